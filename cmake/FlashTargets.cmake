@@ -1,0 +1,45 @@
+# How a flash library and a flash tool are built and linked.
+
+if(FLASH_STATIC)
+  execute_process(
+    COMMAND "${LLVM_TOOLS_BINARY_DIR}/llvm-config" --link-static --libnames
+            nvptx x86 orcjit passes linker native asmparser irreader bitreader
+            bitwriter coverage frontendopenmp targetparser perfjitevents lto
+            supportlsp hipstdpar mcjit jitlink
+    OUTPUT_VARIABLE flash_llvm_names OUTPUT_STRIP_TRAILING_WHITESPACE
+    COMMAND_ERROR_IS_FATAL ANY)
+  string(REPLACE " " ";" flash_llvm_names "${flash_llvm_names}")
+  file(GLOB flash_mlir_archives "${LLVM_LIBRARY_DIR}/libMLIR*.a")
+  list(FILTER flash_mlir_archives EXCLUDE REGEX "libMLIR(CAPI|.*Test|JitRunner)")
+  set(FLASH_MLIR_LINK -Wl,--start-group ${flash_mlir_archives})
+  foreach(name IN LISTS flash_llvm_names)
+    list(APPEND FLASH_MLIR_LINK "${LLVM_LIBRARY_DIR}/${name}")
+  endforeach()
+  list(APPEND FLASH_MLIR_LINK -Wl,--end-group -static-libstdc++ -static-libgcc
+       -Wl,--gc-sections -Wl,-Bstatic -lz -lzstd -Wl,-Bdynamic -lpthread -ldl
+       -lm)
+else()
+  set(FLASH_MLIR_LINK MLIR LLVM)
+endif()
+
+# Most of the cost of a translation unit is parsing MLIR's headers, so every
+# library reuses one precompiled header.
+add_library(FlashPrecompiled OBJECT "${PROJECT_SOURCE_DIR}/cmake/Precompiled.cpp")
+target_precompile_headers(FlashPrecompiled PRIVATE
+                          "${PROJECT_SOURCE_DIR}/cmake/Precompiled.h")
+
+function(flash_add_library name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
+  target_link_libraries(${name} PUBLIC ${ARG_LINK})
+  target_precompile_headers(${name} REUSE_FROM FlashPrecompiled)
+  add_dependencies(${name} flash-headers)
+endfunction()
+
+function(flash_add_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_precompile_headers(${name} REUSE_FROM FlashPrecompiled)
+  add_dependencies(${name} flash-headers)
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} ${FLASH_MLIR_LINK})
+endfunction()

@@ -1,0 +1,1 @@
+// Exists so that one target owns the precompiled header the others reuse.

@@ -1,0 +1,15 @@
+//===- flash-lsp-server.cpp - Language server for .mlir files -------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Pipelines/Registration.h"
+#include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  flash::registerAllDialects(registry);
+  return mlir::asMainReturnCode(mlir::MlirLspServerMain(argc, argv, registry));
+}
