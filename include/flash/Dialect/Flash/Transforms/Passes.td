@@ -1,0 +1,79 @@
+//===- Passes.td - Passes of the flash dialect -------------*- tablegen -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_TRANSFORMS_PASSES_TD
+#define FLASH_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+// In the order in which the pipelines run them.
+
+def ExpandRank : Pass<"flash-expand-rank", "::mlir::func::FuncOp"> {
+  let summary = "Give rank-3 attention its missing dimension of size one";
+  let description = [{
+    After this pass every `flash.attention` has rank 4, so that all later passes
+    know one form only. The inserted reshapes are views and cost nothing.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v : (tensor<8x256x64xf32>, ...)
+    // becomes
+    %q4 = tensor.expand_shape %q [[0, 1], [2], [3]] ... into tensor<1x8x256x64xf32>
+    %o4 = flash.attention %q4, %k4, %v4 : (tensor<1x8x256x64xf32>, ...)
+    %o = tensor.collapse_shape %o4 [[0, 1], [2], [3]] ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect",
+                           "::mlir::affine::AffineDialect"];
+}
+
+def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
+  let summary = "Propose tile sizes for every attention that has none";
+  let description = [{
+    Writes `schedule(#flash.schedule<...>)` on each `flash.attention` without
+    one. The choice follows a model of the processor's registers and first two
+    cache levels: the score tile and the query tile stay in the first level,
+    the key and value tile in the second.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v : (...)
+    // becomes
+    %o = flash.attention %q, %k, %v
+           schedule(<query_tile = 64, key_tile = 128>) : (...)
+    ```
+  }];
+  let options = [
+    Option<"queryTile", "query-tile", "int64_t", "0",
+           "Queries in a tile; 0 lets the model choose">,
+    Option<"keyTile", "key-tile", "int64_t", "0",
+           "Keys in a tile; 0 lets the model choose">
+  ];
+}
+
+def OnlineSoftmax : Pass<"flash-online-softmax", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite attention as a step of the online softmax";
+  let description = [{
+    Turns `flash.attention` into the initial state, one `flash.online_attention`
+    over all keys, and `flash.finalize`. Because the step is associative over
+    slices of keys, tiling may then cut the keys without changing the result
+    (Milakov and Gimelshein, arXiv 1805.02867). A sink enters as the state
+    (0, sink * log2(e), 1) of a key with that logit and no value.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v mask(#flash.causal) : (...)
+    // becomes
+    %acc = linalg.fill 0, %max = linalg.fill -inf, %sum = linalg.fill 0
+    %a, %m, %l = flash.online_attention ins(%q, %k, %v) outs(%acc, %max, %sum)
+        at[0, 0, 0, 0] of[512, 512] scale(0.125) mask(#flash.causal)
+    %o = flash.finalize ins(%a, %m, %l) outs(%empty)
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect"];
+}
+
+
+#endif // FLASH_TRANSFORMS_PASSES_TD
