@@ -76,4 +76,36 @@ def OnlineSoftmax : Pass<"flash-online-softmax", "::mlir::func::FuncOp"> {
 }
 
 
+def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
+  let summary = "Tile the online step over query tiles and key tiles";
+  let description = [{
+    Turns a whole-tensor `flash.online_attention` and its `flash.finalize` into
+    a parallel `scf.forall` over (batch, head, query tile) around an `scf.for`
+    over key tiles that carries the state. All tiles have the static sizes of
+    the schedule: a ragged last tile is padded with zeros, its padded queries
+    are computed and dropped, its padded keys excluded by `keys(n)`. With
+    `lengths` the key loop ends at `lengths[b]`.
+
+    ```mlir
+    %a, %m, %l = flash.online_attention ins(%q, %k, %v) outs(%acc, %max, %sum)
+    %o = flash.finalize ins(%a, %m, %l) outs(%empty)
+    // becomes
+    %o = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 512) step (1, 1, 64)
+        shared_outs(%out = %empty) {
+      %qt = tensor.extract_slice %q[%b, %h, %i, 0] [1, 1, 64, 64] ...
+      %s:3 = scf.for %j = %c0 to %c512 step %c128 iter_args(...) {
+        %kt = tensor.extract_slice %k[%b, %h, %j, 0] [1, 1, 128, 64] ...
+        %vt = tensor.extract_slice %v[%b, %h, %j, 0] [1, 1, 128, 64] ...
+        flash.online_attention ins(%qt, %kt, %vt) outs(...) at[%b, %h, %i, %j]
+      }
+      %ot = flash.finalize ins(%s#0, %s#1, %s#2) ...
+      tensor.parallel_insert_slice %ot into %out[%b, %h, %i, 0] ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect"];
+}
+
 #endif // FLASH_TRANSFORMS_PASSES_TD
