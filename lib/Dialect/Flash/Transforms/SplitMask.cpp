@@ -111,7 +111,7 @@ Value Splitter::combine(bool outerIsMin, ArrayRef<TileBound> bounds,
     return fallback;
   SmallVector<OpFoldResult> operands(position.begin(), position.end());
   llvm::append_range(operands, extents);
-  if (bounds.size() == 1 && !bounds[0].guard)
+  if (bounds.size() == 1 && bounds[0].guard == IntegerSet())
     return extremum(!outerIsMin, bounds[0].map, operands);
   // Bounds whose guard fails become an extreme that loses against any other.
   Value lost = constant(outerIsMin ? std::numeric_limits<int64_t>::max()
@@ -119,7 +119,7 @@ Value Splitter::combine(bool outerIsMin, ArrayRef<TileBound> bounds,
   Value result = lost;
   for (const TileBound &bound : bounds) {
     Value value = extremum(!outerIsMin, bound.map, operands);
-    if (bound.guard)
+    if (bound.guard != IntegerSet())
       value = arith::SelectOp::create(b, loc, isIn(bound.guard, position),
                                       value, lost);
     result = outerIsMin
@@ -185,12 +185,14 @@ SmallVector<Value> Splitter::copyStep(Value key, ValueRange carried,
     copy.removeMaskAttr();
   if (!kind.ragged)
     dropPadding(copy);
+  SmallVector<Value> results = llvm::map_to_vector(
+      loop.getYieldedValues(),
+      [&](Value yielded) { return mapping.lookup(yielded); });
+  auto isResult = [&](Value value) { return llvm::is_contained(results, value); };
   for (Operation *op : llvm::reverse(copies))
-    if (isOpTriviallyDead(op))
+    if (isOpTriviallyDead(op) && llvm::none_of(op->getResults(), isResult))
       op->erase();
-  return llvm::map_to_vector(loop.getYieldedValues(), [&](Value yielded) {
-    return mapping.lookup(yielded);
-  });
+  return results;
 }
 
 void Splitter::loopOver(Value from, Value to, Step body) {
