@@ -105,8 +105,11 @@ public:
 /// Decomposes one tile of flash.online_attention.
 class StepBuilder : TileBuilder {
 public:
-  StepBuilder(OpBuilder &b, OnlineAttentionOp op)
-      : TileBuilder(b, op.getLoc()), op(op),
+  /// Transposed query tiles with their scale, shared by all steps of a tile.
+  using QueryCache = DenseMap<std::pair<Value, Attribute>, Value>;
+
+  StepBuilder(OpBuilder &b, OnlineAttentionOp op, QueryCache &queryCache)
+      : TileBuilder(b, op.getLoc()), op(op), queryCache(queryCache),
         queries(op.getQuery().getType().getDimSize(0)),
         keys(op.getKey().getType().getDimSize(0)),
         valueDim(op.getValue().getType().getDimSize(1)) {}
@@ -134,6 +137,7 @@ private:
   Value weightedValues(Value weights);
 
   OnlineAttentionOp op;
+  QueryCache &queryCache;
   int64_t queries, keys, valueDim;
 };
 } // namespace
@@ -143,14 +147,22 @@ Value StepBuilder::transposedQuery() {
   double scale = op.getScale().convertToDouble();
   if (!hasScore())
     scale *= llvm::numbers::log2e;
+  Value &transposed =
+      queryCache[{op.getQuery(), b.getF64FloatAttr(scale)}];
+  if (transposed)
+    return transposed;
+  // Before the loop over keys, where the query tile is defined.
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfterValue(op.getQuery());
   int64_t headDim = op.getQuery().getType().getDimSize(1);
-  return generic({op.getQuery()}, empty({headDim, queries}),
-                 {map(2, {1, 0}), map(2, {0, 1})}, {},
-                 [&](OpBuilder &nested, ValueRange args) -> Value {
-                   return arith::MulFOp::create(nested, loc,
-                                                extend(nested, args[0]),
-                                                constant(nested, scale));
-                 });
+  transposed = generic({op.getQuery()}, empty({headDim, queries}),
+                       {map(2, {1, 0}), map(2, {0, 1})}, {},
+                       [&](OpBuilder &nested, ValueRange args) -> Value {
+                         return arith::MulFOp::create(nested, loc,
+                                                      extend(nested, args[0]),
+                                                      constant(nested, scale));
+                       });
+  return transposed;
 }
 
 Value StepBuilder::scores() {
@@ -388,9 +400,10 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
     if (whole)
       return signalPassFailure();
     OpBuilder b(&getContext());
+    StepBuilder::QueryCache queryCache;
     for (OnlineAttentionOp step : steps) {
       b.setInsertionPoint(step);
-      StepBuilder(b, step).run();
+      StepBuilder(b, step, queryCache).run();
     }
     for (FinalizeOp finalize : finalizes) {
       b.setInsertionPoint(finalize);
