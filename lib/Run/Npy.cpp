@@ -9,7 +9,7 @@
 
 #include "flash/Run/OutputFile.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/Endian.h"
+#include "llvm/Support/EndianStream.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
@@ -128,7 +128,7 @@ llvm::Error flash::run::writeNpy(llvm::StringRef path,
   dict += '\n';
   return writeFile(path, [&](llvm::raw_ostream &os) {
     os << llvm::StringRef("\x93NUMPY\1\0", 8);
-    llvm::support::endian::write<uint16_t>(os, length,
+    llvm::support::endian::write<uint16_t>(os, static_cast<uint16_t>(length),
                                            llvm::endianness::little);
     os << dict;
     os.write(tensor.getBytes().data(), tensor.getBytes().size());

@@ -16,6 +16,7 @@
 using namespace flash::run;
 using llvm::createStringError;
 using llvm::formatv;
+using llvm::SmallVector;
 using llvm::StringRef;
 namespace cl = llvm::cl;
 
@@ -74,6 +75,17 @@ struct Flags {
       cl::cat(category),
       cl::desc("Tile sizes, in place of the program's or the model's choice")};
 };
+
+/// LLVM's libraries register hundreds of flags, among them a `--threads`; which
+/// of them exist depends on how this tool is linked. None is of use here.
+void removeForeignFlags() {
+  SmallVector<cl::Option *> foreign;
+  for (auto [name, option] : cl::getRegisteredOptions())
+    if (!name.starts_with("help") && name != "version")
+      foreign.push_back(option);
+  for (cl::Option *option : foreign)
+    option->removeArgument();
+}
 
 /// The elements of a comma-separated list, none of which may be empty.
 llvm::Expected<std::vector<std::string>> splitList(StringRef flag,
@@ -187,8 +199,8 @@ llvm::Error parseSchedule(StringRef text, Options &options) {
 } // namespace
 
 llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
+  removeForeignFlags();
   Flags flags;
-  cl::HideUnrelatedOptions(flags.category);
   cl::ParseCommandLineOptions(argc, argv, overview);
 
   Options options;

@@ -14,7 +14,6 @@
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
 using namespace flash::run;
@@ -91,12 +90,12 @@ llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
   auto file = mlir::openInputFile(options.file, &message);
   if (!file)
     return createStringError(message);
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(file), llvm::SMLoc());
-  SourceMgrDiagnosticHandler handler(sources, &context);
-
   Program program;
-  program.module = parseSourceFile<ModuleOp>(sources, &context);
+  program.sources = std::make_unique<llvm::SourceMgr>();
+  program.sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  program.diagnostics = std::make_unique<SourceMgrDiagnosticHandler>(
+      *program.sources, &context);
+  program.module = parseSourceFile<ModuleOp>(*program.sources, &context);
   if (!program.module)
     return createStringError(
         formatv("'{0}' is not a valid program", options.file));

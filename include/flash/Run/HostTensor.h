@@ -11,7 +11,9 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
+#include <functional>
 #include <memory>
+#include <optional>
 
 namespace flash::run {
 

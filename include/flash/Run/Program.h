@@ -12,12 +12,17 @@
 #include "flash/Run/Options.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/SourceMgr.h"
 
 namespace flash::run {
 
 /// A parsed program, and the function to run.
 struct Program {
+  /// Prints diagnostics, also those of later passes, with the source line.
+  std::unique_ptr<llvm::SourceMgr> sources;
+  std::unique_ptr<mlir::SourceMgrDiagnosticHandler> diagnostics;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp entry;
 };
