@@ -9,7 +9,7 @@
 // CHECK:         %[[QT:.*]] = linalg.generic {indexing_maps = [#[[DI]], {{.*}} ins(%[[Q]]
 // Scaled to base-2 logarithms: 0.5 * log2(e).
 // CHECK:           arith.constant 0.72134751
-// CHECK:         %[[S:.*]] = linalg.generic {indexing_maps = [#[[KEY]], #[[QUERY]], {{.*}} ins(%[[K]], %[[QT]] : {{.*}} -> tensor<32x16xf32>
+// CHECK:         %[[S:.*]] = linalg.generic {indexing_maps = [#[[KEY]], #[[QUERY]], {{.*}} ins(%[[K]], %[[QT]] : {{.*}} outs(%{{.*}} : tensor<32x16xf32>)
 // CHECK:         %[[NEW_MAX:.*]] = linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]} ins(%[[S]] : {{.*}} outs(%[[MAX]]
 // CHECK:         %[[SHIFT:.*]] = linalg.generic {{.*}} ins(%[[NEW_MAX]]
 // CHECK:         %[[RESCALE:.*]] = linalg.generic {{.*}} ins(%[[MAX]], %[[SHIFT]]
