@@ -138,6 +138,25 @@ def SplitMask : Pass<"flash-split-mask", "::mlir::func::FuncOp"> {
     "::mlir::arith::ArithDialect"];
 }
 
+def CountTiles : Pass<"flash-count-tiles", "::mlir::ModuleOp"> {
+  let summary = "Count the tiles that a run visits";
+  let description = [{
+    Puts a call of the runtime function `flash_count_tile` before each
+    `flash.online_attention`, telling whether the step has a mask. It runs after
+    `flash-split-mask`, and only on request (`flash-run --count-tiles`), to show
+    how much work a mask leaves and that no empty tile is visited.
+
+    ```mlir
+    flash.online_attention ... mask(#flash.causal)
+    // becomes
+    %masked = llvm.mlir.constant(true) : i1
+    llvm.call @flash_count_tile(%masked) : (i1) -> ()
+    flash.online_attention ... mask(#flash.causal)
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
   let summary = "Write the online step of one tile as linalg";
   let description = [{
