@@ -75,5 +75,40 @@ def OnlineSoftmax : Pass<"flash-online-softmax", "::mlir::func::FuncOp"> {
     "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect"];
 }
 
+def DecomposeNaive : Pass<"flash-decompose-naive", "::mlir::func::FuncOp"> {
+  let summary = "Lower attention to scores, softmax and product";
+  let description = [{
+    Turns `flash.attention` into the three computations of an implementation
+    that knows nothing of the online softmax: the scores, which it materialises;
+    their softmax, rounded to the elements' type; and the product with the
+    values. This is the baseline that the other passes must beat, and, followed
+    by `flash-promote-to-f64`, the reference that they must agree with.
+
+    With `row-block=R` the same computation is emitted for R queries of one
+    head at a time, so that R x Nk scores exist instead of B x H x Nq x Nk.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v mask(#flash.causal) : (...)
+    // becomes
+    %kt = linalg.generic ... transpose %k                  // [B, Hkv, D, Nk]
+    %qk = linalg.generic ... ins(%q, %kt)                  // [B, Hq, Nq, Nk]
+    %s = linalg.generic { select(j <= i + nk - nq, score(scale * qk), -inf) }
+    %max = linalg.generic ... maximumf
+    %e = linalg.generic { exp(s - max) }
+    %sum = linalg.generic ... addf
+    %p = linalg.generic { truncf(e / sum) }
+    %pv = linalg.generic { acc + select(j <= i + nk - nq, p * v, 0) }
+    %o = linalg.generic { truncf(pv) }
+    ```
+  }];
+  let options = [
+    Option<"rowBlock", "row-block", "int64_t", "0",
+           "Queries whose scores are held at a time; 0 holds all scores">
+  ];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
+}
 
 #endif // FLASH_TRANSFORMS_PASSES_TD
