@@ -111,4 +111,30 @@ def DecomposeNaive : Pass<"flash-decompose-naive", "::mlir::func::FuncOp"> {
     "::mlir::tensor::TensorDialect"];
 }
 
+def PromoteToF64 : Pass<"flash-promote-to-f64", "::mlir::ModuleOp"> {
+  let summary = "Compute in f64 instead of f16, bf16 and f32";
+  let description = [{
+    Changes the type of every floating-point value narrower than f64, of every
+    constant, argument and result, and drops the conversions that thereby become
+    identities. After `flash-decompose-naive` this gives the reference of a
+    program: called with exact copies of the inputs, it returns what the program
+    would in exact arithmetic, up to rounding in f64.
+
+    It knows the dialects that a program consists of before it is lowered to
+    LLVM, and refuses what has no meaning in f64: ops of other dialects, casts
+    of bit patterns, and external functions that take or return such values.
+
+    ```mlir
+    func.func @f(%x: tensor<4xf16>) -> f32 {
+      %y = tensor.extract %x[%i] : tensor<4xf16>
+      %z = arith.extf %y : f16 to f32
+      return %z : f32
+    // becomes
+    func.func @f(%x: tensor<4xf64>) -> f64 {
+      %y = tensor.extract %x[%i] : tensor<4xf64>
+      return %y : f64
+    ```
+  }];
+}
+
 #endif // FLASH_TRANSFORMS_PASSES_TD
