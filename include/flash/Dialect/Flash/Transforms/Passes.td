@@ -30,6 +30,31 @@ def ExpandRank : Pass<"flash-expand-rank", "::mlir::func::FuncOp"> {
                            "::mlir::affine::AffineDialect"];
 }
 
+def AssertShapes : Pass<"flash-assert-shapes", "::mlir::func::FuncOp"> {
+  let summary = "Check at run time the sizes that types leave open";
+  let description = [{
+    Inserts a `cf.assert` before each `flash.attention` for every rule about
+    sizes that dynamic dimensions leave open: batch sizes, head counts and
+    lengths agree, there is a key head and query heads are a multiple of key
+    heads, lengths and sinks have an entry per batch and per query head, and
+    static result sizes are those of the operands. Rules that the types already
+    guarantee cost nothing. The message names the rule and the source line.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v : (tensor<2x4x?x64xf32>, ...)
+    // becomes
+    %c2 = arith.constant 2 : index
+    %nk = tensor.dim %k, %c2 : tensor<2x4x?x64xf32>
+    %nv = tensor.dim %v, %c2 : tensor<2x4x?x64xf32>
+    %agree = arith.cmpi eq, %nk, %nv : index
+    cf.assert %agree, "flash.attention at a.mlir:1:6: lengths of key and value differ"
+    %o = flash.attention %q, %k, %v : (tensor<2x4x?x64xf32>, ...)
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
   let summary = "Propose tile sizes for every attention that has none";
   let description = [{
