@@ -10,6 +10,7 @@
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Target/Cpu/Pipeline.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -18,6 +19,7 @@ using namespace mlir;
 void flash::buildRecognizePipeline(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createExpandRank());
+  func.addPass(createAssertShapes());
 }
 
 void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
@@ -29,7 +31,10 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
 }
 
 void flash::buildDecomposePipeline(OpPassManager &pm) {
-  pm.nest<func::FuncOp>().addPass(createDecompose());
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createDecompose());
+  // Programs may hold elementwise arithmetic on whole tensors.
+  func.addPass(createConvertElementwiseToLinalgPass());
 }
 
 void flash::buildFrontPipeline(OpPassManager &pm, const FrontOptions &options) {
@@ -41,12 +46,17 @@ void flash::buildFrontPipeline(OpPassManager &pm, const FrontOptions &options) {
 void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createExpandRank());
+  func.addPass(createAssertShapes());
+  func.addPass(createDecomposeNaive({options.rowBlock}));
+  // Programs may hold elementwise arithmetic on whole tensors.
+  func.addPass(createConvertElementwiseToLinalgPass());
 }
 
 void flash::buildReferencePipeline(OpPassManager &pm) {
   NaiveOptions options;
   options.rowBlock = 64;
   buildNaivePipeline(pm, options);
+  pm.addPass(createPromoteToF64());
 }
 
 void flash::registerPipelines() {

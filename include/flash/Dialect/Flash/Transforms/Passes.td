@@ -30,6 +30,31 @@ def ExpandRank : Pass<"flash-expand-rank", "::mlir::func::FuncOp"> {
                            "::mlir::affine::AffineDialect"];
 }
 
+def AssertShapes : Pass<"flash-assert-shapes", "::mlir::func::FuncOp"> {
+  let summary = "Check at run time the sizes that types leave open";
+  let description = [{
+    Inserts a `cf.assert` before each `flash.attention` for every rule about
+    sizes that dynamic dimensions leave open: batch sizes, head counts and
+    lengths agree, there is a key head and query heads are a multiple of key
+    heads, lengths and sinks have an entry per batch and per query head, and
+    static result sizes are those of the operands. Rules that the types already
+    guarantee cost nothing. The message names the rule and the source line.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v : (tensor<2x4x?x64xf32>, ...)
+    // becomes
+    %c2 = arith.constant 2 : index
+    %nk = tensor.dim %k, %c2 : tensor<2x4x?x64xf32>
+    %nv = tensor.dim %v, %c2 : tensor<2x4x?x64xf32>
+    %agree = arith.cmpi eq, %nk, %nv : index
+    cf.assert %agree, "flash.attention at a.mlir:1:6: lengths of key and value differ"
+    %o = flash.attention %q, %k, %v : (tensor<2x4x?x64xf32>, ...)
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
   let summary = "Propose tile sizes for every attention that has none";
   let description = [{
@@ -75,6 +100,67 @@ def OnlineSoftmax : Pass<"flash-online-softmax", "::mlir::func::FuncOp"> {
     "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect"];
 }
 
+def DecomposeNaive : Pass<"flash-decompose-naive", "::mlir::func::FuncOp"> {
+  let summary = "Lower attention to scores, softmax and product";
+  let description = [{
+    Turns `flash.attention` into the three computations of an implementation
+    that knows nothing of the online softmax: the scores, which it materialises;
+    their softmax, rounded to the elements' type; and the product with the
+    values. This is the baseline that the other passes must beat, and, followed
+    by `flash-promote-to-f64`, the reference that they must agree with.
+
+    With `row-block=R` the same computation is emitted for R queries of one
+    head at a time, so that R x Nk scores exist instead of B x H x Nq x Nk.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v mask(#flash.causal) : (...)
+    // becomes
+    %kt = linalg.generic ... transpose %k                  // [B, Hkv, D, Nk]
+    %qk = linalg.generic ... ins(%q, %kt)                  // [B, Hq, Nq, Nk]
+    %s = linalg.generic { select(j <= i + nk - nq, score(scale * qk), -inf) }
+    %max = linalg.generic ... maximumf
+    %e = linalg.generic { exp(s - max) }
+    %sum = linalg.generic ... addf
+    %p = linalg.generic { truncf(e / sum) }
+    %pv = linalg.generic { acc + select(j <= i + nk - nq, p * v, 0) }
+    %o = linalg.generic { truncf(pv) }
+    ```
+  }];
+  let options = [
+    Option<"rowBlock", "row-block", "int64_t", "0",
+           "Queries whose scores are held at a time; 0 holds all scores">
+  ];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
+def PromoteToF64 : Pass<"flash-promote-to-f64", "::mlir::ModuleOp"> {
+  let summary = "Compute in f64 instead of f16, bf16 and f32";
+  let description = [{
+    Changes the type of every floating-point value narrower than f64, of every
+    constant, argument and result, and drops the conversions that thereby become
+    identities. After `flash-decompose-naive` this gives the reference of a
+    program: called with exact copies of the inputs, it returns what the program
+    would in exact arithmetic, up to rounding in f64.
+
+    It knows the dialects that a program consists of before it is lowered to
+    LLVM, and refuses what has no meaning in f64: ops of other dialects, casts
+    of bit patterns, and external functions that take or return such values.
+
+    ```mlir
+    func.func @f(%x: tensor<4xf16>) -> f32 {
+      %y = tensor.extract %x[%i] : tensor<4xf16>
+      %z = arith.extf %y : f16 to f32
+      return %z : f32
+    // becomes
+    func.func @f(%x: tensor<4xf64>) -> f64 {
+      %y = tensor.extract %x[%i] : tensor<4xf64>
+      return %y : f64
+    ```
+  }];
+}
 
 def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
   let summary = "Tile the online step over query tiles and key tiles";
