@@ -109,10 +109,9 @@ public:
     Value small = fma(mul(tail, square), x, x);
     Value large =
         sub(one, div(two, add(exp(mul(magnitude, two)), one)));
-    large = math::CopySignOp::create(b, large, x);
-    return select(
-        compare(arith::CmpFPredicate::OLT, magnitude, constant(0.625)), small,
-        large);
+    Value nearZero =
+        compare(arith::CmpFPredicate::OLT, magnitude, constant(0.625));
+    return math::CopySignOp::create(b, select(nearZero, small, large), x);
   }
 
 private:
