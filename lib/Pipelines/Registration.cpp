@@ -9,6 +9,8 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Target/Cpu/Passes.h"
+#include "flash/Target/Cpu/Pipeline.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
@@ -23,4 +25,8 @@ void flash::registerAllDialects(DialectRegistry &registry) {
   registry.insert<FlashDialect>();
 }
 
-void flash::registerAllPasses() { registerFlashPasses(); }
+void flash::registerAllPasses() {
+  registerFlashPasses();
+  registerFlashCpuPasses();
+  registerCpuPipelines();
+}

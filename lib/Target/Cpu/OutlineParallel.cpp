@@ -156,7 +156,7 @@ LogicalResult OutlineParallel::outline(scf::ForallOp loop, unsigned number) {
   auto parent = loop->getParentOfType<FunctionOpInterface>();
   std::string name = (parent.getName() + "_parallel_" + Twine(number)).str();
   OpBuilder::InsertPoint caller = b.saveInsertionPoint();
-  b.setInsertionPointToEnd(module.getBody());
+  b.setInsertionPointAfter(parent);
   auto function = LLVM::LLVMFuncOp::create(
       b, name, LLVM::LLVMFunctionType::get(nothing, {pointer, i64}),
       LLVM::Linkage::Internal);
