@@ -98,9 +98,9 @@ void setHostAttributes(Module &module, const TargetMachine &machine) {
 /// One function of one pointer, to an array of pointers to all arguments.
 void addPackedEntry(Module &module, Function &callee) {
   IRBuilder<> b(module.getContext());
-  auto *function = Function::Create(
-      FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false),
-      GlobalValue::ExternalLinkage, packedName, module);
+  auto *function =
+      Function::Create(FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false),
+                       GlobalValue::ExternalLinkage, packedName, module);
   b.SetInsertPoint(BasicBlock::Create(module.getContext(), "", function));
   SmallVector<Value *> arguments;
   for (unsigned i = 0; i < callee.arg_size(); ++i)
@@ -217,8 +217,8 @@ flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
     raw_string_ostream(result->llvmIR) << *module;
     SmallVector<char, 0> text;
     std::unique_ptr<Module> copy = CloneModule(*module);
-    if (Error error = emit(*copy, **machine, CodeGenFileType::AssemblyFile,
-                           text))
+    if (Error error =
+            emit(*copy, **machine, CodeGenFileType::AssemblyFile, text))
       return std::move(error);
     result->assembly.assign(text.begin(), text.end());
     watch.lap();
@@ -257,8 +257,9 @@ flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
   return std::move(result);
 }
 
-Error flash::CpuExecutable::invoke(ArrayRef<StridedBuffer> inputs,
-                                   SmallVectorImpl<OwnedBuffer> &results) const {
+Error flash::CpuExecutable::invoke(
+    ArrayRef<StridedBuffer> inputs,
+    SmallVectorImpl<OwnedBuffer> &results) const {
   if (inputs.size() != numInputs)
     return makeError("the kernel takes " + Twine(numInputs) +
                      " arguments, not " + Twine(inputs.size()));

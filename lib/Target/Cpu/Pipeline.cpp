@@ -62,6 +62,12 @@ void flash::buildCpuBufferizePipeline(OpPassManager &pm,
 }
 
 void flash::buildCpuLowerToLLVMPipeline(OpPassManager &pm) {
+  // Before the declarations of library functions appear, which want none.
+  pm.addNestedPass<func::FuncOp>(LLVM::createLLVMRequestCWrappersPass());
+  // What LLVM has an intrinsic for, then what libm has; the latter takes
+  // vectors apart.
+  pm.addPass(createConvertMathToLLVMPass());
+  pm.addPass(createConvertMathToLibmPass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
   pm.addPass(createSCFToControlFlowPass());
@@ -71,15 +77,12 @@ void flash::buildCpuLowerToLLVMPipeline(OpPassManager &pm) {
   expand.includeBf16 = true;
   pm.addPass(arith::createArithExpandOpsPass(expand));
   pm.addPass(createConvertVectorToLLVMPass());
-  pm.addPass(createConvertMathToLLVMPass());
-  pm.addPass(createConvertMathToLibmPass());
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createConvertIndexToLLVMPass());
   pm.addPass(createConvertControlFlowToLLVMPass());
   FinalizeMemRefToLLVMConversionPassOptions memref;
   memref.useGenericFunctions = true;
   pm.addPass(createFinalizeMemRefToLLVMConversionPass(memref));
-  pm.addNestedPass<func::FuncOp>(LLVM::createLLVMRequestCWrappersPass());
   pm.addPass(createConvertFuncToLLVMPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
 }

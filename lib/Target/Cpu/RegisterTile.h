@@ -75,9 +75,8 @@ private:
 
   mlir::Value constant(int64_t value);
   mlir::Value index(Cache &cache, unsigned dim, int64_t offset);
-  mlir::SmallVector<mlir::Value> address(Cache &cache,
-                                         mlir::OpOperand &operand, int64_t row,
-                                         int64_t lane);
+  mlir::SmallVector<mlir::Value> address(Cache &cache, mlir::OpOperand &operand,
+                                         int64_t row, int64_t lane);
   mlir::Value load(Cache &cache, mlir::OpOperand &operand, int64_t row,
                    LaneChunk chunk);
   void store(Cache &cache, mlir::OpOperand &operand, mlir::Value vector,
