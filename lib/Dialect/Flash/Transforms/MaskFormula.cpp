@@ -31,6 +31,8 @@ MaskFormula MaskFormula::constraint(AffineExpr expr, bool isEquality) {
     int64_t value = constant.getValue();
     return (isEquality ? value == 0 : value >= 0) ? always() : never();
   }
+  if (!isEquality && isKnownNonNegative(expr))
+    return always();
   return MaskFormula({Conjunction{{expr, isEquality}}});
 }
 

@@ -125,13 +125,22 @@ bool nameScoreOperands(const Element &scores, Match &match) {
          match.key.isOver(match.batchAnd(keyVar, headDimVar));
 }
 
-/// Whether nothing but `root` and the ops of `tensors` reads `tensors`.
-bool areUsedOnlyFor(Operation *root, ArrayRef<Value> tensors) {
+/// Whether `type` is one of an operand or a result of flash.attention.
+bool isAttentionType(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && !tensor.getEncoding() &&
+         isa<Float16Type, BFloat16Type, Float32Type>(tensor.getElementType());
+}
+
+/// Whether an attention can stand in for `root` and for `tensors`: they have
+/// types that it computes, and nothing but their own ops reads `tensors`.
+bool canBeReplaced(Operation *root, ArrayRef<Value> tensors) {
   SmallPtrSet<Operation *, 16> readers = {root};
   for (Value tensor : tensors)
     readers.insert(tensor.getDefiningOp());
   return llvm::all_of(tensors, [&](Value tensor) {
-    return tensor.getParentBlock() == root->getBlock() &&
+    return isAttentionType(tensor.getType()) &&
+           tensor.getParentBlock() == root->getBlock() &&
            llvm::all_of(tensor.getUsers(), [&](Operation *user) {
              return readers.contains(user);
            });
@@ -157,13 +166,17 @@ std::optional<Match> matchAttention(linalg::LinalgOp op,
   std::optional<Element> element = analysis.evaluate(weights.value, at);
   if (!element || element->kind != Element::Probability ||
       !analysis.accumulatesFromZero(op) ||
-      !areUsedOnlyFor(op, analysis.getScoreTensors()) ||
+      !canBeReplaced(op, analysis.getScoreTensors()) ||
       !nameScoreOperands(*element, match))
     return std::nullopt;
   match.value =
       nameOperand(op, *op.getDpsInputOperand(1 - probabilities), *loopVars);
   match.output = nameOperand(op, *op.getDpsInitOperand(0), *loopVars);
   match.output.value = op->getResult(0);
+  for (const NamedTensor &tensor :
+       {match.query, match.key, match.value, match.output})
+    if (!isAttentionType(tensor.value.getType()))
+      return std::nullopt;
   match.scale = element->scale;
   match.kept = element->kept;
   return match;
@@ -221,7 +234,7 @@ NamedTensor skipCastsAndTransposes(NamedTensor tensor) {
       continue;
     }
     Value source = getCastSource<arith::ExtFOp>(op);
-    if (!source)
+    if (!source || !isAttentionType(source.getType()))
       break;
     tensor.value = source;
   }
@@ -316,7 +329,8 @@ void raise(linalg::LinalgOp root, const Match &match) {
   Value output = match.output.value;
   if (output.hasOneUse()) {
     Operation *user = *output.user_begin();
-    if (getCastSource<arith::TruncFOp>(user) == output &&
+    if (user->getBlock() == root->getBlock() &&
+        getCastSource<arith::TruncFOp>(user) == output &&
         getElementTypeOrSelf(user->getResult(0)) == elementType)
       output = user->getResult(0);
   }

@@ -131,7 +131,11 @@ ScoreAnalysis::Result ScoreAnalysis::compute(Value value, Indices at) {
       .Case([&](linalg::SoftmaxOp op) { return softmax(op, at); })
       .Case(
           [&](linalg::IndexOp op) { return Element::ofIndex(at[op.getDim()]); })
-      .Case([&](tensor::CastOp op) { return evaluate(op.getSource(), at); })
+      .Case([&](tensor::CastOp op) -> Result {
+        if (!isa<RankedTensorType>(op.getSource().getType()))
+          return std::nullopt;
+        return evaluate(op.getSource(), at);
+      })
       .Case([&](tensor::CollapseShapeOp op) { return collapsed(op, at); })
       .Case([&](tensor::ExpandShapeOp op) { return expanded(op, at); })
       .Default([&](Operation *op) { return elementwise(op, at); });
@@ -308,6 +312,8 @@ ScoreAnalysis::Result ScoreAnalysis::binaryFloat(Operation *op,
     Element scaled = lhs;
     if (lhs.kind == Element::Score)
       scaled.scale *= factor;
+    if (!std::isfinite(scaled.scale))
+      return std::nullopt;
     return scaled;
   }
   if (isa<arith::AddFOp>(op)) {
