@@ -171,6 +171,9 @@ std::optional<Match> matchAttention(linalg::LinalgOp op,
     return std::nullopt;
   match.value =
       nameOperand(op, *op.getDpsInputOperand(1 - probabilities), *loopVars);
+  // The probabilities times themselves would have to be kept.
+  if (llvm::is_contained(analysis.getScoreTensors(), match.value.value))
+    return std::nullopt;
   match.output = nameOperand(op, *op.getDpsInitOperand(0), *loopVars);
   match.output.value = op->getResult(0);
   for (const NamedTensor &tensor :
