@@ -4,21 +4,21 @@
 // Sizes that the tiles divide: no padding, no dynamic size.
 
 // CHECK-DAG:   #[[TILE:.*]] = affine_map<(d0, d1) -> (d0, d1)>
-// CHECK-DAG:   #[[ROWS:.*]] = affine_map<(d0, d1) -> (d0)>
+// CHECK-DAG:   #[[ROWS:.*]] = affine_map<(d0, d1) -> (d1)>
 // CHECK-LABEL: func @last(
 // CHECK:         scf.forall (%[[H:.*]], %[[I:.*]]) = (0, 0) to (4, 64) step (1, 16) shared_outs(%[[OUT:.*]] = %arg1)
 // CHECK:           linalg.fill ins(%{{.*}} : f32) outs({{.*}} : tensor<16xf32>)
 // CHECK:           %[[STATE:.*]]:2 = scf.for %[[J:.*]] = {{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}}) -> (tensor<16xf32>, tensor<16xf32>)
 // CHECK:             %[[X:.*]] = tensor.extract_slice %arg0[%[[H]], %[[I]], %[[J]]] [1, 16, 128] [1, 1, 1] : tensor<4x64x512xf16> to tensor<16x128xf16>
 // CHECK-NOT:         tensor.insert_slice
-// CHECK:             %[[TM:.*]] = linalg.generic {indexing_maps = [#[[TILE]], #[[ROWS]]], iterator_types = ["parallel", "reduction"]} ins(%[[X]]
+// CHECK:             %[[T:.*]] = linalg.transpose ins(%[[X]] : tensor<16x128xf16>)
+// CHECK:             %[[TM:.*]] = linalg.generic {indexing_maps = [#[[TILE]], #[[ROWS]]], iterator_types = ["reduction", "parallel"]} ins(%[[T]]
 // CHECK:               arith.maximumf
 // CHECK:             %[[NM:.*]] = linalg.generic {{.*}} ins(%[[M]] : tensor<16xf32>) outs(%[[TM]]
 // CHECK:             %[[RL:.*]] = linalg.generic {{.*}} ins(%[[M]], %[[NM]] : {{.*}} outs(%[[L]]
 // CHECK:               math.exp2
-// CHECK:             %[[E:.*]] = linalg.generic {{.*}} ins(%[[X]], %[[NM]]
+// CHECK:             %[[NL:.*]] = linalg.generic {{.*}} ["reduction", "parallel"]} ins(%[[T]], %[[NM]] : {{.*}}) outs(%[[RL]]
 // CHECK:               math.exp2
-// CHECK:             %[[NL:.*]] = linalg.generic {{.*}} ins(%[[E]] : tensor<16x128xf32>) outs(%[[RL]]
 // CHECK:             scf.yield %[[NM]], %[[NL]]
 // CHECK:           %[[R:.*]] = linalg.generic {{.*}} ins(%[[STATE]]#1
 // CHECK:             arith.divf
@@ -59,13 +59,14 @@ func.func @ragged(%x: tensor<?x?xf32>, %e: tensor<?x?xf32>) -> tensor<?x?xf32> {
 
 // -----
 
-// Not along the last dimension: the rows of a tile are its columns in memory.
+// Not along the last dimension: a tile is in the right order as it is.
 
 // CHECK-DAG:   #[[TILE:.*]] = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-DAG:   #[[ROWS:.*]] = affine_map<(d0, d1) -> (d1)>
 // CHECK-LABEL: func @first(
 // CHECK:         scf.forall (%[[A:.*]], %[[I:.*]]) = (0, 0) to (3, 48) step (1, 16)
 // CHECK:           tensor.extract_slice %arg0[%{{.*}}, %[[A]], %[[I]]] [128, 1, 16] {{.*}} to tensor<128x16xf32>
+// CHECK-NOT:       linalg.transpose
 // CHECK:           linalg.generic {indexing_maps = [#[[TILE]], #[[ROWS]]], iterator_types = ["reduction", "parallel"]}
 func.func @first(%x: tensor<256x3x48xf32>, %e: tensor<256x3x48xf32>) -> tensor<256x3x48xf32> {
   %p = linalg.softmax dimension(0) ins(%x : tensor<256x3x48xf32>) outs(%e : tensor<256x3x48xf32>) -> tensor<256x3x48xf32>

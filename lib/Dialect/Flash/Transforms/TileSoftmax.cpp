@@ -62,9 +62,10 @@ private:
   /// Writes the softmax of the rows at `offsets` to their block `output`.
   Value blockOfRows(ArrayRef<OpFoldResult> offsets, Span rows, Value output);
 
-  /// `body` of the elements of `operands` and `init` (tiles or state), computed
-  /// in f32, reduced along the rows if `init` is state and an operand a tile.
-  Value generic(ValueRange operands, Value init, Body body);
+  /// `body` of the elements of `operands` and `init`, computed in f32. Each is
+  /// a tile or, along the dimension `rowLoop` of a tile, state; the loop that a
+  /// result of state lacks is a reduction.
+  Value generic(ValueRange operands, Value init, unsigned rowLoop, Body body);
   Value filled(ArrayRef<int64_t> shape, Type elementType, double value);
   /// Two dimensions' worth of `row` and `column` in the order of memory.
   template <typename T> SmallVector<T> inOrder(T row, T column) {
@@ -114,25 +115,23 @@ Value SoftmaxTiler::filled(ArrayRef<int64_t> shape, Type elementType,
   return linalg::FillOp::create(b, scalar, empty).getResult(0);
 }
 
-Value SoftmaxTiler::generic(ValueRange operands, Value init, Body body) {
+Value SoftmaxTiler::generic(ValueRange operands, Value init, unsigned rowLoop,
+                            Body body) {
   auto rankOf = [](Value value) {
     return cast<RankedTensorType>(value.getType()).getRank();
   };
   int64_t loops = rankOf(init);
   for (Value operand : operands)
     loops = std::max(loops, rankOf(operand));
-  // Over tiles the state runs along the rows.
-  AffineMap tileMap = b.getMultiDimIdentityMap(loops);
-  AffineMap stateMap =
-      tileMap.getSubMap({loops == 2 && softmaxDim < rowDim ? 1u : 0u});
-  SmallVector<AffineMap> maps;
-  for (Value operand : operands)
-    maps.push_back(rankOf(operand) == loops ? tileMap : stateMap);
-  maps.push_back(rankOf(init) == loops ? tileMap : stateMap);
+  AffineMap all = b.getMultiDimIdentityMap(loops);
+  AffineMap rows = all.getSubMap({rowLoop});
+  auto mapOf = [&](Value value) { return rankOf(value) == loops ? all : rows; };
+  SmallVector<AffineMap> maps = llvm::map_to_vector(operands, mapOf);
+  maps.push_back(mapOf(init));
   SmallVector<utils::IteratorType> iterators(loops,
                                              utils::IteratorType::parallel);
   if (rankOf(init) < loops)
-    iterators[softmaxDim < rowDim ? 0 : 1] = utils::IteratorType::reduction;
+    iterators[1 - rowLoop] = utils::IteratorType::reduction;
   auto build = [&](OpBuilder &nested, Location loc, ValueRange args) {
     ImplicitLocOpBuilder inner(loc, nested);
     SmallVector<Value> wide;
@@ -196,35 +195,32 @@ Value SoftmaxTiler::loadTile(ArrayRef<OpFoldResult> offsets, Span rows,
 }
 
 SmallVector<Value> SoftmaxTiler::onlineStep(Value tile, Value max, Value sum) {
-  ArrayRef<int64_t> rows = cast<RankedTensorType>(max.getType()).getShape();
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(tile.getType()).getShape();
-  Type f32 = b.getF32Type();
+  if (rowDim < softmaxDim) {
+    // Reductions then run over whole vectors of rows, never across lanes.
+    SmallVector<int64_t> shape(
+        llvm::reverse(cast<RankedTensorType>(tile.getType()).getShape()));
+    Value init = tensor::EmptyOp::create(b, shape, type.getElementType());
+    tile = linalg::TransposeOp::create(b, tile, init, ArrayRef<int64_t>{1, 0})
+               ->getResult(0);
+  }
+  auto maximum = [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+    return arith::MaximumFOp::create(b, v[0], v[1]);
+  };
   // The maximum before this step is still needed, so it is not written over.
-  Value tileMax =
-      generic(tile, filled(rows, f32, lowest),
-              [](ImplicitLocOpBuilder &b, ValueRange v) {
-                return arith::MaximumFOp::create(b, v[0], v[1]).getResult();
-              });
-  Value newMax =
-      generic(max, tileMax, [](ImplicitLocOpBuilder &b, ValueRange v) {
-        return arith::MaximumFOp::create(b, v[0], v[1]).getResult();
-      });
-  Value rescaled = generic({max, newMax}, sum,
+  ArrayRef<int64_t> rows = cast<RankedTensorType>(max.getType()).getShape();
+  Value tileMax = generic(tile, filled(rows, b.getF32Type(), lowest),
+                          /*rowLoop=*/1, maximum);
+  Value newMax = generic(max, tileMax, /*rowLoop=*/0, maximum);
+  Value rescaled = generic({max, newMax}, sum, /*rowLoop=*/0,
                            [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
                              return arith::MulFOp::create(
                                  b, v[2], shiftedExponential(b, v[0], v[1]));
                            });
-  // The exponentials are apart from their sum: elementwise, they vectorise
-  // along the tile whichever way the sum runs.
-  Value exponentials =
-      generic({tile, newMax}, tensor::EmptyOp::create(b, shape, f32),
-              [](ImplicitLocOpBuilder &b, ValueRange v) {
-                return shiftedExponential(b, v[0], v[1]);
-              });
-  Value newSum = generic(
-      exponentials, rescaled, [](ImplicitLocOpBuilder &b, ValueRange v) {
-        return arith::AddFOp::create(b, v[0], v[1]).getResult();
-      });
+  Value newSum = generic({tile, newMax}, rescaled, /*rowLoop=*/1,
+                         [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+                           return arith::AddFOp::create(
+                               b, v[2], shiftedExponential(b, v[0], v[1]));
+                         });
   return {newMax, newSum};
 }
 
@@ -233,6 +229,7 @@ Value SoftmaxTiler::quotients(Value tile, Value max, Value inverse) {
       b, cast<RankedTensorType>(tile.getType()).getShape(),
       type.getElementType());
   return generic({tile, max, inverse}, init,
+                 /*rowLoop=*/rowDim < softmaxDim ? 0 : 1,
                  [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
                    return arith::MulFOp::create(
                        b, shiftedExponential(b, v[0], v[1]), v[2]);
@@ -258,12 +255,12 @@ Value SoftmaxTiler::blockOfRows(ArrayRef<OpFoldResult> offsets, Span rows,
         Value tile = loadTile(offsets, rows, span(offset, softmaxDim));
         scf::YieldOp::create(b, onlineStep(tile, state[0], state[1]));
       });
-  Value inverse =
-      generic(pass1.getResult(1), tensor::EmptyOp::create(b, {rows.size}, f32),
-              [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                Value one = arith::ConstantOp::create(b, b.getF32FloatAttr(1));
-                return arith::DivFOp::create(b, one, v[0]);
-              });
+  Value inverse = generic(
+      pass1.getResult(1), tensor::EmptyOp::create(b, {rows.size}, f32),
+      /*rowLoop=*/0, [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
+        Value one = arith::ConstantOp::create(b, b.getF32FloatAttr(1));
+        return arith::DivFOp::create(b, one, v[0]);
+      });
   auto pass2 = scf::ForOp::create(
       b, zero, end, step, output,
       [&](OpBuilder &nested, Location loc, Value offset, ValueRange block) {

@@ -91,9 +91,11 @@ def TileSoftmax : Pass<"flash-tile-softmax", "::mlir::func::FuncOp"> {
     ```
 
     Rows are along the dimension before the softmax dimension, or along the
-    last one when the softmax is over another. Tiles have static shapes: where a
-    length is not known to be a multiple of the tile, the tile is filled up
-    with -inf. A row of only -inf gives NaN, as `linalg.softmax` says.
+    last one when the softmax is over another. In the first pass vectors run
+    over rows (a tile is transposed where need be), so that nothing is reduced
+    across lanes. Tiles have static shapes: where a length is not known to be a
+    multiple of the tile, the tile is filled up with -inf. A row of only -inf
+    gives NaN, as `linalg.softmax` says.
   }];
   let options = [
     Option<"rowTile", "row-tile", "int64_t", "16",
