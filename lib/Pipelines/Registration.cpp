@@ -10,6 +10,8 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Pipelines/Upstream.h"
+#include "flash/Target/Cpu/Passes.h"
+#include "flash/Target/Cpu/Pipeline.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -26,4 +28,6 @@ void flash::registerAllDialects(DialectRegistry &registry) {
 void flash::registerAllPasses() {
   registerUpstreamPasses();
   registerFlashPasses();
+  registerFlashCpuPasses();
+  registerCpuPipelines();
 }

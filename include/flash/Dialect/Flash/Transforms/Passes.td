@@ -76,4 +76,95 @@ def OnlineSoftmax : Pass<"flash-online-softmax", "::mlir::func::FuncOp"> {
 }
 
 
+def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
+  let summary = "Tile the online step over query tiles and key tiles";
+  let description = [{
+    Turns a whole-tensor `flash.online_attention` and its `flash.finalize` into
+    a parallel `scf.forall` over (batch, head, query tile) around an `scf.for`
+    over key tiles that carries the state. All tiles have the static sizes of
+    the schedule: a ragged last tile is padded with zeros, its padded queries
+    are computed and dropped, its padded keys excluded by `keys(n)`. With
+    `lengths` the key loop ends at `lengths[b]`.
+
+    ```mlir
+    %a, %m, %l = flash.online_attention ins(%q, %k, %v) outs(%acc, %max, %sum)
+    %o = flash.finalize ins(%a, %m, %l) outs(%empty)
+    // becomes
+    %o = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 512) step (1, 1, 64)
+        shared_outs(%out = %empty) {
+      %qt = tensor.extract_slice %q[%b, %h, %i, 0] [1, 1, 64, 64] ...
+      %s:3 = scf.for %j = %c0 to %c512 step %c128 iter_args(...) {
+        %kt = tensor.extract_slice %k[%b, %h, %j, 0] [1, 1, 128, 64] ...
+        %vt = tensor.extract_slice %v[%b, %h, %j, 0] [1, 1, 128, 64] ...
+        flash.online_attention ins(%qt, %kt, %vt) outs(...) at[%b, %h, %i, %j]
+      }
+      %ot = flash.finalize ins(%s#0, %s#1, %s#2) ...
+      tensor.parallel_insert_slice %ot into %out[%b, %h, %i, 0] ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect"];
+}
+
+def SplitMask : Pass<"flash-split-mask", "::mlir::func::FuncOp"> {
+  let summary = "Visit only the key tiles that hold work, mask only the partial";
+  let description = [{
+    A key tile is *empty* for a query tile if every element is masked, *full* if
+    none is, else *partial*. The pass replaces the loop over all key tiles so
+    that empty tiles are never visited, full tiles run without mask and without
+    padding, and only partial tiles run with mask. The classification is exact
+    for every mask (see `MaskTiles.h`). Where visited and full tiles are ranges,
+    as for causal, window and prefix masks, they become up to four loops:
+
+    ```mlir
+    scf.for %j = %c0 to %c512 step %c128 {
+      flash.online_attention ... mask(#flash.causal)
+    }
+    // becomes
+    %full = affine.apply affine_map<(i) -> (((i + 1) floordiv 128) * 128)>(%i)
+    scf.for %j = %c0 to %full step %c128 { flash.online_attention ... }
+    scf.for %j = %full to %end step %c128 {
+      flash.online_attention ... mask(#flash.causal)
+    }
+    ```
+
+    For other masks, such as the union of a prefix and a band, one loop over the
+    hull tests each tile with the same exact predicates.
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect"];
+}
+
+def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
+  let summary = "Write the online step of one tile as linalg";
+  let description = [{
+    Turns `flash.online_attention` and `flash.finalize` on tiles into linalg,
+    arith and math ops on statically shaped f32 tensors. Scores are held
+    transposed, keys by queries, so that vectors run over queries: no reduction
+    is within a vector and neither product needs a transposed key or value.
+
+    ```mlir
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %k, %v) outs(%a, %m, %l) ...
+    // becomes
+    %qt = transpose(%q) * scale * log2(e)          // leaves the key loop
+    %s  = linalg.generic  s[j, i] += k[j, d] * qt[d, i]
+    %m1 = linalg.generic  max over j of s, and %m
+    %r  = linalg.generic  exp2(%m - %m1)
+    %p  = linalg.generic  exp2(s[j, i] - m1[i])
+    %l1 = linalg.generic  l * r + sum over j of p
+    %a1 = linalg.generic  a * r + sum over j of p[j, i] * v[j, d]
+    ```
+
+    A partial tile whose values hold a NaN or an infinity takes a slower product
+    that leaves masked elements out, so that they change nothing.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::affine::AffineDialect"];
+}
+
 #endif // FLASH_TRANSFORMS_PASSES_TD

@@ -1,0 +1,52 @@
+//===- Pipeline.h - From linalg on tensors to the LLVM dialect --*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_TARGET_CPU_PIPELINE_H
+#define FLASH_TARGET_CPU_PIPELINE_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace flash {
+
+struct CpuBackendOptions : mlir::PassPipelineOptions<CpuBackendOptions> {
+  Option<int64_t> vectorBits{
+      *this, "vector-bits",
+      llvm::cl::desc("Width of a vector register; 0 asks the host"),
+      llvm::cl::init(0)};
+  Option<int64_t> registers{
+      *this, "registers",
+      llvm::cl::desc("Number of vector registers; 0 asks the host"),
+      llvm::cl::init(0)};
+  Option<int64_t> maxStackBytes{
+      *this, "max-stack-bytes",
+      llvm::cl::desc("Static buffers of one parallel body beyond this many "
+                     "bytes go to the heap"),
+      llvm::cl::init(1 << 20)};
+};
+
+/// Vector registers of the machine this process runs on: width in bits, count.
+std::pair<int64_t, int64_t> getHostVectorRegisters();
+
+/// From tensors (linalg, tensor, scf.forall and scf.for) to buffers without
+/// any linalg operation: bufferization, register tiles, parallel bodies.
+void buildCpuBufferizePipeline(mlir::OpPassManager &pm,
+                               const CpuBackendOptions &options);
+
+/// From there to the LLVM dialect.
+void buildCpuLowerToLLVMPipeline(mlir::OpPassManager &pm);
+
+/// Both.
+void buildCpuBackendPipeline(mlir::OpPassManager &pm,
+                             const CpuBackendOptions &options);
+
+/// Registers `--flash-cpu-backend`.
+void registerCpuPipelines();
+
+} // namespace flash
+
+#endif // FLASH_TARGET_CPU_PIPELINE_H

@@ -1,0 +1,291 @@
+//===- Jit.cpp - Compile and run a kernel in this process -----------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Target/Cpu/Jit.h"
+
+#include "flash/Runtime/Cpu.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
+#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include <chrono>
+
+using namespace llvm;
+
+namespace {
+
+constexpr StringLiteral packedName = "_flash_packed_entry";
+
+class Stopwatch {
+public:
+  double lap() {
+    auto now = std::chrono::steady_clock::now();
+    std::chrono::duration<double> seconds = now - start;
+    start = now;
+    return seconds.count();
+  }
+
+private:
+  std::chrono::steady_clock::time_point start =
+      std::chrono::steady_clock::now();
+};
+
+Error makeError(const Twine &message) {
+  return createStringError(inconvertibleErrorCode(), message);
+}
+
+/// The rank of a memref descriptor {ptr, ptr, i64 [, [r x i64], [r x i64]]}.
+std::optional<unsigned> getDescriptorRank(Type *type) {
+  auto *fields = dyn_cast<StructType>(type);
+  if (!fields || fields->getNumElements() < 3 ||
+      !fields->getElementType(0)->isPointerTy())
+    return std::nullopt;
+  if (fields->getNumElements() == 3)
+    return 0;
+  auto *sizes = dyn_cast<ArrayType>(fields->getElementType(3));
+  if (!sizes)
+    return std::nullopt;
+  return sizes->getNumElements();
+}
+
+/// Functions the generated code calls. They are given by address, so that the
+/// tool needs no exported symbols.
+orc::SymbolMap getRuntimeSymbols(orc::MangleAndInterner mangle) {
+  orc::SymbolMap map;
+  auto add = [&](StringRef name, auto *function) {
+    map[mangle(name)] = {orc::ExecutorAddr::fromPtr(function),
+                         JITSymbolFlags::Exported | JITSymbolFlags::Callable};
+  };
+  add("flash_parallel_for", &flash_parallel_for);
+  add("flash_runtime_failure", &flash_runtime_failure);
+  add("_mlir_memref_to_llvm_alloc", &_mlir_memref_to_llvm_alloc);
+  add("_mlir_memref_to_llvm_aligned_alloc",
+      &_mlir_memref_to_llvm_aligned_alloc);
+  add("_mlir_memref_to_llvm_free", &_mlir_memref_to_llvm_free);
+  return map;
+}
+
+/// Wide vectors are the point: x86 would otherwise split them on machines
+/// that prefer 256 bits.
+void setHostAttributes(Module &module, const TargetMachine &machine) {
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", machine.getTargetCPU());
+    function.addFnAttr("target-features", machine.getTargetFeatureString());
+    function.addFnAttr("prefer-vector-width", "512");
+    function.addFnAttr("min-legal-vector-width", "512");
+    function.addFnAttr(Attribute::NoUnwind);
+  }
+}
+
+/// One function of one pointer, to an array of pointers to all arguments.
+void addPackedEntry(Module &module, Function &callee) {
+  IRBuilder<> b(module.getContext());
+  auto *function = Function::Create(
+      FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false),
+      GlobalValue::ExternalLinkage, packedName, module);
+  b.SetInsertPoint(BasicBlock::Create(module.getContext(), "", function));
+  SmallVector<Value *> arguments;
+  for (unsigned i = 0; i < callee.arg_size(); ++i)
+    arguments.push_back(b.CreateLoad(
+        b.getPtrTy(),
+        b.CreateConstGEP1_64(b.getPtrTy(), function->getArg(0), i)));
+  b.CreateCall(&callee, arguments);
+  b.CreateRetVoid();
+}
+
+/// The kernel is vectorised and unrolled already, so the passes that look for
+/// such chances only cost time.
+void optimize(Module &module, TargetMachine &machine) {
+  PipelineTuningOptions tuning;
+  tuning.LoopInterleaving = false;
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  tuning.LoopUnrolling = false;
+  PassBuilder builder(&machine, tuning);
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager graph;
+  ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(graph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, graph, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2)
+      .run(module, modules);
+}
+
+Error emit(Module &module, TargetMachine &machine, CodeGenFileType type,
+           SmallVectorImpl<char> &output) {
+  raw_svector_ostream stream(output);
+  legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
+    return makeError("this target cannot emit code");
+  passes.run(module);
+  return Error::success();
+}
+
+/// Appends the descriptor of a buffer: pointers, offset, sizes, strides.
+void appendDescriptor(SmallVectorImpl<int64_t> &words,
+                      const flash::StridedBuffer &buffer) {
+  auto address = reinterpret_cast<int64_t>(buffer.data);
+  words.append({address, address, 0});
+  words.append(buffer.sizes.begin(), buffer.sizes.end());
+  words.append(buffer.strides.begin(), buffer.strides.end());
+}
+
+} // namespace
+
+flash::OwnedBuffer::~OwnedBuffer() { _mlir_memref_to_llvm_free(allocated); }
+
+flash::CpuExecutable::~CpuExecutable() = default;
+
+Expected<std::unique_ptr<flash::CpuExecutable>>
+flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
+                              const JitOptions &options) {
+  InitializeNativeTarget();
+  InitializeNativeTargetAsmPrinter();
+  std::unique_ptr<CpuExecutable> result(new CpuExecutable);
+  Stopwatch watch;
+
+  LLVMContext context;
+  std::unique_ptr<Module> module = mlir::translateModuleToLLVMIR(op, context);
+  if (!module)
+    return makeError("translation to LLVM IR failed");
+  Expected<orc::JITTargetMachineBuilder> host =
+      orc::JITTargetMachineBuilder::detectHost();
+  if (!host)
+    return host.takeError();
+  host->setCodeGenOptLevel(CodeGenOptLevel::Aggressive);
+  Expected<std::unique_ptr<TargetMachine>> machine =
+      host->createTargetMachine();
+  if (!machine)
+    return machine.takeError();
+  module->setDataLayout((*machine)->createDataLayout());
+  module->setTargetTriple((*machine)->getTargetTriple());
+
+  Function *kernel = module->getFunction(entry);
+  Function *wrapper = module->getFunction(("_mlir_ciface_" + entry).str());
+  if (!kernel || !wrapper || kernel->isDeclaration())
+    return makeError("no function '" + entry + "' in the compiled module");
+  Type *returned = kernel->getReturnType();
+  if (!returned->isVoidTy()) {
+    SmallVector<Type *> descriptors = {returned};
+    if (!getDescriptorRank(returned) && returned->isStructTy())
+      descriptors.assign(cast<StructType>(returned)->elements().begin(),
+                         cast<StructType>(returned)->elements().end());
+    for (Type *type : descriptors) {
+      std::optional<unsigned> rank = getDescriptorRank(type);
+      if (!rank)
+        return makeError("'" + entry + "' returns something not a tensor");
+      result->resultRanks.push_back(*rank);
+    }
+  }
+  for (Argument &argument : wrapper->args())
+    if (!argument.getType()->isPointerTy())
+      return makeError("'" + entry + "' takes something not a tensor");
+  result->numInputs =
+      wrapper->arg_size() - (result->resultRanks.empty() ? 0 : 1);
+  for (Function &function : *module)
+    if (!function.isDeclaration())
+      function.setLinkage(GlobalValue::InternalLinkage);
+  addPackedEntry(*module, *wrapper);
+  setHostAttributes(*module, **machine);
+  result->times.translate = watch.lap();
+
+  optimize(*module, **machine);
+  result->times.optimize = watch.lap();
+  if (options.keepText) {
+    raw_string_ostream(result->llvmIR) << *module;
+    SmallVector<char, 0> text;
+    std::unique_ptr<Module> copy = CloneModule(*module);
+    if (Error error = emit(*copy, **machine, CodeGenFileType::AssemblyFile,
+                           text))
+      return std::move(error);
+    result->assembly.assign(text.begin(), text.end());
+    watch.lap();
+  }
+  SmallVector<char, 0> object;
+  if (Error error =
+          emit(*module, **machine, CodeGenFileType::ObjectFile, object))
+    return std::move(error);
+  result->times.codegen = watch.lap();
+
+  Expected<std::unique_ptr<orc::LLJIT>> jit =
+      orc::LLJITBuilder().setJITTargetMachineBuilder(*host).create();
+  if (!jit)
+    return jit.takeError();
+  result->jit = std::move(*jit);
+  orc::JITDylib &library = result->jit->getMainJITDylib();
+  orc::MangleAndInterner mangle(result->jit->getExecutionSession(),
+                                result->jit->getDataLayout());
+  if (Error error =
+          library.define(orc::absoluteSymbols(getRuntimeSymbols(mangle))))
+    return std::move(error);
+  // libm and libc.
+  auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
+      result->jit->getDataLayout().getGlobalPrefix());
+  if (!process)
+    return process.takeError();
+  library.addGenerator(std::move(*process));
+  if (Error error = result->jit->addObjectFile(
+          std::make_unique<SmallVectorMemoryBuffer>(std::move(object))))
+    return std::move(error);
+  Expected<orc::ExecutorAddr> address = result->jit->lookup(packedName);
+  if (!address)
+    return address.takeError();
+  result->function = address->toPtr<void (*)(void *)>();
+  result->times.link = watch.lap();
+  return std::move(result);
+}
+
+Error flash::CpuExecutable::invoke(ArrayRef<StridedBuffer> inputs,
+                                   SmallVectorImpl<OwnedBuffer> &results) const {
+  if (inputs.size() != numInputs)
+    return makeError("the kernel takes " + Twine(numInputs) +
+                     " arguments, not " + Twine(inputs.size()));
+  SmallVector<SmallVector<int64_t, 16>> descriptors;
+  for (const StridedBuffer &input : inputs)
+    appendDescriptor(descriptors.emplace_back(), input);
+  SmallVector<int64_t, 32> returned;
+  for (unsigned rank : resultRanks)
+    returned.append(3 + 2 * rank, 0);
+  SmallVector<void *> pointers;
+  if (!resultRanks.empty())
+    pointers.push_back(returned.data());
+  for (auto &descriptor : descriptors)
+    pointers.push_back(descriptor.data());
+
+  if (std::optional<std::string> failure =
+          runtime::callProtected(function, pointers.data()))
+    return makeError(*failure);
+
+  results.clear();
+  const int64_t *word = returned.data();
+  for (unsigned rank : resultRanks) {
+    StridedBuffer view;
+    view.data = reinterpret_cast<void *>(word[1]);
+    view.sizes.assign(word + 3, word + 3 + rank);
+    view.strides.assign(word + 3 + rank, word + 3 + 2 * rank);
+    // Results are whole allocations, so their offset is 0.
+    results.emplace_back(reinterpret_cast<void *>(word[0]), std::move(view));
+    word += 3 + 2 * rank;
+  }
+  return Error::success();
+}
