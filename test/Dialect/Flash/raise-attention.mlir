@@ -225,6 +225,35 @@ func.func @decomposed(%q: tensor<2x32x16xf32>, %k: tensor<2x16x48xf32>, %v: tens
 
 // -----
 
+// Heads of key and value that are repeated for groups of query heads are read
+// once.
+
+// CHECK-LABEL: func @grouped_heads(
+// CHECK-NEXT:    flash.attention %arg0, %arg1, %arg2 {{.*}} : (tensor<2x8x32x16xf32>, tensor<2x2x32x16xf32>, tensor<2x2x32x16xf32>)
+// CHECK-NEXT:    return
+#q = affine_map<(b, h, i, j, d) -> (b, h, i, d)>
+#k = affine_map<(b, h, i, j, d) -> (b, h, j, d)>
+#s = affine_map<(b, h, i, j, d) -> (b, h, i, j)>
+#p = affine_map<(b, h, i, e, j) -> (b, h, i, j)>
+#v = affine_map<(b, h, i, e, j) -> (b, h, j, e)>
+#o = affine_map<(b, h, i, e, j) -> (b, h, i, e)>
+func.func @grouped_heads(%q: tensor<2x8x32x16xf32>, %k: tensor<2x2x32x16xf32>, %v: tensor<2x2x32x16xf32>) -> tensor<2x8x32x16xf32> {
+  %eg = tensor.empty() : tensor<2x2x4x32x16xf32>
+  %kg = linalg.broadcast ins(%k : tensor<2x2x32x16xf32>) outs(%eg : tensor<2x2x4x32x16xf32>) dimensions = [2]
+  %vg = linalg.broadcast ins(%v : tensor<2x2x32x16xf32>) outs(%eg : tensor<2x2x4x32x16xf32>) dimensions = [2]
+  %kk = tensor.collapse_shape %kg [[0], [1, 2], [3], [4]] : tensor<2x2x4x32x16xf32> into tensor<2x8x32x16xf32>
+  %vv = tensor.collapse_shape %vg [[0], [1, 2], [3], [4]] : tensor<2x2x4x32x16xf32> into tensor<2x8x32x16xf32>
+  %zero = arith.constant dense<0.0> : tensor<2x8x32x32xf32>
+  %s = linalg.contract indexing_maps = [#q, #k, #s] ins(%q, %kk : tensor<2x8x32x16xf32>, tensor<2x8x32x16xf32>) outs(%zero : tensor<2x8x32x32xf32>) -> tensor<2x8x32x32xf32>
+  %es = tensor.empty() : tensor<2x8x32x32xf32>
+  %p = linalg.softmax dimension(3) ins(%s : tensor<2x8x32x32xf32>) outs(%es : tensor<2x8x32x32xf32>) -> tensor<2x8x32x32xf32>
+  %zo = arith.constant dense<0.0> : tensor<2x8x32x16xf32>
+  %o = linalg.contract indexing_maps = [#p, #v, #o] ins(%p, %vv : tensor<2x8x32x32xf32>, tensor<2x8x32x16xf32>) outs(%zo : tensor<2x8x32x16xf32>) -> tensor<2x8x32x16xf32>
+  return %o : tensor<2x8x32x16xf32>
+}
+
+// -----
+
 // The softmax is over the queries.
 
 // CHECK-LABEL: func @wrong_dimension(
@@ -513,4 +542,21 @@ func.func @dynamic_head_dimension(%q: !q, %k: !k, %v: !o, %init: !o) -> !o {
   // expected-remark @below {{this attention is left as it is: head dimension must be static}}
   %o = linalg.batch_matmul ins(%p, %v : !s, !o) outs(%zo : !o) -> !o
   return %o : !o
+}
+
+// -----
+
+// The probabilities are also their own values.
+
+// CHECK-LABEL: func @probabilities_squared(
+// CHECK-NOT:     flash.attention
+// CHECK:         linalg.softmax
+// CHECK-NOT:     flash.attention
+!m = tensor<32x32xf32>
+func.func @probabilities_squared(%q: !m, %k: !m) -> !m {
+  %zero = arith.constant dense<0.0> : !m
+  %s = linalg.matmul ins(%q, %k : !m, !m) outs(%zero : !m) -> !m
+  %p = linalg.softmax dimension(1) ins(%s : !m) outs(%zero : !m) -> !m
+  %o = linalg.matmul ins(%p, %p : !m, !m) outs(%zero : !m) -> !m
+  return %o : !m
 }

@@ -21,6 +21,8 @@ using namespace mlir;
 using namespace flash;
 
 namespace {
+/// The heads, which are also the batch where there is but one batch dimension.
+constexpr unsigned headVar = 1;
 /// The head dimension, after the variables (b, h, i, j, e).
 constexpr unsigned headDimVar = 5;
 
@@ -244,6 +246,35 @@ NamedTensor skipCastsAndTransposes(NamedTensor tensor) {
   return tensor;
 }
 
+/// A key or value whose heads are each repeated for a group of query heads.
+struct GroupedTensor {
+  NamedTensor tensor;
+  int64_t groupSize;
+};
+
+/// What `tensor` repeats, if it is the collapse of a broadcast that inserted a
+/// dimension after the heads.
+std::optional<GroupedTensor> skipRepeatedHeads(const NamedTensor &tensor) {
+  auto collapse = tensor.value.getDefiningOp<tensor::CollapseShapeOp>();
+  if (!collapse)
+    return std::nullopt;
+  auto broadcast = collapse.getSrc().getDefiningOp<linalg::BroadcastOp>();
+  if (!broadcast || broadcast.getDimensions().size() != 1)
+    return std::nullopt;
+  int64_t groupDim = broadcast.getDimensions()[0];
+  auto headPosition = llvm::find(tensor.vars, headVar) - tensor.vars.begin();
+  ReassociationIndices headGroup = {groupDim - 1, groupDim};
+  for (auto [position, group] :
+       llvm::enumerate(collapse.getReassociationIndices()))
+    if (static_cast<int64_t>(position) == headPosition ? group != headGroup
+                                                       : group.size() != 1)
+      return std::nullopt;
+  int64_t groupSize = collapse.getSrcType().getDimSize(groupDim);
+  if (ShapedType::isDynamic(groupSize))
+    return std::nullopt;
+  return GroupedTensor{{broadcast.getInput(), tensor.vars}, groupSize};
+}
+
 /// The smallest of f16, bf16 and f32 that holds both types exactly.
 Type getWiderType(Type lhs, Type rhs) {
   return lhs == rhs ? lhs : Float32Type::get(lhs.getContext());
@@ -323,6 +354,14 @@ void raise(linalg::LinalgOp root, const Match &match) {
   NamedTensor query = skipCastsAndTransposes(match.query),
               key = skipCastsAndTransposes(match.key),
               value = skipCastsAndTransposes(match.value);
+  // An attention repeats the heads of key and value by itself.
+  std::optional<GroupedTensor> groupedKey = skipRepeatedHeads(key),
+                               groupedValue = skipRepeatedHeads(value);
+  if (groupedKey && groupedValue &&
+      groupedKey->groupSize == groupedValue->groupSize) {
+    key = skipCastsAndTransposes(groupedKey->tensor);
+    value = skipCastsAndTransposes(groupedValue->tensor);
+  }
   Type elementType = query.getType().getElementType();
   for (const NamedTensor &tensor : {key, value})
     elementType = getWiderType(elementType, tensor.getType().getElementType());

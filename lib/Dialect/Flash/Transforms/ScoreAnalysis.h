@@ -111,8 +111,8 @@ private:
 
   mlir::MLIRContext *context;
   llvm::SetVector<mlir::Value> scoreTensors;
-  /// Bounds the work on graphs with much sharing.
-  int64_t stepsLeft = 4096;
+  /// Bounds the work on graphs with much sharing, and the recursion.
+  int64_t stepsLeft = 1024;
 };
 
 } // namespace flash

@@ -34,7 +34,8 @@ def RaiseAttention : Pass<"flash-raise-attention", "::mlir::func::FuncOp"> {
 
       - products of rank 2, 3 or 4 (no, one or two batch dimensions) in any
         layout, from an accumulator of zeros; a transpose is inserted where
-        `flash.attention` needs another order of dimensions;
+        `flash.attention` needs another order of dimensions, and key and value
+        heads that a broadcast repeats for groups of query heads are read once;
       - `linalg.softmax`, or its maximum, difference, exponential, sum and
         quotient as reductions and elementwise ops;
       - any number of multiplications and divisions by a splat constant;
