@@ -11,5 +11,5 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   flash::registerAllDialects(registry);
-  return mlir::asMainReturnCode(mlir::MlirLspServerMain(argc, argv, registry));
+  return failed(mlir::MlirLspServerMain(argc, argv, registry));
 }

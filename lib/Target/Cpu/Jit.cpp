@@ -8,6 +8,7 @@
 #include "flash/Target/Cpu/Jit.h"
 
 #include "flash/Runtime/Cpu.h"
+#include "flash/Runtime/TileCounts.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
@@ -72,6 +73,7 @@ orc::SymbolMap getRuntimeSymbols(orc::MangleAndInterner mangle) {
   };
   add("flash_parallel_for", &flash_parallel_for);
   add("flash_runtime_failure", &flash_runtime_failure);
+  add("flash_count_tile", &flash_count_tile);
   add("_mlir_memref_to_llvm_alloc", &_mlir_memref_to_llvm_alloc);
   add("_mlir_memref_to_llvm_aligned_alloc",
       &_mlir_memref_to_llvm_aligned_alloc);

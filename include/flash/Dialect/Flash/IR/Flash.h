@@ -1,0 +1,34 @@
+//===- Flash.h - The flash dialect ------------------------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_DIALECT_FLASH_IR_FLASH_H
+#define FLASH_DIALECT_FLASH_IR_FLASH_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/Attributes.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/IntegerSet.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/TilingInterface.h"
+
+#include "flash/Dialect/Flash/IR/FlashDialect.h.inc"
+#include "flash/Dialect/Flash/IR/FlashEnums.h.inc"
+
+#include "flash/Dialect/Flash/IR/FlashMaskInterface.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "flash/Dialect/Flash/IR/FlashAttrs.h.inc"
+
+#define GET_OP_CLASSES
+#include "flash/Dialect/Flash/IR/FlashOps.h.inc"
+
+#endif // FLASH_DIALECT_FLASH_IR_FLASH_H

@@ -1,0 +1,139 @@
+//===- FlashAttrs.td - Masks and schedules -----------------*- tablegen -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_ATTRS_TD
+#define FLASH_ATTRS_TD
+
+include "flash/Dialect/Flash/IR/FlashDialect.td"
+include "flash/Dialect/Flash/IR/FlashMaskInterface.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+class Flash_Attr<string cppName, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Flash_Dialect, cppName, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+class Flash_Mask<string cppName, string attrMnemonic>
+    : Flash_Attr<cppName, attrMnemonic,
+        [DeclareAttrInterfaceMethods<Flash_MaskAttrInterface>]>;
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+def Flash_AlignmentEnum : I32EnumAttr<"Alignment",
+    "the corner in which a causal mask's diagonal starts", [
+      I32EnumAttrCase<"BottomRight", 0, "bottom_right">,
+      I32EnumAttrCase<"TopLeft", 1, "top_left">]> {
+  let cppNamespace = "::flash";
+}
+
+def Flash_FullAttr : Flash_Mask<"Full", "full"> {
+  let summary = "every key takes part";
+  let description = "`#flash.full` is what an absent mask means.";
+}
+
+def Flash_CausalAttr : Flash_Mask<"Causal", "causal"> {
+  let summary = "keys up to the diagonal take part";
+  let description = [{
+    `#flash.causal` keeps `j <= i + nk - nq` (the last query faces the last
+    key, as in FlashAttention); `#flash.causal<top_left>` keeps `j <= i` (the
+    first query faces the first key, as in PyTorch).
+  }];
+  let parameters = (ins
+    DefaultValuedParameter<"Alignment", "Alignment::BottomRight">:$alignment);
+  let assemblyFormat = "(`<` $alignment^ `>`)?";
+}
+
+def Flash_WindowAttr : Flash_Mask<"Window", "window"> {
+  let summary = "keys near the diagonal take part";
+  let description = [{
+    `#flash.window<left = l, right = r>` keeps
+    `i + nk - nq - l <= j <= i + nk - nq + r`. A side that is left out is
+    unbounded. Both are counts of keys and not negative.
+  }];
+  let parameters = (ins OptionalParameter<"std::optional<int64_t>">:$left,
+                        OptionalParameter<"std::optional<int64_t>">:$right);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Flash_PrefixAttr : Flash_Mask<"Prefix", "prefix"> {
+  let summary = "the first keys take part";
+  let description = "`#flash.prefix<n>` keeps `j < n`.";
+  let parameters = (ins "int64_t":$length);
+  let assemblyFormat = "`<` $length `>`";
+  let genVerifyDecl = 1;
+}
+
+def Flash_AffineMaskAttr : Flash_Mask<"AffineMask", "affine"> {
+  let summary = "keys inside an affine set take part";
+  let description = [{
+    `#flash.affine<affine_set<(b, h, i, j)[nq, nk] : (...)>>` keeps the elements
+    of the set; `floordiv`, `mod` and equalities are allowed. For example block
+    diagonal attention over documents of 128 tokens:
+
+    ```mlir
+    #flash.affine<affine_set<(b, h, i, j)[nq, nk]
+        : (i floordiv 128 - j floordiv 128 == 0)>>
+    ```
+  }];
+  let parameters = (ins "::mlir::IntegerSetAttr":$set);
+  let assemblyFormat = "`<` $set `>`";
+  let genVerifyDecl = 1;
+}
+
+def Flash_AnyOfAttr : Flash_Mask<"AnyOf", "any_of"> {
+  let summary = "the union of masks";
+  let parameters = (ins ArrayRefParameter<"MaskAttrInterface">:$masks);
+  let assemblyFormat = "`<` `[` $masks `]` `>`";
+  let genVerifyDecl = 1;
+}
+
+def Flash_AllOfAttr : Flash_Mask<"AllOf", "all_of"> {
+  let summary = "the intersection of masks";
+  let parameters = (ins ArrayRefParameter<"MaskAttrInterface">:$masks);
+  let assemblyFormat = "`<` `[` $masks `]` `>`";
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Schedule
+//===----------------------------------------------------------------------===//
+
+def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
+  let summary = "how an attention is cut into tiles";
+  let description = [{
+    `#flash.schedule<query_tile = 64, key_tile = 128>`: `query_tile` queries of
+    one (batch, head) pair form a unit of parallel work, which visits the keys
+    `key_tile` at a time. `flash-select-schedule` proposes one; a user may write
+    it. Both are positive multiples of 8, at most 1024.
+  }];
+  let parameters = (ins "int64_t":$queryTile, "int64_t":$keyTile);
+  let assemblyFormat = [{
+    `<` `query_tile` `=` $queryTile `,` `key_tile` `=` $keyTile `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// The meaning of the leading dimension of rank-3 operands
+//===----------------------------------------------------------------------===//
+
+def Flash_LeadingEnum : I32EnumAttr<"Leading",
+    "what the leading dimension of rank-3 operands is", [
+      I32EnumAttrCase<"Heads", 0, "heads">,
+      I32EnumAttrCase<"Batch", 1, "batch">]> {
+  let cppNamespace = "::flash";
+  let genSpecializedAttr = 0;
+}
+
+def Flash_LeadingAttr
+    : EnumAttr<Flash_Dialect, Flash_LeadingEnum, "leading">;
+
+#endif // FLASH_ATTRS_TD

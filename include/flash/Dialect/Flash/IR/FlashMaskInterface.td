@@ -1,0 +1,32 @@
+//===- FlashMaskInterface.td - What every mask provides ----*- tablegen -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_MASK_INTERFACE_TD
+#define FLASH_MASK_INTERFACE_TD
+
+include "mlir/IR/OpBase.td"
+
+def Flash_MaskAttrInterface : AttrInterface<"MaskAttrInterface"> {
+  let cppNamespace = "::flash";
+  let description = [{
+    A mask says which (query `i`, key `j`) pairs of (batch `b`, head `h`) take
+    part in the softmax. It provides exactly one thing: the set of those pairs
+    as a union of affine sets. The element predicate, the classification of
+    tiles into empty, partial and full, and the count of unmasked elements are
+    all derived from it, so they cannot disagree.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        The unmasked elements as a union of sets over the dimensions
+        `(b, h, i, j)` with the symbols `[nq, nk]`. An empty union masks
+        everything.
+      }],
+      "::llvm::SmallVector<::mlir::IntegerSet>", "getAffineSets">
+  ];
+}
+
+#endif // FLASH_MASK_INTERFACE_TD

@@ -1,0 +1,221 @@
+//===- FlashOps.td - Attention and its online step ---------*- tablegen -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_OPS_TD
+#define FLASH_OPS_TD
+
+include "flash/Dialect/Flash/IR/FlashAttrs.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/TilingInterface.td"
+
+class Flash_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Flash_Dialect, mnemonic, traits>;
+
+def Flash_FloatTensor : RankedTensorOf<[F16, BF16, F32]>;
+def Flash_F32Tensor : RankedTensorOf<[F32]>;
+def Flash_LengthsTensor : 1DTensorOf<[I32]>;
+def Flash_SinkTensor : 1DTensorOf<[F32]>;
+
+def Flash_AttentionOp : Flash_Op<"attention",
+    [Pure, AttrSizedOperandSegments]> {
+  let summary = "softmax(scale * q k^T) v on whole tensors";
+  let description = [{
+    With `q : [B, Hq, Nq, D]`, `k : [B, Hkv, Nk, D]`, `v : [B, Hkv, Nk, Dv]`,
+    and query head `h` reading key head `h floordiv (Hq / Hkv)`:
+
+    ```
+    s[b,h,i,j]   = score(scale * sum_d q[b,h,i,d] * k[b,h',j,d], b, h, i, j)
+    m[b,h,i]     = max(max_j s, sink[h])          over the unmasked j
+    l[b,h,i]     = sum_j exp(s - m) + exp(sink[h] - m)
+    o[b,h,i,:]   = sum_j exp(s - m) * v[b,h',j,:] / l
+    lse[b,h,i]   = m + log(l)                     (natural logarithm, f32)
+    ```
+
+    `D` and `Dv` are static multiples of 8 from 8 to 256; all other sizes may
+    be dynamic. Elements are f16, bf16 or f32, the accumulation is f32. Rank-3
+    operands drop the batch dimension, or with `leading(batch)` the head
+    dimension.
+
+    Optional parts, in this order:
+      - `scale(x)`: default `1 / sqrt(D)`;
+      - `mask(attr)`: any attribute with the mask interface, default full;
+      - `lengths(%n : tensor<Bxi32>)`: keeps the keys `j < n[b]`; values are
+        clamped to `[0, Nk]`, and the alignment of the mask is unaffected;
+      - `sink(%s : tensor<Hqxf32>)`: one extra logit per query head in the
+        denominator;
+      - `schedule(attr)`: how to tile, see `#flash.schedule`;
+      - `score { ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+        ... flash.yield %r : f32 }`: modifies each score. The region may use
+        elementwise `arith` and `math` ops, `tensor.extract` and `tensor.dim`,
+        and values from outside.
+
+    Example:
+
+    ```mlir
+    %o, %lse = flash.attention %q, %k, %v scale(0.2) mask(#flash.causal)
+        : (tensor<2x8x333x64xf32>, tensor<2x2x517x64xf32>,
+           tensor<2x2x517x48xf32>)
+        -> (tensor<2x8x333x48xf32>, tensor<2x8x333xf32>)
+    ```
+  }];
+  let arguments = (ins Flash_FloatTensor:$query, Flash_FloatTensor:$key,
+    Flash_FloatTensor:$value, Optional<Flash_LengthsTensor>:$lengths,
+    Optional<Flash_SinkTensor>:$sink, OptionalAttr<Flash_LeadingAttr>:$leading,
+    OptionalAttr<F64Attr>:$scale,
+    OptionalAttr<Flash_MaskAttrInterface>:$mask,
+    OptionalAttr<Flash_ScheduleAttr>:$schedule);
+  let results = (outs Flash_FloatTensor:$output,
+                      Optional<Flash_F32Tensor>:$lse);
+  let regions = (region MaxSizedRegion<1>:$score);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value
+    (`leading` `(` $leading^ `)`)?
+    (`scale` `(` $scale^ `)`)?
+    (`mask` `(` $mask^ `)`)?
+    (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
+    (`sink` `(` $sink^ `:` type($sink) `)`)?
+    (`schedule` `(` $schedule^ `)`)?
+    (`score` $score^)?
+    attr-dict `:` `(` type($query) `,` type($key) `,` type($value) `)`
+    `->` custom<AttentionResults>(type($output), type($lse))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The scale, or its default 1 / sqrt(D).
+    double getScaleOrDefault();
+    /// The mask, or the full mask where none is written.
+    MaskAttrInterface getMaskOrFull();
+    /// Whether the operands have a batch dimension (always the first).
+    bool hasBatch();
+    /// Whether the operands have a head dimension (always before the last two).
+    bool hasHeads();
+    int64_t getHeadDim() { return getQuery().getType().getShape().back(); }
+    int64_t getValueDim() { return getValue().getType().getShape().back(); }
+  }];
+}
+
+def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
+    [Pure, AttrSizedOperandSegments, DestinationStyleOpInterface,
+     DeclareOpInterfaceMethods<TilingInterface,
+       ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
+        "getResultTilePosition", "generateResultTileValue"]>,
+     AllTypesMatch<["acc", "acc_out"]>, AllTypesMatch<["max", "max_out"]>,
+     AllTypesMatch<["sum", "sum_out"]>]> {
+  let summary = "one step of the online softmax over a slice of keys";
+  let description = [{
+    Adds the keys of `key` and `value` to the running state of the queries:
+
+    ```
+    s    = log2(e) * score(scale * q k^T), -inf where masked
+    max' = max(max, max_j s)
+    acc' = acc * 2^(max - max') + 2^(s - max') v
+    sum' = sum * 2^(max - max') + sum_j 2^(s - max')
+    ```
+
+    The state starts at (0, -inf, 0), or (0, sink * log2(e), 1) with a sink.
+    The step is associative over disjoint slices of keys, so a tiling may visit
+    them in any order. `max` is in units of log2 and may stay -inf.
+
+    The operands are tensors of rank 4 as in `flash.attention`, or one tile of
+    one head of rank 2: `q : [M, D]`, `k : [N, D]`, `v : [N, Dv]`.
+    `at[b, h, i, j]` is the position of the first element in the whole problem,
+    whose lengths are `of[nq, nk]`. `keys(n)` says that only the first `n` keys
+    of a tile exist, the rest being padding; `lengths`, on rank 4, is as in
+    `flash.attention`.
+
+    Example:
+
+    ```mlir
+    %a1, %m1, %l1 = flash.online_attention
+        ins(%qt, %kt, %vt : tensor<64x64xf16>, tensor<128x64xf16>, tensor<128x64xf16>)
+        outs(%a, %m, %l : tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>)
+        at[%b, %h, %i, %j] of[512, 512] scale(1.250000e-01) mask(#flash.causal)
+    ```
+  }];
+  let arguments = (ins Flash_FloatTensor:$query, Flash_FloatTensor:$key,
+    Flash_FloatTensor:$value, Flash_F32Tensor:$acc, Flash_F32Tensor:$max,
+    Flash_F32Tensor:$sum, Variadic<Index>:$position, Variadic<Index>:$extents,
+    Optional<Index>:$keys, Optional<Flash_LengthsTensor>:$lengths,
+    DenseI64ArrayAttr:$static_position, DenseI64ArrayAttr:$static_extents,
+    F64Attr:$scale, OptionalAttr<Flash_MaskAttrInterface>:$mask,
+    OptionalAttr<Flash_ScheduleAttr>:$schedule);
+  let results = (outs Flash_F32Tensor:$acc_out, Flash_F32Tensor:$max_out,
+                      Flash_F32Tensor:$sum_out);
+  let regions = (region MaxSizedRegion<1>:$score);
+  let assemblyFormat = [{
+    `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,`
+    type($value) `)` `outs` `(` $acc `,` $max `,` $sum `:` type($acc) `,`
+    type($max) `,` type($sum) `)`
+    `at` custom<DynamicIndexList>($position, $static_position)
+    `of` custom<DynamicIndexList>($extents, $static_extents)
+    (`keys` `(` $keys^ `)`)?
+    `scale` `(` $scale `)`
+    (`mask` `(` $mask^ `)`)?
+    (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
+    (`schedule` `(` $schedule^ `)`)?
+    (`score` $score^)?
+    attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable();
+    /// The position (b, h, i, j) of the first element in the whole problem.
+    ::llvm::SmallVector<::mlir::OpFoldResult> getMixedPosition();
+    /// The lengths (nq, nk) of the whole problem.
+    ::llvm::SmallVector<::mlir::OpFoldResult> getMixedExtents();
+    /// Whether the operands are one tile (rank 2) rather than whole tensors.
+    bool isTile() { return getQuery().getType().getRank() == 2; }
+  }];
+}
+
+def Flash_FinalizeOp : Flash_Op<"finalize",
+    [Pure, DestinationStyleOpInterface,
+     DeclareOpInterfaceMethods<TilingInterface,
+       ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
+        "getResultTilePosition", "generateResultTileValue"]>]> {
+  let summary = "turns the online state into the attention's results";
+  let description = [{
+    ```
+    out = acc / sum                (0 where sum is 0), rounded to its type
+    lse = ln(2) * max + log(sum)   (-inf where sum is 0)
+    ```
+
+    Operands are of rank 4 or, for one tile, of rank 2.
+
+    Example:
+
+    ```mlir
+    %o = flash.finalize ins(%a, %m, %l : tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>)
+        outs(%e : tensor<64x64xf16>) -> tensor<64x64xf16>
+    ```
+  }];
+  let arguments = (ins Flash_F32Tensor:$acc, Flash_F32Tensor:$max,
+    Flash_F32Tensor:$sum, Flash_FloatTensor:$output_init,
+    Optional<Flash_F32Tensor>:$lse_init);
+  let results = (outs Flash_FloatTensor:$output,
+                      Optional<Flash_F32Tensor>:$lse);
+  let assemblyFormat = [{
+    `ins` `(` $acc `,` $max `,` $sum `:` type($acc) `,` type($max) `,`
+    type($sum) `)` `outs` `(` $output_init (`,` $lse_init^)? `:`
+    type($output_init) (`,` type($lse_init)^)? `)` attr-dict `->`
+    custom<AttentionResults>(type($output), type($lse))
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable();
+  }];
+}
+
+def Flash_YieldOp : Flash_Op<"yield",
+    [Pure, Terminator, ParentOneOf<["AttentionOp", "OnlineAttentionOp"]>]> {
+  let summary = "ends a score region";
+  let arguments = (ins F32:$result);
+  let assemblyFormat = "$result attr-dict `:` type($result)";
+}
+
+#endif // FLASH_OPS_TD

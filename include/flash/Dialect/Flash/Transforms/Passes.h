@@ -1,0 +1,23 @@
+//===- Passes.h - Passes of the flash dialect -------------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_DIALECT_FLASH_TRANSFORMS_PASSES_H
+#define FLASH_DIALECT_FLASH_TRANSFORMS_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace flash {
+
+#define GEN_PASS_DECL
+#include "flash/Dialect/Flash/Transforms/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "flash/Dialect/Flash/Transforms/Passes.h.inc"
+
+} // namespace flash
+
+#endif // FLASH_DIALECT_FLASH_TRANSFORMS_PASSES_H

@@ -1,0 +1,275 @@
+//===- Passes.td - Passes of the flash dialect -------------*- tablegen -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_TRANSFORMS_PASSES_TD
+#define FLASH_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+// In the order in which the pipelines run them.
+
+def ExpandRank : Pass<"flash-expand-rank", "::mlir::func::FuncOp"> {
+  let summary = "Give rank-3 attention its missing dimension of size one";
+  let description = [{
+    After this pass every `flash.attention` has rank 4, so that all later passes
+    know one form only. The inserted reshapes are views and cost nothing.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v : (tensor<8x256x64xf32>, ...)
+    // becomes
+    %q4 = tensor.expand_shape %q [[0, 1], [2], [3]] ... into tensor<1x8x256x64xf32>
+    %o4 = flash.attention %q4, %k4, %v4 : (tensor<1x8x256x64xf32>, ...)
+    %o = tensor.collapse_shape %o4 [[0, 1], [2], [3]] ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect",
+                           "::mlir::affine::AffineDialect"];
+}
+
+def AssertShapes : Pass<"flash-assert-shapes", "::mlir::func::FuncOp"> {
+  let summary = "Check at run time the sizes that types leave open";
+  let description = [{
+    Inserts a `cf.assert` before each `flash.attention` for every rule about
+    sizes that dynamic dimensions leave open: batch sizes, head counts and
+    lengths agree, there is a key head and query heads are a multiple of key
+    heads, lengths and sinks have an entry per batch and per query head, and
+    static result sizes are those of the operands. Rules that the types already
+    guarantee cost nothing. The message names the rule and the source line.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v : (tensor<2x4x?x64xf32>, ...)
+    // becomes
+    %c2 = arith.constant 2 : index
+    %nk = tensor.dim %k, %c2 : tensor<2x4x?x64xf32>
+    %nv = tensor.dim %v, %c2 : tensor<2x4x?x64xf32>
+    %agree = arith.cmpi eq, %nk, %nv : index
+    cf.assert %agree, "flash.attention at a.mlir:1:6: lengths of key and value differ"
+    %o = flash.attention %q, %k, %v : (tensor<2x4x?x64xf32>, ...)
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
+  let summary = "Propose tile sizes for every attention that has none";
+  let description = [{
+    Writes `schedule(#flash.schedule<...>)` on each `flash.attention` without
+    one. The choice follows a model of the processor's registers and first two
+    cache levels: the score tile and the query tile stay in the first level,
+    the key and value tile in the second.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v : (...)
+    // becomes
+    %o = flash.attention %q, %k, %v
+           schedule(<query_tile = 64, key_tile = 128>) : (...)
+    ```
+  }];
+  let options = [
+    Option<"queryTile", "query-tile", "int64_t", "0",
+           "Queries in a tile; 0 lets the model choose">,
+    Option<"keyTile", "key-tile", "int64_t", "0",
+           "Keys in a tile; 0 lets the model choose">
+  ];
+}
+
+def OnlineSoftmax : Pass<"flash-online-softmax", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite attention as a step of the online softmax";
+  let description = [{
+    Turns `flash.attention` into the initial state, one `flash.online_attention`
+    over all keys, and `flash.finalize`. Because the step is associative over
+    slices of keys, tiling may then cut the keys without changing the result
+    (Milakov and Gimelshein, arXiv 1805.02867). A sink enters as the state
+    (0, sink * log2(e), 1) of a key with that logit and no value.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v mask(#flash.causal) : (...)
+    // becomes
+    %acc = linalg.fill 0, %max = linalg.fill -inf, %sum = linalg.fill 0
+    %a, %m, %l = flash.online_attention ins(%q, %k, %v) outs(%acc, %max, %sum)
+        at[0, 0, 0, 0] of[512, 512] scale(0.125) mask(#flash.causal)
+    %o = flash.finalize ins(%a, %m, %l) outs(%empty)
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect"];
+}
+
+def DecomposeNaive : Pass<"flash-decompose-naive", "::mlir::func::FuncOp"> {
+  let summary = "Lower attention to scores, softmax and product";
+  let description = [{
+    Turns `flash.attention` into the three computations of an implementation
+    that knows nothing of the online softmax: the scores, which it materialises;
+    their softmax, rounded to the elements' type; and the product with the
+    values. This is the baseline that the other passes must beat, and, followed
+    by `flash-promote-to-f64`, the reference that they must agree with.
+
+    With `row-block=R` the same computation is emitted for R queries of one
+    head at a time, so that R x Nk scores exist instead of B x H x Nq x Nk.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v mask(#flash.causal) : (...)
+    // becomes
+    %kt = linalg.generic ... transpose %k                  // [B, Hkv, D, Nk]
+    %qk = linalg.generic ... ins(%q, %kt)                  // [B, Hq, Nq, Nk]
+    %s = linalg.generic { select(j <= i + nk - nq, score(scale * qk), -inf) }
+    %max = linalg.generic ... maximumf
+    %e = linalg.generic { exp(s - max) }
+    %sum = linalg.generic ... addf
+    %p = linalg.generic { truncf(e / sum) }
+    %pv = linalg.generic { acc + select(j <= i + nk - nq, p * v, 0) }
+    %o = linalg.generic { truncf(pv) }
+    ```
+  }];
+  let options = [
+    Option<"rowBlock", "row-block", "int64_t", "0",
+           "Queries whose scores are held at a time; 0 holds all scores">
+  ];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
+def PromoteToF64 : Pass<"flash-promote-to-f64", "::mlir::ModuleOp"> {
+  let summary = "Compute in f64 instead of f16, bf16 and f32";
+  let description = [{
+    Changes the type of every floating-point value narrower than f64, of every
+    constant, argument and result, and drops the conversions that thereby become
+    identities. After `flash-decompose-naive` this gives the reference of a
+    program: called with exact copies of the inputs, it returns what the program
+    would in exact arithmetic, up to rounding in f64.
+
+    It knows the dialects that a program consists of before it is lowered to
+    LLVM, and refuses what has no meaning in f64: ops of other dialects, casts
+    of bit patterns, and external functions that take or return such values.
+
+    ```mlir
+    func.func @f(%x: tensor<4xf16>) -> f32 {
+      %y = tensor.extract %x[%i] : tensor<4xf16>
+      %z = arith.extf %y : f16 to f32
+      return %z : f32
+    // becomes
+    func.func @f(%x: tensor<4xf64>) -> f64 {
+      %y = tensor.extract %x[%i] : tensor<4xf64>
+      return %y : f64
+    ```
+  }];
+}
+
+def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
+  let summary = "Tile the online step over query tiles and key tiles";
+  let description = [{
+    Turns a whole-tensor `flash.online_attention` and its `flash.finalize` into
+    a parallel `scf.forall` over (batch, head, query tile) around an `scf.for`
+    over key tiles that carries the state. All tiles have the static sizes of
+    the schedule: a ragged last tile is padded with zeros, its padded queries
+    are computed and dropped, its padded keys excluded by `keys(n)`. With
+    `lengths` the key loop ends at `lengths[b]`.
+
+    ```mlir
+    %a, %m, %l = flash.online_attention ins(%q, %k, %v) outs(%acc, %max, %sum)
+    %o = flash.finalize ins(%a, %m, %l) outs(%empty)
+    // becomes
+    %o = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 512) step (1, 1, 64)
+        shared_outs(%out = %empty) {
+      %qt = tensor.extract_slice %q[%b, %h, %i, 0] [1, 1, 64, 64] ...
+      %s:3 = scf.for %j = %c0 to %c512 step %c128 iter_args(...) {
+        %kt = tensor.extract_slice %k[%b, %h, %j, 0] [1, 1, 128, 64] ...
+        %vt = tensor.extract_slice %v[%b, %h, %j, 0] [1, 1, 128, 64] ...
+        flash.online_attention ins(%qt, %kt, %vt) outs(...) at[%b, %h, %i, %j]
+      }
+      %ot = flash.finalize ins(%s#0, %s#1, %s#2) ...
+      tensor.parallel_insert_slice %ot into %out[%b, %h, %i, 0] ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect"];
+}
+
+def SplitMask : Pass<"flash-split-mask", "::mlir::func::FuncOp"> {
+  let summary = "Visit only the key tiles that hold work, mask only the partial";
+  let description = [{
+    A key tile is *empty* for a query tile if every element is masked, *full* if
+    none is, else *partial*. The pass replaces the loop over all key tiles so
+    that empty tiles are never visited, full tiles run without mask and without
+    padding, and only partial tiles run with mask. The classification is exact
+    for every mask (see `MaskTiles.h`). Where visited and full tiles are ranges,
+    as for causal, window and prefix masks, they become up to four loops:
+
+    ```mlir
+    scf.for %j = %c0 to %c512 step %c128 {
+      flash.online_attention ... mask(#flash.causal)
+    }
+    // becomes
+    %full = affine.apply affine_map<(i) -> (((i + 1) floordiv 128) * 128)>(%i)
+    scf.for %j = %c0 to %full step %c128 { flash.online_attention ... }
+    scf.for %j = %full to %end step %c128 {
+      flash.online_attention ... mask(#flash.causal)
+    }
+    ```
+
+    For other masks, such as the union of a prefix and a band, one loop over the
+    hull tests each tile with the same exact predicates.
+  }];
+  let dependentDialects = ["::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect"];
+}
+
+def CountTiles : Pass<"flash-count-tiles", "::mlir::ModuleOp"> {
+  let summary = "Count the tiles that a run visits";
+  let description = [{
+    Puts a call of the runtime function `flash_count_tile` before each
+    `flash.online_attention`, telling whether the step has a mask. It runs after
+    `flash-split-mask`, and only on request (`flash-run --count-tiles`), to show
+    how much work a mask leaves and that no empty tile is visited.
+
+    ```mlir
+    flash.online_attention ... mask(#flash.causal)
+    // becomes
+    %masked = llvm.mlir.constant(true) : i1
+    llvm.call @flash_count_tile(%masked) : (i1) -> ()
+    flash.online_attention ... mask(#flash.causal)
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
+  let summary = "Write the online step of one tile as linalg";
+  let description = [{
+    Turns `flash.online_attention` and `flash.finalize` on tiles into linalg,
+    arith and math ops on statically shaped f32 tensors. Scores are held
+    transposed, keys by queries, so that vectors run over queries: no reduction
+    is within a vector and neither product needs a transposed key or value.
+
+    ```mlir
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %k, %v) outs(%a, %m, %l) ...
+    // becomes
+    %qt = transpose(%q) * scale * log2(e)          // leaves the key loop
+    %s  = linalg.generic  s[j, i] += k[j, d] * qt[d, i]
+    %m1 = linalg.generic  max over j of s, and %m
+    %r  = linalg.generic  exp2(%m - %m1)
+    %p  = linalg.generic  exp2(s[j, i] - m1[i])
+    %l1 = linalg.generic  l * r + sum over j of p
+    %a1 = linalg.generic  a * r + sum over j of p[j, i] * v[j, d]
+    ```
+
+    A partial tile whose values hold a NaN or an infinity takes a slower product
+    that leaves masked elements out, so that they change nothing.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::affine::AffineDialect"];
+}
+
+#endif // FLASH_TRANSFORMS_PASSES_TD

@@ -1,0 +1,120 @@
+//===- MaskTiles.h - Which key tiles a mask touches -------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A mask is a union of affine sets `(b, h, i, j)[nq, nk]`: the pairs of a query
+// i < nq and a key j < nk that take part. Queries come in tiles of Q that start
+// at i0, a multiple of Q; key tile t holds the keys from K * t. A tile, clipped
+// to the lengths, is
+//
+//   visited   if one of its pairs takes part, and
+//   not full  if one of its pairs does not.
+//
+// Both are projections of integer sets onto (b, h, i0, t)[nq, nk], computed
+// exactly; for the usual masks they are ranges of t in closed form.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_DIALECT_FLASH_UTILS_MASKTILES_H
+#define FLASH_DIALECT_FLASH_UTILS_MASKTILES_H
+
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/IntegerSet.h"
+#include <optional>
+
+namespace flash {
+
+/// A bound on key tiles that counts where the guard holds. Guard and map are
+/// over `(b, h, i0)[nq, nk]`; a null guard always holds. For example, bottom-
+/// right causal with Q = 64 and K = 128 visits the tiles from 0 to
+///
+///   min(nk ceildiv 128, (i0 + nk - nq + 63) floordiv 128 + 1),
+///
+/// and those below (i0 + nk - nq + 1) floordiv 128 are full. The guard of the
+/// latter, i0 <= nq - 2, leaves out a ragged last query tile of one row: that
+/// row sees all keys, so all its tiles are full.
+struct TileBound {
+  mlir::IntegerSet guard;
+  mlir::AffineMap map;
+};
+
+/// Key tiles of one query tile, lo <= fullLo <= fullHi <= hi. Tiles of
+/// [fullLo, fullHi) are full, the others of [lo, hi) are not.
+struct TileRange {
+  int64_t lo, fullLo, fullHi, hi;
+};
+
+/// The key tiles of a mask.
+struct MaskTiles {
+  /// False if the mask exceeded the limits of the analysis. What could not be
+  /// computed is then replaced by a safe answer: every tile is visited, and no
+  /// visited tile is full.
+  bool exact = true;
+
+  /// The tile is visited if any of these sets over `(b, h, i0, t)[nq, nk]`
+  /// holds. Meaningful for tiles in range: i0 < nq and 0 <= K * t < nk.
+  llvm::SmallVector<mlir::IntegerSet> visited;
+  /// A visited tile is full unless any of these sets holds.
+  llvm::SmallVector<mlir::IntegerSet> notFull;
+
+  /// The visited tiles of a query tile are those of [lo, hi); otherwise the
+  /// range is a hull, and `visited` tells which of its tiles to visit.
+  bool visitedIsRange = true;
+  /// The full tiles are those of [fullLo, fullHi); otherwise `fullLo` and
+  /// `fullHi` are empty, and `notFull` tells. Implies `visitedIsRange`.
+  bool fullIsRange = true;
+
+  /// Bounds in tiles; upper bounds are exclusive. Bounds whose guard does not
+  /// hold are left out, then
+  ///
+  ///   lo     = min over bounds of affine.max(map), or 0  if none is left
+  ///   hi     = max over bounds of affine.min(map), or 0  if none is left
+  ///   fullLo = max over bounds of affine.min(map), or lo if none is left
+  ///   fullHi = min over bounds of affine.max(map), or hi if none is left
+  ///
+  /// The usual masks have at most one bound each, and `lo` without a guard.
+  /// `hi` may be less than `lo`, and the full bounds may cross or lie outside;
+  /// `getRange` clamps them.
+  llvm::SmallVector<TileBound> lo, hi, fullLo, fullHi;
+
+  /// The bounds' values, clamped into order: hi to at least lo, fullLo into
+  /// [lo, hi], fullHi into [fullLo, hi]. Without `fullIsRange` both full bounds
+  /// are lo.
+  TileRange getRange(int64_t b, int64_t h, int64_t i0, int64_t nq,
+                     int64_t nk) const;
+  bool isVisited(int64_t b, int64_t h, int64_t i0, int64_t t, int64_t nq,
+                 int64_t nk) const;
+  /// Whether a visited tile is full.
+  bool isFull(int64_t b, int64_t h, int64_t i0, int64_t t, int64_t nq,
+              int64_t nk) const;
+
+  void print(llvm::raw_ostream &os) const;
+};
+
+/// Analyses the union of `mask` for query tiles of `queryTile` and key tiles of
+/// `keyTile`. Lengths that are known become constants of the result. The result
+/// holds for b, h >= 0 and every i0 that is a multiple of `queryTile`.
+MaskTiles computeMaskTiles(mlir::MLIRContext *context,
+                           llvm::ArrayRef<mlir::IntegerSet> mask,
+                           int64_t queryTile, int64_t keyTile,
+                           std::optional<int64_t> nq = std::nullopt,
+                           std::optional<int64_t> nk = std::nullopt);
+
+/// The number of (b, h, i, j) of a B x H x nq x nk problem in the union of
+/// `mask`. Linear in nq when j is under no division, else in nq * nk.
+int64_t countUnmasked(llvm::ArrayRef<mlir::IntegerSet> mask, int64_t B,
+                      int64_t H, int64_t nq, int64_t nk);
+
+/// The value of an affine expression, for example of a mask at a pair.
+int64_t evaluate(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> dims,
+                 llvm::ArrayRef<int64_t> symbols);
+/// True if the point lies in the set.
+bool contains(mlir::IntegerSet set, llvm::ArrayRef<int64_t> dims,
+              llvm::ArrayRef<int64_t> symbols);
+
+} // namespace flash
+
+#endif // FLASH_DIALECT_FLASH_UTILS_MASKTILES_H

@@ -1,0 +1,56 @@
+//===- ScoreBody.h - Masking and modifying one score ------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What every lowering of attention does to one score, as scalar code for the
+// body of a loop or of a linalg.generic. Vectorising the surrounding op
+// vectorises it too.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_DIALECT_FLASH_UTILS_SCOREBODY_H
+#define FLASH_DIALECT_FLASH_UTILS_SCOREBODY_H
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "mlir/IR/Builders.h"
+
+namespace flash {
+
+/// Where a score is in the whole problem; all values are of type index.
+struct ScorePosition {
+  mlir::Value batch, head, query, key;
+  /// The lengths nq and nk of the whole problem.
+  mlir::Value numQueries, numKeys;
+};
+
+/// Emits whether the element at `position` takes part, as far as the mask says:
+/// an i1, or null if the mask keeps every element. `numQueries` and `numKeys`
+/// may be null if no set of the mask uses its symbols.
+mlir::Value emitMaskPredicate(mlir::OpBuilder &b, mlir::Location loc,
+                              MaskAttrInterface mask,
+                              const ScorePosition &position);
+
+/// Emits `key < length`, where `length` is of type i32 as in the `lengths`
+/// operand; a negative length keeps nothing and one beyond the last key
+/// everything, so no clamping is needed. Both are values or null, and the
+/// result is the conjunction with `predicate`, null if all of it is.
+mlir::Value emitLengthPredicate(mlir::OpBuilder &b, mlir::Location loc,
+                                mlir::Value predicate, mlir::Value length,
+                                mlir::Value key);
+
+/// Inlines the score region on `score`, or returns `score` if there is none.
+/// The region is left as it is, so it can be inlined any number of times.
+mlir::Value emitScoreRegion(mlir::OpBuilder &b, mlir::Location loc,
+                            mlir::Region &region, mlir::Value score,
+                            const ScorePosition &position);
+
+/// Erases the ops of `block` whose results nothing uses, for example the
+/// positions that a mask did not ask for.
+void eraseDeadOps(mlir::Block &block);
+
+} // namespace flash
+
+#endif // FLASH_DIALECT_FLASH_UTILS_SCOREBODY_H

@@ -1,0 +1,220 @@
+//===- FlashAttrs.cpp - Masks as affine sets, and schedules ---------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace flash;
+
+#include "flash/Dialect/Flash/IR/FlashEnums.cpp.inc"
+#include "flash/Dialect/Flash/IR/FlashMaskInterface.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "flash/Dialect/Flash/IR/FlashAttrs.cpp.inc"
+
+void FlashDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "flash/Dialect/Flash/IR/FlashAttrs.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The variables of a mask's sets: dimensions (b, h, i, j), symbols [nq, nk].
+struct MaskSpace {
+  static constexpr unsigned numDims = 4;
+  static constexpr unsigned numSymbols = 2;
+
+  explicit MaskSpace(MLIRContext *context) : context(context) {}
+
+  AffineExpr query() const { return getAffineDimExpr(2, context); }
+  AffineExpr key() const { return getAffineDimExpr(3, context); }
+  /// The key that faces the query on the bottom-right diagonal.
+  AffineExpr diagonal() const {
+    return query() + getAffineSymbolExpr(1, context) -
+           getAffineSymbolExpr(0, context);
+  }
+  /// The set in which every one of `nonNegative` is >= 0.
+  IntegerSet set(ArrayRef<AffineExpr> nonNegative) const {
+    if (nonNegative.empty())
+      return IntegerSet::get(numDims, numSymbols,
+                             getAffineConstantExpr(0, context), true);
+    return IntegerSet::get(numDims, numSymbols, nonNegative,
+                           SmallVector<bool>(nonNegative.size(), false));
+  }
+
+  MLIRContext *context;
+};
+
+/// The sets of the union of two conjunctions' constraints: their intersection.
+IntegerSet intersect(IntegerSet lhs, IntegerSet rhs) {
+  SmallVector<AffineExpr> constraints(lhs.getConstraints());
+  SmallVector<bool> equalities(lhs.getEqFlags());
+  llvm::append_range(constraints, rhs.getConstraints());
+  llvm::append_range(equalities, rhs.getEqFlags());
+  return IntegerSet::get(lhs.getNumDims(), lhs.getNumSymbols(), constraints,
+                         equalities);
+}
+
+LogicalResult verifyMaskList(function_ref<InFlightDiagnostic()> emitError,
+                             StringRef name,
+                             ArrayRef<MaskAttrInterface> masks) {
+  if (masks.empty())
+    return emitError() << name << " needs at least one mask";
+  return success();
+}
+} // namespace
+
+SmallVector<IntegerSet> FullAttr::getAffineSets() const {
+  return {MaskSpace(getContext()).set({})};
+}
+
+SmallVector<IntegerSet> CausalAttr::getAffineSets() const {
+  MaskSpace space(getContext());
+  AffineExpr diagonal = getAlignment() == Alignment::TopLeft ? space.query()
+                                                             : space.diagonal();
+  return {space.set({diagonal - space.key()})};
+}
+
+SmallVector<IntegerSet> WindowAttr::getAffineSets() const {
+  MaskSpace space(getContext());
+  SmallVector<AffineExpr> constraints;
+  if (getLeft())
+    constraints.push_back(space.key() - space.diagonal() + *getLeft());
+  if (getRight())
+    constraints.push_back(space.diagonal() + *getRight() - space.key());
+  return {space.set(constraints)};
+}
+
+LogicalResult
+WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                   std::optional<int64_t> left, std::optional<int64_t> right) {
+  for (std::optional<int64_t> side : {left, right})
+    if (side && (*side < 0 || *side > std::numeric_limits<int32_t>::max()))
+      return emitError() << "window sides must be from 0 to 2147483647, got "
+                         << *side << "; leave a side out to make it unbounded";
+  return success();
+}
+
+SmallVector<IntegerSet> PrefixAttr::getAffineSets() const {
+  MaskSpace space(getContext());
+  return {space.set({getLength() - 1 - space.key()})};
+}
+
+LogicalResult PrefixAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t length) {
+  if (length < 0 || length > std::numeric_limits<int32_t>::max())
+    return emitError() << "prefix length must be from 0 to 2147483647, got "
+                       << length;
+  return success();
+}
+
+SmallVector<IntegerSet> AffineMaskAttr::getAffineSets() const {
+  return {getSet().getValue()};
+}
+
+/// Whether every divisor in `expr` is a positive constant; floordiv and mod
+/// have no agreed meaning otherwise.
+static bool hasPositiveDivisors(AffineExpr expr) {
+  return !expr.walk([](AffineExpr part) {
+                bool divides = part.getKind() == AffineExprKind::FloorDiv ||
+                               part.getKind() == AffineExprKind::CeilDiv ||
+                               part.getKind() == AffineExprKind::Mod;
+                if (!divides)
+                  return WalkResult::advance();
+                auto divisor = dyn_cast<AffineConstantExpr>(
+                    cast<AffineBinaryOpExpr>(part).getRHS());
+                return divisor && divisor.getValue() > 0
+                           ? WalkResult::advance()
+                           : WalkResult::interrupt();
+              })
+              .wasInterrupted();
+}
+
+LogicalResult
+AffineMaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                       IntegerSetAttr set) {
+  IntegerSet value = set.getValue();
+  if (value.getNumDims() != MaskSpace::numDims ||
+      value.getNumSymbols() != MaskSpace::numSymbols)
+    return emitError() << "the set of an affine mask is over (b, h, i, j)"
+                       << "[nq, nk]: expected 4 dimensions and 2 symbols, got "
+                       << value.getNumDims() << " and "
+                       << value.getNumSymbols();
+  for (AffineExpr constraint : value.getConstraints()) {
+    bool isPureAffine = constraint.isPureAffine();
+    if (isPureAffine && hasPositiveDivisors(constraint))
+      continue;
+    std::string text;
+    llvm::raw_string_ostream(text) << constraint;
+    if (isPureAffine)
+      return emitError() << "constraint '" << text
+                         << "' of an affine mask divides by a constant that is "
+                         << "not positive";
+    return emitError() << "constraint '" << text
+                       << "' of an affine mask is not affine: products of "
+                       << "variables and division by a symbol are not "
+                       << "supported";
+  }
+  return success();
+}
+
+SmallVector<IntegerSet> AnyOfAttr::getAffineSets() const {
+  SmallVector<IntegerSet> sets;
+  for (MaskAttrInterface mask : getMasks())
+    llvm::append_range(sets, mask.getAffineSets());
+  return sets;
+}
+
+LogicalResult AnyOfAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayRef<MaskAttrInterface> masks) {
+  return verifyMaskList(emitError, "any_of", masks);
+}
+
+SmallVector<IntegerSet> AllOfAttr::getAffineSets() const {
+  SmallVector<IntegerSet> product = {MaskSpace(getContext()).set({})};
+  for (MaskAttrInterface mask : getMasks()) {
+    SmallVector<IntegerSet> next;
+    for (IntegerSet lhs : product)
+      for (IntegerSet rhs : mask.getAffineSets())
+        next.push_back(intersect(lhs, rhs));
+    product = std::move(next);
+  }
+  return product;
+}
+
+LogicalResult AllOfAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                ArrayRef<MaskAttrInterface> masks) {
+  return verifyMaskList(emitError, "all_of", masks);
+}
+
+//===----------------------------------------------------------------------===//
+// Schedule
+//===----------------------------------------------------------------------===//
+
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t queryTile, int64_t keyTile) {
+  constexpr int64_t granule = 8, largest = 1024;
+  for (auto [name, size] : {std::pair("query_tile", queryTile),
+                            std::pair("key_tile", keyTile)})
+    if (size <= 0 || size % granule != 0 || size > largest) {
+      int64_t nearest = std::clamp<int64_t>(
+          size > largest ? largest : (size + granule - 1) / granule * granule,
+          granule, largest);
+      return emitError() << name << " must be a multiple of " << granule
+                         << " from " << granule << " to " << largest
+                         << ", got " << size << "; the nearest is " << nearest;
+    }
+  return success();
+}

@@ -1,0 +1,364 @@
+//===- FlashOps.cpp - Verifiers and accessors of the flash ops ------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace flash;
+
+//===----------------------------------------------------------------------===//
+// Shared rules
+//===----------------------------------------------------------------------===//
+
+namespace {
+constexpr int64_t headDimGranule = 8;
+constexpr int64_t largestHeadDim = 256;
+
+/// Two sizes of which at least one may be known only at run time.
+bool mayBeEqual(int64_t lhs, int64_t rhs) {
+  return lhs == rhs || ShapedType::isDynamic(lhs) || ShapedType::isDynamic(rhs);
+}
+
+std::string printSize(int64_t size) {
+  return ShapedType::isDynamic(size) ? "?" : std::to_string(size);
+}
+
+/// Checks that `name` is a static multiple of 8 from 8 to 256.
+LogicalResult verifyHeadDim(Operation *op, StringRef name, int64_t size) {
+  if (ShapedType::isDynamic(size))
+    return op->emitOpError() << name
+                             << " must be static; only batch, heads and "
+                                "lengths may be dynamic";
+  if (size < headDimGranule || size > largestHeadDim ||
+      size % headDimGranule != 0) {
+    int64_t nearest = std::clamp<int64_t>(
+        (size + headDimGranule - 1) / headDimGranule * headDimGranule,
+        headDimGranule, largestHeadDim);
+    return op->emitOpError()
+           << name << " must be a multiple of 8 from 8 to 256, got " << size
+           << "; the nearest supported size is " << nearest;
+  }
+  return success();
+}
+
+LogicalResult verifySameSize(Operation *op, const Twine &what, int64_t lhs,
+                             int64_t rhs) {
+  if (mayBeEqual(lhs, rhs))
+    return success();
+  return op->emitOpError() << what << " must agree, got " << printSize(lhs)
+                           << " and " << printSize(rhs);
+}
+
+/// The score region runs on vectors of scores, so only ops with an elementwise
+/// or an explicit gather meaning can be allowed in it.
+LogicalResult verifyScoreRegion(Operation *op, Region &region) {
+  if (region.empty())
+    return success();
+  Block &block = region.front();
+  Builder builder(op->getContext());
+  SmallVector<Type> expected(5, builder.getIndexType());
+  expected[0] = builder.getF32Type();
+  if (block.getArgumentTypes() != TypeRange(expected))
+    return op->emitOpError("the score region takes (score: f32, batch: index, "
+                           "head: index, query: index, key: index)");
+  if (block.empty() || !isa<YieldOp>(block.back()))
+    return op->emitOpError("the score region must end with flash.yield");
+  for (Operation &inner : block) {
+    if (isa<YieldOp, tensor::ExtractOp, tensor::DimOp>(inner) ||
+        inner.hasTrait<OpTrait::ConstantLike>())
+      continue;
+    if (!inner.hasTrait<OpTrait::Elementwise>() ||
+        llvm::any_of(inner.getResultTypes(),
+                     [](Type type) { return isa<ShapedType>(type); }))
+      return inner.emitOpError(
+          "is not allowed in a score region; use elementwise arith and math "
+          "ops on scalars (arith.select instead of control flow), "
+          "tensor.extract and tensor.dim");
+  }
+  return success();
+}
+
+/// Rules that hold for q, k, v of any rank; sizes counted from the back.
+LogicalResult verifyOperandShapes(Operation *op, RankedTensorType query,
+                                  RankedTensorType key,
+                                  RankedTensorType value) {
+  if (query.getElementType() != key.getElementType() ||
+      query.getElementType() != value.getElementType())
+    return op->emitOpError()
+           << "query, key and value must have one element type, got "
+           << query.getElementType() << ", " << key.getElementType() << " and "
+           << value.getElementType();
+  if (query.getRank() != key.getRank() || query.getRank() != value.getRank())
+    return op->emitOpError() << "query, key and value must have one rank, got "
+                             << query.getRank() << ", " << key.getRank()
+                             << " and " << value.getRank();
+  int64_t rank = query.getRank();
+  if (failed(verifyHeadDim(op, "head dimension", query.getDimSize(rank - 1))) ||
+      failed(verifyHeadDim(op, "value head dimension",
+                           value.getDimSize(rank - 1))) ||
+      failed(verifySameSize(op, "head dimensions of query and key",
+                            query.getDimSize(rank - 1),
+                            key.getDimSize(rank - 1))) ||
+      failed(verifySameSize(op, "lengths of key and value",
+                            key.getDimSize(rank - 2),
+                            value.getDimSize(rank - 2))))
+    return failure();
+  return success();
+}
+
+/// Checks batch and head counts, where `batchDim` and `headDim` are the
+/// positions of those dimensions, or -1.
+LogicalResult verifyLeadingDims(Operation *op, RankedTensorType query,
+                                RankedTensorType key, RankedTensorType value,
+                                int64_t batchDim, int64_t headDim) {
+  if (batchDim >= 0 &&
+      (failed(verifySameSize(op, "batch sizes of query and key",
+                             query.getDimSize(batchDim),
+                             key.getDimSize(batchDim))) ||
+       failed(verifySameSize(op, "batch sizes of query and value",
+                             query.getDimSize(batchDim),
+                             value.getDimSize(batchDim)))))
+    return failure();
+  if (headDim < 0)
+    return success();
+  if (failed(verifySameSize(op, "head counts of key and value",
+                            key.getDimSize(headDim),
+                            value.getDimSize(headDim))))
+    return failure();
+  int64_t queryHeads = query.getDimSize(headDim);
+  int64_t keyHeads = key.getDimSize(headDim);
+  if (queryHeads == 0 || keyHeads == 0)
+    return op->emitOpError("needs at least one head");
+  if (!ShapedType::isDynamic(queryHeads) && !ShapedType::isDynamic(keyHeads) &&
+      queryHeads % keyHeads != 0)
+    return op->emitOpError() << "query heads (" << queryHeads
+                             << ") must be a multiple of key heads ("
+                             << keyHeads << ")";
+  return success();
+}
+
+LogicalResult verifyScale(Operation *op, const APFloat &scale) {
+  if (!scale.isFinite())
+    return op->emitOpError("scale must be finite");
+  return success();
+}
+
+/// Checks that `type` has `shape`, up to dynamic sizes.
+LogicalResult verifyShape(Operation *op, StringRef name, RankedTensorType type,
+                          ArrayRef<int64_t> shape) {
+  bool agrees = type.getRank() == static_cast<int64_t>(shape.size());
+  for (int64_t d = 0; agrees && d < type.getRank(); ++d)
+    agrees = mayBeEqual(type.getDimSize(d), shape[d]);
+  if (agrees)
+    return success();
+  return op->emitOpError() << name << " must have type "
+                           << RankedTensorType::get(shape,
+                                                    type.getElementType())
+                           << ", got " << type;
+}
+
+SmallVector<int64_t> withLast(ArrayRef<int64_t> shape, int64_t last) {
+  SmallVector<int64_t> result(shape);
+  result.back() = last;
+  return result;
+}
+} // namespace
+
+/// Results print as one type, or as a parenthesised pair with the log-sum-exp.
+static ParseResult parseAttentionResults(OpAsmParser &parser, Type &output,
+                                         Type &lse) {
+  if (failed(parser.parseOptionalLParen()))
+    return parser.parseType(output);
+  if (parser.parseType(output))
+    return failure();
+  if (succeeded(parser.parseOptionalComma()) && parser.parseType(lse))
+    return failure();
+  return parser.parseRParen();
+}
+
+static void printAttentionResults(OpAsmPrinter &printer, Operation *,
+                                  Type output, Type lse) {
+  if (lse)
+    printer << "(" << output << ", " << lse << ")";
+  else
+    printer << output;
+}
+
+#define GET_OP_CLASSES
+#include "flash/Dialect/Flash/IR/FlashOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// AttentionOp
+//===----------------------------------------------------------------------===//
+
+double AttentionOp::getScaleOrDefault() {
+  if (getScale())
+    return getScale()->convertToDouble();
+  return 1.0 / std::sqrt(static_cast<double>(getHeadDim()));
+}
+
+MaskAttrInterface AttentionOp::getMaskOrFull() {
+  if (getMask())
+    return *getMask();
+  return cast<MaskAttrInterface>(FullAttr::get(getContext()));
+}
+
+bool AttentionOp::hasBatch() {
+  return getQuery().getType().getRank() == 4 || getLeading() == Leading::Batch;
+}
+
+bool AttentionOp::hasHeads() {
+  return getQuery().getType().getRank() == 4 || getLeading() != Leading::Batch;
+}
+
+LogicalResult AttentionOp::verify() {
+  RankedTensorType query = getQuery().getType(), key = getKey().getType(),
+                   value = getValue().getType();
+  int64_t rank = query.getRank();
+  if (rank != 3 && rank != 4)
+    return emitOpError()
+           << "operands must have rank 4 (batch, heads, length, head "
+              "dimension) or rank 3 (without batch, or with leading(batch) "
+              "without heads), got rank "
+           << rank;
+  if (getLeading() && rank != 3)
+    return emitOpError("leading says what the first of three dimensions is; "
+                       "rank-4 operands have both batch and heads");
+  if (failed(verifyOperandShapes(*this, query, key, value)) ||
+      failed(verifyLeadingDims(*this, query, key, value, hasBatch() ? 0 : -1,
+                               hasHeads() ? rank - 3 : -1)))
+    return failure();
+
+  if (getOutput().getType().getElementType() != query.getElementType())
+    return emitOpError() << "output must have the operands' element type "
+                         << query.getElementType() << ", got "
+                         << getOutput().getType().getElementType();
+  if (failed(verifyShape(
+          *this, "output", getOutput().getType(),
+          withLast(query.getShape(), value.getDimSize(rank - 1)))))
+    return failure();
+  if (getLse() && failed(verifyShape(*this, "log-sum-exp", getLse().getType(),
+                                     query.getShape().drop_back())))
+    return failure();
+
+  if (getLengths() &&
+      failed(verifySameSize(*this, "batch size and number of lengths",
+                            hasBatch() ? query.getDimSize(0) : 1,
+                            getLengths().getType().getDimSize(0))))
+    return failure();
+  if (getSink() &&
+      failed(verifySameSize(*this, "query heads and number of sinks",
+                            hasHeads() ? query.getDimSize(rank - 3) : 1,
+                            getSink().getType().getDimSize(0))))
+    return failure();
+  if (getScale() && failed(verifyScale(*this, *getScale())))
+    return failure();
+  return verifyScoreRegion(*this, getScore());
+}
+
+//===----------------------------------------------------------------------===//
+// OnlineAttentionOp
+//===----------------------------------------------------------------------===//
+
+MutableOperandRange OnlineAttentionOp::getDpsInitsMutable() {
+  return MutableOperandRange(*this, getAccMutable().getOperandNumber(), 3);
+}
+
+SmallVector<OpFoldResult> OnlineAttentionOp::getMixedPosition() {
+  Builder builder(getContext());
+  return getMixedValues(getStaticPosition(), getPosition(), builder);
+}
+
+SmallVector<OpFoldResult> OnlineAttentionOp::getMixedExtents() {
+  Builder builder(getContext());
+  return getMixedValues(getStaticExtents(), getExtents(), builder);
+}
+
+LogicalResult OnlineAttentionOp::verify() {
+  RankedTensorType query = getQuery().getType(), key = getKey().getType(),
+                   value = getValue().getType();
+  int64_t rank = query.getRank();
+  if (rank != 2 && rank != 4)
+    return emitOpError("operands must have rank 4 (whole tensors) or rank 2 "
+                       "(one tile of one head), got rank ")
+           << rank;
+  if (failed(verifyOperandShapes(*this, query, key, value)) ||
+      (rank == 4 && failed(verifyLeadingDims(*this, query, key, value, 0, 1))))
+    return failure();
+  if (failed(verifyShape(
+          *this, "accumulator", getAcc().getType(),
+          withLast(query.getShape(), value.getDimSize(rank - 1)))) ||
+      failed(verifyShape(*this, "maximum", getMax().getType(),
+                         query.getShape().drop_back())) ||
+      failed(verifyShape(*this, "sum", getSum().getType(),
+                         query.getShape().drop_back())))
+    return failure();
+  if (getStaticPosition().size() != 4)
+    return emitOpError("'at' takes the four indices [b, h, i, j]");
+  if (getStaticExtents().size() != 2)
+    return emitOpError("'of' takes the two lengths [nq, nk]");
+  auto countDynamic = [](ArrayRef<int64_t> values) {
+    return static_cast<size_t>(llvm::count_if(values, ShapedType::isDynamic));
+  };
+  if (countDynamic(getStaticPosition()) != getPosition().size() ||
+      countDynamic(getStaticExtents()) != getExtents().size())
+    return emitOpError("'at' and 'of' need one operand per dynamic entry");
+  if (getKeys() && !isTile())
+    return emitOpError("keys counts the keys of a tile (rank 2); use lengths "
+                       "on whole tensors");
+  if (getLengths() && isTile())
+    return emitOpError("lengths are per batch and need rank 4; use keys on a "
+                       "tile");
+  if (getLengths() &&
+      failed(verifySameSize(*this, "batch size and number of lengths",
+                            query.getDimSize(0),
+                            getLengths().getType().getDimSize(0))))
+    return failure();
+  if (failed(verifyScale(*this, getScale())))
+    return failure();
+  return verifyScoreRegion(*this, getScore());
+}
+
+//===----------------------------------------------------------------------===//
+// FinalizeOp
+//===----------------------------------------------------------------------===//
+
+MutableOperandRange FinalizeOp::getDpsInitsMutable() {
+  return MutableOperandRange(*this, getOutputInitMutable().getOperandNumber(),
+                             getLseInit() ? 2 : 1);
+}
+
+LogicalResult FinalizeOp::verify() {
+  ArrayRef<int64_t> shape = getAcc().getType().getShape();
+  if (shape.size() != 2 && shape.size() != 4)
+    return emitOpError("operands must have rank 4 (whole tensors) or rank 2 "
+                       "(one tile of one head), got rank ")
+           << shape.size();
+  if (failed(verifyShape(*this, "maximum", getMax().getType(),
+                         shape.drop_back())) ||
+      failed(
+          verifyShape(*this, "sum", getSum().getType(), shape.drop_back())) ||
+      failed(verifyShape(*this, "output", getOutputInit().getType(), shape)))
+    return failure();
+  if (getOutput().getType() != getOutputInit().getType())
+    return emitOpError("output must have the type of its init");
+  if (static_cast<bool>(getLse()) != static_cast<bool>(getLseInit()))
+    return emitOpError("a log-sum-exp result needs an init, and an init a "
+                       "result");
+  if (!getLse())
+    return success();
+  if (getLse().getType() != getLseInit().getType())
+    return emitOpError("log-sum-exp must have the type of its init");
+  return verifyShape(*this, "log-sum-exp", getLseInit().getType(),
+                     shape.drop_back());
+}

@@ -1,0 +1,328 @@
+//===- SplitMask.cpp - Visit only the key tiles that hold work ------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/Utils.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+namespace flash {
+#define GEN_PASS_DEF_SPLITMASK
+#include "flash/Dialect/Flash/Transforms/Passes.h.inc"
+} // namespace flash
+
+using namespace mlir;
+using namespace flash;
+
+namespace {
+/// What a copy of the loop body still has to take care of.
+struct StepKind {
+  bool masked; ///< Some elements of the tile may be masked.
+  bool ragged; ///< Some keys of the tile may not exist.
+};
+
+/// Splits one loop over key tiles.
+class Splitter {
+public:
+  Splitter(scf::ForOp loop, OnlineAttentionOp step);
+  void run();
+
+private:
+  using Step = function_ref<SmallVector<Value>(Value key, ValueRange state)>;
+  using Branch = function_ref<SmallVector<Value>()>;
+
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
+  /// The least (`isMin`) or greatest result of `map` at `operands`.
+  Value extremum(bool isMin, AffineMap map, ArrayRef<OpFoldResult> operands);
+  Value min(Value lhs, Value rhs) { return ofTwo(/*isMin=*/true, lhs, rhs); }
+  Value max(Value lhs, Value rhs) { return ofTwo(/*isMin=*/false, lhs, rhs); }
+  Value ofTwo(bool isMin, Value lhs, Value rhs) {
+    return extremum(isMin, b.getMultiDimIdentityMap(2), {lhs, rhs});
+  }
+  /// The expression `expr` of one dimension at `value`.
+  Value apply(AffineExpr expr, OpFoldResult value) {
+    return getValueOrCreateConstantIndexOp(
+        b, loc, affine::makeComposedFoldedAffineApply(b, loc, expr, {value}));
+  }
+
+  /// The bound that `bounds` describe, see MaskTiles: the least or greatest of
+  /// those whose guard holds, each the greatest or least of its map's results.
+  Value combine(bool outerIsMin, ArrayRef<TileBound> bounds, Value fallback);
+  /// Whether the point `dims` lies in `set`, or in one of `sets`.
+  Value isIn(IntegerSet set, ArrayRef<Value> dims);
+  Value isInAny(ArrayRef<IntegerSet> sets, ArrayRef<Value> dims);
+
+  /// Copies the loop body for the key tile that starts at `key`.
+  SmallVector<Value> copyStep(Value key, ValueRange carried, StepKind kind);
+  /// Makes a copied step read whole tiles, all of whose keys exist.
+  void dropPadding(OnlineAttentionOp copy);
+  /// Emits a loop over the tiles [from, to) that carries on the state.
+  void loopOver(Value from, Value to, Step body);
+  /// Emits the results of `then` where `condition` holds, else of `otherwise`.
+  SmallVector<Value> choose(Value condition, Branch then, Branch otherwise);
+
+  void splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi);
+  void testEachTile(const MaskTiles &tiles, Value lo, Value hi);
+
+  scf::ForOp loop;
+  OnlineAttentionOp step;
+  OpBuilder b;
+  Location loc;
+  int64_t queryTile, keyTile;
+  SmallVector<Value> position; ///< (b, h, i) of the query tile.
+  SmallVector<Value> extents;  ///< (nq, nk).
+  bool ragged;                 ///< Whether the last tile may lack keys.
+  Value wholeTiles;            ///< Tiles before this one have all their keys.
+  SmallVector<Value> state;
+};
+} // namespace
+
+Splitter::Splitter(scf::ForOp loop, OnlineAttentionOp step)
+    : loop(loop), step(step), b(loop), loc(loop.getLoc()),
+      queryTile(step.getQuery().getType().getDimSize(0)),
+      keyTile(step.getKey().getType().getDimSize(0)),
+      ragged(static_cast<bool>(step.getKeys())),
+      state(loop.getInitArgs().begin(), loop.getInitArgs().end()) {}
+
+Value Splitter::extremum(bool isMin, AffineMap map,
+                         ArrayRef<OpFoldResult> operands) {
+  OpFoldResult value =
+      isMin ? affine::makeComposedFoldedAffineMin(b, loc, map, operands)
+            : affine::makeComposedFoldedAffineMax(b, loc, map, operands);
+  return getValueOrCreateConstantIndexOp(b, loc, value);
+}
+
+Value Splitter::combine(bool outerIsMin, ArrayRef<TileBound> bounds,
+                        Value fallback) {
+  if (bounds.empty())
+    return fallback;
+  SmallVector<OpFoldResult> operands(position.begin(), position.end());
+  llvm::append_range(operands, extents);
+  if (bounds.size() == 1 && bounds[0].guard == IntegerSet())
+    return extremum(!outerIsMin, bounds[0].map, operands);
+  // Bounds whose guard fails become an extreme that loses against any other.
+  Value lost = constant(outerIsMin ? std::numeric_limits<int64_t>::max()
+                                   : std::numeric_limits<int64_t>::min());
+  Value result = lost;
+  for (const TileBound &bound : bounds) {
+    Value value = extremum(!outerIsMin, bound.map, operands);
+    if (bound.guard != IntegerSet())
+      value = arith::SelectOp::create(b, loc, isIn(bound.guard, position),
+                                      value, lost);
+    result = outerIsMin
+                 ? arith::MinSIOp::create(b, loc, result, value).getResult()
+                 : arith::MaxSIOp::create(b, loc, result, value).getResult();
+  }
+  Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, result,
+                                     lost);
+  return arith::SelectOp::create(b, loc, none, fallback, result);
+}
+
+Value Splitter::isIn(IntegerSet set, ArrayRef<Value> dims) {
+  Value zero = constant(0), all;
+  for (auto [constraint, isEquality] :
+       llvm::zip_equal(set.getConstraints(), set.getEqFlags())) {
+    Value value = affine::expandAffineExpr(b, loc, constraint, dims, extents);
+    Value holds = arith::CmpIOp::create(b, loc,
+                                        isEquality ? arith::CmpIPredicate::eq
+                                                   : arith::CmpIPredicate::sge,
+                                        value, zero);
+    all = all ? arith::AndIOp::create(b, loc, all, holds) : holds;
+  }
+  return all;
+}
+
+Value Splitter::isInAny(ArrayRef<IntegerSet> sets, ArrayRef<Value> dims) {
+  Value any = arith::ConstantIntOp::create(b, loc, 0, 1);
+  for (IntegerSet set : sets)
+    any = arith::OrIOp::create(b, loc, any, isIn(set, dims));
+  return any;
+}
+
+void Splitter::dropPadding(OnlineAttentionOp copy) {
+  copy.getKeysMutable().clear();
+  for (OpOperand *operand : {&copy.getKeyMutable(), &copy.getValueMutable()}) {
+    auto pad = operand->get().getDefiningOp<tensor::PadOp>();
+    auto slice = pad ? pad.getSource().getDefiningOp<tensor::ExtractSliceOp>()
+                     : nullptr;
+    if (!slice)
+      continue;
+    SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
+    for (OpFoldResult &size : sizes)
+      if (!getConstantIntValue(size))
+        size = b.getIndexAttr(keyTile);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(pad);
+    operand->set(tensor::ExtractSliceOp::create(
+        b, loc, pad.getResultType(), slice.getSource(), slice.getMixedOffsets(),
+        sizes, slice.getMixedStrides()));
+  }
+}
+
+SmallVector<Value> Splitter::copyStep(Value key, ValueRange carried,
+                                      StepKind kind) {
+  IRMapping mapping;
+  mapping.map(loop.getInductionVar(), key);
+  mapping.map(loop.getRegionIterArgs(), carried);
+  SmallVector<Operation *> copies;
+  for (Operation &op : loop.getBody()->without_terminator())
+    copies.push_back(b.clone(op, mapping));
+  auto copy = cast<OnlineAttentionOp>(mapping.lookup(step.getOperation()));
+  if (!kind.masked)
+    copy.removeMaskAttr();
+  if (!kind.ragged)
+    dropPadding(copy);
+  SmallVector<Value> results = llvm::map_to_vector(
+      loop.getYieldedValues(),
+      [&](Value yielded) { return mapping.lookup(yielded); });
+  auto isResult = [&](Value value) { return llvm::is_contained(results, value); };
+  for (Operation *op : llvm::reverse(copies))
+    if (isOpTriviallyDead(op) && llvm::none_of(op->getResults(), isResult))
+      op->erase();
+  return results;
+}
+
+void Splitter::loopOver(Value from, Value to, Step body) {
+  if (from == to)
+    return;
+  AffineExpr toKey = b.getAffineDimExpr(0) * keyTile;
+  auto copy = scf::ForOp::create(b, loc, apply(toKey, from), apply(toKey, to),
+                                 constant(keyTile), state);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(copy.getBody());
+  scf::YieldOp::create(b, loc,
+                       body(copy.getInductionVar(), copy.getRegionIterArgs()));
+  state.assign(copy.getResults().begin(), copy.getResults().end());
+}
+
+SmallVector<Value> Splitter::choose(Value condition, Branch then,
+                                    Branch otherwise) {
+  auto choice = scf::IfOp::create(b, loc, ValueRange(state).getTypes(),
+                                  condition, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.thenBlock());
+  scf::YieldOp::create(b, loc, then());
+  b.setInsertionPointToStart(choice.elseBlock());
+  scf::YieldOp::create(b, loc, otherwise());
+  return SmallVector<Value>(choice.getResults());
+}
+
+/// Where visited and full tiles are ranges, up to four loops cover
+/// [lo, fullLo), [fullLo, whole), [whole, fullHi) and [fullHi, hi).
+void Splitter::splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi) {
+  Value fullLo = combine(/*outerIsMin=*/false, tiles.fullLo, lo);
+  if (fullLo != lo)
+    fullLo = min(max(fullLo, lo), hi);
+  Value fullHi = combine(/*outerIsMin=*/true, tiles.fullHi, hi);
+  if (fullHi != hi)
+    fullHi = max(min(fullHi, hi), fullLo);
+  Value whole = fullHi;
+  if (ragged)
+    whole = max(min(fullHi, wholeTiles), fullLo);
+
+  auto stepOf = [&](StepKind kind) {
+    return [this, kind](Value key, ValueRange carried) {
+      return copyStep(key, carried, kind);
+    };
+  };
+  loopOver(lo, fullLo, stepOf({/*masked=*/true, ragged}));
+  loopOver(fullLo, whole, stepOf({/*masked=*/false, /*ragged=*/false}));
+  loopOver(whole, fullHi, stepOf({/*masked=*/false, /*ragged=*/true}));
+  loopOver(fullHi, hi, stepOf({/*masked=*/true, ragged}));
+}
+
+/// Otherwise one loop covers the hull and asks at each tile.
+void Splitter::testEachTile(const MaskTiles &tiles, Value lo, Value hi) {
+  loopOver(lo, hi, [&](Value key, ValueRange carried) {
+    Value tile = apply(b.getAffineDimExpr(0).floorDiv(keyTile), key);
+    SmallVector<Value> point(position);
+    point.push_back(tile);
+    auto stepOf = [&](StepKind kind) {
+      return [this, key, carried, kind] { return copyStep(key, carried, kind); };
+    };
+    auto unmasked = [&] {
+      if (!ragged)
+        return stepOf({/*masked=*/false, /*ragged=*/false})();
+      Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                            tile, wholeTiles);
+      return choose(isWhole, stepOf({/*masked=*/false, /*ragged=*/false}),
+                    stepOf({/*masked=*/false, /*ragged=*/true}));
+    };
+    auto visit = [&] {
+      return choose(isInAny(tiles.notFull, point),
+                    stepOf({/*masked=*/true, ragged}), unmasked);
+    };
+    if (tiles.visitedIsRange)
+      return visit();
+    return choose(isInAny(tiles.visited, point), visit,
+                  [&] { return SmallVector<Value>(carried); });
+  });
+}
+
+void Splitter::run() {
+  SmallVector<OpFoldResult> at = step.getMixedPosition();
+  for (OpFoldResult entry : ArrayRef(at).drop_back())
+    position.push_back(getValueOrCreateConstantIndexOp(b, loc, entry));
+  SmallVector<OpFoldResult> of = step.getMixedExtents();
+  for (OpFoldResult entry : of)
+    extents.push_back(getValueOrCreateConstantIndexOp(b, loc, entry));
+  SmallVector<IntegerSet> sets =
+      step.getMask() ? step.getMask()->getAffineSets()
+                     : FullAttr::get(b.getContext()).getAffineSets();
+  MaskTiles tiles =
+      computeMaskTiles(b.getContext(), sets, queryTile, keyTile,
+                       getConstantIntValue(of[0]), getConstantIntValue(of[1]));
+
+  // Keys end where the loop does, which may be before nk.
+  AffineExpr length = b.getAffineDimExpr(0);
+  OpFoldResult end = getAsOpFoldResult(loop.getUpperBound());
+  Value endTile = apply(length.ceilDiv(keyTile), end);
+  wholeTiles = apply(length.floorDiv(keyTile), end);
+  Value lo = combine(/*outerIsMin=*/true, tiles.lo, constant(0));
+  Value hi = min(combine(/*outerIsMin=*/false, tiles.hi, constant(0)), endTile);
+  if (tiles.visitedIsRange && tiles.fullIsRange)
+    splitIntoRanges(tiles, lo, hi);
+  else
+    testEachTile(tiles, lo, hi);
+  loop->replaceAllUsesWith(state);
+  loop.erase();
+}
+
+/// Whether `loop` visits the keys from 0 on, one tile of `step` at a time.
+static bool isKeyLoop(scf::ForOp loop, OnlineAttentionOp step) {
+  return step.isTile() && step.getKey().getType().hasStaticShape() &&
+         step.getQuery().getType().hasStaticShape() &&
+         isConstantIntValue(loop.getLowerBound(), 0) &&
+         getConstantIntValue(loop.getStep()) ==
+             step.getKey().getType().getDimSize(0) &&
+         step.getMixedPosition().back() ==
+             OpFoldResult(loop.getInductionVar());
+}
+
+namespace {
+struct SplitMask : flash::impl::SplitMaskBase<SplitMask> {
+  void runOnOperation() override {
+    SmallVector<std::pair<scf::ForOp, OnlineAttentionOp>> loops;
+    getOperation().walk([&](OnlineAttentionOp step) {
+      auto loop = dyn_cast<scf::ForOp>(step->getParentOp());
+      if (loop && isKeyLoop(loop, step) && (step.getMask() || step.getKeys()))
+        loops.emplace_back(loop, step);
+    });
+    for (auto [loop, step] : loops)
+      Splitter(loop, step).run();
+  }
+};
+} // namespace

@@ -1,0 +1,488 @@
+//===- MaskTiles.cpp - Which key tiles a mask touches ---------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A tile is visited if some (i, j) of it lies in a set of the mask, and not
+// full if some (i, j) of it violates a constraint of every set. Each such
+// choice of constraints is one system over i, j and the divisions in the mask;
+// projecting those out leaves constraints on the tile.
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
+
+#include "Projection.h"
+#include "mlir/Analysis/FlatLinearValueConstraints.h"
+#include "mlir/IR/AffineExpr.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace flash;
+using namespace flash::detail;
+
+static constexpr unsigned kMaxSets = 16;
+static constexpr unsigned kMaxSetConstraints = 16;
+static constexpr unsigned kMaxSetDivisions = 6;
+static constexpr unsigned kMaxPieces = 64;
+static constexpr int64_t kMaxMaskCoefficient = int64_t(1) << 31;
+
+namespace {
+/// Columns of a row. The start of the query tile is Q * kQueryTile: knowing
+/// that it is a multiple of Q is what makes bounds of static shapes short.
+enum Column : unsigned { kOne, kB, kH, kQueryTile, kT, kNq, kNk, kEnd };
+
+/// A set of the mask, with its divisions as existential variables after i, j.
+struct FlatSet {
+  std::vector<Constraint> eqs, ineqs, definitions;
+  unsigned numLocals = 0;
+};
+
+class Analysis {
+public:
+  Analysis(MLIRContext *context, int64_t Q, int64_t K,
+           std::optional<int64_t> nq, std::optional<int64_t> nk)
+      : context(context), Q(Q), K(K), nq(nq), nk(nk),
+        projector(kEnd - 1, getContextRows()) {}
+
+  MaskTiles run(ArrayRef<IntegerSet> mask);
+
+private:
+  using Union = SmallVector<Conjunct>;
+
+  /// A row that takes known lengths as constants.
+  Row makeRow(std::initializer_list<std::pair<Column, int64_t>> terms) const;
+  SmallVector<Row> getContextRows() const;
+  Row getLastTileRow() const {
+    return makeRow({{kNk, 1}, {kT, -K}, {kOne, -1}});
+  }
+  System getTile();
+
+  std::optional<FlatSet> flatten(IntegerSet set) const;
+  void add(System &system, const Constraint &constraint, bool isEq,
+           unsigned localOffset) const;
+  Union projectSets(ArrayRef<FlatSet> sets);
+  Union projectComplement(ArrayRef<FlatSet> sets);
+
+  std::pair<AffineExpr, int64_t> getScaledExpr(ArrayRef<int64_t> row) const;
+  AffineExpr getQuotient(ArrayRef<int64_t> num, int64_t den) const;
+  IntegerSet getSet(ArrayRef<Row> rows, unsigned numDims) const;
+  AffineExpr getLowerBound(const Row &row) const;
+  AffineExpr getUpperBound(const Row &row) const;
+  void setVisitedRange(const Union &visited, MaskTiles &tiles);
+  void setFullRange(const Union &notFull, MaskTiles &tiles) const;
+
+  MLIRContext *context;
+  int64_t Q, K;
+  std::optional<int64_t> nq, nk;
+  Projector projector;
+};
+
+/// The constraints of a disjunct by their effect on the key tile.
+struct Split {
+  SmallVector<Row> lower, upper, guard;
+  /// False if a constraint bounds a quotient of the tile.
+  bool isInterval = true;
+
+  Split(const Conjunct &conjunct, const Projector &projector) {
+    for (const Row &row : conjunct) {
+      int64_t slope = Projector::at(row, kT);
+      if (projector.hasDivisionOf(row, kT))
+        isInterval = false;
+      else
+        (slope > 0 ? lower : slope < 0 ? upper : guard).push_back(row);
+    }
+  }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Systems
+//===----------------------------------------------------------------------===//
+
+Row Analysis::makeRow(
+    std::initializer_list<std::pair<Column, int64_t>> terms) const {
+  Row row(kEnd);
+  for (auto [column, value] : terms) {
+    if (column == kNq && nq)
+      row[kOne] += value * *nq;
+    else if (column == kNk && nk)
+      row[kOne] += value * *nk;
+    else
+      row[column] += value;
+  }
+  return row;
+}
+
+/// Facts about every tile: it has a query and a key.
+SmallVector<Row> Analysis::getContextRows() const {
+  return {makeRow({{kB, 1}}),
+          makeRow({{kH, 1}}),
+          makeRow({{kQueryTile, 1}}),
+          makeRow({{kNq, 1}, {kQueryTile, -Q}, {kOne, -1}}),
+          makeRow({{kT, 1}}),
+          getLastTileRow()};
+}
+
+/// The pairs of a tile; existentials 0 and 1 are i and j.
+System Analysis::getTile() {
+  System tile;
+  auto addRange = [&](unsigned var, Column start, int64_t size, Column length) {
+    Row plus(var + 1), minus(var + 1);
+    plus[var] = 1;
+    minus[var] = -1;
+    tile.ineqs.push_back({makeRow({{start, -size}}), plus});
+    tile.ineqs.push_back({makeRow({{start, size}, {kOne, size - 1}}), minus});
+    if (!projector.isImplied(
+            makeRow({{length, 1}, {start, -size}, {kOne, -size}}), {}))
+      tile.ineqs.push_back({makeRow({{length, 1}, {kOne, -1}}), minus});
+  };
+  addRange(0, kQueryTile, Q, kNq);
+  addRange(1, kT, K, kNk);
+  return tile;
+}
+
+std::optional<FlatSet> Analysis::flatten(IntegerSet set) const {
+  if (set.getNumDims() != 4 || set.getNumSymbols() != 2 ||
+      set.getNumConstraints() > kMaxSetConstraints)
+    return std::nullopt;
+  std::vector<SmallVector<int64_t, 8>> exprs;
+  FlatLinearConstraints locals;
+  if (failed(getFlattenedAffineExprs(set, &exprs, &locals)))
+    return std::nullopt;
+  FlatSet flat;
+  flat.numLocals = locals.getNumLocalVars();
+  if (flat.numLocals > kMaxSetDivisions)
+    return std::nullopt;
+
+  // Flattened columns: b, h, i, j, nq, nk, locals, constant.
+  auto convert = [&](ArrayRef<int64_t> expr) -> std::optional<Constraint> {
+    for (int64_t value : expr)
+      if (llvm::AbsoluteValue(value) > uint64_t(kMaxMaskCoefficient))
+        return std::nullopt;
+    Constraint constraint;
+    constraint.p = makeRow({{kB, expr[0]},
+                            {kH, expr[1]},
+                            {kNq, expr[4]},
+                            {kNk, expr[5]},
+                            {kOne, expr.back()}});
+    constraint.x = {expr[2], expr[3]};
+    llvm::append_range(constraint.x, expr.slice(6, flat.numLocals));
+    return constraint;
+  };
+  auto append = [&](ArrayRef<int64_t> expr, std::vector<Constraint> &to) {
+    std::optional<Constraint> constraint = convert(expr);
+    if (constraint)
+      to.push_back(*constraint);
+    return constraint.has_value();
+  };
+  for (auto [expr, isEq] : llvm::zip(exprs, set.getEqFlags()))
+    if (!append(expr, isEq ? flat.eqs : flat.ineqs))
+      return std::nullopt;
+  if (flat.numLocals == 0)
+    return flat;
+  for (unsigned i = 0, e = locals.getNumInequalities(); i != e; ++i) {
+    SmallVector<int64_t> expr;
+    for (const llvm::DynamicAPInt &value : locals.getInequality(i)) {
+      if (llvm::abs(value) > kMaxMaskCoefficient)
+        return std::nullopt;
+      expr.push_back(int64_t(value));
+    }
+    if (!append(expr, flat.definitions))
+      return std::nullopt;
+  }
+  return flat;
+}
+
+/// Adds a constraint of a set whose divisions start at `localOffset`.
+void Analysis::add(System &system, const Constraint &constraint, bool isEq,
+                   unsigned localOffset) const {
+  Constraint shifted = constraint;
+  shifted.x.insert(shifted.x.begin() + 2, localOffset, 0);
+  (isEq ? system.eqs : system.ineqs).push_back(std::move(shifted));
+}
+
+Analysis::Union Analysis::projectSets(ArrayRef<FlatSet> sets) {
+  Union result;
+  for (const FlatSet &set : sets) {
+    System system = getTile();
+    for (const Constraint &eq : set.eqs)
+      add(system, eq, /*isEq=*/true, 0);
+    for (const Constraint &ineq : set.ineqs)
+      add(system, ineq, /*isEq=*/false, 0);
+    for (const Constraint &definition : set.definitions)
+      add(system, definition, /*isEq=*/false, 0);
+    projector.eliminate(std::move(system), result);
+  }
+  return result;
+}
+
+Analysis::Union Analysis::projectComplement(ArrayRef<FlatSet> sets) {
+  std::vector<System> pieces = {getTile()};
+  unsigned localOffset = 0;
+  for (const FlatSet &set : sets) {
+    // One of the set's constraints is violated, an equality from either side.
+    SmallVector<Constraint> violations;
+    auto addViolation = [&](const Constraint &constraint, int64_t sign) {
+      Constraint violation = constraint;
+      for (int64_t &value : violation.p)
+        value *= sign;
+      for (int64_t &value : violation.x)
+        value *= sign;
+      violation.p[kOne] -= 1;
+      violations.push_back(violation);
+    };
+    for (const Constraint &ineq : set.ineqs)
+      addViolation(ineq, -1);
+    for (const Constraint &eq : set.eqs) {
+      addViolation(eq, 1);
+      addViolation(eq, -1);
+    }
+    std::vector<System> products;
+    for (const System &piece : pieces) {
+      for (const Constraint &violation : violations) {
+        System product = piece;
+        add(product, violation, /*isEq=*/false, localOffset);
+        for (const Constraint &definition : set.definitions)
+          add(product, definition, /*isEq=*/false, localOffset);
+        if (!projector.isEmpty(product))
+          products.push_back(std::move(product));
+        if (products.size() > kMaxPieces) {
+          projector.fail();
+          return {};
+        }
+      }
+    }
+    pieces = std::move(products);
+    localOffset += set.numLocals;
+  }
+  Union result;
+  for (System &piece : pieces)
+    projector.eliminate(std::move(piece), result);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Affine expressions
+//===----------------------------------------------------------------------===//
+
+/// The row times a positive factor, over i0 = Q * query tile.
+std::pair<AffineExpr, int64_t>
+Analysis::getScaledExpr(ArrayRef<int64_t> row) const {
+  int64_t slope = Projector::at(row, kQueryTile);
+  int64_t factor = slope == 0 ? 1 : Q / std::gcd(slope, Q);
+  AffineExpr expr = getAffineConstantExpr(0, context);
+  auto addTerm = [&](unsigned column, AffineExpr variable) {
+    if (int64_t value = Projector::at(row, column))
+      expr = expr + variable * (value * factor);
+  };
+  addTerm(kB, getAffineDimExpr(0, context));
+  addTerm(kH, getAffineDimExpr(1, context));
+  expr = expr + getAffineDimExpr(2, context) * (slope * factor / Q);
+  addTerm(kT, getAffineDimExpr(3, context));
+  ArrayRef<Division> divisions = projector.getDivisions();
+  for (unsigned i = 0, e = divisions.size(); i != e; ++i)
+    if (Projector::at(row, kEnd + i) != 0)
+      addTerm(kEnd + i, getQuotient(divisions[i].num, divisions[i].den));
+  addTerm(kNq, getAffineSymbolExpr(0, context));
+  addTerm(kNk, getAffineSymbolExpr(1, context));
+  return {expr + Projector::at(row, kOne) * factor, factor};
+}
+
+AffineExpr Analysis::getQuotient(ArrayRef<int64_t> num, int64_t den) const {
+  auto [expr, factor] = getScaledExpr(num);
+  return expr.floorDiv(den * factor);
+}
+
+IntegerSet Analysis::getSet(ArrayRef<Row> rows, unsigned numDims) const {
+  SmallVector<AffineExpr> exprs;
+  SmallVector<bool> eqFlags;
+  SmallVector<Row> rest(rows);
+  for (unsigned i = 0; i < rest.size(); ++i) {
+    Row opposite;
+    for (int64_t value : rest[i])
+      opposite.push_back(-value);
+    auto *it = llvm::find(rest, opposite);
+    eqFlags.push_back(it > rest.begin() + i && it != rest.end());
+    if (eqFlags.back())
+      rest.erase(it);
+    exprs.push_back(getScaledExpr(rest[i]).first);
+  }
+  if (exprs.empty()) {
+    exprs.push_back(getAffineConstantExpr(0, context));
+    eqFlags.push_back(true);
+  }
+  return IntegerSet::get(numDims, /*symbolCount=*/2, exprs, eqFlags);
+}
+
+/// The least t with a * t + e >= 0: ceil(-e / a).
+AffineExpr Analysis::getLowerBound(const Row &row) const {
+  int64_t a = row[kT];
+  Row num;
+  for (int64_t value : row)
+    num.push_back(-value);
+  num[kT] = 0;
+  num[kOne] += a - 1;
+  return getQuotient(num, a);
+}
+
+/// One more than the greatest t with -a * t + e >= 0: floor(e / a) + 1.
+AffineExpr Analysis::getUpperBound(const Row &row) const {
+  int64_t a = -row[kT];
+  Row num = row;
+  num[kT] = 0;
+  if (num[kOne] != -1)
+    return getQuotient(num, a) + 1;
+  num[kOne] = 0;
+  auto [expr, factor] = getScaledExpr(num);
+  return expr.ceilDiv(a * factor);
+}
+
+//===----------------------------------------------------------------------===//
+// Ranges
+//===----------------------------------------------------------------------===//
+
+static AffineMap getMap(ArrayRef<AffineExpr> results, MLIRContext *context) {
+  SmallVector<AffineExpr> unique;
+  for (AffineExpr expr : results)
+    if (!llvm::is_contained(unique, expr))
+      unique.push_back(expr);
+  return AffineMap::get(/*dimCount=*/3, /*symbolCount=*/2, unique, context);
+}
+
+void Analysis::setVisitedRange(const Union &visited, MaskTiles &tiles) {
+  std::vector<Split> splits;
+  for (const Conjunct &conjunct : visited)
+    splits.emplace_back(conjunct, projector);
+  bool areIntervals =
+      llvm::all_of(splits, [](const Split &split) { return split.isInterval; });
+  // Intervals that share an end have an interval as their union.
+  bool shareAnEnd =
+      splits.size() <= 1 ||
+      llvm::all_of(splits,
+                   [](const Split &split) { return split.lower.empty(); }) ||
+      llvm::all_of(splits,
+                   [](const Split &split) { return split.upper.empty(); });
+  tiles.visitedIsRange = areIntervals && shareAnEnd;
+
+  Row first = makeRow({{kT, 1}}), last = getLastTileRow();
+  for (const Split &split : splits) {
+    // Leave out the first and last tile where the mask's own bounds are
+    // tighter; neither may be the reason to leave out the other. A hull needs
+    // both, for its own bounds may be those of an empty interval, and a failed
+    // guard is the empty range up to tile 0.
+    SmallVector<Row> facts = {
+        makeRow({{kB, 1}}), makeRow({{kH, 1}}), makeRow({{kQueryTile, 1}}),
+        makeRow({{kNq, 1}, {kQueryTile, -Q}, {kOne, -1}}), makeRow({{kNk, 1}})};
+    llvm::append_range(facts, split.guard);
+    llvm::append_range(facts, split.lower);
+    llvm::append_range(facts, split.upper);
+    facts.push_back(last);
+    auto isNeeded = [&](const Row &row) {
+      return !shareAnEnd ||
+             !projector.isImplied(row, facts, /*useContext=*/false);
+    };
+    SmallVector<AffineExpr> lo, hi;
+    if (split.lower.empty() || !split.guard.empty() || isNeeded(first)) {
+      lo.push_back(getAffineConstantExpr(0, context));
+      facts.push_back(first);
+    }
+    llvm::erase(facts, last);
+    if (split.upper.empty() || isNeeded(last))
+      hi.push_back(getUpperBound(last));
+    for (const Row &row : split.lower)
+      lo.push_back(getLowerBound(row));
+    for (const Row &row : split.upper)
+      hi.push_back(getUpperBound(row));
+    IntegerSet guard;
+    if (!split.guard.empty())
+      guard = getSet(split.guard, /*numDims=*/3);
+    tiles.lo.push_back({guard, getMap(lo, context)});
+    tiles.hi.push_back({guard, getMap(hi, context)});
+  }
+  // A lower bound that never depends on the guard needs none; the range is
+  // empty as long as the upper bound is guarded.
+  if (!tiles.lo.empty() && llvm::all_of(tiles.lo, [&](const TileBound &bound) {
+        return bound.map == tiles.lo.front().map;
+      }))
+    tiles.lo.assign(1, {IntegerSet(), tiles.lo.front().map});
+}
+
+void Analysis::setFullRange(const Union &notFull, MaskTiles &tiles) const {
+  tiles.fullIsRange = tiles.visitedIsRange;
+  for (const Conjunct &conjunct : notFull) {
+    Split split(conjunct, projector);
+    if (!split.isInterval || (!split.lower.empty() && !split.upper.empty()))
+      tiles.fullIsRange = false;
+    if (!tiles.fullIsRange)
+      break;
+    TileBound bound;
+    if (!split.guard.empty())
+      bound.guard = getSet(split.guard, /*numDims=*/3);
+    SmallVector<AffineExpr> exprs;
+    for (const Row &row : split.upper)
+      exprs.push_back(getUpperBound(row));
+    for (const Row &row : split.lower)
+      exprs.push_back(getLowerBound(row));
+    if (exprs.empty())
+      exprs.push_back(getAffineConstantExpr(0, context));
+    bound.map = getMap(exprs, context);
+    (split.upper.empty() ? tiles.fullHi : tiles.fullLo).push_back(bound);
+  }
+  if (!tiles.fullIsRange) {
+    tiles.fullLo.clear();
+    tiles.fullHi.clear();
+  }
+}
+
+MaskTiles Analysis::run(ArrayRef<IntegerSet> mask) {
+  MaskTiles tiles;
+  Union visited = {Conjunct()}, notFull = {Conjunct()};
+  SmallVector<FlatSet> sets;
+  tiles.exact = mask.size() <= kMaxSets;
+  for (IntegerSet set : mask) {
+    std::optional<FlatSet> flat;
+    if (tiles.exact)
+      flat = flatten(set);
+    tiles.exact &= flat.has_value();
+    if (flat)
+      sets.push_back(std::move(*flat));
+  }
+
+  // Each half that succeeds is used; the other keeps its safe answer.
+  if (tiles.exact) {
+    Union exact = projectSets(sets);
+    projector.simplify(exact, kT);
+    tiles.exact = !projector.hasFailed();
+    if (tiles.exact)
+      visited = std::move(exact);
+  }
+  for (const Conjunct &conjunct : visited)
+    tiles.visited.push_back(getSet(conjunct, /*numDims=*/4));
+  setVisitedRange(visited, tiles);
+  if (tiles.exact) {
+    // Only visited tiles are asked about.
+    if (visited.size() == 1)
+      projector.addContext(visited.front());
+    Union exact = projectComplement(sets);
+    projector.simplify(exact, kT);
+    tiles.exact = !projector.hasFailed();
+    if (tiles.exact)
+      notFull = std::move(exact);
+  }
+  for (const Conjunct &conjunct : notFull)
+    tiles.notFull.push_back(getSet(conjunct, /*numDims=*/4));
+  setFullRange(notFull, tiles);
+  return tiles;
+}
+
+MaskTiles flash::computeMaskTiles(MLIRContext *context,
+                                  ArrayRef<IntegerSet> mask, int64_t queryTile,
+                                  int64_t keyTile, std::optional<int64_t> nq,
+                                  std::optional<int64_t> nk) {
+  return Analysis(context, queryTile, keyTile, nq, nk).run(mask);
+}

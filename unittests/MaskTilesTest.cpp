@@ -1,0 +1,417 @@
+//===- MaskTilesTest.cpp - Tiles of masks against brute force -------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For many masks, tile sizes and lengths, every tile of the symbolic answer is
+// compared with a look at all of its pairs. `MaskTilesTest print SET... Q K
+// [nq nk]` prints the answer for one mask instead.
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <chrono>
+#include <random>
+
+using namespace mlir;
+using namespace flash;
+
+namespace {
+/// Whether the answer must be closed-form ranges.
+enum class Shape { Ranges, VisitedRange, Any };
+
+struct Mask {
+  const char *name;
+  Shape shape;
+  /// Constraints over (b, h, i, j)[nq, nk], one string per set of the union.
+  std::vector<const char *> sets;
+};
+
+struct Lengths {
+  int64_t nq, nk;
+};
+
+/// The pairs and the tiles of one (b, h), by inspection of every pair.
+struct BruteForce {
+  std::vector<char> pairs;
+  std::vector<char> visited, notFull;
+  int64_t count = 0;
+};
+} // namespace
+
+static const Mask masks[] = {
+    {"full", Shape::Ranges, {"0 == 0"}},
+    {"nothing", Shape::Ranges, {}},
+    {"contradiction", Shape::Ranges, {"i - j - 1 >= 0, j - i >= 0"}},
+    {"causal top-left", Shape::Ranges, {"i - j >= 0"}},
+    {"causal", Shape::Ranges, {"i + nk - nq - j >= 0"}},
+    {"anti-causal", Shape::Ranges, {"j - i >= 0"}},
+    {"window", Shape::Ranges, {"i - j + 20 >= 0, j - i + 20 >= 0"}},
+    {"wide window", Shape::Ranges, {"i - j + 70 >= 0, j - i + 100 >= 0"}},
+    {"causal window", Shape::Ranges, {"i - j >= 0, j - i + 37 >= 0"}},
+    {"bottom-right window",
+     Shape::Ranges,
+     {"i + nk - nq - j >= 0, j - i - nk + nq + 63 >= 0"}},
+    {"window off the diagonal",
+     Shape::Ranges,
+     {"i - j - 40 >= 0, j - i + 90 >= 0"}},
+    {"prefix", Shape::Ranges, {"47 - j >= 0"}},
+    {"prefix of none", Shape::Ranges, {"-1 - j >= 0"}},
+    {"query prefix", Shape::Ranges, {"40 - i >= 0"}},
+    {"causal prefix", Shape::Ranges, {"i + nk - nq - j >= 0, 47 - j >= 0"}},
+    {"window prefix",
+     Shape::Ranges,
+     {"i - j >= 0, j - i + 37 >= 0, 80 - j >= 0"}},
+    {"half of the keys", Shape::Ranges, {"nk - 2 * j >= 0"}},
+    {"causal or prefix", Shape::Ranges, {"i - j >= 0", "30 - j >= 0"}},
+    {"causal or everything", Shape::Ranges, {"i - j >= 0", "0 == 0"}},
+    {"two halves", Shape::Ranges, {"i - j >= 0", "j - i - 1 >= 0"}},
+    {"prefix or band",
+     Shape::Any,
+     {"47 - j >= 0", "i - j >= 0, j - i + 25 >= 0"}},
+    {"two bands",
+     Shape::Any,
+     {"i - j >= 0, j - i + 10 >= 0", "i - j - 60 >= 0, j - i + 75 >= 0"}},
+    {"three sets",
+     Shape::Any,
+     {"20 - j >= 0", "i - j >= 0, j - i + 8 >= 0", "j - 90 >= 0, i - 70 >= 0"}},
+    {"steep", Shape::Ranges, {"2 * i - 3 * j >= 0"}},
+    {"flat", Shape::Ranges, {"3 * j - i - 7 >= 0"}},
+    {"steep band",
+     Shape::Any,
+     {"2 * i - 3 * j + 11 >= 0, 3 * j - 2 * i + 5 >= 0"}},
+    {"thin steep band",
+     Shape::Any,
+     {"2 * i - 3 * j >= 0, 3 * j - 2 * i + 1 >= 0"}},
+    {"wedge", Shape::Any, {"3 * i - 2 * j >= 0, 5 * j - 3 * i - 4 >= 0"}},
+    {"quadrilateral",
+     Shape::Any,
+     {"7 * i - 5 * j + 3 >= 0, 3 * j - 2 * i - 20 >= 0, 200 - i - j >= 0"}},
+    {"diagonal", Shape::Any, {"i - j == 0"}},
+    {"anti-diagonal", Shape::Any, {"nq - 1 - i - j == 0"}},
+    {"scaled diagonal", Shape::Any, {"2 * i - 3 * j == 0"}},
+    {"one key", Shape::Any, {"j - 17 == 0"}},
+    {"one row", Shape::Any, {"i - 33 == 0"}},
+    {"block diagonal", Shape::Any, {"i floordiv 16 - j floordiv 16 == 0"}},
+    {"block diagonal 48", Shape::Any, {"i floordiv 48 - j floordiv 48 == 0"}},
+    {"block causal", Shape::Any, {"i floordiv 32 - j floordiv 32 >= 0"}},
+    {"block causal 24", Shape::Any, {"i floordiv 24 - j floordiv 24 >= 0"}},
+    {"block prefix", Shape::Any, {"(j floordiv 20) - 2 == 0"}},
+    {"dilated", Shape::Any, {"(i - j) mod 4 == 0, i - j >= 0"}},
+    {"dilated 40", Shape::Any, {"(i - j) mod 40 == 0"}},
+    {"dilated keys", Shape::Any, {"j mod 3 - 1 == 0"}},
+    {"strided blocks", Shape::Any, {"j mod 50 - 20 >= 0"}},
+    {"banded mod", Shape::Any, {"(i + j) mod 60 - 40 >= 0, i - j >= 0"}},
+    {"checkers", Shape::Any, {"(i floordiv 32 + j floordiv 32) mod 2 == 0"}},
+    {"block or window",
+     Shape::Any,
+     {"i floordiv 40 - j floordiv 40 == 0", "i - j >= 0, j - i + 6 >= 0"}},
+    {"by head", Shape::Ranges, {"i - j >= 0, 16 * h + 64 - i + j >= 0"}},
+    {"by head group", Shape::Any, {"16 * (h floordiv 2) + i - j >= 0"}},
+    {"by batch and head",
+     Shape::Ranges,
+     {"i - j + 30 * b >= 0, j - i + 9 * h >= 0"}},
+    {"grouped rows", Shape::Any, {"i floordiv 4 - j >= 0"}},
+    {"ceil", Shape::Any, {"(i + nk) ceildiv 3 - j >= 0"}},
+};
+
+static const Lengths lengths[] = {{129, 129}, {128, 192}, {101, 173}, {173, 75},
+                                  {65, 200},  {64, 1},    {1, 97},    {33, 16}};
+static const int64_t tileSizes[][2] = {{16, 16}, {32, 32}, {64, 64}, {64, 16},
+                                       {16, 64}, {32, 64}, {64, 32}};
+static constexpr int64_t B = 2, H = 3;
+
+static int64_t numFailures = 0;
+
+static void check(bool ok, const Mask &mask, const llvm::Twine &message) {
+  if (!ok && ++numFailures <= 20)
+    llvm::errs() << mask.name << ": " << message << "\n";
+}
+
+static SmallVector<IntegerSet> parse(MLIRContext *context,
+                                     ArrayRef<const char *> sets) {
+  SmallVector<IntegerSet> result;
+  for (StringRef set : sets)
+    result.push_back(parseIntegerSet(
+        ("(b, h, i, j)[nq, nk] : (" + set + ")").str(), context));
+  return result;
+}
+
+static BruteForce inspectPairs(ArrayRef<IntegerSet> sets, int64_t b, int64_t h,
+                               Lengths n) {
+  BruteForce result;
+  for (int64_t i = 0; i < n.nq; ++i) {
+    for (int64_t j = 0; j < n.nk; ++j) {
+      result.pairs.push_back(llvm::any_of(sets, [&](IntegerSet set) {
+        return contains(set, {b, h, i, j}, {n.nq, n.nk});
+      }));
+      result.count += result.pairs.back();
+    }
+  }
+  return result;
+}
+
+static void inspectTiles(BruteForce &result, int64_t Q, int64_t K, Lengths n) {
+  int64_t columns = (n.nk + K - 1) / K;
+  result.visited.assign((n.nq + Q - 1) / Q * columns, false);
+  result.notFull = result.visited;
+  for (int64_t i = 0; i < n.nq; ++i)
+    for (int64_t j = 0; j < n.nk; ++j)
+      (result.pairs[i * n.nk + j] ? result.visited
+                                  : result.notFull)[i / Q * columns + j / K] =
+          true;
+}
+
+/// A mask beyond the limits must visit every tile with a pair, and run the mask
+/// wherever a visited tile misses one.
+static int64_t compareSafe(const Mask &mask, const MaskTiles &tiles,
+                           const BruteForce &expected, int64_t Q, int64_t K,
+                           Lengths n) {
+  int64_t index = 0;
+  for (int64_t i0 = 0; i0 < n.nq; i0 += Q) {
+    TileRange range = tiles.getRange(0, 0, i0, n.nq, n.nk);
+    for (int64_t t = 0; t * K < n.nk; ++t, ++index) {
+      bool isVisited = range.lo <= t && t < range.hi &&
+                       tiles.isVisited(0, 0, i0, t, n.nq, n.nk);
+      bool isFull = isVisited && tiles.isFull(0, 0, i0, t, n.nq, n.nk);
+      if (tiles.fullIsRange)
+        isFull |= range.fullLo <= t && t < range.fullHi;
+      check(isVisited || !expected.visited[index], mask, "misses a tile");
+      check(!isFull || !expected.notFull[index], mask,
+            "runs a masked tile without the mask");
+    }
+  }
+  return index;
+}
+
+/// Compares every tile of one (b, h); returns the number of tiles.
+static int64_t compare(const Mask &mask, const MaskTiles &tiles,
+                       const BruteForce &expected, int64_t b, int64_t h,
+                       int64_t Q, int64_t K, Lengths n) {
+  int64_t columns = (n.nk + K - 1) / K, index = 0;
+  for (int64_t i0 = 0; i0 < n.nq; i0 += Q) {
+    TileRange range = tiles.getRange(b, h, i0, n.nq, n.nk);
+    check(range.lo == range.hi || (range.lo >= 0 && range.hi <= columns), mask,
+          "range leaves the keys");
+    for (int64_t t = 0; t < columns; ++t, ++index) {
+      bool visited = expected.visited[index];
+      bool full = visited && !expected.notFull[index];
+      auto where = [&] {
+        return (" b=" + llvm::Twine(b) + " h=" + llvm::Twine(h) +
+                " Q=" + llvm::Twine(Q) + " K=" + llvm::Twine(K) +
+                " nq=" + llvm::Twine(n.nq) + " nk=" + llvm::Twine(n.nk) +
+                " i0=" + llvm::Twine(i0) + " t=" + llvm::Twine(t))
+            .str();
+      };
+      bool inRange = range.lo <= t && t < range.hi;
+      check(tiles.isVisited(b, h, i0, t, n.nq, n.nk) == visited, mask,
+            "visited" + where());
+      check(tiles.visitedIsRange ? inRange == visited : inRange || !visited,
+            mask, "visited range" + where());
+      if (visited)
+        check(tiles.isFull(b, h, i0, t, n.nq, n.nk) == full, mask,
+              "full" + where());
+      if (visited && tiles.fullIsRange)
+        check((range.fullLo <= t && t < range.fullHi) == full, mask,
+              "full range" + where());
+    }
+  }
+  return index;
+}
+
+static void printOne(MLIRContext *context, ArrayRef<const char *> args) {
+  std::vector<const char *> sets;
+  while (!args.empty() && StringRef(args.front()).contains('=')) {
+    sets.push_back(args.front());
+    args = args.drop_front();
+  }
+  SmallVector<int64_t> numbers;
+  for (const char *arg : args)
+    numbers.push_back(atoll(arg));
+  std::optional<int64_t> nq, nk;
+  if (numbers.size() == 4) {
+    nq = numbers[2];
+    nk = numbers[3];
+  }
+  computeMaskTiles(context, parse(context, sets), numbers[0], numbers[1], nq,
+                   nk)
+      .print(llvm::outs());
+}
+
+/// Masks beyond the limits get the safe answer, and quickly.
+static void testLimits(MLIRContext *context) {
+  const Mask hard[] = {
+      {"huge coefficients",
+       Shape::Any,
+       {"123456789012 * i - 987654321098 * j >= 0"}},
+      {"coprime cone",
+       Shape::Any,
+       {"1000003 * i - 999983 * j >= 0, 999979 * j - 1000033 * i + 7 >= 0"}},
+      {"nested divisions",
+       Shape::Any,
+       {"((i * 7 + j * 5) floordiv 31 + (i * 3 - j) floordiv 17) floordiv 13 - "
+        "(j * 11 + i) mod 29 >= 0"}},
+      {"semi-affine", Shape::Any, {"i floordiv nk - j >= 0"}},
+  };
+  for (const Mask &mask : hard) {
+    auto start = std::chrono::steady_clock::now();
+    SmallVector<IntegerSet> sets = parse(context, mask.sets);
+    MaskTiles tiles = computeMaskTiles(context, sets, 32, 32);
+    double ms = std::chrono::duration<double, std::milli>(
+                    std::chrono::steady_clock::now() - start)
+                    .count();
+    llvm::outs() << llvm::formatv("{0,-24} {1,8:F2} ms {2}\n", mask.name, ms,
+                                  tiles.exact ? "exact" : "safe answer");
+    check(ms < 2000, mask, "took too long");
+    Lengths n{65, 97};
+    BruteForce expected = inspectPairs(sets, 0, 0, n);
+    inspectTiles(expected, 32, 32, n);
+    if (tiles.exact)
+      compare(mask, tiles, expected, 0, 0, 32, 32, n);
+    else
+      compareSafe(mask, tiles, expected, 32, 32, n);
+  }
+}
+
+/// Random masks on small tiles, where the corner cases are. Returns the number
+/// of tiles compared.
+static int64_t testRandom(MLIRContext *context, unsigned numMasks) {
+  std::minstd_rand generator(1);
+  auto pick = [&](int64_t lo, int64_t hi) {
+    return lo + int64_t(generator() % uint64_t(hi - lo + 1));
+  };
+  int64_t numTiles = 0, numExact = 0;
+  double worst = 0;
+  for (unsigned round = 0; round != numMasks; ++round) {
+    SmallVector<std::string> texts;
+    for (int64_t set = pick(1, 2); set > 0; --set) {
+      std::string &text = texts.emplace_back();
+      for (int64_t left = pick(1, 3); left > 0; --left) {
+        text += llvm::formatv("{0} * i + {1} * j + {2}", pick(-4, 4),
+                              pick(-4, 4), pick(-20, 20));
+        switch (pick(0, 5)) {
+        case 0:
+          text +=
+              llvm::formatv(" + {0} * (({1} * i + {2} * j) floordiv {3})",
+                            pick(-4, 4), pick(-3, 3), pick(-3, 3), pick(2, 7));
+          break;
+        case 1:
+          text += llvm::formatv(" + {0} * ((i + {1} * j) mod {2})", pick(-4, 4),
+                                pick(-3, 3), pick(2, 7));
+          break;
+        case 2:
+          text += " + nk - nq";
+          break;
+        }
+        text += pick(0, 7) ? " >= 0" : " == 0";
+        if (left != 1)
+          text += ", ";
+      }
+    }
+    std::string name = llvm::join(texts, " | ");
+    Mask mask{name.c_str(), Shape::Any, {}};
+    for (const std::string &text : texts)
+      mask.sets.push_back(text.c_str());
+    SmallVector<IntegerSet> sets = parse(context, mask.sets);
+    int64_t Q = pick(2, 8), K = pick(2, 8);
+    Lengths n{pick(1, 40), pick(1, 40)};
+    BruteForce expected = inspectPairs(sets, 0, 0, n);
+    inspectTiles(expected, Q, K, n);
+    check(expected.count == countUnmasked(sets, 1, 1, n.nq, n.nk), mask,
+          "count");
+    for (bool isDynamic : {false, true}) {
+      std::optional<int64_t> nq, nk;
+      if (!isDynamic) {
+        nq = n.nq;
+        nk = n.nk;
+      }
+      auto start = std::chrono::steady_clock::now();
+      MaskTiles tiles = computeMaskTiles(context, sets, Q, K, nq, nk);
+      worst = std::max(worst, std::chrono::duration<double, std::milli>(
+                                  std::chrono::steady_clock::now() - start)
+                                  .count());
+      numExact += tiles.exact;
+      numTiles += tiles.exact ? compare(mask, tiles, expected, 0, 0, Q, K, n)
+                              : compareSafe(mask, tiles, expected, Q, K, n);
+    }
+  }
+  llvm::outs() << llvm::formatv(
+      "random: {0} of {1} answers exact, worst {2:F2} ms\n", numExact,
+      2 * numMasks, worst);
+  return numTiles;
+}
+
+int main(int argc, char **argv) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  if (argc > 1 && StringRef(argv[1]) == "print") {
+    printOne(&context, ArrayRef<const char *>(argv + 2, argc - 2));
+    return 0;
+  }
+  int64_t numTiles = 0, numAnalyses = 0;
+  for (const Mask &mask : masks) {
+    SmallVector<IntegerSet> sets = parse(&context, mask.sets);
+    double worst = 0, total = 0;
+    int64_t runs = 0;
+    auto analyse = [&](int64_t Q, int64_t K, std::optional<int64_t> nq,
+                       std::optional<int64_t> nk) {
+      auto start = std::chrono::steady_clock::now();
+      MaskTiles tiles = computeMaskTiles(&context, sets, Q, K, nq, nk);
+      double ms = std::chrono::duration<double, std::milli>(
+                      std::chrono::steady_clock::now() - start)
+                      .count();
+      worst = std::max(worst, ms);
+      total += ms;
+      ++runs;
+      check(tiles.exact, mask, "not exact");
+      check(mask.shape == Shape::Any || tiles.visitedIsRange, mask,
+            "visited tiles are no range");
+      check(mask.shape != Shape::Ranges || tiles.fullIsRange, mask,
+            "full tiles are no range");
+      return tiles;
+    };
+    std::vector<MaskTiles> dynamic;
+    for (auto [Q, K] : tileSizes)
+      dynamic.push_back(analyse(Q, K, std::nullopt, std::nullopt));
+    bool usesHeads = StringRef(mask.name).starts_with("by ");
+    for (Lengths n : lengths) {
+      std::vector<MaskTiles> known;
+      for (auto [Q, K] : tileSizes)
+        known.push_back(analyse(Q, K, n.nq, n.nk));
+      int64_t count = 0;
+      BruteForce expected;
+      for (int64_t b = 0; b < B; ++b) {
+        for (int64_t h = 0; h < H; ++h) {
+          if (usesHeads || b + h == 0) {
+            expected = inspectPairs(sets, b, h, n);
+            for (auto [index, size] : llvm::enumerate(tileSizes)) {
+              auto [Q, K] = size;
+              inspectTiles(expected, Q, K, n);
+              numTiles +=
+                  compare(mask, dynamic[index], expected, b, h, Q, K, n);
+              numTiles += compare(mask, known[index], expected, b, h, Q, K, n);
+            }
+          }
+          count += expected.count;
+        }
+      }
+      check(count == countUnmasked(sets, B, H, n.nq, n.nk), mask, "count");
+    }
+    numAnalyses += runs;
+    llvm::outs() << llvm::formatv(
+        "{0,-24} mean {1,6:F2} ms, worst {2,6:F2} ms\n", mask.name,
+        total / runs, worst);
+  }
+  testLimits(&context);
+  numTiles += testRandom(&context, 400);
+  llvm::outs() << numAnalyses << " analyses, " << numTiles
+               << " tiles compared, " << numFailures << " failures\n";
+  return numFailures != 0;
+}
