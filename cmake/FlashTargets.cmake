@@ -3,7 +3,7 @@
 if(FLASH_STATIC)
   execute_process(
     COMMAND "${LLVM_TOOLS_BINARY_DIR}/llvm-config" --link-static --libnames
-            nvptx x86 orcjit passes linker native asmparser irreader bitreader
+            nvptx native orcjit passes linker asmparser irreader bitreader
             bitwriter coverage frontendopenmp targetparser perfjitevents lto
             supportlsp hipstdpar mcjit jitlink
     OUTPUT_VARIABLE flash_llvm_names OUTPUT_STRIP_TRAILING_WHITESPACE
@@ -13,11 +13,13 @@ if(FLASH_STATIC)
   list(FILTER flash_mlir_archives EXCLUDE REGEX "libMLIR(CAPI|.*Test|JitRunner)")
   set(FLASH_MLIR_LINK -Wl,--start-group ${flash_mlir_archives})
   foreach(name IN LISTS flash_llvm_names)
-    list(APPEND FLASH_MLIR_LINK "${LLVM_LIBRARY_DIR}/${name}")
+    # llvm-config names Polly's archives, which the packages do not carry.
+    if(NOT name MATCHES "Polly")
+      list(APPEND FLASH_MLIR_LINK "${LLVM_LIBRARY_DIR}/${name}")
+    endif()
   endforeach()
   list(APPEND FLASH_MLIR_LINK -Wl,--end-group -static-libstdc++ -static-libgcc
-       -Wl,--gc-sections -Wl,-Bstatic -lz -lzstd -Wl,-Bdynamic -lpthread -ldl
-       -lm)
+       -Wl,--gc-sections -Wl,--icf=all -Wl,-Bstatic -lz -lzstd -Wl,-Bdynamic -lpthread -ldl -lm)
 else()
   set(FLASH_MLIR_LINK MLIR LLVM)
 endif()
@@ -42,4 +44,18 @@ function(flash_add_tool name)
   target_precompile_headers(${name} REUSE_FROM FlashPrecompiled)
   add_dependencies(${name} flash-headers)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} ${FLASH_MLIR_LINK})
+endfunction()
+
+# Generates the page docs/reference/<page>.md of the build directory from a .td
+# file below include/. `make docs` copies the pages into the source directory.
+function(flash_add_doc page td)
+  set(output "${PROJECT_BINARY_DIR}/docs/reference/${page}.md")
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/docs/reference")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/*.td")
+  add_custom_command(OUTPUT "${output}"
+    COMMAND "${MLIR_TABLEGEN_EXE}" ${ARGN} "${PROJECT_SOURCE_DIR}/include/${td}"
+            -I "${PROJECT_SOURCE_DIR}/include" -I "${MLIR_INCLUDE_DIRS}"
+            -o "${output}"
+    DEPENDS ${sources} VERBATIM)
+  set_property(GLOBAL APPEND PROPERTY FLASH_DOCS "${output}")
 endfunction()

@@ -6,11 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Pipelines/Registration.h"
-#include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
-  mlir::registerAllPasses();
   flash::registerAllPasses();
   mlir::DialectRegistry registry;
   flash::registerAllDialects(registry);

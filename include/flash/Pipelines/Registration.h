@@ -19,7 +19,8 @@ namespace flash {
 /// that the pipelines need.
 void registerAllDialects(mlir::DialectRegistry &registry);
 
-/// Registers every pass of this project with the pass manager's registry.
+/// Registers every pass of this project, and the upstream passes over the
+/// dialects above, with the pass manager's registry.
 void registerAllPasses();
 
 } // namespace flash

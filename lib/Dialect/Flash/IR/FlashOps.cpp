@@ -6,11 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
@@ -41,9 +44,11 @@ LogicalResult verifyHeadDim(Operation *op, StringRef name, int64_t size) {
                                 "lengths may be dynamic";
   if (size < headDimGranule || size > largestHeadDim ||
       size % headDimGranule != 0) {
-    int64_t nearest = std::clamp<int64_t>(
-        (size + headDimGranule - 1) / headDimGranule * headDimGranule,
-        headDimGranule, largestHeadDim);
+    int64_t nearest =
+        size > largestHeadDim
+            ? largestHeadDim
+            : std::max<int64_t>(llvm::alignTo(size, headDimGranule),
+                                headDimGranule);
     return op->emitOpError()
            << name << " must be a multiple of 8 from 8 to 256, got " << size
            << "; the nearest supported size is " << nearest;
@@ -77,7 +82,9 @@ LogicalResult verifyScoreRegion(Operation *op, Region &region) {
     if (isa<YieldOp, tensor::ExtractOp, tensor::DimOp>(inner) ||
         inner.hasTrait<OpTrait::ConstantLike>())
       continue;
-    if (!inner.hasTrait<OpTrait::Elementwise>() ||
+    if (!isa_and_nonnull<arith::ArithDialect, math::MathDialect>(
+            inner.getDialect()) ||
+        !inner.hasTrait<OpTrait::Elementwise>() ||
         llvm::any_of(inner.getResultTypes(),
                      [](Type type) { return isa<ShapedType>(type); }))
       return inner.emitOpError(
@@ -153,12 +160,16 @@ LogicalResult verifyScale(Operation *op, const APFloat &scale) {
   return success();
 }
 
-/// Checks that `type` has `shape`, up to dynamic sizes.
+/// Checks that `type` has `shape`, up to dynamic sizes; if it
+/// ends in the value dimension, that one must be static.
 LogicalResult verifyShape(Operation *op, StringRef name, RankedTensorType type,
-                          ArrayRef<int64_t> shape) {
+                          ArrayRef<int64_t> shape,
+                          bool endsInValueDim = false) {
   bool agrees = type.getRank() == static_cast<int64_t>(shape.size());
   for (int64_t d = 0; agrees && d < type.getRank(); ++d)
     agrees = mayBeEqual(type.getDimSize(d), shape[d]);
+  if (agrees && endsInValueDim)
+    agrees = type.getShape().back() == shape.back();
   if (agrees)
     return success();
   return op->emitOpError() << name << " must have type "
@@ -245,7 +256,8 @@ LogicalResult AttentionOp::verify() {
                          << getOutput().getType().getElementType();
   if (failed(verifyShape(
           *this, "output", getOutput().getType(),
-          withLast(query.getShape(), value.getDimSize(rank - 1)))))
+          withLast(query.getShape(), value.getDimSize(rank - 1)),
+          /*endsInValueDim=*/true)))
     return failure();
   if (getLse() && failed(verifyShape(*this, "log-sum-exp", getLse().getType(),
                                      query.getShape().drop_back())))
@@ -297,7 +309,8 @@ LogicalResult OnlineAttentionOp::verify() {
     return failure();
   if (failed(verifyShape(
           *this, "accumulator", getAcc().getType(),
-          withLast(query.getShape(), value.getDimSize(rank - 1)))) ||
+          withLast(query.getShape(), value.getDimSize(rank - 1)),
+          /*endsInValueDim=*/true)) ||
       failed(verifyShape(*this, "maximum", getMax().getType(),
                          query.getShape().drop_back())) ||
       failed(verifyShape(*this, "sum", getSum().getType(),
@@ -307,6 +320,10 @@ LogicalResult OnlineAttentionOp::verify() {
     return emitOpError("'at' takes the four indices [b, h, i, j]");
   if (getStaticExtents().size() != 2)
     return emitOpError("'of' takes the two lengths [nq, nk]");
+  for (int64_t value : llvm::concat<const int64_t>(getStaticPosition(),
+                                                   getStaticExtents()))
+    if (!ShapedType::isDynamic(value) && value < 0)
+      return emitOpError("'at' and 'of' must not be negative, got ") << value;
   auto countDynamic = [](ArrayRef<int64_t> values) {
     return static_cast<size_t>(llvm::count_if(values, ShapedType::isDynamic));
   };
@@ -344,11 +361,13 @@ LogicalResult FinalizeOp::verify() {
     return emitOpError("operands must have rank 4 (whole tensors) or rank 2 "
                        "(one tile of one head), got rank ")
            << shape.size();
-  if (failed(verifyShape(*this, "maximum", getMax().getType(),
+  if (failed(verifyHeadDim(*this, "value head dimension", shape.back())) ||
+      failed(verifyShape(*this, "maximum", getMax().getType(),
                          shape.drop_back())) ||
       failed(
           verifyShape(*this, "sum", getSum().getType(), shape.drop_back())) ||
-      failed(verifyShape(*this, "output", getOutputInit().getType(), shape)))
+      failed(verifyShape(*this, "output", getOutputInit().getType(), shape,
+                         /*endsInValueDim=*/true)))
     return failure();
   if (getOutput().getType() != getOutputInit().getType())
     return emitOpError("output must have the type of its init");

@@ -11,8 +11,11 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 using namespace mlir;
 using namespace flash;
@@ -90,6 +93,26 @@ SmallVector<Range> OnlineAttentionOp::getIterationDomain(OpBuilder &b) {
   return domain;
 }
 
+/// The key head that query head `head` reads.
+static OpFoldResult keyHead(OpBuilder &b, Location loc, OnlineAttentionOp op,
+                            OpFoldResult head) {
+  OpFoldResult queryHeads = tensor::getMixedSize(b, loc, op.getQuery(), 1),
+               keyHeads = tensor::getMixedSize(b, loc, op.getKey(), 1);
+  std::optional<int64_t> staticQuery = getConstantIntValue(queryHeads),
+                         staticKey = getConstantIntValue(keyHeads);
+  if (staticQuery && staticKey)
+    return affine::makeComposedFoldedAffineApply(
+        b, loc, b.getAffineDimExpr(0).floorDiv(*staticQuery / *staticKey),
+        {head});
+  // Not an affine.apply: lower-affine refuses division by a symbol.
+  auto value = [&](OpFoldResult entry) {
+    return getValueOrCreateConstantIndexOp(b, loc, entry);
+  };
+  Value group =
+      arith::DivUIOp::create(b, loc, value(queryHeads), value(keyHeads));
+  return arith::DivUIOp::create(b, loc, value(head), group).getResult();
+}
+
 FailureOr<TilingResult>
 OnlineAttentionOp::getTiledImplementation(OpBuilder &b,
                                           ArrayRef<OpFoldResult> offsets,
@@ -103,23 +126,23 @@ OnlineAttentionOp::getTiledImplementation(OpBuilder &b,
   SmallVector<OpFoldResult> keyOffsets(offsets), keySizes(sizes);
   keyOffsets.erase(keyOffsets.end() - 2);
   keySizes.erase(keySizes.end() - 2);
+  auto holdsAllHeads = [&](OpFoldResult offset, OpFoldResult size) {
+    if (!isConstantIntValue(offset, 0))
+      return false;
+    FailureOr<bool> equal = ValueBoundsConstraintSet::areEqual(
+        size, ValueBoundsConstraintSet::Variable(getQuery(), 1));
+    return succeeded(equal) && *equal;
+  };
   if (rank == 4) {
     // Query heads h .. h + n read key heads h/g .. (h + n - 1)/g. A tile keeps
-    // the grouping only if it holds one head or whole groups; one head is what
-    // every schedule uses, so that is what can be tiled.
-    if (getConstantIntValue(sizes[1]) != 1) {
-      bool untiled = isConstantIntValue(offsets[1], 0);
-      if (!untiled)
-        return emitOpError("can be tiled along heads only one head at a time");
+    // the grouping only if it holds one head or all of them.
+    if (holdsAllHeads(offsets[1], sizes[1])) {
+      keyOffsets[1] = b.getIndexAttr(0);
       keySizes[1] = tensor::getMixedSize(b, loc, getKey(), 1);
+    } else if (isConstantIntValue(sizes[1], 1)) {
+      keyOffsets[1] = keyHead(b, loc, *this, offsets[1]);
     } else {
-      AffineExpr head = b.getAffineDimExpr(0), queryHeads =
-                                                   b.getAffineSymbolExpr(0),
-                 keyHeads = b.getAffineSymbolExpr(1);
-      keyOffsets[1] = affine::makeComposedFoldedAffineApply(
-          b, loc, head.floorDiv(queryHeads.floorDiv(keyHeads)),
-          {offsets[1], tensor::getMixedSize(b, loc, getQuery(), 1),
-           tensor::getMixedSize(b, loc, getKey(), 1)});
+      return emitOpError("can be tiled along heads only one head at a time");
     }
   }
 

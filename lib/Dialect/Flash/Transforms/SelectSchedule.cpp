@@ -25,9 +25,9 @@ constexpr int64_t largestKeyTile = 128;
 
 /// The tile for `length`, at most `largest`, a multiple of `granule`.
 int64_t fitTile(int64_t length, int64_t granule, int64_t largest) {
-  if (ShapedType::isDynamic(length))
+  if (ShapedType::isDynamic(length) || length >= largest)
     return largest;
-  return std::clamp<int64_t>(llvm::alignTo(length, granule), granule, largest);
+  return std::max<int64_t>(llvm::alignTo(length, granule), granule);
 }
 
 struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {

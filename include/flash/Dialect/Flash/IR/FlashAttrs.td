@@ -125,15 +125,11 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
 // The meaning of the leading dimension of rank-3 operands
 //===----------------------------------------------------------------------===//
 
-def Flash_LeadingEnum : I32EnumAttr<"Leading",
+def Flash_LeadingAttr : I32EnumAttr<"Leading",
     "what the leading dimension of rank-3 operands is", [
       I32EnumAttrCase<"Heads", 0, "heads">,
       I32EnumAttrCase<"Batch", 1, "batch">]> {
   let cppNamespace = "::flash";
-  let genSpecializedAttr = 0;
 }
-
-def Flash_LeadingAttr
-    : EnumAttr<Flash_Dialect, Flash_LeadingEnum, "leading">;
 
 #endif // FLASH_ATTRS_TD

@@ -37,7 +37,9 @@ def Flash_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = "void registerAttributes();";
-  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+  // Tiling builds ops of these.
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
 }
 
 #endif // FLASH_DIALECT_TD

@@ -16,10 +16,20 @@ include "mlir/Interfaces/TilingInterface.td"
 class Flash_Op<string mnemonic, list<Trait> traits = []>
     : Op<Flash_Dialect, mnemonic, traits>;
 
-def Flash_FloatTensor : RankedTensorOf<[F16, BF16, F32]>;
-def Flash_F32Tensor : RankedTensorOf<[F32]>;
-def Flash_LengthsTensor : 1DTensorOf<[I32]>;
-def Flash_SinkTensor : 1DTensorOf<[F32]>;
+/// An encoding (a sparse format, say) has no meaning here and would be lost.
+def Flash_NoEncoding : CPred<
+    "!::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding()">;
+class Flash_TensorOf<list<Type> types>
+    : RankedTensorOf<types, [Flash_NoEncoding],
+                     "ranked tensor without encoding">;
+class Flash_VectorOf<list<Type> types>
+    : RankedTensorOf<types, [HasAnyRankOfPred<[1]>, Flash_NoEncoding],
+                     "1D tensor without encoding">;
+
+def Flash_FloatTensor : Flash_TensorOf<[F16, BF16, F32]>;
+def Flash_F32Tensor : Flash_TensorOf<[F32]>;
+def Flash_LengthsTensor : Flash_VectorOf<[I32]>;
+def Flash_SinkTensor : Flash_VectorOf<[F32]>;
 
 def Flash_AttentionOp : Flash_Op<"attention",
     [Pure, AttrSizedOperandSegments]> {
@@ -151,8 +161,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,`
     type($value) `)` `outs` `(` $acc `,` $max `,` $sum `:` type($acc) `,`
     type($max) `,` type($sum) `)`
-    `at` custom<DynamicIndexList>($position, $static_position)
-    `of` custom<DynamicIndexList>($extents, $static_extents)
+    `at` `` custom<DynamicIndexList>($position, $static_position)
+    `of` `` custom<DynamicIndexList>($extents, $static_extents)
     (`keys` `(` $keys^ `)`)?
     `scale` `(` $scale `)`
     (`mask` `(` $mask^ `)`)?

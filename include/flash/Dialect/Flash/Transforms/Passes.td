@@ -12,6 +12,103 @@ include "mlir/Pass/PassBase.td"
 
 // In the order in which the pipelines run them.
 
+def RaiseAttention : Pass<"flash-raise-attention", "::mlir::func::FuncOp"> {
+  let summary = "Recognise attention that is written in linalg";
+  let description = [{
+    Replaces a product, a softmax over its last operand's keys and a second
+    product by one `flash.attention`, so that no score is ever stored.
+
+    ```mlir
+    %s = linalg.batch_matmul ... ins(%q, %k) outs(%zeros)
+    %x = arith.mulf %s, %scale : tensor<8x256x256xf32>
+    %p = linalg.softmax dimension(2) ins(%x) outs(%e)
+    %o = linalg.batch_matmul ins(%p, %v) outs(%zeros2)
+    // becomes
+    %o = flash.attention %q, %k, %v scale(1.250000e-01) : (tensor<8x256x64xf32>, ...)
+    ```
+
+    The match is on what an element of each tensor is, not on the names of ops:
+    named ops, `linalg.generic` (fused or not), elementwise `arith` on tensors,
+    reshapes and transposes between the products are all evaluated
+    symbolically. Recognised are
+
+      - products of rank 2, 3 or 4 (no, one or two batch dimensions) in any
+        layout, from an accumulator of zeros; a transpose is inserted where
+        `flash.attention` needs another order of dimensions;
+      - `linalg.softmax`, or its maximum, difference, exponential, sum and
+        quotient as reductions and elementwise ops;
+      - any number of multiplications and divisions by a splat constant;
+      - masks: a select of the score or of exactly -inf, or the addition of a
+        bias that is 0 or exactly -inf, by any boolean combination of
+        comparisons of affine functions of `linalg.index`. A large negative
+        number instead of -inf is not a mask: rows that it covers wholly have a
+        meaning of their own;
+      - casts between float types. The scores are computed in f32 throughout.
+        The operands get the widest of the types of query, key, value and
+        output, so nothing is rounded more than in the source.
+
+    Left alone is all else, in particular scores or probabilities with another
+    use, and head dimensions that `flash.attention` does not take; the latter
+    is said in a remark.
+
+    A row that is masked wholly becomes 0, where `linalg.softmax` gives NaN.
+    Overflow of 16-bit intermediate results or of narrow index arithmetic is
+    not reproduced.
+  }];
+  let statistics = [
+    Statistic<"numRaised", "raised", "Attentions recognised and replaced">,
+    Statistic<"numUnsupported", "unsupported",
+              "Attentions recognised but of unsupported sizes">
+  ];
+  let dependentDialects = ["::flash::FlashDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def TileSoftmax : Pass<"flash-tile-softmax", "::mlir::func::FuncOp"> {
+  let summary = "Cut a softmax into tiles and run it online";
+  let description = [{
+    A `linalg.softmax` that is not part of an attention becomes a parallel loop
+    over blocks of rows with two passes over each row. The first carries the
+    maximum and the sum of the exponentials through the tiles of the row (the
+    online softmax of Milakov and Gimelshein, arXiv 1805.02867); the second
+    writes the quotients. The exponential is 2 to the power of a multiple of
+    log2(e), the state is f32.
+
+    ```mlir
+    %p = linalg.softmax dimension(1) ins(%x : tensor<64x4096xf32>) outs(%e)
+    // becomes
+    scf.forall (%i) = (0) to (64) step (16) {
+      %max, %sum = scf.for %j = 0 to 4096 step 128 iter_args(%m, %l) {
+        %m1 = max(%m, max_j %x[%i, %j])
+        %l1 = %l * exp2(log2(e) * (%m - %m1))
+              + sum_j exp2(log2(e) * (%x[%i, %j] - %m1))
+      }
+      scf.for %j = 0 to 4096 step 128 {
+        exp2(log2(e) * (%x[%i, %j] - %max)) / %sum
+      }
+    }
+    ```
+
+    Rows are along the dimension before the softmax dimension, or along the
+    last one when the softmax is over another. In the first pass vectors run
+    over rows (a tile is transposed where need be), so that nothing is reduced
+    across lanes. Tiles have static shapes: where a length is not known to be a
+    multiple of the tile, the tile is filled up with -inf. A row of only -inf
+    gives NaN, as `linalg.softmax` says.
+  }];
+  let options = [
+    Option<"rowTile", "row-tile", "int64_t", "16",
+           "Rows in a unit of parallel work">,
+    Option<"reductionTile", "reduction-tile", "int64_t", "128",
+           "Elements of a row in one step">
+  ];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
 def ExpandRank : Pass<"flash-expand-rank", "::mlir::func::FuncOp"> {
   let summary = "Give rank-3 attention its missing dimension of size one";
   let description = [{

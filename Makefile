@@ -1,0 +1,55 @@
+# Everything a person types; CMake does the work. Variables: BUILD, JOBS.
+BUILD ?= build
+JOBS ?= $(shell nproc)
+PYTHON ?= /usr/bin/python3
+CLANG_FORMAT ?= clang-format
+LLVM ?= /usr/lib/llvm-22
+
+CCACHE := $(shell command -v ccache)
+CONFIGURE = cmake -S . -G Ninja \
+  -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
+  -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
+  -DMLIR_DIR=$(LLVM)/lib/cmake/mlir -DPython3_EXECUTABLE=$(PYTHON) \
+  $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+SOURCES = $(shell git ls-files '*.cpp' '*.h')
+
+.PHONY: build run test dist docs asan fuzz format lint clean setup
+
+build: setup
+	$(CONFIGURE) -B $(BUILD) > /dev/null
+	ninja -C $(BUILD) -j$(JOBS)
+
+setup:
+	@scripts/setup.sh
+
+run: build ## every example, checked against the reference and timed
+	scripts/run-examples.sh $(BUILD)
+
+test: build ## every test; the last line is the tally
+	$(PYTHON) scripts/run-tests.py $(LLVM)/bin/lit $(BUILD)
+
+dist: setup ## statically linked, stripped tools in $(BUILD)/dist
+	$(CONFIGURE) -B build-dist -DFLASH_STATIC=ON > /dev/null
+	ninja -C build-dist -j$(JOBS) flash-dist
+	scripts/make-dist.sh build-dist/bin $(BUILD)/dist
+
+docs: build ## regenerates docs/reference from the .td files
+	ninja -C $(BUILD) flash-docs
+	cp $(BUILD)/docs/reference/*.md docs/reference/
+
+asan: ## the tools with the address and undefined sanitizers
+	@scripts/setup.sh libclang-rt-22-dev
+	$(CONFIGURE) -B build-asan -DFLASH_SANITIZE=ON > /dev/null
+	ninja -C build-asan -j$(JOBS)
+
+fuzz: asan ## ten thousand mutated inputs through the sanitized tools
+	$(PYTHON) test/Fuzz/fuzz.py --bin build-asan/bin --count 10000 --save build-asan/fuzz
+
+format:
+	$(CLANG_FORMAT) -i $(SOURCES)
+
+lint:
+	$(CLANG_FORMAT) -n -Werror $(SOURCES)
+
+clean:
+	rm -rf $(BUILD) build-dist build-asan

@@ -1,0 +1,160 @@
+// Every form of every op parses, verifies, and prints to what parses again,
+// also through the generic form.
+// RUN: flash-opt %s -o %t.mlir
+// RUN: flash-opt %t.mlir | diff %t.mlir -
+// RUN: flash-opt %s --mlir-print-op-generic | flash-opt | diff %t.mlir -
+// RUN: FileCheck %s < %t.mlir
+
+// CHECK: #[[DOCUMENTS:.*]] = affine_set<(d0, d1, d2, d3)[s0, s1] : (d2 floordiv 128 - d3 floordiv 128 == 0)>
+
+// CHECK-LABEL: func @plain(
+// CHECK: flash.attention %{{.*}}, %{{.*}}, %{{.*}} : (tensor<2x8x333x64xf32>, tensor<2x2x517x64xf32>, tensor<2x2x517x48xf32>) -> tensor<2x8x333x48xf32>
+func.func @plain(%q: tensor<2x8x333x64xf32>, %k: tensor<2x2x517x64xf32>, %v: tensor<2x2x517x48xf32>) -> tensor<2x8x333x48xf32> {
+  %o = flash.attention %q, %k, %v
+      : (tensor<2x8x333x64xf32>, tensor<2x2x517x64xf32>, tensor<2x2x517x48xf32>) -> tensor<2x8x333x48xf32>
+  return %o : tensor<2x8x333x48xf32>
+}
+
+// The example in the description of flash.attention.
+// CHECK-LABEL: func @lse(
+// CHECK: flash.attention {{.*}} scale(2.000000e-01) mask(#flash.causal)
+// CHECK-SAME: -> (tensor<2x8x333x48xf32>, tensor<2x8x333xf32>)
+func.func @lse(%q: tensor<2x8x333x64xf32>, %k: tensor<2x2x517x64xf32>, %v: tensor<2x2x517x48xf32>)
+    -> (tensor<2x8x333x48xf32>, tensor<2x8x333xf32>) {
+  %o, %lse = flash.attention %q, %k, %v scale(0.2) mask(#flash.causal)
+      : (tensor<2x8x333x64xf32>, tensor<2x2x517x64xf32>, tensor<2x2x517x48xf32>)
+      -> (tensor<2x8x333x48xf32>, tensor<2x8x333xf32>)
+  return %o, %lse : tensor<2x8x333x48xf32>, tensor<2x8x333xf32>
+}
+
+// Every optional part at once, all sizes dynamic that may be.
+// CHECK-LABEL: func @everything(
+// CHECK: flash.attention {{.*}} scale(1.250000e-01) mask(#flash.prefix<7>) lengths(%{{.*}} : tensor<?xi32>)
+// CHECK-SAME: sink(%{{.*}} : tensor<?xf32>) schedule(<query_tile = 64, key_tile = 128>) score {
+// CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index):
+// CHECK: flash.yield
+// CHECK-NEXT: } {note = "kept"} : (tensor<?x?x?x128xbf16>
+func.func @everything(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x256xbf16>,
+                      %n: tensor<?xi32>, %s: tensor<?xf32>, %bias: tensor<?x?xf32>) -> tensor<?x?x?x256xbf16> {
+  %o, %lse = flash.attention %q, %k, %v scale(0.125) mask(#flash.prefix<7>) lengths(%n : tensor<?xi32>)
+      sink(%s : tensor<?xf32>) schedule(<query_tile = 64, key_tile = 128>) score {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %c1 = arith.constant 1 : index
+    %size = tensor.dim %bias, %c1 : tensor<?x?xf32>
+    %inside = arith.cmpi ult, %j, %size : index
+    %at = arith.select %inside, %j, %c1 : index
+    %y = tensor.extract %bias[%i, %at] : tensor<?x?xf32>
+    %z = arith.addf %x, %y : f32
+    %r = math.tanh %z : f32
+    flash.yield %r : f32
+  } {note = "kept"} : (tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x256xbf16>)
+      -> (tensor<?x?x?x256xbf16>, tensor<?x?x?xf32>)
+  return %o : tensor<?x?x?x256xbf16>
+}
+
+// Rank 3: without batch, and with leading(batch) without heads.
+// CHECK-LABEL: func @rank3(
+// CHECK: flash.attention %{{.*}}, %{{.*}}, %{{.*}} sink(%{{.*}} : tensor<8xf32>) :
+// CHECK: flash.attention %{{.*}}, %{{.*}}, %{{.*}} leading(heads) lengths(%{{.*}} : tensor<1xi32>) :
+// CHECK: flash.attention %{{.*}}, %{{.*}}, %{{.*}} leading(batch) lengths(%{{.*}} : tensor<8xi32>) sink(%{{.*}} : tensor<1xf32>) :
+func.func @rank3(%q: tensor<8x?x8xf16>, %k: tensor<2x?x8xf16>, %kb: tensor<8x?x8xf16>, %s: tensor<8xf32>,
+                 %one: tensor<1xi32>, %n: tensor<8xi32>, %s1: tensor<1xf32>) {
+  %0 = flash.attention %q, %k, %k sink(%s : tensor<8xf32>)
+      : (tensor<8x?x8xf16>, tensor<2x?x8xf16>, tensor<2x?x8xf16>) -> tensor<8x?x8xf16>
+  %1 = flash.attention %q, %k, %k leading(heads) lengths(%one : tensor<1xi32>)
+      : (tensor<8x?x8xf16>, tensor<2x?x8xf16>, tensor<2x?x8xf16>) -> tensor<8x?x8xf16>
+  %2, %lse = flash.attention %q, %kb, %kb leading(batch) lengths(%n : tensor<8xi32>) sink(%s1 : tensor<1xf32>)
+      : (tensor<8x?x8xf16>, tensor<8x?x8xf16>, tensor<8x?x8xf16>) -> (tensor<8x?x8xf16>, tensor<8x?xf32>)
+  return
+}
+
+// A score region may be anything elementwise; also the identity.
+// CHECK-LABEL: func @identity_score(
+// CHECK: flash.yield %{{.*}} : f32
+func.func @identity_score(%q: tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32> {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    flash.yield %x : f32
+  } : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return %o : tensor<1x1x4x8xf32>
+}
+
+// CHECK-LABEL: func @masks()
+// CHECK-SAME: affine = #flash.affine<#[[DOCUMENTS]]>
+// CHECK-SAME: all = #flash.all_of<[#flash.causal, #flash.window<left = 3>]>
+// CHECK-SAME: any = #flash.any_of<[#flash.prefix<48>, #flash.all_of<[#flash.full]>]>
+// CHECK-SAME: causal = #flash.causal
+// CHECK-SAME: explicit = #flash.causal,
+// CHECK-SAME: full = #flash.full
+// CHECK-SAME: prefix = #flash.prefix<0>
+// CHECK-SAME: schedule = #flash.schedule<query_tile = 8, key_tile = 1024>
+// CHECK-SAME: top_left = #flash.causal<top_left>
+// CHECK-SAME: window = #flash.window<left = 100, right = 0>
+// CHECK-SAME: window_left = #flash.window<left = 5>
+// CHECK-SAME: window_right = #flash.window<right = 2147483647>
+func.func @masks() attributes {
+  full = #flash.full, causal = #flash.causal, explicit = #flash.causal<bottom_right>,
+  top_left = #flash.causal<top_left>, window = #flash.window<left = 100, right = 0>,
+  window_left = #flash.window<left = 5>, window_right = #flash.window<right = 2147483647>,
+  prefix = #flash.prefix<0>,
+  affine = #flash.affine<affine_set<(b, h, i, j)[nq, nk] : (i floordiv 128 - j floordiv 128 == 0)>>,
+  any = #flash.any_of<[#flash.prefix<48>, #flash.all_of<[#flash.full]>]>,
+  all = #flash.all_of<[#flash.causal, #flash.window<left = 3>]>,
+  schedule = #flash.schedule<query_tile = 8, key_tile = 1024>
+} {
+  return
+}
+
+// The example in the description of flash.online_attention.
+// CHECK-LABEL: func @tile_step(
+// CHECK: flash.online_attention ins(%{{.*}}, %{{.*}}, %{{.*}} : tensor<64x64xf16>, tensor<128x64xf16>, tensor<128x64xf16>)
+// CHECK-SAME: outs(%{{.*}}, %{{.*}}, %{{.*}} : tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>)
+// CHECK-SAME: at[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] of[512, 512] scale(1.250000e-01) mask(#flash.causal)
+func.func @tile_step(%qt: tensor<64x64xf16>, %kt: tensor<128x64xf16>, %vt: tensor<128x64xf16>, %a: tensor<64x64xf32>,
+                     %m: tensor<64xf32>, %l: tensor<64xf32>, %b: index, %h: index, %i: index, %j: index) -> tensor<64x64xf32> {
+  %a1, %m1, %l1 = flash.online_attention
+      ins(%qt, %kt, %vt : tensor<64x64xf16>, tensor<128x64xf16>, tensor<128x64xf16>)
+      outs(%a, %m, %l : tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>)
+      at[%b, %h, %i, %j] of[512, 512] scale(1.250000e-01) mask(#flash.causal)
+  return %a1 : tensor<64x64xf32>
+}
+
+// CHECK-LABEL: func @tile_step_padded(
+// CHECK: at[0, 1, %{{.*}}, 128] of[%{{.*}}, 300] keys(%{{.*}}) scale(1.000000e+00) schedule(<query_tile = 8, key_tile = 8>) score {
+// CHECK: {note}
+func.func @tile_step_padded(%qt: tensor<?x8xf32>, %kt: tensor<8x8xf32>, %vt: tensor<8x16xf32>, %a: tensor<?x16xf32>,
+                            %m: tensor<?xf32>, %i: index, %nq: index, %n: index) {
+  %0:3 = flash.online_attention
+      ins(%qt, %kt, %vt : tensor<?x8xf32>, tensor<8x8xf32>, tensor<8x16xf32>)
+      outs(%a, %m, %m : tensor<?x16xf32>, tensor<?xf32>, tensor<?xf32>)
+      at[0, 1, %i, 128] of[%nq, 300] keys(%n) scale(1.0) schedule(<query_tile = 8, key_tile = 8>) score {
+  ^bb0(%x: f32, %b: index, %h: index, %q: index, %k: index):
+    %r = arith.mulf %x, %x : f32
+    flash.yield %r : f32
+  } {note}
+  return
+}
+
+// CHECK-LABEL: func @whole_step(
+// CHECK: at[0, 0, 0, 0] of[%{{.*}}, 70] scale({{.*}}) mask(#flash.full) lengths(%{{.*}} : tensor<3xi32>)
+func.func @whole_step(%q: tensor<3x4x?x16xbf16>, %k: tensor<3x2x70x16xbf16>, %a: tensor<3x4x?x16xf32>,
+                      %m: tensor<3x4x?xf32>, %n: tensor<3xi32>, %nq: index) {
+  %0:3 = flash.online_attention
+      ins(%q, %k, %k : tensor<3x4x?x16xbf16>, tensor<3x2x70x16xbf16>, tensor<3x2x70x16xbf16>)
+      outs(%a, %m, %m : tensor<3x4x?x16xf32>, tensor<3x4x?xf32>, tensor<3x4x?xf32>)
+      at[0, 0, 0, 0] of[%nq, 70] scale(0.25) mask(#flash.full) lengths(%n : tensor<3xi32>)
+  return
+}
+
+// The example in the description of flash.finalize, then with a log-sum-exp.
+// CHECK-LABEL: func @finalize(
+// CHECK: flash.finalize ins(%{{.*}} : tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>) outs(%{{.*}} : tensor<64x64xf16>) -> tensor<64x64xf16>
+// CHECK: flash.finalize {{.*}} outs(%{{.*}}, %{{.*}} : tensor<2x4x?x16xbf16>, tensor<2x4x?xf32>) -> (tensor<2x4x?x16xbf16>, tensor<2x4x?xf32>)
+func.func @finalize(%a: tensor<64x64xf32>, %m: tensor<64xf32>, %l: tensor<64xf32>, %e: tensor<64x64xf16>,
+                    %A: tensor<2x4x?x16xf32>, %M: tensor<2x4x?xf32>, %E: tensor<2x4x?x16xbf16>) {
+  %o = flash.finalize ins(%a, %m, %l : tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>)
+      outs(%e : tensor<64x64xf16>) -> tensor<64x64xf16>
+  %O, %lse = flash.finalize ins(%A, %M, %M : tensor<2x4x?x16xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>)
+      outs(%E, %M : tensor<2x4x?x16xbf16>, tensor<2x4x?xf32>) -> (tensor<2x4x?x16xbf16>, tensor<2x4x?xf32>)
+  return
+}

@@ -1,0 +1,282 @@
+"""Feeds mutated programs and arrays to the tools and looks for crashes.
+
+The seeds are the example programs, the dialect's tests and small .npy files.
+Each input is a seed (or two, spliced) changed at the level of bytes, tokens or
+lines. It goes to flash-opt (round trip, or a random list of this project's
+passes) or to flash-run, where that is built. A run is bad when it ends by a
+signal, reports an assertion or a sanitizer finding, or takes too long; that a
+tool refuses an input is its job. The same --seed gives the same inputs.
+
+Only passes of this project are drawn: crashes of upstream passes on arbitrary
+input are upstream's, see docs/testing.md.
+"""
+import argparse
+import collections
+import concurrent.futures
+import glob
+import io
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ALARMS = re.compile(
+    rb"AddressSanitizer|UndefinedBehaviorSanitizer|LeakSanitizer|runtime error:"
+    rb"|Assertion `|UNREACHABLE executed|LLVM ERROR|PLEASE submit a bug report|terminate called"
+)
+TOKEN = re.compile(r"[%#@^!]?[A-Za-z_][\w.$]*|[-+]?\d+(?:\.\d+(?:[eE][-+]?\d+)?)?|\"[^\"\n]*\"|->|[^\w\s]|\s+")
+WORDS = """0 1 -1 7 8 64 65 256 257 1024 2147483648 9223372036854775807 -9223372036854775808
+99999999999999999999 1.0 -0.0 1.0e400 0x7FC00000 ? x * [] () {} < > , : -> : index f16 bf16 f32 f64 i1 i32 i64
+tensor<?x?x?x64xf32> tensor<*xf32> tensor<4xf32> tensor<2x4x8x64xf16> tensor<0x4x8x64xf32> tensor<f32>
+vector<4xf32> memref<4xf32> none mask lengths sink scale score leading(batch) leading(heads) keys at of
+schedule(<query_tile = 8, key_tile = 8>) schedule(<query_tile = 1024, key_tile = 1024>) mask(#flash.full)
+mask(#flash.causal<top_left>) mask(#flash.window<left = 0, right = 0>) mask(#flash.prefix<0>)
+mask(#flash.any_of<[#flash.causal, #flash.prefix<3>]>) mask(#flash.all_of<[#flash.causal, #flash.window<left = 5>]>)
+mask(#flash.affine<affine_set<(b,h,i,j)[nq,nk]:(i floordiv 7 - j mod 5 == 0)>>)
+mask(#flash.affine<affine_set<(b,h,i,j)[nq,nk]:(1 == 0)>>) scale(0.0) scale(-1.0e300) func.func return flash.yield""".split()
+# Those of WORDS that contain spaces survive as several words; add them whole.
+WORDS += ["schedule(<query_tile = 8, key_tile = 16>)", "mask(#flash.window<left = 3>)", "at[0, 0, 0, 0] of[1, 1]"]
+
+
+class Mutator:
+    def __init__(self, rng, seeds):
+        self.rng, self.seeds = rng, seeds
+
+    def text(self):
+        text = self.rng.choice(self.seeds)
+        if self.rng.random() < 0.05:
+            return text
+        for _ in range(self.rng.choice([1, 1, 1, 2, 2, 3, 6])):
+            step = self.rng.choice([self.tokens, self.tokens, self.tokens, self.number, self.lines, self.bytes])
+            text = step(text)
+        return text
+
+    def number(self, text):
+        found = list(re.finditer(r"\d+", text))
+        if not found:
+            return text
+        spot = self.rng.choice(found)
+        value = self.rng.choice(["0", "1", "2", "3", "5", "8", "16", "63", "64", "128", "1000", "?", "-1",
+                                 "1073741824", "9223372036854775807"])
+        # A size usually occurs in several types; change all of them at times.
+        if self.rng.random() < 0.5:
+            return re.sub(r"\b%s(?=x)|(?<=x)%s\b" % (spot.group(), spot.group()), value, text)
+        return text[: spot.start()] + value + text[spot.end():]
+
+    def tokens(self, text):
+        tokens = TOKEN.findall(text)
+        if not tokens:
+            return text
+        i, j = self.rng.randrange(len(tokens)), self.rng.randrange(len(tokens))
+        action = self.rng.randrange(5)
+        if action == 0:
+            del tokens[i]
+        elif action == 1:
+            tokens[i] = tokens[j]
+        elif action == 2:
+            tokens[i], tokens[j] = tokens[j], tokens[i]
+        elif action == 3:
+            tokens[i] = self.rng.choice(WORDS)
+        else:
+            tokens.insert(i, " " + self.rng.choice(WORDS) + " ")
+        return "".join(tokens)
+
+    def lines(self, text):
+        lines = text.split("\n")
+        i, j = self.rng.randrange(len(lines)), self.rng.randrange(len(lines))
+        action = self.rng.randrange(4)
+        if action == 0:
+            del lines[i]
+        elif action == 1:
+            lines.insert(i, lines[j])
+        elif action == 2:
+            lines[i], lines[j] = lines[j], lines[i]
+        else:
+            other = self.rng.choice(self.seeds).split("\n")
+            lines[i:i] = other[self.rng.randrange(len(other)):][: self.rng.randrange(1, 6)]
+        return "\n".join(lines)
+
+    def bytes(self, text):
+        data = bytearray(text.encode("utf-8", "surrogateescape"))
+        for _ in range(self.rng.choice([1, 1, 4, 16])):
+            if not data:
+                break
+            i = self.rng.randrange(len(data))
+            action = self.rng.randrange(4)
+            if action == 0:
+                data[i] ^= 1 << self.rng.randrange(8)
+            elif action == 1:
+                data[i] = self.rng.randrange(256)
+            elif action == 2:
+                del data[i: i + self.rng.choice([1, 1, 2, 50])]
+            else:
+                data[i:i] = bytes([self.rng.randrange(256)])
+        return data.decode("utf-8", "surrogateescape")
+
+
+def split_seeds(paths):
+    """One program per `// -----`; `RUN` and `CHECK` lines only add noise."""
+    seeds = []
+    for path in paths:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            for part in file.read().split("// -----"):
+                lines = [line for line in part.split("\n") if not re.match(r"\s*//", line)]
+                if any(line.strip() for line in lines):
+                    seeds.append("\n".join(lines) + "\n")
+    return seeds
+
+
+def draw_passes(rng, passes):
+    """Mostly a prefix of the pipelines' order, at times any list."""
+    if rng.random() < 0.6:
+        order = [p for p in ORDER if p in passes]
+        return order[: rng.randrange(1, len(order) + 1)]
+    return rng.choices(passes, k=rng.randrange(1, 6))
+
+
+ORDER = ["--flash-raise-attention", "--flash-expand-rank", "--flash-select-schedule", "--flash-online-softmax",
+         "--flash-tile", "--flash-split-mask", "--flash-decompose", "--flash-cpu-backend"]
+# Options that take a bounded time on any legal sizes.
+EXTRA = {"--flash-select-schedule": ["", "=query-tile=8 key-tile=16", "=query-tile=-3", "=key-tile=99999"]}
+
+
+def npy_seeds(np, directory):
+    arrays = [np.zeros((2, 4, 8, 8), np.float32), np.ones((4, 8, 8), np.float16), np.zeros((2,), np.int32),
+              np.zeros((0, 3), np.float32), np.asfortranarray(np.ones((3, 5), np.float64))]
+    blobs = []
+    for array in arrays:
+        buffer = io.BytesIO()
+        np.save(buffer, array)
+        blobs.append(buffer.getvalue())
+    return blobs
+
+
+def mutate_blob(rng, blob):
+    data = bytearray(blob)
+    for _ in range(rng.choice([1, 2, 8])):
+        if not data:
+            break
+        i = rng.randrange(min(len(data), 140))  # mostly the header
+        action = rng.randrange(4)
+        if action == 0:
+            data[i] = rng.randrange(256)
+        elif action == 1:
+            del data[i:]
+        elif action == 2:
+            data[i:i] = bytes(rng.randrange(256) for _ in range(rng.randrange(1, 9)))
+        else:
+            at = data.find(b"shape")
+            data[at + 9: at + 10] = str(rng.choice([0, 7, 10**9, 2**63, -1])).encode()
+    return bytes(data)
+
+
+# What MLIR keeps until the process ends is no finding.
+ENVIRONMENT = dict(os.environ, ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1",
+                   UBSAN_OPTIONS="print_stacktrace=1")
+
+
+def execute(command, timeout):
+    """Runs `command`; returns why it is bad, or None, and its output's tail."""
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              timeout=timeout, env=ENVIRONMENT)
+    except subprocess.TimeoutExpired:
+        return "time-out", b""
+    if done.returncode < 0:
+        return f"signal {-done.returncode}", done.stderr
+    if done.returncode >= 128:
+        return f"status {done.returncode}", done.stderr
+    alarm = ALARMS.search(done.stderr)
+    return (alarm.group().decode() if alarm else None), done.stderr
+
+
+def one(task):
+    index, args, seeds, passes, blobs = task
+    rng = random.Random(f"{args.seed}/{index}")
+    mutator = Mutator(rng, seeds)
+    run = os.path.join(args.bin, "flash-run")
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "input.mlir")
+        files = [path]
+        use_run = os.path.exists(run) and rng.random() < 0.25
+        if use_run and blobs and rng.random() < 0.3:
+            text = SMALL_PROGRAM
+            files += [os.path.join(directory, f"{n}.npy") for n in "qkv"]
+            for file in files[1:]:
+                with open(file, "wb") as out:
+                    out.write(mutate_blob(rng, rng.choice(blobs)))
+        else:
+            text = mutator.text()
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as out:
+            out.write(text)
+        if use_run:
+            command = [run, path, "--check"] + (["--inputs", ",".join(files[1:])] if len(files) > 1 else [])
+        else:
+            command = [os.path.join(args.bin, "flash-opt"), path, "--split-input-file"]
+            if rng.random() < 0.7:
+                drawn = draw_passes(rng, passes)
+                command += [name + rng.choice(EXTRA.get(name, [""])) for name in drawn]
+            elif rng.random() < 0.5:
+                command.append("--mlir-print-op-generic")
+        reason, stderr = execute(command, args.timeout)
+        if reason is None:
+            return index, None, None
+        if args.save:
+            os.makedirs(args.save, exist_ok=True)
+            for file in files:
+                name = os.path.join(args.save, f"{index}-{os.path.basename(file)}")
+                with open(file, "rb") as source, open(name, "wb") as out:
+                    out.write(source.read())
+            with open(os.path.join(args.save, f"{index}.txt"), "wb") as out:
+                out.write(" ".join(command).encode() + b"\n" + reason.encode() + b"\n" + stderr[-20000:])
+        return index, reason, " ".join(command[1:])
+
+
+SMALL_PROGRAM = """func.func @attention(%q: tensor<2x4x8x8xf32>, %k: tensor<2x4x8x8xf32>, %v: tensor<2x4x8x8xf32>)
+    -> tensor<2x4x8x8xf32> {
+  %o = flash.attention %q, %k, %v : (tensor<2x4x8x8xf32>, tensor<2x4x8x8xf32>, tensor<2x4x8x8xf32>) -> tensor<2x4x8x8xf32>
+  return %o : tensor<2x4x8x8xf32>
+}
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", default=os.path.join(ROOT, "build", "bin"), help="where the tools are")
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="number of the first input, to repeat one")
+    parser.add_argument("--seed", default="flash")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--timeout", type=float, default=60)
+    parser.add_argument("--save", help="a directory for the inputs that failed")
+    args = parser.parse_args()
+
+    tests = [path for path in sorted(glob.glob(os.path.join(ROOT, "test", "**", "*.mlir"), recursive=True))]
+    seeds = split_seeds(sorted(glob.glob(os.path.join(ROOT, "examples", "*.mlir"))) + tests)
+    described = subprocess.run([os.path.join(args.bin, "flash-opt"), "--help"], capture_output=True, text=True)
+    passes = sorted(set(re.findall(r"--flash-[\w-]+", described.stdout)))
+    blobs = []
+    try:
+        import numpy
+        blobs = npy_seeds(numpy, None)
+    except ImportError:
+        pass
+
+    reasons = collections.Counter()
+    tasks = ((i, args, seeds, passes, blobs) for i in range(args.first, args.first + args.count))
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for index, reason, command in pool.map(one, tasks):
+            if reason:
+                reasons[reason] += 1
+                print(f"input {index}: {reason}: {command}", flush=True)
+    bad = sum(reasons.values())
+    print(f"fuzz: {args.count} inputs, {len(seeds)} seeds, {len(passes)} passes, {bad} bad"
+          + (f" ({dict(reasons)})" if bad else ""))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
