@@ -263,6 +263,15 @@ Error flash::CpuExecutable::invoke(
   if (inputs.size() != numInputs)
     return makeError("the kernel takes " + Twine(numInputs) +
                      " arguments, not " + Twine(inputs.size()));
+  // Kernels are compiled for the identity layout and would not see others.
+  for (auto [i, input] : enumerate(inputs)) {
+    int64_t expected = 1;
+    for (auto [size, stride] : reverse(zip(input.sizes, input.strides))) {
+      if (size > 1 && stride != expected)
+        return makeError("argument " + Twine(i) + " is not contiguous");
+      expected *= size;
+    }
+  }
   SmallVector<SmallVector<int64_t, 16>> descriptors;
   for (const StridedBuffer &input : inputs)
     appendDescriptor(descriptors.emplace_back(), input);

@@ -43,6 +43,8 @@ void flash::buildCpuBufferizePipeline(OpPassManager &pm,
   bufferize.bufferizeFunctionBoundaries = true;
   bufferize.functionBoundaryTypeConversion =
       bufferization::LayoutMapOption::IdentityLayoutMap;
+  // Where a loop cannot update in place it may swap buffers: slower, not wrong.
+  bufferize.allowReturnAllocsFromLoops = true;
   // The runtime aligns every allocation to a cache line.
   bufferize.bufferAlignment = 0;
   pm.addPass(bufferization::createOneShotBufferizePass(bufferize));

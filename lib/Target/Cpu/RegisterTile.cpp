@@ -340,7 +340,10 @@ void RegisterTiler::emitTile(int64_t rows, ArrayRef<LaneChunk> chunks) {
     for (OpOperand &init : inits)
       for (int64_t r = 0; r < rows; ++r)
         for (LaneChunk chunk : chunks)
-          results.push_back(load(outside, init, r, chunk));
+          results.push_back(
+              initialValues.count(&init)
+                  ? broadcast(outside, initialValues[&init], chunk.width)
+                  : load(outside, init, r, chunk));
     SmallVector<scf::ForOp> loops;
     OpBuilder::InsertionGuard guard(b);
     for (unsigned dim : reductions) {

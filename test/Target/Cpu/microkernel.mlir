@@ -103,3 +103,18 @@ func.func @convolution(%a: memref<20xf32>, %k: memref<3xf32>, %c: memref<18xf32>
   linalg.conv_1d ins(%a, %k : memref<20xf32>, memref<3xf32>) outs(%c : memref<18xf32>)
   return
 }
+
+// A reduction that follows the fill of its output starts in registers.
+
+// CHECK-LABEL: func.func @starts_from_fill
+// CHECK-NOT: vector.store
+// CHECK: %[[ZERO:.*]] = vector.broadcast %cst : f32 to vector<16xf32>
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %[[ZERO]])
+// CHECK: vector.store
+func.func @starts_from_fill(%s: memref<128x16xf32>) -> memref<16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %m = memref.alloc() : memref<16xf32>
+  linalg.fill ins(%zero : f32) outs(%m : memref<16xf32>)
+  linalg.reduce { arith.addf } ins(%s : memref<128x16xf32>) outs(%m : memref<16xf32>) dimensions = [0]
+  return %m : memref<16xf32>
+}
