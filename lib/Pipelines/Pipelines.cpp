@@ -18,6 +18,8 @@ using namespace mlir;
 
 void flash::buildRecognizePipeline(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createRaiseAttention());
+  func.addPass(createTileSoftmax());
   func.addPass(createExpandRank());
   func.addPass(createAssertShapes());
 }

@@ -36,6 +36,23 @@ def FlashCpuYieldInPlace : Pass<"flash-cpu-yield-in-place"> {
   let statistics = [Statistic<"numCopies", "copies", "Copies inserted">];
 }
 
+def FlashCpuOwnResults : Pass<"flash-cpu-own-results"> {
+  let summary = "Make every result a buffer of its own";
+  let description = [{
+    The caller frees each result, so no two may share a buffer with each other
+    or with an argument. Copies the results that would.
+
+    ```mlir
+    return %arg0, %o, %o
+    // becomes
+    %0 = bufferization.alloc_tensor() copy(%arg0)
+    %1 = bufferization.alloc_tensor() copy(%o)
+    return %0, %o, %1
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
 def FlashCpuMicrokernel : Pass<"flash-cpu-microkernel"> {
   let summary = "Turn linalg operations on buffers into register tiles";
   let description = [{
