@@ -37,9 +37,8 @@ struct FailureRecorder : PassInstrumentation {
 
 } // namespace
 
-static llvm::Error
-runPasses(ModuleOp module,
-          llvm::function_ref<void(OpPassManager &)> build) {
+static llvm::Error runPasses(ModuleOp module,
+                             llvm::function_ref<void(OpPassManager &)> build) {
   PassManager pm(module.getContext());
   std::string failed;
   pm.addInstrumentation(std::make_unique<FailureRecorder>(failed));
@@ -100,9 +99,8 @@ llvm::Expected<Kernel> Kernel::compile(ModuleOp program, StringRef entry,
     kernel.level0 = module->clone();
     if (options.has(Dump::L0))
       print(*module, "l0");
-    if (llvm::Error error = runPasses(*module, [&](OpPassManager &pm) {
-          buildTilePipeline(pm, front);
-        }))
+    if (llvm::Error error = runPasses(
+            *module, [&](OpPassManager &pm) { buildTilePipeline(pm, front); }))
       return error;
     if (options.has(Dump::L1))
       print(*module, "l1");
@@ -145,9 +143,14 @@ llvm::Expected<Kernel> Kernel::compile(ModuleOp program, StringRef entry,
   return kernel;
 }
 
-/// The result in a buffer of the runtime, as a dense tensor.
-static llvm::Expected<HostTensor> takeResult(flash::OwnedBuffer buffer,
-                                             DType dtype) {
+/// The result in a buffer of the runtime, as a dense tensor. A buffer that is
+/// one of the earlier results is copied, since it belongs to that.
+static llvm::Expected<HostTensor>
+takeResult(flash::OwnedBuffer buffer, DType dtype,
+           llvm::ArrayRef<HostTensor> earlier) {
+  for (const HostTensor &owner : earlier)
+    if (owner.getData() == buffer.data())
+      return owner.convert(dtype, Placement::Aligned);
   flash::StridedBuffer view = buffer.get();
   auto spec = TensorSpec::create(dtype, view.sizes);
   if (!spec)
@@ -157,10 +160,9 @@ static llvm::Expected<HostTensor> takeResult(flash::OwnedBuffer buffer,
   for (size_t d = view.sizes.size(); d-- > 0; stride *= view.sizes[d])
     dense &= view.sizes[d] == 1 || view.strides[d] == stride;
   if (dense || spec->getNumElements() == 0) {
-    HostTensor::Memory memory(new flash::OwnedBuffer(std::move(buffer)),
-                              [](void *owner) {
-                                delete static_cast<flash::OwnedBuffer *>(owner);
-                              });
+    HostTensor::Memory memory(
+        new flash::OwnedBuffer(std::move(buffer)),
+        [](void *owner) { delete static_cast<flash::OwnedBuffer *>(owner); });
     return HostTensor(std::move(*spec), std::move(memory), view.data);
   }
   return createStringError("the program returns a tensor that is not dense");
@@ -189,7 +191,7 @@ Kernel::run(llvm::ArrayRef<HostTensor> inputs) {
 
   std::vector<HostTensor> results;
   for (auto [buffer, dtype] : llvm::zip_equal(owned, resultTypes)) {
-    auto result = takeResult(std::move(buffer), dtype);
+    auto result = takeResult(std::move(buffer), dtype, results);
     if (!result)
       return result.takeError();
     peakBytes -= result->getSpec().getNumBytes();

@@ -72,7 +72,8 @@ public:
 
   /// Runs the kernel on contiguous tensors, whose static sizes and element
   /// types must be those of the compiled function: it cannot tell. A failed
-  /// assertion or allocation comes back as an error.
+  /// assertion or allocation comes back as an error. Where a kernel returns one
+  /// tensor twice, the first result owns it and the other is a view.
   llvm::Error invoke(llvm::ArrayRef<StridedBuffer> inputs,
                      llvm::SmallVectorImpl<OwnedBuffer> &results) const;
 

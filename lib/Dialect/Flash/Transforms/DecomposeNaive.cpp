@@ -559,6 +559,13 @@ struct DecomposeNaive : flash::impl::DecomposeNaiveBase<DecomposeNaive> {
       return signalPassFailure();
     for (AttentionOp op : ops)
       decompose(op, rowBlock);
+    // A program may hold the softmax itself, as linalg's one op for it.
+    getOperation().walk([](linalg::SoftmaxOp op) {
+      IRRewriter rewriter(op);
+      FailureOr<SmallVector<Value>> result = op.decomposeOperation(rewriter);
+      if (succeeded(result))
+        rewriter.replaceOp(op, *result);
+    });
   }
 };
 } // namespace
