@@ -12,6 +12,7 @@
 #include "flash/Run/Stopwatch.h"
 #include "flash/Runtime/Cpu.h"
 #include "flash/Target/Cpu/Pipeline.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Transforms/Passes.h"
@@ -63,6 +64,13 @@ static OwningOpRef<ModuleOp> copyProgram(ModuleOp program, StringRef entry) {
                            ? SymbolTable::Visibility::Public
                            : SymbolTable::Visibility::Private);
   return copy;
+}
+
+/// Forbids a function to reuse the memory of its arguments for other values.
+static void protectArguments(func::FuncOp func) {
+  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i)
+    func.setArgAttr(i, bufferization::BufferizationDialect::kWritableAttrName,
+                    BoolAttr::get(func.getContext(), false));
 }
 
 llvm::Expected<Kernel> Kernel::compile(ModuleOp program, StringRef entry,
@@ -118,6 +126,8 @@ llvm::Expected<Kernel> Kernel::compile(ModuleOp program, StringRef entry,
     return error;
   }
   stage("front");
+
+  protectArguments(module->lookupSymbol<func::FuncOp>(entry));
 
   if (llvm::Error error = runPasses(*module, [](OpPassManager &pm) {
         buildCpuBackendPipeline(pm, CpuBackendOptions());

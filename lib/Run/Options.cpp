@@ -202,6 +202,11 @@ llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
   Flags flags;
   cl::ParseCommandLineOptions(argc, argv, overview);
 
+  // LLVM takes the last of several values, which hides mistakes.
+  for (auto [name, option] : cl::getRegisteredOptions())
+    if (option->getNumOccurrences() > 1 && name != flags.shapes.ArgStr)
+      return createStringError(formatv("--{0} is given twice", name));
+
   Options options;
   options.file = flags.file;
   options.target = flags.target;

@@ -51,6 +51,8 @@ void flash::buildCpuBufferizePipeline(OpPassManager &pm,
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   bufferization::buildBufferDeallocationPipeline(pm);
+  // A function that returns an argument, or one value twice, has clones.
+  pm.addPass(createConvertBufferizationToMemRefPass());
 
   pm.addPass(createLowerAffinePass());
   pm.addPass(createFlashCpuMicrokernel(
