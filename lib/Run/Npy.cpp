@@ -36,9 +36,12 @@ static std::string describe(DType dtype) {
 }
 
 static std::string shapeStr(llvm::ArrayRef<int64_t> shape) {
-  return shape.empty() ? "a scalar" : llvm::join(llvm::map_range(shape, [](int64_t s) {
-           return std::to_string(s);
-         }), "x");
+  return shape.empty() ? "a scalar"
+                       : llvm::join(llvm::map_range(shape,
+                                                    [](int64_t s) {
+                                                      return std::to_string(s);
+                                                    }),
+                                    "x");
 }
 
 /// Whether elements of `descr` become `dtype`; `rounds` is set if they have to
@@ -88,9 +91,9 @@ static llvm::Error readData(llvm::StringRef file, const TensorSpec &spec,
     return llvm::Error::success();
   }
   for (int64_t i = 0, e = spec.getNumElements(); i != e; ++i)
-    tensor.set(i, llvm::support::endian::read<float>(
-                      data.data() + i * sizeof(float),
-                      llvm::endianness::little));
+    tensor.set(
+        i, llvm::support::endian::read<float>(data.data() + i * sizeof(float),
+                                              llvm::endianness::little));
   return llvm::Error::success();
 }
 

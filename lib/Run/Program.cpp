@@ -40,8 +40,7 @@ static llvm::Error checkTensorType(Type type, StringRef what) {
 static llvm::Error checkSignature(func::FuncOp entry) {
   for (auto [i, type] : llvm::enumerate(entry.getArgumentTypes()))
     if (llvm::Error error = checkTensorType(
-            type,
-            formatv("argument {0} of @{1}", i, entry.getSymName()).str()))
+            type, formatv("argument {0} of @{1}", i, entry.getSymName()).str()))
       return error;
   for (auto [i, type] : llvm::enumerate(entry.getResultTypes()))
     if (llvm::Error error = checkTensorType(
@@ -60,8 +59,7 @@ static llvm::Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name) {
   for (auto func : module.getOps<func::FuncOp>()) {
     if (func.isExternal())
       continue;
-    bool selected =
-        name.empty() ? func.isPublic() : func.getSymName() == name;
+    bool selected = name.empty() ? func.isPublic() : func.getSymName() == name;
     if (func.isPublic())
       names.push_back(("@" + func.getSymName()).str());
     if (selected && !entry)
@@ -93,8 +91,8 @@ llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
   Program program;
   program.sources = std::make_unique<llvm::SourceMgr>();
   program.sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
-  program.diagnostics = std::make_unique<SourceMgrDiagnosticHandler>(
-      *program.sources, &context);
+  program.diagnostics =
+      std::make_unique<SourceMgrDiagnosticHandler>(*program.sources, &context);
   program.module = parseSourceFile<ModuleOp>(*program.sources, &context);
   if (!program.module)
     return createStringError(
@@ -164,9 +162,9 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
     }
     auto spec = TensorSpec::create(*getDType(tensor.getElementType()), shape);
     if (!spec)
-      return createStringError(
-          formatv("argument {0} of @{1}: {2}", index, entry.getSymName(),
-                  llvm::toString(spec.takeError())));
+      return createStringError(formatv("argument {0} of @{1}: {2}", index,
+                                       entry.getSymName(),
+                                       llvm::toString(spec.takeError())));
     specs.push_back(std::move(*spec));
   }
   return specs;

@@ -29,6 +29,14 @@ static Value getViewed(Value value) {
 namespace {
 struct OwnResults : flash::impl::FlashCpuOwnResultsBase<OwnResults> {
   void runOnOperation() override {
+    getOperation()->walk([](func::FuncOp func) {
+      if (!func.isPublic())
+        return;
+      for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i)
+        func.setArgAttr(i,
+                        bufferization::BufferizationDialect::kWritableAttrName,
+                        BoolAttr::get(func.getContext(), false));
+    });
     getOperation()->walk([](func::ReturnOp exit) {
       OpBuilder b(exit);
       DenseSet<Value> returned;

@@ -37,10 +37,11 @@ def FlashCpuYieldInPlace : Pass<"flash-cpu-yield-in-place"> {
 }
 
 def FlashCpuOwnResults : Pass<"flash-cpu-own-results"> {
-  let summary = "Make every result a buffer of its own";
+  let summary = "Keep arguments and results in buffers of their own";
   let description = [{
-    The caller frees each result, so no two may share a buffer with each other
-    or with an argument. Copies the results that would.
+    The caller frees each result, so none may share a buffer with another or
+    with an argument: those that would are copied. The arguments of public
+    functions are marked as not writable.
 
     ```mlir
     return %arg0, %o, %o
