@@ -44,6 +44,10 @@ struct Microkernel : flash::impl::FlashCpuMicrokernelBase<Microkernel> {
     SmallVector<linalg::LinalgOp> ops;
     getOperation()->walk([&](linalg::LinalgOp op) { ops.push_back(op); });
     for (linalg::LinalgOp op : ops) {
+      if (!op.hasPureBufferSemantics()) {
+        op->emitError("is not on buffers; bufferize first");
+        return signalPassFailure();
+      }
       flash::RegisterTiler tiler(rewriter, op, {vectorBits, registers});
       if (succeeded(tiler.analyze())) {
         tiler.emit();
