@@ -199,7 +199,7 @@ static int64_t compare(const Mask &mask, const MaskTiles &tiles,
   int64_t columns = (n.nk + K - 1) / K, index = 0;
   for (int64_t i0 = 0; i0 < n.nq; i0 += Q) {
     TileRange range = tiles.getRange(b, h, i0, n.nq, n.nk);
-    check(range.lo >= 0 && (range.hi <= columns || range.hi == range.lo), mask,
+    check(range.lo == range.hi || (range.lo >= 0 && range.hi <= columns), mask,
           "range leaves the keys");
     for (int64_t t = 0; t < columns; ++t, ++index) {
       bool visited = expected.visited[index];

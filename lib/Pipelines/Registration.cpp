@@ -9,6 +9,7 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Pipelines/Pipelines.h"
 #include "flash/Pipelines/Upstream.h"
 #include "flash/Target/Cpu/Passes.h"
 #include "flash/Target/Cpu/Pipeline.h"
@@ -30,4 +31,5 @@ void flash::registerAllPasses() {
   registerFlashPasses();
   registerFlashCpuPasses();
   registerCpuPipelines();
+  registerPipelines();
 }

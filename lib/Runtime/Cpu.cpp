@@ -276,8 +276,7 @@ Pool &getPool() {
 // Entry points
 //===----------------------------------------------------------------------===//
 
-extern "C" void flash_parallel_for(int64_t count,
-                                   void (*body)(void *, int64_t),
+extern "C" void flash_parallel_for(int64_t count, void (*body)(void *, int64_t),
                                    void *context) {
   Job job;
   job.count = count;

@@ -28,14 +28,14 @@ public:
   Emitter(OpBuilder &builder, Location loc, Type type)
       : b(loc, builder), type(type) {}
 
-  Value constant(double value) {
-    return splat(type, b.getF32FloatAttr(value));
-  }
+  Value constant(double value) { return splat(type, b.getF32FloatAttr(value)); }
   Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
   Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
   Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
   Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
-  Value fma(Value x, Value y, Value z) { return math::FmaOp::create(b, x, y, z); }
+  Value fma(Value x, Value y, Value z) {
+    return math::FmaOp::create(b, x, y, z);
+  }
   Value select(Value condition, Value x, Value y) {
     return arith::SelectOp::create(b, condition, x, y);
   }
@@ -66,9 +66,8 @@ public:
   /// so that n = 128 is representable.
   std::pair<Value, Value> splitExponent(Value x, double scale) {
     constexpr double magic = 12582912.0 + 126.0;
-    Value shifted = scale == 1.0
-                        ? add(x, constant(magic))
-                        : fma(x, constant(scale), constant(magic));
+    Value shifted = scale == 1.0 ? add(x, constant(magic))
+                                 : fma(x, constant(scale), constant(magic));
     Value n = sub(shifted, constant(magic));
     Type bitsType = withElement(b.getI32Type());
     Value bits = arith::BitcastOp::create(b, bitsType, shifted);
@@ -107,12 +106,10 @@ public:
         horner(square, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2,
                         1.33314422036e-1, -3.33332819422e-1});
     Value small = fma(mul(tail, square), x, x);
-    Value large =
-        sub(one, div(two, add(exp(mul(magnitude, two)), one)));
-    large = math::CopySignOp::create(b, large, x);
-    return select(
-        compare(arith::CmpFPredicate::OLT, magnitude, constant(0.625)), small,
-        large);
+    Value large = sub(one, div(two, add(exp(mul(magnitude, two)), one)));
+    Value nearZero =
+        compare(arith::CmpFPredicate::OLT, magnitude, constant(0.625));
+    return math::CopySignOp::create(b, select(nearZero, small, large), x);
   }
 
 private:
@@ -165,8 +162,8 @@ struct ExpandMath : flash::impl::FlashCpuExpandMathBase<ExpandMath> {
     });
     GreedyRewriteConfig config;
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns),
-                                     config)))
+    if (failed(
+            applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       signalPassFailure();
   }
 };

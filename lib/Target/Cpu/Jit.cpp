@@ -8,6 +8,7 @@
 #include "flash/Target/Cpu/Jit.h"
 
 #include "flash/Runtime/Cpu.h"
+#include "flash/Runtime/TileCounts.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
@@ -72,6 +73,7 @@ orc::SymbolMap getRuntimeSymbols(orc::MangleAndInterner mangle) {
   };
   add("flash_parallel_for", &flash_parallel_for);
   add("flash_runtime_failure", &flash_runtime_failure);
+  add("flash_count_tile", &flash_count_tile);
   add("_mlir_memref_to_llvm_alloc", &_mlir_memref_to_llvm_alloc);
   add("_mlir_memref_to_llvm_aligned_alloc",
       &_mlir_memref_to_llvm_aligned_alloc);
@@ -96,9 +98,9 @@ void setHostAttributes(Module &module, const TargetMachine &machine) {
 /// One function of one pointer, to an array of pointers to all arguments.
 void addPackedEntry(Module &module, Function &callee) {
   IRBuilder<> b(module.getContext());
-  auto *function = Function::Create(
-      FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false),
-      GlobalValue::ExternalLinkage, packedName, module);
+  auto *function =
+      Function::Create(FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false),
+                       GlobalValue::ExternalLinkage, packedName, module);
   b.SetInsertPoint(BasicBlock::Create(module.getContext(), "", function));
   SmallVector<Value *> arguments;
   for (unsigned i = 0; i < callee.arg_size(); ++i)
@@ -215,8 +217,8 @@ flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
     raw_string_ostream(result->llvmIR) << *module;
     SmallVector<char, 0> text;
     std::unique_ptr<Module> copy = CloneModule(*module);
-    if (Error error = emit(*copy, **machine, CodeGenFileType::AssemblyFile,
-                           text))
+    if (Error error =
+            emit(*copy, **machine, CodeGenFileType::AssemblyFile, text))
       return std::move(error);
     result->assembly.assign(text.begin(), text.end());
     watch.lap();
@@ -255,11 +257,21 @@ flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
   return std::move(result);
 }
 
-Error flash::CpuExecutable::invoke(ArrayRef<StridedBuffer> inputs,
-                                   SmallVectorImpl<OwnedBuffer> &results) const {
+Error flash::CpuExecutable::invoke(
+    ArrayRef<StridedBuffer> inputs,
+    SmallVectorImpl<OwnedBuffer> &results) const {
   if (inputs.size() != numInputs)
     return makeError("the kernel takes " + Twine(numInputs) +
                      " arguments, not " + Twine(inputs.size()));
+  // Kernels are compiled for the identity layout and would not see others.
+  for (auto [i, input] : enumerate(inputs)) {
+    int64_t expected = 1;
+    for (auto [size, stride] : reverse(zip(input.sizes, input.strides))) {
+      if (size > 1 && stride != expected)
+        return makeError("argument " + Twine(i) + " is not contiguous");
+      expected *= size;
+    }
+  }
   SmallVector<SmallVector<int64_t, 16>> descriptors;
   for (const StridedBuffer &input : inputs)
     appendDescriptor(descriptors.emplace_back(), input);

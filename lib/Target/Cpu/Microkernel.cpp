@@ -23,6 +23,32 @@ namespace flash {
 
 using namespace mlir;
 
+/// The fill that gives `buffer` its contents when `op` starts: it precedes in
+/// the same block, and nothing between touches the buffer, which must be an
+/// allocation so that all its views are known.
+static linalg::FillOp findFill(Value buffer, Operation *op) {
+  if (!buffer.getDefiningOp<memref::AllocOp>())
+    return {};
+  llvm::SetVector<Operation *> users;
+  SmallVector<Value> views = {buffer};
+  while (!views.empty())
+    for (Operation *user : views.pop_back_val().getUsers())
+      if (users.insert(user))
+        llvm::append_range(views, user->getResults());
+  for (Operation *before = op->getPrevNode(); before;
+       before = before->getPrevNode()) {
+    if (auto fill = dyn_cast<linalg::FillOp>(before))
+      if (fill.getOutputs()[0] == buffer)
+        return fill;
+    bool touches = llvm::any_of(users, [&](Operation *user) {
+      return before->isAncestor(user) && !isMemoryEffectFree(user);
+    });
+    if (touches)
+      return {};
+  }
+  return {};
+}
+
 namespace {
 struct Microkernel : flash::impl::FlashCpuMicrokernelBase<Microkernel> {
   using FlashCpuMicrokernelBase::FlashCpuMicrokernelBase;
@@ -41,15 +67,32 @@ struct Microkernel : flash::impl::FlashCpuMicrokernelBase<Microkernel> {
       rewriter.eraseOp(copy);
     }
 
-    SmallVector<linalg::LinalgOp> ops;
-    getOperation()->walk([&](linalg::LinalgOp op) { ops.push_back(op); });
+    // Fills come last: a reduction that starts from one makes it redundant.
+    SmallVector<linalg::LinalgOp> ops, rest;
+    getOperation()->walk([&](linalg::LinalgOp op) {
+      (isa<linalg::FillOp>(op) ? rest : ops).push_back(op);
+    });
+    llvm::append_range(ops, rest);
+    DenseSet<Operation *> redundant;
     for (linalg::LinalgOp op : ops) {
+      if (redundant.contains(op)) {
+        rewriter.eraseOp(op);
+        continue;
+      }
       if (!op.hasPureBufferSemantics()) {
         op->emitError("is not on buffers; bufferize first");
         return signalPassFailure();
       }
       flash::RegisterTiler tiler(rewriter, op, {vectorBits, registers});
       if (succeeded(tiler.analyze())) {
+        for (OpOperand &init : op.getDpsInitsMutable()) {
+          if (!tiler.isReduction() || !tiler.writesAll(init))
+            continue;
+          if (linalg::FillOp fill = findFill(init.get(), op)) {
+            tiler.setInitialValue(init, fill.getInputs()[0]);
+            redundant.insert(fill);
+          }
+        }
         tiler.emit();
         ++numVectorized;
       } else {

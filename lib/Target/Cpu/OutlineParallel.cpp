@@ -54,9 +54,9 @@ static void hoistStaticBuffers(Block &entry, int64_t maxStackBytes,
     if (!dealloc || !type.hasStaticShape() ||
         !type.getElementType().isIntOrIndexOrFloat())
       continue;
-    int64_t bytes = llvm::alignTo(
-        type.getNumElements() * layout.getTypeSize(type.getElementType()),
-        alignment);
+    int64_t bytes = llvm::alignTo(type.getNumElements() *
+                                      layout.getTypeSize(type.getElementType()),
+                                  alignment);
     OpBuilder b(&entry, entry.begin());
     if (used + bytes <= maxStackBytes) {
       used += bytes;
@@ -113,8 +113,9 @@ LogicalResult OutlineParallel::outline(scf::ForallOp loop, unsigned number) {
   Type i64 = b.getI64Type();
 
   // The trip count of every dimension, and their product.
-  SmallVector<Value> lower = loop.getLowerBound(b), upper = loop.getUpperBound(b),
-                     step = loop.getStep(b), counts;
+  SmallVector<Value> lower = loop.getLowerBound(b),
+                     upper = loop.getUpperBound(b), step = loop.getStep(b),
+                     counts;
   Value total = arith::ConstantIndexOp::create(b, 1);
   for (auto [from, to, by] : llvm::zip(lower, upper, step)) {
     Value span = b.createOrFold<arith::SubIOp>(to, from);
@@ -156,7 +157,7 @@ LogicalResult OutlineParallel::outline(scf::ForallOp loop, unsigned number) {
   auto parent = loop->getParentOfType<FunctionOpInterface>();
   std::string name = (parent.getName() + "_parallel_" + Twine(number)).str();
   OpBuilder::InsertPoint caller = b.saveInsertionPoint();
-  b.setInsertionPointToEnd(module.getBody());
+  b.setInsertionPointAfter(parent);
   auto function = LLVM::LLVMFuncOp::create(
       b, name, LLVM::LLVMFunctionType::get(nothing, {pointer, i64}),
       LLVM::Linkage::Internal);
@@ -193,9 +194,9 @@ LogicalResult OutlineParallel::outline(scf::ForallOp loop, unsigned number) {
   for (auto [i, value] : llvm::enumerate(captured)) {
     Value loaded =
         LLVM::LoadOp::create(b, fields[i], field(entry->getArgument(0), i));
-    mapping.map(value, UnrealizedConversionCastOp::create(b, value.getType(),
-                                                          loaded)
-                           .getResult(0));
+    mapping.map(value,
+                UnrealizedConversionCastOp::create(b, value.getType(), loaded)
+                    .getResult(0));
   }
   Value rest = UnrealizedConversionCastOp::create(b, b.getIndexType(),
                                                   entry->getArgument(1))
@@ -209,12 +210,11 @@ LogicalResult OutlineParallel::outline(scf::ForallOp loop, unsigned number) {
       rest = arith::DivUIOp::create(b, rest, count);
     }
     if (dim + 1 == rank) {
-      Value last = arith::SubIOp::create(
-          b, count, arith::ConstantIndexOp::create(b, 1));
+      Value last =
+          arith::SubIOp::create(b, count, arith::ConstantIndexOp::create(b, 1));
       place = arith::SubIOp::create(b, last, place);
     }
-    Value offset =
-        arith::MulIOp::create(b, place, mapping.lookup(step[dim]));
+    Value offset = arith::MulIOp::create(b, place, mapping.lookup(step[dim]));
     Value iv = arith::AddIOp::create(b, mapping.lookup(lower[dim]), offset);
     mapping.map(loop.getInductionVar(dim), iv);
   }

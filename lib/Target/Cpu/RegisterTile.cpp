@@ -199,9 +199,7 @@ void RegisterTiler::chooseTile() {
     return;
   }
   auto cycles = [&](int64_t r, int64_t c) {
-    return r == 0 || c == 0
-               ? 0
-               : std::max({r * c, r + c, latency}) + overhead;
+    return r == 0 || c == 0 ? 0 : std::max({r * c, r + c, latency}) + overhead;
   };
   int64_t best = INT64_MAX;
   for (int64_t c = 1; c <= std::min<int64_t>(chunks, 6); ++c) {
@@ -211,8 +209,8 @@ void RegisterTiler::chooseTile() {
       int64_t cost = 0;
       for (auto [rows, times] :
            {std::pair(r, rowCount / r), std::pair(rowCount % r, int64_t(1))})
-        cost += times * (chunks / c * cycles(rows, c) +
-                         cycles(rows, chunks % c));
+        cost +=
+            times * (chunks / c * cycles(rows, c) + cycles(rows, chunks % c));
       if (cost < best) {
         best = cost;
         tileRows = r;
@@ -264,8 +262,8 @@ void RegisterTiler::emitLaneBlocks() {
     SmallVector<int64_t> widths = {step, width, 1};
     widths.erase(llvm::unique(widths), widths.end());
     for (int64_t size : widths) {
-      Value blocks = arith::DivUIOp::create(b, loc, sizeValues[lane],
-                                            constant(size));
+      Value blocks =
+          arith::DivUIOp::create(b, loc, sizeValues[lane], constant(size));
       Value end = arith::MulIOp::create(b, loc, blocks, constant(size));
       emitLoop(begin, end, size, [&](Value iv) {
         position[lane] = iv;
@@ -342,7 +340,10 @@ void RegisterTiler::emitTile(int64_t rows, ArrayRef<LaneChunk> chunks) {
     for (OpOperand &init : inits)
       for (int64_t r = 0; r < rows; ++r)
         for (LaneChunk chunk : chunks)
-          results.push_back(load(outside, init, r, chunk));
+          results.push_back(
+              initialValues.count(&init)
+                  ? broadcast(outside, initialValues[&init], chunk.width)
+                  : load(outside, init, r, chunk));
     SmallVector<scf::ForOp> loops;
     OpBuilder::InsertionGuard guard(b);
     for (unsigned dim : reductions) {
@@ -359,9 +360,9 @@ void RegisterTiler::emitTile(int64_t rows, ArrayRef<LaneChunk> chunks) {
     for (OpOperand &init : inits)
       for (int64_t r = 0; r < rows; ++r)
         for (LaneChunk chunk : chunks)
-          inside.values[{op.getMatchingBlockArgument(&init)
-                             .getAsOpaquePointer(),
-                         row ? r : 0, chunk.offset}] = results[next++];
+          inside
+              .values[{op.getMatchingBlockArgument(&init).getAsOpaquePointer(),
+                       row ? r : 0, chunk.offset}] = results[next++];
     results = compute(inside);
     for (scf::ForOp loop : llvm::reverse(loops)) {
       b.setInsertionPointToEnd(loop.getBody());
@@ -500,8 +501,8 @@ Value RegisterTiler::evaluateOp(Cache &cache, Operation *bodyOp, int64_t r,
     if (!onLane)
       return index(cache, dim, dim == row ? r : 0);
     auto type = VectorType::get({chunk.width}, b.getIndexType());
-    Value base = vector::BroadcastOp::create(
-        b, loc, type, index(cache, dim, chunk.offset));
+    Value base = vector::BroadcastOp::create(b, loc, type,
+                                             index(cache, dim, chunk.offset));
     return arith::AddIOp::create(b, loc, base,
                                  vector::StepOp::create(b, loc, type));
   }

@@ -44,6 +44,17 @@ public:
   /// Fails if the operation is not covered.
   mlir::LogicalResult analyze();
 
+  /// Lets a reduction start from a scalar instead of the output's contents.
+  void setInitialValue(mlir::OpOperand &init, mlir::Value scalar) {
+    initialValues[&init] = scalar;
+  }
+  /// The loops visit every element of the output.
+  bool writesAll(mlir::OpOperand &init) {
+    return llvm::all_of(op.getMatchingIndexingMap(&init).getResults(),
+                        llvm::IsaPred<mlir::AffineDimExpr>);
+  }
+  bool isReduction() const { return !reductions.empty(); }
+
   /// Emits the loops before the operation.
   void emit();
 
@@ -75,9 +86,8 @@ private:
 
   mlir::Value constant(int64_t value);
   mlir::Value index(Cache &cache, unsigned dim, int64_t offset);
-  mlir::SmallVector<mlir::Value> address(Cache &cache,
-                                         mlir::OpOperand &operand, int64_t row,
-                                         int64_t lane);
+  mlir::SmallVector<mlir::Value> address(Cache &cache, mlir::OpOperand &operand,
+                                         int64_t row, int64_t lane);
   mlir::Value load(Cache &cache, mlir::OpOperand &operand, int64_t row,
                    LaneChunk chunk);
   void store(Cache &cache, mlir::OpOperand &operand, mlir::Value vector,
@@ -102,6 +112,7 @@ private:
   std::optional<unsigned> row;
   mlir::SmallVector<unsigned> outer, reductions;
   llvm::DenseMap<mlir::Value, unsigned> varies;
+  llvm::DenseMap<mlir::OpOperand *, mlir::Value> initialValues;
   int64_t width = 16;
   int64_t tileRows = 1, tileChunks = 1;
 

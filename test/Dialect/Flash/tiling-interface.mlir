@@ -1,5 +1,5 @@
 // The tiling interface, driven by upstream's transform dialect.
-// RUN: flash-opt %s --split-input-file --transform-interpreter --canonicalize --verify-diagnostics | FileCheck %s
+// RUN: flash-opt %s --split-input-file --transform-interpreter --canonicalize --cse --verify-diagnostics | FileCheck %s
 
 // Along the keys: the state is carried, the position moves.
 // CHECK-LABEL: func @keys(

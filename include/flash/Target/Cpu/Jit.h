@@ -70,7 +70,9 @@ public:
           const JitOptions &options = {});
   ~CpuExecutable();
 
-  /// Runs the kernel. A failed assertion or allocation comes back as an error.
+  /// Runs the kernel on contiguous tensors, whose static sizes and element
+  /// types must be those of the compiled function: it cannot tell. A failed
+  /// assertion or allocation comes back as an error.
   llvm::Error invoke(llvm::ArrayRef<StridedBuffer> inputs,
                      llvm::SmallVectorImpl<OwnedBuffer> &results) const;
 

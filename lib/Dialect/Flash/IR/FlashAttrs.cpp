@@ -139,6 +139,24 @@ SmallVector<IntegerSet> AffineMaskAttr::getAffineSets() const {
   return {getSet().getValue()};
 }
 
+/// Whether every divisor in `expr` is a positive constant; floordiv and mod
+/// have no agreed meaning otherwise.
+static bool hasPositiveDivisors(AffineExpr expr) {
+  return !expr.walk([](AffineExpr part) {
+                bool divides = part.getKind() == AffineExprKind::FloorDiv ||
+                               part.getKind() == AffineExprKind::CeilDiv ||
+                               part.getKind() == AffineExprKind::Mod;
+                if (!divides)
+                  return WalkResult::advance();
+                auto divisor = dyn_cast<AffineConstantExpr>(
+                    cast<AffineBinaryOpExpr>(part).getRHS());
+                return divisor && divisor.getValue() > 0
+                           ? WalkResult::advance()
+                           : WalkResult::interrupt();
+              })
+              .wasInterrupted();
+}
+
 LogicalResult
 AffineMaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        IntegerSetAttr set) {
@@ -150,10 +168,15 @@ AffineMaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << value.getNumDims() << " and "
                        << value.getNumSymbols();
   for (AffineExpr constraint : value.getConstraints()) {
-    if (constraint.isPureAffine())
+    bool isPureAffine = constraint.isPureAffine();
+    if (isPureAffine && hasPositiveDivisors(constraint))
       continue;
     std::string text;
     llvm::raw_string_ostream(text) << constraint;
+    if (isPureAffine)
+      return emitError() << "constraint '" << text
+                         << "' of an affine mask divides by a constant that is "
+                         << "not positive";
     return emitError() << "constraint '" << text
                        << "' of an affine mask is not affine: products of "
                        << "variables and division by a symbol are not "

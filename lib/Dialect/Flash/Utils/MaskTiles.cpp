@@ -355,16 +355,26 @@ static AffineMap getMap(ArrayRef<AffineExpr> results, MLIRContext *context) {
 }
 
 void Analysis::setVisitedRange(const Union &visited, MaskTiles &tiles) {
-  bool startsAtZero = true, endsAtLast = true, areIntervals = true;
-  Row first = makeRow({{kT, 1}}), last = getLastTileRow();
-  for (const Conjunct &conjunct : visited) {
-    Split split(conjunct, projector);
-    areIntervals &= split.isInterval;
-    startsAtZero &= split.lower.empty();
-    endsAtLast &= split.upper.empty();
+  std::vector<Split> splits;
+  for (const Conjunct &conjunct : visited)
+    splits.emplace_back(conjunct, projector);
+  bool areIntervals =
+      llvm::all_of(splits, [](const Split &split) { return split.isInterval; });
+  // Intervals that share an end have an interval as their union.
+  bool shareAnEnd =
+      splits.size() <= 1 ||
+      llvm::all_of(splits,
+                   [](const Split &split) { return split.lower.empty(); }) ||
+      llvm::all_of(splits,
+                   [](const Split &split) { return split.upper.empty(); });
+  tiles.visitedIsRange = areIntervals && shareAnEnd;
 
+  Row first = makeRow({{kT, 1}}), last = getLastTileRow();
+  for (const Split &split : splits) {
     // Leave out the first and last tile where the mask's own bounds are
-    // tighter; neither may be the reason to leave out the other.
+    // tighter; neither may be the reason to leave out the other. A hull needs
+    // both, for its own bounds may be those of an empty interval, and a failed
+    // guard is the empty range up to tile 0.
     SmallVector<Row> facts = {
         makeRow({{kB, 1}}), makeRow({{kH, 1}}), makeRow({{kQueryTile, 1}}),
         makeRow({{kNq, 1}, {kQueryTile, -Q}, {kOne, -1}}), makeRow({{kNk, 1}})};
@@ -373,10 +383,11 @@ void Analysis::setVisitedRange(const Union &visited, MaskTiles &tiles) {
     llvm::append_range(facts, split.upper);
     facts.push_back(last);
     auto isNeeded = [&](const Row &row) {
-      return !projector.isImplied(row, facts, /*useContext=*/false);
+      return !shareAnEnd ||
+             !projector.isImplied(row, facts, /*useContext=*/false);
     };
     SmallVector<AffineExpr> lo, hi;
-    if (split.lower.empty() || isNeeded(first)) {
+    if (split.lower.empty() || !split.guard.empty() || isNeeded(first)) {
       lo.push_back(getAffineConstantExpr(0, context));
       facts.push_back(first);
     }
@@ -393,9 +404,6 @@ void Analysis::setVisitedRange(const Union &visited, MaskTiles &tiles) {
     tiles.lo.push_back({guard, getMap(lo, context)});
     tiles.hi.push_back({guard, getMap(hi, context)});
   }
-  tiles.visitedIsRange =
-      visited.empty() ||
-      (areIntervals && (visited.size() == 1 || startsAtZero || endsAtLast));
   // A lower bound that never depends on the guard needs none; the range is
   // empty as long as the upper bound is guarded.
   if (!tiles.lo.empty() && llvm::all_of(tiles.lo, [&](const TileBound &bound) {

@@ -7,21 +7,18 @@
 
 #include "Projection.h"
 
-#include "mlir/Analysis/Presburger/Simplex.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
 using namespace llvm;
 using namespace flash::detail;
-using mlir::presburger::Simplex;
 
 /// Limits beyond which a mask is too complicated to be worth exact bounds. The
 /// usual masks stay an order of magnitude below.
 static constexpr unsigned kMaxConstraints = 80;
 static constexpr unsigned kMaxDivisions = 24;
 static constexpr int64_t kMaxSplinters = 16;
-static constexpr unsigned kMaxTests = 4000;
 static constexpr int64_t kMaxCoefficient = int64_t(1) << 53;
 
 Projector::Projector(unsigned numParams, ArrayRef<Row> context)
@@ -150,106 +147,6 @@ Row Projector::floorDivide(Row num, int64_t den) {
 }
 
 //===----------------------------------------------------------------------===//
-// Tests, all by the rational simplex of MLIR's Presburger library
-//===----------------------------------------------------------------------===//
-
-static bool isRationallyEmpty(ArrayRef<const Constraint *> eqs,
-                              ArrayRef<const Constraint *> ineqs,
-                              ArrayRef<Division> divisions,
-                              unsigned firstDivision) {
-  // Divisions mean something only together with the bounds that define them.
-  SmallVector<bool> isUsed(divisions.size(), false);
-  unsigned numX = 0;
-  auto scan = [&](ArrayRef<int64_t> p) {
-    for (unsigned i = firstDivision, e = p.size(); i < e; ++i)
-      isUsed[i - firstDivision] |= p[i] != 0;
-  };
-  for (const Constraint *constraint :
-       concat<const Constraint *const>(eqs, ineqs)) {
-    scan(constraint->p);
-    numX = std::max<unsigned>(numX, constraint->x.size());
-  }
-  for (unsigned i = divisions.size(); i-- > 0;)
-    if (isUsed[i])
-      scan(divisions[i].num);
-
-  unsigned numP = firstDivision - 1 + divisions.size();
-  SmallVector<llvm::DynamicAPInt> buffer;
-  auto fill = [&](ArrayRef<int64_t> p, ArrayRef<int64_t> x) {
-    buffer.assign(numP + numX + 1, llvm::DynamicAPInt(0));
-    for (unsigned i = 1, e = p.size(); i < e; ++i)
-      buffer[i - 1] = p[i];
-    for (unsigned i = 0, e = x.size(); i < e; ++i)
-      buffer[numP + i] = x[i];
-    if (!p.empty())
-      buffer.back() = p[0];
-  };
-  Simplex simplex(numP + numX);
-  for (unsigned i = 0, e = divisions.size(); i != e; ++i) {
-    if (!isUsed[i])
-      continue;
-    fill(divisions[i].num, {});
-    buffer[firstDivision - 1 + i] -= divisions[i].den;
-    simplex.addInequality(buffer);
-    for (llvm::DynamicAPInt &value : buffer)
-      value = -value;
-    buffer.back() += divisions[i].den - 1;
-    simplex.addInequality(buffer);
-  }
-  for (const Constraint *constraint : eqs) {
-    fill(constraint->p, constraint->x);
-    simplex.addEquality(buffer);
-  }
-  for (const Constraint *constraint : ineqs) {
-    if (simplex.isEmpty())
-      return true;
-    fill(constraint->p, constraint->x);
-    simplex.addInequality(buffer);
-  }
-  return simplex.isEmpty();
-}
-
-bool Projector::isEmpty(const System &system) {
-  if (failed || ++numTests > kMaxTests) {
-    failed = true;
-    return false;
-  }
-  SmallVector<Constraint> facts;
-  for (const Row &row : context)
-    facts.push_back({row, {}});
-  SmallVector<const Constraint *> eqs, ineqs;
-  for (const Constraint &constraint : facts)
-    ineqs.push_back(&constraint);
-  for (const Constraint &constraint : system.eqs)
-    eqs.push_back(&constraint);
-  for (const Constraint &constraint : system.ineqs)
-    ineqs.push_back(&constraint);
-  return isRationallyEmpty(eqs, ineqs, divisions, firstDivision);
-}
-
-bool Projector::isImplied(const Row &row, ArrayRef<Row> given,
-                          bool useContext) {
-  if (failed || ++numTests > kMaxTests) {
-    failed = true;
-    return false;
-  }
-  Constraint opposite{negate(row), {}};
-  if (!normalize(opposite, /*isEquality=*/false))
-    return true;
-  SmallVector<Constraint> facts;
-  if (useContext)
-    for (const Row &fact : context)
-      facts.push_back({fact, {}});
-  for (const Row &fact : given)
-    facts.push_back({fact, {}});
-  facts.push_back(opposite);
-  SmallVector<const Constraint *> ineqs;
-  for (const Constraint &constraint : facts)
-    ineqs.push_back(&constraint);
-  return isRationallyEmpty({}, ineqs, divisions, firstDivision);
-}
-
-//===----------------------------------------------------------------------===//
 // Elimination
 //===----------------------------------------------------------------------===//
 
@@ -355,6 +252,94 @@ void Projector::solveEquality(System &system) {
   system.eqs.push_back({combine(1, pivot.p, a, value), {}});
 }
 
+/// True if the constraint has no existential but `var`.
+static bool isAlone(const Constraint &constraint, unsigned var) {
+  for (unsigned i = 0, e = constraint.x.size(); i != e; ++i)
+    if (i != var && constraint.x[i] != 0)
+      return false;
+  return true;
+}
+
+/// The variable to eliminate next: exactly if possible, without a quotient if
+/// possible, then with the least growth.
+unsigned Projector::chooseVariable(const System &system, unsigned numX) {
+  unsigned best = numX;
+  int64_t bestCost = INT64_MAX;
+  for (unsigned var = 0; var != numX; ++var) {
+    SmallVector<const Constraint *> lowers, uppers;
+    for (const Constraint &ineq : system.ineqs) {
+      if (at(ineq.x, var) > 0)
+        lowers.push_back(&ineq);
+      else if (at(ineq.x, var) < 0)
+        uppers.push_back(&ineq);
+    }
+    if (lowers.empty() && uppers.empty())
+      continue;
+    int64_t cost =
+        int64_t(lowers.size() * uppers.size()) - lowers.size() - uppers.size();
+    for (const Constraint *lower : lowers) {
+      for (const Constraint *upper : uppers) {
+        int64_t least = std::min(lower->x[var], -upper->x[var]);
+        if (least == 1)
+          continue;
+        cost += 100;
+        if (!isAlone(*lower, var) && !isAlone(*upper, var))
+          cost += 10000 + std::min<int64_t>(least, 10000);
+      }
+    }
+    if (cost < bestCost) {
+      bestCost = cost;
+      best = var;
+    }
+  }
+  return best;
+}
+
+/// What a lower bound a * x + l >= 0 and an upper bound -b * x + u >= 0 say
+/// without x. With a or b equal to one the real shadow b * l + a * u >= 0 is
+/// exact; if l or u has no other existential, its quotient may be formed.
+/// Otherwise only the dark shadow b * l + a * u >= (a - 1) * (b - 1) is sure to
+/// leave an integer between the bounds.
+Constraint Projector::combineBounds(const System &system,
+                                    const Constraint &lower,
+                                    const Constraint &upper, unsigned var,
+                                    bool &isExact) {
+  isExact = true;
+  int64_t a = lower.x[var], b = -upper.x[var];
+  Constraint shadow = combine(b, lower, a, upper);
+  if (a == 1 || b == 1)
+    return shadow;
+  int64_t gap;
+  if (MulOverflow(a - 1, b - 1, gap)) {
+    failed = true;
+    return shadow;
+  }
+  Constraint dark = shadow;
+  dark.p = combine(1, dark.p, -gap, Row{1});
+  System opposite = system;
+  opposite.ineqs.push_back(combine(-1, dark, 0, dark));
+  opposite.ineqs.back().p[0] -= 1;
+  if (isEmpty(opposite))
+    return shadow;
+
+  bool lowerAlone = isAlone(lower, var), upperAlone = isAlone(upper, var);
+  if (!lowerAlone && !upperAlone) {
+    isExact = false;
+    return dark;
+  }
+  // Of two possible quotients take the simpler one.
+  auto numVariables = [](const Row &row) {
+    return count_if(drop_begin(row), [](int64_t v) { return v != 0; });
+  };
+  bool useUpper = upperAlone && (!lowerAlone || numVariables(upper.p) <=
+                                                    numVariables(lower.p));
+  Constraint result = useUpper ? lower : upper;
+  result.x[var] = 0;
+  Row quotient = useUpper ? floorDivide(upper.p, b) : floorDivide(lower.p, a);
+  result.p = combine(1, result.p, useUpper ? a : b, quotient);
+  return result;
+}
+
 void Projector::eliminate(System system, SmallVectorImpl<Conjunct> &out) {
   if (--budget < 0)
     failed = true;
@@ -387,94 +372,7 @@ void Projector::eliminate(System system, SmallVectorImpl<Conjunct> &out) {
       return;
     }
 
-    // How a lower bound a * x + l >= 0 and an upper bound -b * x + u >= 0
-    // combine. With a or b equal to one the real shadow b * l + a * u >= 0 is
-    // exact; if l or u has no other existential, its quotient may be formed.
-    // Otherwise only b * l + a * u >= (a - 1) * (b - 1) is sure to leave an
-    // integer between the bounds.
-    struct Pair {
-      Constraint result;
-      bool isExact;
-    };
-    auto isAlone = [](const Constraint &constraint, unsigned var) {
-      for (unsigned i = 0, e = constraint.x.size(); i != e; ++i)
-        if (i != var && constraint.x[i] != 0)
-          return false;
-      return true;
-    };
-    auto combinePair = [&](const Constraint &lower, const Constraint &upper,
-                           unsigned var) -> std::optional<Pair> {
-      int64_t a = lower.x[var], b = -upper.x[var];
-      Constraint shadow = combine(b, lower, a, upper);
-      if (a == 1 || b == 1)
-        return Pair{shadow, true};
-      int64_t gap;
-      if (MulOverflow(a - 1, b - 1, gap)) {
-        failed = true;
-        return std::nullopt;
-      }
-      Constraint dark = shadow;
-      dark.p = combine(1, dark.p, -gap, Row{1});
-      System opposite = system;
-      opposite.ineqs.push_back(combine(-1, dark, 0, dark));
-      opposite.ineqs.back().p[0] -= 1;
-      if (isEmpty(opposite))
-        return Pair{shadow, true};
-      bool lowerAlone = isAlone(lower, var), upperAlone = isAlone(upper, var);
-      if (!lowerAlone && !upperAlone)
-        return Pair{dark, false};
-      // Prefer the quotient without the last parameters so that bounds on a
-      // tile index stay explicit; the caller's `simplify` handles the rest.
-      bool useUpper = upperAlone;
-      if (upperAlone && lowerAlone) {
-        auto numVariables = [](const Row &row) {
-          return count_if(drop_begin(row), [](int64_t v) { return v != 0; });
-        };
-        useUpper = numVariables(upper.p) <= numVariables(lower.p);
-      }
-      Constraint result;
-      if (useUpper) {
-        result = lower;
-        result.x[var] = 0;
-        result.p = combine(1, result.p, a, floorDivide(upper.p, b));
-      } else {
-        result = upper;
-        result.x[var] = 0;
-        result.p = combine(1, result.p, b, floorDivide(lower.p, a));
-      }
-      return Pair{result, true};
-    };
-
-    // Choose the variable: exact if possible, then the least growth.
-    unsigned best = numX;
-    int64_t bestCost = INT64_MAX;
-    for (unsigned var = 0; var != numX; ++var) {
-      SmallVector<const Constraint *> lowers, uppers;
-      for (const Constraint &ineq : system.ineqs) {
-        if (at(ineq.x, var) > 0)
-          lowers.push_back(&ineq);
-        else if (at(ineq.x, var) < 0)
-          uppers.push_back(&ineq);
-      }
-      if (lowers.empty() && uppers.empty())
-        continue;
-      int64_t cost = int64_t(lowers.size()) * uppers.size() - lowers.size() -
-                     uppers.size();
-      for (const Constraint *lower : lowers)
-        for (const Constraint *upper : uppers) {
-          int64_t a = lower->x[var], b = -upper->x[var];
-          if (a == 1 || b == 1)
-            continue;
-          cost += 100;
-          if (!isAlone(*lower, var) && !isAlone(*upper, var))
-            cost += 10000 + std::min<int64_t>(std::min(a, b), 10000);
-        }
-      if (cost < bestCost) {
-        bestCost = cost;
-        best = var;
-      }
-    }
-
+    unsigned best = chooseVariable(system, numX);
     System next;
     next.eqs = system.eqs;
     SmallVector<Constraint> lowers, uppers;
@@ -490,13 +388,12 @@ void Projector::eliminate(System system, SmallVectorImpl<Conjunct> &out) {
     for (auto [index, lower] : enumerate(lowers)) {
       int64_t maxB = 0;
       for (const Constraint &upper : uppers) {
-        std::optional<Pair> pair = combinePair(lower, upper, best);
+        bool isExact = true;
+        next.ineqs.push_back(
+            combineBounds(system, lower, upper, best, isExact));
         if (failed)
           return;
-        if (!pair)
-          continue;
-        next.ineqs.push_back(pair->result);
-        if (!pair->isExact)
+        if (!isExact)
           maxB = std::max(maxB, -upper.x[best]);
       }
       int64_t a = lower.x[best];

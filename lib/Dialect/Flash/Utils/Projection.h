@@ -99,6 +99,10 @@ private:
   bool normalize(Constraint &constraint, bool isEquality);
   bool tidy(System &system);
   void solveEquality(System &system);
+  unsigned chooseVariable(const System &system, unsigned numX);
+  Constraint combineBounds(const System &system, const Constraint &lower,
+                           const Constraint &upper, unsigned var,
+                           bool &isExact);
   bool isolate(Row &row, unsigned column);
   void simplifyConjunct(Conjunct &conjunct, unsigned solveFor);
   bool isSubset(const Conjunct &lhs, const Conjunct &rhs);

@@ -7,11 +7,120 @@
 
 #include "Projection.h"
 
+#include "mlir/Analysis/Presburger/Simplex.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace llvm;
 using namespace flash::detail;
+using mlir::presburger::Simplex;
+
+/// A limit on the work for one mask; the usual masks need tens of tests.
+static constexpr unsigned kMaxTests = 1500;
+
+//===----------------------------------------------------------------------===//
+// Tests, all by the rational simplex of MLIR's Presburger library
+//===----------------------------------------------------------------------===//
+
+static bool isRationallyEmpty(ArrayRef<const Constraint *> eqs,
+                              ArrayRef<const Constraint *> ineqs,
+                              ArrayRef<Division> divisions,
+                              unsigned firstDivision) {
+  // Divisions mean something only together with the bounds that define them.
+  SmallVector<bool> isUsed(divisions.size(), false);
+  unsigned numX = 0;
+  auto scan = [&](ArrayRef<int64_t> p) {
+    for (unsigned i = firstDivision, e = p.size(); i < e; ++i)
+      isUsed[i - firstDivision] |= p[i] != 0;
+  };
+  for (const Constraint *constraint :
+       concat<const Constraint *const>(eqs, ineqs)) {
+    scan(constraint->p);
+    numX = std::max<unsigned>(numX, constraint->x.size());
+  }
+  for (unsigned i = divisions.size(); i-- > 0;)
+    if (isUsed[i])
+      scan(divisions[i].num);
+
+  unsigned numP = firstDivision - 1 + divisions.size();
+  SmallVector<llvm::DynamicAPInt> buffer;
+  auto fill = [&](ArrayRef<int64_t> p, ArrayRef<int64_t> x) {
+    buffer.assign(numP + numX + 1, llvm::DynamicAPInt(0));
+    for (unsigned i = 1, e = p.size(); i < e; ++i)
+      buffer[i - 1] = p[i];
+    for (unsigned i = 0, e = x.size(); i < e; ++i)
+      buffer[numP + i] = x[i];
+    if (!p.empty())
+      buffer.back() = p[0];
+  };
+  Simplex simplex(numP + numX);
+  for (unsigned i = 0, e = divisions.size(); i != e; ++i) {
+    if (!isUsed[i])
+      continue;
+    fill(divisions[i].num, {});
+    buffer[firstDivision - 1 + i] -= divisions[i].den;
+    simplex.addInequality(buffer);
+    for (llvm::DynamicAPInt &value : buffer)
+      value = -value;
+    buffer.back() += divisions[i].den - 1;
+    simplex.addInequality(buffer);
+  }
+  for (const Constraint *constraint : eqs) {
+    fill(constraint->p, constraint->x);
+    simplex.addEquality(buffer);
+  }
+  for (const Constraint *constraint : ineqs) {
+    if (simplex.isEmpty())
+      return true;
+    fill(constraint->p, constraint->x);
+    simplex.addInequality(buffer);
+  }
+  return simplex.isEmpty();
+}
+
+bool Projector::isEmpty(const System &system) {
+  if (failed || ++numTests > kMaxTests) {
+    failed = true;
+    return false;
+  }
+  SmallVector<Constraint> facts;
+  for (const Row &row : context)
+    facts.push_back({row, {}});
+  SmallVector<const Constraint *> eqs, ineqs;
+  for (const Constraint &constraint : facts)
+    ineqs.push_back(&constraint);
+  for (const Constraint &constraint : system.eqs)
+    eqs.push_back(&constraint);
+  for (const Constraint &constraint : system.ineqs)
+    ineqs.push_back(&constraint);
+  return isRationallyEmpty(eqs, ineqs, divisions, firstDivision);
+}
+
+bool Projector::isImplied(const Row &row, ArrayRef<Row> given,
+                          bool useContext) {
+  if (failed || ++numTests > kMaxTests) {
+    failed = true;
+    return false;
+  }
+  Constraint opposite{negate(row), {}};
+  if (!normalize(opposite, /*isEquality=*/false))
+    return true;
+  SmallVector<Constraint> facts;
+  if (useContext)
+    for (const Row &fact : context)
+      facts.push_back({fact, {}});
+  for (const Row &fact : given)
+    facts.push_back({fact, {}});
+  facts.push_back(opposite);
+  SmallVector<const Constraint *> ineqs;
+  for (const Constraint &constraint : facts)
+    ineqs.push_back(&constraint);
+  return isRationallyEmpty({}, ineqs, divisions, firstDivision);
+}
+
+//===----------------------------------------------------------------------===//
+// Simplification
+//===----------------------------------------------------------------------===//
 
 /// Rewrites a * floor(n / d) + e >= 0 without the quotient of `column`:
 /// n >= -d * floor(e / a) for a > 0 and n <= d * floor(e / -a) + d - 1 for

@@ -12,6 +12,104 @@ include "mlir/Pass/PassBase.td"
 
 // In the order in which the pipelines run them.
 
+def RaiseAttention : Pass<"flash-raise-attention", "::mlir::func::FuncOp"> {
+  let summary = "Recognise attention that is written in linalg";
+  let description = [{
+    Replaces a product, a softmax over its last operand's keys and a second
+    product by one `flash.attention`, so that no score is ever stored.
+
+    ```mlir
+    %s = linalg.batch_matmul ... ins(%q, %k) outs(%zeros)
+    %x = arith.mulf %s, %scale : tensor<8x256x256xf32>
+    %p = linalg.softmax dimension(2) ins(%x) outs(%e)
+    %o = linalg.batch_matmul ins(%p, %v) outs(%zeros2)
+    // becomes
+    %o = flash.attention %q, %k, %v scale(1.250000e-01) : (tensor<8x256x64xf32>, ...)
+    ```
+
+    The match is on what an element of each tensor is, not on the names of ops:
+    named ops, `linalg.generic` (fused or not), elementwise `arith` on tensors,
+    reshapes and transposes between the products are all evaluated
+    symbolically. Recognised are
+
+      - products of rank 2, 3 or 4 (no, one or two batch dimensions) in any
+        layout, from an accumulator of zeros; a transpose is inserted where
+        `flash.attention` needs another order of dimensions, and key and value
+        heads that a broadcast repeats for groups of query heads are read once;
+      - `linalg.softmax`, or its maximum, difference, exponential, sum and
+        quotient as reductions and elementwise ops;
+      - any number of multiplications and divisions by a splat constant;
+      - masks: a select of the score or of exactly -inf, or the addition of a
+        bias that is 0 or exactly -inf, by any boolean combination of
+        comparisons of affine functions of `linalg.index`. A large negative
+        number instead of -inf is not a mask: rows that it covers wholly have a
+        meaning of their own;
+      - casts between float types. The scores are computed in f32 throughout.
+        The operands get the widest of the types of query, key, value and
+        output, so nothing is rounded more than in the source.
+
+    Left alone is all else, in particular scores or probabilities with another
+    use, and head dimensions that `flash.attention` does not take; the latter
+    is said in a remark.
+
+    A row that is masked wholly becomes 0, where `linalg.softmax` gives NaN.
+    Overflow of 16-bit intermediate results or of narrow index arithmetic is
+    not reproduced.
+  }];
+  let statistics = [
+    Statistic<"numRaised", "raised", "Attentions recognised and replaced">,
+    Statistic<"numUnsupported", "unsupported",
+              "Attentions recognised but of unsupported sizes">
+  ];
+  let dependentDialects = ["::flash::FlashDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def TileSoftmax : Pass<"flash-tile-softmax", "::mlir::func::FuncOp"> {
+  let summary = "Cut a softmax into tiles and run it online";
+  let description = [{
+    A `linalg.softmax` that is not part of an attention becomes a parallel loop
+    over blocks of rows with two passes over each row. The first carries the
+    maximum and the sum of the exponentials through the tiles of the row (the
+    online softmax of Milakov and Gimelshein, arXiv 1805.02867); the second
+    writes the quotients. The exponential is 2 to the power of a multiple of
+    log2(e), the state is f32.
+
+    ```mlir
+    %p = linalg.softmax dimension(1) ins(%x : tensor<64x4096xf32>) outs(%e)
+    // becomes
+    scf.forall (%i) = (0) to (64) step (16) {
+      %max, %sum = scf.for %j = 0 to 4096 step 128 iter_args(%m, %l) {
+        %m1 = max(%m, max_j %x[%i, %j])
+        %l1 = %l * exp2(log2(e) * (%m - %m1))
+              + sum_j exp2(log2(e) * (%x[%i, %j] - %m1))
+      }
+      scf.for %j = 0 to 4096 step 128 {
+        exp2(log2(e) * (%x[%i, %j] - %max)) / %sum
+      }
+    }
+    ```
+
+    Rows are along the dimension before the softmax dimension, or along the
+    last one when the softmax is over another. In the first pass vectors run
+    over rows (a tile is transposed where need be), so that nothing is reduced
+    across lanes. Tiles have static shapes: where a length is not known to be a
+    multiple of the tile, the tile is filled up with -inf. A row of only -inf
+    gives NaN, as `linalg.softmax` says.
+  }];
+  let options = [
+    Option<"rowTile", "row-tile", "int64_t", "16",
+           "Rows in a unit of parallel work">,
+    Option<"reductionTile", "reduction-tile", "int64_t", "128",
+           "Elements of a row in one step">
+  ];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
 def ExpandRank : Pass<"flash-expand-rank", "::mlir::func::FuncOp"> {
   let summary = "Give rank-3 attention its missing dimension of size one";
   let description = [{
@@ -28,6 +126,31 @@ def ExpandRank : Pass<"flash-expand-rank", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect",
                            "::mlir::affine::AffineDialect"];
+}
+
+def AssertShapes : Pass<"flash-assert-shapes", "::mlir::func::FuncOp"> {
+  let summary = "Check at run time the sizes that types leave open";
+  let description = [{
+    Inserts a `cf.assert` before each `flash.attention` for every rule about
+    sizes that dynamic dimensions leave open: batch sizes, head counts and
+    lengths agree, there is a key head and query heads are a multiple of key
+    heads, lengths and sinks have an entry per batch and per query head, and
+    static result sizes are those of the operands. Rules that the types already
+    guarantee cost nothing. The message names the rule and the source line.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v : (tensor<2x4x?x64xf32>, ...)
+    // becomes
+    %c2 = arith.constant 2 : index
+    %nk = tensor.dim %k, %c2 : tensor<2x4x?x64xf32>
+    %nv = tensor.dim %v, %c2 : tensor<2x4x?x64xf32>
+    %agree = arith.cmpi eq, %nk, %nv : index
+    cf.assert %agree, "flash.attention at a.mlir:1:6: lengths of key and value differ"
+    %o = flash.attention %q, %k, %v : (tensor<2x4x?x64xf32>, ...)
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
@@ -75,6 +198,67 @@ def OnlineSoftmax : Pass<"flash-online-softmax", "::mlir::func::FuncOp"> {
     "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect"];
 }
 
+def DecomposeNaive : Pass<"flash-decompose-naive", "::mlir::func::FuncOp"> {
+  let summary = "Lower attention to scores, softmax and product";
+  let description = [{
+    Turns `flash.attention` into the three computations of an implementation
+    that knows nothing of the online softmax: the scores, which it materialises;
+    their softmax, rounded to the elements' type; and the product with the
+    values. This is the baseline that the other passes must beat, and, followed
+    by `flash-promote-to-f64`, the reference that they must agree with.
+
+    With `row-block=R` the same computation is emitted for R queries of one
+    head at a time, so that R x Nk scores exist instead of B x H x Nq x Nk.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v mask(#flash.causal) : (...)
+    // becomes
+    %kt = linalg.generic ... transpose %k                  // [B, Hkv, D, Nk]
+    %qk = linalg.generic ... ins(%q, %kt)                  // [B, Hq, Nq, Nk]
+    %s = linalg.generic { select(j <= i + nk - nq, score(scale * qk), -inf) }
+    %max = linalg.generic ... maximumf
+    %e = linalg.generic { exp(s - max) }
+    %sum = linalg.generic ... addf
+    %p = linalg.generic { truncf(e / sum) }
+    %pv = linalg.generic { acc + select(j <= i + nk - nq, p * v, 0) }
+    %o = linalg.generic { truncf(pv) }
+    ```
+  }];
+  let options = [
+    Option<"rowBlock", "row-block", "int64_t", "0",
+           "Queries whose scores are held at a time; 0 holds all scores">
+  ];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
+def PromoteToF64 : Pass<"flash-promote-to-f64", "::mlir::ModuleOp"> {
+  let summary = "Compute in f64 instead of f16, bf16 and f32";
+  let description = [{
+    Changes the type of every floating-point value narrower than f64, of every
+    constant, argument and result, and drops the conversions that thereby become
+    identities. After `flash-decompose-naive` this gives the reference of a
+    program: called with exact copies of the inputs, it returns what the program
+    would in exact arithmetic, up to rounding in f64.
+
+    It knows the dialects that a program consists of before it is lowered to
+    LLVM, and refuses what has no meaning in f64: ops of other dialects, casts
+    of bit patterns, and external functions that take or return such values.
+
+    ```mlir
+    func.func @f(%x: tensor<4xf16>) -> f32 {
+      %y = tensor.extract %x[%i] : tensor<4xf16>
+      %z = arith.extf %y : f16 to f32
+      return %z : f32
+    // becomes
+    func.func @f(%x: tensor<4xf64>) -> f64 {
+      %y = tensor.extract %x[%i] : tensor<4xf64>
+      return %y : f64
+    ```
+  }];
+}
 
 def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
   let summary = "Tile the online step over query tiles and key tiles";
@@ -136,6 +320,25 @@ def SplitMask : Pass<"flash-split-mask", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect"];
+}
+
+def CountTiles : Pass<"flash-count-tiles", "::mlir::ModuleOp"> {
+  let summary = "Count the tiles that a run visits";
+  let description = [{
+    Puts a call of the runtime function `flash_count_tile` before each
+    `flash.online_attention`, telling whether the step has a mask. It runs after
+    `flash-split-mask`, and only on request (`flash-run --count-tiles`), to show
+    how much work a mask leaves and that no empty tile is visited.
+
+    ```mlir
+    flash.online_attention ... mask(#flash.causal)
+    // becomes
+    %masked = llvm.mlir.constant(true) : i1
+    llvm.call @flash_count_tile(%masked) : (i1) -> ()
+    flash.online_attention ... mask(#flash.causal)
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {

@@ -1,0 +1,58 @@
+//===- Pipelines.h - Which passes run in which order ------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_PIPELINES_PIPELINES_H
+#define FLASH_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace flash {
+
+struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
+  Option<int64_t> queryTile{
+      *this, "query-tile",
+      llvm::cl::desc("Queries in a tile; 0 lets the model choose"),
+      llvm::cl::init(0)};
+  Option<int64_t> keyTile{
+      *this, "key-tile",
+      llvm::cl::desc("Keys in a tile; 0 lets the model choose"),
+      llvm::cl::init(0)};
+};
+
+struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
+  Option<int64_t> rowBlock{
+      *this, "row-block",
+      llvm::cl::desc("Queries whose scores are held at a time; 0 holds all"),
+      llvm::cl::init(0)};
+};
+
+/// The three parts of the front end. From any program to level 0, where every
+/// attention is one op on rank-4 tensors:
+void buildRecognizePipeline(mlir::OpPassManager &pm);
+/// from there to level 1, loops over tiles around the online step:
+void buildTilePipeline(mlir::OpPassManager &pm, const FrontOptions &options);
+/// and from there to linalg on tensors.
+void buildDecomposePipeline(mlir::OpPassManager &pm);
+
+/// All three.
+void buildFrontPipeline(mlir::OpPassManager &pm, const FrontOptions &options);
+
+/// Attention as three separate computations: to linalg on tensors.
+void buildNaivePipeline(mlir::OpPassManager &pm, const NaiveOptions &options);
+
+/// The naive program, computed in f64 and in blocks of rows so that it fits
+/// into memory. Shares no pass with the front end beyond the rank expansion.
+void buildReferencePipeline(mlir::OpPassManager &pm);
+
+/// Registers --flash-cpu, --flash-naive and --flash-reference, each from the
+/// program to the LLVM dialect, and --flash-front.
+void registerPipelines();
+
+} // namespace flash
+
+#endif // FLASH_PIPELINES_PIPELINES_H

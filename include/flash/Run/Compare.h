@@ -1,0 +1,56 @@
+//===- Compare.h - Comparison with the reference ----------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_RUN_COMPARE_H
+#define FLASH_RUN_COMPARE_H
+
+#include "flash/Run/HostTensor.h"
+
+namespace flash::run {
+
+/// How far a result may be from the reference.
+struct Tolerance {
+  /// Bound on sqrt(sum (x - r)^2 / sum r^2) over the whole tensor.
+  double relativeRms;
+
+  /// A single element's error is bounded by this many times `relativeRms`,
+  /// relative to the larger of |r| and the root mean square of all r. The RMS
+  /// bound alone would let one wrong element hide among millions. Errors of a
+  /// correct kernel spread: a row that averages few keys is larger than the
+  /// tensor's RMS, up to some 10 times in causal attention, and the largest of
+  /// 10^9 normal errors is 6 times their RMS.
+  static constexpr double elementFactor = 50;
+
+  /// The bound for results of a type: 1e-6 for f32, 1e-3 for f16, 8e-3 for
+  /// bf16. Scores of magnitude m carry an error of m units in the last place
+  /// into the exponential, so f32 gets 1e-7 m where that is larger.
+  static Tolerance get(DType dtype, double scoreMagnitude);
+};
+
+/// The outcome of a comparison.
+struct Comparison {
+  bool ok = true;
+  double maxAbs = 0, maxRel = 0, rms = 0;
+  double tolerance = 0;
+
+  struct Element {
+    llvm::SmallVector<int64_t, 4> index;
+    double got, expected;
+  };
+  /// Set unless ok.
+  std::optional<Element> firstBad;
+};
+
+/// Compares a result with the reference, which has the same shape. NaN must
+/// meet NaN and an infinity the same infinity; neither enters the maxima and
+/// sums. A reference too large for the result's type counts as infinite.
+Comparison compare(const HostTensor &result, const HostTensor &reference,
+                   const Tolerance &tolerance);
+
+} // namespace flash::run
+
+#endif // FLASH_RUN_COMPARE_H

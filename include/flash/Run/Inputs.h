@@ -1,0 +1,29 @@
+//===- Inputs.h - The arguments of a run ------------------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_RUN_INPUTS_H
+#define FLASH_RUN_INPUTS_H
+
+#include "flash/Run/Program.h"
+
+namespace flash::run {
+
+/// Reads or makes up the arguments of the program. Made-up floats are normal
+/// numbers, the lengths of an attention are from 0 to its number of keys, and
+/// other integers from 0 to 7.
+llvm::Expected<std::vector<HostTensor>>
+makeInputs(mlir::func::FuncOp entry, llvm::ArrayRef<TensorSpec> specs,
+           const Options &options, Placement placement);
+
+/// Copies of tensors, with f64 in place of narrower floats if `promote`.
+llvm::Expected<std::vector<HostTensor>>
+copyInputs(llvm::ArrayRef<HostTensor> inputs, bool promote,
+           Placement placement);
+
+} // namespace flash::run
+
+#endif // FLASH_RUN_INPUTS_H

@@ -1,0 +1,46 @@
+//===- Program.h - The program and its function -----------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_RUN_PROGRAM_H
+#define FLASH_RUN_PROGRAM_H
+
+#include "flash/Run/HostTensor.h"
+#include "flash/Run/Options.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/SourceMgr.h"
+
+namespace flash::run {
+
+/// A parsed program, and the function to run.
+struct Program {
+  /// Prints diagnostics, also those of later passes, with the source line.
+  std::unique_ptr<llvm::SourceMgr> sources;
+  std::unique_ptr<mlir::SourceMgrDiagnosticHandler> diagnostics;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  mlir::func::FuncOp entry;
+};
+
+/// Parses and verifies a file, and finds the function. Diagnostics of the
+/// parser go to stderr with file, line and column.
+llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
+                                    const Options &options);
+
+/// The shape and element type of each argument, from its type and `--shape`.
+llvm::Expected<std::vector<TensorSpec>> getInputSpecs(mlir::func::FuncOp entry,
+                                                      const Options &options);
+
+/// The sizes of a value of the entry function, where they follow from the
+/// arguments' without running it.
+std::optional<llvm::SmallVector<int64_t, 4>>
+getSizes(mlir::Value value, llvm::ArrayRef<TensorSpec> inputs);
+
+} // namespace flash::run
+
+#endif // FLASH_RUN_PROGRAM_H

@@ -1,0 +1,26 @@
+//===- RandomInputs.h - Numbers for a run without files ---------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_RUN_RANDOMINPUTS_H
+#define FLASH_RUN_RANDOMINPUTS_H
+
+#include "flash/Run/HostTensor.h"
+
+namespace flash::run {
+
+/// Fills a tensor with standard normal numbers, rounded to its type. The same
+/// seed and stream give the same bits on every machine and with every C
+/// library; different streams of one seed are independent.
+void fillNormal(HostTensor &tensor, uint64_t seed, uint64_t stream);
+
+/// Fills a tensor with integers from [lo, hi], all equally likely.
+void fillUniform(HostTensor &tensor, int64_t lo, int64_t hi, uint64_t seed,
+                 uint64_t stream);
+
+} // namespace flash::run
+
+#endif // FLASH_RUN_RANDOMINPUTS_H

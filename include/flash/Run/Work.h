@@ -1,0 +1,29 @@
+//===- Work.h - What a program has to do ------------------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_RUN_WORK_H
+#define FLASH_RUN_WORK_H
+
+#include "flash/Run/HostTensor.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace flash::run {
+
+/// Floating-point operations of the two matrix products over the unmasked
+/// (query, key) pairs of every attention in a program at level 0. Lengths are
+/// taken from the inputs. Nothing if a size does not follow from the inputs.
+std::optional<double> countFlops(mlir::func::FuncOp level0,
+                                 llvm::ArrayRef<HostTensor> inputs);
+
+/// Bytes of the results of a function, where they follow from the inputs; a
+/// result of unknown size counts as the largest input.
+int64_t estimateResultBytes(mlir::func::FuncOp entry,
+                            llvm::ArrayRef<TensorSpec> inputs);
+
+} // namespace flash::run
+
+#endif // FLASH_RUN_WORK_H

@@ -1,0 +1,164 @@
+//===- AssertShapes.cpp - Check the sizes that types leave open -----------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace flash {
+#define GEN_PASS_DEF_ASSERTSHAPES
+#include "flash/Dialect/Flash/Transforms/Passes.h.inc"
+} // namespace flash
+
+using namespace mlir;
+using namespace flash;
+
+/// " at file:line:col" for the first file location within `loc`, or nothing.
+static std::string describeLocation(Location loc) {
+  std::string text;
+  loc->walk([&](Location part) {
+    auto file = dyn_cast<FileLineColLoc>(part);
+    if (!file)
+      return WalkResult::advance();
+    llvm::raw_string_ostream(text)
+        << " at " << file.getFilename().strref() << ":" << file.getLine() << ":"
+        << file.getColumn();
+    return WalkResult::interrupt();
+  });
+  return text;
+}
+
+namespace {
+/// A size: a dimension of an operand, or a constant if `tensor` is null.
+struct Size {
+  Value tensor;
+  int64_t dim = 0;
+  int64_t constant = ShapedType::kDynamic;
+
+  static Size of(Value tensor, int64_t dim) {
+    return {tensor, dim,
+            cast<RankedTensorType>(tensor.getType()).getDimSize(dim)};
+  }
+  static Size known(int64_t constant) { return {Value(), 0, constant}; }
+  bool isStatic() const { return !ShapedType::isDynamic(constant); }
+  bool isSame(const Size &other) const {
+    return (isStatic() && constant == other.constant) ||
+           (tensor && tensor == other.tensor && dim == other.dim);
+  }
+};
+
+class ShapeAsserter {
+public:
+  explicit ShapeAsserter(AttentionOp op)
+      : op(op), b(op), loc(op.getLoc()),
+        prefix("flash.attention" + describeLocation(loc) + ": ") {}
+  void run();
+
+private:
+  Value get(const Size &size) {
+    if (size.isStatic())
+      return arith::ConstantIndexOp::create(b, loc, size.constant);
+    Value &dim = dims[{size.tensor, size.dim}];
+    if (!dim)
+      dim = tensor::DimOp::create(b, loc, size.tensor, size.dim);
+    return dim;
+  }
+  void assertThat(arith::CmpIPredicate predicate, Value lhs, Value rhs,
+                  const Twine &message) {
+    Value holds = arith::CmpIOp::create(b, loc, predicate, lhs, rhs);
+    cf::AssertOp::create(b, loc, holds, b.getStringAttr(prefix + message));
+  }
+  void sameSize(const Size &lhs, const Size &rhs, const Twine &what) {
+    if (!lhs.isSame(rhs))
+      assertThat(arith::CmpIPredicate::eq, get(lhs), get(rhs),
+                 what + " differ");
+  }
+  void headGroups(const Size &queryHeads, const Size &keyHeads);
+  void resultSizes(RankedTensorType type, const Twine &name);
+
+  AttentionOp op;
+  OpBuilder b;
+  Location loc;
+  std::string prefix;
+  DenseMap<std::pair<Value, int64_t>, Value> dims;
+};
+} // namespace
+
+void ShapeAsserter::headGroups(const Size &queryHeads, const Size &keyHeads) {
+  bool isStatic = queryHeads.isStatic() && keyHeads.isStatic();
+  if (isStatic || keyHeads.constant == 1)
+    return;
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  Value divisor = get(keyHeads);
+  if (!keyHeads.isStatic()) {
+    assertThat(arith::CmpIPredicate::uge, divisor, one, "there is no key head");
+    // An assertion need not end the program, a division by zero would.
+    divisor = arith::MaxUIOp::create(b, loc, divisor, one);
+  }
+  if (queryHeads.isSame(keyHeads))
+    return;
+  Value remainder = arith::RemUIOp::create(b, loc, get(queryHeads), divisor);
+  assertThat(arith::CmpIPredicate::eq, remainder,
+             arith::ConstantIndexOp::create(b, loc, 0),
+             "query heads are not a multiple of key heads");
+}
+
+/// Checks the static sizes of a result that follow from dynamic sizes of the
+/// query; its other sizes are static in both or follow from the operands.
+void ShapeAsserter::resultSizes(RankedTensorType type, const Twine &name) {
+  int64_t rank = op.getQuery().getType().getRank();
+  for (int64_t dim = 0; dim < rank - 1; ++dim) {
+    Size declared = Size::known(type.getDimSize(dim));
+    if (!declared.isStatic())
+      continue;
+    StringRef what = dim == rank - 2                    ? "lengths"
+                     : op.hasHeads() && dim == rank - 3 ? "head counts"
+                                                        : "batch sizes";
+    sameSize(Size::of(op.getQuery(), dim), declared,
+             what + " of query and " + name);
+  }
+}
+
+void ShapeAsserter::run() {
+  Value query = op.getQuery(), key = op.getKey(), value = op.getValue();
+  int64_t rank = op.getQuery().getType().getRank();
+  Size batch = Size::known(1), queryHeads = Size::known(1);
+  if (op.hasBatch()) {
+    batch = Size::of(query, 0);
+    sameSize(batch, Size::of(key, 0), "batch sizes of query and key");
+    sameSize(batch, Size::of(value, 0), "batch sizes of query and value");
+  }
+  if (op.hasHeads()) {
+    queryHeads = Size::of(query, rank - 3);
+    Size keyHeads = Size::of(key, rank - 3);
+    sameSize(keyHeads, Size::of(value, rank - 3),
+             "head counts of key and value");
+    headGroups(queryHeads, keyHeads);
+  }
+  sameSize(Size::of(key, rank - 2), Size::of(value, rank - 2),
+           "lengths of key and value");
+  if (op.getLengths())
+    sameSize(batch, Size::of(op.getLengths(), 0),
+             "batch size and number of lengths");
+  if (op.getSink())
+    sameSize(queryHeads, Size::of(op.getSink(), 0),
+             "query heads and number of sinks");
+  resultSizes(op.getOutput().getType(), "output");
+  if (op.getLse())
+    resultSizes(op.getLse().getType(), "log-sum-exp");
+}
+
+namespace {
+struct AssertShapes : flash::impl::AssertShapesBase<AssertShapes> {
+  void runOnOperation() override {
+    getOperation().walk([](AttentionOp op) { ShapeAsserter(op).run(); });
+  }
+};
+} // namespace

@@ -1,0 +1,564 @@
+//===- DecomposeNaive.cpp - Attention as scores, softmax and product ------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The order of the loops of both products is chosen for plain loops: the
+// innermost one is parallel and reads and writes memory contiguously, so LLVM
+// vectorises it without having to reassociate a sum. For the scores this takes
+// a transposed copy of the key.
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+namespace flash {
+#define GEN_PASS_DEF_DECOMPOSENAIVE
+#include "flash/Dialect/Flash/Transforms/Passes.h.inc"
+} // namespace flash
+
+using namespace mlir;
+using namespace flash;
+
+namespace {
+constexpr auto parallel = utils::IteratorType::parallel;
+constexpr auto reduction = utils::IteratorType::reduction;
+
+/// The scores that exist at a time, and where they are in the problem. The
+/// leading loops are (b, h) for the whole problem, and none for a block of
+/// queries of one head.
+struct Piece {
+  /// `[lead..., rows, D]`, `[keyLead..., Nk, D]` and `[keyLead..., Nk, Dv]`.
+  Value query, key, value;
+  /// Where the key and value are read, by the leading loops.
+  SmallVector<AffineExpr> keyLead;
+  /// The position of a block, without leading loops.
+  Value batch, head, firstQuery;
+  /// Where to write a block's results; null to make new tensors.
+  Value output, lse;
+
+  unsigned getNumLead() const {
+    return cast<RankedTensorType>(query.getType()).getRank() - 2;
+  }
+};
+
+class NaiveAttention {
+public:
+  explicit NaiveAttention(AttentionOp op)
+      : op(op), b(op), loc(op.getLoc()), f32(b.getF32Type()),
+        elementType(op.getQuery().getType().getElementType()),
+        numQueries(length(op.getQuery())), numKeys(length(op.getKey())) {}
+  SmallVector<Value> emitWhole();
+  SmallVector<Value> emitInBlocks(int64_t rowBlock);
+
+private:
+  using Body = function_ref<Value(OpBuilder &, Location, ValueRange)>;
+  SmallVector<Value> emitPiece(const Piece &piece);
+  Value keyHeadOf(OpBuilder &nested, Location loc, Value head);
+  Value repeatHeads(Value tensor);
+
+  //===--------------------------------------------------------------------===//
+  // Tensors
+  //===--------------------------------------------------------------------===//
+
+  Value length(Value tensor) {
+    return getValueOrCreateConstantIndexOp(
+        b, loc, tensor::getMixedSize(b, loc, tensor, 2));
+  }
+  Value empty(ArrayRef<OpFoldResult> sizes, Type type) {
+    return tensor::EmptyOp::create(b, loc, sizes, type);
+  }
+  Value fill(ArrayRef<OpFoldResult> sizes, double value) {
+    return linalg::FillOp::create(b, loc, constant(b, value), empty(sizes, f32))
+        .getResult(0);
+  }
+  Value constant(OpBuilder &nested, double value) {
+    return arith::ConstantOp::create(nested, loc,
+                                     nested.getF32FloatAttr(value));
+  }
+  Value minusInfinity(OpBuilder &nested) {
+    return constant(nested, -std::numeric_limits<double>::infinity());
+  }
+  /// A map from `numLoops` loops to `results`.
+  AffineMap map(unsigned numLoops, ArrayRef<AffineExpr> results) {
+    return AffineMap::get(numLoops, 0, results, b.getContext());
+  }
+  Value generic(ArrayRef<AffineMap> maps,
+                ArrayRef<utils::IteratorType> iterators, ValueRange inputs,
+                Value init, Body body) {
+    auto generic = linalg::GenericOp::create(
+        b, loc, init.getType(), inputs, init, maps, iterators,
+        [&](OpBuilder &nested, Location loc, ValueRange args) {
+          linalg::YieldOp::create(nested, loc, body(nested, loc, args));
+        });
+    eraseDeadOps(*generic.getBody());
+    return generic.getResult(0);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Scalars, for the bodies
+  //===--------------------------------------------------------------------===//
+
+  static Value widen(OpBuilder &nested, Location loc, Value value) {
+    if (value.getType().isF32())
+      return value;
+    return arith::ExtFOp::create(nested, loc, nested.getF32Type(), value);
+  }
+  Value narrow(OpBuilder &nested, Location loc, Value value) {
+    if (elementType.isF32())
+      return value;
+    return arith::TruncFOp::create(nested, loc, elementType, value);
+  }
+  /// The scale in f32; one that f32 cannot hold is written in f64 first, so
+  /// that flash-promote-to-f64 sees all of it.
+  Value scale(OpBuilder &nested) {
+    APFloat value(op.getScaleOrDefault());
+    bool losesInfo = false;
+    APFloat rounded = value;
+    rounded.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven,
+                    &losesInfo);
+    if (!losesInfo)
+      return arith::ConstantOp::create(nested, loc,
+                                       nested.getFloatAttr(f32, rounded));
+    Value exact = arith::ConstantOp::create(
+        nested, loc, nested.getFloatAttr(nested.getF64Type(), value));
+    return arith::TruncFOp::create(nested, loc, f32, exact);
+  }
+  /// The maximum of a row as subtracted from its scores: a row that has no
+  /// finite score must not compute inf - inf.
+  Value shift(OpBuilder &nested, Location loc, Value max) {
+    Value isEmpty = arith::CmpFOp::create(
+        nested, loc, arith::CmpFPredicate::OEQ, max, minusInfinity(nested));
+    return arith::SelectOp::create(nested, loc, isEmpty, constant(nested, 0.0),
+                                   max);
+  }
+  Value zeroIfEmpty(OpBuilder &nested, Location loc, Value sum, Value value) {
+    Value zero = constant(nested, 0.0);
+    Value isEmpty = arith::CmpFOp::create(nested, loc,
+                                          arith::CmpFPredicate::OEQ, sum, zero);
+    return arith::SelectOp::create(nested, loc, isEmpty, zero, value);
+  }
+  Value sink(OpBuilder &nested, Location loc, Value head) {
+    return tensor::ExtractOp::create(nested, loc, op.getSink(), head);
+  }
+  /// The position that the loops of a generic have reached. The loops after
+  /// the leading ones are the row and, if `withKey`, the key.
+  ScorePosition position(OpBuilder &nested, Location loc, const Piece &piece,
+                         bool withKey) {
+    auto loop = [&](unsigned dim) -> Value {
+      return linalg::IndexOp::create(nested, loc, dim);
+    };
+    unsigned lead = piece.getNumLead();
+    ScorePosition at;
+    at.numQueries = numQueries;
+    at.numKeys = numKeys;
+    at.query = loop(lead);
+    if (withKey)
+      at.key = loop(lead + 1);
+    if (lead == 0) {
+      at.batch = piece.batch;
+      at.head = piece.head;
+      at.query = arith::AddIOp::create(nested, loc, piece.firstQuery, at.query);
+      return at;
+    }
+    at.batch = loop(0);
+    at.head = loop(1);
+    return at;
+  }
+  /// Whether the element at a position takes part; null if every one does.
+  Value takesPart(OpBuilder &nested, Location loc, Value blockLength,
+                  const ScorePosition &at) {
+    Value length = blockLength;
+    if (op.getLengths() && !length)
+      length =
+          tensor::ExtractOp::create(nested, loc, op.getLengths(), at.batch);
+    Value inMask = emitMaskPredicate(nested, loc, op.getMaskOrFull(), at);
+    return emitLengthPredicate(nested, loc, inMask, length, at.key);
+  }
+
+  AttentionOp op;
+  OpBuilder b;
+  Location loc;
+  Type f32, elementType;
+  Value numQueries, numKeys;
+};
+} // namespace
+
+SmallVector<Value> NaiveAttention::emitPiece(const Piece &piece) {
+  unsigned lead = piece.getNumLead();
+  unsigned rowLoops = lead + 1, scoreLoops = lead + 2, productLoops = lead + 3;
+  auto dim = [&](unsigned position) { return b.getAffineDimExpr(position); };
+  auto dims = [&](unsigned count) {
+    SmallVector<AffineExpr> result;
+    for (unsigned d = 0; d < count; ++d)
+      result.push_back(dim(d));
+    return result;
+  };
+  auto with = [](ArrayRef<AffineExpr> exprs, ArrayRef<AffineExpr> more) {
+    SmallVector<AffineExpr> result(exprs);
+    llvm::append_range(result, more);
+    return result;
+  };
+  SmallVector<AffineExpr> row = dims(rowLoops), score = dims(scoreLoops);
+  SmallVector<utils::IteratorType> rowIterators(rowLoops, parallel);
+  SmallVector<utils::IteratorType> scoreIterators(scoreLoops, parallel);
+  SmallVector<utils::IteratorType> productIterators(productLoops, parallel);
+  productIterators[lead + 1] = reduction;
+  AffineMap rowOfScore = map(scoreLoops, row);
+  AffineMap scoreMap = map(scoreLoops, score);
+  AffineMap rowMap = map(rowLoops, row);
+
+  SmallVector<OpFoldResult> querySizes =
+      tensor::getMixedSizes(b, loc, piece.query);
+  SmallVector<OpFoldResult> keySizes = tensor::getMixedSizes(b, loc, piece.key);
+  OpFoldResult keys = keySizes[keySizes.size() - 2];
+  SmallVector<OpFoldResult> rowSizes(querySizes);
+  rowSizes.pop_back();
+  auto sized = [&](OpFoldResult last) {
+    SmallVector<OpFoldResult> sizes(rowSizes);
+    sizes.push_back(last);
+    return sizes;
+  };
+  Value blockLength;
+  if (op.getLengths() && piece.batch)
+    blockLength =
+        tensor::ExtractOp::create(b, loc, op.getLengths(), piece.batch);
+
+  // The key, transposed and widened.
+  unsigned keyRank = keySizes.size();
+  SmallVector<AffineExpr> natural = dims(keyRank), transposed(natural);
+  std::swap(natural[keyRank - 2], natural[keyRank - 1]);
+  SmallVector<OpFoldResult> transposedSizes(keySizes);
+  std::swap(transposedSizes[keyRank - 2], transposedSizes[keyRank - 1]);
+  Value transposedKey =
+      generic({map(keyRank, natural), map(keyRank, transposed)},
+              SmallVector<utils::IteratorType>(keyRank, parallel), piece.key,
+              empty(transposedSizes, f32),
+              [&](OpBuilder &nested, Location loc, ValueRange args) {
+                return widen(nested, loc, args[0]);
+              });
+
+  // The scores.
+  auto contract = arith::FastMathFlags::contract;
+  Value scores = generic(
+      {map(productLoops, with(row, dim(lead + 1))),
+       map(productLoops, with(piece.keyLead, {dim(lead + 1), dim(lead + 2)})),
+       map(productLoops, with(row, dim(lead + 2)))},
+      productIterators, {piece.query, transposedKey}, fill(sized(keys), 0.0),
+      [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+        Value product = arith::MulFOp::create(
+            nested, loc, widen(nested, loc, args[0]), args[1], contract);
+        return arith::AddFOp::create(nested, loc, args[2], product, contract);
+      });
+  scores =
+      generic({scoreMap}, scoreIterators, {}, scores,
+              [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+                ScorePosition at =
+                    position(nested, loc, piece, /*withKey=*/true);
+                Value scaled =
+                    arith::MulFOp::create(nested, loc, args[0], scale(nested));
+                Value modified =
+                    emitScoreRegion(nested, loc, op.getScore(), scaled, at);
+                Value keep = takesPart(nested, loc, blockLength, at);
+                if (!keep)
+                  return modified;
+                return arith::SelectOp::create(nested, loc, keep, modified,
+                                               minusInfinity(nested));
+              });
+
+  // Their softmax.
+  SmallVector<utils::IteratorType> reduceIterators(scoreIterators);
+  reduceIterators.back() = reduction;
+  Value max;
+  if (op.getSink())
+    max = generic({rowMap}, rowIterators, {}, empty(rowSizes, f32),
+                  [&](OpBuilder &nested, Location loc, ValueRange args) {
+                    return sink(nested, loc,
+                                position(nested, loc, piece, false).head);
+                  });
+  else
+    max = fill(rowSizes, -std::numeric_limits<double>::infinity());
+  max =
+      generic({scoreMap, rowOfScore}, reduceIterators, scores, max,
+              [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+                return arith::MaximumFOp::create(nested, loc, args[1], args[0]);
+              });
+  Value exps =
+      generic({rowOfScore, scoreMap}, scoreIterators, max, scores,
+              [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+                Value shifted = arith::SubFOp::create(
+                    nested, loc, args[1], shift(nested, loc, args[0]));
+                return math::ExpOp::create(nested, loc, shifted);
+              });
+  Value sum;
+  if (op.getSink())
+    sum =
+        generic({rowMap, rowMap}, rowIterators, max, empty(rowSizes, f32),
+                [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+                  Value logit = sink(nested, loc,
+                                     position(nested, loc, piece, false).head);
+                  Value shifted = arith::SubFOp::create(
+                      nested, loc, logit, shift(nested, loc, args[0]));
+                  return math::ExpOp::create(nested, loc, shifted);
+                });
+  else
+    sum = fill(rowSizes, 0.0);
+  sum = generic({scoreMap, rowOfScore}, reduceIterators, exps, sum,
+                [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+                  return arith::AddFOp::create(nested, loc, args[1], args[0],
+                                               arith::FastMathFlags::reassoc);
+                });
+  auto normalize = [&](OpBuilder &nested, Location loc, Value exp,
+                       Value sum) -> Value {
+    Value quotient = arith::DivFOp::create(nested, loc, exp, sum);
+    return narrow(nested, loc, zeroIfEmpty(nested, loc, sum, quotient));
+  };
+  Value probabilities;
+  if (elementType.isF32())
+    probabilities =
+        generic({rowOfScore, scoreMap}, scoreIterators, sum, exps,
+                [&](OpBuilder &nested, Location loc, ValueRange args) {
+                  return normalize(nested, loc, args[1], args[0]);
+                });
+  else
+    probabilities =
+        generic({scoreMap, rowOfScore, scoreMap}, scoreIterators, {exps, sum},
+                empty(sized(keys), elementType),
+                [&](OpBuilder &nested, Location loc, ValueRange args) {
+                  return normalize(nested, loc, args[0], args[1]);
+                });
+
+  // Their product with the value. An element that does not take part has
+  // probability 0, but 0 times its value may be NaN.
+  OpFoldResult valueDim = b.getIndexAttr(op.getValueDim());
+  Value product = generic(
+      {map(productLoops, score),
+       map(productLoops, with(piece.keyLead, {dim(lead + 1), dim(lead + 2)})),
+       map(productLoops, with(row, dim(lead + 2)))},
+      productIterators, {probabilities, piece.value},
+      fill(sized(valueDim), 0.0),
+      [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+        Value term =
+            arith::MulFOp::create(nested, loc, widen(nested, loc, args[0]),
+                                  widen(nested, loc, args[1]), contract);
+        Value keep = takesPart(nested, loc, blockLength,
+                               position(nested, loc, piece, /*withKey=*/true));
+        if (keep)
+          term = arith::SelectOp::create(nested, loc, keep, term,
+                                         constant(nested, 0.0));
+        return arith::AddFOp::create(nested, loc, args[2], term, contract);
+      });
+
+  // A row without any finite score is zero whatever the values are.
+  Value output =
+      piece.output ? piece.output : empty(sized(valueDim), elementType);
+  SmallVector<Value> results = {generic(
+      {scoreMap, rowOfScore, scoreMap}, scoreIterators, {product, sum}, output,
+      [&](OpBuilder &nested, Location loc, ValueRange args) {
+        return narrow(nested, loc, zeroIfEmpty(nested, loc, args[1], args[0]));
+      })};
+  if (op.getLse())
+    results.push_back(
+        generic({rowMap, rowMap, rowMap}, rowIterators, {max, sum},
+                piece.lse ? piece.lse : empty(rowSizes, f32),
+                [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+                  Value logSum = math::LogOp::create(nested, loc, args[1]);
+                  return arith::AddFOp::create(nested, loc, args[0], logSum);
+                }));
+  return results;
+}
+
+/// The key head that a query head reads, h floordiv (Hq / Hkv). Where the
+/// quotient is not known here, h * Hkv floordiv Hq is the same and divides by a
+/// number that is not zero if there is a head h.
+Value NaiveAttention::keyHeadOf(OpBuilder &nested, Location loc, Value head) {
+  Value keyHeads = tensor::DimOp::create(nested, loc, op.getKey(), 1);
+  Value queryHeads = tensor::DimOp::create(nested, loc, op.getQuery(), 1);
+  Value scaled = arith::MulIOp::create(nested, loc, head, keyHeads);
+  return arith::DivUIOp::create(nested, loc, scaled, queryHeads);
+}
+
+/// A copy of the key or value with one head per query head.
+Value NaiveAttention::repeatHeads(Value tensor) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
+  sizes[1] = tensor::getMixedSize(b, loc, op.getQuery(), 1);
+  return generic({b.getMultiDimIdentityMap(4)},
+                 SmallVector<utils::IteratorType>(4, parallel), {},
+                 empty(sizes, elementType),
+                 [&](OpBuilder &nested, Location loc, ValueRange) -> Value {
+                   SmallVector<Value> at;
+                   for (unsigned d = 0; d < 4; ++d)
+                     at.push_back(linalg::IndexOp::create(nested, loc, d));
+                   at[1] = keyHeadOf(nested, loc, at[1]);
+                   return tensor::ExtractOp::create(nested, loc, tensor, at);
+                 });
+}
+
+SmallVector<Value> NaiveAttention::emitWhole() {
+  int64_t queryHeads = op.getQuery().getType().getDimSize(1);
+  int64_t keyHeads = op.getKey().getType().getDimSize(1);
+  AffineExpr batch = b.getAffineDimExpr(0), head = b.getAffineDimExpr(1);
+  Piece piece;
+  piece.query = op.getQuery();
+  piece.key = op.getKey();
+  piece.value = op.getValue();
+  if (keyHeads == 1) {
+    piece.keyLead = {batch, b.getAffineConstantExpr(0)};
+    return emitPiece(piece);
+  }
+  if (!ShapedType::isDynamic(queryHeads) && !ShapedType::isDynamic(keyHeads)) {
+    piece.keyLead = {batch, head.floorDiv(queryHeads / keyHeads)};
+    return emitPiece(piece);
+  }
+
+  // Affine maps cannot divide by a size that is not known here, so every query
+  // head gets a copy of its key head.
+  piece.keyLead = {batch, head};
+  piece.key = repeatHeads(op.getKey());
+  piece.value = repeatHeads(op.getValue());
+  return emitPiece(piece);
+}
+
+SmallVector<Value> NaiveAttention::emitInBlocks(int64_t rowBlock) {
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(b, loc, op.getQuery());
+  sizes[3] = b.getIndexAttr(op.getValueDim());
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  std::optional<int64_t> queries = getConstantIntValue(sizes[2]);
+  if (queries)
+    rowBlock = std::clamp<int64_t>(*queries, 1, rowBlock);
+
+  SmallVector<Value> inits = {empty(sizes, elementType)};
+  if (op.getLse())
+    inits.push_back(empty(ArrayRef(sizes).drop_back(), f32));
+  auto forall = scf::ForallOp::create(
+      b, loc, /*lbs=*/{zero, zero, zero},
+      /*ubs=*/ArrayRef(sizes).take_front(3),
+      /*steps=*/{one, one, b.getIndexAttr(rowBlock)}, inits,
+      /*mapping=*/std::nullopt);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(forall.getTerminator());
+  Value batch = forall.getInductionVar(0), head = forall.getInductionVar(1),
+        first = forall.getInductionVar(2);
+
+  OpFoldResult rows = b.getIndexAttr(rowBlock);
+  AffineExpr start = b.getAffineDimExpr(0), end = b.getAffineSymbolExpr(0);
+  if (!queries || *queries % rowBlock != 0)
+    rows = affine::makeComposedFoldedAffineMin(
+        b, loc,
+        AffineMap::get(1, 1, {b.getAffineConstantExpr(rowBlock), end - start},
+                       b.getContext()),
+        {first, sizes[2]});
+
+  OpFoldResult keyHead;
+  int64_t queryHeads = op.getQuery().getType().getDimSize(1);
+  int64_t keyHeads = op.getKey().getType().getDimSize(1);
+  if (keyHeads == 1)
+    keyHead = zero;
+  else if (!ShapedType::isDynamic(queryHeads) &&
+           !ShapedType::isDynamic(keyHeads))
+    keyHead = affine::makeComposedFoldedAffineApply(
+        b, loc, start.floorDiv(queryHeads / keyHeads), {head});
+  else
+    keyHead = keyHeadOf(b, loc, head);
+
+  // Dimensions 2 and 3 of a tensor from (h, i) on, those before dropped.
+  auto slice = [&](Value tensor, OpFoldResult head, OpFoldResult row,
+                   OpFoldResult count) -> Value {
+    auto type = cast<RankedTensorType>(tensor.getType());
+    SmallVector<OpFoldResult> offsets = {batch, head, row};
+    SmallVector<OpFoldResult> sliceSizes = {one, one, count};
+    SmallVector<int64_t> shape = {
+        getConstantIntValue(count).value_or(ShapedType::kDynamic)};
+    if (type.getRank() == 4) {
+      offsets.push_back(zero);
+      sliceSizes.push_back(b.getIndexAttr(type.getDimSize(3)));
+      shape.push_back(type.getDimSize(3));
+    }
+    SmallVector<OpFoldResult> strides(type.getRank(), one);
+    return tensor::ExtractSliceOp::create(
+        b, loc, RankedTensorType::get(shape, type.getElementType()), tensor,
+        offsets, sliceSizes, strides);
+  };
+  Piece piece;
+  piece.batch = batch;
+  piece.head = head;
+  piece.firstQuery = first;
+  piece.query = slice(op.getQuery(), head, first, rows);
+  piece.key = slice(op.getKey(), keyHead, zero,
+                    tensor::getMixedSize(b, loc, op.getKey(), 2));
+  piece.value = slice(op.getValue(), keyHead, zero,
+                      tensor::getMixedSize(b, loc, op.getValue(), 2));
+  SmallVector<Value> slices;
+  for (Value shared : forall.getRegionIterArgs())
+    slices.push_back(slice(shared, head, first, rows));
+  piece.output = slices[0];
+  if (op.getLse())
+    piece.lse = slices[1];
+  SmallVector<Value> results = emitPiece(piece);
+
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  for (auto [result, target, shared] :
+       llvm::zip_equal(results, slices, forall.getRegionIterArgs())) {
+    auto place = target.getDefiningOp<tensor::ExtractSliceOp>();
+    tensor::ParallelInsertSliceOp::create(
+        b, loc, result, shared, place.getMixedOffsets(), place.getMixedSizes(),
+        place.getMixedStrides());
+  }
+  return llvm::to_vector_of<Value>(forall.getResults());
+}
+
+static void decompose(AttentionOp op, int64_t rowBlock) {
+  NaiveAttention naive(op);
+  // Without keys there are no scores to hold (and no slice would be valid).
+  bool hasKeys = op.getKey().getType().getDimSize(2) != 0 &&
+                 op.getValue().getType().getDimSize(2) != 0;
+  SmallVector<Value> results =
+      rowBlock && hasKeys ? naive.emitInBlocks(rowBlock) : naive.emitWhole();
+  OpBuilder b(op);
+  // A result type may be more or less static than what the operands tell.
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), results)) {
+    if (value.getType() != result.getType())
+      value = tensor::CastOp::create(b, op.getLoc(), result.getType(), value);
+    result.replaceAllUsesWith(value);
+  }
+  op.erase();
+}
+
+namespace {
+struct DecomposeNaive : flash::impl::DecomposeNaiveBase<DecomposeNaive> {
+  using Base::Base;
+  void runOnOperation() override {
+    if (rowBlock < 0) {
+      getOperation().emitError("flash-decompose-naive: row-block must be 0 or "
+                               "positive, got ")
+          << rowBlock.getValue();
+      return signalPassFailure();
+    }
+    SmallVector<AttentionOp> ops;
+    bool failed = false;
+    getOperation().walk([&](AttentionOp op) {
+      if (op.getQuery().getType().getRank() != 4) {
+        op.emitOpError("needs rank 4 here; run flash-expand-rank first");
+        failed = true;
+      }
+      ops.push_back(op);
+    });
+    if (failed)
+      return signalPassFailure();
+    for (AttentionOp op : ops)
+      decompose(op, rowBlock);
+  }
+};
+} // namespace

@@ -1,0 +1,84 @@
+//===- Pipelines.cpp - Which passes run in which order --------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Pipelines/Pipelines.h"
+
+#include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Target/Cpu/Pipeline.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void flash::buildRecognizePipeline(OpPassManager &pm) {
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createExpandRank());
+  func.addPass(createAssertShapes());
+}
+
+void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createSelectSchedule({options.queryTile, options.keyTile}));
+  func.addPass(createOnlineSoftmax());
+  func.addPass(createTile());
+  func.addPass(createSplitMask());
+}
+
+void flash::buildDecomposePipeline(OpPassManager &pm) {
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createDecompose());
+  // Programs may hold elementwise arithmetic on whole tensors.
+  func.addPass(createConvertElementwiseToLinalgPass());
+}
+
+void flash::buildFrontPipeline(OpPassManager &pm, const FrontOptions &options) {
+  buildRecognizePipeline(pm);
+  buildTilePipeline(pm, options);
+  buildDecomposePipeline(pm);
+}
+
+void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createExpandRank());
+  func.addPass(createAssertShapes());
+  func.addPass(createDecomposeNaive({options.rowBlock}));
+  // Programs may hold elementwise arithmetic on whole tensors.
+  func.addPass(createConvertElementwiseToLinalgPass());
+}
+
+void flash::buildReferencePipeline(OpPassManager &pm) {
+  NaiveOptions options;
+  options.rowBlock = 64;
+  buildNaivePipeline(pm, options);
+  pm.addPass(createPromoteToF64());
+}
+
+void flash::registerPipelines() {
+  PassPipelineRegistration<FrontOptions>(
+      "flash-front", "From a program to linalg on tensors, in tiles",
+      buildFrontPipeline);
+  PassPipelineRegistration<FrontOptions>(
+      "flash-cpu", "From a program to the LLVM dialect for this machine",
+      [](OpPassManager &pm, const FrontOptions &options) {
+        buildFrontPipeline(pm, options);
+        buildCpuBackendPipeline(pm, CpuBackendOptions());
+      });
+  PassPipelineRegistration<NaiveOptions>(
+      "flash-naive", "As flash-cpu, but storing all scores",
+      [](OpPassManager &pm, const NaiveOptions &options) {
+        buildNaivePipeline(pm, options);
+        buildCpuBackendPipeline(pm, CpuBackendOptions());
+      });
+  PassPipelineRegistration<>(
+      "flash-reference", "As flash-naive, computed in f64",
+      [](OpPassManager &pm) {
+        buildReferencePipeline(pm);
+        buildCpuBackendPipeline(pm, CpuBackendOptions());
+      });
+}

@@ -1,0 +1,119 @@
+//===- Compare.cpp - Comparison with the reference ------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Run/Compare.h"
+
+#include "flash/Run/Float16.h"
+#include <cmath>
+
+using namespace flash::run;
+
+Tolerance Tolerance::get(DType dtype, double scoreMagnitude) {
+  switch (dtype) {
+  case DType::F16:
+    return {1e-3};
+  case DType::BF16:
+    return {8e-3};
+  case DType::F32:
+    return {std::max(1e-6, 1e-7 * scoreMagnitude)};
+  default:
+    return {1e-12};
+  }
+}
+
+/// The value rounded to a type, which may overflow to infinity.
+static double roundTo(double value, DType dtype) {
+  switch (dtype) {
+  case DType::F16:
+    return decodeF16(encodeF16(value));
+  case DType::BF16:
+    return decodeBF16(encodeBF16(value));
+  case DType::F32:
+    return static_cast<float>(value);
+  default:
+    return value;
+  }
+}
+
+static Comparison::Element makeElement(const HostTensor &result,
+                                       const HostTensor &reference,
+                                       int64_t element) {
+  Comparison::Element bad;
+  bad.got = result.get(element);
+  bad.expected = reference.get(element);
+  llvm::ArrayRef<int64_t> shape = result.getSpec().shape;
+  bad.index.resize(shape.size());
+  for (size_t d = shape.size(); d-- > 0;) {
+    bad.index[d] = element % shape[d];
+    element /= shape[d];
+  }
+  return bad;
+}
+
+/// The row-major number of the first element for which `isBad` holds.
+template <typename Predicate>
+static std::optional<int64_t> findFirst(const HostTensor &result,
+                                        const HostTensor &reference,
+                                        Predicate isBad) {
+  for (int64_t i = 0, e = result.getSpec().getNumElements(); i != e; ++i)
+    if (isBad(result.get(i), reference.get(i)))
+      return i;
+  return std::nullopt;
+}
+
+Comparison flash::run::compare(const HostTensor &result,
+                               const HostTensor &reference,
+                               const Tolerance &tolerance) {
+  DType dtype = result.getSpec().dtype;
+  Comparison report;
+  report.tolerance = tolerance.relativeRms;
+
+  // A pair with NaN or infinity either matches exactly or not at all.
+  auto isSpecial = [&](double x, double r) {
+    return !std::isfinite(x) || !std::isfinite(roundTo(r, dtype));
+  };
+  auto matches = [&](double x, double r) {
+    r = roundTo(r, dtype);
+    return std::isnan(x) ? std::isnan(r) : x == r;
+  };
+
+  double errorSquares = 0, squares = 0;
+  int64_t count = 0;
+  for (int64_t i = 0, e = result.getSpec().getNumElements(); i != e; ++i) {
+    double x = result.get(i), r = reference.get(i);
+    if (isSpecial(x, r))
+      continue;
+    double error = std::fabs(x - r);
+    errorSquares += error * error;
+    squares += r * r;
+    report.maxAbs = std::max(report.maxAbs, error);
+    if (error > 0)
+      report.maxRel = std::max(report.maxRel, error / std::fabs(r));
+    ++count;
+  }
+  if (errorSquares > 0)
+    report.rms = std::sqrt(errorSquares / squares); // infinite for r = 0
+  double magnitude = count ? std::sqrt(squares / count) : 0;
+
+  double factor = tolerance.elementFactor * tolerance.relativeRms;
+  auto bad = findFirst(result, reference, [&](double x, double r) {
+    if (isSpecial(x, r))
+      return !matches(x, r);
+    return !(std::fabs(x - r) <= factor * std::max(magnitude, std::fabs(r)));
+  });
+  // Where every element is within its own bound but all of them together are
+  // not, some element must exceed the mean.
+  if (!bad && !(report.rms <= tolerance.relativeRms))
+    bad = findFirst(result, reference, [&](double x, double r) {
+      return !isSpecial(x, r) &&
+             std::fabs(x - r) > tolerance.relativeRms * magnitude;
+    });
+  report.ok = !bad && report.rms <= tolerance.relativeRms;
+  if (bad)
+    report.firstBad = makeElement(result, reference, *bad);
+  return report;
+}

@@ -1,0 +1,252 @@
+//===- Driver.cpp - All that flash-run does -------------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Run/Driver.h"
+
+#include "flash/Run/CrashGuard.h"
+#include "flash/Run/Inputs.h"
+#include "flash/Run/Npy.h"
+#include "flash/Run/OutputFile.h"
+#include "flash/Run/Report.h"
+#include "flash/Run/Stopwatch.h"
+#include "flash/Run/Work.h"
+#include "flash/Runtime/Cpu.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+#include <set>
+
+using namespace flash::run;
+using llvm::createStringError;
+using llvm::formatv;
+
+/// Everything about the files to write that can be wrong before the run.
+static llvm::Error checkOutputs(mlir::func::FuncOp entry,
+                                const Options &options) {
+  if (!options.outputs.empty() &&
+      options.outputs.size() != entry.getNumResults())
+    return createStringError(
+        formatv("--outputs names {0} files, but @{1} has {2} results",
+                options.outputs.size(), entry.getSymName(),
+                entry.getNumResults()));
+  std::vector<std::string> paths = options.outputs;
+  if (!options.json.empty())
+    paths.push_back(options.json);
+  std::set<std::string> seen;
+  for (const std::string &path : paths) {
+    if (!seen.insert(path).second && path != "/dev/null")
+      return createStringError(
+          formatv("the output file '{0}' is named twice", path));
+    if (llvm::Error error = checkWritable(path))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+/// Whether what this run is known to need fits into memory.
+static llvm::Error checkMemory(mlir::func::FuncOp entry,
+                               llvm::ArrayRef<TensorSpec> inputs,
+                               const Options &options) {
+  auto available = getAvailableMemory();
+  if (!available)
+    return llvm::Error::success();
+  // As floating-point numbers: sums of sizes may leave the range of integers.
+  double needed = estimateResultBytes(entry, inputs), reference = 0;
+  reference += 2 * needed;
+  for (const TensorSpec &input : inputs) {
+    double bytes = input.getNumBytes();
+    needed += bytes * (options.check && options.bench ? 2 : 1);
+    reference += bytes * 8 / getSize(input.dtype);
+  }
+  if (options.check)
+    needed += reference;
+  if (needed <= *available)
+    return llvm::Error::success();
+  return createStringError(formatv(
+      "out of memory: inputs, results{0} need {1:f1} GB, and {2:f1} GB are "
+      "available; choose smaller sizes{3}",
+      options.check ? " and the fp64 reference" : "", needed * 1e-9,
+      *available * 1e-9, options.check ? " or leave out --check" : ""));
+}
+
+/// The largest |log-sum-exp| among the results that the reference adds, which
+/// is within log(Nk) of the largest score of its row. Rows without any key, or
+/// with NaN or an infinite score, have no say.
+static double getScoreMagnitude(llvm::ArrayRef<HostTensor> logSumExps) {
+  double magnitude = 0;
+  for (const HostTensor &lse : logSumExps)
+    for (int64_t i = 0, e = lse.getSpec().getNumElements(); i != e; ++i)
+      if (double value = std::fabs(lse.get(i)); std::isfinite(value))
+        magnitude = std::max(magnitude, value);
+  return magnitude;
+}
+
+/// Runs the kernel twice and the reference once, and compares.
+static llvm::Expected<Report::Check> checkKernel(
+    Kernel &kernel, const Program &program, llvm::StringRef name,
+    const Options &options, llvm::ArrayRef<HostTensor> inputs,
+    std::vector<HostTensor> &results) {
+  Report::Check check;
+  flash::runtime::setPoison(true);
+  for (bool again : {false, true}) {
+    auto run = kernel.run(inputs);
+    if (!run)
+      return run.takeError();
+    for (size_t i = 0; again && i < run->size(); ++i)
+      check.repeatable &= (*run)[i].getBytes() == results[i].getBytes();
+    results = std::move(*run);
+  }
+  flash::runtime::setPoison(false);
+
+  auto reference =
+      Kernel::compile(*program.module, name, Variant::Reference, options);
+  if (!reference)
+    return reference.takeError();
+  auto promoted = copyInputs(inputs, /*promote=*/true, Placement::Aligned);
+  if (!promoted)
+    return promoted.takeError();
+  auto expected = reference->run(*promoted);
+  if (!expected)
+    return createStringError(
+        formatv("the fp64 reference failed: {0}",
+                llvm::toString(expected.takeError())));
+  double magnitude = getScoreMagnitude(
+      llvm::ArrayRef(*expected).drop_front(results.size()));
+  for (auto [result, wanted] : llvm::zip_first(results, *expected)) {
+    if (result.getSpec().shape != wanted.getSpec().shape)
+      return createStringError(
+          formatv("a result has shape {0}, but the fp64 reference has {1}",
+                  result.getSpec().str(), wanted.getSpec().str()));
+    check.results.push_back(
+        compare(result, wanted,
+                Tolerance::get(result.getSpec().dtype, magnitude)));
+  }
+  return check;
+}
+
+static llvm::Error timeBaseline(const Program &program, const Options &options,
+                                llvm::ArrayRef<HostTensor> inputs,
+                                Report &report) {
+  auto naive = Kernel::compile(*program.module, report.function,
+                               Variant::Naive, options);
+  if (!naive)
+    return naive.takeError();
+  auto timing = benchmark(*naive, inputs);
+  if (timing) {
+    report.baseline = *timing;
+    return llvm::Error::success();
+  }
+  // That the naive program does not fit is a finding, not a failure.
+  std::string message = llvm::toString(timing.takeError());
+  if (!llvm::StringRef(message).starts_with("out of memory"))
+    return createStringError("the naive program failed: " + message);
+  report.baselineSkipped = message;
+  return llvm::Error::success();
+}
+
+llvm::Expected<bool> flash::run::runProgram(mlir::MLIRContext &context,
+                                            const Options &options) {
+  Stopwatch watch;
+  auto program = loadProgram(context, options);
+  if (!program)
+    return program.takeError();
+  double parseTime = watch.lap();
+  mlir::func::FuncOp entry = program->entry;
+  if (llvm::Error error = checkOutputs(entry, options))
+    return error;
+
+  std::vector<HostTensor> inputs;
+  if (options.runs()) {
+    auto specs = getInputSpecs(entry, options);
+    if (!specs)
+      return specs.takeError();
+    if (llvm::Error error = checkMemory(entry, *specs, options))
+      return error;
+    auto made = makeInputs(entry, *specs, options,
+                           options.check ? Placement::Guarded
+                                         : Placement::Aligned);
+    if (!made)
+      return made.takeError();
+    inputs = std::move(*made);
+  }
+
+  auto kernel = Kernel::compile(
+      *program->module, entry.getSymName(), Variant::Flash, options);
+  if (!kernel)
+    return kernel.takeError();
+  if (!options.runs())
+    return true;
+
+  Report report;
+  report.file = options.file;
+  report.function = entry.getSymName().str();
+  report.target = "cpu";
+  report.device = getProcessorName();
+  report.seed = options.seed;
+  report.compileTimes = {{"parse", parseTime}};
+  report.compileTimes.append(kernel->getTimes());
+  runtime::setThreadCount(options.threads);
+  report.threads = runtime::getThreadCount();
+  // Fail with a message rather than at the hands of the kernel.
+  if (auto available = getAvailableMemory())
+    runtime::setMemoryLimit(*available);
+  CrashGuard guard;
+
+  std::vector<HostTensor> results;
+  if (options.check) {
+    auto check = checkKernel(*kernel, *program, report.function, options,
+                             inputs, results);
+    if (!check)
+      return check.takeError();
+    report.check = std::move(*check);
+  } else {
+    auto run = kernel->run(inputs);
+    if (!run)
+      return run.takeError();
+    results = std::move(*run);
+  }
+  report.peakBytes = kernel->getPeakBytes();
+  for (const HostTensor &input : inputs)
+    report.inputs.push_back(input.getSpec());
+  for (const HostTensor &result : results)
+    report.results.push_back(result.getSpec());
+  bool ok = !report.check || report.check->isOk();
+  if (report.check)
+    printCheck(report, llvm::outs());
+
+  if (options.bench) {
+    if (options.check) {
+      auto aligned = copyInputs(inputs, /*promote=*/false, Placement::Aligned);
+      if (!aligned)
+        return aligned.takeError();
+      inputs = std::move(*aligned);
+    }
+    auto level0 = kernel->getLevel0().lookupSymbol<mlir::func::FuncOp>(
+        entry.getSymName());
+    report.flops = countFlops(level0, inputs);
+    auto timing = benchmark(*kernel, inputs);
+    if (!timing)
+      return timing.takeError();
+    report.bench = *timing;
+    if (options.baseline)
+      if (llvm::Error error = timeBaseline(*program, options, inputs, report))
+        return error;
+    printBench(report, llvm::outs());
+  }
+
+  if (ok)
+    for (auto [path, result] : llvm::zip_first(options.outputs, results))
+      if (llvm::Error error = writeNpy(path, result))
+        return error;
+  // A failed check is what the report is for.
+  if (!options.json.empty())
+    if (llvm::Error error =
+            writeFile(options.json, [&](llvm::raw_ostream &os) {
+              printJson(report, os);
+            }))
+      return error;
+  return ok;
+}

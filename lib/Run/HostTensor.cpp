@@ -1,0 +1,183 @@
+//===- HostTensor.cpp - Tensors in host memory ----------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Run/HostTensor.h"
+
+#include "flash/Run/Float16.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+#include <cstring>
+
+using namespace flash::run;
+
+int64_t flash::run::getSize(DType dtype) {
+  switch (dtype) {
+  case DType::I8:
+    return 1;
+  case DType::F16:
+  case DType::BF16:
+  case DType::I16:
+    return 2;
+  case DType::F32:
+  case DType::I32:
+    return 4;
+  case DType::F64:
+  case DType::I64:
+    return 8;
+  }
+  llvm_unreachable("unknown dtype");
+}
+
+llvm::StringRef flash::run::getName(DType dtype) {
+  static constexpr llvm::StringLiteral names[] = {"f16", "bf16", "f32", "f64",
+                                                  "i8",  "i16",  "i32", "i64"};
+  return names[static_cast<int>(dtype)];
+}
+
+bool flash::run::isFloat(DType dtype) { return dtype <= DType::F64; }
+
+std::optional<DType> flash::run::getDType(mlir::Type type) {
+  if (type.isF16())
+    return DType::F16;
+  if (type.isBF16())
+    return DType::BF16;
+  if (type.isF32())
+    return DType::F32;
+  if (type.isF64())
+    return DType::F64;
+  for (DType dtype : {DType::I8, DType::I16, DType::I32, DType::I64})
+    if (type.isSignlessInteger(8 * getSize(dtype)))
+      return dtype;
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// TensorSpec
+//===----------------------------------------------------------------------===//
+
+llvm::Expected<TensorSpec> TensorSpec::create(DType dtype,
+                                              llvm::ArrayRef<int64_t> shape) {
+  TensorSpec spec{dtype, llvm::SmallVector<int64_t, 4>(shape)};
+  // Compiled code multiplies sizes and strides in any order, so the product
+  // without the zeros must fit too.
+  int64_t bytes = getSize(dtype);
+  for (int64_t size : shape) {
+    if (size < 0)
+      return llvm::createStringError(
+          llvm::formatv("the size {0} in {1} is negative", size, spec.str()));
+    if (llvm::MulOverflow(bytes, std::max<int64_t>(size, 1), bytes))
+      return llvm::createStringError(llvm::formatv(
+          "a tensor of {0} has more bytes than a 64-bit machine can address",
+          spec.str()));
+  }
+  return spec;
+}
+
+int64_t TensorSpec::getNumElements() const {
+  return llvm::product_of(shape, int64_t(1));
+}
+
+std::string TensorSpec::str() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (int64_t size : shape)
+    os << size << 'x';
+  os << getName(dtype);
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// HostTensor
+//===----------------------------------------------------------------------===//
+
+template <typename T>
+static T load(const void *data, int64_t element) {
+  T value;
+  std::memcpy(&value, static_cast<const char *>(data) + element * sizeof(T),
+              sizeof(T));
+  return value;
+}
+
+template <typename T>
+static void store(void *data, int64_t element, T value) {
+  std::memcpy(static_cast<char *>(data) + element * sizeof(T), &value,
+              sizeof(T));
+}
+
+template <typename T>
+static T toInteger(double value) {
+  if (std::isnan(value))
+    return 0;
+  // The bounds of i64 are no doubles: comparing with >= keeps the cast defined.
+  if (value >= static_cast<double>(std::numeric_limits<T>::max()))
+    return std::numeric_limits<T>::max();
+  if (value <= static_cast<double>(std::numeric_limits<T>::min()))
+    return std::numeric_limits<T>::min();
+  return static_cast<T>(std::nearbyint(value));
+}
+
+double HostTensor::get(int64_t element) const {
+  switch (spec.dtype) {
+  case DType::F16:
+    return decodeF16(load<uint16_t>(data, element));
+  case DType::BF16:
+    return decodeBF16(load<uint16_t>(data, element));
+  case DType::F32:
+    return load<float>(data, element);
+  case DType::F64:
+    return load<double>(data, element);
+  case DType::I8:
+    return load<int8_t>(data, element);
+  case DType::I16:
+    return load<int16_t>(data, element);
+  case DType::I32:
+    return load<int32_t>(data, element);
+  case DType::I64:
+    return static_cast<double>(load<int64_t>(data, element));
+  }
+  llvm_unreachable("unknown dtype");
+}
+
+void HostTensor::set(int64_t element, double value) {
+  switch (spec.dtype) {
+  case DType::F16:
+    return store(data, element, encodeF16(value));
+  case DType::BF16:
+    return store(data, element, encodeBF16(value));
+  case DType::F32:
+    return store(data, element, static_cast<float>(value));
+  case DType::F64:
+    return store(data, element, value);
+  case DType::I8:
+    return store(data, element, toInteger<int8_t>(value));
+  case DType::I16:
+    return store(data, element, toInteger<int16_t>(value));
+  case DType::I32:
+    return store(data, element, toInteger<int32_t>(value));
+  case DType::I64:
+    return store(data, element, toInteger<int64_t>(value));
+  }
+  llvm_unreachable("unknown dtype");
+}
+
+llvm::Expected<HostTensor> HostTensor::convert(DType dtype,
+                                               Placement placement) const {
+  auto copy = allocate(TensorSpec{dtype, spec.shape}, placement);
+  if (!copy)
+    return copy.takeError();
+  if (dtype == spec.dtype) {
+    if (!getBytes().empty())
+      std::memcpy(copy->getData(), data, getBytes().size());
+    return copy;
+  }
+  for (int64_t i = 0, e = spec.getNumElements(); i != e; ++i)
+    copy->set(i, get(i));
+  return copy;
+}

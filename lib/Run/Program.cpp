@@ -1,0 +1,222 @@
+//===- Program.cpp - The program and its function -------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Run/Program.h"
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace flash::run;
+using llvm::createStringError;
+using llvm::formatv;
+
+/// For messages: the type as MLIR prints it.
+static std::string str(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+static llvm::Error checkTensorType(Type type, StringRef what) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !getDType(tensor.getElementType()) || tensor.getEncoding())
+    return createStringError(formatv(
+        "{0} has type {1}; flash-run passes ranked tensors of f16, bf16, f32, "
+        "f64, i8, i16, i32 or i64",
+        what, str(type)));
+  return llvm::Error::success();
+}
+
+static llvm::Error checkSignature(func::FuncOp entry) {
+  for (auto [i, type] : llvm::enumerate(entry.getArgumentTypes()))
+    if (llvm::Error error = checkTensorType(
+            type,
+            formatv("argument {0} of @{1}", i, entry.getSymName()).str()))
+      return error;
+  for (auto [i, type] : llvm::enumerate(entry.getResultTypes()))
+    if (llvm::Error error = checkTensorType(
+            type, formatv("result {0} of @{1}", i, entry.getSymName()).str()))
+      return error;
+  if (entry.getNumResults() == 0)
+    return createStringError(
+        formatv("@{0} has no results; return what it computes as tensors",
+                entry.getSymName()));
+  return llvm::Error::success();
+}
+
+static llvm::Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name) {
+  SmallVector<std::string> names;
+  func::FuncOp entry;
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (func.isExternal())
+      continue;
+    bool selected =
+        name.empty() ? func.isPublic() : func.getSymName() == name;
+    if (func.isPublic())
+      names.push_back(("@" + func.getSymName()).str());
+    if (selected && !entry)
+      entry = func;
+  }
+  std::string list = llvm::join(names, ", ");
+  if (!name.empty() && !entry)
+    return createStringError(
+        formatv("there is no function @{0} with a body; the public functions "
+                "are: {1}",
+                name, names.empty() ? "none" : list));
+  if (name.empty() && names.empty())
+    return createStringError(
+        "there is no function to run; write a public func.func with a body");
+  if (name.empty() && names.size() > 1)
+    return createStringError(
+        formatv("there are {0} public functions: {1}; choose one with "
+                "--function=NAME",
+                names.size(), list));
+  return entry;
+}
+
+llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
+                                                const Options &options) {
+  std::string message;
+  auto file = mlir::openInputFile(options.file, &message);
+  if (!file)
+    return createStringError(message);
+  Program program;
+  program.sources = std::make_unique<llvm::SourceMgr>();
+  program.sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  program.diagnostics = std::make_unique<SourceMgrDiagnosticHandler>(
+      *program.sources, &context);
+  program.module = parseSourceFile<ModuleOp>(*program.sources, &context);
+  if (!program.module)
+    return createStringError(
+        formatv("'{0}' is not a valid program", options.file));
+
+  // Nothing is linked, so a function without a body can only be missing.
+  std::string external;
+  program.module->walk([&](FunctionOpInterface func) {
+    if (func.isExternal() && external.empty())
+      external = func.getName().str();
+  });
+  if (!external.empty())
+    return createStringError(formatv("@{0} is declared but has no body; "
+                                     "flash-run links no other files, so "
+                                     "define it here",
+                                     external));
+  auto entry = findEntry(*program.module, options.function);
+  if (!entry)
+    return entry.takeError();
+  program.entry = *entry;
+  if (llvm::Error error = checkSignature(program.entry))
+    return error;
+  return program;
+}
+
+llvm::Expected<std::vector<TensorSpec>>
+flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
+  unsigned numInputs = entry.getNumArguments();
+  for (auto &[index, shape] : options.shapes)
+    if (index >= numInputs)
+      return createStringError(
+          formatv("--shape names argument {0}, but @{1} has {2} (counted from "
+                  "0)",
+                  index, entry.getSymName(), numInputs));
+
+  std::vector<TensorSpec> specs;
+  for (auto [index, type] : llvm::enumerate(entry.getArgumentTypes())) {
+    auto tensor = cast<RankedTensorType>(type);
+    auto found = options.shapes.find(index);
+    SmallVector<int64_t, 4> shape(tensor.getShape());
+    if (found != options.shapes.end()) {
+      if (found->second.size() != shape.size())
+        return createStringError(formatv(
+            "--shape gives {0} sizes for argument {1}, which has rank {2}: {3}",
+            found->second.size(), index, shape.size(), str(tensor)));
+      for (auto [d, size] : llvm::enumerate(found->second)) {
+        if (!tensor.isDynamicDim(d) && size != shape[d])
+          return createStringError(
+              formatv("--shape gives size {0} for dimension {1} of argument "
+                      "{2}, which is fixed to {3}: {4}",
+                      size, d, index, shape[d], str(tensor)));
+        shape[d] = size;
+      }
+    } else if (!tensor.hasStaticShape()) {
+      // Show a size for every dimension, ready to be edited.
+      std::string sizes = llvm::join(
+          llvm::map_range(shape,
+                          [](int64_t size) {
+                            return std::to_string(
+                                ShapedType::isDynamic(size) ? 4 : size);
+                          }),
+          "x");
+      return createStringError(
+          formatv("argument {0} of @{1} has dynamic dimensions ({2}); give "
+                  "its sizes, for example --shape {0}={3}",
+                  index, entry.getSymName(), str(tensor), sizes));
+    }
+    auto spec = TensorSpec::create(*getDType(tensor.getElementType()), shape);
+    if (!spec)
+      return createStringError(
+          formatv("argument {0} of @{1}: {2}", index, entry.getSymName(),
+                  llvm::toString(spec.takeError())));
+    specs.push_back(std::move(*spec));
+  }
+  return specs;
+}
+
+std::optional<SmallVector<int64_t, 4>>
+flash::run::getSizes(Value value, ArrayRef<TensorSpec> inputs) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return std::nullopt;
+  if (type.hasStaticShape())
+    return SmallVector<int64_t, 4>(type.getShape());
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    if (!isa<func::FuncOp>(argument.getOwner()->getParentOp()) ||
+        argument.getArgNumber() >= inputs.size())
+      return std::nullopt;
+    return SmallVector<int64_t, 4>(inputs[argument.getArgNumber()].shape);
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto cast = dyn_cast<tensor::CastOp>(op))
+    return getSizes(cast.getSource(), inputs);
+  // The reshapes of flash-expand-rank only add or drop sizes of one.
+  auto reshape = [&](Value source) -> std::optional<SmallVector<int64_t, 4>> {
+    auto sizes = getSizes(source, inputs);
+    if (!sizes)
+      return std::nullopt;
+    SmallVector<int64_t, 4> result;
+    llvm::erase(*sizes, 1);
+    size_t next = 0;
+    for (int64_t size : type.getShape()) {
+      if (size != 1 && next == sizes->size())
+        return std::nullopt;
+      result.push_back(size == 1 ? 1 : (*sizes)[next++]);
+    }
+    if (next != sizes->size())
+      return std::nullopt;
+    return result;
+  };
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
+    return reshape(expand.getSrc());
+  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
+    return reshape(collapse.getSrc());
+  if (auto attention = dyn_cast<flash::AttentionOp>(op)) {
+    auto sizes = getSizes(attention.getQuery(), inputs);
+    if (!sizes)
+      return std::nullopt;
+    sizes->pop_back();
+    if (value == attention.getOutput())
+      sizes->push_back(attention.getValueDim());
+    return sizes;
+  }
+  return std::nullopt;
+}

@@ -1,0 +1,110 @@
+//===- Report.cpp - What a run has shown, as text -------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Run/Report.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace flash::run;
+using llvm::formatv;
+
+bool Report::Check::isOk() const {
+  return repeatable &&
+         llvm::all_of(results, [](const Comparison &c) { return c.ok; });
+}
+
+size_t Report::Check::getWorst() const {
+  size_t worst = 0;
+  auto badness = [](const Comparison &c) {
+    return std::pair(!c.ok, c.rms / c.tolerance);
+  };
+  for (size_t i = 1; i < results.size(); ++i)
+    if (badness(results[worst]) < badness(results[i]))
+      worst = i;
+  return worst;
+}
+
+int64_t Report::getTraffic() const {
+  int64_t bytes = 0;
+  for (const auto *specs : {&inputs, &results})
+    for (const TensorSpec &spec : *specs)
+      bytes += spec.getNumBytes();
+  return bytes;
+}
+
+/// A number of bytes in a unit that suits it.
+static std::string formatBytes(double bytes) {
+  for (const char *unit : {"B", "KB", "MB"}) {
+    if (bytes < 1000)
+      return formatv("{0:f1} {1}", bytes, unit).str();
+    bytes /= 1000;
+  }
+  return formatv("{0:f2} GB", bytes).str();
+}
+
+static std::string formatNumber(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%.3g", value);
+  return text;
+}
+
+void flash::run::printCheck(const Report &report, llvm::raw_ostream &os) {
+  const Report::Check &check = *report.check;
+  size_t worst = check.getWorst();
+  const Comparison &c = check.results[worst];
+  os << "check: " << (check.isOk() ? "ok" : "FAILED");
+  os << formatv("  max abs {0}  max rel {1}  rms {2}  (tolerance {3})",
+                formatNumber(c.maxAbs), formatNumber(c.maxRel),
+                formatNumber(c.rms), formatNumber(c.tolerance));
+  if (check.results.size() > 1)
+    os << formatv("  worst of {0} results: {1}", check.results.size(), worst);
+  if (c.firstBad) {
+    os << "  first bad index [";
+    llvm::interleaveComma(c.firstBad->index, os);
+    os << llvm::format("]: got %.9g, expected %.9g", c.firstBad->got,
+                       c.firstBad->expected);
+  }
+  if (!check.repeatable)
+    os << "  two runs on the same inputs gave different bits";
+  os << "\n";
+}
+
+static double milliseconds(double seconds) { return seconds * 1e3; }
+
+void flash::run::printBench(const Report &report, llvm::raw_ostream &os) {
+  const Timing &bench = *report.bench;
+  os << formatv("bench: {0:f3} ms median  {1:f3} ms min  +-{2:f1}% of {3} runs",
+                milliseconds(bench.median), milliseconds(bench.min),
+                bench.spread * 100, bench.runs);
+  if (report.flops)
+    os << formatv("  {0:f4} TFLOP/s", *report.flops / bench.median * 1e-12);
+  os << formatv("  {0:f2} GB/s\n", report.getTraffic() / bench.median * 1e-9);
+  os << formatv("memory: {0} beyond {1} of inputs and results\n",
+                formatBytes(bench.peakBytes), formatBytes(report.getTraffic()));
+  if (report.baseline) {
+    const Timing &naive = *report.baseline;
+    os << formatv("baseline: {0:f3} ms median of {1} runs, {2} beyond inputs "
+                  "and results  (speed-up {3:f2})\n",
+                  milliseconds(naive.median), naive.runs,
+                  formatBytes(naive.peakBytes), naive.median / bench.median);
+  } else if (!report.baselineSkipped.empty()) {
+    os << "baseline: none, " << report.baselineSkipped << "\n";
+  }
+  double total = 0;
+  for (auto [name, seconds] : report.compileTimes)
+    total += seconds;
+  os << formatv("compile: {0:f1} ms =", milliseconds(total));
+  llvm::interleave(
+      report.compileTimes, os,
+      [&](auto stage) {
+        os << formatv(" {0} {1:f1}", stage.first, milliseconds(stage.second));
+      },
+      " +");
+  os << formatv("\nmachine: {0}, {1} thread{2}\n", report.device,
+                report.threads, report.threads == 1 ? "" : "s");
+}

@@ -1,0 +1,117 @@
+//===- Work.cpp - What a program has to do --------------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Run/Work.h"
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
+#include "flash/Run/Program.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace flash::run;
+
+/// The input that a value is, if it is one.
+static const HostTensor *getInput(Value value, func::FuncOp func,
+                                  ArrayRef<HostTensor> inputs) {
+  auto argument = dyn_cast_or_null<BlockArgument>(value);
+  if (!argument || argument.getOwner() != &func.getBody().front())
+    return nullptr;
+  return &inputs[argument.getArgNumber()];
+}
+
+/// The set for one batch, cut to its first `length` keys.
+static IntegerSet specialize(IntegerSet set, int64_t batch, int64_t length) {
+  MLIRContext *context = set.getContext();
+  auto constraints = llvm::to_vector(set.getConstraints());
+  SmallVector<bool> equalities(set.getEqFlags());
+  constraints.push_back(getAffineConstantExpr(length - 1, context) -
+                        getAffineDimExpr(3, context));
+  equalities.push_back(false);
+  SmallVector<AffineExpr> dims = {getAffineConstantExpr(batch, context),
+                                  getAffineDimExpr(1, context),
+                                  getAffineDimExpr(2, context),
+                                  getAffineDimExpr(3, context)};
+  for (AffineExpr &constraint : constraints)
+    constraint = constraint.replaceDims(dims);
+  return IntegerSet::get(4, 2, constraints, equalities);
+}
+
+static std::optional<int64_t> countPairs(flash::AttentionOp op,
+                                         func::FuncOp func,
+                                         ArrayRef<int64_t> query,
+                                         ArrayRef<int64_t> key,
+                                         ArrayRef<HostTensor> inputs) {
+  int64_t b = query[0], h = query[1], nq = query[2], nk = key[2];
+  // Counting goes row by row; the compiler has no business doing that for long.
+  int64_t rows;
+  if (llvm::MulOverflow(b * h, nq, rows) || rows > int64_t(1) << 28)
+    return std::nullopt;
+  SmallVector<IntegerSet> sets = op.getMaskOrFull().getAffineSets();
+  if (!op.getLengths())
+    return flash::countUnmasked(sets, b, h, nq, nk);
+  const HostTensor *lengths = getInput(op.getLengths(), func, inputs);
+  if (!lengths)
+    return std::nullopt;
+  int64_t total = 0;
+  for (int64_t batch = 0; batch < b; ++batch) {
+    int64_t length = std::clamp<int64_t>(lengths->get(batch), 0, nk);
+    SmallVector<IntegerSet> cut;
+    for (IntegerSet set : sets)
+      cut.push_back(specialize(set, batch, length));
+    total += flash::countUnmasked(cut, 1, h, nq, nk);
+  }
+  return total;
+}
+
+std::optional<double> flash::run::countFlops(func::FuncOp level0,
+                                             ArrayRef<HostTensor> inputs) {
+  std::vector<TensorSpec> specs;
+  for (const HostTensor &input : inputs)
+    specs.push_back(input.getSpec());
+  double flops = 0;
+  WalkResult result = level0.walk([&](flash::AttentionOp op) {
+    auto query = getSizes(op.getQuery(), specs);
+    auto key = getSizes(op.getKey(), specs);
+    if (!query || !key || query->size() != 4 || key->size() != 4)
+      return WalkResult::interrupt();
+    auto pairs = countPairs(op, level0, *query, *key, inputs);
+    if (!pairs)
+      return WalkResult::interrupt();
+    flops += 2.0 * (op.getHeadDim() + op.getValueDim()) * *pairs;
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted() || flops == 0)
+    return std::nullopt;
+  return flops;
+}
+
+int64_t flash::run::estimateResultBytes(func::FuncOp entry,
+                                        ArrayRef<TensorSpec> inputs) {
+  int64_t largest = 0, total = 0;
+  for (const TensorSpec &input : inputs)
+    largest = std::max(largest, input.getNumBytes());
+  Operation *exit = entry.getBody().back().getTerminator();
+  for (Value value : exit->getOperands()) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    auto dtype = type ? getDType(type.getElementType()) : std::nullopt;
+    auto sizes = getSizes(value, inputs);
+    int64_t bytes = largest;
+    if (dtype && sizes) {
+      auto spec = TensorSpec::create(*dtype, *sizes);
+      // A result that cannot be addressed cannot be allocated either.
+      if (!spec)
+        llvm::consumeError(spec.takeError());
+      bytes = spec ? spec->getNumBytes() : std::numeric_limits<int64_t>::max();
+    }
+    total = llvm::SaturatingAdd<uint64_t>(total, bytes) >
+                    uint64_t(std::numeric_limits<int64_t>::max())
+                ? std::numeric_limits<int64_t>::max()
+                : total + bytes;
+  }
+  return total;
+}

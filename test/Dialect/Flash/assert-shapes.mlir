@@ -1,0 +1,78 @@
+// RUN: flash-opt %s --flash-assert-shapes --split-input-file | FileCheck %s
+
+// CHECK-LABEL: func @lengths_differ(
+// CHECK-DAG:     %[[NK:.*]] = tensor.dim %arg1, %c2
+// CHECK-DAG:     %[[NV:.*]] = tensor.dim %arg2, %c2
+// CHECK:         %[[AGREE:.*]] = arith.cmpi eq, %[[NK]], %[[NV]]
+// CHECK:         cf.assert %[[AGREE]], "flash.attention at {{.*}}assert-shapes.mlir:[[# @LINE + 4]]:8: lengths of key and value differ"
+// CHECK-NOT:     cf.assert
+// CHECK:         flash.attention
+func.func @lengths_differ(%q: tensor<2x4x8x16xf32>, %k: tensor<2x2x?x16xf32>, %v: tensor<2x2x?x16xf32>) -> tensor<2x4x8x16xf32> {
+  %o = flash.attention %q, %k, %v : (tensor<2x4x8x16xf32>, tensor<2x2x?x16xf32>, tensor<2x2x?x16xf32>) -> tensor<2x4x8x16xf32>
+  return %o : tensor<2x4x8x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @known(
+// CHECK-NOT:     cf.assert
+func.func @known(%q: tensor<2x4x8x16xf32>, %k: tensor<2x2x9x16xf32>, %n: tensor<2xi32>, %s: tensor<4xf32>)
+    -> (tensor<2x4x?x16xf32>, tensor<?x4x8xf32>) {
+  %o, %lse = flash.attention %q, %k, %k lengths(%n : tensor<2xi32>) sink(%s : tensor<4xf32>)
+      : (tensor<2x4x8x16xf32>, tensor<2x2x9x16xf32>, tensor<2x2x9x16xf32>) -> (tensor<2x4x?x16xf32>, tensor<?x4x8xf32>)
+  return %o, %lse : tensor<2x4x?x16xf32>, tensor<?x4x8xf32>
+}
+
+// -----
+
+// One dynamic tensor agrees with itself.
+
+// CHECK-LABEL: func @same(
+// CHECK:         cf.assert {{.*}} there is no key head
+// CHECK-NOT:     cf.assert
+func.func @same(%q: tensor<?x?x?x16xf32>) -> tensor<?x?x?x16xf32> {
+  %o = flash.attention %q, %q, %q : (tensor<?x?x?x16xf32>, tensor<?x?x?x16xf32>, tensor<?x?x?x16xf32>) -> tensor<?x?x?x16xf32>
+  return %o : tensor<?x?x?x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @all(
+// CHECK:         cf.assert {{.*}} batch sizes of query and key differ
+// CHECK:         cf.assert {{.*}} batch sizes of query and value differ
+// CHECK:         cf.assert {{.*}} head counts of key and value differ
+// CHECK:         %[[SOME:.*]] = arith.cmpi uge, %[[HK:.*]], %c1
+// CHECK:         cf.assert %[[SOME]], {{.*}} there is no key head
+// CHECK:         %[[DIVISOR:.*]] = arith.maxui %[[HK]], %c1
+// CHECK:         %[[REST:.*]] = arith.remui %{{.*}}, %[[DIVISOR]]
+// CHECK:         arith.cmpi eq, %[[REST]], %c0
+// CHECK:         cf.assert {{.*}} query heads are not a multiple of key heads
+// CHECK:         cf.assert {{.*}} lengths of key and value differ
+// CHECK:         cf.assert {{.*}} batch size and number of lengths differ
+// CHECK:         cf.assert {{.*}} query heads and number of sinks differ
+// CHECK:         cf.assert {{.*}} batch sizes of query and output differ
+// CHECK:         cf.assert {{.*}} head counts of query and log-sum-exp differ
+// CHECK:         cf.assert {{.*}} lengths of query and log-sum-exp differ
+// CHECK-NOT:     cf.assert
+func.func @all(%q: tensor<?x?x?x16xf32>, %k: tensor<?x?x?x16xf32>, %v: tensor<?x?x?x16xf32>, %n: tensor<?xi32>, %s: tensor<?xf32>)
+    -> (tensor<2x?x?x16xf32>, tensor<?x4x8xf32>) {
+  %o, %lse = flash.attention %q, %k, %v lengths(%n : tensor<?xi32>) sink(%s : tensor<?xf32>)
+      : (tensor<?x?x?x16xf32>, tensor<?x?x?x16xf32>, tensor<?x?x?x16xf32>) -> (tensor<2x?x?x16xf32>, tensor<?x4x8xf32>)
+  return %o, %lse : tensor<2x?x?x16xf32>, tensor<?x4x8xf32>
+}
+
+// -----
+
+// A static number of heads is a multiple of one, and need not be of another.
+
+// CHECK-LABEL: func @heads(
+// CHECK-NOT:     cf.assert
+// CHECK:         flash.attention
+// CHECK:         arith.remui %{{.*}}, %c3
+// CHECK:         cf.assert {{.*}} query heads are not a multiple of key heads
+func.func @heads(%q: tensor<1x?x8x16xf32>, %one: tensor<1x1x8x16xf32>, %three: tensor<1x3x8x16xf32>)
+    -> (tensor<1x?x8x16xf32>, tensor<1x?x8x16xf32>) {
+  %o = flash.attention %q, %one, %one : (tensor<1x?x8x16xf32>, tensor<1x1x8x16xf32>, tensor<1x1x8x16xf32>) -> tensor<1x?x8x16xf32>
+  %p = flash.attention %q, %three, %three : (tensor<1x?x8x16xf32>, tensor<1x3x8x16xf32>, tensor<1x3x8x16xf32>) -> tensor<1x?x8x16xf32>
+  return %o, %p : tensor<1x?x8x16xf32>, tensor<1x?x8x16xf32>
+}

@@ -1,0 +1,85 @@
+// RUN: flash-opt %s --flash-select-schedule="query-tile=64 key-tile=128" --flash-online-softmax --flash-tile --flash-split-mask \
+// RUN:   --canonicalize --cse --split-input-file | FileCheck %s
+
+// Full tiles first, without mask; then the tiles on the diagonal.
+
+// CHECK-DAG:   #[[HI:.*]] = affine_map<(d0) -> (d0 floordiv 128 + 1, 8)>
+// CHECK-LABEL: func @causal(
+// CHECK:         scf.forall (%{{.*}}, %{{.*}}, %[[I:.*]]) =
+// CHECK:           %[[HI_HERE:.*]] = affine.min #[[HI]](%[[I]])
+// CHECK:           %[[FULL:.*]]:3 = scf.for %{{.*}} = %c0 to %[[FULL_END:.*]] step %c128
+// CHECK:             flash.online_attention
+// CHECK-NOT:           mask
+// CHECK-SAME:          schedule
+// CHECK:           %[[END:.*]] = affine.apply #{{.*}}(%[[HI_HERE]])
+// CHECK:           scf.for %{{.*}} = %[[FULL_END]] to %[[END]] step %c128 iter_args(%{{.*}} = %[[FULL]]#0
+// CHECK:             flash.online_attention
+// CHECK-SAME:          mask(#flash.causal)
+// CHECK-NOT:       scf.for %
+func.func @causal(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.causal)
+      : (tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16>
+  return %o : tensor<2x4x1024x64xf16>
+}
+
+// -----
+
+// Without a mask only the ragged last tile is split off: the whole tiles run
+// without padding.
+
+// CHECK-LABEL: func @ragged(
+// CHECK:         scf.for %{{.*}} = %c0 to %c256 step %c128
+// CHECK-NOT:       tensor.pad
+// CHECK:           flash.online_attention
+// CHECK-NOT:         keys
+// CHECK-SAME:        schedule
+// One tile is left, so its loop is gone.
+// CHECK:         tensor.pad
+// CHECK:           flash.online_attention
+// CHECK-SAME:        keys(
+func.func @ragged(%q: tensor<1x1x64x64xf16>, %k: tensor<1x1x300x64xf16>) -> tensor<1x1x64x64xf16> {
+  %o = flash.attention %q, %k, %k : (tensor<1x1x64x64xf16>, tensor<1x1x300x64xf16>, tensor<1x1x300x64xf16>) -> tensor<1x1x64x64xf16>
+  return %o : tensor<1x1x64x64xf16>
+}
+
+// -----
+
+// A window has partial tiles on both sides of the full ones.
+
+// CHECK-LABEL: func @window(
+// CHECK:         flash.online_attention
+// CHECK-SAME:      mask(#flash.window<left = 512, right = 0>)
+// CHECK:         flash.online_attention
+// CHECK-NOT:       mask
+// CHECK-SAME:      schedule
+// CHECK:         flash.online_attention
+// CHECK-SAME:      mask(#flash.window<left = 512, right = 0>)
+// CHECK-NOT:     flash.online_attention
+func.func @window(%q: tensor<1x1x1024x64xf16>) -> tensor<1x1x1024x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.window<left = 512, right = 0>)
+      : (tensor<1x1x1024x64xf16>, tensor<1x1x1024x64xf16>, tensor<1x1x1024x64xf16>) -> tensor<1x1x1024x64xf16>
+  return %o : tensor<1x1x1024x64xf16>
+}
+
+// -----
+
+// Visited tiles that are no range: one loop asks at each tile whether to visit
+// it and whether to mask it.
+
+#far = affine_set<(b, h, i, j)[nq, nk] : (i - j - 512 >= 0)>
+// CHECK-LABEL: func @union(
+// CHECK:         scf.for
+// CHECK:           %[[VISIT:.*]] = arith.{{.*}} : i1
+// CHECK:           scf.if %{{.*}} -> (tensor<64x64xf32>, tensor<64xf32>, tensor<64xf32>)
+// CHECK:             scf.if
+// CHECK:               flash.online_attention
+// CHECK-SAME:            mask(#flash.any_of
+// CHECK:             } else {
+// CHECK:               flash.online_attention
+// CHECK-NOT:             mask
+// CHECK-SAME:            schedule
+func.func @union(%q: tensor<1x1x2048x64xf16>) -> tensor<1x1x2048x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.any_of<[#flash.affine<#far>, #flash.window<left = 64, right = 0>]>)
+      : (tensor<1x1x2048x64xf16>, tensor<1x1x2048x64xf16>, tensor<1x1x2048x64xf16>) -> tensor<1x1x2048x64xf16>
+  return %o : tensor<1x1x2048x64xf16>
+}

@@ -1,0 +1,289 @@
+"""Generates attention programs and checks each against the fp64 reference.
+
+    suite.py --list                      the cases and why they are there
+    suite.py [--shard K/N] [--seed S]    run them with flash-run --check
+    suite.py --only NAME --keep DIR      write one case's files and run it
+
+The programs are the same on every run; the inputs are fresh, from a seed that
+is printed so that a failure can be repeated.
+"""
+
+import argparse
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+DTYPES = ["f32", "f16", "bf16"]
+HEAD_DIMS = [8, 16, 40, 64, 80, 96, 128, 192, 256]
+MASKS = {
+    "full": "#flash.full",
+    "causal": "#flash.causal",
+    "top_left": "#flash.causal<top_left>",
+    "window": "#flash.window<left = 100, right = 0>",
+    "two_sided": "#flash.window<left = 37, right = 65>",
+    "left_only": "#flash.window<left = 200>",
+    "right_only": "#flash.window<right = 30>",
+    "narrow": "#flash.window<left = 0, right = 0>",
+    "prefix": "#flash.prefix<77>",
+    "nothing": "#flash.prefix<0>",
+    "band": "#flash.affine<affine_set<(b, h, i, j)[nq, nk] : (i - j >= 0, j - i + 255 >= 0)>>",
+    "blocks": "#flash.affine<affine_set<(b, h, i, j)[nq, nk] : (i floordiv 96 - j floordiv 96 == 0)>>",
+    "dilated": "#flash.affine<affine_set<(b, h, i, j)[nq, nk] : ((i - j) mod 4 == 0, i - j >= 0)>>",
+    "slanted": "#flash.affine<affine_set<(b, h, i, j)[nq, nk] : (2 * i - 3 * j + 40 >= 0)>>",
+    "by_head": "#flash.affine<affine_set<(b, h, i, j)[nq, nk] : (i - j >= 0, h * 50 + 20 - i + j >= 0)>>",
+    "by_batch": "#flash.affine<affine_set<(b, h, i, j)[nq, nk] : (b * 60 + 10 - j >= 0)>>",
+    "from_end": "#flash.affine<affine_set<(b, h, i, j)[nq, nk] : (j - nk + 90 >= 0)>>",
+    "prefix_or_band": "#flash.any_of<[#flash.prefix<48>, #flash.window<left = 60, right = 0>]>",
+    "sink_and_window": "#flash.any_of<[#flash.prefix<4>, #flash.window<left = 128, right = 0>]>",
+    "causal_and_prefix": "#flash.all_of<[#flash.causal<top_left>, #flash.prefix<300>]>",
+    "nested": "#flash.all_of<[#flash.any_of<[#flash.prefix<20>, #flash.window<left = 30, right = 30>]>, #flash.causal]>",
+}
+# Body of the score region and the type of the value it captures, by name.
+SCORES = {
+    "softcap": (None, """
+    %cap = arith.constant 2.000000e+01 : f32
+    %x = arith.divf %s, %cap : f32
+    %t = math.tanh %x : f32
+    %r = arith.mulf %t, %cap : f32"""),
+    "alibi": ("tensor<{Hq}xf32>", """
+    %slope = tensor.extract %captured[%h] : tensor<{Hq}xf32>
+    %d = arith.subi %j, %i : index
+    %di = arith.index_cast %d : index to i32
+    %df = arith.sitofp %di : i32 to f32
+    %bias = arith.mulf %slope, %df : f32
+    %r = arith.addf %s, %bias : f32"""),
+    "bias": ("tensor<{Hq}x{Nq}x{Nk}xf32>", """
+    %e = tensor.extract %captured[%h, %i, %j] : tensor<{Hq}x{Nq}x{Nk}xf32>
+    %r = arith.addf %s, %e : f32"""),
+    "per_key": ("tensor<{B}x{Nk}xf32>", """
+    %e = tensor.extract %captured[%b, %j] : tensor<{B}x{Nk}xf32>
+    %r = arith.mulf %s, %e : f32"""),
+    "per_query": ("tensor<{Nq}xf32>", """
+    %e = tensor.extract %captured[%i] : tensor<{Nq}xf32>
+    %r = arith.addf %s, %e : f32"""),
+    "far_penalty": (None, """
+    %d = arith.subi %i, %j : index
+    %c64 = arith.constant 64 : index
+    %far = arith.cmpi sgt, %d, %c64 : index
+    %half = arith.constant 5.000000e-01 : f32
+    %scaled = arith.mulf %s, %half : f32
+    %r = arith.select %far, %scaled, %s : f32"""),
+}
+
+
+class Case:
+    """One program, its command line, and how its inputs are made."""
+
+    def __init__(self, name, **options):
+        self.name = name
+        self.B, self.Hq, self.Hkv = 1, 2, 2
+        self.Nq, self.Nk, self.D, self.Dv = 64, 64, 64, 64
+        self.dtype, self.mask, self.score = "f32", None, None
+        self.scale = None
+        self.rank = 4
+        self.dynamic = self.lengths = self.sink = self.lse = False
+        self.inputs = "random"  # or "large", "nan_row", "nan_masked"
+        self.schedule = None
+        for key, value in options.items():
+            if not hasattr(self, key):
+                raise KeyError(key)
+            setattr(self, key, value)
+
+    def sizes(self):
+        return {k: getattr(self, k) for k in ("B", "Hq", "Hkv", "Nq", "Nk", "D", "Dv")}
+
+    def tensors(self):
+        """Names, shapes and element types of the arguments, in order."""
+        lead_q, lead_k = [self.B, self.Hq], [self.B, self.Hkv]
+        if self.rank == 3:
+            lead_q, lead_k = lead_q[1:], lead_k[1:]
+        arguments = [
+            ("q", lead_q + [self.Nq, self.D], self.dtype),
+            ("k", lead_k + [self.Nk, self.D], self.dtype),
+            ("v", lead_k + [self.Nk, self.Dv], self.dtype),
+        ]
+        if self.lengths:
+            arguments.append(("lengths", [self.B], "i32"))
+        if self.sink:
+            arguments.append(("sinks", [self.Hq], "f32"))
+        if self.score and SCORES[self.score][0]:
+            text = SCORES[self.score][0].format(**self.sizes())
+            shape = [int(n) for n in text[len("tensor<"):-len("xf32>")].split("x")]
+            arguments.append(("captured", shape, "f32"))
+        return arguments
+
+    def type_of(self, shape, element, keep_last):
+        sizes = [str(n) for n in shape]
+        if self.dynamic:
+            sizes[: len(sizes) - keep_last] = ["?"] * (len(sizes) - keep_last)
+        return f"tensor<{'x'.join(sizes)}x{element}>"
+
+    def text(self):
+        arguments = self.tensors()
+        types = {}
+        for name, shape, element in arguments:
+            keep_last = 1 if name in "qkv" else 0
+            dynamic = self.dynamic and name != "captured"
+            types[name] = (self.type_of(shape, element, keep_last) if dynamic
+                           else f"tensor<{'x'.join(map(str, shape))}x{element}>")
+        out_shape = arguments[0][1][:-1] + [self.Dv]
+        results = [self.type_of(out_shape, self.dtype, 1)]
+        if self.lse:
+            results.append(self.type_of(out_shape[:-1], "f32", 0))
+        result_text = results[0] if len(results) == 1 else f"({', '.join(results)})"
+        parts = []
+        if self.scale is not None:
+            parts.append(f"scale({self.scale})")
+        if self.mask:
+            parts.append(f"mask({MASKS[self.mask]})")
+        if self.lengths:
+            parts.append(f"lengths(%lengths : {types['lengths']})")
+        if self.sink:
+            parts.append(f"sink(%sinks : {types['sinks']})")
+        if self.score:
+            body = SCORES[self.score][1].format(**self.sizes())
+            parts.append("score {\n  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):"
+                         f"{body}\n    flash.yield %r : f32\n  }}")
+        signature = ", ".join(f"%{n}: {types[n]}" for n, _, _ in arguments)
+        names = "%o, %lse" if self.lse else "%o"
+        return (f"func.func @attention({signature}) -> {result_text} {{\n"
+                f"  {names} = flash.attention %q, %k, %v {' '.join(parts)}\n"
+                f"      : ({types['q']}, {types['k']}, {types['v']}) -> {result_text}\n"
+                f"  return {names} : {', '.join(results)}\n}}\n")
+
+    def write_inputs(self, folder, seed):
+        """Writes .npy files for special inputs; random ones need none."""
+        rng = np.random.default_rng(seed)
+        files = []
+        for name, shape, element in self.tensors():
+            if element == "i32":
+                array = rng.integers(0, self.Nk + 1, shape).astype(np.int32)
+                array[0] = 0
+            else:
+                array = rng.standard_normal(shape).astype(np.float32)
+                if self.inputs == "large" and name in "qk":
+                    # |q.k| * scale reaches about 1e4.
+                    array *= 1e2 / self.D**0.25
+                if self.inputs == "nan_row" and name == "q":
+                    array[..., shape[-2] // 2, :] = np.nan
+                if self.inputs == "nan_masked" and name in "kv":
+                    # The last key: causal masks leave it to the last query only.
+                    array[..., -1, :] = np.nan if name == "v" else np.inf
+            path = folder / f"{name}.npy"
+            if element == "f16":
+                array = array.astype(np.float16)
+            np.save(path, array)
+            files.append(str(path))
+        return files
+
+    def command(self, folder, seed):
+        program = folder / "case.mlir"
+        program.write_text(self.text())
+        command = ["flash-run", str(program), "--check", f"--seed={seed}", "--threads=2"]
+        if self.schedule:
+            command.append(f"--schedule={self.schedule}")
+        if self.inputs != "random" or self.lengths:
+            command.append("--inputs=" + ",".join(self.write_inputs(folder, seed)))
+        elif self.dynamic:
+            for index, (name, shape, _) in enumerate(self.tensors()):
+                if name != "captured":
+                    command.append(f"--shape={index}={'x'.join(map(str, shape))}")
+        return command
+
+
+def cases():
+    """The suite. Sizes are drawn once from a fixed seed, so names are stable."""
+    rng = random.Random(20261121)
+
+    def odd(limit):
+        return rng.choice([1, 2, 3, 7, 15, 16, 17, 33, 63, 64, 65, 127, 129, 200, 255, 333, 517, 700, 1023, 1501]
+                          if limit > 1000 else [1, 5, 16, 31, 64, 65, 100, 129, 257, 300])
+
+    result = []
+
+    def add(name, **options):
+        result.append(Case(f"{len(result):03d}-{name}", **options))
+
+    for dtype in DTYPES:
+        for d in HEAD_DIMS:
+            add(f"dims-{dtype}-{d}", dtype=dtype, D=d, Dv=d, Nq=odd(400), Nk=odd(400), mask=rng.choice([None, "causal"]), lse=True)
+            dv = rng.choice([x for x in HEAD_DIMS if x != d])
+            add(f"dv-{dtype}-{d}-{dv}", dtype=dtype, D=d, Dv=dv, Nq=odd(400), Nk=odd(400), mask="causal", Hq=4, Hkv=2)
+        for mask in MASKS:
+            add(f"mask-{dtype}-{mask}", dtype=dtype, mask=mask, B=2, Hq=2, Hkv=1, D=32 if mask != "full" else 64, Dv=32,
+                Nq=rng.randint(150, 420), Nk=rng.randint(150, 420), lse=True)
+        for mask in ("causal", "window", "prefix_or_band", "blocks"):
+            add(f"dynamic-{dtype}-{mask}", dtype=dtype, mask=mask, dynamic=True, B=2, Hq=6, Hkv=2, D=40, Dv=24, Nq=odd(400), Nk=odd(400), lse=True)
+            add(f"long-{dtype}-{mask}", dtype=dtype, mask=mask, D=64, Dv=64, Nq=rng.randint(900, 1500), Nk=rng.randint(900, 1500))
+        for hq, hkv in ((8, 8), (8, 4), (8, 1), (6, 3), (5, 1), (9, 3)):
+            add(f"gqa-{dtype}-{hq}-{hkv}", dtype=dtype, Hq=hq, Hkv=hkv, B=2, D=16, Dv=16, Nq=odd(400), Nk=odd(400), mask="causal")
+        for mask in (None, "causal", "window", "nested"):
+            add(f"lengths-{dtype}-{mask}", dtype=dtype, mask=mask, lengths=True, B=5, Hq=2, Hkv=1, D=24, Dv=24, Nq=odd(400), Nk=odd(1500), lse=True)
+            add(f"sink-{dtype}-{mask}", dtype=dtype, mask=mask, sink=True, Hq=3, Hkv=1, Nq=odd(400), Nk=odd(400), lse=True)
+        for score in SCORES:
+            add(f"score-{dtype}-{score}", dtype=dtype, score=score, B=2, mask=rng.choice([None, "causal", "two_sided"]), D=16, Dv=24,
+                Nq=odd(400), Nk=odd(400), scale=0.3)
+        for mask in ("causal", "window", None):
+            add(f"fully-masked-{dtype}-{mask}", dtype=dtype, mask=mask or "nothing", Nq=300, Nk=90, lse=True)
+            add(f"large-{dtype}-{mask}", dtype=dtype, mask=mask, inputs="large", Nq=130, Nk=170)
+            add(f"nan-row-{dtype}-{mask}", dtype=dtype, mask=mask, inputs="nan_row", Nq=77, Nk=190)
+        add(f"nan-masked-{dtype}", dtype=dtype, mask="causal", inputs="nan_masked", Nq=200, Nk=200, lse=True)
+        add(f"nan-masked-window-{dtype}", dtype=dtype, mask="two_sided", inputs="nan_masked", Nq=333, Nk=300)
+        add(f"nan-masked-lengths-{dtype}", dtype=dtype, mask="causal", lengths=True, B=3, inputs="nan_masked", Nq=100, Nk=150)
+        add(f"rank3-{dtype}", dtype=dtype, rank=3, Hq=6, Hkv=3, mask="causal", Nq=odd(400), Nk=odd(400), lse=True)
+        add(f"everything-{dtype}", dtype=dtype, B=3, Hq=4, Hkv=2, D=80, Dv=40, Nq=211, Nk=389, mask="nested", lengths=True, sink=True,
+            score="alibi", lse=True, scale=0.11)
+        for schedule in ("query_tile=16,key_tile=16", "query_tile=128,key_tile=256", "query_tile=32,key_tile=48"):
+            add(f"schedule-{dtype}", dtype=dtype, schedule=schedule, mask="causal", Nq=odd(400), Nk=odd(400), lse=True)
+    for _ in range(30):
+        d = rng.choice(HEAD_DIMS)
+        hkv = rng.randint(1, 3)
+        add("mixed", dtype=rng.choice(DTYPES), B=rng.randint(1, 3), Hkv=hkv, Hq=hkv * rng.randint(1, 3), D=d, Dv=rng.choice(HEAD_DIMS),
+            Nq=odd(400), Nk=odd(400), mask=rng.choice(list(MASKS)), dynamic=rng.random() < 0.4, sink=rng.random() < 0.3,
+            lengths=rng.random() < 0.3, lse=rng.random() < 0.6, score=rng.choice([None, None] + list(SCORES)))
+    return result
+
+
+def run(case, seed, folder, echo):
+    command = case.command(folder, seed)
+    if echo:
+        print(" ".join(command))
+    process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    ok = process.returncode == 0 and "check: ok" in process.stdout
+    if not ok or echo:
+        print(f"{'ok' if ok else 'FAILED'} {case.name} (exit {process.returncode})\n{case.text()}"
+              f"{' '.join(command)}\n{process.stdout}{process.stderr}", flush=True)
+    return ok
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--shard", default="0/1", help="K/N: every N-th case from the K-th on")
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
+    parser.add_argument("--only", help="run the cases whose name contains this")
+    parser.add_argument("--keep", type=pathlib.Path, help="leave the files of the last case here")
+    arguments = parser.parse_args()
+    first, step = map(int, arguments.shard.split("/"))
+    selected = [c for c in cases()[first::step] if not arguments.only or arguments.only in c.name]
+    if arguments.list:
+        print("\n".join(case.name for case in selected))
+        return 0
+    print(f"{len(selected)} cases, seed {arguments.seed}")
+    failures = 0
+    for index, case in enumerate(selected):
+        with tempfile.TemporaryDirectory() as folder:
+            folder = arguments.keep or pathlib.Path(folder)
+            folder.mkdir(exist_ok=True)
+            failures += not run(case, arguments.seed + index, folder, echo=bool(arguments.keep))
+    print(f"{len(selected) - failures} of {len(selected)} cases ok")
+    return 1 if failures or not selected else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

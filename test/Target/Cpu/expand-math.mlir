@@ -1,0 +1,41 @@
+// RUN: flash-opt %s --flash-cpu-expand-math | FileCheck %s
+
+// CHECK-LABEL: func.func @exp2
+// CHECK-NOT: math.exp2
+// CHECK: arith.cmpf ogt
+// CHECK: arith.cmpf olt
+// CHECK: %[[POWER:.*]] = arith.bitcast {{.*}} : vector<16xi32> to vector<16xf32>
+// CHECK-COUNT-6: math.fma
+// CHECK: arith.mulf %{{.*}}, %[[POWER]] : vector<16xf32>
+func.func @exp2(%x: vector<16xf32>) -> vector<16xf32> {
+  %y = math.exp2 %x : vector<16xf32>
+  return %y : vector<16xf32>
+}
+
+// CHECK-LABEL: func.func @scalars
+// CHECK-NOT: math.exp
+// CHECK-NOT: math.tanh
+// CHECK: math.copysign {{.*}} : f32
+func.func @scalars(%x: f32) -> (f32, f32) {
+  %y = math.exp %x : f32
+  %z = math.tanh %x : f32
+  return %y, %z : f32, f32
+}
+
+// CHECK-LABEL: func.func @half
+// CHECK: arith.extf
+// CHECK-NOT: math.exp2
+// CHECK: arith.truncf
+func.func @half(%x: f16) -> f16 {
+  %y = math.exp2 %x : f16
+  return %y : f16
+}
+
+// Double precision goes to libm later.
+
+// CHECK-LABEL: func.func @double
+// CHECK: math.exp2 {{.*}} : vector<8xf64>
+func.func @double(%x: vector<8xf64>) -> vector<8xf64> {
+  %y = math.exp2 %x : vector<8xf64>
+  return %y : vector<8xf64>
+}

@@ -1,0 +1,35 @@
+//===- flash-run.cpp - Compile, run, check and time -----------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Pipelines/Registration.h"
+#include "flash/Run/Driver.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/WithColor.h"
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  auto fail = [](llvm::Error error) {
+    llvm::outs().flush();
+    llvm::WithColor::error(llvm::errs(), "flash-run")
+        << llvm::toString(std::move(error)) << "\n";
+    return 1;
+  };
+  llvm::Expected<flash::run::Options> options =
+      flash::run::parseOptions(argc, argv);
+  if (!options)
+    return fail(options.takeError());
+
+  mlir::DialectRegistry registry;
+  flash::registerAllDialects(registry);
+  // One function at a time is compiled, which threads cannot speed up.
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  llvm::Expected<bool> ok = flash::run::runProgram(context, *options);
+  if (!ok)
+    return fail(ok.takeError());
+  return *ok ? 0 : 1;
+}
