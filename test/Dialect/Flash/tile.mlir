@@ -23,7 +23,7 @@ func.func @even(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x256x64xf16>, %v: tens
                 %out: tensor<2x8x128x48xf16>) -> tensor<2x8x128x48xf16> {
   %a, %m, %l = flash.online_attention ins(%q, %k, %v : tensor<2x8x128x64xf16>, tensor<2x2x256x64xf16>, tensor<2x2x256x48xf16>)
       outs(%acc, %max, %sum : tensor<2x8x128x48xf32>, tensor<2x8x128xf32>, tensor<2x8x128xf32>)
-      at [0, 0, 0, 0] of[128, 256] scale(1.0) schedule(#schedule)
+      at[0, 0, 0, 0] of[128, 256] scale(1.0) schedule(#schedule)
   %o = flash.finalize ins(%a, %m, %l : tensor<2x8x128x48xf32>, tensor<2x8x128xf32>, tensor<2x8x128xf32>)
       outs(%out : tensor<2x8x128x48xf16>) -> tensor<2x8x128x48xf16>
   return %o : tensor<2x8x128x48xf16>
