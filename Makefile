@@ -35,7 +35,7 @@ dist: setup ## statically linked, stripped tools in $(BUILD)/dist
 
 docs: build ## regenerates docs/reference from the .td files
 	ninja -C $(BUILD) flash-docs
-	cp $(BUILD)/docs/reference/*.md docs/reference/
+	cp $(BUILD)/reference/*.md docs/reference/
 
 asan: ## the tools with the address and undefined sanitizers
 	@scripts/setup.sh libclang-rt-22-dev

@@ -49,8 +49,8 @@ endfunction()
 # Generates the page docs/reference/<page>.md of the build directory from a .td
 # file below include/. `make docs` copies the pages into the source directory.
 function(flash_add_doc page td)
-  set(output "${PROJECT_BINARY_DIR}/docs/reference/${page}.md")
-  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/docs/reference")
+  set(output "${PROJECT_BINARY_DIR}/reference/${page}.md")
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/reference")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/*.td")
   add_custom_command(OUTPUT "${output}"
     COMMAND "${MLIR_TABLEGEN_EXE}" ${ARGN} "${PROJECT_SOURCE_DIR}/include/${td}"

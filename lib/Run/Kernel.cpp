@@ -12,7 +12,6 @@
 #include "flash/Run/Stopwatch.h"
 #include "flash/Runtime/Cpu.h"
 #include "flash/Target/Cpu/Pipeline.h"
-#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Transforms/Passes.h"
@@ -64,13 +63,6 @@ static OwningOpRef<ModuleOp> copyProgram(ModuleOp program, StringRef entry) {
                            ? SymbolTable::Visibility::Public
                            : SymbolTable::Visibility::Private);
   return copy;
-}
-
-/// Forbids a function to reuse the memory of its arguments for other values.
-static void protectArguments(func::FuncOp func) {
-  for (unsigned i = 0, e = func.getNumArguments(); i != e; ++i)
-    func.setArgAttr(i, bufferization::BufferizationDialect::kWritableAttrName,
-                    BoolAttr::get(func.getContext(), false));
 }
 
 llvm::Expected<Kernel> Kernel::compile(ModuleOp program, StringRef entry,
@@ -127,8 +119,6 @@ llvm::Expected<Kernel> Kernel::compile(ModuleOp program, StringRef entry,
   }
   stage("front");
 
-  protectArguments(module->lookupSymbol<func::FuncOp>(entry));
-
   if (llvm::Error error = runPasses(*module, [](OpPassManager &pm) {
         buildCpuBackendPipeline(pm, CpuBackendOptions());
       }))
@@ -153,14 +143,9 @@ llvm::Expected<Kernel> Kernel::compile(ModuleOp program, StringRef entry,
   return kernel;
 }
 
-/// The result in a buffer of the runtime, as a dense tensor. A buffer that is
-/// one of the earlier results is copied, since it belongs to that.
-static llvm::Expected<HostTensor>
-takeResult(flash::OwnedBuffer buffer, DType dtype,
-           llvm::ArrayRef<HostTensor> earlier) {
-  for (const HostTensor &owner : earlier)
-    if (owner.getData() == buffer.data())
-      return owner.convert(dtype, Placement::Aligned);
+/// The result in a buffer of the runtime, as a dense tensor.
+static llvm::Expected<HostTensor> takeResult(flash::OwnedBuffer buffer,
+                                             DType dtype) {
   flash::StridedBuffer view = buffer.get();
   auto spec = TensorSpec::create(dtype, view.sizes);
   if (!spec)
@@ -201,7 +186,7 @@ Kernel::run(llvm::ArrayRef<HostTensor> inputs) {
 
   std::vector<HostTensor> results;
   for (auto [buffer, dtype] : llvm::zip_equal(owned, resultTypes)) {
-    auto result = takeResult(std::move(buffer), dtype, results);
+    auto result = takeResult(std::move(buffer), dtype);
     if (!result)
       return result.takeError();
     peakBytes -= result->getSpec().getNumBytes();

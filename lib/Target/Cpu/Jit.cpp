@@ -295,14 +295,8 @@ Error flash::CpuExecutable::invoke(
     view.data = reinterpret_cast<void *>(word[1]);
     view.sizes.assign(word + 3, word + 3 + rank);
     view.strides.assign(word + 3 + rank, word + 3 + 2 * rank);
-    // Results are whole allocations, so their offset is 0. A kernel may return
-    // one tensor twice; the first result then owns it.
-    auto *allocated = reinterpret_cast<void *>(word[0]);
-    if (any_of(results, [&](const OwnedBuffer &earlier) {
-          return earlier.data() == view.data;
-        }))
-      allocated = nullptr;
-    results.emplace_back(allocated, std::move(view));
+    // Results are whole allocations, so their offset is 0.
+    results.emplace_back(reinterpret_cast<void *>(word[0]), std::move(view));
     word += 3 + 2 * rank;
   }
   return Error::success();

@@ -79,6 +79,10 @@ struct Microkernel : flash::impl::FlashCpuMicrokernelBase<Microkernel> {
         rewriter.eraseOp(op);
         continue;
       }
+      if (!op.hasPureBufferSemantics()) {
+        op->emitError("is not on buffers; bufferize first");
+        return signalPassFailure();
+      }
       flash::RegisterTiler tiler(rewriter, op, {vectorBits, registers});
       if (succeeded(tiler.analyze())) {
         for (OpOperand &init : op.getDpsInitsMutable()) {

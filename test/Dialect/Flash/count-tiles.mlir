@@ -9,9 +9,9 @@
 // CHECK-NEXT:    flash.online_attention
 func.func @steps(%q: tensor<16x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>) -> tensor<16x8xf32> {
   %s:3 = flash.online_attention ins(%q, %q, %q : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>)
-      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at [0, 0, 0, 0] of [16, 32] scale(0.5)
+      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5)
   %a, %m, %l = flash.online_attention ins(%q, %q, %q : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>)
-      outs(%s#0, %s#1, %s#2 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at [0, 0, 0, 16] of [16, 32] scale(0.5)
+      outs(%s#0, %s#1, %s#2 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 16] of[16, 32] scale(0.5)
       mask(#flash.causal)
   return %a : tensor<16x8xf32>
 }

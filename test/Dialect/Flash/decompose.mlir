@@ -24,7 +24,7 @@
 func.func @step(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %v: tensor<32x24xf32>, %acc: tensor<16x24xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> (tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>) {
   %a, %m, %l = flash.online_attention ins(%q, %k, %v : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x24xf32>)
-      outs(%acc, %max, %sum : tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>) at [0, 0, 0, 0] of [16, 32] scale(0.5)
+      outs(%acc, %max, %sum : tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5)
   return %a, %m, %l : tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>
 }
 
@@ -42,7 +42,7 @@ func.func @step(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %v: tensor<32x24xf32
 func.func @half(%q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %v: tensor<32x24xf16>, %acc: tensor<16x24xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> tensor<16x24xf32> {
   %a, %m, %l = flash.online_attention ins(%q, %k, %v : tensor<16x8xf16>, tensor<32x8xf16>, tensor<32x24xf16>)
-      outs(%acc, %max, %sum : tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>) at [0, 0, 0, 0] of [16, 32] scale(0.5)
+      outs(%acc, %max, %sum : tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5)
   return %a : tensor<16x24xf32>
 }
 
@@ -68,7 +68,7 @@ func.func @masked(%n: index, %q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: t
     -> tensor<16x8xf32> {
   %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
       outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>)
-      at [0, 0, 0, 0] of [16, 32] keys(%n) scale(0.5) mask(#flash.causal)
+      at[0, 0, 0, 0] of[16, 32] keys(%n) scale(0.5) mask(#flash.causal)
   return %a : tensor<16x8xf32>
 }
 
@@ -86,7 +86,7 @@ func.func @masked(%n: index, %q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: t
 func.func @score(%bias: tensor<?xf32>, %q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> tensor<16x8xf32> {
   %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
-      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at [0, 0, 0, 0] of [16, 32] scale(0.5) score {
+      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %e = tensor.extract %bias[%j] : tensor<?xf32>
     %r = arith.addf %s, %e : f32
@@ -116,6 +116,6 @@ func.func @whole(%q: tensor<1x1x64x64xf32>, %acc: tensor<1x1x64x64xf32>, %max: t
     -> tensor<1x1x64x64xf32> {
   // expected-error @below {{can be decomposed only as a statically shaped tile of rank 2; run flash-tile first}}
   %a, %m, %l = flash.online_attention ins(%q, %q, %q : tensor<1x1x64x64xf32>, tensor<1x1x64x64xf32>, tensor<1x1x64x64xf32>)
-      outs(%acc, %max, %sum : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>) at [0, 0, 0, 0] of [64, 64] scale(1.0)
+      outs(%acc, %max, %sum : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>) at[0, 0, 0, 0] of[64, 64] scale(1.0)
   return %a : tensor<1x1x64x64xf32>
 }

@@ -90,13 +90,14 @@ func.func @identity_score(%q: tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32> {
 // CHECK-SAME: schedule = #flash.schedule<query_tile = 8, key_tile = 1024>
 // CHECK-SAME: top_left = #flash.causal<top_left>
 // CHECK-SAME: window = #flash.window<left = 100, right = 0>
+// CHECK-SAME: window_both = #flash.window<>
 // CHECK-SAME: window_left = #flash.window<left = 5>
 // CHECK-SAME: window_right = #flash.window<right = 2147483647>
 func.func @masks() attributes {
   full = #flash.full, causal = #flash.causal, explicit = #flash.causal<bottom_right>,
   top_left = #flash.causal<top_left>, window = #flash.window<left = 100, right = 0>,
   window_left = #flash.window<left = 5>, window_right = #flash.window<right = 2147483647>,
-  prefix = #flash.prefix<0>,
+  window_both = #flash.window<>, prefix = #flash.prefix<0>,
   affine = #flash.affine<affine_set<(b, h, i, j)[nq, nk] : (i floordiv 128 - j floordiv 128 == 0)>>,
   any = #flash.any_of<[#flash.prefix<48>, #flash.all_of<[#flash.full]>]>,
   all = #flash.all_of<[#flash.causal, #flash.window<left = 3>]>,

@@ -15,7 +15,7 @@
 // CHECK:             %[[KT:.*]] = tensor.extract_slice %[[K]][%[[B]], %[[HK]], %[[J]], 0] [1, 1, 128, 64]
 // CHECK-NOT:         tensor.pad
 // CHECK:             flash.online_attention ins(%[[QT]], %[[KT]],
-// CHECK-SAME:          at [%[[B]], %[[H]], %[[I]], %[[J]]] of [128, 256] scale
+// CHECK-SAME:          at[%[[B]], %[[H]], %[[I]], %[[J]]] of[128, 256] scale
 // CHECK:           %[[O:.*]] = flash.finalize ins(%[[STATE]]#0, %[[STATE]]#1, %[[STATE]]#2
 // CHECK:           tensor.parallel_insert_slice %[[O]] into %{{.*}}[%[[B]], %[[H]], %[[I]], 0] [1, 1, 64, 48]
 func.func @even(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x256x64xf16>, %v: tensor<2x2x256x48xf16>,
@@ -23,7 +23,7 @@ func.func @even(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x256x64xf16>, %v: tens
                 %out: tensor<2x8x128x48xf16>) -> tensor<2x8x128x48xf16> {
   %a, %m, %l = flash.online_attention ins(%q, %k, %v : tensor<2x8x128x64xf16>, tensor<2x2x256x64xf16>, tensor<2x2x256x48xf16>)
       outs(%acc, %max, %sum : tensor<2x8x128x48xf32>, tensor<2x8x128xf32>, tensor<2x8x128xf32>)
-      at [0, 0, 0, 0] of [128, 256] scale(1.0) schedule(#schedule)
+      at[0, 0, 0, 0] of[128, 256] scale(1.0) schedule(#schedule)
   %o = flash.finalize ins(%a, %m, %l : tensor<2x8x128x48xf32>, tensor<2x8x128xf32>, tensor<2x8x128xf32>)
       outs(%out : tensor<2x8x128x48xf16>) -> tensor<2x8x128x48xf16>
   return %o : tensor<2x8x128x48xf16>
@@ -62,7 +62,7 @@ func.func @ragged(%lengths: tensor<?xi32>, %q: tensor<?x?x?x64xf32>, %k: tensor<
                   %out: tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32> {
   %a, %m, %l = flash.online_attention ins(%q, %k, %v : tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>, tensor<?x?x?x64xf32>)
       outs(%acc, %max, %sum : tensor<?x?x?x64xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>)
-      at [0, 0, 0, 0] of [%nq, %nk] scale(1.0) lengths(%lengths : tensor<?xi32>) schedule(#schedule)
+      at[0, 0, 0, 0] of[%nq, %nk] scale(1.0) lengths(%lengths : tensor<?xi32>) schedule(#schedule)
   %o = flash.finalize ins(%a, %m, %l : tensor<?x?x?x64xf32>, tensor<?x?x?xf32>, tensor<?x?x?xf32>)
       outs(%out : tensor<?x?x?x64xf32>) -> tensor<?x?x?x64xf32>
   return %o : tensor<?x?x?x64xf32>
@@ -74,7 +74,7 @@ func.func @no_schedule(%q: tensor<1x1x64x64xf32>, %acc: tensor<1x1x64x64xf32>, %
                        %out: tensor<1x1x64x64xf32>) -> tensor<1x1x64x64xf32> {
   // expected-error @below {{has no schedule; run flash-select-schedule or write one}}
   %a, %m, %l = flash.online_attention ins(%q, %q, %q : tensor<1x1x64x64xf32>, tensor<1x1x64x64xf32>, tensor<1x1x64x64xf32>)
-      outs(%acc, %max, %sum : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>) at [0, 0, 0, 0] of [64, 64] scale(1.0)
+      outs(%acc, %max, %sum : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>) at[0, 0, 0, 0] of[64, 64] scale(1.0)
   %o = flash.finalize ins(%a, %m, %l : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>)
       outs(%out : tensor<1x1x64x64xf32>) -> tensor<1x1x64x64xf32>
   return %o : tensor<1x1x64x64xf32>
@@ -89,6 +89,6 @@ func.func @other_user(%q: tensor<1x1x64x64xf32>, %acc: tensor<1x1x64x64xf32>, %m
   // expected-error @below {{can be tiled only if all of its results go to one flash.finalize and nowhere else}}
   %a, %m, %l = flash.online_attention ins(%q, %q, %q : tensor<1x1x64x64xf32>, tensor<1x1x64x64xf32>, tensor<1x1x64x64xf32>)
       outs(%acc, %max, %sum : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>)
-      at [0, 0, 0, 0] of [64, 64] scale(1.0) schedule(#schedule)
+      at[0, 0, 0, 0] of[64, 64] scale(1.0) schedule(#schedule)
   return %a : tensor<1x1x64x64xf32>
 }

@@ -72,8 +72,7 @@ public:
 
   /// Runs the kernel on contiguous tensors, whose static sizes and element
   /// types must be those of the compiled function: it cannot tell. A failed
-  /// assertion or allocation comes back as an error. Where a kernel returns one
-  /// tensor twice, the first result owns it and the other is a view.
+  /// assertion or allocation comes back as an error.
   llvm::Error invoke(llvm::ArrayRef<StridedBuffer> inputs,
                      llvm::SmallVectorImpl<OwnedBuffer> &results) const;
 

@@ -16,6 +16,21 @@ using namespace flash;
 #include "flash/Dialect/Flash/IR/FlashEnums.cpp.inc"
 #include "flash/Dialect/Flash/IR/FlashMaskInterface.cpp.inc"
 
+/// A list of masks parses even when empty: the verifier says what is wrong.
+static ParseResult parseMaskList(AsmParser &parser,
+                                 SmallVector<MaskAttrInterface> &masks) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+    return parser.parseAttribute(masks.emplace_back());
+  });
+}
+
+static void printMaskList(AsmPrinter &printer,
+                          ArrayRef<MaskAttrInterface> masks) {
+  printer << '[';
+  llvm::interleaveComma(masks, printer);
+  printer << ']';
+}
+
 #define GET_ATTRDEF_CLASSES
 #include "flash/Dialect/Flash/IR/FlashAttrs.cpp.inc"
 

@@ -28,6 +28,25 @@
 #define GET_ATTRDEF_CLASSES
 #include "flash/Dialect/Flash/IR/FlashAttrs.h.inc"
 
+namespace flash {
+/// Each of the first `numRequiredOperands` operand groups holds one operand.
+template <typename ConcreteOp>
+class SingleOperandGroups
+    : public mlir::OpTrait::TraitBase<ConcreteOp, SingleOperandGroups> {
+public:
+  static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
+    llvm::ArrayRef<int32_t> sizes =
+        mlir::cast<ConcreteOp>(op).getProperties().operandSegmentSizes;
+    for (auto [group, size] : llvm::enumerate(
+             sizes.take_front(ConcreteOp::numRequiredOperands)))
+      if (size != 1)
+        return op->emitOpError() << "operand group #" << group
+                                 << " must have one operand, got " << size;
+    return mlir::success();
+  }
+};
+} // namespace flash
+
 #define GET_OP_CLASSES
 #include "flash/Dialect/Flash/IR/FlashOps.h.inc"
 

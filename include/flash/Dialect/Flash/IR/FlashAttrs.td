@@ -91,14 +91,14 @@ def Flash_AffineMaskAttr : Flash_Mask<"AffineMask", "affine"> {
 def Flash_AnyOfAttr : Flash_Mask<"AnyOf", "any_of"> {
   let summary = "the union of masks";
   let parameters = (ins ArrayRefParameter<"MaskAttrInterface">:$masks);
-  let assemblyFormat = "`<` `[` $masks `]` `>`";
+  let assemblyFormat = "`<` custom<MaskList>($masks) `>`";
   let genVerifyDecl = 1;
 }
 
 def Flash_AllOfAttr : Flash_Mask<"AllOf", "all_of"> {
   let summary = "the intersection of masks";
   let parameters = (ins ArrayRefParameter<"MaskAttrInterface">:$masks);
-  let assemblyFormat = "`<` `[` $masks `]` `>`";
+  let assemblyFormat = "`<` custom<MaskList>($masks) `>`";
   let genVerifyDecl = 1;
 }
 

@@ -13,6 +13,13 @@ include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/TilingInterface.td"
 
+/// ODS checks the sizes of optional operand groups only; this checks the groups
+/// of one operand, before anything reads them.
+def Flash_SingleOperandGroups : NativeOpTrait<"SingleOperandGroups">,
+                                StructuralOpTrait {
+  let cppNamespace = "::flash";
+}
+
 class Flash_Op<string mnemonic, list<Trait> traits = []>
     : Op<Flash_Dialect, mnemonic, traits>;
 
@@ -32,7 +39,7 @@ def Flash_LengthsTensor : Flash_VectorOf<[I32]>;
 def Flash_SinkTensor : Flash_VectorOf<[F32]>;
 
 def Flash_AttentionOp : Flash_Op<"attention",
-    [Pure, AttrSizedOperandSegments]> {
+    [Pure, AttrSizedOperandSegments, Flash_SingleOperandGroups]> {
   let summary = "softmax(scale * q k^T) v on whole tensors";
   let description = [{
     With `q : [B, Hq, Nq, D]`, `k : [B, Hkv, Nk, D]`, `v : [B, Hkv, Nk, Dv]`,
@@ -96,6 +103,7 @@ def Flash_AttentionOp : Flash_Op<"attention",
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    static constexpr unsigned numRequiredOperands = 3;
     /// The scale, or its default 1 / sqrt(D).
     double getScaleOrDefault();
     /// The mask, or the full mask where none is written.
@@ -110,7 +118,8 @@ def Flash_AttentionOp : Flash_Op<"attention",
 }
 
 def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
-    [Pure, AttrSizedOperandSegments, DestinationStyleOpInterface,
+    [Pure, AttrSizedOperandSegments, Flash_SingleOperandGroups,
+     DestinationStyleOpInterface,
      DeclareOpInterfaceMethods<TilingInterface,
        ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
         "getResultTilePosition", "generateResultTileValue"]>,
@@ -173,6 +182,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
+    static constexpr unsigned numRequiredOperands = 6;
     ::mlir::MutableOperandRange getDpsInitsMutable();
     /// The position (b, h, i, j) of the first element in the whole problem.
     ::llvm::SmallVector<::mlir::OpFoldResult> getMixedPosition();

@@ -1,0 +1,920 @@
+// Every rule of the verifiers and parsers, with its message.
+// RUN: flash-opt %s --split-input-file --verify-diagnostics
+
+func.func @f(%q: tensor<1x1x4x8xf64>, %k: tensor<1x1x4x8xf64>, %v: tensor<1x1x4x8xf64>) {
+  // expected-error @below {{operand #0 must be ranked tensor without encoding of 16-bit float or bfloat16 type or 32-bit float values, but got 'tensor<1x1x4x8xf64>'}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf64>, tensor<1x1x4x8xf64>, tensor<1x1x4x8xf64>) -> tensor<1x1x4x8xf64>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<*xf32>) {
+  %o = flash.attention %q, %q, %q
+      // expected-error @below {{invalid kind of type specified: expected builtin.tensor, but found 'tensor<*xf32>'}}
+      : (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32, 1 : i32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{operand #0 must be ranked tensor without encoding}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf32, 1 : i32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>, %n: tensor<1xi64>) {
+  // expected-error @below {{operand #3 must be 1D tensor without encoding of 32-bit signless integer values}}
+  %o = flash.attention %q, %k, %v lengths(%n : tensor<1xi64>)
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>, %s: tensor<1x1xf32>) {
+  // expected-error @below {{operand #3 must be 1D tensor without encoding of 32-bit float values, but got 'tensor<1x1xf32>'}}
+  %o = flash.attention %q, %k, %v sink(%s : tensor<1x1xf32>)
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf16>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{query, key and value must have one element type, got 'f32', 'f16' and 'f32'}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf16>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<f32>, %k: tensor<f32>, %v: tensor<f32>) {
+  // expected-error @below {{operands must have rank 4 (batch, heads, length, head dimension) or rank 3 (without batch, or with leading(batch) without heads), got rank 0}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<8xf32>, %k: tensor<8xf32>, %v: tensor<8xf32>) {
+  // expected-error @below {{operands must have rank 4 (batch, heads, length, head dimension) or rank 3 (without batch, or with leading(batch) without heads), got rank 1}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x8xf32>, %k: tensor<1x8xf32>, %v: tensor<1x8xf32>) {
+  // expected-error @below {{operands must have rank 4 (batch, heads, length, head dimension) or rank 3 (without batch, or with leading(batch) without heads), got rank 2}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x8xf32>, tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x1x1x8xf32>, %k: tensor<1x1x1x1x8xf32>, %v: tensor<1x1x1x1x8xf32>) {
+  // expected-error @below {{operands must have rank 4 (batch, heads, length, head dimension) or rank 3 (without batch, or with leading(batch) without heads), got rank 5}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x1x1x8xf32>, tensor<1x1x1x1x8xf32>, tensor<1x1x1x1x8xf32>) -> tensor<1x1x1x1x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x4x8xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{query, key and value must have one rank, got 4, 3 and 4}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<4x8xf32>) {
+  // expected-error @below {{query, key and value must have one rank, got 4, 4 and 2}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{leading says what the first of three dimensions is; rank-4 operands have both batch and heads}}
+  %o = flash.attention %q, %k, %v leading(batch)
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x?xf32>, %k: tensor<1x1x4x?xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{head dimension must be static; only batch, heads and lengths may be dynamic}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x?xf32>, tensor<1x1x4x?xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x?xf32>) {
+  // expected-error @below {{value head dimension must be static; only batch, heads and lengths may be dynamic}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x?xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x0xf32>, %k: tensor<1x1x4x0xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{head dimension must be a multiple of 8 from 8 to 256, got 0; the nearest supported size is 8}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x0xf32>, tensor<1x1x4x0xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x65xf32>, %k: tensor<1x1x4x65xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{head dimension must be a multiple of 8 from 8 to 256, got 65; the nearest supported size is 72}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x65xf32>, tensor<1x1x4x65xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x9223372036854775807xf32>) {
+  // expected-error @below {{value head dimension must be a multiple of 8 from 8 to 256, got 9223372036854775807; the nearest supported size is 256}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x9223372036854775807xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x16xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{head dimensions of query and key must agree, got 8 and 16}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x16xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x5x8xf32>) {
+  // expected-error @below {{lengths of key and value must agree, got 4 and 5}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x5x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x1x4x8xf32>, %k: tensor<3x1x4x8xf32>, %v: tensor<2x1x4x8xf32>) {
+  // expected-error @below {{batch sizes of query and key must agree, got 2 and 3}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<2x1x4x8xf32>, tensor<3x1x4x8xf32>, tensor<2x1x4x8xf32>) -> tensor<2x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x1x4x8xf32>, %k: tensor<?x1x4x8xf32>, %v: tensor<3x1x4x8xf32>) {
+  // expected-error @below {{batch sizes of query and value must agree, got 2 and 3}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<2x1x4x8xf32>, tensor<?x1x4x8xf32>, tensor<3x1x4x8xf32>) -> tensor<2x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x8xf32>, %k: tensor<3x4x8xf32>, %v: tensor<2x4x8xf32>) {
+  // expected-error @below {{batch sizes of query and key must agree, got 2 and 3}}
+  %o = flash.attention %q, %k, %v leading(batch)
+      : (tensor<2x4x8xf32>, tensor<3x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x4x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{head counts of key and value must agree, got 2 and 1}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x4x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x4x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x0x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{needs at least one head}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x0x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x0x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x?x4x8xf32>, %k: tensor<1x0x4x8xf32>, %v: tensor<1x0x4x8xf32>) {
+  // expected-error @below {{needs at least one head}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x?x4x8xf32>, tensor<1x0x4x8xf32>, tensor<1x0x4x8xf32>) -> tensor<1x?x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<3x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>) {
+  // expected-error @below {{query heads (3) must be a multiple of key heads (2)}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<3x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<3x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{output must have the operands' element type 'f32', got 'f16'}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf16>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x16xf32>) {
+  // expected-error @below {{output must have type 'tensor<1x1x4x16xf32>', got 'tensor<1x1x4x8xf32>'}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x16xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{output must have type 'tensor<1x1x4x8xf32>', got 'tensor<1x1x4x?xf32>'}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x?xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{output must have type 'tensor<1x1x4x8xf32>', got 'tensor<1x4x8xf32>'}}
+  %o = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{log-sum-exp must have type 'tensor<1x1x4xf32>', got 'tensor<1x1x5xf32>'}}
+  %o, %l = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x5xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{result #1 must be ranked tensor without encoding of 32-bit float values, but got 'tensor<1x1x4xf16>'}}
+  %o, %l = flash.attention %q, %k, %v
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4xf16>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x1x4x8xf32>, %k: tensor<2x1x4x8xf32>, %v: tensor<2x1x4x8xf32>, %n: tensor<3xi32>) {
+  // expected-error @below {{batch size and number of lengths must agree, got 2 and 3}}
+  %o = flash.attention %q, %k, %v lengths(%n : tensor<3xi32>)
+      : (tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>, tensor<2x1x4x8xf32>) -> tensor<2x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x8xf32>, %k: tensor<2x4x8xf32>, %v: tensor<2x4x8xf32>, %n: tensor<2xi32>) {
+  // expected-error @below {{batch size and number of lengths must agree, got 1 and 2}}
+  %o = flash.attention %q, %k, %v lengths(%n : tensor<2xi32>)
+      : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x4x4x8xf32>, %k: tensor<1x2x4x8xf32>, %v: tensor<1x2x4x8xf32>, %s: tensor<2xf32>) {
+  // expected-error @below {{query heads and number of sinks must agree, got 4 and 2}}
+  %o = flash.attention %q, %k, %v sink(%s : tensor<2xf32>)
+      : (tensor<1x4x4x8xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4x8xf32>) -> tensor<1x4x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x4x8xf32>, %v: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{scale must be finite}}
+  %o = flash.attention %q, %k, %v scale(0x7FF0000000000000)
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
+  // expected-error @below {{the score region takes (score: f32, batch: index, head: index, query: index, key: index)}}
+  %o = flash.attention %q, %q, %q score {
+    flash.yield %x : f32
+  } : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
+  // expected-error @below {{the score region takes}}
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index):
+    flash.yield %s : f32
+  } : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
+  // expected-error @below {{the score region takes}}
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f16, %b: index, %h: index, %i: index, %j: index):
+    flash.yield %x : f32
+  } : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
+  // expected-error @below {{the score region must end with flash.yield}}
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    func.return
+  } : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    // expected-error @below {{invalid kind of type specified}}
+    flash.yield %i : index
+  } : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %c = arith.cmpf olt, %s, %x : f32
+    // expected-error @below {{is not allowed in a score region; use elementwise arith and math ops on scalars (arith.select instead of control flow), tensor.extract and tensor.dim}}
+    %r = scf.if %c -> f32 {
+      scf.yield %s : f32
+    } else {
+      scf.yield %x : f32
+    }
+    flash.yield %r : f32
+  } : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    // expected-error @below {{is not allowed in a score region}}
+    %u = arith.addf %t, %t : tensor<4xf32>
+    flash.yield %s : f32
+  } : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    // expected-error @below {{is not allowed in a score region}}
+    %u = complex.create %s, %s : complex<f32>
+    flash.yield %s : f32
+  } : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
+  // expected-error @below {{region #0 ('score') failed to verify constraint: region with at most 1 blocks}}
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    cf.br ^bb1
+  ^bb1:
+    flash.yield %s : f32
+  } : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: f32) {
+  // expected-error @below {{expects parent op to be one of 'flash.attention, flash.online_attention'}}
+  flash.yield %x : f32
+}
+
+// -----
+
+// expected-error @below {{window sides must be from 0 to 2147483647, got -1; leave a side out to make it unbounded}}
+func.func private @f() attributes {m = #flash.window<left = -1>}
+
+// -----
+
+// expected-error @below {{window sides must be from 0 to 2147483647, got 2147483648; leave a side out to make it unbounded}}
+func.func private @f() attributes {m = #flash.window<right = 2147483648>}
+
+// -----
+
+// expected-error @below {{prefix length must be from 0 to 2147483647, got -1}}
+func.func private @f() attributes {m = #flash.prefix<-1>}
+
+// -----
+
+// expected-error @below {{prefix length must be from 0 to 2147483647, got 4294967296}}
+func.func private @f() attributes {m = #flash.prefix<4294967296>}
+
+// -----
+
+// expected-error @below {{the set of an affine mask is over (b, h, i, j)[nq, nk]: expected 4 dimensions and 2 symbols, got 4 and 0}}
+func.func private @f() attributes {m = #flash.affine<affine_set<(b, h, i, j) : (i - j == 0)>>}
+
+// -----
+
+// expected-error @below {{constraint 'd2 - d3 floordiv s0' of an affine mask is not affine: products of variables and division by a symbol are not supported}}
+func.func private @f() attributes {m = #flash.affine<affine_set<(b, h, i, j)[nq, nk] : (i - j floordiv nq == 0)>>}
+
+// -----
+
+// expected-error @below {{any_of needs at least one mask}}
+func.func private @f() attributes {m = #flash.any_of<[]>}
+
+// -----
+
+// expected-error @below {{all_of needs at least one mask}}
+func.func private @f() attributes {m = #flash.all_of<[]>}
+
+// -----
+
+// expected-error @below {{query_tile must be a multiple of 8 from 8 to 1024, got 0; the nearest is 8}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 0, key_tile = 8>}
+
+// -----
+
+// expected-error @below {{key_tile must be a multiple of 8 from 8 to 1024, got 100; the nearest is 104}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 100>}
+
+// -----
+
+// expected-error @below {{query_tile must be a multiple of 8 from 8 to 1024, got 9223372036854775807; the nearest is 1024}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 9223372036854775807, key_tile = 8>}
+
+// -----
+
+// expected-error @below {{invalid kind of attribute specified}}
+func.func private @f() attributes {m = #flash.any_of<[1 : i32]>}
+
+// -----
+
+// expected-error @below {{expected one of [bottom_right, top_left] for the corner in which a causal mask's diagonal starts, got: left}}
+// expected-error @below {{failed to parse Flash_CausalAttr parameter 'alignment'}}
+func.func private @f() attributes {m = #flash.causal<left>}
+
+// -----
+
+// expected-error @below {{unknown attribute `nothing` in dialect `flash`}}
+func.func private @f() attributes {m = #flash.nothing}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{expected non-function type}}
+  %o = flash.attention %q, %q, %q : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> 3
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{expected ')'}}
+  %o, %l = flash.attention %q, %q, %q : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, f32)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{invalid kind of attribute specified}}
+  %o = flash.attention %q, %q, %q mask(1 : i32) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{expected string or keyword containing one of the following enum values for attribute 'leading' [heads, batch]}}
+  %o = flash.attention %q, %q, %q leading(keys) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x4x8xf32>, %k: tensor<1x6x8xf32>, %v: tensor<1x6x16xf32>, %a: tensor<1x4x16xf32>, %m: tensor<1x4xf32>, %s: tensor<1x4xf32>) {
+  // expected-error @below {{operands must have rank 4 (whole tensors) or rank 2 (one tile of one head), got rank 3}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<1x4x8xf32>, tensor<1x6x8xf32>, tensor<1x6x16xf32>)
+      outs(%a, %m, %s : tensor<1x4x16xf32>, tensor<1x4xf32>, tensor<1x4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<f32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @below {{operands must have rank 4 (whole tensors) or rank 2 (one tile of one head), got rank 0}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<f32>, tensor<6x8xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @below {{query, key and value must have one rank, got 2, 4 and 2}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<1x1x6x8xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x16xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @below {{head dimensions of query and key must agree, got 8 and 16}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x16xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x3x4x8xf32>, %k: tensor<1x2x6x8xf32>, %v: tensor<1x2x6x16xf32>, %a: tensor<1x3x4x16xf32>, %m: tensor<1x3x4xf32>, %s: tensor<1x3x4xf32>) {
+  // expected-error @below {{query heads (3) must be a multiple of key heads (2)}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<1x3x4x8xf32>, tensor<1x2x6x8xf32>, tensor<1x2x6x16xf32>)
+      outs(%a, %m, %s : tensor<1x3x4x16xf32>, tensor<1x3x4xf32>, tensor<1x3x4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @below {{accumulator must have type 'tensor<4x16xf32>', got 'tensor<4x8xf32>'}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x?xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @below {{accumulator must have type 'tensor<4x16xf32>', got 'tensor<4x?xf32>'}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x?xf32>, tensor<4xf32>, tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf32>, %m: tensor<5xf32>, %s: tensor<4xf32>) {
+  // expected-error @below {{maximum must have type 'tensor<4xf32>', got 'tensor<5xf32>'}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<5xf32>, tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4x1xf32>) {
+  // expected-error @below {{sum must have type 'tensor<4xf32>', got 'tensor<4x1xf32>'}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4x1xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf16>, %m: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @below {{operand #3 must be ranked tensor without encoding of 32-bit float values}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @below {{'at' takes the four indices [b, h, i, j]}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) at[0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @below {{'of' takes the two lengths [nq, nk]}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) at[0, 0, 0, 0] of[4] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @below {{'at' and 'of' must not be negative, got -1}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) at[0, 0, -1, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %a: tensor<1x1x4x16xf32>, %m: tensor<1x1x4xf32>, %s: tensor<1x1x4xf32>, %n: index) {
+  // expected-error @below {{keys counts the keys of a tile (rank 2); use lengths on whole tensors}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<1x1x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>)
+      outs(%a, %m, %s : tensor<1x1x4x16xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>) at[0, 0, 0, 0] of[4, 6] keys(%n) scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %n: tensor<1xi32>) {
+  // expected-error @below {{lengths are per batch and need rank 4; use keys on a tile}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0) lengths(%n : tensor<1xi32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %a: tensor<1x1x4x16xf32>, %m: tensor<1x1x4xf32>, %s: tensor<1x1x4xf32>, %n: tensor<2xi32>) {
+  // expected-error @below {{batch size and number of lengths must agree, got 1 and 2}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<1x1x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>)
+      outs(%a, %m, %s : tensor<1x1x4x16xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0) lengths(%n : tensor<2xi32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @below {{scale must be finite}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(0x7FF8000000000000)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>) {
+  // expected-error @below {{the score region takes}}
+  %0:3 = flash.online_attention ins(%q, %k, %v : tensor<4x8xf32>, tensor<6x8xf32>, tensor<6x16xf32>)
+      outs(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0) score {
+  ^bb0(%x: f32):
+    flash.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
+  // expected-error @below {{'at' and 'of' need one operand per dynamic entry}}
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, -9223372036854775808, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
+  // expected-error @below {{operand count (6) does not match with the total size (7) specified in attribute 'operandSegmentSizes'}}
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
+  // expected-error @below {{operand group #5 must have one operand, got 2}}
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 2, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
+  // expected-error @below {{requires attribute 'scale'}}
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0>, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
+  // expected-error @below {{requires attribute 'static_position'}}
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0>, scale = 1.0, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
+  // expected-error @below {{invalid properties}}
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0>, scale = 1.0, static_position = 1 : i32, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{requires one region}}
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}>  : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{requires one region}}
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({}, {}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{operand count (3) does not match with the total size (4) specified in attribute 'operandSegmentSizes'}}
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>}> ({}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{invalid properties}}
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1>}> ({}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{the score region takes}}
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({
+  ^bb0:
+  }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{the score region must end with flash.yield}}
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+  }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>) {
+  // expected-error @below {{Invalid attribute `mask` in property conversion: 3 : i32}}
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, mask = 3 : i32}> ({}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<1x4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: tensor<4x16xf16>) {
+  // expected-error @below {{operands must have rank 4 (whole tensors) or rank 2 (one tile of one head), got rank 3}}
+  %o = flash.finalize ins(%a, %m, %s : tensor<1x4x16xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4x16xf16>) -> tensor<4x16xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<f32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: tensor<4x16xf16>) {
+  // expected-error @below {{operands must have rank 4 (whole tensors) or rank 2 (one tile of one head), got rank 0}}
+  %o = flash.finalize ins(%a, %m, %s : tensor<f32>, tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4x16xf16>) -> tensor<4x16xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4x?xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: tensor<4x16xf16>) {
+  // expected-error @below {{value head dimension must be static}}
+  %o = flash.finalize ins(%a, %m, %s : tensor<4x?xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4x16xf16>) -> tensor<4x16xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4x12xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: tensor<4x16xf16>) {
+  // expected-error @below {{value head dimension must be a multiple of 8 from 8 to 256, got 12; the nearest supported size is 16}}
+  %o = flash.finalize ins(%a, %m, %s : tensor<4x12xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4x16xf16>) -> tensor<4x16xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4x16xf32>, %m: tensor<5xf32>, %s: tensor<4xf32>, %e: tensor<4x16xf16>) {
+  // expected-error @below {{maximum must have type 'tensor<4xf32>', got 'tensor<5xf32>'}}
+  %o = flash.finalize ins(%a, %m, %s : tensor<4x16xf32>, tensor<5xf32>, tensor<4xf32>) outs(%e : tensor<4x16xf16>) -> tensor<4x16xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<5xf32>, %e: tensor<4x16xf16>) {
+  // expected-error @below {{sum must have type 'tensor<4xf32>', got 'tensor<5xf32>'}}
+  %o = flash.finalize ins(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<5xf32>) outs(%e : tensor<4x16xf16>) -> tensor<4x16xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: tensor<4x8xf16>) {
+  // expected-error @below {{output must have type 'tensor<4x16xf16>', got 'tensor<4x8xf16>'}}
+  %o = flash.finalize ins(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4x8xf16>) -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: tensor<4x16xf16>) {
+  // expected-error @below {{output must have the type of its init}}
+  %o = flash.finalize ins(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4x16xf16>) -> tensor<4x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: tensor<4x16xf16>) {
+  // expected-error @below {{a log-sum-exp result needs an init, and an init a result}}
+  %o, %x = flash.finalize ins(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e : tensor<4x16xf16>) -> (tensor<4x16xf16>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: tensor<4x16xf16>, %l: tensor<4xf32>) {
+  // expected-error @below {{a log-sum-exp result needs an init, and an init a result}}
+  %o = flash.finalize ins(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e, %l : tensor<4x16xf16>, tensor<4xf32>) -> tensor<4x16xf16>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: tensor<4x16xf16>, %l: tensor<4xf32>) {
+  // expected-error @below {{log-sum-exp must have the type of its init}}
+  %o, %x = flash.finalize ins(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e, %l : tensor<4x16xf16>, tensor<4xf32>) -> (tensor<4x16xf16>, tensor<?xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: tensor<4x16xf16>, %l: tensor<5xf32>) {
+  // expected-error @below {{log-sum-exp must have type 'tensor<4xf32>', got 'tensor<5xf32>'}}
+  %o, %x = flash.finalize ins(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e, %l : tensor<4x16xf16>, tensor<5xf32>) -> (tensor<4x16xf16>, tensor<5xf32>)
+  return
+}
