@@ -97,16 +97,34 @@ static llvm::Error readData(llvm::StringRef file, const TensorSpec &spec,
   return llvm::Error::success();
 }
 
-llvm::Expected<HostTensor> flash::run::readNpy(llvm::StringRef path,
-                                               const TensorSpec &spec,
-                                               Placement placement) {
-  auto fail = [&](const llvm::Twine &why) {
-    return createStringError(formatv("'{0}': {1}", path, why.str()));
-  };
+static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+openFile(llvm::StringRef path) {
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
                                           /*RequiresNullTerminator=*/false);
   if (!file)
-    return fail(file.getError().message());
+    return createStringError(
+        formatv("'{0}': {1}", path, file.getError().message()));
+  return std::move(*file);
+}
+
+llvm::Expected<llvm::SmallVector<int64_t, 4>>
+flash::run::readNpyShape(llvm::StringRef path) {
+  auto file = openFile(path);
+  if (!file)
+    return file.takeError();
+  auto header = parseNpyHeader((*file)->getBuffer());
+  if (!header)
+    return createStringError(
+        formatv("'{0}' {1}", path, llvm::toString(header.takeError())));
+  return header->shape;
+}
+
+llvm::Expected<HostTensor> flash::run::readNpy(llvm::StringRef path,
+                                               const TensorSpec &spec,
+                                               Placement placement) {
+  auto file = openFile(path);
+  if (!file)
+    return file.takeError();
   auto tensor = HostTensor::allocate(spec, placement);
   if (!tensor)
     return tensor.takeError();

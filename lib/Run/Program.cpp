@@ -8,6 +8,7 @@
 #include "flash/Run/Program.h"
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Run/Npy.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Parser/Parser.h"
@@ -146,6 +147,20 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
                       size, d, index, shape[d], str(tensor)));
         shape[d] = size;
       }
+    } else if (!tensor.hasStaticShape() && index < options.inputs.size()) {
+      auto sizes = readNpyShape(options.inputs[index]);
+      if (!sizes)
+        return sizes.takeError();
+      bool fits = sizes->size() == shape.size();
+      for (size_t d = 0; fits && d < shape.size(); ++d)
+        fits = tensor.isDynamicDim(d) || (*sizes)[d] == shape[d];
+      if (!fits)
+        return createStringError(
+            formatv("'{0}' has shape {1:$[x]}; expected one of {2}",
+                    options.inputs[index],
+                    llvm::make_range(sizes->begin(), sizes->end()),
+                    str(tensor)));
+      shape = *sizes;
     } else if (!tensor.hasStaticShape()) {
       // Show a size for every dimension, ready to be edited.
       std::string sizes = llvm::join(
@@ -157,7 +172,8 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
           "x");
       return createStringError(
           formatv("argument {0} of @{1} has dynamic dimensions ({2}); give "
-                  "its sizes, for example --shape {0}={3}",
+                  "files with --inputs or its sizes, for example --shape "
+                  "{0}={3}",
                   index, entry.getSymName(), str(tensor), sizes));
     }
     auto spec = TensorSpec::create(*getDType(tensor.getElementType()), shape);

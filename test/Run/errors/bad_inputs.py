@@ -129,6 +129,8 @@ CASES = [
     ("too few inputs", "{d}/good.mlir --inputs={d}/good.npy", "names 1 file, but @attention has 3 arguments"),
     ("too many inputs", "{d}/good.mlir --inputs={d}/good.npy,{d}/good.npy" + REST, "names 4 files, but @attention has 3"),
     ("empty item", "{d}/good.mlir --inputs={d}/good.npy,", "empty item"),
+    ("file does not fit", "{d}/dynamic.mlir --inputs={d}/wrong_shape.npy" + REST, r"wrong_shape.npy' has shape 1x2x8x16; expected one of tensor<\?x\?x\?x8xf32>"),
+    ("file of dynamic argument", "{d}/dynamic.mlir --inputs={d}/short.npy" + REST, "short.npy' ends inside its .npy header"),
     ("missing npy", "{d}/good.mlir --inputs={d}/none.npy" + REST, "none.npy': No such file"),
     ("npy directory", "{d}/good.mlir --inputs={d}" + REST, "directory"),
 ] + [
