@@ -1,7 +1,7 @@
 // RUN: flash-opt %s --flash-cpu-own-results | FileCheck %s
 
 // CHECK-LABEL: func @shared(
-// CHECK-SAME:    %[[ARG:.*]]: tensor<4x?xf32>, %[[X:.*]]: f32
+// CHECK-SAME:    %[[ARG:[^:]*]]: tensor<4x?xf32> {bufferization.writable = false}, %[[X:[^:]*]]: f32
 // CHECK:         %[[NEW:.*]] = tensor.splat %[[X]]
 // CHECK:         %[[VIEW:.*]] = tensor.collapse_shape %[[NEW]]
 // CHECK-DAG:     %[[COPY0:.*]] = bufferization.alloc_tensor() copy(%[[ARG]]) : tensor<4x?xf32>
