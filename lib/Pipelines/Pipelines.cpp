@@ -18,6 +18,7 @@ using namespace mlir;
 
 void flash::buildRecognizePipeline(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createRaiseAttention());
   func.addPass(createExpandRank());
   func.addPass(createAssertShapes());
 }
@@ -25,6 +26,7 @@ void flash::buildRecognizePipeline(OpPassManager &pm) {
 void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createSelectSchedule({options.queryTile, options.keyTile}));
+  func.addPass(createTileSoftmax());
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
   func.addPass(createSplitMask());
@@ -75,10 +77,10 @@ void flash::registerPipelines() {
         buildNaivePipeline(pm, options);
         buildCpuBackendPipeline(pm, CpuBackendOptions());
       });
-  PassPipelineRegistration<>(
-      "flash-reference", "As flash-naive, computed in f64",
-      [](OpPassManager &pm) {
-        buildReferencePipeline(pm);
-        buildCpuBackendPipeline(pm, CpuBackendOptions());
-      });
+  PassPipelineRegistration<>("flash-reference",
+                             "As flash-naive, computed in f64",
+                             [](OpPassManager &pm) {
+                               buildReferencePipeline(pm);
+                               buildCpuBackendPipeline(pm, CpuBackendOptions());
+                             });
 }

@@ -33,7 +33,7 @@ flash::run::benchmark(Kernel &kernel, llvm::ArrayRef<HostTensor> inputs) {
     total += elapsed;
     size_t runs = seconds.size();
     if (runs >= 100 || (runs >= 5 && total >= enough) ||
-        (runs >= 2 && total >= patience))
+        (runs >= 2 && total >= patience) || total >= 2 * patience)
       break;
   }
   llvm::sort(seconds);

@@ -28,10 +28,9 @@ static llvm::Error checkOutputs(mlir::func::FuncOp entry,
                                 const Options &options) {
   if (!options.outputs.empty() &&
       options.outputs.size() != entry.getNumResults())
-    return createStringError(
-        formatv("--outputs names {0} files, but @{1} has {2} results",
-                options.outputs.size(), entry.getSymName(),
-                entry.getNumResults()));
+    return createStringError(formatv(
+        "--outputs names {0} files, but @{1} has {2} results",
+        options.outputs.size(), entry.getSymName(), entry.getNumResults()));
   std::vector<std::string> paths = options.outputs;
   if (!options.json.empty())
     paths.push_back(options.json);
@@ -85,10 +84,10 @@ static double getScoreMagnitude(llvm::ArrayRef<HostTensor> logSumExps) {
 }
 
 /// Runs the kernel twice and the reference once, and compares.
-static llvm::Expected<Report::Check> checkKernel(
-    Kernel &kernel, const Program &program, llvm::StringRef name,
-    const Options &options, llvm::ArrayRef<HostTensor> inputs,
-    std::vector<HostTensor> &results) {
+static llvm::Expected<Report::Check>
+checkKernel(Kernel &kernel, const Program &program, llvm::StringRef name,
+            const Options &options, llvm::ArrayRef<HostTensor> inputs,
+            std::vector<HostTensor> &results) {
   Report::Check check;
   flash::runtime::setPoison(true);
   for (bool again : {false, true}) {
@@ -110,19 +109,17 @@ static llvm::Expected<Report::Check> checkKernel(
     return promoted.takeError();
   auto expected = reference->run(*promoted);
   if (!expected)
-    return createStringError(
-        formatv("the fp64 reference failed: {0}",
-                llvm::toString(expected.takeError())));
-  double magnitude = getScoreMagnitude(
-      llvm::ArrayRef(*expected).drop_front(results.size()));
+    return createStringError(formatv("the fp64 reference failed: {0}",
+                                     llvm::toString(expected.takeError())));
+  double magnitude =
+      getScoreMagnitude(llvm::ArrayRef(*expected).drop_front(results.size()));
   for (auto [result, wanted] : llvm::zip_first(results, *expected)) {
     if (result.getSpec().shape != wanted.getSpec().shape)
       return createStringError(
           formatv("a result has shape {0}, but the fp64 reference has {1}",
                   result.getSpec().str(), wanted.getSpec().str()));
-    check.results.push_back(
-        compare(result, wanted,
-                Tolerance::get(result.getSpec().dtype, magnitude)));
+    check.results.push_back(compare(
+        result, wanted, Tolerance::get(result.getSpec().dtype, magnitude)));
   }
   return check;
 }
@@ -130,8 +127,8 @@ static llvm::Expected<Report::Check> checkKernel(
 static llvm::Error timeBaseline(const Program &program, const Options &options,
                                 llvm::ArrayRef<HostTensor> inputs,
                                 Report &report) {
-  auto naive = Kernel::compile(*program.module, report.function,
-                               Variant::Naive, options);
+  auto naive = Kernel::compile(*program.module, report.function, Variant::Naive,
+                               options);
   if (!naive)
     return naive.takeError();
   auto timing = benchmark(*naive, inputs);
@@ -165,16 +162,16 @@ llvm::Expected<bool> flash::run::runProgram(mlir::MLIRContext &context,
       return specs.takeError();
     if (llvm::Error error = checkMemory(entry, *specs, options))
       return error;
-    auto made = makeInputs(entry, *specs, options,
-                           options.check ? Placement::Guarded
-                                         : Placement::Aligned);
+    auto made =
+        makeInputs(entry, *specs, options,
+                   options.check ? Placement::Guarded : Placement::Aligned);
     if (!made)
       return made.takeError();
     inputs = std::move(*made);
   }
 
-  auto kernel = Kernel::compile(
-      *program->module, entry.getSymName(), Variant::Flash, options);
+  auto kernel = Kernel::compile(*program->module, entry.getSymName(),
+                                Variant::Flash, options);
   if (!kernel)
     return kernel.takeError();
   if (!options.runs())
@@ -243,10 +240,9 @@ llvm::Expected<bool> flash::run::runProgram(mlir::MLIRContext &context,
         return error;
   // A failed check is what the report is for.
   if (!options.json.empty())
-    if (llvm::Error error =
-            writeFile(options.json, [&](llvm::raw_ostream &os) {
-              printJson(report, os);
-            }))
+    if (llvm::Error error = writeFile(options.json, [&](llvm::raw_ostream &os) {
+          printJson(report, os);
+        }))
       return error;
   return ok;
 }

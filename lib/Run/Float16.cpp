@@ -14,8 +14,7 @@ namespace {
 
 /// Converts between double and a format with a sign bit, `Exponent` bits of
 /// exponent and `Mantissa` bits of mantissa, 16 together.
-template <int Exponent, int Mantissa>
-struct Format {
+template <int Exponent, int Mantissa> struct Format {
   static_assert(Exponent + Mantissa == 15);
   static constexpr int bias = (1 << (Exponent - 1)) - 1;
   static constexpr int maxExponent = (1 << Exponent) - 1;
@@ -28,8 +27,8 @@ struct Format {
       return mantissa ? std::copysign(NAN, sign) : sign * INFINITY;
     if (exponent == 0)
       return sign * std::ldexp(mantissa, 1 - bias - Mantissa);
-    return sign * std::ldexp(mantissa + (1 << Mantissa),
-                             exponent - bias - Mantissa);
+    return sign *
+           std::ldexp(mantissa + (1 << Mantissa), exponent - bias - Mantissa);
   }
 
   static uint16_t encode(double value) {

@@ -97,22 +97,19 @@ std::string TensorSpec::str() const {
 // HostTensor
 //===----------------------------------------------------------------------===//
 
-template <typename T>
-static T load(const void *data, int64_t element) {
+template <typename T> static T load(const void *data, int64_t element) {
   T value;
   std::memcpy(&value, static_cast<const char *>(data) + element * sizeof(T),
               sizeof(T));
   return value;
 }
 
-template <typename T>
-static void store(void *data, int64_t element, T value) {
+template <typename T> static void store(void *data, int64_t element, T value) {
   std::memcpy(static_cast<char *>(data) + element * sizeof(T), &value,
               sizeof(T));
 }
 
-template <typename T>
-static T toInteger(double value) {
+template <typename T> static T toInteger(double value) {
   if (std::isnan(value))
     return 0;
   // The bounds of i64 are no doubles: comparing with >= keeps the cast defined.

@@ -65,8 +65,8 @@ flash::run::copyInputs(ArrayRef<HostTensor> inputs, bool promote,
   std::vector<HostTensor> copies;
   for (const HostTensor &input : inputs) {
     DType dtype = input.getSpec().dtype;
-    auto copy =
-        input.convert(promote && isFloat(dtype) ? DType::F64 : dtype, placement);
+    auto copy = input.convert(promote && isFloat(dtype) ? DType::F64 : dtype,
+                              placement);
     if (!copy)
       return copy.takeError();
     copies.push_back(std::move(*copy));

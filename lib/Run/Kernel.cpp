@@ -37,9 +37,8 @@ struct FailureRecorder : PassInstrumentation {
 
 } // namespace
 
-static llvm::Error
-runPasses(ModuleOp module,
-          llvm::function_ref<void(OpPassManager &)> build) {
+static llvm::Error runPasses(ModuleOp module,
+                             llvm::function_ref<void(OpPassManager &)> build) {
   PassManager pm(module.getContext());
   std::string failed;
   pm.addInstrumentation(std::make_unique<FailureRecorder>(failed));
@@ -100,9 +99,8 @@ llvm::Expected<Kernel> Kernel::compile(ModuleOp program, StringRef entry,
     kernel.level0 = module->clone();
     if (options.has(Dump::L0))
       print(*module, "l0");
-    if (llvm::Error error = runPasses(*module, [&](OpPassManager &pm) {
-          buildTilePipeline(pm, front);
-        }))
+    if (llvm::Error error = runPasses(
+            *module, [&](OpPassManager &pm) { buildTilePipeline(pm, front); }))
       return error;
     if (options.has(Dump::L1))
       print(*module, "l1");
@@ -157,10 +155,9 @@ static llvm::Expected<HostTensor> takeResult(flash::OwnedBuffer buffer,
   for (size_t d = view.sizes.size(); d-- > 0; stride *= view.sizes[d])
     dense &= view.sizes[d] == 1 || view.strides[d] == stride;
   if (dense || spec->getNumElements() == 0) {
-    HostTensor::Memory memory(new flash::OwnedBuffer(std::move(buffer)),
-                              [](void *owner) {
-                                delete static_cast<flash::OwnedBuffer *>(owner);
-                              });
+    HostTensor::Memory memory(
+        new flash::OwnedBuffer(std::move(buffer)),
+        [](void *owner) { delete static_cast<flash::OwnedBuffer *>(owner); });
     return HostTensor(std::move(*spec), std::move(memory), view.data);
   }
   return createStringError("the program returns a tensor that is not dense");

@@ -36,9 +36,12 @@ static std::string describe(DType dtype) {
 }
 
 static std::string shapeStr(llvm::ArrayRef<int64_t> shape) {
-  return shape.empty() ? "a scalar" : llvm::join(llvm::map_range(shape, [](int64_t s) {
-           return std::to_string(s);
-         }), "x");
+  return shape.empty() ? "a scalar"
+                       : llvm::join(llvm::map_range(shape,
+                                                    [](int64_t s) {
+                                                      return std::to_string(s);
+                                                    }),
+                                    "x");
 }
 
 /// Whether elements of `descr` become `dtype`; `rounds` is set if they have to
@@ -88,22 +91,40 @@ static llvm::Error readData(llvm::StringRef file, const TensorSpec &spec,
     return llvm::Error::success();
   }
   for (int64_t i = 0, e = spec.getNumElements(); i != e; ++i)
-    tensor.set(i, llvm::support::endian::read<float>(
-                      data.data() + i * sizeof(float),
-                      llvm::endianness::little));
+    tensor.set(
+        i, llvm::support::endian::read<float>(data.data() + i * sizeof(float),
+                                              llvm::endianness::little));
   return llvm::Error::success();
+}
+
+static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+openFile(llvm::StringRef path) {
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
+                                          /*RequiresNullTerminator=*/false);
+  if (!file)
+    return createStringError(
+        formatv("'{0}': {1}", path, file.getError().message()));
+  return std::move(*file);
+}
+
+llvm::Expected<llvm::SmallVector<int64_t, 4>>
+flash::run::readNpyShape(llvm::StringRef path) {
+  auto file = openFile(path);
+  if (!file)
+    return file.takeError();
+  auto header = parseNpyHeader((*file)->getBuffer());
+  if (!header)
+    return createStringError(
+        formatv("'{0}' {1}", path, llvm::toString(header.takeError())));
+  return header->shape;
 }
 
 llvm::Expected<HostTensor> flash::run::readNpy(llvm::StringRef path,
                                                const TensorSpec &spec,
                                                Placement placement) {
-  auto fail = [&](const llvm::Twine &why) {
-    return createStringError(formatv("'{0}': {1}", path, why.str()));
-  };
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
-                                          /*RequiresNullTerminator=*/false);
+  auto file = openFile(path);
   if (!file)
-    return fail(file.getError().message());
+    return file.takeError();
   auto tensor = HostTensor::allocate(spec, placement);
   if (!tensor)
     return tensor.takeError();

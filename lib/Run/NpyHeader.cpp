@@ -132,8 +132,9 @@ llvm::Expected<NpyHeader> flash::run::parseNpyHeader(llvm::StringRef file) {
   size_t start = version == 1 ? 10 : 12;
   if (file.size() < start)
     return truncated();
-  size_t length = version == 1 ? llvm::support::endian::read16le(file.data() + 8)
-                               : llvm::support::endian::read32le(file.data() + 8);
+  size_t length = version == 1
+                      ? llvm::support::endian::read16le(file.data() + 8)
+                      : llvm::support::endian::read32le(file.data() + 8);
   if (file.size() - start < length)
     return truncated();
   auto header = DictParser(file.substr(start, length)).parse();

@@ -130,10 +130,9 @@ llvm::Error parseShape(StringRef text, Options &options) {
     if (sizeText.empty() || sizeText.getAsInteger(10, size))
       return malformed();
     if (negative || size.getActiveBits() > 62)
-      return createStringError(
-          formatv("--shape={0}: the size {1}{2} is {3}", text,
-                  negative ? "-" : "", sizeText,
-                  negative ? "negative" : "more than any memory holds"));
+      return createStringError(formatv(
+          "--shape={0}: the size {1}{2} is {3}", text, negative ? "-" : "",
+          sizeText, negative ? "negative" : "more than any memory holds"));
     shape.push_back(size.getZExtValue());
   }
   if (!options.shapes.try_emplace(index, std::move(shape)).second)
@@ -203,6 +202,11 @@ llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
   Flags flags;
   cl::ParseCommandLineOptions(argc, argv, overview);
 
+  // LLVM takes the last of several values, which hides mistakes.
+  for (auto [name, option] : cl::getRegisteredOptions())
+    if (option->getNumOccurrences() > 1 && name != flags.shapes.ArgStr)
+      return createStringError(formatv("--{0} is given twice", name));
+
   Options options;
   options.file = flags.file;
   options.target = flags.target;
@@ -216,8 +220,8 @@ llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
 
   if (flags.threads.getNumOccurrences() &&
       (options.threads < 1 || options.threads > 1024))
-    return createStringError(formatv(
-        "--threads={0} is not from 1 to 1024", options.threads));
+    return createStringError(
+        formatv("--threads={0} is not from 1 to 1024", options.threads));
   if (flags.json.getNumOccurrences() && options.json.empty())
     return createStringError("--json needs a file name");
   if (llvm::Error error = parseTarget(options.target))

@@ -29,13 +29,14 @@ llvm::Error flash::run::checkWritable(llvm::StringRef path) {
   if (!fs::is_directory(directory))
     return fail(formatv("there is no directory '{0}'", directory).str());
   if (access(directory.c_str(), W_OK | X_OK) != 0)
-    return fail(formatv("the directory '{0}' is not writable", directory).str());
+    return fail(
+        formatv("the directory '{0}' is not writable", directory).str());
   return llvm::Error::success();
 }
 
-llvm::Error flash::run::writeFile(
-    llvm::StringRef path,
-    llvm::function_ref<void(llvm::raw_ostream &)> write) {
+llvm::Error
+flash::run::writeFile(llvm::StringRef path,
+                      llvm::function_ref<void(llvm::raw_ostream &)> write) {
   auto fail = [&](llvm::StringRef why) {
     return createStringError(formatv("cannot write '{0}': {1}", path, why));
   };

@@ -8,6 +8,7 @@
 #include "flash/Run/Program.h"
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Run/Npy.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Parser/Parser.h"
@@ -40,8 +41,7 @@ static llvm::Error checkTensorType(Type type, StringRef what) {
 static llvm::Error checkSignature(func::FuncOp entry) {
   for (auto [i, type] : llvm::enumerate(entry.getArgumentTypes()))
     if (llvm::Error error = checkTensorType(
-            type,
-            formatv("argument {0} of @{1}", i, entry.getSymName()).str()))
+            type, formatv("argument {0} of @{1}", i, entry.getSymName()).str()))
       return error;
   for (auto [i, type] : llvm::enumerate(entry.getResultTypes()))
     if (llvm::Error error = checkTensorType(
@@ -60,8 +60,7 @@ static llvm::Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name) {
   for (auto func : module.getOps<func::FuncOp>()) {
     if (func.isExternal())
       continue;
-    bool selected =
-        name.empty() ? func.isPublic() : func.getSymName() == name;
+    bool selected = name.empty() ? func.isPublic() : func.getSymName() == name;
     if (func.isPublic())
       names.push_back(("@" + func.getSymName()).str());
     if (selected && !entry)
@@ -93,8 +92,8 @@ llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
   Program program;
   program.sources = std::make_unique<llvm::SourceMgr>();
   program.sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
-  program.diagnostics = std::make_unique<SourceMgrDiagnosticHandler>(
-      *program.sources, &context);
+  program.diagnostics =
+      std::make_unique<SourceMgrDiagnosticHandler>(*program.sources, &context);
   program.module = parseSourceFile<ModuleOp>(*program.sources, &context);
   if (!program.module)
     return createStringError(
@@ -148,6 +147,20 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
                       size, d, index, shape[d], str(tensor)));
         shape[d] = size;
       }
+    } else if (!tensor.hasStaticShape() && index < options.inputs.size()) {
+      auto sizes = readNpyShape(options.inputs[index]);
+      if (!sizes)
+        return sizes.takeError();
+      bool fits = sizes->size() == shape.size();
+      for (size_t d = 0; fits && d < shape.size(); ++d)
+        fits = tensor.isDynamicDim(d) || (*sizes)[d] == shape[d];
+      if (!fits)
+        return createStringError(
+            formatv("'{0}' has shape {1:$[x]}; expected one of {2}",
+                    options.inputs[index],
+                    llvm::make_range(sizes->begin(), sizes->end()),
+                    str(tensor)));
+      shape = *sizes;
     } else if (!tensor.hasStaticShape()) {
       // Show a size for every dimension, ready to be edited.
       std::string sizes = llvm::join(
@@ -159,14 +172,15 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
           "x");
       return createStringError(
           formatv("argument {0} of @{1} has dynamic dimensions ({2}); give "
-                  "its sizes, for example --shape {0}={3}",
+                  "files with --inputs or its sizes, for example --shape "
+                  "{0}={3}",
                   index, entry.getSymName(), str(tensor), sizes));
     }
     auto spec = TensorSpec::create(*getDType(tensor.getElementType()), shape);
     if (!spec)
-      return createStringError(
-          formatv("argument {0} of @{1}: {2}", index, entry.getSymName(),
-                  llvm::toString(spec.takeError())));
+      return createStringError(formatv("argument {0} of @{1}: {2}", index,
+                                       entry.getSymName(),
+                                       llvm::toString(spec.takeError())));
     specs.push_back(std::move(*spec));
   }
   return specs;

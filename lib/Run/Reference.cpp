@@ -48,7 +48,7 @@ void flash::run::returnLogSumExp(func::FuncOp func) {
   func.getAllResultAttrs(attributes);
   attributes.resize(types.size(), DictionaryAttr::get(func.getContext()));
   func.setAllResultAttrs(ArrayRef<DictionaryAttr>{});
-  func.setType(FunctionType::get(func.getContext(), func.getArgumentTypes(),
-                                 types));
+  func.setType(
+      FunctionType::get(func.getContext(), func.getArgumentTypes(), types));
   func.setAllResultAttrs(attributes);
 }

@@ -32,20 +32,17 @@ static IntegerSet specialize(IntegerSet set, int64_t batch, int64_t length) {
   constraints.push_back(getAffineConstantExpr(length - 1, context) -
                         getAffineDimExpr(3, context));
   equalities.push_back(false);
-  SmallVector<AffineExpr> dims = {getAffineConstantExpr(batch, context),
-                                  getAffineDimExpr(1, context),
-                                  getAffineDimExpr(2, context),
-                                  getAffineDimExpr(3, context)};
+  SmallVector<AffineExpr> dims = {
+      getAffineConstantExpr(batch, context), getAffineDimExpr(1, context),
+      getAffineDimExpr(2, context), getAffineDimExpr(3, context)};
   for (AffineExpr &constraint : constraints)
     constraint = constraint.replaceDims(dims);
   return IntegerSet::get(4, 2, constraints, equalities);
 }
 
-static std::optional<int64_t> countPairs(flash::AttentionOp op,
-                                         func::FuncOp func,
-                                         ArrayRef<int64_t> query,
-                                         ArrayRef<int64_t> key,
-                                         ArrayRef<HostTensor> inputs) {
+static std::optional<int64_t>
+countPairs(flash::AttentionOp op, func::FuncOp func, ArrayRef<int64_t> query,
+           ArrayRef<int64_t> key, ArrayRef<HostTensor> inputs) {
   int64_t b = query[0], h = query[1], nq = query[2], nk = key[2];
   // Counting goes row by row; the compiler has no business doing that for long.
   int64_t rows;

@@ -22,7 +22,7 @@ struct Timing {
 };
 
 /// Runs the kernel once to warm up and then until a second or 100 runs are
-/// over, at least five times; a kernel that takes seconds gets two runs.
+/// over, at least five times. A kernel that takes seconds gets two runs, or one.
 llvm::Expected<Timing> benchmark(Kernel &kernel,
                                  llvm::ArrayRef<HostTensor> inputs);
 

@@ -25,6 +25,9 @@ struct NpyHeader {
 /// Parses the header of a .npy file of version 1, 2 or 3. Accepts any bytes.
 llvm::Expected<NpyHeader> parseNpyHeader(llvm::StringRef file);
 
+/// The shape of the array in a file.
+llvm::Expected<llvm::SmallVector<int64_t, 4>> readNpyShape(llvm::StringRef path);
+
 /// Reads `path`, which must hold a little-endian, C-ordered array of exactly
 /// the given shape and element type.
 ///

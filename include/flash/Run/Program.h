@@ -32,7 +32,8 @@ struct Program {
 llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
                                     const Options &options);
 
-/// The shape and element type of each argument, from its type and `--shape`.
+/// The shape and element type of each argument, from its type, `--shape`,
+/// and where neither says, the file of `--inputs`.
 llvm::Expected<std::vector<TensorSpec>> getInputSpecs(mlir::func::FuncOp entry,
                                                       const Options &options);
 

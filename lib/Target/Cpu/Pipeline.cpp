@@ -37,6 +37,7 @@ void flash::buildCpuBufferizePipeline(OpPassManager &pm,
   // make two buffers' initial fills one value, which then has to be copied.
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createFlashCpuYieldInPlace());
+  pm.addPass(createFlashCpuOwnResults());
   pm.addPass(bufferization::createEmptyTensorEliminationPass());
 
   bufferization::OneShotBufferizePassOptions bufferize;
@@ -51,6 +52,7 @@ void flash::buildCpuBufferizePipeline(OpPassManager &pm,
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   bufferization::buildBufferDeallocationPipeline(pm);
+  pm.addPass(createConvertBufferizationToMemRefPass());
 
   pm.addPass(createLowerAffinePass());
   pm.addPass(createFlashCpuMicrokernel(

@@ -36,6 +36,24 @@ def FlashCpuYieldInPlace : Pass<"flash-cpu-yield-in-place"> {
   let statistics = [Statistic<"numCopies", "copies", "Copies inserted">];
 }
 
+def FlashCpuOwnResults : Pass<"flash-cpu-own-results"> {
+  let summary = "Keep arguments and results in buffers of their own";
+  let description = [{
+    The caller frees each result, so none may share a buffer with another or
+    with an argument: those that would are copied. The arguments of public
+    functions are marked as not writable.
+
+    ```mlir
+    return %arg0, %o, %o
+    // becomes
+    %0 = bufferization.alloc_tensor() copy(%arg0)
+    %1 = bufferization.alloc_tensor() copy(%o)
+    return %0, %o, %1
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
+}
+
 def FlashCpuMicrokernel : Pass<"flash-cpu-microkernel"> {
   let summary = "Turn linalg operations on buffers into register tiles";
   let description = [{

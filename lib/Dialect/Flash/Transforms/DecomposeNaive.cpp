@@ -559,6 +559,21 @@ struct DecomposeNaive : flash::impl::DecomposeNaiveBase<DecomposeNaive> {
       return signalPassFailure();
     for (AttentionOp op : ops)
       decompose(op, rowBlock);
+    decomposeSoftmax();
+  }
+
+  /// A program may hold a softmax of its own; upstream knows its naive form.
+  void decomposeSoftmax() {
+    SmallVector<linalg::SoftmaxOp> ops;
+    getOperation().walk([&](linalg::SoftmaxOp op) { ops.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    for (linalg::SoftmaxOp op : ops) {
+      rewriter.setInsertionPoint(op);
+      FailureOr<SmallVector<Value>> results = op.decomposeOperation(rewriter);
+      if (failed(results))
+        return signalPassFailure();
+      rewriter.replaceOp(op, *results);
+    }
   }
 };
 } // namespace

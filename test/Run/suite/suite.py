@@ -11,6 +11,7 @@ is printed so that a failure can be repeated.
 import argparse
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -139,8 +140,15 @@ class Case:
         parts = []
         if self.scale is not None:
             parts.append(f"scale({self.scale})")
+        # Inside an attribute MLIR takes the > of >= for a bracket, so sets are
+        # defined outside.
+        sets = []
         if self.mask:
-            parts.append(f"mask({MASKS[self.mask]})")
+            def define(match):
+                sets.append(f"#set{len(sets)} = {match.group(0)}\n")
+                return f"#set{len(sets) - 1}"
+            mask = re.sub(r"affine_set<.*?\)>", define, MASKS[self.mask])
+            parts.append(f"mask({mask})")
         if self.lengths:
             parts.append(f"lengths(%lengths : {types['lengths']})")
         if self.sink:
@@ -151,7 +159,7 @@ class Case:
                          f"{body}\n    flash.yield %r : f32\n  }}")
         signature = ", ".join(f"%{n}: {types[n]}" for n, _, _ in arguments)
         names = "%o, %lse" if self.lse else "%o"
-        return (f"func.func @attention({signature}) -> {result_text} {{\n"
+        return (f"{''.join(sets)}func.func @attention({signature}) -> {result_text} {{\n"
                 f"  {names} = flash.attention %q, %k, %v {' '.join(parts)}\n"
                 f"      : ({types['q']}, {types['k']}, {types['v']}) -> {result_text}\n"
                 f"  return {names} : {', '.join(results)}\n}}\n")

@@ -1,0 +1,220 @@
+"""Bad inputs: flash-run must say what is wrong, exit with 1 and write nothing.
+
+Each case is a name, the arguments, and a regular expression for the message.
+`{d}` in the arguments is a folder with the files that `prepare` makes.
+"""
+
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+Q = "tensor<1x2x16x8xf32>"
+GOOD = f"""func.func @attention(%q: {Q}, %k: {Q}, %v: {Q}) -> {Q} {{
+  %o = flash.attention %q, %k, %v : ({Q}, {Q}, {Q}) -> {Q}
+  return %o : {Q}
+}}
+"""
+D = "tensor<?x?x?x8xf32>"
+DYNAMIC = GOOD.replace(Q, D)
+SHAPES = "--shape=0=1x2x16x8 --shape=1=1x2x16x8 "
+
+
+def npy(shape, descr="<f4", order="False", size=4, data=None, version=b"\1\0", header=None):
+    count = 1
+    for n in shape:
+        count *= n
+    text = header or f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}"
+    text = (text + " " * (-(len(text) + 11) % 64) + "\n").encode()
+    length = struct.pack("<H" if version[0] == 1 else "<I", len(text))
+    return b"\x93NUMPY" + version + length + text + (bytes(count * size) if data is None else data)
+
+
+SHAPE = (1, 2, 16, 8)
+FILES = {
+    "good.mlir": GOOD,
+    "dynamic.mlir": DYNAMIC,
+    "empty.mlir": "",
+    "binary.mlir": bytes(range(256)) * 16,
+    "bytecode.mlir": b"ML\xefR\x0d" + bytes(range(200)),
+    "syntax.mlir": GOOD.replace("flash.attention", "flash.attention ,"),
+    "unknown_op.mlir": GOOD.replace("flash.attention", "flash.atention"),
+    "rank.mlir": GOOD.replace(Q, "tensor<16x8xf32>"),
+    "head_dim.mlir": GOOD.replace("16x8xf32", "16x12xf32"),
+    "no_function.mlir": "module {}",
+    "private.mlir": GOOD.replace("@attention", "private @attention"),
+    "two.mlir": GOOD + GOOD.replace("@attention", "@other"),
+    "external.mlir": "func.func private @g()\n" + GOOD,
+    "memref.mlir": "func.func @f(%a: memref<4xf32>) -> tensor<4xf32> {\n  %t = tensor.empty() : tensor<4xf32>\n  return %t : tensor<4xf32>\n}",
+    "f8.mlir": "func.func @f(%a: tensor<4xf8E5M2>) -> tensor<4xf8E5M2> {\n  return %a : tensor<4xf8E5M2>\n}",
+    "complex.mlir": "func.func @f(%a: tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>> {\n  return %a : tensor<4xcomplex<f32>>\n}",
+    "index.mlir": "func.func @f(%a: index) -> index {\n  return %a : index\n}",
+    "unranked.mlir": "func.func @f(%a: tensor<*xf32>) -> tensor<*xf32> {\n  return %a : tensor<*xf32>\n}",
+    "no_results.mlir": "func.func @f(%a: tensor<4xf32>) {\n  return\n}",
+    "huge.mlir": DYNAMIC,
+    "static_huge.mlir": GOOD.replace("1x2x16x8", "4294967296x4294967296x16x8"),
+    "unlowerable.mlir": "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {\n  %u = ub.poison : memref<4xf32, 7>\n  %t = bufferization.to_tensor %u restrict : memref<4xf32, 7> to tensor<4xf32>\n  return %t : tensor<4xf32>\n}",
+    "division.mlir": "func.func @f(%a: tensor<4xi32>, %b: tensor<4xi32>) -> tensor<4xi32> {\n  %c = arith.divsi %a, %b : tensor<4xi32>\n  return %c : tensor<4xi32>\n}",
+    "recursion.mlir": "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {\n  %r = func.call @f(%a) : (tensor<4xf32>) -> tensor<4xf32>\n  %s = arith.addf %r, %a : tensor<4xf32>\n  return %s : tensor<4xf32>\n}",
+    "zero_i32.npy": npy((4,), "<i4"),
+    "good.npy": npy(SHAPE),
+    "empty.npy": b"",
+    "short.npy": b"\x93NUMPY",
+    "text.npy": "hello",
+    "version9.npy": npy(SHAPE, version=b"\x09\0"),
+    "f8.npy": npy(SHAPE, "<f8", size=8),
+    "f2.npy": npy(SHAPE, "<f2", size=2),
+    "big.npy": npy(SHAPE, ">f4"),
+    "fortran.npy": npy(SHAPE, order="True"),
+    "wrong_shape.npy": npy((1, 2, 8, 16)),
+    "wrong_rank.npy": npy((2, 16, 8)),
+    "truncated.npy": npy(SHAPE)[:-1],
+    "long.npy": npy(SHAPE) + b"x",
+    "header_only.npy": npy(SHAPE, data=b""),
+    "record.npy": npy(SHAPE, header="{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1, 2, 16, 8)}"),
+    "malformed.npy": npy(SHAPE, header="{'descr': '<f4', 'shape': "),
+    "negative.npy": npy(SHAPE, header="{'descr': '<f4', 'fortran_order': False, 'shape': (1, -2, 16, 8)}"),
+    "overflow.npy": npy(SHAPE, header="{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}"),
+    "huge_header.npy": b"\x93NUMPY\2\0\xff\xff\xff\xff{}",
+    "lying_header.npy": b"\x93NUMPY\1\0\xff\xff{}",
+}
+
+REST = ",{d}/good.npy,{d}/good.npy"
+CASES = [
+    # The program.
+    ("no file", "", "[Nn]ot enough positional|must specify at least 1 positional"),
+    ("two files", "{d}/good.mlir {d}/good.mlir", "[Tt]oo many positional"),
+    ("missing file", "{d}/none.mlir", "none.mlir.*No such file"),
+    ("directory", "{d}", "[Ii]s a directory|directory"),
+    ("empty file", "{d}/empty.mlir", "no function to run"),
+    ("binary file", "{d}/binary.mlir", "not a valid program"),
+    ("garbage bytecode", "{d}/bytecode.mlir", "not a valid program"),
+    ("syntax", "{d}/syntax.mlir", r"syntax.mlir:2:\d+: error"),
+    ("unknown op", "{d}/unknown_op.mlir", r"unknown_op.mlir:2:\d+: error.*flash.atention"),
+    ("rank 2", "{d}/rank.mlir", r"rank.mlir:2:\d+: error"),
+    ("head dimension", "{d}/head_dim.mlir", r"head_dim.mlir:2:\d+: error.*multiple"),
+    ("no function", "{d}/no_function.mlir", "no function to run; write a public func.func"),
+    ("private only", "{d}/private.mlir", "no function to run"),
+    ("two functions", "{d}/two.mlir", "2 public functions: @attention, @other; choose one with --function"),
+    ("unknown function", "{d}/two.mlir --function=third", "no function @third.*@attention, @other"),
+    ("external function", "{d}/external.mlir", "@g is declared but has no body"),
+    ("memref", "{d}/memref.mlir", "argument 0 of @f has type memref<4xf32>; flash-run passes"),
+    ("f8", "{d}/f8.mlir", "argument 0 of @f has type tensor<4xf8E5M2>"),
+    ("complex", "{d}/complex.mlir", "argument 0 of @f has type"),
+    ("index", "{d}/index.mlir", "argument 0 of @f has type index"),
+    ("unranked", "{d}/unranked.mlir", r"argument 0 of @f has type tensor<\*xf32>"),
+    ("no results", "{d}/no_results.mlir", "@f has no results"),
+    ("sizes overflow", "{d}/static_huge.mlir", "more bytes than a 64-bit machine can address"),
+    ("cannot be lowered", "{d}/unlowerable.mlir", "cannot be compiled|unlowerable.mlir:2"),
+    ("division by zero", "{d}/division.mlir --inputs={d}/zero_i32.npy,{d}/zero_i32.npy", "divided an integer by zero"),
+    ("recursion", "{d}/recursion.mlir", "ran out of stack|cannot be compiled"),
+    # Shapes.
+    ("no shape", "{d}/dynamic.mlir", "argument 0 of @attention has dynamic dimensions.*--shape 0=4x4x4x8"),
+    ("static size", "{d}/dynamic.mlir " + SHAPES + "--shape=2=1x2x16x9", "dimension 3 of argument 2, which is fixed to 8"),
+    ("shape rank", "{d}/dynamic.mlir --shape=0=1x2x16", "3 sizes for argument 0, which has rank 4"),
+    ("shape index", "{d}/dynamic.mlir --shape=7=1x2x16x8", "names argument 7, but @attention has 3"),
+    ("shape twice", "{d}/dynamic.mlir --shape=0=1x2x16x8 --shape=0=1x2x16x8", "sizes of argument 0 twice"),
+    ("shape negative", "{d}/dynamic.mlir --shape=0=1x-2x16x8", "size -2 is negative"),
+    ("shape malformed", "{d}/dynamic.mlir --shape=0=1x2xx8", "malformed"),
+    ("shape without index", "{d}/dynamic.mlir --shape=1x2x3x8", "malformed"),
+    ("shape too large", "{d}/dynamic.mlir --shape=0=99999999999999999999x1x1x8", "more than any memory holds"),
+    ("shape overflow", "{d}/dynamic.mlir --shape=0=4000000000x4000000000x16x8", "more bytes than"),
+    ("out of memory", "{d}/dynamic.mlir --shape=0=1x1x1000000000000x8 --shape=1=1x1x16x8 --shape=2=1x1x16x8", "out of memory.*smaller sizes"),
+    ("reference out of memory", "{d}/dynamic.mlir --check --shape=0=1x1x900000000000x8 --shape=1=1x1x16x8 --shape=2=1x1x16x8", "fp64 reference need.*leave out --check"),
+    ("shapes disagree", "{d}/dynamic.mlir " + SHAPES + "--shape=2=1x2x17x8", "lengths of key and value differ|key and value"),
+    ("head counts", "{d}/dynamic.mlir --shape=0=1x3x16x8 --shape=1=1x2x16x8 --shape=2=1x2x16x8", "head"),
+    # Files of inputs.
+    ("too few inputs", "{d}/good.mlir --inputs={d}/good.npy", "names 1 file, but @attention has 3 arguments"),
+    ("too many inputs", "{d}/good.mlir --inputs={d}/good.npy,{d}/good.npy" + REST, "names 4 files, but @attention has 3"),
+    ("empty item", "{d}/good.mlir --inputs={d}/good.npy,", "empty item"),
+    ("file does not fit", "{d}/dynamic.mlir --inputs={d}/wrong_shape.npy" + REST, r"wrong_shape.npy' has shape 1x2x8x16; expected one of tensor<\?x\?x\?x8xf32>"),
+    ("file of dynamic argument", "{d}/dynamic.mlir --inputs={d}/short.npy" + REST, "short.npy' ends inside its .npy header"),
+    ("missing npy", "{d}/good.mlir --inputs={d}/none.npy" + REST, "none.npy': No such file"),
+    ("npy directory", "{d}/good.mlir --inputs={d}" + REST, "directory"),
+] + [
+    (f"{name}.npy", f"{{d}}/good.mlir --inputs={{d}}/{name}.npy" + REST, rf"{name}.npy' .*{message}")
+    for name, message in [
+        ("empty", "is empty"),
+        ("short", "ends inside its .npy header"),
+        ("text", "is not a .npy file"),
+        ("version9", "version 9"),
+        ("f8", r"dtype '<f8'; expected f32 \('<f4'\)"),
+        ("f2", "dtype '<f2'; expected f32"),
+        ("big", "big-endian"),
+        ("fortran", "Fortran order; expected C order"),
+        ("wrong_shape", "shape 1x2x8x16; expected 1x2x16x8"),
+        ("wrong_rank", "shape 2x16x8; expected 1x2x16x8"),
+        ("truncated", "1023 bytes of data; expected 1024"),
+        ("long", "1025 bytes of data; expected 1024"),
+        ("header_only", "0 bytes of data"),
+        ("record", "holds records"),
+        ("malformed", "malformed .npy header"),
+        ("negative", "malformed .npy header"),
+        ("overflow", "malformed .npy header"),
+        ("huge_header", "ends inside its .npy header"),
+        ("lying_header", "ends inside its .npy header"),
+    ]
+] + [
+    # Files to write.
+    ("too many outputs", "{d}/good.mlir --outputs={d}/a.npy,{d}/b.npy", "names 2 files, but @attention has 1 result"),
+    ("output folder", "{d}/good.mlir --outputs={d}/none/a.npy", "cannot write.*no directory"),
+    ("output is a folder", "{d}/good.mlir --outputs={d}", "is a directory"),
+    ("json folder", "{d}/good.mlir --json={d}/none/a.json", "cannot write.*no directory"),
+    ("empty json", "{d}/good.mlir --json=", "--json needs a file name"),
+    ("same output twice", "{d}/good.mlir --outputs={d}/x --json={d}/x", "named twice"),
+    ("failure after outputs are known", "{d}/dynamic.mlir --outputs={d}/a.npy --json={d}/a.json " + SHAPES + "--shape=2=1x2x17x8", "key and value"),
+    # Flags.
+    ("unknown flag", "{d}/good.mlir --chek", "Unknown command line argument '--chek'"),
+    ("flag of LLVM", "{d}/good.mlir --print-after-all", "Unknown command line argument"),
+    ("flag twice", "{d}/good.mlir --seed=1 --seed=2", "--seed is given twice"),
+    ("seed", "{d}/good.mlir --seed=abc", "value invalid"),
+    ("threads", "{d}/good.mlir --threads=0", "--threads=0 is not from 1 to 1024"),
+    ("many threads", "{d}/good.mlir --threads=100000", "is not from 1 to 1024"),
+    ("target", "{d}/good.mlir --target=tpu", "unknown target 'tpu'; the targets are"),
+    ("gpu", "{d}/good.mlir --target=sm_90a", "target 'sm_90a' is not built yet"),
+    ("emulator", "{d}/good.mlir --target=emulate", "target 'emulate' is not built yet"),
+    ("dump stage", "{d}/good.mlir --dump=l0,l7", "no stage 'l7'; the stages are"),
+    ("schedule key", "{d}/good.mlir --schedule=query=64", "no key 'query'; the keys are"),
+    ("schedule value", "{d}/good.mlir --schedule=query_tile=63", "query_tile=63 is not a multiple of 8.*nearest is query_tile=64"),
+    ("schedule range", "{d}/good.mlir --schedule=key_tile=4096", "nearest is key_tile=1024"),
+    ("schedule zero", "{d}/good.mlir --schedule=key_tile=0", "nearest is key_tile=8"),
+    ("schedule text", "{d}/good.mlir --schedule=key_tile=big", "needs a number"),
+    ("schedule twice", "{d}/good.mlir --schedule=key_tile=8,key_tile=8", "gives key_tile twice"),
+]
+
+
+def main():
+    tool = sys.argv[1]
+    failures = 0
+    for name, arguments, message in CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            for file, content in FILES.items():
+                path = pathlib.Path(folder, file)
+                path.write_bytes(content if isinstance(content, bytes) else content.encode())
+            command = [tool] + arguments.format(d=folder).split()
+            try:
+                process = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+                code, text = process.returncode, (process.stderr + process.stdout).decode(errors="replace")
+            except subprocess.TimeoutExpired:
+                code, text = "timeout", ""
+            written = {p.name for p in pathlib.Path(folder).iterdir()} - set(FILES)
+            problems = []
+            if code != 1:
+                problems.append(f"exit status {code}")
+            if "Stack dump" in text or "Assertion" in text:
+                problems.append("crash")
+            if not re.search(message, text):
+                problems.append(f"no message like /{message}/")
+            if written:
+                problems.append(f"wrote {written}")
+            if problems:
+                failures += 1
+                print(f"FAILED {name}: {', '.join(problems)}\n  {' '.join(command)}\n{text[:1500]}")
+    print(f"{len(CASES) - failures} of {len(CASES)} bad inputs refused as they should")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
