@@ -6,17 +6,20 @@ CLANG_FORMAT ?= clang-format
 LLVM ?= /usr/lib/llvm-22
 
 CCACHE := $(shell command -v ccache)
-CONFIGURE = cmake -S . -G Ninja \
+# Ninja itself configures again what has changed; a second cmake would only
+# risk another compiler being found in another PATH.
+configure = test -f $(1)/build.ninja || cmake -S . -B $(1) $(2) -G Ninja \
   -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 \
   -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld -DCMAKE_EXPORT_COMPILE_COMMANDS=ON \
   -DMLIR_DIR=$(LLVM)/lib/cmake/mlir -DPython3_EXECUTABLE=$(PYTHON) \
-  $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  $(if $(CCACHE),-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache) \
+  > /dev/null
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
 .PHONY: build run test dist docs asan fuzz format lint clean setup
 
 build: setup
-	$(CONFIGURE) -B $(BUILD) > /dev/null
+	@$(call configure,$(BUILD))
 	ninja -C $(BUILD) -j$(JOBS)
 
 setup:
@@ -29,17 +32,18 @@ test: build ## every test; the last line is the tally
 	$(PYTHON) scripts/run-tests.py $(LLVM)/bin/lit $(BUILD)
 
 dist: setup ## statically linked, stripped tools in $(BUILD)/dist
-	$(CONFIGURE) -B build-dist -DFLASH_STATIC=ON > /dev/null
+	@$(call configure,build-dist,-DFLASH_STATIC=ON)
 	ninja -C build-dist -j$(JOBS) flash-dist
 	scripts/make-dist.sh build-dist/bin $(BUILD)/dist
 
 docs: build ## regenerates docs/reference from the .td files
 	ninja -C $(BUILD) flash-docs
 	cp $(BUILD)/reference/*.md docs/reference/
+	$(PYTHON) scripts/check-docs.py $(BUILD)/bin/flash-opt --write
 
 asan: ## the tools with the address and undefined sanitizers
 	@scripts/setup.sh libclang-rt-22-dev
-	$(CONFIGURE) -B build-asan -DFLASH_SANITIZE=ON > /dev/null
+	@$(call configure,build-asan,-DFLASH_SANITIZE=ON)
 	ninja -C build-asan -j$(JOBS)
 
 fuzz: asan ## ten thousand mutated inputs through the sanitized tools

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 
@@ -176,7 +177,7 @@ SmallVector<LaneChunk> RegisterTiler::chunksOf(int64_t begin,
                                                int64_t end) const {
   SmallVector<LaneChunk> chunks;
   for (int64_t size = width; size >= 1; size /= 2)
-    for (; begin + size <= end; begin += size)
+    for (; end - begin >= size; begin += size) // begin + size may overflow.
       chunks.push_back({begin, size});
   return chunks;
 }
@@ -185,15 +186,20 @@ SmallVector<LaneChunk> RegisterTiler::chunksOf(int64_t begin,
 /// r rows and c vectors costs r*c multiply-adds and r+c loads, one of each per
 /// cycle, and at least the latency of one multiply-add.
 void RegisterTiler::chooseTile() {
-  constexpr int64_t latency = 4, overhead = 1, manyRows = 1024;
+  // Beyond some size only the remainders differ, and products would overflow.
+  constexpr int64_t latency = 4, overhead = 1, manyRows = 1024,
+                    largest = 1 << 20;
   width = std::max<int64_t>(1, registers.bits / laneBits());
   int64_t lanes = sizes[lane];
   int64_t chunks = ShapedType::isDynamic(lanes)
                        ? 64
-                       : static_cast<int64_t>(chunksOf(0, lanes).size());
+                       : std::min(lanes / width, largest) +
+                             llvm::popcount<uint64_t>(lanes % width);
   int64_t rowCount = 1;
   if (row)
-    rowCount = ShapedType::isDynamic(sizes[*row]) ? manyRows : sizes[*row];
+    rowCount = ShapedType::isDynamic(sizes[*row])
+                   ? manyRows
+                   : std::min(sizes[*row], largest);
   if (reductions.empty()) {
     tileChunks = std::min<int64_t>(chunks, 4);
     return;
