@@ -32,9 +32,9 @@ constexpr int64_t fewestUnits = 16;
 
 /// `largest`, or the tile that covers a known shorter `length` at once.
 int64_t fitTile(int64_t length, int64_t largest) {
-  if (ShapedType::isDynamic(length))
+  if (ShapedType::isDynamic(length) || length >= largest)
     return largest;
-  return std::clamp<int64_t>(llvm::alignTo(length, lanes), lanes, largest);
+  return std::max<int64_t>(llvm::alignTo(length, lanes), lanes);
 }
 
 /// Bytes of f32 that one step of the online softmax touches.
@@ -46,15 +46,17 @@ int64_t getWorkingSet(AttentionOp op, int64_t queries, int64_t keys) {
   return 4 * (query + scores + accumulators + keysAndValues);
 }
 
-/// Units of parallel work, or nullopt if some size is not known.
-std::optional<int64_t> getUnits(AttentionOp op, int64_t queries) {
+/// Whether there is enough parallel work, as far as sizes are known.
+bool hasEnoughUnits(AttentionOp op, int64_t queries) {
   ArrayRef<int64_t> sizes = op.getQuery().getType().getShape().drop_back();
   if (llvm::any_of(sizes, ShapedType::isDynamic))
-    return std::nullopt;
-  int64_t units = llvm::divideCeil(sizes.back(), queries);
+    return true;
+  // No factor counts for more than is needed, so the product cannot overflow.
+  int64_t units = std::min<int64_t>(llvm::divideCeil(sizes.back(), queries),
+                                    fewestUnits);
   for (int64_t size : sizes.drop_back())
-    units *= size;
-  return units;
+    units *= std::min(size, fewestUnits);
+  return units >= fewestUnits;
 }
 
 std::pair<int64_t, int64_t> chooseTiles(AttentionOp op) {
@@ -66,7 +68,7 @@ std::pair<int64_t, int64_t> chooseTiles(AttentionOp op) {
   auto halve = [](int64_t tile) { return llvm::alignTo(tile / 2, lanes); };
   while (queries > 2 * lanes &&
          (getWorkingSet(op, queries, keys) > cacheBytes ||
-          getUnits(op, queries).value_or(fewestUnits) < fewestUnits))
+          !hasEnoughUnits(op, queries)))
     queries = halve(queries);
   return {queries, keys};
 }
