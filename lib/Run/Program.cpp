@@ -94,6 +94,15 @@ llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
   program.sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   program.diagnostics =
       std::make_unique<SourceMgrDiagnosticHandler>(*program.sources, &context);
+  // MLIR looks for the end of a dialect's attribute before it parses the
+  // inside, and takes the `>` of a `>=` for that end.
+  ScopedDiagnosticHandler hint(&context, [](Diagnostic &diagnostic) {
+    if (StringRef(diagnostic.str()).contains("in pretty dialect name"))
+      diagnostic.attachNote()
+          << "if this is an affine set with '>=', give it a name before the "
+             "function (#set = affine_set<...>) and write #flash.affine<#set>";
+    return failure();
+  });
   program.module = parseSourceFile<ModuleOp>(*program.sources, &context);
   if (!program.module)
     return createStringError(

@@ -39,6 +39,8 @@ FILES = {
     "empty.mlir": "",
     "binary.mlir": bytes(range(256)) * 16,
     "bytecode.mlir": b"ML\xefR\x0d" + bytes(range(200)),
+    "inline_set.mlir": GOOD.replace(
+        "%v :", "%v mask(#flash.affine<affine_set<(b, h, i, j)[nq, nk] : (i - j >= 0)>>) :", 1),
     "syntax.mlir": GOOD.replace("flash.attention", "flash.attention ,"),
     "unknown_op.mlir": GOOD.replace("flash.attention", "flash.atention"),
     "rank.mlir": GOOD.replace(Q, "tensor<16x8xf32>"),
@@ -91,6 +93,7 @@ CASES = [
     ("empty file", "{d}/empty.mlir", "no function to run"),
     ("binary file", "{d}/binary.mlir", "not a valid program"),
     ("garbage bytecode", "{d}/bytecode.mlir", "not a valid program"),
+    ("inline set", "{d}/inline_set.mlir", r"note: if this is an affine set with '>=', give it a name"),
     ("syntax", "{d}/syntax.mlir", r"syntax.mlir:2:\d+: error"),
     ("unknown op", "{d}/unknown_op.mlir", r"unknown_op.mlir:2:\d+: error.*flash.atention"),
     ("rank 2", "{d}/rank.mlir", r"rank.mlir:2:\d+: error"),
