@@ -206,10 +206,14 @@ llvm::Expected<bool> flash::run::runProgram(mlir::MLIRContext &context,
     results = std::move(*run);
   }
   report.peakBytes = kernel->getPeakBytes();
+  if (options.countTiles)
+    report.tiles = kernel->getTileCounts();
   for (const HostTensor &input : inputs)
     report.inputs.push_back(input.getSpec());
   for (const HostTensor &result : results)
     report.results.push_back(result.getSpec());
+  if (report.tiles)
+    printTiles(report, llvm::outs());
   bool ok = !report.check || report.check->isOk();
   if (report.check)
     printCheck(report, llvm::outs());

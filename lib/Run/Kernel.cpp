@@ -7,6 +7,7 @@
 
 #include "flash/Run/Kernel.h"
 
+#include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Pipelines/Pipelines.h"
 #include "flash/Run/Reference.h"
 #include "flash/Run/Stopwatch.h"
@@ -102,6 +103,11 @@ llvm::Expected<Kernel> Kernel::compile(ModuleOp program, StringRef entry,
     if (llvm::Error error = runPasses(
             *module, [&](OpPassManager &pm) { buildTilePipeline(pm, front); }))
       return error;
+    if (options.countTiles)
+      if (llvm::Error error = runPasses(*module, [](OpPassManager &pm) {
+            pm.addPass(createCountTiles());
+          }))
+        return error;
     if (options.has(Dump::L1))
       print(*module, "l1");
     if (llvm::Error error = runPasses(*module, buildDecomposePipeline))
@@ -178,9 +184,11 @@ Kernel::run(llvm::ArrayRef<HostTensor> inputs) {
 
   int64_t before = runtime::getMemoryUse().current;
   runtime::resetPeakMemory();
+  runtime::resetTileCounts();
   SmallVector<OwnedBuffer> owned;
   if (llvm::Error error = executable->invoke(buffers, owned))
     return error;
+  tileCounts = runtime::getTileCounts();
   runtime::MemoryUse use = runtime::getMemoryUse();
   peakBytes = use.peak - before;
 

@@ -65,6 +65,9 @@ struct Flags {
   cl::opt<bool> baseline{
       "baseline", cl::cat(category),
       cl::desc("Also time the naive program, which stores all scores")};
+  cl::opt<bool> countTiles{
+      "count-tiles", cl::cat(category),
+      cl::desc("Count the tiles that the program visits")};
   cl::opt<std::string> json{"json", cl::value_desc("file"), cl::cat(category),
                             cl::desc("Write what was measured to a file")};
   cl::opt<std::string> dump{
@@ -216,6 +219,7 @@ llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
   options.check = flags.check;
   options.bench = flags.bench || flags.baseline;
   options.baseline = flags.baseline;
+  options.countTiles = flags.countTiles;
   options.json = flags.json;
 
   if (flags.threads.getNumOccurrences() &&

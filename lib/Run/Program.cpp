@@ -155,11 +155,10 @@ flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
       for (size_t d = 0; fits && d < shape.size(); ++d)
         fits = tensor.isDynamicDim(d) || (*sizes)[d] == shape[d];
       if (!fits)
-        return createStringError(
-            formatv("'{0}' has shape {1:$[x]}; expected one of {2}",
-                    options.inputs[index],
-                    llvm::make_range(sizes->begin(), sizes->end()),
-                    str(tensor)));
+        return createStringError(formatv(
+            "'{0}' has shape {1:$[x]}; expected one of {2}",
+            options.inputs[index],
+            llvm::make_range(sizes->begin(), sizes->end()), str(tensor)));
       shape = *sizes;
     } else if (!tensor.hasStaticShape()) {
       // Show a size for every dimension, ready to be edited.

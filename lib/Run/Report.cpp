@@ -53,6 +53,12 @@ static std::string formatNumber(double value) {
   return text;
 }
 
+void flash::run::printTiles(const Report &report, llvm::raw_ostream &os) {
+  auto [full, partial] = *report.tiles;
+  os << formatv("tiles: {0} visited = {1} full + {2} partial\n",
+                full + partial, full, partial);
+}
+
 void flash::run::printCheck(const Report &report, llvm::raw_ostream &os) {
   const Report::Check &check = *report.check;
   size_t worst = check.getWorst();

@@ -96,6 +96,11 @@ void flash::run::printJson(const Report &report, llvm::raw_ostream &os) {
     object["check"] = toJson(*report.check);
   if (report.bench)
     object["bench"] = toJson(*report.bench, report);
+  if (report.tiles)
+    object["tiles"] = json::Object{
+        {"visited", report.tiles->full + report.tiles->partial},
+        {"full", report.tiles->full},
+        {"partial", report.tiles->partial}};
   if (report.baseline) {
     json::Object baseline = toJson(*report.baseline, report);
     baseline["speedup"] = report.baseline->median / report.bench->median;

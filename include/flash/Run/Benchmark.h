@@ -22,7 +22,8 @@ struct Timing {
 };
 
 /// Runs the kernel once to warm up and then until a second or 100 runs are
-/// over, at least five times. A kernel that takes seconds gets two runs, or one.
+/// over, at least five times. A kernel that takes seconds gets two runs, or
+/// one.
 llvm::Expected<Timing> benchmark(Kernel &kernel,
                                  llvm::ArrayRef<HostTensor> inputs);
 

@@ -10,6 +10,7 @@
 
 #include "flash/Run/HostTensor.h"
 #include "flash/Run/Options.h"
+#include "flash/Runtime/TileCounts.h"
 #include "flash/Target/Cpu/Jit.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -45,6 +46,8 @@ public:
 
   /// Most bytes the last run held at a time beyond inputs and results.
   int64_t getPeakBytes() const { return peakBytes; }
+  /// Tiles the last run visited, if the kernel was compiled to count them.
+  runtime::TileCounts getTileCounts() const { return tileCounts; }
   const StageTimes &getTimes() const { return times; }
   /// The program at level 0, from which its work can be counted.
   mlir::ModuleOp getLevel0() { return *level0; }
@@ -55,6 +58,7 @@ private:
   llvm::SmallVector<DType> resultTypes;
   StageTimes times;
   int64_t peakBytes = 0;
+  runtime::TileCounts tileCounts = {0, 0};
 };
 
 } // namespace flash::run

@@ -26,7 +26,8 @@ struct NpyHeader {
 llvm::Expected<NpyHeader> parseNpyHeader(llvm::StringRef file);
 
 /// The shape of the array in a file.
-llvm::Expected<llvm::SmallVector<int64_t, 4>> readNpyShape(llvm::StringRef path);
+llvm::Expected<llvm::SmallVector<int64_t, 4>>
+readNpyShape(llvm::StringRef path);
 
 /// Reads `path`, which must hold a little-endian, C-ordered array of exactly
 /// the given shape and element type.

@@ -30,7 +30,7 @@ struct Options {
   unsigned threads = 0;
   std::vector<std::string> inputs, outputs;
   std::map<unsigned, llvm::SmallVector<int64_t, 4>> shapes;
-  bool check = false, bench = false, baseline = false;
+  bool check = false, bench = false, baseline = false, countTiles = false;
   std::string json;
   /// Bit set over `Dump`.
   unsigned dumps = 0;
@@ -43,8 +43,8 @@ struct Options {
   /// Whether anything is wanted that needs the program to run. `--dump` alone
   /// only compiles.
   bool runs() const {
-    return !dumps || check || bench || baseline || !outputs.empty() ||
-           !json.empty();
+    return !dumps || check || bench || baseline || countTiles ||
+           !outputs.empty() || !json.empty();
   }
 };
 

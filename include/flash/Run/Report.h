@@ -22,6 +22,7 @@ struct Report {
   std::vector<TensorSpec> inputs, results;
   StageTimes compileTimes;
   int64_t peakBytes = 0;
+  std::optional<runtime::TileCounts> tiles;
 
   struct Check {
     /// One for each result.
@@ -45,6 +46,7 @@ struct Report {
   int64_t getTraffic() const;
 };
 
+void printTiles(const Report &report, llvm::raw_ostream &os);
 void printCheck(const Report &report, llvm::raw_ostream &os);
 void printBench(const Report &report, llvm::raw_ostream &os);
 

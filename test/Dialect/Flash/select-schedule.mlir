@@ -17,18 +17,34 @@ func.func @short(%q: tensor<1x1x1x8xf32>, %k: tensor<1x1x20x8xf32>) -> tensor<1x
 }
 
 // ALL-LABEL: func @dynamic(
-// MODEL: schedule(<query_tile = 64, key_tile = 128>)
+// MODEL: schedule(<query_tile = 128, key_tile = 128>)
 func.func @dynamic(%q: tensor<4x?x64xf16>) -> tensor<4x?x64xf16> {
   %o = flash.attention %q, %q, %q : (tensor<4x?x64xf16>, tensor<4x?x64xf16>, tensor<4x?x64xf16>) -> tensor<4x?x64xf16>
   return %o : tensor<4x?x64xf16>
 }
 
 // ALL-LABEL: func @long(
-// MODEL: schedule(<query_tile = 64, key_tile = 128>)
+// MODEL: schedule(<query_tile = 128, key_tile = 128>)
 func.func @long(%q: tensor<1x9223372036854775807x8xf32>) -> tensor<1x9223372036854775807x8xf32> {
   %o = flash.attention %q, %q, %q : (tensor<1x9223372036854775807x8xf32>, tensor<1x9223372036854775807x8xf32>,
       tensor<1x9223372036854775807x8xf32>) -> tensor<1x9223372036854775807x8xf32>
   return %o : tensor<1x9223372036854775807x8xf32>
+}
+
+// Few heads: smaller tiles, so that there is work for all threads.
+// ALL-LABEL: func @few(
+// MODEL: schedule(<query_tile = 32, key_tile = 128>)
+func.func @few(%q: tensor<1x1x512x64xf16>) -> tensor<1x1x512x64xf16> {
+  %o = flash.attention %q, %q, %q : (tensor<1x1x512x64xf16>, tensor<1x1x512x64xf16>, tensor<1x1x512x64xf16>) -> tensor<1x1x512x64xf16>
+  return %o : tensor<1x1x512x64xf16>
+}
+
+// Wide heads: smaller tiles, so that a step stays in the cache.
+// ALL-LABEL: func @wide(
+// MODEL: schedule(<query_tile = 64, key_tile = 128>)
+func.func @wide(%q: tensor<4x8x4096x256xf16>) -> tensor<4x8x4096x256xf16> {
+  %o = flash.attention %q, %q, %q : (tensor<4x8x4096x256xf16>, tensor<4x8x4096x256xf16>, tensor<4x8x4096x256xf16>) -> tensor<4x8x4096x256xf16>
+  return %o : tensor<4x8x4096x256xf16>
 }
 
 // What is written stays.

@@ -19,15 +19,58 @@ using namespace mlir;
 using namespace flash;
 
 namespace {
-constexpr int64_t lanes = 16;          // f32 elements of the widest vector
-constexpr int64_t largestQueryTile = 64;
-constexpr int64_t largestKeyTile = 128;
+// Queries fill the lanes of vectors; this many f32 the widest of them.
+constexpr int64_t lanes = 16;
+// Measured best on AVX-512 (docs/benchmarks.md): larger tiles gain nothing, and
+// smaller ones read keys and values more often.
+constexpr int64_t largestQueryTile = 128, largestKeyTile = 128;
+// What one thread works on should stay in its second-level cache, which has at
+// least 512 KiB on most machines.
+constexpr int64_t cacheBytes = 512 * 1024;
+// Dynamic distribution needs some units per thread to even out their times.
+constexpr int64_t fewestUnits = 16;
 
-/// The tile for `length`, at most `largest`, a multiple of `granule`.
-int64_t fitTile(int64_t length, int64_t granule, int64_t largest) {
+/// `largest`, or the tile that covers a known shorter `length` at once.
+int64_t fitTile(int64_t length, int64_t largest) {
   if (ShapedType::isDynamic(length) || length >= largest)
     return largest;
-  return std::max<int64_t>(llvm::alignTo(length, granule), granule);
+  return std::max<int64_t>(llvm::alignTo(length, lanes), lanes);
+}
+
+/// Bytes of f32 that one step of the online softmax touches.
+int64_t getWorkingSet(AttentionOp op, int64_t queries, int64_t keys) {
+  int64_t headDim = op.getHeadDim(), valueDim = op.getValueDim();
+  int64_t query = queries * headDim, scores = queries * keys,
+          accumulators = 2 * queries * valueDim,
+          keysAndValues = keys * (headDim + valueDim);
+  return 4 * (query + scores + accumulators + keysAndValues);
+}
+
+/// Whether there is enough parallel work, as far as sizes are known.
+bool hasEnoughUnits(AttentionOp op, int64_t queries) {
+  ArrayRef<int64_t> sizes = op.getQuery().getType().getShape().drop_back();
+  if (llvm::any_of(sizes, ShapedType::isDynamic))
+    return true;
+  // No factor counts for more than is needed, so the product cannot overflow.
+  int64_t units = std::min<int64_t>(llvm::divideCeil(sizes.back(), queries),
+                                    fewestUnits);
+  for (int64_t size : sizes.drop_back())
+    units *= std::min(size, fewestUnits);
+  return units >= fewestUnits;
+}
+
+std::pair<int64_t, int64_t> chooseTiles(AttentionOp op) {
+  int64_t rank = op.getQuery().getType().getRank();
+  int64_t queries = fitTile(op.getQuery().getType().getDimSize(rank - 2),
+                            largestQueryTile);
+  int64_t keys =
+      fitTile(op.getKey().getType().getDimSize(rank - 2), largestKeyTile);
+  auto halve = [](int64_t tile) { return llvm::alignTo(tile / 2, lanes); };
+  while (queries > 2 * lanes &&
+         (getWorkingSet(op, queries, keys) > cacheBytes ||
+          !hasEnoughUnits(op, queries)))
+    queries = halve(queries);
+  return {queries, keys};
 }
 
 struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
@@ -36,14 +79,11 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     WalkResult result = getOperation().walk([&](AttentionOp op) {
       if (op.getSchedule())
         return WalkResult::advance();
-      RankedTensorType query = op.getQuery().getType();
-      int64_t rank = query.getRank();
-      int64_t queries = queryTile, keys = keyTile;
-      if (!queries)
-        queries = fitTile(query.getDimSize(rank - 2), lanes, largestQueryTile);
-      if (!keys)
-        keys = fitTile(op.getKey().getType().getDimSize(rank - 2), lanes,
-                       largestKeyTile);
+      auto [queries, keys] = chooseTiles(op);
+      if (queryTile)
+        queries = queryTile;
+      if (keyTile)
+        keys = keyTile;
       auto schedule = ScheduleAttr::getChecked(
           [&] { return op.emitOpError("cannot be scheduled: "); },
           op.getContext(), queries, keys);

@@ -157,9 +157,9 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
   let summary = "Propose tile sizes for every attention that has none";
   let description = [{
     Writes `schedule(#flash.schedule<...>)` on each `flash.attention` without
-    one. The choice follows a model of the processor's registers and first two
-    cache levels: the score tile and the query tile stay in the first level,
-    the key and value tile in the second.
+    one: the largest tiles that pay, reduced until what one step touches (query,
+    scores, accumulators, keys and values) fits the second-level cache, and
+    until there are enough query tiles for the threads.
 
     ```mlir
     %o = flash.attention %q, %k, %v : (...)
