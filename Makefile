@@ -50,9 +50,11 @@ fuzz: asan ## ten thousand mutated inputs through the sanitized tools
 	$(PYTHON) test/Fuzz/fuzz.py --bin build-asan/bin --count 10000 --save build-asan/fuzz
 
 format:
+	@scripts/setup.sh clang-format
 	$(CLANG_FORMAT) -i $(SOURCES)
 
 lint:
+	@scripts/setup.sh clang-format
 	$(CLANG_FORMAT) -n -Werror $(SOURCES)
 
 clean:
