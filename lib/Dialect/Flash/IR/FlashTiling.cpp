@@ -114,9 +114,9 @@ static OpFoldResult keyHead(OpBuilder &b, Location loc, OnlineAttentionOp op,
 }
 
 FailureOr<TilingResult>
-OnlineAttentionOp::getTiledImplementation(OpBuilder &b,
-                                          ArrayRef<OpFoldResult> offsets,
-                                          ArrayRef<OpFoldResult> sizes) {
+OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
+                            ArrayRef<OpFoldResult> offsets,
+                            ArrayRef<OpFoldResult> sizes) {
   Location loc = getLoc();
   Slicer slice{b, loc, {}};
   int64_t rank = getQuery().getType().getRank();
@@ -149,9 +149,6 @@ OnlineAttentionOp::getTiledImplementation(OpBuilder &b,
   Value query = slice(getQuery(), rowOffsets, rowSizes);
   Value key = slice(getKey(), keyOffsets, keySizes);
   Value value = slice(getValue(), keyOffsets, keySizes);
-  Value acc = slice(getAcc(), rowOffsets, rowSizes);
-  Value max = slice(getMax(), rowOffsets, rowSizes);
-  Value sum = slice(getSum(), rowOffsets, rowSizes);
 
   // The tile starts where the op starts plus the tile's offset.
   SmallVector<OpFoldResult> position = getMixedPosition();
@@ -186,15 +183,28 @@ OnlineAttentionOp::getTiledImplementation(OpBuilder &b,
   SmallVector<Value> dynamicPosition;
   dispatchIndexOpFoldResults(position, dynamicPosition, staticPosition);
   auto tiled = OnlineAttentionOp::create(
-      b, loc, TypeRange{acc.getType(), max.getType(), sum.getType()}, query,
-      key, value, acc, max, sum, dynamicPosition, getExtents(), keys, lengths,
-      staticPosition, getStaticExtents(), getScale(), getMaskAttr(),
-      getScheduleAttr());
+      b, loc, state.getTypes(), query, key, value, state[0], state[1], state[2],
+      dynamicPosition, getExtents(), keys, lengths, staticPosition,
+      getStaticExtents(), getScale(), getMaskAttr(), getScheduleAttr());
   IRMapping mapping;
   getScore().cloneInto(&tiled.getScore(), mapping);
   return TilingResult{{tiled},
                       SmallVector<Value>(tiled->getResults()),
                       std::move(slice.slices)};
+}
+
+FailureOr<TilingResult>
+OnlineAttentionOp::getTiledImplementation(OpBuilder &b,
+                                          ArrayRef<OpFoldResult> offsets,
+                                          ArrayRef<OpFoldResult> sizes) {
+  Slicer slice{b, getLoc(), {}};
+  SmallVector<Value> state;
+  for (Value init : getDpsInits())
+    state.push_back(slice(init, offsets.drop_back(), sizes.drop_back()));
+  FailureOr<TilingResult> tiled = tileFrom(b, state, offsets, sizes);
+  if (succeeded(tiled))
+    llvm::append_range(tiled->generatedSlices, slice.slices);
+  return tiled;
 }
 
 LogicalResult OnlineAttentionOp::getResultTilePosition(

@@ -29,6 +29,15 @@
 #include "flash/Dialect/Flash/IR/FlashAttrs.h.inc"
 
 namespace flash {
+// PartialReductionOpInterface names these without their namespace.
+using mlir::Location;
+using mlir::MergeResult;
+using mlir::ReductionTilingStrategy;
+using mlir::SmallVector;
+using mlir::TilingResult;
+using mlir::Value;
+using mlir::ValueRange;
+
 /// Each of the first `numRequiredOperands` operand groups holds one operand.
 template <typename ConcreteOp>
 class SingleOperandGroups

@@ -39,7 +39,8 @@ def Flash_Dialect : Dialect {
   let extraClassDeclaration = "void registerAttributes();";
   // Tiling builds ops of these.
   let dependentDialects = ["::mlir::affine::AffineDialect",
-    "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
 #endif // FLASH_DIALECT_TD

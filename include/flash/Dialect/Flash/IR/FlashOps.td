@@ -123,6 +123,9 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
      DeclareOpInterfaceMethods<TilingInterface,
        ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
         "getResultTilePosition", "generateResultTileValue"]>,
+     DeclareOpInterfaceMethods<PartialReductionOpInterface,
+       ["generateInitialTensorForPartialReduction", "tileToPartialReduction",
+        "mergeReductions", "getPartialResultTilePosition"]>,
      AllTypesMatch<["acc", "acc_out"]>, AllTypesMatch<["max", "max_out"]>,
      AllTypesMatch<["sum", "sum_out"]>]> {
   let summary = "one step of the online softmax over a slice of keys";
@@ -138,7 +141,9 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
 
     The state starts at (0, -inf, 0), or (0, sink * log2(e), 1) with a sink.
     The step is associative over disjoint slices of keys, so a tiling may visit
-    them in any order. `max` is in units of log2 and may stay -inf.
+    them in any order, or in parallel: the partial reduction interface gives
+    each slice a state of its own and merges these into `acc`, `max` and `sum`.
+    `max` is in units of log2 and may stay -inf.
 
     The operands are tensors of rank 4 as in `flash.attention`, or one tile of
     one head of rank 2: `q : [M, D]`, `k : [N, D]`, `v : [N, Dv]`.
@@ -190,6 +195,12 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     ::llvm::SmallVector<::mlir::OpFoldResult> getMixedExtents();
     /// Whether the operands are one tile (rank 2) rather than whole tensors.
     bool isTile() { return getQuery().getType().getRank() == 2; }
+    /// The step on one tile of the loops, not from the op's own state but from
+    /// `state`: acc, max and sum of the tile's queries.
+    ::mlir::FailureOr<::mlir::TilingResult> tileFrom(
+        ::mlir::OpBuilder &b, ::mlir::ValueRange state,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> offsets,
+        ::llvm::ArrayRef<::mlir::OpFoldResult> sizes);
   }];
 }
 
