@@ -19,8 +19,8 @@
 #include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
 #include "mlir/Dialect/Affine/IR/ValueBoundsOpInterfaceImpl.h"
-#include "mlir/Dialect/Affine/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/TransformOps/AffineTransformOps.h"
+#include "mlir/Dialect/Affine/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/Arith/Transforms/BufferDeallocationOpInterfaceImpl.h"
 #include "mlir/Dialect/Arith/Transforms/BufferViewFlowOpInterfaceImpl.h"
@@ -145,15 +145,15 @@ static void registerTransformExtensions(DialectRegistry &registry) {
 }
 
 void flash::registerUpstreamDialects(DialectRegistry &registry) {
-  registry.insert<
-      affine::AffineDialect, arith::ArithDialect,
-      bufferization::BufferizationDialect, cf::ControlFlowDialect,
-      complex::ComplexDialect, DLTIDialect, func::FuncDialect,
-      gpu::GPUDialect, index::IndexDialect, linalg::LinalgDialect,
-      LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
-      nvgpu::NVGPUDialect, NVVM::NVVMDialect, scf::SCFDialect,
-      tensor::TensorDialect, transform::TransformDialect, ub::UBDialect,
-      vector::VectorDialect, x86vector::X86VectorDialect>();
+  registry
+      .insert<affine::AffineDialect, arith::ArithDialect,
+              bufferization::BufferizationDialect, cf::ControlFlowDialect,
+              complex::ComplexDialect, DLTIDialect, func::FuncDialect,
+              gpu::GPUDialect, index::IndexDialect, linalg::LinalgDialect,
+              LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect,
+              nvgpu::NVGPUDialect, NVVM::NVVMDialect, scf::SCFDialect,
+              tensor::TensorDialect, transform::TransformDialect, ub::UBDialect,
+              vector::VectorDialect, x86vector::X86VectorDialect>();
   func::registerAllExtensions(registry);
   tensor::registerAllExtensions(registry);
   registerInterfaceModels(registry);

@@ -72,8 +72,8 @@ static llvm::Error checkMemory(mlir::func::FuncOp entry,
 }
 
 /// A lower bound of the largest |score| that is the maximum of its row, from
-/// the log-sum-exps that the reference adds: maximum <= log-sum-exp <= maximum +
-/// log(Nk), and no length exceeds the largest size of an input. Rows without
+/// the log-sum-exps that the reference adds: maximum <= log-sum-exp <= maximum
+/// + log(Nk), and no length exceeds the largest size of an input. Rows without
 /// any key, or with NaN or an infinite score, have no say.
 static double getScoreMagnitude(llvm::ArrayRef<HostTensor> logSumExps,
                                 llvm::ArrayRef<HostTensor> inputs) {

@@ -65,9 +65,8 @@ struct Flags {
   cl::opt<bool> baseline{
       "baseline", cl::cat(category),
       cl::desc("Also time the naive program, which stores all scores")};
-  cl::opt<bool> countTiles{
-      "count-tiles", cl::cat(category),
-      cl::desc("Count the tiles that the program visits")};
+  cl::opt<bool> countTiles{"count-tiles", cl::cat(category),
+                           cl::desc("Count the tiles that the program visits")};
   cl::opt<std::string> json{"json", cl::value_desc("file"), cl::cat(category),
                             cl::desc("Write what was measured to a file")};
   cl::opt<std::string> dump{

@@ -55,8 +55,8 @@ static std::string formatNumber(double value) {
 
 void flash::run::printTiles(const Report &report, llvm::raw_ostream &os) {
   auto [full, partial] = *report.tiles;
-  os << formatv("tiles: {0} visited = {1} full + {2} partial\n",
-                full + partial, full, partial);
+  os << formatv("tiles: {0} visited = {1} full + {2} partial\n", full + partial,
+                full, partial);
 }
 
 void flash::run::printCheck(const Report &report, llvm::raw_ostream &os) {

@@ -97,10 +97,10 @@ void flash::run::printJson(const Report &report, llvm::raw_ostream &os) {
   if (report.bench)
     object["bench"] = toJson(*report.bench, report);
   if (report.tiles)
-    object["tiles"] = json::Object{
-        {"visited", report.tiles->full + report.tiles->partial},
-        {"full", report.tiles->full},
-        {"partial", report.tiles->partial}};
+    object["tiles"] =
+        json::Object{{"visited", report.tiles->full + report.tiles->partial},
+                     {"full", report.tiles->full},
+                     {"partial", report.tiles->partial}};
   if (report.baseline) {
     json::Object baseline = toJson(*report.baseline, report);
     baseline["speedup"] = report.baseline->median / report.bench->median;

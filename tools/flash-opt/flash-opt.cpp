@@ -12,6 +12,6 @@ int main(int argc, char **argv) {
   flash::registerAllPasses();
   mlir::DialectRegistry registry;
   flash::registerAllDialects(registry);
-  return mlir::asMainReturnCode(mlir::MlirOptMain(
-      argc, argv, "flash-mlir optimizer driver\n", registry));
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "flash-mlir optimizer driver\n", registry));
 }

@@ -97,8 +97,8 @@ SmallVector<IntegerSet> FullAttr::getAffineSets() const {
 
 SmallVector<IntegerSet> CausalAttr::getAffineSets() const {
   MaskSpace space(getContext());
-  AffineExpr diagonal = getAlignment() == Alignment::TopLeft ? space.query()
-                                                             : space.diagonal();
+  AffineExpr diagonal =
+      getAlignment() == Alignment::TopLeft ? space.query() : space.diagonal();
   return {space.set({diagonal - space.key()})};
 }
 
@@ -112,9 +112,9 @@ SmallVector<IntegerSet> WindowAttr::getAffineSets() const {
   return {space.set(constraints)};
 }
 
-LogicalResult
-WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                   std::optional<int64_t> left, std::optional<int64_t> right) {
+LogicalResult WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 std::optional<int64_t> left,
+                                 std::optional<int64_t> right) {
   for (std::optional<int64_t> side : {left, right})
     if (side && (*side < 0 || *side > std::numeric_limits<int32_t>::max()))
       return emitError() << "window sides must be from 0 to 2147483647, got "
@@ -221,15 +221,15 @@ LogicalResult AllOfAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t queryTile, int64_t keyTile) {
   constexpr int64_t granule = 8, largest = 1024;
-  for (auto [name, size] : {std::pair("query_tile", queryTile),
-                            std::pair("key_tile", keyTile)})
+  for (auto [name, size] :
+       {std::pair("query_tile", queryTile), std::pair("key_tile", keyTile)})
     if (size <= 0 || size % granule != 0 || size > largest) {
       int64_t nearest = std::clamp<int64_t>(
           size > largest ? largest : (size + granule - 1) / granule * granule,
           granule, largest);
       return emitError() << name << " must be a multiple of " << granule
-                         << " from " << granule << " to " << largest
-                         << ", got " << size << "; the nearest is " << nearest;
+                         << " from " << granule << " to " << largest << ", got "
+                         << size << "; the nearest is " << nearest;
     }
   return success();
 }

@@ -106,9 +106,9 @@ LogicalResult verifyOperandShapes(Operation *op, RankedTensorType query,
            << query.getElementType() << ", " << key.getElementType() << " and "
            << value.getElementType();
   if (query.getRank() != key.getRank() || query.getRank() != value.getRank())
-    return op->emitOpError() << "query, key and value must have one rank, got "
-                             << query.getRank() << ", " << key.getRank()
-                             << " and " << value.getRank();
+    return op->emitOpError()
+           << "query, key and value must have one rank, got " << query.getRank()
+           << ", " << key.getRank() << " and " << value.getRank();
   int64_t rank = query.getRank();
   if (failed(verifyHeadDim(op, "head dimension", query.getDimSize(rank - 1))) ||
       failed(verifyHeadDim(op, "value head dimension",
@@ -148,9 +148,9 @@ LogicalResult verifyLeadingDims(Operation *op, RankedTensorType query,
     return op->emitOpError("needs at least one head");
   if (!ShapedType::isDynamic(queryHeads) && !ShapedType::isDynamic(keyHeads) &&
       queryHeads % keyHeads != 0)
-    return op->emitOpError() << "query heads (" << queryHeads
-                             << ") must be a multiple of key heads ("
-                             << keyHeads << ")";
+    return op->emitOpError()
+           << "query heads (" << queryHeads
+           << ") must be a multiple of key heads (" << keyHeads << ")";
   return success();
 }
 
@@ -254,10 +254,9 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "output must have the operands' element type "
                          << query.getElementType() << ", got "
                          << getOutput().getType().getElementType();
-  if (failed(verifyShape(
-          *this, "output", getOutput().getType(),
-          withLast(query.getShape(), value.getDimSize(rank - 1)),
-          /*endsInValueDim=*/true)))
+  if (failed(verifyShape(*this, "output", getOutput().getType(),
+                         withLast(query.getShape(), value.getDimSize(rank - 1)),
+                         /*endsInValueDim=*/true)))
     return failure();
   if (getLse() && failed(verifyShape(*this, "log-sum-exp", getLse().getType(),
                                      query.getShape().drop_back())))
@@ -307,10 +306,9 @@ LogicalResult OnlineAttentionOp::verify() {
   if (failed(verifyOperandShapes(*this, query, key, value)) ||
       (rank == 4 && failed(verifyLeadingDims(*this, query, key, value, 0, 1))))
     return failure();
-  if (failed(verifyShape(
-          *this, "accumulator", getAcc().getType(),
-          withLast(query.getShape(), value.getDimSize(rank - 1)),
-          /*endsInValueDim=*/true)) ||
+  if (failed(verifyShape(*this, "accumulator", getAcc().getType(),
+                         withLast(query.getShape(), value.getDimSize(rank - 1)),
+                         /*endsInValueDim=*/true)) ||
       failed(verifyShape(*this, "maximum", getMax().getType(),
                          query.getShape().drop_back())) ||
       failed(verifyShape(*this, "sum", getSum().getType(),
@@ -320,8 +318,8 @@ LogicalResult OnlineAttentionOp::verify() {
     return emitOpError("'at' takes the four indices [b, h, i, j]");
   if (getStaticExtents().size() != 2)
     return emitOpError("'of' takes the two lengths [nq, nk]");
-  for (int64_t value : llvm::concat<const int64_t>(getStaticPosition(),
-                                                   getStaticExtents()))
+  for (int64_t value :
+       llvm::concat<const int64_t>(getStaticPosition(), getStaticExtents()))
     if (!ShapedType::isDynamic(value) && value < 0)
       return emitOpError("'at' and 'of' must not be negative, got ") << value;
   auto countDynamic = [](ArrayRef<int64_t> values) {

@@ -170,9 +170,9 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
         b, loc,
         affine::makeComposedFoldedAffineMax(
             b, loc,
-            AffineMap::get(
-                1, 0, {b.getAffineDimExpr(0), b.getAffineConstantExpr(0)},
-                b.getContext()),
+            AffineMap::get(1, 0,
+                           {b.getAffineDimExpr(0), b.getAffineConstantExpr(0)},
+                           b.getContext()),
             {clipped}));
   }
   Value lengths = getLengths();
@@ -215,9 +215,10 @@ LogicalResult OnlineAttentionOp::getResultTilePosition(
                      sizes.drop_back(), resultOffsets, resultSizes);
 }
 
-FailureOr<TilingResult> OnlineAttentionOp::generateResultTileValue(
-    OpBuilder &b, unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
-    ArrayRef<OpFoldResult> sizes) {
+FailureOr<TilingResult>
+OnlineAttentionOp::generateResultTileValue(OpBuilder &b, unsigned resultNumber,
+                                           ArrayRef<OpFoldResult> offsets,
+                                           ArrayRef<OpFoldResult> sizes) {
   // Any result tile needs all the keys of its rows.
   int64_t rows = getQuery().getType().getRank() - 1;
   SmallVector<OpFoldResult> loopOffsets(offsets.take_front(rows)),
@@ -259,8 +260,8 @@ FinalizeOp::getTiledImplementation(OpBuilder &b, ArrayRef<OpFoldResult> offsets,
     operands.push_back(slice(operand, offsets, sizes));
   for (Value init : ArrayRef<Value>(operands).drop_front(3))
     types.push_back(init.getType());
-  Operation *tiled = FinalizeOp::create(b, getLoc(), types, operands,
-                                        (*this)->getAttrs());
+  Operation *tiled =
+      FinalizeOp::create(b, getLoc(), types, operands, (*this)->getAttrs());
   return TilingResult{
       {tiled}, SmallVector<Value>(tiled->getResults()), slice.slices};
 }

@@ -23,9 +23,9 @@ struct CountTiles : flash::impl::CountTilesBase<CountTiles> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     OpBuilder b(module);
-    FailureOr<LLVM::LLVMFuncOp> count = LLVM::lookupOrCreateFn(
-        b, module, "flash_count_tile", {b.getI1Type()},
-        LLVM::LLVMVoidType::get(&getContext()));
+    FailureOr<LLVM::LLVMFuncOp> count =
+        LLVM::lookupOrCreateFn(b, module, "flash_count_tile", {b.getI1Type()},
+                               LLVM::LLVMVoidType::get(&getContext()));
     if (failed(count))
       return signalPassFailure();
     module.walk([&](OnlineAttentionOp step) {

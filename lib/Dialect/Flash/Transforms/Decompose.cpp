@@ -72,14 +72,12 @@ public:
   /// out[x, y] += lhs * rhs over the loops (x, y, z), z reduced.
   Value contract(Value lhs, Value rhs, Value init, ArrayRef<unsigned> lhsDims,
                  ArrayRef<unsigned> rhsDims) {
-    return generic({lhs, rhs}, init,
-                   {map(3, lhsDims), map(3, rhsDims), map(3, {0, 1})}, {2},
-                   [&](OpBuilder &nested, ValueRange args) -> Value {
-                     Value product = arith::MulFOp::create(nested, loc, args[0],
-                                                           args[1]);
-                     return arith::AddFOp::create(nested, loc, args[2],
-                                                  product);
-                   });
+    return generic(
+        {lhs, rhs}, init, {map(3, lhsDims), map(3, rhsDims), map(3, {0, 1})},
+        {2}, [&](OpBuilder &nested, ValueRange args) -> Value {
+          Value product = arith::MulFOp::create(nested, loc, args[0], args[1]);
+          return arith::AddFOp::create(nested, loc, args[2], product);
+        });
   }
   /// `tensor` as f32; a no-op on f32.
   Value toF32(Value tensor) {
@@ -147,8 +145,7 @@ Value StepBuilder::transposedQuery() {
   double scale = op.getScale().convertToDouble();
   if (!hasScore())
     scale *= llvm::numbers::log2e;
-  Value &transposed =
-      queryCache[{op.getQuery(), b.getF64FloatAttr(scale)}];
+  Value &transposed = queryCache[{op.getQuery(), b.getF64FloatAttr(scale)}];
   if (transposed)
     return transposed;
   // Before the loop over keys, where the query tile is defined.
@@ -192,8 +189,8 @@ Value StepBuilder::takesPart(OpBuilder &nested, Value query, Value key,
     condition = emitMaskPredicate(nested, loc, *op.getMask(),
                                   positionOf(nested, query, key));
   if (withKeys && op.getKeys()) {
-    Value exists = arith::CmpIOp::create(
-        nested, loc, arith::CmpIPredicate::slt, key, op.getKeys());
+    Value exists = arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::slt,
+                                         key, op.getKeys());
     condition = condition
                     ? arith::AndIOp::create(nested, loc, condition, exists)
                     : exists;
@@ -214,8 +211,8 @@ Value StepBuilder::modifiedScores(Value scores) {
           // Padding may lie past the last query or key: a captured tensor must
           // not be read there.
           ScorePosition position = positionOf(nested, query, key);
-          position.query = clampBelow(nested, position.query,
-                                      position.numQueries);
+          position.query =
+              clampBelow(nested, position.query, position.numQueries);
           position.key = clampBelow(nested, position.key, position.numKeys);
           score = emitScoreRegion(nested, loc, op.getScore(), score, position);
           score = arith::MulFOp::create(nested, loc, score,
@@ -235,18 +232,18 @@ Value StepBuilder::modifiedScores(Value scores) {
 /// Whether no element of the value tile is NaN or infinite, as an i1: exactly
 /// then 0 * v sums to something that equals itself.
 Value StepBuilder::valuesAreFinite(Value values) {
-  Value columns = generic(
-      {values}, zeros({valueDim}), {map(2, {0, 1}), map(2, {1})}, {0},
-      [&](OpBuilder &nested, ValueRange args) -> Value {
-        Value zero = arith::MulFOp::create(nested, loc, args[0],
-                                           constant(nested, 0.0));
-        return arith::AddFOp::create(nested, loc, args[1], zero);
-      });
-  Value total = generic({columns}, zeros({}), {map(1, {0}), map(1, {})}, {0},
-                        [&](OpBuilder &nested, ValueRange args) -> Value {
-                          return arith::AddFOp::create(nested, loc, args[0],
-                                                       args[1]);
-                        });
+  Value columns =
+      generic({values}, zeros({valueDim}), {map(2, {0, 1}), map(2, {1})}, {0},
+              [&](OpBuilder &nested, ValueRange args) -> Value {
+                Value zero = arith::MulFOp::create(nested, loc, args[0],
+                                                   constant(nested, 0.0));
+                return arith::AddFOp::create(nested, loc, args[1], zero);
+              });
+  Value total =
+      generic({columns}, zeros({}), {map(1, {0}), map(1, {})}, {0},
+              [&](OpBuilder &nested, ValueRange args) -> Value {
+                return arith::AddFOp::create(nested, loc, args[0], args[1]);
+              });
   Value sum = tensor::ExtractOp::create(b, loc, total, ValueRange{});
   return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, sum, sum);
 }
@@ -254,7 +251,9 @@ Value StepBuilder::valuesAreFinite(Value values) {
 Value StepBuilder::weightedValues(Value weights) {
   Value values = toF32(op.getValue());
   Value init = zeros({queries, valueDim});
-  auto product = [&] { return contract(weights, values, init, {2, 0}, {2, 1}); };
+  auto product = [&] {
+    return contract(weights, values, init, {2, 0}, {2, 1});
+  };
   if (!op.getMask())
     return product();
   // A masked key has weight 0, but 0 * NaN is NaN: a tile with such values
@@ -286,47 +285,47 @@ void StepBuilder::run() {
   AffineMap row = map(2, {1}), tile = map(2, {0, 1});
   AffineMap vector = b.getMultiDimIdentityMap(1);
   Value s = modifiedScores(scores());
-  Value max = generic({s}, op.getMax(), {tile, row}, {0},
-                      [&](OpBuilder &nested, ValueRange args) -> Value {
-                        // One max instruction; a NaN score is left to the sum.
-                        Value greater = arith::CmpFOp::create(
-                            nested, loc, arith::CmpFPredicate::OGT, args[0],
-                            args[1]);
-                        return arith::SelectOp::create(nested, loc, greater,
-                                                       args[0], args[1]);
-                      });
-  // While a row has seen no score, its maximum is -inf and -inf - -inf is NaN.
-  Value shift = generic(
-      {max}, empty({queries}), {vector, vector}, {},
+  Value max = generic(
+      {s}, op.getMax(), {tile, row}, {0},
       [&](OpBuilder &nested, ValueRange args) -> Value {
-        Value minusInfinity =
-            constant(nested, -std::numeric_limits<double>::infinity());
-        Value unseen = arith::CmpFOp::create(
-            nested, loc, arith::CmpFPredicate::OEQ, args[0], minusInfinity);
-        return arith::SelectOp::create(nested, loc, unseen,
-                                       constant(nested, 0.0), args[0]);
+        // One max instruction; a NaN score is left to the sum.
+        Value greater = arith::CmpFOp::create(
+            nested, loc, arith::CmpFPredicate::OGT, args[0], args[1]);
+        return arith::SelectOp::create(nested, loc, greater, args[0], args[1]);
       });
-  auto exp2OfDifference = [&](OpBuilder &nested, Value lhs, Value rhs) -> Value {
+  // While a row has seen no score, its maximum is -inf and -inf - -inf is NaN.
+  Value shift =
+      generic({max}, empty({queries}), {vector, vector}, {},
+              [&](OpBuilder &nested, ValueRange args) -> Value {
+                Value minusInfinity =
+                    constant(nested, -std::numeric_limits<double>::infinity());
+                Value unseen = arith::CmpFOp::create(nested, loc,
+                                                     arith::CmpFPredicate::OEQ,
+                                                     args[0], minusInfinity);
+                return arith::SelectOp::create(nested, loc, unseen,
+                                               constant(nested, 0.0), args[0]);
+              });
+  auto exp2OfDifference = [&](OpBuilder &nested, Value lhs,
+                              Value rhs) -> Value {
     Value difference = arith::SubFOp::create(nested, loc, lhs, rhs);
     return math::Exp2Op::create(nested, loc, difference);
   };
-  Value rescale = generic({op.getMax(), shift}, empty({queries}),
-                          {vector, vector, vector}, {},
-                          [&](OpBuilder &nested, ValueRange args) {
-                            return exp2OfDifference(nested, args[0], args[1]);
-                          });
-  Value weights =
-      generic({shift}, s, {row, tile}, {},
-              [&](OpBuilder &nested, ValueRange args) {
-                return exp2OfDifference(nested, args[1], args[0]);
+  Value rescale =
+      generic({op.getMax(), shift}, empty({queries}), {vector, vector, vector},
+              {}, [&](OpBuilder &nested, ValueRange args) {
+                return exp2OfDifference(nested, args[0], args[1]);
               });
+  Value weights = generic({shift}, s, {row, tile}, {},
+                          [&](OpBuilder &nested, ValueRange args) {
+                            return exp2OfDifference(nested, args[1], args[0]);
+                          });
   // The sums of a tile are added to the state as wholes: error grows with the
   // number of tiles rather than of keys.
-  Value tileSum = generic({weights}, zeros({queries}), {tile, row}, {0},
-                          [&](OpBuilder &nested, ValueRange args) -> Value {
-                            return arith::AddFOp::create(nested, loc, args[0],
-                                                         args[1]);
-                          });
+  Value tileSum =
+      generic({weights}, zeros({queries}), {tile, row}, {0},
+              [&](OpBuilder &nested, ValueRange args) -> Value {
+                return arith::AddFOp::create(nested, loc, args[0], args[1]);
+              });
   auto scaleAndAdd = [&](OpBuilder &nested, ValueRange args) -> Value {
     Value scaled = arith::MulFOp::create(nested, loc, args[2], args[1]);
     return arith::AddFOp::create(nested, loc, scaled, args[0]);
@@ -349,8 +348,7 @@ static void decomposeFinalize(OpBuilder &b, FinalizeOp op) {
       {op.getAcc(), op.getSum()}, op.getOutputInit(), {tile, row, tile}, {},
       [&](OpBuilder &nested, ValueRange args) -> Value {
         Value zero = t.constant(nested, 0.0);
-        Value quotient =
-            arith::DivFOp::create(nested, t.loc, args[0], args[1]);
+        Value quotient = arith::DivFOp::create(nested, t.loc, args[0], args[1]);
         Value empty = arith::CmpFOp::create(
             nested, t.loc, arith::CmpFPredicate::OEQ, args[1], zero);
         Value result =

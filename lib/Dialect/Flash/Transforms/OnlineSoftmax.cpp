@@ -71,10 +71,10 @@ void rewriteAttention(AttentionOp op) {
   ArrayRef<OpFoldResult> rowSizes = ArrayRef(outputSizes).drop_back();
 
   Value acc = state.fill(outputSizes, 0.0);
-  Value max = op.getSink()
-                  ? state.sinkMaximum(rowSizes, op.getSink())
-                  : state.fill(rowSizes,
-                               -std::numeric_limits<double>::infinity());
+  Value max =
+      op.getSink()
+          ? state.sinkMaximum(rowSizes, op.getSink())
+          : state.fill(rowSizes, -std::numeric_limits<double>::infinity());
   Value sum = state.fill(rowSizes, op.getSink() ? 1.0 : 0.0);
 
   SmallVector<Value> dynamicExtents;
@@ -85,8 +85,8 @@ void rewriteAttention(AttentionOp op) {
       op.getQuery(), op.getKey(), op.getValue(), acc, max, sum,
       /*position=*/ValueRange{}, dynamicExtents, /*keys=*/Value(),
       op.getLengths(), /*staticPosition=*/ArrayRef<int64_t>{0, 0, 0, 0},
-      staticExtents, APFloat(op.getScaleOrDefault()),
-      op.getMaskAttr(), op.getScheduleAttr());
+      staticExtents, APFloat(op.getScaleOrDefault()), op.getMaskAttr(),
+      op.getScheduleAttr());
   online.getScore().takeBody(op.getScore());
 
   RankedTensorType outputType = op.getOutput().getType();

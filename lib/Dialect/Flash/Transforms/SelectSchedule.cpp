@@ -52,8 +52,8 @@ bool hasEnoughUnits(AttentionOp op, int64_t queries) {
   if (llvm::any_of(sizes, ShapedType::isDynamic))
     return true;
   // No factor counts for more than is needed, so the product cannot overflow.
-  int64_t units = std::min<int64_t>(llvm::divideCeil(sizes.back(), queries),
-                                    fewestUnits);
+  int64_t units =
+      std::min<int64_t>(llvm::divideCeil(sizes.back(), queries), fewestUnits);
   for (int64_t size : sizes.drop_back())
     units *= std::min(size, fewestUnits);
   return units >= fewestUnits;
@@ -61,8 +61,8 @@ bool hasEnoughUnits(AttentionOp op, int64_t queries) {
 
 std::pair<int64_t, int64_t> chooseTiles(AttentionOp op) {
   int64_t rank = op.getQuery().getType().getRank();
-  int64_t queries = fitTile(op.getQuery().getType().getDimSize(rank - 2),
-                            largestQueryTile);
+  int64_t queries =
+      fitTile(op.getQuery().getType().getDimSize(rank - 2), largestQueryTile);
   int64_t keys =
       fitTile(op.getKey().getType().getDimSize(rank - 2), largestKeyTile);
   auto halve = [](int64_t tile) { return llvm::alignTo(tile / 2, lanes); };

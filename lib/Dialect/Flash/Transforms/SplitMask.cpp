@@ -126,8 +126,8 @@ Value Splitter::combine(bool outerIsMin, ArrayRef<TileBound> bounds,
                  ? arith::MinSIOp::create(b, loc, result, value).getResult()
                  : arith::MaxSIOp::create(b, loc, result, value).getResult();
   }
-  Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, result,
-                                     lost);
+  Value none =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, result, lost);
   return arith::SelectOp::create(b, loc, none, fallback, result);
 }
 
@@ -156,8 +156,8 @@ void Splitter::dropPadding(OnlineAttentionOp copy) {
   copy.getKeysMutable().clear();
   for (OpOperand *operand : {&copy.getKeyMutable(), &copy.getValueMutable()}) {
     auto pad = operand->get().getDefiningOp<tensor::PadOp>();
-    auto slice = pad ? pad.getSource().getDefiningOp<tensor::ExtractSliceOp>()
-                     : nullptr;
+    auto slice =
+        pad ? pad.getSource().getDefiningOp<tensor::ExtractSliceOp>() : nullptr;
     if (!slice)
       continue;
     SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
@@ -185,10 +185,13 @@ SmallVector<Value> Splitter::copyStep(Value key, ValueRange carried,
     copy.removeMaskAttr();
   if (!kind.ragged)
     dropPadding(copy);
-  SmallVector<Value> results = llvm::map_to_vector(
-      loop.getYieldedValues(),
-      [&](Value yielded) { return mapping.lookup(yielded); });
-  auto isResult = [&](Value value) { return llvm::is_contained(results, value); };
+  SmallVector<Value> results =
+      llvm::map_to_vector(loop.getYieldedValues(), [&](Value yielded) {
+        return mapping.lookup(yielded);
+      });
+  auto isResult = [&](Value value) {
+    return llvm::is_contained(results, value);
+  };
   for (Operation *op : llvm::reverse(copies))
     if (isOpTriviallyDead(op) && llvm::none_of(op->getResults(), isResult))
       op->erase();
@@ -251,7 +254,8 @@ void Splitter::testEachTile(const MaskTiles &tiles, Value lo, Value hi) {
     SmallVector<Value> point(position);
     point.push_back(tile);
     auto stepOf = [&](StepKind kind) {
-      return [this, key, carried, kind] { return copyStep(key, carried, kind); };
+      return
+          [this, key, carried, kind] { return copyStep(key, carried, kind); };
     };
     auto unmasked = [&] {
       if (!ragged)
@@ -308,8 +312,7 @@ static bool isKeyLoop(scf::ForOp loop, OnlineAttentionOp step) {
          isConstantIntValue(loop.getLowerBound(), 0) &&
          getConstantIntValue(loop.getStep()) ==
              step.getKey().getType().getDimSize(0) &&
-         step.getMixedPosition().back() ==
-             OpFoldResult(loop.getInductionVar());
+         step.getMixedPosition().back() == OpFoldResult(loop.getInductionVar());
 }
 
 namespace {

@@ -52,8 +52,7 @@ struct TiledDim {
 class Tiler {
 public:
   Tiler(OnlineAttentionOp online, FinalizeOp finalize)
-      : online(online), finalize(finalize), b(finalize),
-        loc(online.getLoc()) {}
+      : online(online), finalize(finalize), b(finalize), loc(online.getLoc()) {}
 
   void run();
 
@@ -116,8 +115,8 @@ Value Tiler::paddedRows(Value tensor, Value batch, OpFoldResult head,
       high(tileShape.size(), index(0));
   high[0] =
       affine::makeComposedFoldedAffineApply(b, loc, tile - existing, {rows});
-  Value zero = arith::ConstantOp::create(
-      b, loc, b.getZeroAttr(type.getElementType()));
+  Value zero =
+      arith::ConstantOp::create(b, loc, b.getZeroAttr(type.getElementType()));
   return tensor::PadOp::create(
       b, loc, RankedTensorType::get(tileShape, type.getElementType()), slice,
       low, high, zero);
@@ -132,8 +131,7 @@ Value Tiler::initialTile(Value init, Value batch, Value head, Value start,
   SmallVector<int64_t> shape = {tile};
   if (type.getRank() == 4)
     shape.push_back(type.getShape().back());
-  Value empty =
-      tensor::EmptyOp::create(b, loc, shape, type.getElementType());
+  Value empty = tensor::EmptyOp::create(b, loc, shape, type.getElementType());
   return linalg::FillOp::create(b, loc, fill.value(), empty).getResult(0);
 }
 
@@ -151,13 +149,11 @@ OpFoldResult Tiler::keyEnd(Value batch) {
   if (!online.getLengths())
     return length;
   Value written = tensor::ExtractOp::create(b, loc, online.getLengths(), batch);
-  Value asIndex =
-      arith::IndexCastOp::create(b, loc, b.getIndexType(), written);
+  Value asIndex = arith::IndexCastOp::create(b, loc, b.getIndexType(), written);
   Value notNegative =
       arith::MaxSIOp::create(b, loc, asIndex, constant(0)).getResult();
-  return arith::MinSIOp::create(
-             b, loc, notNegative,
-             getValueOrCreateConstantIndexOp(b, loc, length))
+  return arith::MinSIOp::create(b, loc, notNegative,
+                                getValueOrCreateConstantIndexOp(b, loc, length))
       .getResult();
 }
 
@@ -184,8 +180,8 @@ SmallVector<Value> Tiler::keyLoop(Value query, Value batch, Value head,
     scf::YieldOp::create(b, loc, step.getResults());
   };
   // The body is built with `b`, so that helpers share one insertion point.
-  auto loop = scf::ForOp::create(b, loc, constant(0), end, constant(keyTile),
-                                 state);
+  auto loop =
+      scf::ForOp::create(b, loc, constant(0), end, constant(keyTile), state);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
@@ -217,8 +213,9 @@ void Tiler::queryTileBody(Value batch, Value head, Value start,
         tensor::EmptyOp::create(b, loc, shape, type.getElementType()));
     types.push_back(inits.back().getType());
   }
-  auto done = FinalizeOp::create(b, loc, types, state[0], state[1], state[2],
-                                 inits[0], inits.size() > 1 ? inits[1] : Value());
+  auto done =
+      FinalizeOp::create(b, loc, types, state[0], state[1], state[2], inits[0],
+                         inits.size() > 1 ? inits[1] : Value());
 
   SmallVector<Value> existing(done->getResults());
   if (queries.isRagged())

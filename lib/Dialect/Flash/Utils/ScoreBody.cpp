@@ -13,13 +13,14 @@
 using namespace mlir;
 
 /// The constraints of `set` that are not known to hold everywhere.
-static SmallVector<std::pair<AffineExpr, bool>> openConstraints(IntegerSet set) {
+static SmallVector<std::pair<AffineExpr, bool>>
+openConstraints(IntegerSet set) {
   SmallVector<std::pair<AffineExpr, bool>> open;
   for (auto [constraint, isEquality] :
        llvm::zip_equal(set.getConstraints(), set.getEqFlags())) {
     auto constant = dyn_cast<AffineConstantExpr>(constraint);
-    if (constant && (isEquality ? constant.getValue() == 0
-                                : constant.getValue() >= 0))
+    if (constant &&
+        (isEquality ? constant.getValue() == 0 : constant.getValue() >= 0))
       continue;
     open.emplace_back(constraint, isEquality);
   }
@@ -61,10 +62,9 @@ Value flash::emitLengthPredicate(OpBuilder &b, Location loc, Value predicate,
                                  Value length, Value key) {
   if (!length)
     return predicate;
-  Value bound =
-      arith::IndexCastOp::create(b, loc, b.getIndexType(), length);
-  Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, key,
-                                       bound);
+  Value bound = arith::IndexCastOp::create(b, loc, b.getIndexType(), length);
+  Value exists =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, key, bound);
   if (!predicate)
     return exists;
   return arith::AndIOp::create(b, loc, predicate, exists);

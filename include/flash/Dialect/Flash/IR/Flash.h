@@ -46,8 +46,8 @@ public:
   static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
     llvm::ArrayRef<int32_t> sizes =
         mlir::cast<ConcreteOp>(op).getProperties().operandSegmentSizes;
-    for (auto [group, size] : llvm::enumerate(
-             sizes.take_front(ConcreteOp::numRequiredOperands)))
+    for (auto [group, size] :
+         llvm::enumerate(sizes.take_front(ConcreteOp::numRequiredOperands)))
       if (size != 1)
         return op->emitOpError() << "operand group #" << group
                                  << " must have one operand, got " << size;
