@@ -32,6 +32,7 @@ ALARMS = re.compile(
 UPSTREAM = [
     [b"mlir::linalg::TransposeOp::parse", b"mlir::NamedAttrList::set"],
     [b"mlir::linalg::BroadcastOp::parse", b"mlir::NamedAttrList::set"],
+    [b"mlir::linalg::ReduceOp::parse", b"mlir::NamedAttrList::set"],
 ]
 # A compiled program may fault by its own doing (an extract out of range, say);
 # flash-run then says so. These are counted apart, for a person to look at.
