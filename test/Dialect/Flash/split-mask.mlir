@@ -83,3 +83,28 @@ func.func @union(%q: tensor<1x1x2048x64xf16>) -> tensor<1x1x2048x64xf16> {
       : (tensor<1x1x2048x64xf16>, tensor<1x1x2048x64xf16>, tensor<1x1x2048x64xf16>) -> tensor<1x1x2048x64xf16>
   return %o : tensor<1x1x2048x64xf16>
 }
+
+// -----
+
+// Queries that do not start at a multiple of the tile: the classification does
+// not hold for them, so the loop stays, masked throughout.
+
+// CHECK-LABEL: func @shifted(
+// CHECK:         scf.for %{{.*}} = %c0 to %c1024 step %c128
+// CHECK:           flash.online_attention
+// CHECK-SAME:        mask(#flash.causal)
+// CHECK-NOT:     flash.online_attention
+func.func @shifted(%q: tensor<64x8xf32>, %k: tensor<1024x8xf32>, %i: index, %acc: tensor<64x8xf32>, %max: tensor<64xf32>, %sum: tensor<64xf32>)
+    -> tensor<64x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %c1024 = arith.constant 1024 : index
+  %r:3 = scf.for %j = %c0 to %c1024 step %c128 iter_args(%a = %acc, %m = %max, %l = %sum)
+      -> (tensor<64x8xf32>, tensor<64xf32>, tensor<64xf32>) {
+    %kt = tensor.extract_slice %k[%j, 0] [128, 8] [1, 1] : tensor<1024x8xf32> to tensor<128x8xf32>
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %kt, %kt : tensor<64x8xf32>, tensor<128x8xf32>, tensor<128x8xf32>)
+        outs(%a, %m, %l : tensor<64x8xf32>, tensor<64xf32>, tensor<64xf32>) at[0, 0, %i, %j] of[1024, 1024] scale(1.0) mask(#flash.causal)
+    scf.yield %a1, %m1, %l1 : tensor<64x8xf32>, tensor<64xf32>, tensor<64xf32>
+  }
+  return %r#0 : tensor<64x8xf32>
+}

@@ -84,6 +84,21 @@ func.func @no_schedule(%q: tensor<1x1x64x64xf32>, %acc: tensor<1x1x64x64xf32>, %
 
 #schedule = #flash.schedule<query_tile = 64, key_tile = 64>
 
+func.func @elsewhere(%q: tensor<1x1x64x64xf32>, %acc: tensor<1x1x64x64xf32>, %max: tensor<1x1x64xf32>, %sum: tensor<1x1x64xf32>,
+                     %out: tensor<1x1x64x64xf32>) -> tensor<1x1x64x64xf32> {
+  // expected-error @below {{can be tiled only from position [0, 0, 0, 0] on}}
+  %a, %m, %l = flash.online_attention ins(%q, %q, %q : tensor<1x1x64x64xf32>, tensor<1x1x64x64xf32>, tensor<1x1x64x64xf32>)
+      outs(%acc, %max, %sum : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>)
+      at[0, 0, 64, 0] of[128, 64] scale(1.0) schedule(#schedule)
+  %o = flash.finalize ins(%a, %m, %l : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>)
+      outs(%out : tensor<1x1x64x64xf32>) -> tensor<1x1x64x64xf32>
+  return %o : tensor<1x1x64x64xf32>
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 64, key_tile = 64>
+
 func.func @other_user(%q: tensor<1x1x64x64xf32>, %acc: tensor<1x1x64x64xf32>, %max: tensor<1x1x64xf32>, %sum: tensor<1x1x64xf32>)
     -> tensor<1x1x64x64xf32> {
   // expected-error @below {{can be tiled only if all of its results go to one flash.finalize and nowhere else}}

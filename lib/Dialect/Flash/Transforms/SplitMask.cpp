@@ -305,14 +305,40 @@ void Splitter::run() {
   loop.erase();
 }
 
-/// Whether `loop` visits the keys from 0 on, one tile of `step` at a time.
+/// Whether `value` is known to be a multiple of `factor`: a constant, or the
+/// induction variable of a loop that starts at one and steps by one.
+static bool isMultipleOf(OpFoldResult value, int64_t factor) {
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return *constant % factor == 0;
+  auto argument = dyn_cast<BlockArgument>(cast<Value>(value));
+  auto loop = argument ? dyn_cast<LoopLikeOpInterface>(
+                             argument.getOwner()->getParentOp())
+                       : LoopLikeOpInterface();
+  if (!loop)
+    return false;
+  auto inductionVars = loop.getLoopInductionVars();
+  auto starts = loop.getLoopLowerBounds(), steps = loop.getLoopSteps();
+  if (!inductionVars || !starts || !steps)
+    return false;
+  for (auto [var, start, step] :
+       llvm::zip_equal(*inductionVars, *starts, *steps))
+    if (var == argument)
+      return isMultipleOf(start, factor) && isMultipleOf(step, factor);
+  return false;
+}
+
+/// Whether `loop` visits the keys from 0 on, one tile of `step` at a time, for
+/// a tile of the queries: what the classification of tiles supposes.
 static bool isKeyLoop(scf::ForOp loop, OnlineAttentionOp step) {
   return step.isTile() && step.getKey().getType().hasStaticShape() &&
          step.getQuery().getType().hasStaticShape() &&
          isConstantIntValue(loop.getLowerBound(), 0) &&
          getConstantIntValue(loop.getStep()) ==
              step.getKey().getType().getDimSize(0) &&
-         step.getMixedPosition().back() == OpFoldResult(loop.getInductionVar());
+         step.getMixedPosition().back() ==
+             OpFoldResult(loop.getInductionVar()) &&
+         isMultipleOf(step.getMixedPosition()[2],
+                      step.getQuery().getType().getDimSize(0));
 }
 
 namespace {

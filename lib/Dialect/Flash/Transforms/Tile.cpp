@@ -303,6 +303,10 @@ struct Tile : flash::impl::TileBase<Tile> {
             "has no schedule; run flash-select-schedule or write one");
         return WalkResult::interrupt();
       }
+      if (!llvm::all_of(online.getMixedPosition(), isZeroInteger)) {
+        online.emitOpError("can be tiled only from position [0, 0, 0, 0] on");
+        return WalkResult::interrupt();
+      }
       FinalizeOp finalize = getOnlyFinalize(online);
       if (!finalize) {
         online.emitOpError("can be tiled only if all of its results go to one "
