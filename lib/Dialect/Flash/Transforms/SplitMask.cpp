@@ -311,9 +311,10 @@ static bool isMultipleOf(OpFoldResult value, int64_t factor) {
   if (std::optional<int64_t> constant = getConstantIntValue(value))
     return *constant % factor == 0;
   auto argument = dyn_cast<BlockArgument>(cast<Value>(value));
-  auto loop = argument ? dyn_cast<LoopLikeOpInterface>(
-                             argument.getOwner()->getParentOp())
-                       : LoopLikeOpInterface();
+  auto loop =
+      argument
+          ? dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp())
+          : LoopLikeOpInterface();
   if (!loop)
     return false;
   auto inductionVars = loop.getLoopInductionVars();
