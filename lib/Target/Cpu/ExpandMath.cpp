@@ -144,12 +144,27 @@ struct Expand : OpRewritePattern<OpTy> {
   }
 };
 
+/// An integer power is a library function of the compiler, which the process
+/// need not have, and takes no vector of exponents; the power of reals does.
+struct PowerOfReal : OpRewritePattern<math::FPowIOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::FPowIOp op,
+                                PatternRewriter &rewriter) const override {
+    Value exponent = arith::SIToFPOp::create(rewriter, op.getLoc(),
+                                             op.getType(), op.getRhs());
+    rewriter.replaceOpWithNewOp<math::PowFOp>(op, op.getLhs(), exponent);
+    return success();
+  }
+};
+
 struct ExpandMath : flash::impl::FlashCpuExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<Expand<math::Exp2Op, &Emitter::exp2>,
                  Expand<math::ExpOp, &Emitter::exp>,
-                 Expand<math::TanhOp, &Emitter::tanh>>(&getContext());
+                 Expand<math::TanhOp, &Emitter::tanh>, PowerOfReal>(
+        &getContext());
     // 16-bit functions are computed in f32; the few that f16 hardware and the
     // C library lack would not link otherwise.
     populateMathF32ExpansionPatterns(patterns, [](StringRef name) {

@@ -39,3 +39,11 @@ func.func @double(%x: vector<8xf64>) -> vector<8xf64> {
   %y = math.exp2 %x : vector<8xf64>
   return %y : vector<8xf64>
 }
+
+// CHECK-LABEL: func @integer_power(
+// CHECK:         %[[N:.*]] = arith.sitofp %{{.*}} : vector<8xi32> to vector<8xf32>
+// CHECK:         math.powf %{{.*}}, %[[N]]
+func.func @integer_power(%x: vector<8xf32>, %n: vector<8xi32>) -> vector<8xf32> {
+  %y = math.fpowi %x, %n : vector<8xf32>, vector<8xi32>
+  return %y : vector<8xf32>
+}
