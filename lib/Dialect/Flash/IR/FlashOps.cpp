@@ -232,6 +232,12 @@ bool AttentionOp::hasHeads() {
   return getQuery().getType().getRank() == 4 || getLeading() != Leading::Batch;
 }
 
+LogicalResult AttentionOp::requireRank4() {
+  if (getQuery().getType().getRank() == 4)
+    return success();
+  return emitOpError("needs rank 4 here; run flash-expand-rank first");
+}
+
 LogicalResult AttentionOp::verify() {
   RankedTensorType query = getQuery().getType(), key = getKey().getType(),
                    value = getValue().getType();

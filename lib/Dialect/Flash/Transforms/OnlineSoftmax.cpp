@@ -116,16 +116,10 @@ void rewriteAttention(AttentionOp op) {
 struct OnlineSoftmax : flash::impl::OnlineSoftmaxBase<OnlineSoftmax> {
   void runOnOperation() override {
     SmallVector<AttentionOp> ops;
-    bool failed = false;
-    getOperation().walk([&](AttentionOp op) {
-      if (op.getQuery().getType().getRank() != 4) {
-        op.emitOpError("needs rank 4 here; run flash-expand-rank first");
-        failed = true;
-      }
-      ops.push_back(op);
-    });
-    if (failed)
-      return signalPassFailure();
+    getOperation().walk([&](AttentionOp op) { ops.push_back(op); });
+    for (AttentionOp op : ops)
+      if (failed(op.requireRank4()))
+        return signalPassFailure();
     llvm::for_each(ops, rewriteAttention);
   }
 };

@@ -112,6 +112,8 @@ def Flash_AttentionOp : Flash_Op<"attention",
     bool hasBatch();
     /// Whether the operands have a head dimension (always before the last two).
     bool hasHeads();
+    /// Emits an error unless the rank is 4, as flash-expand-rank makes it.
+    ::llvm::LogicalResult requireRank4();
     int64_t getHeadDim() { return getQuery().getType().getShape().back(); }
     int64_t getValueDim() { return getValue().getType().getShape().back(); }
   }];
