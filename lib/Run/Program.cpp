@@ -9,6 +9,7 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Run/Npy.h"
+#include "flash/Support/SourceCheck.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Parser/Parser.h"
@@ -103,7 +104,8 @@ llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
              "function (#set = affine_set<...>) and write #flash.affine<#set>";
     return failure();
   });
-  program.module = parseSourceFile<ModuleOp>(*program.sources, &context);
+  if (succeeded(checkSource(*program.sources)))
+    program.module = parseSourceFile<ModuleOp>(*program.sources, &context);
   if (!program.module)
     return createStringError(
         formatv("'{0}' is not a valid program", options.file));

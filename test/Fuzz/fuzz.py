@@ -27,13 +27,6 @@ ALARMS = re.compile(
     rb"AddressSanitizer|UndefinedBehaviorSanitizer|LeakSanitizer|runtime error:"
     rb"|Assertion `|UNREACHABLE executed|LLVM ERROR|PLEASE submit a bug report|terminate called"
 )
-# Crashes inside upstream MLIR that are known, see docs/testing.md: all of these
-# in one run's stack dump. They are counted apart too.
-UPSTREAM = [
-    [b"mlir::linalg::TransposeOp::parse", b"mlir::NamedAttrList::set"],
-    [b"mlir::linalg::BroadcastOp::parse", b"mlir::NamedAttrList::set"],
-    [b"mlir::linalg::ReduceOp::parse", b"mlir::NamedAttrList::set"],
-]
 # A compiled program may fault by its own doing (an extract out of range, say);
 # flash-run then says so. These are counted apart, for a person to look at.
 FAULT = re.compile(rb"the program (accessed memory|executed an illegal)")
@@ -195,13 +188,6 @@ ENVIRONMENT = dict(os.environ, ASAN_OPTIONS="detect_leaks=0:allow_user_poisoning
 
 
 def execute(command, timeout):
-    reason, stderr = execute_once(command, timeout)
-    if reason and any(all(frame in stderr for frame in frames) for frames in UPSTREAM):
-        return "known upstream", stderr
-    return reason, stderr
-
-
-def execute_once(command, timeout):
     """Runs `command`; returns why it is bad, or None, and its output's tail."""
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -297,7 +283,7 @@ def main():
             if reason:
                 reasons[reason] += 1
                 print(f"input {index}: {reason}: {command}", flush=True)
-    apart = {reason: reasons.pop(reason) for reason in ("program fault", "known upstream") if reason in reasons}
+    apart = {reason: reasons.pop(reason) for reason in ("program fault",) if reason in reasons}
     bad = sum(reasons.values())
     print(f"fuzz: {args.count} inputs, {len(seeds)} seeds, {len(passes)} passes, {bad} bad"
           + (f" ({dict(reasons)})" if bad else "") + (f"; apart: {apart}" if apart else ""))

@@ -6,12 +6,37 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Pipelines/Registration.h"
+#include "flash/Support/SourceCheck.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
 
 int main(int argc, char **argv) {
   flash::registerAllPasses();
   mlir::DialectRegistry registry;
   flash::registerAllDialects(registry);
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "flash-mlir optimizer driver\n", registry));
+  auto [inputName, outputName] = mlir::registerAndParseCLIOptions(
+      argc, argv, "flash-mlir optimizer driver\n", registry);
+  auto config = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses())
+    return mlir::asMainReturnCode(
+        mlir::MlirOptMain(argc, argv, inputName, outputName, registry));
+
+  // Upstream's main, but for the check of the text before it is parsed.
+  std::string message;
+  auto input = mlir::openInputFile(inputName, &message);
+  auto output = input ? mlir::openOutputFile(outputName, &message) : nullptr;
+  if (!output) {
+    llvm::errs() << message << "\n";
+    return EXIT_FAILURE;
+  }
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(*input), {});
+  if (failed(flash::checkSource(sources)) ||
+      failed(
+          mlir::MlirOptMain(output->os(), std::move(input), registry, config)))
+    return EXIT_FAILURE;
+  output->keep();
+  return EXIT_SUCCESS;
 }
