@@ -46,7 +46,8 @@ LogicalResult flash::checkSource(const SourceMgr &sources) {
   StringRef text =
       sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
   auto isWord = [](char c) { return isAlnum(c) || c == '_' || c == '.'; };
-  // In an attribute dictionary, after `{` or `,`, the name means something else.
+  // In an attribute dictionary, after `{` or `,`, the name means something
+  // else.
   char previous = ',';
   while (text = skipSpace(text), !text.empty()) {
     if (text.front() == '"') {
@@ -66,8 +67,9 @@ LogicalResult flash::checkSource(const SourceMgr &sources) {
         !startsWithIntegers(rest)) {
       sources.PrintMessage(SMLoc::getFromPointer(word.data()),
                            SourceMgr::DK_Error,
-                           "'" + word + "' must be a list of integers, such as "
-                                        "[1, 0]");
+                           "'" + word +
+                               "' must be a list of integers, such as "
+                               "[1, 0]");
       return failure();
     }
     previous = word.back();

@@ -162,31 +162,27 @@ SmallVector<Value> Tiler::keyLoop(Value query, Value batch, Value head,
   TiledDim keys = {keyTile, keyEnd(batch)};
   OpFoldResult headOfKeys = keyHead(head);
   Value end = getValueOrCreateConstantIndexOp(b, loc, keys.end);
-  auto body = [&](OpBuilder &, Location, Value at, ValueRange carried) {
-    OpFoldResult existing = keys.existing(b, loc, at);
-    Value key =
-        paddedRows(online.getKey(), batch, headOfKeys, at, existing, keyTile);
-    Value value =
-        paddedRows(online.getValue(), batch, headOfKeys, at, existing, keyTile);
-    SmallVector<int64_t> staticPosition(4, ShapedType::kDynamic);
-    auto step = OnlineAttentionOp::create(
-        b, loc, carried.getTypes(), query, key, value, carried[0], carried[1],
-        carried[2], ValueRange{batch, head, start, at}, online.getExtents(),
-        keys.isRagged() ? cast<Value>(existing) : Value(),
-        /*lengths=*/Value(), staticPosition, online.getStaticExtents(),
-        online.getScale(), online.getMaskAttr(), online.getScheduleAttr());
-    IRMapping mapping;
-    online.getScore().cloneInto(&step.getScore(), mapping);
-    scf::YieldOp::create(b, loc, step.getResults());
-  };
-  // The body is built with `b`, so that helpers share one insertion point.
   auto loop =
       scf::ForOp::create(b, loc, constant(0), end, constant(keyTile), state);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    body(b, loc, loop.getInductionVar(), loop.getRegionIterArgs());
-  }
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value at = loop.getInductionVar();
+  ValueRange carried = loop.getRegionIterArgs();
+  OpFoldResult existing = keys.existing(b, loc, at);
+  Value key =
+      paddedRows(online.getKey(), batch, headOfKeys, at, existing, keyTile);
+  Value value =
+      paddedRows(online.getValue(), batch, headOfKeys, at, existing, keyTile);
+  SmallVector<int64_t> staticPosition(4, ShapedType::kDynamic);
+  auto step = OnlineAttentionOp::create(
+      b, loc, carried.getTypes(), query, key, value, carried[0], carried[1],
+      carried[2], ValueRange{batch, head, start, at}, online.getExtents(),
+      keys.isRagged() ? cast<Value>(existing) : Value(),
+      /*lengths=*/Value(), staticPosition, online.getStaticExtents(),
+      online.getScale(), online.getMaskAttr(), online.getScheduleAttr());
+  IRMapping mapping;
+  online.getScore().cloneInto(&step.getScore(), mapping);
+  scf::YieldOp::create(b, loc, step.getResults());
   return SmallVector<Value>(loop.getResults());
 }
 
