@@ -9,6 +9,7 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Pipelines/Pipelines.h"
 #include "flash/Pipelines/Upstream.h"
 #include "flash/Target/Cpu/Passes.h"
@@ -23,7 +24,7 @@ void flash::registerAllDialects(DialectRegistry &registry) {
   registerUpstreamDialects(registry);
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
-  registry.insert<FlashDialect>();
+  registry.insert<FlashDialect, tile::TileDialect>();
 }
 
 void flash::registerAllPasses() {
