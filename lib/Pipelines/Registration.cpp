@@ -7,6 +7,7 @@
 
 #include "flash/Pipelines/Registration.h"
 
+#include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
@@ -30,6 +31,7 @@ void flash::registerAllDialects(DialectRegistry &registry) {
 void flash::registerAllPasses() {
   registerUpstreamPasses();
   registerFlashPasses();
+  registerFlashConversionPasses();
   registerFlashCpuPasses();
   registerCpuPipelines();
   registerPipelines();

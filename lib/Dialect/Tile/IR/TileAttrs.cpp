@@ -28,17 +28,17 @@ void TileDialect::registerAttributes() {
 
 static constexpr int64_t rowsOfWarp = 16;
 
-static LogicalResult
-verifyWarps(function_ref<InFlightDiagnostic()> emitError, int64_t warps) {
+static LogicalResult verifyWarps(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t warps) {
   if (warps >= 1 && warps <= 32)
     return success();
   return emitError() << "a layout is spread over 1 to 32 warps, got " << warps;
 }
 
 /// Checks the number of dimensions and of rows, which all layouts share.
-static LogicalResult
-verifyRows(function_ref<InFlightDiagnostic()> emitError, int64_t warps,
-           ArrayRef<int64_t> shape, size_t rank) {
+static LogicalResult verifyRows(function_ref<InFlightDiagnostic()> emitError,
+                                int64_t warps, ArrayRef<int64_t> shape,
+                                size_t rank) {
   if (shape.size() != rank || ShapedType::isDynamicShape(shape))
     return emitError() << "this layout is of static tensors of rank " << rank;
   if (shape[0] <= 0 || shape[0] % (rowsOfWarp * warps) != 0)
@@ -62,9 +62,8 @@ static int64_t getRegisterRow(int64_t warps, int64_t index) {
 // Fragment
 //===----------------------------------------------------------------------===//
 
-LogicalResult
-FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                     int64_t warps) {
+LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t warps) {
   return verifyWarps(emitError, warps);
 }
 
@@ -91,8 +90,8 @@ SmallVector<int64_t, 2> FragmentAttr::getThreadPart(int64_t warp,
   return {getThreadRow(warp, lane), lane % 4 * 2};
 }
 
-SmallVector<int64_t, 2>
-FragmentAttr::getRegisterPart(ArrayRef<int64_t> shape, int64_t index) const {
+SmallVector<int64_t, 2> FragmentAttr::getRegisterPart(ArrayRef<int64_t> shape,
+                                                      int64_t index) const {
   int64_t blocks = shape[1] / 8, block = index / 4;
   int64_t row = block / blocks * 2 + index / 2 % 2;
   return {getRegisterRow(getWarps(), row), block % blocks * 8 + index % 2};

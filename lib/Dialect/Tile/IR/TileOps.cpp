@@ -25,7 +25,8 @@ static LogicalResult verifyRowsOfMemory(Operation *op, MemRefType memory,
                                         std::optional<int64_t> columns) {
   int64_t trailing = columns ? 1 : 0;
   if (memory.getRank() != static_cast<int64_t>(numIndices) + trailing)
-    return op->emitOpError("needs an index for each dimension but the columns: ")
+    return op->emitOpError(
+               "needs an index for each dimension but the columns: ")
            << memory.getRank() - trailing << ", got " << numIndices;
   if (memory.getElementType() != elementType)
     return op->emitOpError("copies elements of ")
@@ -117,9 +118,9 @@ LogicalResult BroadcastOp::verify() {
   if (getElementTypeOrSelf(getSource().getType()) != result.getElementType())
     return emitOpError("does not convert elements to ")
            << result.getElementType();
-  if (source && (source.getDimSize(0) != result.getDimSize(0) ||
-                 getLayout(source).getNumWarps() !=
-                     getLayout(result).getNumWarps()))
+  if (source &&
+      (source.getDimSize(0) != result.getDimSize(0) ||
+       getLayout(source).getNumWarps() != getLayout(result).getNumWarps()))
     return emitOpError("needs as many rows and warps in its result as in its "
                        "operand");
   return success();

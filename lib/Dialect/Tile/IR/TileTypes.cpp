@@ -43,16 +43,15 @@ int64_t SmemType::getNumPanels() const {
 }
 
 int64_t SmemType::getByteOffset(int64_t row, int64_t column) const {
-  int64_t inPanel = row * getSwizzle() +
-                    column % getPanelColumns() * getElementBytes();
-  int64_t swizzled =
-      inPanel ^ (inPanel >> 7 & (getSwizzle() / 16 - 1)) << 4;
+  int64_t inPanel =
+      row * getSwizzle() + column % getPanelColumns() * getElementBytes();
+  int64_t swizzled = inPanel ^ (inPanel >> 7 & (getSwizzle() / 16 - 1)) << 4;
   return column / getPanelColumns() * getPanelBytes() + swizzled;
 }
 
 LogicalResult SmemType::verify(function_ref<InFlightDiagnostic()> emitError,
-                           int64_t rows, int64_t columns, Type elementType,
-                           int64_t swizzle) {
+                               int64_t rows, int64_t columns, Type elementType,
+                               int64_t swizzle) {
   if (!elementType.isF16() && !elementType.isBF16() && !elementType.isF32())
     return emitError() << "shared-memory tiles hold f16, bf16 or f32, got "
                        << elementType;
@@ -78,7 +77,7 @@ Type SmemType::parse(AsmParser &parser) {
     return {};
   if (shape.size() == 2)
     return parser.getChecked<SmemType>(parser.getContext(), shape[0], shape[1],
-                                   elementType, swizzle);
+                                       elementType, swizzle);
   parser.emitError(parser.getNameLoc(), "a shared-memory tile has 2 dimensions,"
                                         " got ")
       << shape.size();
@@ -95,7 +94,7 @@ void SmemType::print(AsmPrinter &printer) const {
 //===----------------------------------------------------------------------===//
 
 LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError,
-                           int64_t stages, SmemType) {
+                               int64_t stages, SmemType) {
   if (stages >= 1 && stages <= 16)
     return success();
   return emitError() << "a ring has 1 to 16 stages, got " << stages;
