@@ -11,6 +11,7 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Pipelines/Pipelines.h"
 #include "flash/Pipelines/Upstream.h"
 #include "flash/Target/Cpu/Passes.h"
@@ -32,6 +33,7 @@ void flash::registerAllPasses() {
   registerUpstreamPasses();
   registerFlashPasses();
   registerFlashConversionPasses();
+  tile::registerTilePasses();
   registerFlashCpuPasses();
   registerCpuPipelines();
   registerPipelines();

@@ -22,8 +22,8 @@ MemRefType flash::getKernelMemRefType(RankedTensorType type) {
   SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic);
   if (!strides.empty())
     strides.back() = 1;
-  auto layout = StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic,
-                                       strides);
+  auto layout =
+      StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, strides);
   return MemRefType::get(type.getShape(), type.getElementType(), layout);
 }
 
@@ -86,8 +86,7 @@ Value BlockProgram::lookup(Value value) {
   if (auto dim = value.getDefiningOp<tensor::DimOp>();
       dim && dim.getConstantIndex()) {
     Value memory = captureTensor(dim.getSource());
-    Value size =
-        memref::DimOp::create(b, loc, memory, *dim.getConstantIndex());
+    Value size = memref::DimOp::create(b, loc, memory, *dim.getConstantIndex());
     mapping.map(value, size);
     return size;
   }
@@ -204,10 +203,11 @@ FailureOr<Value> BlockProgram::getState(Value value) {
 FailureOr<Value> BlockProgram::initialState(Value value, Part part) {
   auto type = cast<RankedTensorType>(getStateType(value));
   auto refuse = [&]() -> FailureOr<Value> {
-    return emitError(value.getLoc(),
-                     "this initial state of an online softmax has no "
-                     "translation to a block program: only fills and values for "
-                     "each head have");
+    return emitError(
+        value.getLoc(),
+        "this initial state of an online softmax has no "
+        "translation to a block program: only fills and values for "
+        "each head have");
   };
   Value scalar;
   if (auto fill = value.getDefiningOp<linalg::FillOp>()) {
@@ -242,8 +242,7 @@ FailureOr<Value> BlockProgram::initialState(Value value, Part part) {
   }
   if (part == Part::Sum) {
     // Four lanes hold a quarter each.
-    Value quarter =
-        arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.25));
+    Value quarter = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.25));
     scalar = arith::MulFOp::create(b, loc, scalar, quarter);
   }
   Value state = tile::BroadcastOp::create(b, loc, type, scalar);
@@ -294,11 +293,11 @@ FailureOr<Value> BlockProgram::fetch(Value tile) {
   if (!getConstantIntValue(existing) ||
       *getConstantIntValue(existing) != type.getDimSize(0))
     rows = get(existing);
-  return tile::FetchOp::create(
-             b, loc,
-             tile::SmemType::get(type.getDimSize(0), type.getDimSize(1),
-                                 type.getElementType()),
-             captureTensor(slice.getSource()), indices, rows)
+  return tile::FetchOp::create(b, loc,
+                               tile::SmemType::get(type.getDimSize(0),
+                                                   type.getDimSize(1),
+                                                   type.getElementType()),
+                               captureTensor(slice.getSource()), indices, rows)
       .getResult();
 }
 
@@ -311,7 +310,8 @@ void BlockProgram::emitPosition() {
                             upper = forall.getMixedUpperBound(),
                             step = forall.getMixedStep();
   bool masked = false;
-  forall.walk([&](OnlineAttentionOp op) { masked |= op.getMask().has_value(); });
+  forall.walk(
+      [&](OnlineAttentionOp op) { masked |= op.getMask().has_value(); });
 
   Value rest = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
   for (size_t d = lower.size(); d-- > 0;) {
@@ -335,9 +335,9 @@ void BlockProgram::emitPosition() {
 
 LogicalResult BlockProgram::translateStep(OnlineAttentionOp step) {
   OnlineState state;
-  for (auto [from, to] :
-       {std::pair(step.getAcc(), &state.acc), {step.getMax(), &state.max},
-        {step.getSum(), &state.sum}}) {
+  for (auto [from, to] : {std::pair(step.getAcc(), &state.acc),
+                          {step.getMax(), &state.max},
+                          {step.getSum(), &state.sum}}) {
     FailureOr<Value> value = getState(from);
     if (failed(value))
       return failure();
@@ -431,8 +431,7 @@ LogicalResult BlockProgram::translateIf(scf::IfOp choice) {
 }
 
 LogicalResult BlockProgram::translateStores(scf::InParallelOp stores) {
-  for (auto store :
-       stores.getOps<tensor::ParallelInsertSliceOp>()) {
+  for (auto store : stores.getOps<tensor::ParallelInsertSliceOp>()) {
     Value tile = store.getSource();
     if (auto slice = tile.getDefiningOp<tensor::ExtractSliceOp>())
       tile = slice.getSource();
@@ -441,9 +440,9 @@ LogicalResult BlockProgram::translateStores(scf::InParallelOp stores) {
       return store.emitOpError("stores no result of a finalize");
     auto destination = captureTensor(store.getDest());
     bool isMatrix = cast<RankedTensorType>(tile.getType()).getRank() == 2;
-    SmallVector<Value> indices = llvm::map_to_vector(
-        store.getMixedOffsets(),
-        [&](OpFoldResult entry) { return lookup(entry); });
+    SmallVector<Value> indices =
+        llvm::map_to_vector(store.getMixedOffsets(),
+                            [&](OpFoldResult entry) { return lookup(entry); });
     if (isMatrix)
       indices.pop_back();
     OpFoldResult existing = store.getMixedSizes()[indices.size() - 1];
@@ -466,9 +465,9 @@ LogicalResult BlockProgram::translate(Operation &op) {
     return translateStores(stores);
   if (auto finalize = dyn_cast<FinalizeOp>(op)) {
     OnlineState state;
-    for (auto [from, to] :
-         {std::pair(finalize.getAcc(), &state.acc),
-          {finalize.getMax(), &state.max}, {finalize.getSum(), &state.sum}}) {
+    for (auto [from, to] : {std::pair(finalize.getAcc(), &state.acc),
+                            {finalize.getMax(), &state.max},
+                            {finalize.getSum(), &state.sum}}) {
       FailureOr<Value> value = getState(from);
       if (failed(value))
         return failure();
@@ -497,8 +496,8 @@ LogicalResult BlockProgram::translate(Operation &op) {
   if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::EmptyOp,
           linalg::FillOp>(op))
     return success();
-  bool isScalar = llvm::none_of(op.getResultTypes(),
-                                [](Type type) { return isa<ShapedType>(type); });
+  bool isScalar = llvm::none_of(
+      op.getResultTypes(), [](Type type) { return isa<ShapedType>(type); });
   if (isScalar && op.getNumRegions() == 0 && isPure(&op)) {
     copyScalarOp(b, op, mapping);
     return success();

@@ -17,8 +17,8 @@
 
 namespace flash {
 
-/// The type as which a kernel sees a tensor: strides are known at run time only,
-/// but the last dimension is contiguous.
+/// The type as which a kernel sees a tensor: strides are known at run time
+/// only, but the last dimension is contiguous.
 mlir::MemRefType getKernelMemRefType(mlir::RankedTensorType type);
 
 /// Translates the body of one scf.forall into a kernel.

@@ -32,8 +32,8 @@ static Value emitTripCount(OpBuilder &b, Location loc, scf::ForallOp forall) {
                        forall.getMixedStep())) {
     Value extent = arith::SubIOp::create(b, loc, value(upper), value(lower));
     Value trips = arith::CeilDivSIOp::create(b, loc, extent, value(step));
-    count = count ? arith::MulIOp::create(b, loc, count, trips).getResult()
-                  : trips;
+    count =
+        count ? arith::MulIOp::create(b, loc, count, trips).getResult() : trips;
   }
   return count;
 }
@@ -120,8 +120,8 @@ struct ConvertFlashToTile
       if (failed(program.run()))
         return signalPassFailure();
       int64_t warps = program.getNumWarps();
-      kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(
-          {static_cast<int32_t>(32 * warps), 1, 1}));
+      kernel.setKnownBlockSizeAttr(
+          b.getDenseI32ArrayAttr({static_cast<int32_t>(32 * warps), 1, 1}));
       emitLaunch(forall, kernel, program.getCaptures(), warps);
     }
   }

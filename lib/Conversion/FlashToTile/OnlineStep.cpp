@@ -64,16 +64,15 @@ struct Registers {
   /// through the sum.
   Value rowMaximum(Value x) {
     Value none = splat(types.lanes(), minusInfinity);
-    Value lanes =
-        tile::FoldOp::create(b, loc, types.lanes(), tile::Reduction::Max, x, none);
+    Value lanes = tile::FoldOp::create(b, loc, types.lanes(),
+                                       tile::Reduction::Max, x, none);
     return reduce(tile::Reduction::Max, lanes);
   }
   /// `value`, or `replacement` where it equals `special`.
   Value replace(Value value, double special, double replacement) {
     auto type = cast<RankedTensorType>(value.getType());
-    Value found =
-        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, value,
-                              splat(type, special));
+    Value found = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                        value, splat(type, special));
     return arith::SelectOp::create(b, loc, found, splat(type, replacement),
                                    value);
   }
@@ -91,14 +90,15 @@ public:
 
 private:
   bool hasScore() { return !op.getScore().empty(); }
-  /// Whether the row maximum of the products, scaled, is that of the scores; the
-  /// scale then joins the exponential's subtraction in one instruction.
+  /// Whether the row maximum of the products, scaled, is that of the scores;
+  /// the scale then joins the exponential's subtraction in one instruction.
   bool scalesLate() { return !hasScore() && scale > 0; }
 
   Value product(Value a, Value tile, Value c, bool transpose, Type type) {
     Value pending = tile::MmaAsyncOp::create(
-        b, loc, tile::PendingType::get(b.getContext(), cast<RankedTensorType>(type)),
-        a, tile, c, transpose, /*tf32=*/false);
+        b, loc,
+        tile::PendingType::get(b.getContext(), cast<RankedTensorType>(type)), a,
+        tile, c, transpose, /*tf32=*/false);
     return tile::MmaWaitOp::create(b, loc, type, pending);
   }
   ScorePosition positionOf(OpBuilder &nested, Value row, Value column);
@@ -149,7 +149,8 @@ Value StepEmitter::takesPart(OpBuilder &nested, Value row, Value column) {
 Value StepEmitter::modifiedScore(OpBuilder &nested, Value score, Value row,
                                  Value column) {
   auto constant = [&](double value) {
-    return arith::ConstantOp::create(nested, loc, nested.getF32FloatAttr(value));
+    return arith::ConstantOp::create(nested, loc,
+                                     nested.getF32FloatAttr(value));
   };
   if (hasScore()) {
     // Padding may lie past the last query or key: a captured tensor must not
@@ -163,11 +164,10 @@ Value StepEmitter::modifiedScore(OpBuilder &nested, Value score, Value row,
     Block &region = op.getScore().front();
     IRMapping mapping;
     score = arith::MulFOp::create(nested, loc, score, constant(scale));
-    mapping.map(
-        region.getArguments(),
-        ValueRange{score, position.batch, position.head,
-                   clampBelow(position.query, position.numQueries),
-                   clampBelow(position.key, position.numKeys)});
+    mapping.map(region.getArguments(),
+                ValueRange{score, position.batch, position.head,
+                           clampBelow(position.query, position.numQueries),
+                           clampBelow(position.key, position.numKeys)});
     for (Operation &inner : region.without_terminator())
       inputs.copyScoreOp(nested, inner, mapping);
     Value yielded = cast<YieldOp>(region.getTerminator()).getResult();
@@ -190,8 +190,8 @@ Value StepEmitter::scores(Value products) {
   auto map = tile::MapOp::create(b, loc, products.getType(), products);
   OpBuilder::InsertionGuard guard(b);
   Block *block = b.createBlock(
-      &map.getBody(), {},
-      {b.getF32Type(), b.getIndexType(), b.getIndexType()}, {loc, loc, loc});
+      &map.getBody(), {}, {b.getF32Type(), b.getIndexType(), b.getIndexType()},
+      {loc, loc, loc});
   Value score = modifiedScore(b, block->getArgument(0), block->getArgument(1),
                               block->getArgument(2));
   tile::YieldOp::create(b, loc, score);
@@ -226,16 +226,16 @@ OnlineState StepEmitter::run(const OnlineState &state) {
 
   Value sum = arith::MulFOp::create(b, loc, state.sum,
                                     broadcast(rescale, types.lanes()));
-  next.sum = tile::FoldOp::create(b, loc, types.lanes(), tile::Reduction::Add, p,
-                                  sum);
+  next.sum =
+      tile::FoldOp::create(b, loc, types.lanes(), tile::Reduction::Add, p, sum);
   Value acc = arith::MulFOp::create(b, loc, state.acc,
                                     broadcast(rescale, state.acc.getType()));
   Type element = op.getValue().getType().getElementType();
   if (!element.isF32())
     p = arith::TruncFOp::create(
         b, loc, types.fragment(tileType.getDimSize(1), element), p);
-  next.acc = product(p, inputs.fetchValue(), acc, /*transpose=*/false,
-                     acc.getType());
+  next.acc =
+      product(p, inputs.fetchValue(), acc, /*transpose=*/false, acc.getType());
   return next;
 }
 
@@ -254,19 +254,18 @@ std::pair<Value, Value> flash::emitFinalize(OpBuilder &b, Location loc,
   Value sum = r.reduce(tile::Reduction::Add, state.sum);
   // A row without keys has an accumulator of 0: any divisor but 0 will do.
   Value one = r.splat(types.rows(), 1.0);
-  Value inverse =
-      arith::DivFOp::create(b, loc, one, r.replace(sum, 0.0, 1.0));
+  Value inverse = arith::DivFOp::create(b, loc, one, r.replace(sum, 0.0, 1.0));
   auto accType = cast<RankedTensorType>(state.acc.getType());
-  Value output = arith::MulFOp::create(b, loc, state.acc,
-                                       r.broadcast(inverse, accType));
+  Value output =
+      arith::MulFOp::create(b, loc, state.acc, r.broadcast(inverse, accType));
   if (!outputElement.isF32())
     output = arith::TruncFOp::create(
         b, loc, types.fragment(accType.getDimSize(1), outputElement), output);
   if (!withLse)
     return {output, Value()};
   // log(0) is -inf, as is the maximum of a row without keys.
-  Value max = arith::MulFOp::create(
-      b, loc, state.max, r.splat(types.rows(), llvm::numbers::ln2));
+  Value max = arith::MulFOp::create(b, loc, state.max,
+                                    r.splat(types.rows(), llvm::numbers::ln2));
   Value log = math::LogOp::create(b, loc, sum);
   return {output, arith::AddFOp::create(b, loc, max, log)};
 }

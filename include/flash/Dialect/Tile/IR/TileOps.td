@@ -59,7 +59,11 @@ def Tile_RingOp : Tile_Op<"ring"> {
     ```mlir
     %ring = tile.ring : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
     ```
+
+    `tile-allocate-smem` sets `offset`, the byte of shared memory at which the
+    slots start.
   }];
+  let arguments = (ins OptionalAttr<I64Attr>:$offset);
   let results = (outs Tile_RingType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
