@@ -40,9 +40,9 @@ static cl::opt<bool> timing("time", cl::cat(category),
 static llvm::Expected<mlir::Operation *> findModule(mlir::ModuleOp module) {
   auto gpuModules = llvm::to_vector(module.getOps<mlir::gpu::GPUModuleOp>());
   if (gpuModules.size() > 1)
-    return llvm::createStringError(
-        llvm::formatv("there are {0} gpu.modules; at most one can be translated",
-                      gpuModules.size()));
+    return llvm::createStringError(llvm::formatv(
+        "there are {0} gpu.modules; at most one can be translated",
+        gpuModules.size()));
   return gpuModules.empty() ? module.getOperation() : gpuModules.front();
 }
 

@@ -27,8 +27,8 @@ struct TemporaryFile {
     SmallString<128> path;
     if (std::error_code code =
             sys::fs::createTemporaryFile("flash", suffix, path))
-      return createStringError(formatv("cannot create a temporary file: {0}",
-                                       code.message()));
+      return createStringError(
+          formatv("cannot create a temporary file: {0}", code.message()));
     return TemporaryFile{path.str().str(), std::make_unique<FileRemover>(path)};
   }
 
@@ -50,8 +50,8 @@ struct TemporaryFile {
     auto buffer = MemoryBuffer::getFile(path, /*IsText=*/false,
                                         /*RequiresNullTerminator=*/false);
     if (!buffer)
-      return createStringError(formatv("cannot read '{0}': {1}", path,
-                                       buffer.getError().message()));
+      return createStringError(
+          formatv("cannot read '{0}': {1}", path, buffer.getError().message()));
     return std::move(*buffer);
   }
 
@@ -76,7 +76,8 @@ unsigned getCount(StringRef line, StringRef unit) {
 void parseReport(StringRef report, flash::Cubin &cubin) {
   for (StringRef line : split(report, '\n')) {
     StringRef properties = line;
-    if (line.starts_with("ptxas warning") || Regex("\\(C75[0-9]+\\)").match(line))
+    if (line.starts_with("ptxas warning") ||
+        Regex("\\(C75[0-9]+\\)").match(line))
       cubin.remarks.push_back(line.rtrim().str());
     else if (properties.consume_front(
                  "ptxas info    : Function properties for "))
@@ -127,16 +128,16 @@ Expected<flash::Cubin> flash::assemble(StringRef ptx, StringRef chip) {
   std::optional<StringRef> redirects[] = {StringRef(), StringRef(report->path),
                                           StringRef(report->path)};
   std::string message;
-  int status = sys::ExecuteAndWait(*program, arguments, std::nullopt, redirects,
-                                   /*SecondsToWait=*/0, /*MemoryLimit=*/0,
-                                   &message);
+  int status =
+      sys::ExecuteAndWait(*program, arguments, std::nullopt, redirects,
+                          /*SecondsToWait=*/0, /*MemoryLimit=*/0, &message);
   Expected<std::unique_ptr<MemoryBuffer>> lines = report->read();
   if (!lines)
     return lines.takeError();
   if (status != 0)
-    return createStringError(
-        formatv("{0} failed with status {1}:\n{2}{3}", *program, status,
-                message, (*lines)->getBuffer().rtrim()));
+    return createStringError(formatv("{0} failed with status {1}:\n{2}{3}",
+                                     *program, status, message,
+                                     (*lines)->getBuffer().rtrim()));
   Expected<std::unique_ptr<MemoryBuffer>> bytes = object->read();
   if (!bytes)
     return bytes.takeError();

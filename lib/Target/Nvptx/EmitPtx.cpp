@@ -37,25 +37,6 @@ struct Compilation {
   std::string firstError;
 };
 
-Error checkOperations(mlir::Operation *module, StringRef chip) {
-  auto offered = mlir::NVVM::NVVMCheckSMVersion::getTargetSMVersionFromStr(chip);
-  Error error = Error::success();
-  module->walk([&](mlir::NVVM::RequiresSMInterface op) {
-    mlir::NVVM::NVVMCheckSMVersion needed = op.getRequiredMinSMVersion();
-    if (needed.isCompatibleWith(offered))
-      return mlir::WalkResult::advance();
-    consumeError(std::move(error));
-    error = createStringError(
-        formatv("'{0}' needs sm_{1:$[a or sm_]}{2}, but the code is for {3}",
-                op->getName(),
-                make_range(needed.smVersionList.begin(),
-                           needed.smVersionList.end()),
-                needed.archAccelerated ? "a" : " or later", chip));
-    return mlir::WalkResult::interrupt();
-  });
-  return error;
-}
-
 /// Types of the LLVM dialect get their alignment from the data layout during
 /// translation, so the module must carry it by then.
 std::unique_ptr<Module> translate(mlir::Operation *op, LLVMContext &context,
@@ -63,8 +44,7 @@ std::unique_ptr<Module> translate(mlir::Operation *op, LLVMContext &context,
   StringRef name = mlir::LLVM::LLVMDialect::getDataLayoutAttrName();
   mlir::Attribute previous = op->getDiscardableAttr(name);
   std::string layout = machine.createDataLayout().getStringRepresentation();
-  op->setDiscardableAttr(name,
-                         mlir::StringAttr::get(op->getContext(), layout));
+  op->setDiscardableAttr(name, mlir::StringAttr::get(op->getContext(), layout));
   std::unique_ptr<Module> module = mlir::translateModuleToLLVMIR(op, context);
   if (previous)
     op->setDiscardableAttr(name, previous);
@@ -76,9 +56,9 @@ std::unique_ptr<Module> translate(mlir::Operation *op, LLVMContext &context,
 }
 
 /// Flushing denormal numbers is what `ex2.approx.ftz` and its like ask for.
-/// Calls that LLVM knows nothing about may name all threads of a warp, so they
-/// must not move to where only some of them come: neither inline assembly nor
-/// mma.sync says so by itself.
+/// Calls that LLVM may not speculate can be meant for all threads of a warp or
+/// block at once. Neither inline assembly nor mma.sync says so by itself, and
+/// simplifycfg would give each way to a barrier a barrier of its own.
 void setAttributes(Module &module) {
   for (Function &function : module) {
     if (function.isDeclaration())
@@ -90,29 +70,6 @@ void setAttributes(Module &module) {
         if (!call->hasFnAttr(Attribute::Speculatable))
           call->setConvergent();
   }
-}
-
-/// LLVM's code generator makes a load that is only stored again a copy in the
-/// place of the store from 128 bytes on (NVPTXLowerAggrCopies), behind any
-/// barrier in between.
-Error checkLoads(const Module &module) {
-  constexpr unsigned maxBytes = 64;
-  for (const Function &function : module)
-    for (const Instruction &instruction : instructions(function)) {
-      if (!isa<LoadInst>(instruction))
-        continue;
-      Type *type = instruction.getType();
-      uint64_t bytes = module.getDataLayout().getTypeStoreSize(type);
-      if (bytes <= maxBytes)
-        continue;
-      std::string text;
-      raw_string_ostream(text) << *type;
-      return createStringError(
-          formatv("@{0} loads {1}, which is {2} bytes at once; load at most "
-                  "{3} bytes",
-                  function.getName(), text, bytes, maxBytes));
-    }
-  return Error::success();
 }
 
 void keepFirstError(const DiagnosticInfo *info, void *message) {
@@ -173,9 +130,10 @@ Expected<flash::PtxText> flash::emitPtx(mlir::Operation *module,
   compilation->module =
       translate(module, compilation->context, *compilation->machine);
   if (!compilation->module)
-    return createStringError("the module has no translation to LLVM IR; it must "
-                             "be in the llvm and nvvm dialects");
-  if (Error error = checkLoads(*compilation->module))
+    return createStringError(
+        "the module has no translation to LLVM IR; it must "
+        "be in the llvm and nvvm dialects");
+  if (Error error = checkModule(*compilation->module))
     return std::move(error);
   setAttributes(*compilation->module);
   result.times.translate = lap();

@@ -29,9 +29,9 @@ struct Chip {
 };
 
 constexpr Chip chips[] = {
-    {"sm_80", 70},   {"sm_86", 71},  {"sm_87", 74},   {"sm_89", 78},
-    {"sm_90", 78},   {"sm_90a", 80}, {"sm_100", 86},  {"sm_100a", 86},
-    {"sm_103", 88},  {"sm_103a", 88}, {"sm_120", 87}, {"sm_120a", 87},
+    {"sm_80", 70},  {"sm_86", 71},   {"sm_87", 74},  {"sm_89", 78},
+    {"sm_90", 78},  {"sm_90a", 80},  {"sm_100", 86}, {"sm_100a", 86},
+    {"sm_103", 88}, {"sm_103a", 88}, {"sm_120", 87}, {"sm_120a", 87},
 };
 
 /// What LLVM 22 can write, and what every driver of CUDA 12 reads.
@@ -96,7 +96,7 @@ flash::createNvptxMachine(llvm::StringRef chip, unsigned ptxVersion) {
     return createStringError(message);
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
       triple, chip, formatv("+ptx{0}", ptxVersion).str(), {}, std::nullopt,
-      std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      std::nullopt, llvm::CodeGenOptLevel::Default));
   if (machine->createDataLayout().getPointerSizeInBits(sharedSpace) != 32)
     return createStringError(
         "LLVM's flag --nvptx-short-ptr is not there or off, and without it "

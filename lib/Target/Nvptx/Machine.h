@@ -25,6 +25,12 @@ llvm::Expected<unsigned> getPtxVersion(const PtxOptions &options);
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
 createNvptxMachine(llvm::StringRef chip, unsigned ptxVersion);
 
+/// Fails on operations that the chip does not have.
+llvm::Error checkOperations(mlir::Operation *module, llvm::StringRef chip);
+
+/// Fails on loads that are too wide and on calls that cannot be resolved.
+llvm::Error checkModule(const llvm::Module &module);
+
 /// Splits vectors into scalars and cleans up.
 void optimizeForNvptx(llvm::Module &module, llvm::TargetMachine &machine);
 

@@ -9,6 +9,7 @@
 
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/raw_ostream.h"
 #include <mutex>
 
@@ -39,6 +40,10 @@ llvm::Error flash::runRecoverably(llvm::function_ref<void()> function) {
   fatalMessage = nullptr;
   if (finished)
     return llvm::Error::success();
-  // A message about a node goes on with the node's operands.
-  return llvm::createStringError(llvm::StringRef(message).split('\n').first);
+  // A message about a node names it by its address and goes on with operands.
+  message.resize(std::min(message.find('\n'), message.size()));
+  llvm::Regex address("0x[0-9a-f]+:? ?");
+  while (address.match(message))
+    message = address.sub("", message);
+  return llvm::createStringError(llvm::StringRef(message).rtrim());
 }

@@ -11,6 +11,9 @@
 // RUN: not flash-translate %t/select.mlir --chip=sm_90 2>&1 | FileCheck %s --check-prefix=SELECT
 // RUN: not flash-translate %t/constraint.mlir 2>&1 | FileCheck %s --check-prefix=CONSTRAINT
 // RUN: not flash-translate %t/wide.mlir 2>&1 | FileCheck %s --check-prefix=WIDE
+// RUN: not flash-translate %t/body.mlir 2>&1 | FileCheck %s --check-prefix=BODY
+// RUN: not flash-translate %t/library.mlir 2>&1 | FileCheck %s --check-prefix=LIBRARY
+// RUN: not flash-translate %t/node.mlir 2>&1 | FileCheck %s --check-prefix=NODE
 // RUN: not flash-translate %t/two.mlir 2>&1 | FileCheck %s --check-prefix=TWO
 
 // CHIP: error: unknown chip 'sm_81'; the chips are sm_80, sm_86,
@@ -74,6 +77,33 @@ llvm.func @kernel(%x: f32) attributes {nvvm.kernel} {
 //--- wide.mlir
 llvm.func @kernel(%p: !llvm.ptr<1>) attributes {nvvm.kernel} {
   %0 = llvm.load %p : !llvm.ptr<1> -> vector<32xf32>
+  llvm.return
+}
+
+// BODY: error: @kernel calls @cosf, which has no body
+//--- body.mlir
+llvm.func @cosf(f32) -> f32
+llvm.func @kernel(%x: f32) attributes {nvvm.kernel} {
+  %0 = llvm.call @cosf(%x) : (f32) -> f32
+  llvm.return
+}
+
+// LIBRARY: error: @kernel calls llvm.tanh.v4f32, for which there is no instruction; there are llvm.exp2 and, with the flag afn, llvm.sin, llvm.cos and llvm.tanh
+//--- library.mlir
+llvm.func @kernel(%p: !llvm.ptr<1>) attributes {nvvm.kernel} {
+  %0 = llvm.load %p : !llvm.ptr<1> -> vector<4xf32>
+  %1 = llvm.intr.tanh(%0) {fastmathFlags = #llvm.fastmath<afn>} : (vector<4xf32>) -> vector<4xf32>
+  %2 = llvm.intr.tanh(%1) : (vector<4xf32>) -> vector<4xf32>
+  llvm.store %2, %p : vector<4xf32>, !llvm.ptr<1>
+  llvm.return
+}
+
+// Without the addresses of LLVM's own message, so that it is the same each time.
+// NODE: error: LLVM cannot generate PTX 8.0 for sm_80: Cannot select: f64 = fsin afn{{$}}
+//--- node.mlir
+llvm.func @kernel(%p: !llvm.ptr<1>, %x: f64) attributes {nvvm.kernel} {
+  %0 = llvm.intr.sin(%x) {fastmathFlags = #llvm.fastmath<afn>} : (f64) -> f64
+  llvm.store %0, %p : f64, !llvm.ptr<1>
   llvm.return
 }
 

@@ -36,8 +36,8 @@ struct Cubin {
   bool hasSpills() const;
 };
 
-/// Assembles PTX with the first `ptxas` in the PATH. Fails if there is none, and
-/// with its message if it fails.
+/// Assembles PTX with the first `ptxas` in the PATH. Fails if there is none,
+/// and with its message if it fails.
 llvm::Expected<Cubin> assemble(llvm::StringRef ptx, llvm::StringRef chip);
 
 } // namespace flash

@@ -46,8 +46,9 @@ struct PtxText {
 std::string getNvptxChips();
 
 /// Makes LLVM's NVPTX target known and sets its pointers to shared memory to 32
-/// bits, for which there is only a command-line flag. `emitPtx` calls it; a tool
-/// that removes LLVM's flags from its command line must call it before it does.
+/// bits, for which there is only a command-line flag. `emitPtx` calls it; a
+/// tool that removes LLVM's flags from its command line must call it before it
+/// does.
 void initializeNvptx();
 
 /// Registers the dialects of which a thread program consists (gpu.module, llvm
