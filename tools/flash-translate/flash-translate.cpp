@@ -50,8 +50,7 @@ static llvm::Expected<int> translate(mlir::ModuleOp module) {
   llvm::Expected<mlir::Operation *> op = findModule(module);
   if (!op)
     return op.takeError();
-  llvm::Expected<flash::PtxText> ptx =
-      flash::emitPtx(*op, {chip, ptxVersion, /*keepLLVMIR=*/false});
+  llvm::Expected<flash::PtxText> ptx = flash::emitPtx(*op, {chip, ptxVersion});
   if (!ptx)
     return ptx.takeError();
   if (timing)

@@ -141,9 +141,6 @@ Expected<flash::PtxText> flash::emitPtx(mlir::Operation *module,
   Error failure = runRecoverably([&] {
     optimizeForNvptx(*compilation->module, *compilation->machine);
     result.times.optimize = lap();
-    if (options.keepLLVMIR)
-      raw_string_ostream(result.llvmIR) << *compilation->module;
-    lap();
     generate(*compilation, result.text);
     result.times.codegen = lap();
   });

@@ -31,14 +31,10 @@ struct PtxOptions {
   /// the drivers of CUDA 12.0 and later assemble, or the first version that
   /// knows the chip. A driver refuses versions later than its own.
   unsigned ptxVersion = 0;
-  /// Keep the text of the optimised LLVM IR.
-  bool keepLLVMIR = false;
 };
 
 struct PtxText {
   std::string text;
-  /// Empty unless `keepLLVMIR` was set.
-  std::string llvmIR;
   PtxTimes times;
 };
 
