@@ -34,8 +34,13 @@ constexpr Chip chips[] = {
     {"sm_103", 88}, {"sm_103a", 88}, {"sm_120", 87}, {"sm_120a", 87},
 };
 
-/// What LLVM 22 can write, and what every driver of CUDA 12 reads.
-constexpr unsigned lastPtxVersion = 90, defaultPtxVersion = 80;
+/// The versions that LLVM 22 can write, as far as the chips above exist in
+/// them.
+constexpr unsigned ptxVersions[] = {70, 71, 72, 73, 74, 75, 76, 77, 78, 80,
+                                    81, 82, 83, 84, 85, 86, 87, 88, 90};
+
+/// What every driver of CUDA 12 reads.
+constexpr unsigned defaultPtxVersion = 80;
 
 /// The address space of shared memory.
 constexpr unsigned sharedSpace = 3;
@@ -80,8 +85,11 @@ llvm::Expected<unsigned> flash::getPtxVersion(const PtxOptions &options) {
   };
   if (version < chip->ptxVersion)
     return fail("first", chip->ptxVersion);
-  if (version > lastPtxVersion)
-    return fail("last", lastPtxVersion);
+  const unsigned *known = llvm::lower_bound(ptxVersions, version);
+  if (known == std::end(ptxVersions))
+    return fail("last", *std::prev(known));
+  if (*known != version)
+    return fail("next", *known);
   return version;
 }
 

@@ -3,6 +3,7 @@
 // RUN: not flash-translate %t/empty.mlir --chip= 2>&1 | FileCheck %s --check-prefix=NOCHIP
 // RUN: not flash-translate %t/empty.mlir --chip=sm_90a --ptx=78 2>&1 | FileCheck %s --check-prefix=OLD
 // RUN: not flash-translate %t/empty.mlir --ptx=91 2>&1 | FileCheck %s --check-prefix=NEW
+// RUN: not flash-translate %t/empty.mlir --ptx=89 2>&1 | FileCheck %s --check-prefix=GAP
 // RUN: not flash-translate %t/empty.mlir --ptx=85 --chip=sm_100a 2>&1 | FileCheck %s --check-prefix=OLD100
 // RUN: not flash-translate %t/cast.mlir 2>&1 | FileCheck %s --check-prefix=CAST
 // RUN: not flash-translate %t/gpufunc.mlir 2>&1 | FileCheck %s --check-prefix=GPUFUNC
@@ -20,6 +21,7 @@
 // NOCHIP: error: unknown chip ''; the chips are
 // OLD: error: PTX 7.8 is not possible for sm_90a; the first version is 8.0
 // NEW: error: PTX 9.1 is not possible for sm_80; the last version is 9.0
+// GAP: error: PTX 8.9 is not possible for sm_80; the next version is 9.0
 // OLD100: error: PTX 8.5 is not possible for sm_100a; the first version is 8.6
 
 //--- empty.mlir
