@@ -60,8 +60,11 @@ Context::create(std::shared_ptr<Driver> driver, int ordinal) {
 }
 
 Context::~Context() {
-  if (handle)
-    releaseUnused(getApi().cuDevicePrimaryCtxRelease_v2, device);
+  if (!handle)
+    return;
+  llvm::consumeError(enterAndDrain());
+  if (!lost) // The call needs no current context.
+    (void)getApi().cuDevicePrimaryCtxRelease_v2.function(device);
 }
 
 llvm::Error Context::enter() {
