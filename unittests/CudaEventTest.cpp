@@ -29,6 +29,12 @@ void cudatest::testEvents() {
   checkSuccess(device.synchronize(), "synchronize");
   check(std::abs(get(stop.getSecondsSince(start)) - 0.002) < 1e-9, "time");
 
+  getFake().polls = 20;
+  checkSuccess(stop.record(stream), "record");
+  check(!get(stop.isDone()), "not done yet");
+  checkSuccess(stop.wait(), "a wait of some milliseconds");
+  getFake().polls = 0;
+
   Stream moved = std::move(stream);
   check(moved.getHandle() && !stream.getHandle(), "a moved stream");
   Stream borrowed = Stream::borrow(moved.getHandle());
@@ -81,7 +87,9 @@ void cudatest::testMeasure() {
   options.budgetSeconds = 0;
   check(get(measure(device, run, options)).seconds.size() == 5, "fewest runs");
   options.patienceSeconds = 0;
+  getFake().calls.clear();
   check(get(measure(device, run, options)).seconds.size() == 1, "patience");
+  check(getFake().calls["cuLaunchKernel"] == 2, "patience with the warm-up");
   options.patienceSeconds = 1;
   options.budgetSeconds = 0.05;
   options.maxRuns = 1000000;

@@ -8,6 +8,7 @@
 #include "CudaRuntimeTest.h"
 #include "flash/Runtime/Cuda/Measure.h"
 
+#include <chrono>
 #include <functional>
 
 using namespace cudatest;
@@ -38,9 +39,13 @@ void cudatest::testTimeout() {
     checkSuccess(nop.launch({}, {}), "launch");
     checkSuccess(event.record(), "record");
     check(!get(event.isDone()), "a kernel that hangs");
+    auto start = std::chrono::steady_clock::now();
     checkError(event.wait(0.01), ErrorKind::TimedOut,
                {"kernel 'nop' did not finish in 0.01 seconds; the device "
                 "cannot be used further in this process"});
+    check(std::chrono::steady_clock::now() - start >=
+              std::chrono::milliseconds(10),
+          "the wait lasts as long as it may");
     check(device.isLost() && isAnyDeviceLost(), "lost");
     calls = countCalls();
     StringRef lost = "the device cannot be used further in this process, since "
@@ -127,14 +132,51 @@ void cudatest::testFaults() {
     check(device.isLost(), "a fault loses the device");
     resetFake();
   }
+}
 
-  // A later call tells of the fault of one of two kernels.
-  Device device = openDevice();
-  Function fill = getFunction(device, "fill"), nop = getFunction(device, "nop");
-  checkSuccess(nop.launch({}, {}), "launch");
-  getFake().fault = 700;
-  checkSuccess(launchFill(fill, 0, 0, 0), "launch");
-  checkError(nop.launch({}, {}), ErrorKind::KernelFailed,
-             {"one of the kernels 'nop', 'fill' failed"});
-  resetFake();
+/// Which kernels a message names: those that may have been running.
+void cudatest::testSuspects() {
+  auto expect = [](StringRef message,
+                   llvm::function_ref<void(Device &, Function &)> action) {
+    Device device = openDevice();
+    Function nop = getFunction(device, "nop");
+    Function fill = getFunction(device, "fill");
+    action(device, nop);
+    getFake().fault = 700;
+    checkSuccess(launchFill(fill, 0, 0, 0), "launch");
+    // The fault comes out of whichever call is next.
+    checkError(nop.launch({}, {}), ErrorKind::KernelFailed, {message});
+    resetFake();
+  };
+  StringRef one = "kernel 'fill' failed";
+  StringRef two = "one of the kernels 'nop', 'fill' failed";
+  expect(two, [](Device &, Function &nop) {
+    checkSuccess(nop.launch({}, {}), "launch");
+    checkSuccess(nop.launch({}, {}), "a second launch");
+  });
+  expect(one, [](Device &device, Function &nop) {
+    Stream stream = get(Stream::create(device));
+    Event event = get(Event::create(device));
+    checkSuccess(nop.launch({}, {}, stream), "launch");
+    checkSuccess(event.record(stream), "record");
+    checkSuccess(event.wait(), "wait for the event");
+  });
+  expect(two, [](Device &device, Function &nop) {
+    Event event = get(Event::create(device));
+    checkSuccess(event.record(), "record");
+    checkSuccess(nop.launch({}, {}), "launch after the event");
+    checkSuccess(event.wait(), "wait for the event");
+  });
+  expect(one, [](Device &device, Function &nop) {
+    Stream stream = get(Stream::create(device));
+    checkSuccess(nop.launch({}, {}, stream), "launch on a created stream");
+    checkSuccess(device.synchronize(), "wait for all of ours");
+  });
+  Device other = openDevice();
+  Stream stream = get(Stream::create(other));
+  expect(two, [&](Device &device, Function &nop) {
+    Stream borrowed = Stream::borrow(stream.getHandle());
+    checkSuccess(nop.launch({}, {}, borrowed), "launch on a borrowed stream");
+    checkSuccess(device.synchronize(), "wait for all of ours");
+  });
 }

@@ -111,6 +111,7 @@ int main(int argc, char **argv) {
   testTimeout();
   testDrain();
   testFaults();
+  testSuspects();
   testMeasure();
   testTelemetry();
   llvm::outs() << numChecks << " checks, " << numFailures << " failures\n";

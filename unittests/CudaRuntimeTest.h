@@ -87,6 +87,7 @@ void testMeasure();
 void testTimeout();
 void testDrain();
 void testFaults();
+void testSuspects();
 
 } // namespace cudatest
 

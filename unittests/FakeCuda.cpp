@@ -39,6 +39,7 @@ struct CUfunc_st {
 struct CUevent_st {
   float time;
   bool hung;
+  int polls;
 };
 } // namespace flash::cuda
 
@@ -410,7 +411,7 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
 
 EXPORT CUresult cuEventCreate(CUevent *event, unsigned) {
   RETURN_IF_FAILED(enterContext("cuEventCreate"));
-  *event = new CUevent_st{0, false};
+  *event = new CUevent_st{0, false, 0};
   ++fake.events;
   return CUDA_SUCCESS;
 }
@@ -424,13 +425,14 @@ EXPORT CUresult cuEventDestroy_v2(CUevent event) {
 
 EXPORT CUresult cuEventRecord(CUevent event, CUstream) {
   RETURN_IF_FAILED(enterContext("cuEventRecord"));
-  *event = {fake.clock, fake.hanging};
+  *event = {fake.clock, fake.hanging, fake.polls};
   return CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuEventQuery(CUevent event) {
   RETURN_IF_FAILED(enterContext("cuEventQuery"));
-  return event->hung ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+  return event->hung || event->polls-- > 0 ? CUDA_ERROR_NOT_READY
+                                           : CUDA_SUCCESS;
 }
 
 EXPORT CUresult cuEventElapsedTime(float *milliseconds, CUevent start,

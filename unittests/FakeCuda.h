@@ -26,6 +26,8 @@ struct FakeCuda {
   std::string errorLog;
   /// Kernels launched from now on never end.
   bool hang = false;
+  /// How often an event that was just recorded is said not to be ready.
+  int polls = 0;
   /// Kernels launched from now on fault with this result.
   int fault = 0;
 
