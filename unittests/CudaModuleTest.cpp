@@ -8,6 +8,7 @@
 #include "CudaRuntimeTest.h"
 
 #include "llvm/BinaryFormat/ELF.h"
+#include <cstring>
 #include <thread>
 
 using namespace cudatest;
@@ -99,7 +100,8 @@ void cudatest::testFunction() {
   check(info.name == "fill" && info.registers == 168 && info.localBytes == 8 &&
             info.staticSharedBytes == 1024 && info.constantBytes == 16 &&
             info.maxThreads == 384 && info.binaryVersion == 90 &&
-            info.ptxVersion == 80 && info.parameters == 3,
+            info.ptxVersion == 80 && info.parameters == 3 &&
+            info.parameterBytes == 17,
         "attributes");
 
   LaunchShape shape;
@@ -164,16 +166,32 @@ void cudatest::testLaunch() {
   std::vector<char> bytes(16);
   checkSuccess(buffer.copyToHost(bytes), "copy");
   check(bytes == std::vector<char>(16, 7), "the kernel's work");
+
+  std::vector<char> packed(17, 9);
+  uint64_t address = buffer.getAddress(), count = 16;
+  std::memcpy(packed.data(), &address, 8);
+  std::memcpy(packed.data() + 8, &count, 8);
+  checkSuccess(fill.launchPacked({}, packed), "launch");
+  checkSuccess(buffer.copyToHost(bytes), "copy");
+  check(bytes == std::vector<char>(16, 9), "parameters in a buffer");
+  packed.pop_back();
+  checkError(fill.launchPacked({}, packed), ErrorKind::InvalidRequest,
+             {"cannot launch kernel 'fill': its parameters fill 17 bytes, 16 "
+              "are given"});
+  checkError(fill.launchPacked({{0, 1, 1}}, packed), ErrorKind::InvalidRequest,
+             {"0 blocks along x"});
+
   // Another thread has no current context until the runtime sets it.
   std::thread([&] {
     checkSuccess(launchFill(fill, buffer.getAddress(), 16, 8), "thread");
   }).join();
 }
 
-void cudatest::testDriverBefore124() {
-  auto driver = get(Driver::load(FAKE_CUDA_BEFORE12_4_PATH));
+void cudatest::testDriverBefore12() {
+  auto driver = get(Driver::load(FAKE_CUDA_BEFORE12_PATH));
   Device device = get(Device::open(driver));
   Function function = getFunction(device, "nop");
   check(!function.getInfo().parameters, "unknown number of parameters");
   checkSuccess(function.launch({}, {}), "launch without that number");
+  checkSuccess(function.launchPacked({}, {}), "the same");
 }

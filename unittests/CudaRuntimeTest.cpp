@@ -99,7 +99,8 @@ int main(int argc, char **argv) {
   testModule();
   testFunction();
   testLaunch();
-  testDriverBefore124();
+  testDriverBefore12();
+  testTensorMap();
   testBuffer();
   testAccounting();
   testRedZones();

@@ -10,7 +10,7 @@
 // known by name: `fill(pointer, count, byte)` writes, any other does nothing.
 //
 // FAKE_OLD_DRIVER leaves out a function that the runtime needs, and
-// FAKE_NO_PARAMETERS one that it can do without.
+// FAKE_BEFORE_12 those that it can do without.
 //
 //===----------------------------------------------------------------------===//
 
@@ -160,13 +160,16 @@ EXPORT CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
       {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144},
       {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 1 << 16},
       {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
-      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
       {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
       {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 233472},
       {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 65536},
       {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448},
       {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024}};
   RETURN_IF_FAILED(enter("cuDeviceGetAttribute"));
+  if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) {
+    *value = fake.major;
+    return CUDA_SUCCESS;
+  }
   auto found = values.find(attribute);
   if (found == values.end())
     return CUDA_ERROR_INVALID_VALUE; // The clock rate is one that is missing.
@@ -353,7 +356,7 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction function,
   return CUDA_SUCCESS;
 }
 
-#ifndef FAKE_NO_PARAMETERS
+#ifndef FAKE_BEFORE_12
 EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index,
                                    size_t *offset, size_t *size) {
   RETURN_IF_FAILED(enterContext("cuFuncGetParamInfo"));
@@ -361,6 +364,26 @@ EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index,
     return CUDA_ERROR_INVALID_VALUE;
   *offset = 8 * index;
   *size = index < 2 ? 8 : 1;
+  return CUDA_SUCCESS;
+}
+#endif
+
+#ifndef FAKE_BEFORE_12
+EXPORT CUresult cuTensorMapEncodeTiled(
+    CUtensorMap *map, CUtensorMapDataType type, uint32_t rank, void *address,
+    const uint64_t *sizes, const uint64_t *strides, const uint32_t *box,
+    const uint32_t *steps, CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
+    CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+  RETURN_IF_FAILED(enterContext("cuTensorMapEncodeTiled"));
+  // All that tests look at, in the driver's order.
+  std::vector<uint64_t> words = {uint64_t(type), uint64_t(swizzle),
+                                 reinterpret_cast<uint64_t>(address)};
+  words.insert(words.end(), sizes, sizes + rank);
+  words.insert(words.end(), strides, strides + rank - 1);
+  words.insert(words.end(), box, box + rank);
+  words.insert(words.end(), steps, steps + rank);
+  words.resize(std::size(map->opaque));
+  std::copy(words.begin(), words.end(), map->opaque);
   return CUDA_SUCCESS;
 }
 #endif
@@ -376,11 +399,23 @@ EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
 
 EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned, unsigned,
                                unsigned, unsigned, unsigned, unsigned, unsigned,
-                               CUstream, void **arguments, void **) {
+                               CUstream, void **arguments, void **extra) {
   RETURN_IF_FAILED(enterContext("cuLaunchKernel"));
   fake.clock += 1;
   fake.hanging |= fake.hang;
   fake.faulted = fake.fault;
+  void *unpacked[3];
+  if (extra) {
+    // The buffer, as in {buffer mark, buffer, size mark, size, end mark}.
+    char *buffer = static_cast<char *>(extra[1]);
+    if (extra[0] != reinterpret_cast<void *>(1) ||
+        extra[2] != reinterpret_cast<void *>(2) || extra[4] != nullptr ||
+        (function->name == "fill" && *static_cast<size_t *>(extra[3]) < 17))
+      return CUDA_ERROR_INVALID_VALUE;
+    for (int i = 0; i < 3; ++i)
+      unpacked[i] = buffer + 8 * i;
+    arguments = unpacked;
+  }
   if (function->name != "fill" || fake.hanging || fake.faulted)
     return CUDA_SUCCESS;
   if (auto count = *static_cast<int64_t *>(arguments[1]))

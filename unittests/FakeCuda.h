@@ -21,6 +21,8 @@ struct FakeCuda {
   std::map<std::string, int> failures;
   int version = 12080;
   int deviceCount = 2;
+  /// Of the compute capability.
+  int major = 9;
   size_t totalBytes = size_t(1) << 24;
   /// Written to the error log of a module that fails to load.
   std::string errorLog;

@@ -105,6 +105,34 @@ enum CUjit_option : int {
   CU_JIT_LOG_VERBOSE = 12,
 };
 
+/// What precedes each entry of cuLaunchKernel's last argument.
+inline constexpr uintptr_t launchParameterEnd = 0;
+inline constexpr uintptr_t launchParameterBuffer = 1;
+inline constexpr uintptr_t launchParameterSize = 2;
+
+enum CUtensorMapDataType : int {
+  CU_TENSOR_MAP_DATA_TYPE_UINT8 = 0,
+  CU_TENSOR_MAP_DATA_TYPE_INT32 = 3,
+  CU_TENSOR_MAP_DATA_TYPE_INT64 = 5,
+  CU_TENSOR_MAP_DATA_TYPE_FLOAT16 = 6,
+  CU_TENSOR_MAP_DATA_TYPE_FLOAT32 = 7,
+  CU_TENSOR_MAP_DATA_TYPE_FLOAT64 = 8,
+  CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 = 9,
+};
+enum CUtensorMapInterleave : int { CU_TENSOR_MAP_INTERLEAVE_NONE = 0 };
+enum CUtensorMapSwizzle : int {
+  CU_TENSOR_MAP_SWIZZLE_NONE = 0,
+  CU_TENSOR_MAP_SWIZZLE_32B = 1,
+  CU_TENSOR_MAP_SWIZZLE_64B = 2,
+  CU_TENSOR_MAP_SWIZZLE_128B = 3,
+};
+enum CUtensorMapL2promotion : int { CU_TENSOR_MAP_L2_PROMOTION_L2_256B = 3 };
+enum CUtensorMapFloatOOBfill : int { CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE = 0 };
+/// CUDA 12 asks for a multiple of 64, CUDA 13 of 128.
+struct alignas(128) CUtensorMap {
+  uint64_t opaque[16];
+};
+
 /// A function of the driver with the name it is exported by, for messages.
 template <typename... Parameters> struct Entry {
   const char *name;

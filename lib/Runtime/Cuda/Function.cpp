@@ -114,6 +114,32 @@ llvm::Error Function::launch(const LaunchShape &shape,
                 formatv("cannot launch kernel '{0}': the pointer to argument "
                         "{1} is null",
                         info.name, null - arguments.begin()));
+  return enqueue(shape, const_cast<void **>(arguments.data()), nullptr, stream);
+}
+
+llvm::Error Function::launchPacked(const LaunchShape &shape,
+                                   llvm::ArrayRef<char> parameters,
+                                   const Stream &stream) const {
+  if (llvm::Error error = module->context->enter())
+    return error;
+  if (llvm::Error error = checkShape(shape))
+    return error;
+  if (info.parameterBytes && size_t(*info.parameterBytes) > parameters.size())
+    return fail(ErrorKind::InvalidRequest,
+                formatv("cannot launch kernel '{0}': its parameters fill {1} "
+                        "bytes, {2} are given",
+                        info.name, *info.parameterBytes, parameters.size()));
+  size_t size = parameters.size();
+  void *extra[] = {reinterpret_cast<void *>(launchParameterBuffer),
+                   const_cast<char *>(parameters.data()),
+                   reinterpret_cast<void *>(launchParameterSize), &size,
+                   reinterpret_cast<void *>(launchParameterEnd)};
+  return enqueue(shape, nullptr, extra, stream);
+}
+
+llvm::Error Function::enqueue(const LaunchShape &shape, void **arguments,
+                              void **extra, const Stream &stream) const {
+  Context &context = *module->context;
   auto [gridX, gridY, gridZ] = shape.grid;
   auto [blockX, blockY, blockZ] = shape.block;
   if (llvm::Error error = context.call(
@@ -121,8 +147,7 @@ llvm::Error Function::launch(const LaunchShape &shape,
           context.getApi().cuLaunchKernel, handle, unsigned(gridX),
           unsigned(gridY), unsigned(gridZ), unsigned(blockX), unsigned(blockY),
           unsigned(blockZ), unsigned(shape.dynamicSharedBytes),
-          stream.getHandle(), const_cast<void **>(arguments.data()),
-          static_cast<void **>(nullptr)))
+          stream.getHandle(), arguments, extra))
     return error;
   context.addLaunch(info.name, stream);
   return llvm::Error::success();

@@ -132,13 +132,15 @@ llvm::Expected<Function> Module::getFunction(StringRef name) const {
                                          attribute, function.handle))
       return error;
   if (auto getParameter = api.cuFuncGetParamInfo.function) {
-    size_t offset, size;
+    size_t offset = 0, size = 0;
     int count = 0;
     while ((result = getParameter(function.handle, count, &offset, &size)) ==
            CUDA_SUCCESS)
       ++count;
-    if (result == CUDA_ERROR_INVALID_VALUE) // Past the last one.
+    if (result == CUDA_ERROR_INVALID_VALUE) { // Past the last one.
       info.parameters = count;
+      info.parameterBytes = offset + size;
+    }
   }
   return function;
 }

@@ -4,6 +4,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// One checked run, without the handling of errors:
+//
+//   Device device = *Device::open();
+//   Function kernel = *Module::load(device, ptx, "f.ptx")->getFunction("f");
+//   DeviceBuffer out = *DeviceBuffer::allocate(
+//       device, "out", bytes, {checkedRedZoneBytes, /*poison=*/true});
+//   kernel.launch({grid, block, sharedBytes}, {&out.getAddress(), &count});
+//   device.synchronize(); // Faults and time-outs come out here.
+//   out.checkRedZones();
+//   out.copyToHost(host);
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef FLASH_RUNTIME_CUDA_MODULE_H
 #define FLASH_RUNTIME_CUDA_MODULE_H
@@ -29,8 +42,10 @@ struct FunctionInfo {
   int maxThreads = 0;
   /// 10 * major + minor of the architecture and of the PTX it was made from.
   int binaryVersion = 0, ptxVersion = 0;
-  /// Number of parameters; drivers before 12.4 do not tell.
+  /// Number of parameters and the bytes they fill; drivers before 12.4 do not
+  /// tell.
   std::optional<int> parameters;
+  std::optional<int64_t> parameterBytes;
 };
 
 /// The size of one launch.
@@ -61,12 +76,21 @@ public:
                      llvm::ArrayRef<const void *> arguments,
                      const Stream &stream = {}) const;
 
+  /// The same with the values of all parameters in one buffer, each at its
+  /// offset.
+  llvm::Error launchPacked(const LaunchShape &shape,
+                           llvm::ArrayRef<char> parameters,
+                           const Stream &stream = {}) const;
+
 private:
   friend class Module;
   struct Loaded;
 
   Function() = default;
   llvm::Error checkShape(const LaunchShape &shape) const;
+  /// Queues a launch with one of the driver's two ways to pass parameters.
+  llvm::Error enqueue(const LaunchShape &shape, void **arguments, void **extra,
+                      const Stream &stream) const;
 
   std::shared_ptr<Loaded> module;
   CUfunc_st *handle = nullptr;
