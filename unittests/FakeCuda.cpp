@@ -404,20 +404,20 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned, unsigned,
   fake.clock += 1;
   fake.hanging |= fake.hang;
   fake.faulted = fake.fault;
-  void *unpacked[3];
-  if (extra) {
-    // The buffer, as in {buffer mark, buffer, size mark, size, end mark}.
-    char *buffer = static_cast<char *>(extra[1]);
-    if (extra[0] != reinterpret_cast<void *>(1) ||
-        extra[2] != reinterpret_cast<void *>(2) || extra[4] != nullptr ||
-        (function->name == "fill" && *static_cast<size_t *>(extra[3]) < 17))
-      return CUDA_ERROR_INVALID_VALUE;
-    for (int i = 0; i < 3; ++i)
-      unpacked[i] = buffer + 8 * i;
-    arguments = unpacked;
-  }
+  // In {buffer mark, buffer, size mark, size, end mark}.
+  if (extra && (extra[0] != reinterpret_cast<void *>(1) ||
+                extra[2] != reinterpret_cast<void *>(2) || extra[4]))
+    return CUDA_ERROR_INVALID_VALUE;
   if (function->name != "fill" || fake.hanging || fake.faulted)
     return CUDA_SUCCESS;
+  void *unpacked[3];
+  if (extra) {
+    if (*static_cast<size_t *>(extra[3]) < 17)
+      return CUDA_ERROR_INVALID_VALUE;
+    for (int i = 0; i < 3; ++i)
+      unpacked[i] = static_cast<char *>(extra[1]) + 8 * i;
+    arguments = unpacked;
+  }
   if (auto count = *static_cast<int64_t *>(arguments[1]))
     std::memset(*static_cast<void **>(arguments[0]),
                 *static_cast<uint8_t *>(arguments[2]), count);
