@@ -68,6 +68,7 @@ static void testArguments() {
   builder.plan.arguments = {getArgument({open, 64}, {open, 1}),
                             getArgument({open, open}, {open, 1})};
   builder.plan.arguments[1].isDense = true;
+  builder.plan.arguments[1].alignment = 16;
   LaunchPlan plan = builder.finish();
   const int64_t sizes[2][2] = {{3, 64}, {2, 5}};
   const int64_t strides[2][2] = {{100, 1}, {5, 1}};
@@ -82,6 +83,11 @@ static void testArguments() {
   expectError(plan, good, "");
   expectError(plan, llvm::ArrayRef(good).drop_back(),
               "@f takes 2 arguments, but 1 are given");
+  TensorArgument odd[] = {good[0], good[1]};
+  odd[0].address = 1;
+  odd[1].address = 24;
+  expectError(plan, odd,
+              "argument 1: the address 0x18 is not a multiple of 16");
   with(0, {3}, {1}, "argument 0 has rank 1, expected 2");
   with(0, {3, 64}, {1}, "argument 0 has 2 sizes, but 1 strides");
   with(0, {-3, 64}, {64, 1},

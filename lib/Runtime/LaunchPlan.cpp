@@ -77,6 +77,10 @@ static Error checkArgument(unsigned index, const LaunchPlan::Argument &expected,
     return createStringError(formatv("argument {0} has {1} sizes, but {2} "
                                      "strides",
                                      index, rank, argument.strides.size()));
+  if (argument.address % expected.alignment)
+    return createStringError(
+        formatv("argument {0}: the address {1:x} is not a multiple of {2}",
+                index, argument.address, expected.alignment));
   bool isEmpty = false;
   for (size_t d = 0; d != rank; ++d) {
     int64_t size = argument.sizes[d];

@@ -253,7 +253,8 @@ void CodePrinter::printHelpers() {
   line("    if (tensor->sizes[d] > 1 &&");
   line("        (!$_mul(tensor->strides[d], elementBytes, &step) ||");
   line("         !$_mul(step, tensor->sizes[d] - 1, &step) ||");
-  line("         !$_add(step < 0 ? low : high, step, step < 0 ? &low : &high)))");
+  line("         !$_add(step < 0 ? low : high, step, step < 0 ? &low : "
+       "&high)))");
   line("      return 0;");
   line("  return low >= high - INT64_MAX;\n}");
   line("\nstatic inline int $_bytes(const int64_t *sizes, int rank, int64_t "

@@ -79,9 +79,11 @@ void HeaderPrinter::printComment() {
     return "[" + text + "]";
   };
   for (auto [i, argument] : llvm::enumerate(plan.arguments))
-    line(formatv(" *   argument{0}: {1}, sizes {2}, strides {3}{4}", i,
-                 argument.elementType, list(argument.sizes),
-                 list(argument.strides), argument.isDense ? ", dense" : ""));
+    line(formatv(" *   argument{0}: {1}, sizes {2}, strides {3}{4}, aligned "
+                 "to {5} bytes",
+                 i, argument.elementType, list(argument.sizes),
+                 list(argument.strides), argument.isDense ? ", dense" : "",
+                 argument.alignment));
   for (auto [i, result] : llvm::enumerate(plan.results)) {
     llvm::SmallVector<int64_t, 4> sizes, strides;
     for (Register size : result.sizes)
@@ -185,7 +187,7 @@ void HeaderPrinter::printArgumentChecks(unsigned index) {
          (isOpen ? "negative" : "not " + Twine(size)));
   }
   line("  if (!$_empty(arguments[" + Twine(index) + "])) {");
-  if (argument.isDense)
+  if (argument.isDense && rank > 0)
     line("    int64_t dense = 1;");
   for (size_t d = rank; d-- > 0;) {
     int64_t stride = argument.strides[d];
@@ -363,7 +365,7 @@ void HeaderPrinter::printParameters(bool withResults, StringRef resultType) {
 
 void HeaderPrinter::printShapes() {
   line("\n/* Sets rank, sizes and strides of the results; addresses are not "
-       "used. */");
+       "looked at. */");
   line("static inline CUresult $_shapes(");
   printParameters(/*withResults=*/true, "$_tensor");
   list("  $_tensor *results[", "]", "result", plan.results.size());
@@ -444,6 +446,15 @@ void HeaderPrinter::printLaunchFunction() {
   line("  (void)module, (void)stream, (void)buffers;");
   line("  if (result != CUDA_SUCCESS)");
   line("    return result;");
+  for (auto [i, argument] : llvm::enumerate(plan.arguments)) {
+    if (argument.alignment <= 1)
+      continue;
+    line(formatv("  if (argument{0}->address % {1} != 0)", i,
+                 argument.alignment));
+    returnFailure("    ",
+                  formatv("argument {0}: the address is not a multiple of {1}",
+                          i, argument.alignment));
+  }
   if (!plan.results.empty()) {
     line("  {");
     line("    $_tensor expected[" + Twine(plan.results.size()) + "];");
@@ -457,6 +468,11 @@ void HeaderPrinter::printLaunchFunction() {
       returnFailure("      ", formatv("result {0}: the sizes or strides are "
                                       "not those of {1}_shapes",
                                       i, name));
+      line(formatv("    if (result{0}->address % {1} != 0)", i,
+                   LaunchPlan::alignment));
+      returnFailure("      ",
+                    formatv("result {0}: the address is not a multiple of {1}",
+                            i, LaunchPlan::alignment));
       line(formatv("    buffers[{0}] = result{1}->address;",
                    plan.results[i].buffer, i));
     }

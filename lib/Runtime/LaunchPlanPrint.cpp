@@ -127,7 +127,8 @@ struct Printer {
       openSizes(argument.sizes);
       os << " strides ";
       openSizes(argument.strides);
-      os << (argument.isDense ? " dense\n" : "\n");
+      os << (argument.isDense ? " dense" : "") << " align "
+         << argument.alignment << "\n";
     }
     for (auto [i, instruction] : llvm::enumerate(plan.instructions))
       print(i, instruction);

@@ -107,6 +107,8 @@ struct LaunchPlan {
     llvm::SmallVector<int64_t, 4> sizes, strides;
     /// Row-major without gaps, also where the strides are dynamic.
     bool isDense = false;
+    /// The address is a multiple of this many bytes.
+    int64_t alignment = 1;
   };
 
   /// Memory that exists from the first launch to the last; a result's stays.
@@ -156,9 +158,9 @@ struct LaunchPlan {
   std::vector<Result> results;
   std::vector<Launch> launches;
 
-  /// Computes everything but addresses; those of the arguments are not looked
-  /// at. Errors name the argument, dimension or kernel. Reuses the memory of
-  /// `call`, which is unspecified after an error.
+  /// Computes everything but addresses; of those of the arguments, only the
+  /// alignment is looked at. Errors name the argument, dimension or kernel.
+  /// Reuses the memory of `call`, which is unspecified after an error.
   llvm::Error prepare(llvm::ArrayRef<TensorArgument> arguments,
                       Invocation &call) const;
 

@@ -152,6 +152,17 @@ LogicalResult Extractor::translate(Operation *op) {
         builder.assertTrue(scalars.get(op.getArg()), op.getMsg());
         return success();
       })
+      .Case([&](memref::ExtractStridedMetadataOp op) {
+        views.extractMetadata(op);
+        return success();
+      })
+      .Case([&](memref::AssumeAlignmentOp op) -> LogicalResult {
+        if (succeeded(views.assumeAlignment(op)))
+          return success();
+        return op.emitOpError() << "must be on an argument, or ask for at most "
+                                << LaunchPlan::alignment
+                                << " bytes of a memref.alloc, from its start";
+      })
       .Case([&](memref::AllocOp op) -> LogicalResult {
         if (succeeded(views.addBuffer(op)))
           return success();

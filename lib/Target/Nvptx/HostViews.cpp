@@ -58,6 +58,7 @@ LogicalResult HostViews::addArgument(BlockArgument argument) {
   result.sizes.assign(type.getShape().begin(), type.getShape().end());
   result.strides.assign(strides.begin(), strides.end());
   result.isDense = type.getLayout().isIdentity();
+  result.alignment = llvm::isPowerOf2_64(*bytes) ? *bytes : 1;
 
   HostView view;
   view.isArgument = view.isWhole = true;
@@ -98,6 +99,35 @@ LogicalResult HostViews::addBuffer(memref::AllocOp op) {
   buffer.sizes = view.sizes;
   views[op] = std::move(view);
   return success();
+}
+
+LogicalResult HostViews::assumeAlignment(memref::AssumeAlignmentOp op) {
+  HostView view = get(op.getMemref());
+  int64_t alignment = op.getAlignment();
+  if (builder.getConstant(view.offset) != 0)
+    return failure();
+  if (view.isArgument) {
+    int64_t &known = builder.plan.arguments[view.root].alignment;
+    known = std::max(known, alignment);
+  } else if (alignment > LaunchPlan::alignment) {
+    return failure();
+  }
+  views[op->getResult(0)] = std::move(view);
+  return success();
+}
+
+void HostViews::extractMetadata(memref::ExtractStridedMetadataOp op) {
+  HostView view = get(op.getSource());
+  scalars.set(op.getOffset(), view.offset);
+  for (auto [result, size] : llvm::zip_equal(op.getSizes(), view.sizes))
+    scalars.set(result, size);
+  for (auto [result, stride] : llvm::zip_equal(op.getStrides(), view.strides))
+    scalars.set(result, stride);
+  HostView base;
+  base.isArgument = view.isArgument;
+  base.root = view.root;
+  base.offset = builder.constant(0);
+  views[op.getBaseBuffer()] = std::move(base);
 }
 
 //===----------------------------------------------------------------------===//

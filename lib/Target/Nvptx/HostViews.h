@@ -41,6 +41,10 @@ public:
   llvm::LogicalResult addArgument(mlir::BlockArgument argument);
   llvm::LogicalResult addBuffer(mlir::memref::AllocOp op);
 
+  /// Fails, silently, if the alignment of a later element is asked for.
+  llvm::LogicalResult assumeAlignment(mlir::memref::AssumeAlignmentOp op);
+  void extractMetadata(mlir::memref::ExtractStridedMetadataOp op);
+
   /// Fails, silently, if the operation makes no ranked, strided view.
   llvm::LogicalResult translate(mlir::Operation *op);
 

@@ -16,7 +16,8 @@ module attributes {gpu.container_module} {
     %lengths = memref.dim %n, %c0 : memref<?xi32, strided<[?], offset: ?>>
     %same = arith.cmpi eq, %b, %lengths : index
     cf.assert %same, "lengths has one element per batch, what??!"
-    %qs = memref.cast %q : memref<?x4x?x64xf16, strided<[?, ?, ?, ?], offset: ?>> to memref<?x4x?x64xf16, strided<[?, ?, ?, 1], offset: ?>>
+    %qa = memref.assume_alignment %q, 16 : memref<?x4x?x64xf16, strided<[?, ?, ?, ?], offset: ?>>
+    %qs = memref.cast %qa : memref<?x4x?x64xf16, strided<[?, ?, ?, ?], offset: ?>> to memref<?x4x?x64xf16, strided<[?, ?, ?, 1], offset: ?>>
     %tiles = arith.ceildivui %nq, %c128 : index
     %heads = arith.muli %b, %c2 : index
     %splits = affine.min affine_map<()[s] -> (s ceildiv 512, 8)>()[%nk]

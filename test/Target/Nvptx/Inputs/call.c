@@ -76,11 +76,20 @@ int main(int argc, char **argv) {
     if (attention_launch(&module, NULL, &arguments[0], &arguments[1],
                          &arguments[2], &o, &lse, &message) != CUDA_SUCCESS)
       printf("error: %s\n", message);
-    /* What the shapes are not is refused. */
-    lse.sizes[0] += 1;
+    lse.address += 16;
     if (attention_launch(&module, NULL, &arguments[0], &arguments[1],
                          &arguments[2], &o, &lse, NULL) == CUDA_SUCCESS)
-      printf("a wrong result was accepted\n");
+      printf("a result at a wrong address was accepted\n");
+    lse.address -= 16;
+    lse.rank += 1;
+    if (attention_launch(&module, NULL, &arguments[0], &arguments[1],
+                         &arguments[2], &o, &lse, NULL) == CUDA_SUCCESS)
+      printf("a result of a wrong shape was accepted\n");
+    lse.rank -= 1;
+    arguments[0].address += 1;
+    if (attention_launch(&module, NULL, &arguments[0], &arguments[1],
+                         &arguments[2], &o, &lse, NULL) == CUDA_SUCCESS)
+      printf("an argument at a wrong address was accepted\n");
     if (fakeLeaks())
       printf("scratch memory was not freed\n");
   }
