@@ -22,8 +22,8 @@ using namespace flash;
 using namespace flash::runtime;
 
 namespace {
-/// An argument as text: sizes and, after a colon, strides: "2x3:3x1". "-" is a
-/// scalar's rank.
+/// An argument as text: sizes and, after a colon, strides: "2x3:3x1"; "-" for
+/// rank 0. Without strides it is dense.
 struct Argument {
   SmallVector<int64_t> sizes, strides;
 
@@ -45,7 +45,7 @@ struct Argument {
       return;
     strides.assign(sizes.size(), 1);
     for (size_t d = sizes.size(); d-- > 1;)
-      strides[d - 1] = strides[d] * sizes[d];
+      strides[d - 1] = uint64_t(strides[d]) * uint64_t(sizes[d]);
   }
 };
 

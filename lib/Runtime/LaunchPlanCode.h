@@ -49,6 +49,20 @@ private:
   void printInstruction(Register index, const Instruction &instruction);
 };
 
+/// Writes NAME_prepare, which does what LaunchPlan::prepare does.
+class CheckPrinter : public CodePrinter {
+protected:
+  using CodePrinter::CodePrinter;
+  void printPrepare();
+  /// "r[4] > 0 && ...", of the grid's sizes that are not known to be positive.
+  std::string getHasBlocks(const LaunchPlan::Launch &launch);
+
+private:
+  void printArgumentChecks(unsigned index);
+  void printBuffers();
+  void printLaunchChecks(const LaunchPlan::Launch &launch);
+};
+
 } // namespace flash::runtime
 
 #endif // FLASH_LIB_RUNTIME_LAUNCHPLANCODE_H

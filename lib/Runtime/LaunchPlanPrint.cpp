@@ -13,32 +13,6 @@
 using namespace flash;
 using namespace flash::runtime;
 
-llvm::StringRef flash::runtime::getName(Opcode opcode) {
-  static constexpr llvm::StringLiteral names[] = {
-      "constant", "size", "stride",   "add",      "sub",       "mul",
-      "divs",     "divu", "ceildivs", "ceildivu", "floordivs", "rems",
-      "remu",     "mins", "minu",     "maxs",     "maxu",      "and",
-      "or",       "xor",  "eq",       "ne",       "lts",       "ltu",
-      "les",      "leu",  "select",   "toi32",    "assert"};
-  return names[static_cast<int>(opcode)];
-}
-
-unsigned flash::runtime::getNumOperands(Opcode opcode) {
-  switch (opcode) {
-  case Opcode::Constant:
-  case Opcode::Size:
-  case Opcode::Stride:
-    return 0;
-  case Opcode::ToI32:
-  case Opcode::Assert:
-    return 1;
-  case Opcode::Select:
-    return 3;
-  default:
-    return 2;
-  }
-}
-
 namespace {
 struct Printer {
   const LaunchPlan &plan;

@@ -31,7 +31,8 @@ static attention_tensor parse(const char *text, int number) {
   for (d = tensor.rank; d-- > 0;)
     tensor.strides[d] = d + 1 == tensor.rank
                             ? 1
-                            : tensor.strides[d + 1] * tensor.sizes[d + 1];
+                            : (int64_t)((uint64_t)tensor.strides[d + 1] *
+                                        (uint64_t)tensor.sizes[d + 1]);
   return tensor;
 }
 
