@@ -13,6 +13,7 @@
 #include "flash/Pipelines/Registration.h"
 #include "flash/Runtime/LaunchPlanHeader.h"
 #include "flash/Target/Nvptx/ExtractLaunchPlan.h"
+#include "mlir/Pass/Pass.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"

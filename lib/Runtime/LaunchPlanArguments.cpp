@@ -59,8 +59,9 @@ static Error checkStrides(unsigned index, const LaunchPlan::Argument &expected,
   return Error::success();
 }
 
-Error flash::runtime::checkArgument(unsigned index, const LaunchPlan::Argument &expected,
-                           const TensorArgument &argument) {
+Error flash::runtime::checkArgument(unsigned index,
+                                    const LaunchPlan::Argument &expected,
+                                    const TensorArgument &argument) {
   size_t rank = expected.sizes.size();
   if (argument.sizes.size() != rank)
     return createStringError(formatv("argument {0} has rank {1}, expected {2}",

@@ -15,6 +15,7 @@
 #include "LaunchPlanCode.h"
 #include "flash/Runtime/LaunchLimits.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"

@@ -141,7 +141,8 @@ static Error explainFailure(Opcode opcode, int64_t a, int64_t b) {
 }
 
 Error flash::runtime::runInstructions(const LaunchPlan &plan,
-                             ArrayRef<TensorArgument> arguments, int64_t *r) {
+                                      ArrayRef<TensorArgument> arguments,
+                                      int64_t *r) {
   int64_t *result = r;
   for (const Instruction &instruction : plan.instructions) {
     switch (instruction.opcode) {

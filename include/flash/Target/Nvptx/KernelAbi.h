@@ -9,7 +9,8 @@
 #define FLASH_TARGET_NVPTX_KERNELABI_H
 
 #include "flash/Runtime/AbiField.h"
-#include "mlir/Support/LLVM.h"
+#include "mlir/IR/Types.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace flash {
 
