@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // flash-opt with a single pass, `test-launch-plan`, which prints the plan of
-// each public function to stdout, or a C header, or what calls of it do.
+// each function to stdout, or a C header, or what calls of it do.
 //
 //===----------------------------------------------------------------------===//
 

@@ -14,7 +14,7 @@
 // ATTENTION-DAG:   r[[NK:[0-9]+]] = size 1 of argument 1
 // ATTENTION-DAG:   r[[N:[0-9]+]] = size 0 of argument 2
 // ATTENTION:       r[[SAME:[0-9]+]] = eq r[[B]], r[[N]]
-// ATTENTION-NEXT:  assert r[[SAME]], "lengths has one element per batch, what??!"
+// ATTENTION-NEXT:  assert r[[SAME]], "lengths has one element per batch, 100%s \"sure??!\""
 // ATTENTION-NEXT:  r[[TILES:[0-9]+]] = ceildivu r[[NQ]], 128
 // ATTENTION-NEXT:  r[[HEADS:[0-9]+]] = mul r[[B]], 2
 // ATTENTION-NEXT:  r[[PARTS:[0-9]+]] = ceildivs r[[NK]], 512

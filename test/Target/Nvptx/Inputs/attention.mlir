@@ -15,7 +15,7 @@ module attributes {gpu.container_module} {
     %nk = memref.dim %k, %c1 : memref<?x?x4x64xf16>
     %lengths = memref.dim %n, %c0 : memref<?xi32, strided<[?], offset: ?>>
     %same = arith.cmpi eq, %b, %lengths : index
-    cf.assert %same, "lengths has one element per batch, what??!"
+    cf.assert %same, "lengths has one element per batch, 100%s \"sure??!\""
     %qa = memref.assume_alignment %q, 16 : memref<?x4x?x64xf16, strided<[?, ?, ?, ?], offset: ?>>
     %qs = memref.cast %qa : memref<?x4x?x64xf16, strided<[?, ?, ?, ?], offset: ?>> to memref<?x4x?x64xf16, strided<[?, ?, ?, 1], offset: ?>>
     %tiles = arith.ceildivui %nq, %c128 : index
