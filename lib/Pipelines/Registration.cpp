@@ -7,8 +7,12 @@
 
 #include "flash/Pipelines/Registration.h"
 
+#include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Nvx/IR/Nvx.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Pipelines/Pipelines.h"
 #include "flash/Pipelines/Upstream.h"
 #include "flash/Target/Cpu/Passes.h"
@@ -23,12 +27,14 @@ void flash::registerAllDialects(DialectRegistry &registry) {
   registerUpstreamDialects(registry);
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
-  registry.insert<FlashDialect>();
+  registry.insert<FlashDialect, tile::TileDialect, nvx::NvxDialect>();
 }
 
 void flash::registerAllPasses() {
   registerUpstreamPasses();
   registerFlashPasses();
+  registerFlashConversionPasses();
+  tile::registerTilePasses();
   registerFlashCpuPasses();
   registerCpuPipelines();
   registerPipelines();

@@ -1,0 +1,72 @@
+//===- Passes.td - Conversions between levels --------------*- tablegen -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_CONVERSION_PASSES_TD
+#define FLASH_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertFlashToTile : Pass<"convert-flash-to-tile", "::mlir::ModuleOp"> {
+  let summary = "Make a block program of each parallel loop over query tiles";
+  let description = [{
+    Takes what `flash-tile` and `flash-split-mask` leave behind. The body of the
+    `scf.forall` becomes a `gpu.func`, one thread block for each iteration; the
+    loop itself a `gpu.launch_func` with a one-dimensional grid, query tiles
+    fastest, the last ones first where there is a mask: they are longest where
+    it is causal.
+
+    A step of the online softmax becomes two products and arithmetic on register
+    tiles between them; tiles are fetched from global memory where they are
+    used, without any overlap yet.
+
+    ```mlir
+    %acc1, %max1, %sum1 = flash.online_attention ins(%q, %k, %v : ...) outs(%acc, %max, %sum : ...) ...
+    // becomes
+    %kt = tile.fetch %key[%b, %h, %j] : memref<...> to !tile.smem<64x64xf16, swizzle = 128>
+    %sp = tile.mma_async %qs, %kt transpose_b : ...
+    %s = tile.mma_wait %sp : ...
+    ... // row maximum, exponentials, row sum, rescaling
+    %vt = tile.fetch %value[%b, %h, %j] : ...
+    %op = tile.mma_async %p, %vt add %rescaled : ...
+    %acc1 = tile.mma_wait %op : ...
+    ```
+
+    Tensors become memrefs with run-time strides, whose last dimension is
+    contiguous. A captured constant is copied into the kernel, any other scalar
+    is an argument of it.
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect",
+    "::flash::tile::TileDialect"];
+}
+
+def ConvertTileToNvx : Pass<"convert-tile-to-nvx", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Distribute a block program over its threads";
+  let description = [{
+    Every register tile becomes the vector of the registers that one thread
+    holds, in the order of its layout; tiles of 16-bit elements become vectors
+    of i32, two elements in each. Shared-memory tiles become pointers, products
+    `mma.sync`, copies `cp.async`. A memref becomes a pointer, its dynamic sizes
+    and its dynamic strides (in elements), in this order.
+
+    ```mlir
+    %y = arith.mulf %x, %x : tensor<64x64xf32, #tile.fragment<4>>
+    // becomes
+    %y = arith.mulf %x, %x : vector<32xf32>
+    ```
+
+    Products of f32 are computed from three products of tf32: an operand is the
+    sum of its upper 10 bits of mantissa and of the rest (Ootomo and Yokota,
+    arXiv 2203.03341), and the product of two rests is left out.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect", "::flash::nvx::NvxDialect"];
+}
+
+#endif // FLASH_CONVERSION_PASSES_TD

@@ -1,0 +1,76 @@
+//===- TileAttrs.td - Layouts of register tiles ------------*- tablegen -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_TILE_ATTRS_TD
+#define FLASH_TILE_ATTRS_TD
+
+include "flash/Dialect/Tile/IR/TileDialect.td"
+include "flash/Dialect/Tile/IR/TileLayoutInterface.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/TensorEncoding.td"
+include "mlir/IR/EnumAttr.td"
+
+class Tile_Layout<string cppName, string attrMnemonic>
+    : AttrDef<Tile_Dialect, cppName,
+        [DeclareAttrInterfaceMethods<Tile_LayoutAttrInterface>,
+         DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let mnemonic = attrMnemonic;
+  let parameters = (ins "int64_t":$warps);
+  let assemblyFormat = "`<` $warps `>`";
+  let genVerifyDecl = 1;
+}
+
+def Tile_FragmentAttr : Tile_Layout<"Fragment", "fragment"> {
+  let summary = "the layout of a matrix that a tensor core writes";
+  let description = [{
+    `tensor<MxNxf32, #tile.fragment<W>>` is spread over `W` warps as the result
+    of `mma.sync` m16n8 is, repeated along both dimensions; the result of
+    `wgmma` m64 is the same with `W = 4`, and rounded to 16 bits it is the
+    first operand of the next product, without any data movement (PTX ISA,
+    "Matrix Fragments for mma.m16n8k16" and "Register Fragments and Shared
+    Memory Matrix Layouts" of wgmma). Element `(i, j)` is held by
+
+    ```
+    warp     = (i / 16) mod W
+    lane     = 4 * (i mod 8) + (j mod 8) / 2
+    register = ((i / (16 W)) * (N / 8) + j / 8) * 4 + 2 * ((i / 8) mod 2) + j mod 2
+    ```
+
+    so four neighbouring lanes share a row. `M` is a multiple of `16 W`, `N` of
+    8.
+  }];
+}
+
+def Tile_RowsAttr : Tile_Layout<"Rows", "rows"> {
+  let summary = "the layout of one value for each row of a fragment";
+  let description = [{
+    `tensor<MxT, #tile.rows<W>>`: every thread holds the values of the rows in
+    which it has elements of a `#tile.fragment<W>`, so each value is held by
+    four lanes. Register `2 * (i / (16 W)) + (i / 8) mod 2` is row `i`.
+  }];
+}
+
+def Tile_LanesAttr : Tile_Layout<"Lanes", "lanes"> {
+  let summary = "the layout of four values for each row, one in each lane";
+  let description = [{
+    `tensor<Mx4xT, #tile.lanes<W>>`: column `c` of row `i` is held by the lane
+    that holds the elements `(i, j)` with `(j mod 8) / 2 = c` of a
+    `#tile.fragment<W>`. The values are partial results of a reduction along
+    the row; combining them takes an exchange between the lanes, which
+    `tile.reduce` does.
+  }];
+}
+
+def Tile_ReductionEnum : I32EnumAttr<"Reduction", "how values are combined", [
+    I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">]> {
+  let cppNamespace = "::flash::tile";
+  let genSpecializedAttr = 0;
+}
+def Tile_ReductionAttr
+    : EnumAttr<Tile_Dialect, Tile_ReductionEnum, "reduction">;
+
+#endif // FLASH_TILE_ATTRS_TD

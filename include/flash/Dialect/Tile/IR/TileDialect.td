@@ -1,0 +1,48 @@
+//===- TileDialect.td - The tile dialect -------------------*- tablegen -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_TILE_DIALECT_TD
+#define FLASH_TILE_DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def Tile_Dialect : Dialect {
+  let name = "tile";
+  let cppNamespace = "::flash::tile";
+  let summary = "The program of one thread block, on tiles";
+  let description = [{
+    Level 2 of the attention compiler. A value is a tile of the whole block (or
+    of the warps that share a role): in registers, a tensor whose encoding says
+    which thread holds which element, so that `arith` and `math` apply to it as
+    they are; in shared memory, a `!tile.smem`.
+
+    **Rings.** Asynchronous copies fill the slots of a `!tile.ring`, a queue of
+    `stages` shared-memory tiles. Slot `t mod stages` holds the tile of step
+    `t`; a step's slot passes through four states:
+
+    ```
+    ring.acquire [t]   waits until step t - stages has been released
+    copy_async   [t]   starts to fill the slot
+    ring.wait    [t]   waits until the copy is complete, and gives the tile
+    ring.release [t]   says that nobody reads the tile any more
+    ```
+
+    How waiting is done (mbarriers, or groups of copies and block barriers) is
+    decided in one lowering.
+
+    **Pending values.** A product that may still be running is a
+    `!tile.pending`; only `tile.mma_wait` turns it into a tensor.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+    void registerTypes();
+  }];
+}
+
+#endif // FLASH_TILE_DIALECT_TD

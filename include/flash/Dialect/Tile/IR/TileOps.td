@@ -1,0 +1,312 @@
+//===- TileOps.td - The program of one thread block --------*- tablegen -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_TILE_OPS_TD
+#define FLASH_TILE_OPS_TD
+
+include "flash/Dialect/Tile/IR/TileAttrs.td"
+include "flash/Dialect/Tile/IR/TileTypes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Tile_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Tile_Dialect, mnemonic, traits>;
+
+class Tile_TensorWith<string layout>
+    : Type<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self) && "
+                 "::llvm::isa_and_nonnull<::flash::tile::" # layout # ">("
+                 "::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding())">,
+           "tensor in the layout " # layout, "::mlir::RankedTensorType">;
+def Tile_FragmentTensor : Tile_TensorWith<"FragmentAttr">;
+def Tile_RowsTensor : Tile_TensorWith<"RowsAttr">;
+def Tile_LanesTensor : Tile_TensorWith<"LanesAttr">;
+def Tile_RegisterTensor : Tile_TensorWith<"LayoutAttrInterface">;
+def Tile_GlobalTensor : MemRefOf<[F16, BF16, F32]>;
+
+//===----------------------------------------------------------------------===//
+// From global to shared memory
+//===----------------------------------------------------------------------===//
+
+def Tile_FetchOp : Tile_Op<"fetch",
+    [MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
+  let summary = "a tile of global memory, in shared memory";
+  let description = [{
+    Rows `i .. i + M` of the matrix at the leading indices; rows from `rows` on
+    do not exist and are zero. What conversion to this level emits;
+    `tile-make-rings` turns it into a ring and an asynchronous copy.
+
+    ```mlir
+    %kt = tile.fetch %k[%b, %h, %j] rows(%n)
+        : memref<?x?x?x64xf16, strided<[?, ?, ?, 1]>> to !tile.smem<128x64xf16, swizzle = 128>
+    ```
+  }];
+  let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
+                       Optional<Index>:$rows);
+  let results = (outs Tile_SmemType:$result);
+  let assemblyFormat = [{
+    $source `[` $indices `]` (`rows` `(` $rows^ `)`)? attr-dict
+    `:` type($source) `to` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_RingOp : Tile_Op<"ring"> {
+  let summary = "a ring, all of whose slots are free";
+  let description = [{
+    ```mlir
+    %ring = tile.ring : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+    ```
+
+    `tile-allocate-smem` sets `offset`, the byte of shared memory at which the
+    slots start.
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let results = (outs Tile_RingType:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+class Tile_RingStepOp<string mnemonic, list<Trait> traits = []>
+    : Tile_Op<mnemonic, traits> {
+  let arguments = (ins Tile_RingType:$ring, Index:$step);
+}
+
+def Tile_RingAcquireOp : Tile_RingStepOp<"ring.acquire"> {
+  let summary = "waits until the slot of a step is free to be filled";
+  let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
+}
+
+def Tile_CopyAsyncOp : Tile_Op<"copy_async", [AttrSizedOperandSegments]> {
+  let summary = "starts to copy a tile of global memory into a slot";
+  let description = [{
+    As `tile.fetch`, into the acquired slot of a step, which is full when the
+    copy is complete.
+
+    ```mlir
+    tile.copy_async %k[%b, %h, %j] rows(%n) to %ring[%t]
+        : memref<?x?x?x64xf16, strided<[?, ?, ?, 1]>> to !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+    ```
+  }];
+  let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
+                       Optional<Index>:$rows, Tile_RingType:$ring, Index:$step);
+  let assemblyFormat = [{
+    $source `[` $indices `]` (`rows` `(` $rows^ `)`)?
+    `to` $ring `[` $step `]` attr-dict `:` type($source) `to` type($ring)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_RingWaitOp : Tile_RingStepOp<"ring.wait",
+    [TypesMatchWith<"the tile is the ring's slot", "ring", "tile",
+                    "::llvm::cast<RingType>($_self).getSlot()">]> {
+  let summary = "waits until the slot of a step is full, and gives its tile";
+  let description = [{
+    The tile may be read until the step is released.
+
+    ```mlir
+    %kt = tile.ring.wait %ring[%t] : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+    ```
+  }];
+  let results = (outs Tile_SmemType:$tile);
+  let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
+}
+
+def Tile_RingReleaseOp : Tile_RingStepOp<"ring.release"> {
+  let summary = "gives the slot of a step back";
+  let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead]>]> {
+  let summary = "starts a matrix product on tensor cores";
+  let description = [{
+    `d = a b + c`, or `a b` without `c`, with `a : MxK` in registers or shared
+    memory, `b : KxN` in shared memory, or with `transpose_b`, `b : NxK`. The
+    elements of `a` and `b` are f16, bf16 or f32, those of the result f32. The
+    rows of a tile are spread over the warps.
+
+    Products of f32 are as accurate as f32 arithmetic unless `tf32` rounds the
+    operands to 10 bits of mantissa.
+
+    ```mlir
+    %s = tile.mma_async %q, %kt transpose_b : tensor<128x64xf16, #tile.fragment<4>>,
+        !tile.smem<128x64xf16, swizzle = 128> -> !tile.pending<tensor<128x128xf32, #tile.fragment<4>>>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[Tile_FragmentTensor, Tile_SmemType]>:$a,
+    Tile_SmemType:$b, Optional<Tile_FragmentTensor>:$c, UnitAttr:$transpose_b,
+    UnitAttr:$tf32);
+  let results = (outs Tile_PendingType:$result);
+  let assemblyFormat = [{
+    $a `,` $b (`add` $c^)? (`transpose_b` $transpose_b^)? (`tf32` $tf32^)?
+    attr-dict `:` type($a) `,` type($b) (`,` type($c)^)? `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_MmaWaitOp : Tile_Op<"mma_wait",
+    [TypesMatchWith<"the result is what was pending", "pending", "result",
+                    "::llvm::cast<PendingType>($_self).getValue()">]> {
+  let summary = "waits for a product";
+  let arguments = (ins Tile_PendingType:$pending);
+  let results = (outs Tile_FragmentTensor:$result);
+  let assemblyFormat = "$pending attr-dict `:` type($pending)";
+}
+
+//===----------------------------------------------------------------------===//
+// Register tiles
+//===----------------------------------------------------------------------===//
+
+def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
+  let summary = "a shared-memory tile, in registers";
+  let description = [{
+    ```mlir
+    %q = tile.load %qs : !tile.smem<128x64xf16, swizzle = 128> to tensor<128x64xf16, #tile.fragment<4>>
+    ```
+  }];
+  let arguments = (ins Tile_SmemType:$source);
+  let results = (outs Tile_FragmentTensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
+  let summary = "repeats a scalar, or a value for each row, along the tile";
+  let description = [{
+    ```mlir
+    %x = tile.broadcast %rows : tensor<128xf32, #tile.rows<4>> to tensor<128x64xf32, #tile.fragment<4>>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[F32, Tile_RowsTensor]>:$source);
+  let results = (outs Tile_RegisterTensor:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_FoldOp : Tile_Op<"fold", [Pure, AllTypesMatch<["init", "result"]>]> {
+  let summary = "combines the elements of a row that a lane holds";
+  let description = [{
+    The first half of a reduction along the rows, without any exchange between
+    threads: `result[i, c]` is `init[i, c]` combined with all `x[i, j]` with
+    `(j mod 8) / 2 = c`, in the order of `j`.
+
+    ```mlir
+    %l1 = tile.fold add %p into %l0 : tensor<128x64xf32, #tile.fragment<4>> into tensor<128x4xf32, #tile.lanes<4>>
+    ```
+  }];
+  let arguments = (ins Tile_ReductionAttr:$reduction,
+                       Tile_FragmentTensor:$x, Tile_LanesTensor:$init);
+  let results = (outs Tile_LanesTensor:$result);
+  let assemblyFormat = [{
+    $reduction $x `into` $init attr-dict `:` type($x) `into` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
+  let summary = "combines the four values of each row";
+  let description = [{
+    The second half of a reduction along the rows: two exchanges between
+    neighbouring lanes.
+
+    ```mlir
+    %l = tile.reduce add %l1 : tensor<128x4xf32, #tile.lanes<4>> to tensor<128xf32, #tile.rows<4>>
+    ```
+  }];
+  let arguments = (ins Tile_ReductionAttr:$reduction, Tile_LanesTensor:$x);
+  let results = (outs Tile_RowsTensor:$result);
+  let assemblyFormat = "$reduction $x attr-dict `:` type($x) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_MapOp : Tile_Op<"map",
+    [RecursiveMemoryEffects, SingleBlock, AllTypesMatch<["x", "result"]>]> {
+  let summary = "applies scalar code to each element and its position";
+  let description = [{
+    The region gets an element and its coordinates in the tile. It may read
+    memory; so masks, score modifications and biases are written once for every
+    layout.
+
+    ```mlir
+    %y = tile.map %x : tensor<128x64xf32, #tile.fragment<4>> {
+    ^bb0(%e: f32, %i: index, %j: index):
+      %keep = arith.cmpi sle, %j, %i : index
+      %r = arith.select %keep, %e, %minus_infinity : f32
+      tile.yield %r : f32
+    }
+    ```
+  }];
+  let arguments = (ins Tile_FragmentTensor:$x);
+  let results = (outs Tile_FragmentTensor:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$x attr-dict `:` type($x) $body";
+  let hasVerifier = 1;
+}
+
+def Tile_YieldOp : Tile_Op<"yield",
+    [Pure, Terminator, HasParent<"MapOp">]> {
+  let summary = "ends the region of a map";
+  let arguments = (ins AnyType:$result);
+  let assemblyFormat = "$result attr-dict `:` type($result)";
+}
+
+def Tile_StoreOp : Tile_Op<"store",
+    [MemoryEffects<[MemWrite]>, AttrSizedOperandSegments]> {
+  let summary = "writes a register tile to global memory";
+  let description = [{
+    Row `r` goes to row `i + r` of the matrix (or vector, for a value for each
+    row) at the leading indices; rows from `rows` on are not written.
+
+    ```mlir
+    tile.store %o, %out[%b, %h, %i] rows(%n) : tensor<128x64xf16, #tile.fragment<4>> to memref<?x?x?x64xf16>
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[Tile_FragmentTensor, Tile_RowsTensor]>:$x,
+    Tile_GlobalTensor:$destination, Variadic<Index>:$indices,
+    Optional<Index>:$rows);
+  let assemblyFormat = [{
+    $x `,` $destination `[` $indices `]` (`rows` `(` $rows^ `)`)? attr-dict
+    `:` type($x) `to` type($destination)
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory after allocation
+//===----------------------------------------------------------------------===//
+
+def Tile_SmemViewOp : Tile_Op<"smem_view", [Pure]> {
+  let summary = "the tile at a byte of the block's shared memory";
+  let description = [{
+    What rings become once they have a place. The offset is a multiple of 1024.
+
+    ```mlir
+    %kt = tile.smem_view %c16384 : !tile.smem<128x64xf16, swizzle = 128>
+    ```
+  }];
+  let arguments = (ins Index:$offset);
+  let results = (outs Tile_SmemType:$result);
+  let assemblyFormat = "$offset attr-dict `:` type($result)";
+}
+
+def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
+  let summary = "starts to copy into a shared-memory tile";
+  let description = [{
+    `tile.copy_async` without its ring: every thread copies its share by
+    `cp.async`, which `nvvm.cp.async.commit.group` and
+    `nvvm.cp.async.wait.group` follow.
+  }];
+  let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
+                       Optional<Index>:$rows, Tile_SmemType:$destination);
+  let assemblyFormat = [{
+    $source `[` $indices `]` (`rows` `(` $rows^ `)`)? `to` $destination
+    attr-dict `:` type($source) `to` type($destination)
+  }];
+}
+
+#endif // FLASH_TILE_OPS_TD

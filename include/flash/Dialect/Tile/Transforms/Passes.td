@@ -1,0 +1,112 @@
+//===- Passes.td - Passes of the tile dialect --------------*- tablegen -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_TILE_TRANSFORMS_PASSES_TD
+#define FLASH_TILE_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+// In the order in which the pipelines run them.
+
+def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Turn fetches into rings that asynchronous copies fill";
+  let description = [{
+    Every `tile.fetch` becomes a ring and the four operations of one step, which
+    all stay where the fetch was; nothing overlaps yet. Loops carry the number
+    of the step, which goes on from one loop to the next, so that all loops of a
+    block over the same memory share a ring.
+
+    ```mlir
+    scf.for %j = ... iter_args(%acc = ...) {
+      %kt = tile.fetch %k[%b, %h, %j] : ...
+      ...
+    }
+    // becomes
+    %ring = tile.ring : !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+    scf.for %j = ... iter_args(%acc = ..., %t = %c0) {
+      tile.ring.acquire %ring[%t]
+      tile.copy_async %k[%b, %h, %j] to %ring[%t] : ...
+      %kt = tile.ring.wait %ring[%t]
+      ...
+      tile.ring.release %ring[%t]   // after the last use of %kt
+      %t1 = arith.addi %t, %c1 : index
+    }
+    ```
+  }];
+  let options = [Option<"stages", "stages", "int64_t", "1",
+                        "Slots of the rings that loops fill">];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def Prefetch : Pass<"tile-prefetch", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Start copies as early as their slots are free";
+  let description = [{
+    Software pipelining for threads that both copy and compute. The copy of a
+    ring is started where its slot has just become free: after the first wait of
+    another ring that follows the release (all threads meet there anyway), for
+    the step that is as many stages ahead. Copies of the first steps go before
+    the loops. The loops of a chain (each starting where the one before ends)
+    are treated as one.
+
+    With one stage this is the schedule of FlashAttention-2 (Dao, arXiv
+    2307.08691): the next keys are copied during softmax and second product, the
+    values during the first product.
+
+    ```mlir
+    scf.for %j = %lo to %hi step %c64 iter_args(%t = %c0, ...) {
+      %kt = tile.ring.wait %kr[%t]
+      tile.ring.acquire %vr[%t]            // released in the step before
+      tile.copy_async %v[%b, %h, %j] to %vr[%t]
+      ...                                  // first product
+      tile.ring.release %kr[%t]
+      %vt = tile.ring.wait %vr[%t]
+      scf.if %more {
+        tile.ring.acquire %kr[%t1]
+        tile.copy_async %k[%b, %h, %j1] to %kr[%t1]
+      }
+      ...                                  // second product
+      tile.ring.release %vr[%t]
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def AllocateSmem : Pass<"tile-allocate-smem", "::mlir::ModuleOp"> {
+  let summary = "Give every ring a place in shared memory";
+  let description = [{
+    Sets the `offset` of each `tile.ring`, a multiple of 1024 bytes as the
+    widest swizzle needs, and the amount of dynamic shared memory in the
+    launches. A kernel that needs more than `limit` bytes is refused.
+  }];
+  let options = [Option<"limit", "limit", "int64_t", "232448",
+                        "Bytes of shared memory that a block may have">];
+}
+
+def LowerRings : Pass<"tile-lower-rings", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Turn rings into groups of copies and barriers (sm_80)";
+  let description = [{
+    For blocks all of whose threads copy and compute. A copy is a group of
+    `cp.async`; a wait waits for the thread's own groups, leaving as many
+    pending as were started after the awaited one, and then for all threads at a
+    barrier. Acquiring needs a barrier only if none lies between the release and
+    it.
+
+    ```mlir
+    %kt = tile.ring.wait %ring[%t]
+    // becomes
+    nvvm.cp.async.wait.group 1
+    gpu.barrier
+    %kt = tile.smem_view %offset : !tile.smem<64x64xf16, swizzle = 128>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::NVVM::NVVMDialect"];
+}
+
+#endif // FLASH_TILE_TRANSFORMS_PASSES_TD

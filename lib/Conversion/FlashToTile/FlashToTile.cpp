@@ -1,0 +1,129 @@
+//===- FlashToTile.cpp - Launches of block programs -----------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockProgram.h"
+#include "flash/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace flash {
+#define GEN_PASS_DEF_CONVERTFLASHTOTILE
+#include "flash/Conversion/Passes.h.inc"
+} // namespace flash
+
+using namespace mlir;
+using namespace flash;
+
+/// The number of iterations of the loop.
+static Value emitTripCount(OpBuilder &b, Location loc, scf::ForallOp forall) {
+  Value count;
+  auto value = [&](OpFoldResult entry) {
+    return getValueOrCreateConstantIndexOp(b, loc, entry);
+  };
+  for (auto [lower, upper, step] :
+       llvm::zip_equal(forall.getMixedLowerBound(), forall.getMixedUpperBound(),
+                       forall.getMixedStep())) {
+    Value extent = arith::SubIOp::create(b, loc, value(upper), value(lower));
+    Value trips = arith::CeilDivSIOp::create(b, loc, extent, value(step));
+    count =
+        count ? arith::MulIOp::create(b, loc, count, trips).getResult() : trips;
+  }
+  return count;
+}
+
+/// Replaces the loop by the launch of `kernel`, whose arguments stand for
+/// `captures`.
+static void emitLaunch(scf::ForallOp forall, gpu::GPUFuncOp kernel,
+                       ArrayRef<Value> captures, int64_t warps) {
+  OpBuilder b(forall);
+  Location loc = forall.getLoc();
+  DenseMap<Value, Value> buffers;
+  for (auto [argument, output, result] :
+       llvm::zip_equal(forall.getRegionOutArgs(), forall.getOutputs(),
+                       forall.getResults())) {
+    auto type = cast<RankedTensorType>(result.getType());
+    SmallVector<Value> sizes;
+    for (int64_t d = 0; d < type.getRank(); ++d)
+      if (type.isDynamicDim(d))
+        sizes.push_back(tensor::DimOp::create(b, loc, output, d));
+    buffers[argument] = memref::AllocOp::create(
+        b, loc, MemRefType::get(type.getShape(), type.getElementType()), sizes);
+  }
+
+  SmallVector<Value> operands;
+  for (Value captured : captures) {
+    auto type = dyn_cast<RankedTensorType>(captured.getType());
+    if (!type) {
+      operands.push_back(captured);
+      continue;
+    }
+    MemRefType memoryType = getKernelMemRefType(type);
+    if (Value buffer = buffers.lookup(captured))
+      operands.push_back(memref::CastOp::create(b, loc, memoryType, buffer));
+    else
+      operands.push_back(bufferization::ToBufferOp::create(
+          b, loc, memoryType, captured, /*read_only=*/true));
+  }
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  Value threads = arith::ConstantIndexOp::create(b, loc, 32 * warps);
+  gpu::LaunchFuncOp::create(
+      b, loc, kernel, gpu::KernelDim3{emitTripCount(b, loc, forall), one, one},
+      gpu::KernelDim3{threads, one, one}, /*dynamicSharedMemorySize=*/Value(),
+      operands);
+  for (auto [argument, result] :
+       llvm::zip_equal(forall.getRegionOutArgs(), forall.getResults())) {
+    Value whole = bufferization::ToTensorOp::create(
+        b, loc, result.getType(), buffers[argument], /*restrict=*/true,
+        /*writable=*/true);
+    result.replaceAllUsesWith(whole);
+  }
+  forall.erase();
+}
+
+namespace {
+struct ConvertFlashToTile
+    : flash::impl::ConvertFlashToTileBase<ConvertFlashToTile> {
+  void runOnOperation() override {
+    SmallVector<scf::ForallOp> loops;
+    getOperation().walk([&](scf::ForallOp forall) {
+      bool isAttention = false;
+      forall.walk([&](OnlineAttentionOp) { isAttention = true; });
+      if (isAttention)
+        loops.push_back(forall);
+    });
+    if (loops.empty())
+      return;
+
+    OpBuilder b = OpBuilder::atBlockEnd(getOperation().getBody());
+    Location loc = getOperation().getLoc();
+    getOperation()->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
+                            b.getUnitAttr());
+    auto kernels = gpu::GPUModuleOp::create(b, loc, "kernels");
+    SymbolTable(getOperation()).insert(kernels);
+    SymbolTable symbols(kernels);
+    b.setInsertionPointToEnd(kernels.getBody());
+    for (scf::ForallOp forall : loops) {
+      StringRef name = forall->getParentOfType<func::FuncOp>().getSymName();
+      auto kernel = gpu::GPUFuncOp::create(b, forall.getLoc(), name,
+                                           b.getFunctionType({}, {}));
+      kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                      b.getUnitAttr());
+      symbols.insert(kernel);
+      BlockProgram program(forall, kernel);
+      if (failed(program.run()))
+        return signalPassFailure();
+      int64_t warps = program.getNumWarps();
+      kernel.setKnownBlockSizeAttr(
+          b.getDenseI32ArrayAttr({static_cast<int32_t>(32 * warps), 1, 1}));
+      emitLaunch(forall, kernel, program.getCaptures(), warps);
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,271 @@
+//===- OnlineStep.cpp - The online softmax on register tiles --------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OnlineStep.h"
+
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace flash;
+
+RankedTensorType BlockTypes::fragment(int64_t columns, Type element) const {
+  return RankedTensorType::get({queries, columns}, element,
+                               tile::FragmentAttr::get(context, warps));
+}
+
+RankedTensorType BlockTypes::rows() const {
+  return RankedTensorType::get({queries}, Float32Type::get(context),
+                               tile::RowsAttr::get(context, warps));
+}
+
+RankedTensorType BlockTypes::lanes() const {
+  return RankedTensorType::get({queries, 4}, Float32Type::get(context),
+                               tile::LanesAttr::get(context, warps));
+}
+
+namespace {
+constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
+
+/// Arithmetic on register tiles of f32.
+struct Registers {
+  OpBuilder &b;
+  Location loc;
+  const BlockTypes &types;
+
+  Value splat(RankedTensorType type, double value) {
+    auto element = b.getF32FloatAttr(value);
+    return arith::ConstantOp::create(b, loc,
+                                     DenseElementsAttr::get(type, element));
+  }
+  Value scalar(double value) {
+    return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+  }
+  Value broadcast(Value rows, Type type) {
+    return tile::BroadcastOp::create(b, loc, type, rows);
+  }
+  /// 2 to the power of `lhs - rhs`.
+  Value exp2OfDifference(Value lhs, Value rhs) {
+    Value difference = arith::SubFOp::create(b, loc, lhs, rhs);
+    return math::Exp2Op::create(b, loc, difference);
+  }
+  Value reduce(tile::Reduction kind, Value lanes) {
+    return tile::ReduceOp::create(b, loc, types.rows(), kind, lanes);
+  }
+  /// The maximum of each row of `x`; NaN counts as -inf and reaches the result
+  /// through the sum.
+  Value rowMaximum(Value x) {
+    Value none = splat(types.lanes(), minusInfinity);
+    Value lanes = tile::FoldOp::create(b, loc, types.lanes(),
+                                       tile::Reduction::Max, x, none);
+    return reduce(tile::Reduction::Max, lanes);
+  }
+  /// `value`, or `replacement` where it equals `special`.
+  Value replace(Value value, double special, double replacement) {
+    auto type = cast<RankedTensorType>(value.getType());
+    Value found = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                        value, splat(type, special));
+    return arith::SelectOp::create(b, loc, found, splat(type, replacement),
+                                   value);
+  }
+};
+
+/// Emits one step.
+class StepEmitter : Registers {
+public:
+  StepEmitter(OpBuilder &b, OnlineAttentionOp op, const BlockTypes &types,
+              const StepInputs &inputs)
+      : Registers{b, op.getLoc(), types}, op(op), inputs(inputs),
+        scale(op.getScale().convertToDouble()) {}
+
+  OnlineState run(const OnlineState &state);
+
+private:
+  bool hasScore() { return !op.getScore().empty(); }
+  /// Whether the row maximum of the products, scaled, is that of the scores;
+  /// the scale then joins the exponential's subtraction in one instruction.
+  bool scalesLate() { return !hasScore() && scale > 0; }
+
+  Value product(Value a, Value tile, Value c, bool transpose, Type type) {
+    Value pending = tile::MmaAsyncOp::create(
+        b, loc,
+        tile::PendingType::get(b.getContext(), cast<RankedTensorType>(type)), a,
+        tile, c, transpose, /*tf32=*/false);
+    return tile::MmaWaitOp::create(b, loc, type, pending);
+  }
+  ScorePosition positionOf(OpBuilder &nested, Value row, Value column);
+  /// Whether the element at tile coordinates takes part, or null if all do.
+  Value takesPart(OpBuilder &nested, Value row, Value column);
+  Value modifiedScore(OpBuilder &nested, Value product, Value row,
+                      Value column);
+  Value scores(Value products);
+
+  OnlineAttentionOp op;
+  const StepInputs &inputs;
+  double scale;
+};
+} // namespace
+
+ScorePosition StepEmitter::positionOf(OpBuilder &nested, Value row,
+                                      Value column) {
+  auto value = [&](OpFoldResult entry) -> Value {
+    if (auto constant = dyn_cast<Attribute>(entry))
+      return arith::ConstantIndexOp::create(
+          nested, loc, cast<IntegerAttr>(constant).getInt());
+    return inputs.lookup(cast<Value>(entry));
+  };
+  SmallVector<OpFoldResult> at = op.getMixedPosition(),
+                            of = op.getMixedExtents();
+  return {value(at[0]),
+          value(at[1]),
+          arith::AddIOp::create(nested, loc, value(at[2]), row),
+          arith::AddIOp::create(nested, loc, value(at[3]), column),
+          value(of[0]),
+          value(of[1])};
+}
+
+Value StepEmitter::takesPart(OpBuilder &nested, Value row, Value column) {
+  Value condition;
+  if (op.getMask())
+    condition = emitMaskPredicate(nested, loc, *op.getMask(),
+                                  positionOf(nested, row, column));
+  if (!op.getKeys())
+    return condition;
+  Value exists = arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::slt,
+                                       column, inputs.lookup(op.getKeys()));
+  if (!condition)
+    return exists;
+  return arith::AndIOp::create(nested, loc, condition, exists);
+}
+
+Value StepEmitter::modifiedScore(OpBuilder &nested, Value score, Value row,
+                                 Value column) {
+  auto constant = [&](double value) {
+    return arith::ConstantOp::create(nested, loc,
+                                     nested.getF32FloatAttr(value));
+  };
+  if (hasScore()) {
+    // Padding may lie past the last query or key: a captured tensor must not
+    // be read there.
+    ScorePosition position = positionOf(nested, row, column);
+    auto clampBelow = [&](Value index, Value extent) -> Value {
+      Value one = arith::ConstantIndexOp::create(nested, loc, 1);
+      Value last = arith::SubIOp::create(nested, loc, extent, one);
+      return arith::MinSIOp::create(nested, loc, index, last);
+    };
+    Block &region = op.getScore().front();
+    IRMapping mapping;
+    score = arith::MulFOp::create(nested, loc, score, constant(scale));
+    mapping.map(region.getArguments(),
+                ValueRange{score, position.batch, position.head,
+                           clampBelow(position.query, position.numQueries),
+                           clampBelow(position.key, position.numKeys)});
+    for (Operation &inner : region.without_terminator())
+      inputs.copyScoreOp(nested, inner, mapping);
+    Value yielded = cast<YieldOp>(region.getTerminator()).getResult();
+    score = mapping.contains(yielded) ? mapping.lookup(yielded)
+                                      : inputs.lookup(yielded);
+  }
+  if (!scalesLate())
+    score = arith::MulFOp::create(
+        nested, loc, score,
+        constant(llvm::numbers::log2e * (hasScore() ? 1.0 : scale)));
+  if (Value condition = takesPart(nested, row, column))
+    score = arith::SelectOp::create(nested, loc, condition, score,
+                                    constant(minusInfinity));
+  return score;
+}
+
+Value StepEmitter::scores(Value products) {
+  if (scalesLate() && !op.getMask() && !op.getKeys())
+    return products;
+  auto map = tile::MapOp::create(b, loc, products.getType(), products);
+  OpBuilder::InsertionGuard guard(b);
+  Block *block = b.createBlock(
+      &map.getBody(), {}, {b.getF32Type(), b.getIndexType(), b.getIndexType()},
+      {loc, loc, loc});
+  Value score = modifiedScore(b, block->getArgument(0), block->getArgument(1),
+                              block->getArgument(2));
+  tile::YieldOp::create(b, loc, score);
+  eraseDeadOps(*block);
+  return map;
+}
+
+OnlineState StepEmitter::run(const OnlineState &state) {
+  RankedTensorType tileType =
+      types.fragment(op.getKey().getType().getDimSize(0));
+  Value products = product(inputs.query, inputs.fetchKey(), Value(),
+                           /*transpose=*/true, tileType);
+  Value x = scores(products);
+  Value tileMax = rowMaximum(x);
+  double late = scale * llvm::numbers::log2e;
+  if (scalesLate())
+    tileMax = arith::MulFOp::create(b, loc, tileMax, splat(types.rows(), late));
+  OnlineState next;
+  next.max = arith::MaxNumFOp::create(b, loc, state.max, tileMax);
+  // While a row has seen no score, its maximum is -inf and -inf - -inf is NaN.
+  Value shift = replace(next.max, minusInfinity, 0.0);
+  Value p;
+  if (scalesLate()) {
+    Value minus = arith::NegFOp::create(b, loc, shift);
+    Value exponent = math::FmaOp::create(b, loc, x, splat(tileType, late),
+                                         broadcast(minus, tileType));
+    p = math::Exp2Op::create(b, loc, exponent);
+  } else {
+    p = exp2OfDifference(x, broadcast(shift, tileType));
+  }
+  Value rescale = exp2OfDifference(state.max, shift);
+
+  Value sum = arith::MulFOp::create(b, loc, state.sum,
+                                    broadcast(rescale, types.lanes()));
+  next.sum =
+      tile::FoldOp::create(b, loc, types.lanes(), tile::Reduction::Add, p, sum);
+  Value acc = arith::MulFOp::create(b, loc, state.acc,
+                                    broadcast(rescale, state.acc.getType()));
+  Type element = op.getValue().getType().getElementType();
+  if (!element.isF32())
+    p = arith::TruncFOp::create(
+        b, loc, types.fragment(tileType.getDimSize(1), element), p);
+  next.acc =
+      product(p, inputs.fetchValue(), acc, /*transpose=*/false, acc.getType());
+  return next;
+}
+
+OnlineState flash::emitOnlineStep(OpBuilder &b, OnlineAttentionOp op,
+                                  const BlockTypes &types,
+                                  const OnlineState &state,
+                                  const StepInputs &inputs) {
+  return StepEmitter(b, op, types, inputs).run(state);
+}
+
+std::pair<Value, Value> flash::emitFinalize(OpBuilder &b, Location loc,
+                                            const BlockTypes &types,
+                                            const OnlineState &state,
+                                            Type outputElement, bool withLse) {
+  Registers r{b, loc, types};
+  Value sum = r.reduce(tile::Reduction::Add, state.sum);
+  // A row without keys has an accumulator of 0: any divisor but 0 will do.
+  Value one = r.splat(types.rows(), 1.0);
+  Value inverse = arith::DivFOp::create(b, loc, one, r.replace(sum, 0.0, 1.0));
+  auto accType = cast<RankedTensorType>(state.acc.getType());
+  Value output =
+      arith::MulFOp::create(b, loc, state.acc, r.broadcast(inverse, accType));
+  if (!outputElement.isF32())
+    output = arith::TruncFOp::create(
+        b, loc, types.fragment(accType.getDimSize(1), outputElement), output);
+  if (!withLse)
+    return {output, Value()};
+  // log(0) is -inf, as is the maximum of a row without keys.
+  Value max = arith::MulFOp::create(b, loc, state.max,
+                                    r.splat(types.rows(), llvm::numbers::ln2));
+  Value log = math::LogOp::create(b, loc, sum);
+  return {output, arith::AddFOp::create(b, loc, max, log)};
+}

@@ -1,0 +1,66 @@
+//===- AllocateSmem.cpp - Places of rings in shared memory ----------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace flash::tile {
+#define GEN_PASS_DEF_ALLOCATESMEM
+#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace flash::tile
+
+using namespace mlir;
+using namespace flash::tile;
+
+// The pattern of a 128-byte swizzle repeats every 1024 bytes.
+static constexpr int64_t alignment = 1024;
+
+/// Places the kernel's rings one after the other; returns the bytes in all.
+static int64_t allocate(gpu::GPUFuncOp kernel) {
+  int64_t end = 0;
+  Builder b(kernel.getContext());
+  kernel.walk([&](RingOp ring) {
+    RingType type = ring.getResult().getType();
+    ring.setOffsetAttr(b.getI64IntegerAttr(end));
+    end += type.getStages() *
+           llvm::alignTo(type.getSlot().getNumBytes(), alignment);
+  });
+  return end;
+}
+
+namespace {
+struct AllocateSmem : flash::tile::impl::AllocateSmemBase<AllocateSmem> {
+  using Base::Base;
+  void runOnOperation() override {
+    SymbolTableCollection symbols;
+    DenseMap<Operation *, int64_t> bytes;
+    WalkResult walk = getOperation().walk([&](gpu::GPUFuncOp kernel) {
+      int64_t needed = allocate(kernel);
+      bytes[kernel] = needed;
+      if (needed <= limit)
+        return WalkResult::advance();
+      kernel.emitError("the kernel '")
+          << kernel.getName() << "' needs " << needed
+          << " bytes of shared memory, and a block may have " << limit
+          << "; choose smaller tiles or fewer stages";
+      return WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
+    getOperation().walk([&](gpu::LaunchFuncOp launch) {
+      Operation *kernel =
+          symbols.lookupNearestSymbolFrom(launch, launch.getKernelAttr());
+      OpBuilder b(launch);
+      Value size = arith::ConstantIntOp::create(
+          b, launch.getLoc(), b.getI32Type(), bytes.lookup(kernel));
+      launch.getDynamicSharedMemorySizeMutable().assign(size);
+    });
+  }
+};
+} // namespace

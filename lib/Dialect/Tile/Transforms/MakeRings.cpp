@@ -1,0 +1,149 @@
+//===- MakeRings.cpp - Fetches as steps of rings --------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace flash::tile {
+#define GEN_PASS_DEF_MAKERINGS
+#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace flash::tile
+
+using namespace mlir;
+using namespace flash::tile;
+
+/// The last op of the fetch's block that uses its tile, itself or inside.
+static Operation *getLastUser(FetchOp fetch) {
+  Operation *last = fetch;
+  for (Operation *user : fetch->getUsers()) {
+    Operation *ancestor = fetch->getBlock()->findAncestorOpInBlock(*user);
+    if (last->isBeforeInBlock(ancestor))
+      last = ancestor;
+  }
+  return last;
+}
+
+static Operation *getFirstUser(FetchOp fetch) {
+  Operation *first = nullptr;
+  for (Operation *user : fetch->getUsers()) {
+    Operation *ancestor = fetch->getBlock()->findAncestorOpInBlock(*user);
+    if (!first || ancestor->isBeforeInBlock(first))
+      first = ancestor;
+  }
+  return first;
+}
+
+/// Replaces the fetch by step `step` of `ring`.
+static void expandFetch(FetchOp fetch, Value ring, Value step) {
+  Location loc = fetch.getLoc();
+  Operation *last = getLastUser(fetch), *first = getFirstUser(fetch);
+  OpBuilder b(fetch);
+  RingAcquireOp::create(b, loc, ring, step);
+  CopyAsyncOp::create(b, loc, fetch.getSource(), fetch.getIndices(),
+                      fetch.getRows(), ring, step);
+  b.setInsertionPoint(first);
+  Value tile =
+      RingWaitOp::create(b, loc, fetch.getResult().getType(), ring, step);
+  b.setInsertionPointAfter(last);
+  RingReleaseOp::create(b, loc, ring, step);
+  fetch.replaceAllUsesWith(tile);
+  fetch.erase();
+}
+
+/// Makes `loop` carry the number of the step, from `first` on; returns the loop
+/// that replaces it.
+static scf::ForOp addStepCounter(scf::ForOp loop, Value first) {
+  IRRewriter rewriter(loop.getContext());
+  rewriter.setInsertionPoint(loop);
+  auto next = [](OpBuilder &b, Location loc, ArrayRef<BlockArgument> args) {
+    Value one = arith::ConstantIndexOp::create(b, loc, 1);
+    return SmallVector<Value>{
+        arith::AddIOp::create(b, loc, args.back(), one).getResult()};
+  };
+  return cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+      rewriter, first, /*replaceInitOperandUsesInLoop=*/false, next));
+}
+
+namespace {
+struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
+  using Base::Base;
+
+  /// Ring of `stages` slots for tiles like the fetch's, at the kernel's start.
+  Value createRing(FetchOp fetch, int64_t stages) {
+    OpBuilder b = OpBuilder::atBlockBegin(&getOperation().getBody().front());
+    auto type =
+        RingType::get(&getContext(), stages, fetch.getResult().getType());
+    return RingOp::create(b, fetch.getLoc(), type, /*offset=*/IntegerAttr());
+  }
+
+  /// The loops of a block, one after the other.
+  LogicalResult expandLoops(ArrayRef<scf::ForOp> loops) {
+    llvm::MapVector<std::pair<Value, Type>, Value> rings;
+    scf::ForOp first = loops.front();
+    OpBuilder b(first);
+    Value step = arith::ConstantIndexOp::create(b, first.getLoc(), 0);
+    for (scf::ForOp loop : loops) {
+      SmallVector<FetchOp> fetches(loop.getOps<FetchOp>());
+      loop = addStepCounter(loop, step);
+      step = loop.getResults().back();
+      DenseSet<Value> seen;
+      for (FetchOp fetch : fetches) {
+        Value &ring = rings[{fetch.getSource(), fetch.getResult().getType()}];
+        if (!ring)
+          ring = createRing(fetch, stages);
+        if (!seen.insert(ring).second)
+          return fetch.emitOpError(
+              "is the second of this loop that reads tiles "
+              "of this shape from the same memory");
+        expandFetch(fetch, ring, loop.getRegionIterArgs().back());
+      }
+      if (seen.size() != rings.size())
+        return loop.emitOpError("fetches other tiles than the loop before");
+    }
+    return success();
+  }
+
+  void runOnOperation() override {
+    llvm::MapVector<Block *, SmallVector<scf::ForOp>> loops;
+    SmallVector<FetchOp> single;
+    WalkResult walk = getOperation().walk([&](FetchOp fetch) {
+      if (fetch->use_empty()) {
+        fetch.erase();
+        return WalkResult::advance();
+      }
+      auto loop = dyn_cast<scf::ForOp>(fetch->getParentOp());
+      if (!loop && isa<gpu::GPUFuncOp>(fetch->getParentOp())) {
+        single.push_back(fetch);
+        return WalkResult::advance();
+      }
+      if (!loop) {
+        fetch.emitOpError(
+            "can become a ring only directly in a kernel or loop");
+        return WalkResult::interrupt();
+      }
+      SmallVector<scf::ForOp> &ofBlock = loops[loop->getBlock()];
+      if (ofBlock.empty() || ofBlock.back() != loop)
+        ofBlock.push_back(loop);
+      return WalkResult::advance();
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
+    for (FetchOp fetch : single) {
+      OpBuilder b(fetch);
+      Value zero = arith::ConstantIndexOp::create(b, fetch.getLoc(), 0);
+      expandFetch(fetch, createRing(fetch, 1), zero);
+    }
+    for (auto &[block, ofBlock] : loops)
+      if (failed(expandLoops(ofBlock)))
+        return signalPassFailure();
+  }
+};
+} // namespace
