@@ -15,6 +15,7 @@
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -117,6 +118,8 @@ struct ConvertNvxToLLVM
     target.addLegalDialect<NVVM::NVVMDialect>();
     RewritePatternSet patterns(&getContext());
     patterns.add<SharedMemory, Log2>(converter);
+    // Not all of arith-expand, which takes maxnumf apart.
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     populateGpuToNVVMConversionPatterns(converter, patterns);
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
