@@ -7,9 +7,14 @@
 
 #include "flash/Pipelines/Pipelines.h"
 
+#include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Target/Cpu/Pipeline.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -45,6 +50,45 @@ void flash::buildFrontPipeline(OpPassManager &pm, const FrontOptions &options) {
   buildDecomposePipeline(pm);
 }
 
+void flash::buildBlockPipeline(OpPassManager &pm, const BlockOptions &options) {
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createConvertFlashToTile());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
+  kernel.addPass(tile::createMakeRings({options.stages}));
+  kernel.addPass(tile::createPrefetch());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+}
+
+void flash::buildThreadPipeline(OpPassManager &pm) {
+  pm.addPass(tile::createAllocateSmem());
+  OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
+  kernel.addPass(tile::createLowerRings());
+  kernel.addPass(createConvertTileToNvx());
+  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createLowerAffinePass());
+  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createConvertNvxToLLVM());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void flash::buildHostPipeline(OpPassManager &pm) {
+  bufferization::OneShotBufferizePassOptions options;
+  options.bufferizeFunctionBoundaries = true;
+  options.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::FullyDynamicLayoutMap;
+  options.bufferAlignment = 0;
+  pm.addPass(bufferization::createOneShotBufferizePass(options));
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createCanonicalizerPass());
+  func.addPass(createCSEPass());
+}
+
 void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createExpandRank());
@@ -70,6 +114,15 @@ void flash::registerPipelines() {
       [](OpPassManager &pm, const FrontOptions &options) {
         buildFrontPipeline(pm, options);
         buildCpuBackendPipeline(pm, CpuBackendOptions());
+      });
+  PassPipelineRegistration<FrontOptions>(
+      "flash-sm80", "From a program to thread programs and their launches",
+      [](OpPassManager &pm, const FrontOptions &options) {
+        buildRecognizePipeline(pm);
+        buildTilePipeline(pm, options);
+        buildBlockPipeline(pm, BlockOptions());
+        buildThreadPipeline(pm);
+        buildHostPipeline(pm);
       });
   PassPipelineRegistration<NaiveOptions>(
       "flash-naive", "As flash-cpu, but storing all scores",
