@@ -49,8 +49,14 @@ static int64_t chooseWarps(int64_t queries) {
 BlockProgram::BlockProgram(scf::ForallOp forall, gpu::GPUFuncOp kernel)
     : forall(forall), kernel(kernel), b(kernel.getContext()),
       loc(forall.getLoc()) {
-  int64_t queries = findStep(forall).getQuery().getType().getDimSize(0);
-  types = {queries, chooseWarps(queries), b.getContext()};
+  OnlineAttentionOp step = findStep(forall);
+  std::optional<ScheduleAttr> schedule = step.getSchedule();
+  int64_t queries = step.getQuery().getType().getDimSize(0);
+  int64_t warps = schedule && schedule->getWarps() ? *schedule->getWarps()
+                                                   : chooseWarps(queries);
+  types = {queries, warps, b.getContext()};
+  if (schedule && schedule->getStages())
+    kernel->setAttr("tile.stages", b.getI64IntegerAttr(*schedule->getStages()));
   b.setInsertionPointToEnd(&kernel.getBody().front());
 }
 

@@ -242,12 +242,19 @@ Value Product::emit() {
           Fragment &lhs = fragmentsOfA[row], &rhs = lhsRhs;
           MutableArrayRef<Value> part = MutableArrayRef(acc).slice(
               (row * columnBlocks + column + next) * 4, 4);
-          // The small products first, so that fewer of their bits are lost.
-          if (!lhs.low.empty()) {
-            multiply(part, lhs.low, rhs.high);
-            multiply(part, lhs.high, rhs.low);
+          if (lhs.low.empty()) {
+            multiply(part, lhs.high, rhs.high);
+            continue;
           }
-          multiply(part, lhs.high, rhs.high);
+          // Tensor cores cut off what does not fit their sum, which adds up
+          // over many steps; so the sums of steps are added outside. The small
+          // products go first, so that fewer of their bits are lost.
+          SmallVector<Value> sum(4, t.f32(0.0));
+          multiply(sum, lhs.low, rhs.high);
+          multiply(sum, lhs.high, rhs.low);
+          multiply(sum, lhs.high, rhs.high);
+          for (auto [total, x] : llvm::zip_equal(part, sum))
+            total = arith::AddFOp::create(t.b, t.loc, total, x);
         }
   }
   return t.pack(acc);
