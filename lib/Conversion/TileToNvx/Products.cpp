@@ -85,11 +85,10 @@ Product::Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b,
   steps = llvm::divideCeil(inner * tileB.getElementBytes(), 32);
 
   Value lane = t.lane();
-  Value inMatrix = t.rem(lane, 8), odd = t.rem(t.div(lane, 8), 2),
-        upper = t.div(lane, 16);
+  Value upper = t.div(lane, 16);
   if (tileA) {
     Value base = t.advance(a, t.mul(t.warp(), 16 * tileA.getSwizzle()));
-    loaderA.emplace(t, tileA, base, t.add(inMatrix, t.mul(odd, 8)), upper);
+    loaderA.emplace(t, tileA, base, t.rem(lane, 16), upper);
   } else {
     registersOfA = t.unpack(a);
   }
@@ -98,9 +97,10 @@ Product::Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b,
   // bytes 0 to 15, then 16 to 31), then of the next. In any other order each
   // fragment costs two moves, 7 % of the time of a kernel.
   if (op.getTransposeB())
-    loaderB.emplace(t, tileB, b, t.add(inMatrix, t.mul(upper, 8)), odd);
+    loaderB.emplace(t, tileB, b, t.add(t.rem(lane, 8), t.mul(upper, 8)),
+                    t.rem(t.div(lane, 8), 2));
   else if (!isF32())
-    loaderB.emplace(t, tileB, b, t.add(inMatrix, t.mul(odd, 8)), upper);
+    loaderB.emplace(t, tileB, b, t.rem(lane, 16), upper);
 }
 
 Fragment Product::split(SmallVector<Value> registers) {
