@@ -65,6 +65,11 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
+void flash::buildEmulatePipeline(OpPassManager &pm) {
+  pm.addPass(tile::createEmulate());
+  buildDecomposePipeline(pm);
+}
+
 void flash::buildThreadPipeline(OpPassManager &pm) {
   pm.addPass(tile::createAllocateSmem());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
@@ -115,6 +120,16 @@ void flash::registerPipelines() {
       "flash-cpu", "From a program to the LLVM dialect for this machine",
       [](OpPassManager &pm, const FrontOptions &options) {
         buildFrontPipeline(pm, options);
+        buildCpuBackendPipeline(pm, CpuBackendOptions());
+      });
+  PassPipelineRegistration<FrontOptions>(
+      "flash-emulate",
+      "As flash-cpu, by way of block programs, whose rings are checked",
+      [](OpPassManager &pm, const FrontOptions &options) {
+        buildRecognizePipeline(pm);
+        buildTilePipeline(pm, options);
+        buildBlockPipeline(pm);
+        buildEmulatePipeline(pm);
         buildCpuBackendPipeline(pm, CpuBackendOptions());
       });
   PassPipelineRegistration<FrontOptions>(
