@@ -7,11 +7,13 @@
 
 #include "flash/Run/Options.h"
 
+#include "flash/Target/Nvptx/Ptx.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/StringSaver.h"
 
 using namespace flash::run;
 using llvm::createStringError;
@@ -35,12 +37,13 @@ namespace {
 /// parses them has them registered.
 struct Flags {
   cl::OptionCategory category{"flash-run options"};
-  cl::opt<std::string> file{cl::Positional, cl::Required,
+  cl::opt<std::string> file{cl::Positional,
                             cl::desc("<program.mlir, or - for stdin>"),
                             cl::cat(category)};
   cl::opt<std::string> target{
       "target", cl::init("auto"), cl::value_desc("name"),
-      cl::desc("auto, cpu, emulate, sm_80 or sm_90a"), cl::cat(category)};
+      cl::desc("auto (default), cpu, emulate, sm_80 or sm_90a"),
+      cl::cat(category)};
   cl::opt<std::string> function{
       "function", cl::value_desc("name"), cl::cat(category),
       cl::desc("The function to run (default: the only public one)")};
@@ -70,12 +73,38 @@ struct Flags {
   cl::opt<std::string> json{"json", cl::value_desc("file"), cl::cat(category),
                             cl::desc("Write what was measured to a file")};
   cl::opt<std::string> dump{
-      "dump", cl::value_desc("l0,l1,linalg,llvm,asm"), cl::cat(category),
+      "dump", cl::value_desc("l0,l1,l2,linalg,llvm,asm,ptx"), cl::cat(category),
       cl::desc("Print the program after these stages; alone, do not run it")};
   cl::opt<std::string> schedule{
       "schedule", cl::value_desc("query_tile=64,key_tile=128"),
       cl::cat(category),
       cl::desc("Tile sizes, in place of the program's or the model's choice")};
+  cl::list<std::string> fills{
+      "fill", cl::value_desc("INDEX=VALUE@ROW"), cl::cat(category),
+      cl::desc("Set a row of an argument, or all, to a number, nan or inf; "
+               "x2.5 multiplies; repeatable")};
+  cl::opt<std::string> layout{
+      "layout", cl::init("bhnd"), cl::value_desc("name"), cl::cat(category),
+      cl::desc("How arguments lie in device memory: bhnd (default) or bnhd, "
+               "with the heads inside the positions")};
+  cl::opt<bool> ptxas{"ptxas", cl::cat(category),
+                      cl::desc("Assemble with the ptxas in the PATH, not with "
+                               "the driver")};
+  cl::opt<double> timeout{"timeout", cl::init(60), cl::value_desc("seconds"),
+                          cl::cat(category),
+                          cl::desc("How long a kernel may run (default 60)")};
+  cl::opt<std::string> output{
+      "o", cl::value_desc("file.ptx|file.cubin"), cl::cat(category),
+      cl::desc("Write the kernels and a C header that launches them")};
+  cl::opt<std::string> header{
+      "header", cl::value_desc("file.h"), cl::cat(category),
+      cl::desc("The header's name (default: that of -o, with .h)")};
+  cl::opt<std::string> suite{
+      "suite", cl::value_desc("file"), cl::cat(category),
+      cl::desc("Run the cases of a file, one in each line: program and flags")};
+  cl::opt<std::string> cudaDriver{
+      "cuda-driver", cl::value_desc("path"), cl::Hidden, cl::cat(category),
+      cl::desc("The CUDA driver to load; for tests")};
 };
 
 /// LLVM's libraries register hundreds of flags, among them a `--threads`; which
@@ -103,15 +132,67 @@ llvm::Expected<std::vector<std::string>> splitList(StringRef flag,
   return items;
 }
 
-llvm::Error parseTarget(StringRef target) {
-  if (target == "auto" || target == "cpu")
-    return llvm::Error::success();
-  if (target == "emulate" || target == "sm_80" || target == "sm_90a")
+llvm::Error parseTarget(StringRef target, Options &options) {
+  if (target == "emulate")
+    return createStringError("the target 'emulate' is not built yet; use "
+                             "--target=cpu");
+  auto found = llvm::StringSwitch<std::optional<Target>>(target)
+                   .Case("auto", Target::Auto)
+                   .Case("cpu", Target::Cpu)
+                   .Case("sm_80", Target::Sm80)
+                   .Case("sm_90a", Target::Sm90a)
+                   .Default(std::nullopt);
+  if (!found)
+    return createStringError(formatv("unknown target '{0}'; the targets are "
+                                     "auto, cpu, emulate, sm_80 and sm_90a",
+                                     target));
+  options.target = *found;
+  return llvm::Error::success();
+}
+
+llvm::Error parseLayout(StringRef layout, Options &options) {
+  if (layout != "bhnd" && layout != "bnhd")
     return createStringError(
-        formatv("the target '{0}' is not built yet; use --target=cpu", target));
-  return createStringError(formatv("unknown target '{0}'; the targets are "
-                                   "auto, cpu, emulate, sm_80 and sm_90a",
-                                   target));
+        formatv("unknown layout '{0}'; the layouts are bhnd and bnhd", layout));
+  options.layout = layout == "bnhd" ? Layout::Bnhd : Layout::Dense;
+  return llvm::Error::success();
+}
+
+llvm::Error parseFill(StringRef text, Options &options) {
+  auto malformed = [&] {
+    return createStringError(formatv(
+        "--fill={0} is malformed; write the number of an argument, a value and "
+        "perhaps a row, for example --fill 0=nan@-1 or --fill 1=x100",
+        text));
+  };
+  Fill fill;
+  auto [indexText, rest] = text.split('=');
+  if (indexText.getAsInteger(10, fill.argument))
+    return malformed();
+  auto [valueText, rowText] = rest.split('@');
+  fill.scales = valueText.consume_front("x");
+  if (valueText.getAsDouble(fill.value))
+    return malformed();
+  if (rest.contains('@')) {
+    int64_t row;
+    if (rowText.getAsInteger(10, row))
+      return malformed();
+    fill.row = row;
+  }
+  options.fills.push_back(fill);
+  return llvm::Error::success();
+}
+
+llvm::Error parseOutput(StringRef output, StringRef header, Options &options) {
+  if (!output.ends_with(".ptx") && !output.ends_with(".cubin"))
+    return createStringError(formatv(
+        "-o {0}: the name must end in .ptx or .cubin, which says what to write",
+        output));
+  options.output = output.str();
+  options.header = header.str();
+  if (header.empty())
+    options.header = (output.rsplit('.').first + ".h").str();
+  return llvm::Error::success();
 }
 
 llvm::Error parseShape(StringRef text, Options &options) {
@@ -151,14 +232,17 @@ llvm::Error parseDump(StringRef text, Options &options) {
     auto dump = llvm::StringSwitch<std::optional<Dump>>(item)
                     .Case("l0", Dump::L0)
                     .Case("l1", Dump::L1)
+                    .Case("l2", Dump::L2)
                     .Case("linalg", Dump::Linalg)
                     .Case("llvm", Dump::LLVM)
                     .Case("asm", Dump::Asm)
+                    .Case("ptx", Dump::Ptx)
                     .Default(std::nullopt);
     if (!dump)
-      return createStringError(formatv("--dump has no stage '{0}'; the stages "
-                                       "are l0, l1, linalg, llvm and asm",
-                                       item));
+      return createStringError(
+          formatv("--dump has no stage '{0}'; the stages "
+                  "are l0, l1, l2, linalg, llvm, asm and ptx",
+                  item));
     options.dumps |= 1u << static_cast<unsigned>(*dump);
   }
   return llvm::Error::success();
@@ -197,40 +281,108 @@ llvm::Error parseSchedule(StringRef text, Options &options) {
   return llvm::Error::success();
 }
 
-} // namespace
+/// The flags of this process, registered at the first call.
+Flags &getFlags() {
+  static Flags &flags = []() -> Flags & {
+    // Sets one of the flags that go.
+    flash::initializeNvptx();
+    removeForeignFlags();
+    static Flags flags;
+    return flags;
+  }();
+  return flags;
+}
 
-llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
-  removeForeignFlags();
-  Flags flags;
-  cl::ParseCommandLineOptions(argc, argv, overview);
+/// Which dumps a target has. `--target=auto` settles for the CPU where only
+/// stages of the CPU are wanted.
+llvm::Error checkDumps(const Options &options) {
+  bool cpu = options.has(Dump::Linalg) || options.has(Dump::LLVM) ||
+             options.has(Dump::Asm);
+  bool gpu = options.has(Dump::L2) || options.has(Dump::Ptx);
+  if (gpu && (options.target == Target::Cpu || options.target == Target::Auto))
+    return createStringError("--dump: l2 and ptx are stages of GPU targets; "
+                             "use --target=sm_80 or --target=sm_90a");
+  if (cpu && options.isGpu())
+    return createStringError("--dump: linalg, llvm and asm are stages of the "
+                             "CPU target; use --target=cpu");
+  return llvm::Error::success();
+}
 
+/// Which options a target has.
+llvm::Error checkTarget(const Options &options) {
+  if (llvm::Error error = checkDumps(options))
+    return error;
+  if (options.isGpu() && options.countTiles)
+    return createStringError("--count-tiles counts on the CPU only; use "
+                             "--target=cpu");
+  if (!options.isGpu() && !options.output.empty())
+    return createStringError("-o writes kernels for GPUs; use --target=sm_80 "
+                             "or --target=sm_90a");
+  if (options.target != Target::Cpu)
+    return llvm::Error::success();
+  if (options.layout != Layout::Dense)
+    return createStringError("--layout=bnhd places arguments in device memory; "
+                             "the CPU target takes dense tensors only");
+  if (options.ptxas)
+    return createStringError("--ptxas assembles kernels for GPUs; use "
+                             "--target=sm_80 or --target=sm_90a");
+  return llvm::Error::success();
+}
+
+/// Reads the flags that were given into `options`.
+llvm::Error readFlags(Flags &flags, Options &options) {
   // LLVM takes the last of several values, which hides mistakes.
   for (auto [name, option] : cl::getRegisteredOptions())
-    if (option->getNumOccurrences() > 1 && name != flags.shapes.ArgStr)
+    if (option->getNumOccurrences() > 1 && name != flags.shapes.ArgStr &&
+        name != flags.fills.ArgStr)
       return createStringError(formatv("--{0} is given twice", name));
 
-  Options options;
-  options.file = flags.file;
-  options.target = flags.target;
-  options.function = flags.function;
-  options.seed = flags.seed;
-  options.threads = flags.threads;
-  options.check = flags.check;
-  options.bench = flags.bench || flags.baseline;
-  options.baseline = flags.baseline;
-  options.countTiles = flags.countTiles;
-  options.json = flags.json;
+  auto take = [](auto &flag, auto &field) {
+    if (flag.getNumOccurrences())
+      field = flag;
+  };
+  take(flags.file, options.file);
+  take(flags.function, options.function);
+  take(flags.seed, options.seed);
+  take(flags.threads, options.threads);
+  take(flags.check, options.check);
+  take(flags.bench, options.bench);
+  take(flags.baseline, options.baseline);
+  options.bench |= options.baseline;
+  take(flags.countTiles, options.countTiles);
+  take(flags.json, options.json);
+  take(flags.suite, options.suite);
+  take(flags.ptxas, options.ptxas);
+  take(flags.timeout, options.timeout);
+  take(flags.cudaDriver, options.cudaDriver);
 
   if (flags.threads.getNumOccurrences() &&
       (options.threads < 1 || options.threads > 1024))
     return createStringError(
         formatv("--threads={0} is not from 1 to 1024", options.threads));
+  if (!(options.timeout > 0 && options.timeout <= 86400))
+    return createStringError(
+        formatv("--timeout={0} is not a number of seconds from 0 to 86400",
+                options.timeout));
   if (flags.json.getNumOccurrences() && options.json.empty())
     return createStringError("--json needs a file name");
-  if (llvm::Error error = parseTarget(options.target))
-    return error;
+  if (flags.target.getNumOccurrences())
+    if (llvm::Error error = parseTarget(flags.target, options))
+      return error;
+  if (flags.layout.getNumOccurrences())
+    if (llvm::Error error = parseLayout(flags.layout, options))
+      return error;
   for (StringRef shape : flags.shapes)
     if (llvm::Error error = parseShape(shape, options))
+      return error;
+  for (StringRef fill : flags.fills)
+    if (llvm::Error error = parseFill(fill, options))
+      return error;
+  if (flags.header.getNumOccurrences() && !flags.output.getNumOccurrences())
+    return createStringError("--header names the header that -o writes; give "
+                             "-o too");
+  if (flags.output.getNumOccurrences())
+    if (llvm::Error error = parseOutput(flags.output, flags.header, options))
       return error;
   if (flags.dump.getNumOccurrences())
     if (llvm::Error error = parseDump(flags.dump, options))
@@ -246,5 +398,58 @@ llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
         return items.takeError();
       *list = std::move(*items);
     }
+  return checkTarget(options);
+}
+
+} // namespace
+
+llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
+  Flags &flags = getFlags();
+  cl::ParseCommandLineOptions(argc, argv, overview);
+  Options options;
+  if (llvm::Error error = readFlags(flags, options))
+    return std::move(error);
+  if (options.file.empty() == options.suite.empty())
+    return createStringError(
+        options.file.empty()
+            ? "there is no program; name a file, - for stdin, or --suite"
+            : "--suite names the programs; leave out '" + options.file + "'");
+  // Each case would overwrite the files of the one before.
+  if (!options.suite.empty() &&
+      (!options.inputs.empty() || !options.outputs.empty() ||
+       !options.output.empty() || !options.shapes.empty()))
+    return createStringError("--inputs, --outputs, --shape and -o belong to "
+                             "one program; write them into the suite's lines");
+  return options;
+}
+
+llvm::Expected<Options> flash::run::parseCase(StringRef line,
+                                              const Options &defaults) {
+  llvm::BumpPtrAllocator allocator;
+  llvm::StringSaver saver(allocator);
+  SmallVector<const char *> arguments = {"flash-run"};
+  cl::TokenizeGNUCommandLine(line, saver, arguments);
+  for (StringRef argument : llvm::ArrayRef(arguments).drop_front()) {
+    StringRef name = argument.ltrim('-').split('=').first;
+    if (argument.starts_with("-") &&
+        (name == "suite" || name == "json" || name == "version" ||
+         name.starts_with("help")))
+      return createStringError(
+          formatv("a case of a suite cannot have '{0}'", argument));
+  }
+
+  Flags &flags = getFlags();
+  cl::ResetAllOptionOccurrences();
+  std::string message;
+  llvm::raw_string_ostream os(message);
+  if (!cl::ParseCommandLineOptions(arguments.size(), arguments.data(), "", &os))
+    return createStringError(StringRef(message).trim());
+  Options options = defaults;
+  options.suite.clear();
+  options.json.clear();
+  if (llvm::Error error = readFlags(flags, options))
+    return std::move(error);
+  if (options.file.empty())
+    return createStringError("the case names no program");
   return options;
 }

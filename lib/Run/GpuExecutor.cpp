@@ -1,0 +1,357 @@
+//===- GpuExecutor.cpp - Running kernels on a GPU -------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NominalPeaks.h"
+#include "StridedCopy.h"
+#include "flash/Run/Gpu.h"
+#include "flash/Run/Stopwatch.h"
+#include "flash/Runtime/Cuda/Measure.h"
+#include "flash/Runtime/Cuda/Module.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace cuda = flash::cuda;
+using namespace flash::run;
+using cuda::BufferOptions;
+using cuda::DeviceBuffer;
+using flash::runtime::Invocation;
+using flash::runtime::LaunchPlan;
+using flash::runtime::TensorArgument;
+using llvm::createStringError;
+using llvm::formatv;
+using llvm::SmallVector;
+using llvm::StringRef;
+
+llvm::Expected<std::unique_ptr<Gpu>> Gpu::open(const Options &options) {
+  auto driver = cuda::Driver::load(options.cudaDriver);
+  if (!driver)
+    return driver.takeError();
+  auto device = cuda::Device::open(std::move(*driver));
+  if (!device)
+    return device.takeError();
+  auto telemetry = cuda::Telemetry::open(device->getInfo().pciBusId);
+  return std::unique_ptr<Gpu>(
+      new Gpu{std::move(*device), std::move(telemetry)});
+}
+
+namespace {
+
+/// The device memory of one call, and the parameters that point to it.
+struct Call {
+  std::vector<DeviceBuffer> arguments, buffers;
+  SmallVector<SmallVector<int64_t, 4>> strides;
+  Invocation invocation;
+};
+
+class GpuExecutor : public Executor {
+public:
+  GpuExecutor(GpuProgram &program, Gpu &gpu, Layout layout)
+      : plan(std::move(program.plan)), resultTypes(program.resultTypes),
+        gpu(gpu), layout(layout) {}
+
+  llvm::Error load(GpuProgram &program);
+
+  llvm::Expected<std::vector<HostTensor>>
+  run(llvm::ArrayRef<HostTensor> inputs) override;
+  void setChecked(bool value) override { checked = value; }
+  llvm::Expected<Timing>
+  benchmark(llvm::ArrayRef<HostTensor> inputs) override;
+  Machine getMachine() const override { return machine; }
+
+private:
+  llvm::Expected<Call> prepare(llvm::ArrayRef<HostTensor> inputs);
+  llvm::Error allocate(llvm::ArrayRef<HostTensor> inputs, Call &call);
+  llvm::Error allowLaunches(const Call &call);
+  llvm::Error launch(const Call &call, const cuda::Stream &stream);
+  llvm::Error checkMemory(llvm::ArrayRef<HostTensor> inputs, const Call &call);
+  llvm::Expected<HostTensor> takeResult(const Call &call, size_t index);
+  /// The bytes of an argument as they lie in memory; gaps are 0xFF.
+  std::vector<char> lay(const HostTensor &input, const Call &call,
+                        size_t index) const;
+
+  LaunchPlan plan;
+  SmallVector<DType> resultTypes;
+  Gpu &gpu;
+  Layout layout;
+  bool checked = false;
+  /// One for each launch of the plan.
+  std::vector<cuda::Function> functions;
+  Machine machine;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Loading
+//===----------------------------------------------------------------------===//
+
+llvm::Error GpuExecutor::load(GpuProgram &program) {
+  Stopwatch watch;
+  std::map<std::string, cuda::Module> modules;
+  for (GpuProgram::Module &module : program.modules) {
+    auto loaded =
+        cuda::Module::load(gpu.device, module.getImage(), module.name);
+    if (!loaded)
+      return loaded.takeError();
+    modules.emplace(module.name, std::move(*loaded));
+  }
+  for (const LaunchPlan::Launch &launch : plan.launches) {
+    auto function = modules.at(launch.module).getFunction(launch.kernel);
+    if (!function)
+      return function.takeError();
+    functions.push_back(std::move(*function));
+  }
+  program.times.emplace_back("load", watch.lap());
+
+  const cuda::DeviceInfo &info = gpu.device.getInfo();
+  machine.name = info.name;
+  machine.architecture = info.getArchitecture();
+  machine.driver = formatv("CUDA {0}.{1}", info.driverVersion / 1000,
+                           info.driverVersion % 1000 / 10);
+  if (auto version = gpu.telemetry.read().driverVersion)
+    machine.driver = *version + ", " + machine.driver;
+  machine.peakFlops =
+      getPeakFlops(info, resultTypes.front(), machine.peakKind);
+  machine.peakBandwidth = getPeakBandwidth(info);
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::unique_ptr<Executor>>
+flash::run::loadOnGpu(GpuProgram &program, Gpu &gpu,
+                      const Options &options) {
+  const cuda::DeviceInfo &info = gpu.device.getInfo();
+  bool runs = program.chip == "sm_90a" ? info.major == 9 && info.minor == 0
+                                       : info.major >= 8;
+  if (!runs)
+    return createStringError(formatv(
+        "kernels for {0} do not run on {1} ({2}); {3}", program.chip, info.name,
+        info.getArchitecture(),
+        info.major >= 8 ? "use --target=sm_80" : "use --target=cpu"));
+  // A cubin is for the device at hand; code for sm_90a runs only there.
+  if (options.ptxas)
+    if (llvm::Error error = program.assembleFor(
+            program.chip == "sm_80" ? info.getArchitecture() : program.chip))
+      return std::move(error);
+  auto executor = std::make_unique<GpuExecutor>(program, gpu, options.layout);
+  if (llvm::Error error = executor->load(program))
+    return std::move(error);
+  return std::move(executor);
+}
+
+//===----------------------------------------------------------------------===//
+// One call
+//===----------------------------------------------------------------------===//
+
+std::vector<char> GpuExecutor::lay(const HostTensor &input, const Call &call,
+                                   size_t index) const {
+  std::vector<char> bytes(getExtent(input.getSpec(), call.strides[index]),
+                          '\xFF');
+  scatter(input.getSpec(), call.strides[index], input.getBytes().data(),
+          bytes.data());
+  return bytes;
+}
+
+llvm::Expected<Call> GpuExecutor::prepare(llvm::ArrayRef<HostTensor> inputs) {
+  Call call;
+  std::vector<TensorArgument> tensors;
+  for (const HostTensor &input : inputs)
+    call.strides.push_back(getStrides(input.getSpec().shape, layout));
+  // The sizes of buffers do not depend on addresses, which come later.
+  for (auto [input, strides] : llvm::zip_equal(inputs, call.strides))
+    tensors.push_back({0, input.getSpec().shape, strides});
+  if (llvm::Error error = plan.prepare(tensors, call.invocation))
+    return std::move(error);
+  if (llvm::Error error = allocate(inputs, call))
+    return std::move(error);
+  for (auto [tensor, buffer] : llvm::zip_equal(tensors, call.arguments))
+    tensor.address = buffer.getAddress();
+  SmallVector<uint64_t> addresses;
+  for (const DeviceBuffer &buffer : call.buffers)
+    addresses.push_back(buffer.getAddress());
+  plan.bind(tensors, addresses, call.invocation);
+  if (llvm::Error error = allowLaunches(call))
+    return std::move(error);
+  return std::move(call);
+}
+
+llvm::Error GpuExecutor::allocate(llvm::ArrayRef<HostTensor> inputs,
+                                  Call &call) {
+  BufferOptions options;
+  options.redZoneBytes = checked ? cuda::checkedRedZoneBytes : 0;
+  options.poison = checked;
+  gpu.device.resetPeakMemory();
+  int64_t before = gpu.device.getMemoryUse().current, results = 0;
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    std::vector<char> bytes = lay(input, call, i);
+    auto buffer = DeviceBuffer::allocate(
+        gpu.device, formatv("argument {0}", i).str(), bytes.size(), options);
+    if (!buffer)
+      return buffer.takeError();
+    results += bytes.size();
+    if (llvm::Error error = buffer->copyFromHost(bytes))
+      return error;
+    call.arguments.push_back(std::move(*buffer));
+  }
+  for (auto [i, bytes] : llvm::enumerate(call.invocation.bufferBytes)) {
+    bool isResult = plan.buffers[i].isResult;
+    auto buffer = DeviceBuffer::allocate(
+        gpu.device, formatv("{0} {1}", isResult ? "result" : "scratch", i).str(),
+        bytes, options);
+    if (!buffer)
+      return buffer.takeError();
+    results += isResult ? bytes : 0;
+    call.buffers.push_back(std::move(*buffer));
+  }
+  peakBytes = gpu.device.getMemoryUse().peak - before - results;
+  return llvm::Error::success();
+}
+
+/// The sizes of a launch as the driver takes them.
+static cuda::LaunchShape getShape(const Invocation::Launch &launch) {
+  return {{launch.grid[0], launch.grid[1], launch.grid[2]},
+          {launch.block[0], launch.block[1], launch.block[2]},
+          launch.sharedBytes};
+}
+
+llvm::Error GpuExecutor::allowLaunches(const Call &call) {
+  machine.kernels.clear();
+  for (const Invocation::Launch &launch : call.invocation.launches) {
+    cuda::Function &function = functions[launch.index];
+    if (launch.sharedBytes)
+      if (llvm::Error error =
+              function.setDynamicSharedLimit(launch.sharedBytes))
+        return error;
+    cuda::LaunchShape shape = getShape(launch);
+    auto occupancy = function.getOccupancy(shape);
+    if (!occupancy)
+      return occupancy.takeError();
+    const cuda::FunctionInfo &info = function.getInfo();
+    if (*occupancy == 0)
+      return createStringError(formatv(
+          "kernel '{0}' does not fit on {1}: no multiprocessor has {2} "
+          "registers for each of {3} threads and {4} bytes of shared memory; "
+          "use smaller tiles (--schedule)",
+          info.name, machine.name, info.registers,
+          shape.block[0] * shape.block[1] * shape.block[2],
+          info.staticSharedBytes + shape.dynamicSharedBytes));
+    KernelUse use;
+    use.name = info.name;
+    use.registers = info.registers;
+    use.localBytes = info.localBytes;
+    use.sharedBytes = info.staticSharedBytes + shape.dynamicSharedBytes;
+    use.blocks = shape.grid[0] * shape.grid[1] * shape.grid[2];
+    use.threads = shape.block[0] * shape.block[1] * shape.block[2];
+    use.occupancy = *occupancy;
+    machine.kernels.push_back(std::move(use));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error GpuExecutor::launch(const Call &call, const cuda::Stream &stream) {
+  llvm::ArrayRef<char> parameters = call.invocation.parameters;
+  for (const Invocation::Launch &launch : call.invocation.launches) {
+    unsigned bytes = plan.launches[launch.index].parameterBytes;
+    if (llvm::Error error = functions[launch.index].launchPacked(
+            getShape(launch), parameters.slice(launch.firstByte, bytes),
+            stream))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error GpuExecutor::checkMemory(llvm::ArrayRef<HostTensor> inputs,
+                                     const Call &call) {
+  for (const auto *buffers : {&call.arguments, &call.buffers})
+    for (const DeviceBuffer &buffer : *buffers)
+      if (llvm::Error error = buffer.checkRedZones())
+        return error;
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    std::vector<char> before = lay(input, call, i), after(before.size());
+    if (llvm::Error error = call.arguments[i].copyToHost(after))
+      return error;
+    auto [left, right] = std::mismatch(before.begin(), before.end(),
+                                       after.begin());
+    if (left != before.end())
+      return createStringError(
+          formatv("a kernel wrote to argument {0}, at byte {1}", i,
+                  left - before.begin()));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<HostTensor> GpuExecutor::takeResult(const Call &call,
+                                                   size_t index) {
+  const LaunchPlan::Result &result = plan.results[index];
+  auto read = [&](llvm::ArrayRef<flash::runtime::Register> registers) {
+    SmallVector<int64_t, 4> values;
+    for (flash::runtime::Register r : registers)
+      values.push_back(call.invocation.registers[r]);
+    return values;
+  };
+  auto spec = TensorSpec::create(resultTypes[index], read(result.sizes));
+  if (!spec)
+    return spec.takeError();
+  SmallVector<int64_t, 4> strides = read(result.strides);
+  const DeviceBuffer &buffer = call.buffers[result.buffer];
+  if (getExtent(*spec, strides) > buffer.getNumBytes())
+    return createStringError(formatv(
+        "result {0} has more elements than the memory behind it", index));
+  auto tensor = HostTensor::allocate(*spec, Placement::Aligned);
+  if (!tensor)
+    return tensor.takeError();
+  std::vector<char> bytes(buffer.getNumBytes());
+  if (llvm::Error error = buffer.copyToHost(bytes))
+    return std::move(error);
+  gather(*spec, strides, bytes.data(), static_cast<char *>(tensor->getData()));
+  return tensor;
+}
+
+llvm::Expected<std::vector<HostTensor>>
+GpuExecutor::run(llvm::ArrayRef<HostTensor> inputs) {
+  auto call = prepare(inputs);
+  if (!call)
+    return call.takeError();
+  if (llvm::Error error = launch(*call, {}))
+    return std::move(error);
+  if (llvm::Error error = gpu.device.synchronize())
+    return std::move(error);
+  if (checked)
+    if (llvm::Error error = checkMemory(inputs, *call))
+      return std::move(error);
+  std::vector<HostTensor> results;
+  for (size_t i = 0; i < plan.results.size(); ++i) {
+    auto result = takeResult(*call, i);
+    if (!result)
+      return result.takeError();
+    results.push_back(std::move(*result));
+  }
+  return results;
+}
+
+llvm::Expected<Timing>
+GpuExecutor::benchmark(llvm::ArrayRef<HostTensor> inputs) {
+  auto call = prepare(inputs);
+  if (!call)
+    return call.takeError();
+  Timing timing;
+  timing.peakBytes = peakBytes;
+  auto measurement =
+      cuda::measure(gpu.device, [&](const cuda::Stream &stream) {
+        return launch(*call, stream);
+      });
+  if (!measurement)
+    return measurement.takeError();
+  // The GPU keeps its clock for a while after the last kernel.
+  cuda::Readings readings = gpu.telemetry.read();
+  machine.clockMHz = readings.clockMHz;
+  machine.memoryClockMHz = readings.memoryClockMHz;
+  machine.powerWatts = readings.powerWatts;
+  timing.runs = measurement->seconds.size();
+  timing.median = measurement->getMedian();
+  timing.min = measurement->getMin();
+  timing.spread = measurement->getSpread();
+  return timing;
+}
