@@ -34,7 +34,8 @@ static llvm::Expected<HostTensor> takeResult(flash::OwnedBuffer buffer,
         [](void *owner) { delete static_cast<flash::OwnedBuffer *>(owner); });
     return HostTensor(std::move(*spec), std::move(memory), view.data);
   }
-  return llvm::createStringError("the program returns a tensor that is not dense");
+  return llvm::createStringError(
+      "the program returns a tensor that is not dense");
 }
 
 llvm::Expected<std::vector<HostTensor>>
@@ -43,8 +44,8 @@ CpuExecutor::run(llvm::ArrayRef<HostTensor> inputs) {
   for (const HostTensor &input : inputs) {
     llvm::ArrayRef<int64_t> shape = input.getSpec().shape;
     flash::StridedBuffer buffer{const_cast<void *>(input.getData()),
-                         SmallVector<int64_t, 4>(shape),
-                         SmallVector<int64_t, 4>(shape.size(), 1)};
+                                SmallVector<int64_t, 4>(shape),
+                                SmallVector<int64_t, 4>(shape.size(), 1)};
     for (size_t d = shape.size(); d-- > 1;)
       buffer.strides[d - 1] = buffer.strides[d] * shape[d];
     buffers.push_back(std::move(buffer));

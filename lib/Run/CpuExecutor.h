@@ -24,8 +24,7 @@ public:
   void setChecked(bool checked) override;
   /// Runs once to warm up and then until a second or 100 runs are over, at
   /// least five times. A function that takes seconds gets two runs, or one.
-  llvm::Expected<Timing>
-  benchmark(llvm::ArrayRef<HostTensor> inputs) override;
+  llvm::Expected<Timing> benchmark(llvm::ArrayRef<HostTensor> inputs) override;
   Machine getMachine() const override;
 
 private:

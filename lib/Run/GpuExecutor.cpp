@@ -57,8 +57,7 @@ public:
   llvm::Expected<std::vector<HostTensor>>
   run(llvm::ArrayRef<HostTensor> inputs) override;
   void setChecked(bool value) override { checked = value; }
-  llvm::Expected<Timing>
-  benchmark(llvm::ArrayRef<HostTensor> inputs) override;
+  llvm::Expected<Timing> benchmark(llvm::ArrayRef<HostTensor> inputs) override;
   Machine getMachine() const override { return machine; }
 
 private:
@@ -113,23 +112,21 @@ llvm::Error GpuExecutor::load(GpuProgram &program) {
                            info.driverVersion % 1000 / 10);
   if (auto version = gpu.telemetry.read().driverVersion)
     machine.driver = *version + ", " + machine.driver;
-  machine.peakFlops =
-      getPeakFlops(info, resultTypes.front(), machine.peakKind);
+  machine.peakFlops = getPeakFlops(info, resultTypes.front(), machine.peakKind);
   machine.peakBandwidth = getPeakBandwidth(info);
   return llvm::Error::success();
 }
 
 llvm::Expected<std::unique_ptr<Executor>>
-flash::run::loadOnGpu(GpuProgram &program, Gpu &gpu,
-                      const Options &options) {
+flash::run::loadOnGpu(GpuProgram &program, Gpu &gpu, const Options &options) {
   const cuda::DeviceInfo &info = gpu.device.getInfo();
   bool runs = program.chip == "sm_90a" ? info.major == 9 && info.minor == 0
                                        : info.major >= 8;
   if (!runs)
-    return createStringError(formatv(
-        "kernels for {0} do not run on {1} ({2}); {3}", program.chip, info.name,
-        info.getArchitecture(),
-        info.major >= 8 ? "use --target=sm_80" : "use --target=cpu"));
+    return createStringError(
+        formatv("kernels for {0} do not run on {1} ({2}); {3}", program.chip,
+                info.name, info.getArchitecture(),
+                info.major >= 8 ? "use --target=sm_80" : "use --target=cpu"));
   // A cubin is for the device at hand; code for sm_90a runs only there.
   if (options.ptxas)
     if (llvm::Error error = program.assembleFor(
@@ -198,8 +195,9 @@ llvm::Error GpuExecutor::allocate(llvm::ArrayRef<HostTensor> inputs,
   for (auto [i, bytes] : llvm::enumerate(call.invocation.bufferBytes)) {
     bool isResult = plan.buffers[i].isResult;
     auto buffer = DeviceBuffer::allocate(
-        gpu.device, formatv("{0} {1}", isResult ? "result" : "scratch", i).str(),
-        bytes, options);
+        gpu.device,
+        formatv("{0} {1}", isResult ? "result" : "scratch", i).str(), bytes,
+        options);
     if (!buffer)
       return buffer.takeError();
     results += isResult ? bytes : 0;
@@ -272,8 +270,8 @@ llvm::Error GpuExecutor::checkMemory(llvm::ArrayRef<HostTensor> inputs,
     std::vector<char> before = lay(input, call, i), after(before.size());
     if (llvm::Error error = call.arguments[i].copyToHost(after))
       return error;
-    auto [left, right] = std::mismatch(before.begin(), before.end(),
-                                       after.begin());
+    auto [left, right] =
+        std::mismatch(before.begin(), before.end(), after.begin());
     if (left != before.end())
       return createStringError(
           formatv("a kernel wrote to argument {0}, at byte {1}", i,
@@ -338,10 +336,9 @@ GpuExecutor::benchmark(llvm::ArrayRef<HostTensor> inputs) {
     return call.takeError();
   Timing timing;
   timing.peakBytes = peakBytes;
-  auto measurement =
-      cuda::measure(gpu.device, [&](const cuda::Stream &stream) {
-        return launch(*call, stream);
-      });
+  auto measurement = cuda::measure(gpu.device, [&](const cuda::Stream &stream) {
+    return launch(*call, stream);
+  });
   if (!measurement)
     return measurement.takeError();
   // The GPU keeps its clock for a while after the last kernel.

@@ -11,7 +11,8 @@ using namespace flash::run;
 
 namespace {
 /// Operations of the tensor cores of one multiprocessor per clock, dense, with
-/// sums in f32; a multiply-add is two. From the peak rates in these papers, divided by multiprocessors and boost clock:
+/// sums in f32; a multiply-add is two. From the peak rates in these papers,
+/// divided by multiprocessors and boost clock:
 ///   8.0: "NVIDIA A100 Tensor Core GPU Architecture"
 ///   8.6: "NVIDIA Ampere GA102 GPU Architecture"
 ///   8.9: "NVIDIA Ada GPU Architecture"
@@ -29,9 +30,8 @@ static constexpr Rates table[] = {
     {9, 0, 4096, 2048},
 };
 
-std::optional<double>
-flash::run::getPeakFlops(const cuda::DeviceInfo &device, DType dtype,
-                         std::string &kind) {
+std::optional<double> flash::run::getPeakFlops(const cuda::DeviceInfo &device,
+                                               DType dtype, std::string &kind) {
   if (!device.clockKHz)
     return std::nullopt;
   for (const Rates &rates : table) {

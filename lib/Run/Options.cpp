@@ -102,6 +102,9 @@ struct Flags {
   cl::opt<std::string> suite{
       "suite", cl::value_desc("file"), cl::cat(category),
       cl::desc("Run the cases of a file, one in each line: program and flags")};
+  cl::opt<unsigned> firstCase{
+      "first", cl::init(1), cl::value_desc("number"), cl::cat(category),
+      cl::desc("The suite's first case to run (default 1)")};
   cl::opt<std::string> cudaDriver{
       "cuda-driver", cl::value_desc("path"), cl::Hidden, cl::cat(category),
       cl::desc("The CUDA driver to load; for tests")};
@@ -315,6 +318,9 @@ llvm::Error checkTarget(const Options &options) {
   if (options.isGpu() && options.countTiles)
     return createStringError("--count-tiles counts on the CPU only; use "
                              "--target=cpu");
+  if (options.isGpu() && options.baseline)
+    return createStringError("--baseline: the naive program runs on the CPU "
+                             "only; use --target=cpu");
   if (!options.isGpu() && !options.output.empty())
     return createStringError("-o writes kernels for GPUs; use --target=sm_80 "
                              "or --target=sm_90a");
@@ -352,6 +358,7 @@ llvm::Error readFlags(Flags &flags, Options &options) {
   take(flags.countTiles, options.countTiles);
   take(flags.json, options.json);
   take(flags.suite, options.suite);
+  take(flags.firstCase, options.firstCase);
   take(flags.ptxas, options.ptxas);
   take(flags.timeout, options.timeout);
   take(flags.cudaDriver, options.cudaDriver);
@@ -414,6 +421,10 @@ llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
         options.file.empty()
             ? "there is no program; name a file, - for stdin, or --suite"
             : "--suite names the programs; leave out '" + options.file + "'");
+  if (flags.firstCase.getNumOccurrences() &&
+      (options.suite.empty() || options.firstCase == 0))
+    return createStringError("--first is the number of a case of --suite, "
+                             "counted from 1");
   // Each case would overwrite the files of the one before.
   if (!options.suite.empty() &&
       (!options.inputs.empty() || !options.outputs.empty() ||
@@ -432,8 +443,8 @@ llvm::Expected<Options> flash::run::parseCase(StringRef line,
   for (StringRef argument : llvm::ArrayRef(arguments).drop_front()) {
     StringRef name = argument.ltrim('-').split('=').first;
     if (argument.starts_with("-") &&
-        (name == "suite" || name == "json" || name == "version" ||
-         name.starts_with("help")))
+        (name == "suite" || name == "first" || name == "json" ||
+         name == "version" || name.starts_with("help")))
       return createStringError(
           formatv("a case of a suite cannot have '{0}'", argument));
   }
@@ -443,7 +454,9 @@ llvm::Expected<Options> flash::run::parseCase(StringRef line,
   std::string message;
   llvm::raw_string_ostream os(message);
   if (!cl::ParseCommandLineOptions(arguments.size(), arguments.data(), "", &os))
-    return createStringError(StringRef(message).trim());
+    // Malformed values are told to stderr, not to the stream.
+    return createStringError(message.empty() ? "a flag's value is malformed"
+                                             : StringRef(message).trim());
   Options options = defaults;
   options.suite.clear();
   options.json.clear();

@@ -30,8 +30,9 @@ struct FailureRecorder : PassInstrumentation {
 
 } // namespace
 
-llvm::Error flash::run::runPasses(ModuleOp module,
-                             llvm::function_ref<void(OpPassManager &)> build) {
+llvm::Error
+flash::run::runPasses(ModuleOp module,
+                      llvm::function_ref<void(OpPassManager &)> build) {
   PassManager pm(module.getContext());
   std::string failed;
   pm.addInstrumentation(std::make_unique<FailureRecorder>(failed));
@@ -47,7 +48,8 @@ void flash::run::print(ModuleOp module, llvm::StringRef stage) {
   llvm::outs() << "// flash-run: " << stage << "\n" << *module << "\n";
 }
 
-OwningOpRef<ModuleOp> flash::run::copyProgram(ModuleOp program, StringRef entry) {
+OwningOpRef<ModuleOp> flash::run::copyProgram(ModuleOp program,
+                                              StringRef entry) {
   OwningOpRef<ModuleOp> copy = program.clone();
   for (auto func : copy->getOps<func::FuncOp>())
     func.setVisibility(func.getSymName() == entry

@@ -17,9 +17,8 @@ namespace flash::run {
 
 /// Runs the passes that `build` adds. The error names the pass that failed; why
 /// it did, its diagnostic has said.
-llvm::Error
-runPasses(mlir::ModuleOp module,
-          llvm::function_ref<void(mlir::OpPassManager &)> build);
+llvm::Error runPasses(mlir::ModuleOp module,
+                      llvm::function_ref<void(mlir::OpPassManager &)> build);
 
 /// Prints the program at a stage, for `--dump`.
 void print(mlir::ModuleOp module, llvm::StringRef stage);

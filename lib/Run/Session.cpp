@@ -38,8 +38,8 @@ llvm::Expected<Kernel> Session::compileForGpu(const Program &program,
   if (!device)
     return device.takeError();
   func::FuncOp entry = program.entry;
-  auto compiled = GpuProgram::compile(*program.module, entry.getSymName(),
-                                      target, options);
+  auto compiled =
+      GpuProgram::compile(*program.module, entry.getSymName(), target, options);
   if (!compiled)
     return compiled.takeError();
   return Kernel::load(std::move(*compiled), **device, options);
@@ -85,7 +85,7 @@ llvm::Expected<Kernel> Session::compileForAny(const Program &program,
   }
   if (options.layout != Layout::Dense || options.ptxas)
     return createStringError(
-        formatv("--{0} needs a GPU: {1}",
+        formatv("--{0} needs a GPU, and the program does not run on one: {1}",
                 options.ptxas ? "ptxas" : "layout=bnhd", reason));
   // Who asks for the CPU's stages or tiles knows where they come from.
   if (getReasonForCpu(options).empty())

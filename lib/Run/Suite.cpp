@@ -16,6 +16,7 @@
 #include "llvm/Support/Path.h"
 
 using namespace flash::run;
+namespace cuda = flash::cuda;
 using llvm::createStringError;
 using llvm::formatv;
 using llvm::StringRef;
@@ -108,9 +109,10 @@ static void printRow(const CaseResult &result, llvm::raw_ostream &os) {
   os << "\n";
 }
 
-static void printTable(llvm::ArrayRef<CaseResult> results,
+static void printTable(llvm::ArrayRef<CaseResult> results, size_t left,
                        llvm::raw_ostream &os) {
-  os << "\noutcome error of tolerance" << "  case\n";
+  os << "\noutcome error of tolerance"
+     << "  case\n";
   for (const CaseResult &result : results)
     printRow(result, os);
   auto count = [&](Outcome outcome) {
@@ -118,9 +120,12 @@ static void printTable(llvm::ArrayRef<CaseResult> results,
       return result.outcome == outcome;
     });
   };
-  os << formatv("suite: {0} of {1} cases ok, {2} wrong, {3} failed\n",
+  os << formatv("suite: {0} of {1} cases ok, {2} wrong, {3} failed",
                 count(Outcome::Ok), results.size(), count(Outcome::Wrong),
                 count(Outcome::Failed));
+  if (left)
+    os << formatv(", {0} not run", left);
+  os << "\n";
 }
 
 static llvm::Error writeJson(llvm::ArrayRef<CaseResult> results,
@@ -148,8 +153,7 @@ llvm::Expected<bool> flash::run::runSuite(Session &session,
   auto file = llvm::MemoryBuffer::getFile(options.suite, /*IsText=*/true);
   if (!file)
     return createStringError(formatv("cannot read the suite '{0}': {1}",
-                                     options.suite,
-                                     file.getError().message()));
+                                     options.suite, file.getError().message()));
   if (!options.json.empty())
     if (llvm::Error error = checkWritable(options.json))
       return std::move(error);
@@ -164,24 +168,35 @@ llvm::Expected<bool> flash::run::runSuite(Session &session,
                 "program and its flags",
                 options.suite));
 
+  if (options.firstCase > lines.size())
+    return createStringError(formatv("--first={0}: the suite has {1} cases",
+                                     options.firstCase, lines.size()));
+
   llvm::raw_ostream &os = session.getOutput();
   session.setOutput(llvm::nulls());
   std::vector<CaseResult> results;
-  for (const std::string &line : lines) {
+  size_t next = options.firstCase - 1;
+  while (next < lines.size() && !cuda::isAnyDeviceLost()) {
+    StringRef line = lines[next++];
     results.push_back(runCase(session, line, options));
     const CaseResult &result = results.back();
-    os << formatv("[{0}/{1}] {2} {3:f1} s  {4}\n", results.size(), lines.size(),
+    os << formatv("[{0}/{1}] {2} {3:f1} s  {4}\n", next, lines.size(),
                   getText(result.outcome), result.seconds, line);
     if (!result.message.empty())
       os << result.message << "\n";
     os.flush();
   }
   session.setOutput(os);
-  printTable(results, os);
+  // A fault or a time-out costs the process its device.
+  if (next < lines.size())
+    os << formatv("the GPU is lost to this process; go on with --first={0}\n",
+                  next + 1);
+  printTable(results, lines.size() - next, os);
   if (!options.json.empty())
     if (llvm::Error error = writeJson(results, options.json))
       return std::move(error);
-  return llvm::all_of(results, [](const CaseResult &result) {
-    return result.outcome == Outcome::Ok;
-  });
+  return next == lines.size() &&
+         llvm::all_of(results, [](const CaseResult &result) {
+           return result.outcome == Outcome::Ok;
+         });
 }

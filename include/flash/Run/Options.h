@@ -64,6 +64,8 @@ struct Options {
   std::string json;
   /// A file with a case in each line, in place of `file`.
   std::string suite;
+  /// The number of the suite's first case to run, from 1.
+  unsigned firstCase = 1;
   /// Where the kernels and their C header go; empty without `-o`.
   std::string output, header;
   /// Kernels are assembled by `ptxas` and not by the driver.
