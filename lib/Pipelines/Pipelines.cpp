@@ -30,7 +30,8 @@ void flash::buildRecognizePipeline(OpPassManager &pm) {
 
 void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(createSelectSchedule({options.queryTile, options.keyTile}));
+  func.addPass(createSelectSchedule(
+      {options.queryTile, options.keyTile, options.warps, options.stages}));
   func.addPass(createTileSoftmax());
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
@@ -50,14 +51,14 @@ void flash::buildFrontPipeline(OpPassManager &pm, const FrontOptions &options) {
   buildDecomposePipeline(pm);
 }
 
-void flash::buildBlockPipeline(OpPassManager &pm, const BlockOptions &options) {
+void flash::buildBlockPipeline(OpPassManager &pm) {
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createConvertFlashToTile());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
-  kernel.addPass(tile::createMakeRings({options.stages}));
+  kernel.addPass(tile::createMakeRings());
   kernel.addPass(tile::createPrefetch());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
@@ -120,7 +121,7 @@ void flash::registerPipelines() {
       [](OpPassManager &pm, const FrontOptions &options) {
         buildRecognizePipeline(pm);
         buildTilePipeline(pm, options);
-        buildBlockPipeline(pm, BlockOptions());
+        buildBlockPipeline(pm);
         buildThreadPipeline(pm);
         buildHostPipeline(pm);
       });

@@ -27,7 +27,7 @@ MemRefType flash::getKernelMemRefType(RankedTensorType type) {
   return MemRefType::get(type.getShape(), type.getElementType(), layout);
 }
 
-/// The first step of the online softmax in the loop.
+/// The first step of the online softmax in the loop, or null.
 static OnlineAttentionOp findStep(scf::ForallOp forall) {
   OnlineAttentionOp found;
   forall.walk([&](OnlineAttentionOp step) {
@@ -49,8 +49,17 @@ static int64_t chooseWarps(int64_t queries) {
 BlockProgram::BlockProgram(scf::ForallOp forall, gpu::GPUFuncOp kernel)
     : forall(forall), kernel(kernel), b(kernel.getContext()),
       loc(forall.getLoc()) {
-  int64_t queries = findStep(forall).getQuery().getType().getDimSize(0);
-  types = {queries, chooseWarps(queries), b.getContext()};
+  OnlineAttentionOp step = findStep(forall);
+  std::optional<ScheduleAttr> schedule =
+      step ? step.getSchedule() : std::nullopt;
+  // Where a mask leaves no key, there is no step.
+  int64_t queries =
+      (*forall.getOps<FinalizeOp>().begin()).getAcc().getType().getDimSize(0);
+  int64_t warps = schedule && schedule->getWarps() ? *schedule->getWarps()
+                                                   : chooseWarps(queries);
+  types = {queries, warps, b.getContext()};
+  if (schedule && schedule->getStages())
+    kernel->setAttr("tile.stages", b.getI64IntegerAttr(*schedule->getStages()));
   b.setInsertionPointToEnd(&kernel.getBody().front());
 }
 
@@ -498,7 +507,7 @@ LogicalResult BlockProgram::translate(Operation &op) {
     return success();
   bool isScalar = llvm::none_of(
       op.getResultTypes(), [](Type type) { return isa<ShapedType>(type); });
-  if (isScalar && op.getNumRegions() == 0 && isPure(&op)) {
+  if (isScalar && op.getNumRegions() == 0 && isMemoryEffectFree(&op)) {
     copyScalarOp(b, op, mapping);
     return success();
   }
@@ -522,7 +531,7 @@ LogicalResult BlockProgram::run() {
   for (Operation &op : forall.getBody()->getOperations()) {
     if (failed(translate(op)))
       return failure();
-    if (op.getNumResults() == 1 && op.getResult(0) == step.getQuery()) {
+    if (step && op.getNumResults() == 1 && op.getResult(0) == step.getQuery()) {
       FailureOr<Value> query = fetch(step.getQuery());
       if (failed(query))
         return failure();
