@@ -59,10 +59,7 @@ static llvm::Error runGpuPasses(ModuleOp module, const Options &options,
   auto tile = [&](OpPassManager &pm) { flash::buildTilePipeline(pm, front); };
   if (llvm::Error error = run(tile, Dump::L1, "l1"))
     return error;
-  auto block = [](OpPassManager &pm) {
-    flash::buildBlockPipeline(pm, flash::BlockOptions());
-  };
-  if (llvm::Error error = run(block, Dump::L2, "l2"))
+  if (llvm::Error error = run(flash::buildBlockPipeline, Dump::L2, "l2"))
     return error;
   if (llvm::Error error = run(flash::buildThreadPipeline, std::nullopt, "l3"))
     return error;
