@@ -150,11 +150,11 @@ static llvm::Error timeBaseline(Session &session, const Program &program,
 }
 
 /// What is compiled only: printed, or written for other programs.
-static llvm::Error compileOnly(Session &session, const Program &program,
+static llvm::Error compileOnly(const Program &program,
                                const Options &options) {
   mlir::func::FuncOp entry = program.entry;
   if (!options.isGpu()) {
-    // Stages of the CPU; no GPU is needed to show them.
+    // `auto` shows the stages of the CPU.
     return Kernel::compile(*program.module, entry.getSymName(), Variant::Flash,
                            options)
         .takeError();
@@ -180,8 +180,13 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
   mlir::func::FuncOp entry = program->entry;
   if (llvm::Error error = checkOutputs(entry, options))
     return error;
+  if ((options.check || options.baseline) && isBlockLevel(*program->module))
+    return createStringError(formatv(
+        "--{0} needs a program that says what to compute, and this one is at "
+        "level 2 (it has a gpu.launch_func)",
+        options.check ? "check" : "baseline"));
   if (!options.runs() || !options.output.empty())
-    if (llvm::Error error = compileOnly(session, *program, options))
+    if (llvm::Error error = compileOnly(*program, options))
       return error;
   if (!options.runs())
     return true;

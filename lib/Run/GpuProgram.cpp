@@ -10,6 +10,7 @@
 #include "RunPasses.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Pipelines/Pipelines.h"
+#include "flash/Run/Kernel.h"
 #include "flash/Run/OutputFile.h"
 #include "flash/Run/Stopwatch.h"
 #include "flash/Runtime/LaunchPlanHeader.h"
@@ -44,6 +45,17 @@ static llvm::Error runGpuPasses(ModuleOp module, const Options &options,
     return llvm::Error::success();
   };
 
+  auto toThreads = [&]() -> llvm::Error {
+    if (llvm::Error error =
+            run(flash::buildThreadPipeline, std::nullopt, "l3"))
+      return error;
+    return run(flash::buildHostPipeline, std::nullopt, "host");
+  };
+  if (isBlockLevel(module)) {
+    program.level0 = module.clone();
+    return toThreads();
+  }
+
   flash::FrontOptions front;
   front.queryTile = options.queryTile;
   front.keyTile = options.keyTile;
@@ -61,9 +73,7 @@ static llvm::Error runGpuPasses(ModuleOp module, const Options &options,
     return error;
   if (llvm::Error error = run(flash::buildBlockPipeline, Dump::L2, "l2"))
     return error;
-  if (llvm::Error error = run(flash::buildThreadPipeline, std::nullopt, "l3"))
-    return error;
-  return run(flash::buildHostPipeline, std::nullopt, "host");
+  return toThreads();
 }
 
 llvm::Expected<GpuProgram> GpuProgram::compile(ModuleOp source, StringRef entry,

@@ -136,12 +136,10 @@ llvm::Expected<std::vector<std::string>> splitList(StringRef flag,
 }
 
 llvm::Error parseTarget(StringRef target, Options &options) {
-  if (target == "emulate")
-    return createStringError("the target 'emulate' is not built yet; use "
-                             "--target=cpu");
   auto found = llvm::StringSwitch<std::optional<Target>>(target)
                    .Case("auto", Target::Auto)
                    .Case("cpu", Target::Cpu)
+                   .Case("emulate", Target::Emulate)
                    .Case("sm_80", Target::Sm80)
                    .Case("sm_90a", Target::Sm90a)
                    .Default(std::nullopt);
@@ -301,10 +299,13 @@ Flags &getFlags() {
 llvm::Error checkDumps(const Options &options) {
   bool cpu = options.has(Dump::Linalg) || options.has(Dump::LLVM) ||
              options.has(Dump::Asm);
-  bool gpu = options.has(Dump::L2) || options.has(Dump::Ptx);
-  if (gpu && (options.target == Target::Cpu || options.target == Target::Auto))
-    return createStringError("--dump: l2 and ptx are stages of GPU targets; "
-                             "use --target=sm_80 or --target=sm_90a");
+  if (options.has(Dump::Ptx) && !options.isGpu())
+    return createStringError("--dump: ptx is a stage of GPU targets; use "
+                             "--target=sm_80 or --target=sm_90a");
+  if (options.has(Dump::L2) && !options.isGpu() &&
+      options.target != Target::Emulate)
+    return createStringError("the CPU target has no level 2 to dump; use "
+                             "--target=emulate or a GPU target");
   if (cpu && options.isGpu())
     return createStringError("--dump: linalg, llvm and asm are stages of the "
                              "CPU target; use --target=cpu");
@@ -315,16 +316,17 @@ llvm::Error checkDumps(const Options &options) {
 llvm::Error checkTarget(const Options &options) {
   if (llvm::Error error = checkDumps(options))
     return error;
-  if (options.isGpu() && options.countTiles)
-    return createStringError("--count-tiles counts on the CPU only; use "
-                             "--target=cpu");
+  bool isCpu = options.target == Target::Cpu || options.target == Target::Auto;
+  if (!isCpu && options.countTiles)
+    return createStringError("--count-tiles counts the tiles of the CPU "
+                             "target; use --target=cpu");
   if (options.isGpu() && options.baseline)
     return createStringError("--baseline: the naive program runs on the CPU "
                              "only; use --target=cpu");
   if (!options.isGpu() && !options.output.empty())
     return createStringError("-o writes kernels for GPUs; use --target=sm_80 "
                              "or --target=sm_90a");
-  if (options.target != Target::Cpu)
+  if (options.isGpu() || options.target == Target::Auto)
     return llvm::Error::success();
   if (options.layout != Layout::Dense)
     return createStringError("--layout=bnhd places arguments in device memory; "
@@ -394,6 +396,13 @@ llvm::Error readFlags(Flags &flags, Options &options) {
   if (flags.dump.getNumOccurrences())
     if (llvm::Error error = parseDump(flags.dump, options))
       return error;
+  if (options.target == Target::Cpu && options.has(Dump::L2))
+    return createStringError("the CPU target has no level 2 to dump; use "
+                             "--target=emulate");
+  if (options.target == Target::Emulate && options.countTiles)
+    return createStringError(
+        "--count-tiles counts the tiles of the CPU target; "
+        "use --target=cpu");
   if (flags.schedule.getNumOccurrences())
     if (llvm::Error error = parseSchedule(flags.schedule, options))
       return error;

@@ -124,7 +124,8 @@ Session::compile(const Program &program, Variant variant,
     return found->second;
 
   auto kernel = [&]() -> llvm::Expected<Kernel> {
-    if (variant != Variant::Flash || options.target == Target::Cpu)
+    if (variant != Variant::Flash || options.target == Target::Cpu ||
+        options.target == Target::Emulate)
       return Kernel::compile(*program.module, entry.getSymName(), variant,
                              options);
     if (options.target == Target::Auto)

@@ -24,11 +24,16 @@ enum class Variant {
   Reference,
 };
 
+/// Whether the program launches block programs itself, so that no level above
+/// says what it computes.
+bool isBlockLevel(mlir::ModuleOp program);
+
 /// A function of a program, compiled for this machine or loaded on its GPU.
 class Kernel {
 public:
-  /// Compiles a copy of the program for the CPU. `Options` says which stages
-  /// to print.
+  /// Compiles a copy of the program for the CPU, or for emulation there.
+  /// `Options` says which stages to print. A program that is at level 2 already
+  /// can only be emulated.
   static llvm::Expected<Kernel> compile(mlir::ModuleOp program,
                                         llvm::StringRef entry, Variant variant,
                                         const Options &options);
@@ -45,6 +50,9 @@ public:
   mlir::ModuleOp getLevel0() { return *level0; }
 
 private:
+  /// From the program to linalg on tensors, by way of tiles.
+  llvm::Error runFront(mlir::ModuleOp module, const Options &options);
+
   mlir::OwningOpRef<mlir::ModuleOp> level0;
   std::unique_ptr<Executor> executor;
   std::string target = "cpu";

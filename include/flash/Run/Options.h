@@ -25,6 +25,8 @@ enum class Target {
   /// The GPU if there is one and the program can run on it, else the CPU.
   Auto,
   Cpu,
+  /// The block programs for GPUs, on the CPU.
+  Emulate,
   Sm80,
   Sm90a,
 };
