@@ -150,8 +150,7 @@ static llvm::Error timeBaseline(Session &session, const Program &program,
 }
 
 /// What is compiled only: printed, or written for other programs.
-static llvm::Error compileOnly(const Program &program,
-                               const Options &options) {
+static llvm::Error compileOnly(const Program &program, const Options &options) {
   mlir::func::FuncOp entry = program.entry;
   if (!options.isGpu()) {
     // `auto` shows the stages of the CPU.

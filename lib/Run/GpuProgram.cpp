@@ -46,8 +46,7 @@ static llvm::Error runGpuPasses(ModuleOp module, const Options &options,
   };
 
   auto toThreads = [&]() -> llvm::Error {
-    if (llvm::Error error =
-            run(flash::buildThreadPipeline, std::nullopt, "l3"))
+    if (llvm::Error error = run(flash::buildThreadPipeline, std::nullopt, "l3"))
       return error;
     return run(flash::buildHostPipeline, std::nullopt, "host");
   };
@@ -59,6 +58,8 @@ static llvm::Error runGpuPasses(ModuleOp module, const Options &options,
   flash::FrontOptions front;
   front.queryTile = options.queryTile;
   front.keyTile = options.keyTile;
+  // Those of sm_90a, too, until it has its own.
+  front.target = "sm_80";
   if (options.queryTile || options.keyTile)
     module.walk([](flash::AttentionOp op) { op.removeScheduleAttr(); });
   auto recognize = [](OpPassManager &pm) {
