@@ -5,12 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NominalPeaks.h"
+#include "GpuExecutor.h"
+
 #include "StridedCopy.h"
-#include "flash/Run/Gpu.h"
-#include "flash/Run/Stopwatch.h"
 #include "flash/Runtime/Cuda/Measure.h"
-#include "flash/Runtime/Cuda/Module.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace cuda = flash::cuda;
@@ -23,126 +21,8 @@ using flash::runtime::TensorArgument;
 using llvm::createStringError;
 using llvm::formatv;
 using llvm::SmallVector;
-using llvm::StringRef;
 
-llvm::Expected<std::unique_ptr<Gpu>> Gpu::open(const Options &options) {
-  auto driver = cuda::Driver::load(options.cudaDriver);
-  if (!driver)
-    return driver.takeError();
-  auto device = cuda::Device::open(std::move(*driver));
-  if (!device)
-    return device.takeError();
-  auto telemetry = cuda::Telemetry::open(device->getInfo().pciBusId);
-  return std::unique_ptr<Gpu>(
-      new Gpu{std::move(*device), std::move(telemetry)});
-}
-
-namespace {
-
-/// The device memory of one call, and the parameters that point to it.
-struct Call {
-  std::vector<DeviceBuffer> arguments, buffers;
-  SmallVector<SmallVector<int64_t, 4>> strides;
-  Invocation invocation;
-};
-
-class GpuExecutor : public Executor {
-public:
-  GpuExecutor(GpuProgram &program, Gpu &gpu, Layout layout)
-      : plan(std::move(program.plan)), resultTypes(program.resultTypes),
-        gpu(gpu), layout(layout) {}
-
-  llvm::Error load(GpuProgram &program);
-
-  llvm::Expected<std::vector<HostTensor>>
-  run(llvm::ArrayRef<HostTensor> inputs) override;
-  void setChecked(bool value) override { checked = value; }
-  llvm::Expected<Timing> benchmark(llvm::ArrayRef<HostTensor> inputs) override;
-  Machine getMachine() const override { return machine; }
-
-private:
-  llvm::Expected<Call> prepare(llvm::ArrayRef<HostTensor> inputs);
-  llvm::Error allocate(llvm::ArrayRef<HostTensor> inputs, Call &call);
-  llvm::Error allowLaunches(const Call &call);
-  llvm::Error launch(const Call &call, const cuda::Stream &stream);
-  llvm::Error checkMemory(llvm::ArrayRef<HostTensor> inputs, const Call &call);
-  llvm::Expected<HostTensor> takeResult(const Call &call, size_t index);
-  /// The bytes of an argument as they lie in memory; gaps are 0xFF.
-  std::vector<char> lay(const HostTensor &input, const Call &call,
-                        size_t index) const;
-
-  LaunchPlan plan;
-  SmallVector<DType> resultTypes;
-  Gpu &gpu;
-  Layout layout;
-  bool checked = false;
-  /// One for each launch of the plan.
-  std::vector<cuda::Function> functions;
-  Machine machine;
-};
-
-} // namespace
-
-//===----------------------------------------------------------------------===//
-// Loading
-//===----------------------------------------------------------------------===//
-
-llvm::Error GpuExecutor::load(GpuProgram &program) {
-  Stopwatch watch;
-  std::map<std::string, cuda::Module> modules;
-  for (GpuProgram::Module &module : program.modules) {
-    auto loaded =
-        cuda::Module::load(gpu.device, module.getImage(), module.name);
-    if (!loaded)
-      return loaded.takeError();
-    modules.emplace(module.name, std::move(*loaded));
-  }
-  for (const LaunchPlan::Launch &launch : plan.launches) {
-    auto function = modules.at(launch.module).getFunction(launch.kernel);
-    if (!function)
-      return function.takeError();
-    functions.push_back(std::move(*function));
-  }
-  program.times.emplace_back("load", watch.lap());
-
-  const cuda::DeviceInfo &info = gpu.device.getInfo();
-  machine.name = info.name;
-  machine.architecture = info.getArchitecture();
-  machine.driver = formatv("CUDA {0}.{1}", info.driverVersion / 1000,
-                           info.driverVersion % 1000 / 10);
-  if (auto version = gpu.telemetry.read().driverVersion)
-    machine.driver = *version + ", " + machine.driver;
-  machine.peakFlops = getPeakFlops(info, resultTypes.front(), machine.peakKind);
-  machine.peakBandwidth = getPeakBandwidth(info);
-  return llvm::Error::success();
-}
-
-llvm::Expected<std::unique_ptr<Executor>>
-flash::run::loadOnGpu(GpuProgram &program, Gpu &gpu, const Options &options) {
-  const cuda::DeviceInfo &info = gpu.device.getInfo();
-  bool runs = program.chip == "sm_90a" ? info.major == 9 && info.minor == 0
-                                       : info.major >= 8;
-  if (!runs)
-    return createStringError(
-        formatv("kernels for {0} do not run on {1} ({2}); {3}", program.chip,
-                info.name, info.getArchitecture(),
-                info.major >= 8 ? "use --target=sm_80" : "use --target=cpu"));
-  // A cubin is for the device at hand; code for sm_90a runs only there.
-  if (options.ptxas)
-    if (llvm::Error error = program.assembleFor(
-            program.chip == "sm_80" ? info.getArchitecture() : program.chip))
-      return std::move(error);
-  auto executor = std::make_unique<GpuExecutor>(program, gpu, options.layout);
-  if (llvm::Error error = executor->load(program))
-    return std::move(error);
-  return std::move(executor);
-}
-
-//===----------------------------------------------------------------------===//
-// One call
-//===----------------------------------------------------------------------===//
-
-std::vector<char> GpuExecutor::lay(const HostTensor &input, const Call &call,
+std::vector<char> GpuExecutor::lay(const HostTensor &input, const GpuCall &call,
                                    size_t index) const {
   std::vector<char> bytes(getExtent(input.getSpec(), call.strides[index]),
                           '\xFF');
@@ -151,8 +31,9 @@ std::vector<char> GpuExecutor::lay(const HostTensor &input, const Call &call,
   return bytes;
 }
 
-llvm::Expected<Call> GpuExecutor::prepare(llvm::ArrayRef<HostTensor> inputs) {
-  Call call;
+llvm::Expected<GpuCall>
+GpuExecutor::prepare(llvm::ArrayRef<HostTensor> inputs) {
+  GpuCall call;
   std::vector<TensorArgument> tensors;
   for (const HostTensor &input : inputs)
     call.strides.push_back(getStrides(input.getSpec().shape, layout));
@@ -175,7 +56,7 @@ llvm::Expected<Call> GpuExecutor::prepare(llvm::ArrayRef<HostTensor> inputs) {
 }
 
 llvm::Error GpuExecutor::allocate(llvm::ArrayRef<HostTensor> inputs,
-                                  Call &call) {
+                                  GpuCall &call) {
   BufferOptions options;
   options.redZoneBytes = checked ? cuda::checkedRedZoneBytes : 0;
   options.poison = checked;
@@ -214,7 +95,7 @@ static cuda::LaunchShape getShape(const Invocation::Launch &launch) {
           launch.sharedBytes};
 }
 
-llvm::Error GpuExecutor::allowLaunches(const Call &call) {
+llvm::Error GpuExecutor::allowLaunches(const GpuCall &call) {
   machine.kernels.clear();
   for (const Invocation::Launch &launch : call.invocation.launches) {
     cuda::Function &function = functions[launch.index];
@@ -248,7 +129,8 @@ llvm::Error GpuExecutor::allowLaunches(const Call &call) {
   return llvm::Error::success();
 }
 
-llvm::Error GpuExecutor::launch(const Call &call, const cuda::Stream &stream) {
+llvm::Error GpuExecutor::launch(const GpuCall &call,
+                                const cuda::Stream &stream) {
   llvm::ArrayRef<char> parameters = call.invocation.parameters;
   for (const Invocation::Launch &launch : call.invocation.launches) {
     unsigned bytes = plan.launches[launch.index].parameterBytes;
@@ -261,7 +143,7 @@ llvm::Error GpuExecutor::launch(const Call &call, const cuda::Stream &stream) {
 }
 
 llvm::Error GpuExecutor::checkMemory(llvm::ArrayRef<HostTensor> inputs,
-                                     const Call &call) {
+                                     const GpuCall &call) {
   for (const auto *buffers : {&call.arguments, &call.buffers})
     for (const DeviceBuffer &buffer : *buffers)
       if (llvm::Error error = buffer.checkRedZones())
@@ -280,7 +162,7 @@ llvm::Error GpuExecutor::checkMemory(llvm::ArrayRef<HostTensor> inputs,
   return llvm::Error::success();
 }
 
-llvm::Expected<HostTensor> GpuExecutor::takeResult(const Call &call,
+llvm::Expected<HostTensor> GpuExecutor::takeResult(const GpuCall &call,
                                                    size_t index) {
   const LaunchPlan::Result &result = plan.results[index];
   auto read = [&](llvm::ArrayRef<flash::runtime::Register> registers) {
