@@ -7,7 +7,9 @@
 
 #include "flash/Pipelines/Pipelines.h"
 
+#include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Target/Cpu/Pipeline.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
@@ -45,6 +47,22 @@ void flash::buildFrontPipeline(OpPassManager &pm, const FrontOptions &options) {
   buildDecomposePipeline(pm);
 }
 
+void flash::buildBlockPipeline(OpPassManager &pm) {
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createConvertFlashToTile());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
+  kernel.addPass(tile::createMakeRings());
+  kernel.addPass(tile::createPrefetch());
+}
+
+void flash::buildEmulatePipeline(OpPassManager &pm) {
+  pm.addPass(tile::createEmulate());
+  buildDecomposePipeline(pm);
+}
+
 void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createExpandRank());
@@ -69,6 +87,16 @@ void flash::registerPipelines() {
       "flash-cpu", "From a program to the LLVM dialect for this machine",
       [](OpPassManager &pm, const FrontOptions &options) {
         buildFrontPipeline(pm, options);
+        buildCpuBackendPipeline(pm, CpuBackendOptions());
+      });
+  PassPipelineRegistration<FrontOptions>(
+      "flash-emulate",
+      "As flash-cpu, by way of block programs and their rings",
+      [](OpPassManager &pm, const FrontOptions &options) {
+        buildRecognizePipeline(pm);
+        buildTilePipeline(pm, options);
+        buildBlockPipeline(pm);
+        buildEmulatePipeline(pm);
         buildCpuBackendPipeline(pm, CpuBackendOptions());
       });
   PassPipelineRegistration<NaiveOptions>(

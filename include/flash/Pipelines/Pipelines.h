@@ -42,6 +42,11 @@ void buildDecomposePipeline(mlir::OpPassManager &pm);
 /// All three.
 void buildFrontPipeline(mlir::OpPassManager &pm, const FrontOptions &options);
 
+/// From level 1 to level 2: block programs, whose copies are asynchronous.
+void buildBlockPipeline(mlir::OpPassManager &pm);
+/// From level 2 to linalg on tensors, with rings that are checked as they run.
+void buildEmulatePipeline(mlir::OpPassManager &pm);
+
 /// Attention as three separate computations: to linalg on tensors.
 void buildNaivePipeline(mlir::OpPassManager &pm, const NaiveOptions &options);
 
@@ -49,8 +54,8 @@ void buildNaivePipeline(mlir::OpPassManager &pm, const NaiveOptions &options);
 /// into memory. Shares no pass with the front end beyond the rank expansion.
 void buildReferencePipeline(mlir::OpPassManager &pm);
 
-/// Registers --flash-cpu, --flash-naive and --flash-reference, each from the
-/// program to the LLVM dialect, and --flash-front.
+/// Registers --flash-cpu, --flash-emulate, --flash-naive and --flash-reference,
+/// each from the program to the LLVM dialect, and --flash-front.
 void registerPipelines();
 
 } // namespace flash
