@@ -1,5 +1,6 @@
 # The lit suite: how tests are found and which tools their RUN lines name.
 import os
+import shutil
 
 import lit.formats
 
@@ -17,3 +18,5 @@ config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%source_dir", config.flash_source_dir))
 config.substitutions.append(("%build_dir", config.flash_build_dir))
 config.substitutions.append(("%examples", os.path.join(config.flash_source_dir, "examples")))
+if shutil.which("ptxas"):
+    config.available_features.add("ptxas")

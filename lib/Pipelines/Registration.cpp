@@ -10,6 +10,7 @@
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Nvx/IR/Nvx.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Pipelines/Pipelines.h"
@@ -26,7 +27,7 @@ void flash::registerAllDialects(DialectRegistry &registry) {
   registerUpstreamDialects(registry);
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
-  registry.insert<FlashDialect, tile::TileDialect>();
+  registry.insert<FlashDialect, tile::TileDialect, nvx::NvxDialect>();
 }
 
 void flash::registerAllPasses() {

@@ -44,4 +44,29 @@ def ConvertFlashToTile : Pass<"convert-flash-to-tile", "::mlir::ModuleOp"> {
     "::flash::tile::TileDialect"];
 }
 
+def ConvertTileToNvx : Pass<"convert-tile-to-nvx", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Distribute a block program over its threads";
+  let description = [{
+    Every register tile becomes the vector of the registers that one thread
+    holds, in the order of its layout; tiles of 16-bit elements become vectors
+    of i32, two elements in each. Shared-memory tiles become pointers, products
+    `mma.sync`, copies `cp.async`. A memref becomes a pointer, its dynamic sizes
+    and its dynamic strides (in elements), in this order.
+
+    ```mlir
+    %y = arith.mulf %x, %x : tensor<64x64xf32, #tile.fragment<4>>
+    // becomes
+    %y = arith.mulf %x, %x : vector<32xf32>
+    ```
+
+    Products of f32 are computed from three products of tf32: an operand is the
+    sum of its upper 10 bits of mantissa and of the rest (Ootomo and Yokota,
+    arXiv 2203.03341), and the product of two rests is left out.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect", "::flash::nvx::NvxDialect"];
+}
+
 #endif // FLASH_CONVERSION_PASSES_TD

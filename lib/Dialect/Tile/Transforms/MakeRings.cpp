@@ -50,8 +50,8 @@ static void expandFetch(FetchOp fetch, Value ring, Value step) {
   CopyAsyncOp::create(b, loc, fetch.getSource(), fetch.getIndices(),
                       fetch.getRows(), ring, step);
   b.setInsertionPoint(first);
-  Value tile = RingWaitOp::create(b, loc, fetch.getResult().getType(), ring,
-                                  step);
+  Value tile =
+      RingWaitOp::create(b, loc, fetch.getResult().getType(), ring, step);
   b.setInsertionPointAfter(last);
   RingReleaseOp::create(b, loc, ring, step);
   fetch.replaceAllUsesWith(tile);
@@ -79,7 +79,8 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
   /// Ring of `stages` slots for tiles like the fetch's, at the kernel's start.
   Value createRing(FetchOp fetch, int64_t stages) {
     OpBuilder b = OpBuilder::atBlockBegin(&getOperation().getBody().front());
-    auto type = RingType::get(&getContext(), stages, fetch.getResult().getType());
+    auto type =
+        RingType::get(&getContext(), stages, fetch.getResult().getType());
     return RingOp::create(b, fetch.getLoc(), type, /*offset=*/IntegerAttr());
   }
 
@@ -99,8 +100,9 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
         if (!ring)
           ring = createRing(fetch, stages);
         if (!seen.insert(ring).second)
-          return fetch.emitOpError("is the second of this loop that reads tiles "
-                                   "of this shape from the same memory");
+          return fetch.emitOpError(
+              "is the second of this loop that reads tiles "
+              "of this shape from the same memory");
         expandFetch(fetch, ring, loop.getRegionIterArgs().back());
       }
       if (seen.size() != rings.size())
@@ -123,7 +125,8 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
         return WalkResult::advance();
       }
       if (!loop) {
-        fetch.emitOpError("can become a ring only directly in a kernel or loop");
+        fetch.emitOpError(
+            "can become a ring only directly in a kernel or loop");
         return WalkResult::interrupt();
       }
       SmallVector<scf::ForOp> &ofBlock = loops[loop->getBlock()];

@@ -130,17 +130,16 @@ void Chain::emitCopy(OpBuilder &b, Value ring, Value row, Value step,
   Location loc = copy.getLoc();
   OpBuilder::InsertionGuard insertion(b);
   if (guard) {
-    Value exists =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, row,
-                              last.op.getUpperBound());
+    Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, row,
+                                         last.op.getUpperBound());
     auto choice = scf::IfOp::create(b, loc, exists);
     b.setInsertionPointToStart(choice.thenBlock());
   }
   RingAcquireOp::create(b, loc, ring, step);
   IRMapping mapping;
   mapping.map(last.op.getInductionVar(), row);
-  Value rows = copy.getRows() ? cloneFor(b, copy.getRows(), last.op, mapping)
-                              : Value();
+  Value rows =
+      copy.getRows() ? cloneFor(b, copy.getRows(), last.op, mapping) : Value();
   SmallVector<Value> indices(copy.getIndices());
   indices.back() = row;
   CopyAsyncOp::create(b, loc, copy.getSource(), indices, rows, ring, step);
@@ -167,7 +166,7 @@ void Chain::prefetch() {
   Location loc = first.getLoc();
   /// Where a ring's copy goes in the body, and how many steps ahead it is.
   struct Place {
-    Value after;        ///< The ring whose wait it follows; null: its release.
+    Value after; ///< The ring whose wait it follows; null: its release.
     int64_t ahead = 0;
   };
   llvm::MapVector<Value, Place> places;

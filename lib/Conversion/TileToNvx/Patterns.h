@@ -1,0 +1,78 @@
+//===- Patterns.h - From tiles to the registers of a thread -----*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_CONVERSION_TILETONVX_PATTERNS_H
+#define FLASH_LIB_CONVERSION_TILETONVX_PATTERNS_H
+
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Transforms/DialectConversion.h"
+
+namespace flash {
+
+/// Converts register tiles to vectors, shared-memory tiles to pointers, and
+/// memrefs to a pointer, dynamic sizes and dynamic strides.
+class ThreadTypeConverter : public mlir::TypeConverter {
+public:
+  ThreadTypeConverter();
+};
+
+/// Scalar integer arithmetic, and where the thread is. The expressions are
+/// emitted wherever they are needed; common ones are merged later.
+struct ThreadBuilder {
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+
+  mlir::Value constant(int64_t value);
+  mlir::Value i32(int64_t value);
+  mlir::Value f32(double value);
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value mul(mlir::Value x, int64_t y);
+  mlir::Value div(mlir::Value x, int64_t y);
+  mlir::Value rem(mlir::Value x, int64_t y);
+  mlir::Value xorWith(mlir::Value x, mlir::Value y);
+  mlir::Value thread();
+  mlir::Value warp() { return div(thread(), 32); }
+  mlir::Value lane() { return rem(thread(), 32); }
+  /// The row and the column of a fragment that belong to the thread alone: the
+  /// coordinates of its first register.
+  mlir::Value fragmentRow();
+  mlir::Value fragmentColumn();
+  /// The registers of a vector, and back.
+  llvm::SmallVector<mlir::Value> unpack(mlir::Value vector);
+  mlir::Value pack(mlir::ValueRange registers);
+  /// A pointer some bytes further in shared memory; `offset` is an index.
+  mlir::Value advance(mlir::Value pointer, mlir::Value offset);
+  mlir::Value advance(mlir::Value pointer, int64_t offset);
+};
+
+/// A memref as a kernel has it.
+struct GlobalMemory {
+  GlobalMemory(mlir::MemRefType type, mlir::ValueRange values);
+
+  /// The size of a dimension, an index.
+  mlir::Value getSize(ThreadBuilder &t, int64_t dim);
+  /// The address of an element, whose offset is computed in 64 bits.
+  mlir::Value getAddress(ThreadBuilder &t, mlir::ValueRange indices);
+  /// The stride of a dimension in bytes, an i64.
+  mlir::Value getByteStride(ThreadBuilder &t, int64_t dim);
+
+  mlir::MemRefType type;
+  mlir::Value pointer;
+  mlir::ValueRange dynamicSizes, dynamicStrides;
+};
+
+void populateRegisterPatterns(const mlir::TypeConverter &converter,
+                              mlir::RewritePatternSet &patterns);
+void populateMemoryPatterns(const mlir::TypeConverter &converter,
+                            mlir::RewritePatternSet &patterns);
+void populateProductPatterns(const mlir::TypeConverter &converter,
+                             mlir::RewritePatternSet &patterns);
+
+} // namespace flash
+
+#endif // FLASH_LIB_CONVERSION_TILETONVX_PATTERNS_H

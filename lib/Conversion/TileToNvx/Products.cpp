@@ -1,0 +1,317 @@
+//===- Products.cpp - Matrix products by mma.sync -------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A warp multiplies blocks of 16 rows by blocks of 8 columns, 32 bytes of the
+// inner dimension at a time: m16n8k16 for 16-bit elements, m16n8k8 for tf32. In
+// bytes the fragments of both are alike, so ldmatrix loads both.
+//
+// With 32-bit elements a fragment of accumulators has columns 2c and 2c + 1 in
+// lane c of a quad, where the first operand wants c and c + 4. The order of the
+// inner dimension is free as long as both operands agree, so such an operand
+// stays as it is, and the second operand's rows are loaded in that order.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Patterns.h"
+#include "SharedTile.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace flash;
+
+namespace {
+/// A fragment of an operand for one instruction: registers of 32 bits; for f32,
+/// in two parts whose sum it is.
+struct Fragment {
+  SmallVector<Value> high, low;
+};
+
+/// Emits one product.
+class Product {
+public:
+  Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b, Value c);
+  Value emit();
+
+private:
+  bool isF32() { return element.isF32(); }
+  /// Splits registers of f32 for three products, or rounds them for one.
+  Fragment split(SmallVector<Value> registers);
+  /// The fragment of the first operand for a block of rows and a step.
+  Fragment loadA(int64_t block, int64_t step);
+  /// The fragments of the second operand for two blocks of columns (or one, at
+  /// the end) and a step.
+  SmallVector<Fragment> loadB(int64_t block, int64_t step);
+  SmallVector<Fragment> loadBInAccumulatorOrder(int64_t block, int64_t step,
+                                                int64_t count);
+  void multiply(MutableArrayRef<Value> acc, ArrayRef<Value> a,
+                ArrayRef<Value> b);
+  Value loadF32(Value row, Value column);
+
+  ThreadBuilder t;
+  tile::MmaAsyncOp op;
+  Value a, b, c;
+  Type element;
+  tile::SmemType tileA, tileB; ///< The former null if a is in registers.
+  int64_t warps, rowBlocks, columnBlocks, steps;
+  SmallVector<Value> registersOfA;
+  std::optional<MatrixLoader> loaderA, loaderB;
+};
+} // namespace
+
+Product::Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b,
+                 Value c)
+    : t(t), op(op), a(a), b(b), c(c) {
+  RankedTensorType result = op.getResult().getType().getValue();
+  tileA = dyn_cast<tile::SmemType>(op.getA().getType());
+  tileB = op.getB().getType();
+  element = tileB.getElementType();
+  warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
+  rowBlocks = result.getDimSize(0) / (16 * warps);
+  columnBlocks = result.getDimSize(1) / 8;
+  int64_t inner = op.getTransposeB() ? tileB.getColumns() : tileB.getRows();
+  steps = llvm::divideCeil(inner * tileB.getElementBytes(), 32);
+
+  Value lane = t.lane();
+  if (tileA) {
+    Value base = t.advance(a, t.mul(t.warp(), 16 * tileA.getSwizzle()));
+    loaderA.emplace(t, tileA, base, t.rem(lane, 16), t.div(lane, 16));
+  } else {
+    registersOfA = t.unpack(a);
+  }
+  // Matrices in the order: first columns and inner bytes 0 to 15, then 16 to
+  // 31, then the next columns. A tile with the inner dimension along its rows
+  // has these transposed.
+  Value eighth = t.div(lane, 8);
+  Value odd = t.rem(eighth, 2), upper = t.div(lane, 16);
+  Value inMatrix = t.rem(lane, 8);
+  if (op.getTransposeB())
+    loaderB.emplace(t, tileB, b, t.add(inMatrix, t.mul(upper, 8)), odd);
+  else if (!isF32())
+    loaderB.emplace(t, tileB, b, t.add(inMatrix, t.mul(odd, 8)), upper);
+}
+
+Fragment Product::split(SmallVector<Value> registers) {
+  OpBuilder &builder = t.b;
+  Fragment fragment;
+  for (Value x : registers) {
+    Value bits = x, value = x;
+    if (x.getType().isF32())
+      bits = LLVM::BitcastOp::create(builder, t.loc, builder.getI32Type(), x);
+    else
+      value = LLVM::BitcastOp::create(builder, t.loc, builder.getF32Type(), x);
+    if (op.getTf32()) {
+      fragment.high.push_back(NVVM::ConvertFloatToTF32Op::create(
+          builder, t.loc, builder.getI32Type(), value,
+          NVVM::FPRoundingMode::RNA, NVVM::SaturationMode::NONE, false));
+      continue;
+    }
+    // The instruction ignores the lower 13 bits of a register; the rest of the
+    // value is exact in f32.
+    Value high = arith::AndIOp::create(builder, t.loc, bits, t.i32(~0x1fff));
+    Value upper =
+        LLVM::BitcastOp::create(builder, t.loc, builder.getF32Type(), high);
+    Value rest = arith::SubFOp::create(builder, t.loc, value, upper);
+    fragment.high.push_back(high);
+    fragment.low.push_back(
+        LLVM::BitcastOp::create(builder, t.loc, builder.getI32Type(), rest));
+  }
+  return fragment;
+}
+
+Fragment Product::loadA(int64_t block, int64_t step) {
+  SmallVector<Value> registers;
+  if (tileA) {
+    registers = loaderA->load(block * 16 * warps, 2 * step, 4,
+                              /*transpose=*/false);
+  } else if (isF32()) {
+    // Lane order of the accumulator: row, row + 8, and the next column of each.
+    size_t at = (block * steps + step) * 4;
+    for (size_t i : {0, 2, 1, 3})
+      registers.push_back(registersOfA[at + i]);
+  } else {
+    int64_t columns =
+        cast<RankedTensorType>(op.getA().getType()).getDimSize(1) / 8;
+    for (int64_t i = 0; i < 4; ++i) {
+      int64_t column = 2 * step + i / 2;
+      registers.push_back(
+          column < columns
+              ? registersOfA[(block * columns + column) * 2 + i % 2]
+              : t.i32(0));
+    }
+  }
+  if (isF32())
+    return split(registers);
+  return {registers, {}};
+}
+
+Value Product::loadF32(Value row, Value column) {
+  Value chunk = t.div(column, 4);
+  int64_t chunksInPanel = tileB.getSwizzle() / 16;
+  Value panel = t.div(chunk, chunksInPanel);
+  Value offset =
+      getSwizzledOffset(t, tileB, row, t.rem(chunk, chunksInPanel));
+  offset = t.add(offset, t.mul(panel, tileB.getPanelBytes()));
+  offset = t.add(offset, t.mul(t.rem(column, 4), 4));
+  return LLVM::LoadOp::create(t.b, t.loc, t.b.getF32Type(),
+                              t.advance(b, offset));
+}
+
+SmallVector<Fragment> Product::loadBInAccumulatorOrder(int64_t block,
+                                                       int64_t step,
+                                                       int64_t count) {
+  // Lane 4 c + g of the instruction holds inner elements 2 c and 2 c + 1 of
+  // column g, counting lanes as the fragment does.
+  Value inner = t.add(t.fragmentColumn(), t.constant(8 * step));
+  Value next = t.add(inner, t.constant(1));
+  Value group = t.div(t.lane(), 4);
+  SmallVector<Fragment> fragments;
+  for (int64_t i = 0; i < count; ++i) {
+    Value column = t.add(group, t.constant(8 * (block + i)));
+    if (op.getTransposeB())
+      fragments.push_back(split({loadF32(column, inner), loadF32(column, next)}));
+    else
+      fragments.push_back(split({loadF32(inner, column), loadF32(next, column)}));
+  }
+  return fragments;
+}
+
+SmallVector<Fragment> Product::loadB(int64_t block, int64_t step) {
+  int64_t count = std::min<int64_t>(2, columnBlocks - block);
+  if (isF32() && !tileA)
+    return loadBInAccumulatorOrder(block, step, count);
+  SmallVector<Value> registers;
+  if (op.getTransposeB())
+    registers = loaderB->load(8 * block, 2 * step, 2 * count,
+                              /*transpose=*/false);
+  else
+    registers =
+        loaderB->load(16 * step, block, 2 * count, /*transpose=*/true);
+  SmallVector<Fragment> fragments;
+  for (int64_t i = 0; i < count; ++i) {
+    SmallVector<Value> own = {registers[2 * i], registers[2 * i + 1]};
+    fragments.push_back(isF32() ? split(own)
+                                : Fragment{own, {}});
+  }
+  return fragments;
+}
+
+void Product::multiply(MutableArrayRef<Value> acc, ArrayRef<Value> lhs,
+                       ArrayRef<Value> rhs) {
+  OpBuilder &builder = t.b;
+  MLIRContext *context = builder.getContext();
+  auto registers = [&](ArrayRef<Value> values) {
+    SmallVector<Value> converted(values);
+    if (element.isF16())
+      for (Value &value : converted)
+        value = LLVM::BitcastOp::create(
+            builder, t.loc, VectorType::get({2}, element), value);
+    return converted;
+  };
+  NVVM::MMATypes type = element.isF16()    ? NVVM::MMATypes::f16
+                        : element.isBF16() ? NVVM::MMATypes::bf16
+                                           : NVVM::MMATypes::tf32;
+  Type resultType = LLVM::LLVMStructType::getLiteral(
+      context, SmallVector<Type>(4, builder.getF32Type()));
+  Value result = NVVM::MmaOp::create(
+      builder, t.loc, resultType, registers(lhs), registers(rhs),
+      ValueRange(acc), {16, 8, element.isF32() ? 8 : 16}, std::nullopt,
+      std::nullopt, std::array<NVVM::MMATypes, 2>{type, type},
+      std::array<NVVM::MMALayout, 2>{NVVM::MMALayout::row,
+                                     NVVM::MMALayout::col});
+  for (auto [i, value] : llvm::enumerate(acc))
+    value = LLVM::ExtractValueOp::create(builder, t.loc, result, i);
+}
+
+Value Product::emit() {
+  SmallVector<Value> acc;
+  if (c)
+    acc = t.unpack(c);
+  else
+    acc.assign(rowBlocks * columnBlocks * 4, t.f32(0.0));
+  for (int64_t step = 0; step < steps; ++step) {
+    SmallVector<Fragment> fragmentsOfA;
+    for (int64_t row = 0; row < rowBlocks; ++row)
+      fragmentsOfA.push_back(loadA(row, step));
+    for (int64_t column = 0; column < columnBlocks; column += 2)
+      for (auto [next, lhsRhs] : llvm::enumerate(loadB(column, step)))
+        for (int64_t row = 0; row < rowBlocks; ++row) {
+          Fragment &lhs = fragmentsOfA[row], &rhs = lhsRhs;
+          MutableArrayRef<Value> part = MutableArrayRef(acc).slice(
+              (row * columnBlocks + column + next) * 4, 4);
+          // The small products first, so that fewer of their bits are lost.
+          if (!lhs.low.empty()) {
+            multiply(part, lhs.low, rhs.high);
+            multiply(part, lhs.high, rhs.low);
+          }
+          multiply(part, lhs.high, rhs.high);
+        }
+  }
+  return t.pack(acc);
+}
+
+namespace {
+struct MmaAsync : OpConversionPattern<tile::MmaAsyncOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::MmaAsyncOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    Product product(t, op, adaptor.getA(), adaptor.getB(), adaptor.getC());
+    rewriter.replaceOp(op, product.emit());
+    return success();
+  }
+};
+
+/// mma.sync has finished when the thread goes on.
+struct MmaWait : OpConversionPattern<tile::MmaWaitOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::MmaWaitOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op, adaptor.getPending());
+    return success();
+  }
+};
+
+struct Load : OpConversionPattern<tile::LoadOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::LoadOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    tile::SmemType type = op.getSource().getType();
+    if (type.getElementBytes() != 2)
+      return op.emitOpError("loads only 16-bit elements");
+    ThreadBuilder t{rewriter, op.getLoc()};
+    RankedTensorType result = op.getResult().getType();
+    int64_t warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
+    Value base =
+        t.advance(adaptor.getSource(), t.mul(t.warp(), 16 * type.getSwizzle()));
+    MatrixLoader loader(t, type, base, t.rem(t.lane(), 16),
+                        t.div(t.lane(), 16));
+    SmallVector<Value> registers;
+    int64_t columns = type.getColumns() / 8;
+    for (int64_t row = 0; row < type.getRows(); row += 16 * warps)
+      for (int64_t column = 0; column < columns; column += 2) {
+        int64_t count = std::min<int64_t>(2, columns - column) * 2;
+        llvm::append_range(registers, loader.load(row, column, count,
+                                                  /*transpose=*/false));
+      }
+    rewriter.replaceOp(op, t.pack(registers));
+    return success();
+  }
+};
+} // namespace
+
+void flash::populateProductPatterns(const TypeConverter &converter,
+                                    RewritePatternSet &patterns) {
+  patterns.add<MmaAsync, MmaWait, Load>(converter, patterns.getContext());
+}

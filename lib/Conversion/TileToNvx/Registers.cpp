@@ -1,0 +1,229 @@
+//===- Registers.cpp - Arithmetic on the registers of a thread ------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Patterns.h"
+
+#include "flash/Dialect/Nvx/IR/Nvx.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace flash;
+
+static tile::LayoutAttrInterface getLayout(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<tile::LayoutAttrInterface>(
+                      tensor.getEncoding())
+                : tile::LayoutAttrInterface();
+}
+
+namespace {
+/// arith and math on register tiles: the same op on vectors.
+struct Elementwise : ConversionPattern {
+  Elementwise(const TypeConverter &converter, MLIRContext *context)
+      : ConversionPattern(converter, MatchAnyOpTypeTag(), 1, context) {}
+
+  LogicalResult
+  matchAndRewrite(Operation *op, ArrayRef<Value> operands,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (!OpTrait::hasElementwiseMappableTraits(op) ||
+        op->getNumResults() != 1 || !getLayout(op->getResult(0).getType()))
+      return failure();
+    Type type = getTypeConverter()->convertType(op->getResult(0).getType());
+    Operation *copy =
+        rewriter.create(op->getLoc(), op->getName().getIdentifier(), operands,
+                        type, op->getAttrs());
+    rewriter.replaceOp(op, copy);
+    return success();
+  }
+};
+
+struct Constant : OpConversionPattern<arith::ConstantOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(arith::ConstantOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto value = dyn_cast<SplatElementsAttr>(op.getValue());
+    if (!value || !getLayout(op.getType()))
+      return failure();
+    auto type = getTypeConverter()->convertType<VectorType>(op.getType());
+    rewriter.replaceOpWithNewOp<arith::ConstantOp>(
+        op, DenseElementsAttr::get(type, value.getSplatValue<Attribute>()));
+    return success();
+  }
+};
+
+/// To 16 bits: each instruction rounds two elements into one register.
+struct Truncate : OpConversionPattern<arith::TruncFOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(arith::TruncFOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto result = dyn_cast<RankedTensorType>(op.getType());
+    if (!result || !getLayout(result) || result.getElementTypeBitWidth() != 16)
+      return failure();
+    ThreadBuilder t{rewriter, op.getLoc()};
+    Type element = result.getElementType();
+    Type pair = VectorType::get({2}, element);
+    SmallVector<Value> from = t.unpack(adaptor.getIn()), to;
+    for (size_t i = 0; i < from.size(); i += 2) {
+      // The first operand goes to the upper half.
+      Value high = from[i + 1], low = from[i], rounded;
+      auto mode = NVVM::FPRoundingMode::RN;
+      if (element.isF16())
+        rounded = NVVM::ConvertF32x2ToF16x2Op::create(
+            rewriter, t.loc, pair, high, low, /*random_bits=*/Value(), mode);
+      else
+        rounded = NVVM::ConvertF32x2ToBF16x2Op::create(
+            rewriter, t.loc, pair, high, low, /*random_bits=*/Value(), mode);
+      to.push_back(LLVM::BitcastOp::create(rewriter, t.loc,
+                                           rewriter.getI32Type(), rounded));
+    }
+    rewriter.replaceOp(op, t.pack(to));
+    return success();
+  }
+};
+
+/// ln x as ln 2 times the hardware's base-2 logarithm, for each register.
+struct Logarithm : OpConversionPattern<math::LogOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(math::LogOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (!getLayout(op.getType()))
+      return failure();
+    ThreadBuilder t{rewriter, op.getLoc()};
+    SmallVector<Value> registers = t.unpack(adaptor.getOperand());
+    for (Value &x : registers) {
+      x = nvx::Log2Op::create(rewriter, t.loc, x);
+      x = arith::MulFOp::create(rewriter, t.loc, x,
+                                t.f32(llvm::numbers::ln2));
+    }
+    rewriter.replaceOp(op, t.pack(registers));
+    return success();
+  }
+};
+
+struct Broadcast : OpConversionPattern<tile::BroadcastOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::BroadcastOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    RankedTensorType result = op.getResult().getType();
+    auto type = getTypeConverter()->convertType<VectorType>(result);
+    if (!isa<VectorType>(adaptor.getSource().getType())) {
+      rewriter.replaceOpWithNewOp<vector::BroadcastOp>(op, type,
+                                                       adaptor.getSource());
+      return success();
+    }
+    SmallVector<Value> rows = t.unpack(adaptor.getSource()), registers;
+    if (isa<tile::FragmentAttr>(result.getEncoding())) {
+      int64_t blocks = result.getDimSize(1) / 8;
+      for (size_t row = 0; row < rows.size(); row += 2)
+        for (int64_t block = 0; block < blocks; ++block)
+          registers.append({rows[row], rows[row], rows[row + 1], rows[row + 1]});
+    } else {
+      registers = rows;
+    }
+    rewriter.replaceOp(op, t.pack(registers));
+    return success();
+  }
+};
+
+Value combine(ThreadBuilder &t, tile::Reduction kind, Value x, Value y) {
+  if (kind == tile::Reduction::Add)
+    return arith::AddFOp::create(t.b, t.loc, x, y);
+  return arith::MaxNumFOp::create(t.b, t.loc, x, y);
+}
+
+struct Fold : OpConversionPattern<tile::FoldOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::FoldOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    SmallVector<Value> x = t.unpack(adaptor.getX()),
+                       result = t.unpack(adaptor.getInit());
+    int64_t blocks = op.getX().getType().getDimSize(1) / 8;
+    for (auto [row, value] : llvm::enumerate(result))
+      for (int64_t block = 0; block < blocks; ++block) {
+        size_t at = (row / 2 * blocks + block) * 4 + row % 2 * 2;
+        Value pair = combine(t, op.getReduction(), x[at], x[at + 1]);
+        value = combine(t, op.getReduction(), value, pair);
+      }
+    rewriter.replaceOp(op, t.pack(result));
+    return success();
+  }
+};
+
+struct Reduce : OpConversionPattern<tile::ReduceOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::ReduceOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    SmallVector<Value> registers = t.unpack(adaptor.getX());
+    Value allLanes = t.i32(-1), clamp = t.i32(31);
+    for (int64_t distance : {2, 1})
+      for (Value &value : registers) {
+        Value other = NVVM::ShflOp::create(
+            rewriter, t.loc, value.getType(), allLanes, value,
+            t.i32(distance), clamp, NVVM::ShflKind::bfly, UnitAttr());
+        value = combine(t, op.getReduction(), value, other);
+      }
+    rewriter.replaceOp(op, t.pack(registers));
+    return success();
+  }
+};
+
+struct Map : OpConversionPattern<tile::MapOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::MapOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    RankedTensorType type = op.getX().getType();
+    tile::LayoutAttrInterface layout = getLayout(type);
+    Value row = t.fragmentRow(), column = t.fragmentColumn();
+    Block &body = op.getBody().front();
+    SmallVector<Value> registers = t.unpack(adaptor.getX());
+    for (auto [index, value] : llvm::enumerate(registers)) {
+      SmallVector<int64_t, 2> at =
+          layout.getRegisterPart(type.getShape(), index);
+      IRMapping mapping;
+      mapping.map(body.getArguments(),
+                  ValueRange{value, t.add(row, t.constant(at[0])),
+                             t.add(column, t.constant(at[1]))});
+      for (Operation &inner : body.without_terminator())
+        rewriter.clone(inner, mapping);
+      value = mapping.lookupOrDefault(
+          cast<tile::YieldOp>(body.getTerminator()).getResult());
+    }
+    rewriter.replaceOp(op, t.pack(registers));
+    return success();
+  }
+};
+} // namespace
+
+void flash::populateRegisterPatterns(const TypeConverter &converter,
+                                     RewritePatternSet &patterns) {
+  MLIRContext *context = patterns.getContext();
+  patterns.add<Elementwise>(converter, context);
+  patterns.add<Constant, Truncate, Logarithm, Broadcast, Fold, Reduce, Map>(
+      converter, context, /*benefit=*/2);
+}

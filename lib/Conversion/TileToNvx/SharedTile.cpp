@@ -1,0 +1,66 @@
+//===- SharedTile.cpp - Addresses in shared-memory tiles ------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SharedTile.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+using namespace mlir;
+using namespace flash;
+
+/// What the swizzle combines with the chunk's offset in bytes: the bits 7 and
+/// up of the row's offset, moved to the bits 4 and up.
+static Value getSwizzleOfRow(ThreadBuilder &t, tile::SmemType type, Value row) {
+  int64_t rowsInPeriod = 128 / type.getSwizzle();
+  Value group = rowsInPeriod == 1 ? row : t.div(row, rowsInPeriod);
+  return t.mul(t.rem(group, type.getSwizzle() / 16), 16);
+}
+
+Value flash::getSwizzledOffset(ThreadBuilder &t, tile::SmemType type, Value row,
+                               Value chunk) {
+  Value inRow = t.xorWith(t.mul(chunk, 16), getSwizzleOfRow(t, type, row));
+  return t.add(t.mul(row, type.getSwizzle()), inRow);
+}
+
+MatrixLoader::MatrixLoader(ThreadBuilder t, tile::SmemType type, Value base,
+                           Value laneRow, Value laneChunk)
+    : t(t), type(type) {
+  rowBase = t.advance(base, t.mul(laneRow, type.getSwizzle()));
+  swizzled =
+      t.xorWith(t.mul(laneChunk, 16), getSwizzleOfRow(t, type, laneRow));
+}
+
+SmallVector<Value> MatrixLoader::load(int64_t row, int64_t chunk, int count,
+                                      bool transpose) {
+  // Eight rows are a whole number of the swizzle's periods, so a multiple of
+  // them changes nothing but the row's own offset; and as the chunk is even, it
+  // and the lane's share no bit.
+  int64_t chunksInPanel = type.getSwizzle() / 16;
+  Value inRow =
+      t.xorWith(swizzled, t.constant(chunk % chunksInPanel * 16));
+  Value address = t.advance(t.advance(rowBase, inRow),
+                            row * type.getSwizzle() +
+                                chunk / chunksInPanel * type.getPanelBytes());
+  OpBuilder &b = t.b;
+  Type i32 = b.getI32Type();
+  Type resultType = i32;
+  if (count > 1)
+    resultType = LLVM::LLVMStructType::getLiteral(
+        b.getContext(), SmallVector<Type>(count, i32));
+  Value loaded = NVVM::LdMatrixOp::create(
+      b, t.loc, resultType, address, count,
+      transpose ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+      NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
+      NVVM::LdStMatrixEltType::B16);
+  if (count == 1)
+    return {loaded};
+  SmallVector<Value> registers;
+  for (int i = 0; i < count; ++i)
+    registers.push_back(LLVM::ExtractValueOp::create(b, t.loc, loaded, i));
+  return registers;
+}

@@ -1,0 +1,43 @@
+//===- SharedTile.h - Addresses in shared-memory tiles ----------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_CONVERSION_TILETONVX_SHAREDTILE_H
+#define FLASH_LIB_CONVERSION_TILETONVX_SHAREDTILE_H
+
+#include "Patterns.h"
+
+namespace flash {
+
+/// The byte offset, inside the first panel, of a chunk of 16 bytes of a row;
+/// both are indices. See `!tile.smem`.
+mlir::Value getSwizzledOffset(ThreadBuilder &t, tile::SmemType type,
+                              mlir::Value row, mlir::Value chunk);
+
+/// Loads 8 x 8 matrices of 16-bit elements, or 8 x 4 of 32-bit ones, by
+/// ldmatrix. The addresses of the rows come from the lanes: lane l gives row
+/// `laneRow` and chunk `laneChunk` of the group of matrices.
+class MatrixLoader {
+public:
+  /// `laneRow` is below 16, `laneChunk` 0 or 1.
+  MatrixLoader(ThreadBuilder t, tile::SmemType type, mlir::Value base,
+               mlir::Value laneRow, mlir::Value laneChunk);
+
+  /// `count` (1, 2 or 4) registers of the group at the given row, a multiple of
+  /// 8, and chunk of the tile, an even number.
+  llvm::SmallVector<mlir::Value> load(int64_t row, int64_t chunk, int count,
+                                      bool transpose);
+
+private:
+  ThreadBuilder t;
+  tile::SmemType type;
+  mlir::Value rowBase;  ///< Pointer to the lane's row of the first group.
+  mlir::Value swizzled; ///< The lane's chunk, in bytes, swizzled.
+};
+
+} // namespace flash
+
+#endif // FLASH_LIB_CONVERSION_TILETONVX_SHAREDTILE_H

@@ -1,0 +1,158 @@
+//===- ThreadBuilder.cpp - Types and scalar code of one thread ------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Patterns.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace flash;
+
+static Type getPointer(MLIRContext *context, NVVM::NVVMMemorySpace space) {
+  return LLVM::LLVMPointerType::get(context, static_cast<unsigned>(space));
+}
+
+ThreadTypeConverter::ThreadTypeConverter() {
+  addConversion([](Type type) { return type; });
+  addConversion([](RankedTensorType type) -> Type {
+    auto layout =
+        dyn_cast_or_null<tile::LayoutAttrInterface>(type.getEncoding());
+    if (!layout)
+      return type;
+    int64_t registers = layout.getNumRegisters(type.getShape());
+    // Two elements of 16 bits share a register.
+    unsigned width = type.getElementTypeBitWidth();
+    if (width == 16)
+      return VectorType::get({registers / 2},
+                             IntegerType::get(type.getContext(), 32));
+    return VectorType::get({registers}, type.getElementType());
+  });
+  addConversion([](tile::SmemType type) -> Type {
+    return getPointer(type.getContext(), NVVM::NVVMMemorySpace::Shared);
+  });
+  addConversion([&](tile::PendingType type) -> Type {
+    return convertType(type.getValue());
+  });
+  addConversion(
+      [](MemRefType type, SmallVectorImpl<Type> &results) -> LogicalResult {
+        auto [strides, offset] = type.getStridesAndOffset();
+        MLIRContext *context = type.getContext();
+        results.push_back(getPointer(context, NVVM::NVVMMemorySpace::Global));
+        results.append(type.getNumDynamicDims(), IndexType::get(context));
+        results.append(llvm::count(strides, ShapedType::kDynamic),
+                       IntegerType::get(context, 64));
+        return success();
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+Value ThreadBuilder::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(b, loc, value);
+}
+Value ThreadBuilder::i32(int64_t value) {
+  return arith::ConstantIntOp::create(b, loc, b.getI32Type(), value);
+}
+Value ThreadBuilder::f32(double value) {
+  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+}
+Value ThreadBuilder::add(Value x, Value y) {
+  return arith::AddIOp::create(b, loc, x, y);
+}
+Value ThreadBuilder::mul(Value x, int64_t y) {
+  return arith::MulIOp::create(b, loc, x, constant(y));
+}
+Value ThreadBuilder::div(Value x, int64_t y) {
+  return arith::DivUIOp::create(b, loc, x, constant(y));
+}
+Value ThreadBuilder::rem(Value x, int64_t y) {
+  return arith::RemUIOp::create(b, loc, x, constant(y));
+}
+Value ThreadBuilder::xorWith(Value x, Value y) {
+  return arith::XOrIOp::create(b, loc, x, y);
+}
+Value ThreadBuilder::thread() {
+  return gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
+}
+Value ThreadBuilder::fragmentRow() {
+  return add(mul(warp(), 16), div(lane(), 4));
+}
+Value ThreadBuilder::fragmentColumn() { return mul(rem(lane(), 4), 2); }
+
+SmallVector<Value> ThreadBuilder::unpack(Value vector) {
+  return SmallVector<Value>(
+      vector::ToElementsOp::create(b, loc, vector).getResults());
+}
+
+Value ThreadBuilder::pack(ValueRange registers) {
+  auto type = VectorType::get({static_cast<int64_t>(registers.size())},
+                              registers.front().getType());
+  return vector::FromElementsOp::create(b, loc, type, registers);
+}
+
+Value ThreadBuilder::advance(Value pointer, Value offset) {
+  Value bytes = arith::IndexCastOp::create(b, loc, b.getI32Type(), offset);
+  return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
+                             ArrayRef<LLVM::GEPArg>{bytes});
+}
+
+Value ThreadBuilder::advance(Value pointer, int64_t offset) {
+  if (offset == 0)
+    return pointer;
+  return LLVM::GEPOp::create(
+      b, loc, pointer.getType(), b.getI8Type(), pointer,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+}
+
+//===----------------------------------------------------------------------===//
+// GlobalMemory
+//===----------------------------------------------------------------------===//
+
+GlobalMemory::GlobalMemory(MemRefType type, ValueRange values)
+    : type(type), pointer(values.front()) {
+  dynamicSizes = values.drop_front().take_front(type.getNumDynamicDims());
+  dynamicStrides = values.drop_front(1 + dynamicSizes.size());
+}
+
+Value GlobalMemory::getSize(ThreadBuilder &t, int64_t dim) {
+  if (!type.isDynamicDim(dim))
+    return t.constant(type.getDimSize(dim));
+  return dynamicSizes[type.getDynamicDimIndex(dim)];
+}
+
+Value GlobalMemory::getByteStride(ThreadBuilder &t, int64_t dim) {
+  auto [strides, offset] = type.getStridesAndOffset();
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  auto i64 = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(t.b, t.loc, t.b.getI64Type(), value);
+  };
+  if (!ShapedType::isDynamic(strides[dim]))
+    return i64(strides[dim] * bytes);
+  int64_t before =
+      llvm::count(ArrayRef(strides).take_front(dim), ShapedType::kDynamic);
+  return arith::MulIOp::create(t.b, t.loc, dynamicStrides[before], i64(bytes));
+}
+
+Value GlobalMemory::getAddress(ThreadBuilder &t, ValueRange indices) {
+  Value offset;
+  for (auto [dim, index] : llvm::enumerate(indices)) {
+    Value wide =
+        arith::IndexCastOp::create(t.b, t.loc, t.b.getI64Type(), index);
+    Value part =
+        arith::MulIOp::create(t.b, t.loc, wide, getByteStride(t, dim));
+    offset = offset ? t.add(offset, part) : part;
+  }
+  if (!offset)
+    return pointer;
+  return LLVM::GEPOp::create(t.b, t.loc, pointer.getType(), t.b.getI8Type(),
+                             pointer, ArrayRef<LLVM::GEPArg>{offset});
+}

@@ -1,0 +1,51 @@
+//===- TileToNvx.cpp - Distribute a block program over its threads --------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Patterns.h"
+
+#include "flash/Conversion/Passes.h"
+#include "flash/Dialect/Nvx/IR/Nvx.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace flash {
+#define GEN_PASS_DEF_CONVERTTILETONVX
+#include "flash/Conversion/Passes.h.inc"
+} // namespace flash
+
+using namespace mlir;
+using namespace flash;
+
+namespace {
+struct ConvertTileToNvx
+    : flash::impl::ConvertTileToNvxBase<ConvertTileToNvx> {
+  void runOnOperation() override {
+    ThreadTypeConverter converter;
+    ConversionTarget target(getContext());
+    target.addIllegalDialect<tile::TileDialect>();
+    target.addDynamicallyLegalOp<gpu::GPUFuncOp>([&](gpu::GPUFuncOp kernel) {
+      return converter.isSignatureLegal(kernel.getFunctionType());
+    });
+    target.markUnknownOpDynamicallyLegal(
+        [&](Operation *op) { return converter.isLegal(op); });
+
+    RewritePatternSet patterns(&getContext());
+    populateFunctionOpInterfaceTypeConversionPattern<gpu::GPUFuncOp>(patterns,
+                                                                     converter);
+    scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
+                                                         target);
+    populateRegisterPatterns(converter, patterns);
+    populateMemoryPatterns(converter, patterns);
+    populateProductPatterns(converter, patterns);
+    // The kernel itself is among the ops to convert.
+    if (failed(applyFullConversion(getOperation(), target,
+                                   std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
