@@ -17,6 +17,7 @@
 #include "flash/Pipelines/Upstream.h"
 #include "flash/Target/Cpu/Passes.h"
 #include "flash/Target/Cpu/Pipeline.h"
+#include "flash/Target/Nvptx/Ptx.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -27,6 +28,7 @@ void flash::registerAllDialects(DialectRegistry &registry) {
   registerUpstreamDialects(registry);
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
+  registerNvptxDialects(registry);
   registry.insert<FlashDialect, tile::TileDialect, nvx::NvxDialect>();
 }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "flash/Pipelines/Registration.h"
 #include "flash/Target/Nvptx/Assemble.h"
 #include "flash/Target/Nvptx/Ptx.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -80,7 +81,7 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "Thread programs to PTX\n");
   mlir::DialectRegistry registry;
-  flash::registerNvptxDialects(registry);
+  flash::registerAllDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   llvm::SourceMgr sources;
   mlir::SourceMgrDiagnosticHandler diagnostics(sources, &context);

@@ -69,4 +69,15 @@ def ConvertTileToNvx : Pass<"convert-tile-to-nvx", "::mlir::gpu::GPUFuncOp"> {
     "::mlir::vector::VectorDialect", "::flash::nvx::NvxDialect"];
 }
 
+def ConvertNvxToLLVM : Pass<"convert-nvx-to-llvm", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Turn thread programs into the LLVM and NVVM dialects";
+  let description = [{
+    Takes what is left when `scf` and `affine` have been lowered. Indices become
+    i32: no size and no position reaches 2^31, and offsets in global memory are
+    i64 by now.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect",
+                           "::mlir::NVVM::NVVMDialect"];
+}
+
 #endif // FLASH_CONVERSION_PASSES_TD

@@ -50,6 +50,13 @@ ThreadTypeConverter::ThreadTypeConverter() {
                        IntegerType::get(context, 64));
         return success();
       });
+  // A kernel keeps its memrefs until convert-nvx-to-llvm, so that it and its
+  // launches agree.
+  addTargetMaterialization([](OpBuilder &b, TypeRange types, ValueRange inputs,
+                              Location loc) -> SmallVector<Value> {
+    return UnrealizedConversionCastOp::create(b, loc, types, inputs)
+        .getResults();
+  });
 }
 
 //===----------------------------------------------------------------------===//

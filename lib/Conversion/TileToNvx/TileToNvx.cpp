@@ -28,21 +28,16 @@ struct ConvertTileToNvx
     ThreadTypeConverter converter;
     ConversionTarget target(getContext());
     target.addIllegalDialect<tile::TileDialect>();
-    target.addDynamicallyLegalOp<gpu::GPUFuncOp>([&](gpu::GPUFuncOp kernel) {
-      return converter.isSignatureLegal(kernel.getFunctionType());
-    });
+    target.addLegalOp<gpu::GPUFuncOp, UnrealizedConversionCastOp>();
     target.markUnknownOpDynamicallyLegal(
         [&](Operation *op) { return converter.isLegal(op); });
 
     RewritePatternSet patterns(&getContext());
-    populateFunctionOpInterfaceTypeConversionPattern<gpu::GPUFuncOp>(patterns,
-                                                                     converter);
     scf::populateSCFStructuralTypeConversionsAndLegality(converter, patterns,
                                                          target);
     populateRegisterPatterns(converter, patterns);
     populateMemoryPatterns(converter, patterns);
     populateProductPatterns(converter, patterns);
-    // The kernel itself is among the ops to convert.
     if (failed(applyFullConversion(getOperation(), target,
                                    std::move(patterns))))
       signalPassFailure();

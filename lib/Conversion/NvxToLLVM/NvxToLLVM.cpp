@@ -1,0 +1,131 @@
+//===- NvxToLLVM.cpp - Thread programs in the LLVM dialect ----------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Conversion/Passes.h"
+#include "flash/Dialect/Nvx/IR/Nvx.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/Pattern.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+namespace flash {
+#define GEN_PASS_DEF_CONVERTNVXTOLLVM
+#include "flash/Conversion/Passes.h.inc"
+} // namespace flash
+
+using namespace mlir;
+using namespace flash;
+
+namespace {
+constexpr StringLiteral sharedMemoryName = "shared_memory";
+
+/// The address of an external array without a size: dynamic shared memory.
+struct SharedMemory : ConvertOpToLLVMPattern<nvx::SharedMemoryOp> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult
+  matchAndRewrite(nvx::SharedMemoryOp op, OpAdaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<LLVM::AddressOfOp>(op, op.getType(),
+                                                   sharedMemoryName);
+    return success();
+  }
+};
+
+struct Log2 : ConvertOpToLLVMPattern<nvx::Log2Op> {
+  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
+
+  LogicalResult
+  matchAndRewrite(nvx::Log2Op op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
+        op, op.getType(),
+        rewriter.getStringAttr("llvm.nvvm.lg2.approx.ftz.f"),
+        ValueRange{adaptor.getX()});
+    return success();
+  }
+};
+
+struct ConvertNvxToLLVM
+    : flash::impl::ConvertNvxToLLVMBase<ConvertNvxToLLVM> {
+  /// Declares the block's dynamic shared memory where something uses it.
+  void declareSharedMemory() {
+    bool isUsed = false;
+    getOperation().walk([&](nvx::SharedMemoryOp) { isUsed = true; });
+    if (!isUsed)
+      return;
+    OpBuilder b = OpBuilder::atBlockBegin(getOperation().getBody());
+    // The widest swizzle repeats every 1024 bytes.
+    LLVM::GlobalOp::create(
+        b, getOperation().getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), 0),
+        /*isConstant=*/false, LLVM::Linkage::External, sharedMemoryName,
+        Attribute(), /*alignment=*/1024,
+        static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
+  }
+
+  /// Replaces each memref argument by its pointer, sizes and strides, as
+  /// convert-tile-to-nvx has taken it apart (see getAbiFields).
+  LogicalResult expandMemRefs(gpu::GPUFuncOp kernel) {
+    Block &entry = kernel.getBody().front();
+    OpBuilder b(&getContext());
+    for (unsigned i = entry.getNumArguments(); i-- > 0;) {
+      BlockArgument memory = entry.getArgument(i);
+      auto type = dyn_cast<MemRefType>(memory.getType());
+      if (!type)
+        continue;
+      auto [strides, offset] = type.getStridesAndOffset();
+      SmallVector<Type> types = {LLVM::LLVMPointerType::get(
+          &getContext(),
+          static_cast<unsigned>(NVVM::NVVMMemorySpace::Global))};
+      types.append(type.getNumDynamicDims(), b.getIndexType());
+      types.append(llvm::count(strides, ShapedType::kDynamic), b.getI64Type());
+      for (auto [n, part] : llvm::enumerate(types))
+        entry.insertArgument(i + 1 + n, part, memory.getLoc());
+      ValueRange parts = entry.getArguments().slice(i + 1, types.size());
+      for (Operation *user : llvm::make_early_inc_range(memory.getUsers())) {
+        if (!isa<UnrealizedConversionCastOp>(user))
+          return user->emitOpError("still uses a memref of the kernel");
+        user->replaceAllUsesWith(parts);
+        user->erase();
+      }
+      entry.eraseArgument(i);
+    }
+    kernel.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), {}));
+    return success();
+  }
+
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
+      if (failed(expandMemRefs(kernel)))
+        return signalPassFailure();
+    declareSharedMemory();
+    LowerToLLVMOptions options(&getContext());
+    options.overrideIndexBitwidth(32);
+    LLVMTypeConverter converter(&getContext(), options);
+    LLVMConversionTarget target(getContext());
+    target.addLegalOp<gpu::GPUModuleOp>();
+    target.addLegalDialect<NVVM::NVVMDialect>();
+    RewritePatternSet patterns(&getContext());
+    patterns.add<SharedMemory, Log2>(converter);
+    populateGpuToNVVMConversionPatterns(converter, patterns);
+    arith::populateArithToLLVMConversionPatterns(converter, patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+    populateMathToLLVMConversionPatterns(converter, patterns,
+                                         /*approximateLog1p=*/false);
+    populateVectorToLLVMConversionPatterns(converter, patterns);
+    if (failed(applyPartialConversion(getOperation(), target,
+                                      std::move(patterns))))
+      return signalPassFailure();
+  }
+};
+} // namespace
