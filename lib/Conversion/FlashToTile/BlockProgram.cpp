@@ -498,7 +498,7 @@ LogicalResult BlockProgram::translate(Operation &op) {
     return success();
   bool isScalar = llvm::none_of(
       op.getResultTypes(), [](Type type) { return isa<ShapedType>(type); });
-  if (isScalar && op.getNumRegions() == 0 && isPure(&op)) {
+  if (isScalar && op.getNumRegions() == 0 && isMemoryEffectFree(&op)) {
     copyScalarOp(b, op, mapping);
     return success();
   }

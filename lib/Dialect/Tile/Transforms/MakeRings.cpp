@@ -20,13 +20,19 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
-/// The last op of the fetch's block that uses its tile, itself or inside.
+/// The last op of the fetch's block that uses its tile, itself or inside. A
+/// product uses it until it has been waited for.
 static Operation *getLastUser(FetchOp fetch) {
   Operation *last = fetch;
-  for (Operation *user : fetch->getUsers()) {
+  auto visit = [&](Operation *user) {
     Operation *ancestor = fetch->getBlock()->findAncestorOpInBlock(*user);
     if (last->isBeforeInBlock(ancestor))
       last = ancestor;
+  };
+  for (Operation *user : fetch->getUsers()) {
+    visit(user);
+    if (auto product = dyn_cast<MmaAsyncOp>(user))
+      llvm::for_each(product->getUsers(), visit);
   }
   return last;
 }
