@@ -248,6 +248,16 @@ struct EmulateStore : EmulationPattern<StoreOp> {
         emitRows(b, loc, single(adaptor.getRows()), type.getDimSize(0));
     emitRangeChecks(b, op, calls, memory, indices, rows);
 
+    // What the checks have refused must not be known to be wrong at compile
+    // time either, or the view would be an invalid operation.
+    for (auto [d, index] : llvm::enumerate(indices)) {
+      Value size = memref::DimOp::create(b, loc, memory, d);
+      Value count = d + 1 == indices.size() ? rows : constant(b, loc, 1);
+      Value last = arith::SubIOp::create(b, loc, size, count);
+      index = arith::MinSIOp::create(b, loc, index, last);
+      index = arith::MaxSIOp::create(b, loc, index, constant(b, loc, 0));
+    }
+
     OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
     SmallVector<OpFoldResult> offsets = getAsOpFoldResult(indices),
                               sizes(offsets.size() - 1, one), tileSizes;
