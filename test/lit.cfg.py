@@ -15,6 +15,7 @@ config.environment["PATH"] = os.pathsep.join(
     [config.flash_tools_dir, config.llvm_tools_dir, config.environment["PATH"]]
 )
 config.substitutions.append(("%python", config.python))
+config.substitutions.append(("%cc", config.cc))
 config.substitutions.append(("%source_dir", config.flash_source_dir))
 config.substitutions.append(("%build_dir", config.flash_build_dir))
 config.substitutions.append(("%examples", os.path.join(config.flash_source_dir, "examples")))

@@ -11,7 +11,10 @@
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Target/Cpu/Pipeline.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -47,20 +50,48 @@ void flash::buildFrontPipeline(OpPassManager &pm, const FrontOptions &options) {
   buildDecomposePipeline(pm);
 }
 
-void flash::buildBlockPipeline(OpPassManager &pm) {
+void flash::buildBlockPipeline(OpPassManager &pm, const BlockOptions &options) {
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createConvertFlashToTile());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
-  kernel.addPass(tile::createMakeRings());
+  kernel.addPass(tile::createMakeRings({options.stages}));
   kernel.addPass(tile::createPrefetch());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
 }
 
 void flash::buildEmulatePipeline(OpPassManager &pm) {
   pm.addPass(tile::createEmulate());
   buildDecomposePipeline(pm);
+}
+
+void flash::buildThreadPipeline(OpPassManager &pm) {
+  pm.addPass(tile::createAllocateSmem());
+  OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
+  kernel.addPass(tile::createLowerRings());
+  kernel.addPass(createConvertTileToNvx());
+  OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
+  kernels.addPass(createLowerAffinePass());
+  kernels.addPass(createSCFToControlFlowPass());
+  kernels.addPass(createCanonicalizerPass());
+  kernels.addPass(createCSEPass());
+  kernels.addPass(createConvertNvxToLLVM());
+  kernels.addPass(createReconcileUnrealizedCastsPass());
+}
+
+void flash::buildHostPipeline(OpPassManager &pm) {
+  bufferization::OneShotBufferizePassOptions options;
+  options.bufferizeFunctionBoundaries = true;
+  options.functionBoundaryTypeConversion =
+      bufferization::LayoutMapOption::FullyDynamicLayoutMap;
+  options.bufferAlignment = 0;
+  pm.addPass(bufferization::createOneShotBufferizePass(options));
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createCanonicalizerPass());
+  func.addPass(createCSEPass());
 }
 
 void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
@@ -91,13 +122,22 @@ void flash::registerPipelines() {
       });
   PassPipelineRegistration<FrontOptions>(
       "flash-emulate",
-      "As flash-cpu, by way of block programs and their rings",
+      "As flash-cpu, by way of block programs, whose rings are checked",
       [](OpPassManager &pm, const FrontOptions &options) {
         buildRecognizePipeline(pm);
         buildTilePipeline(pm, options);
-        buildBlockPipeline(pm);
+        buildBlockPipeline(pm, BlockOptions());
         buildEmulatePipeline(pm);
         buildCpuBackendPipeline(pm, CpuBackendOptions());
+      });
+  PassPipelineRegistration<FrontOptions>(
+      "flash-sm80", "From a program to thread programs and their launches",
+      [](OpPassManager &pm, const FrontOptions &options) {
+        buildRecognizePipeline(pm);
+        buildTilePipeline(pm, options);
+        buildBlockPipeline(pm, BlockOptions());
+        buildThreadPipeline(pm);
+        buildHostPipeline(pm);
       });
   PassPipelineRegistration<NaiveOptions>(
       "flash-naive", "As flash-cpu, but storing all scores",

@@ -31,6 +31,12 @@ struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
       llvm::cl::init(0)};
 };
 
+struct BlockOptions : mlir::PassPipelineOptions<BlockOptions> {
+  Option<int64_t> stages{*this, "stages",
+                         llvm::cl::desc("Tiles of keys that a ring holds"),
+                         llvm::cl::init(1)};
+};
+
 /// The three parts of the front end. From any program to level 0, where every
 /// attention is one op on rank-4 tensors:
 void buildRecognizePipeline(mlir::OpPassManager &pm);
@@ -42,10 +48,16 @@ void buildDecomposePipeline(mlir::OpPassManager &pm);
 /// All three.
 void buildFrontPipeline(mlir::OpPassManager &pm, const FrontOptions &options);
 
-/// From level 1 to level 2: block programs, whose copies are asynchronous.
-void buildBlockPipeline(mlir::OpPassManager &pm);
+/// From level 1 to level 2, one block program for each parallel loop, with
+/// copies that overlap.
+void buildBlockPipeline(mlir::OpPassManager &pm, const BlockOptions &options);
 /// From level 2 to linalg on tensors, with rings that are checked as they run.
 void buildEmulatePipeline(mlir::OpPassManager &pm);
+/// From level 2 to level 3 and the LLVM dialect (sm_80).
+void buildThreadPipeline(mlir::OpPassManager &pm);
+/// The functions that launch kernels: from tensors to memrefs, whose strides
+/// are all known at run time only.
+void buildHostPipeline(mlir::OpPassManager &pm);
 
 /// Attention as three separate computations: to linalg on tensors.
 void buildNaivePipeline(mlir::OpPassManager &pm, const NaiveOptions &options);
@@ -55,7 +67,7 @@ void buildNaivePipeline(mlir::OpPassManager &pm, const NaiveOptions &options);
 void buildReferencePipeline(mlir::OpPassManager &pm);
 
 /// Registers --flash-cpu, --flash-emulate, --flash-naive and --flash-reference,
-/// each from the program to the LLVM dialect, and --flash-front.
+/// each from the program to the LLVM dialect, --flash-sm80 and --flash-front.
 void registerPipelines();
 
 } // namespace flash

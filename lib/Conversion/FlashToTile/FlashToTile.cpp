@@ -21,6 +21,14 @@ namespace flash {
 using namespace mlir;
 using namespace flash;
 
+/// The type that function arguments have after bufferization.
+static MemRefType getFullyDynamicMemRefType(RankedTensorType type) {
+  SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic);
+  auto layout = StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic,
+                                       strides);
+  return MemRefType::get(type.getShape(), type.getElementType(), layout);
+}
+
 /// The number of iterations of the loop.
 static Value emitTripCount(OpBuilder &b, Location loc, scf::ForallOp forall) {
   Value count;
@@ -65,11 +73,12 @@ static void emitLaunch(scf::ForallOp forall, gpu::GPUFuncOp kernel,
       continue;
     }
     MemRefType memoryType = getKernelMemRefType(type);
-    if (Value buffer = buffers.lookup(captured))
-      operands.push_back(memref::CastOp::create(b, loc, memoryType, buffer));
-    else
-      operands.push_back(bufferization::ToBufferOp::create(
-          b, loc, memoryType, captured, /*read_only=*/true));
+    Value buffer = buffers.lookup(captured);
+    if (!buffer)
+      buffer = bufferization::ToBufferOp::create(
+          b, loc, getFullyDynamicMemRefType(type), captured,
+          /*read_only=*/true);
+    operands.push_back(memref::CastOp::create(b, loc, memoryType, buffer));
   }
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
   Value threads = arith::ConstantIndexOp::create(b, loc, 32 * warps);

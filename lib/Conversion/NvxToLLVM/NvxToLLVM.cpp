@@ -15,6 +15,7 @@
 #include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
 #include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
@@ -49,15 +50,13 @@ struct Log2 : ConvertOpToLLVMPattern<nvx::Log2Op> {
   matchAndRewrite(nvx::Log2Op op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
-        op, op.getType(),
-        rewriter.getStringAttr("llvm.nvvm.lg2.approx.ftz.f"),
+        op, op.getType(), rewriter.getStringAttr("llvm.nvvm.lg2.approx.ftz.f"),
         ValueRange{adaptor.getX()});
     return success();
   }
 };
 
-struct ConvertNvxToLLVM
-    : flash::impl::ConvertNvxToLLVMBase<ConvertNvxToLLVM> {
+struct ConvertNvxToLLVM : flash::impl::ConvertNvxToLLVMBase<ConvertNvxToLLVM> {
   /// Declares the block's dynamic shared memory where something uses it.
   void declareSharedMemory() {
     bool isUsed = false;
@@ -85,8 +84,7 @@ struct ConvertNvxToLLVM
         continue;
       auto [strides, offset] = type.getStridesAndOffset();
       SmallVector<Type> types = {LLVM::LLVMPointerType::get(
-          &getContext(),
-          static_cast<unsigned>(NVVM::NVVMMemorySpace::Global))};
+          &getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Global))};
       types.append(type.getNumDynamicDims(), b.getIndexType());
       types.append(llvm::count(strides, ShapedType::kDynamic), b.getI64Type());
       for (auto [n, part] : llvm::enumerate(types))
@@ -117,6 +115,8 @@ struct ConvertNvxToLLVM
     target.addLegalDialect<NVVM::NVVMDialect>();
     RewritePatternSet patterns(&getContext());
     patterns.add<SharedMemory, Log2>(converter);
+    // Not all of arith-expand, which takes maxnumf apart.
+    arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     populateGpuToNVVMConversionPatterns(converter, patterns);
     arith::populateArithToLLVMConversionPatterns(converter, patterns);
     cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);

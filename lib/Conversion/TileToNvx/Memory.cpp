@@ -85,8 +85,7 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
     tile::SmemType type = op.getDestination().getType();
     GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
     Value shared = adaptor.getDestination().front();
-    Value limit =
-        op.getRows() ? adaptor.getRows().front() : Value();
+    Value limit = op.getRows() ? adaptor.getRows().front() : Value();
 
     int64_t chunksInPanel = type.getSwizzle() / 16;
     int64_t rowBytes = type.getColumns() * type.getElementBytes();
@@ -116,10 +115,10 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
           Value holds = arith::CmpIOp::create(
               b, t.loc, arith::CmpIPredicate::slt, x,
               dynamicBound ? dynamicBound : t.constant(bound));
-          condition = condition ? arith::AndIOp::create(b, t.loc, condition,
-                                                        holds)
-                                      .getResult()
-                                : holds;
+          condition = condition
+                          ? arith::AndIOp::create(b, t.loc, condition, holds)
+                                .getResult()
+                          : holds;
         };
         if (filled < chunksInPanel)
           both(execute, chunk, filled, Value());
@@ -136,14 +135,14 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
           b.setInsertionPointToStart(choice.thenBlock());
         }
         Value offset = getSwizzledOffset(t, type, here, chunk);
-        Value to = t.advance(t.advance(shared, offset),
-                             panel * type.getPanelBytes());
+        Value to =
+            t.advance(t.advance(shared, offset), panel * type.getPanelBytes());
         Value distance = arith::MulIOp::create(
             b, t.loc, rowStride,
             arith::ConstantIntOp::create(b, t.loc, b.getI64Type(), first));
-        Value source = LLVM::GEPOp::create(
-            b, t.loc, from.getType(), b.getI8Type(), from,
-            ArrayRef<LLVM::GEPArg>{distance});
+        Value source =
+            LLVM::GEPOp::create(b, t.loc, from.getType(), b.getI8Type(), from,
+                                ArrayRef<LLVM::GEPArg>{distance});
         source = t.advance(source, panel * type.getSwizzle());
         Value size;
         if (exists)
@@ -188,16 +187,16 @@ struct Store : OpConversionPattern<tile::StoreOp> {
       OpBuilder::InsertionGuard guard(b);
       Value execute;
       if (op.getRows())
-        execute =
-            arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::slt, row,
-                                  adaptor.getRows().front());
+        execute = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::slt,
+                                        row, adaptor.getRows().front());
       if (!isMatrix) {
         // Four lanes hold the value.
         Value first = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
                                             t.rem(t.lane(), 4), t.constant(0));
-        execute = execute ? arith::AndIOp::create(b, t.loc, execute, first)
-                                .getResult()
-                          : first;
+        execute =
+            execute
+                ? arith::AndIOp::create(b, t.loc, execute, first).getResult()
+                : first;
       }
       if (execute) {
         auto choice = scf::IfOp::create(b, t.loc, execute);

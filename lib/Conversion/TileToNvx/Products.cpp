@@ -154,17 +154,15 @@ Value Product::loadF32(Value row, Value column) {
   Value chunk = t.div(column, 4);
   int64_t chunksInPanel = tileB.getSwizzle() / 16;
   Value panel = t.div(chunk, chunksInPanel);
-  Value offset =
-      getSwizzledOffset(t, tileB, row, t.rem(chunk, chunksInPanel));
+  Value offset = getSwizzledOffset(t, tileB, row, t.rem(chunk, chunksInPanel));
   offset = t.add(offset, t.mul(panel, tileB.getPanelBytes()));
   offset = t.add(offset, t.mul(t.rem(column, 4), 4));
   return LLVM::LoadOp::create(t.b, t.loc, t.b.getF32Type(),
                               t.advance(b, offset));
 }
 
-SmallVector<Fragment> Product::loadBInAccumulatorOrder(int64_t block,
-                                                       int64_t step,
-                                                       int64_t count) {
+SmallVector<Fragment>
+Product::loadBInAccumulatorOrder(int64_t block, int64_t step, int64_t count) {
   // Lane 4 c + g of the instruction holds inner elements 2 c and 2 c + 1 of
   // column g, counting lanes as the fragment does.
   Value inner = t.add(t.fragmentColumn(), t.constant(8 * step));
@@ -174,9 +172,11 @@ SmallVector<Fragment> Product::loadBInAccumulatorOrder(int64_t block,
   for (int64_t i = 0; i < count; ++i) {
     Value column = t.add(group, t.constant(8 * (block + i)));
     if (op.getTransposeB())
-      fragments.push_back(split({loadF32(column, inner), loadF32(column, next)}));
+      fragments.push_back(
+          split({loadF32(column, inner), loadF32(column, next)}));
     else
-      fragments.push_back(split({loadF32(inner, column), loadF32(next, column)}));
+      fragments.push_back(
+          split({loadF32(inner, column), loadF32(next, column)}));
   }
   return fragments;
 }
@@ -190,13 +190,11 @@ SmallVector<Fragment> Product::loadB(int64_t block, int64_t step) {
     registers = loaderB->load(8 * block, 2 * step, 2 * count,
                               /*transpose=*/false);
   else
-    registers =
-        loaderB->load(16 * step, block, 2 * count, /*transpose=*/true);
+    registers = loaderB->load(16 * step, block, 2 * count, /*transpose=*/true);
   SmallVector<Fragment> fragments;
   for (int64_t i = 0; i < count; ++i) {
     SmallVector<Value> own = {registers[2 * i], registers[2 * i + 1]};
-    fragments.push_back(isF32() ? split(own)
-                                : Fragment{own, {}});
+    fragments.push_back(isF32() ? split(own) : Fragment{own, {}});
   }
   return fragments;
 }
@@ -209,8 +207,8 @@ void Product::multiply(MutableArrayRef<Value> acc, ArrayRef<Value> lhs,
     SmallVector<Value> converted(values);
     if (element.isF16())
       for (Value &value : converted)
-        value = LLVM::BitcastOp::create(
-            builder, t.loc, VectorType::get({2}, element), value);
+        value = LLVM::BitcastOp::create(builder, t.loc,
+                                        VectorType::get({2}, element), value);
     return converted;
   };
   NVVM::MMATypes type = element.isF16()    ? NVVM::MMATypes::f16

@@ -19,9 +19,9 @@ using namespace flash;
 
 static tile::LayoutAttrInterface getLayout(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor ? dyn_cast_or_null<tile::LayoutAttrInterface>(
-                      tensor.getEncoding())
-                : tile::LayoutAttrInterface();
+  return tensor
+             ? dyn_cast_or_null<tile::LayoutAttrInterface>(tensor.getEncoding())
+             : tile::LayoutAttrInterface();
 }
 
 namespace {
@@ -106,8 +106,7 @@ struct Logarithm : OpConversionPattern<math::LogOp> {
     SmallVector<Value> registers = t.unpack(adaptor.getOperand());
     for (Value &x : registers) {
       x = nvx::Log2Op::create(rewriter, t.loc, x);
-      x = arith::MulFOp::create(rewriter, t.loc, x,
-                                t.f32(llvm::numbers::ln2));
+      x = arith::MulFOp::create(rewriter, t.loc, x, t.f32(llvm::numbers::ln2));
     }
     rewriter.replaceOp(op, t.pack(registers));
     return success();
@@ -133,7 +132,8 @@ struct Broadcast : OpConversionPattern<tile::BroadcastOp> {
       int64_t blocks = result.getDimSize(1) / 8;
       for (size_t row = 0; row < rows.size(); row += 2)
         for (int64_t block = 0; block < blocks; ++block)
-          registers.append({rows[row], rows[row], rows[row + 1], rows[row + 1]});
+          registers.append(
+              {rows[row], rows[row], rows[row + 1], rows[row + 1]});
     } else {
       registers = rows;
     }
@@ -181,8 +181,8 @@ struct Reduce : OpConversionPattern<tile::ReduceOp> {
     for (int64_t distance : {2, 1})
       for (Value &value : registers) {
         Value other = NVVM::ShflOp::create(
-            rewriter, t.loc, value.getType(), allLanes, value,
-            t.i32(distance), clamp, NVVM::ShflKind::bfly, UnitAttr());
+            rewriter, t.loc, value.getType(), allLanes, value, t.i32(distance),
+            clamp, NVVM::ShflKind::bfly, UnitAttr());
         value = combine(t, op.getReduction(), value, other);
       }
     rewriter.replaceOp(op, t.pack(registers));

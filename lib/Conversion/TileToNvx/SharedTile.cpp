@@ -31,8 +31,7 @@ MatrixLoader::MatrixLoader(ThreadBuilder t, tile::SmemType type, Value base,
                            Value laneRow, Value laneChunk)
     : t(t), type(type) {
   rowBase = t.advance(base, t.mul(laneRow, type.getSwizzle()));
-  swizzled =
-      t.xorWith(t.mul(laneChunk, 16), getSwizzleOfRow(t, type, laneRow));
+  swizzled = t.xorWith(t.mul(laneChunk, 16), getSwizzleOfRow(t, type, laneRow));
 }
 
 SmallVector<Value> MatrixLoader::load(int64_t row, int64_t chunk, int count,
@@ -41,8 +40,7 @@ SmallVector<Value> MatrixLoader::load(int64_t row, int64_t chunk, int count,
   // them changes nothing but the row's own offset; and as the chunk is even, it
   // and the lane's share no bit.
   int64_t chunksInPanel = type.getSwizzle() / 16;
-  Value inRow =
-      t.xorWith(swizzled, t.constant(chunk % chunksInPanel * 16));
+  Value inRow = t.xorWith(swizzled, t.constant(chunk % chunksInPanel * 16));
   Value address = t.advance(t.advance(rowBase, inRow),
                             row * type.getSwizzle() +
                                 chunk / chunksInPanel * type.getPanelBytes());

@@ -154,8 +154,7 @@ Value GlobalMemory::getAddress(ThreadBuilder &t, ValueRange indices) {
   for (auto [dim, index] : llvm::enumerate(indices)) {
     Value wide =
         arith::IndexCastOp::create(t.b, t.loc, t.b.getI64Type(), index);
-    Value part =
-        arith::MulIOp::create(t.b, t.loc, wide, getByteStride(t, dim));
+    Value part = arith::MulIOp::create(t.b, t.loc, wide, getByteStride(t, dim));
     offset = offset ? t.add(offset, part) : part;
   }
   if (!offset)

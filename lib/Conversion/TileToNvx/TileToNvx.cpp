@@ -22,8 +22,7 @@ using namespace mlir;
 using namespace flash;
 
 namespace {
-struct ConvertTileToNvx
-    : flash::impl::ConvertTileToNvxBase<ConvertTileToNvx> {
+struct ConvertTileToNvx : flash::impl::ConvertTileToNvxBase<ConvertTileToNvx> {
   void runOnOperation() override {
     ThreadTypeConverter converter;
     ConversionTarget target(getContext());
@@ -38,8 +37,8 @@ struct ConvertTileToNvx
     populateRegisterPatterns(converter, patterns);
     populateMemoryPatterns(converter, patterns);
     populateProductPatterns(converter, patterns);
-    if (failed(applyFullConversion(getOperation(), target,
-                                   std::move(patterns))))
+    if (failed(
+            applyFullConversion(getOperation(), target, std::move(patterns))))
       signalPassFailure();
   }
 };

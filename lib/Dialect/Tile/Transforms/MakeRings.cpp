@@ -126,7 +126,7 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
         return WalkResult::advance();
       }
       auto loop = dyn_cast<scf::ForOp>(fetch->getParentOp());
-      if (!loop && isa<gpu::GPUFuncOp>(fetch->getParentOp())) {
+      if (!fetch->getParentOfType<LoopLikeOpInterface>()) {
         single.push_back(fetch);
         return WalkResult::advance();
       }

@@ -1,0 +1,39 @@
+//===- AbiField.h - What a kernel is passed for one operand -----*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The machine types of kernel parameters. No dependency on MLIR; which fields a
+// type becomes is in Target/Nvptx/KernelAbi.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_RUNTIME_ABIFIELD_H
+#define FLASH_RUNTIME_ABIFIELD_H
+
+#include <cstdint>
+
+namespace flash {
+
+enum class AbiType : uint8_t { Pointer, I32, I64, F32, F64 };
+
+/// What a field says about its operand.
+enum class AbiRole : uint8_t { Pointer, Size, Stride, Scalar };
+
+struct AbiField {
+  AbiType type;
+  AbiRole role;
+  /// Of the size or stride; otherwise 0.
+  unsigned dimension = 0;
+};
+
+/// Size and alignment in bytes.
+inline unsigned getBytes(AbiType type) {
+  return type == AbiType::I32 || type == AbiType::F32 ? 4 : 8;
+}
+
+} // namespace flash
+
+#endif // FLASH_RUNTIME_ABIFIELD_H

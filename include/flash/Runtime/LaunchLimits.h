@@ -1,0 +1,30 @@
+//===- LaunchLimits.h - What a launch may ask for ---------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Limits that all of today's devices share (CUDA C++ Programming Guide,
+// "Technical Specifications per Compute Capability").
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_RUNTIME_LAUNCHLIMITS_H
+#define FLASH_RUNTIME_LAUNCHLIMITS_H
+
+#include <cstdint>
+
+namespace flash::runtime {
+
+inline constexpr int64_t maxGrid[3] = {INT32_MAX, 65535, 65535};
+inline constexpr int64_t maxBlock[3] = {1024, 1024, 64};
+inline constexpr int64_t maxThreads = 1024;
+/// The field's range; how much there is depends on the device.
+inline constexpr int64_t maxSharedBytes = INT32_MAX;
+/// A kernel that wants more dynamic shared memory has to say so first.
+inline constexpr int64_t defaultSharedBytes = 48 * 1024;
+
+} // namespace flash::runtime
+
+#endif // FLASH_RUNTIME_LAUNCHLIMITS_H

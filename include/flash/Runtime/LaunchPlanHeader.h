@@ -1,0 +1,32 @@
+//===- LaunchPlanHeader.h - Launch plans as C headers -----------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_RUNTIME_LAUNCHPLANHEADER_H
+#define FLASH_RUNTIME_LAUNCHPLANHEADER_H
+
+#include "flash/Runtime/LaunchPlan.h"
+
+namespace flash::runtime {
+
+/// The compiled kernels, PTX or cubin: within the header, or in a file that is
+/// read when the program starts.
+struct KernelImage {
+  bool isEmbedded = false;
+  /// The image itself, or the name of the file.
+  llvm::StringRef text;
+};
+
+/// Prints a C99 header that runs the plan with the CUDA driver, and whose only
+/// dependencies are <cuda.h> and libcuda. All its names start with `name`; see
+/// docs/launch.md. Errors: `name` is no C identifier, or the launches take
+/// their kernels from several modules.
+llvm::Error printCHeader(const LaunchPlan &plan, llvm::StringRef name,
+                         const KernelImage &image, llvm::raw_ostream &os);
+
+} // namespace flash::runtime
+
+#endif // FLASH_RUNTIME_LAUNCHPLANHEADER_H

@@ -1,0 +1,177 @@
+//===- LaunchPlanChecks.cpp - Preparing a call, as C ----------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaunchPlanCode.h"
+#include "flash/Runtime/LaunchLimits.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace flash;
+using namespace flash::runtime;
+using llvm::formatv;
+using llvm::StringRef;
+using llvm::Twine;
+
+void CheckPrinter::printArgumentChecks(unsigned index) {
+  const LaunchPlan::Argument &argument = plan.arguments[index];
+  size_t rank = argument.sizes.size();
+  std::string tensor = formatv("arguments[{0}]->", index);
+  auto fail = [&](const Twine &what) {
+    returnFailure("    ", "argument " + Twine(index) + ": " + what);
+  };
+  line("  if (" + tensor + "rank != " + Twine(rank) + ")");
+  fail("the rank is not " + Twine(rank));
+  for (auto [d, size] : llvm::enumerate(argument.sizes)) {
+    bool isOpen = size == LaunchPlan::dynamic;
+    line(formatv("  if ({0}sizes[{1}] {2} {3})", tensor, d,
+                 isOpen ? "<" : "!=", literal(isOpen ? 0 : size)));
+    fail("the size of dimension " + Twine(d) + " is " +
+         (isOpen ? "negative" : "not " + Twine(size)));
+  }
+  line("  if (!$_empty(arguments[" + Twine(index) + "])) {");
+  if (argument.isDense && rank > 0)
+    line("    int64_t dense = 1;");
+  for (size_t d = rank; d-- > 0;) {
+    int64_t stride = argument.strides[d];
+    bool isOpen = stride == LaunchPlan::dynamic;
+    if (!isOpen || argument.isDense) {
+      line(formatv("    if ({0}sizes[{1}] > 1 && {0}strides[{1}] != {2})",
+                   tensor, d, isOpen ? "dense" : literal(stride)));
+      returnFailure("      ", formatv("argument {0}: the stride of dimension "
+                                      "{1} is not {2}{3}",
+                                      index, d,
+                                      isOpen ? "that of a dense tensor"
+                                             : std::to_string(stride),
+                                      d + 1 == rank && stride == 1
+                                          ? ": the innermost dimension must "
+                                            "be contiguous"
+                                          : ""));
+    }
+    if (argument.isDense) {
+      line(formatv("    if (!$_mul(dense, {0}sizes[{1}], &dense))", tensor, d));
+      returnFailure("      ", formatv("argument {0}: the number of elements "
+                                      "does not fit in 64 bits",
+                                      index));
+    }
+  }
+  line(formatv("    if (!$_span(arguments[{0}], {1}))", index,
+               argument.elementBytes));
+  returnFailure("      ", formatv("argument {0}: the bytes that its strides "
+                                  "span do not fit in 64 bits",
+                                  index));
+  line("  }");
+}
+
+void CheckPrinter::printBuffers() {
+  for (auto [i, buffer] : llvm::enumerate(plan.buffers)) {
+    line("  {");
+    os << "    const int64_t sizes[] = {";
+    llvm::interleaveComma(buffer.sizes, os,
+                          [&](Register size) { os << operand(size); });
+    line(buffer.sizes.empty() ? "0};" : "};");
+    line(formatv("    if (!$_bytes(sizes, {0}, {1}, &bytes[{2}]))",
+                 buffer.sizes.size(), buffer.elementBytes, i));
+    returnFailure("      ", formatv("buffer {0}: a size is negative, or the "
+                                    "number of bytes does not fit in 64 bits",
+                                    i));
+    line("  }");
+  }
+}
+
+std::string CheckPrinter::getHasBlocks(const LaunchPlan::Launch &launch) {
+  std::string text;
+  for (Register size : launch.grid) {
+    std::optional<int64_t> known = getConstant(size);
+    if (known && *known > 0)
+      continue;
+    text += (text.empty() ? "" : " && ") + operand(size) + " > 0";
+  }
+  return text.empty() ? "1" : text;
+}
+
+void CheckPrinter::printLaunchChecks(const LaunchPlan::Launch &launch) {
+  std::string prefix = "@" + launch.kernel;
+  auto require = [&](StringRef indent, Register value, int64_t low,
+                     int64_t high, const Twine &what) {
+    std::optional<int64_t> known = getConstant(value);
+    if (known && low <= *known && *known <= high)
+      return;
+    line(indent + "if (" + operand(value) + " < " + literal(low) + " || " +
+         operand(value) + " > " + literal(high) + ")");
+    returnFailure((indent + "  ").str(), prefix + what);
+  };
+  std::optional<int64_t> threads = 1;
+  for (unsigned d = 0; d != 3; ++d) {
+    require("  ", launch.grid[d], 0, maxGrid[d],
+            formatv(": the grid's {0} is not in the range from 0 to {1}",
+                    "xyz"[d], maxGrid[d])
+                .str());
+    require("  ", launch.block[d], 1, maxBlock[d],
+            formatv(": the block's {0} is not in the range from 1 to {1}",
+                    "xyz"[d], maxBlock[d])
+                .str());
+    std::optional<int64_t> size = getConstant(launch.block[d]);
+    if (threads)
+      threads = size && *size <= maxThreads ? std::optional(*threads * *size)
+                                            : std::nullopt;
+  }
+  if (!threads || *threads > maxThreads) {
+    line("  if (" + operand(launch.block[0]) + " * " +
+         operand(launch.block[1]) + " * " + operand(launch.block[2]) + " > " +
+         Twine(maxThreads) + ")");
+    returnFailure("    ", prefix + ": a block has more than " +
+                              Twine(maxThreads) + " threads");
+  }
+  require("  ", launch.sharedBytes, 0, maxSharedBytes,
+          ": the dynamic shared memory is negative or too large");
+
+  line("  if (" + getHasBlocks(launch) + ") {");
+  for (const LaunchPlan::Field &field : launch.fields) {
+    std::string where = formatv(", operand {0}: ", field.operand);
+    if (field.abi.role == AbiRole::Size)
+      require("    ", field.value, 0, INT32_MAX,
+              formatv("{0}the size of dimension {1} is not in the range from 0 "
+                      "to {2}",
+                      where, field.abi.dimension, INT32_MAX)
+                  .str());
+    else if (field.abi.type == AbiType::I32)
+      require("    ", field.value, INT32_MIN, INT32_MAX,
+              where + "the value does not fit in the kernel's 32 bits");
+    int64_t bytes;
+    std::optional<int64_t> offset = getConstant(field.value);
+    if (field.abi.type != AbiType::Pointer ||
+        (offset && !llvm::MulOverflow(*offset, field.elementBytes, bytes)))
+      continue;
+    line(formatv("    if (!$_mul({0}, {1}, &unused))", operand(field.value),
+                 field.elementBytes));
+    returnFailure("      ",
+                  prefix + where + "the offset does not fit in 64 bits");
+  }
+  line("  }");
+}
+
+void CheckPrinter::printPrepare() {
+  line("\n/* Everything that follows from sizes and strides: r has the values "
+       "of the");
+  line(" * plan, bytes the sizes of its buffers. */");
+  line("static inline CUresult $_prepare(const $_tensor *const *arguments, "
+       "int64_t *r,");
+  line("                                 int64_t *bytes, const char **message) "
+       "{");
+  line("  int64_t unused = 0;");
+  line("  (void)arguments, (void)r, (void)bytes, (void)unused;");
+  line("  if (message)");
+  line("    *message = NULL;");
+  for (unsigned i = 0; i != plan.arguments.size(); ++i)
+    printArgumentChecks(i);
+  printInstructions();
+  printBuffers();
+  for (const LaunchPlan::Launch &launch : plan.launches)
+    printLaunchChecks(launch);
+  line("  return CUDA_SUCCESS;\n}");
+}

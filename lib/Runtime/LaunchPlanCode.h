@@ -1,0 +1,68 @@
+//===- LaunchPlanCode.h - Plan instructions as C ----------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_RUNTIME_LAUNCHPLANCODE_H
+#define FLASH_LIB_RUNTIME_LAUNCHPLANCODE_H
+
+#include "flash/Runtime/LaunchPlan.h"
+#include "llvm/Support/raw_ostream.h"
+#include <optional>
+
+namespace flash::runtime {
+
+/// What the functions of a C header are written with.
+class CodePrinter {
+public:
+  CodePrinter(const LaunchPlan &plan, llvm::StringRef name,
+              llvm::raw_ostream &os)
+      : plan(plan), name(name), os(os) {}
+
+protected:
+  /// Writes a line in which each `$` stands for the name.
+  void line(const llvm::Twine &text);
+  /// Writes a literal of these characters.
+  void string(llvm::StringRef text);
+  /// Writes `head`, the count, `tail` and as initializer the names with their
+  /// numbers: "const t *arguments[2] = {argument0, argument1};".
+  void list(llvm::StringRef head, llvm::StringRef tail, llvm::StringRef element,
+            size_t count);
+  void returnFailure(llvm::StringRef indent, const llvm::Twine &message);
+
+  std::optional<int64_t> getConstant(Register value) const;
+  static std::string literal(int64_t value);
+  /// A register, or the literal of a constant.
+  std::string operand(Register value) const;
+
+  /// The functions that the others call.
+  void printHelpers();
+  void printInstructions();
+
+  const LaunchPlan &plan;
+  llvm::StringRef name;
+  llvm::raw_ostream &os;
+
+private:
+  void printInstruction(Register index, const Instruction &instruction);
+};
+
+/// Writes NAME_prepare, which does what LaunchPlan::prepare does.
+class CheckPrinter : public CodePrinter {
+protected:
+  using CodePrinter::CodePrinter;
+  void printPrepare();
+  /// "r[4] > 0 && ...", of the grid's sizes that are not known to be positive.
+  std::string getHasBlocks(const LaunchPlan::Launch &launch);
+
+private:
+  void printArgumentChecks(unsigned index);
+  void printBuffers();
+  void printLaunchChecks(const LaunchPlan::Launch &launch);
+};
+
+} // namespace flash::runtime
+
+#endif // FLASH_LIB_RUNTIME_LAUNCHPLANCODE_H

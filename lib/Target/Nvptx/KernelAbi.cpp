@@ -1,0 +1,42 @@
+//===- KernelAbi.cpp - How kernels take their operands --------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Target/Nvptx/KernelAbi.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+using namespace mlir;
+using namespace flash;
+
+static SmallVector<AbiField> getMemRefFields(MemRefType type) {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(type.getStridesAndOffset(strides, offset)))
+    return {};
+  SmallVector<AbiField> fields = {{AbiType::Pointer, AbiRole::Pointer}};
+  for (auto [d, size] : llvm::enumerate(type.getShape()))
+    if (ShapedType::isDynamic(size))
+      fields.push_back({AbiType::I32, AbiRole::Size, unsigned(d)});
+  for (auto [d, stride] : llvm::enumerate(strides))
+    if (ShapedType::isDynamic(stride))
+      fields.push_back({AbiType::I64, AbiRole::Stride, unsigned(d)});
+  return fields;
+}
+
+SmallVector<AbiField> flash::getAbiFields(Type type) {
+  if (auto memref = dyn_cast<MemRefType>(type))
+    return getMemRefFields(memref);
+  if (type.isIndex() || type.isSignlessInteger(32))
+    return {{AbiType::I32, AbiRole::Scalar}};
+  if (type.isSignlessInteger(64))
+    return {{AbiType::I64, AbiRole::Scalar}};
+  if (type.isF32())
+    return {{AbiType::F32, AbiRole::Scalar}};
+  if (type.isF64())
+    return {{AbiType::F64, AbiRole::Scalar}};
+  return {};
+}

@@ -1,0 +1,99 @@
+/* A driver that prints what it is asked for. The environment makes it fail:
+ * FAKE_FAIL is the name of a function. */
+#include <cuda.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct CUfunc_st {
+  const char *name;
+  int sharedBytes;
+};
+
+static struct CUfunc_st functions[16];
+static int numFunctions, numAllocations, numLive;
+
+static int fails(const char *name) {
+  const char *failing = getenv("FAKE_FAIL");
+  return failing && !strcmp(failing, name);
+}
+
+void fakeReset(void) { numAllocations = 0; }
+int fakeLeaks(void) { return numLive != 0; }
+
+CUresult cuModuleLoad(CUmodule *module, const char *name) {
+  *module = NULL;
+  printf("load file %s\n", name);
+  return fails("cuModuleLoad") ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
+}
+
+CUresult cuModuleLoadData(CUmodule *module, const void *image) {
+  *module = NULL;
+  printf("load \"%s\"\n", (const char *)image);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleUnload(CUmodule module) {
+  (void)module;
+  printf("unload\n");
+  return CUDA_SUCCESS;
+}
+
+CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
+                             const char *name) {
+  (void)module;
+  if (fails("cuModuleGetFunction") || numFunctions == 16)
+    return CUDA_ERROR_NOT_FOUND;
+  *function = &functions[numFunctions++];
+  (*function)->name = name;
+  (*function)->sharedBytes = 48 * 1024;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
+                            int value) {
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+    return CUDA_ERROR_INVALID_VALUE;
+  function->sharedBytes = value;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream) {
+  (void)stream;
+  if (fails("cuMemAllocAsync"))
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  printf("allocate %zu\n", bytes);
+  *address = (CUdeviceptr)++numAllocations << 32;
+  ++numLive;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
+  (void)address, (void)stream;
+  --numLive;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
+                        unsigned gridZ, unsigned blockX, unsigned blockY,
+                        unsigned blockZ, unsigned sharedBytes, CUstream stream,
+                        void **parameters, void **extra) {
+  const unsigned char *bytes;
+  size_t size, i;
+  (void)stream;
+  if (fails("cuLaunchKernel") || parameters || !extra ||
+      extra[0] != CU_LAUNCH_PARAM_BUFFER_POINTER ||
+      extra[2] != CU_LAUNCH_PARAM_BUFFER_SIZE ||
+      extra[4] != CU_LAUNCH_PARAM_END ||
+      sharedBytes > (unsigned)function->sharedBytes)
+    return CUDA_ERROR_INVALID_VALUE;
+  printf("launch %s %u %u %u %u %u %u %u ", function->name, gridX, gridY, gridZ,
+         blockX, blockY, blockZ, sharedBytes);
+  bytes = (const unsigned char *)extra[1];
+  size = *(const size_t *)extra[3];
+  for (i = 0; i != size; ++i)
+    printf("%02x", bytes[i]);
+  printf("\n");
+  return CUDA_SUCCESS;
+}

@@ -1,0 +1,313 @@
+// RUN: launch-plan-opt --test-launch-plan %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{'func.func' op has no body}}
+func.func private @external(memref<4xf32>)
+
+// -----
+
+// expected-error@+1 {{'func.func' op branches, which runs on the CPU only}}
+func.func @branches(%x: memref<4xf32>) {
+  cf.br ^next
+^next:
+  return
+}
+
+// -----
+
+// expected-error@+1 {{'func.func' op cannot take argument 1 of type 'f32': arguments are memrefs with strides, offset 0 or ?, and elements of whole bytes}}
+func.func @scalar_argument(%x: memref<4xf32>, %scale: f32) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{cannot take argument 0 of type 'memref<*xf32>'}}
+func.func @unranked(%x: memref<*xf32>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{cannot take argument 0 of type 'memref<4xi4>'}}
+func.func @half_bytes(%x: memref<4xi4>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{cannot take argument 0 of type 'memref<4xindex>'}}
+func.func @index_elements(%x: memref<4xindex>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{cannot take argument 0 of type 'memref<4xf32, strided<[1], offset: 3>>'}}
+func.func @offset(%x: memref<4xf32, strided<[1], offset: 3>>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{cannot take argument 0 of type 'memref<4x4xf32, affine_map<(d0, d1) -> (d0 floordiv 2, d1)>>'}}
+func.func @no_strides(%x: memref<4x4xf32, affine_map<(d0, d1) -> (d0 floordiv 2, d1)>>) {
+  return
+}
+
+// -----
+
+func.func @load(%x: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  // expected-error@+1 {{'memref.load' op runs on the CPU only: the host side of a GPU program computes sizes, allocates and launches}}
+  %0 = memref.load %x[%c0] : memref<4xf32>
+  return
+}
+
+// -----
+
+func.func @region(%x: memref<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error@+1 {{'scf.for' op runs on the CPU only}}
+  scf.for %i = %c0 to %c1 step %c1 {
+  }
+  return
+}
+
+// -----
+
+func.func @alloca() {
+  // expected-error@+1 {{'memref.alloca' op runs on the CPU only}}
+  %0 = memref.alloca() : memref<4xf32>
+  return
+}
+
+// -----
+
+func.func @to_unranked(%x: memref<4xf32>) {
+  // expected-error@+1 {{'memref.cast' op runs on the CPU only}}
+  %0 = memref.cast %x : memref<4xf32> to memref<*xf32>
+  return
+}
+
+// -----
+
+func.func @float_arithmetic() {
+  %x = arith.constant 1.0 : f32
+  // expected-error@+1 {{'arith.addf' op runs on the CPU only}}
+  %0 = arith.addf %x, %x : f32
+  return
+}
+
+// -----
+
+func.func @half_constant() {
+  // expected-error@+1 {{'arith.constant' op runs on the CPU only}}
+  %x = arith.constant 1.0 : f16
+  return
+}
+
+// -----
+
+func.func @wide_constant() {
+  // expected-error@+1 {{'arith.constant' op runs on the CPU only}}
+  %x = arith.constant 1 : i128
+  return
+}
+
+// -----
+
+func.func @vector(%x: memref<4xf32>) {
+  // expected-error@+1 {{'arith.constant' op runs on the CPU only}}
+  %0 = arith.constant dense<0> : vector<4xi32>
+  return
+}
+
+// -----
+
+func.func @narrow() {
+  %x = arith.constant 300 : index
+  // expected-error@+1 {{'arith.index_cast' op runs on the CPU only}}
+  %0 = arith.index_cast %x : index to i8
+  return
+}
+
+// -----
+
+// As a signed number, true is -1.
+func.func @sign_of_true() {
+  %x = arith.constant true
+  // expected-error@+1 {{'arith.index_cast' op runs on the CPU only}}
+  %0 = arith.index_cast %x : i1 to index
+  return
+}
+
+// -----
+
+func.func @unsigned_narrow() {
+  %x = arith.constant 3 : i32
+  // expected-error@+1 {{'arith.divui' op runs on the CPU only}}
+  %0 = arith.divui %x, %x : i32
+  return
+}
+
+// -----
+
+func.func @add_bits() {
+  %x = arith.constant true
+  // expected-error@+1 {{'arith.addi' op runs on the CPU only}}
+  %0 = arith.addi %x, %x : i1
+  return
+}
+
+// -----
+
+func.func @compare_bits() {
+  %x = arith.constant true
+  // expected-error@+1 {{'arith.cmpi' op runs on the CPU only}}
+  %0 = arith.cmpi slt, %x, %x : i1
+  return
+}
+
+// -----
+
+func.func @select_memref(%x: memref<4xf32>, %y: memref<4xf32>) {
+  %c = arith.constant true
+  // expected-error@+1 {{'arith.select' op runs on the CPU only}}
+  %0 = arith.select %c, %x, %y : memref<4xf32>
+  return
+}
+
+// -----
+
+func.func @dim_of_unknown(%x: memref<?x?xf32>) {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %x, %c0 : memref<?x?xf32>
+  // expected-error@+1 {{'memref.dim' op runs on the CPU only unless its dimension is a constant of the memref's rank}}
+  %0 = memref.dim %x, %n : memref<?x?xf32>
+  return
+}
+
+// -----
+
+func.func @dim_out_of_range(%x: memref<?x?xf32>) {
+  %c7 = arith.constant 7 : index
+  // expected-error@+1 {{'memref.dim' op runs on the CPU only unless its dimension is a constant of the memref's rank}}
+  %0 = memref.dim %x, %c7 : memref<?x?xf32>
+  return
+}
+
+// -----
+
+func.func @column_major() {
+  // expected-error@+1 {{'memref.alloc' op must allocate whole bytes in row-major order, aligned to at most 256 bytes}}
+  %0 = memref.alloc() : memref<4x4xf32, strided<[1, 4]>>
+  return
+}
+
+// -----
+
+func.func @alignment() {
+  // expected-error@+1 {{'memref.alloc' op must allocate whole bytes in row-major order, aligned to at most 256 bytes}}
+  %0 = memref.alloc() {alignment = 512 : i64} : memref<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @scalar_result() -> index {
+  %0 = arith.constant 0 : index
+  // expected-error@+1 {{'func.return' op cannot return result 0 of type 'index': results are memrefs}}
+  return %0 : index
+}
+
+// -----
+
+func.func @argument_as_result(%x: memref<4xf32>, %y: memref<4xf32>) -> memref<4xf32> {
+  // expected-error@+1 {{'func.return' op cannot return result 0: it is memory of argument 1; copy it into a memref.alloc}}
+  return %y : memref<4xf32>
+}
+
+// -----
+
+func.func @part_as_result() -> memref<2xf32, strided<[1], offset: 2>> {
+  %0 = memref.alloc() : memref<4xf32>
+  %1 = memref.subview %0[2] [2] [1] : memref<4xf32> to memref<2xf32, strided<[1], offset: 2>>
+  // expected-error@+1 {{'func.return' op cannot return result 0: it does not start where its memref.alloc does}}
+  return %1 : memref<2xf32, strided<[1], offset: 2>>
+}
+
+// -----
+
+func.func @same_results() -> (memref<4xf32>, memref<4xf32>) {
+  %0 = memref.alloc() : memref<4xf32>
+  // expected-error@+1 {{'func.return' op cannot return result 1: it is memory of another result; copy it into a memref.alloc}}
+  return %0, %0 : memref<4xf32>, memref<4xf32>
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  func.func @operand() {
+    %c1 = arith.constant 1 : index
+    %bit = arith.constant true
+    // expected-error@+1 {{'gpu.launch_func' op cannot pass kernel operand 1 of type 'i1': kernels take strided memrefs, index, i32, i64, f32 and f64}}
+    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%c1 : index, %bit : i1)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%n: index, %bit: i1) kernel {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  func.func @clusters() {
+    %c1 = arith.constant 1 : index
+    // expected-error@+1 {{'gpu.launch_func' op cannot have clusters: set the kernel's nvvm.cluster_dim instead}}
+    gpu.launch_func @kernels::@k clusters in (%c1, %c1, %c1) blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k() kernel {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  func.func @async() {
+    %c1 = arith.constant 1 : index
+    // expected-error@+1 {{'gpu.launch_func' op cannot be asynchronous: the kernels of a call run one after another on the stream of the call}}
+    %token = gpu.launch_func async @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k() kernel {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+func.func @alignment_of_buffer() {
+  %0 = memref.alloc() : memref<4xf32>
+  // expected-error@+1 {{'memref.assume_alignment' op must be on an argument, or ask for at most 256 bytes of a memref.alloc, from its start}}
+  %1 = memref.assume_alignment %0, 512 : memref<4xf32>
+  return
+}
+
+// -----
+
+func.func @alignment_of_part(%x: memref<4xf32>) {
+  %0 = memref.subview %x[2] [2] [1] : memref<4xf32> to memref<2xf32, strided<[1], offset: 2>>
+  // expected-error@+1 {{'memref.assume_alignment' op must be on an argument, or ask for at most 256 bytes of a memref.alloc, from its start}}
+  %1 = memref.assume_alignment %0, 16 : memref<2xf32, strided<[1], offset: 2>>
+  return
+}

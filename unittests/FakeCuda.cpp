@@ -1,0 +1,478 @@
+//===- FakeCuda.cpp - A CUDA driver without a GPU, for tests --------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Implements the functions of lib/Runtime/Cuda/DriverApi.def over host memory.
+// Built as a library that tests load in place of libcuda.so.1. Kernels are
+// known by name: `fill(pointer, count, byte)` writes, any other does nothing.
+//
+// FAKE_OLD_DRIVER leaves out a function that the runtime needs, and
+// FAKE_BEFORE_12 those that it can do without.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FakeCuda.h"
+
+#include "../lib/Runtime/Cuda/DriverApi.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+using namespace flash::cuda;
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace flash::cuda {
+struct CUctx_st {};
+struct CUstream_st {};
+struct CUmod_st {
+  std::string image;
+};
+struct CUfunc_st {
+  std::string name;
+  int dynamicShared;
+};
+struct CUevent_st {
+  float time;
+  bool hung;
+  int polls;
+};
+} // namespace flash::cuda
+
+static constexpr CUresult invalidContext = CUresult(201);
+static constexpr int staticShared = 1024;
+
+static FakeCuda fake;
+static CUctx_st theContext;
+static thread_local CUcontext current = nullptr;
+
+EXPORT FakeCuda *fakeCuda() { return &fake; }
+
+//===----------------------------------------------------------------------===//
+// What precedes each call
+//===----------------------------------------------------------------------===//
+
+/// Counts a call and says how it shall fail.
+static CUresult enter(const char *call) {
+  ++fake.calls[call];
+  auto failure = fake.failures.find(call);
+  return failure == fake.failures.end() ? CUDA_SUCCESS
+                                        : CUresult(failure->second);
+}
+
+/// The same for calls that need a context.
+static CUresult enterContext(const char *call) {
+  CUresult result = enter(call);
+  if (result != CUDA_SUCCESS)
+    return result;
+  if (!current)
+    return invalidContext;
+  return CUresult(fake.faulted);
+}
+
+/// The same for calls that wait for kernels.
+static CUresult enterBlocking(const char *call) {
+  if (fake.hanging)
+    fake.blocked.push_back(call);
+  return enterContext(call);
+}
+
+#define RETURN_IF_FAILED(entered)                                              \
+  if (CUresult result = entered; result != CUDA_SUCCESS)                       \
+  return result
+
+/// Whether the bytes lie in one allocation.
+static bool isAllocated(CUdeviceptr address, size_t count) {
+  auto next = fake.allocations.upper_bound(address);
+  if (next == fake.allocations.begin())
+    return false;
+  auto [base, size] = *std::prev(next);
+  return address - base <= size && count <= size - (address - base);
+}
+
+//===----------------------------------------------------------------------===//
+// Driver and device
+//===----------------------------------------------------------------------===//
+
+EXPORT CUresult cuInit(unsigned) { return enter("cuInit"); }
+
+EXPORT CUresult cuDriverGetVersion(int *version) {
+  *version = fake.version;
+  return enter("cuDriverGetVersion");
+}
+
+EXPORT CUresult cuGetErrorName(CUresult error, const char **name) {
+  static const std::map<int, const char *> names = {
+      {2, "CUDA_ERROR_OUT_OF_MEMORY"},
+      {100, "CUDA_ERROR_NO_DEVICE"},
+      {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},
+      {700, "CUDA_ERROR_ILLEGAL_ADDRESS"},
+      {999, "CUDA_ERROR_UNKNOWN"}};
+  auto found = names.find(error);
+  *name = found == names.end() ? nullptr : found->second;
+  return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORT CUresult cuGetErrorString(CUresult error, const char **text) {
+  *text = error == CUDA_ERROR_OUT_OF_MEMORY ? "out of memory" : "some text";
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceGetCount(int *count) {
+  *count = fake.deviceCount;
+  return enter("cuDeviceGetCount");
+}
+
+EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+  *device = ordinal;
+  return enter("cuDeviceGet");
+}
+
+EXPORT CUresult cuDeviceGetName(char *name, int length, CUdevice) {
+  std::strncpy(name, "Fake GPU", length);
+  return enter("cuDeviceGetName");
+}
+
+EXPORT CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice) {
+  std::strncpy(id, "0000:18:00.0", length);
+  return enter("cuDeviceGetPCIBusId");
+}
+
+EXPORT CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
+                                     CUdevice) {
+  static const std::map<int, int> values = {
+      {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
+      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
+      {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
+      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2147483647},
+      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
+      {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 49152},
+      {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
+      {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, 65536},
+      {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132},
+      {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 3201000},
+      {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 6144},
+      {CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 1 << 16},
+      {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
+      {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 233472},
+      {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 65536},
+      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448},
+      {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024}};
+  RETURN_IF_FAILED(enter("cuDeviceGetAttribute"));
+  if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) {
+    *value = fake.major;
+    return CUDA_SUCCESS;
+  }
+  auto found = values.find(attribute);
+  if (found == values.end())
+    return CUDA_ERROR_INVALID_VALUE; // The clock rate is one that is missing.
+  *value = found->second;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice) {
+  *bytes = fake.totalBytes;
+  return enter("cuDeviceTotalMem_v2");
+}
+
+EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
+  RETURN_IF_FAILED(enter("cuDevicePrimaryCtxRetain"));
+  *context = &theContext;
+  ++fake.contexts;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
+  if (fake.hanging)
+    fake.blocked.push_back("cuDevicePrimaryCtxRelease_v2");
+  --fake.contexts;
+  return enter("cuDevicePrimaryCtxRelease_v2");
+}
+
+EXPORT CUresult cuCtxSetCurrent(CUcontext context) {
+  RETURN_IF_FAILED(enter("cuCtxSetCurrent"));
+  current = context;
+  return CUDA_SUCCESS;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+static size_t getFreeBytes() {
+  size_t free = fake.totalBytes;
+  for (auto [address, size] : fake.allocations)
+    free -= size;
+  return free;
+}
+
+EXPORT CUresult cuMemGetInfo_v2(size_t *free, size_t *total) {
+  RETURN_IF_FAILED(enterBlocking("cuMemGetInfo_v2"));
+  *free = getFreeBytes();
+  *total = fake.totalBytes;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size) {
+  RETURN_IF_FAILED(enterBlocking("cuMemAlloc_v2"));
+  if (size == 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  if (size > getFreeBytes())
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = reinterpret_cast<CUdeviceptr>(
+      std::aligned_alloc(256, (size + 255) / 256 * 256));
+  fake.allocations[*address] = size;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
+  RETURN_IF_FAILED(enterBlocking("cuMemFree_v2"));
+  if (fake.allocations.erase(address) == 0)
+    return CUDA_ERROR_INVALID_VALUE;
+  std::free(reinterpret_cast<void *>(address));
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemcpyHtoD_v2(CUdeviceptr target, const void *source,
+                                size_t count) {
+  RETURN_IF_FAILED(enterBlocking("cuMemcpyHtoD_v2"));
+  if (!isAllocated(target, count))
+    return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(reinterpret_cast<void *>(target), source, count);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemcpyDtoH_v2(void *target, CUdeviceptr source,
+                                size_t count) {
+  RETURN_IF_FAILED(enterBlocking("cuMemcpyDtoH_v2"));
+  if (!isAllocated(source, count))
+    return CUDA_ERROR_INVALID_VALUE;
+  std::memcpy(target, reinterpret_cast<void *>(source), count);
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuMemsetD8Async(CUdeviceptr target, unsigned char byte,
+                                size_t count, CUstream) {
+  RETURN_IF_FAILED(enterContext("cuMemsetD8Async"));
+  if (!isAllocated(target, count))
+    return CUDA_ERROR_INVALID_VALUE;
+  std::memset(reinterpret_cast<void *>(target), byte, count);
+  fake.clock += 0.25f;
+  return CUDA_SUCCESS;
+}
+
+//===----------------------------------------------------------------------===//
+// Modules and kernels
+//===----------------------------------------------------------------------===//
+
+EXPORT CUresult cuModuleLoadDataEx(CUmodule *module, const void *image,
+                                   unsigned count, CUjit_option *options,
+                                   void **values) {
+  auto write = [&](CUjit_option buffer, CUjit_option size,
+                   const std::string &text) {
+    auto find = [&](CUjit_option option) {
+      return values[std::find(options, options + count, option) - options];
+    };
+    std::strncpy(static_cast<char *>(find(buffer)), text.c_str(),
+                 reinterpret_cast<uintptr_t>(find(size)));
+  };
+  CUresult result = enterBlocking("cuModuleLoadDataEx");
+  if (result != CUDA_SUCCESS) {
+    write(CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+          fake.errorLog);
+    return result;
+  }
+  write(CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES,
+        "ptxas info    : Used 168 registers\n");
+  *module = new CUmod_st{static_cast<const char *>(image)};
+  ++fake.modules;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuModuleUnload(CUmodule module) {
+  RETURN_IF_FAILED(enterBlocking("cuModuleUnload"));
+  delete module;
+  --fake.modules;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
+                                    const char *name) {
+  static std::map<std::string, CUfunc_st> functions;
+  RETURN_IF_FAILED(enterBlocking("cuModuleGetFunction"));
+  std::string entry = std::string(".entry ") + name + "(";
+  if (module->image.find(entry) == std::string::npos)
+    return CUDA_ERROR_NOT_FOUND;
+  *function = &functions[name];
+  **function = {name, 49152 - staticShared};
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute,
+                                   CUfunction function) {
+  RETURN_IF_FAILED(enterContext("cuFuncGetAttribute"));
+  switch (attribute) {
+  case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+    *value = 384;
+    return CUDA_SUCCESS;
+  case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+    *value = staticShared;
+    return CUDA_SUCCESS;
+  case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+    *value = 16;
+    return CUDA_SUCCESS;
+  case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+    *value = 8;
+    return CUDA_SUCCESS;
+  case CU_FUNC_ATTRIBUTE_NUM_REGS:
+    *value = 168;
+    return CUDA_SUCCESS;
+  case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+    *value = 80;
+    return CUDA_SUCCESS;
+  case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+    *value = 90;
+    return CUDA_SUCCESS;
+  case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+    *value = function->dynamicShared;
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+EXPORT CUresult cuFuncSetAttribute(CUfunction function,
+                                   CUfunction_attribute attribute, int value) {
+  RETURN_IF_FAILED(enterContext("cuFuncSetAttribute"));
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+    return CUDA_ERROR_INVALID_VALUE;
+  function->dynamicShared = value;
+  return CUDA_SUCCESS;
+}
+
+#ifndef FAKE_BEFORE_12
+EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index,
+                                   size_t *offset, size_t *size) {
+  RETURN_IF_FAILED(enterContext("cuFuncGetParamInfo"));
+  if (index >= (function->name == "fill" ? 3 : 0))
+    return CUDA_ERROR_INVALID_VALUE;
+  *offset = 8 * index;
+  *size = index < 2 ? 8 : 1;
+  return CUDA_SUCCESS;
+}
+#endif
+
+#ifndef FAKE_BEFORE_12
+EXPORT CUresult cuTensorMapEncodeTiled(
+    CUtensorMap *map, CUtensorMapDataType type, uint32_t rank, void *address,
+    const uint64_t *sizes, const uint64_t *strides, const uint32_t *box,
+    const uint32_t *steps, CUtensorMapInterleave, CUtensorMapSwizzle swizzle,
+    CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
+  RETURN_IF_FAILED(enterContext("cuTensorMapEncodeTiled"));
+  // All that tests look at, in the driver's order.
+  std::vector<uint64_t> words = {uint64_t(type), uint64_t(swizzle),
+                                 reinterpret_cast<uint64_t>(address)};
+  words.insert(words.end(), sizes, sizes + rank);
+  words.insert(words.end(), strides, strides + rank - 1);
+  words.insert(words.end(), box, box + rank);
+  words.insert(words.end(), steps, steps + rank);
+  words.resize(std::size(map->opaque));
+  std::copy(words.begin(), words.end(), map->opaque);
+  return CUDA_SUCCESS;
+}
+#endif
+
+EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
+                                                            CUfunction,
+                                                            int threads,
+                                                            size_t shared) {
+  RETURN_IF_FAILED(enterContext("cuOccupancyMaxActiveBlocksPerMultiprocessor"));
+  *blocks = std::min<int>(2048 / threads, 233472 / (shared + staticShared));
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned, unsigned,
+                               unsigned, unsigned, unsigned, unsigned, unsigned,
+                               CUstream, void **arguments, void **extra) {
+  RETURN_IF_FAILED(enterContext("cuLaunchKernel"));
+  fake.clock += 1;
+  fake.hanging |= fake.hang;
+  fake.faulted = fake.fault;
+  // In {buffer mark, buffer, size mark, size, end mark}.
+  if (extra && (extra[0] != reinterpret_cast<void *>(1) ||
+                extra[2] != reinterpret_cast<void *>(2) || extra[4]))
+    return CUDA_ERROR_INVALID_VALUE;
+  if (function->name != "fill" || fake.hanging || fake.faulted)
+    return CUDA_SUCCESS;
+  void *unpacked[3];
+  if (extra) {
+    if (*static_cast<size_t *>(extra[3]) < 17)
+      return CUDA_ERROR_INVALID_VALUE;
+    for (int i = 0; i < 3; ++i)
+      unpacked[i] = static_cast<char *>(extra[1]) + 8 * i;
+    arguments = unpacked;
+  }
+  if (auto count = *static_cast<int64_t *>(arguments[1]))
+    std::memset(*static_cast<void **>(arguments[0]),
+                *static_cast<uint8_t *>(arguments[2]), count);
+  return CUDA_SUCCESS;
+}
+
+//===----------------------------------------------------------------------===//
+// Streams and events
+//===----------------------------------------------------------------------===//
+
+#ifndef FAKE_OLD_DRIVER
+EXPORT CUresult cuStreamCreate(CUstream *stream, unsigned) {
+  RETURN_IF_FAILED(enterContext("cuStreamCreate"));
+  *stream = new CUstream_st;
+  ++fake.streams;
+  return CUDA_SUCCESS;
+}
+#endif
+
+EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
+  RETURN_IF_FAILED(enterContext("cuStreamDestroy_v2"));
+  delete stream;
+  --fake.streams;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventCreate(CUevent *event, unsigned) {
+  RETURN_IF_FAILED(enterContext("cuEventCreate"));
+  *event = new CUevent_st{0, false, 0};
+  ++fake.events;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventDestroy_v2(CUevent event) {
+  RETURN_IF_FAILED(enterContext("cuEventDestroy_v2"));
+  delete event;
+  --fake.events;
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventRecord(CUevent event, CUstream) {
+  RETURN_IF_FAILED(enterContext("cuEventRecord"));
+  *event = {fake.clock, fake.hanging, fake.polls};
+  return CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventQuery(CUevent event) {
+  RETURN_IF_FAILED(enterContext("cuEventQuery"));
+  return event->hung || event->polls-- > 0 ? CUDA_ERROR_NOT_READY
+                                           : CUDA_SUCCESS;
+}
+
+EXPORT CUresult cuEventElapsedTime(float *milliseconds, CUevent start,
+                                   CUevent end) {
+  RETURN_IF_FAILED(enterContext("cuEventElapsedTime"));
+  *milliseconds = end->time - start->time;
+  return CUDA_SUCCESS;
+}
