@@ -49,9 +49,50 @@ static int64_t chooseWarps(int64_t queries) {
 BlockProgram::BlockProgram(scf::ForallOp forall, gpu::GPUFuncOp kernel)
     : forall(forall), kernel(kernel), b(kernel.getContext()),
       loc(forall.getLoc()) {
-  int64_t queries = findStep(forall).getQuery().getType().getDimSize(0);
-  types = {queries, chooseWarps(queries), b.getContext()};
+  chooseTypes();
   b.setInsertionPointToEnd(&kernel.getBody().front());
+}
+
+bool BlockProgram::isTranslated(scf::ForallOp forall) {
+  return forall
+      .walk([](Operation *op) {
+        return isa<OnlineAttentionOp, linalg::ContractOp>(op) || isSoftmax(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+void BlockProgram::chooseTypes() {
+  MLIRContext *context = b.getContext();
+  auto setStages = [&](int64_t stages) {
+    kernel->setAttr("tile.stages", b.getI64IntegerAttr(stages));
+  };
+  if (OnlineAttentionOp step = findStep(forall)) {
+    std::optional<ScheduleAttr> schedule = step.getSchedule();
+    int64_t queries = step.getQuery().getType().getDimSize(0);
+    int64_t warps = schedule && schedule->getWarps() ? *schedule->getWarps()
+                                                     : chooseWarps(queries);
+    types = {queries, warps, context};
+    if (schedule && schedule->getStages())
+      setStages(*schedule->getStages());
+    return;
+  }
+  // A product alone needs fewer registers than attention, so that twice as many
+  // warps fit; nothing else hides the latency of memory but a second stage.
+  forall.walk([&](linalg::ContractOp contract) {
+    int64_t rows =
+        cast<RankedTensorType>(contract.getResult(0).getType()).getDimSize(0);
+    types = {rows, rows % 128 == 0 ? 8 : chooseWarps(rows), context};
+    setStages(2);
+    return WalkResult::interrupt();
+  });
+  if (types.warps > 0)
+    return;
+  // Of a softmax every row is a warp's.
+  int64_t rows =
+      getConstantIntValue(forall.getMixedStep().back()).value_or(1);
+  types = {rows, std::clamp<int64_t>(rows, 1, 32), context};
 }
 
 //===----------------------------------------------------------------------===//
@@ -157,6 +198,9 @@ LogicalResult BlockProgram::findParts() {
           give(value, Part::Max);
         for (Value value : {step.getSum(), step.getSumOut()})
           give(value, Part::Sum);
+      } else if (auto contract = dyn_cast<linalg::ContractOp>(op)) {
+        give(contract.getOutputs()[0], Part::Acc);
+        give(contract.getResult(0), Part::Acc);
       } else if (auto finalize = dyn_cast<FinalizeOp>(op)) {
         give(finalize.getAcc(), Part::Acc);
         give(finalize.getMax(), Part::Max);
@@ -292,8 +336,9 @@ FailureOr<Value> BlockProgram::fetch(Value tile) {
   };
   SmallVector<Value> indices =
       llvm::map_to_vector(slice.getMixedOffsets(), get);
-  indices.pop_back();
   auto type = cast<RankedTensorType>(tile.getType());
+  if (slice.getSourceType().getDimSize(3) == type.getDimSize(1))
+    indices.pop_back();
   OpFoldResult existing = slice.getMixedSizes()[2];
   Value rows;
   if (!getConstantIntValue(existing) ||
@@ -439,23 +484,28 @@ LogicalResult BlockProgram::translateIf(scf::IfOp choice) {
 LogicalResult BlockProgram::translateStores(scf::InParallelOp stores) {
   for (auto store : stores.getOps<tensor::ParallelInsertSliceOp>()) {
     Value tile = store.getSource();
+    if (isSoftmax(tile.getDefiningOp()))
+      continue; // Stored already.
     if (auto slice = tile.getDefiningOp<tensor::ExtractSliceOp>())
       tile = slice.getSource();
     Value registers = mapping.lookupOrNull(tile);
     if (!registers)
-      return store.emitOpError("stores no result of a finalize");
+      return store.emitOpError("stores no tile that is in registers");
     auto destination = captureTensor(store.getDest());
-    bool isMatrix = cast<RankedTensorType>(tile.getType()).getRank() == 2;
+    auto type = cast<RankedTensorType>(tile.getType());
+    bool isMatrix = type.getRank() == 2;
     SmallVector<Value> indices =
         llvm::map_to_vector(store.getMixedOffsets(),
                             [&](OpFoldResult entry) { return lookup(entry); });
-    if (isMatrix)
+    OpFoldResult existing =
+        store.getMixedSizes()[indices.size() - type.getRank()];
+    if (isMatrix && store.getDestType().getShape().back() == type.getDimSize(1))
       indices.pop_back();
-    OpFoldResult existing = store.getMixedSizes()[indices.size() - 1];
     Value rows;
     if (getConstantIntValue(existing) != types.queries)
       rows = lookup(existing);
-    tile::StoreOp::create(b, loc, registers, destination, indices, rows);
+    tile::StoreOp::create(b, loc, registers, destination, indices, rows,
+                          /*columns=*/Value());
   }
   return success();
 }
@@ -469,6 +519,12 @@ LogicalResult BlockProgram::translate(Operation &op) {
     return translateStep(step);
   if (auto stores = dyn_cast<scf::InParallelOp>(op))
     return translateStores(stores);
+  if (auto contract = dyn_cast<linalg::ContractOp>(op))
+    return translateContract(contract);
+  if (auto generic = dyn_cast<linalg::GenericOp>(op))
+    return translateMap(generic);
+  if (isSoftmax(&op))
+    return translateSoftmax(op);
   if (auto finalize = dyn_cast<FinalizeOp>(op)) {
     OnlineState state;
     for (auto [from, to] : {std::pair(finalize.getAcc(), &state.acc),
@@ -508,6 +564,8 @@ LogicalResult BlockProgram::translate(Operation &op) {
     copyScalarOp(b, op, mapping);
     return success();
   }
+  if (OpTrait::hasElementwiseMappableTraits(&op) && op.getNumResults() == 1)
+    return translateElementwise(op);
   return op.emitOpError("has no translation to a block program");
 }
 
@@ -528,7 +586,8 @@ LogicalResult BlockProgram::run() {
   for (Operation &op : forall.getBody()->getOperations()) {
     if (failed(translate(op)))
       return failure();
-    if (op.getNumResults() == 1 && op.getResult(0) == step.getQuery()) {
+    if (step && op.getNumResults() == 1 &&
+        op.getResult(0) == step.getQuery()) {
       FailureOr<Value> query = fetch(step.getQuery());
       if (failed(query))
         return failure();

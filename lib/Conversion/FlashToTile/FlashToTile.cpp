@@ -102,9 +102,7 @@ struct ConvertFlashToTile
   void runOnOperation() override {
     SmallVector<scf::ForallOp> loops;
     getOperation().walk([&](scf::ForallOp forall) {
-      bool isAttention = false;
-      forall.walk([&](OnlineAttentionOp) { isAttention = true; });
-      if (isAttention)
+      if (BlockProgram::isTranslated(forall))
         loops.push_back(forall);
     });
     if (loops.empty())
