@@ -30,8 +30,8 @@ void flash::buildRecognizePipeline(OpPassManager &pm) {
 
 void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(createSelectSchedule({options.queryTile, options.keyTile}));
-  func.addPass(createTileSoftmax());
+  func.addPass(createSelectSchedule(
+      {options.queryTile, options.keyTile, options.warps, options.stages}));
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
   func.addPass(createSplitMask());
@@ -39,6 +39,7 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
 
 void flash::buildDecomposePipeline(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createTileSoftmax());
   func.addPass(createDecompose());
   // Programs may hold elementwise arithmetic on whole tensors.
   func.addPass(createConvertElementwiseToLinalgPass());
@@ -50,14 +51,23 @@ void flash::buildFrontPipeline(OpPassManager &pm, const FrontOptions &options) {
   buildDecomposePipeline(pm);
 }
 
-void flash::buildBlockPipeline(OpPassManager &pm, const BlockOptions &options) {
+void flash::buildNaiveTilePipeline(OpPassManager &pm) {
+  pm.nest<func::FuncOp>().addPass(createTileNaive());
+}
+
+void flash::buildBlockPipeline(OpPassManager &pm) {
+  // Eight rows, each of which is a warp's.
+  TileSoftmaxOptions softmax;
+  softmax.rowTile = 8;
+  softmax.reductionTile = 0;
+  pm.nest<func::FuncOp>().addPass(createTileSoftmax(softmax));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createConvertFlashToTile());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
-  kernel.addPass(tile::createMakeRings({options.stages}));
+  kernel.addPass(tile::createMakeRings());
   kernel.addPass(tile::createPrefetch());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
@@ -126,7 +136,7 @@ void flash::registerPipelines() {
       [](OpPassManager &pm, const FrontOptions &options) {
         buildRecognizePipeline(pm);
         buildTilePipeline(pm, options);
-        buildBlockPipeline(pm, BlockOptions());
+        buildBlockPipeline(pm);
         buildEmulatePipeline(pm);
         buildCpuBackendPipeline(pm, CpuBackendOptions());
       });
@@ -135,7 +145,7 @@ void flash::registerPipelines() {
       [](OpPassManager &pm, const FrontOptions &options) {
         buildRecognizePipeline(pm);
         buildTilePipeline(pm, options);
-        buildBlockPipeline(pm, BlockOptions());
+        buildBlockPipeline(pm);
         buildThreadPipeline(pm);
         buildHostPipeline(pm);
       });

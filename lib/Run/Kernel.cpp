@@ -120,10 +120,7 @@ llvm::Error Kernel::runFront(ModuleOp module, const Options &options) {
     return error;
   if (options.target == Target::Cpu)
     return run(buildDecomposePipeline, Dump::Linalg, "linalg");
-  auto toBlocks = [](OpPassManager &pm) {
-    buildBlockPipeline(pm, BlockOptions());
-  };
-  if (llvm::Error error = run(toBlocks, Dump::L2, "l2"))
+  if (llvm::Error error = run(buildBlockPipeline, Dump::L2, "l2"))
     return error;
   return emulate();
 }

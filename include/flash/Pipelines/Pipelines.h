@@ -22,6 +22,14 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
       *this, "key-tile",
       llvm::cl::desc("Keys in a tile; 0 lets the model choose"),
       llvm::cl::init(0)};
+  Option<int64_t> warps{
+      *this, "warps",
+      llvm::cl::desc("Warps of a block; 0 lets the model choose"),
+      llvm::cl::init(0)};
+  Option<int64_t> stages{
+      *this, "stages",
+      llvm::cl::desc("Slots of a ring; 0 lets the model choose"),
+      llvm::cl::init(0)};
 };
 
 struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
@@ -29,12 +37,6 @@ struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
       *this, "row-block",
       llvm::cl::desc("Queries whose scores are held at a time; 0 holds all"),
       llvm::cl::init(0)};
-};
-
-struct BlockOptions : mlir::PassPipelineOptions<BlockOptions> {
-  Option<int64_t> stages{*this, "stages",
-                         llvm::cl::desc("Tiles of keys that a ring holds"),
-                         llvm::cl::init(1)};
 };
 
 /// The three parts of the front end. From any program to level 0, where every
@@ -48,9 +50,13 @@ void buildDecomposePipeline(mlir::OpPassManager &pm);
 /// All three.
 void buildFrontPipeline(mlir::OpPassManager &pm, const FrontOptions &options);
 
+/// From level 0 to level 1 of another kind: three loops over tiles, which store
+/// all scores.
+void buildNaiveTilePipeline(mlir::OpPassManager &pm);
+
 /// From level 1 to level 2, one block program for each parallel loop, with
 /// copies that overlap.
-void buildBlockPipeline(mlir::OpPassManager &pm, const BlockOptions &options);
+void buildBlockPipeline(mlir::OpPassManager &pm);
 /// From level 2 to linalg on tensors, with rings that are checked as they run.
 void buildEmulatePipeline(mlir::OpPassManager &pm);
 /// From level 2 to level 3 and the LLVM dialect (sm_80).

@@ -104,7 +104,9 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
     else
       indices.back() = t.add(indices.back(), column);
     Value from = memory.getAddress(t, indices);
-    Value rowStride = memory.getByteStride(t, rowDim);
+    // The host has made sure that the rows of a tile span less than 2^31 bytes.
+    Value rowStride = arith::TruncIOp::create(
+        b, t.loc, b.getI32Type(), memory.getByteStride(t, rowDim));
 
     for (int64_t panel = 0; panel < type.getNumPanels(); ++panel) {
       // Chunks that hold data, and those up to a multiple of 32 bytes, which
@@ -142,9 +144,8 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
         Value offset = getSwizzledOffset(t, type, here, chunk);
         Value to =
             t.advance(t.advance(shared, offset), panel * type.getPanelBytes());
-        Value distance = arith::MulIOp::create(
-            b, t.loc, rowStride,
-            arith::ConstantIntOp::create(b, t.loc, b.getI64Type(), first));
+        Value distance =
+            arith::MulIOp::create(b, t.loc, rowStride, t.i32(first));
         Value source =
             LLVM::GEPOp::create(b, t.loc, from.getType(), b.getI8Type(), from,
                                 ArrayRef<LLVM::GEPArg>{distance});

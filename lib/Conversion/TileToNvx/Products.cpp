@@ -34,12 +34,17 @@ struct Fragment {
 
 /// Emits one product.
 class Product {
+  /// Steps of an accurate product that the tensor core sums.
+  static constexpr int64_t stepsInSum = 2;
+
 public:
   Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b, Value c);
   Value emit();
 
 private:
   bool isF32() { return element.isF32(); }
+  /// Whether an operand is the sum of two parts.
+  bool isAccurate() { return isF32() && !op.getTf32(); }
   /// Splits registers of f32 for three products, or rounds them for one.
   Fragment split(SmallVector<Value> registers);
   /// The fragment of the first operand for a block of rows and a step.
@@ -51,6 +56,8 @@ private:
                                                 int64_t count);
   void multiply(MutableArrayRef<Value> acc, ArrayRef<Value> a,
                 ArrayRef<Value> b);
+  /// Adds the products of some steps of the inner dimension to `acc`.
+  void emitSteps(int64_t first, int64_t count, MutableArrayRef<Value> acc);
   Value loadF32(Value row, Value column);
 
   ThreadBuilder t;
@@ -77,23 +84,18 @@ Product::Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b,
   int64_t inner = op.getTransposeB() ? tileB.getColumns() : tileB.getRows();
   steps = llvm::divideCeil(inner * tileB.getElementBytes(), 32);
 
+  // In a group of four matrices, two lie below one another and the next two
+  // beside them, for every operand: so all share the lanes' part of addresses.
   Value lane = t.lane();
+  Value laneRow = t.rem(lane, 16), laneChunk = t.div(lane, 16);
   if (tileA) {
     Value base = t.advance(a, t.mul(t.warp(), 16 * tileA.getSwizzle()));
-    loaderA.emplace(t, tileA, base, t.rem(lane, 16), t.div(lane, 16));
+    loaderA.emplace(t, tileA, base, laneRow, laneChunk);
   } else {
     registersOfA = t.unpack(a);
   }
-  // Matrices in the order: first columns and inner bytes 0 to 15, then 16 to
-  // 31, then the next columns. A tile with the inner dimension along its rows
-  // has these transposed.
-  Value eighth = t.div(lane, 8);
-  Value odd = t.rem(eighth, 2), upper = t.div(lane, 16);
-  Value inMatrix = t.rem(lane, 8);
-  if (op.getTransposeB())
-    loaderB.emplace(t, tileB, b, t.add(inMatrix, t.mul(upper, 8)), odd);
-  else if (!isF32())
-    loaderB.emplace(t, tileB, b, t.add(inMatrix, t.mul(odd, 8)), upper);
+  if (op.getTransposeB() || !isF32())
+    loaderB.emplace(t, tileB, b, laneRow, laneChunk);
 }
 
 Fragment Product::split(SmallVector<Value> registers) {
@@ -111,9 +113,11 @@ Fragment Product::split(SmallVector<Value> registers) {
           NVVM::FPRoundingMode::RNA, NVVM::SaturationMode::NONE, false));
       continue;
     }
-    // The instruction ignores the lower 13 bits of a register; the rest of the
-    // value is exact in f32.
-    Value high = arith::AndIOp::create(builder, t.loc, bits, t.i32(~0x1fff));
+    // The instruction ignores the lower 13 bits of a register. Half of the last
+    // bit it reads is added first, so that the rest, which is exact in f32, has
+    // either sign and is half as large.
+    Value rounded = arith::AddIOp::create(builder, t.loc, bits, t.i32(0x1000));
+    Value high = arith::AndIOp::create(builder, t.loc, rounded, t.i32(~0x1fff));
     Value upper =
         LLVM::BitcastOp::create(builder, t.loc, builder.getF32Type(), high);
     Value rest = arith::SubFOp::create(builder, t.loc, value, upper);
@@ -185,15 +189,26 @@ SmallVector<Fragment> Product::loadB(int64_t block, int64_t step) {
   int64_t count = std::min<int64_t>(2, columnBlocks - block);
   if (isF32() && !tileA)
     return loadBInAccumulatorOrder(block, step, count);
+  // The matrices of the second block of columns lie below those of the first
+  // where the columns are the tile's rows, and beside them else.
   SmallVector<Value> registers;
-  if (op.getTransposeB())
-    registers = loaderB->load(8 * block, 2 * step, 2 * count,
-                              /*transpose=*/false);
-  else
+  int64_t stride = 1;
+  if (op.getTransposeB()) {
+    if (count == 2)
+      registers = loaderB->load(8 * block, 2 * step, 4, /*transpose=*/false);
+    else
+      for (int64_t half = 0; half < 2; ++half)
+        llvm::append_range(registers,
+                           loaderB->load(8 * block, 2 * step + half, 1,
+                                         /*transpose=*/false));
+    stride = count;
+  } else {
     registers = loaderB->load(16 * step, block, 2 * count, /*transpose=*/true);
+  }
   SmallVector<Fragment> fragments;
   for (int64_t i = 0; i < count; ++i) {
-    SmallVector<Value> own = {registers[2 * i], registers[2 * i + 1]};
+    int64_t first = stride == 2 ? i : 2 * i;
+    SmallVector<Value> own = {registers[first], registers[first + stride]};
     fragments.push_back(isF32() ? split(own) : Fragment{own, {}});
   }
   return fragments;
@@ -232,25 +247,44 @@ Value Product::emit() {
     acc = t.unpack(c);
   else
     acc.assign(rowBlocks * columnBlocks * 4, t.f32(0.0));
-  for (int64_t step = 0; step < steps; ++step) {
-    SmallVector<Fragment> fragmentsOfA;
-    for (int64_t row = 0; row < rowBlocks; ++row)
-      fragmentsOfA.push_back(loadA(row, step));
-    for (int64_t column = 0; column < columnBlocks; column += 2)
-      for (auto [next, lhsRhs] : llvm::enumerate(loadB(column, step)))
-        for (int64_t row = 0; row < rowBlocks; ++row) {
-          Fragment &lhs = fragmentsOfA[row], &rhs = lhsRhs;
-          MutableArrayRef<Value> part = MutableArrayRef(acc).slice(
-              (row * columnBlocks + column + next) * 4, 4);
-          // The small products first, so that fewer of their bits are lost.
-          if (!lhs.low.empty()) {
-            multiply(part, lhs.low, rhs.high);
-            multiply(part, lhs.high, rhs.low);
-          }
-          multiply(part, lhs.high, rhs.high);
-        }
-  }
+  // Tensor cores cut off what does not fit their sum, which adds up over many
+  // steps; so the accurate product lets them sum a few steps only and adds
+  // these sums outside.
+  int64_t group = isAccurate() ? stepsInSum : 1;
+  for (int64_t step = 0; step < steps; step += group)
+    emitSteps(step, std::min(group, steps - step), acc);
   return t.pack(acc);
+}
+
+void Product::emitSteps(int64_t first, int64_t count,
+                        MutableArrayRef<Value> acc) {
+  SmallVector<SmallVector<Fragment>> lhs(count), rhs(count);
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t row = 0; row < rowBlocks; ++row)
+      lhs[i].push_back(loadA(row, first + i));
+  for (int64_t column = 0; column < columnBlocks; column += 2) {
+    for (int64_t i = 0; i < count; ++i)
+      rhs[i] = loadB(column, first + i);
+    for (size_t next = 0; next < rhs[0].size(); ++next)
+      for (int64_t row = 0; row < rowBlocks; ++row) {
+        MutableArrayRef<Value> part =
+            acc.slice((row * columnBlocks + column + next) * 4, 4);
+        if (!isAccurate()) {
+          multiply(part, lhs[0][row].high, rhs[0][next].high);
+          continue;
+        }
+        // The small products first, so that fewer of their bits are lost.
+        SmallVector<Value> sum(4, t.f32(0.0));
+        for (int64_t i = 0; i < count; ++i) {
+          multiply(sum, lhs[i][row].low, rhs[i][next].high);
+          multiply(sum, lhs[i][row].high, rhs[i][next].low);
+        }
+        for (int64_t i = 0; i < count; ++i)
+          multiply(sum, lhs[i][row].high, rhs[i][next].high);
+        for (auto [total, x] : llvm::zip_equal(part, sum))
+          total = arith::AddFOp::create(t.b, t.loc, total, x);
+      }
+  }
 }
 
 namespace {

@@ -7,6 +7,7 @@
 
 #include "Machine.h"
 
+#include "SinkOffsets.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
@@ -41,6 +42,7 @@ void flash::optimizeForNvptx(Module &module, TargetMachine &machine) {
   passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
   passes.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()),
                                                  /*UseMemorySSA=*/true));
+  passes.addPass(SinkOffsetsPass());
   for (Function &function : module)
     if (!function.isDeclaration())
       passes.run(function, functions);

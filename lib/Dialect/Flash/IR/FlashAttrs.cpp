@@ -219,7 +219,9 @@ LogicalResult AllOfAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 //===----------------------------------------------------------------------===//
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   int64_t queryTile, int64_t keyTile) {
+                                   int64_t queryTile, int64_t keyTile,
+                                   std::optional<int64_t> warps,
+                                   std::optional<int64_t> stages) {
   constexpr int64_t granule = 8, largest = 1024;
   for (auto [name, size] :
        {std::pair("query_tile", queryTile), std::pair("key_tile", keyTile)})
@@ -231,5 +233,10 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << " from " << granule << " to " << largest << ", got "
                          << size << "; the nearest is " << nearest;
     }
+  for (auto [name, count, most] :
+       {std::tuple("warps", warps, 32), std::tuple("stages", stages, 16)})
+    if (count && (*count < 1 || *count > most))
+      return emitError() << name << " must be from 1 to " << most << ", got "
+                         << *count;
   return success();
 }

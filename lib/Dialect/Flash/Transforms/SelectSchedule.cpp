@@ -86,7 +86,9 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
         keys = keyTile;
       auto schedule = ScheduleAttr::getChecked(
           [&] { return op.emitOpError("cannot be scheduled: "); },
-          op.getContext(), queries, keys);
+          op.getContext(), queries, keys,
+          warps ? std::optional<int64_t>(warps) : std::nullopt,
+          stages ? std::optional<int64_t>(stages) : std::nullopt);
       if (!schedule)
         return WalkResult::interrupt();
       op.setScheduleAttr(schedule);

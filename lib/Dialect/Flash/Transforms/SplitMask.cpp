@@ -113,9 +113,10 @@ Value Splitter::combine(bool outerIsMin, ArrayRef<TileBound> bounds,
   llvm::append_range(operands, extents);
   if (bounds.size() == 1 && bounds[0].guard == IntegerSet())
     return extremum(!outerIsMin, bounds[0].map, operands);
-  // Bounds whose guard fails become an extreme that loses against any other.
-  Value lost = constant(outerIsMin ? std::numeric_limits<int64_t>::max()
-                                   : std::numeric_limits<int64_t>::min());
+  // Bounds whose guard fails become an extreme that loses against any other. No
+  // tile has such a number, and it fits the 32-bit indices of a GPU.
+  Value lost = constant(outerIsMin ? std::numeric_limits<int32_t>::max()
+                                   : std::numeric_limits<int32_t>::min());
   Value result = lost;
   for (const TileBound &bound : bounds) {
     Value value = extremum(!outerIsMin, bound.map, operands);

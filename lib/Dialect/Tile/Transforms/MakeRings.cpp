@@ -80,7 +80,7 @@ static scf::ForOp addStepCounter(scf::ForOp loop, Value first) {
 
 namespace {
 struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
-  using Base::Base;
+  int64_t stages = 1;
 
   /// Ring of `stages` slots for tiles like the fetch's, at the kernel's start.
   Value createRing(FetchOp fetch, int64_t stages) {
@@ -118,6 +118,9 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
   }
 
   void runOnOperation() override {
+    if (auto attribute =
+            getOperation()->getAttrOfType<IntegerAttr>("tile.stages"))
+      stages = attribute.getInt();
     llvm::MapVector<Block *, SmallVector<scf::ForOp>> loops;
     SmallVector<FetchOp> single;
     WalkResult walk = getOperation().walk([&](FetchOp fetch) {

@@ -111,12 +111,22 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
   let description = [{
     `#flash.schedule<query_tile = 64, key_tile = 128>`: `query_tile` queries of
     one (batch, head) pair form a unit of parallel work, which visits the keys
-    `key_tile` at a time. `flash-select-schedule` proposes one; a user may write
-    it. Both are positive multiples of 8, at most 1024.
+    `key_tile` at a time. Both are positive multiples of 8, at most 1024.
+
+    On a GPU the unit is a thread block, and
+    `#flash.schedule<query_tile = 128, key_tile = 64, warps = 4, stages = 1>`
+    says further that `warps` (1 to 32) share the queries, 16 at a time each,
+    and that `stages` (1 to 16) tiles of keys, and of values, are in shared
+    memory.
+
+    `flash-select-schedule` proposes a schedule; a user may write it.
   }];
-  let parameters = (ins "int64_t":$queryTile, "int64_t":$keyTile);
+  let parameters = (ins "int64_t":$queryTile, "int64_t":$keyTile,
+                        OptionalParameter<"std::optional<int64_t>">:$warps,
+                        OptionalParameter<"std::optional<int64_t>">:$stages);
   let assemblyFormat = [{
-    `<` `query_tile` `=` $queryTile `,` `key_tile` `=` $keyTile `>`
+    `<` `query_tile` `=` $queryTile `,` `key_tile` `=` $keyTile
+    (`,` `warps` `=` $warps^)? (`,` `stages` `=` $stages^)? `>`
   }];
   let genVerifyDecl = 1;
 }

@@ -182,7 +182,11 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     Option<"queryTile", "query-tile", "int64_t", "0",
            "Queries in a tile; 0 lets the model choose">,
     Option<"keyTile", "key-tile", "int64_t", "0",
-           "Keys in a tile; 0 lets the model choose">
+           "Keys in a tile; 0 lets the model choose">,
+    Option<"warps", "warps", "int64_t", "0",
+           "Warps of a block; 0 lets the model choose">,
+    Option<"stages", "stages", "int64_t", "0",
+           "Slots of a ring; 0 lets the model choose">
   ];
 }
 

@@ -18,7 +18,8 @@ def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
     Every `tile.fetch` becomes a ring and the four operations of one step, which
     all stay where the fetch was; nothing overlaps yet. Loops carry the number
     of the step, which goes on from one loop to the next, so that all loops of a
-    block over the same memory share a ring.
+    block over the same memory share a ring. The kernel's attribute `tile.stages`
+    is the number of slots of these rings, 1 if absent.
 
     ```mlir
     scf.for %j = ... iter_args(%acc = ...) {
@@ -37,8 +38,6 @@ def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
     }
     ```
   }];
-  let options = [Option<"stages", "stages", "int64_t", "1",
-                        "Slots of the rings that loops fill">];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
