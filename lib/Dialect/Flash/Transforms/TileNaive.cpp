@@ -56,9 +56,10 @@ private:
   SmallVector<Value> parallelLoop(ArrayRef<OpFoldResult> extents,
                                   ArrayRef<int64_t> steps,
                                   ArrayRef<Value> outputs, Body body);
-  /// The terminator: writes the first `rows` rows of each tile.
+  /// The terminator: writes the first `rows` rows of each tile, matrices with
+  /// `columns` columns.
   void store(ValueRange tiles, ValueRange outputs, ValueRange position,
-             OpFoldResult rows);
+             OpFoldResult rows, OpFoldResult columns);
 
   Value scores();
   Value modifiedScores(Value products, ValueRange position);
@@ -139,11 +140,13 @@ SmallVector<Value> NaiveTiler::parallelLoop(ArrayRef<OpFoldResult> extents,
 }
 
 void NaiveTiler::store(ValueRange tiles, ValueRange outputs,
-                       ValueRange position, OpFoldResult rows) {
+                       ValueRange position, OpFoldResult rows,
+                       OpFoldResult columns) {
   SmallVector<Value> existing(tiles);
   auto getSizes = [&](Value tile) {
-    SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tile);
-    sizes[0] = rows;
+    SmallVector<OpFoldResult> sizes = {rows};
+    if (cast<RankedTensorType>(tile.getType()).getRank() == 2)
+      sizes.push_back(columns);
     return sizes;
   };
   for (Value &tile : existing) {
@@ -154,15 +157,12 @@ void NaiveTiler::store(ValueRange tiles, ValueRange outputs,
         b, loc, tile, SmallVector<OpFoldResult>(type.getRank(), index(0)),
         getSizes(tile), SmallVector<OpFoldResult>(type.getRank(), index(1)));
   }
-  SmallVector<SmallVector<OpFoldResult>> allSizes =
-      llvm::map_to_vector(existing, getSizes);
   auto terminator = scf::InParallelOp::create(b, loc);
   b.setInsertionPointToStart(terminator.getBody());
-  for (auto [tile, tileSizes, output] :
-       llvm::zip_equal(existing, allSizes, outputs)) {
+  for (auto [tile, output] : llvm::zip_equal(existing, outputs)) {
     SmallVector<OpFoldResult> offsets = getAsOpFoldResult(position);
     SmallVector<OpFoldResult> sizes = {index(1), index(1)};
-    llvm::append_range(sizes, tileSizes);
+    llvm::append_range(sizes, getSizes(tile));
     offsets.resize(sizes.size(), index(0));
     tensor::ParallelInsertSliceOp::create(
         b, loc, tile, output, offsets, sizes,
@@ -177,7 +177,13 @@ void NaiveTiler::store(ValueRange tiles, ValueRange outputs,
 Value NaiveTiler::takesPart(OpBuilder &nested, const ScorePosition &at,
                             Value end) {
   Value inMask = emitMaskPredicate(nested, loc, op.getMaskOrFull(), at);
-  return emitLengthPredicate(nested, loc, inMask, end, at.key);
+  if (!end)
+    return inMask;
+  Value exists = arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::slt,
+                                       at.key, end);
+  if (!inMask)
+    return exists;
+  return arith::AndIOp::create(nested, loc, inMask, exists);
 }
 
 Value NaiveTiler::modifiedScores(Value products, ValueRange position) {
@@ -244,7 +250,8 @@ Value NaiveTiler::scores() {
                             keys.existing(b, loc, column), tileSize);
     Value products =
         product(query, key, zeroTile(tileSize, tileSize), /*transposed=*/true);
-    store(round(modifiedScores(products, position)), outputs, position, rows);
+    store(round(modifiedScores(products, position)), outputs, position, rows,
+          index(tileSize));
   };
   return parallelLoop(extents, {1, 1, tileSize, tileSize}, empty, body)[0];
 }
@@ -275,7 +282,7 @@ SmallVector<Value> NaiveTiler::softmax(Value scores) {
     if (op.getLse())
       lse = RankedTensorType::get(shapeOf(rows), b.getF32Type());
     auto softmax = SoftmaxOp::create(b, loc, type, lse, slice, sink);
-    store(softmax->getResults(), results, position, rows);
+    store(softmax->getResults(), results, position, rows, paddedKeys);
   };
   return parallelLoop(rowSizes, {1, 1, softmaxRows}, outputs, body);
 }
@@ -305,7 +312,7 @@ Value NaiveTiler::output(Value probabilities) {
                           /*transposed=*/false);
       scf::YieldOp::create(b, loc, sum);
     }
-    store(round(loop.getResult(0)), outputs, position, rows);
+    store(round(loop.getResult(0)), outputs, position, rows, index(valueDim));
   };
   return parallelLoop(rowSizes, {1, 1, tileSize}, empty, body)[0];
 }
