@@ -56,7 +56,8 @@ BlockProgram::BlockProgram(scf::ForallOp forall, gpu::GPUFuncOp kernel)
 bool BlockProgram::isTranslated(scf::ForallOp forall) {
   return forall
       .walk([](Operation *op) {
-        return isa<OnlineAttentionOp, linalg::ContractOp>(op) || isSoftmax(op)
+        return isa<OnlineAttentionOp, linalg::ContractOp>(op) ||
+                       getSoftmaxInput(op)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })
@@ -89,10 +90,20 @@ void BlockProgram::chooseTypes() {
   });
   if (types.warps > 0)
     return;
-  // Of a softmax every row is a warp's.
-  int64_t rows =
-      getConstantIntValue(forall.getMixedStep().back()).value_or(1);
-  types = {rows, std::clamp<int64_t>(rows, 1, 32), context};
+  // Of a softmax every warp has whole rows. A loop of one iteration may have
+  // been dropped; the number of rows is static then.
+  int64_t rows = getConstantIntValue(forall.getMixedStep().back()).value_or(1);
+  forall.walk([&](Operation *op) {
+    if (Value input = getSoftmaxInput(op)) {
+      auto type = cast<RankedTensorType>(input.getType());
+      if (!type.isDynamicDim(type.getRank() - 2))
+        rows = std::max<int64_t>(type.getDimSize(type.getRank() - 2), 1);
+    }
+  });
+  int64_t warps = std::min<int64_t>(rows, 8);
+  while (rows % warps != 0)
+    --warps;
+  types = {rows, warps, context};
 }
 
 //===----------------------------------------------------------------------===//
@@ -304,10 +315,17 @@ FailureOr<Value> BlockProgram::initialState(Value value, Part part) {
 // Tiles of global memory
 //===----------------------------------------------------------------------===//
 
+/// A tensor before its type became more or less static.
+static Value stripCasts(Value tensor) {
+  while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
+    tensor = cast.getSource();
+  return tensor;
+}
+
 tensor::ExtractSliceOp BlockProgram::getSlice(Value tile) {
   if (auto pad = tile.getDefiningOp<tensor::PadOp>())
     tile = pad.getSource();
-  return tile.getDefiningOp<tensor::ExtractSliceOp>();
+  return stripCasts(tile).getDefiningOp<tensor::ExtractSliceOp>();
 }
 
 Value BlockProgram::rematerialize(Value value, scf::ForOp loop) {
@@ -483,8 +501,8 @@ LogicalResult BlockProgram::translateIf(scf::IfOp choice) {
 
 LogicalResult BlockProgram::translateStores(scf::InParallelOp stores) {
   for (auto store : stores.getOps<tensor::ParallelInsertSliceOp>()) {
-    Value tile = store.getSource();
-    if (isSoftmax(tile.getDefiningOp()))
+    Value tile = stripCasts(store.getSource());
+    if (getSoftmaxInput(tile.getDefiningOp()))
       continue; // Stored already.
     if (auto slice = tile.getDefiningOp<tensor::ExtractSliceOp>())
       tile = slice.getSource();
@@ -523,7 +541,7 @@ LogicalResult BlockProgram::translate(Operation &op) {
     return translateContract(contract);
   if (auto generic = dyn_cast<linalg::GenericOp>(op))
     return translateMap(generic);
-  if (isSoftmax(&op))
+  if (getSoftmaxInput(&op))
     return translateSoftmax(op);
   if (auto finalize = dyn_cast<FinalizeOp>(op)) {
     OnlineState state;
@@ -556,7 +574,7 @@ LogicalResult BlockProgram::translate(Operation &op) {
   }
   // Read where they are used.
   if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::EmptyOp,
-          linalg::FillOp>(op))
+          tensor::CastOp, linalg::FillOp>(op))
     return success();
   bool isScalar = llvm::none_of(
       op.getResultTypes(), [](Type type) { return isa<ShapedType>(type); });

@@ -46,7 +46,8 @@ private:
   mlir::Value constant(int64_t value) {
     return mlir::arith::ConstantIndexOp::create(b, loc, value);
   }
-  static bool isSoftmax(mlir::Operation *op);
+  /// The scores of a softmax of rows, or null if `op` is none.
+  static mlir::Value getSoftmaxInput(mlir::Operation *op);
   /// How the block works: from the first op that says so.
   void chooseTypes();
   /// The kernel's argument for a value from outside the loop.

@@ -122,16 +122,13 @@ LogicalResult BlockProgram::translateElementwise(Operation &op) {
   return success();
 }
 
-/// The scores of a softmax of rows, or null if `op` is none.
-static Value getSoftmaxInput(Operation *op) {
+Value BlockProgram::getSoftmaxInput(Operation *op) {
   if (auto softmax = dyn_cast_or_null<SoftmaxOp>(op))
     return softmax.getScores();
   if (auto softmax = dyn_cast_or_null<linalg::SoftmaxOp>(op))
     return softmax.getInput();
   return Value();
 }
-
-bool BlockProgram::isSoftmax(Operation *op) { return !!getSoftmaxInput(op); }
 
 LogicalResult BlockProgram::translateSoftmax(Operation &op) {
   auto refuse = [&](const Twine &reason) {
@@ -142,7 +139,7 @@ LogicalResult BlockProgram::translateSoftmax(Operation &op) {
       static_cast<int64_t>(softmax.getDimension()) !=
           softmax.getInputOperandRank() - 1)
     return refuse("it is not along the last dimension");
-  auto input = getSoftmaxInput(&op).getDefiningOp<tensor::ExtractSliceOp>();
+  tensor::ExtractSliceOp input = getSlice(getSoftmaxInput(&op));
   if (!input)
     return refuse("its input is no slice of an operand");
   auto getIndices = [&](ArrayRef<OpFoldResult> offsets) {
@@ -159,9 +156,13 @@ LogicalResult BlockProgram::translateSoftmax(Operation &op) {
   if (auto withSink = dyn_cast<SoftmaxOp>(op); withSink && withSink.getSink())
     softmax.sink = lookup(withSink.getSink());
   for (OpResult result : op.getResults()) {
-    auto store = result.hasOneUse() ? dyn_cast<tensor::ParallelInsertSliceOp>(
-                                          *result.getUsers().begin())
-                                    : tensor::ParallelInsertSliceOp();
+    Operation *user = &op;
+    Value used = result;
+    while (used && used.hasOneUse()) {
+      user = *used.getUsers().begin();
+      used = isa<tensor::CastOp>(user) ? user->getResult(0) : Value();
+    }
+    auto store = dyn_cast<tensor::ParallelInsertSliceOp>(user);
     if (!store)
       return refuse("its results are not stored, once");
     MemoryPlace &place = result.getResultNumber() == 0 ? softmax.output
@@ -169,6 +170,6 @@ LogicalResult BlockProgram::translateSoftmax(Operation &op) {
     place = {captureTensor(store.getDest()),
              getIndices(store.getMixedOffsets())};
   }
-  emitRowSoftmax(b, op.getLoc(), types.warps, softmax);
+  emitRowSoftmax(b, op.getLoc(), types.queries, types.warps, softmax);
   return success();
 }

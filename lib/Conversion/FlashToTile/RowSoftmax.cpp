@@ -26,7 +26,7 @@ static constexpr double minusInfinity =
 namespace {
 class RowSoftmaxEmitter {
 public:
-  RowSoftmaxEmitter(OpBuilder &b, Location loc, int64_t warps,
+  RowSoftmaxEmitter(OpBuilder &b, Location loc, int64_t rows, int64_t warps,
                     const RowSoftmax &softmax);
   void run();
 
@@ -74,8 +74,8 @@ private:
 };
 } // namespace
 
-RowSoftmaxEmitter::RowSoftmaxEmitter(OpBuilder &b, Location loc, int64_t warps,
-                                     const RowSoftmax &softmax)
+RowSoftmaxEmitter::RowSoftmaxEmitter(OpBuilder &b, Location loc, int64_t rows,
+                                     int64_t warps, const RowSoftmax &softmax)
     : b(b), loc(loc), warps(warps), softmax(softmax) {
   auto memory = cast<MemRefType>(softmax.input.memory.getType());
   elementType = memory.getElementType();
@@ -86,9 +86,9 @@ RowSoftmaxEmitter::RowSoftmaxEmitter(OpBuilder &b, Location loc, int64_t warps,
     columns = std::clamp<int64_t>(
         llvm::alignTo(memory.getShape().back(), 32 * vector), 32 * vector,
         columns);
-  tileType = strips({warps, columns}, vector);
-  lanesType = strips({warps, 32}, 1);
-  rowsType = strips(warps, 1);
+  tileType = strips({rows, columns}, vector);
+  lanesType = strips({rows, 32}, 1);
+  rowsType = strips(rows, 1);
 }
 
 Value RowSoftmaxEmitter::expOfDifference(Value x, Value y) {
@@ -175,7 +175,7 @@ void RowSoftmaxEmitter::run() {
                         softmax.rows, /*columns=*/Value());
 }
 
-void flash::emitRowSoftmax(OpBuilder &b, Location loc, int64_t warps,
-                           const RowSoftmax &softmax) {
-  RowSoftmaxEmitter(b, loc, warps, softmax).run();
+void flash::emitRowSoftmax(OpBuilder &b, Location loc, int64_t rows,
+                           int64_t warps, const RowSoftmax &softmax) {
+  RowSoftmaxEmitter(b, loc, rows, warps, softmax).run();
 }

@@ -30,9 +30,9 @@ struct RowSoftmax {
   bool zeroEmptyRows;
 };
 
-/// Emits the softmax by a block of `warps` warps, one row each.
-void emitRowSoftmax(mlir::OpBuilder &b, mlir::Location loc, int64_t warps,
-                    const RowSoftmax &softmax);
+/// Emits the softmax of up to `rows` rows by a block of `warps` warps.
+void emitRowSoftmax(mlir::OpBuilder &b, mlir::Location loc, int64_t rows,
+                    int64_t warps, const RowSoftmax &softmax);
 
 } // namespace flash
 
