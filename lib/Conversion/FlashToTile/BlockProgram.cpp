@@ -94,11 +94,14 @@ void BlockProgram::chooseTypes() {
   // been dropped; the number of rows is static then.
   int64_t rows = getConstantIntValue(forall.getMixedStep().back()).value_or(1);
   forall.walk([&](Operation *op) {
-    if (Value input = getSoftmaxInput(op)) {
-      auto type = cast<RankedTensorType>(input.getType());
-      if (!type.isDynamicDim(type.getRank() - 2))
-        rows = std::max<int64_t>(type.getDimSize(type.getRank() - 2), 1);
-    }
+    Value input = getSoftmaxInput(op);
+    tensor::ExtractSliceOp slice = input ? getSlice(input) : nullptr;
+    if (!slice || slice.getSourceType().getRank() < 2)
+      return;
+    SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
+    if (std::optional<int64_t> known =
+            getConstantIntValue(sizes[sizes.size() - 2]))
+      rows = std::max<int64_t>(*known, 1);
   });
   int64_t warps = std::min<int64_t>(rows, 8);
   while (rows % warps != 0)

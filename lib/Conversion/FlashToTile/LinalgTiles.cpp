@@ -140,8 +140,8 @@ LogicalResult BlockProgram::translateSoftmax(Operation &op) {
           softmax.getInputOperandRank() - 1)
     return refuse("it is not along the last dimension");
   tensor::ExtractSliceOp input = getSlice(getSoftmaxInput(&op));
-  if (!input)
-    return refuse("its input is no slice of an operand");
+  if (!input || input.getSourceType().getRank() < 2)
+    return refuse("its input is no slice of a matrix");
   auto getIndices = [&](ArrayRef<OpFoldResult> offsets) {
     return llvm::map_to_vector(
         offsets, [&](OpFoldResult entry) { return lookup(entry); });
