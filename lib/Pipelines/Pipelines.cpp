@@ -79,6 +79,7 @@ void flash::buildEmulatePipeline(OpPassManager &pm) {
 }
 
 void flash::buildThreadPipeline(OpPassManager &pm) {
+  pm.nest<func::FuncOp>().addPass(createCheckHost());
   pm.addPass(tile::createAllocateSmem());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernel.addPass(tile::createLowerRings());

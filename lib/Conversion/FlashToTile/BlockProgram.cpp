@@ -27,7 +27,7 @@ MemRefType flash::getKernelMemRefType(RankedTensorType type) {
   return MemRefType::get(type.getShape(), type.getElementType(), layout);
 }
 
-/// The first step of the online softmax in the loop.
+/// The first step of the online softmax in the loop, or null.
 static OnlineAttentionOp findStep(scf::ForallOp forall) {
   OnlineAttentionOp found;
   forall.walk([&](OnlineAttentionOp step) {
@@ -49,7 +49,21 @@ static int64_t chooseWarps(int64_t queries) {
 BlockProgram::BlockProgram(scf::ForallOp forall, gpu::GPUFuncOp kernel)
     : forall(forall), kernel(kernel), b(kernel.getContext()),
       loc(forall.getLoc()) {
+<<<<<<< HEAD
   chooseTypes();
+=======
+  OnlineAttentionOp step = findStep(forall);
+  std::optional<ScheduleAttr> schedule =
+      step ? step.getSchedule() : std::nullopt;
+  // Where a mask leaves no key, there is no step.
+  int64_t queries =
+      (*forall.getOps<FinalizeOp>().begin()).getAcc().getType().getDimSize(0);
+  int64_t warps = schedule && schedule->getWarps() ? *schedule->getWarps()
+                                                   : chooseWarps(queries);
+  types = {queries, warps, b.getContext()};
+  if (schedule && schedule->getStages())
+    kernel->setAttr("tile.stages", b.getI64IntegerAttr(*schedule->getStages()));
+>>>>>>> main
   b.setInsertionPointToEnd(&kernel.getBody().front());
 }
 
@@ -607,8 +621,12 @@ LogicalResult BlockProgram::run() {
   for (Operation &op : forall.getBody()->getOperations()) {
     if (failed(translate(op)))
       return failure();
+<<<<<<< HEAD
     if (step && op.getNumResults() == 1 &&
         op.getResult(0) == step.getQuery()) {
+=======
+    if (step && op.getNumResults() == 1 && op.getResult(0) == step.getQuery()) {
+>>>>>>> main
       FailureOr<Value> query = fetch(step.getQuery());
       if (failed(query))
         return failure();

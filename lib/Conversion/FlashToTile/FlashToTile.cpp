@@ -102,7 +102,11 @@ struct ConvertFlashToTile
   void runOnOperation() override {
     SmallVector<scf::ForallOp> loops;
     getOperation().walk([&](scf::ForallOp forall) {
+<<<<<<< HEAD
       if (BlockProgram::isTranslated(forall))
+=======
+      if (!forall.getOps<FinalizeOp>().empty())
+>>>>>>> main
         loops.push_back(forall);
     });
     if (loops.empty())

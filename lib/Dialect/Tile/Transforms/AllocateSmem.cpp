@@ -47,8 +47,8 @@ struct AllocateSmem : flash::tile::impl::AllocateSmemBase<AllocateSmem> {
         return WalkResult::advance();
       kernel.emitError("the kernel '")
           << kernel.getName() << "' needs " << needed
-          << " bytes of shared memory, and a block may have " << limit
-          << "; choose smaller tiles or fewer stages";
+          << " bytes of shared memory, and a block may have "
+          << limit.getValue() << "; choose smaller tiles or fewer stages";
       return WalkResult::interrupt();
     });
     if (walk.wasInterrupted())

@@ -139,6 +139,37 @@ Value Lowering::getSlot(OpBuilder &b, Location loc, Value ring, Value step) {
   return SmemViewOp::create(b, loc, type.getSlot(), offset);
 }
 
+/// Whether nothing but copies happens under the guard.
+static bool guardsOnlyCopies(scf::IfOp choice) {
+  return choice.getNumResults() == 0 && !choice.elseBlock() &&
+         llvm::all_of(choice.thenBlock()->without_terminator(),
+                      [](Operation &op) {
+                        return isa<RingAcquireOp, CopyAsyncOp>(op) ||
+                               (isPure(&op) && op.getNumRegions() == 0);
+                      });
+}
+
+/// Makes copies under a guard unconditional copies of no rows where it does not
+/// hold: a branch would split the loop for the scheduler of instructions.
+static void removeGuard(scf::IfOp choice) {
+  for (auto copy : choice.thenBlock()->getOps<CopyAsyncOp>()) {
+    OpBuilder b(copy);
+    Location loc = copy.getLoc();
+    Value rows = copy.getRows();
+    if (!rows)
+      rows = arith::ConstantIndexOp::create(
+          b, loc, copy.getRing().getType().getSlot().getRows());
+    Value none = arith::ConstantIndexOp::create(b, loc, 0);
+    copy.getRowsMutable().assign(
+        arith::SelectOp::create(b, loc, choice.getCondition(), rows, none)
+            .getResult());
+  }
+  choice.thenBlock()->getTerminator()->erase();
+  choice->getBlock()->getOperations().splice(
+      choice->getIterator(), choice.thenBlock()->getOperations());
+  choice.erase();
+}
+
 void Lowering::lower(Operation *op) {
   OpBuilder b(op);
   Location loc = op->getLoc();
@@ -165,6 +196,13 @@ void Lowering::lower(Operation *op) {
 namespace {
 struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
   void runOnOperation() override {
+    SmallVector<scf::IfOp> guards;
+    getOperation().walk([&](scf::IfOp choice) {
+      if (guardsOnlyCopies(choice))
+        guards.push_back(choice);
+    });
+    llvm::for_each(guards, removeGuard);
+
     SmallVector<Operation *> ops;
     SmallVector<RingOp> rings;
     getOperation().walk([&](Operation *op) {
