@@ -49,28 +49,14 @@ static int64_t chooseWarps(int64_t queries) {
 BlockProgram::BlockProgram(scf::ForallOp forall, gpu::GPUFuncOp kernel)
     : forall(forall), kernel(kernel), b(kernel.getContext()),
       loc(forall.getLoc()) {
-<<<<<<< HEAD
   chooseTypes();
-=======
-  OnlineAttentionOp step = findStep(forall);
-  std::optional<ScheduleAttr> schedule =
-      step ? step.getSchedule() : std::nullopt;
-  // Where a mask leaves no key, there is no step.
-  int64_t queries =
-      (*forall.getOps<FinalizeOp>().begin()).getAcc().getType().getDimSize(0);
-  int64_t warps = schedule && schedule->getWarps() ? *schedule->getWarps()
-                                                   : chooseWarps(queries);
-  types = {queries, warps, b.getContext()};
-  if (schedule && schedule->getStages())
-    kernel->setAttr("tile.stages", b.getI64IntegerAttr(*schedule->getStages()));
->>>>>>> main
   b.setInsertionPointToEnd(&kernel.getBody().front());
 }
 
 bool BlockProgram::isTranslated(scf::ForallOp forall) {
   return forall
       .walk([](Operation *op) {
-        return isa<OnlineAttentionOp, linalg::ContractOp>(op) ||
+        return isa<FinalizeOp, linalg::ContractOp>(op) ||
                        getSoftmaxInput(op)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
@@ -83,9 +69,13 @@ void BlockProgram::chooseTypes() {
   auto setStages = [&](int64_t stages) {
     kernel->setAttr("tile.stages", b.getI64IntegerAttr(stages));
   };
-  if (OnlineAttentionOp step = findStep(forall)) {
-    std::optional<ScheduleAttr> schedule = step.getSchedule();
-    int64_t queries = step.getQuery().getType().getDimSize(0);
+  auto finalizes = forall.getOps<FinalizeOp>();
+  if (!finalizes.empty()) {
+    // Where a mask leaves no key, there is no step.
+    OnlineAttentionOp step = findStep(forall);
+    std::optional<ScheduleAttr> schedule =
+        step ? step.getSchedule() : std::nullopt;
+    int64_t queries = (*finalizes.begin()).getAcc().getType().getDimSize(0);
     int64_t warps = schedule && schedule->getWarps() ? *schedule->getWarps()
                                                      : chooseWarps(queries);
     types = {queries, warps, context};
@@ -621,12 +611,7 @@ LogicalResult BlockProgram::run() {
   for (Operation &op : forall.getBody()->getOperations()) {
     if (failed(translate(op)))
       return failure();
-<<<<<<< HEAD
-    if (step && op.getNumResults() == 1 &&
-        op.getResult(0) == step.getQuery()) {
-=======
     if (step && op.getNumResults() == 1 && op.getResult(0) == step.getQuery()) {
->>>>>>> main
       FailureOr<Value> query = fetch(step.getQuery());
       if (failed(query))
         return failure();

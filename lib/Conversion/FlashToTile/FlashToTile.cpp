@@ -102,11 +102,7 @@ struct ConvertFlashToTile
   void runOnOperation() override {
     SmallVector<scf::ForallOp> loops;
     getOperation().walk([&](scf::ForallOp forall) {
-<<<<<<< HEAD
       if (BlockProgram::isTranslated(forall))
-=======
-      if (!forall.getOps<FinalizeOp>().empty())
->>>>>>> main
         loops.push_back(forall);
     });
     if (loops.empty())
