@@ -602,7 +602,7 @@ LogicalResult BlockProgram::translate(Block &block) {
 }
 
 LogicalResult BlockProgram::run() {
-  if (failed(findParts()))
+  if (failed(checkContracts()) || failed(findParts()))
     return failure();
   emitPosition();
   // The query tile is the same for all steps.

@@ -66,6 +66,8 @@ private:
   mlir::LogicalResult translateFor(mlir::scf::ForOp loop);
   mlir::LogicalResult translateIf(mlir::scf::IfOp choice);
   mlir::LogicalResult translateStep(OnlineAttentionOp step);
+  /// Refuses products whose tiles cannot be register tiles.
+  mlir::LogicalResult checkContracts();
   mlir::LogicalResult translateContract(mlir::linalg::ContractOp contract);
   mlir::LogicalResult translateMap(mlir::linalg::GenericOp generic);
   mlir::LogicalResult translateElementwise(mlir::Operation &op);

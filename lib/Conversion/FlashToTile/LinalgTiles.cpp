@@ -20,16 +20,27 @@ RankedTensorType BlockProgram::getFragmentType(Value tile) {
   return types.fragment(type.getDimSize(1), type.getElementType());
 }
 
+static LogicalResult refuse(linalg::ContractOp contract) {
+  return contract.emitOpError(
+      "has no translation to a block program: only products of two slices of "
+      "operands have, with static sums of f32, whose rows are a multiple of 16 "
+      "(the same in all products) and columns of 8");
+}
+
+LogicalResult BlockProgram::checkContracts() {
+  WalkResult walk = forall.walk([&](linalg::ContractOp contract) {
+    auto type = dyn_cast<RankedTensorType>(contract.getOutputs()[0].getType());
+    if (type && type.getRank() == 2 && type.hasStaticShape() &&
+        type.getElementType().isF32() && type.getDimSize(0) == types.queries &&
+        types.queries > 0 && types.queries % 16 == 0 &&
+        type.getDimSize(1) > 0 && type.getDimSize(1) % 8 == 0)
+      return WalkResult::advance();
+    return WalkResult(refuse(contract));
+  });
+  return failure(walk.wasInterrupted());
+}
+
 LogicalResult BlockProgram::translateContract(linalg::ContractOp contract) {
-  auto refuse = [&] {
-    return contract.emitOpError(
-        "has no translation to a block program: only products of two slices of "
-        "operands, with f32 sums of as many rows as the block has, have");
-  };
-  auto type = cast<RankedTensorType>(contract.getResult(0).getType());
-  if (type.getRank() != 2 || !type.getElementType().isF32() ||
-      type.getDimSize(0) != types.queries)
-    return refuse();
   SmallVector<AffineMap> maps = contract.getIndexingMapsArray();
   AffineExpr row, column, inner;
   bindDims(b.getContext(), row, column, inner);
@@ -39,7 +50,7 @@ LogicalResult BlockProgram::translateContract(linalg::ContractOp contract) {
   bool transposed = maps[1] == map(column, inner);
   if (maps[0] != map(row, inner) || maps[2] != map(row, column) ||
       (!transposed && maps[1] != map(inner, column)))
-    return refuse();
+    return refuse(contract);
 
   Value init = contract.getOutputs()[0], sum;
   auto fill = init.getDefiningOp<linalg::FillOp>();
@@ -52,7 +63,7 @@ LogicalResult BlockProgram::translateContract(linalg::ContractOp contract) {
   SmallVector<Value> operands;
   for (Value input : contract.getInputs()) {
     if (!getSlice(input))
-      return refuse();
+      return refuse(contract);
     FailureOr<Value> tile = fetch(input);
     if (failed(tile))
       return failure();
