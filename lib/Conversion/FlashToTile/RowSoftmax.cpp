@@ -79,9 +79,10 @@ RowSoftmaxEmitter::RowSoftmaxEmitter(OpBuilder &b, Location loc, int64_t rows,
     : b(b), loc(loc), warps(warps), softmax(softmax) {
   auto memory = cast<MemRefType>(softmax.input.memory.getType());
   elementType = memory.getElementType();
-  // A lane has up to four times 16 bytes, fewer where rows are short.
+  // A lane has up to twice 16 bytes: more take so many registers that fewer
+  // warps are there to hide the latency of memory.
   int64_t vector = 128 / elementType.getIntOrFloatBitWidth();
-  int64_t columns = 4 * 32 * vector;
+  int64_t columns = 2 * 32 * vector;
   if (!memory.isDynamicDim(memory.getRank() - 1))
     columns = std::clamp<int64_t>(
         llvm::alignTo(memory.getShape().back(), 32 * vector), 32 * vector,

@@ -26,6 +26,15 @@ namespace flash {
 using namespace mlir;
 using namespace flash;
 
+/// The greatest part of a head dimension that cuts it into equal parts and is
+/// at most `limit`, which is a multiple of 8.
+static int64_t getPart(int64_t dim, int64_t limit) {
+  int64_t part = std::min(dim, limit);
+  while (dim % part != 0)
+    part -= 8;
+  return part;
+}
+
 /// Rows of a softmax that a unit of work has, each of which is a warp's.
 static constexpr int64_t softmaxRows = 8;
 
@@ -51,6 +60,9 @@ private:
   /// A tile of f32, rounded to the operands' elements.
   Value round(Value tile);
 
+  /// Sums up products in a loop; `body` gives the sum after a step.
+  Value sumLoop(Value extent, int64_t step, Value init,
+                function_ref<Value(Value at, Value sum)> body);
   /// A parallel loop over (batch, head, row) and, if there are further
   /// `extents`, tiles of columns. The body ends with the loop's terminator.
   SmallVector<Value> parallelLoop(ArrayRef<OpFoldResult> extents,
@@ -122,6 +134,17 @@ Value NaiveTiler::round(Value tile) {
     return tile;
   auto type = cast<RankedTensorType>(tile.getType());
   return arith::TruncFOp::create(b, loc, type.clone(elementType), tile);
+}
+
+Value NaiveTiler::sumLoop(Value extent, int64_t step, Value init,
+                          function_ref<Value(Value at, Value sum)> body) {
+  auto loop = scf::ForOp::create(b, loc, asValue(index(0)), extent,
+                                 asValue(index(step)), init);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value sum = body(loop.getInductionVar(), loop.getRegionIterArgs()[0]);
+  scf::YieldOp::create(b, loc, sum);
+  return loop.getResult(0);
 }
 
 SmallVector<Value> NaiveTiler::parallelLoop(ArrayRef<OpFoldResult> extents,
@@ -243,13 +266,19 @@ Value NaiveTiler::scores() {
     Value batch = position[0], head = position[1], row = position[2],
           column = position[3];
     OpFoldResult rows = queries.existing(b, loc, row);
-    Value query = extractRows(b, loc, op.getQuery(), {batch, head, row}, rows,
-                              tileSize);
-    Value key = extractRows(b, loc, op.getKey(),
-                            {batch, groups.getKeyHead(b, loc, head), column},
-                            keys.existing(b, loc, column), tileSize);
-    Value products =
-        product(query, key, zeroTile(tileSize, tileSize), /*transposed=*/true);
+    OpFoldResult keyHead = groups.getKeyHead(b, loc, head);
+    OpFoldResult keyRows = keys.existing(b, loc, column);
+    int64_t part = getPart(op.getHeadDim(), tileSize / 2);
+    Value products = sumLoop(
+        asValue(index(op.getHeadDim())), part, zeroTile(tileSize, tileSize),
+        [&](Value at, Value sum) {
+          Columns columns = {at, part};
+          Value query = extractRows(b, loc, op.getQuery(), {batch, head, row},
+                                    rows, tileSize, columns);
+          Value key = extractRows(b, loc, op.getKey(), {batch, keyHead, column},
+                                  keyRows, tileSize, columns);
+          return product(query, key, sum, /*transposed=*/true);
+        });
     store(round(modifiedScores(products, position)), outputs, position, rows,
           index(tileSize));
   };
@@ -288,33 +317,29 @@ SmallVector<Value> NaiveTiler::softmax(Value scores) {
 }
 
 Value NaiveTiler::output(Value probabilities) {
-  int64_t valueDim = op.getValueDim(), keyTile = tileSize / 2;
+  int64_t valueDim = op.getValueDim(), part = getPart(valueDim, tileSize),
+          keyTile = tileSize / 2;
   TiledDim steps = {keyTile, keys.end};
   SmallVector<OpFoldResult> sizes(rowSizes);
   sizes.push_back(index(valueDim));
   Value empty = tensor::EmptyOp::create(b, loc, sizes, elementType);
-  Value zero = asValue(index(0)), step = asValue(index(keyTile));
   auto body = [&](ValueRange position, ValueRange outputs) {
     Value batch = position[0], head = position[1], row = position[2];
     OpFoldResult rows = queries.existing(b, loc, row);
     OpFoldResult keyHead = groups.getKeyHead(b, loc, head);
-    auto loop = scf::ForOp::create(b, loc, zero, numKeys, step,
-                                   zeroTile(tileSize, valueDim));
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(loop.getBody());
-      Value at = loop.getInductionVar();
-      Value weights = extractRows(b, loc, probabilities, {batch, head, row},
-                                  rows, tileSize, Columns{at, keyTile});
-      Value value = extractRows(b, loc, op.getValue(), {batch, keyHead, at},
-                                steps.existing(b, loc, at), keyTile);
-      Value sum = product(weights, value, loop.getRegionIterArgs()[0],
-                          /*transposed=*/false);
-      scf::YieldOp::create(b, loc, sum);
-    }
-    store(round(loop.getResult(0)), outputs, position, rows, index(valueDim));
+    Value result = sumLoop(
+        numKeys, keyTile, zeroTile(tileSize, part), [&](Value at, Value sum) {
+          Value weights = extractRows(b, loc, probabilities, {batch, head, row},
+                                      rows, tileSize, Columns{at, keyTile});
+          Value value =
+              extractRows(b, loc, op.getValue(), {batch, keyHead, at},
+                          steps.existing(b, loc, at), keyTile,
+                          Columns{position[3], part});
+          return product(weights, value, sum, /*transposed=*/false);
+        });
+    store(round(result), outputs, position, rows, index(part));
   };
-  return parallelLoop(rowSizes, {1, 1, tileSize}, empty, body)[0];
+  return parallelLoop(sizes, {1, 1, tileSize, part}, empty, body)[0];
 }
 
 void NaiveTiler::run() {

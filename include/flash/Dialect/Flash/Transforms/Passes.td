@@ -259,16 +259,18 @@ def TileNaive : Pass<"flash-tile-naive", "::mlir::func::FuncOp"> {
     %o = flash.attention %q, %k, %v mask(#flash.causal) : (...)
     // becomes
     %s = scf.forall (%b, %h, %i, %j) = ... step (1, 1, 128, 128) {
-      %qk = linalg.contract ... ins(%q[%b, %h, %i], %k[%b, %h, %j])
+      %qk = scf.for %d = 0 to %dim step 64 iter_args(%acc = 0) {
+        %a = linalg.contract ... ins(%q[%b, %h, %i, %d], %k[%b, %h, %j, %d]) outs(%acc)
+      }
       %m = linalg.generic { select(j <= i + nk - nq, score(scale * qk), -inf) }
       %r = arith.truncf %m
     }
     %p = scf.forall (%b, %h, %i) = ... step (1, 1, 8) {
       %w = flash.softmax %s[%b, %h, %i]
     }
-    %o = scf.forall (%b, %h, %i) = ... step (1, 1, 128) {
+    %o = scf.forall (%b, %h, %i, %d) = ... step (1, 1, 128, 128) {
       %x = scf.for %j = 0 to %nk step 64 iter_args(%acc = 0) {
-        %a = linalg.contract ... ins(%p[%b, %h, %i, %j], %v[%b, %h, %j]) outs(%acc)
+        %a = linalg.contract ... ins(%p[%b, %h, %i, %j], %v[%b, %h, %j, %d]) outs(%acc)
       }
       %r = arith.truncf %x
     }
@@ -279,7 +281,9 @@ def TileNaive : Pass<"flash-tile-naive", "::mlir::func::FuncOp"> {
     modification. The columns of scores and probabilities are padded to whole
     tiles, which are -inf and 0, so that every row starts at a multiple of 16
     bytes whatever the number of keys. A schedule is ignored: tiles have 128
-    queries and keys, or 64 if they are f32.
+    queries and keys, or 64 if they are f32. The head dimensions are cut into
+    equal parts, of at most half as many elements in the first loop and as many
+    in the third.
 
     A masked element has the probability 0, and 0 times its value is added. So
     NaN and infinite values reach all rows, as they do in such implementations.
