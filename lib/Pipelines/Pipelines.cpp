@@ -30,8 +30,9 @@ void flash::buildRecognizePipeline(OpPassManager &pm) {
 
 void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(createSelectSchedule(
-      {options.queryTile, options.keyTile, options.warps, options.stages}));
+  func.addPass(
+      createSelectSchedule({options.queryTile, options.keyTile, options.warps,
+                            options.stages, options.target}));
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
   func.addPass(createSplitMask());
@@ -144,8 +145,11 @@ void flash::registerPipelines() {
   PassPipelineRegistration<FrontOptions>(
       "flash-sm80", "From a program to thread programs and their launches",
       [](OpPassManager &pm, const FrontOptions &options) {
+        FrontOptions front;
+        front.copyOptionValuesFrom(options);
+        front.target = "sm_80";
         buildRecognizePipeline(pm);
-        buildTilePipeline(pm, options);
+        buildTilePipeline(pm, front);
         buildBlockPipeline(pm);
         buildThreadPipeline(pm);
         buildHostPipeline(pm);

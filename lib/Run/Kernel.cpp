@@ -68,8 +68,7 @@ static OwningOpRef<ModuleOp> copyProgram(ModuleOp program, StringRef entry) {
 }
 
 bool flash::run::isBlockLevel(ModuleOp program) {
-  return program
-      .walk([](gpu::LaunchFuncOp) { return WalkResult::interrupt(); })
+  return program.walk([](gpu::LaunchFuncOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
 }
 

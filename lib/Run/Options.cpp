@@ -243,8 +243,9 @@ llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
     return createStringError("the CPU target has no level 2 to dump; use "
                              "--target=emulate");
   if (options.target == Target::Emulate && options.countTiles)
-    return createStringError("--count-tiles counts the tiles of the CPU target; "
-                             "use --target=cpu");
+    return createStringError(
+        "--count-tiles counts the tiles of the CPU target; "
+        "use --target=cpu");
   if (flags.schedule.getNumOccurrences())
     if (llvm::Error error = parseSchedule(flags.schedule, options))
       return error;

@@ -120,11 +120,12 @@ bool Block::acquire(int64_t ring, int64_t step, const char *where) {
   if (step < slot->step || (step == slot->step && slot->state != State::Free))
     return fail(where, describe(ring, step) + " is acquired a second time");
   int64_t previous = step - int64_t(rings[ring].slots.size());
+  std::string alone = running == 1 ? "deadlock: " : "";
   if (!waitUntil(
           lock,
           [&] { return slot->state == State::Free && slot->step == step; },
           where,
-          "deadlock: " + describe(ring, step) + " waits for the release of step " +
+          alone + describe(ring, step) + " waits for the release of step " +
               std::to_string(previous)))
     return false;
   slot->state = State::Acquired;
@@ -272,8 +273,8 @@ extern "C" void flash_emulation_end(void *block) {
 extern "C" int64_t flash_emulation_ring(void *block, int64_t storage,
                                         int64_t stages, int64_t rows,
                                         int64_t rowBytes, const char *where) {
-  return static_cast<Block *>(block)->addRing({pointer(storage), rows, rowBytes},
-                                              stages, where);
+  return static_cast<Block *>(block)->addRing(
+      {pointer(storage), rows, rowBytes}, stages, where);
 }
 
 extern "C" void flash_emulation_acquire(void *block, int64_t ring, int64_t step,

@@ -30,6 +30,9 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
       *this, "stages",
       llvm::cl::desc("Slots of a ring; 0 lets the model choose"),
       llvm::cl::init(0)};
+  Option<std::string> target{*this, "target",
+                             llvm::cl::desc("Whose schedules: cpu or sm_80"),
+                             llvm::cl::init("cpu")};
 };
 
 struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What `tile-emulate` makes a program call: the rings of each block, which check
-// that their slots are used in the order that the tile dialect prescribes. No
-// dependency on LLVM.
+// What `tile-emulate` makes a program call: the rings of each block, which
+// check that their slots are used in the order that the tile dialect
+// prescribes. No dependency on LLVM.
 //
 // `where` is the name and place of an operation, for messages; it must outlive
 // the block.
@@ -105,8 +105,8 @@ private:
   bool deadlock();
   /// Tells waiting roles that something has changed.
   void notify();
-  /// Waits until `condition` holds. If nobody is left who could make it so, that
-  /// is a failure, which `message` explains.
+  /// Waits until `condition` holds. If nobody is left who could make it so,
+  /// that is a failure, which `message` explains.
   template <typename Condition>
   bool waitUntil(std::unique_lock<std::mutex> &lock, Condition condition,
                  const char *where, const std::string &message);

@@ -274,8 +274,8 @@ FailureOr<Value> BlockProgram::initialState(Value value, Part part) {
   // Several branches may start from it.
   OpBuilder::InsertionGuard guard(b);
   Block *entry = &kernel.getBody().front();
-  if (Operation *outer = entry->findAncestorOpInBlock(
-          *b.getInsertionBlock()->getParentOp()))
+  if (Operation *outer =
+          entry->findAncestorOpInBlock(*b.getInsertionBlock()->getParentOp()))
     b.setInsertionPoint(outer);
   Value scalar;
   if (auto fill = value.getDefiningOp<linalg::FillOp>()) {

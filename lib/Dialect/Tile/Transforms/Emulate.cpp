@@ -57,10 +57,10 @@ EmulationTypes::EmulationTypes() {
   });
   addConversion([](RingType type, SmallVectorImpl<Type> &results) {
     SmemType slot = type.getSlot();
-    results.append({MemRefType::get({type.getStages(), slot.getRows(),
-                                     slot.getColumns()},
-                                    slot.getElementType()),
-                    IntegerType::get(type.getContext(), 64)});
+    results.append(
+        {MemRefType::get({type.getStages(), slot.getRows(), slot.getColumns()},
+                         slot.getElementType()),
+         IntegerType::get(type.getContext(), 64)});
     return success();
   });
   addConversion([](PendingType type, SmallVectorImpl<Type> &results) {
@@ -73,6 +73,16 @@ EmulationTypes::EmulationTypes() {
 //===----------------------------------------------------------------------===//
 // Calls
 //===----------------------------------------------------------------------===//
+
+void EmulationCalls::beginBlock(OpBuilder &b, scf::ForallOp loop,
+                                Value number) {
+  blocks[loop] = create(b, loop.getLoc(), "begin",
+                        LLVM::LLVMPointerType::get(b.getContext()), number);
+}
+
+void EmulationCalls::endBlock(OpBuilder &b, scf::ForallOp loop) {
+  create(b, loop.getLoc(), "end", Type(), blocks[loop]);
+}
 
 Value EmulationCalls::create(OpBuilder &b, Location loc, StringRef name,
                              Type result, ValueRange operands) {
@@ -87,19 +97,17 @@ Value EmulationCalls::create(OpBuilder &b, Location loc, StringRef name,
       b, module, ("flash_emulation_" + name).str(),
       llvm::to_vector(ValueRange(arguments).getTypes()),
       result ? result : LLVM::LLVMVoidType::get(b.getContext()));
-  // Fails only where the program has another function of this name, which the
-  // pass refuses before.
+  // Fails only if the name is taken, which the pass refuses before.
   auto call = LLVM::CallOp::create(b, loc, *callee, arguments);
   return result ? call.getResult() : Value();
 }
 
 Value EmulationCalls::create(OpBuilder &b, Operation *op, StringRef name,
                              Type result, ValueRange operands) {
-  // The blocks of a grid are the only parallel loops here; each starts with the
-  // call that begins it.
-  auto loop = op->getParentOfType<scf::ForallOp>();
-  auto begin = *loop.getBody()->getOps<LLVM::CallOp>().begin();
-  SmallVector<Value> arguments = {begin.getResult()};
+  Value block;
+  for (Operation *parent = op; !block; parent = parent->getParentOp())
+    block = blocks.lookup(parent);
+  SmallVector<Value> arguments = {block};
   arguments.append(operands.begin(), operands.end());
   arguments.push_back(getPlace(b, op));
   return create(b, op->getLoc(), name, result, arguments);
@@ -116,9 +124,9 @@ Value EmulationCalls::getPlace(OpBuilder &b, Operation *op) {
       isa<RingOp>(op) ? "ring" : op->getName().getStringRef().str();
   LocationAttr loc = op->getLoc();
   if (auto place = loc.findInstanceOf<FileLineColLoc>())
-    llvm::raw_string_ostream(text) << " at " << place.getFilename().getValue()
-                                   << ':' << place.getLine() << ':'
-                                   << place.getColumn();
+    llvm::raw_string_ostream(text)
+        << " at " << place.getFilename().getValue() << ':' << place.getLine()
+        << ':' << place.getColumn();
   LLVM::GlobalOp &global = places[text];
   if (!global) {
     OpBuilder::InsertionGuard guard(b);
@@ -144,16 +152,36 @@ static LogicalResult checkKernel(gpu::GPUFuncOp kernel) {
                               "with structured control flow, have");
   if (kernel.getNumWorkgroupAttributions() ||
       kernel.getNumPrivateAttributions())
-    return kernel.emitOpError("has no emulation: it has attributions of memory");
+    return kernel.emitOpError(
+        "has no emulation: it has attributions of memory");
   WalkResult walk = kernel.walk([&](Operation *op) {
-    bool allowed = isa<gpu::GPUFuncOp, gpu::BlockIdOp, gpu::GridDimOp,
-                       gpu::BlockDimOp, gpu::ReturnOp>(op) ||
-                   !isa<gpu::GPUDialect>(op->getDialect());
-    if (allowed && !isa<SmemViewOp, CopyOp, CallOpInterface>(op) &&
-        op->getName().getDialectNamespace() != "nvvm")
+    StringRef dialect = op->getName().getDialectNamespace();
+    bool isForThreads = dialect == "nvvm" ||
+                        (dialect == "gpu" &&
+                         !isa<gpu::GPUFuncOp, gpu::BlockIdOp, gpu::GridDimOp,
+                              gpu::BlockDimOp, gpu::ReturnOp>(op));
+    if (!isForThreads && !isa<SmemViewOp, CopyOp, CallOpInterface>(op))
       return WalkResult::advance();
     op->emitOpError("has no emulation: only the operations of block programs "
                     "before tile-lower-rings have");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+/// Refuses modules in which the patterns would not find what they rely on.
+static LogicalResult checkModule(ModuleOp module, const EmulationTypes &types) {
+  for (auto symbol : module.getOps<SymbolOpInterface>())
+    if (symbol.getName().starts_with("flash_emulation_") ||
+        symbol.getName().starts_with("flash_place_"))
+      return symbol->emitError("the names flash_emulation_* and flash_place_* "
+                               "belong to tile-emulate");
+  WalkResult walk = module.walk([&](Operation *op) {
+    bool isOfBlock =
+        isa_and_nonnull<TileDialect>(op->getDialect()) || !types.isLegal(op);
+    if (!isOfBlock || op->getParentOfType<gpu::GPUFuncOp>())
+      return WalkResult::advance();
+    op->emitOpError("has no emulation: it is outside of any kernel");
     return WalkResult::interrupt();
   });
   return failure(walk.wasInterrupted());
@@ -191,20 +219,19 @@ static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
       b, loc, getAsOpFoldResult({grid[2], grid[1], grid[0]}),
       /*outputs=*/ValueRange(), /*mapping=*/std::nullopt);
   b.setInsertionPointToStart(loop.getBody());
-  SmallVector<Value> block = llvm::to_vector(llvm::reverse(
-      loop.getInductionVars()));
+  SmallVector<Value> block =
+      llvm::to_vector(llvm::reverse(loop.getInductionVars()));
   Value number = arith::MulIOp::create(b, loc, block[2], grid[1]);
   number = arith::AddIOp::create(b, loc, number, block[1]);
   number = arith::MulIOp::create(b, loc, number, grid[0]);
   number = arith::AddIOp::create(b, loc, number, block[0]);
-  Value state = calls.create(
-      b, loc, "begin", LLVM::LLVMPointerType::get(b.getContext()), number);
+  calls.beginBlock(b, loop, number);
 
   IRMapping mapping;
   mapping.map(kernel.getBody().getArguments(), launch.getKernelOperands());
   for (Operation &op : kernel.getBody().front().without_terminator())
     b.clone(op, mapping);
-  calls.create(b, loc, "end", Type(), state);
+  calls.endBlock(b, loop);
 
   auto replace = [&](Operation *op, ArrayRef<Value> sizes,
                      gpu::Dimension dimension) {
@@ -227,9 +254,12 @@ namespace {
 struct Emulate : flash::tile::impl::EmulateBase<Emulate> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    EmulationTypes types;
     EmulationCalls calls(module);
     SmallVector<gpu::LaunchFuncOp> launches;
     module.walk([&](gpu::LaunchFuncOp launch) { launches.push_back(launch); });
+    if (failed(checkModule(module, types)))
+      return signalPassFailure();
     for (gpu::LaunchFuncOp launch : launches)
       if (failed(inlineLaunch(launch, calls)))
         return signalPassFailure();
@@ -238,7 +268,6 @@ struct Emulate : flash::tile::impl::EmulateBase<Emulate> {
       kernels.erase();
     module->removeAttr(gpu::GPUDialect::getContainerModuleAttrName());
 
-    EmulationTypes types;
     RewritePatternSet patterns(&getContext());
     ConversionTarget target(getContext());
     scf::populateSCFStructuralTypeConversionsAndLegality(types, patterns,
@@ -246,10 +275,8 @@ struct Emulate : flash::tile::impl::EmulateBase<Emulate> {
     populateMemoryEmulation(types, calls, patterns);
     populateRegisterEmulation(types, calls, patterns);
     target.addIllegalDialect<TileDialect>();
-    target.markUnknownOpDynamicallyLegal([&](Operation *op) {
-      return types.isLegal(op->getOperandTypes()) &&
-             types.isLegal(op->getResultTypes());
-    });
+    target.markUnknownOpDynamicallyLegal(
+        [&](Operation *op) { return types.isLegal(op); });
     if (failed(applyPartialConversion(module, target, std::move(patterns))))
       signalPassFailure();
   }

@@ -10,6 +10,7 @@
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Transforms/DialectConversion.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -38,8 +39,13 @@ class EmulationCalls {
 public:
   explicit EmulationCalls(mlir::ModuleOp module) : module(module) {}
 
-  /// Calls `flash_emulation_<name>`; indices are passed as i64. Gives the result,
-  /// or null if `result` is.
+  /// Starts a block, whose number is given, at the start of `loop`.
+  void beginBlock(mlir::OpBuilder &b, mlir::scf::ForallOp loop,
+                  mlir::Value number);
+  void endBlock(mlir::OpBuilder &b, mlir::scf::ForallOp loop);
+
+  /// Calls `flash_emulation_<name>`; indices are passed as i64. Gives the
+  /// result, or null if `result` is.
   mlir::Value create(mlir::OpBuilder &b, mlir::Location loc,
                      llvm::StringRef name, mlir::Type result,
                      mlir::ValueRange operands);
@@ -56,12 +62,13 @@ private:
   mlir::Value getPlace(mlir::OpBuilder &b, mlir::Operation *op);
 
   mlir::ModuleOp module;
+  /// The block's state, for the loop over all blocks.
+  llvm::DenseMap<mlir::Operation *, mlir::Value> blocks;
   llvm::StringMap<mlir::LLVM::GlobalOp> places;
 };
 
 /// A pattern that emits calls.
-template <typename Op>
-struct EmulationPattern : mlir::OpConversionPattern<Op> {
+template <typename Op> struct EmulationPattern : mlir::OpConversionPattern<Op> {
   EmulationPattern(const EmulationTypes &types, mlir::MLIRContext *context,
                    EmulationCalls &calls)
       : mlir::OpConversionPattern<Op>(types, context), calls(calls) {}

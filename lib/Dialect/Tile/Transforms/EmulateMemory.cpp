@@ -22,8 +22,8 @@ static Value single(ValueRange values) {
 }
 
 static SmallVector<Value> single(ArrayRef<ValueRange> operands) {
-  return llvm::map_to_vector(
-      operands, [](ValueRange values) { return single(values); });
+  return llvm::map_to_vector(operands,
+                             [](ValueRange values) { return single(values); });
 }
 
 static Value constant(OpBuilder &b, Location loc, int64_t value) {
@@ -36,8 +36,7 @@ static Value emitRows(OpBuilder &b, Location loc, Value rows,
   Value all = constant(b, loc, tileRows);
   if (!rows)
     return all;
-  Value atLeastNone =
-      arith::MaxSIOp::create(b, loc, rows, constant(b, loc, 0));
+  Value atLeastNone = arith::MaxSIOp::create(b, loc, rows, constant(b, loc, 0));
   return arith::MinSIOp::create(b, loc, atLeastNone, all);
 }
 
@@ -92,7 +91,8 @@ Value flash::tile::readTile(OpBuilder &b, Location loc, Value buffer,
   AffineMap from = b.getMultiDimIdentityMap(2), to = from;
   if (transpose) {
     std::swap(shape[0], shape[1]);
-    from = AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0}, b.getContext());
+    from =
+        AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0}, b.getContext());
   }
   Value copy =
       memref::AllocOp::create(b, loc, MemRefType::get(shape, elementType));
@@ -111,9 +111,8 @@ namespace {
 
 struct EmulateFetch : EmulationPattern<FetchOp> {
   using EmulationPattern::EmulationPattern;
-  LogicalResult
-  matchAndRewrite(FetchOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(FetchOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     Location loc = op.getLoc();
     SmemType type = op.getResult().getType();
     SmallVector<Value> source = emitSource(
@@ -123,13 +122,13 @@ struct EmulateFetch : EmulationPattern<FetchOp> {
         b, loc,
         MemRefType::get({type.getRows(), type.getColumns()},
                         type.getElementType()));
-    Value address = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, tile);
+    Value address =
+        memref::ExtractAlignedPointerAsIndexOp::create(b, loc, tile);
     calls.create(b, loc, "fetch", Type(),
                  {address, constant(b, loc, type.getRows()),
                   constant(b, loc, type.getColumns() * type.getElementBytes()),
                   source[0], source[1], source[2]});
-    Value cast =
-        memref::CastOp::create(b, loc, getEmulatedType(type), tile);
+    Value cast = memref::CastOp::create(b, loc, getEmulatedType(type), tile);
     Value lease = arith::ConstantIntOp::create(b, loc, 0, 64);
     b.replaceOpWithMultiple(op, {{cast, lease}});
     return success();
@@ -138,9 +137,8 @@ struct EmulateFetch : EmulationPattern<FetchOp> {
 
 struct EmulateRing : EmulationPattern<RingOp> {
   using EmulationPattern::EmulationPattern;
-  LogicalResult
-  matchAndRewrite(RingOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(RingOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     Location loc = op.getLoc();
     RingType type = op.getResult().getType();
     SmemType slot = type.getSlot();
@@ -162,9 +160,8 @@ struct EmulateRing : EmulationPattern<RingOp> {
 
 struct EmulateRingAcquire : EmulationPattern<RingAcquireOp> {
   using EmulationPattern::EmulationPattern;
-  LogicalResult
-  matchAndRewrite(RingAcquireOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(RingAcquireOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     calls.create(b, op, "acquire", Type(),
                  {adaptor.getRing()[1], single(adaptor.getStep())});
     b.eraseOp(op);
@@ -174,9 +171,8 @@ struct EmulateRingAcquire : EmulationPattern<RingAcquireOp> {
 
 struct EmulateCopyAsync : EmulationPattern<CopyAsyncOp> {
   using EmulationPattern::EmulationPattern;
-  LogicalResult
-  matchAndRewrite(CopyAsyncOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(CopyAsyncOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     SmallVector<Value> arguments = {adaptor.getRing()[1],
                                     single(adaptor.getStep())};
     arguments.append(emitSource(
@@ -190,15 +186,15 @@ struct EmulateCopyAsync : EmulationPattern<CopyAsyncOp> {
 
 struct EmulateRingWait : EmulationPattern<RingWaitOp> {
   using EmulationPattern::EmulationPattern;
-  LogicalResult
-  matchAndRewrite(RingWaitOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(RingWaitOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     Location loc = op.getLoc();
     RingType type = op.getRing().getType();
     SmemType slotType = type.getSlot();
     Value slots = adaptor.getRing()[0];
-    Value lease = calls.create(b, op, "wait", b.getI64Type(),
-                               {adaptor.getRing()[1], single(adaptor.getStep())});
+    Value lease =
+        calls.create(b, op, "wait", b.getI64Type(),
+                     {adaptor.getRing()[1], single(adaptor.getStep())});
     Value slot = arith::RemUIOp::create(b, loc, single(adaptor.getStep()),
                                         constant(b, loc, type.getStages()));
     OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
@@ -215,9 +211,8 @@ struct EmulateRingWait : EmulationPattern<RingWaitOp> {
 
 struct EmulateRingRelease : EmulationPattern<RingReleaseOp> {
   using EmulationPattern::EmulationPattern;
-  LogicalResult
-  matchAndRewrite(RingReleaseOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(RingReleaseOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     calls.create(b, op, "release", Type(),
                  {adaptor.getRing()[1], single(adaptor.getStep())});
     b.eraseOp(op);
@@ -227,9 +222,8 @@ struct EmulateRingRelease : EmulationPattern<RingReleaseOp> {
 
 struct EmulateLoad : EmulationPattern<LoadOp> {
   using EmulationPattern::EmulationPattern;
-  LogicalResult
-  matchAndRewrite(LoadOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(LoadOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     calls.checkLease(b, op, adaptor.getSource()[1]);
     auto asIs = [](OpBuilder &, Location, Value element) { return element; };
     b.replaceOp(op, readTile(b, op.getLoc(), adaptor.getSource()[0],
@@ -239,11 +233,83 @@ struct EmulateLoad : EmulationPattern<LoadOp> {
   }
 };
 
+static Value extendToF32(OpBuilder &b, Location loc, Value element) {
+  if (element.getType().isF32())
+    return element;
+  return arith::ExtFOp::create(b, loc, b.getF32Type(), element);
+}
+
+struct EmulateLoadRow : EmulationPattern<LoadRowOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(LoadRowOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    calls.checkLease(b, op, adaptor.getSource()[1]);
+    Value buffer = adaptor.getSource()[0];
+    ArrayRef<int64_t> shape = op.getResult().getType().getShape();
+    OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1),
+                 columns = b.getIndexAttr(shape[1]);
+    SmallVector<OpFoldResult> offsets = {single(adaptor.getRow()), zero},
+                              sizes = {one, columns}, strides = {one, one};
+    auto type = memref::SubViewOp::inferRankReducedResultType(
+        shape[1], cast<MemRefType>(buffer.getType()), offsets, sizes, strides);
+    Value row = memref::SubViewOp::create(b, loc, type, buffer, offsets, sizes,
+                                          strides);
+    Value rows =
+        memref::AllocOp::create(b, loc, MemRefType::get(shape, b.getF32Type()));
+    AffineMap from = AffineMap::get(2, 0, b.getAffineDimExpr(1)),
+              to = b.getMultiDimIdentityMap(2);
+    SmallVector<utils::IteratorType> iterators(2,
+                                               utils::IteratorType::parallel);
+    linalg::GenericOp::create(
+        b, loc, row, rows, {from, to}, iterators,
+        [&](OpBuilder &b, Location loc, ValueRange elements) {
+          linalg::YieldOp::create(b, loc, extendToF32(b, loc, elements[0]));
+        });
+    b.replaceOpWithNewOp<bufferization::ToTensorOp>(
+        op, RankedTensorType::get(shape, b.getF32Type()), rows,
+        /*restrict=*/true, /*writable=*/true);
+    return success();
+  }
+};
+
+/// Exactly then 0 times the elements sums to something that equals itself.
+struct EmulateIsFinite : EmulationPattern<IsFiniteOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(IsFiniteOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    calls.checkLease(b, op, adaptor.getSource()[1]);
+    Value elements = readTile(b, loc, adaptor.getSource()[0],
+                              /*transpose=*/false, b.getF32Type(), extendToF32);
+    Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0));
+    Value init =
+        tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>{}, b.getF32Type());
+    init = linalg::FillOp::create(b, loc, zero, init).getResult(0);
+    SmallVector<utils::IteratorType> iterators(2,
+                                               utils::IteratorType::reduction);
+    Value sum =
+        linalg::GenericOp::create(
+            b, loc, init.getType(), elements, init,
+            {b.getMultiDimIdentityMap(2), AffineMap::get(2, 0, b.getContext())},
+            iterators,
+            [&](OpBuilder &b, Location loc, ValueRange args) {
+              Value part = arith::MulFOp::create(b, loc, args[0], zero);
+              Value next = arith::AddFOp::create(b, loc, args[1], part);
+              linalg::YieldOp::create(b, loc, next);
+            })
+            .getResult(0);
+    Value total = tensor::ExtractOp::create(b, loc, sum, ValueRange{});
+    b.replaceOpWithNewOp<arith::CmpFOp>(op, arith::CmpFPredicate::ORD, total,
+                                        total);
+    return success();
+  }
+};
+
 struct EmulateStore : EmulationPattern<StoreOp> {
   using EmulationPattern::EmulationPattern;
-  LogicalResult
-  matchAndRewrite(StoreOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(StoreOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     Location loc = op.getLoc();
     Value tile = single(adaptor.getX()),
           memory = single(adaptor.getDestination());
@@ -353,7 +419,7 @@ void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                                           EmulationCalls &calls,
                                           RewritePatternSet &patterns) {
   patterns.add<EmulateFetch, EmulateRing, EmulateRingAcquire, EmulateCopyAsync,
-               EmulateRingWait, EmulateRingRelease, EmulateLoad, EmulateRead,
-               EmulateStore>(
+               EmulateRingWait, EmulateRingRelease, EmulateLoad, EmulateLoadRow,
+               EmulateIsFinite, EmulateRead, EmulateStore>(
       types, patterns.getContext(), calls);
 }

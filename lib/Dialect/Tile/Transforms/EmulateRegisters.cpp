@@ -14,7 +14,8 @@
 using namespace mlir;
 using namespace flash::tile;
 
-using BodyBuilder = llvm::function_ref<Value(OpBuilder &, Location, ValueRange)>;
+using BodyBuilder =
+    llvm::function_ref<Value(OpBuilder &, Location, ValueRange)>;
 
 /// A linalg.generic with one output, which starts as `init`.
 static Value createGeneric(OpBuilder &b, Location loc, ValueRange inputs,
@@ -72,8 +73,8 @@ static Value roundToTf32(OpBuilder &b, Location loc, Value value) {
   bits = arith::AddIOp::create(b, loc, bits, constant(0x1000));
   bits = arith::AndIOp::create(b, loc, bits, constant(~int64_t(0x1FFF)));
   Value rounded = arith::BitcastOp::create(b, loc, value.getType(), bits);
-  Value isNaN = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, value,
-                                      value);
+  Value isNaN =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, value, value);
   return arith::SelectOp::create(b, loc, isNaN, value, rounded);
 }
 
@@ -88,9 +89,8 @@ namespace {
 
 struct EmulateConstant : OpConversionPattern<arith::ConstantOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult
-  matchAndRewrite(arith::ConstantOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(arith::ConstantOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     auto type = dyn_cast_or_null<RankedTensorType>(
         getTypeConverter()->convertType(op.getType()));
     auto values = dyn_cast<DenseElementsAttr>(op.getValue());
@@ -101,8 +101,8 @@ struct EmulateConstant : OpConversionPattern<arith::ConstantOp> {
       return success();
     }
     // Rather than a global of that size.
-    Value scalar = arith::ConstantOp::create(
-        b, op.getLoc(), values.getSplatValue<TypedAttr>());
+    Value scalar = arith::ConstantOp::create(b, op.getLoc(),
+                                             values.getSplatValue<TypedAttr>());
     b.replaceOp(op, fill(b, op.getLoc(), type, scalar));
     return success();
   }
@@ -112,9 +112,8 @@ struct EmulateConstant : OpConversionPattern<arith::ConstantOp> {
 struct EmulateElementwise : ConversionPattern {
   EmulateElementwise(const EmulationTypes &types, MLIRContext *context)
       : ConversionPattern(types, MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
-  LogicalResult
-  matchAndRewrite(Operation *op, ArrayRef<Value> operands,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(Operation *op, ArrayRef<Value> operands,
+                                ConversionPatternRewriter &b) const override {
     if (!OpTrait::hasElementwiseMappableTraits(op))
       return failure();
     SmallVector<Type> types;
@@ -128,9 +127,8 @@ struct EmulateElementwise : ConversionPattern {
 
 struct EmulateMmaAsync : EmulationPattern<MmaAsyncOp> {
   using EmulationPattern::EmulationPattern;
-  LogicalResult
-  matchAndRewrite(MmaAsyncOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(MmaAsyncOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     Location loc = op.getLoc();
     Type f32 = b.getF32Type();
     auto convert = [&](OpBuilder &b, Location loc, Value element) {
@@ -154,8 +152,8 @@ struct EmulateMmaAsync : EmulationPattern<MmaAsyncOp> {
           });
     }
     calls.checkLease(b, op, leaseOfB);
-    Value factor = readTile(b, loc, adaptor.getB()[0], op.getTransposeB(), f32,
-                            convert);
+    Value factor =
+        readTile(b, loc, adaptor.getB()[0], op.getTransposeB(), f32, convert);
 
     Value sum;
     if (op.getC()) {
@@ -189,9 +187,8 @@ struct EmulateMmaAsync : EmulationPattern<MmaAsyncOp> {
 /// until now, so they must still be there.
 struct EmulateMmaWait : EmulationPattern<MmaWaitOp> {
   using EmulationPattern::EmulationPattern;
-  LogicalResult
-  matchAndRewrite(MmaWaitOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(MmaWaitOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     ValueRange pending = adaptor.getPending();
     for (Value lease : pending.drop_front())
       calls.checkLease(b, op, lease);
@@ -202,9 +199,8 @@ struct EmulateMmaWait : EmulationPattern<MmaWaitOp> {
 
 struct EmulateBroadcast : OpConversionPattern<BroadcastOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult
-  matchAndRewrite(BroadcastOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(BroadcastOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     Location loc = op.getLoc();
     auto type = getTypeConverter()->convertType<RankedTensorType>(op.getType());
     Value source = adaptor.getSource();
@@ -234,14 +230,14 @@ struct EmulateBroadcast : OpConversionPattern<BroadcastOp> {
       return success();
     }
     AffineMap rows = AffineMap::get(2, 0, b.getAffineDimExpr(0));
-    b.replaceOp(op, createGeneric(
-                        b, loc, source, createEmpty(b, loc, type),
-                        {rows, b.getMultiDimIdentityMap(2)},
-                        {utils::IteratorType::parallel,
-                         utils::IteratorType::parallel},
-                        [](OpBuilder &, Location, ValueRange elements) {
-                          return elements[0];
-                        }));
+    b.replaceOp(op,
+                createGeneric(b, loc, source, createEmpty(b, loc, type),
+                              {rows, b.getMultiDimIdentityMap(2)},
+                              {utils::IteratorType::parallel,
+                               utils::IteratorType::parallel},
+                              [](OpBuilder &, Location, ValueRange elements) {
+                                return elements[0];
+                              }));
     return success();
   }
 };
@@ -262,13 +258,13 @@ struct EmulateFold : OpConversionPattern<FoldOp> {
         b.getContext());
     auto parallel = utils::IteratorType::parallel,
          reduction = utils::IteratorType::reduction;
-    b.replaceOp(op, createGeneric(
-                        b, op.getLoc(), x, adaptor.getInit(), maps,
-                        {parallel, reduction, parallel, reduction},
-                        [&](OpBuilder &b, Location loc, ValueRange elements) {
-                          return combine(b, loc, op.getReduction(), elements[1],
-                                         elements[0]);
-                        }));
+    b.replaceOp(
+        op, createGeneric(b, op.getLoc(), x, adaptor.getInit(), maps,
+                          {parallel, reduction, parallel, reduction},
+                          [&](OpBuilder &b, Location loc, ValueRange elements) {
+                            return combine(b, loc, op.getReduction(),
+                                           elements[1], elements[0]);
+                          }));
     return success();
   }
 };
@@ -276,9 +272,8 @@ struct EmulateFold : OpConversionPattern<FoldOp> {
 /// First neighbouring lanes, then the pairs, and so on.
 struct EmulateReduce : OpConversionPattern<ReduceOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult
-  matchAndRewrite(ReduceOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(ReduceOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     auto type = getTypeConverter()->convertType<RankedTensorType>(op.getType());
     OpFoldResult one = b.getIndexAttr(1);
     SmallVector<Value> lanes;
@@ -308,9 +303,8 @@ struct EmulateReduce : OpConversionPattern<ReduceOp> {
 
 struct EmulateMap : OpConversionPattern<MapOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult
-  matchAndRewrite(MapOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(MapOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     Location loc = op.getLoc();
     auto type = cast<RankedTensorType>(adaptor.getX().getType());
     AffineMap map = b.getMultiDimIdentityMap(2);
@@ -322,8 +316,8 @@ struct EmulateMap : OpConversionPattern<MapOp> {
     b.replaceOp(op, generic.getResult(0));
 
     Type element = type.getElementType();
-    Block *block = b.createBlock(&generic.getRegion(), {}, {element, element},
-                                 {loc, loc});
+    Block *block =
+        b.createBlock(&generic.getRegion(), {}, {element, element}, {loc, loc});
     Value row = linalg::IndexOp::create(b, loc, 0);
     Value column = linalg::IndexOp::create(b, loc, 1);
     Block &body = op.getBody().front();
