@@ -154,24 +154,24 @@ void flash::registerPipelines() {
         buildThreadPipeline(pm);
         buildHostPipeline(pm);
       });
-  PassPipelineRegistration<>(
-      "flash-sm80-naive", "As flash-sm80, but storing all scores",
-      [](OpPassManager &pm) {
-        buildRecognizePipeline(pm);
-        buildNaiveTilePipeline(pm);
-        buildBlockPipeline(pm);
-        buildThreadPipeline(pm);
-        buildHostPipeline(pm);
-      });
-  PassPipelineRegistration<>(
-      "flash-emulate-naive", "As flash-emulate, but storing all scores",
-      [](OpPassManager &pm) {
-        buildRecognizePipeline(pm);
-        buildNaiveTilePipeline(pm);
-        buildBlockPipeline(pm);
-        buildEmulatePipeline(pm);
-        buildCpuBackendPipeline(pm, CpuBackendOptions());
-      });
+  PassPipelineRegistration<>("flash-sm80-naive",
+                             "As flash-sm80, but storing all scores",
+                             [](OpPassManager &pm) {
+                               buildRecognizePipeline(pm);
+                               buildNaiveTilePipeline(pm);
+                               buildBlockPipeline(pm);
+                               buildThreadPipeline(pm);
+                               buildHostPipeline(pm);
+                             });
+  PassPipelineRegistration<>("flash-emulate-naive",
+                             "As flash-emulate, but storing all scores",
+                             [](OpPassManager &pm) {
+                               buildRecognizePipeline(pm);
+                               buildNaiveTilePipeline(pm);
+                               buildBlockPipeline(pm);
+                               buildEmulatePipeline(pm);
+                               buildCpuBackendPipeline(pm, CpuBackendOptions());
+                             });
   PassPipelineRegistration<NaiveOptions>(
       "flash-naive", "As flash-cpu, but storing all scores",
       [](OpPassManager &pm, const NaiveOptions &options) {

@@ -76,7 +76,8 @@ void buildNaivePipeline(mlir::OpPassManager &pm, const NaiveOptions &options);
 void buildReferencePipeline(mlir::OpPassManager &pm);
 
 /// Registers --flash-cpu, --flash-emulate, --flash-naive and --flash-reference,
-/// each from the program to the LLVM dialect, --flash-sm80 and --flash-front.
+/// each from the program to the LLVM dialect, --flash-sm80, --flash-sm80-naive,
+/// --flash-emulate-naive and --flash-front.
 void registerPipelines();
 
 } // namespace flash

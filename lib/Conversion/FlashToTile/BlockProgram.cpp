@@ -56,8 +56,7 @@ BlockProgram::BlockProgram(scf::ForallOp forall, gpu::GPUFuncOp kernel)
 bool BlockProgram::isTranslated(scf::ForallOp forall) {
   return forall
       .walk([](Operation *op) {
-        return isa<FinalizeOp, linalg::ContractOp>(op) ||
-                       getSoftmaxInput(op)
+        return isa<FinalizeOp, linalg::ContractOp>(op) || getSoftmaxInput(op)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })

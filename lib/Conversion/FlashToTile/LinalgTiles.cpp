@@ -146,9 +146,8 @@ LogicalResult BlockProgram::translateSoftmax(Operation &op) {
     return op.emitOpError("has no translation to a block program: ") << reason;
   };
   if (auto softmax = dyn_cast<linalg::SoftmaxOp>(op);
-      softmax &&
-      static_cast<int64_t>(softmax.getDimension()) !=
-          softmax.getInputOperandRank() - 1)
+      softmax && static_cast<int64_t>(softmax.getDimension()) !=
+                     softmax.getInputOperandRank() - 1)
     return refuse("it is not along the last dimension");
   tensor::ExtractSliceOp input = getSlice(getSoftmaxInput(&op));
   if (!input || input.getSourceType().getRank() < 2)
@@ -176,8 +175,8 @@ LogicalResult BlockProgram::translateSoftmax(Operation &op) {
     auto store = dyn_cast<tensor::ParallelInsertSliceOp>(user);
     if (!store)
       return refuse("its results are not stored, once");
-    MemoryPlace &place = result.getResultNumber() == 0 ? softmax.output
-                                                       : softmax.lse;
+    MemoryPlace &place =
+        result.getResultNumber() == 0 ? softmax.output : softmax.lse;
     place = {captureTensor(store.getDest()),
              getIndices(store.getMixedOffsets())};
   }

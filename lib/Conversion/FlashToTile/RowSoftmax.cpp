@@ -118,8 +118,7 @@ SmallVector<Value> RowSoftmaxEmitter::getIndices(const MemoryPlace &place,
 
 void RowSoftmaxEmitter::run() {
   Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-  Value step =
-      arith::ConstantIndexOp::create(b, loc, tileType.getDimSize(1));
+  Value step = arith::ConstantIndexOp::create(b, loc, tileType.getDimSize(1));
   auto first = scf::ForOp::create(
       b, loc, zero, softmax.columns, step,
       ValueRange{splat(lanesType, minusInfinity), splat(lanesType, 0)});
@@ -127,7 +126,8 @@ void RowSoftmaxEmitter::run() {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(first.getBody());
     Value x = read(first.getInductionVar());
-    Value max = first.getRegionIterArgs()[0], sum = first.getRegionIterArgs()[1];
+    Value max = first.getRegionIterArgs()[0],
+          sum = first.getRegionIterArgs()[1];
     Value newMax = fold(tile::Reduction::Max, x, max);
     // While a lane has seen no number, its maximum is -inf, and -inf - -inf is
     // NaN.
@@ -152,8 +152,7 @@ void RowSoftmaxEmitter::run() {
   if (sink)
     sum = arith::AddFOp::create(b, loc, sum, expOfDifference(sink, shift));
   Value divisor = softmax.zeroEmptyRows ? replace(sum, 0, 1) : sum;
-  Value inverse =
-      arith::DivFOp::create(b, loc, splat(rowsType, 1), divisor);
+  Value inverse = arith::DivFOp::create(b, loc, splat(rowsType, 1), divisor);
 
   auto second = scf::ForOp::create(b, loc, zero, softmax.columns, step);
   {

@@ -105,8 +105,8 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
       indices.back() = t.add(indices.back(), column);
     Value from = memory.getAddress(t, indices);
     // The host has made sure that the rows of a tile span less than 2^31 bytes.
-    Value rowStride = arith::TruncIOp::create(
-        b, t.loc, b.getI32Type(), memory.getByteStride(t, rowDim));
+    Value rowStride = arith::TruncIOp::create(b, t.loc, b.getI32Type(),
+                                              memory.getByteStride(t, rowDim));
 
     for (int64_t panel = 0; panel < type.getNumPanels(); ++panel) {
       // Chunks that hold data, and those up to a multiple of 32 bytes, which

@@ -196,8 +196,7 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
     if (isa<tile::StripsAttr>(op.getX().getType().getEncoding())) {
       size_t inRow = x.size() / result.size();
       for (auto [row, value] : llvm::enumerate(result)) {
-        SmallVector<Value> parts(
-            ArrayRef<Value>(x).slice(row * inRow, inRow));
+        SmallVector<Value> parts(ArrayRef<Value>(x).slice(row * inRow, inRow));
         value = combine(t, op.getReduction(), value,
                         combineAll(t, op.getReduction(), parts));
       }

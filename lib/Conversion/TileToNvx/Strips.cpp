@@ -52,8 +52,8 @@ StripRow::StripRow(ThreadBuilder &t, GlobalMemory &memory,
   chunks = type.getDimSize(1) / (32 * vector);
   Value row = t.add(t.warp(), t.constant(index * strips.getWarps()));
   if (rows) {
-    exists = arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::slt, row,
-                                   rows);
+    exists =
+        arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::slt, row, rows);
     // Of a row that does not exist the first one is read instead.
     row = arith::SelectOp::create(t.b, t.loc, exists, row, t.constant(0));
   }
@@ -73,8 +73,8 @@ Value StripRow::hasWholeChunks(ThreadBuilder &t) {
     return arith::ConstantIntOp::create(b, t.loc, i64, value);
   };
   Value address = LLVM::PtrToIntOp::create(b, t.loc, i64, pointer);
-  Value low = arith::AndIOp::create(b, t.loc, address,
-                                    wide(vector * elementBytes - 1));
+  Value low =
+      arith::AndIOp::create(b, t.loc, address, wide(vector * elementBytes - 1));
   return arith::AndIOp::create(b, t.loc, isZero(low, wide(0)),
                                isZero(t.rem(columns, vector), t.constant(0)));
 }
@@ -84,8 +84,9 @@ Value StripRow::hasWholeChunks(ThreadBuilder &t) {
 static Value emitChoice(ThreadBuilder &t, Value condition, Type type,
                         function_ref<Value()> emitThen,
                         function_ref<Value()> emitElse) {
-  auto choice = scf::IfOp::create(t.b, t.loc, type ? TypeRange(type) : TypeRange(),
-                                  condition, /*withElseRegion=*/!!emitElse);
+  auto choice =
+      scf::IfOp::create(t.b, t.loc, type ? TypeRange(type) : TypeRange(),
+                        condition, /*withElseRegion=*/!!emitElse);
   OpBuilder::InsertionGuard guard(t.b);
   auto fill = [&](Block &block, function_ref<Value()> emit) {
     t.b.setInsertionPointToStart(&block);
@@ -122,10 +123,10 @@ struct Read : OpConversionPattern<tile::ReadOp> {
     for (int64_t index = 0; index < type.getDimSize(0) / strips.getWarps();
          ++index) {
       StripRow row(t, memory, type, start, rows, columns, index);
-      Value values =
-          emitChoice(t, row.hasWholeChunks(t), rowType,
-                     [&] { return readChunks(t, memory, row); },
-                     [&] { return readElements(t, memory, row); });
+      Value values = emitChoice(
+          t, row.hasWholeChunks(t), rowType,
+          [&] { return readChunks(t, memory, row); },
+          [&] { return readElements(t, memory, row); });
       registers.append(t.unpack(values));
     }
     rewriter.replaceOp(op, t.pack(registers));
@@ -167,9 +168,9 @@ private:
       for (int64_t k = 0; k < row.vector; ++k) {
         Value column = t.add(row.getColumn(t, chunk), t.constant(k));
         Value exists = row.isInside(t, column);
-        Value value = LLVM::LoadOp::create(
-            t.b, t.loc, memory.type.getElementType(),
-            row.getAddress(t, clamp(t, column, exists)));
+        Value value =
+            LLVM::LoadOp::create(t.b, t.loc, memory.type.getElementType(),
+                                 row.getAddress(t, clamp(t, column, exists)));
         registers.push_back(complete(t, value, exists));
       }
     return t.pack(registers);
@@ -205,9 +206,10 @@ struct StoreStrips : OpConversionPattern<tile::StoreOp> {
       StripRow row(t, memory, type, start, rows, columns, index);
       auto values = ArrayRef<Value>(registers).slice(index * inRow, inRow);
       auto store = [&]() -> Value {
-        emitChoice(t, row.hasWholeChunks(t), Type(),
-                   [&] { return storeChunks(t, row, values); },
-                   [&] { return storeElements(t, row, values); });
+        emitChoice(
+            t, row.hasWholeChunks(t), Type(),
+            [&] { return storeChunks(t, row, values); },
+            [&] { return storeElements(t, row, values); });
         return Value();
       };
       if (row.exists)
@@ -225,8 +227,8 @@ private:
                          ArrayRef<Value> start, Value rows, Value value,
                          int64_t firstRow) {
     Value row = t.add(t.warp(), t.constant(firstRow));
-    Value execute = arith::CmpIOp::create(
-        t.b, t.loc, arith::CmpIPredicate::eq, t.lane(), t.constant(0));
+    Value execute = arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::eq,
+                                          t.lane(), t.constant(0));
     if (rows) {
       Value exists = arith::CmpIOp::create(
           t.b, t.loc, arith::CmpIPredicate::slt, row, rows);
@@ -266,20 +268,19 @@ private:
                              ArrayRef<Value> registers) {
     int64_t inRegister = 4 / row.elementBytes;
     for (int64_t i = 0; i < row.chunks * row.vector; ++i) {
-      Value column = t.add(row.getColumn(t, i / row.vector),
-                           t.constant(i % row.vector));
+      Value column =
+          t.add(row.getColumn(t, i / row.vector), t.constant(i % row.vector));
       emitChoice(
           t, row.isInside(t, column), Type(),
           [&]() -> Value {
             Value value = registers[i / inRegister];
             if (inRegister == 2) {
-              value = arith::ShRUIOp::create(t.b, t.loc, value,
-                                             t.i32(i % 2 * 16));
-              value = arith::TruncIOp::create(t.b, t.loc, t.b.getI16Type(),
-                                              value);
+              value =
+                  arith::ShRUIOp::create(t.b, t.loc, value, t.i32(i % 2 * 16));
+              value =
+                  arith::TruncIOp::create(t.b, t.loc, t.b.getI16Type(), value);
             }
-            LLVM::StoreOp::create(t.b, t.loc, value,
-                                  row.getAddress(t, column),
+            LLVM::StoreOp::create(t.b, t.loc, value, row.getAddress(t, column),
                                   /*alignment=*/row.elementBytes);
             return Value();
           },

@@ -1,4 +1,4 @@
-// RUN: flash-opt %s --flash-tile-softmax="row-tile=8 reduction-tile=0" | FileCheck %s
+// RUN: flash-opt %s --flash-tile-softmax="row-tile=8 reduction-tile=0" --canonicalize | FileCheck %s
 
 // CHECK-LABEL: func @last(
 // CHECK:         scf.forall (%[[B:.*]], %[[I:.*]]) = (0, 0) to (4, 37) step (1, 8)

@@ -120,8 +120,8 @@ void Tiler::queryTileBody(Value batch, Value head, Value start,
                           ValueRange outputs) {
   int64_t tile = queries.tile;
   OpFoldResult rows = queries.existing(b, loc, start);
-  Value query = extractRows(b, loc, online.getQuery(), {batch, head, start},
-                            rows, tile);
+  Value query =
+      extractRows(b, loc, online.getQuery(), {batch, head, start}, rows, tile);
   SmallVector<Value> state;
   for (Value init : {online.getAcc(), online.getMax(), online.getSum()})
     state.push_back(initialTile(init, batch, head, start, rows, tile));

@@ -331,10 +331,9 @@ Value NaiveTiler::output(Value probabilities) {
         numKeys, keyTile, zeroTile(tileSize, part), [&](Value at, Value sum) {
           Value weights = extractRows(b, loc, probabilities, {batch, head, row},
                                       rows, tileSize, Columns{at, keyTile});
-          Value value =
-              extractRows(b, loc, op.getValue(), {batch, keyHead, at},
-                          steps.existing(b, loc, at), keyTile,
-                          Columns{position[3], part});
+          Value value = extractRows(b, loc, op.getValue(), {batch, keyHead, at},
+                                    steps.existing(b, loc, at), keyTile,
+                                    Columns{position[3], part});
           return product(weights, value, sum, /*transposed=*/false);
         });
     store(round(result), outputs, position, rows, index(part));

@@ -86,10 +86,9 @@ LogicalResult StoreOp::verify() {
     return failure();
   if (getColumns() && !areStrips)
     return emitOpError("ends at a column, which only a matrix of strips does");
-  return verifyRowsOfMemory(*this, memory, getIndices().size(),
-                            tile.getElementType(),
-                            isMatrix ? std::optional(tile.getDimSize(1))
-                                     : std::nullopt);
+  return verifyRowsOfMemory(
+      *this, memory, getIndices().size(), tile.getElementType(),
+      isMatrix ? std::optional(tile.getDimSize(1)) : std::nullopt);
 }
 
 LogicalResult MmaAsyncOp::verify() {

@@ -366,9 +366,8 @@ struct EmulateStore : EmulationPattern<StoreOp> {
 
 struct EmulateRead : EmulationPattern<ReadOp> {
   using EmulationPattern::EmulationPattern;
-  LogicalResult
-  matchAndRewrite(ReadOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(ReadOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     Location loc = op.getLoc();
     Value memory = single(adaptor.getSource());
     SmallVector<Value> indices = single(adaptor.getIndices());

@@ -244,9 +244,8 @@ struct EmulateBroadcast : OpConversionPattern<BroadcastOp> {
 
 struct EmulateFold : OpConversionPattern<FoldOp> {
   using OpConversionPattern::OpConversionPattern;
-  LogicalResult
-  matchAndRewrite(FoldOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &b) const override {
+  LogicalResult matchAndRewrite(FoldOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
     Value x = tensor::ExpandShapeOp::create(
         b, op.getLoc(), splitColumns(op.getX().getType()), adaptor.getX(),
         SmallVector<ReassociationIndices>{{0}, {1, 2, 3}});
@@ -254,7 +253,7 @@ struct EmulateFold : OpConversionPattern<FoldOp> {
     bindDims(b.getContext(), row, block, lane, element);
     SmallVector<AffineMap> maps = AffineMap::inferFromExprList(
         ArrayRef<SmallVector<AffineExpr, 4>>{{row, block, lane, element},
-                                          {row, lane}},
+                                             {row, lane}},
         b.getContext());
     auto parallel = utils::IteratorType::parallel,
          reduction = utils::IteratorType::reduction;
