@@ -360,9 +360,16 @@ struct TileNaive : flash::impl::TileNaiveBase<TileNaive> {
   void runOnOperation() override {
     SmallVector<AttentionOp> ops;
     getOperation().walk([&](AttentionOp op) { ops.push_back(op); });
-    for (AttentionOp op : ops)
+    for (AttentionOp op : ops) {
       if (failed(op.requireRank4()))
         return signalPassFailure();
+      if (op.getQuery().getType().getDimSize(2) == 0 ||
+          op.getKey().getType().getDimSize(2) == 0) {
+        op.emitOpError("has no scores, which flash-tile-naive stores: it needs "
+                       "at least one query and one key");
+        return signalPassFailure();
+      }
+    }
     for (AttentionOp op : ops)
       NaiveTiler(op).run();
   }
