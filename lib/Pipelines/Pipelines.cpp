@@ -33,7 +33,6 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   func.addPass(
       createSelectSchedule({options.queryTile, options.keyTile, options.warps,
                             options.stages, options.target}));
-  func.addPass(createTileSoftmax());
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
   func.addPass(createSplitMask());
@@ -41,6 +40,7 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
 
 void flash::buildDecomposePipeline(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createTileSoftmax());
   func.addPass(createDecompose());
   // Programs may hold elementwise arithmetic on whole tensors.
   func.addPass(createConvertElementwiseToLinalgPass());
@@ -52,7 +52,16 @@ void flash::buildFrontPipeline(OpPassManager &pm, const FrontOptions &options) {
   buildDecomposePipeline(pm);
 }
 
+void flash::buildNaiveTilePipeline(OpPassManager &pm) {
+  pm.nest<func::FuncOp>().addPass(createTileNaive());
+}
+
 void flash::buildBlockPipeline(OpPassManager &pm) {
+  // Eight rows, each of which is a warp's.
+  TileSoftmaxOptions softmax;
+  softmax.rowTile = 8;
+  softmax.reductionTile = 0;
+  pm.nest<func::FuncOp>().addPass(createTileSoftmax(softmax));
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createConvertFlashToTile());
@@ -71,6 +80,7 @@ void flash::buildEmulatePipeline(OpPassManager &pm) {
 }
 
 void flash::buildThreadPipeline(OpPassManager &pm) {
+  pm.nest<func::FuncOp>().addPass(createCheckHost());
   pm.addPass(tile::createAssertStrides());
   pm.addPass(tile::createAllocateSmem());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
@@ -145,6 +155,24 @@ void flash::registerPipelines() {
         buildThreadPipeline(pm);
         buildHostPipeline(pm);
       });
+  PassPipelineRegistration<>("flash-sm80-naive",
+                             "As flash-sm80, but storing all scores",
+                             [](OpPassManager &pm) {
+                               buildRecognizePipeline(pm);
+                               buildNaiveTilePipeline(pm);
+                               buildBlockPipeline(pm);
+                               buildThreadPipeline(pm);
+                               buildHostPipeline(pm);
+                             });
+  PassPipelineRegistration<>("flash-emulate-naive",
+                             "As flash-emulate, but storing all scores",
+                             [](OpPassManager &pm) {
+                               buildRecognizePipeline(pm);
+                               buildNaiveTilePipeline(pm);
+                               buildBlockPipeline(pm);
+                               buildEmulatePipeline(pm);
+                               buildCpuBackendPipeline(pm, CpuBackendOptions());
+                             });
   PassPipelineRegistration<NaiveOptions>(
       "flash-naive", "As flash-cpu, but storing all scores",
       [](OpPassManager &pm, const NaiveOptions &options) {

@@ -35,6 +35,28 @@ def ConvertFlashToTile : Pass<"convert-flash-to-tile", "::mlir::ModuleOp"> {
     %acc1 = tile.mma_wait %op : ...
     ```
 
+    Of loops around other ops, a `linalg.contract` of two slices becomes a
+    product, an elementwise `linalg.generic` without inputs a `tile.map`, and
+    elementwise `arith` on tiles itself. A `flash.softmax` or `linalg.softmax`
+    of a slice of rows becomes two loops over strips of the rows: the first
+    finds maximum and sum, for each lane, by the online softmax, the second
+    writes the quotients.
+
+    ```mlir
+    %p = linalg.softmax dimension(1) ins(%rows : tensor<8x?xf16>) outs(...)
+    // becomes
+    %m, %l = scf.for %j = %c0 to %n step %c1024 iter_args(%max = -inf, %sum = 0) {
+      %x = tile.read %s[%i, %j] rows(...) columns(...) : memref<...> to tensor<8x1024xf32, #tile.strips<8, 8>>
+      %max1 = tile.fold max %x into %max : ...
+      ... // exponentials and the rescaled sum
+    }
+    ... // exchanges between lanes
+    scf.for %j = %c0 to %n step %c1024 {
+      %x = tile.read %s[%i, %j] ...
+      tile.store %quotients, %out[%i, %j] rows(...) columns(...) : ...
+    }
+    ```
+
     Tensors become memrefs with run-time strides, whose last dimension is
     contiguous. A captured constant is copied into the kernel, any other scalar
     is an argument of it.
@@ -42,6 +64,21 @@ def ConvertFlashToTile : Pass<"convert-flash-to-tile", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
     "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect",
     "::flash::tile::TileDialect"];
+}
+
+def CheckHost : Pass<"flash-check-host", "::mlir::func::FuncOp"> {
+  let summary = "Refuse what has no translation to a GPU";
+  let description = [{
+    Run after `convert-flash-to-tile`, on what is left outside of kernels. The
+    host side of a GPU program computes sizes, makes views, allocates and
+    launches; any op that computes the elements of a tensor is an error.
+
+    ```mlir
+    // error: 'linalg.matmul' op runs on the CPU only: of a program, attention
+    // and softmaxes along the last dimension run on a GPU; use --target=cpu
+    %y = linalg.matmul ins(%x, %w : ...) outs(%e : ...) -> tensor<64x64xf32>
+    ```
+  }];
 }
 
 def ConvertTileToNvx : Pass<"convert-tile-to-nvx", "::mlir::gpu::GPUFuncOp"> {

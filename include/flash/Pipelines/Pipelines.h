@@ -53,6 +53,10 @@ void buildDecomposePipeline(mlir::OpPassManager &pm);
 /// All three.
 void buildFrontPipeline(mlir::OpPassManager &pm, const FrontOptions &options);
 
+/// From level 0 to level 1 of another kind: three loops over tiles, which store
+/// all scores.
+void buildNaiveTilePipeline(mlir::OpPassManager &pm);
+
 /// From level 1 to level 2, one block program for each parallel loop, with
 /// copies that overlap.
 void buildBlockPipeline(mlir::OpPassManager &pm);
@@ -72,7 +76,8 @@ void buildNaivePipeline(mlir::OpPassManager &pm, const NaiveOptions &options);
 void buildReferencePipeline(mlir::OpPassManager &pm);
 
 /// Registers --flash-cpu, --flash-emulate, --flash-naive and --flash-reference,
-/// each from the program to the LLVM dialect, --flash-sm80 and --flash-front.
+/// each from the program to the LLVM dialect, --flash-sm80, --flash-sm80-naive,
+/// --flash-emulate-naive and --flash-front.
 void registerPipelines();
 
 } // namespace flash

@@ -49,18 +49,67 @@ static int64_t chooseWarps(int64_t queries) {
 BlockProgram::BlockProgram(scf::ForallOp forall, gpu::GPUFuncOp kernel)
     : forall(forall), kernel(kernel), b(kernel.getContext()),
       loc(forall.getLoc()) {
-  OnlineAttentionOp step = findStep(forall);
-  std::optional<ScheduleAttr> schedule =
-      step ? step.getSchedule() : std::nullopt;
-  // Where a mask leaves no key, there is no step.
-  int64_t queries =
-      (*forall.getOps<FinalizeOp>().begin()).getAcc().getType().getDimSize(0);
-  int64_t warps = schedule && schedule->getWarps() ? *schedule->getWarps()
-                                                   : chooseWarps(queries);
-  types = {queries, warps, b.getContext()};
-  if (schedule && schedule->getStages())
-    kernel->setAttr("tile.stages", b.getI64IntegerAttr(*schedule->getStages()));
+  chooseTypes();
   b.setInsertionPointToEnd(&kernel.getBody().front());
+}
+
+bool BlockProgram::isTranslated(scf::ForallOp forall) {
+  return forall
+      .walk([](Operation *op) {
+        return isa<FinalizeOp, linalg::ContractOp>(op) || getSoftmaxInput(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+void BlockProgram::chooseTypes() {
+  MLIRContext *context = b.getContext();
+  auto setStages = [&](int64_t stages) {
+    kernel->setAttr("tile.stages", b.getI64IntegerAttr(stages));
+  };
+  auto finalizes = forall.getOps<FinalizeOp>();
+  if (!finalizes.empty()) {
+    // Where a mask leaves no key, there is no step.
+    OnlineAttentionOp step = findStep(forall);
+    std::optional<ScheduleAttr> schedule =
+        step ? step.getSchedule() : std::nullopt;
+    int64_t queries = (*finalizes.begin()).getAcc().getType().getDimSize(0);
+    int64_t warps = schedule && schedule->getWarps() ? *schedule->getWarps()
+                                                     : chooseWarps(queries);
+    types = {queries, warps, context};
+    if (schedule && schedule->getStages())
+      setStages(*schedule->getStages());
+    return;
+  }
+  // A product alone needs fewer registers than attention, so that twice as many
+  // warps fit; nothing else hides the latency of memory but a second stage.
+  forall.walk([&](linalg::ContractOp contract) {
+    int64_t rows =
+        cast<RankedTensorType>(contract.getResult(0).getType()).getDimSize(0);
+    types = {rows, rows % 128 == 0 ? 8 : chooseWarps(rows), context};
+    setStages(2);
+    return WalkResult::interrupt();
+  });
+  if (types.warps > 0)
+    return;
+  // Of a softmax every warp has whole rows. A loop of one iteration may have
+  // been dropped; the number of rows is static then.
+  int64_t rows = getConstantIntValue(forall.getMixedStep().back()).value_or(1);
+  forall.walk([&](Operation *op) {
+    Value input = getSoftmaxInput(op);
+    tensor::ExtractSliceOp slice = input ? getSlice(input) : nullptr;
+    if (!slice || slice.getSourceType().getRank() < 2)
+      return;
+    SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
+    if (std::optional<int64_t> known =
+            getConstantIntValue(sizes[sizes.size() - 2]))
+      rows = std::max<int64_t>(*known, 1);
+  });
+  int64_t warps = std::min<int64_t>(rows, 8);
+  while (rows % warps != 0)
+    --warps;
+  types = {rows, warps, context};
 }
 
 //===----------------------------------------------------------------------===//
@@ -166,6 +215,9 @@ LogicalResult BlockProgram::findParts() {
           give(value, Part::Max);
         for (Value value : {step.getSum(), step.getSumOut()})
           give(value, Part::Sum);
+      } else if (auto contract = dyn_cast<linalg::ContractOp>(op)) {
+        give(contract.getOutputs()[0], Part::Acc);
+        give(contract.getResult(0), Part::Acc);
       } else if (auto finalize = dyn_cast<FinalizeOp>(op)) {
         give(finalize.getAcc(), Part::Acc);
         give(finalize.getMax(), Part::Max);
@@ -269,10 +321,17 @@ FailureOr<Value> BlockProgram::initialState(Value value, Part part) {
 // Tiles of global memory
 //===----------------------------------------------------------------------===//
 
+/// A tensor before its type became more or less static.
+static Value stripCasts(Value tensor) {
+  while (auto cast = tensor.getDefiningOp<tensor::CastOp>())
+    tensor = cast.getSource();
+  return tensor;
+}
+
 tensor::ExtractSliceOp BlockProgram::getSlice(Value tile) {
   if (auto pad = tile.getDefiningOp<tensor::PadOp>())
     tile = pad.getSource();
-  return tile.getDefiningOp<tensor::ExtractSliceOp>();
+  return stripCasts(tile).getDefiningOp<tensor::ExtractSliceOp>();
 }
 
 Value BlockProgram::rematerialize(Value value, scf::ForOp loop) {
@@ -301,8 +360,9 @@ FailureOr<Value> BlockProgram::fetch(Value tile) {
   };
   SmallVector<Value> indices =
       llvm::map_to_vector(slice.getMixedOffsets(), get);
-  indices.pop_back();
   auto type = cast<RankedTensorType>(tile.getType());
+  if (slice.getSourceType().getDimSize(3) == type.getDimSize(1))
+    indices.pop_back();
   OpFoldResult existing = slice.getMixedSizes()[2];
   Value rows;
   if (!getConstantIntValue(existing) ||
@@ -447,24 +507,29 @@ LogicalResult BlockProgram::translateIf(scf::IfOp choice) {
 
 LogicalResult BlockProgram::translateStores(scf::InParallelOp stores) {
   for (auto store : stores.getOps<tensor::ParallelInsertSliceOp>()) {
-    Value tile = store.getSource();
+    Value tile = stripCasts(store.getSource());
+    if (getSoftmaxInput(tile.getDefiningOp()))
+      continue; // Stored already.
     if (auto slice = tile.getDefiningOp<tensor::ExtractSliceOp>())
       tile = slice.getSource();
     Value registers = mapping.lookupOrNull(tile);
     if (!registers)
-      return store.emitOpError("stores no result of a finalize");
+      return store.emitOpError("stores no tile that is in registers");
     auto destination = captureTensor(store.getDest());
-    bool isMatrix = cast<RankedTensorType>(tile.getType()).getRank() == 2;
+    auto type = cast<RankedTensorType>(tile.getType());
+    bool isMatrix = type.getRank() == 2;
     SmallVector<Value> indices =
         llvm::map_to_vector(store.getMixedOffsets(),
                             [&](OpFoldResult entry) { return lookup(entry); });
-    if (isMatrix)
+    OpFoldResult existing =
+        store.getMixedSizes()[indices.size() - type.getRank()];
+    if (isMatrix && store.getDestType().getShape().back() == type.getDimSize(1))
       indices.pop_back();
-    OpFoldResult existing = store.getMixedSizes()[indices.size() - 1];
     Value rows;
     if (getConstantIntValue(existing) != types.queries)
       rows = lookup(existing);
-    tile::StoreOp::create(b, loc, registers, destination, indices, rows);
+    tile::StoreOp::create(b, loc, registers, destination, indices, rows,
+                          /*columns=*/Value());
   }
   return success();
 }
@@ -478,6 +543,12 @@ LogicalResult BlockProgram::translate(Operation &op) {
     return translateStep(step);
   if (auto stores = dyn_cast<scf::InParallelOp>(op))
     return translateStores(stores);
+  if (auto contract = dyn_cast<linalg::ContractOp>(op))
+    return translateContract(contract);
+  if (auto generic = dyn_cast<linalg::GenericOp>(op))
+    return translateMap(generic);
+  if (getSoftmaxInput(&op))
+    return translateSoftmax(op);
   if (auto finalize = dyn_cast<FinalizeOp>(op)) {
     OnlineState state;
     for (auto [from, to] : {std::pair(finalize.getAcc(), &state.acc),
@@ -509,7 +580,7 @@ LogicalResult BlockProgram::translate(Operation &op) {
   }
   // Read where they are used.
   if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::EmptyOp,
-          linalg::FillOp>(op))
+          tensor::CastOp, linalg::FillOp>(op))
     return success();
   bool isScalar = llvm::none_of(
       op.getResultTypes(), [](Type type) { return isa<ShapedType>(type); });
@@ -517,6 +588,8 @@ LogicalResult BlockProgram::translate(Operation &op) {
     copyScalarOp(b, op, mapping);
     return success();
   }
+  if (OpTrait::hasElementwiseMappableTraits(&op) && op.getNumResults() == 1)
+    return translateElementwise(op);
   return op.emitOpError("has no translation to a block program");
 }
 
@@ -528,7 +601,7 @@ LogicalResult BlockProgram::translate(Block &block) {
 }
 
 LogicalResult BlockProgram::run() {
-  if (failed(findParts()))
+  if (failed(checkContracts()) || failed(findParts()))
     return failure();
   emitPosition();
   // The query tile is the same for all steps.

@@ -10,6 +10,7 @@
 
 #include "OnlineStep.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -30,6 +31,9 @@ public:
   /// Translates; failure has been reported at the op that has no translation.
   mlir::LogicalResult run();
 
+  /// Whether a loop is one over tiles of queries, keys or rows.
+  static bool isTranslated(mlir::scf::ForallOp forall);
+
   /// The values of the program that the kernel's arguments stand for, in their
   /// order. Of the loop's outputs, the block arguments stand here.
   llvm::ArrayRef<mlir::Value> getCaptures() const { return captures; }
@@ -42,6 +46,10 @@ private:
   mlir::Value constant(int64_t value) {
     return mlir::arith::ConstantIndexOp::create(b, loc, value);
   }
+  /// The scores of a softmax of rows, or null if `op` is none.
+  static mlir::Value getSoftmaxInput(mlir::Operation *op);
+  /// How the block works: from the first op that says so.
+  void chooseTypes();
   /// The kernel's argument for a value from outside the loop.
   mlir::Value capture(mlir::Value value, mlir::Type type);
   mlir::Value captureTensor(mlir::Value tensor);
@@ -58,6 +66,13 @@ private:
   mlir::LogicalResult translateFor(mlir::scf::ForOp loop);
   mlir::LogicalResult translateIf(mlir::scf::IfOp choice);
   mlir::LogicalResult translateStep(OnlineAttentionOp step);
+  /// Refuses products whose tiles cannot be register tiles.
+  mlir::LogicalResult checkContracts();
+  mlir::LogicalResult translateContract(mlir::linalg::ContractOp contract);
+  mlir::LogicalResult translateMap(mlir::linalg::GenericOp generic);
+  mlir::LogicalResult translateElementwise(mlir::Operation &op);
+  /// The softmax of rows, which writes its results to where they are stored.
+  mlir::LogicalResult translateSoftmax(mlir::Operation &op);
   mlir::LogicalResult translateStores(mlir::scf::InParallelOp stores);
   void copyScalarOp(mlir::OpBuilder &builder, mlir::Operation &op,
                     mlir::IRMapping &map);
@@ -66,6 +81,8 @@ private:
   mlir::FailureOr<mlir::Value> getState(mlir::Value value);
   mlir::FailureOr<mlir::Value> initialState(mlir::Value value, Part part);
   mlir::Type getStateType(mlir::Value value);
+  /// Of a tile of the program, the type in registers.
+  mlir::RankedTensorType getFragmentType(mlir::Value tile);
 
   /// The slice that a padded or whole tile comes from.
   static mlir::tensor::ExtractSliceOp getSlice(mlir::Value tile);

@@ -102,7 +102,7 @@ struct ConvertFlashToTile
   void runOnOperation() override {
     SmallVector<scf::ForallOp> loops;
     getOperation().walk([&](scf::ForallOp forall) {
-      if (!forall.getOps<FinalizeOp>().empty())
+      if (BlockProgram::isTranslated(forall))
         loops.push_back(forall);
     });
     if (loops.empty())

@@ -17,8 +17,8 @@ namespace flash {
 
 /// The types of the register tiles of a block that works on `queries` rows.
 struct BlockTypes {
-  int64_t queries, warps;
-  mlir::MLIRContext *context;
+  int64_t queries = 0, warps = 0;
+  mlir::MLIRContext *context = nullptr;
 
   mlir::RankedTensorType fragment(int64_t columns, mlir::Type element) const;
   mlir::RankedTensorType fragment(int64_t columns) const {

@@ -96,12 +96,17 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
     SmallVector<Value> indices;
     for (ValueRange index : adaptor.getIndices())
       indices.push_back(index.front());
-    indices.back() = t.add(indices.back(), row);
-    indices.push_back(t.mul(chunk, 16 / type.getElementBytes()));
+    size_t rowDim = memory.type.getRank() - 2;
+    Value column = t.mul(chunk, 16 / type.getElementBytes());
+    indices[rowDim] = t.add(indices[rowDim], row);
+    if (indices.size() == rowDim + 1)
+      indices.push_back(column);
+    else
+      indices.back() = t.add(indices.back(), column);
     Value from = memory.getAddress(t, indices);
     // The host has made sure that the rows of a tile span less than 2^31 bytes.
-    Value rowStride = arith::TruncIOp::create(
-        b, t.loc, b.getI32Type(), memory.getByteStride(t, indices.size() - 2));
+    Value rowStride = arith::TruncIOp::create(b, t.loc, b.getI32Type(),
+                                              memory.getByteStride(t, rowDim));
 
     for (int64_t panel = 0; panel < type.getNumPanels(); ++panel) {
       // Chunks that hold data, and those up to a multiple of 32 bytes, which
@@ -270,19 +275,24 @@ struct Store : OpConversionPattern<tile::StoreOp> {
   LogicalResult
   matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
+    auto type = cast<RankedTensorType>(op.getX().getType());
+    auto layout = cast<tile::LayoutAttrInterface>(type.getEncoding());
+    if (isa<tile::StripsAttr>(layout))
+      return rewriter.notifyMatchFailure(op, "strips have their own pattern");
     ThreadBuilder t{rewriter, op.getLoc()};
     OpBuilder &b = rewriter;
     GlobalMemory memory(op.getDestination().getType(),
                         adaptor.getDestination());
-    auto type = cast<RankedTensorType>(op.getX().getType());
-    auto layout = cast<tile::LayoutAttrInterface>(type.getEncoding());
     bool isMatrix = type.getRank() == 2;
     SmallVector<Value> registers = t.unpack(adaptor.getX().front());
     SmallVector<Value> indices;
     for (ValueRange index : adaptor.getIndices())
       indices.push_back(index.front());
-    Value start = indices.back();
-    if (isMatrix)
+    size_t rowDim = memory.type.getRank() - (isMatrix ? 2 : 1);
+    Value start = indices[rowDim];
+    if (indices.size() == rowDim + 2)
+      indices.back() = t.add(indices.back(), t.fragmentColumn());
+    else if (isMatrix)
       indices.push_back(t.fragmentColumn());
 
     int64_t bytes = type.getElementTypeBitWidth() / 8;
@@ -310,7 +320,7 @@ struct Store : OpConversionPattern<tile::StoreOp> {
         auto choice = scf::IfOp::create(b, t.loc, execute);
         b.setInsertionPointToStart(choice.thenBlock());
       }
-      indices[op.getIndices().size() - 1] = t.add(start, row);
+      indices[rowDim] = t.add(start, row);
       Value to = memory.getAddress(t, indices);
       for (int64_t block = 0; block < blocks; ++block) {
         Value value;

@@ -52,8 +52,9 @@ private:
   /// The fragments of the second operand for two blocks of columns (or one, at
   /// the end) and a step.
   SmallVector<Fragment> loadB(int64_t block, int64_t step);
-  SmallVector<Fragment> loadBInAccumulatorOrder(int64_t block, int64_t step,
-                                                int64_t count);
+  /// The same for f32 where ldmatrix does not give them.
+  SmallVector<Fragment> loadBElements(int64_t block, int64_t step,
+                                      int64_t count);
   void multiply(MutableArrayRef<Value> acc, ArrayRef<Value> a,
                 ArrayRef<Value> b);
   /// Adds the products of some steps of the inner dimension to `acc`.
@@ -170,12 +171,14 @@ Value Product::loadF32(Value row, Value column) {
                               t.advance(b, offset));
 }
 
-SmallVector<Fragment>
-Product::loadBInAccumulatorOrder(int64_t block, int64_t step, int64_t count) {
-  // Lane 4 c + g of the instruction holds inner elements 2 c and 2 c + 1 of
-  // column g, counting lanes as the fragment does.
-  Value inner = t.add(t.fragmentColumn(), t.constant(8 * step));
-  Value next = t.add(inner, t.constant(1));
+SmallVector<Fragment> Product::loadBElements(int64_t block, int64_t step,
+                                             int64_t count) {
+  // Lane 4 g + c of the instruction holds two inner elements of column g: c and
+  // c + 4, or 2 c and 2 c + 1 where the first operand is a fragment of
+  // accumulators.
+  Value start = tileA ? t.rem(t.lane(), 4) : t.fragmentColumn();
+  Value inner = t.add(start, t.constant(8 * step));
+  Value next = t.add(inner, t.constant(tileA ? 4 : 1));
   Value group = t.div(t.lane(), 4);
   SmallVector<Fragment> fragments;
   for (int64_t i = 0; i < count; ++i) {
@@ -192,8 +195,9 @@ Product::loadBInAccumulatorOrder(int64_t block, int64_t step, int64_t count) {
 
 SmallVector<Fragment> Product::loadB(int64_t block, int64_t step) {
   int64_t count = std::min<int64_t>(2, columnBlocks - block);
-  if (isF32() && !tileA)
-    return loadBInAccumulatorOrder(block, step, count);
+  // ldmatrix transposes elements of 16 bits only.
+  if (isF32() && (!tileA || !op.getTransposeB()))
+    return loadBElements(block, step, count);
   SmallVector<Value> registers;
   if (op.getTransposeB())
     registers =

@@ -154,7 +154,10 @@ struct Broadcast : OpConversionPattern<tile::BroadcastOp> {
           registers.append(
               {rows[row], rows[row], rows[row + 1], rows[row + 1]});
     } else {
-      registers = rows;
+      // A value for each row or lane, next to which are all that it goes to.
+      size_t copies = type.getNumElements() / rows.size();
+      for (Value row : rows)
+        registers.append(copies, row);
     }
     rewriter.replaceOp(op, t.pack(registers));
     return success();
@@ -167,6 +170,20 @@ Value combine(ThreadBuilder &t, tile::Reduction kind, Value x, Value y) {
   return arith::MaxNumFOp::create(t.b, t.loc, x, y);
 }
 
+/// Combines neighbours until one value is left.
+Value combineAll(ThreadBuilder &t, tile::Reduction kind,
+                 SmallVector<Value> values) {
+  while (values.size() > 1) {
+    SmallVector<Value> half;
+    for (size_t i = 0; i + 1 < values.size(); i += 2)
+      half.push_back(combine(t, kind, values[i], values[i + 1]));
+    if (values.size() % 2 == 1)
+      half.push_back(values.back());
+    values = std::move(half);
+  }
+  return values.front();
+}
+
 struct Fold : OpConversionPattern<tile::FoldOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -176,6 +193,16 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
     ThreadBuilder t{rewriter, op.getLoc()};
     SmallVector<Value> x = t.unpack(adaptor.getX()),
                        result = t.unpack(adaptor.getInit());
+    if (isa<tile::StripsAttr>(op.getX().getType().getEncoding())) {
+      size_t inRow = x.size() / result.size();
+      for (auto [row, value] : llvm::enumerate(result)) {
+        SmallVector<Value> parts(ArrayRef<Value>(x).slice(row * inRow, inRow));
+        value = combine(t, op.getReduction(), value,
+                        combineAll(t, op.getReduction(), parts));
+      }
+      rewriter.replaceOp(op, t.pack(result));
+      return success();
+    }
     int64_t blocks = op.getX().getType().getDimSize(1) / 8;
     for (auto [row, value] : llvm::enumerate(result))
       for (int64_t block = 0; block < blocks; ++block) {
@@ -197,7 +224,8 @@ struct Reduce : OpConversionPattern<tile::ReduceOp> {
     ThreadBuilder t{rewriter, op.getLoc()};
     SmallVector<Value> registers = t.unpack(adaptor.getX());
     Value allLanes = t.i32(-1), clamp = t.i32(31);
-    for (int64_t distance : {2, 1})
+    int64_t lanes = op.getX().getType().getDimSize(1);
+    for (int64_t distance = lanes / 2; distance > 0; distance /= 2)
       for (Value &value : registers) {
         Value other = NVVM::ShflOp::create(
             rewriter, t.loc, value.getType(), allLanes, value, t.i32(distance),

@@ -36,6 +36,7 @@ struct ConvertTileToNvx : flash::impl::ConvertTileToNvxBase<ConvertTileToNvx> {
                                                          target);
     populateRegisterPatterns(converter, patterns);
     populateMemoryPatterns(converter, patterns);
+    populateStripPatterns(converter, patterns);
     populateProductPatterns(converter, patterns);
     if (failed(
             applyFullConversion(getOperation(), target, std::move(patterns))))

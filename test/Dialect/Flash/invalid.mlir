@@ -918,3 +918,27 @@ func.func @f(%a: tensor<4x16xf32>, %m: tensor<4xf32>, %s: tensor<4xf32>, %e: ten
   %o, %x = flash.finalize ins(%a, %m, %s : tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>) outs(%e, %l : tensor<4x16xf16>, tensor<5xf32>) -> (tensor<4x16xf16>, tensor<5xf32>)
   return
 }
+
+// -----
+
+func.func @f(%s: tensor<2x8x64xf16>) {
+  // expected-error @below {{needs scores of rank 2 (rows of one head), got rank 3}}
+  %p = flash.softmax %s : tensor<2x8x64xf16> -> tensor<2x8x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<8x64xf16>) {
+  // expected-error @below {{must give the type of its scores, 'tensor<8x64xf16>'}}
+  %p = flash.softmax %s : tensor<8x64xf16> -> tensor<8x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%s: tensor<8x64xf16>) {
+  // expected-error @below {{must give one log-sum-exp for each row, not 'tensor<4xf32>'}}
+  %p, %l = flash.softmax %s : tensor<8x64xf16> -> (tensor<8x64xf16>, tensor<4xf32>)
+  return
+}

@@ -275,3 +275,73 @@ func.func @f(%x: f32) {
   // expected-error @below {{expects parent op 'tile.map'}}
   tile.yield %x : f32
 }
+
+// -----
+
+// expected-error @below {{a lane holds 1, 4 or 8 neighbouring elements, got 2}}
+func.func @f(%x: tensor<8x64xf32, #tile.strips<8, 2>>)
+
+// -----
+
+// expected-error @below {{a layout is spread over 1 to 32 warps, got 0}}
+func.func @f(%x: tensor<8x32xf32, #tile.strips<0, 1>>)
+
+// -----
+
+// expected-error @below {{a lane holds pairs of elements of 'f16'}}
+func.func @f(%x: tensor<8x32xf16, #tile.strips<8, 1>>)
+
+// -----
+
+// expected-error @below {{this layout is of static tensors of rank 1 or 2}}
+func.func @f(%x: tensor<8x?xf32, #tile.strips<8, 1>>)
+
+// -----
+
+// expected-error @below {{the rows of strips over 8 warps must be a multiple of 8, got 4}}
+func.func @f(%x: tensor<4x32xf32, #tile.strips<8, 1>>)
+
+// -----
+
+// expected-error @below {{the columns of these strips must be a multiple of 128, got 32}}
+func.func @f(%x: tensor<8x32xf32, #tile.strips<8, 4>>)
+
+// -----
+
+func.func @f(%s: memref<?x?xf32>, %i: index) {
+  // expected-error @below {{needs memory of rank 2 or more and an index for each dimension: 2, got 1}}
+  %x = tile.read %s[%i] columns(%i) : memref<?x?xf32> to tensor<8x128xf32, #tile.strips<8, 4>>
+  return
+}
+
+// -----
+
+func.func @f(%s: memref<?x?xf16>, %i: index) {
+  // expected-error @below {{gives a matrix of f32, not 'tensor<8x256xf16, #tile.strips<8, 8>>'}}
+  %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16> to tensor<8x256xf16, #tile.strips<8, 8>>
+  return
+}
+
+// -----
+
+func.func @f(%s: memref<?x?xf16, strided<[1, ?]>>, %i: index) {
+  // expected-error @below {{needs memory whose last dimension is contiguous}}
+  %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16, strided<[1, ?]>> to tensor<8x256xf32, #tile.strips<8, 8>>
+  return
+}
+
+// -----
+
+func.func @f(%s: memref<?x?xf32>, %x: tensor<16x8xf32, #tile.fragment<1>>, %i: index) {
+  // expected-error @below {{ends at a column, which only a matrix of strips does}}
+  tile.store %x, %s[%i, %i] columns(%i) : tensor<16x8xf32, #tile.fragment<1>> to memref<?x?xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x128xf32, #tile.strips<8, 4>>, %l: tensor<8x128xf32, #tile.strips<8, 1>>) {
+  // expected-error @below {{needs rows, warps and elements alike in its operands}}
+  %f = tile.fold max %x into %l : tensor<8x128xf32, #tile.strips<8, 4>> into tensor<8x128xf32, #tile.strips<8, 1>>
+  return
+}

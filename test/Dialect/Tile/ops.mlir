@@ -99,3 +99,30 @@ func.func @allocated(%k: !memory, %b: index, %h: index, %j: index, %n: index) {
   tile.copy %k[%b, %h, %j] to %kt : !memory to !tile.smem<128x64xf16, swizzle = 128>
   return
 }
+
+// CHECK-LABEL: func @columns(
+func.func @columns(%p: memref<?x?x?x?xf16, strided<[?, ?, ?, 1]>>, %b: index, %h: index, %i: index, %j: index, %n: index, %o: tensor<128x64xf16, #tile.fragment<4>>) {
+  // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] rows(%{{.*}}) : memref<?x?x?x?xf16
+  %t = tile.fetch %p[%b, %h, %i, %j] rows(%n) : memref<?x?x?x?xf16, strided<[?, ?, ?, 1]>> to !tile.smem<128x64xf16, swizzle = 128>
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] : tensor<128x64xf16
+  tile.store %o, %p[%b, %h, %i, %j] : tensor<128x64xf16, #tile.fragment<4>> to memref<?x?x?x?xf16, strided<[?, ?, ?, 1]>>
+  return
+}
+
+// CHECK-LABEL: func @strips(
+func.func @strips(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32>, %i: index, %j: index, %m: index, %n: index, %lanes: tensor<8x32xf32, #tile.strips<8, 1>>) {
+  // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) : memref<?x?xf16, {{.*}}> to tensor<8x512xf32, #tile.strips<8, 8>>
+  %x = tile.read %s[%i, %j] rows(%m) columns(%n) : memref<?x?xf16, strided<[?, 1]>> to tensor<8x512xf32, #tile.strips<8, 8>>
+  // CHECK: tile.fold {{ *}}max
+  %f = tile.fold max %x into %lanes : tensor<8x512xf32, #tile.strips<8, 8>> into tensor<8x32xf32, #tile.strips<8, 1>>
+  // CHECK: tile.reduce {{ *}}add
+  %r = tile.reduce add %f : tensor<8x32xf32, #tile.strips<8, 1>> to tensor<8xf32, #tile.strips<8, 1>>
+  // CHECK: tile.broadcast %{{.*}} : tensor<8x32xf32, #tile.strips<8, 1>> to tensor<8x512xf32, #tile.strips<8, 8>>
+  %y = tile.broadcast %f : tensor<8x32xf32, #tile.strips<8, 1>> to tensor<8x512xf32, #tile.strips<8, 8>>
+  %h = arith.truncf %y : tensor<8x512xf32, #tile.strips<8, 8>> to tensor<8x512xf16, #tile.strips<8, 8>>
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) : tensor<8x512xf16, #tile.strips<8, 8>>
+  tile.store %h, %s[%i, %j] rows(%m) columns(%n) : tensor<8x512xf16, #tile.strips<8, 8>> to memref<?x?xf16, strided<[?, 1]>>
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}] rows(%{{.*}}) : tensor<8xf32, #tile.strips<8, 1>>
+  tile.store %r, %l[%i] rows(%m) : tensor<8xf32, #tile.strips<8, 1>> to memref<?xf32>
+  return
+}

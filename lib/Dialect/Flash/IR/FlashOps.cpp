@@ -385,3 +385,21 @@ LogicalResult FinalizeOp::verify() {
   return verifyShape(*this, "log-sum-exp", getLseInit().getType(),
                      shape.drop_back());
 }
+
+//===----------------------------------------------------------------------===//
+// SoftmaxOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult SoftmaxOp::verify() {
+  RankedTensorType scores = getScores().getType();
+  if (scores.getRank() != 2)
+    return emitOpError("needs scores of rank 2 (rows of one head), got rank ")
+           << scores.getRank();
+  if (getResult().getType() != scores)
+    return emitOpError("must give the type of its scores, ") << scores;
+  if (getLse() &&
+      getLse().getType().getShape() != scores.getShape().drop_back())
+    return emitOpError("must give one log-sum-exp for each row, not ")
+           << getLse().getType();
+  return success();
+}

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TileSlices.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -25,29 +26,6 @@ using namespace mlir;
 using namespace flash;
 
 namespace {
-/// A dimension cut into tiles of a static size, the last of which may be
-/// ragged.
-struct TiledDim {
-  int64_t tile;
-  OpFoldResult end;
-
-  bool isRagged() const {
-    std::optional<int64_t> constant = getConstantIntValue(end);
-    return !constant || *constant % tile != 0;
-  }
-  /// How many elements of the tile that starts at `start` exist.
-  OpFoldResult existing(OpBuilder &b, Location loc, Value start) const {
-    if (!isRagged())
-      return b.getIndexAttr(tile);
-    AffineExpr begin = b.getAffineDimExpr(0), end = b.getAffineSymbolExpr(0);
-    return affine::makeComposedFoldedAffineMin(
-        b, loc,
-        AffineMap::get(1, 1, {end - begin, b.getAffineConstantExpr(tile)},
-                       b.getContext()),
-        {start, this->end});
-  }
-};
-
 /// Rewrites one online step and its finalize.
 class Tiler {
 public:
@@ -62,15 +40,9 @@ private:
     return arith::ConstantIndexOp::create(b, loc, value);
   }
 
-  /// Rows [start, start + rows) of head `head` of a rank-4 or, without the last
-  /// dimension, rank-3 tensor, zero-padded to `tile` rows.
-  Value paddedRows(Value tensor, Value batch, OpFoldResult head, Value start,
-                   OpFoldResult rows, int64_t tile);
   /// The tile of a state's initial value.
   Value initialTile(Value init, Value batch, Value head, Value start,
                     OpFoldResult rows, int64_t tile);
-  /// The key head that query head `head` reads.
-  OpFoldResult keyHead(Value head);
   /// One past the last key that exists for `batch`.
   OpFoldResult keyEnd(Value batch);
   /// The loop over key tiles; returns the final state.
@@ -85,63 +57,21 @@ private:
   Location loc;
   TiledDim queries = {0, {}};
   int64_t keyTile = 0;
-  Value group; // Query heads per key head, if known only at run time.
+  HeadGroups groups;
 };
 } // namespace
-
-Value Tiler::paddedRows(Value tensor, Value batch, OpFoldResult head,
-                        Value start, OpFoldResult rows, int64_t tile) {
-  auto type = cast<RankedTensorType>(tensor.getType());
-  SmallVector<OpFoldResult> offsets = {batch, head, start},
-                            sizes = {index(1), index(1), rows};
-  SmallVector<int64_t> tileShape = {tile};
-  if (type.getRank() == 4) {
-    offsets.push_back(index(0));
-    sizes.push_back(index(type.getShape().back()));
-    tileShape.push_back(type.getShape().back());
-  }
-  SmallVector<OpFoldResult> strides(type.getRank(), index(1));
-  SmallVector<int64_t> sliceShape(tileShape);
-  std::optional<int64_t> staticRows = getConstantIntValue(rows);
-  sliceShape[0] = staticRows.value_or(ShapedType::kDynamic);
-  Value slice = tensor::ExtractSliceOp::create(
-      b, loc, RankedTensorType::get(sliceShape, type.getElementType()), tensor,
-      offsets, sizes, strides);
-  if (staticRows == tile)
-    return slice;
-
-  AffineExpr existing = b.getAffineDimExpr(0);
-  SmallVector<OpFoldResult> low(tileShape.size(), index(0)),
-      high(tileShape.size(), index(0));
-  high[0] =
-      affine::makeComposedFoldedAffineApply(b, loc, tile - existing, {rows});
-  Value zero =
-      arith::ConstantOp::create(b, loc, b.getZeroAttr(type.getElementType()));
-  return tensor::PadOp::create(
-      b, loc, RankedTensorType::get(tileShape, type.getElementType()), slice,
-      low, high, zero);
-}
 
 Value Tiler::initialTile(Value init, Value batch, Value head, Value start,
                          OpFoldResult rows, int64_t tile) {
   auto fill = init.getDefiningOp<linalg::FillOp>();
   if (!fill)
-    return paddedRows(init, batch, OpFoldResult(head), start, rows, tile);
+    return extractRows(b, loc, init, {batch, head, start}, rows, tile);
   auto type = cast<RankedTensorType>(init.getType());
   SmallVector<int64_t> shape = {tile};
   if (type.getRank() == 4)
     shape.push_back(type.getShape().back());
   Value empty = tensor::EmptyOp::create(b, loc, shape, type.getElementType());
   return linalg::FillOp::create(b, loc, fill.value(), empty).getResult(0);
-}
-
-OpFoldResult Tiler::keyHead(Value head) {
-  if (group)
-    return arith::DivUIOp::create(b, loc, head, group).getResult();
-  int64_t queryHeads = online.getQuery().getType().getDimSize(1);
-  int64_t keyHeads = online.getKey().getType().getDimSize(1);
-  return affine::makeComposedFoldedAffineApply(
-      b, loc, b.getAffineDimExpr(0).floorDiv(queryHeads / keyHeads), {head});
 }
 
 OpFoldResult Tiler::keyEnd(Value batch) {
@@ -160,7 +90,7 @@ OpFoldResult Tiler::keyEnd(Value batch) {
 SmallVector<Value> Tiler::keyLoop(Value query, Value batch, Value head,
                                   Value start, ArrayRef<Value> state) {
   TiledDim keys = {keyTile, keyEnd(batch)};
-  OpFoldResult headOfKeys = keyHead(head);
+  OpFoldResult headOfKeys = groups.getKeyHead(b, loc, head);
   Value end = getValueOrCreateConstantIndexOp(b, loc, keys.end);
   auto loop =
       scf::ForOp::create(b, loc, constant(0), end, constant(keyTile), state);
@@ -169,10 +99,10 @@ SmallVector<Value> Tiler::keyLoop(Value query, Value batch, Value head,
   Value at = loop.getInductionVar();
   ValueRange carried = loop.getRegionIterArgs();
   OpFoldResult existing = keys.existing(b, loc, at);
-  Value key =
-      paddedRows(online.getKey(), batch, headOfKeys, at, existing, keyTile);
+  SmallVector<OpFoldResult> first = {batch, headOfKeys, at};
+  Value key = extractRows(b, loc, online.getKey(), first, existing, keyTile);
   Value value =
-      paddedRows(online.getValue(), batch, headOfKeys, at, existing, keyTile);
+      extractRows(b, loc, online.getValue(), first, existing, keyTile);
   SmallVector<int64_t> staticPosition(4, ShapedType::kDynamic);
   auto step = OnlineAttentionOp::create(
       b, loc, carried.getTypes(), query, key, value, carried[0], carried[1],
@@ -190,8 +120,8 @@ void Tiler::queryTileBody(Value batch, Value head, Value start,
                           ValueRange outputs) {
   int64_t tile = queries.tile;
   OpFoldResult rows = queries.existing(b, loc, start);
-  Value query = paddedRows(online.getQuery(), batch, OpFoldResult(head), start,
-                           rows, tile);
+  Value query =
+      extractRows(b, loc, online.getQuery(), {batch, head, start}, rows, tile);
   SmallVector<Value> state;
   for (Value init : {online.getAcc(), online.getMax(), online.getSum()})
     state.push_back(initialTile(init, batch, head, start, rows, tile));
@@ -245,13 +175,7 @@ void Tiler::run() {
       tensor::getMixedSizes(b, loc, online.getQuery());
   queries = {online.getSchedule()->getQueryTile(), sizes[2]};
   keyTile = online.getSchedule()->getKeyTile();
-  if (!getConstantIntValue(sizes[1]) ||
-      online.getKey().getType().isDynamicDim(1)) {
-    Value queryHeads = getValueOrCreateConstantIndexOp(b, loc, sizes[1]);
-    Value keyHeads = getValueOrCreateConstantIndexOp(
-        b, loc, tensor::getMixedSize(b, loc, online.getKey(), 1));
-    group = arith::DivUIOp::create(b, loc, queryHeads, keyHeads);
-  }
+  groups = HeadGroups(b, loc, online.getQuery(), online.getKey());
 
   SmallVector<Value> inits = {finalize.getOutputInit()};
   if (finalize.getLseInit())

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/ADT/SmallVectorExtras.h"
@@ -343,11 +344,31 @@ static linalg::SoftmaxOp expandVector(linalg::SoftmaxOp op) {
   return row;
 }
 
+/// Makes a parallel loop over blocks of whole rows.
+static LogicalResult cutRows(linalg::SoftmaxOp op, int64_t rowTile) {
+  int64_t rank = op.getInputOperandRank();
+  if (static_cast<int64_t>(op.getDimension()) != rank - 1)
+    return success();
+  SmallVector<int64_t> tileSizes(rank, 1);
+  tileSizes[rank - 2] = rowTile;
+  tileSizes[rank - 1] = 0;
+  scf::SCFTilingOptions options;
+  options.setTileSizes(getAsIndexOpFoldResult(op.getContext(), tileSizes));
+  options.setLoopType(scf::SCFTilingOptions::LoopType::ForallOp);
+  IRRewriter rewriter(op);
+  FailureOr<scf::SCFTilingResult> result = scf::tileUsingSCF(
+      rewriter, cast<TilingInterface>(op.getOperation()), options);
+  if (failed(result))
+    return op.emitOpError("cannot be cut into blocks of rows");
+  rewriter.replaceOp(op, result->replacements);
+  return success();
+}
+
 namespace {
 struct TileSoftmax : flash::impl::TileSoftmaxBase<TileSoftmax> {
   using Base::Base;
   void runOnOperation() override {
-    if (rowTile <= 0 || reductionTile <= 0) {
+    if (rowTile <= 0 || reductionTile < 0) {
       getOperation().emitError("tile sizes of a softmax must be positive, got ")
           << rowTile << " and " << reductionTile;
       return signalPassFailure();
@@ -362,7 +383,10 @@ struct TileSoftmax : flash::impl::TileSoftmaxBase<TileSoftmax> {
     for (linalg::SoftmaxOp op : ops) {
       if (op.getInputOperandRank() == 1)
         op = expandVector(op);
-      SoftmaxTiler(op, rowTile, reductionTile).rewrite();
+      if (reductionTile > 0)
+        SoftmaxTiler(op, rowTile, reductionTile).rewrite();
+      else if (failed(cutRows(op, rowTile)))
+        return signalPassFailure();
     }
   }
 };

@@ -163,3 +163,58 @@ SmallVector<int64_t, 2> LanesAttr::getRegisterPart(ArrayRef<int64_t>,
                                                    int64_t index) const {
   return {getRegisterRow(getWarps(), index), 0};
 }
+
+//===----------------------------------------------------------------------===//
+// StripsAttr
+//===----------------------------------------------------------------------===//
+
+static constexpr int64_t lanesOfWarp = 32;
+
+LogicalResult StripsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 int64_t warps, int64_t vector) {
+  if (failed(verifyWarps(emitError, warps)))
+    return failure();
+  if (vector == 1 || vector == 4 || vector == 8)
+    return success();
+  return emitError() << "a lane holds 1, 4 or 8 neighbouring elements, got "
+                     << vector;
+}
+
+LogicalResult
+StripsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                           function_ref<InFlightDiagnostic()> emitError) const {
+  if (elementType.getIntOrFloatBitWidth() == 16 && getVector() == 1)
+    return emitError() << "a lane holds pairs of elements of " << elementType;
+  if (shape.empty() || shape.size() > 2 || ShapedType::isDynamicShape(shape))
+    return emitError() << "this layout is of static tensors of rank 1 or 2";
+  if (shape[0] <= 0 || shape[0] % getWarps() != 0)
+    return emitError() << "the rows of strips over " << getWarps()
+                       << " warps must be a multiple of " << getWarps()
+                       << ", got " << shape[0];
+  int64_t columns = lanesOfWarp * getVector();
+  if (shape.size() == 1 || (shape[1] > 0 && shape[1] % columns == 0))
+    return success();
+  return emitError() << "the columns of these strips must be a multiple of "
+                     << columns << ", got " << shape[1];
+}
+
+int64_t StripsAttr::getNumWarps() const { return getWarps(); }
+
+int64_t StripsAttr::getNumRegisters(ArrayRef<int64_t> shape) const {
+  int64_t rows = shape[0] / getWarps();
+  return shape.size() == 1 ? rows : rows * shape[1] / lanesOfWarp;
+}
+
+SmallVector<int64_t, 2> StripsAttr::getThreadPart(int64_t warp,
+                                                  int64_t lane) const {
+  return {warp, lane * getVector()};
+}
+
+SmallVector<int64_t, 2> StripsAttr::getRegisterPart(ArrayRef<int64_t> shape,
+                                                    int64_t index) const {
+  if (shape.size() == 1)
+    return {index * getWarps(), 0};
+  int64_t inRow = shape[1] / lanesOfWarp, at = index % inRow;
+  return {index / inRow * getWarps(),
+          at / getVector() * lanesOfWarp * getVector() + at % getVector()};
+}

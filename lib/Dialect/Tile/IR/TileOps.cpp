@@ -19,24 +19,49 @@ static LayoutAttrInterface getLayout(Type type) {
   return cast<LayoutAttrInterface>(cast<RankedTensorType>(type).getEncoding());
 }
 
-/// Checks a copy of rows of `memory` into or out of a tile of `columns`.
+/// Checks a copy of rows of `memory` into or out of a tile of `columns`; where
+/// there is an index for the columns too, the memory may have more of them.
 static LogicalResult verifyRowsOfMemory(Operation *op, MemRefType memory,
                                         size_t numIndices, Type elementType,
                                         std::optional<int64_t> columns) {
+  int64_t rank = memory.getRank(), indices = numIndices;
   int64_t trailing = columns ? 1 : 0;
-  if (memory.getRank() != static_cast<int64_t>(numIndices) + trailing)
+  if (indices != rank && indices != rank - trailing)
     return op->emitOpError(
                "needs an index for each dimension but the columns: ")
-           << memory.getRank() - trailing << ", got " << numIndices;
+           << rank - trailing << ", got " << numIndices;
   if (memory.getElementType() != elementType)
     return op->emitOpError("copies elements of ")
            << memory.getElementType() << " into a tile of " << elementType;
-  if (columns && memory.getShape().back() != *columns)
+  if (columns && indices < rank && memory.getShape().back() != *columns)
     return op->emitOpError("needs as many columns in memory as in the tile, ")
            << *columns;
   if (!memory.isLastDimUnitStride())
     return op->emitOpError("needs memory whose last dimension is contiguous");
   return success();
+}
+
+static LogicalResult verifyIndicesOfStrips(Operation *op, MemRefType memory,
+                                           size_t numIndices) {
+  if (memory.getRank() == static_cast<int64_t>(numIndices) && numIndices >= 2)
+    return success();
+  return op->emitOpError("needs memory of rank 2 or more and an index for each "
+                         "dimension: ")
+         << memory.getRank() << ", got " << numIndices;
+}
+
+/// Whether a layout of `whole` and one of `part`, a value for each lane or row
+/// of it, belong together.
+static bool areRelated(RankedTensorType whole, RankedTensorType part) {
+  auto strips = dyn_cast<StripsAttr>(part.getEncoding());
+  if (isa<StripsAttr>(whole.getEncoding()) != !!strips)
+    return false;
+  if (strips && (strips.getVector() != 1 ||
+                 (part.getRank() == 2 && part.getDimSize(1) != 32)))
+    return false;
+  return whole.getDimSize(0) == part.getDimSize(0) &&
+         whole.getElementType() == part.getElementType() &&
+         getLayout(whole).getNumWarps() == getLayout(part).getNumWarps();
 }
 
 LogicalResult FetchOp::verify() {
@@ -53,12 +78,17 @@ LogicalResult CopyAsyncOp::verify() {
 
 LogicalResult StoreOp::verify() {
   auto tile = cast<RankedTensorType>(getX().getType());
-  std::optional<int64_t> columns;
-  if (tile.getRank() == 2)
-    columns = tile.getDimSize(1);
-  return verifyRowsOfMemory(*this, getDestination().getType(),
-                            getIndices().size(), tile.getElementType(),
-                            columns);
+  MemRefType memory = getDestination().getType();
+  bool isMatrix = tile.getRank() == 2;
+  bool areStrips = isMatrix && isa<StripsAttr>(tile.getEncoding());
+  if (areStrips &&
+      failed(verifyIndicesOfStrips(*this, memory, getIndices().size())))
+    return failure();
+  if (getColumns() && !areStrips)
+    return emitOpError("ends at a column, which only a matrix of strips does");
+  return verifyRowsOfMemory(
+      *this, memory, getIndices().size(), tile.getElementType(),
+      isMatrix ? std::optional(tile.getDimSize(1)) : std::nullopt);
 }
 
 LogicalResult MmaAsyncOp::verify() {
@@ -112,6 +142,18 @@ LogicalResult LoadOp::verify() {
          << source;
 }
 
+LogicalResult ReadOp::verify() {
+  RankedTensorType result = getResult().getType();
+  if (result.getRank() != 2 || !result.getElementType().isF32())
+    return emitOpError("gives a matrix of f32, not ") << result;
+  MemRefType memory = getSource().getType();
+  if (failed(verifyIndicesOfStrips(*this, memory, getIndices().size())))
+    return failure();
+  if (!memory.isLastDimUnitStride())
+    return emitOpError("needs memory whose last dimension is contiguous");
+  return success();
+}
+
 LogicalResult LoadRowOp::verify() {
   RankedTensorType result = getResult().getType();
   if (result.getElementType().isF32() &&
@@ -127,9 +169,7 @@ LogicalResult BroadcastOp::verify() {
   if (getElementTypeOrSelf(getSource().getType()) != result.getElementType())
     return emitOpError("does not convert elements to ")
            << result.getElementType();
-  if (source &&
-      (source.getDimSize(0) != result.getDimSize(0) ||
-       getLayout(source).getNumWarps() != getLayout(result).getNumWarps()))
+  if (source && !areRelated(result, source))
     return emitOpError("needs as many rows and warps in its result as in its "
                        "operand");
   return success();
@@ -137,18 +177,14 @@ LogicalResult BroadcastOp::verify() {
 
 LogicalResult FoldOp::verify() {
   RankedTensorType x = getX().getType(), result = getResult().getType();
-  if (x.getDimSize(0) == result.getDimSize(0) &&
-      x.getElementType() == result.getElementType() &&
-      getLayout(x).getNumWarps() == getLayout(result).getNumWarps())
+  if (x.getRank() == 2 && result.getRank() == 2 && areRelated(x, result))
     return success();
   return emitOpError("needs rows, warps and elements alike in its operands");
 }
 
 LogicalResult ReduceOp::verify() {
   RankedTensorType x = getX().getType(), result = getResult().getType();
-  if (x.getDimSize(0) == result.getDimSize(0) &&
-      x.getElementType() == result.getElementType() &&
-      getLayout(x).getNumWarps() == getLayout(result).getNumWarps())
+  if (x.getRank() == 2 && result.getRank() == 1 && areRelated(result, x))
     return success();
   return emitOpError("needs rows, warps and elements alike in its operand and "
                      "result");

@@ -40,18 +40,21 @@ static Value emitRows(OpBuilder &b, Location loc, Value rows,
   return arith::MinSIOp::create(b, loc, atLeastNone, all);
 }
 
-/// Checks that the memory has all that `op` touches: `rows` rows from the last
-/// of the indices on, if there are any.
+/// Checks that the memory has all that `op` touches: `rows` rows from the index
+/// `rowDim` on, if there are any, of `columns` elements if there is a further
+/// index.
 static void emitRangeChecks(OpBuilder &b, Operation *op, EmulationCalls &calls,
-                            Value memory, ValueRange indices, Value rows) {
+                            Value memory, ValueRange indices, size_t rowDim,
+                            Value rows, Value columns) {
   Location loc = op->getLoc();
   Value one = arith::MinSIOp::create(b, loc, rows, constant(b, loc, 1));
   for (auto [d, index] : llvm::enumerate(indices)) {
+    Value count = d == rowDim ? rows : one;
+    if (d > rowDim)
+      count = arith::MulIOp::create(b, loc, one, columns);
     Value dimension = constant(b, loc, d);
     Value size = memref::DimOp::create(b, loc, memory, dimension);
-    calls.create(
-        b, op, "check_range", Type(),
-        {index, d + 1 == indices.size() ? rows : one, dimension, size});
+    calls.create(b, op, "check_range", Type(), {index, count, dimension, size});
   }
 }
 
@@ -62,8 +65,10 @@ static SmallVector<Value> emitSource(OpBuilder &b, Operation *op,
                                      ValueRange indices, Value rows,
                                      SmemType tile) {
   Location loc = op->getLoc();
+  size_t rowDim = cast<MemRefType>(memory.getType()).getRank() - 2;
   rows = emitRows(b, loc, rows, tile.getRows());
-  emitRangeChecks(b, op, calls, memory, indices, rows);
+  emitRangeChecks(b, op, calls, memory, indices, rowDim, rows,
+                  constant(b, loc, tile.getColumns()));
   auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memory);
   Value element = metadata.getOffset();
   for (auto [index, stride] : llvm::zip(indices, metadata.getStrides())) {
@@ -74,8 +79,8 @@ static SmallVector<Value> emitSource(OpBuilder &b, Operation *op,
   Value start = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memory);
   Value address = arith::AddIOp::create(
       b, loc, start, arith::MulIOp::create(b, loc, element, bytes));
-  Value rowStride = arith::MulIOp::create(
-      b, loc, metadata.getStrides()[indices.size() - 1], bytes);
+  Value rowStride =
+      arith::MulIOp::create(b, loc, metadata.getStrides()[rowDim], bytes);
   return {address, rowStride, rows};
 }
 
@@ -310,15 +315,23 @@ struct EmulateStore : EmulationPattern<StoreOp> {
           memory = single(adaptor.getDestination());
     SmallVector<Value> indices = single(adaptor.getIndices());
     auto type = cast<RankedTensorType>(tile.getType());
+    bool isMatrix = type.getRank() == 2;
+    size_t rowDim =
+        op.getDestination().getType().getRank() - (isMatrix ? 2 : 1);
     Value rows =
         emitRows(b, loc, single(adaptor.getRows()), type.getDimSize(0));
-    emitRangeChecks(b, op, calls, memory, indices, rows);
+    Value columns = isMatrix ? emitRows(b, loc, single(adaptor.getColumns()),
+                                        type.getDimSize(1))
+                             : Value();
+    emitRangeChecks(b, op, calls, memory, indices, rowDim, rows, columns);
 
     // What the checks have refused must not be known to be wrong at compile
     // time either, or the view would be an invalid operation.
     for (auto [d, index] : llvm::enumerate(indices)) {
       Value size = memref::DimOp::create(b, loc, memory, d);
-      Value count = d + 1 == indices.size() ? rows : constant(b, loc, 1);
+      Value count = d == rowDim  ? rows
+                    : d > rowDim ? columns
+                                 : constant(b, loc, 1);
       Value last = arith::SubIOp::create(b, loc, size, count);
       index = arith::MinSIOp::create(b, loc, index, last);
       index = arith::MaxSIOp::create(b, loc, index, constant(b, loc, 0));
@@ -326,11 +339,12 @@ struct EmulateStore : EmulationPattern<StoreOp> {
 
     OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
     SmallVector<OpFoldResult> offsets = getAsOpFoldResult(indices),
-                              sizes(offsets.size() - 1, one), tileSizes;
+                              sizes(rowDim, one), tileSizes;
     tileSizes.push_back(getAsOpFoldResult(rows));
-    if (type.getRank() == 2) {
-      offsets.push_back(zero);
-      tileSizes.push_back(b.getIndexAttr(type.getDimSize(1)));
+    if (isMatrix) {
+      if (offsets.size() == rowDim + 1)
+        offsets.push_back(zero);
+      tileSizes.push_back(getAsOpFoldResult(columns));
     }
     llvm::append_range(sizes, tileSizes);
     SmallVector<OpFoldResult> memoryStrides(sizes.size(), one),
@@ -350,6 +364,54 @@ struct EmulateStore : EmulationPattern<StoreOp> {
   }
 };
 
+struct EmulateRead : EmulationPattern<ReadOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(ReadOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    Value memory = single(adaptor.getSource());
+    SmallVector<Value> indices = single(adaptor.getIndices());
+    auto type = getTypeConverter()->convertType<RankedTensorType>(op.getType());
+    Value rows =
+        emitRows(b, loc, single(adaptor.getRows()), type.getDimSize(0));
+    Value columns =
+        emitRows(b, loc, single(adaptor.getColumns()), type.getDimSize(1));
+    emitRangeChecks(b, op, calls, memory, indices, indices.size() - 2, rows,
+                    columns);
+    auto readElement = [&](OpBuilder &b, Location loc, ValueRange at) {
+      auto isBelow = [&](Value x, Value bound) {
+        return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x,
+                                     bound);
+      };
+      Value exists = arith::AndIOp::create(b, loc, isBelow(at[0], rows),
+                                           isBelow(at[1], columns));
+      auto choice = scf::IfOp::create(
+          b, loc, exists,
+          [&](OpBuilder &b, Location loc) {
+            SmallVector<Value> position(indices);
+            for (auto [d, offset] : llvm::enumerate(at)) {
+              Value &entry = position[position.size() - 2 + d];
+              entry = arith::AddIOp::create(b, loc, entry, offset);
+            }
+            Value value = memref::LoadOp::create(b, loc, memory, position);
+            if (!value.getType().isF32())
+              value = arith::ExtFOp::create(b, loc, b.getF32Type(), value);
+            scf::YieldOp::create(b, loc, value);
+          },
+          [&](OpBuilder &b, Location loc) {
+            Value none = arith::ConstantOp::create(
+                b, loc,
+                b.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
+            scf::YieldOp::create(b, loc, none);
+          });
+      tensor::YieldOp::create(b, loc, choice.getResult(0));
+    };
+    b.replaceOpWithNewOp<tensor::GenerateOp>(op, type, ValueRange(),
+                                             readElement);
+    return success();
+  }
+};
+
 } // namespace
 
 void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
@@ -357,6 +419,6 @@ void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                                           RewritePatternSet &patterns) {
   patterns.add<EmulateFetch, EmulateRing, EmulateRingAcquire, EmulateCopyAsync,
                EmulateRingWait, EmulateRingRelease, EmulateLoad, EmulateLoadRow,
-               EmulateIsFinite, EmulateStore>(types, patterns.getContext(),
-                                              calls);
+               EmulateIsFinite, EmulateRead, EmulateStore>(
+      types, patterns.getContext(), calls);
 }

@@ -41,6 +41,20 @@ static Value fill(OpBuilder &b, Location loc, RankedTensorType type,
       .getResult(0);
 }
 
+/// The type of a matrix whose columns are split into (block, lane, element):
+/// the columns of a lane are those that it holds.
+static RankedTensorType splitColumns(RankedTensorType type) {
+  int64_t lanes = 4, elements = 2;
+  if (auto strips = dyn_cast<StripsAttr>(type.getEncoding())) {
+    lanes = 32;
+    elements = strips.getVector();
+  }
+  return RankedTensorType::get({type.getDimSize(0),
+                                type.getDimSize(1) / (lanes * elements), lanes,
+                                elements},
+                               type.getElementType());
+}
+
 static Value combine(OpBuilder &b, Location loc, Reduction reduction, Value x,
                      Value y) {
   if (reduction == Reduction::Add)
@@ -198,6 +212,23 @@ struct EmulateBroadcast : OpConversionPattern<BroadcastOp> {
       b.replaceOp(op, source);
       return success();
     }
+    if (auto lanes = cast<RankedTensorType>(source.getType());
+        lanes.getRank() == 2) {
+      RankedTensorType parts = splitColumns(op.getType());
+      AffineExpr row, block, lane, element;
+      bindDims(b.getContext(), row, block, lane, element);
+      Value split = createGeneric(
+          b, loc, source, createEmpty(b, loc, parts),
+          {AffineMap::get(4, 0, {row, lane}, b.getContext()),
+           b.getMultiDimIdentityMap(4)},
+          SmallVector<utils::IteratorType>(4, utils::IteratorType::parallel),
+          [](OpBuilder &, Location, ValueRange elements) {
+            return elements[0];
+          });
+      b.replaceOpWithNewOp<tensor::CollapseShapeOp>(
+          op, type, split, SmallVector<ReassociationIndices>{{0}, {1, 2, 3}});
+      return success();
+    }
     AffineMap rows = AffineMap::get(2, 0, b.getAffineDimExpr(0));
     b.replaceOp(op,
                 createGeneric(b, loc, source, createEmpty(b, loc, type),
@@ -215,18 +246,13 @@ struct EmulateFold : OpConversionPattern<FoldOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(FoldOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
-    // Column j = 8 block + 2 lane + parity.
-    auto type = cast<RankedTensorType>(adaptor.getX().getType());
-    auto parts = RankedTensorType::get(
-        {type.getDimSize(0), type.getDimSize(1) / 8, 4, 2},
-        type.getElementType());
     Value x = tensor::ExpandShapeOp::create(
-        b, op.getLoc(), parts, adaptor.getX(),
+        b, op.getLoc(), splitColumns(op.getX().getType()), adaptor.getX(),
         SmallVector<ReassociationIndices>{{0}, {1, 2, 3}});
-    AffineExpr row, block, lane, parity;
-    bindDims(b.getContext(), row, block, lane, parity);
+    AffineExpr row, block, lane, element;
+    bindDims(b.getContext(), row, block, lane, element);
     SmallVector<AffineMap> maps = AffineMap::inferFromExprList(
-        ArrayRef<SmallVector<AffineExpr, 4>>{{row, block, lane, parity},
+        ArrayRef<SmallVector<AffineExpr, 4>>{{row, block, lane, element},
                                              {row, lane}},
         b.getContext());
     auto parallel = utils::IteratorType::parallel,
@@ -242,7 +268,7 @@ struct EmulateFold : OpConversionPattern<FoldOp> {
   }
 };
 
-/// First neighbouring lanes, then the pairs: the order of the exchanges.
+/// First neighbouring lanes, then the pairs, and so on.
 struct EmulateReduce : OpConversionPattern<ReduceOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(ReduceOp op, OpAdaptor adaptor,
@@ -250,24 +276,26 @@ struct EmulateReduce : OpConversionPattern<ReduceOp> {
     auto type = getTypeConverter()->convertType<RankedTensorType>(op.getType());
     OpFoldResult one = b.getIndexAttr(1);
     SmallVector<Value> lanes;
-    for (int64_t lane = 0; lane < 4; ++lane)
+    int64_t numLanes = op.getX().getType().getDimSize(1);
+    for (int64_t lane = 0; lane < numLanes; ++lane)
       lanes.push_back(tensor::ExtractSliceOp::create(
           b, op.getLoc(), type, adaptor.getX(),
           ArrayRef<OpFoldResult>{b.getIndexAttr(0), b.getIndexAttr(lane)},
           ArrayRef<OpFoldResult>{b.getIndexAttr(type.getDimSize(0)), one},
           ArrayRef<OpFoldResult>{one, one}));
-    SmallVector<AffineMap> maps(5, b.getMultiDimIdentityMap(1));
+    SmallVector<AffineMap> maps(numLanes + 1, b.getMultiDimIdentityMap(1));
     b.replaceOp(
-        op,
-        createGeneric(b, op.getLoc(), lanes, createEmpty(b, op.getLoc(), type),
-                      maps, utils::IteratorType::parallel,
-                      [&](OpBuilder &b, Location loc, ValueRange elements) {
-                        Reduction kind = op.getReduction();
-                        return combine(
-                            b, loc, kind,
-                            combine(b, loc, kind, elements[0], elements[1]),
-                            combine(b, loc, kind, elements[2], elements[3]));
-                      }));
+        op, createGeneric(
+                b, op.getLoc(), lanes, createEmpty(b, op.getLoc(), type), maps,
+                utils::IteratorType::parallel,
+                [&](OpBuilder &b, Location loc, ValueRange elements) {
+                  SmallVector<Value> values(elements.drop_back());
+                  for (; values.size() > 1; values.resize(values.size() / 2))
+                    for (size_t i = 0; i < values.size() / 2; ++i)
+                      values[i] = combine(b, loc, op.getReduction(),
+                                          values[2 * i], values[2 * i + 1]);
+                  return values[0];
+                }));
     return success();
   }
 };

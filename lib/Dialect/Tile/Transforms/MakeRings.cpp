@@ -92,7 +92,9 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
 
   /// The loops of a block, one after the other.
   LogicalResult expandLoops(ArrayRef<scf::ForOp> loops) {
-    llvm::MapVector<std::pair<Value, Type>, Value> rings;
+    // By memory, type of the tile, and how many such fetches of the loop there
+    // were before: a product of a matrix with itself has two.
+    llvm::MapVector<std::tuple<Value, Type, int>, Value> rings;
     scf::ForOp first = loops.front();
     OpBuilder b(first);
     Value step = arith::ConstantIndexOp::create(b, first.getLoc(), 0);
@@ -100,18 +102,16 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
       SmallVector<FetchOp> fetches(loop.getOps<FetchOp>());
       loop = addStepCounter(loop, step);
       step = loop.getResults().back();
-      DenseSet<Value> seen;
+      llvm::DenseMap<std::pair<Value, Type>, int> seen;
       for (FetchOp fetch : fetches) {
-        Value &ring = rings[{fetch.getSource(), fetch.getResult().getType()}];
+        Value source = fetch.getSource();
+        Type type = fetch.getResult().getType();
+        Value &ring = rings[{source, type, seen[{source, type}]++}];
         if (!ring)
           ring = createRing(fetch, stages);
-        if (!seen.insert(ring).second)
-          return fetch.emitOpError(
-              "is the second of this loop that reads tiles "
-              "of this shape from the same memory");
         expandFetch(fetch, ring, loop.getRegionIterArgs().back());
       }
-      if (seen.size() != rings.size())
+      if (fetches.size() != rings.size())
         return loop.emitOpError("fetches other tiles than the loop before");
     }
     return success();

@@ -244,6 +244,36 @@ def Flash_FinalizeOp : Flash_Op<"finalize",
   }];
 }
 
+def Flash_SoftmaxOp : Flash_Op<"softmax", [Pure]> {
+  let summary = "the softmax of rows of scores, as attention needs it";
+  let description = [{
+    ```
+    m[i]    = max(max_j s[i, j], sink)
+    l[i]    = sum_j exp(s[i, j] - m[i]) + exp(sink - m[i])
+    p[i, j] = exp(s[i, j] - m[i]) / l[i]     (0 where l[i] is 0)
+    lse[i]  = m[i] + log(l[i])
+    ```
+
+    The difference to `linalg.softmax` is the optional logit that takes part in
+    the denominator only, the log-sum-exp, and that a row of only -inf becomes
+    0 rather than NaN. Rows may have any number of elements; arithmetic is f32.
+
+    Example:
+
+    ```mlir
+    %p, %lse = flash.softmax %s sink(%x) : tensor<8x?xf16> -> (tensor<8x?xf16>, tensor<8xf32>)
+    ```
+  }];
+  let arguments = (ins Flash_FloatTensor:$scores, Optional<F32>:$sink);
+  let results = (outs Flash_FloatTensor:$result,
+                      Optional<Flash_F32Tensor>:$lse);
+  let assemblyFormat = [{
+    $scores (`sink` `(` $sink^ `)`)? attr-dict `:` type($scores) `->`
+    custom<AttentionResults>(type($result), type($lse))
+  }];
+  let hasVerifier = 1;
+}
+
 def Flash_YieldOp : Flash_Op<"yield",
     [Pure, Terminator, ParentOneOf<["AttentionOp", "OnlineAttentionOp"]>]> {
   let summary = "ends a score region";

@@ -97,12 +97,22 @@ def TileSoftmax : Pass<"flash-tile-softmax", "::mlir::func::FuncOp"> {
     across lanes. Tiles have static shapes: where a length is not known to be a
     multiple of the tile, the tile is filled up with -inf. A row of only -inf
     gives NaN, as `linalg.softmax` says.
+
+    With `reduction-tile=0`, for GPUs, a softmax along the last dimension is
+    only cut into blocks of rows, and `convert-flash-to-tile` makes the passes
+    over them. One along another dimension stays as it is.
+
+    ```mlir
+    scf.forall (%i) = (0) to (64) step (16) {
+      %p = linalg.softmax dimension(1) ins(%x[%i] : tensor<16x4096xf32>) outs(%e[%i])
+    }
+    ```
   }];
   let options = [
     Option<"rowTile", "row-tile", "int64_t", "16",
            "Rows in a unit of parallel work">,
     Option<"reductionTile", "reduction-tile", "int64_t", "128",
-           "Elements of a row in one step">
+           "Elements of a row in one step; 0 leaves rows whole">
   ];
   let dependentDialects = ["::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
@@ -241,6 +251,51 @@ def DecomposeNaive : Pass<"flash-decompose-naive", "::mlir::func::FuncOp"> {
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect"];
+}
+
+def TileNaive : Pass<"flash-tile-naive", "::mlir::func::FuncOp"> {
+  let summary = "Lower attention to three loops over tiles that store all scores";
+  let description = [{
+    The naive computation of `flash-decompose-naive` at the level of tiles, for
+    GPUs: three parallel loops, whose bodies are products and elementwise
+    arithmetic on one tile, or the softmax of a few rows.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v mask(#flash.causal) : (...)
+    // becomes
+    %s = scf.forall (%b, %h, %i, %j) = ... step (1, 1, 128, 128) {
+      %qk = scf.for %d = 0 to %dim step 64 iter_args(%acc = 0) {
+        %a = linalg.contract ... ins(%q[%b, %h, %i, %d], %k[%b, %h, %j, %d]) outs(%acc)
+      }
+      %m = linalg.generic { select(j <= i + nk - nq, score(scale * qk), -inf) }
+      %r = arith.truncf %m
+    }
+    %p = scf.forall (%b, %h, %i) = ... step (1, 1, 8) {
+      %w = flash.softmax %s[%b, %h, %i]
+    }
+    %o = scf.forall (%b, %h, %i, %d) = ... step (1, 1, 128, 128) {
+      %x = scf.for %j = 0 to %nk step 64 iter_args(%acc = 0) {
+        %a = linalg.contract ... ins(%p[%b, %h, %i, %j], %v[%b, %h, %j, %d]) outs(%acc)
+      }
+      %r = arith.truncf %x
+    }
+    ```
+
+    The scores are rounded to the operands' type, f16, bf16 or f32, as a
+    library's product of matrices does, but only once, after scale and
+    modification. The columns of scores and probabilities are padded to whole
+    tiles, which are -inf and 0, so that every row starts at a multiple of 16
+    bytes whatever the number of keys. A schedule is ignored: tiles have 128
+    queries and keys, or 64 if they are f32. The head dimensions are cut into
+    equal parts, of at most half as many elements in the first loop and as many
+    in the third.
+
+    A masked element has the probability 0, and 0 times its value is added. So
+    NaN and infinite values reach all rows, as they do in such implementations.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def PromoteToF64 : Pass<"flash-promote-to-f64", "::mlir::ModuleOp"> {

@@ -65,6 +65,32 @@ def Tile_LanesAttr : Tile_Layout<"Lanes", "lanes"> {
   }];
 }
 
+def Tile_StripsAttr : AttrDef<Tile_Dialect, "Strips",
+    [DeclareAttrInterfaceMethods<Tile_LayoutAttrInterface>,
+     DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let mnemonic = "strips";
+  let summary = "the layout of whole rows, each in one warp";
+  let description = [{
+    `tensor<MxNxT, #tile.strips<W, V>>`: every row belongs to one of `W` warps,
+    whose lanes hold `V` neighbouring elements each, over and over. This is for
+    what only reads and writes rows: 16 bytes of neighbouring lanes are
+    neighbours in memory. Element `(i, j)` is held by
+
+    ```
+    warp     = i mod W
+    lane     = (j / V) mod 32
+    register = (i / W) * (N / 32) + (j / (32 V)) * V + j mod V
+    ```
+
+    `M` is a multiple of `W`, `N` of `32 V`. With `V = 1` and `N = 32` there is
+    one value in each lane, as in `#tile.lanes`. In `tensor<MxT, #tile.strips<W, 1>>`
+    all lanes of a warp hold the values of its rows, as in `#tile.rows`.
+  }];
+  let parameters = (ins "int64_t":$warps, "int64_t":$vector);
+  let assemblyFormat = "`<` $warps `,` $vector `>`";
+  let genVerifyDecl = 1;
+}
+
 def Tile_ReductionEnum : I32EnumAttr<"Reduction", "how values are combined", [
     I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">]> {
   let cppNamespace = "::flash::tile";

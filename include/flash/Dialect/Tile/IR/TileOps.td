@@ -23,6 +23,9 @@ class Tile_TensorWith<string layout>
 def Tile_FragmentTensor : Tile_TensorWith<"FragmentAttr">;
 def Tile_RowsTensor : Tile_TensorWith<"RowsAttr">;
 def Tile_LanesTensor : Tile_TensorWith<"LanesAttr">;
+def Tile_StripsTensor : Tile_TensorWith<"StripsAttr">;
+class Tile_AnyTensorOf<list<Type> types>
+    : AnyTypeOf<types, "", "::mlir::RankedTensorType">;
 def Tile_RegisterTensor : Tile_TensorWith<"LayoutAttrInterface">;
 def Tile_GlobalTensor : MemRefOf<[F16, BF16, F32]>;
 
@@ -35,7 +38,9 @@ def Tile_FetchOp : Tile_Op<"fetch",
   let summary = "a tile of global memory, in shared memory";
   let description = [{
     Rows `i .. i + M` of the matrix at the leading indices; rows from `rows` on
-    do not exist and are zero. What conversion to this level emits;
+    do not exist and are zero. An index more, one for each dimension of the
+    memory, is the first column, of which all exist then: without it the memory
+    has as many columns as the tile. What conversion to this level emits;
     `tile-make-rings` turns it into a ring and an asynchronous copy.
 
     ```mlir
@@ -175,6 +180,31 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def Tile_ReadOp : Tile_Op<"read",
+    [MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
+  let summary = "a tile of global memory, in registers";
+  let description = [{
+    Rows and columns from the last two indices on, widened to f32. Rows from
+    `rows` on do not exist and are undefined; columns from `columns` on are
+    -inf. The elements of a lane are read at once where the row starts at a
+    multiple of 16 bytes and `columns` is a multiple of them, one by one
+    elsewhere.
+
+    ```mlir
+    %x = tile.read %s[%b, %i, %j] rows(%m) columns(%n)
+        : memref<?x?x?xf16, strided<[?, ?, 1]>> to tensor<8x1024xf32, #tile.strips<8, 8>>
+    ```
+  }];
+  let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
+                       Optional<Index>:$rows, Index:$columns);
+  let results = (outs Tile_StripsTensor:$result);
+  let assemblyFormat = [{
+    $source `[` $indices `]` (`rows` `(` $rows^ `)`)?
+    `columns` `(` $columns `)` attr-dict `:` type($source) `to` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 def Tile_LoadRowOp : Tile_Op<"load_row", [MemoryEffects<[MemRead]>]> {
   let summary = "one row of a shared-memory tile, in every row of a register tile";
   let description = [{
@@ -209,11 +239,14 @@ def Tile_IsFiniteOp : Tile_Op<"is_finite", [MemoryEffects<[MemRead]>]> {
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let summary = "repeats a scalar, or a value for each row, along the tile";
   let description = [{
+    The value of a lane of strips goes to the elements that the lane holds.
+
     ```mlir
     %x = tile.broadcast %rows : tensor<128xf32, #tile.rows<4>> to tensor<128x64xf32, #tile.fragment<4>>
     ```
   }];
-  let arguments = (ins AnyTypeOf<[F32, Tile_RowsTensor]>:$source);
+  let arguments =
+      (ins AnyTypeOf<[F32, Tile_RowsTensor, Tile_StripsTensor]>:$source);
   let results = (outs Tile_RegisterTensor:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
   let hasVerifier = 1;
@@ -224,15 +257,18 @@ def Tile_FoldOp : Tile_Op<"fold", [Pure, AllTypesMatch<["init", "result"]>]> {
   let description = [{
     The first half of a reduction along the rows, without any exchange between
     threads: `result[i, c]` is `init[i, c]` combined with all `x[i, j]` with
-    `(j mod 8) / 2 = c`, in the order of `j`.
+    `(j mod 8) / 2 = c`, in the order of `j`. Of strips over 32 lanes it is
+    combined with those with `(j / V) mod 32 = c`.
 
     ```mlir
     %l1 = tile.fold add %p into %l0 : tensor<128x64xf32, #tile.fragment<4>> into tensor<128x4xf32, #tile.lanes<4>>
     ```
   }];
   let arguments = (ins Tile_ReductionAttr:$reduction,
-                       Tile_FragmentTensor:$x, Tile_LanesTensor:$init);
-  let results = (outs Tile_LanesTensor:$result);
+    Tile_AnyTensorOf<[Tile_FragmentTensor, Tile_StripsTensor]>:$x,
+    Tile_AnyTensorOf<[Tile_LanesTensor, Tile_StripsTensor]>:$init);
+  let results =
+      (outs Tile_AnyTensorOf<[Tile_LanesTensor, Tile_StripsTensor]>:$result);
   let assemblyFormat = [{
     $reduction $x `into` $init attr-dict `:` type($x) `into` type($result)
   }];
@@ -240,17 +276,19 @@ def Tile_FoldOp : Tile_Op<"fold", [Pure, AllTypesMatch<["init", "result"]>]> {
 }
 
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
-  let summary = "combines the four values of each row";
+  let summary = "combines the values of each row's lanes";
   let description = [{
     The second half of a reduction along the rows: two exchanges between
-    neighbouring lanes.
+    neighbouring lanes, or five between those of a warp that holds strips.
 
     ```mlir
     %l = tile.reduce add %l1 : tensor<128x4xf32, #tile.lanes<4>> to tensor<128xf32, #tile.rows<4>>
     ```
   }];
-  let arguments = (ins Tile_ReductionAttr:$reduction, Tile_LanesTensor:$x);
-  let results = (outs Tile_RowsTensor:$result);
+  let arguments = (ins Tile_ReductionAttr:$reduction,
+    Tile_AnyTensorOf<[Tile_LanesTensor, Tile_StripsTensor]>:$x);
+  let results =
+      (outs Tile_AnyTensorOf<[Tile_RowsTensor, Tile_StripsTensor]>:$result);
   let assemblyFormat = "$reduction $x attr-dict `:` type($x) `to` type($result)";
   let hasVerifier = 1;
 }
@@ -291,17 +329,21 @@ def Tile_StoreOp : Tile_Op<"store",
   let summary = "writes a register tile to global memory";
   let description = [{
     Row `r` goes to row `i + r` of the matrix (or vector, for a value for each
-    row) at the leading indices; rows from `rows` on are not written.
+    row) at the leading indices; rows from `rows` on are not written. The index
+    of a first column is as in `tile.fetch`. Strips have such an index always,
+    and columns from `columns` on are not written.
 
     ```mlir
     tile.store %o, %out[%b, %h, %i] rows(%n) : tensor<128x64xf16, #tile.fragment<4>> to memref<?x?x?x64xf16>
     ```
   }];
-  let arguments = (ins AnyTypeOf<[Tile_FragmentTensor, Tile_RowsTensor]>:$x,
+  let arguments = (ins
+    AnyTypeOf<[Tile_FragmentTensor, Tile_RowsTensor, Tile_StripsTensor]>:$x,
     Tile_GlobalTensor:$destination, Variadic<Index>:$indices,
-    Optional<Index>:$rows);
+    Optional<Index>:$rows, Optional<Index>:$columns);
   let assemblyFormat = [{
-    $x `,` $destination `[` $indices `]` (`rows` `(` $rows^ `)`)? attr-dict
+    $x `,` $destination `[` $indices `]` (`rows` `(` $rows^ `)`)?
+    (`columns` `(` $columns^ `)`)? attr-dict
     `:` type($x) `to` type($destination)
   }];
   let hasVerifier = 1;

@@ -1,0 +1,85 @@
+//===- TileSlices.cpp - Tiles of attention's operands ---------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileSlices.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace flash;
+
+OpFoldResult TiledDim::existing(OpBuilder &b, Location loc, Value start) const {
+  if (!isRagged())
+    return b.getIndexAttr(tile);
+  AffineExpr begin = b.getAffineDimExpr(0), end = b.getAffineSymbolExpr(0);
+  return affine::makeComposedFoldedAffineMin(
+      b, loc,
+      AffineMap::get(1, 1, {end - begin, b.getAffineConstantExpr(tile)},
+                     b.getContext()),
+      {start, this->end});
+}
+
+HeadGroups::HeadGroups(OpBuilder &b, Location loc, Value query, Value key) {
+  OpFoldResult queryHeads = tensor::getMixedSize(b, loc, query, 1);
+  OpFoldResult keyHeads = tensor::getMixedSize(b, loc, key, 1);
+  std::optional<int64_t> staticQueryHeads = getConstantIntValue(queryHeads),
+                         staticKeyHeads = getConstantIntValue(keyHeads);
+  if (staticQueryHeads && staticKeyHeads)
+    group = b.getIndexAttr(*staticQueryHeads / *staticKeyHeads);
+  else
+    group = arith::DivUIOp::create(
+                b, loc, getValueOrCreateConstantIndexOp(b, loc, queryHeads),
+                getValueOrCreateConstantIndexOp(b, loc, keyHeads))
+                .getResult();
+}
+
+OpFoldResult HeadGroups::getKeyHead(OpBuilder &b, Location loc,
+                                    Value head) const {
+  if (std::optional<int64_t> size = getConstantIntValue(group))
+    return affine::makeComposedFoldedAffineApply(
+        b, loc, b.getAffineDimExpr(0).floorDiv(*size), {head});
+  return arith::DivUIOp::create(b, loc, head, cast<Value>(group)).getResult();
+}
+
+Value flash::extractRows(OpBuilder &b, Location loc, Value tensor,
+                         ArrayRef<OpFoldResult> first, OpFoldResult rows,
+                         int64_t tile, std::optional<Columns> columns) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> offsets(first), sizes = {one, one, rows};
+  SmallVector<int64_t> tileShape = {tile};
+  if (type.getRank() == 4) {
+    if (!columns)
+      columns = {zero, type.getShape().back()};
+    offsets.push_back(columns->start);
+    sizes.push_back(b.getIndexAttr(columns->count));
+    tileShape.push_back(columns->count);
+  }
+  SmallVector<OpFoldResult> strides(type.getRank(), one);
+  SmallVector<int64_t> sliceShape(tileShape);
+  std::optional<int64_t> staticRows = getConstantIntValue(rows);
+  sliceShape[0] = staticRows.value_or(ShapedType::kDynamic);
+  Value slice = tensor::ExtractSliceOp::create(
+      b, loc, RankedTensorType::get(sliceShape, type.getElementType()), tensor,
+      offsets, sizes, strides);
+  if (staticRows == tile)
+    return slice;
+
+  AffineExpr existing = b.getAffineDimExpr(0);
+  SmallVector<OpFoldResult> low(tileShape.size(), zero),
+      high(tileShape.size(), zero);
+  high[0] =
+      affine::makeComposedFoldedAffineApply(b, loc, tile - existing, {rows});
+  Value padding =
+      arith::ConstantOp::create(b, loc, b.getZeroAttr(type.getElementType()));
+  return tensor::PadOp::create(
+      b, loc, RankedTensorType::get(tileShape, type.getElementType()), slice,
+      low, high, padding);
+}

@@ -1,0 +1,62 @@
+//===- TileSlices.h - Tiles of attention's operands -------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_TILESLICES_H
+#define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_TILESLICES_H
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Builders.h"
+
+namespace flash {
+
+/// A dimension cut into tiles of a static size, the last of which may be
+/// ragged.
+struct TiledDim {
+  int64_t tile;
+  mlir::OpFoldResult end;
+
+  bool isRagged() const {
+    std::optional<int64_t> constant = mlir::getConstantIntValue(end);
+    return !constant || *constant % tile != 0;
+  }
+  /// How many elements of the tile that starts at `start` exist.
+  mlir::OpFoldResult existing(mlir::OpBuilder &b, mlir::Location loc,
+                              mlir::Value start) const;
+};
+
+/// Which key head a query head reads.
+class HeadGroups {
+public:
+  HeadGroups() = default;
+  /// Of a query and a key of rank 4.
+  HeadGroups(mlir::OpBuilder &b, mlir::Location loc, mlir::Value query,
+             mlir::Value key);
+  mlir::OpFoldResult getKeyHead(mlir::OpBuilder &b, mlir::Location loc,
+                                mlir::Value head) const;
+
+private:
+  mlir::OpFoldResult group; ///< Query heads per key head.
+};
+
+/// Part of the last dimension.
+struct Columns {
+  mlir::OpFoldResult start;
+  int64_t count;
+};
+
+/// `rows` rows from `first` = (batch, head, row) on of a rank-4 or, without the
+/// last dimension, rank-3 tensor, zero-padded to `tile` rows; all columns of
+/// them unless `columns` are given.
+mlir::Value extractRows(mlir::OpBuilder &b, mlir::Location loc,
+                        mlir::Value tensor,
+                        llvm::ArrayRef<mlir::OpFoldResult> first,
+                        mlir::OpFoldResult rows, int64_t tile,
+                        std::optional<Columns> columns = std::nullopt);
+
+} // namespace flash
+
+#endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_TILESLICES_H
