@@ -129,3 +129,23 @@ func.func @flash_ipowi(%x: i32, %n: i32) -> i32 {
   %y = math.ipowi %x, %n : i32
   return %y : i32
 }
+
+func.func @flash_isfinite(%x: f32) -> i1 {
+  %y = math.isfinite %x : f32
+  return %y : i1
+}
+
+func.func @flash_isinf(%x: f32) -> i1 {
+  %y = math.isinf %x : f32
+  return %y : i1
+}
+
+func.func @flash_isnan(%x: f32) -> i1 {
+  %y = math.isnan %x : f32
+  return %y : i1
+}
+
+func.func @flash_isnormal(%x: f32) -> i1 {
+  %y = math.isnormal %x : f32
+  return %y : i1
+}

@@ -32,6 +32,10 @@ float flash_pow(float, float);
 float flash_atan2(float, float);
 float flash_powi(float, int32_t);
 int32_t flash_ipowi(int32_t, int32_t);
+_Bool flash_isfinite(float);
+_Bool flash_isinf(float);
+_Bool flash_isnan(float);
+_Bool flash_isnormal(float);
 
 static const struct {
   const char *name;
@@ -136,6 +140,19 @@ static void testBinary(float x, float y) {
   report("powi", error(ours, exact), x, n, ours, exact);
 }
 
+static void testClasses(void) {
+  // All exponents, with the smallest and the largest fractions.
+  for (uint32_t i = 0; i < 512; ++i)
+    for (uint32_t fraction = 0; fraction != 4; ++fraction) {
+      float x = fromBits(i << 23 | (fraction & 1) | (fraction >> 1) * 0x7ffffe);
+      int ours = flash_isfinite(x) | flash_isinf(x) << 1 | flash_isnan(x) << 2 |
+                 flash_isnormal(x) << 3;
+      int exact = !!isfinite(x) | !!isinf(x) << 1 | !!isnan(x) << 2 |
+                  !!isnormal(x) << 3;
+      report("classes", ours == exact ? 0.0 : INFINITY, x, 0.0, ours, exact);
+    }
+}
+
 static void testPowersOfIntegers(void) {
   for (int32_t x = -9; x <= 9; ++x)
     for (int32_t n = -9; n <= 9; ++n) {
@@ -170,5 +187,6 @@ int main(void) {
     testBinary(x, floorf(y));
   }
   testPowersOfIntegers();
+  testClasses();
   return failures != 0;
 }
