@@ -20,13 +20,18 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
-/// The last op of the fetch's block that uses its tile, itself or inside.
+/// The last op of the fetch's block that uses its tile, itself or inside; a
+/// product reads the tile until it has been waited for.
 static Operation *getLastUser(FetchOp fetch) {
   Operation *last = fetch;
-  for (Operation *user : fetch->getUsers()) {
+  SmallVector<Operation *> users(fetch->getUsers());
+  while (!users.empty()) {
+    Operation *user = users.pop_back_val();
     Operation *ancestor = fetch->getBlock()->findAncestorOpInBlock(*user);
     if (last->isBeforeInBlock(ancestor))
       last = ancestor;
+    if (isa<MmaAsyncOp>(user))
+      llvm::append_range(users, user->getUsers());
   }
   return last;
 }
