@@ -31,8 +31,9 @@ void flash::buildRecognizePipeline(OpPassManager &pm) {
 
 void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(createSelectSchedule(
-      {options.queryTile, options.keyTile, options.warps, options.stages}));
+  func.addPass(
+      createSelectSchedule({options.queryTile, options.keyTile, options.warps,
+                            options.stages, options.target}));
   func.addPass(createTileSoftmax());
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
@@ -63,6 +64,11 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   kernel.addPass(tile::createPrefetch());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+}
+
+void flash::buildEmulatePipeline(OpPassManager &pm) {
+  pm.addPass(tile::createEmulate());
+  buildDecomposePipeline(pm);
 }
 
 void flash::buildThreadPipeline(OpPassManager &pm) {
@@ -119,10 +125,23 @@ void flash::registerPipelines() {
         buildCpuBackendPipeline(pm, CpuBackendOptions());
       });
   PassPipelineRegistration<FrontOptions>(
-      "flash-sm80", "From a program to thread programs and their launches",
+      "flash-emulate",
+      "As flash-cpu, by way of block programs, whose rings are checked",
       [](OpPassManager &pm, const FrontOptions &options) {
         buildRecognizePipeline(pm);
         buildTilePipeline(pm, options);
+        buildBlockPipeline(pm);
+        buildEmulatePipeline(pm);
+        buildCpuBackendPipeline(pm, CpuBackendOptions());
+      });
+  PassPipelineRegistration<FrontOptions>(
+      "flash-sm80", "From a program to thread programs and their launches",
+      [](OpPassManager &pm, const FrontOptions &options) {
+        FrontOptions front;
+        front.copyOptionValuesFrom(options);
+        front.target = "sm_80";
+        buildRecognizePipeline(pm);
+        buildTilePipeline(pm, front);
         buildBlockPipeline(pm);
         buildThreadPipeline(pm);
         buildHostPipeline(pm);

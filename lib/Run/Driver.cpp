@@ -160,6 +160,11 @@ llvm::Expected<bool> flash::run::runProgram(mlir::MLIRContext &context,
   mlir::func::FuncOp entry = program->entry;
   if (llvm::Error error = checkOutputs(entry, options))
     return error;
+  if ((options.check || options.baseline) && isBlockLevel(*program->module))
+    return createStringError(formatv(
+        "--{0} needs a program that says what to compute, and this one is at "
+        "level 2 (it has a gpu.launch_func)",
+        options.check ? "check" : "baseline"));
 
   std::vector<HostTensor> inputs;
   if (options.runs()) {
@@ -186,7 +191,7 @@ llvm::Expected<bool> flash::run::runProgram(mlir::MLIRContext &context,
   Report report;
   report.file = options.file;
   report.function = entry.getSymName().str();
-  report.target = "cpu";
+  report.target = options.target == Target::Emulate ? "emulate" : "cpu";
   report.device = getProcessorName();
   report.seed = options.seed;
   report.compileTimes = {{"parse", parseTime}};

@@ -14,6 +14,7 @@
 #include "flash/Runtime/Cpu.h"
 #include "flash/Target/Cpu/Pipeline.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -66,6 +67,63 @@ static OwningOpRef<ModuleOp> copyProgram(ModuleOp program, StringRef entry) {
   return copy;
 }
 
+bool flash::run::isBlockLevel(ModuleOp program) {
+  return program.walk([](gpu::LaunchFuncOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+llvm::Error Kernel::runFront(ModuleOp module, const Options &options) {
+  auto run = [&](llvm::function_ref<void(OpPassManager &)> build, Dump dump,
+                 StringRef name) -> llvm::Error {
+    if (llvm::Error error = runPasses(module, build))
+      return error;
+    if (options.has(dump))
+      print(module, name);
+    return llvm::Error::success();
+  };
+  auto emulate = [&] {
+    return run(buildEmulatePipeline, Dump::Linalg, "linalg");
+  };
+  if (isBlockLevel(module)) {
+    level0 = module.clone();
+    if (options.target != Target::Emulate)
+      return createStringError("the program is at level 2 (it has a "
+                               "gpu.launch_func); use --target=emulate");
+    if (options.has(Dump::L0) || options.has(Dump::L1))
+      return createStringError("the program is at level 2 (it has a "
+                               "gpu.launch_func): there is no level above to "
+                               "dump");
+    if (options.has(Dump::L2))
+      print(module, "l2");
+    return emulate();
+  }
+
+  FrontOptions front;
+  front.queryTile = options.queryTile;
+  front.keyTile = options.keyTile;
+  if (options.queryTile || options.keyTile)
+    module.walk([](flash::AttentionOp op) { op.removeScheduleAttr(); });
+  auto recognize = [](OpPassManager &pm) {
+    pm.addPass(createSymbolDCEPass());
+    buildRecognizePipeline(pm);
+  };
+  if (llvm::Error error = run(recognize, Dump::L0, "l0"))
+    return error;
+  level0 = module.clone();
+  auto tile = [&](OpPassManager &pm) {
+    buildTilePipeline(pm, front);
+    if (options.countTiles)
+      pm.addPass(createCountTiles());
+  };
+  if (llvm::Error error = run(tile, Dump::L1, "l1"))
+    return error;
+  if (options.target == Target::Cpu)
+    return run(buildDecomposePipeline, Dump::Linalg, "linalg");
+  if (llvm::Error error = run(buildBlockPipeline, Dump::L2, "l2"))
+    return error;
+  return emulate();
+}
+
 llvm::Expected<Kernel> Kernel::compile(ModuleOp program, StringRef entry,
                                        Variant variant,
                                        const Options &options) {
@@ -87,33 +145,8 @@ llvm::Expected<Kernel> Kernel::compile(ModuleOp program, StringRef entry,
   }
 
   if (isFlash) {
-    FrontOptions front;
-    front.queryTile = options.queryTile;
-    front.keyTile = options.keyTile;
-    if (options.queryTile || options.keyTile)
-      module->walk([](flash::AttentionOp op) { op.removeScheduleAttr(); });
-    if (llvm::Error error = runPasses(*module, [](OpPassManager &pm) {
-          pm.addPass(createSymbolDCEPass());
-          buildRecognizePipeline(pm);
-        }))
+    if (llvm::Error error = kernel.runFront(*module, options))
       return error;
-    kernel.level0 = module->clone();
-    if (options.has(Dump::L0))
-      print(*module, "l0");
-    if (llvm::Error error = runPasses(
-            *module, [&](OpPassManager &pm) { buildTilePipeline(pm, front); }))
-      return error;
-    if (options.countTiles)
-      if (llvm::Error error = runPasses(*module, [](OpPassManager &pm) {
-            pm.addPass(createCountTiles());
-          }))
-        return error;
-    if (options.has(Dump::L1))
-      print(*module, "l1");
-    if (llvm::Error error = runPasses(*module, buildDecomposePipeline))
-      return error;
-    if (options.has(Dump::Linalg))
-      print(*module, "linalg");
   } else if (llvm::Error error = runPasses(*module, [&](OpPassManager &pm) {
                pm.addPass(createSymbolDCEPass());
                if (variant == Variant::Naive)

@@ -70,7 +70,7 @@ struct Flags {
   cl::opt<std::string> json{"json", cl::value_desc("file"), cl::cat(category),
                             cl::desc("Write what was measured to a file")};
   cl::opt<std::string> dump{
-      "dump", cl::value_desc("l0,l1,linalg,llvm,asm"), cl::cat(category),
+      "dump", cl::value_desc("l0,l1,l2,linalg,llvm,asm"), cl::cat(category),
       cl::desc("Print the program after these stages; alone, do not run it")};
   cl::opt<std::string> schedule{
       "schedule", cl::value_desc("query_tile=64,key_tile=128"),
@@ -103,10 +103,14 @@ llvm::Expected<std::vector<std::string>> splitList(StringRef flag,
   return items;
 }
 
-llvm::Error parseTarget(StringRef target) {
+llvm::Error parseTarget(StringRef target, Options &options) {
   if (target == "auto" || target == "cpu")
     return llvm::Error::success();
-  if (target == "emulate" || target == "sm_80" || target == "sm_90a")
+  if (target == "emulate") {
+    options.target = Target::Emulate;
+    return llvm::Error::success();
+  }
+  if (target == "sm_80" || target == "sm_90a")
     return createStringError(
         formatv("the target '{0}' is not built yet; use --target=cpu", target));
   return createStringError(formatv("unknown target '{0}'; the targets are "
@@ -151,13 +155,14 @@ llvm::Error parseDump(StringRef text, Options &options) {
     auto dump = llvm::StringSwitch<std::optional<Dump>>(item)
                     .Case("l0", Dump::L0)
                     .Case("l1", Dump::L1)
+                    .Case("l2", Dump::L2)
                     .Case("linalg", Dump::Linalg)
                     .Case("llvm", Dump::LLVM)
                     .Case("asm", Dump::Asm)
                     .Default(std::nullopt);
     if (!dump)
       return createStringError(formatv("--dump has no stage '{0}'; the stages "
-                                       "are l0, l1, linalg, llvm and asm",
+                                       "are l0, l1, l2, linalg, llvm and asm",
                                        item));
     options.dumps |= 1u << static_cast<unsigned>(*dump);
   }
@@ -211,7 +216,6 @@ llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
 
   Options options;
   options.file = flags.file;
-  options.target = flags.target;
   options.function = flags.function;
   options.seed = flags.seed;
   options.threads = flags.threads;
@@ -227,7 +231,7 @@ llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
         formatv("--threads={0} is not from 1 to 1024", options.threads));
   if (flags.json.getNumOccurrences() && options.json.empty())
     return createStringError("--json needs a file name");
-  if (llvm::Error error = parseTarget(options.target))
+  if (llvm::Error error = parseTarget(flags.target, options))
     return error;
   for (StringRef shape : flags.shapes)
     if (llvm::Error error = parseShape(shape, options))
@@ -235,6 +239,13 @@ llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
   if (flags.dump.getNumOccurrences())
     if (llvm::Error error = parseDump(flags.dump, options))
       return error;
+  if (options.target == Target::Cpu && options.has(Dump::L2))
+    return createStringError("the CPU target has no level 2 to dump; use "
+                             "--target=emulate");
+  if (options.target == Target::Emulate && options.countTiles)
+    return createStringError(
+        "--count-tiles counts the tiles of the CPU target; "
+        "use --target=cpu");
   if (flags.schedule.getNumOccurrences())
     if (llvm::Error error = parseSchedule(flags.schedule, options))
       return error;

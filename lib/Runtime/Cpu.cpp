@@ -32,7 +32,7 @@ constexpr size_t alignment = 64;
 /// One protected call: the thread that made it and its pool workers share it.
 struct Invocation {
   std::atomic<bool> failed{false};
-  char message[512];
+  char message[1024];
 
   /// The first failure wins.
   void fail(const char *text) {
@@ -59,6 +59,7 @@ struct alignas(alignment) Header {
   Header *previous, *next;
   Invocation *owner;
   size_t bytes;
+  void (*destroy)(void *); ///< Run before the memory is freed, unless null.
 };
 
 struct Heap {
@@ -80,7 +81,7 @@ Heap &heap() {
   return *instance;
 }
 
-void *allocate(size_t bytes) {
+void *allocate(size_t bytes, void (*destroy)(void *) = nullptr) {
   Heap &h = heap();
   size_t padded = (bytes + alignment - 1) / alignment * alignment;
   Header *header = nullptr;
@@ -92,7 +93,7 @@ void *allocate(size_t bytes) {
       header = static_cast<Header *>(
           std::aligned_alloc(alignment, padded + sizeof(Header)));
     if (header) {
-      *header = {nullptr, h.first, invocation, padded};
+      *header = {nullptr, h.first, invocation, padded, destroy};
       if (h.first)
         h.first->previous = header;
       h.first = header;
@@ -122,6 +123,8 @@ void release(void *pointer) {
     std::lock_guard<std::mutex> lock(h.mutex);
     h.unlink(header);
   }
+  if (header->destroy)
+    header->destroy(pointer);
   std::free(header);
 }
 
@@ -134,6 +137,8 @@ void releaseAll(Invocation *owner, bool keep) {
       header->owner = nullptr;
       if (!keep) {
         h.unlink(header);
+        if (header->destroy)
+          header->destroy(header + 1);
         std::free(header);
       }
     }
@@ -322,6 +327,12 @@ void resetPeakMemory() {
   std::lock_guard<std::mutex> lock(heap().mutex);
   heap().peak = heap().current;
 }
+
+void *allocateObject(size_t bytes, void (*destroy)(void *)) {
+  return allocate(bytes, destroy);
+}
+
+void releaseObject(void *object) { release(object); }
 
 void setPoison(bool enable) { heap().poison = enable; }
 

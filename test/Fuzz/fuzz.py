@@ -224,7 +224,8 @@ def one(task):
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as out:
             out.write(text)
         if use_run:
-            command = [run, path, "--check"] + (["--inputs", ",".join(files[1:])] if len(files) > 1 else [])
+            target = rng.choice(["--target=cpu", "--target=cpu", "--target=emulate"])
+            command = [run, path, "--check", target] + (["--inputs", ",".join(files[1:])] if len(files) > 1 else [])
         else:
             command = [os.path.join(args.bin, "flash-opt"), path, "--split-input-file"]
             if rng.random() < 0.7:
@@ -268,7 +269,7 @@ def main():
     tests = [path for path in sorted(glob.glob(os.path.join(ROOT, "test", "**", "*.mlir"), recursive=True))]
     seeds = split_seeds(sorted(glob.glob(os.path.join(ROOT, "examples", "*.mlir"))) + tests)
     described = subprocess.run([os.path.join(args.bin, "flash-opt"), "--help"], capture_output=True, text=True)
-    passes = sorted(set(re.findall(r"--flash-[\w-]+", described.stdout)))
+    passes = sorted(set(re.findall(r"--(?:flash|tile|convert-flash)-[\w-]+", described.stdout)))
     blobs = []
     try:
         import numpy

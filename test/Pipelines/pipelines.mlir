@@ -3,6 +3,7 @@
 // RUN: flash-opt %s --flash-front="query-tile=16 key-tile=32" | FileCheck %s --check-prefix=FRONT
 // DEFINE: %{only_llvm} = --implicit-check-not='{{(flash|scf|linalg|vector|memref|tensor|math|arith)[.]}}'
 // RUN: flash-opt %s --flash-cpu | FileCheck %s --check-prefixes=LLVM,PARALLEL %{only_llvm}
+// RUN: flash-opt %s --flash-emulate="query-tile=16" | FileCheck %s --check-prefixes=LLVM,PARALLEL,RINGS %{only_llvm} --implicit-check-not=gpu.
 // RUN: flash-opt %s --flash-naive="row-block=16" | FileCheck %s --check-prefixes=LLVM,PARALLEL %{only_llvm}
 // RUN: flash-opt %s --flash-naive | FileCheck %s --check-prefix=LLVM %{only_llvm} --implicit-check-not=parallel
 // RUN: flash-opt %s --flash-reference | FileCheck %s --check-prefixes=LLVM,PARALLEL %{only_llvm} --implicit-check-not=f32
@@ -13,6 +14,7 @@
 
 // LLVM:      llvm.func @_mlir_ciface_attention(
 // PARALLEL:  llvm.func internal @attention_parallel_0(
+// RINGS:       llvm.call @flash_emulation_wait(
 func.func @attention(%q: tensor<2x3x64x16xf32>, %k: tensor<2x3x96x16xf32>) -> tensor<2x3x64x16xf32> {
   %o = flash.attention %q, %k, %k mask(#flash.causal)
       : (tensor<2x3x64x16xf32>, tensor<2x3x96x16xf32>, tensor<2x3x96x16xf32>) -> tensor<2x3x64x16xf32>

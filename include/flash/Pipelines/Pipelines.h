@@ -30,6 +30,9 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
       *this, "stages",
       llvm::cl::desc("Slots of a ring; 0 lets the model choose"),
       llvm::cl::init(0)};
+  Option<std::string> target{*this, "target",
+                             llvm::cl::desc("Whose schedules: cpu or sm_80"),
+                             llvm::cl::init("cpu")};
 };
 
 struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
@@ -53,6 +56,8 @@ void buildFrontPipeline(mlir::OpPassManager &pm, const FrontOptions &options);
 /// From level 1 to level 2, one block program for each parallel loop, with
 /// copies that overlap.
 void buildBlockPipeline(mlir::OpPassManager &pm);
+/// From level 2 to linalg on tensors, with rings that are checked as they run.
+void buildEmulatePipeline(mlir::OpPassManager &pm);
 /// From level 2 to level 3 and the LLVM dialect (sm_80).
 void buildThreadPipeline(mlir::OpPassManager &pm);
 /// The functions that launch kernels: from tensors to memrefs, whose strides
@@ -66,8 +71,8 @@ void buildNaivePipeline(mlir::OpPassManager &pm, const NaiveOptions &options);
 /// into memory. Shares no pass with the front end beyond the rank expansion.
 void buildReferencePipeline(mlir::OpPassManager &pm);
 
-/// Registers --flash-cpu, --flash-naive and --flash-reference, each from the
-/// program to the LLVM dialect, and --flash-front.
+/// Registers --flash-cpu, --flash-emulate, --flash-naive and --flash-reference,
+/// each from the program to the LLVM dialect, --flash-sm80 and --flash-front.
 void registerPipelines();
 
 } // namespace flash

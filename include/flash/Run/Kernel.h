@@ -28,13 +28,18 @@ enum class Variant {
   Reference,
 };
 
+/// Whether the program launches block programs itself, so that no level above
+/// says what it computes.
+bool isBlockLevel(mlir::ModuleOp program);
+
 /// Seconds spent in the stages of compilation, in their order.
 using StageTimes = llvm::SmallVector<std::pair<llvm::StringRef, double>>;
 
 /// A function of a program, compiled for this machine.
 class Kernel {
 public:
-  /// Compiles a copy of the program. `Options` says which stages to print.
+  /// Compiles a copy of the program. `Options` says which stages to print. A
+  /// program that is at level 2 already can only be emulated.
   static llvm::Expected<Kernel> compile(mlir::ModuleOp program,
                                         llvm::StringRef entry, Variant variant,
                                         const Options &options);
@@ -53,6 +58,9 @@ public:
   mlir::ModuleOp getLevel0() { return *level0; }
 
 private:
+  /// From the program to linalg on tensors, by way of tiles.
+  llvm::Error runFront(mlir::ModuleOp module, const Options &options);
+
   mlir::OwningOpRef<mlir::ModuleOp> level0;
   std::unique_ptr<CpuExecutable> executable;
   llvm::SmallVector<DType> resultTypes;

@@ -17,12 +17,19 @@
 namespace flash::run {
 
 /// A stage whose program can be printed.
-enum class Dump : unsigned { L0, L1, Linalg, LLVM, Asm };
+enum class Dump : unsigned { L0, L1, L2, Linalg, LLVM, Asm };
+
+/// What a program is compiled for.
+enum class Target {
+  Cpu,
+  /// The block programs for GPUs, on the CPU.
+  Emulate,
+};
 
 /// The options of flash-run, checked as far as is possible without the program.
 struct Options {
   std::string file;
-  std::string target;
+  Target target = Target::Cpu;
   /// Empty for the only public function.
   std::string function;
   uint64_t seed = 0;

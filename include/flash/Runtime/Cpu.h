@@ -51,6 +51,12 @@ MemoryUse getMemoryUse();
 /// Makes the peak start again from the current use.
 void resetPeakMemory();
 
+/// Memory for an object of the running kernel, aligned to a cache line. It ends
+/// with `releaseObject` or, if the kernel fails before, with the call; either
+/// runs `destroy`, which must not call this runtime.
+void *allocateObject(size_t bytes, void (*destroy)(void *));
+void releaseObject(void *object);
+
 /// Fills new allocations with 0xFF, which reads as NaN.
 void setPoison(bool enable);
 

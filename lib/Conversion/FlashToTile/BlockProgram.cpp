@@ -218,6 +218,12 @@ FailureOr<Value> BlockProgram::initialState(Value value, Part part) {
         "translation to a block program: only fills and values for "
         "each head have");
   };
+  // Several branches may start from it.
+  OpBuilder::InsertionGuard guard(b);
+  Block *entry = &kernel.getBody().front();
+  if (Operation *outer =
+          entry->findAncestorOpInBlock(*b.getInsertionBlock()->getParentOp()))
+    b.setInsertionPoint(outer);
   Value scalar;
   if (auto fill = value.getDefiningOp<linalg::FillOp>()) {
     scalar = lookup(fill.getInputs()[0]);

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -107,6 +108,10 @@ private:
   Value modifiedScore(OpBuilder &nested, Value product, Value row,
                       Value column);
   Value scores(Value products);
+  /// `acc` plus the product of the weights `p` and the values.
+  Value weightedValues(Value p, Value values, Value acc);
+  /// The same, one key after the other, leaving out the masked ones.
+  Value carefulWeightedValues(Value p, Value values, Value acc);
 
   OnlineAttentionOp op;
   const StepInputs &inputs;
@@ -197,6 +202,76 @@ Value StepEmitter::scores(Value products) {
   tile::YieldOp::create(b, loc, score);
   eraseDeadOps(*block);
   return map;
+}
+
+Value StepEmitter::carefulWeightedValues(Value p, Value values, Value acc) {
+  auto tileType = cast<RankedTensorType>(p.getType());
+  if (!tileType.getElementType().isF32()) {
+    tileType = types.fragment(tileType.getDimSize(1));
+    p = arith::ExtFOp::create(b, loc, tileType, p);
+  }
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  auto mapElements = [&](Value x,
+                         function_ref<Value(ValueRange)> body) -> Value {
+    auto map = tile::MapOp::create(b, loc, x.getType(), x);
+    OpBuilder::InsertionGuard guard(b);
+    Block *block = b.createBlock(
+        &map.getBody(), {},
+        {b.getF32Type(), b.getIndexType(), b.getIndexType()}, {loc, loc, loc});
+    tile::YieldOp::create(b, loc, body(block->getArguments()));
+    eraseDeadOps(*block);
+    return map;
+  };
+
+  auto loop = scf::ForOp::create(b, loc, index(0),
+                                 index(tileType.getDimSize(1)), index(1), acc);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value key = loop.getInductionVar();
+  // The weights of this key: the sum over a row of which all else is 0.
+  Value column = mapElements(p, [&](ValueRange element) -> Value {
+    Value isKey = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                        element[2], key);
+    return arith::SelectOp::create(b, loc, isKey, element[0], scalar(0.0));
+  });
+  Value weights =
+      tile::FoldOp::create(b, loc, types.lanes(), tile::Reduction::Add, column,
+                           splat(types.lanes(), 0.0));
+  weights = reduce(tile::Reduction::Add, weights);
+  Value row = tile::LoadRowOp::create(b, loc, acc.getType(), values, key);
+  Value terms =
+      arith::MulFOp::create(b, loc, row, broadcast(weights, acc.getType()));
+  terms = mapElements(terms, [&](ValueRange element) -> Value {
+    Value keep = emitMaskPredicate(b, loc, *op.getMask(),
+                                   positionOf(b, element[1], key));
+    if (!keep)
+      return element[0];
+    return arith::SelectOp::create(b, loc, keep, element[0], scalar(0.0));
+  });
+  Value next =
+      arith::AddFOp::create(b, loc, loop.getRegionIterArgs()[0], terms);
+  scf::YieldOp::create(b, loc, next);
+  return loop.getResult(0);
+}
+
+Value StepEmitter::weightedValues(Value p, Value values, Value acc) {
+  auto whole = [&] {
+    return product(p, values, acc, /*transpose=*/false, acc.getType());
+  };
+  if (!op.getMask())
+    return whole();
+  // A masked key has weight 0, but 0 * NaN is NaN.
+  Value finite = tile::IsFiniteOp::create(b, loc, b.getI1Type(), values);
+  auto choice = scf::IfOp::create(b, loc, acc.getType(), finite,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(choice.thenBlock());
+  scf::YieldOp::create(b, loc, whole());
+  b.setInsertionPointToEnd(choice.elseBlock());
+  scf::YieldOp::create(b, loc, carefulWeightedValues(p, values, acc));
+  return choice.getResult(0);
 }
 
 OnlineState StepEmitter::run(const OnlineState &state) {

@@ -157,6 +157,113 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
   }
 };
 
+/// Every thread reads the columns of its fragment from the same row.
+struct LoadRow : OpConversionPattern<tile::LoadRowOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::LoadRowOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    tile::SmemType type = op.getSource().getType();
+    RankedTensorType result = op.getResult().getType();
+    int64_t bytes = type.getElementBytes(), perChunk = 16 / bytes;
+    int64_t chunksInPanel = type.getSwizzle() / 16;
+    SmallVector<Value> columns;
+    for (int64_t block = 0; block < type.getColumns() / 8; ++block) {
+      Value column = t.add(t.fragmentColumn(), t.constant(8 * block));
+      Value chunk = t.div(column, perChunk);
+      Value offset = getSwizzledOffset(t, type, adaptor.getRow(),
+                                       t.rem(chunk, chunksInPanel));
+      offset = t.add(offset, t.mul(t.rem(column, perChunk), bytes));
+      offset = t.add(offset,
+                     t.mul(t.div(chunk, chunksInPanel), type.getPanelBytes()));
+      Value address = t.advance(adaptor.getSource(), offset);
+      if (bytes == 2) {
+        Value pair = LLVM::LoadOp::create(rewriter, t.loc,
+                                          rewriter.getI32Type(), address);
+        llvm::append_range(columns, t.extendPair(pair, type.getElementType()));
+      } else {
+        Value pair = LLVM::LoadOp::create(
+            rewriter, t.loc, VectorType::get({2}, rewriter.getF32Type()),
+            address, /*alignment=*/8);
+        llvm::append_range(columns, t.unpack(pair));
+      }
+    }
+    int64_t warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
+    SmallVector<Value> registers;
+    for (int64_t rows = 0; rows < result.getDimSize(0); rows += 16 * warps)
+      for (size_t i = 0; i < columns.size(); i += 2)
+        registers.append(
+            {columns[i], columns[i + 1], columns[i], columns[i + 1]});
+    rewriter.replaceOp(op, t.pack(registers));
+    return success();
+  }
+};
+
+/// Each thread looks at the chunks that it would copy.
+struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::IsFiniteOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    OpBuilder &b = rewriter;
+    auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+    std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
+    if (!block)
+      return op.emitOpError("needs a kernel of known block size");
+    tile::SmemType type = op.getSource().getType();
+    Value special = arith::ConstantIntOp::create(b, t.loc, b.getI1Type(), 0);
+    int64_t chunksInPanel = type.getSwizzle() / 16;
+    int64_t chunksInRow = type.getColumns() * type.getElementBytes() / 16;
+    int64_t chunks = type.getRows() * chunksInRow, threads = block->front();
+    for (int64_t first = 0; first < chunks; first += threads) {
+      // Past the end the last chunk is looked at again.
+      Value number = t.add(t.thread(), t.constant(first));
+      if (first + threads > chunks)
+        number =
+            arith::MinUIOp::create(b, t.loc, number, t.constant(chunks - 1));
+      Value row = t.div(number, chunksInRow),
+            chunk = t.rem(number, chunksInRow);
+      Value offset =
+          getSwizzledOffset(t, type, row, t.rem(chunk, chunksInPanel));
+      offset = t.add(offset,
+                     t.mul(t.div(chunk, chunksInPanel), type.getPanelBytes()));
+      Value words = LLVM::LoadOp::create(
+          b, t.loc, VectorType::get({4}, b.getI32Type()),
+          t.advance(adaptor.getSource(), offset), /*alignment=*/16);
+      for (Value word : t.unpack(words))
+        for (int64_t exponent : getExponents(type.getElementType())) {
+          Value bits = arith::AndIOp::create(b, t.loc, word, t.i32(exponent));
+          Value all = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
+                                            bits, t.i32(exponent));
+          special = arith::OrIOp::create(b, t.loc, special, all);
+        }
+    }
+    Value flag = arith::ExtUIOp::create(b, t.loc, b.getI32Type(), special);
+    auto any = NVVM::BarrierOp::create(
+        b, t.loc, TypeRange{b.getI32Type()}, /*barrierId=*/Value(),
+        /*numberOfThreads=*/Value(),
+        NVVM::BarrierReductionAttr::get(b.getContext(),
+                                        NVVM::BarrierReduction::OR),
+        flag);
+    rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::eq,
+                                               any.getResult(0), t.i32(0));
+    return success();
+  }
+
+  /// Masks of the exponents in a word, all of whose bits are set in NaN and
+  /// infinity.
+  static SmallVector<int64_t> getExponents(Type element) {
+    if (element.isF32())
+      return {0x7f800000};
+    int64_t low = element.isF16() ? 0x7c00 : 0x7f80;
+    return {low, low << 16};
+  }
+};
+
 struct Store : OpConversionPattern<tile::StoreOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -227,6 +334,6 @@ struct Store : OpConversionPattern<tile::StoreOp> {
 
 void flash::populateMemoryPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<Dim, LoadElement, SmemView, Copy, Store>(converter,
-                                                        patterns.getContext());
+  patterns.add<Dim, LoadElement, SmemView, Copy, LoadRow, IsFinite, Store>(
+      converter, patterns.getContext());
 }

@@ -93,6 +93,25 @@ struct Truncate : OpConversionPattern<arith::TruncFOp> {
   }
 };
 
+/// From 16 bits: two elements from each register.
+struct Extend : OpConversionPattern<arith::ExtFOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(arith::ExtFOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    auto source = dyn_cast<RankedTensorType>(op.getIn().getType());
+    if (!source || !getLayout(source) || source.getElementTypeBitWidth() != 16)
+      return failure();
+    ThreadBuilder t{rewriter, op.getLoc()};
+    SmallVector<Value> elements;
+    for (Value pair : t.unpack(adaptor.getIn()))
+      llvm::append_range(elements, t.extendPair(pair, source.getElementType()));
+    rewriter.replaceOp(op, t.pack(elements));
+    return success();
+  }
+};
+
 /// ln x as ln 2 times the hardware's base-2 logarithm, for each register.
 struct Logarithm : OpConversionPattern<math::LogOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -224,6 +243,7 @@ void flash::populateRegisterPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add<Elementwise>(converter, context);
-  patterns.add<Constant, Truncate, Logarithm, Broadcast, Fold, Reduce, Map>(
-      converter, context, /*benefit=*/2);
+  patterns
+      .add<Constant, Truncate, Extend, Logarithm, Broadcast, Fold, Reduce, Map>(
+          converter, context, /*benefit=*/2);
 }

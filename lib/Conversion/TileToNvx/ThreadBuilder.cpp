@@ -106,6 +106,17 @@ Value ThreadBuilder::pack(ValueRange registers) {
   return vector::FromElementsOp::create(b, loc, type, registers);
 }
 
+std::array<Value, 2> ThreadBuilder::extendPair(Value pair, Type element) {
+  Value elements =
+      LLVM::BitcastOp::create(b, loc, VectorType::get({2}, element), pair);
+  std::array<Value, 2> result;
+  for (auto [i, value] : llvm::enumerate(result)) {
+    value = LLVM::ExtractElementOp::create(b, loc, elements, i32(i));
+    value = arith::ExtFOp::create(b, loc, b.getF32Type(), value);
+  }
+  return result;
+}
+
 Value ThreadBuilder::advance(Value pointer, Value offset) {
   Value bytes = arith::IndexCastOp::create(b, loc, b.getI32Type(), offset);
   return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,

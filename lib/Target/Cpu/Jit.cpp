@@ -8,6 +8,7 @@
 #include "flash/Target/Cpu/Jit.h"
 
 #include "flash/Runtime/Cpu.h"
+#include "flash/Runtime/Emulation.h"
 #include "flash/Runtime/TileCounts.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
@@ -74,6 +75,16 @@ orc::SymbolMap getRuntimeSymbols(orc::MangleAndInterner mangle) {
   add("flash_parallel_for", &flash_parallel_for);
   add("flash_runtime_failure", &flash_runtime_failure);
   add("flash_count_tile", &flash_count_tile);
+  add("flash_emulation_begin", &flash_emulation_begin);
+  add("flash_emulation_end", &flash_emulation_end);
+  add("flash_emulation_ring", &flash_emulation_ring);
+  add("flash_emulation_acquire", &flash_emulation_acquire);
+  add("flash_emulation_copy_async", &flash_emulation_copy_async);
+  add("flash_emulation_wait", &flash_emulation_wait);
+  add("flash_emulation_release", &flash_emulation_release);
+  add("flash_emulation_check_lease", &flash_emulation_check_lease);
+  add("flash_emulation_check_range", &flash_emulation_check_range);
+  add("flash_emulation_fetch", &flash_emulation_fetch);
   add("_mlir_memref_to_llvm_alloc", &_mlir_memref_to_llvm_alloc);
   add("_mlir_memref_to_llvm_aligned_alloc",
       &_mlir_memref_to_llvm_aligned_alloc);

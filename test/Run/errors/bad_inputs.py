@@ -56,6 +56,18 @@ FILES = {
     "unranked.mlir": "func.func @f(%a: tensor<*xf32>) -> tensor<*xf32> {\n  return %a : tensor<*xf32>\n}",
     "no_results.mlir": "func.func @f(%a: tensor<4xf32>) {\n  return\n}",
     "huge.mlir": DYNAMIC,
+    "blocks.mlir": """module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @k() kernel {
+      gpu.return
+    }
+  }
+  func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {
+    %c1 = arith.constant 1 : index
+    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
+    return %a : tensor<4xf32>
+  }
+}""",
     "static_huge.mlir": GOOD.replace("1x2x16x8", "4294967296x4294967296x16x8"),
     "unlowerable.mlir": "func.func @f(%a: tensor<4xf32>) -> tensor<4xf32> {\n  %u = ub.poison : memref<4xf32, 7>\n  %t = bufferization.to_tensor %u restrict : memref<4xf32, 7> to tensor<4xf32>\n  return %t : tensor<4xf32>\n}",
     "division.mlir": "func.func @f(%a: tensor<4xi32>, %b: tensor<4xi32>) -> tensor<4xi32> {\n  %c = arith.divsi %a, %b : tensor<4xi32>\n  return %c : tensor<4xi32>\n}",
@@ -177,7 +189,12 @@ CASES = [
     ("many threads", "{d}/good.mlir --threads=100000", "is not from 1 to 1024"),
     ("target", "{d}/good.mlir --target=tpu", "unknown target 'tpu'; the targets are"),
     ("gpu", "{d}/good.mlir --target=sm_90a", "target 'sm_90a' is not built yet"),
-    ("emulator", "{d}/good.mlir --target=emulate", "target 'emulate' is not built yet"),
+    ("level 2 of the CPU", "{d}/good.mlir --dump=l2", "the CPU target has no level 2 to dump; use --target=emulate"),
+    ("emulated tile counts", "{d}/good.mlir --target=emulate --count-tiles", "counts the tiles of the CPU target; use --target=cpu"),
+    ("level 2 on the CPU", "{d}/blocks.mlir", "at level 2 .*; use --target=emulate"),
+    ("check of level 2", "{d}/blocks.mlir --target=emulate --check", "--check needs a program that says what to compute"),
+    ("baseline of level 2", "{d}/blocks.mlir --target=emulate --baseline", "--baseline needs a program that says what to compute"),
+    ("level above 2", "{d}/blocks.mlir --target=emulate --dump=l1", "there is no level above to dump"),
     ("dump stage", "{d}/good.mlir --dump=l0,l7", "no stage 'l7'; the stages are"),
     ("schedule key", "{d}/good.mlir --schedule=query=64", "no key 'query'; the keys are"),
     ("schedule value", "{d}/good.mlir --schedule=query_tile=63", "query_tile=63 is not a multiple of 8.*nearest is query_tile=64"),

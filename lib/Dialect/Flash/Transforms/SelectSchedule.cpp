@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ScheduleModels.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace flash {
 #define GEN_PASS_DEF_SELECTSCHEDULE
@@ -19,76 +19,59 @@ using namespace mlir;
 using namespace flash;
 
 namespace {
-// Queries fill the lanes of vectors; this many f32 the widest of them.
-constexpr int64_t lanes = 16;
-// Measured best on AVX-512 (docs/benchmarks.md): larger tiles gain nothing, and
-// smaller ones read keys and values more often.
-constexpr int64_t largestQueryTile = 128, largestKeyTile = 128;
-// What one thread works on should stay in its second-level cache, which has at
-// least 512 KiB on most machines.
-constexpr int64_t cacheBytes = 512 * 1024;
-// Dynamic distribution needs some units per thread to even out their times.
-constexpr int64_t fewestUnits = 16;
-
-/// `largest`, or the tile that covers a known shorter `length` at once.
-int64_t fitTile(int64_t length, int64_t largest) {
-  if (ShapedType::isDynamic(length) || length >= largest)
-    return largest;
-  return std::max<int64_t>(llvm::alignTo(length, lanes), lanes);
-}
-
-/// Bytes of f32 that one step of the online softmax touches.
-int64_t getWorkingSet(AttentionOp op, int64_t queries, int64_t keys) {
-  int64_t headDim = op.getHeadDim(), valueDim = op.getValueDim();
-  int64_t query = queries * headDim, scores = queries * keys,
-          accumulators = 2 * queries * valueDim,
-          keysAndValues = keys * (headDim + valueDim);
-  return 4 * (query + scores + accumulators + keysAndValues);
-}
-
-/// Whether there is enough parallel work, as far as sizes are known.
-bool hasEnoughUnits(AttentionOp op, int64_t queries) {
-  ArrayRef<int64_t> sizes = op.getQuery().getType().getShape().drop_back();
-  if (llvm::any_of(sizes, ShapedType::isDynamic))
-    return true;
-  // No factor counts for more than is needed, so the product cannot overflow.
-  int64_t units =
-      std::min<int64_t>(llvm::divideCeil(sizes.back(), queries), fewestUnits);
-  for (int64_t size : sizes.drop_back())
-    units *= std::min(size, fewestUnits);
-  return units >= fewestUnits;
-}
-
-std::pair<int64_t, int64_t> chooseTiles(AttentionOp op) {
-  int64_t rank = op.getQuery().getType().getRank();
-  int64_t queries =
-      fitTile(op.getQuery().getType().getDimSize(rank - 2), largestQueryTile);
-  int64_t keys =
-      fitTile(op.getKey().getType().getDimSize(rank - 2), largestKeyTile);
-  auto halve = [](int64_t tile) { return llvm::alignTo(tile / 2, lanes); };
-  while (queries > 2 * lanes &&
-         (getWorkingSet(op, queries, keys) > cacheBytes ||
-          !hasEnoughUnits(op, queries)))
-    queries = halve(queries);
-  return {queries, keys};
-}
-
 struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
   using Base::Base;
+
+  /// A schedule that the program gives is taken if it fits.
+  WalkResult checkWritten(AttentionOp op) {
+    if (target != "sm_80")
+      return WalkResult::advance();
+    ScheduleAttr written = *op.getSchedule();
+    Schedule schedule = {written.getQueryTile(), written.getKeyTile(),
+                         written.getWarps().value_or(0),
+                         written.getStages().value_or(0)};
+    if (failed(completeSm80Schedule(op, schedule)))
+      return WalkResult::interrupt();
+    op.setScheduleAttr(ScheduleAttr::get(op.getContext(), schedule.queryTile,
+                                         schedule.keyTile, schedule.warps,
+                                         schedule.stages));
+    return WalkResult::advance();
+  }
+
   void runOnOperation() override {
+    if (target != "cpu" && target != "sm_80") {
+      emitError(getOperation().getLoc(),
+                "there is no schedule for the target '")
+          << target << "'; there are cpu and sm_80";
+      return signalPassFailure();
+    }
     WalkResult result = getOperation().walk([&](AttentionOp op) {
       if (op.getSchedule())
-        return WalkResult::advance();
-      auto [queries, keys] = chooseTiles(op);
-      if (queryTile)
-        queries = queryTile;
-      if (keyTile)
-        keys = keyTile;
-      auto schedule = ScheduleAttr::getChecked(
-          [&] { return op.emitOpError("cannot be scheduled: "); },
-          op.getContext(), queries, keys,
-          warps ? std::optional<int64_t>(warps) : std::nullopt,
-          stages ? std::optional<int64_t>(stages) : std::nullopt);
+        return checkWritten(op);
+      bool isGpu = target == "sm_80";
+      Schedule chosen = isGpu ? chooseSm80Schedule(op) : chooseCpuSchedule(op);
+      for (auto [option, field] : {std::pair(&queryTile, &chosen.queryTile),
+                                   std::pair(&keyTile, &chosen.keyTile),
+                                   std::pair(&warps, &chosen.warps),
+                                   std::pair(&stages, &chosen.stages)})
+        if (*option)
+          *field = *option;
+      // The rules of the attribute come first.
+      auto getAttribute = [&] {
+        auto optional = [](int64_t value) {
+          return value ? std::optional<int64_t>(value) : std::nullopt;
+        };
+        return ScheduleAttr::getChecked(
+            [&] { return op.emitOpError("cannot be scheduled: "); },
+            op.getContext(), chosen.queryTile, chosen.keyTile,
+            optional(chosen.warps), optional(chosen.stages));
+      };
+      auto schedule = getAttribute();
+      if (schedule && isGpu) {
+        if (failed(completeSm80Schedule(op, chosen)))
+          return WalkResult::interrupt();
+        schedule = getAttribute();
+      }
       if (!schedule)
         return WalkResult::interrupt();
       op.setScheduleAttr(schedule);

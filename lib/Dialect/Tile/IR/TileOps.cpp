@@ -112,6 +112,15 @@ LogicalResult LoadOp::verify() {
          << source;
 }
 
+LogicalResult LoadRowOp::verify() {
+  RankedTensorType result = getResult().getType();
+  if (result.getElementType().isF32() &&
+      result.getDimSize(1) == getSource().getType().getColumns())
+    return success();
+  return emitOpError("gives a tensor of f32 with as many columns as ")
+         << getSource().getType();
+}
+
 LogicalResult BroadcastOp::verify() {
   RankedTensorType result = getResult().getType();
   auto source = dyn_cast<RankedTensorType>(getSource().getType());

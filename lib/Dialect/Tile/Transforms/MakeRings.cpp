@@ -20,18 +20,19 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
-/// The last op of the fetch's block that uses its tile, itself or inside; a
-/// product reads the tile until it has been waited for.
+/// The last op of the fetch's block that uses its tile, itself or inside. A
+/// product uses it until it has been waited for.
 static Operation *getLastUser(FetchOp fetch) {
   Operation *last = fetch;
-  SmallVector<Operation *> users(fetch->getUsers());
-  while (!users.empty()) {
-    Operation *user = users.pop_back_val();
+  auto visit = [&](Operation *user) {
     Operation *ancestor = fetch->getBlock()->findAncestorOpInBlock(*user);
     if (last->isBeforeInBlock(ancestor))
       last = ancestor;
-    if (isa<MmaAsyncOp>(user))
-      llvm::append_range(users, user->getUsers());
+  };
+  for (Operation *user : fetch->getUsers()) {
+    visit(user);
+    if (auto product = dyn_cast<MmaAsyncOp>(user))
+      llvm::for_each(product->getUsers(), visit);
   }
   return last;
 }
@@ -128,7 +129,7 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
         return WalkResult::advance();
       }
       auto loop = dyn_cast<scf::ForOp>(fetch->getParentOp());
-      if (!loop && isa<gpu::GPUFuncOp>(fetch->getParentOp())) {
+      if (!fetch->getParentOfType<LoopLikeOpInterface>()) {
         single.push_back(fetch);
         return WalkResult::advance();
       }

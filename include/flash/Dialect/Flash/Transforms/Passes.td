@@ -161,6 +161,10 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     scores, accumulators, keys and values) fits the second-level cache, and
     until there are enough query tiles for the threads.
 
+    With `target=sm_80` the tiles are for thread blocks: the largest that need
+    no registers in memory. Whether they fit into registers and shared memory is
+    checked also where the program has a schedule.
+
     ```mlir
     %o = flash.attention %q, %k, %v : (...)
     // becomes
@@ -176,7 +180,8 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     Option<"warps", "warps", "int64_t", "0",
            "Warps of a block; 0 lets the model choose">,
     Option<"stages", "stages", "int64_t", "0",
-           "Slots of a ring; 0 lets the model choose">
+           "Slots of a ring; 0 lets the model choose">,
+    Option<"target", "target", "std::string", "\"cpu\"", "cpu or sm_80">
   ];
 }
 

@@ -175,6 +175,37 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def Tile_LoadRowOp : Tile_Op<"load_row", [MemoryEffects<[MemRead]>]> {
+  let summary = "one row of a shared-memory tile, in every row of a register tile";
+  let description = [{
+    `result[i, c]` is `source[row, c]`, converted to f32.
+
+    ```mlir
+    %v = tile.load_row %vt[%j] : !tile.smem<64x48xf16, swizzle = 128> to tensor<128x48xf32, #tile.fragment<4>>
+    ```
+  }];
+  let arguments = (ins Tile_SmemType:$source, Index:$row);
+  let results = (outs Tile_FragmentTensor:$result);
+  let assemblyFormat = [{
+    $source `[` $row `]` attr-dict `:` type($source) `to` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_IsFiniteOp : Tile_Op<"is_finite", [MemoryEffects<[MemRead]>]> {
+  let summary = "whether no element of a shared-memory tile is NaN or infinite";
+  let description = [{
+    The same answer for all threads of the block, which meet here.
+
+    ```mlir
+    %finite = tile.is_finite %vt : !tile.smem<64x48xf16, swizzle = 128>
+    ```
+  }];
+  let arguments = (ins Tile_SmemType:$source);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
+}
+
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let summary = "repeats a scalar, or a value for each row, along the tile";
   let description = [{

@@ -108,4 +108,41 @@ def LowerRings : Pass<"tile-lower-rings", "::mlir::gpu::GPUFuncOp"> {
                            "::mlir::NVVM::NVVMDialect"];
 }
 
+def Emulate : Pass<"tile-emulate", "::mlir::ModuleOp"> {
+  let summary = "Run block programs on the CPU, and watch their rings";
+  let description = [{
+    In place of `tile-allocate-smem` and all that follows. A launch becomes a
+    parallel loop over its blocks around the kernel's body; register tiles become
+    tensors without a layout, tiles in shared memory buffers of their rows and
+    columns. Values are those of a GPU but for the order of additions inside a
+    product, whose factors are extended to f32 (or rounded to tf32) exactly.
+
+    Rings become calls of a run-time library. It checks the order of the
+    operations on each slot and that nothing is read after its release, and lets
+    the program fail with the place of the operation. A copy is carried out as
+    late as possible, by the wait; until then, and after a release, the slot
+    holds NaN.
+
+    ```mlir
+    tile.copy_async %k[%b, %h, %j] to %ring[%t] : ...
+    %kt = tile.ring.wait %ring[%t] : ...
+    %s = tile.mma_async %q, %kt transpose_b : ...
+    // becomes
+    llvm.call @flash_emulation_copy_async(%block, %ring, %t, %address, %stride, %rows, %place1)
+    %lease = llvm.call @flash_emulation_wait(%block, %ring, %t, %place2)
+    llvm.call @flash_emulation_check_lease(%block, %lease, %place3)
+    %b = ... // the slot's tile, transposed and extended to f32
+    %s = linalg.generic ins(%q, %b) outs(%zero) ... -> tensor<64x64xf32>
+    ```
+
+    Operations of single threads, and what `tile-lower-rings` leaves behind, are
+    refused.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::bufferization::BufferizationDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
 #endif // FLASH_TILE_TRANSFORMS_PASSES_TD

@@ -1,0 +1,155 @@
+//===- Emulation.h - Rings of block programs on the CPU ---------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What `tile-emulate` makes a program call: the rings of each block, which
+// check that their slots are used in the order that the tile dialect
+// prescribes. No dependency on LLVM.
+//
+// `where` is the name and place of an operation, for messages; it must outlive
+// the block.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_RUNTIME_EMULATION_H
+#define FLASH_RUNTIME_EMULATION_H
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace flash::emulation {
+
+/// Rows in global memory, each contiguous. Rows from `rows` on do not exist.
+struct TileSource {
+  const void *data;
+  int64_t rowStride; ///< In bytes.
+  int64_t rows;
+};
+
+/// A tile in memory, row after row.
+struct TileStorage {
+  void *data;
+  int64_t rows, rowBytes;
+};
+
+/// Fills the tile; rows that do not exist become zero.
+void copyTile(const TileStorage &destination, const TileSource &source);
+
+/// The right to read the tile of one step of a ring, until its release.
+using Lease = int64_t;
+
+/// The rings of one thread block, which its roles (concurrent parts) share.
+/// Functions that return false, or a lease of 0, have failed: the role has to
+/// stop, as have all others, whose calls then fail too.
+class Block {
+public:
+  /// `number` is the index of the block in its grid.
+  explicit Block(int64_t number, unsigned roles = 1)
+      : number(number), running(roles) {}
+
+  /// Adds a ring of `stages` tiles, which lie one after the other from `first`
+  /// on, and returns its number.
+  int64_t addRing(const TileStorage &first, int64_t stages, const char *where);
+
+  /// Waits until the slot of the step is free.
+  bool acquire(int64_t ring, int64_t step, const char *where);
+  /// Records the copy, which `wait` carries out.
+  bool copy(int64_t ring, int64_t step, const TileSource &source,
+            const char *where);
+  /// Waits until the copy of the step has been started, and completes it.
+  Lease wait(int64_t ring, int64_t step, const char *where);
+  /// Frees the slot and overwrites it.
+  bool release(int64_t ring, int64_t step, const char *where);
+
+  /// Whether the tile may still be read. Lease 0 is of no ring, and always
+  /// good.
+  bool checkLease(Lease lease, const char *where);
+  /// Whether indices first .. first + count - 1 exist in a dimension.
+  bool checkRange(int64_t first, int64_t count, int64_t dimension, int64_t size,
+                  const char *where);
+
+  /// Ends one of the roles.
+  bool finishRole();
+  /// Ends the block: all slots must be free.
+  bool finish();
+
+  /// The message of the first failure.
+  const char *getFailure() const { return failure.c_str(); }
+
+private:
+  enum class State { Free, Acquired, Filling, Full };
+  struct Slot {
+    State state = State::Free;
+    /// The step whose tile is in the slot or, if it is free, will be next.
+    int64_t step;
+    TileStorage storage;
+    TileSource source;
+  };
+  struct Ring {
+    std::vector<Slot> slots;
+    const char *where;
+  };
+
+  /// The slot of a step; null, with a message, if there cannot be one.
+  Slot *find(int64_t ring, int64_t step, const char *where);
+  std::string describe(int64_t ring, int64_t step) const;
+  bool fail(const std::string &message);
+  bool fail(const char *where, const std::string &message);
+  bool deadlock();
+  /// Tells waiting roles that something has changed.
+  void notify();
+  /// Waits until `condition` holds. If nobody is left who could make it so,
+  /// that is a failure, which `message` explains.
+  template <typename Condition>
+  bool waitUntil(std::unique_lock<std::mutex> &lock, Condition condition,
+                 const char *where, const std::string &message);
+
+  const int64_t number;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::deque<Ring> rings;
+  std::string failure;
+  unsigned running; ///< Roles that have not ended.
+  /// Why roles wait, of those that have looked at the state since it changed.
+  std::vector<std::string> waiting;
+  uint64_t changes = 0;
+};
+
+} // namespace flash::emulation
+
+extern "C" {
+
+/// The functions of `Block` for compiled programs. Pointers to memory are
+/// integers, since that is how MLIR hands them out. A failure abandons the
+/// running kernel.
+void *flash_emulation_begin(int64_t number);
+void flash_emulation_end(void *block);
+int64_t flash_emulation_ring(void *block, int64_t storage, int64_t stages,
+                             int64_t rows, int64_t rowBytes, const char *where);
+void flash_emulation_acquire(void *block, int64_t ring, int64_t step,
+                             const char *where);
+void flash_emulation_copy_async(void *block, int64_t ring, int64_t step,
+                                int64_t source, int64_t rowStride, int64_t rows,
+                                const char *where);
+int64_t flash_emulation_wait(void *block, int64_t ring, int64_t step,
+                             const char *where);
+void flash_emulation_release(void *block, int64_t ring, int64_t step,
+                             const char *where);
+void flash_emulation_check_lease(void *block, int64_t lease, const char *where);
+void flash_emulation_check_range(void *block, int64_t first, int64_t count,
+                                 int64_t dimension, int64_t size,
+                                 const char *where);
+void flash_emulation_fetch(int64_t destination, int64_t tileRows,
+                           int64_t rowBytes, int64_t source, int64_t rowStride,
+                           int64_t rows);
+
+} // extern "C"
+
+#endif // FLASH_RUNTIME_EMULATION_H

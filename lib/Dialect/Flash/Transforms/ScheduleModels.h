@@ -1,0 +1,33 @@
+//===- ScheduleModels.h - Which tiles fit which machine ---------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SCHEDULEMODELS_H
+#define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SCHEDULEMODELS_H
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+
+namespace flash {
+
+/// A schedule in the making; 0 stands for what a model does not say.
+struct Schedule {
+  int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0;
+};
+
+/// The best schedule for threads with vectors and caches.
+Schedule chooseCpuSchedule(AttentionOp op);
+
+/// The best schedule for tensor cores by mma.sync and copies by cp.async.
+Schedule chooseSm80Schedule(AttentionOp op);
+
+/// Checks that a block of `schedule` has the shape that tensor cores need, and
+/// enough registers and shared memory; otherwise emits an error with the
+/// figures at `op`. Fills in the number of warps and stages if they are 0.
+mlir::LogicalResult completeSm80Schedule(AttentionOp op, Schedule &schedule);
+
+} // namespace flash
+
+#endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SCHEDULEMODELS_H

@@ -1,0 +1,130 @@
+//===- Sm80Schedule.cpp - Tiles for mma.sync and cp.async -----------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScheduleModels.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace flash;
+
+namespace {
+// Of a thread (CUDA C++ Programming Guide, "Technical Specifications per
+// Compute Capability"), and what addresses, the state of the rows and loads in
+// flight need beside the tiles.
+constexpr int64_t registersOfThread = 255, otherRegisters = 32;
+// What a block may have on compute capability 8.0 and 9.0: 163 and 227 KiB.
+// Compiled kernels should run on both.
+constexpr int64_t sharedBytesOfBlock = 163 * 1024;
+// Shared-memory tiles start where the pattern of their swizzle does.
+constexpr int64_t sharedAlignment = 1024;
+// Rows of a matrix instruction.
+constexpr int64_t rowsOfWarp = 16;
+constexpr int64_t mostWarps = 32;
+
+/// What a block of a schedule needs.
+struct Resources {
+  int64_t registers;   ///< Of a thread, for the scores and the accumulator.
+  int64_t sharedBytes; ///< Of a block.
+};
+
+int64_t getElementBytes(AttentionOp op) {
+  return op.getQuery().getType().getElementTypeBitWidth() / 8;
+}
+
+/// Bytes of a tile of `rows` in shared memory, whose rows are padded to panels
+/// of 32, 64 or 128 bytes.
+int64_t getTileBytes(int64_t rows, int64_t columns, int64_t elementBytes) {
+  int64_t bytes = columns * elementBytes;
+  int64_t panel = bytes <= 32 ? 32 : bytes <= 64 ? 64 : 128;
+  return llvm::alignTo(rows * llvm::alignTo(bytes, panel), sharedAlignment);
+}
+
+Resources getResources(AttentionOp op, const Schedule &schedule) {
+  int64_t bytes = getElementBytes(op);
+  int64_t values = schedule.queryTile * (schedule.keyTile + op.getValueDim());
+  int64_t slots =
+      getTileBytes(schedule.keyTile, op.getHeadDim(), bytes) +
+      getTileBytes(schedule.keyTile, op.getValueDim(), bytes);
+  return {values / (32 * schedule.warps),
+          getTileBytes(schedule.queryTile, op.getHeadDim(), bytes) +
+              schedule.stages * slots};
+}
+
+/// Tiles that need no spills for head dimensions up to a bound, best first; as
+/// measured on an H200 (docs/benchmarks.md) and assembled for all head
+/// dimensions (test/Ptxas).
+struct Candidate {
+  int64_t largestDim, queryTile, keyTile;
+};
+constexpr Candidate candidatesOf16Bits[] = {
+    {80, 128, 64}, {128, 128, 32}, {256, 64, 64}};
+constexpr Candidate candidatesOf32Bits[] = {
+    {32, 128, 32}, {48, 64, 32}, {80, 128, 32}, {128, 64, 32}, {256, 64, 16}};
+} // namespace
+
+Schedule flash::chooseSm80Schedule(AttentionOp op) {
+  int64_t dim = std::max(op.getHeadDim(), op.getValueDim());
+  bool is32Bits = getElementBytes(op) == 4;
+  ArrayRef<Candidate> candidates =
+      is32Bits ? ArrayRef(candidatesOf32Bits) : ArrayRef(candidatesOf16Bits);
+  const Candidate *fit = llvm::find_if(
+      candidates, [&](const Candidate &c) { return dim <= c.largestDim; });
+  Schedule schedule;
+  schedule.queryTile = fit->queryTile;
+  schedule.keyTile = fit->keyTile;
+  // A tile need not be longer than the queries there are.
+  int64_t rank = op.getQuery().getType().getRank();
+  int64_t queries = op.getQuery().getType().getDimSize(rank - 2);
+  if (!ShapedType::isDynamic(queries) && queries <= schedule.queryTile / 2)
+    schedule.queryTile =
+        std::max<int64_t>(llvm::alignTo(queries, rowsOfWarp), rowsOfWarp);
+  return schedule;
+}
+
+LogicalResult flash::completeSm80Schedule(AttentionOp op, Schedule &schedule) {
+  if (schedule.queryTile % rowsOfWarp != 0)
+    return op.emitOpError("cannot be scheduled: query_tile must be a multiple "
+                          "of 16 on tensor cores, got ")
+           << schedule.queryTile << "; the nearest is "
+           << llvm::alignTo(schedule.queryTile, rowsOfWarp);
+  int64_t keys = getElementBytes(op) == 4 ? 8 : 16;
+  if (schedule.keyTile % keys != 0)
+    return op.emitOpError("cannot be scheduled: key_tile must be a multiple of ")
+           << keys << " on tensor cores for "
+           << op.getQuery().getType().getElementType() << ", got "
+           << schedule.keyTile << "; the nearest is "
+           << llvm::alignTo(schedule.keyTile, keys);
+  int64_t groups = schedule.queryTile / rowsOfWarp;
+  if (!schedule.warps) {
+    // More warps share the tiles of keys, but each reads all of them.
+    schedule.warps = 4;
+    while (groups % schedule.warps != 0)
+      schedule.warps /= 2;
+  }
+  if (groups % schedule.warps != 0)
+    return op.emitOpError("cannot be scheduled: query_tile must be a multiple "
+                          "of 16 times the warps, got ")
+           << schedule.queryTile << " and " << schedule.warps << " warps";
+  if (!schedule.stages)
+    schedule.stages = 1;
+
+  Resources needed = getResources(op, schedule);
+  int64_t registers = registersOfThread - otherRegisters;
+  if (needed.registers > registers)
+    return op.emitOpError("cannot be scheduled: scores and accumulator of ")
+           << schedule.queryTile << " queries and " << schedule.keyTile
+           << " keys need " << needed.registers << " registers of each of "
+           << 32 * schedule.warps << " threads, and there are " << registers
+           << "; choose smaller tiles or more warps";
+  if (needed.sharedBytes > sharedBytesOfBlock)
+    return op.emitOpError("cannot be scheduled: the tiles need ")
+           << needed.sharedBytes << " bytes of shared memory, and a block may "
+           << "have " << sharedBytesOfBlock
+           << "; choose smaller tiles or fewer stages";
+  return success();
+}

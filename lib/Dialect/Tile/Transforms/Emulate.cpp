@@ -1,0 +1,284 @@
+//===- Emulate.cpp - Block programs on the CPU ----------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emulate.h"
+
+#include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/Transforms/Patterns.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+
+namespace flash::tile {
+#define GEN_PASS_DEF_EMULATE
+#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace flash::tile
+
+using namespace mlir;
+using namespace flash::tile;
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+MemRefType flash::tile::getEmulatedType(SmemType type) {
+  int64_t columns = type.getColumns();
+  auto layout = StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic,
+                                       {columns, 1});
+  return MemRefType::get({type.getRows(), columns}, type.getElementType(),
+                         layout);
+}
+
+static RankedTensorType dropLayout(RankedTensorType type) {
+  return RankedTensorType::get(type.getShape(), type.getElementType());
+}
+
+EmulationTypes::EmulationTypes() {
+  addConversion([](Type type) { return type; });
+  addConversion([](RankedTensorType type) -> std::optional<Type> {
+    if (isa_and_nonnull<LayoutAttrInterface>(type.getEncoding()))
+      return dropLayout(type);
+    return std::nullopt;
+  });
+  addConversion([](SmemType type, SmallVectorImpl<Type> &results) {
+    results.append(
+        {getEmulatedType(type), IntegerType::get(type.getContext(), 64)});
+    return success();
+  });
+  addConversion([](RingType type, SmallVectorImpl<Type> &results) {
+    SmemType slot = type.getSlot();
+    results.append(
+        {MemRefType::get({type.getStages(), slot.getRows(), slot.getColumns()},
+                         slot.getElementType()),
+         IntegerType::get(type.getContext(), 64)});
+    return success();
+  });
+  addConversion([](PendingType type, SmallVectorImpl<Type> &results) {
+    Type lease = IntegerType::get(type.getContext(), 64);
+    results.append({dropLayout(type.getValue()), lease, lease});
+    return success();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+void EmulationCalls::beginBlock(OpBuilder &b, scf::ForallOp loop,
+                                Value number) {
+  blocks[loop] = create(b, loop.getLoc(), "begin",
+                        LLVM::LLVMPointerType::get(b.getContext()), number);
+}
+
+void EmulationCalls::endBlock(OpBuilder &b, scf::ForallOp loop) {
+  create(b, loop.getLoc(), "end", Type(), blocks[loop]);
+}
+
+Value EmulationCalls::create(OpBuilder &b, Location loc, StringRef name,
+                             Type result, ValueRange operands) {
+  Type i64 = b.getI64Type();
+  SmallVector<Value> arguments;
+  for (Value operand : operands)
+    arguments.push_back(
+        isa<IndexType>(operand.getType())
+            ? arith::IndexCastOp::create(b, loc, i64, operand).getResult()
+            : operand);
+  FailureOr<LLVM::LLVMFuncOp> callee = LLVM::lookupOrCreateFn(
+      b, module, ("flash_emulation_" + name).str(),
+      llvm::to_vector(ValueRange(arguments).getTypes()),
+      result ? result : LLVM::LLVMVoidType::get(b.getContext()));
+  // Fails only if the name is taken, which the pass refuses before.
+  auto call = LLVM::CallOp::create(b, loc, *callee, arguments);
+  return result ? call.getResult() : Value();
+}
+
+Value EmulationCalls::create(OpBuilder &b, Operation *op, StringRef name,
+                             Type result, ValueRange operands) {
+  Value block;
+  for (Operation *parent = op; !block; parent = parent->getParentOp())
+    block = blocks.lookup(parent);
+  SmallVector<Value> arguments = {block};
+  arguments.append(operands.begin(), operands.end());
+  arguments.push_back(getPlace(b, op));
+  return create(b, op->getLoc(), name, result, arguments);
+}
+
+void EmulationCalls::checkLease(OpBuilder &b, Operation *op, Value lease) {
+  if (!matchPattern(lease, m_Zero()))
+    create(b, op, "check_lease", Type(), lease);
+}
+
+Value EmulationCalls::getPlace(OpBuilder &b, Operation *op) {
+  // Rings are named by other operations' messages.
+  std::string text =
+      isa<RingOp>(op) ? "ring" : op->getName().getStringRef().str();
+  LocationAttr loc = op->getLoc();
+  if (auto place = loc.findInstanceOf<FileLineColLoc>())
+    llvm::raw_string_ostream(text)
+        << " at " << place.getFilename().getValue() << ':' << place.getLine()
+        << ':' << place.getColumn();
+  LLVM::GlobalOp &global = places[text];
+  if (!global) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    std::string bytes = text + '\0';
+    global = LLVM::GlobalOp::create(
+        b, op->getLoc(), LLVM::LLVMArrayType::get(b.getI8Type(), bytes.size()),
+        /*isConstant=*/true, LLVM::Linkage::Internal,
+        "flash_place_" + std::to_string(places.size() - 1),
+        b.getStringAttr(bytes));
+  }
+  return LLVM::AddressOfOp::create(b, op->getLoc(), global);
+}
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+/// Refuses what is below the level of block programs, or was never in it.
+static LogicalResult checkKernel(gpu::GPUFuncOp kernel) {
+  if (kernel.isExternal() || !kernel.getBody().hasOneBlock())
+    return kernel.emitOpError("has no emulation: only kernels of one block, "
+                              "with structured control flow, have");
+  if (kernel.getNumWorkgroupAttributions() ||
+      kernel.getNumPrivateAttributions())
+    return kernel.emitOpError(
+        "has no emulation: it has attributions of memory");
+  WalkResult walk = kernel.walk([&](Operation *op) {
+    StringRef dialect = op->getName().getDialectNamespace();
+    bool isForThreads = dialect == "nvvm" ||
+                        (dialect == "gpu" &&
+                         !isa<gpu::GPUFuncOp, gpu::BlockIdOp, gpu::GridDimOp,
+                              gpu::BlockDimOp, gpu::ReturnOp>(op));
+    if (!isForThreads && !isa<SmemViewOp, CopyOp, CallOpInterface>(op))
+      return WalkResult::advance();
+    op->emitOpError("has no emulation: only the operations of block programs "
+                    "before tile-lower-rings have");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+/// Refuses modules in which the patterns would not find what they rely on.
+static LogicalResult checkModule(ModuleOp module, const EmulationTypes &types) {
+  for (auto symbol : module.getOps<SymbolOpInterface>())
+    if (symbol.getName().starts_with("flash_emulation_") ||
+        symbol.getName().starts_with("flash_place_"))
+      return symbol->emitError("the names flash_emulation_* and flash_place_* "
+                               "belong to tile-emulate");
+  WalkResult walk = module.walk([&](Operation *op) {
+    bool isOfBlock =
+        isa_and_nonnull<TileDialect>(op->getDialect()) || !types.isLegal(op);
+    if (!isOfBlock || op->getParentOfType<gpu::GPUFuncOp>())
+      return WalkResult::advance();
+    op->emitOpError("has no emulation: it is outside of any kernel");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+/// Replaces the launch by a parallel loop over the blocks around the kernel's
+/// body.
+static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
+                                  EmulationCalls &calls) {
+  if (launch.getAsyncToken() || !launch.getAsyncDependencies().empty())
+    return launch.emitOpError("has no emulation: it is asynchronous");
+  if (launch.hasClusterSize())
+    return launch.emitOpError("has no emulation: its blocks form clusters");
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<gpu::GPUFuncOp>(
+      launch, launch.getKernel());
+  if (!kernel)
+    return launch.emitOpError("has no emulation: ")
+           << launch.getKernel() << " is no gpu.func";
+  if (failed(checkKernel(kernel)))
+    return failure();
+
+  OpBuilder b(launch);
+  Location loc = launch.getLoc();
+  auto asIndices = [&](gpu::KernelDim3 dims) {
+    return llvm::map_to_vector(
+        ArrayRef<Value>{dims.x, dims.y, dims.z}, [&](Value size) -> Value {
+          if (isa<IndexType>(size.getType()))
+            return size;
+          return arith::IndexCastOp::create(b, loc, b.getIndexType(), size);
+        });
+  };
+  SmallVector<Value> grid = asIndices(launch.getGridSizeOperandValues()),
+                     threads = asIndices(launch.getBlockSizeOperandValues());
+  auto loop = scf::ForallOp::create(
+      b, loc, getAsOpFoldResult({grid[2], grid[1], grid[0]}),
+      /*outputs=*/ValueRange(), /*mapping=*/std::nullopt);
+  b.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> block =
+      llvm::to_vector(llvm::reverse(loop.getInductionVars()));
+  Value number = arith::MulIOp::create(b, loc, block[2], grid[1]);
+  number = arith::AddIOp::create(b, loc, number, block[1]);
+  number = arith::MulIOp::create(b, loc, number, grid[0]);
+  number = arith::AddIOp::create(b, loc, number, block[0]);
+  calls.beginBlock(b, loop, number);
+
+  IRMapping mapping;
+  mapping.map(kernel.getBody().getArguments(), launch.getKernelOperands());
+  for (Operation &op : kernel.getBody().front().without_terminator())
+    b.clone(op, mapping);
+  calls.endBlock(b, loop);
+
+  auto replace = [&](Operation *op, ArrayRef<Value> sizes,
+                     gpu::Dimension dimension) {
+    op->getResult(0).replaceAllUsesWith(sizes[static_cast<int>(dimension)]);
+    op->erase();
+  };
+  loop.walk([&](Operation *op) {
+    if (auto id = dyn_cast<gpu::BlockIdOp>(op))
+      replace(op, block, id.getDimension());
+    else if (auto size = dyn_cast<gpu::GridDimOp>(op))
+      replace(op, grid, size.getDimension());
+    else if (auto size = dyn_cast<gpu::BlockDimOp>(op))
+      replace(op, threads, size.getDimension());
+  });
+  launch.erase();
+  return success();
+}
+
+namespace {
+struct Emulate : flash::tile::impl::EmulateBase<Emulate> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    EmulationTypes types;
+    EmulationCalls calls(module);
+    SmallVector<gpu::LaunchFuncOp> launches;
+    module.walk([&](gpu::LaunchFuncOp launch) { launches.push_back(launch); });
+    if (failed(checkModule(module, types)))
+      return signalPassFailure();
+    for (gpu::LaunchFuncOp launch : launches)
+      if (failed(inlineLaunch(launch, calls)))
+        return signalPassFailure();
+    for (auto kernels :
+         llvm::make_early_inc_range(module.getOps<gpu::GPUModuleOp>()))
+      kernels.erase();
+    module->removeAttr(gpu::GPUDialect::getContainerModuleAttrName());
+
+    RewritePatternSet patterns(&getContext());
+    ConversionTarget target(getContext());
+    scf::populateSCFStructuralTypeConversionsAndLegality(types, patterns,
+                                                         target);
+    populateMemoryEmulation(types, calls, patterns);
+    populateRegisterEmulation(types, calls, patterns);
+    target.addIllegalDialect<TileDialect>();
+    target.markUnknownOpDynamicallyLegal(
+        [&](Operation *op) { return types.isLegal(op); });
+    if (failed(applyPartialConversion(module, target, std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,288 @@
+//===- EmulateMemory.cpp - Shared memory and rings on the CPU -------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emulate.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace flash::tile;
+
+/// The value that an operand of an unchanged type has become.
+static Value single(ValueRange values) {
+  return values.empty() ? Value() : values.front();
+}
+
+static SmallVector<Value> single(ArrayRef<ValueRange> operands) {
+  return llvm::map_to_vector(operands,
+                             [](ValueRange values) { return single(values); });
+}
+
+static Value constant(OpBuilder &b, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(b, loc, value);
+}
+
+/// Of a tile of `tileRows` rows, how many exist.
+static Value emitRows(OpBuilder &b, Location loc, Value rows,
+                      int64_t tileRows) {
+  Value all = constant(b, loc, tileRows);
+  if (!rows)
+    return all;
+  Value atLeastNone = arith::MaxSIOp::create(b, loc, rows, constant(b, loc, 0));
+  return arith::MinSIOp::create(b, loc, atLeastNone, all);
+}
+
+/// Checks that the memory has all that `op` touches: `rows` rows from the last
+/// of the indices on, if there are any.
+static void emitRangeChecks(OpBuilder &b, Operation *op, EmulationCalls &calls,
+                            Value memory, ValueRange indices, Value rows) {
+  Location loc = op->getLoc();
+  Value one = arith::MinSIOp::create(b, loc, rows, constant(b, loc, 1));
+  for (auto [d, index] : llvm::enumerate(indices)) {
+    Value dimension = constant(b, loc, d);
+    Value size = memref::DimOp::create(b, loc, memory, dimension);
+    calls.create(
+        b, op, "check_range", Type(),
+        {index, d + 1 == indices.size() ? rows : one, dimension, size});
+  }
+}
+
+/// The arguments of a copy: address of the first row, distance of rows in
+/// bytes, number of rows that exist.
+static SmallVector<Value> emitSource(OpBuilder &b, Operation *op,
+                                     EmulationCalls &calls, Value memory,
+                                     ValueRange indices, Value rows,
+                                     SmemType tile) {
+  Location loc = op->getLoc();
+  rows = emitRows(b, loc, rows, tile.getRows());
+  emitRangeChecks(b, op, calls, memory, indices, rows);
+  auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memory);
+  Value element = metadata.getOffset();
+  for (auto [index, stride] : llvm::zip(indices, metadata.getStrides())) {
+    Value distance = arith::MulIOp::create(b, loc, index, stride);
+    element = arith::AddIOp::create(b, loc, element, distance);
+  }
+  Value bytes = constant(b, loc, tile.getElementBytes());
+  Value start = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memory);
+  Value address = arith::AddIOp::create(
+      b, loc, start, arith::MulIOp::create(b, loc, element, bytes));
+  Value rowStride = arith::MulIOp::create(
+      b, loc, metadata.getStrides()[indices.size() - 1], bytes);
+  return {address, rowStride, rows};
+}
+
+Value flash::tile::readTile(OpBuilder &b, Location loc, Value buffer,
+                            bool transpose, Type elementType,
+                            ConvertElement convert) {
+  SmallVector<int64_t> shape(cast<MemRefType>(buffer.getType()).getShape());
+  AffineMap from = b.getMultiDimIdentityMap(2), to = from;
+  if (transpose) {
+    std::swap(shape[0], shape[1]);
+    from =
+        AffineMap::getPermutationMap(ArrayRef<unsigned>{1, 0}, b.getContext());
+  }
+  Value copy =
+      memref::AllocOp::create(b, loc, MemRefType::get(shape, elementType));
+  SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::parallel);
+  linalg::GenericOp::create(
+      b, loc, buffer, copy, {from, to}, iterators,
+      [&](OpBuilder &b, Location loc, ValueRange elements) {
+        linalg::YieldOp::create(b, loc, convert(b, loc, elements[0]));
+      });
+  return bufferization::ToTensorOp::create(
+      b, loc, RankedTensorType::get(shape, elementType), copy,
+      /*restrict=*/true, /*writable=*/true);
+}
+
+namespace {
+
+struct EmulateFetch : EmulationPattern<FetchOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(FetchOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    SmemType type = op.getResult().getType();
+    SmallVector<Value> source = emitSource(
+        b, op, calls, single(adaptor.getSource()), single(adaptor.getIndices()),
+        single(adaptor.getRows()), type);
+    Value tile = memref::AllocOp::create(
+        b, loc,
+        MemRefType::get({type.getRows(), type.getColumns()},
+                        type.getElementType()));
+    Value address =
+        memref::ExtractAlignedPointerAsIndexOp::create(b, loc, tile);
+    calls.create(b, loc, "fetch", Type(),
+                 {address, constant(b, loc, type.getRows()),
+                  constant(b, loc, type.getColumns() * type.getElementBytes()),
+                  source[0], source[1], source[2]});
+    Value cast = memref::CastOp::create(b, loc, getEmulatedType(type), tile);
+    Value lease = arith::ConstantIntOp::create(b, loc, 0, 64);
+    b.replaceOpWithMultiple(op, {{cast, lease}});
+    return success();
+  }
+};
+
+struct EmulateRing : EmulationPattern<RingOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(RingOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    RingType type = op.getResult().getType();
+    SmemType slot = type.getSlot();
+    Value slots = memref::AllocOp::create(
+        b, loc,
+        MemRefType::get({type.getStages(), slot.getRows(), slot.getColumns()},
+                        slot.getElementType()));
+    Value address =
+        memref::ExtractAlignedPointerAsIndexOp::create(b, loc, slots);
+    Value ring = calls.create(
+        b, op, "ring", b.getI64Type(),
+        {address, constant(b, loc, type.getStages()),
+         constant(b, loc, slot.getRows()),
+         constant(b, loc, slot.getColumns() * slot.getElementBytes())});
+    b.replaceOpWithMultiple(op, {{slots, ring}});
+    return success();
+  }
+};
+
+struct EmulateRingAcquire : EmulationPattern<RingAcquireOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(RingAcquireOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    calls.create(b, op, "acquire", Type(),
+                 {adaptor.getRing()[1], single(adaptor.getStep())});
+    b.eraseOp(op);
+    return success();
+  }
+};
+
+struct EmulateCopyAsync : EmulationPattern<CopyAsyncOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(CopyAsyncOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    SmallVector<Value> arguments = {adaptor.getRing()[1],
+                                    single(adaptor.getStep())};
+    arguments.append(emitSource(
+        b, op, calls, single(adaptor.getSource()), single(adaptor.getIndices()),
+        single(adaptor.getRows()), op.getRing().getType().getSlot()));
+    calls.create(b, op, "copy_async", Type(), arguments);
+    b.eraseOp(op);
+    return success();
+  }
+};
+
+struct EmulateRingWait : EmulationPattern<RingWaitOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(RingWaitOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    RingType type = op.getRing().getType();
+    SmemType slotType = type.getSlot();
+    Value slots = adaptor.getRing()[0];
+    Value lease =
+        calls.create(b, op, "wait", b.getI64Type(),
+                     {adaptor.getRing()[1], single(adaptor.getStep())});
+    Value slot = arith::RemUIOp::create(b, loc, single(adaptor.getStep()),
+                                        constant(b, loc, type.getStages()));
+    OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+    Value tile = memref::SubViewOp::create(
+        b, loc, getEmulatedType(slotType), slots,
+        ArrayRef<OpFoldResult>{slot, zero, zero},
+        ArrayRef<OpFoldResult>{one, b.getIndexAttr(slotType.getRows()),
+                               b.getIndexAttr(slotType.getColumns())},
+        ArrayRef<OpFoldResult>{one, one, one});
+    b.replaceOpWithMultiple(op, {{tile, lease}});
+    return success();
+  }
+};
+
+struct EmulateRingRelease : EmulationPattern<RingReleaseOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(RingReleaseOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    calls.create(b, op, "release", Type(),
+                 {adaptor.getRing()[1], single(adaptor.getStep())});
+    b.eraseOp(op);
+    return success();
+  }
+};
+
+struct EmulateLoad : EmulationPattern<LoadOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(LoadOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    calls.checkLease(b, op, adaptor.getSource()[1]);
+    auto asIs = [](OpBuilder &, Location, Value element) { return element; };
+    b.replaceOp(op, readTile(b, op.getLoc(), adaptor.getSource()[0],
+                             /*transpose=*/false,
+                             op.getResult().getType().getElementType(), asIs));
+    return success();
+  }
+};
+
+struct EmulateStore : EmulationPattern<StoreOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(StoreOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    Value tile = single(adaptor.getX()),
+          memory = single(adaptor.getDestination());
+    SmallVector<Value> indices = single(adaptor.getIndices());
+    auto type = cast<RankedTensorType>(tile.getType());
+    Value rows =
+        emitRows(b, loc, single(adaptor.getRows()), type.getDimSize(0));
+    emitRangeChecks(b, op, calls, memory, indices, rows);
+
+    // What the checks have refused must not be known to be wrong at compile
+    // time either, or the view would be an invalid operation.
+    for (auto [d, index] : llvm::enumerate(indices)) {
+      Value size = memref::DimOp::create(b, loc, memory, d);
+      Value count = d + 1 == indices.size() ? rows : constant(b, loc, 1);
+      Value last = arith::SubIOp::create(b, loc, size, count);
+      index = arith::MinSIOp::create(b, loc, index, last);
+      index = arith::MaxSIOp::create(b, loc, index, constant(b, loc, 0));
+    }
+
+    OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+    SmallVector<OpFoldResult> offsets = getAsOpFoldResult(indices),
+                              sizes(offsets.size() - 1, one), tileSizes;
+    tileSizes.push_back(getAsOpFoldResult(rows));
+    if (type.getRank() == 2) {
+      offsets.push_back(zero);
+      tileSizes.push_back(b.getIndexAttr(type.getDimSize(1)));
+    }
+    llvm::append_range(sizes, tileSizes);
+    SmallVector<OpFoldResult> memoryStrides(sizes.size(), one),
+        tileOffsets(tileSizes.size(), zero), tileStrides(tileSizes.size(), one);
+    auto existing = tensor::ExtractSliceOp::create(b, loc, tile, tileOffsets,
+                                                   tileSizes, tileStrides);
+    auto viewType = memref::SubViewOp::inferRankReducedResultType(
+        existing.getType().getShape(), op.getDestination().getType(), offsets,
+        sizes, memoryStrides);
+    Value view = memref::SubViewOp::create(b, loc, viewType, memory, offsets,
+                                           sizes, memoryStrides);
+    auto copy = bufferization::MaterializeInDestinationOp::create(
+        b, loc, /*result=*/Type(), existing, view);
+    copy.setWritable(true);
+    b.eraseOp(op);
+    return success();
+  }
+};
+
+} // namespace
+
+void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
+                                          EmulationCalls &calls,
+                                          RewritePatternSet &patterns) {
+  patterns.add<EmulateFetch, EmulateRing, EmulateRingAcquire, EmulateCopyAsync,
+               EmulateRingWait, EmulateRingRelease, EmulateLoad, EmulateStore>(
+      types, patterns.getContext(), calls);
+}

@@ -1,0 +1,326 @@
+//===- Emulation.cpp - Rings of block programs on the CPU -----------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Runtime/Emulation.h"
+
+#include "flash/Runtime/Cpu.h"
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+using namespace flash::emulation;
+
+/// A lease is the ring's number plus one, and the step in so many bits.
+static constexpr unsigned stepBits = 48;
+
+/// Makes what is read too early or too late show: all ones are a NaN in every
+/// floating-point type.
+static void poison(const TileStorage &tile) {
+  std::memset(tile.data, 0xFF, tile.rows * tile.rowBytes);
+}
+
+void flash::emulation::copyTile(const TileStorage &destination,
+                                const TileSource &source) {
+  auto *to = static_cast<char *>(destination.data);
+  auto *from = static_cast<const char *>(source.data);
+  int64_t rows = std::clamp<int64_t>(source.rows, 0, destination.rows);
+  for (int64_t row = 0; row < rows; ++row)
+    std::memcpy(to + row * destination.rowBytes, from + row * source.rowStride,
+                destination.rowBytes);
+  std::memset(to + rows * destination.rowBytes, 0,
+              (destination.rows - rows) * destination.rowBytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Messages and waiting
+//===----------------------------------------------------------------------===//
+
+std::string Block::describe(int64_t ring, int64_t step) const {
+  const Ring &found = rings[ring];
+  return "step " + std::to_string(step) + " (slot " +
+         std::to_string(step % int64_t(found.slots.size())) + ") of the " +
+         found.where;
+}
+
+bool Block::fail(const std::string &message) {
+  failure = message + " (block " + std::to_string(number) + ")";
+  notify();
+  return false;
+}
+
+bool Block::fail(const char *where, const std::string &message) {
+  return fail(std::string(where) + ": " + message);
+}
+
+bool Block::deadlock() {
+  std::string message = "deadlock: all roles of the block wait";
+  for (const std::string &reason : waiting)
+    message += "; " + reason;
+  return fail(message);
+}
+
+void Block::notify() {
+  ++changes;
+  waiting.clear();
+  changed.notify_all();
+}
+
+template <typename Condition>
+bool Block::waitUntil(std::unique_lock<std::mutex> &lock, Condition condition,
+                      const char *where, const std::string &message) {
+  while (failure.empty() && !condition()) {
+    waiting.push_back(std::string(where) + ": " + message);
+    if (waiting.size() == running)
+      return running == 1 ? fail(where, message) : deadlock();
+    changed.wait(lock, [&, seen = changes] { return changes != seen; });
+  }
+  return failure.empty();
+}
+
+//===----------------------------------------------------------------------===//
+// Rings
+//===----------------------------------------------------------------------===//
+
+Block::Slot *Block::find(int64_t ring, int64_t step, const char *where) {
+  if (!failure.empty())
+    return nullptr;
+  if (step < 0 || step >> stepBits != 0) {
+    fail(where, "step " + std::to_string(step) + " of the " +
+                    rings[ring].where +
+                    " is out of range: steps count from 0 on");
+    return nullptr;
+  }
+  return &rings[ring].slots[step % rings[ring].slots.size()];
+}
+
+int64_t Block::addRing(const TileStorage &first, int64_t stages,
+                       const char *where) {
+  std::lock_guard<std::mutex> lock(mutex);
+  Ring &ring = rings.emplace_back();
+  ring.where = where;
+  for (int64_t i = 0; i < stages; ++i) {
+    TileStorage storage = first;
+    storage.data =
+        static_cast<char *>(first.data) + i * first.rows * first.rowBytes;
+    ring.slots.push_back({State::Free, i, storage, {}});
+    poison(storage);
+  }
+  return rings.size() - 1;
+}
+
+bool Block::acquire(int64_t ring, int64_t step, const char *where) {
+  std::unique_lock<std::mutex> lock(mutex);
+  Slot *slot = find(ring, step, where);
+  if (!slot)
+    return false;
+  if (step < slot->step || (step == slot->step && slot->state != State::Free))
+    return fail(where, describe(ring, step) + " is acquired a second time");
+  int64_t previous = step - int64_t(rings[ring].slots.size());
+  std::string alone = running == 1 ? "deadlock: " : "";
+  if (!waitUntil(
+          lock,
+          [&] { return slot->state == State::Free && slot->step == step; },
+          where,
+          alone + describe(ring, step) + " waits for the release of step " +
+              std::to_string(previous)))
+    return false;
+  slot->state = State::Acquired;
+  poison(slot->storage);
+  return true;
+}
+
+bool Block::copy(int64_t ring, int64_t step, const TileSource &source,
+                 const char *where) {
+  std::lock_guard<std::mutex> lock(mutex);
+  Slot *slot = find(ring, step, where);
+  if (!slot)
+    return false;
+  if (step < slot->step)
+    return fail(where, describe(ring, step) + " was released before");
+  if (step > slot->step || slot->state == State::Free)
+    return fail(where, describe(ring, step) + " was not acquired");
+  if (slot->state != State::Acquired)
+    return fail(where, describe(ring, step) + " is copied a second time");
+  slot->state = State::Filling;
+  slot->source = source;
+  notify();
+  return true;
+}
+
+Lease Block::wait(int64_t ring, int64_t step, const char *where) {
+  std::unique_lock<std::mutex> lock(mutex);
+  Slot *slot = find(ring, step, where);
+  if (!slot)
+    return 0;
+  if (step < slot->step) {
+    fail(where, describe(ring, step) + " was released before");
+    return 0;
+  }
+  auto isCopied = [&] {
+    return slot->step == step &&
+           (slot->state == State::Filling || slot->state == State::Full);
+  };
+  if (!waitUntil(lock, isCopied, where,
+                 describe(ring, step) + " was never copied"))
+    return 0;
+  if (slot->state == State::Filling) {
+    copyTile(slot->storage, slot->source);
+    slot->state = State::Full;
+  }
+  return (ring + 1) << stepBits | step;
+}
+
+bool Block::release(int64_t ring, int64_t step, const char *where) {
+  std::lock_guard<std::mutex> lock(mutex);
+  Slot *slot = find(ring, step, where);
+  if (!slot)
+    return false;
+  if (step < slot->step)
+    return fail(where, describe(ring, step) + " was released before");
+  if (step > slot->step || slot->state != State::Full)
+    return fail(where, describe(ring, step) + " was not waited for");
+  poison(slot->storage);
+  slot->state = State::Free;
+  slot->step += rings[ring].slots.size();
+  notify();
+  return true;
+}
+
+bool Block::checkLease(Lease lease, const char *where) {
+  if (lease == 0)
+    return true;
+  std::lock_guard<std::mutex> lock(mutex);
+  int64_t ring = (lease >> stepBits) - 1;
+  int64_t step = lease & ((int64_t(1) << stepBits) - 1);
+  Slot *slot = find(ring, step, where);
+  if (!slot)
+    return false;
+  if (slot->step == step && slot->state == State::Full)
+    return true;
+  return fail(where, "reads " + describe(ring, step) + " after its release");
+}
+
+bool Block::checkRange(int64_t first, int64_t count, int64_t dimension,
+                       int64_t size, const char *where) {
+  if (count <= 0 || (first >= 0 && first < size && count <= size - first))
+    return true;
+  std::lock_guard<std::mutex> lock(mutex);
+  return fail(where, "touches indices " + std::to_string(first) + " to " +
+                         std::to_string(first + count - 1) + " of dimension " +
+                         std::to_string(dimension) + ", which has " +
+                         std::to_string(size));
+}
+
+//===----------------------------------------------------------------------===//
+// Ends
+//===----------------------------------------------------------------------===//
+
+bool Block::finishRole() {
+  std::lock_guard<std::mutex> lock(mutex);
+  --running;
+  if (!failure.empty())
+    return false;
+  return running == 0 || waiting.size() != running || deadlock();
+}
+
+bool Block::finish() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!failure.empty())
+    return false;
+  for (size_t i = 0; i < rings.size(); ++i)
+    for (const Slot &slot : rings[i].slots) {
+      if (slot.state == State::Free)
+        continue;
+      const char *missing = slot.state == State::Acquired  ? "copied"
+                            : slot.state == State::Filling ? "waited for"
+                                                           : "released";
+      return fail("the block ends, but " + describe(i, slot.step) +
+                  " was never " + missing);
+    }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Entry points. Nothing with a destructor is alive where they may not return.
+//===----------------------------------------------------------------------===//
+
+static void check(Block *block, bool ok) {
+  if (!ok)
+    flash_runtime_failure(block->getFailure());
+}
+
+static void *pointer(int64_t address) {
+  return reinterpret_cast<void *>(address);
+}
+
+extern "C" void *flash_emulation_begin(int64_t number) {
+  void *memory = flash::runtime::allocateObject(sizeof(Block), [](void *block) {
+    static_cast<Block *>(block)->~Block();
+  });
+  return new (memory) Block(number);
+}
+
+extern "C" void flash_emulation_end(void *block) {
+  auto *ended = static_cast<Block *>(block);
+  check(ended, ended->finish());
+  flash::runtime::releaseObject(block);
+}
+
+extern "C" int64_t flash_emulation_ring(void *block, int64_t storage,
+                                        int64_t stages, int64_t rows,
+                                        int64_t rowBytes, const char *where) {
+  return static_cast<Block *>(block)->addRing(
+      {pointer(storage), rows, rowBytes}, stages, where);
+}
+
+extern "C" void flash_emulation_acquire(void *block, int64_t ring, int64_t step,
+                                        const char *where) {
+  auto *b = static_cast<Block *>(block);
+  check(b, b->acquire(ring, step, where));
+}
+
+extern "C" void flash_emulation_copy_async(void *block, int64_t ring,
+                                           int64_t step, int64_t source,
+                                           int64_t rowStride, int64_t rows,
+                                           const char *where) {
+  auto *b = static_cast<Block *>(block);
+  check(b, b->copy(ring, step, {pointer(source), rowStride, rows}, where));
+}
+
+extern "C" int64_t flash_emulation_wait(void *block, int64_t ring, int64_t step,
+                                        const char *where) {
+  auto *b = static_cast<Block *>(block);
+  Lease lease = b->wait(ring, step, where);
+  check(b, lease != 0);
+  return lease;
+}
+
+extern "C" void flash_emulation_release(void *block, int64_t ring, int64_t step,
+                                        const char *where) {
+  auto *b = static_cast<Block *>(block);
+  check(b, b->release(ring, step, where));
+}
+
+extern "C" void flash_emulation_check_lease(void *block, int64_t lease,
+                                            const char *where) {
+  auto *b = static_cast<Block *>(block);
+  check(b, b->checkLease(lease, where));
+}
+
+extern "C" void flash_emulation_check_range(void *block, int64_t first,
+                                            int64_t count, int64_t dimension,
+                                            int64_t size, const char *where) {
+  auto *b = static_cast<Block *>(block);
+  check(b, b->checkRange(first, count, dimension, size, where));
+}
+
+extern "C" void flash_emulation_fetch(int64_t destination, int64_t tileRows,
+                                      int64_t rowBytes, int64_t source,
+                                      int64_t rowStride, int64_t rows) {
+  copyTile({pointer(destination), tileRows, rowBytes},
+           {pointer(source), rowStride, rows});
+}

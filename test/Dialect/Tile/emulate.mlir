@@ -1,0 +1,167 @@
+// Block programs become loops over their blocks; register tiles, tensors; rings,
+// calls. What values come out, test/Run/emulate/values.test checks.
+// RUN: flash-opt %s --split-input-file --tile-emulate | FileCheck %s
+
+// The blocks, x fastest, and what a kernel may ask about its grid.
+// CHECK-LABEL: func.func @grid(
+// CHECK-SAME: %{{.*}}: i32, %{{.*}}: i32, %[[Z:.*]]: i32, %[[OUT:.*]]: memref
+// CHECK: %[[ZI:.*]] = arith.index_cast %[[Z]] : i32 to index
+// CHECK: scf.forall (%[[BZ:.*]], %[[BY:.*]], %[[BX:.*]]) in (%[[ZI]], %{{.*}}, %{{.*}}) {
+// CHECK:   %[[PLANE:.*]] = arith.muli %[[BZ]], %{{.*}}
+// CHECK:   %[[LINE:.*]] = arith.addi %[[PLANE]], %[[BY]]
+// CHECK:   %[[FIRST:.*]] = arith.muli %[[LINE]], %{{.*}}
+// CHECK:   %[[NUMBER:.*]] = arith.addi %[[FIRST]], %[[BX]]
+// CHECK:   %[[CAST:.*]] = arith.index_cast %[[NUMBER]]
+// CHECK:   %[[BLOCK:.*]] = llvm.call @flash_emulation_begin(%[[CAST]])
+// CHECK:   memref.store %{{.*}}, %[[OUT]][%[[BX]], %[[BY]], %[[ZI]]]
+// CHECK:   llvm.call @flash_emulation_end(%[[BLOCK]])
+// CHECK-NOT: gpu.
+module attributes {gpu.container_module} {
+  func.func @grid(%x: i32, %y: i32, %z: i32, %out: memref<?x?x?xf32>) {
+    gpu.launch_func @kernels::@k blocks in (%x, %y, %z) threads in (%x, %x, %x) : i32 args(%out : memref<?x?x?xf32>)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%out: memref<?x?x?xf32>) kernel {
+      %i = gpu.block_id x
+      %j = gpu.block_id y
+      %m = gpu.grid_dim z
+      %f = arith.constant 0.0 : f32
+      memref.store %f, %out[%i, %j, %m] : memref<?x?x?xf32>
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+// Steps of a ring. Each call ends with the place of its operation.
+// CHECK-DAG: constant @[[WAIT:.*]]("tile.ring.wait at {{.*}}emulate.mlir:[[@LINE+33]]:12\00")
+// CHECK-DAG: constant @[[RINGAT:.*]]("ring at {{.*}}emulate.mlir:[[@LINE+29]]:15\00")
+// CHECK-LABEL: func.func @ring(
+// CHECK: %[[SLOTS:.*]] = memref.alloc() : memref<2x16x8xf16>
+// CHECK: %[[PLACE:.*]] = llvm.mlir.addressof @[[RINGAT]]
+// CHECK: %[[RING:.*]] = llvm.call @flash_emulation_ring(%[[BLOCK:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[PLACE]])
+// CHECK: llvm.call @flash_emulation_acquire(%[[BLOCK]], %[[RING]], %{{.*}}, %{{.*}})
+// Every index of the source is checked, then the rows that exist.
+// CHECK-COUNT-2: llvm.call @flash_emulation_check_range
+// CHECK: memref.extract_strided_metadata
+// CHECK: llvm.call @flash_emulation_copy_async(%[[BLOCK]], %[[RING]], %{{.*}})
+// CHECK: %[[WAITAT:.*]] = llvm.mlir.addressof @[[WAIT]]
+// CHECK: %[[LEASE:.*]] = llvm.call @flash_emulation_wait(%[[BLOCK]], %[[RING]], %{{.*}}, %[[WAITAT]])
+// CHECK: %[[SLOT:.*]] = arith.remui
+// CHECK: %[[TILE:.*]] = memref.subview %[[SLOTS]][%[[SLOT]], 0, 0] [1, 16, 8]
+// CHECK: llvm.call @flash_emulation_check_lease(%[[BLOCK]], %[[LEASE]], %{{.*}})
+// The tile is copied where it is read, before its slot may change.
+// CHECK: linalg.generic {{.*}} ins(%[[TILE]] : {{.*}}) outs(%[[COPY:.*]] : memref<16x8xf16>)
+// CHECK: bufferization.to_tensor %[[COPY]] restrict writable
+// CHECK: llvm.call @flash_emulation_release(%[[BLOCK]], %[[RING]], %{{.*}})
+// CHECK: tensor.extract_slice
+// CHECK: bufferization.materialize_in_destination
+module attributes {gpu.container_module} {
+  func.func @ring(%m: memref<?x?x8xf16>, %n: index) {
+    gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n)
+        args(%m : memref<?x?x8xf16>, %n : index)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%m: memref<?x?x8xf16>, %n: index) kernel {
+      %ring = tile.ring : !tile.ring<2, !tile.smem<16x8xf16, swizzle = 32>>
+      tile.ring.acquire %ring[%n] : !tile.ring<2, !tile.smem<16x8xf16, swizzle = 32>>
+      tile.copy_async %m[%n, %n] rows(%n) to %ring[%n] : memref<?x?x8xf16> to !tile.ring<2, !tile.smem<16x8xf16, swizzle = 32>>
+      %t = tile.ring.wait %ring[%n] : !tile.ring<2, !tile.smem<16x8xf16, swizzle = 32>>
+      %x = tile.load %t : !tile.smem<16x8xf16, swizzle = 32> to tensor<16x8xf16, #tile.fragment<1>>
+      tile.ring.release %ring[%n] : !tile.ring<2, !tile.smem<16x8xf16, swizzle = 32>>
+      tile.store %x, %m[%n, %n] : tensor<16x8xf16, #tile.fragment<1>> to memref<?x?x8xf16>
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+// A product reads its operands when it is started, and must still be allowed to
+// when it is waited for, here in the next iteration of a loop.
+// CHECK-LABEL: func.func @product(
+// CHECK: %[[LEASE:.*]] = llvm.call @flash_emulation_wait
+// CHECK: llvm.call @flash_emulation_check_lease(%{{.*}}, %[[LEASE]], %{{.*}})
+// CHECK: arith.extf
+// CHECK: %[[D:.*]] = linalg.generic {{.*}}"reduction"]
+// CHECK: scf.for {{.*}} iter_args(%[[PENDING:.*]] = %[[D]], %{{.*}} = %{{.*}}, %[[LEASEB:.*]] = %[[LEASE]]) -> (tensor<16x16xf32>, i64, i64)
+// CHECK:   llvm.call @flash_emulation_check_lease(%{{.*}}, %[[LEASEB]], %{{.*}})
+// CHECK:   linalg.generic {{.*}} outs(%[[PENDING]] : tensor<16x16xf32>)
+// CHECK:   scf.yield {{.*}} : tensor<16x16xf32>, i64, i64
+!slot = !tile.smem<16x16xbf16, swizzle = 32>
+!sum = tensor<16x16xf32, #tile.fragment<1>>
+module attributes {gpu.container_module} {
+  func.func @product(%n: index) {
+    gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n) args(%n : index)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%n: index) kernel {
+      %ring = tile.ring : !tile.ring<1, !slot>
+      %t = tile.ring.wait %ring[%n] : !tile.ring<1, !slot>
+      %a = arith.constant dense<1.0> : tensor<16x16xbf16, #tile.fragment<1>>
+      %p = tile.mma_async %a, %t : tensor<16x16xbf16, #tile.fragment<1>>, !slot -> !tile.pending<!sum>
+      %last = scf.for %i = %n to %n step %n iter_args(%q = %p) -> !tile.pending<!sum> {
+        %d = tile.mma_wait %q : !tile.pending<!sum>
+        %r = tile.mma_async %a, %t add %d : tensor<16x16xbf16, #tile.fragment<1>>, !slot, !sum -> !tile.pending<!sum>
+        scf.yield %r : !tile.pending<!sum>
+      }
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+// CHECK-DAG: #[[LANES:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d2)>
+// CHECK-DAG: #[[ROWS:.*]] = affine_map<(d0, d1) -> (d0)>
+// CHECK-LABEL: func.func @registers(
+// CHECK: %[[TILE:.*]] = memref.alloc() : memref<16x8xf32>
+// CHECK: llvm.call @flash_emulation_fetch(
+// No ring, nothing to check.
+// CHECK-NOT: check_lease
+// CHECK: %[[X:.*]] = bufferization.to_tensor
+// CHECK: %[[ZERO:.*]] = linalg.fill {{.*}} -> tensor<16x4xf32>
+// CHECK: %[[PARTS:.*]] = tensor.expand_shape %[[X]] {{\[\[}}0], [1, 2, 3]] output_shape [16, 1, 4, 2]
+// CHECK: %[[FOLDED:.*]] = linalg.generic {{.*}}#[[LANES]]{{.*}} ins(%[[PARTS]] {{.*}}) outs(%[[ZERO]]
+// CHECK:   arith.addf
+// CHECK-COUNT-4: tensor.extract_slice %[[FOLDED]][0, {{[0-3]}}] [16, 1] [1, 1]
+// CHECK: %[[REDUCED:.*]] = linalg.generic
+// CHECK-COUNT-3: arith.maxnumf
+// CHECK: %[[WIDE:.*]] = linalg.generic {{.*}}#[[ROWS]]{{.*}} ins(%[[REDUCED]]
+// CHECK: %[[Y:.*]] = arith.mulf %[[X]], %[[WIDE]] : tensor<16x8xf32>
+// CHECK: linalg.generic {{.*}} ins(%[[Y]]
+// CHECK:   linalg.index 0
+// CHECK:   linalg.index 1
+// CHECK:   arith.select
+!x = tensor<16x8xf32, #tile.fragment<1>>
+module attributes {gpu.container_module} {
+  func.func @registers(%m: memref<?x8xf32>, %n: index) {
+    gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n)
+        args(%m : memref<?x8xf32>, %n : index)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%m: memref<?x8xf32>, %n: index) kernel {
+      %t = tile.fetch %m[%n] : memref<?x8xf32> to !tile.smem<16x8xf32, swizzle = 32>
+      %x = tile.load %t : !tile.smem<16x8xf32, swizzle = 32> to !x
+      %zero = arith.constant dense<0.0> : tensor<16x4xf32, #tile.lanes<1>>
+      %l = tile.fold add %x into %zero : !x into tensor<16x4xf32, #tile.lanes<1>>
+      %r = tile.reduce max %l : tensor<16x4xf32, #tile.lanes<1>> to tensor<16xf32, #tile.rows<1>>
+      %w = tile.broadcast %r : tensor<16xf32, #tile.rows<1>> to !x
+      %y = arith.mulf %x, %w : !x
+      %f = arith.constant 0.0 : f32
+      %z = tile.map %y : !x {
+      ^bb0(%e: f32, %i: index, %j: index):
+        %keep = arith.cmpi sle, %j, %i : index
+        %s = arith.select %keep, %e, %f : f32
+        tile.yield %s : f32
+      }
+      tile.store %z, %m[%n] : !x to memref<?x8xf32>
+      gpu.return
+    }
+  }
+}

@@ -1,0 +1,277 @@
+// Every rule of the verifiers and parsers, with its message.
+// RUN: flash-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{a layout is spread over 1 to 32 warps, got 0}}
+func.func @f(%x: tensor<16x8xf32, #tile.fragment<0>>)
+
+// -----
+
+// expected-error @below {{a layout is spread over 1 to 32 warps, got 33}}
+func.func @f(%x: tensor<16xf32, #tile.rows<33>>)
+
+// -----
+
+// expected-error @below {{a layout is spread over 1 to 32 warps, got -1}}
+func.func @f(%x: tensor<16x4xf32, #tile.lanes<-1>>)
+
+// -----
+
+// expected-error @below {{this layout is of static tensors of rank 2}}
+func.func @f(%x: tensor<?x8xf32, #tile.fragment<1>>)
+
+// -----
+
+// expected-error @below {{this layout is of static tensors of rank 1}}
+func.func @f(%x: tensor<16x8xf32, #tile.rows<1>>)
+
+// -----
+
+// expected-error @below {{this layout is of static tensors of rank 2}}
+func.func @f(%x: tensor<16xf32, #tile.lanes<1>>)
+
+// -----
+
+// expected-error @below {{the rows of a tile over 4 warps must be a multiple of 64, got 32}}
+func.func @f(%x: tensor<32x8xf32, #tile.fragment<4>>)
+
+// -----
+
+// expected-error @below {{the columns of a fragment must be a multiple of 8, got 12}}
+func.func @f(%x: tensor<16x12xf32, #tile.fragment<1>>)
+
+// -----
+
+// expected-error @below {{four lanes share a row, got 8 columns}}
+func.func @f(%x: tensor<16x8xf32, #tile.lanes<1>>)
+
+// -----
+
+// expected-error @below {{shared-memory tiles hold f16, bf16 or f32, got 'f64'}}
+func.func @f(%x: !tile.smem<16x8xf64, swizzle = 32>)
+
+// -----
+
+// expected-error @below {{rows and columns of a shared-memory tile must be positive multiples of 8, got 16 x 4}}
+func.func @f(%x: !tile.smem<16x4xf32, swizzle = 32>)
+
+// -----
+
+// expected-error @below {{rows and columns of a shared-memory tile must be positive multiples of 8, got 0 x 8}}
+func.func @f(%x: !tile.smem<0x8xf32, swizzle = 32>)
+
+// -----
+
+// expected-error @below {{the swizzle must be 32, 64 or 128 bytes, got 16}}
+func.func @f(%x: !tile.smem<16x8xf32, swizzle = 16>)
+
+// -----
+
+// expected-error @below {{a shared-memory tile has 2 dimensions, got 3}}
+func.func @f(%x: !tile.smem<2x16x8xf32, swizzle = 32>)
+
+// -----
+
+// expected-error @below {{expected 'swizzle'}}
+func.func @f(%x: !tile.smem<16x8xf32, bank = 32>)
+
+// -----
+
+// expected-error @below {{a ring has 1 to 16 stages, got 17}}
+func.func @f(%x: !tile.ring<17, !tile.smem<16x8xf32, swizzle = 32>>)
+
+// -----
+
+func.func @f(%x: memref<?x16x8xf32>, %i: index) {
+  // expected-error @below {{needs an index for each dimension but the columns: 2, got 1}}
+  %t = tile.fetch %x[%i] : memref<?x16x8xf32> to !tile.smem<16x8xf32, swizzle = 32>
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<16x8xf32>, %i: index) {
+  // expected-error @below {{copies elements of 'f32' into a tile of 'f16'}}
+  %t = tile.fetch %x[%i] : memref<16x8xf32> to !tile.smem<16x8xf16, swizzle = 32>
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<16x16xf32>, %r: !tile.ring<1, !tile.smem<16x8xf32, swizzle = 32>>, %i: index) {
+  // expected-error @below {{needs as many columns in memory as in the tile, 8}}
+  tile.copy_async %x[%i] to %r[%i] : memref<16x16xf32> to !tile.ring<1, !tile.smem<16x8xf32, swizzle = 32>>
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<16x8xf32, strided<[1, 16]>>, %i: index) {
+  // expected-error @below {{needs memory whose last dimension is contiguous}}
+  %t = tile.fetch %x[%i] : memref<16x8xf32, strided<[1, 16]>> to !tile.smem<16x8xf32, swizzle = 32>
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<16x8xf64>, %i: index) {
+  // expected-error @below {{operand #0 must be memref of 16-bit float or bfloat16 type or 32-bit float values, but got 'memref<16x8xf64>'}}
+  %t = tile.fetch %x[%i] : memref<16x8xf64> to !tile.smem<16x8xf32, swizzle = 32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16xf32, #tile.rows<1>>, %m: memref<?x?xf32>, %i: index) {
+  // expected-error @below {{needs an index for each dimension but the columns: 2, got 1}}
+  tile.store %x, %m[%i] : tensor<16xf32, #tile.rows<1>> to memref<?x?xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16x4xf32, #tile.lanes<1>>, %m: memref<?x4xf32>, %i: index) {
+  // expected-error @below {{operand #0 must be tensor in the layout FragmentAttr or tensor in the layout RowsAttr}}
+  tile.store %x, %m[%i] : tensor<16x4xf32, #tile.lanes<1>> to memref<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tile.smem<16x8xf32, swizzle = 32>) {
+  // expected-error @below {{gives a fragment of f32, not 'tensor<16x16xf32>'}}
+  %d = tile.mma_async %a, %a transpose_b : !tile.smem<16x8xf32, swizzle = 32>, !tile.smem<16x8xf32, swizzle = 32>
+      -> !tile.pending<tensor<16x16xf32>>
+  return
+}
+
+// -----
+
+func.func @f(%a: tensor<32x8xf16, #tile.fragment<2>>, %b: !tile.smem<16x8xf16, swizzle = 32>) {
+  // expected-error @below {{needs operands and result over the same warps}}
+  %d = tile.mma_async %a, %b transpose_b : tensor<32x8xf16, #tile.fragment<2>>, !tile.smem<16x8xf16, swizzle = 32>
+      -> !tile.pending<tensor<32x16xf32, #tile.fragment<1>>>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tile.smem<16x8xf32, swizzle = 32>, %b: !tile.smem<16x8xf16, swizzle = 32>) {
+  // expected-error @below {{multiplies elements of 'f32' by elements of 'f16'}}
+  %d = tile.mma_async %a, %b transpose_b : !tile.smem<16x8xf32, swizzle = 32>, !tile.smem<16x8xf16, swizzle = 32>
+      -> !tile.pending<tensor<16x16xf32, #tile.fragment<1>>>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tile.smem<16x8xf16, swizzle = 32>) {
+  // expected-error @below {{rounds operands of f32 only to tf32, not of 'f16'}}
+  %d = tile.mma_async %a, %a transpose_b tf32 : !tile.smem<16x8xf16, swizzle = 32>, !tile.smem<16x8xf16, swizzle = 32>
+      -> !tile.pending<tensor<16x16xf32, #tile.fragment<1>>>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tile.smem<16x8xf16, swizzle = 32>) {
+  // expected-error @below {{contracts 8 columns of a with 16 of b}}
+  %d = tile.mma_async %a, %a : !tile.smem<16x8xf16, swizzle = 32>, !tile.smem<16x8xf16, swizzle = 32>
+      -> !tile.pending<tensor<16x8xf32, #tile.fragment<1>>>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tile.smem<16x8xf16, swizzle = 32>) {
+  // expected-error @below {{gives a tile of 16 x 16, not 'tensor<16x8xf32, #tile.fragment<1>>'}}
+  %d = tile.mma_async %a, %a transpose_b : !tile.smem<16x8xf16, swizzle = 32>, !tile.smem<16x8xf16, swizzle = 32>
+      -> !tile.pending<tensor<16x8xf32, #tile.fragment<1>>>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tile.smem<16x8xf16, swizzle = 32>, %c: tensor<16x16xf16, #tile.fragment<1>>) {
+  // expected-error @below {{adds to a tile of another type than its result: 'tensor<16x16xf16, #tile.fragment<1>>'}}
+  %d = tile.mma_async %a, %a add %c transpose_b : !tile.smem<16x8xf16, swizzle = 32>, !tile.smem<16x8xf16, swizzle = 32>,
+      tensor<16x16xf16, #tile.fragment<1>> -> !tile.pending<tensor<16x16xf32, #tile.fragment<1>>>
+  return
+}
+
+// -----
+
+func.func @f(%x: !tile.smem<16x8xf16, swizzle = 32>) {
+  // expected-error @below {{gives a tensor of another shape or element type than '!tile.smem<16x8xf16, swizzle = 32>'}}
+  %r = tile.load %x : !tile.smem<16x8xf16, swizzle = 32> to tensor<16x8xf32, #tile.fragment<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: f32) {
+  // expected-error @below {{does not convert elements to 'f16'}}
+  %r = tile.broadcast %x : f32 to tensor<16x8xf16, #tile.fragment<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16xf32, #tile.rows<1>>) {
+  // expected-error @below {{needs as many rows and warps in its result as in its operand}}
+  %r = tile.broadcast %x : tensor<16xf32, #tile.rows<1>> to tensor<32x8xf32, #tile.fragment<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<32x8xf32, #tile.fragment<2>>, %l: tensor<32x4xf32, #tile.lanes<1>>) {
+  // expected-error @below {{needs rows, warps and elements alike in its operands}}
+  %r = tile.fold add %x into %l : tensor<32x8xf32, #tile.fragment<2>> into tensor<32x4xf32, #tile.lanes<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>, %l: tensor<16x4xf32, #tile.lanes<1>>) {
+  // expected-error @+2 {{expected ::flash::tile::Reduction to be one of: add, max}}
+  // expected-error @+1 {{failed to parse Tile_ReductionAttr parameter}}
+  %r = tile.fold min %x into %l : tensor<16x8xf32, #tile.fragment<1>> into tensor<16x4xf32, #tile.lanes<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<32x4xf32, #tile.lanes<1>>) {
+  // expected-error @below {{needs rows, warps and elements alike in its operand and result}}
+  %r = tile.reduce add %x : tensor<32x4xf32, #tile.lanes<1>> to tensor<16xf32, #tile.rows<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>) {
+  // expected-error @below {{needs a region with the arguments ('f32', index, index)}}
+  %r = tile.map %x : tensor<16x8xf32, #tile.fragment<1>> {
+  ^bb0(%e: f32):
+    tile.yield %e : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>) {
+  // expected-error @below {{needs a region that yields 'f32'}}
+  %r = tile.map %x : tensor<16x8xf32, #tile.fragment<1>> {
+  ^bb0(%e: f32, %i: index, %j: index):
+    tile.yield %i : index
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: f32) {
+  // expected-error @below {{expects parent op 'tile.map'}}
+  tile.yield %x : f32
+}

@@ -1,0 +1,101 @@
+// Every form of every op parses, verifies, and prints to what parses again,
+// also through the generic form.
+// RUN: flash-opt %s -o %t.mlir
+// RUN: flash-opt %t.mlir | diff %t.mlir -
+// RUN: flash-opt %s --mlir-print-op-generic | flash-opt | diff %t.mlir -
+// RUN: FileCheck %s < %t.mlir
+
+!memory = memref<?x?x?x64xf16, strided<[?, ?, ?, 1]>>
+
+// The examples in the descriptions of the operations.
+// CHECK-LABEL: func @fetch(
+func.func @fetch(%k: !memory, %b: index, %h: index, %j: index, %n: index) {
+  // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : memref<{{.*}}> to <128x64xf16, swizzle = 128>
+  %all = tile.fetch %k[%b, %h, %j] : !memory to !tile.smem<128x64xf16, swizzle = 128>
+  // CHECK: tile.fetch %{{.*}}[%{{.*}}] rows(%{{.*}}) : memref<{{.*}}> to <128x64xf16, swizzle = 128>
+  %kt = tile.fetch %k[%b, %h, %j] rows(%n) : !memory to !tile.smem<128x64xf16, swizzle = 128>
+  return
+}
+
+// CHECK-LABEL: func @ring(
+func.func @ring(%k: !memory, %b: index, %h: index, %j: index, %n: index, %t: index) {
+  // CHECK: tile.ring : <2, <128x64xf16, swizzle = 128>>
+  %ring = tile.ring : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+  // CHECK: tile.ring {offset = 1024 : i64} : <1, <8x8xbf16, swizzle = 32>>
+  %placed = tile.ring {offset = 1024} : !tile.ring<1, !tile.smem<8x8xbf16, swizzle = 32>>
+  // CHECK: tile.ring.acquire %[[RING:.*]][%[[T:.*]]] : <2
+  tile.ring.acquire %ring[%t] : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+  // CHECK: tile.copy_async %{{.*}}[%{{.*}}] rows(%{{.*}}) to %[[RING]][%[[T]]] : memref<{{.*}}> to <2, {{.*}}>
+  tile.copy_async %k[%b, %h, %j] rows(%n) to %ring[%t]
+      : !memory to !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+  // CHECK: tile.copy_async %{{.*}}[%{{.*}}] to %[[RING]][%[[T]]] :
+  tile.copy_async %k[%b, %h, %j] to %ring[%t]
+      : !memory to !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+  // CHECK: tile.ring.wait %[[RING]][%[[T]]] : <2
+  %kt = tile.ring.wait %ring[%t] : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+  // CHECK: tile.load %{{.*}} : <128x64xf16, swizzle = 128> to tensor<128x64xf16, #tile.fragment<4>>
+  %q = tile.load %kt : !tile.smem<128x64xf16, swizzle = 128> to tensor<128x64xf16, #tile.fragment<4>>
+  // CHECK: tile.ring.release %[[RING]][%[[T]]] : <2
+  tile.ring.release %ring[%t] : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+  return
+}
+
+// CHECK-LABEL: func @products(
+func.func @products(%q: tensor<128x64xf16, #tile.fragment<4>>, %kt: !tile.smem<128x64xf16, swizzle = 128>,
+                    %x: !tile.smem<16x8xf32, swizzle = 32>, %y: !tile.smem<8x64xf32, swizzle = 128>,
+                    %c: tensor<16x64xf32, #tile.fragment<1>>) {
+  // CHECK: tile.mma_async %{{.*}}, %{{.*}} transpose_b : tensor<128x64xf16, #tile.fragment<4>>, <{{.*}}> -> <tensor<128x128xf32, #tile.fragment<4>>>
+  %s = tile.mma_async %q, %kt transpose_b : tensor<128x64xf16, #tile.fragment<4>>,
+      !tile.smem<128x64xf16, swizzle = 128> -> !tile.pending<tensor<128x128xf32, #tile.fragment<4>>>
+  // CHECK: tile.mma_wait %{{.*}} : <tensor<128x128xf32, #tile.fragment<4>>>
+  %r = tile.mma_wait %s : !tile.pending<tensor<128x128xf32, #tile.fragment<4>>>
+  // CHECK: tile.mma_async %{{.*}}, %{{.*}} add %{{.*}} tf32 : !tile.smem<{{.*}}>, <{{.*}}>, tensor<16x64xf32, #tile.fragment<1>> -> <tensor<16x64xf32, #tile.fragment<1>>>
+  %p = tile.mma_async %x, %y add %c tf32 : !tile.smem<16x8xf32, swizzle = 32>, !tile.smem<8x64xf32, swizzle = 128>,
+      tensor<16x64xf32, #tile.fragment<1>> -> !tile.pending<tensor<16x64xf32, #tile.fragment<1>>>
+  return
+}
+
+// CHECK-LABEL: func @registers(
+func.func @registers(%p: tensor<128x64xf32, #tile.fragment<4>>, %rows: tensor<128xf32, #tile.rows<4>>,
+                     %l0: tensor<128x4xf32, #tile.lanes<4>>, %f: f32, %minus_infinity: f32) {
+  // CHECK: tile.broadcast %{{.*}} : tensor<128xf32, #tile.rows<4>> to tensor<128x64xf32, #tile.fragment<4>>
+  %x = tile.broadcast %rows : tensor<128xf32, #tile.rows<4>> to tensor<128x64xf32, #tile.fragment<4>>
+  // CHECK: tile.broadcast %{{.*}} : f32 to tensor<128x4xf32, #tile.lanes<4>>
+  %s = tile.broadcast %f : f32 to tensor<128x4xf32, #tile.lanes<4>>
+  // CHECK: tile.fold add %{{.*}} into %{{.*}} : tensor<128x64xf32, #tile.fragment<4>> into tensor<128x4xf32, #tile.lanes<4>>
+  %l1 = tile.fold add %p into %l0 : tensor<128x64xf32, #tile.fragment<4>> into tensor<128x4xf32, #tile.lanes<4>>
+  // CHECK: tile.reduce max %{{.*}} : tensor<128x4xf32, #tile.lanes<4>> to tensor<128xf32, #tile.rows<4>>
+  %l = tile.reduce max %l1 : tensor<128x4xf32, #tile.lanes<4>> to tensor<128xf32, #tile.rows<4>>
+  // CHECK: tile.map %{{.*}} : tensor<128x64xf32, #tile.fragment<4>> {
+  // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: index, %{{.*}}: index):
+  %y = tile.map %x : tensor<128x64xf32, #tile.fragment<4>> {
+  ^bb0(%e: f32, %i: index, %j: index):
+    %keep = arith.cmpi sle, %j, %i : index
+    %r = arith.select %keep, %e, %minus_infinity : f32
+    // CHECK: tile.yield %{{.*}} : f32
+    tile.yield %r : f32
+  }
+  return
+}
+
+// CHECK-LABEL: func @store(
+func.func @store(%o: tensor<128x64xf16, #tile.fragment<4>>, %rows: tensor<128xf32, #tile.rows<4>>,
+                 %out: memref<?x?x?x64xf16>, %lse: memref<?x?x?xf32>, %b: index, %h: index, %i: index, %n: index) {
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}] rows(%{{.*}}) : tensor<128x64xf16, #tile.fragment<4>> to memref<?x?x?x64xf16>
+  tile.store %o, %out[%b, %h, %i] rows(%n) : tensor<128x64xf16, #tile.fragment<4>> to memref<?x?x?x64xf16>
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}] : tensor<128xf32, #tile.rows<4>> to memref<?x?x?xf32>
+  tile.store %rows, %lse[%b, %h, %i] : tensor<128xf32, #tile.rows<4>> to memref<?x?x?xf32>
+  return
+}
+
+// CHECK-LABEL: func @allocated(
+func.func @allocated(%k: !memory, %b: index, %h: index, %j: index, %n: index) {
+  %c16384 = arith.constant 16384 : index
+  // CHECK: tile.smem_view %{{.*}} : <128x64xf16, swizzle = 128>
+  %kt = tile.smem_view %c16384 : !tile.smem<128x64xf16, swizzle = 128>
+  // CHECK: tile.copy %{{.*}}[%{{.*}}] rows(%{{.*}}) to %{{.*}} : memref<{{.*}}> to <128x64xf16, swizzle = 128>
+  tile.copy %k[%b, %h, %j] rows(%n) to %kt : !memory to !tile.smem<128x64xf16, swizzle = 128>
+  // CHECK: tile.copy %{{.*}}[%{{.*}}] to %{{.*}} : memref
+  tile.copy %k[%b, %h, %j] to %kt : !memory to !tile.smem<128x64xf16, swizzle = 128>
+  return
+}

@@ -1,0 +1,185 @@
+//===- EmulationTest.cpp - Rings that several roles share -----------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Compiled programs have one role for each block so far; here are more, each a
+// thread. That copies are late and freed slots poisoned is also tested here,
+// since programs that could tell are refused.
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Runtime/Emulation.h"
+
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <thread>
+
+using namespace flash::emulation;
+
+static int failures = 0;
+
+static void check(bool ok, const char *what) {
+  if (ok)
+    return;
+  ++failures;
+  std::fprintf(stderr, "FAILED: %s\n", what);
+}
+
+static void checkFailure(const Block &block, const std::string &part) {
+  if (std::string(block.getFailure()).find(part) != std::string::npos)
+    return;
+  ++failures;
+  std::fprintf(stderr, "FAILED: '%s' is not in '%s'\n", part.c_str(),
+               block.getFailure());
+}
+
+namespace {
+constexpr int64_t stages = 3, rows = 4, columns = 8;
+
+/// A block with one ring of f32 tiles.
+struct Fixture {
+  explicit Fixture(unsigned roles) : block(7, roles) {
+    ring = block.addRing({slots, rows, columns * 4}, stages, "ring");
+  }
+  float *slot(int64_t step) { return slots + step % stages * rows * columns; }
+  TileSource source(const float *data, int64_t existing = rows) {
+    return {data, columns * 4, existing};
+  }
+
+  Block block;
+  int64_t ring;
+  float slots[stages * rows * columns];
+};
+} // namespace
+
+/// Runs each function as a role, on its own thread.
+static void run(Block &block, std::vector<std::function<void()>> roles) {
+  std::vector<std::thread> threads;
+  for (auto &role : roles)
+    threads.emplace_back([&block, role] {
+      role();
+      block.finishRole();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+/// A copy arrives at the wait, with what the source holds then.
+static void testLateCopy() {
+  Fixture f(1);
+  float source[rows * columns];
+  for (float &value : source)
+    value = 1;
+  check(std::isnan(f.slot(0)[0]), "a new slot is poisoned");
+  f.slot(0)[0] = 5;
+  check(f.block.acquire(f.ring, 0, "acquire"), "acquire");
+  check(std::isnan(f.slot(0)[0]), "an acquired slot is poisoned");
+  check(f.block.copy(f.ring, 0, f.source(source, 3), "copy"), "copy");
+  check(std::isnan(f.slot(0)[0]), "a copy does not arrive at once");
+  source[0] = 2;
+  Lease lease = f.block.wait(f.ring, 0, "wait");
+  check(lease != 0 && f.block.checkLease(lease, "load"), "wait");
+  check(f.slot(0)[0] == 2 && f.slot(0)[3 * columns - 1] == 1,
+        "a copy arrives at the wait");
+  check(f.slot(0)[3 * columns] == 0, "rows that do not exist are zero");
+  check(std::isnan(f.slot(1)[0]), "the next slot is untouched");
+  check(f.block.release(f.ring, 0, "release"), "release");
+  check(std::isnan(f.slot(0)[0]), "a released slot is poisoned");
+  check(!f.block.checkLease(lease, "load"), "a lease ends");
+  checkFailure(f.block, "load: reads step 0 (slot 0) of the ring after its "
+                        "release (block 7)");
+}
+
+/// One role copies, another reads; the ring makes each wait for the other.
+static void testTwoRoles() {
+  constexpr int64_t steps = 5000;
+  Fixture f(2);
+  std::vector<float> sources(steps * rows * columns);
+  for (size_t i = 0; i < sources.size(); ++i)
+    sources[i] = float(i % 1000);
+  bool same = true;
+  run(f.block,
+      {[&] {
+         for (int64_t t = 0; t < steps; ++t)
+           if (!f.block.acquire(f.ring, t, "acquire") ||
+               !f.block.copy(f.ring, t, f.source(&sources[t * rows * columns]),
+                             "copy"))
+             return;
+       },
+       [&] {
+         for (int64_t t = 0; t < steps; ++t) {
+           if (!f.block.wait(f.ring, t, "wait"))
+             return;
+           for (int64_t i = 0; i < rows * columns; ++i)
+             same &= f.slot(t)[i] == sources[t * rows * columns + i];
+           if (!f.block.release(f.ring, t, "release"))
+             return;
+         }
+       }});
+  check(same, "every step has its tile");
+  check(f.block.finish(), f.block.getFailure());
+}
+
+/// The producer waits for a release and the consumer for another ring.
+static void testDeadlock() {
+  Fixture f(2);
+  float other[rows * columns];
+  int64_t second = f.block.addRing({other, rows, columns * 4}, 1, "other ring");
+  run(f.block, {[&] {
+                  for (int64_t t = 0; t <= stages; ++t)
+                    if (!f.block.acquire(f.ring, t, "acquire"))
+                      return;
+                  check(false, "acquires more slots than there are");
+                },
+                [&] {
+                  check(!f.block.wait(second, 0, "wait"),
+                        "waits for what is never copied");
+                }});
+  checkFailure(f.block, "deadlock: all roles of the block wait");
+  checkFailure(f.block, "acquire: step 3 (slot 0) of the ring waits for the "
+                        "release of step 0");
+  checkFailure(f.block, "wait: step 0 (slot 0) of the other ring was never "
+                        "copied");
+  check(!f.block.finish(), "a failed block stays failed");
+}
+
+/// The producer ends before the last step that the consumer waits for.
+static void testEndedRole() {
+  Fixture f(2);
+  float source[rows * columns] = {};
+  run(f.block, {[&] {
+                  f.block.acquire(f.ring, 0, "acquire");
+                  f.block.copy(f.ring, 0, f.source(source), "copy");
+                },
+                [&] {
+                  check(f.block.wait(f.ring, 0, "wait"), "step 0");
+                  check(!f.block.wait(f.ring, 1, "wait"), "step 1");
+                }});
+  checkFailure(f.block, "wait: step 1 (slot 1) of the ring was never copied");
+}
+
+/// A role that fails stops the others, which wait.
+static void testFailingRole() {
+  Fixture f(2);
+  run(f.block,
+      {[&] { check(!f.block.release(f.ring, 0, "release"), "release"); },
+       [&] { check(!f.block.wait(f.ring, 0, "wait"), "wait"); }});
+  // Whichever came first; neither hangs.
+  check(*f.block.getFailure() != 0, "a message");
+}
+
+int main() {
+  testLateCopy();
+  testTwoRoles();
+  for (int i = 0; i < 200; ++i) {
+    testDeadlock();
+    testEndedRole();
+    testFailingRole();
+  }
+  std::printf("%d failures\n", failures);
+  return failures != 0;
+}
