@@ -62,6 +62,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernel.addPass(tile::createMakeRings());
   kernel.addPass(tile::createPrefetch());
+  kernel.addPass(tile::createVerifyAsync());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
