@@ -309,8 +309,7 @@ OnlineState StepEmitter::run(const OnlineState &state) {
   if (!element.isF32())
     p = arith::TruncFOp::create(
         b, loc, types.fragment(tileType.getDimSize(1), element), p);
-  next.acc =
-      product(p, inputs.fetchValue(), acc, /*transpose=*/false, acc.getType());
+  next.acc = weightedValues(p, inputs.fetchValue(), acc);
   return next;
 }
 

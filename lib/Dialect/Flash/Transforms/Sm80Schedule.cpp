@@ -24,7 +24,6 @@ constexpr int64_t sharedBytesOfBlock = 163 * 1024;
 constexpr int64_t sharedAlignment = 1024;
 // Rows of a matrix instruction.
 constexpr int64_t rowsOfWarp = 16;
-constexpr int64_t mostWarps = 32;
 
 /// What a block of a schedule needs.
 struct Resources {
@@ -47,9 +46,8 @@ int64_t getTileBytes(int64_t rows, int64_t columns, int64_t elementBytes) {
 Resources getResources(AttentionOp op, const Schedule &schedule) {
   int64_t bytes = getElementBytes(op);
   int64_t values = schedule.queryTile * (schedule.keyTile + op.getValueDim());
-  int64_t slots =
-      getTileBytes(schedule.keyTile, op.getHeadDim(), bytes) +
-      getTileBytes(schedule.keyTile, op.getValueDim(), bytes);
+  int64_t slots = getTileBytes(schedule.keyTile, op.getHeadDim(), bytes) +
+                  getTileBytes(schedule.keyTile, op.getValueDim(), bytes);
   return {values / (32 * schedule.warps),
           getTileBytes(schedule.queryTile, op.getHeadDim(), bytes) +
               schedule.stages * slots};
@@ -94,7 +92,8 @@ LogicalResult flash::completeSm80Schedule(AttentionOp op, Schedule &schedule) {
            << llvm::alignTo(schedule.queryTile, rowsOfWarp);
   int64_t keys = getElementBytes(op) == 4 ? 8 : 16;
   if (schedule.keyTile % keys != 0)
-    return op.emitOpError("cannot be scheduled: key_tile must be a multiple of ")
+    return op.emitOpError(
+               "cannot be scheduled: key_tile must be a multiple of ")
            << keys << " on tensor cores for "
            << op.getQuery().getType().getElementType() << ", got "
            << schedule.keyTile << "; the nearest is "

@@ -228,6 +228,79 @@ struct EmulateLoad : EmulationPattern<LoadOp> {
   }
 };
 
+static Value extendToF32(OpBuilder &b, Location loc, Value element) {
+  if (element.getType().isF32())
+    return element;
+  return arith::ExtFOp::create(b, loc, b.getF32Type(), element);
+}
+
+struct EmulateLoadRow : EmulationPattern<LoadRowOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(LoadRowOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    calls.checkLease(b, op, adaptor.getSource()[1]);
+    Value buffer = adaptor.getSource()[0];
+    ArrayRef<int64_t> shape = op.getResult().getType().getShape();
+    OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1),
+                 columns = b.getIndexAttr(shape[1]);
+    SmallVector<OpFoldResult> offsets = {single(adaptor.getRow()), zero},
+                              sizes = {one, columns}, strides = {one, one};
+    auto type = memref::SubViewOp::inferRankReducedResultType(
+        shape[1], cast<MemRefType>(buffer.getType()), offsets, sizes, strides);
+    Value row = memref::SubViewOp::create(b, loc, type, buffer, offsets, sizes,
+                                          strides);
+    Value rows =
+        memref::AllocOp::create(b, loc, MemRefType::get(shape, b.getF32Type()));
+    AffineMap from = AffineMap::get(2, 0, b.getAffineDimExpr(1)),
+              to = b.getMultiDimIdentityMap(2);
+    SmallVector<utils::IteratorType> iterators(2,
+                                               utils::IteratorType::parallel);
+    linalg::GenericOp::create(
+        b, loc, row, rows, {from, to}, iterators,
+        [&](OpBuilder &b, Location loc, ValueRange elements) {
+          linalg::YieldOp::create(b, loc, extendToF32(b, loc, elements[0]));
+        });
+    b.replaceOpWithNewOp<bufferization::ToTensorOp>(
+        op, RankedTensorType::get(shape, b.getF32Type()), rows,
+        /*restrict=*/true, /*writable=*/true);
+    return success();
+  }
+};
+
+/// Exactly then 0 times the elements sums to something that equals itself.
+struct EmulateIsFinite : EmulationPattern<IsFiniteOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(IsFiniteOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    calls.checkLease(b, op, adaptor.getSource()[1]);
+    Value elements = readTile(b, loc, adaptor.getSource()[0],
+                              /*transpose=*/false, b.getF32Type(), extendToF32);
+    Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0));
+    Value init =
+        tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>{}, b.getF32Type());
+    init = linalg::FillOp::create(b, loc, zero, init).getResult(0);
+    SmallVector<utils::IteratorType> iterators(2,
+                                               utils::IteratorType::reduction);
+    Value sum =
+        linalg::GenericOp::create(
+            b, loc, init.getType(), elements, init,
+            {b.getMultiDimIdentityMap(2), AffineMap::get(2, 0, b.getContext())},
+            iterators,
+            [&](OpBuilder &b, Location loc, ValueRange args) {
+              Value part = arith::MulFOp::create(b, loc, args[0], zero);
+              Value next = arith::AddFOp::create(b, loc, args[1], part);
+              linalg::YieldOp::create(b, loc, next);
+            })
+            .getResult(0);
+    Value total = tensor::ExtractOp::create(b, loc, sum, ValueRange{});
+    b.replaceOpWithNewOp<arith::CmpFOp>(op, arith::CmpFPredicate::ORD, total,
+                                        total);
+    return success();
+  }
+};
+
 struct EmulateStore : EmulationPattern<StoreOp> {
   using EmulationPattern::EmulationPattern;
   LogicalResult matchAndRewrite(StoreOp op, OneToNOpAdaptor adaptor,
@@ -283,6 +356,7 @@ void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                                           EmulationCalls &calls,
                                           RewritePatternSet &patterns) {
   patterns.add<EmulateFetch, EmulateRing, EmulateRingAcquire, EmulateCopyAsync,
-               EmulateRingWait, EmulateRingRelease, EmulateLoad, EmulateStore>(
-      types, patterns.getContext(), calls);
+               EmulateRingWait, EmulateRingRelease, EmulateLoad, EmulateLoadRow,
+               EmulateIsFinite, EmulateStore>(types, patterns.getContext(),
+                                              calls);
 }
