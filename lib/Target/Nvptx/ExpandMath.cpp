@@ -234,6 +234,8 @@ struct ExpandMath : flash::impl::FlashGpuExpandMathBase<ExpandMath> {
     math::populateExpansionPatterns(patterns, {"clampf"});
     GreedyRewriteConfig config;
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    // The rest of the kernel stays as it is: its order decides on registers.
+    config.enableFolding(false).enableConstantCSE(false);
     if (failed(
             applyPatternsGreedily(getOperation(), std::move(patterns), config)))
       return signalPassFailure();
