@@ -11,6 +11,7 @@
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Target/Cpu/Pipeline.h"
+#include "flash/Target/Nvptx/Passes.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -70,6 +71,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernel.addPass(tile::createMakeRings());
   kernel.addPass(tile::createPrefetch());
+  kernel.addPass(tile::createVerifyAsync());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
@@ -91,6 +93,7 @@ void flash::buildThreadPipeline(OpPassManager &pm) {
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
+  kernels.addPass(createFlashGpuExpandMath());
   kernels.addPass(createConvertNvxToLLVM());
   kernels.addPass(createReconcileUnrealizedCastsPass());
 }

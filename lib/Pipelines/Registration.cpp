@@ -17,6 +17,7 @@
 #include "flash/Pipelines/Upstream.h"
 #include "flash/Target/Cpu/Passes.h"
 #include "flash/Target/Cpu/Pipeline.h"
+#include "flash/Target/Nvptx/Passes.h"
 #include "flash/Target/Nvptx/Ptx.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -38,6 +39,7 @@ void flash::registerAllPasses() {
   registerFlashConversionPasses();
   tile::registerTilePasses();
   registerFlashCpuPasses();
+  registerFlashNvptxPasses();
   registerCpuPipelines();
   registerPipelines();
 }

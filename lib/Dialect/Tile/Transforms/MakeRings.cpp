@@ -121,6 +121,11 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     if (auto attribute =
             getOperation()->getAttrOfType<IntegerAttr>("tile.stages"))
       stages = attribute.getInt();
+    if (stages < 1 || stages > 16) {
+      getOperation().emitOpError("needs tile.stages from 1 to 16, got ")
+          << stages;
+      return signalPassFailure();
+    }
     llvm::MapVector<Block *, SmallVector<scf::ForOp>> loops;
     SmallVector<FetchOp> single;
     WalkResult walk = getOperation().walk([&](FetchOp fetch) {
@@ -135,7 +140,7 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
       }
       if (!loop) {
         fetch.emitOpError(
-            "can become a ring only directly in a kernel or loop");
+            "in a loop can become a ring only directly in its body");
         return WalkResult::interrupt();
       }
       SmallVector<scf::ForOp> &ofBlock = loops[loop->getBlock()];

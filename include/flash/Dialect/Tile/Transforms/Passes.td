@@ -76,6 +76,33 @@ def Prefetch : Pass<"tile-prefetch", "::mlir::gpu::GPUFuncOp"> {
                            "::mlir::scf::SCFDialect"];
 }
 
+def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Check the order of operations on rings and pending products";
+  let description = [{
+    What must hold of every program of this level, and can be seen without
+    running it:
+
+    - a copy fills a slot that was acquired before it under the same guard, and
+      every acquired slot is filled;
+    - a tile is used between the wait that gives it and the release of its step,
+      both in one block, by products too: those must be waited for before;
+    - a product is waited for exactly once, where it was started;
+    - the steps of a ring are counted by one loop, or by loops that go on
+      counting from each other.
+
+    `tile-emulate` checks while the program runs what depends on values: that
+    a step is copied before it is waited for, and released before its slot is
+    taken again.
+
+    ```mlir
+    %kt = tile.ring.wait %ring[%t] : ...
+    %p = tile.mma_async %q, %kt transpose_b : ...
+    tile.ring.release %ring[%t] : ...
+    %s = tile.mma_wait %p : ...  // refused: %p may still read %kt
+    ```
+  }];
+}
+
 def AssertStrides : Pass<"tile-assert-strides", "::mlir::ModuleOp"> {
   let summary = "Check at run time that copies of 16 bytes can be made";
   let description = [{

@@ -1,0 +1,186 @@
+//===- VerifyAsync.cpp - Rules of rings and pending products --------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace flash::tile {
+#define GEN_PASS_DEF_VERIFYASYNC
+#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace flash::tile
+
+using namespace mlir;
+using namespace flash::tile;
+
+/// Whether two values are known to be equal.
+static bool isSame(Value a, Value b) {
+  std::optional<int64_t> constant = getConstantIntValue(a);
+  return a == b || (constant && constant == getConstantIntValue(b));
+}
+
+template <typename OpTy> static bool isOfStep(OpTy op, Value ring, Value step) {
+  return op && op.getRing() == ring && isSame(op.getStep(), step);
+}
+
+/// A copy directly behind the acquire of its step, but for ops that do nothing
+/// to this step, in the same block.
+static LogicalResult verifyCopy(CopyAsyncOp copy) {
+  for (Operation *op = copy->getPrevNode(); op; op = op->getPrevNode()) {
+    if (isOfStep(dyn_cast<RingAcquireOp>(op), copy.getRing(), copy.getStep()))
+      return success();
+    if (isOfStep(dyn_cast<CopyAsyncOp>(op), copy.getRing(), copy.getStep()))
+      return copy.emitOpError("fills a slot that a copy before it fills");
+  }
+  return copy.emitOpError("fills a slot that has not been acquired before it, "
+                          "under the same guard");
+}
+
+static LogicalResult verifyAcquire(RingAcquireOp acquire) {
+  for (Operation *op = acquire->getNextNode(); op; op = op->getNextNode())
+    if (isOfStep(dyn_cast<CopyAsyncOp>(op), acquire.getRing(),
+                 acquire.getStep()))
+      return success();
+  return acquire.emitOpError(
+      "takes a slot that no copy after it fills, under the same guard");
+}
+
+static LogicalResult verifyProduct(MmaAsyncOp product) {
+  if (product->use_empty())
+    return product.emitOpError("is never waited for");
+  for (Operation *user : product->getUsers()) {
+    if (!isa<MmaWaitOp>(user))
+      return product.emitOpError("may only be waited for, but '")
+             << user->getName() << "' uses it";
+    if (user->getBlock() != product->getBlock())
+      return product.emitOpError("is waited for under another guard");
+  }
+  if (!product->hasOneUse())
+    return product.emitOpError("is waited for more than once");
+  return success();
+}
+
+/// The ops that read the tile, and those that wait for a product which does.
+static SmallVector<Operation *> getReaders(RingWaitOp wait) {
+  SmallVector<Operation *> readers(wait->getUsers());
+  for (Operation *user : wait->getUsers())
+    if (isa<MmaAsyncOp>(user))
+      llvm::append_range(readers, user->getUsers());
+  return readers;
+}
+
+static LogicalResult verifyWait(RingWaitOp wait) {
+  RingReleaseOp release;
+  for (Operation *op = wait->getNextNode(); op && !release;
+       op = op->getNextNode())
+    if (isOfStep(dyn_cast<RingReleaseOp>(op), wait.getRing(), wait.getStep()))
+      release = cast<RingReleaseOp>(op);
+  if (!release)
+    return wait.emitOpError(
+        "gives a tile that is not released after it, in the same block");
+  for (Operation *reader : getReaders(wait)) {
+    Operation *ancestor = wait->getBlock()->findAncestorOpInBlock(*reader);
+    if (ancestor->isBeforeInBlock(release))
+      continue;
+    InFlightDiagnostic error =
+        isa<MmaWaitOp>(reader)
+            ? reader->emitOpError("waits for a product behind the release of a "
+                                  "tile that it reads")
+            : reader->emitOpError("uses a tile behind its release");
+    error.attachNote(release.getLoc()) << "released here";
+    return error;
+  }
+  return success();
+}
+
+static LogicalResult verifyRelease(RingReleaseOp release) {
+  for (Operation *op = release->getPrevNode(); op; op = op->getPrevNode()) {
+    if (isOfStep(dyn_cast<RingWaitOp>(op), release.getRing(),
+                 release.getStep()))
+      return success();
+    if (isOfStep(dyn_cast<RingReleaseOp>(op), release.getRing(),
+                 release.getStep()))
+      return release.emitOpError("gives a slot back a second time");
+  }
+  return release.emitOpError(
+      "gives a slot back that has not been waited for before it, in the same "
+      "block");
+}
+
+/// The first of the loops that count the step, each from where the one before
+/// or around it has stopped; null if no loop does.
+static scf::ForOp getFirstCounter(Value step) {
+  scf::ForOp first;
+  while (true) {
+    OpOperand *init = nullptr;
+    if (auto argument = dyn_cast<BlockArgument>(step)) {
+      auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      if (!loop || argument == loop.getInductionVar())
+        return first;
+      init = loop.getTiedLoopInit(argument);
+    } else if (auto loop = step.getDefiningOp<scf::ForOp>()) {
+      init = loop.getTiedLoopInit(cast<OpResult>(step));
+    } else if (auto sum = step.getDefiningOp<arith::AddIOp>()) {
+      if (!getConstantIntValue(sum.getRhs()))
+        return first;
+      step = sum.getLhs();
+      continue;
+    } else {
+      return first;
+    }
+    first = cast<scf::ForOp>(init->getOwner());
+    step = init->get();
+  }
+}
+
+/// The steps of a ring have one count.
+static LogicalResult verifyRing(RingOp ring) {
+  scf::ForOp counter;
+  for (Operation *user : ring->getUsers()) {
+    auto step =
+        TypeSwitch<Operation *, Value>(user)
+            .Case<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp>(
+                [](auto op) { return op.getStep(); })
+            .Default(Value());
+    if (!step)
+      return user->emitOpError("may not use a ring");
+    scf::ForOp first = getFirstCounter(step);
+    if (first && counter && first != counter) {
+      InFlightDiagnostic error =
+          ring.emitOpError("has steps that unrelated loops count");
+      error.attachNote(first.getLoc()) << "one of them";
+      error.attachNote(counter.getLoc()) << "another one";
+      return error;
+    }
+    if (first)
+      counter = first;
+  }
+  return success();
+}
+
+namespace {
+struct VerifyAsync : flash::tile::impl::VerifyAsyncBase<VerifyAsync> {
+  void runOnOperation() override {
+    WalkResult result = getOperation().walk([](Operation *op) -> WalkResult {
+      return TypeSwitch<Operation *, LogicalResult>(op)
+          .Case([](CopyAsyncOp op) { return verifyCopy(op); })
+          .Case([](RingAcquireOp op) { return verifyAcquire(op); })
+          .Case([](MmaAsyncOp op) { return verifyProduct(op); })
+          .Case([](RingWaitOp op) { return verifyWait(op); })
+          .Case([](RingReleaseOp op) { return verifyRelease(op); })
+          .Case([](RingOp op) { return verifyRing(op); })
+          .Default(success());
+    });
+    if (result.wasInterrupted())
+      return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace

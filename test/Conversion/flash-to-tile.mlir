@@ -1,0 +1,72 @@
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-split-mask --canonicalize --cse \
+// RUN:   --convert-flash-to-tile --canonicalize --cse | FileCheck %s
+
+// The launch: a block for each tile of queries, head and batch; memory with
+// strides known at run time, a contiguous last dimension.
+
+// CHECK-LABEL: func.func @attention(
+// CHECK-SAME:  %[[Q:.*]]: tensor<2x4x?x64xf16>,
+// CHECK:       %[[SIZE:.*]] = tensor.dim %[[Q]], %c2
+// CHECK:       %[[RESULT:.*]] = memref.alloc(%[[SIZE]])
+// CHECK:       %[[TILES:.*]] = arith.ceildivsi %[[SIZE]], %c32
+// CHECK:       %[[BLOCKS:.*]] = arith.muli %[[TILES]], %c8
+// CHECK:       gpu.launch_func @kernels::@attention blocks in (%[[BLOCKS]], %c1, %c1) threads in (%c64, %c1, %c1)
+// CHECK:       bufferization.to_tensor %[[RESULT]]
+
+// CHECK-LABEL: gpu.func @attention(
+// CHECK-SAME:  %[[QM:.*]]: memref<2x4x?x64xf16, strided<[?, ?, ?, 1], offset: ?>>,
+// CHECK-SAME:  %[[KM:[^,]*]]: memref<2x2x?x64xf16,
+// CHECK-SAME:  %[[SLOPES:[^,]*]]: memref<4xf32,
+// CHECK-SAME:  %[[CAP:[^,]*]]: f32,
+// CHECK-SAME:  known_block_size = array<i32: 64, 1, 1>, tile.stages = 3 : i64
+
+// The last tiles of queries come first: under this mask they have most keys.
+// CHECK:       %[[ID:.*]] = gpu.block_id x
+// CHECK:       %[[T:.*]] = arith.remui %[[ID]], %[[N:.*]] :
+// CHECK:       %[[LAST:.*]] = arith.subi %[[N]], %c1
+// CHECK:       %[[TILE:.*]] = arith.subi %[[LAST]], %[[T]]
+// CHECK:       %[[I:.*]] = arith.muli %[[TILE]], %c32
+// CHECK:       %[[QT:.*]] = tile.fetch %[[QM]][%[[B:.*]], %{{.*}}, %[[I]]] rows(
+// CHECK:       %[[HEAD:.*]] = affine.apply
+
+// A step, first without the mask.
+// CHECK:       scf.for %[[J:[^ ]*]] = {{.*}} -> (tensor<32x32xf32, #tile.fragment<2>>, tensor<32xf32, #tile.rows<2>>, tensor<32x4xf32, #tile.lanes<2>>)
+// CHECK-NEXT:    %[[KT:.*]] = tile.fetch %[[KM]][%[[B]], %[[HEAD]], %[[J]]] :
+// CHECK-NEXT:    %[[SP:.*]] = tile.mma_async %[[QT]], %[[KT]] transpose_b
+// CHECK-NEXT:    %[[S:.*]] = tile.mma_wait %[[SP]]
+// CHECK-NEXT:    tile.map %[[S]]
+// CHECK:           memref.load %[[SLOPES]][
+// CHECK:           arith.addf %{{.*}}, %[[CAP]]
+// CHECK-NOT:       arith.select
+// CHECK:           tile.yield
+// CHECK:         tile.fold max
+// CHECK:         tile.reduce max
+// CHECK:         %[[P:.*]] = math.exp2 {{.*}} : tensor<32x16xf32, #tile.fragment<2>>
+// CHECK:         tile.fold add %[[P]]
+// CHECK:         %[[PH:.*]] = arith.truncf %[[P]]
+// CHECK:         %[[VT:.*]] = tile.fetch
+// CHECK-NEXT:    %[[OP:.*]] = tile.mma_async %[[PH]], %[[VT]] add %{{.*}} :
+// CHECK-NEXT:    %[[O:.*]] = tile.mma_wait %[[OP]]
+// CHECK-NEXT:    scf.yield %[[O]]
+
+// At the end with it.
+// CHECK:       scf.for
+// CHECK:         %[[KEYS:.*]] = affine.min
+// CHECK:         tile.fetch %[[KM]]{{.*}} rows(%[[KEYS]])
+// CHECK:       %[[END:.*]]:3 = scf.for
+// CHECK:         tile.map
+// CHECK:           arith.select
+// CHECK:       %[[SUM:.*]] = tile.reduce add %[[END]]#2
+// CHECK:       tile.store {{.*}} rows(
+func.func @attention(%q: tensor<2x4x?x64xf16>, %k: tensor<2x2x?x64xf16>, %v: tensor<2x2x?x32xf16>,
+                     %slopes: tensor<4xf32>, %cap: f32) -> tensor<2x4x?x32xf16> {
+  %o = flash.attention %q, %k, %v mask(#flash.causal)
+      schedule(<query_tile = 32, key_tile = 16, warps = 2, stages = 3>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %slope = tensor.extract %slopes[%h] : tensor<4xf32>
+    %x = arith.mulf %s, %slope : f32
+    %y = arith.addf %x, %cap : f32
+    flash.yield %y : f32
+  } : (tensor<2x4x?x64xf16>, tensor<2x2x?x64xf16>, tensor<2x2x?x32xf16>) -> tensor<2x4x?x32xf16>
+  return %o : tensor<2x4x?x32xf16>
+}

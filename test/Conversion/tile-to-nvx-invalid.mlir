@@ -1,0 +1,41 @@
+// RUN: flash-opt %s --split-input-file --verify-diagnostics \
+// RUN:   --pass-pipeline="builtin.module(gpu.module(gpu.func(convert-tile-to-nvx)))"
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+gpu.module @m {
+  gpu.func @copy(%k: !memory) kernel {
+    %c0 = arith.constant 0 : index
+    %kt = tile.smem_view %c0 : !tile
+    // expected-error @below {{'tile.copy' op needs a kernel of known block size}}
+    // expected-error @below {{failed to legalize operation 'tile.copy'}}
+    tile.copy %k[%c0] to %kt : !memory to !tile
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @is_finite() kernel {
+    %c0 = arith.constant 0 : index
+    %kt = tile.smem_view %c0 : !tile.smem<16x64xf16, swizzle = 128>
+    // expected-error @below {{'tile.is_finite' op needs a kernel of known block size}}
+    // expected-error @below {{failed to legalize operation 'tile.is_finite'}}
+    %f = tile.is_finite %kt : !tile.smem<16x64xf16, swizzle = 128>
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @load() kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %kt = tile.smem_view %c0 : !tile.smem<16x64xf32, swizzle = 128>
+    // expected-error @below {{'tile.load' op loads only 16-bit elements}}
+    // expected-error @below {{failed to legalize operation 'tile.load'}}
+    %q = tile.load %kt : !tile.smem<16x64xf32, swizzle = 128> to tensor<16x64xf32, #tile.fragment<1>>
+    gpu.return
+  }
+}

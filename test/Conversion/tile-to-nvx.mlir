@@ -1,0 +1,118 @@
+// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(convert-tile-to-nvx)))" | FileCheck %s
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+!rows = tensor<16xf32, #tile.rows<1>>
+!lanes = tensor<16x4xf32, #tile.lanes<1>>
+
+gpu.module @m {
+  // 2048 bytes are 4 chunks of 16 for each of 32 threads. A row that does not
+  // exist is a copy of no bytes, which writes zeros.
+
+  // CHECK-LABEL: gpu.func @copy(
+  // CHECK-SAME:  , %[[N:[^ ]*]]: index
+  // CHECK:       nvx.shared_memory
+  // CHECK:       arith.cmpi slt, %{{.*}}, %[[N]]
+  // CHECK:       %[[BYTES:.*]] = arith.select %{{.*}}, %c16_i32{{.*}}, %c0_i32
+  // CHECK:       nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %[[BYTES]]
+  // CHECK-COUNT-3: nvvm.cp.async.shared.global
+  // CHECK-NOT:   nvvm.cp.async.shared.global
+  // CHECK:       gpu.return
+  gpu.func @copy(%k: !memory, %n: index) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %kt = tile.smem_view %c0 : !tile
+    tile.copy %k[%c0] rows(%n) to %kt : !memory to !tile
+    gpu.return
+  }
+
+  // Four steps of 16 columns, two blocks of 8 keys each. A transposed operand is
+  // loaded as it lies, another one is transposed by the load.
+
+  // CHECK-LABEL: gpu.func @product_transposed(
+  // CHECK-COUNT-4: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<row>, num = 4
+  // CHECK-COUNT-2: nvvm.mma.sync
+  // CHECK-COUNT-3: nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<row>, num = 4
+  // CHECK-COUNT-2: nvvm.mma.sync
+  // CHECK-NOT:   nvvm.{{mma.sync|ldmatrix}}
+  // CHECK:       gpu.return
+  gpu.func @product_transposed(%o: memref<?x16xf32, strided<[?, 1]>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %kt = tile.smem_view %c0 : !tile
+    %q = tile.load %kt : !tile to !query
+    %p = tile.mma_async %q, %kt transpose_b : !query, !tile -> !tile.pending<!scores>
+    %s = tile.mma_wait %p : !tile.pending<!scores>
+    tile.store %s, %o[%c0] : !scores to memref<?x16xf32, strided<[?, 1]>>
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @product(
+  // CHECK:       nvvm.ldmatrix {{.*}}layout = #nvvm.mma_layout<col>
+  // CHECK:       nvvm.mma.sync
+  gpu.func @product(%h: tensor<16x16xf16, #tile.fragment<1>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %vt = tile.smem_view %c0 : !tile
+    %p = tile.mma_async %h, %vt : tensor<16x16xf16, #tile.fragment<1>>, !tile -> !tile.pending<tensor<16x64xf32, #tile.fragment<1>>>
+    %o = tile.mma_wait %p : !tile.pending<tensor<16x64xf32, #tile.fragment<1>>>
+    gpu.return
+  }
+
+  // Arithmetic on the registers of a thread; a row's values are combined with
+  // those of lanes whose numbers differ in the last two bits.
+
+  // CHECK-LABEL: gpu.func @rows(
+  // CHECK:       arith.mulf %{{.*}}, %{{.*}} : vector<8xf32>
+  // CHECK:       nvvm.shfl.sync bfly {{.*}}, %c2_i32
+  // CHECK:       nvvm.shfl.sync bfly {{.*}}, %c1_i32
+  // CHECK:       vector<2xf32>
+  gpu.func @rows(%x: !scores, %zero: !lanes) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %y = arith.mulf %x, %x : !scores
+    %l = tile.fold add %y into %zero : !scores into !lanes
+    %r = tile.reduce add %l : !lanes to !rows
+    %b = tile.broadcast %r : !rows to !scores
+    gpu.return
+  }
+
+  // The region, for each of 8 registers.
+
+  // CHECK-LABEL: gpu.func @map(
+  // CHECK-COUNT-8: arith.select
+  // CHECK-NOT:   arith.select
+  // CHECK:       gpu.return
+  gpu.func @map(%x: !scores, %zero: f32) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %m = tile.map %x : !scores {
+    ^bb0(%e: f32, %i: index, %j: index):
+      %keep = arith.cmpi sle, %j, %i : index
+      %f = arith.select %keep, %e, %zero : f32
+      tile.yield %f : f32
+    }
+    gpu.return
+  }
+
+  // 8 columns of f32 are a step; each product is three of tf32, or one.
+
+  // CHECK-LABEL: gpu.func @accurate(
+  // CHECK-COUNT-3: nvvm.mma.sync
+  // CHECK-NOT:   nvvm.mma.sync
+  // CHECK:       gpu.return
+  gpu.func @accurate(%x: tensor<16x8xf32, #tile.fragment<1>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %t = tile.smem_view %c0 : !tile.smem<8x8xf32, swizzle = 32>
+    %p = tile.mma_async %x, %t transpose_b : tensor<16x8xf32, #tile.fragment<1>>, !tile.smem<8x8xf32, swizzle = 32> -> !tile.pending<tensor<16x8xf32, #tile.fragment<1>>>
+    %s = tile.mma_wait %p : !tile.pending<tensor<16x8xf32, #tile.fragment<1>>>
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @tf32(
+  // CHECK:       nvvm.mma.sync
+  // CHECK-NOT:   nvvm.mma.sync
+  // CHECK:       gpu.return
+  gpu.func @tf32(%x: tensor<16x8xf32, #tile.fragment<1>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %t = tile.smem_view %c0 : !tile.smem<8x8xf32, swizzle = 32>
+    %p = tile.mma_async %x, %t transpose_b tf32 : tensor<16x8xf32, #tile.fragment<1>>, !tile.smem<8x8xf32, swizzle = 32> -> !tile.pending<tensor<16x8xf32, #tile.fragment<1>>>
+    %s = tile.mma_wait %p : !tile.pending<tensor<16x8xf32, #tile.fragment<1>>>
+    gpu.return
+  }
+}

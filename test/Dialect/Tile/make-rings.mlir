@@ -1,0 +1,146 @@
+// RUN: flash-opt %s --split-input-file --verify-diagnostics \
+// RUN:   --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-make-rings)))" | FileCheck %s
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+// Two loops share a ring and count on; a tile that is fetched once has one slot,
+// whatever the stages. A product holds its tile until it has been waited for; a
+// fetch that nobody reads goes.
+
+// CHECK-LABEL: gpu.func @loops(
+// CHECK-DAG:   %[[KEYS:.*]] = tile.ring : <2,
+// CHECK-DAG:   %[[QUERIES:.*]] = tile.ring : <1,
+// CHECK:       tile.ring.acquire %[[QUERIES]][%[[ZERO:.*]]] :
+// CHECK-NEXT:  tile.copy_async %{{.*}} to %[[QUERIES]][%[[ZERO]]]
+// CHECK-NEXT:  %[[QT:.*]] = tile.ring.wait %[[QUERIES]][%[[ZERO]]]
+// CHECK-NEXT:  tile.load %[[QT]]
+// CHECK-NEXT:  tile.ring.release %[[QUERIES]][%[[ZERO]]]
+// CHECK-NOT:   tile.copy_async
+// CHECK:       %[[LOOP:.*]] = scf.for %[[J:.*]] = {{.*}} iter_args(%[[T:.*]] = %{{.*}}) -> (index)
+// CHECK-NEXT:    tile.ring.acquire %[[KEYS]][%[[T]]] :
+// CHECK-NEXT:    tile.copy_async %{{.*}}[%[[J]]] to %[[KEYS]][%[[T]]]
+// CHECK-NEXT:    %[[KT:.*]] = tile.ring.wait %[[KEYS]][%[[T]]]
+// CHECK-NEXT:    tile.mma_async %{{.*}}, %[[KT]]
+// CHECK-NEXT:    tile.mma_wait
+// CHECK-NEXT:    tile.ring.release %[[KEYS]][%[[T]]]
+// CHECK:         %[[NEXT:.*]] = arith.addi %[[T]], %
+// CHECK-NEXT:    scf.yield %[[NEXT]]
+// CHECK:       scf.for {{.*}} iter_args(%[[U:.*]] = %[[LOOP]]) -> (index)
+// CHECK:         tile.copy_async {{.*}} rows(%{{.*}}) to %[[KEYS]][%[[U]]]
+gpu.module @m {
+  gpu.func @loops(%q: !memory, %k: !memory, %n: index) kernel attributes {tile.stages = 2} {
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    %c32 = arith.constant 32 : index
+    %qs = tile.fetch %q[%c0] : !memory to !tile
+    %unused = tile.fetch %q[%c16] : !memory to !tile
+    %qr = tile.load %qs : !tile to !query
+    scf.for %j = %c0 to %c32 step %c16 {
+      %kt = tile.fetch %k[%j] : !memory to !tile
+      %p = tile.mma_async %qr, %kt transpose_b : !query, !tile -> !tile.pending<!scores>
+      %s = tile.mma_wait %p : !tile.pending<!scores>
+    }
+    scf.for %j = %c32 to %n step %c16 {
+      %rows = arith.subi %n, %j : index
+      %kt = tile.fetch %k[%j] rows(%rows) : !memory to !tile
+      %p = tile.mma_async %qr, %kt transpose_b : !query, !tile -> !tile.pending<!scores>
+      %s = tile.mma_wait %p : !tile.pending<!scores>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A use in a nested region holds the tile until the end of the region.
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+
+// CHECK-LABEL: gpu.func @nested(
+// CHECK:      tile.ring.wait
+// CHECK-NEXT: scf.if
+// CHECK-NEXT:   tile.load
+// CHECK-NEXT: }
+// CHECK-NEXT: tile.ring.release
+gpu.module @m {
+  gpu.func @nested(%q: !memory, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %qs = tile.fetch %q[%c0] : !memory to !tile
+    scf.if %c {
+      %qr = tile.load %qs : !tile to tensor<16x64xf16, #tile.fragment<1>>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+gpu.module @m {
+  gpu.func @guarded(%k: !memory, %n: index, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    scf.for %j = %c0 to %n step %c16 {
+      scf.if %c {
+        // expected-error @below {{'tile.fetch' op in a loop can become a ring only directly in its body}}
+        %kt = tile.fetch %k[%j] : !memory to !tile
+        %kr = tile.load %kt : !tile to tensor<16x64xf16, #tile.fragment<1>>
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op needs tile.stages from 1 to 16, got 0}}
+  gpu.func @no_stages() kernel attributes {tile.stages = 0} {
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+gpu.module @m {
+  gpu.func @twice(%k: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    scf.for %j = %c0 to %n step %c16 {
+      %kt = tile.fetch %k[%j] : !memory to !tile
+      %kr = tile.load %kt : !tile to tensor<16x64xf16, #tile.fragment<1>>
+      // expected-error @below {{'tile.fetch' op is the second of this loop that reads tiles of this shape from the same memory}}
+      %lt = tile.fetch %k[%c0] : !memory to !tile
+      %lr = tile.load %lt : !tile to tensor<16x64xf16, #tile.fragment<1>>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+gpu.module @m {
+  gpu.func @others(%k: !memory, %v: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    scf.for %j = %c0 to %n step %c16 {
+      %kt = tile.fetch %k[%j] : !memory to !tile
+      %kr = tile.load %kt : !tile to tensor<16x64xf16, #tile.fragment<1>>
+    }
+    // expected-error @below {{'scf.for' op fetches other tiles than the loop before}}
+    scf.for %j = %c0 to %n step %c16 {
+      %vt = tile.fetch %v[%j] : !memory to !tile
+      %vr = tile.load %vt : !tile to tensor<16x64xf16, #tile.fragment<1>>
+    }
+    gpu.return
+  }
+}

@@ -1,0 +1,279 @@
+// RUN: flash-opt %s --split-input-file \
+// RUN:   --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-prefetch)))" | FileCheck %s
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+!ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
+// One stage: the values of a step are copied once its keys are there, the keys of
+// the next step once its values are. The loops are one chain: all copies end where
+// the last loop ends, and know how many rows its last tile has. What the copies
+// before the loops need is computed there.
+
+// CHECK-LABEL: gpu.func @one_stage(
+// CHECK-SAME:  %[[K:.*]]: memref<{{.*}}>, %[[V:.*]]: memref<{{.*}}>, %[[N:.*]]: index
+// CHECK-DAG:   %[[KR:.*]] = tile.ring {keys} :
+// CHECK-DAG:   %[[VR:.*]] = tile.ring {values} :
+// CHECK:       %[[ANY:.*]] = arith.cmpi slt, %c0{{.*}}, %[[N]]
+// CHECK-NEXT:  scf.if %[[ANY]] {
+// CHECK-NEXT:    tile.ring.acquire %[[KR]][%[[ZERO:.*]]] :
+// CHECK-NEXT:    %[[ROWS:.*]] = arith.subi %[[N]], %c0
+// CHECK-NEXT:    tile.copy_async %[[K]][%c0] rows(%[[ROWS]]) to %[[KR]][%[[ZERO]]]
+// CHECK-NEXT:  }
+// CHECK-NOT:   tile.copy_async
+// CHECK:       scf.for %[[J:.*]] = %c0 to %c32 {{.*}} iter_args(%[[T:.*]] =
+// CHECK-NEXT:    tile.ring.wait %[[KR]][%[[T]]]
+// CHECK-NEXT:    tile.ring.acquire %[[VR]][%[[T]]]
+// CHECK-NEXT:    %[[ROWS:.*]] = arith.subi %[[N]], %[[J]]
+// CHECK-NEXT:    tile.copy_async %[[V]][%[[J]]] rows(%[[ROWS]]) to %[[VR]][%[[T]]]
+// CHECK:         tile.ring.release %[[KR]][%[[T]]]
+// CHECK-NEXT:    tile.ring.wait %[[VR]][%[[T]]]
+// CHECK-DAG:     %[[J1:.*]] = arith.addi %[[J]],
+// CHECK-DAG:     %[[T1:.*]] = arith.addi %[[T]],
+// CHECK:         %[[MORE:.*]] = arith.cmpi slt, %[[J1]], %[[N]]
+// CHECK-NEXT:    scf.if %[[MORE]] {
+// CHECK-NEXT:      tile.ring.acquire %[[KR]][%[[T1]]]
+// CHECK:           tile.copy_async %[[K]][%[[J1]]] rows(%{{.*}}) to %[[KR]][%[[T1]]]
+// CHECK-NEXT:    }
+// CHECK-NEXT:    tile.load
+// CHECK-NEXT:    tile.ring.release %[[VR]][%[[T]]]
+// CHECK-NOT:     tile.copy_async
+// CHECK:         scf.yield
+// CHECK:       scf.for
+// CHECK-NEXT:    arith.subi
+// CHECK-NEXT:    tile.ring.wait %[[KR]]
+// CHECK-NEXT:    tile.ring.acquire %[[VR]]
+// CHECK:         tile.ring.wait %[[VR]]
+// CHECK:         tile.ring.acquire %[[KR]]
+// CHECK-NOT:     tile.copy_async %[[V]]
+// CHECK:         scf.yield
+gpu.module @m {
+  gpu.func @one_stage(%k: !memory, %v: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %c32 = arith.constant 32 : index
+    %kr = tile.ring {keys} : !ring1
+    %vr = tile.ring {values} : !ring1
+    %a = scf.for %j = %c0 to %c32 step %c16 iter_args(%t = %c0) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring1
+      tile.copy_async %k[%j] to %kr[%t] : !memory to !ring1
+      tile.ring.acquire %vr[%t] : !ring1
+      tile.copy_async %v[%j] to %vr[%t] : !memory to !ring1
+      %kt = tile.ring.wait %kr[%t] : !ring1
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring1
+      %vt = tile.ring.wait %vr[%t] : !ring1
+      %vtr = tile.load %vt : !tile to !registers
+      tile.ring.release %vr[%t] : !ring1
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    %b = scf.for %j = %c32 to %n step %c16 iter_args(%t = %a) -> (index) {
+      %rows = arith.subi %n, %j : index
+      tile.ring.acquire %kr[%t] : !ring1
+      tile.copy_async %k[%j] rows(%rows) to %kr[%t] : !memory to !ring1
+      tile.ring.acquire %vr[%t] : !ring1
+      tile.copy_async %v[%j] rows(%rows) to %vr[%t] : !memory to !ring1
+      %kt = tile.ring.wait %kr[%t] : !ring1
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring1
+      %vt = tile.ring.wait %vr[%t] : !ring1
+      %vtr = tile.load %vt : !tile to !registers
+      tile.ring.release %vr[%t] : !ring1
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+!ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
+// Two stages: two steps of keys and one of values go ahead.
+
+// CHECK-LABEL: gpu.func @two_stages(
+// CHECK-SAME:  %[[K:.*]]: memref<{{.*}}>, %[[V:.*]]: memref<{{.*}}>, %[[N:.*]]: index
+// CHECK:       scf.if
+// CHECK:         tile.copy_async %[[K]][%c0]
+// CHECK:       scf.if
+// CHECK:         tile.copy_async %[[V]][%c0]
+// CHECK:       %[[J1:.*]] = arith.addi %c0{{.*}}, %c16
+// CHECK:       scf.if
+// CHECK:         tile.copy_async %[[K]][%[[J1]]]
+// CHECK-NOT:   tile.copy_async
+// CHECK:       scf.for %[[J:.*]] = {{.*}} iter_args(%[[T:.*]] =
+// CHECK-NEXT:    %[[KT:.*]] = tile.ring.wait %[[KR:.*]][%[[T]]]
+// CHECK:         %[[T1:.*]] = arith.addi %[[T]], %c1
+// CHECK:         scf.if
+// CHECK-NEXT:      tile.ring.acquire %[[VR:.*]][%[[T1]]]
+// CHECK-NEXT:      tile.copy_async %[[V]]
+// CHECK:         tile.load %[[KT]]
+// CHECK:         tile.ring.release %[[KR]][%[[T]]]
+// CHECK-NEXT:    %[[VT:.*]] = tile.ring.wait %[[VR]][%[[T]]]
+// CHECK:         %[[T2:.*]] = arith.addi %[[T]], %c2
+// CHECK:         scf.if
+// CHECK-NEXT:      tile.ring.acquire %[[KR]][%[[T2]]]
+// CHECK-NEXT:      tile.copy_async %[[K]]
+// CHECK:         tile.load %[[VT]]
+// CHECK-NOT:     tile.copy_async
+// CHECK:         scf.yield
+gpu.module @m {
+  gpu.func @two_stages(%k: !memory, %v: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %c32 = arith.constant 32 : index
+    %kr = tile.ring : !ring2
+    %vr = tile.ring : !ring2
+    %a = scf.for %j = %c0 to %n step %c16 iter_args(%t = %c0) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring2
+      tile.copy_async %k[%j] to %kr[%t] : !memory to !ring2
+      tile.ring.acquire %vr[%t] : !ring2
+      tile.copy_async %v[%j] to %vr[%t] : !memory to !ring2
+      %kt = tile.ring.wait %kr[%t] : !ring2
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring2
+      %vt = tile.ring.wait %vr[%t] : !ring2
+      %vtr = tile.load %vt : !tile to !registers
+      tile.ring.release %vr[%t] : !ring2
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+!ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
+// A ring alone is filled again behind its release.
+
+// CHECK-LABEL: gpu.func @alone(
+// CHECK:       scf.if
+// CHECK:         tile.copy_async
+// CHECK:       scf.for
+// CHECK-NEXT:    tile.ring.wait
+// CHECK-NEXT:    tile.load
+// CHECK-NEXT:    tile.ring.release
+// CHECK:         scf.if
+// CHECK-NEXT:      tile.ring.acquire
+// CHECK-NEXT:      tile.copy_async
+gpu.module @m {
+  gpu.func @alone(%k: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %c32 = arith.constant 32 : index
+    %kr = tile.ring : !ring1
+    %a = scf.for %j = %c0 to %n step %c16 iter_args(%t = %c0) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring1
+      tile.copy_async %k[%j] to %kr[%t] : !memory to !ring1
+      %kt = tile.ring.wait %kr[%t] : !ring1
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring1
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+!ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
+// Loops that do not continue each other prefetch on their own.
+
+// CHECK-LABEL: gpu.func @two_chains(
+// CHECK-SAME:  %{{.*}}: memref<{{.*}}>, %[[N:.*]]: index
+// CHECK:       arith.cmpi slt, %c0{{.*}}, %c16
+// CHECK-NEXT:  scf.if
+// CHECK:       scf.for
+// CHECK:         arith.cmpi slt, %{{.*}}, %c16
+// CHECK:       arith.cmpi slt, %c32{{.*}}, %[[N]]
+// CHECK-NEXT:  scf.if
+// CHECK:       scf.for
+// CHECK:         arith.cmpi slt, %{{.*}}, %[[N]]
+gpu.module @m {
+  gpu.func @two_chains(%k: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %c32 = arith.constant 32 : index
+    %kr = tile.ring : !ring1
+    %a = scf.for %j = %c0 to %c16 step %c16 iter_args(%t = %c0) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring1
+      tile.copy_async %k[%j] to %kr[%t] : !memory to !ring1
+      %kt = tile.ring.wait %kr[%t] : !ring1
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring1
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    %b = scf.for %j = %c32 to %n step %c16 iter_args(%t = %c0) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring1
+      tile.copy_async %k[%j] to %kr[%t] : !memory to !ring1
+      %kt = tile.ring.wait %kr[%t] : !ring1
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring1
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+!ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
+// Rows that only the loop can tell: nothing moves.
+
+// CHECK-LABEL: gpu.func @unknown_rows(
+// CHECK-NOT:   scf.if
+// CHECK:       scf.for
+// CHECK:         tile.ring.acquire
+// CHECK-NEXT:    tile.copy_async
+// CHECK-NEXT:    tile.ring.wait
+gpu.module @m {
+  gpu.func @unknown_rows(%k: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %c32 = arith.constant 32 : index
+    %kr = tile.ring : !ring1
+    %a = scf.for %j = %c0 to %n step %c16 iter_args(%t = %c0) -> (index) {
+      %x = arith.muli %j, %c16 : index
+      tile.ring.acquire %kr[%t] : !ring1
+      tile.copy_async %k[%x] to %kr[%t] : !memory to !ring1
+      %kt = tile.ring.wait %kr[%t] : !ring1
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring1
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+}

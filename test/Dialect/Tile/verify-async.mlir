@@ -1,0 +1,451 @@
+// Programs of all schedules pass: --flash-sm80 runs the pass.
+// RUN: flash-opt %s --split-input-file --verify-diagnostics \
+// RUN:   --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-verify-async)))"
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+// Guards, nested uses, several readers, products.
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    %same = arith.constant 0 : index
+    scf.if %c {
+      tile.ring.acquire %r[%c0] : !ring
+      tile.copy_async %k[%c0] to %r[%same] : !memory to !ring
+    }
+    %kt = tile.ring.wait %r[%c0] : !ring
+    %p = tile.mma_async %q, %kt transpose_b : !query, !tile -> !tile.pending<!scores>
+    scf.if %c {
+      %x = tile.load %kt : !tile to !query
+    }
+    %s = tile.mma_wait %p : !tile.pending<!scores>
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    // expected-error @below {{'tile.copy_async' op fills a slot that has not been acquired before it, under the same guard}}
+    tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    // expected-error @below {{'tile.ring.acquire' op takes a slot that no copy after it fills, under the same guard}}
+    tile.ring.acquire %r[%c0] : !ring
+    scf.if %c {
+      tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+// Another step.
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    // expected-error @below {{'tile.ring.acquire' op takes a slot that no copy after it fills, under the same guard}}
+    tile.ring.acquire %r[%c1] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    // expected-error @below {{'tile.copy_async' op fills a slot that a copy before it fills}}
+    tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    // expected-error @below {{'tile.ring.wait' op gives a tile that is not released after it, in the same block}}
+    %kt = tile.ring.wait %r[%c0] : !ring
+    %x = tile.load %kt : !tile to !query
+    scf.if %c {
+      tile.ring.release %r[%c0] : !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    %kt = tile.ring.wait %r[%c0] : !ring
+    // expected-note @below {{released here}}
+    tile.ring.release %r[%c0] : !ring
+    // expected-error @below {{'tile.load' op uses a tile behind its release}}
+    %x = tile.load %kt : !tile to !query
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+// In a nested region.
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    %kt = tile.ring.wait %r[%c0] : !ring
+    // expected-note @below {{released here}}
+    tile.ring.release %r[%c0] : !ring
+    scf.if %c {
+      // expected-error @below {{'tile.load' op uses a tile behind its release}}
+      %x = tile.load %kt : !tile to !query
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    %kt = tile.ring.wait %r[%c0] : !ring
+    %p = tile.mma_async %q, %kt transpose_b : !query, !tile -> !tile.pending<!scores>
+    // expected-note @below {{released here}}
+    tile.ring.release %r[%c0] : !ring
+    // expected-error @below {{'tile.mma_wait' op waits for a product behind the release of a tile that it reads}}
+    %s = tile.mma_wait %p : !tile.pending<!scores>
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    // expected-error @below {{'tile.ring.release' op gives a slot back that has not been waited for before it, in the same block}}
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    %kt = tile.ring.wait %r[%c0] : !ring
+    %x = tile.load %kt : !tile to !query
+    tile.ring.release %r[%c0] : !ring
+    // expected-error @below {{'tile.ring.release' op gives a slot back a second time}}
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    %kt = tile.ring.wait %r[%c0] : !ring
+    // expected-error @below {{'tile.mma_async' op is never waited for}}
+    %p = tile.mma_async %q, %kt transpose_b : !query, !tile -> !tile.pending<!scores>
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    %kt = tile.ring.wait %r[%c0] : !ring
+    // expected-error @below {{'tile.mma_async' op is waited for more than once}}
+    %p = tile.mma_async %q, %kt transpose_b : !query, !tile -> !tile.pending<!scores>
+    %s = tile.mma_wait %p : !tile.pending<!scores>
+    %t = tile.mma_wait %p : !tile.pending<!scores>
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    %kt = tile.ring.wait %r[%c0] : !ring
+    // expected-error @below {{'tile.mma_async' op is waited for under another guard}}
+    %p = tile.mma_async %q, %kt transpose_b : !query, !tile -> !tile.pending<!scores>
+    scf.if %c {
+      %s = tile.mma_wait %p : !tile.pending<!scores>
+    }
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    %kt = tile.ring.wait %r[%c0] : !ring
+    // expected-error @below {{'tile.mma_async' op may only be waited for, but 'scf.yield' uses it}}
+    %p = tile.mma_async %q, %kt transpose_b : !query, !tile -> !tile.pending<!scores>
+    %o = scf.if %c -> (!tile.pending<!scores>) {
+      scf.yield %p : !tile.pending<!scores>
+    } else {
+      scf.yield %p : !tile.pending<!scores>
+    }
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+// Loops that go on counting, also inside another one.
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    %a = scf.for %j = %c0 to %c8 step %c1 iter_args(%t = %c0) -> (index) {
+      tile.ring.acquire %r[%t] : !ring
+      tile.copy_async %k[%j] to %r[%t] : !memory to !ring
+      %kt = tile.ring.wait %r[%t] : !ring
+      tile.ring.release %r[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    %b = scf.for %i = %c0 to %c8 step %c1 iter_args(%u = %a) -> (index) {
+      %v = scf.for %j = %c0 to %c8 step %c1 iter_args(%t = %u) -> (index) {
+        tile.ring.acquire %r[%t] : !ring
+        tile.copy_async %k[%j] to %r[%t] : !memory to !ring
+        %kt = tile.ring.wait %r[%t] : !ring
+        tile.ring.release %r[%t] : !ring
+        %t1 = arith.addi %t, %c1 : index
+        scf.yield %t1 : index
+      }
+      scf.yield %v : index
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    // expected-error @below {{'tile.ring' op has steps that unrelated loops count}}
+    %r = tile.ring : !ring
+    // expected-note @below {{one of them}}
+    %a = scf.for %j = %c0 to %c8 step %c1 iter_args(%t = %c0) -> (index) {
+      tile.ring.acquire %r[%t] : !ring
+      tile.copy_async %k[%j] to %r[%t] : !memory to !ring
+      %kt = tile.ring.wait %r[%t] : !ring
+      tile.ring.release %r[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    // expected-note @below {{another one}}
+    %b = scf.for %j = %c0 to %c8 step %c1 iter_args(%t = %c0) -> (index) {
+      tile.ring.acquire %r[%t] : !ring
+      tile.copy_async %k[%j] to %r[%t] : !memory to !ring
+      %kt = tile.ring.wait %r[%t] : !ring
+      tile.ring.release %r[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %q: !query, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %r = tile.ring : !ring
+    // expected-error @below {{'builtin.unrealized_conversion_cast' op may not use a ring}}
+    %x = builtin.unrealized_conversion_cast %r : !ring to index
+    gpu.return
+  }
+}

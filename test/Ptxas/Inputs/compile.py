@@ -1,0 +1,51 @@
+"""Compiles attention for many head dimensions and looks for spills.
+
+Usage: compile.py [--options OPTIONS] [--mask MASK] [--dynamic] ELEMENT_TYPE D...
+
+Each D is a head dimension, or D:DV with that of the values. Prints what ptxas
+says about each kernel; the status is 1 if one has spills or does not compile.
+"""
+import argparse
+import subprocess
+import sys
+
+PROGRAM = """func.func @attention(%q: tensor<{query}>, %k: tensor<{key}>, %v: tensor<{value}>) -> tensor<{result}> {{
+  %o = flash.attention %q, %k, %v{mask} : (tensor<{query}>, tensor<{key}>, tensor<{value}>) -> tensor<{result}>
+  return %o : tensor<{result}>
+}}
+"""
+
+
+def compile_one(arguments, d, dv):
+    batch, heads, groups, queries, keys = "?????" if arguments.dynamic else (2, 8, 2, 2048, 2048)
+    element = arguments.element
+    text = PROGRAM.format(query=f"{batch}x{heads}x{queries}x{d}x{element}", key=f"{batch}x{groups}x{keys}x{d}x{element}",
+                          value=f"{batch}x{groups}x{keys}x{dv}x{element}", result=f"{batch}x{heads}x{queries}x{dv}x{element}",
+                          mask=f" mask({arguments.mask})" if arguments.mask else "")
+    lowered = subprocess.run(["flash-opt", f"--flash-sm80={arguments.options}"], input=text, capture_output=True, text=True)
+    if lowered.returncode:
+        return False, lowered.stderr
+    done = subprocess.run(["flash-translate", "--ptxas"], input=lowered.stdout, capture_output=True, text=True)
+    return done.returncode == 0, done.stdout + done.stderr
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--options", default="", help="of --flash-sm80")
+    parser.add_argument("--mask")
+    parser.add_argument("--dynamic", action="store_true", help="sizes known at run time")
+    parser.add_argument("element")
+    parser.add_argument("dimensions", nargs="+")
+    arguments = parser.parse_args()
+    failures = 0
+    for entry in arguments.dimensions:
+        d, _, dv = entry.partition(":")
+        ok, text = compile_one(arguments, d, dv or d)
+        failures += not ok
+        print(f"{'ok' if ok else 'FAILED'} {entry}: {text.strip()}", flush=True)
+    print(f"{len(arguments.dimensions) - failures} of {len(arguments.dimensions)} ok")
+    return failures != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
