@@ -1,4 +1,5 @@
 # The lit suite: how tests are found and which tools their RUN lines name.
+import ctypes
 import os
 import shutil
 
@@ -19,5 +20,19 @@ config.substitutions.append(("%cc", config.cc))
 config.substitutions.append(("%source_dir", config.flash_source_dir))
 config.substitutions.append(("%build_dir", config.flash_build_dir))
 config.substitutions.append(("%examples", os.path.join(config.flash_source_dir, "examples")))
+
+
+def has_gpu():
+    """Whether the CUDA driver is here and sees a device."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    count = ctypes.c_int(0)
+    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+
+
+if has_gpu():
+    config.available_features.add("cuda")
 if shutil.which("ptxas"):
     config.available_features.add("ptxas")

@@ -10,7 +10,8 @@
 // known by name: `fill(pointer, count, byte)` writes, any other does nothing.
 //
 // FAKE_OLD_DRIVER leaves out a function that the runtime needs, and
-// FAKE_BEFORE_12 those that it can do without.
+// FAKE_BEFORE_12 those that it can do without. FAKE_SETUP is code that changes
+// `fake` before the first call, for tools that load the library by themselves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +47,13 @@ struct CUevent_st {
 static constexpr CUresult invalidContext = CUresult(201);
 static constexpr int staticShared = 1024;
 
-static FakeCuda fake;
+static FakeCuda fake = [] {
+  FakeCuda fake;
+#ifdef FAKE_SETUP
+  FAKE_SETUP;
+#endif
+  return fake;
+}();
 static CUctx_st theContext;
 static thread_local CUcontext current = nullptr;
 

@@ -73,6 +73,7 @@ void flash::buildEmulatePipeline(OpPassManager &pm) {
 }
 
 void flash::buildThreadPipeline(OpPassManager &pm) {
+  pm.addPass(tile::createAssertStrides());
   pm.addPass(tile::createAllocateSmem());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernel.addPass(tile::createLowerRings());

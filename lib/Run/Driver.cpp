@@ -11,7 +11,6 @@
 #include "flash/Run/Inputs.h"
 #include "flash/Run/Npy.h"
 #include "flash/Run/OutputFile.h"
-#include "flash/Run/Report.h"
 #include "flash/Run/Stopwatch.h"
 #include "flash/Run/Work.h"
 #include "flash/Runtime/Cpu.h"
@@ -32,8 +31,9 @@ static llvm::Error checkOutputs(mlir::func::FuncOp entry,
         "--outputs names {0} files, but @{1} has {2} results",
         options.outputs.size(), entry.getSymName(), entry.getNumResults()));
   std::vector<std::string> paths = options.outputs;
-  if (!options.json.empty())
-    paths.push_back(options.json);
+  for (const std::string &path : {options.json, options.output, options.header})
+    if (!path.empty())
+      paths.push_back(path);
   std::set<std::string> seen;
   for (const std::string &path : paths) {
     if (!seen.insert(path).second && path != "/dev/null")
@@ -91,29 +91,28 @@ static double getScoreMagnitude(llvm::ArrayRef<HostTensor> logSumExps,
 
 /// Runs the kernel twice and the reference once, and compares.
 static llvm::Expected<Report::Check>
-checkKernel(Kernel &kernel, const Program &program, llvm::StringRef name,
+checkKernel(Session &session, Executor &executor, const Program &program,
             const Options &options, llvm::ArrayRef<HostTensor> inputs,
             std::vector<HostTensor> &results) {
   Report::Check check;
-  flash::runtime::setPoison(true);
+  executor.setChecked(true);
   for (bool again : {false, true}) {
-    auto run = kernel.run(inputs);
+    auto run = executor.run(inputs);
     if (!run)
       return run.takeError();
     for (size_t i = 0; again && i < run->size(); ++i)
       check.repeatable &= (*run)[i].getBytes() == results[i].getBytes();
     results = std::move(*run);
   }
-  flash::runtime::setPoison(false);
+  executor.setChecked(false);
 
-  auto reference =
-      Kernel::compile(*program.module, name, Variant::Reference, options);
+  auto reference = session.compile(program, Variant::Reference, options);
   if (!reference)
     return reference.takeError();
   auto promoted = copyInputs(inputs, /*promote=*/true, Placement::Aligned);
   if (!promoted)
     return promoted.takeError();
-  auto expected = reference->run(*promoted);
+  auto expected = (*reference)->getExecutor().run(*promoted);
   if (!expected)
     return createStringError(formatv("the fp64 reference failed: {0}",
                                      llvm::toString(expected.takeError())));
@@ -130,14 +129,14 @@ checkKernel(Kernel &kernel, const Program &program, llvm::StringRef name,
   return check;
 }
 
-static llvm::Error timeBaseline(const Program &program, const Options &options,
+static llvm::Error timeBaseline(Session &session, const Program &program,
+                                const Options &options,
                                 llvm::ArrayRef<HostTensor> inputs,
                                 Report &report) {
-  auto naive = Kernel::compile(*program.module, report.function, Variant::Naive,
-                               options);
+  auto naive = session.compile(program, Variant::Naive, options);
   if (!naive)
     return naive.takeError();
-  auto timing = benchmark(*naive, inputs);
+  auto timing = (*naive)->getExecutor().benchmark(inputs);
   if (timing) {
     report.baseline = *timing;
     return llvm::Error::success();
@@ -150,10 +149,30 @@ static llvm::Error timeBaseline(const Program &program, const Options &options,
   return llvm::Error::success();
 }
 
-llvm::Expected<bool> flash::run::runProgram(mlir::MLIRContext &context,
-                                            const Options &options) {
+/// What is compiled only: printed, or written for other programs.
+static llvm::Error compileOnly(const Program &program, const Options &options) {
+  mlir::func::FuncOp entry = program.entry;
+  if (!options.isGpu()) {
+    // `auto` shows the stages of the CPU.
+    return Kernel::compile(*program.module, entry.getSymName(), Variant::Flash,
+                           options)
+        .takeError();
+  }
+  auto compiled = GpuProgram::compile(*program.module, entry.getSymName(),
+                                      options.target, options);
+  if (!compiled)
+    return compiled.takeError();
+  if (options.output.empty())
+    return llvm::Error::success();
+  return writeAheadOfTime(*compiled, options);
+}
+
+llvm::Expected<bool> flash::run::runProgram(Session &session,
+                                            const Options &options,
+                                            Report &report) {
+  llvm::raw_ostream &os = session.getOutput();
   Stopwatch watch;
-  auto program = loadProgram(context, options);
+  auto program = loadProgram(session.getContext(), options);
   if (!program)
     return program.takeError();
   double parseTime = watch.lap();
@@ -165,39 +184,36 @@ llvm::Expected<bool> flash::run::runProgram(mlir::MLIRContext &context,
         "--{0} needs a program that says what to compute, and this one is at "
         "level 2 (it has a gpu.launch_func)",
         options.check ? "check" : "baseline"));
-
-  std::vector<HostTensor> inputs;
-  if (options.runs()) {
-    auto specs = getInputSpecs(entry, options);
-    if (!specs)
-      return specs.takeError();
-    if (llvm::Error error = checkMemory(entry, *specs, options))
+  if (!options.runs() || !options.output.empty())
+    if (llvm::Error error = compileOnly(*program, options))
       return error;
-    auto made =
-        makeInputs(entry, *specs, options,
-                   options.check ? Placement::Guarded : Placement::Aligned);
-    if (!made)
-      return made.takeError();
-    inputs = std::move(*made);
-  }
-
-  auto kernel = Kernel::compile(*program->module, entry.getSymName(),
-                                Variant::Flash, options);
-  if (!kernel)
-    return kernel.takeError();
   if (!options.runs())
     return true;
 
-  Report report;
+  auto specs = getInputSpecs(entry, options);
+  if (!specs)
+    return specs.takeError();
+  if (llvm::Error error = checkMemory(entry, *specs, options))
+    return error;
+  auto made =
+      makeInputs(entry, *specs, options,
+                 options.check ? Placement::Guarded : Placement::Aligned);
+  if (!made)
+    return made.takeError();
+  std::vector<HostTensor> inputs = std::move(*made);
+
+  auto kernel = session.compile(*program, Variant::Flash, options);
+  if (!kernel)
+    return kernel.takeError();
+  Executor &executor = (*kernel)->getExecutor();
+
   report.file = options.file;
   report.function = entry.getSymName().str();
-  report.target = options.target == Target::Emulate ? "emulate" : "cpu";
-  report.device = getProcessorName();
+  report.target = (*kernel)->getTarget().str();
   report.seed = options.seed;
   report.compileTimes = {{"parse", parseTime}};
-  report.compileTimes.append(kernel->getTimes());
+  report.compileTimes.append((*kernel)->getTimes());
   runtime::setThreadCount(options.threads);
-  report.threads = runtime::getThreadCount();
   // Fail with a message rather than at the hands of the kernel.
   if (auto available = getAvailableMemory())
     runtime::setMemoryLimit(*available);
@@ -205,30 +221,34 @@ llvm::Expected<bool> flash::run::runProgram(mlir::MLIRContext &context,
 
   std::vector<HostTensor> results;
   if (options.check) {
-    auto check = checkKernel(*kernel, *program, report.function, options,
-                             inputs, results);
+    auto check =
+        checkKernel(session, executor, *program, options, inputs, results);
     if (!check)
       return check.takeError();
     report.check = std::move(*check);
   } else {
-    auto run = kernel->run(inputs);
+    auto run = executor.run(inputs);
     if (!run)
       return run.takeError();
     results = std::move(*run);
   }
-  report.peakBytes = kernel->getPeakBytes();
+  report.machine = executor.getMachine();
+  report.peakBytes = executor.getPeakBytes();
   if (options.countTiles)
-    report.tiles = kernel->getTileCounts();
+    report.tiles = executor.getTileCounts();
   for (const HostTensor &input : inputs)
     report.inputs.push_back(input.getSpec());
   for (const HostTensor &result : results)
     report.results.push_back(result.getSpec());
   if (report.tiles)
-    printTiles(report, llvm::outs());
+    printTiles(report, os);
   bool ok = !report.check || report.check->isOk();
   if (report.check)
-    printCheck(report, llvm::outs());
+    printCheck(report, os);
 
+  auto level0 = (*kernel)->getLevel0().lookupSymbol<mlir::func::FuncOp>(
+      entry.getSymName());
+  report.scoreBytes = countScoreBytes(level0, report.inputs);
   if (options.bench) {
     if (options.check) {
       auto aligned = copyInputs(inputs, /*promote=*/false, Placement::Aligned);
@@ -236,17 +256,17 @@ llvm::Expected<bool> flash::run::runProgram(mlir::MLIRContext &context,
         return aligned.takeError();
       inputs = std::move(*aligned);
     }
-    auto level0 = kernel->getLevel0().lookupSymbol<mlir::func::FuncOp>(
-        entry.getSymName());
     report.flops = countFlops(level0, inputs);
-    auto timing = benchmark(*kernel, inputs);
+    auto timing = executor.benchmark(inputs);
     if (!timing)
       return timing.takeError();
     report.bench = *timing;
+    report.machine = executor.getMachine();
     if (options.baseline)
-      if (llvm::Error error = timeBaseline(*program, options, inputs, report))
+      if (llvm::Error error =
+              timeBaseline(session, *program, options, inputs, report))
         return error;
-    printBench(report, llvm::outs());
+    printBench(report, os);
   }
 
   if (ok)
@@ -256,7 +276,8 @@ llvm::Expected<bool> flash::run::runProgram(mlir::MLIRContext &context,
   // A failed check is what the report is for.
   if (!options.json.empty())
     if (llvm::Error error = writeFile(options.json, [&](llvm::raw_ostream &os) {
-          printJson(report, os);
+          llvm::json::OStream(os, 2).value(toJson(report));
+          os << "\n";
         }))
       return error;
   return ok;

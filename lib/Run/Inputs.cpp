@@ -11,6 +11,7 @@
 #include "flash/Run/Npy.h"
 #include "flash/Run/RandomInputs.h"
 #include "llvm/Support/FormatVariadic.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace flash::run;
@@ -26,6 +27,39 @@ static std::optional<int64_t> getNumKeys(BlockArgument argument,
       return (*sizes)[sizes->size() - 2];
   }
   return std::nullopt;
+}
+
+/// Changes an argument as `--fill` says.
+static llvm::Error applyFill(const Fill &fill,
+                             std::vector<HostTensor> &inputs) {
+  auto refuse = [&](const llvm::Twine &why) {
+    return llvm::createStringError("--fill of argument " +
+                                   llvm::Twine(fill.argument) + ": " + why);
+  };
+  if (fill.argument >= inputs.size())
+    return refuse("there are " + llvm::Twine(inputs.size()) +
+                  " arguments, counted from 0");
+  HostTensor &input = inputs[fill.argument];
+  const TensorSpec &spec = input.getSpec();
+  if (!isFloat(spec.dtype) &&
+      (fill.scales || fill.value != std::floor(fill.value)))
+    return refuse("its elements are integers; give an integer to set them to");
+  // The rows are the elements of a vector, else its slices along the last
+  // dimension but one.
+  int64_t rank = spec.shape.size();
+  int64_t length = rank > 1 ? spec.shape.back() : 1;
+  int64_t rows = rank > 1 ? spec.shape[rank - 2] : rank ? spec.shape[0] : 1;
+  std::optional<int64_t> row = fill.row;
+  if (row && *row < 0)
+    *row += rows;
+  if (row && (*row < 0 || *row >= rows))
+    return refuse(llvm::formatv("the row {0} is not from {1} to {2}", *fill.row,
+                                -rows, rows - 1)
+                      .str());
+  for (int64_t i = 0, e = spec.getNumElements(); i != e; ++i)
+    if (!row || i / length % rows == *row)
+      input.set(i, fill.scales ? input.get(i) * fill.value : fill.value);
+  return llvm::Error::success();
 }
 
 llvm::Expected<std::vector<HostTensor>>
@@ -56,6 +90,9 @@ flash::run::makeInputs(func::FuncOp entry, ArrayRef<TensorSpec> specs,
                   options.seed, i);
     inputs.push_back(std::move(*input));
   }
+  for (const Fill &fill : options.fills)
+    if (llvm::Error error = applyFill(fill, inputs))
+      return std::move(error);
   return inputs;
 }
 

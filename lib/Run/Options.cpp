@@ -7,11 +7,11 @@
 
 #include "flash/Run/Options.h"
 
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSwitch.h"
+#include "OptionValues.h"
+#include "flash/Target/Nvptx/Ptx.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/StringSaver.h"
 
 using namespace flash::run;
 using llvm::createStringError;
@@ -35,12 +35,13 @@ namespace {
 /// parses them has them registered.
 struct Flags {
   cl::OptionCategory category{"flash-run options"};
-  cl::opt<std::string> file{cl::Positional, cl::Required,
+  cl::opt<std::string> file{cl::Positional,
                             cl::desc("<program.mlir, or - for stdin>"),
                             cl::cat(category)};
   cl::opt<std::string> target{
       "target", cl::init("auto"), cl::value_desc("name"),
-      cl::desc("auto, cpu, emulate, sm_80 or sm_90a"), cl::cat(category)};
+      cl::desc("auto (default), cpu, emulate, sm_80 or sm_90a"),
+      cl::cat(category)};
   cl::opt<std::string> function{
       "function", cl::value_desc("name"), cl::cat(category),
       cl::desc("The function to run (default: the only public one)")};
@@ -70,12 +71,41 @@ struct Flags {
   cl::opt<std::string> json{"json", cl::value_desc("file"), cl::cat(category),
                             cl::desc("Write what was measured to a file")};
   cl::opt<std::string> dump{
-      "dump", cl::value_desc("l0,l1,l2,linalg,llvm,asm"), cl::cat(category),
+      "dump", cl::value_desc("l0,l1,l2,linalg,llvm,asm,ptx"), cl::cat(category),
       cl::desc("Print the program after these stages; alone, do not run it")};
   cl::opt<std::string> schedule{
       "schedule", cl::value_desc("query_tile=64,key_tile=128"),
       cl::cat(category),
       cl::desc("Tile sizes, in place of the program's or the model's choice")};
+  cl::list<std::string> fills{
+      "fill", cl::value_desc("INDEX=VALUE@ROW"), cl::cat(category),
+      cl::desc("Set a row of an argument, or all, to a number, nan or inf; "
+               "x2.5 multiplies; repeatable")};
+  cl::opt<std::string> layout{
+      "layout", cl::init("bhnd"), cl::value_desc("name"), cl::cat(category),
+      cl::desc("How arguments lie in device memory: bhnd (default) or bnhd, "
+               "with the heads inside the positions")};
+  cl::opt<bool> ptxas{"ptxas", cl::cat(category),
+                      cl::desc("Assemble with the ptxas in the PATH, not with "
+                               "the driver")};
+  cl::opt<double> timeout{"timeout", cl::init(60), cl::value_desc("seconds"),
+                          cl::cat(category),
+                          cl::desc("How long a kernel may run (default 60)")};
+  cl::opt<std::string> output{
+      "o", cl::value_desc("file.ptx|file.cubin"), cl::cat(category),
+      cl::desc("Write the kernels and a C header that launches them")};
+  cl::opt<std::string> header{
+      "header", cl::value_desc("file.h"), cl::cat(category),
+      cl::desc("The header's name (default: that of -o, with .h)")};
+  cl::opt<std::string> suite{
+      "suite", cl::value_desc("file"), cl::cat(category),
+      cl::desc("Run the cases of a file, one in each line: program and flags")};
+  cl::opt<unsigned> firstCase{
+      "first", cl::init(1), cl::value_desc("number"), cl::cat(category),
+      cl::desc("The suite's first case to run (default 1)")};
+  cl::opt<std::string> cudaDriver{
+      "cuda-driver", cl::value_desc("path"), cl::Hidden, cl::cat(category),
+      cl::desc("The CUDA driver to load; for tests")};
 };
 
 /// LLVM's libraries register hundreds of flags, among them a `--threads`; which
@@ -89,152 +119,116 @@ void removeForeignFlags() {
     option->removeArgument();
 }
 
-/// The elements of a comma-separated list, none of which may be empty.
-llvm::Expected<std::vector<std::string>> splitList(StringRef flag,
-                                                   StringRef text) {
-  std::vector<std::string> items;
-  for (StringRef item : llvm::split(text, ',')) {
-    if (item.empty())
-      return createStringError(formatv(
-          "--{0}={1} has an empty item; write them separated by single commas",
-          flag, text));
-    items.push_back(item.str());
-  }
-  return items;
+/// The flags of this process, registered at the first call.
+Flags &getFlags() {
+  static Flags &flags = []() -> Flags & {
+    // Sets one of the flags that go.
+    flash::initializeNvptx();
+    removeForeignFlags();
+    static Flags flags;
+    return flags;
+  }();
+  return flags;
 }
 
-llvm::Error parseTarget(StringRef target, Options &options) {
-  if (target == "auto" || target == "cpu")
+/// Which dumps a target has. `--target=auto` settles for the CPU where only
+/// stages of the CPU are wanted.
+llvm::Error checkDumps(const Options &options) {
+  bool cpu = options.has(Dump::Linalg) || options.has(Dump::LLVM) ||
+             options.has(Dump::Asm);
+  if (options.has(Dump::Ptx) && !options.isGpu())
+    return createStringError("--dump: ptx is a stage of GPU targets; use "
+                             "--target=sm_80 or --target=sm_90a");
+  if (options.has(Dump::L2) && !options.isGpu() &&
+      options.target != Target::Emulate)
+    return createStringError("the CPU target has no level 2 to dump; use "
+                             "--target=emulate or a GPU target");
+  if (cpu && options.isGpu())
+    return createStringError("--dump: linalg, llvm and asm are stages of the "
+                             "CPU target; use --target=cpu");
+  return llvm::Error::success();
+}
+
+/// Which options a target has.
+llvm::Error checkTarget(const Options &options) {
+  if (llvm::Error error = checkDumps(options))
+    return error;
+  bool isCpu = options.target == Target::Cpu || options.target == Target::Auto;
+  if (!isCpu && options.countTiles)
+    return createStringError("--count-tiles counts the tiles of the CPU "
+                             "target; use --target=cpu");
+  if (options.isGpu() && options.baseline)
+    return createStringError("--baseline: the naive program runs on the CPU "
+                             "only; use --target=cpu");
+  if (!options.isGpu() && !options.output.empty())
+    return createStringError("-o writes kernels for GPUs; use --target=sm_80 "
+                             "or --target=sm_90a");
+  if (options.isGpu() || options.target == Target::Auto)
     return llvm::Error::success();
-  if (target == "emulate") {
-    options.target = Target::Emulate;
-    return llvm::Error::success();
-  }
-  if (target == "sm_80" || target == "sm_90a")
-    return createStringError(
-        formatv("the target '{0}' is not built yet; use --target=cpu", target));
-  return createStringError(formatv("unknown target '{0}'; the targets are "
-                                   "auto, cpu, emulate, sm_80 and sm_90a",
-                                   target));
-}
-
-llvm::Error parseShape(StringRef text, Options &options) {
-  auto malformed = [&] {
-    return createStringError(formatv(
-        "--shape={0} is malformed; write the number of an argument and its "
-        "sizes, for example --shape 0=2x16x1000x128",
-        text));
-  };
-  auto [indexText, sizes] = text.split('=');
-  unsigned index;
-  if (indexText.getAsInteger(10, index) || sizes.empty())
-    return malformed();
-  llvm::SmallVector<int64_t, 4> shape;
-  for (StringRef sizeText : llvm::split(sizes, 'x')) {
-    llvm::APInt size;
-    bool negative = sizeText.consume_front("-");
-    if (sizeText.empty() || sizeText.getAsInteger(10, size))
-      return malformed();
-    if (negative || size.getActiveBits() > 62)
-      return createStringError(formatv(
-          "--shape={0}: the size {1}{2} is {3}", text, negative ? "-" : "",
-          sizeText, negative ? "negative" : "more than any memory holds"));
-    shape.push_back(size.getZExtValue());
-  }
-  if (!options.shapes.try_emplace(index, std::move(shape)).second)
-    return createStringError(
-        formatv("--shape gives the sizes of argument {0} twice", index));
+  if (options.layout != Layout::Dense)
+    return createStringError("--layout=bnhd places arguments in device memory; "
+                             "the CPU target takes dense tensors only");
+  if (options.ptxas)
+    return createStringError("--ptxas assembles kernels for GPUs; use "
+                             "--target=sm_80 or --target=sm_90a");
   return llvm::Error::success();
 }
 
-llvm::Error parseDump(StringRef text, Options &options) {
-  auto items = splitList("dump", text);
-  if (!items)
-    return items.takeError();
-  for (StringRef item : *items) {
-    auto dump = llvm::StringSwitch<std::optional<Dump>>(item)
-                    .Case("l0", Dump::L0)
-                    .Case("l1", Dump::L1)
-                    .Case("l2", Dump::L2)
-                    .Case("linalg", Dump::Linalg)
-                    .Case("llvm", Dump::LLVM)
-                    .Case("asm", Dump::Asm)
-                    .Default(std::nullopt);
-    if (!dump)
-      return createStringError(formatv("--dump has no stage '{0}'; the stages "
-                                       "are l0, l1, l2, linalg, llvm and asm",
-                                       item));
-    options.dumps |= 1u << static_cast<unsigned>(*dump);
-  }
-  return llvm::Error::success();
-}
-
-llvm::Error parseSchedule(StringRef text, Options &options) {
-  auto items = splitList("schedule", text);
-  if (!items)
-    return items.takeError();
-  for (StringRef item : *items) {
-    auto [key, valueText] = item.split('=');
-    int64_t *field = llvm::StringSwitch<int64_t *>(key)
-                         .Case("query_tile", &options.queryTile)
-                         .Case("key_tile", &options.keyTile)
-                         .Default(nullptr);
-    if (!field)
-      return createStringError(formatv("--schedule has no key '{0}'; the keys "
-                                       "are query_tile and key_tile",
-                                       key));
-    if (*field)
-      return createStringError(formatv("--schedule gives {0} twice", key));
-    int64_t value;
-    if (valueText.getAsInteger(10, value))
-      return createStringError(formatv(
-          "--schedule: '{0}' needs a number, for example {1}=64", item, key));
-    // The rule of #flash.schedule.
-    if (value < 8 || value > 1024 || value % 8) {
-      int64_t clamped = std::clamp<int64_t>(value, 8, 1024);
-      return createStringError(formatv(
-          "--schedule: {0}={1} is not a multiple of 8 from 8 to 1024; the "
-          "nearest is {0}={2}",
-          key, value, (clamped + 3) / 8 * 8));
-    }
-    *field = value;
-  }
-  return llvm::Error::success();
-}
-
-} // namespace
-
-llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
-  removeForeignFlags();
-  Flags flags;
-  cl::ParseCommandLineOptions(argc, argv, overview);
-
+/// Reads the flags that were given into `options`.
+llvm::Error readFlags(Flags &flags, Options &options) {
   // LLVM takes the last of several values, which hides mistakes.
   for (auto [name, option] : cl::getRegisteredOptions())
-    if (option->getNumOccurrences() > 1 && name != flags.shapes.ArgStr)
+    if (option->getNumOccurrences() > 1 && name != flags.shapes.ArgStr &&
+        name != flags.fills.ArgStr)
       return createStringError(formatv("--{0} is given twice", name));
 
-  Options options;
-  options.file = flags.file;
-  options.function = flags.function;
-  options.seed = flags.seed;
-  options.threads = flags.threads;
-  options.check = flags.check;
-  options.bench = flags.bench || flags.baseline;
-  options.baseline = flags.baseline;
-  options.countTiles = flags.countTiles;
-  options.json = flags.json;
+  auto take = [](auto &flag, auto &field) {
+    if (flag.getNumOccurrences())
+      field = flag;
+  };
+  take(flags.file, options.file);
+  take(flags.function, options.function);
+  take(flags.seed, options.seed);
+  take(flags.threads, options.threads);
+  take(flags.check, options.check);
+  take(flags.bench, options.bench);
+  take(flags.baseline, options.baseline);
+  options.bench |= options.baseline;
+  take(flags.countTiles, options.countTiles);
+  take(flags.json, options.json);
+  take(flags.suite, options.suite);
+  take(flags.firstCase, options.firstCase);
+  take(flags.ptxas, options.ptxas);
+  take(flags.timeout, options.timeout);
+  take(flags.cudaDriver, options.cudaDriver);
 
   if (flags.threads.getNumOccurrences() &&
       (options.threads < 1 || options.threads > 1024))
     return createStringError(
         formatv("--threads={0} is not from 1 to 1024", options.threads));
+  if (!(options.timeout > 0 && options.timeout <= 86400))
+    return createStringError(
+        formatv("--timeout={0} is not a number of seconds from 0 to 86400",
+                options.timeout));
   if (flags.json.getNumOccurrences() && options.json.empty())
     return createStringError("--json needs a file name");
-  if (llvm::Error error = parseTarget(flags.target, options))
-    return error;
+  if (flags.target.getNumOccurrences())
+    if (llvm::Error error = parseTarget(flags.target, options))
+      return error;
+  if (flags.layout.getNumOccurrences())
+    if (llvm::Error error = parseLayout(flags.layout, options))
+      return error;
   for (StringRef shape : flags.shapes)
     if (llvm::Error error = parseShape(shape, options))
+      return error;
+  for (StringRef fill : flags.fills)
+    if (llvm::Error error = parseFill(fill, options))
+      return error;
+  if (flags.header.getNumOccurrences() && !flags.output.getNumOccurrences())
+    return createStringError("--header names the header that -o writes; give "
+                             "-o too");
+  if (flags.output.getNumOccurrences())
+    if (llvm::Error error = parseOutput(flags.output, flags.header, options))
       return error;
   if (flags.dump.getNumOccurrences())
     if (llvm::Error error = parseDump(flags.dump, options))
@@ -257,5 +251,64 @@ llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
         return items.takeError();
       *list = std::move(*items);
     }
+  return checkTarget(options);
+}
+
+} // namespace
+
+llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
+  Flags &flags = getFlags();
+  cl::ParseCommandLineOptions(argc, argv, overview);
+  Options options;
+  if (llvm::Error error = readFlags(flags, options))
+    return std::move(error);
+  if (options.file.empty() == options.suite.empty())
+    return createStringError(
+        options.file.empty()
+            ? "there is no program; name a file, - for stdin, or --suite"
+            : "--suite names the programs; leave out '" + options.file + "'");
+  if (flags.firstCase.getNumOccurrences() &&
+      (options.suite.empty() || options.firstCase == 0))
+    return createStringError("--first is the number of a case of --suite, "
+                             "counted from 1");
+  // Each case would overwrite the files of the one before.
+  if (!options.suite.empty() &&
+      (!options.inputs.empty() || !options.outputs.empty() ||
+       !options.output.empty() || !options.shapes.empty()))
+    return createStringError("--inputs, --outputs, --shape and -o belong to "
+                             "one program; write them into the suite's lines");
+  return options;
+}
+
+llvm::Expected<Options> flash::run::parseCase(StringRef line,
+                                              const Options &defaults) {
+  llvm::BumpPtrAllocator allocator;
+  llvm::StringSaver saver(allocator);
+  SmallVector<const char *> arguments = {"flash-run"};
+  cl::TokenizeGNUCommandLine(line, saver, arguments);
+  for (StringRef argument : llvm::ArrayRef(arguments).drop_front()) {
+    StringRef name = argument.ltrim('-').split('=').first;
+    if (argument.starts_with("-") &&
+        (name == "suite" || name == "first" || name == "json" ||
+         name == "version" || name.starts_with("help")))
+      return createStringError(
+          formatv("a case of a suite cannot have '{0}'", argument));
+  }
+
+  Flags &flags = getFlags();
+  cl::ResetAllOptionOccurrences();
+  std::string message;
+  llvm::raw_string_ostream os(message);
+  if (!cl::ParseCommandLineOptions(arguments.size(), arguments.data(), "", &os))
+    // Malformed values are told to stderr, not to the stream.
+    return createStringError(message.empty() ? "a flag's value is malformed"
+                                             : StringRef(message).trim());
+  Options options = defaults;
+  options.suite.clear();
+  options.json.clear();
+  if (llvm::Error error = readFlags(flags, options))
+    return std::move(error);
+  if (options.file.empty())
+    return createStringError("the case names no program");
   return options;
 }

@@ -38,6 +38,12 @@ int64_t Report::getTraffic() const {
 }
 
 /// A number of bytes in a unit that suits it.
+std::optional<double> Report::getRoofline() const {
+  if (!flops || !machine.peakFlops || !machine.peakBandwidth)
+    return std::nullopt;
+  return std::min(*machine.peakFlops, getIntensity() * *machine.peakBandwidth);
+}
+
 static std::string formatBytes(double bytes) {
   for (const char *unit : {"B", "KB", "MB"}) {
     if (bytes < 1000)
@@ -82,6 +88,44 @@ void flash::run::printCheck(const Report &report, llvm::raw_ostream &os) {
 
 static double milliseconds(double seconds) { return seconds * 1e3; }
 
+/// What a GPU's figures mean beside what it could do.
+static void printRoofline(const Report &report, llvm::raw_ostream &os) {
+  auto roofline = report.getRoofline();
+  if (!roofline)
+    return;
+  const Machine &machine = report.machine;
+  double achieved = *report.flops / report.bench->median;
+  os << formatv("roofline: {0:f1}% of {1:f1} TFLOP/s, the lower of {2:f1} "
+                "TFLOP/s ({3}) and {4:f1} FLOP/byte at {5:f0} GB/s (nominal)\n",
+                achieved / *roofline * 100, *roofline * 1e-12,
+                *machine.peakFlops * 1e-12, machine.peakKind,
+                report.getIntensity(), *machine.peakBandwidth * 1e-9);
+}
+
+static void printMachine(const Machine &machine, llvm::raw_ostream &os) {
+  for (const KernelUse &kernel : machine.kernels)
+    os << formatv("kernel: @{0}, {1} registers, {2} B of local memory for "
+                  "spills and arrays, {3} B of shared memory, {4} blocks of "
+                  "{5} threads, {6} per multiprocessor\n",
+                  kernel.name, kernel.registers, kernel.localBytes,
+                  kernel.sharedBytes, kernel.blocks, kernel.threads,
+                  kernel.occupancy);
+  os << "machine: " << machine.name;
+  if (machine.architecture.empty()) {
+    os << formatv(", {0} thread{1}\n", machine.threads,
+                  machine.threads == 1 ? "" : "s");
+    return;
+  }
+  os << formatv(" ({0}), driver {1}", machine.architecture, machine.driver);
+  if (machine.clockMHz)
+    os << formatv(", {0} MHz", *machine.clockMHz);
+  if (machine.memoryClockMHz)
+    os << formatv(", memory {0} MHz", *machine.memoryClockMHz);
+  if (machine.powerWatts)
+    os << formatv(", {0:f0} W", *machine.powerWatts);
+  os << "\n";
+}
+
 void flash::run::printBench(const Report &report, llvm::raw_ostream &os) {
   const Timing &bench = *report.bench;
   os << formatv("bench: {0:f3} ms median  {1:f3} ms min  +-{2:f1}% of {3} runs",
@@ -90,8 +134,13 @@ void flash::run::printBench(const Report &report, llvm::raw_ostream &os) {
   if (report.flops)
     os << formatv("  {0:f4} TFLOP/s", *report.flops / bench.median * 1e-12);
   os << formatv("  {0:f2} GB/s\n", report.getTraffic() / bench.median * 1e-9);
-  os << formatv("memory: {0} beyond {1} of inputs and results\n",
+  printRoofline(report, os);
+  os << formatv("memory: {0} beyond {1} of inputs and results",
                 formatBytes(bench.peakBytes), formatBytes(report.getTraffic()));
+  if (report.scoreBytes && !report.baseline)
+    os << formatv("; the scores alone would be {0}",
+                  formatBytes(*report.scoreBytes));
+  os << "\n";
   if (report.baseline) {
     const Timing &naive = *report.baseline;
     os << formatv("baseline: {0:f3} ms median of {1} runs, {2} beyond inputs "
@@ -111,6 +160,6 @@ void flash::run::printBench(const Report &report, llvm::raw_ostream &os) {
         os << formatv(" {0} {1:f1}", stage.first, milliseconds(stage.second));
       },
       " +");
-  os << formatv("\nmachine: {0}, {1} thread{2}\n", report.device,
-                report.threads, report.threads == 1 ? "" : "s");
+  os << "\n";
+  printMachine(report.machine, os);
 }

@@ -71,7 +71,35 @@ static json::Object toJson(const Timing &timing, const Report &report) {
   return object;
 }
 
-void flash::run::printJson(const Report &report, llvm::raw_ostream &os) {
+template <typename T> static json::Value orNull(const std::optional<T> &value) {
+  return value ? json::Value(*value) : json::Value(nullptr);
+}
+
+static json::Object toJson(const KernelUse &kernel) {
+  return json::Object{{"name", kernel.name},
+                      {"registers", kernel.registers},
+                      {"local_bytes", kernel.localBytes},
+                      {"shared_bytes", kernel.sharedBytes},
+                      {"blocks", kernel.blocks},
+                      {"threads", kernel.threads},
+                      {"blocks_per_multiprocessor", kernel.occupancy}};
+}
+
+static json::Object toJson(const Machine &machine) {
+  json::Array kernels;
+  for (const KernelUse &kernel : machine.kernels)
+    kernels.push_back(toJson(kernel));
+  return json::Object{{"architecture", machine.architecture},
+                      {"driver", machine.driver},
+                      {"clock_mhz", orNull(machine.clockMHz)},
+                      {"memory_clock_mhz", orNull(machine.memoryClockMHz)},
+                      {"power_w", orNull(machine.powerWatts)},
+                      {"nominal_flops", orNull(machine.peakFlops)},
+                      {"nominal_bytes_per_s", orNull(machine.peakBandwidth)},
+                      {"kernels", std::move(kernels)}};
+}
+
+json::Object flash::run::toJson(const Report &report) {
   json::Object compile;
   double total = 0;
   for (auto [name, seconds] : report.compileTimes) {
@@ -83,31 +111,41 @@ void flash::run::printJson(const Report &report, llvm::raw_ostream &os) {
       {"file", report.file},
       {"function", report.function},
       {"target", report.target},
-      {"device", report.device},
-      {"threads", report.threads},
+      {"device", report.machine.name},
+      {"threads", report.machine.threads},
       {"seed", report.seed},
-      {"inputs", toJson(report.inputs)},
-      {"results", toJson(report.results)},
+      {"inputs", ::toJson(report.inputs)},
+      {"results", ::toJson(report.results)},
       {"dtype", getName(report.results.front().dtype)},
       {"compile_ms", std::move(compile)},
       {"peak_bytes", report.peakBytes},
+      {"score_bytes", orNull(report.scoreBytes)},
   };
+  if (!report.machine.architecture.empty())
+    object["gpu"] = ::toJson(report.machine);
   if (report.check)
-    object["check"] = toJson(*report.check);
-  if (report.bench)
-    object["bench"] = toJson(*report.bench, report);
+    object["check"] = ::toJson(*report.check);
+  if (report.bench) {
+    json::Object bench = ::toJson(*report.bench, report);
+    bench["flop_per_byte"] = nullptr;
+    bench["roofline"] = nullptr;
+    if (report.flops)
+      bench["flop_per_byte"] = report.getIntensity();
+    if (auto roofline = report.getRoofline())
+      bench["roofline"] = *report.flops / report.bench->median / *roofline;
+    object["bench"] = std::move(bench);
+  }
   if (report.tiles)
     object["tiles"] =
         json::Object{{"visited", report.tiles->full + report.tiles->partial},
                      {"full", report.tiles->full},
                      {"partial", report.tiles->partial}};
   if (report.baseline) {
-    json::Object baseline = toJson(*report.baseline, report);
+    json::Object baseline = ::toJson(*report.baseline, report);
     baseline["speedup"] = report.baseline->median / report.bench->median;
     object["baseline"] = std::move(baseline);
   } else if (!report.baselineSkipped.empty()) {
     object["baseline"] = json::Object{{"skipped", report.baselineSkipped}};
   }
-  json::OStream(os, 2).value(json::Value(std::move(object)));
-  os << "\n";
+  return object;
 }

@@ -112,3 +112,22 @@ int64_t flash::run::estimateResultBytes(func::FuncOp entry,
   }
   return total;
 }
+
+std::optional<double> flash::run::countScoreBytes(func::FuncOp level0,
+                                                  ArrayRef<TensorSpec> inputs) {
+  double largest = 0;
+  WalkResult result = level0.walk([&](flash::AttentionOp op) {
+    auto query = getSizes(op.getQuery(), inputs);
+    auto key = getSizes(op.getKey(), inputs);
+    if (!query || !key || query->size() != 4 || key->size() != 4)
+      return WalkResult::interrupt();
+    double elements = 1;
+    for (int64_t size : ArrayRef(*query).drop_back())
+      elements *= size;
+    largest = std::max(largest, 4 * elements * (*key)[2]);
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted() || largest == 0)
+    return std::nullopt;
+  return largest;
+}

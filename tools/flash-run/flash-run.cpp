@@ -7,6 +7,7 @@
 
 #include "flash/Pipelines/Registration.h"
 #include "flash/Run/Driver.h"
+#include "flash/Run/Suite.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
@@ -28,8 +29,14 @@ int main(int argc, char **argv) {
   flash::registerAllDialects(registry);
   // One function at a time is compiled, which threads cannot speed up.
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  llvm::Expected<bool> ok = flash::run::runProgram(context, *options);
-  if (!ok)
-    return fail(ok.takeError());
-  return *ok ? 0 : 1;
+  flash::run::Session session(context, llvm::outs());
+  flash::run::Report report;
+  llvm::Expected<bool> ok =
+      options->suite.empty() ? flash::run::runProgram(session, *options, report)
+                             : flash::run::runSuite(session, *options);
+  int status = ok ? !*ok : fail(ok.takeError());
+  // The driver would wait for a kernel that never ends.
+  if (flash::cuda::isAnyDeviceLost())
+    flash::cuda::exitProcess(status);
+  return status;
 }

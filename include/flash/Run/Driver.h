@@ -8,19 +8,16 @@
 #ifndef FLASH_RUN_DRIVER_H
 #define FLASH_RUN_DRIVER_H
 
-#include "flash/Run/Options.h"
-
-namespace mlir {
-class MLIRContext;
-} // namespace mlir
+#include "flash/Run/Report.h"
+#include "flash/Run/Session.h"
 
 namespace flash::run {
 
 /// Compiles, runs, checks and times a program. Returns whether all went well;
 /// false only after a failed check, which has been reported. Files are written
 /// last, results only after a check, if any, that is ok.
-llvm::Expected<bool> runProgram(mlir::MLIRContext &context,
-                                const Options &options);
+llvm::Expected<bool> runProgram(Session &session, const Options &options,
+                                Report &report);
 
 } // namespace flash::run
 

@@ -8,11 +8,7 @@
 #ifndef FLASH_RUN_KERNEL_H
 #define FLASH_RUN_KERNEL_H
 
-#include "flash/Run/HostTensor.h"
-#include "flash/Run/Options.h"
-#include "flash/Runtime/TileCounts.h"
-#include "flash/Target/Cpu/Jit.h"
-#include "mlir/IR/OwningOpRef.h"
+#include "flash/Run/Gpu.h"
 
 namespace flash::run {
 
@@ -32,27 +28,23 @@ enum class Variant {
 /// says what it computes.
 bool isBlockLevel(mlir::ModuleOp program);
 
-/// Seconds spent in the stages of compilation, in their order.
-using StageTimes = llvm::SmallVector<std::pair<llvm::StringRef, double>>;
-
-/// A function of a program, compiled for this machine.
+/// A function of a program, compiled for this machine or loaded on its GPU.
 class Kernel {
 public:
-  /// Compiles a copy of the program. `Options` says which stages to print. A
-  /// program that is at level 2 already can only be emulated.
+  /// Compiles a copy of the program for the CPU, or for emulation there.
+  /// `Options` says which stages to print. A program that is at level 2 already
+  /// can only be emulated.
   static llvm::Expected<Kernel> compile(mlir::ModuleOp program,
                                         llvm::StringRef entry, Variant variant,
                                         const Options &options);
 
-  /// Runs the function once. A failure at run time, such as sizes that
-  /// disagree or an exhausted memory, comes back as an error.
-  llvm::Expected<std::vector<HostTensor>>
-  run(llvm::ArrayRef<HostTensor> inputs);
+  /// Loads a program on the GPU, which outlives the kernel.
+  static llvm::Expected<Kernel> load(GpuProgram program, Gpu &gpu,
+                                     const Options &options);
 
-  /// Most bytes the last run held at a time beyond inputs and results.
-  int64_t getPeakBytes() const { return peakBytes; }
-  /// Tiles the last run visited, if the kernel was compiled to count them.
-  runtime::TileCounts getTileCounts() const { return tileCounts; }
+  Executor &getExecutor() { return *executor; }
+  /// Such as "cpu".
+  llvm::StringRef getTarget() const { return target; }
   const StageTimes &getTimes() const { return times; }
   /// The program at level 0, from which its work can be counted.
   mlir::ModuleOp getLevel0() { return *level0; }
@@ -62,11 +54,9 @@ private:
   llvm::Error runFront(mlir::ModuleOp module, const Options &options);
 
   mlir::OwningOpRef<mlir::ModuleOp> level0;
-  std::unique_ptr<CpuExecutable> executable;
-  llvm::SmallVector<DType> resultTypes;
+  std::unique_ptr<Executor> executor;
+  std::string target = "cpu";
   StageTimes times;
-  int64_t peakBytes = 0;
-  runtime::TileCounts tileCounts = {0, 0};
 };
 
 } // namespace flash::run

@@ -11,25 +11,50 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace flash::run {
 
 /// A stage whose program can be printed.
-enum class Dump : unsigned { L0, L1, L2, Linalg, LLVM, Asm };
+enum class Dump : unsigned { L0, L1, L2, Linalg, LLVM, Asm, Ptx };
 
 /// What a program is compiled for.
 enum class Target {
+  /// The GPU if there is one and the program can run on it, else the CPU.
+  Auto,
   Cpu,
   /// The block programs for GPUs, on the CPU.
   Emulate,
+  Sm80,
+  Sm90a,
+};
+
+/// How the arguments lie in device memory. The last dimension is contiguous.
+enum class Layout {
+  /// Row-major.
+  Dense,
+  /// The second and third dimension from the end change places, so that the
+  /// heads of one position are neighbours.
+  Bnhd,
+};
+
+/// A change of an argument after it was made or read.
+struct Fill {
+  unsigned argument = 0;
+  /// Elements are multiplied by the value instead of being set to it.
+  bool scales = false;
+  double value = 0;
+  /// The only row that changes, along the last dimension but one (along the
+  /// only one of a vector), from the end if negative.
+  std::optional<int64_t> row;
 };
 
 /// The options of flash-run, checked as far as is possible without the program.
 struct Options {
   std::string file;
-  Target target = Target::Cpu;
+  Target target = Target::Auto;
   /// Empty for the only public function.
   std::string function;
   uint64_t seed = 0;
@@ -39,25 +64,46 @@ struct Options {
   std::map<unsigned, llvm::SmallVector<int64_t, 4>> shapes;
   bool check = false, bench = false, baseline = false, countTiles = false;
   std::string json;
+  /// A file with a case in each line, in place of `file`.
+  std::string suite;
+  /// The number of the suite's first case to run, from 1.
+  unsigned firstCase = 1;
+  /// Where the kernels and their C header go; empty without `-o`.
+  std::string output, header;
+  /// Kernels are assembled by `ptxas` and not by the driver.
+  bool ptxas = false;
+  Layout layout = Layout::Dense;
+  std::vector<Fill> fills;
+  /// Seconds that a kernel may take.
+  double timeout = 60;
+  std::string cudaDriver = "libcuda.so.1";
   /// Bit set over `Dump`.
   unsigned dumps = 0;
   /// 0 lets the compiler choose.
   int64_t queryTile = 0, keyTile = 0;
 
+  bool isGpu() const {
+    return target == Target::Sm80 || target == Target::Sm90a;
+  }
   bool has(Dump dump) const {
     return dumps & (1u << static_cast<unsigned>(dump));
   }
-  /// Whether anything is wanted that needs the program to run. `--dump` alone
-  /// only compiles.
+  /// Whether anything is wanted that needs the program to run. `--dump` or `-o`
+  /// alone only compile.
   bool runs() const {
-    return !dumps || check || bench || baseline || countTiles ||
-           !outputs.empty() || !json.empty();
+    return (!dumps && output.empty()) || check || bench || baseline ||
+           countTiles || !outputs.empty() || !json.empty();
   }
 };
 
 /// Parses the command line. Unknown flags and malformed numbers end the process
 /// with LLVM's message and status 1, `--help` with status 0.
 llvm::Expected<Options> parseOptions(int argc, char **argv);
+
+/// Parses a line of a suite, in which a flag replaces that of `defaults`.
+/// Errors of every kind come back.
+llvm::Expected<Options> parseCase(llvm::StringRef line,
+                                  const Options &defaults);
 
 } // namespace flash::run
 

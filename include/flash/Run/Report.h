@@ -8,16 +8,16 @@
 #ifndef FLASH_RUN_REPORT_H
 #define FLASH_RUN_REPORT_H
 
-#include "flash/Run/Benchmark.h"
 #include "flash/Run/Compare.h"
 #include "flash/Run/Kernel.h"
+#include "llvm/Support/JSON.h"
 
 namespace flash::run {
 
 /// Everything a run has shown, for people and for programs.
 struct Report {
-  std::string file, function, target, device;
-  unsigned threads = 0;
+  std::string file, function, target;
+  Machine machine;
   uint64_t seed = 0;
   std::vector<TensorSpec> inputs, results;
   StageTimes compileTimes;
@@ -41,17 +41,23 @@ struct Report {
   /// Why there is no baseline although one was wanted.
   std::string baselineSkipped;
   std::optional<double> flops;
+  /// What the naive program would hold beyond inputs and results.
+  std::optional<double> scoreBytes;
 
   /// Bytes of all inputs and results.
   int64_t getTraffic() const;
+  /// FLOP for each of these bytes; only with `flops`.
+  double getIntensity() const { return *flops / getTraffic(); }
+  /// The FLOP/s that the machine's peaks allow at this intensity.
+  std::optional<double> getRoofline() const;
 };
 
 void printTiles(const Report &report, llvm::raw_ostream &os);
 void printCheck(const Report &report, llvm::raw_ostream &os);
 void printBench(const Report &report, llvm::raw_ostream &os);
 
-/// A JSON object; documented in docs/flash-run.md.
-void printJson(const Report &report, llvm::raw_ostream &os);
+/// Documented in docs/flash-run.md.
+llvm::json::Object toJson(const Report &report);
 
 } // namespace flash::run
 

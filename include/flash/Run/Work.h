@@ -24,6 +24,11 @@ std::optional<double> countFlops(mlir::func::FuncOp level0,
 int64_t estimateResultBytes(mlir::func::FuncOp entry,
                             llvm::ArrayRef<TensorSpec> inputs);
 
+/// The largest matrix of scores, in f32: what a program holds that stores the
+/// scores of an attention. Nothing if sizes are unknown.
+std::optional<double> countScoreBytes(mlir::func::FuncOp level0,
+                                      llvm::ArrayRef<TensorSpec> inputs);
+
 } // namespace flash::run
 
 #endif // FLASH_RUN_WORK_H

@@ -3,7 +3,7 @@
 // RUN: rm -f %t.npy %t.json
 // RUN: %python %S/Inputs/npy.py make %t.a.npy "<f4" 2 0000803f0000803f
 // RUN: %python %S/Inputs/npy.py make %t.b.npy "<f4" 2 0000803300000000
-// RUN: not flash-run %s --check --inputs=%t.a.npy,%t.b.npy --outputs=%t.npy --json=%t.json | FileCheck %s
+// RUN: not flash-run --target=cpu %s --check --inputs=%t.a.npy,%t.b.npy --outputs=%t.npy --json=%t.json | FileCheck %s
 // RUN: not ls %t.npy
 // RUN: FileCheck %s --check-prefix=JSON --input-file=%t.json
 // CHECK: check: FAILED {{.*}}(tolerance 1e-06)  first bad index [0]: got 0, expected 5.96046448e-08

@@ -37,6 +37,7 @@ FILES = {
     "good.mlir": GOOD,
     "dynamic.mlir": DYNAMIC,
     "empty.mlir": "",
+    "suite.txt": "# A comment.\ngood.mlir --suite=x\ngood.mlir --help\n\ngood.mlir --chek\n--seed=3\ngood.mlir --threads=0\nnone.mlir\n",
     "binary.mlir": bytes(range(256)) * 16,
     "bytecode.mlir": b"ML\xefR\x0d" + bytes(range(200)),
     "inline_set.mlir": GOOD.replace(
@@ -98,7 +99,7 @@ FILES = {
 REST = ",{d}/good.npy,{d}/good.npy"
 CASES = [
     # The program.
-    ("no file", "", "[Nn]ot enough positional|must specify at least 1 positional"),
+    ("no file", "", "there is no program; name a file, - for stdin, or --suite"),
     ("two files", "{d}/good.mlir {d}/good.mlir", "[Tt]oo many positional"),
     ("missing file", "{d}/none.mlir", "none.mlir.*No such file"),
     ("directory", "{d}", "[Ii]s a directory|directory"),
@@ -188,7 +189,9 @@ CASES = [
     ("threads", "{d}/good.mlir --threads=0", "--threads=0 is not from 1 to 1024"),
     ("many threads", "{d}/good.mlir --threads=100000", "is not from 1 to 1024"),
     ("target", "{d}/good.mlir --target=tpu", "unknown target 'tpu'; the targets are"),
-    ("gpu", "{d}/good.mlir --target=sm_90a", "target 'sm_90a' is not built yet"),
+    ("no driver", "{d}/good.mlir --target=sm_90a --cuda-driver={d}/none.so", "no NVIDIA driver: .*none.so was not found"),
+    ("no driver to bench", "{d}/good.mlir --target=sm_80 --bench --cuda-driver={d}/none.so", "no NVIDIA driver"),
+    ("not a driver", "{d}/good.mlir --target=sm_80 --cuda-driver={d}/good.npy", "the NVIDIA driver cannot be loaded"),
     ("level 2 of the CPU", "{d}/good.mlir --dump=l2", "the CPU target has no level 2 to dump; use --target=emulate"),
     ("emulated tile counts", "{d}/good.mlir --target=emulate --count-tiles", "counts the tiles of the CPU target; use --target=cpu"),
     ("level 2 on the CPU", "{d}/blocks.mlir", "at level 2 .*; use --target=emulate"),
@@ -196,6 +199,45 @@ CASES = [
     ("baseline of level 2", "{d}/blocks.mlir --target=emulate --baseline", "--baseline needs a program that says what to compute"),
     ("level above 2", "{d}/blocks.mlir --target=emulate --dump=l1", "there is no level above to dump"),
     ("dump stage", "{d}/good.mlir --dump=l0,l7", "no stage 'l7'; the stages are"),
+    ("gpu stage on the CPU", "{d}/good.mlir --dump=ptx", "ptx is a stage of GPU targets"),
+    ("layout of an emulation", "{d}/good.mlir --target=emulate --layout=bnhd", "takes dense tensors only"),
+    ("CPU stage on a GPU", "{d}/good.mlir --target=sm_80 --dump=asm", "linalg, llvm and asm are stages of the CPU target"),
+    ("tiles on a GPU", "{d}/good.mlir --target=sm_80 --count-tiles", "counts the tiles of the CPU target; use --target=cpu"),
+    ("baseline on a GPU", "{d}/good.mlir --target=sm_80 --baseline", "the naive program runs on the CPU only"),
+    ("layout on the CPU", "{d}/good.mlir --layout=bnhd", "the CPU target takes dense tensors only"),
+    ("layout without a GPU", "{d}/good.mlir --target=auto --layout=bnhd --cuda-driver={d}/none.so", "--layout=bnhd needs a GPU, and the program does not run on one: no NVIDIA driver"),
+    ("ptxas without a GPU", "{d}/good.mlir --target=auto --ptxas --cuda-driver={d}/none.so", "--ptxas needs a GPU, and"),
+    ("ptxas on the CPU", "{d}/good.mlir --ptxas", "--ptxas assembles kernels for GPUs"),
+    ("layout", "{d}/good.mlir --layout=nchw", "unknown layout 'nchw'; the layouts are bhnd and bnhd"),
+    ("time-out", "{d}/good.mlir --timeout=0", "is not a number of seconds from 0 to 86400"),
+    ("fill without value", "{d}/good.mlir --fill=0", "--fill=0 is malformed"),
+    ("fill value", "{d}/good.mlir --fill=0=y3", "malformed"),
+    ("fill row", "{d}/good.mlir --fill=0=1@a", "malformed"),
+    ("fill argument", "{d}/good.mlir --fill=3=1", "--fill of argument 3: there are 3 arguments"),
+    ("fill past the rows", "{d}/good.mlir --fill=0=1@16", "the row 16 is not from -16 to 15"),
+    ("fill before the rows", "{d}/good.mlir --fill=0=1@-17", "the row -17 is not from -16 to 15"),
+    ("fill of integers", "{d}/division.mlir --fill=0=nan", "its elements are integers"),
+    # Ahead of time.
+    ("kernels for the CPU", "{d}/good.mlir -o {d}/k.ptx", "-o writes kernels for GPUs; use --target=sm_80"),
+    ("kernels of another kind", "{d}/good.mlir --target=sm_80 -o {d}/k.so", "the name must end in .ptx or .cubin"),
+    ("header alone", "{d}/good.mlir --target=sm_80 --header={d}/k.h", "give -o too"),
+    ("kernel folder", "{d}/good.mlir --target=sm_80 -o {d}/none/k.ptx", "cannot write.*no directory"),
+    ("header twice", "{d}/good.mlir --target=sm_80 -o {d}/k.ptx --header={d}/k.ptx", "named twice"),
+    ("not for GPUs", "{d}/division.mlir --target=sm_80 -o {d}/k.ptx", "cannot be compiled|what no GPU target can launch"),
+    # Suites.
+    ("suite and program", "{d}/good.mlir --suite={d}/empty.mlir", "--suite names the programs; leave out"),
+    ("missing suite", "--suite={d}/none.txt", "cannot read the suite .*none.txt"),
+    ("empty suite", "--suite={d}/empty.mlir", "has no cases"),
+    ("outputs of a suite", "--suite={d}/suite.txt --outputs=a.npy", "write them into the suite's lines"),
+    ("first without a suite", "{d}/good.mlir --first=2", "--first is the number of a case of --suite"),
+    ("first of none", "--suite={d}/suite.txt --first=0", "counted from 1"),
+    ("first past the end", "--suite={d}/suite.txt --first=7", "--first=7: the suite has 6 cases"),
+    ("suite in a suite", "--suite={d}/suite.txt", "a case of a suite cannot have '--suite=x'"),
+    ("help in a suite", "--suite={d}/suite.txt", "a case of a suite cannot have '--help'"),
+    ("unknown flag in a suite", "--suite={d}/suite.txt", "Unknown command line argument '--chek'"),
+    ("case without program", "--suite={d}/suite.txt", "the case names no program"),
+    ("bad case", "--suite={d}/suite.txt", "--threads=0 is not from 1 to 1024"),
+    ("missing program in a suite", "--suite={d}/suite.txt", "none.mlir"),
     ("schedule key", "{d}/good.mlir --schedule=query=64", "no key 'query'; the keys are"),
     ("schedule value", "{d}/good.mlir --schedule=query_tile=63", "query_tile=63 is not a multiple of 8.*nearest is query_tile=64"),
     ("schedule range", "{d}/good.mlir --schedule=key_tile=4096", "nearest is key_tile=1024"),
@@ -214,6 +256,8 @@ def main():
                 path = pathlib.Path(folder, file)
                 path.write_bytes(content if isinstance(content, bytes) else content.encode())
             command = [tool] + arguments.format(d=folder).split()
+            if "--target" not in arguments:
+                command.append("--target=cpu")
             try:
                 process = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
                 code, text = process.returncode, (process.stderr + process.stdout).decode(errors="replace")

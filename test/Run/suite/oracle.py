@@ -71,10 +71,23 @@ def attention(case, q, k, v, lengths=None, sinks=None, captured=None):
     return np.einsum("bhij,bhjd->bhid", weights, v[:, heads]) / np.where(total == 0, 1, total), lse
 
 
+def write_inputs(case, folder, seed):
+    rng = np.random.default_rng(seed)
+    files = []
+    for name, shape, element in case.tensors():
+        if element == "i32":
+            array = rng.integers(0, case.Nk + 1, shape).astype(np.int32)
+            array[0] = 0  # as case.fills() says
+        else:
+            array = rng.standard_normal(shape).astype(np.float32)
+        np.save(folder / f"{name}.npy", array)
+        files.append(str(folder / f"{name}.npy"))
+    return files
+
+
 def check(case, folder, seed):
-    files = case.write_inputs(folder, seed)
-    case.inputs = "given"  # so that the command names the files
-    command = case.command(folder, seed) + [f"--outputs={folder / 'o.npy'},{folder / 'lse.npy'}"]
+    files = write_inputs(case, folder, seed)
+    command = case.command(folder, seed) + [f"--inputs={','.join(files)}", f"--outputs={folder / 'o.npy'},{folder / 'lse.npy'}"]
     process = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if process.returncode:
         print(case.name, process.stdout, process.stderr)

@@ -4,6 +4,8 @@
     suite.py [--shard K/N] [--seed S]    run them with flash-run --check
     suite.py --target=emulate            as block programs, on the CPU
     suite.py --only NAME --keep DIR      write one case's files and run it
+    suite.py --write DIR                 write programs for flash-run --suite
+    suite.py --matrix ...                another suite: 192 plain attentions
 
 The programs are the same on every run; the inputs are fresh, from a seed that
 is printed so that a failure can be repeated.
@@ -17,8 +19,6 @@ import subprocess
 import sys
 import tempfile
 import time
-
-import numpy as np
 
 DTYPES = ["f32", "f16", "bf16"]
 HEAD_DIMS = [8, 16, 40, 64, 80, 96, 128, 192, 256]
@@ -165,44 +165,50 @@ class Case:
                 f"      : ({types['q']}, {types['k']}, {types['v']}) -> {result_text}\n"
                 f"  return {names} : {', '.join(results)}\n}}\n")
 
-    def write_inputs(self, folder, seed):
-        """Writes .npy files for special inputs; random ones need none."""
-        rng = np.random.default_rng(seed)
-        files = []
-        for name, shape, element in self.tensors():
-            if element == "i32":
-                array = rng.integers(0, self.Nk + 1, shape).astype(np.int32)
-                array[0] = 0
-            else:
-                array = rng.standard_normal(shape).astype(np.float32)
-                if self.inputs == "large" and name in "qk":
-                    # |q.k| * scale reaches about 1e4.
-                    array *= 1e2 / self.D**0.25
-                if self.inputs == "nan_row" and name == "q":
-                    array[..., shape[-2] // 2, :] = np.nan
-                if self.inputs == "nan_masked" and name in "kv":
-                    # The last key: causal masks leave it to the last query only.
-                    array[..., -1, :] = np.nan if name == "v" else np.inf
-            path = folder / f"{name}.npy"
-            if element == "f16":
-                array = array.astype(np.float16)
-            np.save(path, array)
-            files.append(str(path))
-        return files
+    def fills(self):
+        """What is special about the inputs."""
+        names = [name for name, _, _ in self.tensors()]
+        fills = []
+        if self.lengths:
+            fills.append(f"{names.index('lengths')}=0@0")
+        if self.inputs == "large":
+            # |q.k| * scale reaches about 1e4.
+            fills += [f"{i}=x{1e2 / self.D**0.25:.4g}" for i in (0, 1)]
+        if self.inputs == "nan_row":
+            fills.append(f"0=nan@{self.Nq // 2}")
+        if self.inputs == "nan_masked":
+            # The last key: causal masks leave it to the last query only.
+            fills += ["1=inf@-1", "2=nan@-1"]
+        return fills
+
+    def flags(self, seed):
+        flags = ["--check", f"--seed={seed}"]
+        if self.schedule:
+            flags.append(f"--schedule={self.schedule}")
+        if self.dynamic:
+            for index, (name, shape, _) in enumerate(self.tensors()):
+                if name != "captured":
+                    flags.append(f"--shape={index}={'x'.join(map(str, shape))}")
+        return flags + [f"--fill={fill}" for fill in self.fills()]
 
     def command(self, folder, seed, target="cpu"):
         program = folder / "case.mlir"
         program.write_text(self.text())
-        command = ["flash-run", str(program), "--check", f"--target={target}", f"--seed={seed}", "--threads=2"]
-        if self.schedule:
-            command.append(f"--schedule={self.schedule}")
-        if self.inputs != "random" or self.lengths:
-            command.append("--inputs=" + ",".join(self.write_inputs(folder, seed)))
-        elif self.dynamic:
-            for index, (name, shape, _) in enumerate(self.tensors()):
-                if name != "captured":
-                    command.append(f"--shape={index}={'x'.join(map(str, shape))}")
-        return command
+        return ["flash-run", str(program), f"--target={target}", "--threads=2"] + self.flags(seed)
+
+
+def matrix():
+    """Masks, lengths, head dimensions, batches and dtypes, each with each."""
+    result = []
+    for dtype in ("f16", "bf16", "f32"):
+        for mask in ("full", "causal"):
+            for d in (32, 64, 96, 128):
+                # Two of them are no multiples of any tile.
+                for n in (64, 257, 1000, 4096):
+                    for b in (1, 2):
+                        result.append(Case(f"{dtype}-{mask}-d{d}-n{n}-b{b}", dtype=dtype, mask=mask,
+                                           B=b, Hq=8, Hkv=8, Nq=n, Nk=n, D=d, Dv=d))
+    return result
 
 
 def cases():
@@ -270,6 +276,17 @@ def run(case, seed, folder, target, echo):
     return ok
 
 
+def write(selected, seed, folder):
+    """Writes the programs and suite.txt, which flash-run --suite reads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [f"# {len(selected)} cases, seed {seed}"]
+    for index, case in enumerate(selected):
+        (folder / f"{case.name}.mlir").write_text(case.text())
+        lines.append(" ".join([f"{case.name}.mlir"] + case.flags(seed + index)))
+    (folder / "suite.txt").write_text("\n".join(lines) + "\n")
+    print(f"{folder / 'suite.txt'}: {len(selected)} cases, seed {seed}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true")
@@ -278,11 +295,17 @@ def main():
     parser.add_argument("--target", default="cpu", choices=["cpu", "emulate"])
     parser.add_argument("--only", help="run the cases whose name contains this")
     parser.add_argument("--keep", type=pathlib.Path, help="leave the files of the last case here")
+    parser.add_argument("--write", type=pathlib.Path, metavar="DIR", help="write the programs and suite.txt")
+    parser.add_argument("--matrix", action="store_true", help="the 192 cases of matrix()")
     arguments = parser.parse_args()
     first, step = map(int, arguments.shard.split("/"))
-    selected = [c for c in cases()[first::step] if not arguments.only or arguments.only in c.name]
+    everything = matrix() if arguments.matrix else cases()
+    selected = [c for c in everything[first::step] if not arguments.only or arguments.only in c.name]
     if arguments.list:
         print("\n".join(case.name for case in selected))
+        return 0
+    if arguments.write:
+        write(selected, arguments.seed, arguments.write)
         return 0
     print(f"{len(selected)} cases, seed {arguments.seed}")
     failures = 0

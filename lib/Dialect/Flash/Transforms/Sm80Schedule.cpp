@@ -60,7 +60,7 @@ struct Candidate {
   int64_t largestDim, queryTile, keyTile;
 };
 constexpr Candidate candidatesOf16Bits[] = {
-    {80, 128, 64}, {128, 128, 32}, {256, 64, 64}};
+    {72, 128, 64}, {128, 128, 32}, {144, 64, 32}, {256, 64, 64}};
 constexpr Candidate candidatesOf32Bits[] = {
     {32, 128, 32}, {48, 64, 32}, {80, 128, 32}, {128, 64, 32}, {256, 64, 16}};
 } // namespace

@@ -103,6 +103,29 @@ def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
   }];
 }
 
+def AssertStrides : Pass<"tile-assert-strides", "::mlir::ModuleOp"> {
+  let summary = "Check at run time that copies of 16 bytes can be made";
+  let description = [{
+    A thread copies 16 bytes at a time, and offsets inside a tile have 32 bits.
+    For every memref that a launched kernel copies from, the host asserts that
+    its address is a multiple of 16 bytes, that its strides are, and that the
+    rows of a tile span less than 2^31 bytes.
+
+    ```mlir
+    gpu.launch_func @kernels::@f ... args(%k : memref<?x64xf16, strided<[?, 1]>>)
+    // becomes
+    %base, %offset, %sizes:2, %strides:2 = memref.extract_strided_metadata %k : ...
+    %rest = arith.remsi %strides#0, %c8 : index
+    %whole = arith.cmpi eq, %rest, %c0 : index
+    cf.assert %whole, "the kernel 'f' copies 16 bytes at a time: ..."
+    %aligned = memref.assume_alignment %k, 16 : ...
+    gpu.launch_func @kernels::@f ... args(%aligned : ...)
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::memref::MemRefDialect"];
+}
+
 def AllocateSmem : Pass<"tile-allocate-smem", "::mlir::ModuleOp"> {
   let summary = "Give every ring a place in shared memory";
   let description = [{

@@ -1,11 +1,13 @@
-/* The part of the CUDA driver's interface that launch headers use, and three
- * functions of the fake driver beside it. */
+/* The part of the CUDA driver's interface that launch headers and the example
+ * of their use need, and two functions of the fake driver beside it. */
 #ifndef CUDA_H
 #define CUDA_H
 
 #include <stddef.h>
 
 typedef unsigned long long CUdeviceptr;
+typedef int CUdevice;
+typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUstream_st *CUstream;
@@ -23,6 +25,15 @@ typedef enum CUfunction_attribute {
 #define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)0x01)
 #define CU_LAUNCH_PARAM_BUFFER_SIZE ((void *)0x02)
 
+CUresult cuInit(unsigned flags);
+CUresult cuDeviceGet(CUdevice *device, int ordinal);
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
+CUresult cuCtxSetCurrent(CUcontext context);
+CUresult cuGetErrorString(CUresult error, const char **text);
+CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes);
+CUresult cuMemFree(CUdeviceptr address);
+CUresult cuMemcpyHtoD(CUdeviceptr target, const void *source, size_t bytes);
+CUresult cuMemcpyDtoH(void *target, CUdeviceptr source, size_t bytes);
 CUresult cuModuleLoad(CUmodule *module, const char *name);
 CUresult cuModuleLoadData(CUmodule *module, const void *image);
 CUresult cuModuleUnload(CUmodule module);

@@ -1,5 +1,6 @@
 /* A driver that prints what it is asked for. The environment makes it fail:
  * FAKE_FAIL is the name of a function. */
+#define _POSIX_C_SOURCE 200112L
 #include <cuda.h>
 
 #include <stdio.h>
@@ -21,6 +22,56 @@ static int fails(const char *name) {
 
 void fakeReset(void) { numAllocations = 0; }
 int fakeLeaks(void) { return numLive != 0; }
+
+CUresult cuInit(unsigned flags) {
+  (void)flags;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGet(CUdevice *device, int ordinal) {
+  *device = ordinal;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+  (void)device;
+  *context = NULL;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxSetCurrent(CUcontext context) {
+  (void)context;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGetErrorString(CUresult error, const char **text) {
+  (void)error;
+  *text = "some error";
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {
+  void *memory;
+  if (posix_memalign(&memory, 256, bytes))
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = (CUdeviceptr)(size_t)memory;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemFree(CUdeviceptr address) {
+  free((void *)(size_t)address);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyHtoD(CUdeviceptr target, const void *source, size_t bytes) {
+  memcpy((void *)(size_t)target, source, bytes);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyDtoH(void *target, CUdeviceptr source, size_t bytes) {
+  memcpy(target, (const void *)(size_t)source, bytes);
+  return CUDA_SUCCESS;
+}
 
 CUresult cuModuleLoad(CUmodule *module, const char *name) {
   *module = NULL;

@@ -1,0 +1,59 @@
+//===- GpuProgram.h - A program compiled for GPUs ---------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_RUN_GPUPROGRAM_H
+#define FLASH_RUN_GPUPROGRAM_H
+
+#include "flash/Run/HostTensor.h"
+#include "flash/Run/Options.h"
+#include "flash/Runtime/LaunchPlan.h"
+#include "flash/Target/Nvptx/Assemble.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace flash::run {
+
+/// Seconds spent in the stages of compilation, in their order.
+using StageTimes = llvm::SmallVector<std::pair<llvm::StringRef, double>>;
+
+/// Kernels and what the host does to launch them. Made without a GPU.
+struct GpuProgram {
+  /// A gpu.module of the program.
+  struct Module {
+    std::string name, ptx;
+    std::optional<Cubin> cubin;
+
+    /// What a driver loads: the cubin if there is one, else the PTX.
+    llvm::StringRef getImage() const;
+  };
+
+  std::string chip;
+  runtime::LaunchPlan plan;
+  std::vector<Module> modules;
+  llvm::SmallVector<DType> resultTypes;
+  StageTimes times;
+  /// The program at level 0.
+  mlir::OwningOpRef<mlir::ModuleOp> level0;
+
+  /// Compiles a copy of the program. `Options` says which stages to print.
+  static llvm::Expected<GpuProgram> compile(mlir::ModuleOp program,
+                                            llvm::StringRef entry, Target gpu,
+                                            const Options &options);
+
+  /// Adds cubins for a chip, made by the first `ptxas` in the PATH.
+  llvm::Error assembleFor(llvm::StringRef chip);
+};
+
+/// Writes what a program without this compiler needs: the PTX or, where the
+/// path ends in .cubin, the cubin, and a C header that contains it and has one
+/// function to launch it (docs/launch.md). Errors: `ptxas` is missing or
+/// fails, the program has several gpu.modules, a file cannot be written.
+llvm::Error writeAheadOfTime(GpuProgram &program, const Options &options);
+
+} // namespace flash::run
+
+#endif // FLASH_RUN_GPUPROGRAM_H

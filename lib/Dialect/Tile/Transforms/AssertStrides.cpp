@@ -1,0 +1,99 @@
+//===- AssertStrides.cpp - What copies need of addresses and strides ------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace flash::tile {
+#define GEN_PASS_DEF_ASSERTSTRIDES
+#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace flash::tile
+
+using namespace mlir;
+using namespace flash::tile;
+
+static constexpr int64_t copyBytes = 16;
+
+/// The most rows that a copy from the argument has, or 0 if there is none.
+static int64_t getCopiedRows(BlockArgument argument) {
+  int64_t rows = 0;
+  for (Operation *user : argument.getUsers())
+    if (auto copy = dyn_cast<CopyAsyncOp>(user))
+      rows = std::max(rows, copy.getRing().getType().getSlot().getRows());
+  return rows;
+}
+
+/// Emits the assertions for one operand of the launch, and replaces it by a
+/// value whose alignment is known.
+static void assertCopies(gpu::LaunchFuncOp launch, OpOperand &operand,
+                         int64_t rows) {
+  OpBuilder b(launch);
+  Location loc = launch.getLoc();
+  auto type = cast<MemRefType>(operand.get().getType());
+  int64_t elementBytes = type.getElementTypeBitWidth() / 8;
+  auto metadata =
+      memref::ExtractStridedMetadataOp::create(b, loc, operand.get());
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  StringRef kernel = launch.getKernelName().getValue();
+  auto [strides, offset] = type.getStridesAndOffset();
+  for (int64_t d = 0; d + 1 < type.getRank(); ++d) {
+    if (!ShapedType::isDynamic(strides[d]))
+      continue;
+    Value stride = metadata.getStrides()[d];
+    int64_t granule = copyBytes / elementBytes;
+    Value rest = arith::RemSIOp::create(b, loc, stride, constant(granule));
+    Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          rest, constant(0));
+    cf::AssertOp::create(
+        b, loc, isWhole,
+        llvm::formatv("the kernel '{0}' copies {1} bytes at a time: the strides "
+                      "of its operands must be multiples of {2} elements",
+                      kernel, copyBytes, granule)
+            .str());
+  }
+  int64_t row = type.getRank() - 2;
+  if (ShapedType::isDynamic(strides[row])) {
+    int64_t most = std::numeric_limits<int32_t>::max() / (rows * elementBytes);
+    Value fits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
+                                       metadata.getStrides()[row],
+                                       constant(most));
+    cf::AssertOp::create(
+        b, loc, fits,
+        llvm::formatv("the kernel '{0}' needs rows that are at most {1} elements "
+                      "apart",
+                      kernel, most)
+            .str());
+  }
+  operand.set(
+      memref::AssumeAlignmentOp::create(b, loc, operand.get(), copyBytes));
+}
+
+namespace {
+struct AssertStrides : flash::tile::impl::AssertStridesBase<AssertStrides> {
+  void runOnOperation() override {
+    SymbolTableCollection symbols;
+    getOperation().walk([&](gpu::LaunchFuncOp launch) {
+      auto kernel = symbols.lookupNearestSymbolFrom<gpu::GPUFuncOp>(
+          launch, launch.getKernelAttr());
+      if (!kernel)
+        return;
+      Block &entry = kernel.getBody().front();
+      for (auto [argument, operand] :
+           llvm::zip_first(entry.getArguments(),
+                           launch.getKernelOperandsMutable()))
+        if (int64_t rows = getCopiedRows(argument))
+          assertCopies(launch, operand, rows);
+    });
+  }
+};
+} // namespace

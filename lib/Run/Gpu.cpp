@@ -1,0 +1,83 @@
+//===- Gpu.cpp - The GPU of this process ----------------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Run/Gpu.h"
+
+#include "GpuExecutor.h"
+#include "NominalPeaks.h"
+#include "flash/Run/Stopwatch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <map>
+
+namespace cuda = flash::cuda;
+using namespace flash::run;
+using flash::runtime::LaunchPlan;
+using llvm::createStringError;
+using llvm::formatv;
+
+llvm::Expected<std::unique_ptr<Gpu>> Gpu::open(const Options &options) {
+  auto driver = cuda::Driver::load(options.cudaDriver);
+  if (!driver)
+    return driver.takeError();
+  auto device = cuda::Device::open(std::move(*driver));
+  if (!device)
+    return device.takeError();
+  auto telemetry = cuda::Telemetry::open(device->getInfo().pciBusId);
+  return std::unique_ptr<Gpu>(
+      new Gpu{std::move(*device), std::move(telemetry)});
+}
+
+llvm::Error GpuExecutor::load(GpuProgram &program) {
+  Stopwatch watch;
+  std::map<std::string, cuda::Module> modules;
+  for (GpuProgram::Module &module : program.modules) {
+    auto loaded =
+        cuda::Module::load(gpu.device, module.getImage(), module.name);
+    if (!loaded)
+      return loaded.takeError();
+    modules.emplace(module.name, std::move(*loaded));
+  }
+  for (const LaunchPlan::Launch &launch : plan.launches) {
+    auto function = modules.at(launch.module).getFunction(launch.kernel);
+    if (!function)
+      return function.takeError();
+    functions.push_back(std::move(*function));
+  }
+  program.times.emplace_back("load", watch.lap());
+
+  const cuda::DeviceInfo &info = gpu.device.getInfo();
+  machine.name = info.name;
+  machine.architecture = info.getArchitecture();
+  machine.driver = formatv("CUDA {0}.{1}", info.driverVersion / 1000,
+                           info.driverVersion % 1000 / 10);
+  if (auto version = gpu.telemetry.read().driverVersion)
+    machine.driver = *version + ", " + machine.driver;
+  machine.peakFlops = getPeakFlops(info, resultTypes.front(), machine.peakKind);
+  machine.peakBandwidth = getPeakBandwidth(info);
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::unique_ptr<Executor>>
+flash::run::loadOnGpu(GpuProgram &program, Gpu &gpu, const Options &options) {
+  const cuda::DeviceInfo &info = gpu.device.getInfo();
+  bool runs = program.chip == "sm_90a" ? info.major == 9 && info.minor == 0
+                                       : info.major >= 8;
+  if (!runs)
+    return createStringError(
+        formatv("kernels for {0} do not run on {1} ({2}); {3}", program.chip,
+                info.name, info.getArchitecture(),
+                info.major >= 8 ? "use --target=sm_80" : "use --target=cpu"));
+  // A cubin is for the device at hand; code for sm_90a runs only there.
+  if (options.ptxas)
+    if (llvm::Error error = program.assembleFor(
+            program.chip == "sm_80" ? info.getArchitecture() : program.chip))
+      return std::move(error);
+  auto executor = std::make_unique<GpuExecutor>(program, gpu, options.layout);
+  if (llvm::Error error = executor->load(program))
+    return std::move(error);
+  return std::move(executor);
+}

@@ -1,0 +1,62 @@
+//===- GpuExecutor.h - Running kernels on a GPU -----------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_RUN_GPUEXECUTOR_H
+#define FLASH_LIB_RUN_GPUEXECUTOR_H
+
+#include "flash/Run/Gpu.h"
+#include "flash/Runtime/Cuda/DeviceBuffer.h"
+#include "flash/Runtime/Cuda/Module.h"
+
+namespace flash::run {
+
+/// The device memory of one call, and the parameters that point to it.
+struct GpuCall {
+  std::vector<cuda::DeviceBuffer> arguments, buffers;
+  llvm::SmallVector<llvm::SmallVector<int64_t, 4>> strides;
+  runtime::Invocation invocation;
+};
+
+class GpuExecutor : public Executor {
+public:
+  GpuExecutor(GpuProgram &program, Gpu &gpu, Layout layout)
+      : plan(std::move(program.plan)), resultTypes(program.resultTypes),
+        gpu(gpu), layout(layout) {}
+
+  llvm::Error load(GpuProgram &program);
+
+  llvm::Expected<std::vector<HostTensor>>
+  run(llvm::ArrayRef<HostTensor> inputs) override;
+  void setChecked(bool value) override { checked = value; }
+  llvm::Expected<Timing> benchmark(llvm::ArrayRef<HostTensor> inputs) override;
+  Machine getMachine() const override { return machine; }
+
+private:
+  llvm::Expected<GpuCall> prepare(llvm::ArrayRef<HostTensor> inputs);
+  llvm::Error allocate(llvm::ArrayRef<HostTensor> inputs, GpuCall &call);
+  llvm::Error allowLaunches(const GpuCall &call);
+  llvm::Error launch(const GpuCall &call, const cuda::Stream &stream);
+  llvm::Error checkMemory(llvm::ArrayRef<HostTensor> inputs,
+                          const GpuCall &call);
+  llvm::Expected<HostTensor> takeResult(const GpuCall &call, size_t index);
+  /// The bytes of an argument as they lie in memory; gaps are 0xFF.
+  std::vector<char> lay(const HostTensor &input, const GpuCall &call,
+                        size_t index) const;
+
+  runtime::LaunchPlan plan;
+  llvm::SmallVector<DType> resultTypes;
+  Gpu &gpu;
+  Layout layout;
+  bool checked = false;
+  /// One for each launch of the plan.
+  std::vector<cuda::Function> functions;
+  Machine machine;
+};
+
+} // namespace flash::run
+
+#endif // FLASH_LIB_RUN_GPUEXECUTOR_H

@@ -1,0 +1,155 @@
+//===- GpuProgram.cpp - A program compiled for GPUs -----------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Run/GpuProgram.h"
+
+#include "RunPasses.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Pipelines/Pipelines.h"
+#include "flash/Run/Kernel.h"
+#include "flash/Run/OutputFile.h"
+#include "flash/Run/Stopwatch.h"
+#include "flash/Runtime/LaunchPlanHeader.h"
+#include "flash/Target/Nvptx/ExtractLaunchPlan.h"
+#include "flash/Target/Nvptx/Ptx.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Transforms/Passes.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace flash::run;
+namespace runtime = flash::runtime;
+using llvm::createStringError;
+using llvm::formatv;
+
+llvm::StringRef GpuProgram::Module::getImage() const {
+  return cubin ? llvm::StringRef(cubin->bytes.data(), cubin->bytes.size())
+               : llvm::StringRef(ptx);
+}
+
+/// From the program to the LLVM dialect and host functions on memrefs.
+static llvm::Error runGpuPasses(ModuleOp module, const Options &options,
+                                GpuProgram &program) {
+  Stopwatch watch;
+  auto run = [&](llvm::function_ref<void(OpPassManager &)> build,
+                 std::optional<Dump> dump, StringRef name) -> llvm::Error {
+    if (llvm::Error error = runPasses(module, build))
+      return error;
+    program.times.emplace_back(name, watch.lap());
+    if (dump && options.has(*dump))
+      print(module, name);
+    return llvm::Error::success();
+  };
+
+  auto toThreads = [&]() -> llvm::Error {
+    if (llvm::Error error = run(flash::buildThreadPipeline, std::nullopt, "l3"))
+      return error;
+    return run(flash::buildHostPipeline, std::nullopt, "host");
+  };
+  if (isBlockLevel(module)) {
+    program.level0 = module.clone();
+    return toThreads();
+  }
+
+  flash::FrontOptions front;
+  front.queryTile = options.queryTile;
+  front.keyTile = options.keyTile;
+  // Those of sm_90a, too, until it has its own.
+  front.target = "sm_80";
+  if (options.queryTile || options.keyTile)
+    module.walk([](flash::AttentionOp op) { op.removeScheduleAttr(); });
+  auto recognize = [](OpPassManager &pm) {
+    pm.addPass(createSymbolDCEPass());
+    flash::buildRecognizePipeline(pm);
+  };
+  if (llvm::Error error = run(recognize, Dump::L0, "l0"))
+    return error;
+  program.level0 = module.clone();
+  auto tile = [&](OpPassManager &pm) { flash::buildTilePipeline(pm, front); };
+  if (llvm::Error error = run(tile, Dump::L1, "l1"))
+    return error;
+  if (llvm::Error error = run(flash::buildBlockPipeline, Dump::L2, "l2"))
+    return error;
+  return toThreads();
+}
+
+llvm::Expected<GpuProgram> GpuProgram::compile(ModuleOp source, StringRef entry,
+                                               Target gpu,
+                                               const Options &options) {
+  GpuProgram program;
+  program.chip = gpu == Target::Sm90a ? "sm_90a" : "sm_80";
+  OwningOpRef<ModuleOp> module = copyProgram(source, entry);
+  auto func = module->lookupSymbol<func::FuncOp>(entry);
+  for (Type type : func.getResultTypes())
+    program.resultTypes.push_back(
+        *getDType(cast<ShapedType>(type).getElementType()));
+  if (llvm::Error error = runGpuPasses(*module, options, program))
+    return error;
+
+  func = module->lookupSymbol<func::FuncOp>(entry);
+  auto plan = extractLaunchPlan(func);
+  if (failed(plan))
+    return createStringError(
+        formatv("@{0} computes what no GPU target can launch yet", entry));
+  program.plan = std::move(*plan);
+
+  flash::PtxTimes times;
+  for (auto gpuModule : module->getOps<gpu::GPUModuleOp>()) {
+    flash::PtxOptions ptxOptions;
+    ptxOptions.chip = program.chip;
+    auto ptx = flash::emitPtx(gpuModule, ptxOptions);
+    if (!ptx)
+      return ptx.takeError();
+    times.translate += ptx->times.translate;
+    times.optimize += ptx->times.optimize;
+    times.codegen += ptx->times.codegen;
+    if (options.has(Dump::Ptx))
+      llvm::outs() << "// flash-run: ptx\n" << ptx->text;
+    program.modules.push_back(
+        {gpuModule.getName().str(), std::move(ptx->text), std::nullopt});
+  }
+  program.times.append({{"translate", times.translate},
+                        {"optimize", times.optimize},
+                        {"codegen", times.codegen}});
+  return program;
+}
+
+llvm::Error GpuProgram::assembleFor(StringRef chip) {
+  Stopwatch watch;
+  for (Module &module : modules) {
+    auto cubin = flash::assemble(module.ptx, chip);
+    if (!cubin)
+      return cubin.takeError();
+    module.cubin = std::move(*cubin);
+  }
+  times.emplace_back("ptxas", watch.lap());
+  return llvm::Error::success();
+}
+
+llvm::Error flash::run::writeAheadOfTime(GpuProgram &program,
+                                         const Options &options) {
+  if (program.modules.size() != 1)
+    return createStringError(
+        formatv("-o: the program has {0} gpu.modules, and one file holds one",
+                program.modules.size()));
+  GpuProgram::Module &module = program.modules.front();
+  bool isCubin = StringRef(options.output).ends_with(".cubin");
+  if (isCubin && !module.cubin)
+    if (llvm::Error error = program.assembleFor(program.chip))
+      return error;
+  StringRef image = isCubin ? module.getImage() : StringRef(module.ptx);
+  std::string header;
+  llvm::raw_string_ostream os(header);
+  if (llvm::Error error = runtime::printCHeader(
+          program.plan, program.plan.name, {/*isEmbedded=*/true, image}, os))
+    return error;
+  if (llvm::Error error = writeFile(
+          options.output, [&](llvm::raw_ostream &os) { os << image; }))
+    return error;
+  return writeFile(options.header,
+                   [&](llvm::raw_ostream &os) { os << header; });
+}

@@ -1,0 +1,179 @@
+//===- OptionValues.cpp - The values of flags -----------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OptionValues.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace flash::run;
+using llvm::createStringError;
+using llvm::formatv;
+using llvm::StringRef;
+
+llvm::Expected<std::vector<std::string>> flash::run::splitList(StringRef flag,
+                                                               StringRef text) {
+  std::vector<std::string> items;
+  for (StringRef item : llvm::split(text, ',')) {
+    if (item.empty())
+      return createStringError(formatv(
+          "--{0}={1} has an empty item; write them separated by single commas",
+          flag, text));
+    items.push_back(item.str());
+  }
+  return items;
+}
+
+llvm::Error flash::run::parseTarget(StringRef target, Options &options) {
+  auto found = llvm::StringSwitch<std::optional<Target>>(target)
+                   .Case("auto", Target::Auto)
+                   .Case("cpu", Target::Cpu)
+                   .Case("emulate", Target::Emulate)
+                   .Case("sm_80", Target::Sm80)
+                   .Case("sm_90a", Target::Sm90a)
+                   .Default(std::nullopt);
+  if (!found)
+    return createStringError(formatv("unknown target '{0}'; the targets are "
+                                     "auto, cpu, emulate, sm_80 and sm_90a",
+                                     target));
+  options.target = *found;
+  return llvm::Error::success();
+}
+
+llvm::Error flash::run::parseLayout(StringRef layout, Options &options) {
+  if (layout != "bhnd" && layout != "bnhd")
+    return createStringError(
+        formatv("unknown layout '{0}'; the layouts are bhnd and bnhd", layout));
+  options.layout = layout == "bnhd" ? Layout::Bnhd : Layout::Dense;
+  return llvm::Error::success();
+}
+
+llvm::Error flash::run::parseFill(StringRef text, Options &options) {
+  auto malformed = [&] {
+    return createStringError(formatv(
+        "--fill={0} is malformed; write the number of an argument, a value and "
+        "perhaps a row, for example --fill 0=nan@-1 or --fill 1=x100",
+        text));
+  };
+  Fill fill;
+  auto [indexText, rest] = text.split('=');
+  if (indexText.getAsInteger(10, fill.argument))
+    return malformed();
+  auto [valueText, rowText] = rest.split('@');
+  fill.scales = valueText.consume_front("x");
+  if (valueText.getAsDouble(fill.value))
+    return malformed();
+  if (rest.contains('@')) {
+    int64_t row;
+    if (rowText.getAsInteger(10, row))
+      return malformed();
+    fill.row = row;
+  }
+  options.fills.push_back(fill);
+  return llvm::Error::success();
+}
+
+llvm::Error flash::run::parseOutput(StringRef output, StringRef header,
+                                    Options &options) {
+  if (!output.ends_with(".ptx") && !output.ends_with(".cubin"))
+    return createStringError(formatv(
+        "-o {0}: the name must end in .ptx or .cubin, which says what to write",
+        output));
+  options.output = output.str();
+  options.header = header.str();
+  if (header.empty())
+    options.header = (output.rsplit('.').first + ".h").str();
+  return llvm::Error::success();
+}
+
+llvm::Error flash::run::parseShape(StringRef text, Options &options) {
+  auto malformed = [&] {
+    return createStringError(formatv(
+        "--shape={0} is malformed; write the number of an argument and its "
+        "sizes, for example --shape 0=2x16x1000x128",
+        text));
+  };
+  auto [indexText, sizes] = text.split('=');
+  unsigned index;
+  if (indexText.getAsInteger(10, index) || sizes.empty())
+    return malformed();
+  llvm::SmallVector<int64_t, 4> shape;
+  for (StringRef sizeText : llvm::split(sizes, 'x')) {
+    llvm::APInt size;
+    bool negative = sizeText.consume_front("-");
+    if (sizeText.empty() || sizeText.getAsInteger(10, size))
+      return malformed();
+    if (negative || size.getActiveBits() > 62)
+      return createStringError(formatv(
+          "--shape={0}: the size {1}{2} is {3}", text, negative ? "-" : "",
+          sizeText, negative ? "negative" : "more than any memory holds"));
+    shape.push_back(size.getZExtValue());
+  }
+  if (!options.shapes.try_emplace(index, std::move(shape)).second)
+    return createStringError(
+        formatv("--shape gives the sizes of argument {0} twice", index));
+  return llvm::Error::success();
+}
+
+llvm::Error flash::run::parseDump(StringRef text, Options &options) {
+  auto items = splitList("dump", text);
+  if (!items)
+    return items.takeError();
+  for (StringRef item : *items) {
+    auto dump = llvm::StringSwitch<std::optional<Dump>>(item)
+                    .Case("l0", Dump::L0)
+                    .Case("l1", Dump::L1)
+                    .Case("l2", Dump::L2)
+                    .Case("linalg", Dump::Linalg)
+                    .Case("llvm", Dump::LLVM)
+                    .Case("asm", Dump::Asm)
+                    .Case("ptx", Dump::Ptx)
+                    .Default(std::nullopt);
+    if (!dump)
+      return createStringError(
+          formatv("--dump has no stage '{0}'; the stages "
+                  "are l0, l1, l2, linalg, llvm, asm and ptx",
+                  item));
+    options.dumps |= 1u << static_cast<unsigned>(*dump);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error flash::run::parseSchedule(StringRef text, Options &options) {
+  auto items = splitList("schedule", text);
+  if (!items)
+    return items.takeError();
+  for (StringRef item : *items) {
+    auto [key, valueText] = item.split('=');
+    int64_t *field = llvm::StringSwitch<int64_t *>(key)
+                         .Case("query_tile", &options.queryTile)
+                         .Case("key_tile", &options.keyTile)
+                         .Default(nullptr);
+    if (!field)
+      return createStringError(formatv("--schedule has no key '{0}'; the keys "
+                                       "are query_tile and key_tile",
+                                       key));
+    if (*field)
+      return createStringError(formatv("--schedule gives {0} twice", key));
+    int64_t value;
+    if (valueText.getAsInteger(10, value))
+      return createStringError(formatv(
+          "--schedule: '{0}' needs a number, for example {1}=64", item, key));
+    // The rule of #flash.schedule.
+    if (value < 8 || value > 1024 || value % 8) {
+      int64_t clamped = std::clamp<int64_t>(value, 8, 1024);
+      return createStringError(formatv(
+          "--schedule: {0}={1} is not a multiple of 8 from 8 to 1024; the "
+          "nearest is {0}={2}",
+          key, value, (clamped + 3) / 8 * 8));
+    }
+    *field = value;
+  }
+  return llvm::Error::success();
+}

@@ -1,0 +1,59 @@
+//===- RunPasses.cpp - Passes with messages -------------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RunPasses.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using llvm::createStringError;
+using llvm::formatv;
+
+namespace {
+
+/// Remembers the pass that failed. Its diagnostic says why; this says where.
+struct FailureRecorder : PassInstrumentation {
+  FailureRecorder(std::string &name) : name(name) {}
+  void runAfterPassFailed(Pass *pass, Operation *) override {
+    if (name.empty())
+      name = pass->getArgument().empty() ? pass->getName().str()
+                                         : pass->getArgument().str();
+  }
+  std::string &name;
+};
+
+} // namespace
+
+llvm::Error
+flash::run::runPasses(ModuleOp module,
+                      llvm::function_ref<void(OpPassManager &)> build) {
+  PassManager pm(module.getContext());
+  std::string failed;
+  pm.addInstrumentation(std::make_unique<FailureRecorder>(failed));
+  build(pm);
+  if (succeeded(pm.run(module)))
+    return llvm::Error::success();
+  return createStringError(
+      formatv("the program cannot be compiled: the pass '{0}' failed",
+              failed.empty() ? "verifier" : failed));
+}
+
+void flash::run::print(ModuleOp module, llvm::StringRef stage) {
+  llvm::outs() << "// flash-run: " << stage << "\n" << *module << "\n";
+}
+
+OwningOpRef<ModuleOp> flash::run::copyProgram(ModuleOp program,
+                                              StringRef entry) {
+  OwningOpRef<ModuleOp> copy = program.clone();
+  for (auto func : copy->getOps<func::FuncOp>())
+    func.setVisibility(func.getSymName() == entry
+                           ? SymbolTable::Visibility::Public
+                           : SymbolTable::Visibility::Private);
+  return copy;
+}

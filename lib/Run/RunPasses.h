@@ -1,0 +1,33 @@
+//===- RunPasses.h - Passes with messages -----------------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_RUN_RUNPASSES_H
+#define FLASH_LIB_RUN_RUNPASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/Error.h"
+
+namespace flash::run {
+
+/// Runs the passes that `build` adds. The error names the pass that failed; why
+/// it did, its diagnostic has said.
+llvm::Error runPasses(mlir::ModuleOp module,
+                      llvm::function_ref<void(mlir::OpPassManager &)> build);
+
+/// Prints the program at a stage, for `--dump`.
+void print(mlir::ModuleOp module, llvm::StringRef stage);
+
+/// A copy of the program in which nothing but the entry is public, so that
+/// functions it does not use are not compiled.
+mlir::OwningOpRef<mlir::ModuleOp> copyProgram(mlir::ModuleOp program,
+                                              llvm::StringRef entry);
+
+} // namespace flash::run
+
+#endif // FLASH_LIB_RUN_RUNPASSES_H

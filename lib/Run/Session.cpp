@@ -1,0 +1,142 @@
+//===- Session.cpp - What the runs of a process share ---------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Run/Session.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/WithColor.h"
+
+using namespace mlir;
+using namespace flash::run;
+namespace cuda = flash::cuda;
+using llvm::createStringError;
+using llvm::formatv;
+
+llvm::Expected<Gpu *> Session::getGpu(const Options &options) {
+  if (!gpu && gpuFailure.empty()) {
+    auto opened = Gpu::open(options);
+    if (opened)
+      gpu = std::move(*opened);
+    else
+      gpuFailure = llvm::toString(opened.takeError());
+  }
+  if (!gpu)
+    return createStringError(gpuFailure);
+  gpu->device.setTimeout(options.timeout);
+  return gpu.get();
+}
+
+llvm::Expected<Kernel> Session::compileForGpu(const Program &program,
+                                              Target target,
+                                              const Options &options) {
+  // First the device: compiling for one that is not there helps nobody.
+  auto device = getGpu(options);
+  if (!device)
+    return device.takeError();
+  func::FuncOp entry = program.entry;
+  auto compiled =
+      GpuProgram::compile(*program.module, entry.getSymName(), target, options);
+  if (!compiled)
+    return compiled.takeError();
+  return Kernel::load(std::move(*compiled), **device, options);
+}
+
+/// Why `--target=auto` does not look for a GPU. Empty if it does.
+static StringRef getReasonForCpu(const Options &options) {
+  if (options.countTiles)
+    return "--count-tiles counts there only";
+  if (options.baseline)
+    return "the naive program runs there only";
+  if (options.dumps)
+    return "--dump shows the stages of the CPU target unless --target names "
+           "another";
+  return "";
+}
+
+llvm::Expected<Kernel> Session::compileForAny(const Program &program,
+                                              const Options &options) {
+  func::FuncOp entry = program.entry;
+  std::string reason = getReasonForCpu(options).str();
+  if (reason.empty()) {
+    // Diagnostics of a program that goes to the CPU would look like failures.
+    ScopedDiagnosticHandler silence(&context, [&](Diagnostic &diagnostic) {
+      if (reason.empty())
+        reason = diagnostic.str();
+      return success();
+    });
+    auto device = getGpu(options);
+    if (!device) {
+      reason = llvm::toString(device.takeError());
+    } else {
+      const cuda::DeviceInfo &info = (*device)->device.getInfo();
+      bool isHopper = info.major == 9 && info.minor == 0;
+      auto kernel = compileForGpu(
+          program, isHopper ? Target::Sm90a : Target::Sm80, options);
+      if (kernel)
+        return kernel;
+      std::string failure = llvm::toString(kernel.takeError());
+      if (reason.empty())
+        reason = failure;
+    }
+  }
+  if (options.layout != Layout::Dense || options.ptxas)
+    return createStringError(
+        formatv("--{0} needs a GPU, and the program does not run on one: {1}",
+                options.ptxas ? "ptxas" : "layout=bnhd", reason));
+  // Who asks for the CPU's stages or tiles knows where they come from.
+  if (getReasonForCpu(options).empty())
+    llvm::WithColor::note(llvm::errs(), "flash-run")
+        << "running on the CPU: " << reason << "\n";
+  return Kernel::compile(*program.module, entry.getSymName(), Variant::Flash,
+                         options);
+}
+
+/// All that a kernel is made from.
+static std::string getKey(const Program &program, Variant variant,
+                          const Options &options) {
+  func::FuncOp entry = program.entry;
+  bool isFlash = variant == Variant::Flash;
+  std::string key;
+  llvm::raw_string_ostream os(key);
+  os << static_cast<int>(variant) << ' ' << entry.getSymName();
+  if (isFlash)
+    os << ' ' << static_cast<int>(options.target) << ' ' << options.queryTile
+       << ' ' << options.keyTile << ' ' << options.countTiles << ' '
+       << options.ptxas << ' ' << static_cast<int>(options.layout);
+  unsigned main = program.sources->getMainFileID();
+  os << '\n' << program.sources->getMemoryBuffer(main)->getBuffer();
+  return key;
+}
+
+llvm::Expected<std::shared_ptr<Kernel>>
+Session::compile(const Program &program, Variant variant,
+                 const Options &options) {
+  // Compiled code is small, but each kernel also holds its program.
+  constexpr size_t maxKernels = 64;
+  func::FuncOp entry = program.entry;
+  std::string key = getKey(program, variant, options);
+  auto found = kernels.find(key);
+  if (found != kernels.end() && !options.dumps)
+    return found->second;
+
+  auto kernel = [&]() -> llvm::Expected<Kernel> {
+    if (variant != Variant::Flash || options.target == Target::Cpu ||
+        options.target == Target::Emulate)
+      return Kernel::compile(*program.module, entry.getSymName(), variant,
+                             options);
+    if (options.target == Target::Auto)
+      return compileForAny(program, options);
+    return compileForGpu(program, options.target, options);
+  }();
+  if (!kernel)
+    return kernel.takeError();
+  if (kernels.size() >= maxKernels)
+    kernels.clear();
+  auto shared = std::make_shared<Kernel>(std::move(*kernel));
+  kernels[key] = shared;
+  return shared;
+}

@@ -1,0 +1,202 @@
+//===- Suite.cpp - Many programs in one process ---------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Run/Suite.h"
+
+#include "flash/Run/Driver.h"
+#include "flash/Run/OutputFile.h"
+#include "flash/Run/Stopwatch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/LineIterator.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace flash::run;
+namespace cuda = flash::cuda;
+using llvm::createStringError;
+using llvm::formatv;
+using llvm::StringRef;
+
+namespace {
+
+enum class Outcome { Ok, Wrong, Failed };
+
+struct CaseResult {
+  std::string line;
+  Outcome outcome = Outcome::Ok;
+  /// Why it failed.
+  std::string message;
+  Report report;
+  double seconds = 0;
+};
+
+} // namespace
+
+/// Paths in a suite start at its folder.
+static void resolvePaths(Options &options, StringRef suite) {
+  auto resolve = [&](std::string &path) {
+    if (path == "-" || llvm::sys::path::is_absolute(path))
+      return;
+    llvm::SmallString<256> full(llvm::sys::path::parent_path(suite));
+    llvm::sys::path::append(full, path);
+    path = full.str().str();
+  };
+  resolve(options.file);
+  for (auto *paths : {&options.inputs, &options.outputs})
+    for (std::string &path : *paths)
+      resolve(path);
+}
+
+static CaseResult runCase(Session &session, StringRef line,
+                          const Options &defaults) {
+  CaseResult result;
+  result.line = line.str();
+  Stopwatch watch;
+  auto ok = [&]() -> llvm::Expected<bool> {
+    auto options = parseCase(line, defaults);
+    if (!options)
+      return options.takeError();
+    resolvePaths(*options, defaults.suite);
+    return runProgram(session, *options, result.report);
+  }();
+  result.seconds = watch.lap();
+  if (!ok) {
+    result.outcome = Outcome::Failed;
+    result.message = llvm::toString(ok.takeError());
+  } else if (!*ok) {
+    result.outcome = Outcome::Wrong;
+    result.message = "the results disagree with the reference";
+  }
+  return result;
+}
+
+static StringRef getText(Outcome outcome) {
+  switch (outcome) {
+  case Outcome::Ok:
+    return "ok";
+  case Outcome::Wrong:
+    return "WRONG";
+  case Outcome::Failed:
+    return "FAILED";
+  }
+  llvm_unreachable("unknown outcome");
+}
+
+/// One line for a case: outcome, error beside its tolerance, time, rate, name.
+static void printRow(const CaseResult &result, llvm::raw_ostream &os) {
+  const Report &report = result.report;
+  os << llvm::left_justify(getText(result.outcome), 7);
+  if (report.check) {
+    const Comparison &worst = report.check->results[report.check->getWorst()];
+    os << llvm::format("%9.2e of %7.1e", worst.rms, worst.tolerance);
+  } else {
+    os.indent(20);
+  }
+  if (report.bench) {
+    os << llvm::format(" %10.4f ms", report.bench->median * 1e3);
+    double rate =
+        report.flops ? *report.flops / report.bench->median * 1e-12 : 0;
+    os << llvm::format(" %8.2f TFLOP/s", rate);
+  }
+  os << "  " << result.line;
+  // A message may have lines of its own, such as an assembler's log.
+  if (!result.message.empty())
+    os << "\n        " << StringRef(result.message).split('\n').first;
+  os << "\n";
+}
+
+static void printTable(llvm::ArrayRef<CaseResult> results, size_t left,
+                       llvm::raw_ostream &os) {
+  os << "\noutcome error of tolerance"
+     << "  case\n";
+  for (const CaseResult &result : results)
+    printRow(result, os);
+  auto count = [&](Outcome outcome) {
+    return llvm::count_if(results, [&](const CaseResult &result) {
+      return result.outcome == outcome;
+    });
+  };
+  os << formatv("suite: {0} of {1} cases ok, {2} wrong, {3} failed",
+                count(Outcome::Ok), results.size(), count(Outcome::Wrong),
+                count(Outcome::Failed));
+  if (left)
+    os << formatv(", {0} not run", left);
+  os << "\n";
+}
+
+static llvm::Error writeJson(llvm::ArrayRef<CaseResult> results,
+                             StringRef path) {
+  llvm::json::Array cases;
+  for (const CaseResult &result : results) {
+    llvm::json::Object object{{"case", result.line},
+                              {"outcome", getText(result.outcome).lower()},
+                              {"message", result.message},
+                              {"seconds", result.seconds}};
+    // A case that failed before it ran has nothing to report.
+    if (!result.report.results.empty())
+      object["report"] = toJson(result.report);
+    cases.push_back(std::move(object));
+  }
+  return writeFile(path, [&](llvm::raw_ostream &os) {
+    llvm::json::OStream(os, 2).value(
+        llvm::json::Object{{"cases", std::move(cases)}});
+    os << "\n";
+  });
+}
+
+llvm::Expected<bool> flash::run::runSuite(Session &session,
+                                          const Options &options) {
+  auto file = llvm::MemoryBuffer::getFile(options.suite, /*IsText=*/true);
+  if (!file)
+    return createStringError(formatv("cannot read the suite '{0}': {1}",
+                                     options.suite, file.getError().message()));
+  if (!options.json.empty())
+    if (llvm::Error error = checkWritable(options.json))
+      return std::move(error);
+  std::vector<std::string> lines;
+  for (llvm::line_iterator line(**file, /*SkipBlanks=*/true, '#');
+       !line.is_at_eof(); ++line)
+    if (StringRef text = line->trim(); !text.empty())
+      lines.push_back(text.str());
+  if (lines.empty())
+    return createStringError(
+        formatv("the suite '{0}' has no cases; write one in each line, a "
+                "program and its flags",
+                options.suite));
+
+  if (options.firstCase > lines.size())
+    return createStringError(formatv("--first={0}: the suite has {1} cases",
+                                     options.firstCase, lines.size()));
+
+  llvm::raw_ostream &os = session.getOutput();
+  session.setOutput(llvm::nulls());
+  std::vector<CaseResult> results;
+  size_t next = options.firstCase - 1;
+  while (next < lines.size() && !cuda::isAnyDeviceLost()) {
+    StringRef line = lines[next++];
+    results.push_back(runCase(session, line, options));
+    const CaseResult &result = results.back();
+    os << formatv("[{0}/{1}] {2} {3:f1} s  {4}\n", next, lines.size(),
+                  getText(result.outcome), result.seconds, line);
+    if (!result.message.empty())
+      os << result.message << "\n";
+    os.flush();
+  }
+  session.setOutput(os);
+  // A fault or a time-out costs the process its device.
+  if (next < lines.size())
+    os << formatv("the GPU is lost to this process; go on with --first={0}\n",
+                  next + 1);
+  printTable(results, lines.size() - next, os);
+  if (!options.json.empty())
+    if (llvm::Error error = writeJson(results, options.json))
+      return std::move(error);
+  return next == lines.size() &&
+         llvm::all_of(results, [](const CaseResult &result) {
+           return result.outcome == Outcome::Ok;
+         });
+}
