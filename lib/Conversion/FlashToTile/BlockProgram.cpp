@@ -431,7 +431,12 @@ LogicalResult BlockProgram::translateStep(OnlineAttentionOp step) {
   inputs.fetchValue = fetchValue;
   inputs.lookup = find;
   inputs.copyScoreOp = copyScoreOp;
-  if (failed(query) || !getSlice(step.getKey()) || !getSlice(step.getValue()))
+  auto isOperandSlice = [&](Value tile) {
+    tensor::ExtractSliceOp slice = getSlice(tile);
+    return slice && slice.getSourceType().getRank() == 4;
+  };
+  if (failed(query) || !isOperandSlice(step.getKey()) ||
+      !isOperandSlice(step.getValue()))
     return step.emitOpError("reads a tile that is no slice of an operand");
   OnlineState next = emitOnlineStep(b, step, types, state, inputs);
   mapping.map(step.getAccOut(), next.acc);
