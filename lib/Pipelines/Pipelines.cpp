@@ -63,7 +63,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   softmax.rowTile = 8;
   softmax.reductionTile = 0;
   pm.nest<func::FuncOp>().addPass(createTileSoftmax(softmax));
-  pm.addPass(createCanonicalizerPass());
+  // No canonicalization, which would inline a loop of one iteration.
   pm.addPass(createCSEPass());
   pm.addPass(createConvertFlashToTile());
   pm.addPass(createCanonicalizerPass());

@@ -61,15 +61,22 @@ struct Candidate {
 };
 constexpr Candidate candidatesOf16Bits[] = {
     {72, 128, 64}, {128, 128, 32}, {144, 64, 32}, {256, 64, 64}};
-constexpr Candidate candidatesOf32Bits[] = {
-    {32, 128, 32}, {48, 64, 32}, {80, 128, 32}, {128, 64, 32}, {256, 64, 16}};
+constexpr Candidate candidatesOf32Bits[] = {{16, 128, 32}, {48, 64, 32},
+                                            {56, 64, 16},  {80, 128, 32},
+                                            {96, 64, 32},  {256, 64, 16}};
+// A masked step needs registers for the product that leaves out masked keys.
+constexpr Candidate maskedCandidatesOf32Bits[] = {
+    {16, 128, 32}, {48, 64, 32}, {256, 64, 16}};
 } // namespace
 
 Schedule flash::chooseSm80Schedule(AttentionOp op) {
   int64_t dim = std::max(op.getHeadDim(), op.getValueDim());
   bool is32Bits = getElementBytes(op) == 4;
-  ArrayRef<Candidate> candidates =
-      is32Bits ? ArrayRef(candidatesOf32Bits) : ArrayRef(candidatesOf16Bits);
+  ArrayRef<Candidate> candidates = candidatesOf16Bits;
+  if (is32Bits && op.getMask())
+    candidates = maskedCandidatesOf32Bits;
+  else if (is32Bits)
+    candidates = candidatesOf32Bits;
   const Candidate *fit = llvm::find_if(
       candidates, [&](const Candidate &c) { return dim <= c.largestDim; });
   Schedule schedule;

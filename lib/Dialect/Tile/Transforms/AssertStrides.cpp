@@ -56,22 +56,24 @@ static void assertCopies(gpu::LaunchFuncOp launch, OpOperand &operand,
                                           rest, constant(0));
     cf::AssertOp::create(
         b, loc, isWhole,
-        llvm::formatv("the kernel '{0}' copies {1} bytes at a time: the strides "
-                      "of its operands must be multiples of {2} elements",
-                      kernel, copyBytes, granule)
+        llvm::formatv(
+            "the kernel '{0}' copies {1} bytes at a time: the strides "
+            "of its operands must be multiples of {2} elements",
+            kernel, copyBytes, granule)
             .str());
   }
   int64_t row = type.getRank() - 2;
   if (ShapedType::isDynamic(strides[row])) {
     int64_t most = std::numeric_limits<int32_t>::max() / (rows * elementBytes);
-    Value fits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
-                                       metadata.getStrides()[row],
-                                       constant(most));
+    Value fits =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle,
+                              metadata.getStrides()[row], constant(most));
     cf::AssertOp::create(
         b, loc, fits,
-        llvm::formatv("the kernel '{0}' needs rows that are at most {1} elements "
-                      "apart",
-                      kernel, most)
+        llvm::formatv(
+            "the kernel '{0}' needs rows that are at most {1} elements "
+            "apart",
+            kernel, most)
             .str());
   }
   operand.set(
@@ -88,9 +90,8 @@ struct AssertStrides : flash::tile::impl::AssertStridesBase<AssertStrides> {
       if (!kernel)
         return;
       Block &entry = kernel.getBody().front();
-      for (auto [argument, operand] :
-           llvm::zip_first(entry.getArguments(),
-                           launch.getKernelOperandsMutable()))
+      for (auto [argument, operand] : llvm::zip_first(
+               entry.getArguments(), launch.getKernelOperandsMutable()))
         if (int64_t rows = getCopiedRows(argument))
           assertCopies(launch, operand, rows);
     });
