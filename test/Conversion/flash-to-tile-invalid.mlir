@@ -190,7 +190,7 @@ func.func @attention(%arg0: tensor<1x1x64x16xf16>, %arg1: tensor<1x1x64x16xf16>,
     %8 = tensor.empty() : tensor<16x16xf16>
     %output = flash.finalize ins(%7#0, %7#1, %7#2 : tensor<16x16xf32>, tensor<16xf32>, tensor<16xf32>) outs(%8 : tensor<16x16xf16>) -> tensor<16x16xf16>
     scf.forall.in_parallel {
-      // expected-error @below {{'tensor.parallel_insert_slice' op stores no result of a finalize}}
+      // expected-error @below {{'tensor.parallel_insert_slice' op stores no tile that is in registers}}
       tensor.parallel_insert_slice %8 into %out[0, 0, %i, 0] [1, 1, 16, 16] [1, 1, 1, 1] : tensor<16x16xf16> into tensor<1x1x64x16xf16>
     }
   }

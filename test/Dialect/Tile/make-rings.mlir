@@ -110,25 +110,6 @@ gpu.module @m {
 !memory = memref<?x64xf16, strided<[?, 1]>>
 !tile = !tile.smem<16x64xf16, swizzle = 128>
 gpu.module @m {
-  gpu.func @twice(%k: !memory, %n: index) kernel {
-    %c0 = arith.constant 0 : index
-    %c16 = arith.constant 16 : index
-    scf.for %j = %c0 to %n step %c16 {
-      %kt = tile.fetch %k[%j] : !memory to !tile
-      %kr = tile.load %kt : !tile to tensor<16x64xf16, #tile.fragment<1>>
-      // expected-error @below {{'tile.fetch' op is the second of this loop that reads tiles of this shape from the same memory}}
-      %lt = tile.fetch %k[%c0] : !memory to !tile
-      %lr = tile.load %lt : !tile to tensor<16x64xf16, #tile.fragment<1>>
-    }
-    gpu.return
-  }
-}
-
-// -----
-
-!memory = memref<?x64xf16, strided<[?, 1]>>
-!tile = !tile.smem<16x64xf16, swizzle = 128>
-gpu.module @m {
   gpu.func @others(%k: !memory, %v: !memory, %n: index) kernel {
     %c0 = arith.constant 0 : index
     %c16 = arith.constant 16 : index

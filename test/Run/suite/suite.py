@@ -253,7 +253,7 @@ def cases():
         add(f"rank3-{dtype}", dtype=dtype, rank=3, Hq=6, Hkv=3, mask="causal", Nq=odd(400), Nk=odd(400), lse=True)
         add(f"everything-{dtype}", dtype=dtype, B=3, Hq=4, Hkv=2, D=80, Dv=40, Nq=211, Nk=389, mask="nested", lengths=True, sink=True,
             score="alibi", lse=True, scale=0.11)
-        for schedule in ("query_tile=16,key_tile=16", "query_tile=128,key_tile=256", "query_tile=32,key_tile=48"):
+        for schedule in ("query_tile=16,key_tile=16", "query_tile=32,key_tile=256", "query_tile=32,key_tile=48"):
             add(f"schedule-{dtype}", dtype=dtype, schedule=schedule, mask="causal", Nq=odd(400), Nk=odd(400), lse=True)
     for _ in range(30):
         d = rng.choice(HEAD_DIMS)
