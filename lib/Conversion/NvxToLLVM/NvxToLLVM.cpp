@@ -7,6 +7,7 @@
 
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
+#include "flash/Target/Nvptx/KernelAbi.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/GPUToNVVM/GPUToNVVMPass.h"
@@ -82,11 +83,7 @@ struct ConvertNvxToLLVM : flash::impl::ConvertNvxToLLVMBase<ConvertNvxToLLVM> {
       auto type = dyn_cast<MemRefType>(memory.getType());
       if (!type)
         continue;
-      auto [strides, offset] = type.getStridesAndOffset();
-      SmallVector<Type> types = {LLVM::LLVMPointerType::get(
-          &getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Global))};
-      types.append(type.getNumDynamicDims(), b.getIndexType());
-      types.append(llvm::count(strides, ShapedType::kDynamic), b.getI64Type());
+      SmallVector<Type> types = getPartTypes(type);
       for (auto [n, part] : llvm::enumerate(types))
         entry.insertArgument(i + 1 + n, part, memory.getLoc());
       ValueRange parts = entry.getArguments().slice(i + 1, types.size());

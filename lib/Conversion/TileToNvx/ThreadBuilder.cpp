@@ -7,6 +7,7 @@
 
 #include "Patterns.h"
 
+#include "flash/Target/Nvptx/KernelAbi.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -42,13 +43,8 @@ ThreadTypeConverter::ThreadTypeConverter() {
   });
   addConversion(
       [](MemRefType type, SmallVectorImpl<Type> &results) -> LogicalResult {
-        auto [strides, offset] = type.getStridesAndOffset();
-        MLIRContext *context = type.getContext();
-        results.push_back(getPointer(context, NVVM::NVVMMemorySpace::Global));
-        results.append(type.getNumDynamicDims(), IndexType::get(context));
-        results.append(llvm::count(strides, ShapedType::kDynamic),
-                       IntegerType::get(context, 64));
-        return success();
+        llvm::append_range(results, getPartTypes(type));
+        return success(!results.empty());
       });
   // A kernel keeps its memrefs until convert-nvx-to-llvm, so that it and its
   // launches agree.

@@ -7,7 +7,8 @@
 
 #include "flash/Target/Nvptx/KernelAbi.h"
 
-#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Dialect/LLVMIR/LLVMTypes.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace flash;
@@ -39,4 +40,22 @@ SmallVector<AbiField> flash::getAbiFields(Type type) {
   if (type.isF64())
     return {{AbiType::F64, AbiRole::Scalar}};
   return {};
+}
+
+SmallVector<Type> flash::getPartTypes(MemRefType type) {
+  MLIRContext *context = type.getContext();
+  return llvm::map_to_vector(
+      getAbiFields(type), [&](const AbiField &field) -> Type {
+        switch (field.role) {
+        case AbiRole::Pointer:
+          return LLVM::LLVMPointerType::get(
+              context, static_cast<unsigned>(NVVM::NVVMMemorySpace::Global));
+        case AbiRole::Stride:
+          return IntegerType::get(context, 64);
+        case AbiRole::Size:
+        case AbiRole::Scalar:
+          return IndexType::get(context);
+        }
+        llvm_unreachable("all roles are handled");
+      });
 }

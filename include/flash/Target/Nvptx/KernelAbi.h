@@ -9,7 +9,7 @@
 #define FLASH_TARGET_NVPTX_KERNELABI_H
 
 #include "flash/Runtime/AbiField.h"
-#include "mlir/IR/Types.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace flash {
@@ -25,6 +25,10 @@ namespace flash {
 /// Empty for types that cannot be passed: others, and memrefs that are unranked
 /// or without strides.
 mlir::SmallVector<AbiField> getAbiFields(mlir::Type type);
+
+/// The types of a memref's fields inside a kernel: a pointer to global memory,
+/// sizes of type index (which becomes i32 last) and strides of type i64.
+mlir::SmallVector<mlir::Type> getPartTypes(mlir::MemRefType type);
 
 } // namespace flash
 
