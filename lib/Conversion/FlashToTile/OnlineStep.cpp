@@ -69,6 +69,17 @@ struct Registers {
                                        tile::Reduction::Max, x, none);
     return reduce(tile::Reduction::Max, lanes);
   }
+  /// Applies `body` to each element of a fragment, its row and its column.
+  Value mapElements(Value x, function_ref<Value(ValueRange)> body) {
+    auto map = tile::MapOp::create(b, loc, x.getType(), x);
+    OpBuilder::InsertionGuard guard(b);
+    Block *block = b.createBlock(
+        &map.getBody(), {},
+        {b.getF32Type(), b.getIndexType(), b.getIndexType()}, {loc, loc, loc});
+    tile::YieldOp::create(b, loc, body(block->getArguments()));
+    eraseDeadOps(*block);
+    return map;
+  }
   /// `value`, or `replacement` where it equals `special`.
   Value replace(Value value, double special, double replacement) {
     auto type = cast<RankedTensorType>(value.getType());
@@ -192,16 +203,9 @@ Value StepEmitter::modifiedScore(OpBuilder &nested, Value score, Value row,
 Value StepEmitter::scores(Value products) {
   if (scalesLate() && !op.getMask() && !op.getKeys())
     return products;
-  auto map = tile::MapOp::create(b, loc, products.getType(), products);
-  OpBuilder::InsertionGuard guard(b);
-  Block *block = b.createBlock(
-      &map.getBody(), {}, {b.getF32Type(), b.getIndexType(), b.getIndexType()},
-      {loc, loc, loc});
-  Value score = modifiedScore(b, block->getArgument(0), block->getArgument(1),
-                              block->getArgument(2));
-  tile::YieldOp::create(b, loc, score);
-  eraseDeadOps(*block);
-  return map;
+  return mapElements(products, [&](ValueRange element) {
+    return modifiedScore(b, element[0], element[1], element[2]);
+  });
 }
 
 Value StepEmitter::carefulWeightedValues(Value p, Value values, Value acc) {
@@ -213,18 +217,6 @@ Value StepEmitter::carefulWeightedValues(Value p, Value values, Value acc) {
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
-  auto mapElements = [&](Value x,
-                         function_ref<Value(ValueRange)> body) -> Value {
-    auto map = tile::MapOp::create(b, loc, x.getType(), x);
-    OpBuilder::InsertionGuard guard(b);
-    Block *block = b.createBlock(
-        &map.getBody(), {},
-        {b.getF32Type(), b.getIndexType(), b.getIndexType()}, {loc, loc, loc});
-    tile::YieldOp::create(b, loc, body(block->getArguments()));
-    eraseDeadOps(*block);
-    return map;
-  };
-
   auto loop = scf::ForOp::create(b, loc, index(0),
                                  index(tileType.getDimSize(1)), index(1), acc);
   OpBuilder::InsertionGuard guard(b);

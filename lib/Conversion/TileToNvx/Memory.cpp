@@ -18,6 +18,15 @@
 using namespace mlir;
 using namespace flash;
 
+/// The number of threads in the block, or failure with an error at `op`.
+static FailureOr<int64_t> getNumThreads(Operation *op) {
+  auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+  std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
+  if (!block)
+    return op->emitOpError("needs a kernel of known block size");
+  return block->front();
+}
+
 namespace {
 struct Dim : OpConversionPattern<memref::DimOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -77,11 +86,9 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
     OpBuilder &b = rewriter;
-    auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
-    std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
-    if (!block)
-      return op.emitOpError("needs a kernel of known block size");
-    int64_t threads = block->front();
+    FailureOr<int64_t> threads = getNumThreads(op);
+    if (failed(threads))
+      return failure();
     tile::SmemType type = op.getDestination().getType();
     GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
     Value shared = adaptor.getDestination().front();
@@ -89,7 +96,7 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
 
     int64_t chunksInPanel = type.getSwizzle() / 16;
     int64_t rowBytes = type.getColumns() * type.getElementBytes();
-    int64_t rowsAtOnce = threads / chunksInPanel;
+    int64_t rowsAtOnce = *threads / chunksInPanel;
     Value row = t.div(t.thread(), chunksInPanel);
     Value chunk = t.rem(t.thread(), chunksInPanel);
 
@@ -215,19 +222,18 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
     OpBuilder &b = rewriter;
-    auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
-    std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
-    if (!block)
-      return op.emitOpError("needs a kernel of known block size");
+    FailureOr<int64_t> threads = getNumThreads(op);
+    if (failed(threads))
+      return failure();
     tile::SmemType type = op.getSource().getType();
     Value special = arith::ConstantIntOp::create(b, t.loc, b.getI1Type(), 0);
     int64_t chunksInPanel = type.getSwizzle() / 16;
     int64_t chunksInRow = type.getColumns() * type.getElementBytes() / 16;
-    int64_t chunks = type.getRows() * chunksInRow, threads = block->front();
-    for (int64_t first = 0; first < chunks; first += threads) {
+    int64_t chunks = type.getRows() * chunksInRow;
+    for (int64_t first = 0; first < chunks; first += *threads) {
       // Past the end the last chunk is looked at again.
       Value number = t.add(t.thread(), t.constant(first));
-      if (first + threads > chunks)
+      if (first + *threads > chunks)
         number =
             arith::MinUIOp::create(b, t.loc, number, t.constant(chunks - 1));
       Value row = t.div(number, chunksInRow),
