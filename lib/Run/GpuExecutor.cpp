@@ -9,6 +9,7 @@
 
 #include "StridedCopy.h"
 #include "flash/Runtime/Cuda/Measure.h"
+#include "flash/Runtime/Cuda/TensorMap.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace cuda = flash::cuda;
@@ -49,7 +50,13 @@ GpuExecutor::prepare(llvm::ArrayRef<HostTensor> inputs) {
   SmallVector<uint64_t> addresses;
   for (const DeviceBuffer &buffer : call.buffers)
     addresses.push_back(buffer.getAddress());
-  plan.bind(tensors, addresses, call.invocation);
+  auto encode = [&](llvm::StringRef name,
+                    const cuda::TensorMapOptions &options) {
+    return cuda::encodeTensorMap(gpu.device, name, options);
+  };
+  if (llvm::Error error =
+          plan.bind(tensors, addresses, call.invocation, encode))
+    return std::move(error);
   if (llvm::Error error = allowLaunches(call))
     return std::move(error);
   return std::move(call);

@@ -94,6 +94,11 @@ void HeaderPrinter::printComment() {
       "is");
   line(formatv(" * the caller's, aligned to {0} bytes as cuMemAlloc does.",
                LaunchPlan::alignment));
+  if (!plan.tensorMaps.empty()) {
+    line(" * Kernels take tensor maps: <cuda.h> and the driver must be of CUDA "
+         "12.0 or");
+    line(" * later, the device of sm_90 or later.");
+  }
   line(" */");
 }
 
@@ -207,40 +212,53 @@ void HeaderPrinter::printShapes() {
   line("  return result;\n}");
 }
 
+static bool isTensorMap(const LaunchPlan::Field &field) {
+  return field.abi.type == AbiType::TensorMap;
+}
+
 void HeaderPrinter::printLaunch(const LaunchPlan::Launch &launch) {
-  static constexpr StringRef types[] = {"CUdeviceptr", "int32_t", "int64_t",
-                                        "uint32_t", "uint64_t"};
+  static constexpr StringRef types[] = {"CUdeviceptr", "int32_t",  "int64_t",
+                                        "uint32_t",    "uint64_t", "uint64_t"};
   unsigned function = getFunction(launch);
+  bool hasMaps = llvm::any_of(launch.fields, isTensorMap);
   std::string shared = operand(launch.sharedBytes);
+  std::string failure = "@" + launch.kernel + " cannot be launched";
   line("  if (result == CUDA_SUCCESS && " + getHasBlocks(launch) + ") {");
   if (!launch.fields.empty()) {
     line("    struct {");
-    for (auto [i, field] : llvm::enumerate(launch.fields))
+    unsigned bytes = 0;
+    for (auto [i, field] : llvm::enumerate(launch.fields)) {
+      // C99 cannot align a map.
+      if (isTensorMap(field) && field.byteOffset != bytes)
+        line(formatv("      unsigned char gap{0}[{1}];", i,
+                     field.byteOffset - bytes));
       line("      " + types[static_cast<int>(field.abi.type)] + " p" +
-           Twine(i) + ";");
+           Twine(i) + (isTensorMap(field) ? "[16];" : ";"));
+      bytes = field.byteOffset + getBytes(field.abi.type);
+    }
     line("    } parameters;");
     line("    size_t size = " + Twine(launch.parameterBytes) + ";");
-    line("    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &parameters,");
+    if (hasMaps) {
+      line("    unsigned char storage[" +
+           Twine(launch.parameterBytes + alignof(TensorMap)) + "];");
+      line("    void *aligned = $_align(storage);");
+      os << "    const char *failure = ";
+      string(failure);
+      line(";");
+    }
+    line(formatv("    void *extra[] = {{CU_LAUNCH_PARAM_BUFFER_POINTER, {0},",
+                 hasMaps ? "aligned" : "&parameters"));
     line("                     CU_LAUNCH_PARAM_BUFFER_SIZE, &size,");
     line("                     CU_LAUNCH_PARAM_END};");
     line("    memset(&parameters, 0, sizeof parameters);");
   }
   for (auto [i, field] : llvm::enumerate(launch.fields)) {
-    std::string value = operand(field.value);
-    if (field.abi.type == AbiType::Pointer) {
-      std::string root = field.isArgument
-                             ? formatv("argument{0}->address", field.root).str()
-                             : formatv("buffers[{0}]", field.root).str();
-      std::optional<int64_t> offset = getConstant(field.value);
-      line(formatv("    parameters.p{0} = {1}{2};", i, root,
-                   offset == 0 ? std::string()
-                               : formatv(" + (CUdeviceptr)({0} * {1})", value,
-                                         field.elementBytes)
-                                     .str()));
-    } else {
+    if (field.abi.type == AbiType::Pointer)
+      line(formatv("    parameters.p{0} = {1};", i, getAddress(field)));
+    else if (!isTensorMap(field))
       line(formatv("    parameters.p{0} = ({1}){2};", i,
-                   types[static_cast<int>(field.abi.type)], value));
-    }
+                   types[static_cast<int>(field.abi.type)],
+                   operand(field.value)));
   }
   std::optional<int64_t> known = getConstant(launch.sharedBytes);
   if (!known || *known > defaultSharedBytes) {
@@ -251,6 +269,11 @@ void HeaderPrinter::printLaunch(const LaunchPlan::Launch &launch) {
                  function));
     line("          (int)" + shared + ");");
   }
+  for (auto [i, field] : llvm::enumerate(launch.fields))
+    if (isTensorMap(field))
+      printTensorMap(launch, i);
+  if (hasMaps)
+    line("    memcpy(aligned, &parameters, size);");
   line("    if (result == CUDA_SUCCESS)");
   line("      result = cuLaunchKernel(");
   line(formatv("          module->functions[{0}],", function));
@@ -261,7 +284,10 @@ void HeaderPrinter::printLaunch(const LaunchPlan::Launch &launch) {
        (launch.fields.empty() ? "NULL" : "extra") + ");");
   line("    if (result != CUDA_SUCCESS)");
   os << "      " << name << "_fail(message, ";
-  string("@" + launch.kernel + " cannot be launched");
+  if (hasMaps)
+    os << "failure";
+  else
+    string(failure);
   line(", result);\n  }");
 }
 
@@ -286,6 +312,15 @@ void HeaderPrinter::printLaunchFunction() {
     returnFailure("    ",
                   formatv("argument {0}: the address is not a multiple of {1}",
                           i, argument.alignment));
+  }
+  for (const LaunchPlan::Launch &launch : plan.launches) {
+    if (llvm::none_of(launch.fields, isTensorMap))
+      continue;
+    line("  if (" + getHasBlocks(launch) + ") {");
+    for (const LaunchPlan::Field &field : launch.fields)
+      if (isTensorMap(field))
+        printAddressCheck(launch, field);
+    line("  }");
   }
   if (!plan.results.empty()) {
     line("  {");
@@ -350,6 +385,7 @@ void HeaderPrinter::print(const KernelImage &image) {
        "<stdint.h>\n#include <string.h>");
   printTypes();
   printHelpers();
+  printTensorMapHelpers();
   printImage(image);
   printLoad(image);
   printPrepare();

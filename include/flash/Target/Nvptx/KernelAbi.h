@@ -22,6 +22,9 @@ namespace flash {
 /// one i64 for each dynamic stride (in elements), both in the order of the
 /// dimensions. `index` becomes i32; i32, i64, f32 and f64 go as they are.
 ///
+/// `nvgpu.tensormap.descriptor` becomes a tensor map, passed by value: 128
+/// bytes aligned to 64, as `llvm.byval` of such a pointer has them.
+///
 /// Empty for types that cannot be passed: others, and memrefs that are unranked
 /// or without strides.
 mlir::SmallVector<AbiField> getAbiFields(mlir::Type type);

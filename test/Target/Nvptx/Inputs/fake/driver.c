@@ -148,3 +148,32 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
   printf("\n");
   return CUDA_SUCCESS;
 }
+
+/* All that it is given, as far as there is room: type, swizzle and promotion in
+ * one word, then address, sizes, strides and box. */
+CUresult cuTensorMapEncodeTiled(
+    CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
+    const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
+    const cuuint32_t *steps, CUtensorMapInterleave interleave,
+    CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+    CUtensorMapFloatOOBfill fill) {
+  cuuint32_t d, n = 0;
+  if (fails("cuTensorMapEncodeTiled") || (uintptr_t)map % 64 != 0 ||
+      rank < 1 || rank > 5 || interleave != CU_TENSOR_MAP_INTERLEAVE_NONE ||
+      fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
+    return CUDA_ERROR_INVALID_VALUE;
+  memset(map, 0, sizeof *map);
+  map->opaque[n++] = (cuuint64_t)type | (cuuint64_t)swizzle << 8 |
+                     (cuuint64_t)promotion << 16;
+  map->opaque[n++] = (uintptr_t)address;
+  for (d = 0; d < rank; ++d) {
+    if (steps[d] != 1)
+      return CUDA_ERROR_INVALID_VALUE;
+    map->opaque[n++] = sizes[d];
+  }
+  for (d = 0; d + 1 < rank; ++d)
+    map->opaque[n++] = strides[d];
+  for (d = 0; d < rank; ++d)
+    map->opaque[n++] = box[d];
+  return CUDA_SUCCESS;
+}
