@@ -385,7 +385,7 @@ static void testFields() {
 /// A map of an argument between two scalars; rules, and what is encoded.
 static void testTensorMaps() {
   LaunchPlanBuilder builder;
-  builder.plan.arguments = {getArgument({open, open, 64}, {open, open, 1})};
+  builder.plan.arguments = {getArgument({open, open, 64}, {open, open, open})};
   LaunchPlan::TensorMapRecipe recipe;
   recipe.sizes = {builder.size(0, 0), builder.size(0, 1), builder.size(0, 2)};
   recipe.strides = {builder.stride(0, 0), builder.stride(0, 1),
@@ -486,6 +486,9 @@ static void testTensorMaps() {
   with(0, {2, 3, 64}, {1LL << 39, 64, 1},
        cannot + "the stride of dimension 0 is 1099511627776 bytes; it must be "
                 "a multiple of 16 below 2^40");
+  with(0, {2, 3, 64}, {320, 64, 2},
+       cannot + "the stride of dimension 2 is 2, expected 1: the innermost "
+                "dimension must be contiguous");
   with(0x1008, {2, 3, 64}, {320, 64, 1},
        cannot + "its address 0x1288 is no multiple of 16");
   with(0x9000 - 640, {2, 3, 64}, {320, 64, 1}, "refused");

@@ -78,8 +78,19 @@ void TensorMapPrinter::printTensorMapChecks(const LaunchPlan::Launch &launch,
                                         "in the range from 1 to 2^32",
                                         problem, d));
     }
-    if (d + 1 == recipe.sizes.size() || known == 1)
+    if (known == 1)
       continue;
+    if (d + 1 == recipe.sizes.size()) {
+      if (getConstant(recipe.strides[d]) == 1)
+        continue;
+      line(formatv("      if ({0} > 1 && {1} != 1)", value,
+                   operand(recipe.strides[d])));
+      returnFailure("        ",
+                    formatv("{0}the stride of dimension {1} is not 1: the "
+                            "innermost dimension must be contiguous",
+                            problem, d));
+      continue;
+    }
     line(formatv("      if ({0} > 1 && !$_steps({1}, {2}))", value,
                  operand(recipe.strides[d]), getBytes(recipe.element)));
     returnFailure("        ", formatv("{0}the stride of dimension {1} is not a "

@@ -84,7 +84,15 @@ Error flash::runtime::checkTensorMap(const LaunchPlan &plan,
                                      const LaunchPlan::Launch &launch,
                                      const LaunchPlan::Field &field,
                                      const int64_t *r) {
-  TensorMapShape shape(plan.tensorMaps[field.tensorMap], r);
+  const LaunchPlan::TensorMapRecipe &recipe = plan.tensorMaps[field.tensorMap];
+  TensorMapShape shape(recipe, r);
+  // Maps have no such stride.
+  if (int64_t stride = r[recipe.strides.back()];
+      shape.sizes.back() > 1 && stride != 1)
+    return createStringError(formatv(
+        "{0} cannot have a tensor map: the stride of dimension {1} is {2}, "
+        "expected 1: the innermost dimension must be contiguous",
+        getOwner(launch, field), recipe.strides.size() - 1, stride));
   return checkRules(launch, field, shape.getOptions(/*address=*/0));
 }
 

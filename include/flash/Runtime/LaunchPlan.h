@@ -133,7 +133,8 @@ struct LaunchPlan {
   };
 
   /// How TMA copies read a tensor; where it lies is said by the field that is
-  /// such a map. Strides are in elements, that of the last dimension is 1.
+  /// such a map. Strides are in elements; that of the last dimension must be
+  /// 1.
   struct TensorMapRecipe {
     TensorMapElement element = TensorMapElement::F16;
     llvm::SmallVector<Register, 4> sizes, strides;
