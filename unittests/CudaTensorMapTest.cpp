@@ -13,9 +13,11 @@ using namespace cudatest;
 using namespace flash::cuda;
 using llvm::StringRef;
 
-/// A plan whose kernel takes a map: encoded when addresses are bound, not when
-/// it is launched.
+/// A plan whose kernel takes a map and no bytes to fill: encoded when addresses
+/// are bound, not when it is launched.
 static void testPlan(const Device &device) {
+  using flash::AbiRole;
+  using flash::AbiType;
   flash::runtime::LaunchPlanBuilder builder;
   flash::runtime::LaunchPlan::TensorMapRecipe recipe;
   recipe.sizes = {builder.constant(100), builder.constant(64)};
@@ -24,13 +26,20 @@ static void testPlan(const Device &device) {
   builder.plan.arguments.resize(1);
   builder.plan.tensorMaps = {recipe};
   flash::runtime::LaunchPlan::Launch launch;
-  launch.kernel = "nop";
+  launch.kernel = "fill";
   std::fill_n(launch.grid, 3, builder.constant(1));
   std::fill_n(launch.block, 3, builder.constant(1));
-  launch.sharedBytes = launch.fields.emplace_back().value = builder.constant(0);
-  launch.fields[0].abi = {flash::AbiType::TensorMap, flash::AbiRole::TensorMap};
-  launch.fields[0].isArgument = true;
-  launch.parameterBytes = sizeof(TensorMap);
+  launch.sharedBytes = builder.constant(0);
+  flash::runtime::LaunchPlan::Field field;
+  field.isArgument = true;
+  field.value = builder.constant(0);
+  for (flash::AbiField abi :
+       {flash::AbiField{AbiType::TensorMap, AbiRole::TensorMap},
+        flash::AbiField{AbiType::I64, AbiRole::Scalar},
+        flash::AbiField{AbiType::I32, AbiRole::Scalar}}) {
+    field.abi = abi;
+    builder.addField(launch, field);
+  }
   builder.plan.launches = {launch};
   flash::runtime::LaunchPlan plan = builder.finish();
 
@@ -50,13 +59,13 @@ static void testPlan(const Device &device) {
   uint64_t words[3];
   std::memcpy(words, call.parameters.data(), sizeof(words));
   check(words[0] == 6 && words[2] == 0x4560, "the map among the parameters");
-  Function function = getFunction(device, "nop");
+  Function function = getFunction(device, "fill");
   for (int i = 0; i != 2; ++i)
-    checkSuccess(function.launchPacked({}, call.parameters), "launch");
+    checkSuccess(function.launch({}, plan.getPointers(call, 0)), "launch");
   check(count == 1, "encoded once");
   Failing failing("cuTensorMapEncodeTiled", 1);
   checkError(bind(0x10), ErrorKind::DriverFailure,
-             {"cannot make the tensor map '@nop, operand 0': "});
+             {"cannot make the tensor map '@fill, operand 0': "});
 }
 
 void cudatest::testTensorMap() {

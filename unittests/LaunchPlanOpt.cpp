@@ -151,16 +151,26 @@ struct PrintLaunchPlan : PassWrapper<PrintLaunchPlan, OperationPass<ModuleOp>> {
       os << "error: " << llvm::toString(std::move(error)) << "\n";
       return;
     }
-    for (const Invocation::Launch &launch : call.launches) {
-      os << "launch " << plan.launches[launch.index].kernel;
+    for (auto [i, launch] : llvm::enumerate(call.launches)) {
+      const LaunchPlan::Launch &planned = plan.launches[launch.index];
+      os << "launch " << planned.kernel;
       for (uint32_t size : launch.grid)
         os << " " << size;
       for (uint32_t size : launch.block)
         os << " " << size;
-      StringRef bytes(call.parameters.data() + launch.firstByte,
-                      plan.launches[launch.index].parameterBytes);
-      os << " " << launch.sharedBytes << " "
-         << llvm::toHex(bytes, /*LowerCase=*/true) << "\n";
+      os << " " << launch.sharedBytes;
+      auto printBytes = [&](const void *bytes, size_t size) {
+        StringRef text(static_cast<const char *>(bytes), size);
+        os << " " << llvm::toHex(text, /*LowerCase=*/true);
+      };
+      if (planned.hasTensorMaps())
+        for (auto [pointer, field] :
+             llvm::zip_equal(plan.getPointers(call, i), planned.fields))
+          printBytes(pointer, getBytes(field.abi.type));
+      else
+        printBytes(call.parameters.data() + launch.firstByte,
+                   planned.parameterBytes);
+      os << "\n";
     }
   }
 };

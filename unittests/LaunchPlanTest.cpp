@@ -457,6 +457,11 @@ static void testTensorMaps() {
   char *parameters = call.parameters.data();
   check(reinterpret_cast<uintptr_t>(parameters) % 64 == 0,
         "alignment of the parameters");
+  llvm::SmallVector<const void *> pointers = plan.getPointers(call, 0);
+  check(plan.launches[0].hasTensorMaps() && pointers.size() == 3 &&
+            pointers[0] == parameters && pointers[1] == parameters + 64 &&
+            pointers[2] == parameters + 192,
+        "pointers to parameters");
   uint64_t word;
   std::memcpy(&word, parameters + 64 + 120, 8);
   check(word == 0x1000 + 2 * 21312, "the bytes of the map");

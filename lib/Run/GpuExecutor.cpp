@@ -139,11 +139,18 @@ llvm::Error GpuExecutor::allowLaunches(const GpuCall &call) {
 llvm::Error GpuExecutor::launch(const GpuCall &call,
                                 const cuda::Stream &stream) {
   llvm::ArrayRef<char> parameters = call.invocation.parameters;
-  for (const Invocation::Launch &launch : call.invocation.launches) {
-    unsigned bytes = plan.launches[launch.index].parameterBytes;
-    if (llvm::Error error = functions[launch.index].launchPacked(
-            getShape(launch), parameters.slice(launch.firstByte, bytes),
-            stream))
+  for (auto [i, launch] : llvm::enumerate(call.invocation.launches)) {
+    const LaunchPlan::Launch &planned = plan.launches[launch.index];
+    const cuda::Function &function = functions[launch.index];
+    if (llvm::Error error =
+            planned.hasTensorMaps()
+                ? function.launch(getShape(launch),
+                                  plan.getPointers(call.invocation, i), stream)
+                : function.launchPacked(
+                      getShape(launch),
+                      parameters.slice(launch.firstByte,
+                                       planned.parameterBytes),
+                      stream))
       return error;
   }
   return llvm::Error::success();

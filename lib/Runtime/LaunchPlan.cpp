@@ -9,6 +9,7 @@
 
 #include "LaunchPlanSteps.h"
 #include "flash/Runtime/LaunchLimits.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <cstring>
@@ -181,4 +182,20 @@ Error LaunchPlan::bind(ArrayRef<TensorArgument> given,
     }
   }
   return Error::success();
+}
+
+bool LaunchPlan::Launch::hasTensorMaps() const {
+  return llvm::any_of(fields, [](const Field &field) {
+    return field.abi.type == AbiType::TensorMap;
+  });
+}
+
+llvm::SmallVector<const void *>
+LaunchPlan::getPointers(const Invocation &call, unsigned launchIndex) const {
+  const Invocation::Launch &launch = call.launches[launchIndex];
+  const char *first = call.parameters.data() + launch.firstByte;
+  return llvm::map_to_vector(launches[launch.index].fields,
+                             [&](const Field &field) -> const void * {
+                               return first + field.byteOffset;
+                             });
 }

@@ -66,7 +66,7 @@ protected:
   /// Checks the address, of buffers that itself is aligned.
   void printAddressCheck(const LaunchPlan::Launch &launch,
                          const LaunchPlan::Field &field);
-  /// Writes the map into parameter p<index> of a launch.
+  /// Encodes the map that parameter p<index> of a launch points to.
   void printTensorMap(const LaunchPlan::Launch &launch, unsigned index);
 
 private:

@@ -39,9 +39,12 @@ private:
   void printLoad(const KernelImage &image);
   void printResults();
   void printShapes();
+  void printPackedParameters(const LaunchPlan::Launch &launch);
+  void printParameterPointers(const LaunchPlan::Launch &launch);
   void printLaunch(const LaunchPlan::Launch &launch);
   void printLaunchFunction();
   void printParameters(bool withResults, StringRef resultType);
+  std::string getValue(const LaunchPlan::Field &field);
   unsigned getFunction(const LaunchPlan::Launch &launch) {
     return llvm::find(kernels, launch.kernel) - kernels.begin();
   }
@@ -212,83 +215,93 @@ void HeaderPrinter::printShapes() {
   line("  return result;\n}");
 }
 
-static bool isTensorMap(const LaunchPlan::Field &field) {
-  return field.abi.type == AbiType::TensorMap;
+static StringRef getCType(AbiType type) {
+  switch (type) {
+  case AbiType::Pointer:
+    return "CUdeviceptr";
+  case AbiType::I32:
+    return "int32_t";
+  case AbiType::I64:
+    return "int64_t";
+  case AbiType::F32:
+    return "uint32_t";
+  case AbiType::F64:
+    return "uint64_t";
+  case AbiType::TensorMap:
+    return "CUtensorMap";
+  }
+  llvm_unreachable("all types are handled");
+}
+
+std::string HeaderPrinter::getValue(const LaunchPlan::Field &field) {
+  if (field.abi.type == AbiType::Pointer)
+    return getAddress(field);
+  return formatv("({0}){1}", getCType(field.abi.type), operand(field.value));
+}
+
+/// All parameters in one buffer, named `extra`.
+void HeaderPrinter::printPackedParameters(const LaunchPlan::Launch &launch) {
+  line("    struct {");
+  for (auto [i, field] : llvm::enumerate(launch.fields))
+    line("      " + getCType(field.abi.type) + " p" + Twine(i) + ";");
+  line("    } parameters;");
+  line("    size_t size = " + Twine(launch.parameterBytes) + ";");
+  line("    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &parameters,");
+  line("                     CU_LAUNCH_PARAM_BUFFER_SIZE, &size,");
+  line("                     CU_LAUNCH_PARAM_END};");
+  line("    memset(&parameters, 0, sizeof parameters);");
+  for (auto [i, field] : llvm::enumerate(launch.fields))
+    line(formatv("    parameters.p{0} = {1};", i, getValue(field)));
+}
+
+/// A pointer to each, named `parameters`.
+void HeaderPrinter::printParameterPointers(const LaunchPlan::Launch &launch) {
+  std::string pointers;
+  for (auto [i, field] : llvm::enumerate(launch.fields)) {
+    bool isMap = field.abi.type == AbiType::TensorMap;
+    if (isMap)
+      printTensorMap(launch, i);
+    else
+      line(formatv("    {0} p{1} = {2};", getCType(field.abi.type), i,
+                   getValue(field)));
+    pointers += formatv("{0}{1}p{2}", i ? ", " : "", isMap ? "" : "&", i);
+  }
+  line("    void *parameters[] = {" + pointers + "};");
 }
 
 void HeaderPrinter::printLaunch(const LaunchPlan::Launch &launch) {
-  static constexpr StringRef types[] = {"CUdeviceptr", "int32_t",  "int64_t",
-                                        "uint32_t",    "uint64_t", "uint64_t"};
   unsigned function = getFunction(launch);
-  bool hasMaps = llvm::any_of(launch.fields, isTensorMap);
   std::string shared = operand(launch.sharedBytes);
-  std::string failure = "@" + launch.kernel + " cannot be launched";
   line("  if (result == CUDA_SUCCESS && " + getHasBlocks(launch) + ") {");
-  if (!launch.fields.empty()) {
-    line("    struct {");
-    unsigned bytes = 0;
-    for (auto [i, field] : llvm::enumerate(launch.fields)) {
-      // C99 cannot align a map.
-      if (isTensorMap(field) && field.byteOffset != bytes)
-        line(formatv("      unsigned char gap{0}[{1}];", i,
-                     field.byteOffset - bytes));
-      line("      " + types[static_cast<int>(field.abi.type)] + " p" +
-           Twine(i) + (isTensorMap(field) ? "[16];" : ";"));
-      bytes = field.byteOffset + getBytes(field.abi.type);
-    }
-    line("    } parameters;");
-    line("    size_t size = " + Twine(launch.parameterBytes) + ";");
-    if (hasMaps) {
-      line("    unsigned char storage[" +
-           Twine(launch.parameterBytes + alignof(TensorMap)) + "];");
-      line("    void *aligned = $_align(storage);");
-      os << "    const char *failure = ";
-      string(failure);
-      line(";");
-    }
-    line(formatv("    void *extra[] = {{CU_LAUNCH_PARAM_BUFFER_POINTER, {0},",
-                 hasMaps ? "aligned" : "&parameters"));
-    line("                     CU_LAUNCH_PARAM_BUFFER_SIZE, &size,");
-    line("                     CU_LAUNCH_PARAM_END};");
-    line("    memset(&parameters, 0, sizeof parameters);");
-  }
-  for (auto [i, field] : llvm::enumerate(launch.fields)) {
-    if (field.abi.type == AbiType::Pointer)
-      line(formatv("    parameters.p{0} = {1};", i, getAddress(field)));
-    else if (!isTensorMap(field))
-      line(formatv("    parameters.p{0} = ({1}){2};", i,
-                   types[static_cast<int>(field.abi.type)],
-                   operand(field.value)));
-  }
+  os << "    const char *failure = ";
+  string("@" + launch.kernel + " cannot be launched");
+  line(";");
+  bool hasMaps = launch.hasTensorMaps();
+  if (hasMaps)
+    printParameterPointers(launch);
+  else if (!launch.fields.empty())
+    printPackedParameters(launch);
   std::optional<int64_t> known = getConstant(launch.sharedBytes);
   if (!known || *known > defaultSharedBytes) {
-    line("    if (" + shared + " > " + Twine(defaultSharedBytes) + ")");
+    line("    if (result == CUDA_SUCCESS && " + shared + " > " +
+         Twine(defaultSharedBytes) + ")");
     line("      result = cuFuncSetAttribute(");
     line(formatv("          module->functions[{0}], "
                  "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,",
                  function));
     line("          (int)" + shared + ");");
   }
-  for (auto [i, field] : llvm::enumerate(launch.fields))
-    if (isTensorMap(field))
-      printTensorMap(launch, i);
-  if (hasMaps)
-    line("    memcpy(aligned, &parameters, size);");
   line("    if (result == CUDA_SUCCESS)");
   line("      result = cuLaunchKernel(");
   line(formatv("          module->functions[{0}],", function));
   for (const Register *sizes : {launch.grid, launch.block})
     line(formatv("          (unsigned)({0}), (unsigned)({1}), (unsigned)({2}),",
                  operand(sizes[0]), operand(sizes[1]), operand(sizes[2])));
-  line("          (unsigned)(" + shared + "), stream, NULL, " +
-       (launch.fields.empty() ? "NULL" : "extra") + ");");
+  line("          (unsigned)(" + shared + "), stream, " +
+       (hasMaps ? "parameters" : "NULL") + ", " +
+       (hasMaps || launch.fields.empty() ? "NULL" : "extra") + ");");
   line("    if (result != CUDA_SUCCESS)");
-  os << "      " << name << "_fail(message, ";
-  if (hasMaps)
-    os << "failure";
-  else
-    string(failure);
-  line(", result);\n  }");
+  line("      $_fail(message, failure, result);\n  }");
 }
 
 void HeaderPrinter::printLaunchFunction() {
@@ -314,11 +327,11 @@ void HeaderPrinter::printLaunchFunction() {
                           i, argument.alignment));
   }
   for (const LaunchPlan::Launch &launch : plan.launches) {
-    if (llvm::none_of(launch.fields, isTensorMap))
+    if (!launch.hasTensorMaps())
       continue;
     line("  if (" + getHasBlocks(launch) + ") {");
     for (const LaunchPlan::Field &field : launch.fields)
-      if (isTensorMap(field))
+      if (field.abi.type == AbiType::TensorMap)
         printAddressCheck(launch, field);
     line("  }");
   }

@@ -128,13 +128,17 @@ void TensorMapPrinter::printTensorMap(const LaunchPlan::Launch &launch,
                                       unsigned index) {
   const LaunchPlan::Field &field = launch.fields[index];
   const LaunchPlan::TensorMapRecipe &recipe = plan.tensorMaps[field.tensorMap];
+  // C99 has no means to align it.
+  line(formatv("    unsigned char storage{0}[sizeof(CUtensorMap) + {1}];",
+               index, alignof(TensorMap)));
+  line(formatv("    CUtensorMap *p{0} = $_align(storage{0});", index));
   line("    if (result == CUDA_SUCCESS) {");
   line("      const int64_t sizes[] = {" + operands(recipe.sizes) + "};");
   line("      const int64_t strides[] = {" + operands(recipe.strides) + "};");
   os << "      const cuuint32_t box[] = {";
   llvm::interleaveComma(recipe.box, os);
   line("};");
-  line(formatv("      result = $_map(parameters.p{0}, "
+  line(formatv("      result = $_map(p{0}, "
                "CU_TENSOR_MAP_DATA_TYPE_{1}, {2},",
                index, getDataType(recipe.element), getBytes(recipe.element)));
   line(formatv("                     {0}, {1}, sizes, strides, box,",
@@ -158,9 +162,10 @@ void TensorMapPrinter::printTensorMapHelpers() {
   line("  return $_mul(stride, elementBytes, &bytes) && bytes >= 0 &&");
   line(formatv("         bytes % {0} == 0 && bytes < {1};\n}", tensorMapGranule,
                literal(tensorMapStrideLimit)));
-  line("\n/* The first byte that a tensor map can be at. */");
-  line("static inline void *$_align(unsigned char *storage) {");
-  line(formatv("  return storage + ((0 - (uintptr_t)storage) & {0});\n}",
+  line("\n/* The first place for a tensor map. */");
+  line("static inline CUtensorMap *$_align(unsigned char *storage) {");
+  line(formatv("  return (CUtensorMap *)(storage +\n"
+               "                         ((0 - (uintptr_t)storage) & {0}));\n}",
                alignof(TensorMap) - 1));
   line("\n/* Has the driver write a tensor map, for which it wants the "
        "innermost dimension");
@@ -168,19 +173,16 @@ void TensorMapPrinter::printTensorMapHelpers() {
        "strides");
   line(" * of dimensions of size 1 do not matter. */");
   line("static inline CUresult $_map(");
-  line("    void *map, CUtensorMapDataType type, int64_t elementBytes, int "
+  line("    CUtensorMap *map, CUtensorMapDataType type, int64_t elementBytes, "
+       "int "
        "rank,");
   line(
       "    CUdeviceptr address, const int64_t *sizes, const int64_t *strides,");
   line("    const cuuint32_t *box, CUtensorMapSwizzle swizzle,");
   line("    CUtensorMapL2promotion promotion) {");
-  line("  unsigned char storage[sizeof(CUtensorMap) + " +
-       Twine(alignof(TensorMap)) + "];");
-  line("  CUtensorMap *aligned = (CUtensorMap *)$_align(storage);");
   line(formatv("  cuuint64_t lengths[{0}], steps[{0}] = {{0};",
                maxTensorMapRank));
   line(formatv("  cuuint32_t boxes[{0}], ones[{0}];", maxTensorMapRank));
-  line("  CUresult result;");
   line("  int d, isEmpty = 0;");
   line("  for (d = 0; d < rank; ++d)");
   line("    isEmpty |= sizes[d] == 0;");
@@ -196,12 +198,9 @@ void TensorMapPrinter::printTensorMapHelpers() {
   line("  }");
   line("  if (isEmpty)");
   line(formatv("    address = {0};", tensorMapGranule));
-  line("  result = cuTensorMapEncodeTiled(");
-  line("      aligned, type, (cuuint32_t)rank, (void *)(uintptr_t)address, "
+  line("  return cuTensorMapEncodeTiled(");
+  line("      map, type, (cuuint32_t)rank, (void *)(uintptr_t)address, "
        "lengths, steps,");
   line("      boxes, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion,");
-  line("      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);");
-  line("  if (result == CUDA_SUCCESS)");
-  line("    memcpy(map, aligned, sizeof *aligned);");
-  line("  return result;\n}");
+  line("      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);\n}");
 }

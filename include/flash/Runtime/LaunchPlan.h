@@ -168,6 +168,13 @@ struct LaunchPlan {
     std::vector<Field> fields;
     /// Size of the parameter buffer.
     unsigned parameterBytes = 0;
+
+    /// Whether a parameter is a tensor map. If so, the kernel has its
+    /// parameters at other offsets: they are aligned in the device's constant
+    /// memory, where the first need not be at a multiple of 64. As only the
+    /// driver knows them, it is given a pointer to each parameter
+    /// (getPointers).
+    bool hasTensorMaps() const;
   };
 
   std::string name;
@@ -193,6 +200,11 @@ struct LaunchPlan {
                    llvm::ArrayRef<uint64_t> buffers, Invocation &call,
                    TensorMapEncoder encode) const;
 
+  /// The parameters of a launch of a bound call, one by one: what
+  /// cuLaunchKernel takes as kernelParams.
+  llvm::SmallVector<const void *> getPointers(const Invocation &call,
+                                              unsigned launchIndex) const;
+
   /// For people and tests.
   void print(llvm::raw_ostream &os) const;
 };
@@ -212,8 +224,8 @@ struct Invocation {
   /// Bytes to allocate for each buffer; may be 0.
   llvm::SmallVector<int64_t, 8> bufferBytes;
   llvm::SmallVector<Launch, 2> launches;
-  /// What CU_LAUNCH_PARAM_BUFFER_POINTER takes, launch after launch, each
-  /// aligned to maxAbiAlignment.
+  /// What CU_LAUNCH_PARAM_BUFFER_POINTER takes, where there are no tensor maps,
+  /// launch after launch, each aligned to maxAbiAlignment.
   std::vector<char, ParameterAllocator<char>> parameters;
 };
 

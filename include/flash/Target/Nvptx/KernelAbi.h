@@ -15,7 +15,8 @@
 namespace flash {
 
 /// The parameters that a kernel operand becomes, in order. Each is naturally
-/// aligned in the parameter buffer.
+/// aligned in the parameter buffer (of kernels with tensor maps, see
+/// LaunchPlan::Launch::hasTensorMaps).
 ///
 /// A memref becomes the 64-bit address of its first element (the host has
 /// applied the offset, static ones too), one i32 for each dynamic size, and
