@@ -221,7 +221,8 @@ LogicalResult AllOfAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t queryTile, int64_t keyTile,
                                    std::optional<int64_t> warps,
-                                   std::optional<int64_t> stages) {
+                                   std::optional<int64_t> stages,
+                                   ScheduleFeatures) {
   constexpr int64_t granule = 8, largest = 1024;
   for (auto [name, size] :
        {std::pair("query_tile", queryTile), std::pair("key_tile", keyTile)})

@@ -92,6 +92,10 @@ Schedule flash::chooseSm80Schedule(AttentionOp op) {
 }
 
 LogicalResult flash::completeSm80Schedule(AttentionOp op, Schedule &schedule) {
+  if (schedule.features != ScheduleFeatures::None)
+    return op.emitOpError("cannot be scheduled: the features ")
+           << stringifyScheduleFeatures(schedule.features)
+           << " need the target sm_90a and elements of 16 bits";
   if (schedule.queryTile % rowsOfWarp != 0)
     return op.emitOpError("cannot be scheduled: query_tile must be a multiple "
                           "of 16 on tensor cores, got ")
