@@ -58,8 +58,7 @@ static llvm::Error runGpuPasses(ModuleOp module, const Options &options,
   flash::FrontOptions front;
   front.queryTile = options.queryTile;
   front.keyTile = options.keyTile;
-  // Those of sm_90a, too, until it has its own.
-  front.target = "sm_80";
+  front.target = program.chip;
   if (options.queryTile || options.keyTile)
     module.walk([](flash::AttentionOp op) { op.removeScheduleAttr(); });
   auto recognize = [](OpPassManager &pm) {

@@ -222,6 +222,7 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t queryTile, int64_t keyTile,
                                    std::optional<int64_t> warps,
                                    std::optional<int64_t> stages,
+                                   std::optional<int64_t> queryStages,
                                    ScheduleFeatures) {
   constexpr int64_t granule = 8, largest = 1024;
   for (auto [name, size] :
@@ -235,7 +236,8 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << size << "; the nearest is " << nearest;
     }
   for (auto [name, count, most] :
-       {std::tuple("warps", warps, 32), std::tuple("stages", stages, 16)})
+       {std::tuple("warps", warps, 32), std::tuple("stages", stages, 16),
+        std::tuple("query_stages", queryStages, 2)})
     if (count && (*count < 1 || *count > most))
       return emitError() << name << " must be from 1 to " << most << ", got "
                          << *count;

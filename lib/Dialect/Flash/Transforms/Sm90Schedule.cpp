@@ -105,8 +105,17 @@ LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
                     << "; choose a smaller key_tile";
   int64_t slots = getTileBytes(schedule.keyTile, op.getHeadDim()) +
                   getTileBytes(schedule.keyTile, op.getValueDim());
-  int64_t bytes = getTileBytes(schedule.queryTile, op.getHeadDim()) +
-                  schedule.stages * slots;
+  // The next queries are copied early where there is a place for them.
+  int64_t query = getTileBytes(schedule.queryTile, op.getHeadDim());
+  bool isPersistent =
+      bitEnumContainsAny(schedule.features, ScheduleFeatures::Persistent);
+  if (!schedule.queryStages)
+    schedule.queryStages =
+        isPersistent &&
+                2 * query + schedule.stages * slots <= sharedBytesOfBlock
+            ? 2
+            : 1;
+  int64_t bytes = schedule.queryStages * query + schedule.stages * slots;
   if (bytes > sharedBytesOfBlock)
     return refuse() << "the tiles need " << bytes
                     << " bytes of shared memory, and a block may have "

@@ -92,7 +92,7 @@ static bool hasFetches(scf::ForOp loop) {
 
 namespace {
 struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
-  int64_t stages = 1;
+  int64_t stages = 1, outerStages = 1;
 
   /// Ring of `stages` slots for tiles like the fetch's, at the kernel's start.
   Value createRing(FetchOp fetch, int64_t stages) {
@@ -102,8 +102,7 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     return RingOp::create(b, fetch.getLoc(), type);
   }
 
-  /// The loops of a block, one after the other. A tile that is fetched around
-  /// other loops is used for longer than it takes to copy: one slot will do.
+  /// The loops of a block, one after the other.
   LogicalResult expandLoops(ArrayRef<scf::ForOp> loops, int64_t stages) {
     // By memory, type of the tile, and how many such fetches of the loop there
     // were before: a product of a matrix with itself has two.
@@ -175,18 +174,22 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
       loops.push_back(other);
       other.getBody()->walk([&](RingWaitOp) { isInnermost = false; });
     }
-    return expandLoops(loops, isInnermost ? stages : 1);
+    return expandLoops(loops, isInnermost ? stages : outerStages);
   }
 
   void runOnOperation() override {
     if (auto attribute =
             getOperation()->getAttrOfType<IntegerAttr>("tile.stages"))
       stages = attribute.getInt();
-    if (stages < 1 || stages > 16) {
-      getOperation().emitOpError("needs tile.stages from 1 to 16, got ")
-          << stages;
-      return signalPassFailure();
-    }
+    if (auto attribute =
+            getOperation()->getAttrOfType<IntegerAttr>("tile.outer_stages"))
+      outerStages = attribute.getInt();
+    for (int64_t count : {stages, outerStages})
+      if (count < 1 || count > 16) {
+        getOperation().emitOpError("needs tile.stages from 1 to 16, got ")
+            << count;
+        return signalPassFailure();
+      }
     getOperation().walk([](FetchOp fetch) {
       if (fetch->use_empty())
         fetch.erase();

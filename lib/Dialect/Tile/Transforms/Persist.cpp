@@ -42,13 +42,37 @@ static void persist(gpu::GPUFuncOp kernel) {
   OpBuilder b(body.getTerminator());
   kernel.setFunctionType(b.getFunctionType(body.getArgumentTypes(), {}));
 
-  Value first = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
-  Value step = gpu::GridDimOp::create(b, loc, gpu::Dimension::x);
-  auto loop = scf::ForOp::create(b, loc, first, count, step);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value id = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
+  Value grid = gpu::GridDimOp::create(b, loc, gpu::Dimension::x);
+  // Every other round goes backwards: where later blocks have less to do, none
+  // has the most of every round.
+  auto positionIn = [&](Value round) -> Value {
+    Value last = arith::SubIOp::create(b, loc, grid, constant(1));
+    Value mirrored = arith::SubIOp::create(b, loc, last, id);
+    Value odd = arith::RemUIOp::create(b, loc, round, constant(2));
+    Value isEven = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, odd,
+                                         constant(0));
+    return arith::SelectOp::create(b, loc, isEven, id, mirrored);
+  };
+  // The last round may be one of some blocks only.
+  Value whole = arith::DivUIOp::create(b, loc, count, grid);
+  Value rest = arith::RemUIOp::create(b, loc, count, grid);
+  Value isInLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                         positionIn(whole), rest);
+  Value more = arith::AddIOp::create(b, loc, whole, constant(1));
+  Value rounds = arith::SelectOp::create(b, loc, isInLast, more, whole);
+  auto loop = scf::ForOp::create(b, loc, constant(0), rounds, constant(1));
+  b.setInsertionPointToStart(loop.getBody());
+  Value number = arith::MulIOp::create(b, loc, loop.getInductionVar(), grid);
+  number =
+      arith::AddIOp::create(b, loc, number, positionIn(loop.getInductionVar()));
   for (Operation *op : ops) {
-    if (auto id = dyn_cast<gpu::BlockIdOp>(op)) {
-      id.replaceAllUsesWith(loop.getInductionVar());
-      id.erase();
+    if (auto blockId = dyn_cast<gpu::BlockIdOp>(op)) {
+      blockId.replaceAllUsesWith(number);
+      blockId.erase();
       continue;
     }
     op->moveBefore(loop.getBody()->getTerminator());

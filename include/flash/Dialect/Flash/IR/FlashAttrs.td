@@ -134,7 +134,7 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     `#flash.schedule<query_tile = 128, key_tile = 64, warps = 4, stages = 1>`
     says further that `warps` (1 to 32) share the queries, 16 at a time each,
     and that `stages` (1 to 16) tiles of keys, and of values, are in shared
-    memory.
+    memory, and `query_stages` (1 or 2) of queries where a block has several.
 
     `features = specialize_warps|overlap` lists what else is done, by the pass
     that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong`,
@@ -147,11 +147,12 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
   let parameters = (ins "int64_t":$queryTile, "int64_t":$keyTile,
                         OptionalParameter<"std::optional<int64_t>">:$warps,
                         OptionalParameter<"std::optional<int64_t>">:$stages,
+                        OptionalParameter<"std::optional<int64_t>">:$queryStages,
                         Flash_ScheduleFeaturesParameter:$features);
   let assemblyFormat = [{
     `<` `query_tile` `=` $queryTile `,` `key_tile` `=` $keyTile
     (`,` `warps` `=` $warps^)? (`,` `stages` `=` $stages^)?
-    (`,` `features` `=` $features^)? `>`
+    (`,` `query_stages` `=` $queryStages^)? (`,` `features` `=` $features^)? `>`
   }];
   let genVerifyDecl = 1;
 }

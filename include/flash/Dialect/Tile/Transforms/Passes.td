@@ -23,7 +23,8 @@ def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
     %i = gpu.block_id x
     ...
     // becomes
-    scf.for %i = %block_id to %count step %grid_dim {
+    scf.for %round = %c0 to %rounds step %c1 {
+      %i = ... // %round * %grid_dim + %block_id, or as far from the other end
       ...
     }
     ```
@@ -41,7 +42,8 @@ def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
     all stay where the fetch was; nothing overlaps yet. Loops carry the number
     of the step, which goes on from one loop to the next, so that all loops of a
     block over the same memory share a ring. The kernel's attribute `tile.stages`
-    is the number of slots of these rings, 1 if absent.
+    is the number of slots of these rings, 1 if absent; `tile.outer_stages` that
+    of tiles which are fetched in a loop around others.
 
     ```mlir
     scf.for %j = ... iter_args(%acc = ...) {
