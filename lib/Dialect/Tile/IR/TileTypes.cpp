@@ -42,6 +42,10 @@ int64_t SmemType::getNumPanels() const {
   return llvm::divideCeil(getColumns(), getPanelColumns());
 }
 
+int64_t SmemType::getAlignedBytes() const {
+  return llvm::alignTo(getNumBytes(), alignment);
+}
+
 int64_t SmemType::getByteOffset(int64_t row, int64_t column) const {
   int64_t inPanel =
       row * getSwizzle() + column % getPanelColumns() * getElementBytes();

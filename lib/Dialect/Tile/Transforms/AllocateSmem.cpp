@@ -8,7 +8,6 @@
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_ALLOCATESMEM
@@ -18,9 +17,6 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
-// The pattern of a 128-byte swizzle repeats every 1024 bytes.
-static constexpr int64_t alignment = 1024;
-
 /// Places the kernel's rings one after the other; returns the bytes in all.
 static int64_t allocate(gpu::GPUFuncOp kernel) {
   int64_t end = 0;
@@ -28,8 +24,7 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
   kernel.walk([&](RingOp ring) {
     RingType type = ring.getResult().getType();
     ring.setOffsetAttr(b.getI64IntegerAttr(end));
-    end += type.getStages() *
-           llvm::alignTo(type.getSlot().getNumBytes(), alignment);
+    end += type.getStages() * type.getSlot().getAlignedBytes();
   });
   return end;
 }

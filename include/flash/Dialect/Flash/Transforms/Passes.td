@@ -193,6 +193,8 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
            "Slots of a ring; 0 lets the model choose">,
     Option<"target", "target", "std::string", "\"cpu\"", "cpu or sm_80">
   ];
+  // The model of sm_80 asks for the sizes of tiles in shared memory.
+  let dependentDialects = ["::flash::tile::TileDialect"];
 }
 
 def OnlineSoftmax : Pass<"flash-online-softmax", "::mlir::func::FuncOp"> {

@@ -40,6 +40,11 @@ def Tile_SmemType : Tile_Type<"Smem", "smem"> {
     int64_t getNumPanels() const;
     int64_t getPanelBytes() const { return getRows() * getSwizzle(); }
     int64_t getNumBytes() const { return getPanelBytes() * getNumPanels(); }
+    /// Where tiles start: the pattern of the widest swizzle repeats after that
+    /// many bytes.
+    static constexpr int64_t alignment = 1024;
+    /// The bytes from a tile's start to where the next can start.
+    int64_t getAlignedBytes() const;
     /// The byte at which an element lies.
     int64_t getByteOffset(int64_t row, int64_t column) const;
   }];
