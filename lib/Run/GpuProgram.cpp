@@ -8,6 +8,7 @@
 #include "flash/Run/GpuProgram.h"
 
 #include "RunPasses.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Pipelines/Pipelines.h"
 #include "flash/Run/Kernel.h"
 #include "flash/Run/OutputFile.h"
@@ -28,6 +29,19 @@ using llvm::formatv;
 llvm::StringRef GpuProgram::Module::getImage() const {
   return cubin ? llvm::StringRef(cubin->bytes.data(), cubin->bytes.size())
                : llvm::StringRef(ptx);
+}
+
+/// Whose schedules to propose: those of sm_90a where features of its are asked
+/// for, and else those of sm_80, which run there too.
+static StringRef getScheduleTarget(ModuleOp module, Target target,
+                                   const Options &options) {
+  bool hasFeatures = !options.schedule.features.empty();
+  if (!options.schedule.isGiven())
+    module.walk([&](flash::AttentionOp op) {
+      if (auto written = op.getSchedule())
+        hasFeatures |= written->getFeatures() != flash::ScheduleFeatures::None;
+    });
+  return getName(hasFeatures ? target : Target::Sm80);
 }
 
 /// From the program to the LLVM dialect and host functions on memrefs.
@@ -54,9 +68,9 @@ static llvm::Error runGpuPasses(ModuleOp module, Variant variant,
     return toThreads();
   }
 
-  // Those of sm_90a, too, until it has its own.
   flash::FrontOptions front;
-  setSchedule(front, "sm_80", module, options);
+  setSchedule(front, getScheduleTarget(module, program.target, options), module,
+              options);
   auto recognize = [](OpPassManager &pm) {
     pm.addPass(createSymbolDCEPass());
     flash::buildRecognizePipeline(pm);

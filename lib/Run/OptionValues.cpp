@@ -158,6 +158,19 @@ llvm::Error flash::run::parseDump(StringRef text, Options &options) {
   return llvm::Error::success();
 }
 
+static llvm::Error parseFeatures(StringRef text, Schedule &schedule) {
+  if (!schedule.features.empty())
+    return createStringError("--schedule gives features twice");
+  if (!flash::symbolizeScheduleFeatures(text))
+    return createStringError(formatv(
+        "--schedule: '{0}' is no list of features such as "
+        "specialize_warps|overlap; the features are specialize_warps, overlap, "
+        "ping_pong and lazy_rescale",
+        text));
+  schedule.features = text.str();
+  return llvm::Error::success();
+}
+
 llvm::Error flash::run::parseSchedule(StringRef text, Options &options) {
   auto items = splitList("schedule", text);
   if (!items)
@@ -165,6 +178,11 @@ llvm::Error flash::run::parseSchedule(StringRef text, Options &options) {
   Schedule schedule;
   for (StringRef item : *items) {
     auto [key, valueText] = item.split('=');
+    if (key == "features") {
+      if (llvm::Error error = parseFeatures(valueText, schedule))
+        return error;
+      continue;
+    }
     int64_t *field = llvm::StringSwitch<int64_t *>(key)
                          .Case("query_tile", &schedule.queryTile)
                          .Case("key_tile", &schedule.keyTile)
@@ -173,8 +191,8 @@ llvm::Error flash::run::parseSchedule(StringRef text, Options &options) {
                          .Default(nullptr);
     if (!field)
       return createStringError(formatv("--schedule has no key '{0}'; the keys "
-                                       "are query_tile, key_tile, warps and "
-                                       "stages",
+                                       "are query_tile, key_tile, warps, "
+                                       "stages and features",
                                        key));
     if (*field)
       return createStringError(formatv("--schedule gives {0} twice", key));

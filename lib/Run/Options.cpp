@@ -76,8 +76,8 @@ struct Flags {
   cl::opt<std::string> schedule{
       "schedule", cl::value_desc("query_tile=64,key_tile=128"),
       cl::cat(category),
-      cl::desc("Keys of #flash.schedule (query_tile, key_tile, warps, stages), "
-               "in place of the program's or the model's choice")};
+      cl::desc("Keys of #flash.schedule (query_tile, key_tile, warps, stages, "
+               "features), in place of the program's or the model's choice")};
   cl::list<std::string> fills{
       "fill", cl::value_desc("INDEX=VALUE@ROW"), cl::cat(category),
       cl::desc("Set a row of an argument, or all, to a number, nan or inf; "
@@ -164,8 +164,9 @@ llvm::Error checkTarget(const Options &options) {
   if (options.isGpu() || options.target == Target::Auto)
     return llvm::Error::success();
   if (options.target == Target::Cpu && options.schedule.isOfBlocks())
-    return createStringError("--schedule: warps and stages are of block "
-                             "programs; use a GPU target or --target=emulate");
+    return createStringError("--schedule: warps, stages and features are of "
+                             "block programs; use a GPU target or "
+                             "--target=emulate");
   if (options.layout != Layout::Dense)
     return createStringError("--layout=bnhd places arguments in device memory; "
                              "the CPU target takes dense tensors only");

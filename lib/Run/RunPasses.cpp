@@ -67,6 +67,7 @@ void flash::run::setSchedule(FrontOptions &front, StringRef target,
   front.keyTile = schedule.keyTile;
   front.warps = schedule.warps;
   front.stages = schedule.stages;
+  front.features = schedule.features;
   if (schedule.isGiven())
     module.walk([](flash::AttentionOp op) { op.removeScheduleAttr(); });
 }

@@ -62,7 +62,7 @@ static StringRef getOptionForGpu(const Options &options) {
   if (options.layout != Layout::Dense)
     return "layout=bnhd";
   if (options.schedule.isOfBlocks())
-    return "schedule with warps or stages";
+    return "schedule with warps, stages or features";
   return "";
 }
 
@@ -119,7 +119,8 @@ static std::string getKey(const Program &program, Variant variant,
        << static_cast<int>(options.layout);
   if (variant == Variant::Flash)
     os << ' ' << schedule.queryTile << ' ' << schedule.keyTile << ' '
-       << schedule.warps << ' ' << schedule.stages << ' ' << options.countTiles;
+       << schedule.warps << ' ' << schedule.stages << ' ' << schedule.features
+       << ' ' << options.countTiles;
   unsigned main = program.sources->getMainFileID();
   os << '\n' << program.sources->getMemoryBuffer(main)->getBuffer();
   return key;

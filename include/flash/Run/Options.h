@@ -34,13 +34,14 @@ enum class Target {
 /// The name by which `--target` chooses it.
 llvm::StringRef getName(Target target);
 
-/// The keys of #flash.schedule; 0 lets the compiler choose.
+/// The keys of #flash.schedule; 0 or no feature lets the compiler choose.
 struct Schedule {
   int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0;
+  std::string features;
 
   bool isGiven() const { return queryTile || keyTile || isOfBlocks(); }
   /// Whether it says what only block programs have.
-  bool isOfBlocks() const { return warps || stages; }
+  bool isOfBlocks() const { return warps || stages || !features.empty(); }
 };
 
 /// How the arguments lie in device memory. The last dimension is contiguous.

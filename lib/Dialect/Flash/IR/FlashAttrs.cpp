@@ -245,7 +245,8 @@ int64_t ScheduleAttr::getDefaultWarps(int64_t queryTile) {
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t queryTile, int64_t keyTile,
                                    std::optional<int64_t> warps,
-                                   std::optional<int64_t> stages) {
+                                   std::optional<int64_t> stages,
+                                   ScheduleFeatures) {
   std::pair<StringRef, std::optional<int64_t>> entries[] = {
       {"query_tile", queryTile},
       {"key_tile", keyTile},

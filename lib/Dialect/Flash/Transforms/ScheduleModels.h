@@ -15,7 +15,12 @@ namespace flash {
 /// A schedule in the making; 0 stands for what a model does not say.
 struct Schedule {
   int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0;
+  ScheduleFeatures features = ScheduleFeatures::None;
 };
+
+/// Bytes of shared memory of a block: the tile of queries, and as many tiles of
+/// keys and of values as there are stages.
+int64_t getSharedBytes(AttentionOp op, const Schedule &schedule);
 
 /// The best schedule for threads with vectors and caches.
 Schedule chooseCpuSchedule(AttentionOp op);
@@ -27,6 +32,13 @@ Schedule chooseSm80Schedule(AttentionOp op);
 /// enough registers and shared memory; otherwise emits an error with the
 /// figures at `op`. Fills in the number of warps and stages if they are 0.
 mlir::LogicalResult completeSm80Schedule(AttentionOp op, Schedule &schedule);
+
+/// Whether the op's products are those that warpgroups can do.
+bool hasSm90Schedule(AttentionOp op);
+
+/// As the above, for products of warpgroups and bulk copies.
+Schedule chooseSm90Schedule(AttentionOp op);
+mlir::LogicalResult completeSm90Schedule(AttentionOp op, Schedule &schedule);
 
 } // namespace flash
 

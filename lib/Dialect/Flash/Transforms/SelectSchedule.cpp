@@ -23,60 +23,84 @@ namespace {
 struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
   using Base::Base;
 
-  /// A schedule that the program gives is taken if it fits.
-  WalkResult checkWritten(AttentionOp op) {
-    if (target != "sm_80")
-      return WalkResult::advance();
-    ScheduleAttr written = *op.getSchedule();
-    Schedule schedule = {written.getQueryTile(), written.getKeyTile(),
-                         written.getWarps().value_or(0),
-                         written.getStages().value_or(0)};
-    if (failed(completeSm80Schedule(op, schedule)))
-      return WalkResult::interrupt();
-    op.setScheduleAttr(ScheduleAttr::get(op.getContext(), schedule.queryTile,
-                                         schedule.keyTile, schedule.warps,
-                                         schedule.stages));
-    return WalkResult::advance();
+  /// The models of a target for an op.
+  struct Models {
+    Schedule (*choose)(AttentionOp);
+    /// Null if any schedule will do.
+    LogicalResult (*complete)(AttentionOp, Schedule &);
+  };
+  Models getModels(AttentionOp op) {
+    if (target == "cpu")
+      return {chooseCpuSchedule, nullptr};
+    std::optional<ScheduleAttr> written = op.getSchedule();
+    bool hasRoles =
+        !written || bitEnumContainsAny(written->getFeatures(),
+                                       ScheduleFeatures::SpecializeWarps);
+    if (target == "sm_90a" && hasSm90Schedule(op) && hasRoles)
+      return {chooseSm90Schedule, completeSm90Schedule};
+    return {chooseSm80Schedule, completeSm80Schedule};
   }
 
-  void runOnOperation() override {
-    if (target != "cpu" && target != "sm_80") {
-      emitError(getOperation().getLoc(),
-                "there is no schedule for the target '")
-          << target << "'; there are cpu and sm_80";
-      return signalPassFailure();
-    }
-    WalkResult result = getOperation().walk([&](AttentionOp op) {
-      if (op.getSchedule())
-        return checkWritten(op);
-      bool isGpu = target == "sm_80";
-      Schedule chosen = isGpu ? chooseSm80Schedule(op) : chooseCpuSchedule(op);
+  LogicalResult select(AttentionOp op) {
+    Models models = getModels(op);
+    Schedule chosen;
+    if (std::optional<ScheduleAttr> written = op.getSchedule()) {
+      // It is taken if it fits.
+      if (!models.complete)
+        return success();
+      chosen = {written->getQueryTile(), written->getKeyTile(),
+                written->getWarps().value_or(0),
+                written->getStages().value_or(0), written->getFeatures()};
+    } else {
+      chosen = models.choose(op);
       for (auto [option, field] : {std::pair(&queryTile, &chosen.queryTile),
                                    std::pair(&keyTile, &chosen.keyTile),
                                    std::pair(&warps, &chosen.warps),
                                    std::pair(&stages, &chosen.stages)})
         if (*option)
           *field = *option;
-      // The rules of the attribute come first.
-      auto getAttribute = [&] {
-        auto optional = [](int64_t value) {
-          return value ? std::optional<int64_t>(value) : std::nullopt;
-        };
-        return ScheduleAttr::getChecked(
-            [&] { return op.emitOpError("cannot be scheduled: "); },
-            op.getContext(), chosen.queryTile, chosen.keyTile,
-            optional(chosen.warps), optional(chosen.stages));
-      };
-      auto schedule = getAttribute();
-      if (schedule && isGpu) {
-        if (failed(completeSm80Schedule(op, chosen)))
-          return WalkResult::interrupt();
-        schedule = getAttribute();
+      if (!features.empty()) {
+        std::optional<ScheduleFeatures> parsed =
+            symbolizeScheduleFeatures(features);
+        if (!parsed)
+          return op.emitOpError("cannot be scheduled: '")
+                 << features
+                 << "' is no list of features such as specialize_warps|overlap";
+        chosen.features = *parsed;
       }
-      if (!schedule)
-        return WalkResult::interrupt();
-      op.setScheduleAttr(schedule);
-      return WalkResult::advance();
+    }
+    // The rules of the attribute come first.
+    auto getAttribute = [&] {
+      auto optional = [](int64_t value) {
+        return value ? std::optional<int64_t>(value) : std::nullopt;
+      };
+      return ScheduleAttr::getChecked(
+          [&] { return op.emitOpError("cannot be scheduled: "); },
+          op.getContext(), chosen.queryTile, chosen.keyTile,
+          optional(chosen.warps), optional(chosen.stages), chosen.features);
+    };
+    auto schedule = getAttribute();
+    if (schedule && models.complete) {
+      if (failed(models.complete(op, chosen)))
+        return failure();
+      schedule = getAttribute();
+    }
+    if (!schedule)
+      return failure();
+    op.setScheduleAttr(schedule);
+    return success();
+  }
+
+  void runOnOperation() override {
+    if (target != "cpu" && target != "sm_80" && target != "sm_90a") {
+      emitError(getOperation().getLoc(),
+                "there is no schedule for the target '")
+          << target << "'; there are cpu, sm_80 and sm_90a";
+      return signalPassFailure();
+    }
+    WalkResult result = getOperation().walk([&](AttentionOp op) {
+      return failed(select(op)) ? WalkResult::interrupt()
+                                : WalkResult::advance();
     });
     if (result.wasInterrupted())
       signalPassFailure();

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "ScheduleModels.h"
-#include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -35,17 +34,8 @@ int64_t getElementBytes(AttentionOp op) {
 }
 
 Resources getResources(AttentionOp op, const Schedule &schedule) {
-  auto getTileBytes = [&](int64_t rows, int64_t columns) {
-    return tile::SmemType::get(rows, columns,
-                               op.getQuery().getType().getElementType())
-        .getAlignedBytes();
-  };
   int64_t values = schedule.queryTile * (schedule.keyTile + op.getValueDim());
-  int64_t slots = getTileBytes(schedule.keyTile, op.getHeadDim()) +
-                  getTileBytes(schedule.keyTile, op.getValueDim());
-  return {values / (32 * schedule.warps),
-          getTileBytes(schedule.queryTile, op.getHeadDim()) +
-              schedule.stages * slots};
+  return {values / (32 * schedule.warps), getSharedBytes(op, schedule)};
 }
 
 /// Tiles that need no spills for head dimensions up to a bound, best first; as
@@ -87,6 +77,10 @@ Schedule flash::chooseSm80Schedule(AttentionOp op) {
 }
 
 LogicalResult flash::completeSm80Schedule(AttentionOp op, Schedule &schedule) {
+  if (schedule.features != ScheduleFeatures::None)
+    return op.emitOpError("cannot be scheduled: the features ")
+           << stringifyScheduleFeatures(schedule.features)
+           << " need the target sm_90a and elements of 16 bits";
   if (schedule.queryTile % rowsOfWarp != 0)
     return op.emitOpError("cannot be scheduled: query_tile must be a multiple "
                           "of 16 on tensor cores, got ")

@@ -17,6 +17,8 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
+static constexpr int64_t barrierBytes = 8;
+
 /// Places the kernel's rings one after the other; returns the bytes in all.
 static int64_t allocate(gpu::GPUFuncOp kernel) {
   int64_t end = 0;
@@ -24,8 +26,15 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
   kernel.walk([&](RingOp ring) {
     RingType type = ring.getResult().getType();
     ring.setOffsetAttr(b.getI64IntegerAttr(end));
-    end += type.getStages() * type.getSlot().getAlignedBytes();
+    end += type.getNumBytes();
   });
+  bool hasRoles = false;
+  kernel.walk([&](WarpSpecializeOp) { hasRoles = true; });
+  if (hasRoles)
+    kernel.walk([&](RingOp ring) {
+      ring.setBarriersAttr(b.getI64IntegerAttr(end));
+      end += ring.getResult().getType().getStages() * 2 * barrierBytes;
+    });
   return end;
 }
 

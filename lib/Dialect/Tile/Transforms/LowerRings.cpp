@@ -129,8 +129,8 @@ Value Lowering::getSlot(OpBuilder &b, Location loc, Value ring, Value step) {
   Value offset = arith::ConstantIndexOp::create(b, loc, start);
   if (type.getStages() > 1) {
     Value stages = arith::ConstantIndexOp::create(b, loc, type.getStages());
-    Value bytes = arith::ConstantIndexOp::create(
-        b, loc, type.getSlot().getAlignedBytes());
+    Value bytes =
+        arith::ConstantIndexOp::create(b, loc, type.getSlotDistance());
     Value slot = arith::RemUIOp::create(b, loc, step, stages);
     Value distance = arith::MulIOp::create(b, loc, slot, bytes);
     offset = arith::AddIOp::create(b, loc, offset, distance);

@@ -106,6 +106,22 @@ def Flash_AllOfAttr : Flash_Mask<"AllOf", "all_of"> {
 // Schedule
 //===----------------------------------------------------------------------===//
 
+def Flash_ScheduleFeatures : I32BitEnumAttr<"ScheduleFeatures",
+    "what the warps of a block do at the same time", [
+      I32BitEnumAttrCaseNone<"None", "none">,
+      I32BitEnumAttrCaseBit<"SpecializeWarps", 0, "specialize_warps">,
+      I32BitEnumAttrCaseBit<"Overlap", 1, "overlap">,
+      I32BitEnumAttrCaseBit<"PingPong", 2, "ping_pong">,
+      I32BitEnumAttrCaseBit<"LazyRescale", 3, "lazy_rescale">]> {
+  let cppNamespace = "::flash";
+  let genSpecializedAttr = 0;
+  let printBitEnumPrimaryGroups = 0;
+}
+
+def Flash_ScheduleFeaturesParameter : EnumParameter<Flash_ScheduleFeatures> {
+  let defaultValue = "::flash::ScheduleFeatures::None";
+}
+
 def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
   let summary = "how an attention is cut into tiles";
   let description = [{
@@ -119,14 +135,21 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     and that `stages` (1 to 16) tiles of keys, and of values, are in shared
     memory.
 
+    `features = specialize_warps|overlap` lists what else is done, by the pass
+    that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong` and,
+    of the online softmax, to rescale the accumulator only when a maximum has
+    grown by much (`lazy_rescale`).
+
     `flash-select-schedule` proposes a schedule; a user may write it.
   }];
   let parameters = (ins "int64_t":$queryTile, "int64_t":$keyTile,
                         OptionalParameter<"std::optional<int64_t>">:$warps,
-                        OptionalParameter<"std::optional<int64_t>">:$stages);
+                        OptionalParameter<"std::optional<int64_t>">:$stages,
+                        Flash_ScheduleFeaturesParameter:$features);
   let assemblyFormat = [{
     `<` `query_tile` `=` $queryTile `,` `key_tile` `=` $keyTile
-    (`,` `warps` `=` $warps^)? (`,` `stages` `=` $stages^)? `>`
+    (`,` `warps` `=` $warps^)? (`,` `stages` `=` $stages^)?
+    (`,` `features` `=` $features^)? `>`
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

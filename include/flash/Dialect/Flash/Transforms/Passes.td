@@ -173,7 +173,8 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
 
     With `target=sm_80` the tiles are for thread blocks: the largest that need
     no registers in memory. Whether they fit into registers and shared memory is
-    checked also where the program has a schedule.
+    checked also where the program has a schedule. With `target=sm_90a` warps
+    have roles too, where the elements have 16 bits.
 
     ```mlir
     %o = flash.attention %q, %k, %v : (...)
@@ -191,9 +192,13 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
            "Warps of a block; 0 lets the model choose">,
     Option<"stages", "stages", "int64_t", "0",
            "Slots of a ring; 0 lets the model choose">,
-    Option<"target", "target", "std::string", "\"cpu\"", "cpu or sm_80">
+    Option<"features", "features", "std::string", "\"\"",
+           "What warps do at the same time, such as specialize_warps|overlap; "
+           "empty lets the model choose">,
+    Option<"target", "target", "std::string", "\"cpu\"",
+           "cpu, sm_80 or sm_90a">
   ];
-  // The model of sm_80 asks for the sizes of tiles in shared memory.
+  // The models of GPUs ask for the sizes of tiles in shared memory.
   let dependentDialects = ["::flash::tile::TileDialect"];
 }
 

@@ -56,6 +56,11 @@ def Tile_RingType : Tile_Type<"Ring", "ring"> {
   let parameters = (ins "int64_t":$stages, Tile_SmemType:$slot);
   let assemblyFormat = "`<` $stages `,` $slot `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Bytes from one slot to the next.
+    int64_t getSlotDistance() const;
+    int64_t getNumBytes() const { return getStages() * getSlotDistance(); }
+  }];
 }
 
 def Tile_PendingType : Tile_Type<"Pending", "pending"> {
