@@ -164,8 +164,7 @@ static llvm::Error parseFeatures(StringRef text, Schedule &schedule) {
   if (!flash::symbolizeScheduleFeatures(text))
     return createStringError(formatv(
         "--schedule: '{0}' is no list of features such as "
-        "specialize_warps|overlap; the features are specialize_warps, overlap, "
-        "ping_pong and lazy_rescale",
+        "specialize_warps|overlap; those of #flash.schedule are allowed",
         text));
   schedule.features = text.str();
   return llvm::Error::success();
