@@ -147,8 +147,12 @@ void flash::registerPipelines() {
       "flash-emulate",
       "As flash-cpu, by way of block programs, whose rings are checked",
       [](OpPassManager &pm, const FrontOptions &options) {
+        // What is emulated is what the GPU runs.
+        FrontOptions front;
+        front.copyOptionValuesFrom(options);
+        front.target = "sm_80";
         buildRecognizePipeline(pm);
-        buildTilePipeline(pm, options);
+        buildTilePipeline(pm, front);
         buildBlockPipeline(pm);
         buildEmulatePipeline(pm);
         buildCpuBackendPipeline(pm, CpuBackendOptions());

@@ -37,15 +37,6 @@ static OnlineAttentionOp findStep(scf::ForallOp forall) {
   return found;
 }
 
-/// As many warps as the tile has groups of 16 rows, up to four: more share the
-/// tiles of keys in shared memory, but each then reads all of them.
-static int64_t chooseWarps(int64_t queries) {
-  for (int64_t warps : {4, 2})
-    if (queries % (16 * warps) == 0)
-      return warps;
-  return 1;
-}
-
 BlockProgram::BlockProgram(scf::ForallOp forall, gpu::GPUFuncOp kernel)
     : forall(forall), kernel(kernel), b(kernel.getContext()),
       loc(forall.getLoc()) {
@@ -75,8 +66,9 @@ void BlockProgram::chooseTypes() {
     std::optional<ScheduleAttr> schedule =
         step ? step.getSchedule() : std::nullopt;
     int64_t queries = (*finalizes.begin()).getAcc().getType().getDimSize(0);
-    int64_t warps = schedule && schedule->getWarps() ? *schedule->getWarps()
-                                                     : chooseWarps(queries);
+    int64_t warps = schedule && schedule->getWarps()
+                        ? *schedule->getWarps()
+                        : ScheduleAttr::getDefaultWarps(queries);
     types = {queries, warps, context};
     if (schedule && schedule->getStages())
       setStages(*schedule->getStages());
@@ -98,7 +90,8 @@ void BlockProgram::chooseTypes() {
   forall.walk([&](linalg::ContractOp contract) {
     int64_t rows =
         cast<RankedTensorType>(contract.getResult(0).getType()).getDimSize(0);
-    types = {rows, rows % 128 == 0 ? 8 : chooseWarps(rows), context};
+    types = {rows, rows % 128 == 0 ? 8 : ScheduleAttr::getDefaultWarps(rows),
+             context};
     setStages(2);
     return WalkResult::interrupt();
   });

@@ -18,6 +18,10 @@ struct Schedule {
   ScheduleFeatures features = ScheduleFeatures::None;
 };
 
+/// Bytes of shared memory of a block: the tile of queries, and as many tiles of
+/// keys and of values as there are stages.
+int64_t getSharedBytes(AttentionOp op, const Schedule &schedule);
+
 /// The best schedule for threads with vectors and caches.
 Schedule chooseCpuSchedule(AttentionOp op);
 

@@ -155,6 +155,15 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     (`,` `query_stages` `=` $queryStages^)? (`,` `features` `=` $features^)? `>`
   }];
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// What is wrong with the value of a key, such as "query_tile"; empty if
+    /// nothing is.
+    static std::string getFault(llvm::StringRef key, int64_t value);
+    /// The warps that share a tile of queries where no schedule says: as many as
+    /// it has groups of 16, up to four. More would share the tiles of keys in
+    /// shared memory, but each reads all of them.
+    static int64_t getDefaultWarps(int64_t queryTile);
+  }];
 }
 
 //===----------------------------------------------------------------------===//
