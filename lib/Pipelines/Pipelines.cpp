@@ -33,7 +33,7 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(
       createSelectSchedule({options.queryTile, options.keyTile, options.warps,
-                            options.stages, options.target}));
+                            options.stages, options.splits, options.target}));
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
   func.addPass(createSplitMask());
@@ -140,8 +140,11 @@ void flash::registerPipelines() {
       "flash-emulate",
       "As flash-cpu, by way of block programs, whose rings are checked",
       [](OpPassManager &pm, const FrontOptions &options) {
+        FrontOptions front;
+        front.copyOptionValuesFrom(options);
+        front.target = "emulate";
         buildRecognizePipeline(pm);
-        buildTilePipeline(pm, options);
+        buildTilePipeline(pm, front);
         buildBlockPipeline(pm);
         buildEmulatePipeline(pm);
         buildCpuBackendPipeline(pm, CpuBackendOptions());

@@ -59,6 +59,8 @@ llvm::Error Kernel::runFront(ModuleOp module, const Options &options) {
   FrontOptions front;
   front.queryTile = options.queryTile;
   front.keyTile = options.keyTile;
+  if (options.target == Target::Emulate)
+    front.target = "emulate";
   if (options.queryTile || options.keyTile)
     module.walk([](flash::AttentionOp op) { op.removeScheduleAttr(); });
   auto recognize = [](OpPassManager &pm) {

@@ -30,8 +30,13 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
       *this, "stages",
       llvm::cl::desc("Slots of a ring; 0 lets the model choose"),
       llvm::cl::init(0)};
+  Option<int64_t> splits{
+      *this, "splits",
+      llvm::cl::desc("Units that share a query tile; 0 lets the model choose"),
+      llvm::cl::init(0)};
   Option<std::string> target{*this, "target",
-                             llvm::cl::desc("Whose schedules: cpu or sm_80"),
+                             llvm::cl::desc("Whose schedules: cpu, emulate or "
+                                            "sm_80"),
                              llvm::cl::init("cpu")};
 };
 

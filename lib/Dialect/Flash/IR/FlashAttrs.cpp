@@ -221,7 +221,9 @@ LogicalResult AllOfAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t queryTile, int64_t keyTile,
                                    std::optional<int64_t> warps,
-                                   std::optional<int64_t> stages) {
+                                   std::optional<int64_t> stages,
+                                   std::optional<int64_t> splits,
+                                   std::optional<int64_t> units) {
   constexpr int64_t granule = 8, largest = 1024;
   for (auto [name, size] :
        {std::pair("query_tile", queryTile), std::pair("key_tile", keyTile)})
@@ -233,10 +235,15 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          << " from " << granule << " to " << largest << ", got "
                          << size << "; the nearest is " << nearest;
     }
-  for (auto [name, count, most] :
-       {std::tuple("warps", warps, 32), std::tuple("stages", stages, 16)})
+  for (auto [name, count, most] : {std::tuple("warps", warps, 32),
+                                   {"stages", stages, 16},
+                                   {"splits", splits, 256},
+                                   {"units", units, 65536}})
     if (count && (*count < 1 || *count > most))
       return emitError() << name << " must be from 1 to " << most << ", got "
                          << *count;
+  if (splits && units)
+    return emitError() << "splits says what units leaves to the sizes; write "
+                          "one of them";
   return success();
 }

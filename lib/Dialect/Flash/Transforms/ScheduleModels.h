@@ -14,7 +14,8 @@ namespace flash {
 
 /// A schedule in the making; 0 stands for what a model does not say.
 struct Schedule {
-  int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0;
+  int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0, splits = 0,
+          units = 0;
 };
 
 /// The best schedule for threads with vectors and caches.

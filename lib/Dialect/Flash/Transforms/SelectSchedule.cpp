@@ -22,59 +22,58 @@ namespace {
 struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
   using Base::Base;
 
+  bool isGpu() { return target == "sm_80"; }
+
+  static ScheduleAttr getAttribute(AttentionOp op, const Schedule &schedule) {
+    auto optional = [](int64_t value) {
+      return value ? std::optional<int64_t>(value) : std::nullopt;
+    };
+    return ScheduleAttr::getChecked(
+        [&] { return op.emitOpError("cannot be scheduled: "); },
+        op.getContext(), schedule.queryTile, schedule.keyTile,
+        optional(schedule.warps), optional(schedule.stages),
+        optional(schedule.splits), optional(schedule.units));
+  }
+
   /// A schedule that the program gives is taken if it fits.
-  WalkResult checkWritten(AttentionOp op) {
-    if (target != "sm_80")
-      return WalkResult::advance();
-    ScheduleAttr written = *op.getSchedule();
-    Schedule schedule = {written.getQueryTile(), written.getKeyTile(),
-                         written.getWarps().value_or(0),
-                         written.getStages().value_or(0)};
-    if (failed(completeSm80Schedule(op, schedule)))
-      return WalkResult::interrupt();
-    op.setScheduleAttr(ScheduleAttr::get(op.getContext(), schedule.queryTile,
-                                         schedule.keyTile, schedule.warps,
-                                         schedule.stages));
-    return WalkResult::advance();
+  static Schedule getWritten(ScheduleAttr written) {
+    return {written.getQueryTile(),          written.getKeyTile(),
+            written.getWarps().value_or(0),  written.getStages().value_or(0),
+            written.getSplits().value_or(0), written.getUnits().value_or(0)};
+  }
+
+  Schedule propose(AttentionOp op) {
+    Schedule chosen = isGpu() ? chooseSm80Schedule(op) : chooseCpuSchedule(op);
+    for (auto [option, field] :
+         {std::pair(&queryTile, &chosen.queryTile),
+          std::pair(&keyTile, &chosen.keyTile),
+          std::pair(&warps, &chosen.warps), std::pair(&stages, &chosen.stages),
+          std::pair(&splits, &chosen.splits)})
+      if (*option)
+        *field = *option;
+    if (splits)
+      chosen.units = 0;
+    return chosen;
   }
 
   void runOnOperation() override {
-    if (target != "cpu" && target != "sm_80") {
+    if (target != "cpu" && target != "emulate" && target != "sm_80") {
       emitError(getOperation().getLoc(),
                 "there is no schedule for the target '")
-          << target << "'; there are cpu and sm_80";
+          << target << "'; there are cpu, emulate and sm_80";
       return signalPassFailure();
     }
     WalkResult result = getOperation().walk([&](AttentionOp op) {
-      if (op.getSchedule())
-        return checkWritten(op);
-      bool isGpu = target == "sm_80";
-      Schedule chosen = isGpu ? chooseSm80Schedule(op) : chooseCpuSchedule(op);
-      for (auto [option, field] : {std::pair(&queryTile, &chosen.queryTile),
-                                   std::pair(&keyTile, &chosen.keyTile),
-                                   std::pair(&warps, &chosen.warps),
-                                   std::pair(&stages, &chosen.stages)})
-        if (*option)
-          *field = *option;
+      Schedule schedule =
+          op.getSchedule() ? getWritten(*op.getSchedule()) : propose(op);
+      // Its threads are few: the queries alone are enough work for them.
+      if (target == "cpu")
+        schedule.splits = schedule.units = 0;
       // The rules of the attribute come first.
-      auto getAttribute = [&] {
-        auto optional = [](int64_t value) {
-          return value ? std::optional<int64_t>(value) : std::nullopt;
-        };
-        return ScheduleAttr::getChecked(
-            [&] { return op.emitOpError("cannot be scheduled: "); },
-            op.getContext(), chosen.queryTile, chosen.keyTile,
-            optional(chosen.warps), optional(chosen.stages));
-      };
-      auto schedule = getAttribute();
-      if (schedule && isGpu) {
-        if (failed(completeSm80Schedule(op, chosen)))
-          return WalkResult::interrupt();
-        schedule = getAttribute();
-      }
-      if (!schedule)
+      if (!getAttribute(op, schedule) ||
+          (isGpu() && failed(completeSm80Schedule(op, schedule))))
         return WalkResult::interrupt();
-      op.setScheduleAttr(schedule);
+      op.setScheduleAttr(getAttribute(op, schedule));
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

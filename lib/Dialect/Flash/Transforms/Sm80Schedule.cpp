@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KeySplits.h"
 #include "ScheduleModels.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/MathExtras.h"
@@ -24,6 +25,11 @@ constexpr int64_t sharedBytesOfBlock = 163 * 1024;
 constexpr int64_t sharedAlignment = 1024;
 // Rows of a matrix instruction.
 constexpr int64_t rowsOfWarp = 16;
+// Of an H100 or H200; an A100 has 108. What a block has is such that registers
+// of a multiprocessor are enough for eight of its warps.
+constexpr int64_t multiprocessors = 132, warpsOfMultiprocessor = 8;
+// More warps share the tiles of keys, but each reads all of them.
+constexpr int64_t mostWarps = 4;
 
 /// What a block of a schedule needs.
 struct Resources {
@@ -67,6 +73,53 @@ constexpr Candidate candidatesOf32Bits[] = {{16, 128, 32}, {48, 64, 32},
 // A masked step needs registers for the product that leaves out masked keys.
 constexpr Candidate maskedCandidatesOf32Bits[] = {
     {16, 128, 32}, {48, 64, 32}, {256, 64, 16}};
+
+/// The number of warps for a tile of queries.
+int64_t chooseWarps(int64_t queryTile) {
+  int64_t groups = queryTile / rowsOfWarp, warps = mostWarps;
+  while (groups % warps != 0)
+    warps /= 2;
+  return warps;
+}
+
+/// The number of blocks that fill the GPU.
+int64_t getFillingBlocks(int64_t queryTile) {
+  return multiprocessors * warpsOfMultiprocessor / chooseWarps(queryTile);
+}
+
+/// Tiles of `size`, or 0 if that is known at run time only.
+int64_t countTiles(int64_t size, int64_t tile) {
+  return ShapedType::isDynamic(size) ? 0 : llvm::divideCeil(size, tile);
+}
+
+/// The tiles of queries of all heads, or 0 if that is known at run time only.
+int64_t countQueryTiles(AttentionOp op, int64_t queryTile) {
+  ArrayRef<int64_t> sizes = op.getQuery().getType().getShape().drop_back();
+  int64_t tiles = countTiles(sizes.back(), queryTile);
+  for (int64_t size : sizes.drop_back())
+    tiles = llvm::SaturatingMultiply<uint32_t>(tiles, countTiles(size, 1));
+  return tiles;
+}
+
+/// Where the blocks, several of which may share the keys of a tile of queries,
+/// are fewer than the multiprocessors, smaller tiles make more of them.
+void shareKeys(AttentionOp op, Schedule &schedule) {
+  int64_t rank = op.getKey().getType().getRank();
+  int64_t keyTiles =
+      countTiles(op.getKey().getType().getDimSize(rank - 2), schedule.keyTile);
+  auto countBlocks = [&] {
+    int64_t tiles = countQueryTiles(op, schedule.queryTile);
+    return tiles * flash::countSplits(getFillingBlocks(schedule.queryTile),
+                                      tiles, keyTiles);
+  };
+  if (schedule.queryTile >= 2 * mostWarps * rowsOfWarp && keyTiles > 0 &&
+      countQueryTiles(op, schedule.queryTile) > 0 &&
+      countBlocks() < multiprocessors)
+    schedule.queryTile /= 2;
+  int64_t blocks = getFillingBlocks(schedule.queryTile);
+  if (countQueryTiles(op, schedule.queryTile) <= blocks / 2)
+    schedule.units = blocks;
+}
 } // namespace
 
 Schedule flash::chooseSm80Schedule(AttentionOp op) {
@@ -88,6 +141,7 @@ Schedule flash::chooseSm80Schedule(AttentionOp op) {
   if (!ShapedType::isDynamic(queries) && queries <= schedule.queryTile / 2)
     schedule.queryTile =
         std::max<int64_t>(llvm::alignTo(queries, rowsOfWarp), rowsOfWarp);
+  shareKeys(op, schedule);
   return schedule;
 }
 
@@ -106,12 +160,8 @@ LogicalResult flash::completeSm80Schedule(AttentionOp op, Schedule &schedule) {
            << schedule.keyTile << "; the nearest is "
            << llvm::alignTo(schedule.keyTile, keys);
   int64_t groups = schedule.queryTile / rowsOfWarp;
-  if (!schedule.warps) {
-    // More warps share the tiles of keys, but each reads all of them.
-    schedule.warps = 4;
-    while (groups % schedule.warps != 0)
-      schedule.warps /= 2;
-  }
+  if (!schedule.warps)
+    schedule.warps = chooseWarps(schedule.queryTile);
   if (groups % schedule.warps != 0)
     return op.emitOpError("cannot be scheduled: query_tile must be a multiple "
                           "of 16 times the warps, got ")

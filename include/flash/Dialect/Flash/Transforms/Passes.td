@@ -172,8 +172,13 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     until there are enough query tiles for the threads.
 
     With `target=sm_80` the tiles are for thread blocks: the largest that need
-    no registers in memory. Whether they fit into registers and shared memory is
-    checked also where the program has a schedule.
+    no registers in memory, or half as many queries where these would give few
+    blocks. Whether they fit into registers and shared memory is checked also
+    where the program has a schedule. Where there may be too few blocks for the
+    multiprocessors, `units` says how many there should be.
+
+    `target=emulate` takes the tiles of the CPU, but does not drop `splits` and
+    `units` from a schedule that the program has, which `target=cpu` does.
 
     ```mlir
     %o = flash.attention %q, %k, %v : (...)
@@ -191,7 +196,10 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
            "Warps of a block; 0 lets the model choose">,
     Option<"stages", "stages", "int64_t", "0",
            "Slots of a ring; 0 lets the model choose">,
-    Option<"target", "target", "std::string", "\"cpu\"", "cpu or sm_80">
+    Option<"splits", "splits", "int64_t", "0",
+           "Units that share a query tile; 0 lets the model choose">,
+    Option<"target", "target", "std::string", "\"cpu\"",
+           "cpu, emulate or sm_80">
   ];
 }
 
