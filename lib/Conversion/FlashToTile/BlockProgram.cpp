@@ -148,6 +148,15 @@ Value BlockProgram::lookup(Value value) {
     mapping.map(value, size);
     return size;
   }
+  // Kernels are passed numbers but no conditions.
+  if (auto compare = value.getDefiningOp<arith::CmpIOp>()) {
+    IRMapping operands;
+    for (Value operand : compare->getOperands())
+      operands.map(operand, lookup(operand));
+    Operation *copy = b.clone(*compare, operands);
+    mapping.map(value, copy->getResult(0));
+    return copy->getResult(0);
+  }
   return capture(value, value.getType());
 }
 

@@ -25,6 +25,21 @@ static constexpr int64_t mostSplits = 256;
 // Rows that are combined in a unit of parallel work: each is one warp's.
 static constexpr int64_t rowsOfCombination = 8;
 
+std::optional<int64_t> flash::countQueryTiles(RankedTensorType query,
+                                              int64_t queryTile) {
+  ArrayRef<int64_t> sizes = query.getShape().drop_back();
+  if (llvm::any_of(sizes, ShapedType::isDynamic))
+    return std::nullopt;
+  // No number of units is as large as what a product is cut off at.
+  uint32_t tiles = 1;
+  for (int64_t size : sizes.drop_back())
+    tiles = llvm::SaturatingMultiply<uint32_t>(
+        tiles, std::min<int64_t>(size, std::numeric_limits<uint32_t>::max()));
+  return llvm::SaturatingMultiply<uint32_t>(
+      tiles, std::min<int64_t>(llvm::divideCeil(sizes.back(), queryTile),
+                               std::numeric_limits<uint32_t>::max()));
+}
+
 int64_t flash::countSplits(int64_t units, int64_t queryTiles,
                            int64_t keyTiles) {
   int64_t wanted = units / std::max<int64_t>(queryTiles, 1);
@@ -68,18 +83,9 @@ KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online)
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(b, loc, online.getQuery());
   OpFoldResult numKeys = tensor::getMixedSize(b, loc, online.getKey(), 2);
-  std::optional<int64_t> keys = getConstantIntValue(numKeys), queryTiles = 1;
-  for (auto [size, tile] :
-       llvm::zip(sizes, ArrayRef<int64_t>{1, 1, schedule.getQueryTile()})) {
-    std::optional<int64_t> known = getConstantIntValue(size);
-    if (!known || !queryTiles)
-      queryTiles = std::nullopt;
-    else
-      queryTiles = llvm::SaturatingMultiply<uint64_t>(
-          *queryTiles, llvm::divideCeil(*known, tile));
-  }
-  if (queryTiles && *queryTiles < 0)
-    queryTiles = std::numeric_limits<int64_t>::max();
+  std::optional<int64_t> keys = getConstantIntValue(numKeys);
+  std::optional<int64_t> queryTiles =
+      countQueryTiles(online.getQuery().getType(), schedule.getQueryTile());
   // More query tiles than units are never split, whatever the number of keys.
   if (queryTiles && (keys || *queryTiles > *schedule.getUnits() / 2)) {
     int64_t keyTiles =
@@ -88,21 +94,16 @@ KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online)
         countSplits(*schedule.getUnits(), *queryTiles, keyTiles));
     return;
   }
-  Value emitted =
-      emitCount(b, loc, *schedule.getUnits(), sizes, numKeys, schedule);
-  count = emitted;
-  isOne = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, emitted,
-                                arith::ConstantIndexOp::create(b, loc, 1));
+  count = emitCount(b, loc, *schedule.getUnits(), sizes, numKeys, schedule);
 }
-
-bool KeySplits::mayBeOne() const { return isOne || !maySplit(); }
-
-bool KeySplits::maySplit() const { return isOne || !isOneInteger(count); }
 
 OpFoldResult KeySplits::choose(OpBuilder &b, Location loc, OpFoldResult one,
                                OpFoldResult several) const {
-  if (!isOne)
+  if (!isDynamic())
     return isOneInteger(count) ? one : several;
+  Value isOne = arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::eq, cast<Value>(count),
+      arith::ConstantIndexOp::create(b, loc, 1));
   return arith::SelectOp::create(
              b, loc, isOne, getValueOrCreateConstantIndexOp(b, loc, one),
              getValueOrCreateConstantIndexOp(b, loc, several))

@@ -9,6 +9,7 @@
 #define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_KEYSPLITS_H
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace flash {
 
@@ -23,17 +24,22 @@ public:
   mlir::OpFoldResult getCount() const { return count; }
   /// Whether there may be one unit only, which then writes the results, or
   /// several, which write partial ones.
-  bool mayBeOne() const;
-  bool maySplit() const;
+  bool mayBeOne() const { return isDynamic() || !maySplit(); }
+  bool maySplit() const { return !mlir::isOneInteger(count); }
   /// `one` where there is one unit, else `several`.
   mlir::OpFoldResult choose(mlir::OpBuilder &b, mlir::Location loc,
                             mlir::OpFoldResult one,
                             mlir::OpFoldResult several) const;
 
 private:
+  bool isDynamic() const { return !mlir::getConstantIntValue(count); }
+
   mlir::OpFoldResult count;
-  mlir::Value isOne; ///< Null if it is known.
 };
+
+/// The tiles of queries of all heads, if that is known.
+std::optional<int64_t> countQueryTiles(mlir::RankedTensorType query,
+                                       int64_t queryTile);
 
 /// The number of splits that give at most `units` units for `queryTiles` tiles
 /// of queries, none of which has fewer than two of `keyTiles` tiles of keys.

@@ -87,37 +87,23 @@ int64_t getFillingBlocks(int64_t queryTile) {
   return multiprocessors * warpsOfMultiprocessor / chooseWarps(queryTile);
 }
 
-/// Tiles of `size`, or 0 if that is known at run time only.
-int64_t countTiles(int64_t size, int64_t tile) {
-  return ShapedType::isDynamic(size) ? 0 : llvm::divideCeil(size, tile);
-}
-
-/// The tiles of queries of all heads, or 0 if that is known at run time only.
-int64_t countQueryTiles(AttentionOp op, int64_t queryTile) {
-  ArrayRef<int64_t> sizes = op.getQuery().getType().getShape().drop_back();
-  int64_t tiles = countTiles(sizes.back(), queryTile);
-  for (int64_t size : sizes.drop_back())
-    tiles = llvm::SaturatingMultiply<uint32_t>(tiles, countTiles(size, 1));
-  return tiles;
-}
-
 /// Where the blocks, several of which may share the keys of a tile of queries,
 /// are fewer than the multiprocessors, smaller tiles make more of them.
 void shareKeys(AttentionOp op, Schedule &schedule) {
-  int64_t rank = op.getKey().getType().getRank();
-  int64_t keyTiles =
-      countTiles(op.getKey().getType().getDimSize(rank - 2), schedule.keyTile);
-  auto countBlocks = [&] {
-    int64_t tiles = countQueryTiles(op, schedule.queryTile);
-    return tiles * flash::countSplits(getFillingBlocks(schedule.queryTile),
-                                      tiles, keyTiles);
-  };
-  if (schedule.queryTile >= 2 * mostWarps * rowsOfWarp && keyTiles > 0 &&
-      countQueryTiles(op, schedule.queryTile) > 0 &&
-      countBlocks() < multiprocessors)
-    schedule.queryTile /= 2;
+  RankedTensorType query = op.getQuery().getType();
+  int64_t keys = op.getKey().getType().getDimSize(query.getRank() - 2);
+  std::optional<int64_t> tiles = countQueryTiles(query, schedule.queryTile);
+  bool hasSmallerTile = schedule.queryTile >= 2 * mostWarps * rowsOfWarp;
+  if (tiles && !ShapedType::isDynamic(keys) && hasSmallerTile) {
+    int64_t splits = countSplits(getFillingBlocks(schedule.queryTile), *tiles,
+                                 llvm::divideCeil(keys, schedule.keyTile));
+    if (*tiles * splits < multiprocessors) {
+      schedule.queryTile /= 2;
+      tiles = countQueryTiles(query, schedule.queryTile);
+    }
+  }
   int64_t blocks = getFillingBlocks(schedule.queryTile);
-  if (countQueryTiles(op, schedule.queryTile) <= blocks / 2)
+  if (!tiles || *tiles <= blocks / 2)
     schedule.units = blocks;
 }
 } // namespace
