@@ -28,6 +28,8 @@ constexpr int64_t rowsOfWarp = 16;
 // Of an H100 or H200; an A100 has 108. What a block has is such that registers
 // of a multiprocessor are enough for eight of its warps.
 constexpr int64_t multiprocessors = 132, warpsOfMultiprocessor = 8;
+// Of a tile of queries that could be smaller.
+constexpr int64_t mostSplitsOfTile = 8;
 // More warps share the tiles of keys, but each reads all of them.
 constexpr int64_t mostWarps = 4;
 
@@ -87,8 +89,9 @@ int64_t getFillingBlocks(int64_t queryTile) {
   return multiprocessors * warpsOfMultiprocessor / chooseWarps(queryTile);
 }
 
-/// Where the blocks, several of which may share the keys of a tile of queries,
-/// are fewer than the multiprocessors, smaller tiles make more of them.
+/// Lets blocks share keys where there are few. Tiles of half as many queries
+/// make more blocks where there are still fewer than multiprocessors, and fewer
+/// partial results where many would share the same keys.
 void shareKeys(AttentionOp op, Schedule &schedule) {
   RankedTensorType query = op.getQuery().getType();
   int64_t keys = op.getKey().getType().getDimSize(query.getRank() - 2);
@@ -97,7 +100,7 @@ void shareKeys(AttentionOp op, Schedule &schedule) {
   if (tiles && !ShapedType::isDynamic(keys) && hasSmallerTile) {
     int64_t splits = countSplits(getFillingBlocks(schedule.queryTile), *tiles,
                                  llvm::divideCeil(keys, schedule.keyTile));
-    if (*tiles * splits < multiprocessors) {
+    if (*tiles * splits < multiprocessors || splits > mostSplitsOfTile) {
       schedule.queryTile /= 2;
       tiles = countQueryTiles(query, schedule.queryTile);
     }
