@@ -31,9 +31,9 @@ void flash::buildRecognizePipeline(OpPassManager &pm) {
 
 void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(
-      createSelectSchedule({options.queryTile, options.keyTile, options.warps,
-                            options.stages, options.splits, options.target}));
+  func.addPass(createSelectSchedule(
+      {options.queryTile, options.keyTile, options.warps, options.stages,
+       options.features, options.splits, options.target}));
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
   func.addPass(createSplitMask());
@@ -70,8 +70,12 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   pm.addPass(createCSEPass());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernel.addPass(tile::createMakeRings());
-  kernel.addPass(tile::createPrefetch());
-  kernel.addPass(tile::createVerifyAsync());
+  pm.addPass(tile::createSpecializeWarps());
+  OpPassManager &scheduled = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
+  scheduled.addPass(tile::createPrefetch());
+  scheduled.addPass(tile::createOverlap());
+  scheduled.addPass(tile::createPingPong());
+  scheduled.addPass(tile::createVerifyAsync());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
@@ -85,6 +89,7 @@ void flash::buildThreadPipeline(OpPassManager &pm) {
   pm.nest<func::FuncOp>().addPass(createCheckHost());
   pm.addPass(tile::createAssertStrides());
   pm.addPass(tile::createAllocateSmem());
+  pm.addPass(tile::createLowerRoles());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernel.addPass(tile::createLowerRings());
   kernel.addPass(createConvertTileToNvx());
@@ -95,6 +100,7 @@ void flash::buildThreadPipeline(OpPassManager &pm) {
   kernels.addPass(createCSEPass());
   kernels.addPass(createFlashGpuExpandMath());
   kernels.addPass(createConvertNvxToLLVM());
+  kernels.addPass(createConvertNVVMToLLVMPass());
   kernels.addPass(createReconcileUnrealizedCastsPass());
 }
 
@@ -149,18 +155,25 @@ void flash::registerPipelines() {
         buildEmulatePipeline(pm);
         buildCpuBackendPipeline(pm, CpuBackendOptions());
       });
-  PassPipelineRegistration<FrontOptions>(
-      "flash-sm80", "From a program to thread programs and their launches",
-      [](OpPassManager &pm, const FrontOptions &options) {
-        FrontOptions front;
-        front.copyOptionValuesFrom(options);
-        front.target = "sm_80";
-        buildRecognizePipeline(pm);
-        buildTilePipeline(pm, front);
-        buildBlockPipeline(pm);
-        buildThreadPipeline(pm);
-        buildHostPipeline(pm);
-      });
+  for (auto [name, target, description] :
+       {std::tuple("flash-sm80", "sm_80",
+                   "From a program to thread programs and their launches"),
+        std::tuple("flash-sm90", "sm_90a",
+                   "As flash-sm80, with bulk copies and products of warpgroups "
+                   "where they serve")})
+    PassPipelineRegistration<FrontOptions>(
+        name, description,
+        [target = StringRef(target)](OpPassManager &pm,
+                                     const FrontOptions &options) {
+          FrontOptions front;
+          front.copyOptionValuesFrom(options);
+          front.target = target.str();
+          buildRecognizePipeline(pm);
+          buildTilePipeline(pm, front);
+          buildBlockPipeline(pm);
+          buildThreadPipeline(pm);
+          buildHostPipeline(pm);
+        });
   PassPipelineRegistration<>("flash-sm80-naive",
                              "As flash-sm80, but storing all scores",
                              [](OpPassManager &pm) {

@@ -30,14 +30,19 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
       *this, "stages",
       llvm::cl::desc("Slots of a ring; 0 lets the model choose"),
       llvm::cl::init(0)};
+  Option<std::string> features{
+      *this, "features",
+      llvm::cl::desc("What warps do at the same time, such as "
+                     "specialize_warps|overlap; empty lets the model choose"),
+      llvm::cl::init("")};
   Option<int64_t> splits{
       *this, "splits",
       llvm::cl::desc("Units that share a query tile; 0 lets the model choose"),
       llvm::cl::init(0)};
-  Option<std::string> target{*this, "target",
-                             llvm::cl::desc("Whose schedules: cpu, emulate or "
-                                            "sm_80"),
-                             llvm::cl::init("cpu")};
+  Option<std::string> target{
+      *this, "target",
+      llvm::cl::desc("Whose schedules: cpu, emulate, sm_80 or sm_90a"),
+      llvm::cl::init("cpu")};
 };
 
 struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
@@ -67,7 +72,7 @@ void buildNaiveTilePipeline(mlir::OpPassManager &pm);
 void buildBlockPipeline(mlir::OpPassManager &pm);
 /// From level 2 to linalg on tensors, with rings that are checked as they run.
 void buildEmulatePipeline(mlir::OpPassManager &pm);
-/// From level 2 to level 3 and the LLVM dialect (sm_80).
+/// From level 2 to level 3 and the LLVM dialect.
 void buildThreadPipeline(mlir::OpPassManager &pm);
 /// The functions that launch kernels: from tensors to memrefs, whose strides
 /// are all known at run time only.

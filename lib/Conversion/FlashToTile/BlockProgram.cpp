@@ -80,6 +80,13 @@ void BlockProgram::chooseTypes() {
     types = {queries, warps, context};
     if (schedule && schedule->getStages())
       setStages(*schedule->getStages());
+    // The pass of each feature looks for the kernels that want it.
+    for (auto [feature, attribute] :
+         {std::pair(ScheduleFeatures::SpecializeWarps, "tile.specialize_warps"),
+          std::pair(ScheduleFeatures::Overlap, "tile.overlap"),
+          std::pair(ScheduleFeatures::PingPong, "tile.ping_pong")})
+      if (schedule && bitEnumContainsAny(schedule->getFeatures(), feature))
+        kernel->setAttr(attribute, b.getUnitAttr());
     return;
   }
   // A product alone needs fewer registers than attention, so that twice as many

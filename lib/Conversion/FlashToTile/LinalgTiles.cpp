@@ -71,7 +71,8 @@ LogicalResult BlockProgram::translateContract(linalg::ContractOp contract) {
   RankedTensorType result = getFragmentType(contract.getResult(0));
   Value pending = tile::MmaAsyncOp::create(
       b, contract.getLoc(), tile::PendingType::get(b.getContext(), result),
-      operands[0], operands[1], sum, transposed, /*tf32=*/false);
+      operands[0], operands[1], sum, transposed, /*tf32=*/false,
+      /*warpgroup=*/false);
   mapping.map(contract.getResult(0),
               tile::MmaWaitOp::create(b, contract.getLoc(), result, pending)
                   .getResult());

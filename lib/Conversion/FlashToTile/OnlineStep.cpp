@@ -61,14 +61,15 @@ struct Registers {
   Value reduce(tile::Reduction kind, Value lanes) {
     return tile::ReduceOp::create(b, loc, types.rows(), kind, lanes);
   }
-  /// The maximum of each row of `x`; NaN counts as -inf and reaches the result
+  /// The maximum in each lane of `x`; NaN counts as -inf and reaches the result
   /// through the sum.
-  Value rowMaximum(Value x) {
+  Value laneMaximum(Value x) {
     Value none = splat(types.lanes(), minusInfinity);
-    Value lanes = tile::FoldOp::create(b, loc, types.lanes(),
-                                       tile::Reduction::Max, x, none);
-    return reduce(tile::Reduction::Max, lanes);
+    return tile::FoldOp::create(b, loc, types.lanes(), tile::Reduction::Max, x,
+                                none);
   }
+  /// While a row has seen no score, its maximum is -inf and -inf - -inf is NaN.
+  Value shiftOf(Value max) { return replace(max, minusInfinity, 0.0); }
   /// Applies `body` to each element of a fragment, its row and its column.
   Value mapElements(Value x, function_ref<Value(ValueRange)> body) {
     auto map = tile::MapOp::create(b, loc, x.getType(), x);
@@ -110,8 +111,25 @@ private:
     Value pending = tile::MmaAsyncOp::create(
         b, loc,
         tile::PendingType::get(b.getContext(), cast<RankedTensorType>(type)), a,
-        tile, c, transpose, /*tf32=*/false);
+        tile, c, transpose, /*tf32=*/false, /*warpgroup=*/false);
     return tile::MmaWaitOp::create(b, loc, type, pending);
+  }
+  /// What a tile does to the maximum of each row.
+  struct Growth {
+    Value max;
+    /// What was summed up so far must be multiplied by this,
+    Value rescale;
+    /// where this holds; null if it always must.
+    Value isNeeded;
+  };
+  Growth growMaximum(Value max, Value lanes);
+  /// The new maximum and the factor.
+  std::pair<Value, Value> grow(Value max, Value lanes);
+  Value rescaled(Value acc, const Growth &growth);
+  bool isLazy() {
+    std::optional<ScheduleAttr> schedule = op.getSchedule();
+    return schedule && bitEnumContainsAny(schedule->getFeatures(),
+                                          ScheduleFeatures::LazyRescale);
   }
   ScorePosition positionOf(OpBuilder &nested, Value row, Value column);
   /// Whether the element at tile coordinates takes part, or null if all do.
@@ -255,7 +273,8 @@ Value StepEmitter::weightedValues(Value p, Value values, Value acc) {
   if (!op.getMask())
     return whole();
   // A masked key has weight 0, but 0 * NaN is NaN.
-  Value finite = tile::IsFiniteOp::create(b, loc, b.getI1Type(), values);
+  Value finite = tile::IsFiniteOp::create(b, loc, b.getI1Type(), values,
+                                          /*warpgroup=*/false);
   auto choice = scf::IfOp::create(b, loc, acc.getType(), finite,
                                   /*addThenBlock=*/true, /*addElseBlock=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -266,20 +285,72 @@ Value StepEmitter::weightedValues(Value p, Value values, Value acc) {
   return choice.getResult(0);
 }
 
+std::pair<Value, Value> StepEmitter::grow(Value max, Value lanes) {
+  Value tileMax = reduce(tile::Reduction::Max, lanes);
+  if (scalesLate())
+    tileMax = arith::MulFOp::create(
+        b, loc, tileMax, splat(types.rows(), scale * llvm::numbers::log2e));
+  Value grown = arith::MaxNumFOp::create(b, loc, max, tileMax);
+  return {grown, exp2OfDifference(max, shiftOf(grown))};
+}
+
+StepEmitter::Growth StepEmitter::growMaximum(Value max, Value lanes) {
+  if (!isLazy()) {
+    auto [grown, rescale] = grow(max, lanes);
+    return {grown, rescale, Value()};
+  }
+  // Any number will do as the maximum, as long as neither the weights nor their
+  // sum overflow: f16 holds 2^15.
+  constexpr double threshold = 8.0;
+  Value late = lanes;
+  if (scalesLate())
+    late = arith::MulFOp::create(
+        b, loc, lanes, splat(types.lanes(), scale * llvm::numbers::log2e));
+  Value bound =
+      arith::AddFOp::create(b, loc, max, splat(types.rows(), threshold));
+  Value isAbove = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, late,
+                                        broadcast(bound, types.lanes()));
+  Value isNeeded = tile::AnyOp::create(b, loc, b.getI1Type(), isAbove);
+  auto choice =
+      scf::IfOp::create(b, loc, TypeRange{types.rows(), types.rows()}, isNeeded,
+                        /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(choice.thenBlock());
+  auto [grown, rescale] = grow(max, lanes);
+  scf::YieldOp::create(b, loc, ValueRange{grown, rescale});
+  b.setInsertionPointToEnd(choice.elseBlock());
+  scf::YieldOp::create(b, loc, ValueRange{max, splat(types.rows(), 1.0)});
+  return {choice.getResult(0), choice.getResult(1), isNeeded};
+}
+
+Value StepEmitter::rescaled(Value acc, const Growth &growth) {
+  auto multiply = [&] {
+    return arith::MulFOp::create(b, loc, acc,
+                                 broadcast(growth.rescale, acc.getType()));
+  };
+  if (!growth.isNeeded)
+    return multiply();
+  auto choice = scf::IfOp::create(b, loc, acc.getType(), growth.isNeeded,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(choice.thenBlock());
+  scf::YieldOp::create(b, loc, multiply().getResult());
+  b.setInsertionPointToEnd(choice.elseBlock());
+  scf::YieldOp::create(b, loc, acc);
+  return choice.getResult(0);
+}
+
 OnlineState StepEmitter::run(const OnlineState &state) {
   RankedTensorType tileType =
       types.fragment(op.getKey().getType().getDimSize(0));
   Value products = product(inputs.query, inputs.fetchKey(), Value(),
                            /*transpose=*/true, tileType);
   Value x = scores(products);
-  Value tileMax = rowMaximum(x);
   double late = scale * llvm::numbers::log2e;
-  if (scalesLate())
-    tileMax = arith::MulFOp::create(b, loc, tileMax, splat(types.rows(), late));
   OnlineState next;
-  next.max = arith::MaxNumFOp::create(b, loc, state.max, tileMax);
-  // While a row has seen no score, its maximum is -inf and -inf - -inf is NaN.
-  Value shift = replace(next.max, minusInfinity, 0.0);
+  Growth growth = growMaximum(state.max, laneMaximum(x));
+  next.max = growth.max;
+  Value shift = shiftOf(next.max);
   Value p;
   if (scalesLate()) {
     Value minus = arith::NegFOp::create(b, loc, shift);
@@ -289,14 +360,12 @@ OnlineState StepEmitter::run(const OnlineState &state) {
   } else {
     p = exp2OfDifference(x, broadcast(shift, tileType));
   }
-  Value rescale = exp2OfDifference(state.max, shift);
-
+  Value rescale = growth.rescale;
   Value sum = arith::MulFOp::create(b, loc, state.sum,
                                     broadcast(rescale, types.lanes()));
   next.sum =
       tile::FoldOp::create(b, loc, types.lanes(), tile::Reduction::Add, p, sum);
-  Value acc = arith::MulFOp::create(b, loc, state.acc,
-                                    broadcast(rescale, state.acc.getType()));
+  Value acc = rescaled(state.acc, growth);
   Type element = op.getValue().getType().getElementType();
   if (!element.isF32())
     p = arith::TruncFOp::create(

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Patterns.h"
+
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
 #include "flash/Target/Nvptx/KernelAbi.h"
@@ -19,6 +21,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 
 namespace flash {
 #define GEN_PASS_DEF_CONVERTNVXTOLLVM
@@ -73,13 +76,48 @@ struct ConvertNvxToLLVM : flash::impl::ConvertNvxToLLVMBase<ConvertNvxToLLVM> {
         static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
   }
 
+  /// The arguments that are tensor maps, by the kernel's name.
+  llvm::StringMap<SmallVector<unsigned>> tensorMaps;
+
+  /// Makes the argument a pointer, which uses have cast it to.
+  void makePointer(gpu::GPUFuncOp kernel, BlockArgument map) {
+    for (Operation *user : llvm::make_early_inc_range(map.getUsers())) {
+      user->replaceAllUsesWith(ValueRange(map));
+      user->erase();
+    }
+    map.setType(LLVM::LLVMPointerType::get(&getContext()));
+    tensorMaps[kernel.getName()].push_back(map.getArgNumber());
+  }
+
+  /// Lets threads read tensor maps where the launch puts them, as copies name
+  /// them by their addresses.
+  void passTensorMapsByValue() {
+    Builder b(&getContext());
+    // 128 bytes at a multiple of 64: CUtensorMap.
+    auto bytes = LLVM::LLVMArrayType::get(b.getI8Type(), 128);
+    for (auto kernel : getOperation().getOps<LLVM::LLVMFuncOp>())
+      for (unsigned i : tensorMaps.lookup(kernel.getName())) {
+        kernel.setArgAttr(i, LLVM::LLVMDialect::getByValAttrName(),
+                          TypeAttr::get(bytes));
+        kernel.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
+                          b.getI64IntegerAttr(64));
+        kernel.setArgAttr(i, NVVM::NVVMDialect::getGridConstantAttrName(),
+                          b.getUnitAttr());
+      }
+  }
+
   /// Replaces each memref argument by its pointer, sizes and strides, as
   /// convert-tile-to-nvx has taken it apart (see getAbiFields).
   LogicalResult expandMemRefs(gpu::GPUFuncOp kernel) {
     Block &entry = kernel.getBody().front();
     OpBuilder b(&getContext());
+    SmallVector<BlockArgument> maps;
     for (unsigned i = entry.getNumArguments(); i-- > 0;) {
       BlockArgument memory = entry.getArgument(i);
+      if (isa<nvgpu::TensorMapDescriptorType>(memory.getType())) {
+        maps.push_back(memory);
+        continue;
+      }
       auto type = dyn_cast<MemRefType>(memory.getType());
       if (!type)
         continue;
@@ -95,6 +133,9 @@ struct ConvertNvxToLLVM : flash::impl::ConvertNvxToLLVMBase<ConvertNvxToLLVM> {
       }
       entry.eraseArgument(i);
     }
+    kernel.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), {}));
+    for (BlockArgument map : llvm::reverse(maps))
+      makePointer(kernel, map);
     kernel.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), {}));
     return success();
   }
@@ -112,6 +153,7 @@ struct ConvertNvxToLLVM : flash::impl::ConvertNvxToLLVMBase<ConvertNvxToLLVM> {
     target.addLegalDialect<NVVM::NVVMDialect>();
     RewritePatternSet patterns(&getContext());
     patterns.add<SharedMemory, Log2>(converter);
+    populateWarpgroupPatterns(converter, patterns);
     // Not all of arith-expand, which takes maxnumf apart.
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     populateGpuToNVVMConversionPatterns(converter, patterns);
@@ -123,6 +165,7 @@ struct ConvertNvxToLLVM : flash::impl::ConvertNvxToLLVMBase<ConvertNvxToLLVM> {
     if (failed(applyPartialConversion(getOperation(), target,
                                       std::move(patterns))))
       return signalPassFailure();
+    passTensorMapsByValue();
   }
 };
 } // namespace

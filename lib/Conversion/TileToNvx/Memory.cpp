@@ -18,6 +18,8 @@
 using namespace mlir;
 using namespace flash;
 
+static constexpr int64_t warpgroupThreads = 128;
+
 /// The number of threads in the block, or failure with an error at `op`.
 static FailureOr<int64_t> getNumThreads(Operation *op) {
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
@@ -222,9 +224,14 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
     OpBuilder &b = rewriter;
-    FailureOr<int64_t> threads = getNumThreads(op);
+    FailureOr<int64_t> threads = warpgroupThreads;
+    if (!op.getWarpgroup())
+      threads = getNumThreads(op);
     if (failed(threads))
       return failure();
+    Value thread = t.thread();
+    if (op.getWarpgroup())
+      thread = t.rem(thread, *threads);
     tile::SmemType type = op.getSource().getType();
     Value special = arith::ConstantIntOp::create(b, t.loc, b.getI1Type(), 0);
     int64_t chunksInPanel = type.getSwizzle() / 16;
@@ -232,7 +239,7 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
     int64_t chunks = type.getRows() * chunksInRow;
     for (int64_t first = 0; first < chunks; first += *threads) {
       // Past the end the last chunk is looked at again.
-      Value number = t.add(t.thread(), t.constant(first));
+      Value number = t.add(thread, t.constant(first));
       if (first + *threads > chunks)
         number =
             arith::MinUIOp::create(b, t.loc, number, t.constant(chunks - 1));
@@ -252,6 +259,16 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
                                             bits, t.i32(exponent));
           special = arith::OrIOp::create(b, t.loc, special, all);
         }
+    }
+    if (op.getWarpgroup()) {
+      // Barrier 0 is that of the block.
+      Value id = t.add(t.div(t.thread(), *threads), t.constant(1));
+      id = arith::IndexCastOp::create(b, t.loc, b.getI32Type(), id);
+      Value any = nvx::BarrierOrOp::create(b, t.loc, b.getI1Type(), id,
+                                           t.i32(*threads), special);
+      Value isTrue = arith::ConstantIntOp::create(b, t.loc, b.getI1Type(), 1);
+      rewriter.replaceOpWithNewOp<arith::XOrIOp>(op, any, isTrue);
+      return success();
     }
     Value flag = arith::ExtUIOp::create(b, t.loc, b.getI32Type(), special);
     auto any = NVVM::BarrierOp::create(

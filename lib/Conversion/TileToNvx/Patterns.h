@@ -76,6 +76,8 @@ void populateStripPatterns(const mlir::TypeConverter &converter,
                            mlir::RewritePatternSet &patterns);
 void populateProductPatterns(const mlir::TypeConverter &converter,
                              mlir::RewritePatternSet &patterns);
+void populateWarpgroupProductPatterns(const mlir::TypeConverter &converter,
+                                      mlir::RewritePatternSet &patterns);
 
 } // namespace flash
 

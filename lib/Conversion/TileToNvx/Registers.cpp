@@ -237,6 +237,22 @@ struct Reduce : OpConversionPattern<tile::ReduceOp> {
   }
 };
 
+struct Any : OpConversionPattern<tile::AnyOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::AnyOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    Value any;
+    for (Value x : t.unpack(adaptor.getX()))
+      any = any ? arith::OrIOp::create(rewriter, t.loc, any, x).getResult() : x;
+    rewriter.replaceOpWithNewOp<NVVM::VoteSyncOp>(
+        op, rewriter.getI1Type(), t.i32(-1), any, NVVM::VoteSyncKind::any);
+    return success();
+  }
+};
+
 struct Map : OpConversionPattern<tile::MapOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -271,7 +287,6 @@ void flash::populateRegisterPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add<Elementwise>(converter, context);
-  patterns
-      .add<Constant, Truncate, Extend, Logarithm, Broadcast, Fold, Reduce, Map>(
-          converter, context, /*benefit=*/2);
+  patterns.add<Any, Constant, Truncate, Extend, Logarithm, Broadcast, Fold,
+               Reduce, Map>(converter, context, /*benefit=*/2);
 }

@@ -38,6 +38,7 @@ struct ConvertTileToNvx : flash::impl::ConvertTileToNvxBase<ConvertTileToNvx> {
     populateMemoryPatterns(converter, patterns);
     populateStripPatterns(converter, patterns);
     populateProductPatterns(converter, patterns);
+    populateWarpgroupProductPatterns(converter, patterns);
     if (failed(
             applyFullConversion(getOperation(), target, std::move(patterns))))
       signalPassFailure();

@@ -5,7 +5,7 @@
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_80 splits=300" 2>&1 | FileCheck %s --check-prefix=MOST
 // RUN: not flash-opt %s --flash-select-schedule=target=sm_50 2>&1 | FileCheck %s --check-prefix=TARGET
 // MOST: error: 'flash.attention' op cannot be scheduled: splits must be from 1 to 256, got 300
-// TARGET: error: there is no schedule for the target 'sm_50'; there are cpu, emulate and sm_80
+// TARGET: error: there is no schedule for the target 'sm_50'; there are cpu, emulate, sm_80 and sm_90a
 
 // Enough query tiles for the GPU.
 // ALL-LABEL: func @many(

@@ -222,6 +222,7 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t queryTile, int64_t keyTile,
                                    std::optional<int64_t> warps,
                                    std::optional<int64_t> stages,
+                                   ScheduleFeatures,
                                    std::optional<int64_t> splits,
                                    std::optional<int64_t> units) {
   constexpr int64_t granule = 8, largest = 1024;

@@ -14,9 +14,21 @@ namespace flash {
 
 /// A schedule in the making; 0 stands for what a model does not say.
 struct Schedule {
-  int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0, splits = 0,
-          units = 0;
+  int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0;
+  ScheduleFeatures features = ScheduleFeatures::None;
+  int64_t splits = 0, units = 0;
 };
+
+/// Of an H100 or H200; an A100 has 108.
+constexpr int64_t multiprocessors = 132;
+
+/// Lets units share keys where the tiles of queries may be few. `getBlocks`
+/// gives the number of blocks that fill the GPU, if a tile has so many queries.
+/// Tiles become smaller where that makes a block for more of the
+/// multiprocessors, or fewer partial results because fewer units share the same
+/// keys.
+void shareKeys(AttentionOp op, Schedule &schedule,
+               llvm::function_ref<int64_t(int64_t)> getBlocks);
 
 /// The best schedule for threads with vectors and caches.
 Schedule chooseCpuSchedule(AttentionOp op);
@@ -28,6 +40,13 @@ Schedule chooseSm80Schedule(AttentionOp op);
 /// enough registers and shared memory; otherwise emits an error with the
 /// figures at `op`. Fills in the number of warps and stages if they are 0.
 mlir::LogicalResult completeSm80Schedule(AttentionOp op, Schedule &schedule);
+
+/// Whether the op's products are those that warpgroups can do.
+bool hasSm90Schedule(AttentionOp op);
+
+/// As the above, for products of warpgroups and bulk copies.
+Schedule chooseSm90Schedule(AttentionOp op);
+mlir::LogicalResult completeSm90Schedule(AttentionOp op, Schedule &schedule);
 
 } // namespace flash
 

@@ -5,7 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "KeySplits.h"
 #include "ScheduleModels.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/MathExtras.h"
@@ -25,11 +24,9 @@ constexpr int64_t sharedBytesOfBlock = 163 * 1024;
 constexpr int64_t sharedAlignment = 1024;
 // Rows of a matrix instruction.
 constexpr int64_t rowsOfWarp = 16;
-// Of an H100 or H200; an A100 has 108. What a block has is such that registers
-// of a multiprocessor are enough for eight of its warps.
-constexpr int64_t multiprocessors = 132, warpsOfMultiprocessor = 8;
-// Of a tile of queries that could be smaller.
-constexpr int64_t mostSplitsOfTile = 8;
+// What a thread needs is such that the registers of a multiprocessor are enough
+// for so many warps.
+constexpr int64_t warpsOfMultiprocessor = 8;
 // More warps share the tiles of keys, but each reads all of them.
 constexpr int64_t mostWarps = 4;
 
@@ -88,27 +85,6 @@ int64_t chooseWarps(int64_t queryTile) {
 int64_t getFillingBlocks(int64_t queryTile) {
   return multiprocessors * warpsOfMultiprocessor / chooseWarps(queryTile);
 }
-
-/// Lets blocks share keys where there are few. Tiles of half as many queries
-/// make more blocks where there are still fewer than multiprocessors, and fewer
-/// partial results where many would share the same keys.
-void shareKeys(AttentionOp op, Schedule &schedule) {
-  RankedTensorType query = op.getQuery().getType();
-  int64_t keys = op.getKey().getType().getDimSize(query.getRank() - 2);
-  std::optional<int64_t> tiles = countQueryTiles(query, schedule.queryTile);
-  bool hasSmallerTile = schedule.queryTile >= 2 * mostWarps * rowsOfWarp;
-  if (tiles && !ShapedType::isDynamic(keys) && hasSmallerTile) {
-    int64_t splits = countSplits(getFillingBlocks(schedule.queryTile), *tiles,
-                                 llvm::divideCeil(keys, schedule.keyTile));
-    if (*tiles * splits < multiprocessors || splits > mostSplitsOfTile) {
-      schedule.queryTile /= 2;
-      tiles = countQueryTiles(query, schedule.queryTile);
-    }
-  }
-  int64_t blocks = getFillingBlocks(schedule.queryTile);
-  if (!tiles || *tiles <= blocks / 2)
-    schedule.units = blocks;
-}
 } // namespace
 
 Schedule flash::chooseSm80Schedule(AttentionOp op) {
@@ -130,11 +106,15 @@ Schedule flash::chooseSm80Schedule(AttentionOp op) {
   if (!ShapedType::isDynamic(queries) && queries <= schedule.queryTile / 2)
     schedule.queryTile =
         std::max<int64_t>(llvm::alignTo(queries, rowsOfWarp), rowsOfWarp);
-  shareKeys(op, schedule);
+  shareKeys(op, schedule, getFillingBlocks);
   return schedule;
 }
 
 LogicalResult flash::completeSm80Schedule(AttentionOp op, Schedule &schedule) {
+  if (schedule.features != ScheduleFeatures::None)
+    return op.emitOpError("cannot be scheduled: the features ")
+           << stringifyScheduleFeatures(schedule.features)
+           << " need the target sm_90a and elements of 16 bits";
   if (schedule.queryTile % rowsOfWarp != 0)
     return op.emitOpError("cannot be scheduled: query_tile must be a multiple "
                           "of 16 on tensor cores, got ")

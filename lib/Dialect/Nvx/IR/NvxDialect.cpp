@@ -22,3 +22,45 @@ void flash::nvx::NvxDialect::initialize() {
 #include "flash/Dialect/Nvx/IR/NvxOps.cpp.inc"
       >();
 }
+
+static LogicalResult verifyRegisters(Operation *op, VectorType type,
+                                     int64_t expected, StringRef what) {
+  if (type.getNumElements() == expected)
+    return success();
+  return op->emitOpError("needs ")
+         << expected << " registers of " << what << ", got " << type;
+}
+
+LogicalResult flash::nvx::WarpgroupMmaOp::verify() {
+  if (!getElementType().isF16() && !getElementType().isBF16())
+    return emitOpError("multiplies f16 or bf16, not ") << getElementType();
+  int64_t steps = getDescriptorsB().size();
+  if (steps == 0)
+    return emitOpError("needs a descriptor of b for each step");
+  if (getA() && !getDescriptorsA().empty())
+    return emitOpError("has its first operand in registers or in shared "
+                       "memory, not in both");
+  if (getA()) {
+    if (failed(verifyRegisters(*this, cast<VectorType>(getA().getType()),
+                               4 * steps, "a, four for each step")))
+      return failure();
+  } else if (static_cast<int64_t>(getDescriptorsA().size()) != steps) {
+    return emitOpError("needs as many descriptors of a as of b, ") << steps;
+  }
+  auto result = cast<VectorType>(getResult().getType());
+  int64_t registers = result.getNumElements();
+  if (registers % 4 != 0 || registers > 128)
+    return emitOpError("has 8 to 256 columns in steps of 8, two to a register; "
+                       "got ")
+           << registers << " registers";
+  if (getC() && getC().getType() != result)
+    return emitOpError("adds to registers of another type than its result: ")
+           << getC().getType();
+  return success();
+}
+
+LogicalResult flash::nvx::WarpgroupWaitOp::verify() {
+  if (getValues().getTypes() == getResults().getTypes())
+    return success();
+  return emitOpError("gives its operands again, of the same types");
+}

@@ -119,6 +119,15 @@ LogicalResult MmaAsyncOp::verify() {
   if (getTf32() && !elementType.isF32())
     return emitOpError("rounds operands of f32 only to tf32, not of ")
            << elementType;
+  if (getWarpgroup() && elementType.getIntOrFloatBitWidth() != 16)
+    return emitOpError("has no form for warpgroups with elements of ")
+           << elementType;
+  if (getWarpgroup() && (layout.getWarps() % 4 != 0 ||
+                         result.getDimSize(0) != 16 * layout.getWarps()))
+    return emitOpError("needs 64 rows for each warpgroup of four warps");
+  if (getWarpgroup() && columns > 256)
+    return emitOpError("has at most 256 columns in a warpgroup, got ")
+           << columns;
   if (inner != innerOfB)
     return emitOpError("contracts ")
            << inner << " columns of a with " << innerOfB << " of b";
@@ -128,6 +137,32 @@ LogicalResult MmaAsyncOp::verify() {
   if (getC() && getC().getType() != result)
     return emitOpError("adds to a tile of another type than its result: ")
            << getC().getType();
+  return success();
+}
+
+LogicalResult WarpSpecializeOp::verify() {
+  int64_t warps = getConsumerWarps();
+  if (warps % 4 != 0 || warps < 4 || warps > 28)
+    return emitOpError("needs 4 to 28 consumers in warpgroups of four, got ")
+           << warps;
+  int64_t needed = getProducerRegisters();
+  for (int64_t registers :
+       {needed, static_cast<int64_t>(getConsumerRegisters())})
+    if (registers % 8 != 0 || registers < 24 || registers > 256)
+      return emitOpError("gives a thread 24 to 256 registers, a multiple of 8, "
+                         "not ")
+             << registers;
+  // What a multiprocessor has, shared out evenly in steps of 8 at the start.
+  constexpr int64_t registersOfProcessor = 64 * 1024;
+  int64_t atStart = registersOfProcessor / getNumThreads() / 8 * 8;
+  needed += getNumConsumerWarpgroups() * getConsumerRegisters();
+  int64_t available = (getNumConsumerWarpgroups() + 1) * atStart;
+  // More would never be granted.
+  if (needed > available)
+    return emitOpError("needs ")
+           << needed
+           << " registers of four threads, one in each warpgroup, and "
+           << getNumThreads() << " threads start with " << atStart << " each";
   return success();
 }
 
@@ -171,6 +206,12 @@ LogicalResult LoadRowOp::verify() {
     return success();
   return emitOpError("gives a tensor of f32 with as many columns as ")
          << getSource().getType();
+}
+
+LogicalResult AnyOp::verify() {
+  if (getX().getType().getElementType().isInteger(1))
+    return success();
+  return emitOpError("needs conditions of type i1, not ") << getX().getType();
 }
 
 LogicalResult BroadcastOp::verify() {

@@ -99,3 +99,7 @@ LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError,
     return success();
   return emitError() << "a ring has 1 to 16 stages, got " << stages;
 }
+
+int64_t RingType::getSlotDistance() const {
+  return llvm::alignTo(getSlot().getNumBytes(), 1024);
+}

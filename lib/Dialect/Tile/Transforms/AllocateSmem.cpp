@@ -8,7 +8,6 @@
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_ALLOCATESMEM
@@ -18,8 +17,7 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
-// The pattern of a 128-byte swizzle repeats every 1024 bytes.
-static constexpr int64_t alignment = 1024;
+static constexpr int64_t barrierBytes = 8;
 
 /// Places the kernel's rings one after the other; returns the bytes in all.
 static int64_t allocate(gpu::GPUFuncOp kernel) {
@@ -28,9 +26,15 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
   kernel.walk([&](RingOp ring) {
     RingType type = ring.getResult().getType();
     ring.setOffsetAttr(b.getI64IntegerAttr(end));
-    end += type.getStages() *
-           llvm::alignTo(type.getSlot().getNumBytes(), alignment);
+    end += type.getNumBytes();
   });
+  bool hasRoles = false;
+  kernel.walk([&](WarpSpecializeOp) { hasRoles = true; });
+  if (hasRoles)
+    kernel.walk([&](RingOp ring) {
+      ring.setBarriersAttr(b.getI64IntegerAttr(end));
+      end += ring.getResult().getType().getStages() * 2 * barrierBytes;
+    });
   return end;
 }
 

@@ -10,7 +10,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_LOWERRINGS
@@ -130,8 +129,8 @@ Value Lowering::getSlot(OpBuilder &b, Location loc, Value ring, Value step) {
   Value offset = arith::ConstantIndexOp::create(b, loc, start);
   if (type.getStages() > 1) {
     Value stages = arith::ConstantIndexOp::create(b, loc, type.getStages());
-    Value bytes = arith::ConstantIndexOp::create(
-        b, loc, llvm::alignTo(type.getSlot().getNumBytes(), 1024));
+    Value bytes =
+        arith::ConstantIndexOp::create(b, loc, type.getSlotDistance());
     Value slot = arith::RemUIOp::create(b, loc, step, stages);
     Value distance = arith::MulIOp::create(b, loc, slot, bytes);
     offset = arith::AddIOp::create(b, loc, offset, distance);

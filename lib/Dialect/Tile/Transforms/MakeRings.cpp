@@ -87,7 +87,7 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     OpBuilder b = OpBuilder::atBlockBegin(&getOperation().getBody().front());
     auto type =
         RingType::get(&getContext(), stages, fetch.getResult().getType());
-    return RingOp::create(b, fetch.getLoc(), type, /*offset=*/IntegerAttr());
+    return RingOp::create(b, fetch.getLoc(), type);
   }
 
   /// The loops of a block, one after the other.

@@ -55,16 +55,41 @@ static LogicalResult verifyAcquire(RingAcquireOp acquire) {
 static LogicalResult verifyProduct(MmaAsyncOp product) {
   if (product->use_empty())
     return product.emitOpError("is never waited for");
+  int numWaits = 0;
   for (Operation *user : product->getUsers()) {
-    if (!isa<MmaWaitOp>(user))
+    auto wait = dyn_cast<MmaWaitOp>(user);
+    if (!wait)
       return product.emitOpError("may only be waited for, but '")
              << user->getName() << "' uses it";
     if (user->getBlock() != product->getBlock())
       return product.emitOpError("is waited for under another guard");
+    numWaits += wait.getPending() == product.getResult();
   }
-  if (!product->hasOneUse())
-    return product.emitOpError("is waited for more than once");
-  return success();
+  if (numWaits == 1)
+    return success();
+  return product.emitOpError(numWaits == 0 ? "is never waited for"
+                                           : "is waited for more than once");
+}
+
+/// Products complete in the order of their start, so those that may go on are
+/// all that were started later and are not complete yet.
+static LogicalResult verifyYounger(MmaWaitOp wait) {
+  SmallVector<Value> running;
+  for (Operation *op = wait.getPending().getDefiningOp()->getNextNode();
+       op != wait; op = op->getNextNode()) {
+    if (auto product = dyn_cast<MmaAsyncOp>(op))
+      running.push_back(product);
+    else if (auto other = dyn_cast<MmaWaitOp>(op))
+      llvm::erase(running, other.getPending());
+  }
+  if (llvm::equal(running, wait.getYounger()))
+    return success();
+  InFlightDiagnostic error = wait.emitOpError(
+      "must name as younger, in their order, the products that "
+      "were started behind its own and not waited for");
+  for (Value product : running)
+    error.attachNote(product.getLoc()) << "one of them";
+  return error;
 }
 
 /// The ops that read the tile, and those that wait for a product which does.
@@ -127,6 +152,11 @@ static scf::ForOp getFirstCounter(Value step) {
       init = loop.getTiedLoopInit(argument);
     } else if (auto loop = step.getDefiningOp<scf::ForOp>()) {
       init = loop.getTiedLoopInit(cast<OpResult>(step));
+    } else if (auto choice = step.getDefiningOp<scf::IfOp>()) {
+      // The other way goes round the loops of this one.
+      step =
+          choice.thenYield().getOperand(cast<OpResult>(step).getResultNumber());
+      continue;
     } else if (auto sum = step.getDefiningOp<arith::AddIOp>()) {
       if (!getConstantIntValue(sum.getRhs()))
         return first;
@@ -140,9 +170,16 @@ static scf::ForOp getFirstCounter(Value step) {
   }
 }
 
-/// The steps of a ring have one count.
+/// The role that carries the op out, or null where warps have none.
+static Region *getRole(Operation *op) {
+  while (op && !isa<WarpSpecializeOp>(op->getParentOp()))
+    op = isa<gpu::GPUFuncOp>(op->getParentOp()) ? nullptr : op->getParentOp();
+  return op ? op->getParentRegion() : nullptr;
+}
+
+/// The steps of a ring have one count in each role.
 static LogicalResult verifyRing(RingOp ring) {
-  scf::ForOp counter;
+  llvm::SmallDenseMap<Region *, scf::ForOp> counters;
   for (Operation *user : ring->getUsers()) {
     auto step =
         TypeSwitch<Operation *, Value>(user)
@@ -152,6 +189,7 @@ static LogicalResult verifyRing(RingOp ring) {
     if (!step)
       return user->emitOpError("may not use a ring");
     scf::ForOp first = getFirstCounter(step);
+    scf::ForOp &counter = counters[getRole(user)];
     if (first && counter && first != counter) {
       InFlightDiagnostic error =
           ring.emitOpError("has steps that unrelated loops count");
@@ -173,6 +211,7 @@ struct VerifyAsync : flash::tile::impl::VerifyAsyncBase<VerifyAsync> {
           .Case([](CopyAsyncOp op) { return verifyCopy(op); })
           .Case([](RingAcquireOp op) { return verifyAcquire(op); })
           .Case([](MmaAsyncOp op) { return verifyProduct(op); })
+          .Case([](MmaWaitOp op) { return verifyYounger(op); })
           .Case([](RingWaitOp op) { return verifyWait(op); })
           .Case([](RingReleaseOp op) { return verifyRelease(op); })
           .Case([](RingOp op) { return verifyRing(op); })

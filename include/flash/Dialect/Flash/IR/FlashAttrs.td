@@ -106,6 +106,22 @@ def Flash_AllOfAttr : Flash_Mask<"AllOf", "all_of"> {
 // Schedule
 //===----------------------------------------------------------------------===//
 
+def Flash_ScheduleFeatures : I32BitEnumAttr<"ScheduleFeatures",
+    "what the warps of a block do at the same time", [
+      I32BitEnumAttrCaseNone<"None", "none">,
+      I32BitEnumAttrCaseBit<"SpecializeWarps", 0, "specialize_warps">,
+      I32BitEnumAttrCaseBit<"Overlap", 1, "overlap">,
+      I32BitEnumAttrCaseBit<"PingPong", 2, "ping_pong">,
+      I32BitEnumAttrCaseBit<"LazyRescale", 3, "lazy_rescale">]> {
+  let cppNamespace = "::flash";
+  let genSpecializedAttr = 0;
+  let printBitEnumPrimaryGroups = 0;
+}
+
+def Flash_ScheduleFeaturesParameter : EnumParameter<Flash_ScheduleFeatures> {
+  let defaultValue = "::flash::ScheduleFeatures::None";
+}
+
 def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
   let summary = "how an attention is cut into tiles";
   let description = [{
@@ -118,6 +134,11 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     says further that `warps` (1 to 32) share the queries, 16 at a time each,
     and that `stages` (1 to 16) tiles of keys, and of values, are in shared
     memory.
+
+    `features = specialize_warps|overlap` lists what else is done, by the pass
+    that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong` and,
+    of the online softmax, to rescale the accumulator only when a maximum has
+    grown by much (`lazy_rescale`).
 
     With few queries there are few units, too few to fill a GPU. So units may
     also share the key tiles of the same queries, with a second kernel that
@@ -132,6 +153,7 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
   let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile,
                         OptionalParameter<"std::optional<int64_t>">:$warps,
                         OptionalParameter<"std::optional<int64_t>">:$stages,
+                        Flash_ScheduleFeaturesParameter:$features,
                         OptionalParameter<"std::optional<int64_t>">:$splits,
                         OptionalParameter<"std::optional<int64_t>">:$units);
   let assemblyFormat = "`<` struct(params) `>`";

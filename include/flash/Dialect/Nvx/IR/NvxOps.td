@@ -41,6 +41,80 @@ def Nvx_SharedMemoryOp : Nvx_Op<"shared_memory", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
+class Nvx_RegistersOf<list<Type> types>
+    : FixedVectorOfRankAndType<[1], types>;
+
+def Nvx_WarpgroupMmaOp
+    : Nvx_Op<"warpgroup_mma", [AttrSizedOperandSegments]> {
+  let summary = "starts a product of 64 rows on the tensor cores of four warps";
+  let description = [{
+    `wgmma.mma_async` (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply
+    Instructions"), once for each 32 bytes of the inner dimension, one after the
+    other: `d = a b`, or `d = a b + c`. Upstream's op has no form with `a` in
+    registers.
+
+    Operands in shared memory are matrix descriptors, one for each step; `a` in
+    registers is a vector with four for each step. The second operand has its
+    columns next to each other in memory if `transpose_b`, its inner dimension
+    otherwise. The elements are f16 or bf16.
+
+    The registers of the result must not be used, nor those of `a` and `c`
+    changed, before `nvx.warpgroup_wait`. `nvvm.wgmma.fence.aligned` comes
+    before, `nvvm.wgmma.commit.group.sync.aligned` after it.
+
+    ```mlir
+    %s = nvx.warpgroup_mma f16 [%qd0, %qd1], [%kd0, %kd1] -> vector<64xf32>
+    %o = nvx.warpgroup_mma f16 %p : vector<8xi32>, [%vd0, %vd1]
+        add %acc : vector<64xf32> transpose_b -> vector<64xf32>
+    ```
+  }];
+  let arguments = (ins TypeAttr:$elementType,
+    Optional<Nvx_RegistersOf<[I32]>>:$a, Variadic<I64>:$descriptorsA,
+    Variadic<I64>:$descriptorsB, Optional<Nvx_RegistersOf<[F32]>>:$c,
+    UnitAttr:$transpose_b);
+  let results = (outs Nvx_RegistersOf<[F32]>:$result);
+  let assemblyFormat = [{
+    $elementType ($a^ `:` type($a))? (`[` $descriptorsA^ `]`)? `,`
+    `[` $descriptorsB `]` (`add` $c^ `:` type($c))?
+    (`transpose_b` $transpose_b^)? attr-dict `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
+def Nvx_WarpgroupWaitOp : Nvx_Op<"warpgroup_wait"> {
+  let summary = "waits for all but the last products of the warpgroup";
+  let description = [{
+    `wgmma.wait_group`: at most `pending` of the committed groups are still
+    running afterwards. The values are those of registers that products use;
+    their users thereby come after the wait.
+
+    ```mlir
+    %s1, %o1 = nvx.warpgroup_wait 1 %s, %o
+        : (vector<64xf32>, vector<64xf32>) -> (vector<64xf32>, vector<64xf32>)
+    ```
+  }];
+  let arguments = (ins ConfinedAttr<I64Attr, [IntMinValue<0>, IntMaxValue<7>]>:$pending,
+                       Variadic<Nvx_RegistersOf<[F32, I32]>>:$values);
+  let results = (outs Variadic<Nvx_RegistersOf<[F32, I32]>>:$results);
+  let assemblyFormat = "$pending $values attr-dict `:` functional-type($values, $results)";
+  let hasVerifier = 1;
+}
+
+def Nvx_BarrierOrOp : Nvx_Op<"barrier_or"> {
+  let summary = "waits for some of the block's threads, and combines a condition";
+  let description = [{
+    `bar.red.or.pred` at the named barrier `id`, from 0 to 15, of as many
+    `threads`; upstream's op combines conditions of the whole block only.
+
+    ```mlir
+    %any = nvx.barrier_or %id, %c128, %x
+    ```
+  }];
+  let arguments = (ins I32:$id, I32:$threads, I1:$condition);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$id `,` $threads `,` $condition attr-dict";
+}
+
 class Nvx_ApproximateOp<string mnemonic, string instruction>
     : Nvx_Op<mnemonic, [Pure, SameOperandsAndResultType]> {
   let description = "`" # instruction # [{` (PTX ISA, "Floating Point

@@ -66,9 +66,14 @@ def Tile_RingOp : Tile_Op<"ring"> {
     ```
 
     `tile-allocate-smem` sets `offset`, the byte of shared memory at which the
-    slots start.
+    slots start, and for warps with roles `barriers`, that of two mbarriers of 8
+    bytes for each slot: those that say which slots are full come first.
   }];
-  let arguments = (ins OptionalAttr<I64Attr>:$offset);
+  let arguments = (ins OptionalAttr<I64Attr>:$offset,
+                       OptionalAttr<I64Attr>:$barriers);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result), [{
+    build($_builder, $_state, result, nullptr, nullptr);
+  }]>];
   let results = (outs Tile_RingType:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
@@ -138,6 +143,10 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead]>]> {
     Products of f32 are as accurate as f32 arithmetic unless `tf32` rounds the
     operands to 10 bits of mantissa.
 
+    With `warpgroup` four warps each work on 64 rows together (`wgmma`), at
+    their own pace; otherwise every warp works alone and has finished when it
+    goes on (`mma.sync`).
+
     ```mlir
     %s = tile.mma_async %q, %kt transpose_b : tensor<128x64xf16, #tile.fragment<4>>,
         !tile.smem<128x64xf16, swizzle = 128> -> !tile.pending<tensor<128x128xf32, #tile.fragment<4>>>
@@ -145,11 +154,11 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead]>]> {
   }];
   let arguments = (ins AnyTypeOf<[Tile_FragmentTensor, Tile_SmemType]>:$a,
     Tile_SmemType:$b, Optional<Tile_FragmentTensor>:$c, UnitAttr:$transpose_b,
-    UnitAttr:$tf32);
+    UnitAttr:$tf32, UnitAttr:$warpgroup);
   let results = (outs Tile_PendingType:$result);
   let assemblyFormat = [{
     $a `,` $b (`add` $c^)? (`transpose_b` $transpose_b^)? (`tf32` $tf32^)?
-    attr-dict `:` type($a) `,` type($b) (`,` type($c)^)? `->` type($result)
+    (`warpgroup` $warpgroup^)? attr-dict `:` type($a) `,` type($b) (`,` type($c)^)? `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -158,9 +167,86 @@ def Tile_MmaWaitOp : Tile_Op<"mma_wait",
     [TypesMatchWith<"the result is what was pending", "pending", "result",
                     "::llvm::cast<PendingType>($_self).getValue()">]> {
   let summary = "waits for a product";
-  let arguments = (ins Tile_PendingType:$pending);
+  let description = [{
+    Products complete in the order in which they were started; those that were
+    started later and may go on are `younger`.
+
+    ```mlir
+    %s = tile.mma_wait %sp younger(%op : !tile.pending<...>) : !tile.pending<...>
+    ```
+  }];
+  let arguments = (ins Tile_PendingType:$pending,
+                       Variadic<Tile_PendingType>:$younger);
   let results = (outs Tile_FragmentTensor:$result);
-  let assemblyFormat = "$pending attr-dict `:` type($pending)";
+  let assemblyFormat = [{
+    $pending (`younger` `(` $younger^ `:` type($younger) `)`)? attr-dict
+    `:` type($pending)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result,
+                                 "::mlir::Value":$pending), [{
+    build($_builder, $_state, result, pending, ::mlir::ValueRange());
+  }]>];
+}
+
+//===----------------------------------------------------------------------===//
+// Roles of warps
+//===----------------------------------------------------------------------===//
+
+def Tile_WarpSpecializeOp
+    : Tile_Op<"warp_specialize", [NoTerminator, RecursiveMemoryEffects]> {
+  let summary = "lets some warps compute and others copy";
+  let description = [{
+    The first `consumers` warps run the first region, which holds the register
+    tiles; warpgroups of four go at their own pace. The four warps behind them
+    run the second region, which fills the rings. Each thread of a role may use
+    as many `registers` as are given; the block is started with the same number
+    for all its threads, and the roles together must not need more of them.
+
+    ```mlir
+    tile.warp_specialize consumers(8, registers = 240) {
+      %kt = tile.ring.wait %ring[%t] : ...
+      ...
+    } producer(registers = 24) {
+      tile.ring.acquire %ring[%t] : ...
+      tile.copy_async %k[%b, %h, %j] to %ring[%t] : ...
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$consumer_warps, I64Attr:$consumer_registers,
+                       I64Attr:$producer_registers);
+  let regions = (region SizedRegion<1>:$consumer, SizedRegion<1>:$producer);
+  let assemblyFormat = [{
+    `consumers` `(` $consumer_warps `,` `registers` `=` $consumer_registers `)`
+    $consumer
+    `producer` `(` `registers` `=` $producer_registers `)` $producer attr-dict
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Of the block.
+    int64_t getNumThreads() { return 32 * (getConsumerWarps() + 4); }
+    int64_t getNumConsumerWarpgroups() { return getConsumerWarps() / 4; }
+  }];
+}
+
+def Tile_TurnWaitOp : Tile_Op<"turn.wait"> {
+  let summary = "waits until it is the warpgroup's turn";
+  let description = [{
+    The consumer warpgroups take turns: each may go on until it passes the turn
+    to the next, and the last passes it to the first, which has the first one.
+    All warpgroups take the same number of turns.
+
+    ```mlir
+    tile.turn.wait
+    %sp = tile.mma_async %q, %kt transpose_b warpgroup : ...
+    tile.turn.pass
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_TurnPassOp : Tile_Op<"turn.pass"> {
+  let summary = "passes the turn to the next warpgroup";
+  let assemblyFormat = "attr-dict";
 }
 
 //===----------------------------------------------------------------------===//
@@ -234,15 +320,33 @@ def Tile_LoadRowOp : Tile_Op<"load_row", [MemoryEffects<[MemRead]>]> {
 def Tile_IsFiniteOp : Tile_Op<"is_finite", [MemoryEffects<[MemRead]>]> {
   let summary = "whether no element of a shared-memory tile is NaN or infinite";
   let description = [{
-    The same answer for all threads of the block, which meet here.
+    The same answer for all threads of the block, which meet here; with
+    `warpgroup` only the threads of each four warps meet.
 
     ```mlir
     %finite = tile.is_finite %vt : !tile.smem<64x48xf16, swizzle = 128>
     ```
   }];
-  let arguments = (ins Tile_SmemType:$source);
+  let arguments = (ins Tile_SmemType:$source, UnitAttr:$warpgroup);
   let results = (outs I1:$result);
-  let assemblyFormat = "$source attr-dict `:` type($source)";
+  let assemblyFormat =
+      "$source (`warpgroup` $warpgroup^)? attr-dict `:` type($source)";
+}
+
+def Tile_AnyOp : Tile_Op<"any", [Pure]> {
+  let summary = "whether a condition holds for one of the lanes";
+  let description = [{
+    The same answer for the threads of a warp, of their rows; the warps' answers
+    may differ. So no operation of several warps may depend on it.
+
+    ```mlir
+    %grown = tile.any %x : tensor<128x4xi1, #tile.lanes<4>>
+    ```
+  }];
+  let arguments = (ins Tile_LanesTensor:$x);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x)";
+  let hasVerifier = 1;
 }
 
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {

@@ -51,6 +51,12 @@ def Tile_RingType : Tile_Type<"Ring", "ring"> {
   let parameters = (ins "int64_t":$stages, Tile_SmemType:$slot);
   let assemblyFormat = "`<` $stages `,` $slot `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Bytes from one slot to the next, a multiple of 1024, after which the
+    /// pattern of the widest swizzle repeats.
+    int64_t getSlotDistance() const;
+    int64_t getNumBytes() const { return getStages() * getSlotDistance(); }
+  }];
 }
 
 def Tile_PendingType : Tile_Type<"Pending", "pending"> {

@@ -76,6 +76,94 @@ def Prefetch : Pass<"tile-prefetch", "::mlir::gpu::GPUFuncOp"> {
                            "::mlir::scf::SCFDialect"];
 }
 
+def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
+  let summary = "Let some warps compute and others copy";
+  let description = [{
+    For kernels with the attribute `tile.specialize_warps`. The program is sliced
+    in two: the consumers' part is all but the acquires and copies; the
+    producer's is these, the loops and branches around them, and the scalars
+    that they need. Neither waits for the other but at the rings, so copies run
+    as far ahead as there are slots. Products become those of warpgroups, which
+    each have 64 rows of the query tile.
+
+    ```mlir
+    scf.for %j = ... iter_args(%acc = ..., %t = %c0) {
+      tile.ring.acquire %ring[%t]
+      tile.copy_async %k[%b, %h, %j] to %ring[%t] : ...
+      %kt = tile.ring.wait %ring[%t]
+      ...
+      tile.ring.release %ring[%t]
+    }
+    // becomes
+    tile.warp_specialize consumers(8, registers = 240) {
+      scf.for %j = ... iter_args(%acc = ..., %t = %c0) {
+        %kt = tile.ring.wait %ring[%t]
+        ...
+        tile.ring.release %ring[%t]
+      }
+    } producer(registers = 24) {
+      scf.for %j = ... iter_args(%t = %c0) {
+        tile.ring.acquire %ring[%t]
+        tile.copy_async %k[%b, %h, %j] to %ring[%t] : ...
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Compute the softmax of a tile during the product before it";
+  let description = [{
+    For kernels with the attribute `tile.overlap`. Loops of two products are
+    rotated: the second product of an iteration runs while the next iteration
+    computes from its first (FlashAttention-3, arXiv 2407.08608, section 3.2). The
+    first iteration without its second product comes before the loop, the last
+    second product after it.
+
+    ```mlir
+    scf.for %j = %lo to %hi step %n iter_args(%acc = ...) {
+      %sp = tile.mma_async %q, %kt transpose_b : ...
+      %s = tile.mma_wait %sp : ...
+      ...                                        // %p from %s
+      %op = tile.mma_async %p, %vt add %scaled : ...
+      %o = tile.mma_wait %op : ...
+      scf.yield %o
+    }
+    // becomes, between the first and the last tile,
+    scf.for %j = %second to %hi step %n iter_args(%scaled = ..., %p = ...) {
+      %sp = tile.mma_async %q, %kt transpose_b : ...
+      %op = tile.mma_async %p, %vt add %scaled : ...
+      %s = tile.mma_wait %sp younger(%op : ...) : ...
+      ...                                        // exponentials of %s
+      %o = tile.mma_wait %op : ...
+      ...                                        // rounded and rescaled
+      scf.yield %scaled1, %p1
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def PingPong : Pass<"tile-ping-pong", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Let warpgroups take turns on the tensor cores";
+  let description = [{
+    For kernels with the attribute `tile.ping_pong`. While one warpgroup's
+    products run the others compute exponentials (FlashAttention-3, arXiv
+    2407.08608, section 3.1): products that give scores, and those started with
+    them, wait for the warpgroup's turn.
+
+    ```mlir
+    tile.turn.wait
+    %sp = tile.mma_async %q, %kt transpose_b warpgroup : ...
+    %op = tile.mma_async %p, %vt add %scaled warpgroup : ...
+    tile.turn.pass
+    ```
+  }];
+}
+
 def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Check the order of operations on rings and pending products";
   let description = [{
@@ -156,6 +244,28 @@ def LowerRings : Pass<"tile-lower-rings", "::mlir::gpu::GPUFuncOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::NVVM::NVVMDialect"];
+}
+
+def LowerRoles : Pass<"tile-lower-roles", "::mlir::ModuleOp"> {
+  let summary = "Turn roles and their rings into mbarriers and bulk copies (sm_90a)";
+  let description = [{
+    For kernels with a `tile.warp_specialize`. Each slot of a ring has two
+    mbarriers: a copy by the tensor memory accelerator completes the one, an
+    arrival of each consumer warpgroup the other. The tensor maps with which
+    copies are made become arguments of the kernel; the host makes them before
+    the launch.
+
+    ```mlir
+    %kt = tile.ring.wait %ring[%t]
+    // becomes
+    nvvm.mbarrier.try_wait.parity %full, %parity, %ticks
+    %kt = tile.smem_view %offset : !tile.smem<64x64xf16, swizzle = 128>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::nvgpu::NVGPUDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::scf::SCFDialect", "::flash::nvx::NvxDialect"];
 }
 
 def Emulate : Pass<"tile-emulate", "::mlir::ModuleOp"> {

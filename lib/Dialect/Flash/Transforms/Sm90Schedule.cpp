@@ -1,0 +1,116 @@
+//===- Sm90Schedule.cpp - Tiles for wgmma and bulk copies -----------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ScheduleModels.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace flash;
+
+namespace {
+// Rows of a product of a warpgroup, of four warps, and the keys that one of its
+// steps sums over. A block has at most three such warpgroups beside the one
+// that copies.
+constexpr int64_t rowsOfWarpgroup = 64, warpsOfWarpgroup = 4, keysOfStep = 16;
+constexpr int64_t largestKeyTile = 256, largestQueryTile = 3 * rowsOfWarpgroup;
+// What a block may have on compute capability 9.0, less 1 KiB for barriers.
+constexpr int64_t sharedBytesOfBlock = 226 * 1024;
+constexpr int64_t sharedAlignment = 1024, swizzleBytes = 128;
+// What addresses, the state of the rows and the softmax need beside the tiles.
+constexpr int64_t otherRegisters = 24;
+
+/// Registers of a consumer thread, by the number of warpgroups (see
+/// tile-specialize-warps).
+int64_t getRegisters(int64_t warpgroups) {
+  return warpgroups == 1 ? 232 : warpgroups == 2 ? 240 : 160;
+}
+
+int64_t getTileBytes(int64_t rows, int64_t columns) {
+  return llvm::alignTo(rows * llvm::alignTo(2 * columns, swizzleBytes),
+                       sharedAlignment);
+}
+
+/// Tiles for head dimensions up to a bound, as measured on an H200
+/// (docs/benchmarks.md).
+struct Candidate {
+  int64_t largestDim, queryTile, keyTile;
+};
+constexpr Candidate candidates[] = {
+    {64, 192, 128}, {128, 128, 128}, {192, 128, 96}, {256, 128, 80}};
+} // namespace
+
+bool flash::hasSm90Schedule(AttentionOp op) {
+  return op.getQuery().getType().getElementTypeBitWidth() == 16;
+}
+
+Schedule flash::chooseSm90Schedule(AttentionOp op) {
+  int64_t dim = std::max(op.getHeadDim(), op.getValueDim());
+  const Candidate *fit = llvm::find_if(
+      candidates, [&](const Candidate &c) { return dim <= c.largestDim; });
+  Schedule schedule;
+  schedule.queryTile = fit->queryTile;
+  schedule.keyTile = fit->keyTile;
+  // A tile need not be longer than the queries there are.
+  int64_t rank = op.getQuery().getType().getRank();
+  int64_t queries = op.getQuery().getType().getDimSize(rank - 2);
+  if (!ShapedType::isDynamic(queries))
+    schedule.queryTile =
+        std::clamp<int64_t>(llvm::alignTo(queries, rowsOfWarpgroup),
+                            rowsOfWarpgroup, schedule.queryTile);
+  schedule.features = ScheduleFeatures::SpecializeWarps;
+  return schedule;
+}
+
+LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
+  auto refuse = [&]() { return op.emitOpError("cannot be scheduled: "); };
+  if (schedule.queryTile % rowsOfWarpgroup != 0 ||
+      schedule.queryTile > largestQueryTile)
+    return refuse() << "query_tile must be 64, 128 or 192 where warps have "
+                       "roles, got "
+                    << schedule.queryTile << "; the nearest is "
+                    << std::min(
+                           llvm::alignTo(schedule.queryTile, rowsOfWarpgroup),
+                           uint64_t(largestQueryTile));
+  if (schedule.keyTile % keysOfStep != 0 || schedule.keyTile > largestKeyTile)
+    return refuse() << "key_tile must be a multiple of 16 up to 256 where "
+                       "warps have roles, got "
+                    << schedule.keyTile << "; the nearest is "
+                    << std::min(llvm::alignTo(schedule.keyTile, keysOfStep),
+                                uint64_t(largestKeyTile));
+  int64_t warpgroups = schedule.queryTile / rowsOfWarpgroup;
+  int64_t warps = warpsOfWarpgroup * warpgroups;
+  if (schedule.warps && schedule.warps != warps)
+    return refuse() << "a query_tile of " << schedule.queryTile << " needs "
+                    << warps << " warps where warps have roles, got "
+                    << schedule.warps;
+  schedule.warps = warps;
+  if (!schedule.stages)
+    schedule.stages = 2;
+
+  // Of 64 rows each of 128 threads has half as many elements as there are
+  // columns; weights are rounded to 16 bits.
+  int64_t registers = schedule.keyTile / 2 + schedule.keyTile / 4 +
+                      op.getValueDim() / 2 + otherRegisters;
+  if (registers > getRegisters(warpgroups))
+    return refuse() << "scores, weights and accumulator of 64 queries and "
+                    << schedule.keyTile << " keys need " << registers
+                    << " registers of a thread, and with " << warpgroups
+                    << " warpgroups there are " << getRegisters(warpgroups)
+                    << "; choose a smaller key_tile";
+  int64_t slots = getTileBytes(schedule.keyTile, op.getHeadDim()) +
+                  getTileBytes(schedule.keyTile, op.getValueDim());
+  int64_t bytes = getTileBytes(schedule.queryTile, op.getHeadDim()) +
+                  schedule.stages * slots;
+  if (bytes > sharedBytesOfBlock)
+    return refuse() << "the tiles need " << bytes
+                    << " bytes of shared memory, and a block may have "
+                    << sharedBytesOfBlock
+                    << "; choose smaller tiles or fewer stages";
+  return success();
+}

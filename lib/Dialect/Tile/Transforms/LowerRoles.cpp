@@ -1,0 +1,409 @@
+//===- LowerRoles.cpp - Roles and rings as barriers and bulk copies -------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Nvx/IR/Nvx.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace flash::tile {
+#define GEN_PASS_DEF_LOWERROLES
+#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace flash::tile
+
+using namespace mlir;
+using namespace flash;
+using namespace flash::tile;
+
+/// How long a thread may sleep at a barrier before it looks again, in
+/// nanoseconds.
+static constexpr int64_t barrierTicks = 10000000;
+static constexpr int64_t barrierBytes = 8;
+static constexpr int64_t warpgroupThreads = 128;
+/// Of the named barriers: 0 is that of the block, and each warpgroup has one at
+/// which it alone meets.
+static constexpr int64_t firstTurnBarrier = 8;
+
+namespace {
+/// A tensor map of a kernel: memory, and the tiles that are copied from it.
+using MapKey = std::pair<BlockArgument, SmemType>;
+
+/// Lowers the roles of one kernel.
+class RoleLowering {
+public:
+  RoleLowering(gpu::GPUFuncOp kernel, WarpSpecializeOp roles)
+      : kernel(kernel), roles(roles), b(roles), loc(roles.getLoc()) {}
+
+  void run(ArrayRef<gpu::LaunchFuncOp> launches);
+
+private:
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
+  Value i32(int64_t value) {
+    return arith::ConstantIntOp::create(b, loc, b.getI32Type(), value);
+  }
+  Value toI32(Value value) {
+    return arith::IndexCastOp::create(b, loc, b.getI32Type(), value);
+  }
+  Value isEqual(Value x, int64_t y) {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, index(y));
+  }
+  Value sharedPointer(Value offset);
+  /// The barrier that says whether the slot of a step is full, or empty.
+  Value barrier(RingOp ring, Value step, bool isEmpty);
+  /// Whether a barrier has been completed an even or odd number of times when
+  /// a step comes to it.
+  Value parity(RingOp ring, Value step);
+  Value slotOffset(RingOp ring, Value step);
+  void waitAt(Value barrier, Value parity);
+
+  void initializeBarriers();
+  void lowerAcquire(RingAcquireOp op);
+  void lowerCopy(CopyAsyncOp op);
+  void lowerWait(RingWaitOp op);
+  void lowerRelease(RingReleaseOp op);
+  void lowerTurn(Operation *op);
+  /// Gives the first warpgroup the first turn, and takes the last pass back.
+  void startAndEndTurns();
+  Value warpgroup();
+  Value turnBarrier(Value warpgroup);
+  /// The tensor map with which the copy is made.
+  Value getTensorMap(CopyAsyncOp copy);
+  void addTensorMaps(gpu::LaunchFuncOp launch);
+
+  gpu::GPUFuncOp kernel;
+  WarpSpecializeOp roles;
+  OpBuilder b;
+  Location loc;
+  llvm::MapVector<MapKey, Value> maps;
+};
+} // namespace
+
+Value RoleLowering::sharedPointer(Value offset) {
+  Type type = LLVM::LLVMPointerType::get(
+      b.getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
+  Value base = nvx::SharedMemoryOp::create(b, loc, type);
+  return LLVM::GEPOp::create(b, loc, type, b.getI8Type(), base,
+                             ArrayRef<LLVM::GEPArg>{toI32(offset)});
+}
+
+Value RoleLowering::barrier(RingOp ring, Value step, bool isEmpty) {
+  int64_t stages = ring.getResult().getType().getStages();
+  Value slot = arith::RemUIOp::create(b, loc, step, index(stages));
+  Value offset = arith::MulIOp::create(b, loc, slot, index(barrierBytes));
+  int64_t first = *ring.getBarriers() + (isEmpty ? stages * barrierBytes : 0);
+  return sharedPointer(arith::AddIOp::create(b, loc, offset, index(first)));
+}
+
+Value RoleLowering::parity(RingOp ring, Value step) {
+  int64_t stages = ring.getResult().getType().getStages();
+  Value round = arith::DivUIOp::create(b, loc, step, index(stages));
+  return toI32(arith::RemUIOp::create(b, loc, round, index(2)));
+}
+
+Value RoleLowering::slotOffset(RingOp ring, Value step) {
+  RingType type = ring.getResult().getType();
+  int64_t bytes = type.getSlotDistance();
+  Value slot = arith::RemUIOp::create(b, loc, step, index(type.getStages()));
+  Value distance = arith::MulIOp::create(b, loc, slot, index(bytes));
+  return arith::AddIOp::create(b, loc, distance, index(*ring.getOffset()));
+}
+
+void RoleLowering::waitAt(Value barrier, Value parity) {
+  NVVM::MBarrierTryWaitParityOp::create(b, loc, barrier, parity,
+                                        i32(barrierTicks));
+}
+
+void RoleLowering::initializeBarriers() {
+  Value isFirst =
+      isEqual(gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x), 0);
+  auto choice = scf::IfOp::create(b, loc, isFirst);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(choice.thenBlock());
+    kernel.walk([&](RingOp ring) {
+      for (int64_t slot = 0; slot < ring.getResult().getType().getStages();
+           ++slot)
+        for (bool isEmpty : {false, true})
+          NVVM::MBarrierInitOp::create(
+              b, loc, barrier(ring, index(slot), isEmpty),
+              i32(isEmpty ? roles.getNumConsumerWarpgroups() : 1), Value());
+    });
+    NVVM::FenceMbarrierInitOp::create(b, loc);
+  }
+  gpu::BarrierOp::create(b, loc);
+}
+
+void RoleLowering::lowerAcquire(RingAcquireOp op) {
+  auto ring = op.getRing().getDefiningOp<RingOp>();
+  // The slots are free at first: as if a round before had ended.
+  Value before =
+      arith::XOrIOp::create(b, loc, parity(ring, op.getStep()), i32(1));
+  waitAt(barrier(ring, op.getStep(), /*isEmpty=*/true), before);
+}
+
+Value RoleLowering::getTensorMap(CopyAsyncOp copy) {
+  SmemType slot = copy.getRing().getType().getSlot();
+  auto memory = cast<BlockArgument>(copy.getSource());
+  Value &map = maps[{memory, slot}];
+  if (map)
+    return map;
+  auto box = MemRefType::get(
+      {slot.getRows(), slot.getPanelColumns()}, slot.getElementType(),
+      MemRefLayoutAttrInterface(),
+      gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup));
+  auto swizzle =
+      slot.getSwizzle() == 128  ? nvgpu::TensorMapSwizzleKind::SWIZZLE_128B
+      : slot.getSwizzle() == 64 ? nvgpu::TensorMapSwizzleKind::SWIZZLE_64B
+                                : nvgpu::TensorMapSwizzleKind::SWIZZLE_32B;
+  auto type = nvgpu::TensorMapDescriptorType::get(
+      b.getContext(), box, swizzle, nvgpu::TensorMapL2PromoKind::L2PROMO_256B,
+      nvgpu::TensorMapOOBKind::OOB_ZERO,
+      nvgpu::TensorMapInterleaveKind::INTERLEAVE_NONE);
+  Block &entry = kernel.getBody().front();
+  Value argument = entry.addArgument(type, memory.getLoc());
+  kernel.setFunctionType(b.getFunctionType(entry.getArgumentTypes(), {}));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&entry);
+  map = UnrealizedConversionCastOp::create(
+            b, loc, LLVM::LLVMPointerType::get(b.getContext()), argument)
+            .getResult(0);
+  return map;
+}
+
+void RoleLowering::lowerCopy(CopyAsyncOp op) {
+  auto ring = op.getRing().getDefiningOp<RingOp>();
+  SmemType slot = ring.getResult().getType().getSlot();
+  Value map = getTensorMap(op);
+  Value full = barrier(ring, op.getStep(), /*isEmpty=*/false);
+  // Parts of a box outside of the memory count as copied.
+  NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full,
+                                         i32(slot.getNumBytes()),
+                                         NVVM::MemScopeKind::CTA,
+                                         /*relaxed=*/false, Value());
+  SmallVector<Value> indices(op.getIndices());
+  if (static_cast<int64_t>(indices.size()) < op.getSource().getType().getRank())
+    indices.push_back(index(0));
+  Value column = indices.pop_back_val();
+  SmallVector<Value> coordinates = {Value()};
+  for (Value position : llvm::reverse(indices))
+    coordinates.push_back(toI32(position));
+  Type cluster = LLVM::LLVMPointerType::get(
+      b.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
+  for (int64_t panel = 0; panel < slot.getNumPanels(); ++panel) {
+    coordinates.front() = toI32(arith::AddIOp::create(
+        b, loc, column, index(panel * slot.getPanelColumns())));
+    Value offset = arith::AddIOp::create(b, loc, slotOffset(ring, op.getStep()),
+                                         index(panel * slot.getPanelBytes()));
+    Value to =
+        LLVM::AddrSpaceCastOp::create(b, loc, cluster, sharedPointer(offset));
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        b, loc, to, map, coordinates, full, /*im2colOffsets=*/ValueRange(),
+        /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
+        NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, /*group=*/nullptr,
+        /*predicate=*/Value());
+  }
+}
+
+void RoleLowering::lowerWait(RingWaitOp op) {
+  auto ring = op.getRing().getDefiningOp<RingOp>();
+  waitAt(barrier(ring, op.getStep(), /*isEmpty=*/false),
+         parity(ring, op.getStep()));
+  op.replaceAllUsesWith(SmemViewOp::create(b, loc, op.getTile().getType(),
+                                           slotOffset(ring, op.getStep()))
+                            .getResult());
+}
+
+void RoleLowering::lowerRelease(RingReleaseOp op) {
+  auto ring = op.getRing().getDefiningOp<RingOp>();
+  Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
+  Value inWarpgroup =
+      arith::RemUIOp::create(b, loc, thread, index(warpgroupThreads));
+  auto choice = scf::IfOp::create(b, loc, isEqual(inWarpgroup, 0));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.thenBlock());
+  NVVM::MBarrierArriveOp::create(
+      b, loc, b.getI64Type(), barrier(ring, op.getStep(), /*isEmpty=*/true),
+      Value(), NVVM::MemScopeKind::CTA, /*relaxed=*/false);
+}
+
+Value RoleLowering::warpgroup() {
+  Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
+  return toI32(arith::DivUIOp::create(b, loc, thread, index(warpgroupThreads)));
+}
+
+Value RoleLowering::turnBarrier(Value warpgroup) {
+  return arith::AddIOp::create(b, loc, warpgroup, i32(firstTurnBarrier));
+}
+
+/// A turn is a named barrier, at which those who pass it do not wait: of the
+/// threads of two warpgroups, one waits at its own barrier.
+void RoleLowering::lowerTurn(Operation *op) {
+  Value threads = i32(2 * warpgroupThreads);
+  if (isa<TurnWaitOp>(op)) {
+    NVVM::BarrierOp::create(b, loc, TypeRange(), turnBarrier(warpgroup()),
+                            threads, NVVM::BarrierReductionAttr(), Value());
+    return;
+  }
+  Value next = arith::AddIOp::create(b, loc, warpgroup(), i32(1));
+  next = arith::RemUIOp::create(b, loc, next,
+                                i32(roles.getNumConsumerWarpgroups()));
+  NVVM::BarrierArriveOp::create(b, loc, turnBarrier(next), threads);
+}
+
+void RoleLowering::startAndEndTurns() {
+  auto ifWarpgroup = [&](int64_t number, function_ref<void()> body) {
+    Value isThis = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                         warpgroup(), i32(number));
+    auto choice = scf::IfOp::create(b, loc, isThis);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(choice.thenBlock());
+    body();
+  };
+  Block &consumer = roles.getConsumer().front();
+  b.setInsertionPointToStart(&consumer);
+  ifWarpgroup(roles.getNumConsumerWarpgroups() - 1, [&] {
+    NVVM::BarrierArriveOp::create(b, loc, turnBarrier(i32(0)),
+                                  i32(2 * warpgroupThreads));
+  });
+  b.setInsertionPointToEnd(&consumer);
+  ifWarpgroup(0, [&] {
+    NVVM::BarrierOp::create(b, loc, TypeRange(), turnBarrier(i32(0)),
+                            i32(2 * warpgroupThreads),
+                            NVVM::BarrierReductionAttr(), Value());
+  });
+}
+
+void RoleLowering::addTensorMaps(gpu::LaunchFuncOp launch) {
+  OpBuilder b(launch);
+  Location loc = launch.getLoc();
+  for (auto &[key, map] : maps) {
+    auto [memory, slot] = key;
+    Value operand = launch.getKernelOperand(memory.getArgNumber());
+    auto type = cast<MemRefType>(operand.getType());
+    Value unranked = memref::CastOp::create(
+        b, loc,
+        UnrankedMemRefType::get(type.getElementType(), type.getMemorySpace()),
+        operand);
+    SmallVector<Value> box;
+    for (int64_t d = 0; d < type.getRank(); ++d) {
+      int64_t size = d + 1 == type.getRank()   ? slot.getPanelColumns()
+                     : d + 2 == type.getRank() ? slot.getRows()
+                                               : 1;
+      box.push_back(arith::ConstantIndexOp::create(b, loc, size));
+    }
+    Type mapType = map.getDefiningOp<UnrealizedConversionCastOp>()
+                       .getInputs()[0]
+                       .getType();
+    launch.getKernelOperandsMutable().append(
+        nvgpu::TmaCreateDescriptorOp::create(b, loc, mapType, unranked, box)
+            .getResult());
+  }
+}
+
+void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
+  initializeBarriers();
+  SmallVector<Operation *> ops;
+  roles.walk([&](Operation *op) {
+    if (isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp, TurnWaitOp,
+            TurnPassOp>(op))
+      ops.push_back(op);
+  });
+  bool takesTurns = llvm::any_of(ops, llvm::IsaPred<TurnWaitOp>);
+  for (Operation *op : ops) {
+    b.setInsertionPoint(op);
+    loc = op->getLoc();
+    if (auto acquire = dyn_cast<RingAcquireOp>(op))
+      lowerAcquire(acquire);
+    else if (auto copy = dyn_cast<CopyAsyncOp>(op))
+      lowerCopy(copy);
+    else if (auto wait = dyn_cast<RingWaitOp>(op))
+      lowerWait(wait);
+    else if (auto release = dyn_cast<RingReleaseOp>(op))
+      lowerRelease(release);
+    else
+      lowerTurn(op);
+    op->erase();
+  }
+  loc = roles.getLoc();
+  if (takesTurns)
+    startAndEndTurns();
+
+  // Which role a thread has is the same for all of a warp; that the shuffle
+  // says so lets the assembler keep what follows from it in one register.
+  b.setInsertionPoint(roles);
+  Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
+  Value number =
+      NVVM::ShflOp::create(b, loc, b.getI32Type(), i32(-1), warpgroup(), i32(0),
+                           i32(31), NVVM::ShflKind::idx, UnitAttr());
+  Value consumes =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number,
+                            i32(roles.getNumConsumerWarpgroups()));
+  auto choice = scf::IfOp::create(b, loc, consumes, /*withElseRegion=*/true);
+  auto setRegisters = [&](int64_t registers,
+                          NVVM::SetMaxRegisterAction action) {
+    NVVM::SetMaxRegisterOp::create(b, loc, registers, action);
+  };
+  b.setInsertionPoint(choice.thenBlock()->getTerminator());
+  setRegisters(roles.getConsumerRegisters(),
+               NVVM::SetMaxRegisterAction::increase);
+  choice.thenBlock()->getOperations().splice(
+      b.getInsertionPoint(), roles.getConsumer().front().getOperations());
+  b.setInsertionPoint(choice.elseBlock()->getTerminator());
+  setRegisters(roles.getProducerRegisters(),
+               NVVM::SetMaxRegisterAction::decrease);
+  // One thread starts all copies.
+  auto single =
+      scf::IfOp::create(b, loc, isEqual(thread, 32 * roles.getConsumerWarps()));
+  single.thenBlock()->getOperations().splice(
+      single.thenBlock()->getTerminator()->getIterator(),
+      roles.getProducer().front().getOperations());
+
+  kernel->setAttr("nvvm.minctasm", b.getI32IntegerAttr(1));
+  for (gpu::LaunchFuncOp launch : launches)
+    addTensorMaps(launch);
+  roles.erase();
+  SmallVector<RingOp> rings(kernel.getBody().front().getOps<RingOp>());
+  for (RingOp ring : rings)
+    ring.erase();
+}
+
+namespace {
+struct LowerRoles : flash::tile::impl::LowerRolesBase<LowerRoles> {
+  void runOnOperation() override {
+    SymbolTableCollection symbols;
+    llvm::MapVector<Operation *, SmallVector<gpu::LaunchFuncOp>> launches;
+    getOperation().walk([&](gpu::LaunchFuncOp launch) {
+      if (Operation *kernel =
+              symbols.lookupNearestSymbolFrom(launch, launch.getKernelAttr()))
+        launches[kernel].push_back(launch);
+    });
+    SmallVector<WarpSpecializeOp> all;
+    getOperation().walk([&](WarpSpecializeOp roles) { all.push_back(roles); });
+    for (WarpSpecializeOp roles : all) {
+      auto kernel = roles->getParentOfType<gpu::GPUFuncOp>();
+      WalkResult walk = kernel.walk([](RingOp ring) {
+        if (ring.getOffset() && ring.getBarriers())
+          return WalkResult::advance();
+        ring.emitOpError("has no place; run tile-allocate-smem first");
+        return WalkResult::interrupt();
+      });
+      if (walk.wasInterrupted())
+        return signalPassFailure();
+      RoleLowering(kernel, roles).run(launches[kernel]);
+    }
+  }
+};
+} // namespace

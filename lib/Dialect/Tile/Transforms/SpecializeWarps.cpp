@@ -1,0 +1,264 @@
+//===- SpecializeWarps.cpp - Some warps compute, others copy --------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace flash::tile {
+#define GEN_PASS_DEF_SPECIALIZEWARPS
+#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace flash::tile
+
+using namespace mlir;
+using namespace flash::tile;
+
+/// Whether values of the type belong to the threads of a role only.
+static bool isTile(Type type) {
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    return isa_and_nonnull<LayoutAttrInterface>(tensor.getEncoding());
+  return isa<SmemType, PendingType>(type);
+}
+
+static bool isCopy(Operation *op) {
+  return isa<RingAcquireOp, CopyAsyncOp>(op);
+}
+
+static bool containsCopy(Operation &op) {
+  return op.walk([](CopyAsyncOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+/// The ops of the kernel that a role must carry out: those on tiles and rings,
+/// loops, and what depends on them. Every thread carries out the others.
+static SmallVector<Operation *> getOpsOfRoles(Block &body) {
+  llvm::SetVector<Operation *> ops;
+  for (Operation &op : body.without_terminator()) {
+    bool isOfRole = op.getNumRegions() > 0 ||
+                    llvm::any_of(op.getResultTypes(), isTile) ||
+                    llvm::any_of(op.getOperands(), [&](Value operand) {
+                      return isTile(operand.getType()) ||
+                             isa<RingType>(operand.getType()) ||
+                             ops.contains(operand.getDefiningOp());
+                    });
+    if (isOfRole)
+      ops.insert(&op);
+  }
+  return ops.takeVector();
+}
+
+namespace {
+/// Clones what copies need: the copies themselves, the loops and branches
+/// around them without the tiles that these carry, and scalars.
+class ProducerSlice {
+public:
+  explicit ProducerSlice(OpBuilder b) : b(b) {}
+
+  LogicalResult clone(Operation &op);
+
+private:
+  LogicalResult cloneBody(Block &from, Block &to, ArrayRef<unsigned> kept);
+  LogicalResult cloneLoop(scf::ForOp loop);
+  LogicalResult cloneChoice(scf::IfOp choice);
+  /// The values among `values` that are no tiles.
+  static SmallVector<unsigned> getScalars(TypeRange types);
+  LogicalResult checkOperands(Operation &op);
+
+  OpBuilder b;
+  IRMapping mapping;
+  /// Results of ops that only consumers carry out.
+  llvm::DenseSet<Value> missing;
+};
+} // namespace
+
+SmallVector<unsigned> ProducerSlice::getScalars(TypeRange types) {
+  SmallVector<unsigned> scalars;
+  for (auto [i, type] : llvm::enumerate(types))
+    if (!isTile(type))
+      scalars.push_back(i);
+  return scalars;
+}
+
+LogicalResult ProducerSlice::checkOperands(Operation &op) {
+  for (Value operand : op.getOperands())
+    if (missing.contains(operand) && !isTile(operand.getType())) {
+      InFlightDiagnostic error =
+          op.emitOpError("cannot be left to warps that only copy: it depends "
+                         "on what other warps compute");
+      error.attachNote(operand.getLoc()) << "computed here";
+      return error;
+    }
+  return success();
+}
+
+LogicalResult ProducerSlice::cloneBody(Block &from, Block &to,
+                                       ArrayRef<unsigned> kept) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&to);
+  for (Operation &op : from.without_terminator())
+    if (failed(clone(op)))
+      return failure();
+  Operation *yield = from.getTerminator();
+  if (failed(checkOperands(*yield)))
+    return failure();
+  SmallVector<Value> values;
+  for (unsigned i : kept)
+    values.push_back(mapping.lookupOrDefault(yield->getOperand(i)));
+  if (!to.mightHaveTerminator())
+    scf::YieldOp::create(b, yield->getLoc(), values);
+  return success();
+}
+
+LogicalResult ProducerSlice::cloneLoop(scf::ForOp loop) {
+  SmallVector<unsigned> kept = getScalars(loop.getResultTypes());
+  SmallVector<Value> inits;
+  for (unsigned i : kept)
+    inits.push_back(mapping.lookupOrDefault(loop.getInitArgs()[i]));
+  auto copy = scf::ForOp::create(
+      b, loop.getLoc(), mapping.lookupOrDefault(loop.getLowerBound()),
+      mapping.lookupOrDefault(loop.getUpperBound()),
+      mapping.lookupOrDefault(loop.getStep()), inits);
+  mapping.map(loop.getInductionVar(), copy.getInductionVar());
+  for (auto [n, i] : llvm::enumerate(kept)) {
+    mapping.map(loop.getRegionIterArg(i), copy.getRegionIterArg(n));
+    mapping.map(loop.getResult(i), copy.getResult(n));
+  }
+  return cloneBody(*loop.getBody(), *copy.getBody(), kept);
+}
+
+LogicalResult ProducerSlice::cloneChoice(scf::IfOp choice) {
+  SmallVector<unsigned> kept = getScalars(choice.getResultTypes());
+  SmallVector<Type> types;
+  for (unsigned i : kept)
+    types.push_back(choice.getResult(i).getType());
+  auto copy = scf::IfOp::create(
+      b, choice.getLoc(), types, mapping.lookupOrDefault(choice.getCondition()),
+      /*addThenBlock=*/true, /*addElseBlock=*/!!choice.elseBlock());
+  for (auto [n, i] : llvm::enumerate(kept))
+    mapping.map(choice.getResult(i), copy.getResult(n));
+  for (auto [from, to] :
+       llvm::zip_equal(choice->getRegions(), copy->getRegions()))
+    if (!from.empty() && failed(cloneBody(from.front(), to.front(), kept)))
+      return failure();
+  return success();
+}
+
+LogicalResult ProducerSlice::clone(Operation &op) {
+  bool isOfTiles = llvm::any_of(op.getResultTypes(), isTile) ||
+                   llvm::any_of(op.getOperandTypes(), isTile) ||
+                   isa<RingWaitOp, RingReleaseOp>(op);
+  bool isNeeded =
+      isCopy(&op) || (op.getNumRegions() > 0 ? containsCopy(op) : !isOfTiles);
+  if (!isNeeded) {
+    missing.insert_range(op.getResults());
+    return success();
+  }
+  if (failed(checkOperands(op)))
+    return failure();
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return cloneLoop(loop);
+  if (auto choice = dyn_cast<scf::IfOp>(op))
+    return cloneChoice(choice);
+  if (op.getNumRegions() > 0)
+    return op.emitOpError("has copies inside, which only loops and branches "
+                          "can");
+  b.clone(op, mapping);
+  return success();
+}
+
+/// What roles use of a multiprocessor's registers, by the number of consumer
+/// warpgroups, of which each has 64 rows (FlashAttention-3, arXiv 2407.08608).
+static std::pair<int64_t, int64_t> getRegisters(int64_t warpgroups) {
+  switch (warpgroups) {
+  case 1:
+    return {40, 232};
+  case 2:
+    return {24, 240};
+  case 3:
+    return {32, 160};
+  default:
+    return {24, 112};
+  }
+}
+
+/// The warps over which the kernel's products are spread, or failure if they
+/// are no products of warpgroups.
+static FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel) {
+  int64_t warps = 0;
+  WalkResult walk = kernel.walk([&](MmaAsyncOp product) {
+    RankedTensorType type = product.getResult().getType().getValue();
+    warps = cast<FragmentAttr>(type.getEncoding()).getWarps();
+    product.setWarpgroup(true);
+    // The op's rules for products of warpgroups.
+    return failed(product.verify()) ? WalkResult::interrupt()
+                                    : WalkResult::advance();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  if (warps == 0)
+    return kernel.emitError("has no products that a role could do");
+  return warps;
+}
+
+static LogicalResult specialize(gpu::GPUFuncOp kernel) {
+  FailureOr<int64_t> warps = getWarps(kernel);
+  if (failed(warps))
+    return failure();
+  kernel.walk([](IsFiniteOp op) { op.setWarpgroup(true); });
+  Block &body = kernel.getBody().front();
+  SmallVector<Operation *> ops = getOpsOfRoles(body);
+  OpBuilder b(body.getTerminator());
+  auto [producerRegisters, consumerRegisters] = getRegisters(*warps / 4);
+  auto roles = WarpSpecializeOp::create(b, kernel.getLoc(), *warps,
+                                        consumerRegisters, producerRegisters);
+  Block &consumer = roles.getConsumer().emplaceBlock();
+  Block &producer = roles.getProducer().emplaceBlock();
+  ProducerSlice slice(OpBuilder::atBlockEnd(&producer));
+  for (Operation *op : ops)
+    if (failed(slice.clone(*op)))
+      return failure();
+  for (Operation *op : ops)
+    op->moveBefore(&consumer, consumer.end());
+  SmallVector<Operation *> copies;
+  consumer.walk([&](Operation *op) {
+    if (isCopy(op))
+      copies.push_back(op);
+  });
+  for (Operation *op : copies)
+    op->erase();
+  kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(
+      {static_cast<int32_t>(roles.getNumThreads()), 1, 1}));
+  return success();
+}
+
+namespace {
+struct SpecializeWarps
+    : flash::tile::impl::SpecializeWarpsBase<SpecializeWarps> {
+  void runOnOperation() override {
+    SymbolTableCollection symbols;
+    WalkResult walk = getOperation().walk([&](gpu::GPUFuncOp kernel) {
+      if (!kernel->hasAttr("tile.specialize_warps"))
+        return WalkResult::advance();
+      return failed(specialize(kernel)) ? WalkResult::interrupt()
+                                        : WalkResult::advance();
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
+    getOperation().walk([&](gpu::LaunchFuncOp launch) {
+      auto kernel = symbols.lookupNearestSymbolFrom<gpu::GPUFuncOp>(
+          launch, launch.getKernelAttr());
+      if (!kernel || !kernel->hasAttr("tile.specialize_warps"))
+        return;
+      OpBuilder b(launch);
+      launch.getBlockSizeXMutable().assign(arith::ConstantIndexOp::create(
+          b, launch.getLoc(), kernel.getKnownBlockSize()->front()));
+    });
+  }
+};
+} // namespace
