@@ -64,6 +64,8 @@ Schedule flash::chooseSm90Schedule(AttentionOp op) {
         std::clamp<int64_t>(llvm::alignTo(queries, rowsOfWarpgroup),
                             rowsOfWarpgroup, schedule.queryTile);
   schedule.features = ScheduleFeatures::SpecializeWarps;
+  // A block has most of a multiprocessor's registers.
+  shareKeys(op, schedule, [](int64_t) { return multiprocessors; });
   return schedule;
 }
 
