@@ -77,8 +77,8 @@ RowCombineEmitter::RowCombineEmitter(OpBuilder &b, Location loc, int64_t rows,
     auto layout = tile::StripsAttr::get(b.getContext(), warps, vector);
     return RankedTensorType::get(shape, b.getF32Type(), layout);
   };
-  tileType = strips({rows, static_cast<int64_t>(
-                               llvm::alignTo(combine.valueDim, 32 * elementsOfLane))},
+  tileType = strips({rows, static_cast<int64_t>(llvm::alignTo(
+                               combine.valueDim, 32 * elementsOfLane))},
                     elementsOfLane);
   rowsType = strips(rows, 1);
   if (std::optional<int64_t> parts = getConstantIntValue(combine.parts)) {

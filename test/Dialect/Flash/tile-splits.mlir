@@ -43,15 +43,15 @@ func.func @units(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1280x64xf16>) -> ten
 
 // -----
 
-// Two tiles of keys are not shared: there is nothing to combine. Nor are any
+// Seven tiles of keys are not shared: there is nothing to combine. Nor are any
 // where the query tiles alone are more than half of the units.
 
 // CHECK-LABEL: func @short(
 // CHECK:         scf.forall {{.*}} to (2, 8, 128) step (1, 1, 64)
 // CHECK-NOT:     flash.combine
-func.func @short(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x256x64xf16>) -> tensor<2x8x128x64xf16> {
+func.func @short(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x896x64xf16>) -> tensor<2x8x128x64xf16> {
   %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 128, units = 100>)
-      : (tensor<2x8x128x64xf16>, tensor<2x2x256x64xf16>, tensor<2x2x256x64xf16>) -> tensor<2x8x128x64xf16>
+      : (tensor<2x8x128x64xf16>, tensor<2x2x896x64xf16>, tensor<2x2x896x64xf16>) -> tensor<2x8x128x64xf16>
   return %o : tensor<2x8x128x64xf16>
 }
 
@@ -80,6 +80,8 @@ func.func @many(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x?x64xf16>) -> tensor<
 // CHECK:         %[[KTILES:.*]] = arith.ceildivui %{{.*}}, %c32
 // CHECK:         %[[MOST:.*]] = arith.divui %[[KTILES]], %c2
 // CHECK:         arith.minui %[[WANTED]], %[[MOST]]
+// CHECK:         %[[PAYS:.*]] = arith.cmpi uge, %[[KTILES]], %c8
+// CHECK:         arith.select %[[PAYS]], %{{.*}}, %c1
 // CHECK:         %[[COUNT:.*]] = arith.maxui %{{.*}}, %c1
 // CHECK:         %[[ONE:.*]] = arith.cmpi eq, %[[COUNT]], %c1
 // CHECK:         %[[MEMORY:.*]] = arith.select %[[ONE]], %c0, %[[COUNT]]

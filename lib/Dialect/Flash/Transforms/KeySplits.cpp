@@ -18,8 +18,9 @@
 using namespace mlir;
 using namespace flash;
 
-// Of fewer tiles of keys the combination would cost more than it saves.
-static constexpr int64_t fewestKeyTiles = 2;
+// With fewer tiles of keys in all, or for each unit, the combination would cost
+// more than it saves.
+static constexpr int64_t fewestKeyTiles = 8, fewestOfUnit = 2;
 // What `splits` may be at most.
 static constexpr int64_t mostSplits = 256;
 // Rows that are combined in a unit of parallel work: each is one warp's.
@@ -42,8 +43,10 @@ std::optional<int64_t> flash::countQueryTiles(RankedTensorType query,
 
 int64_t flash::countSplits(int64_t units, int64_t queryTiles,
                            int64_t keyTiles) {
+  if (keyTiles < fewestKeyTiles)
+    return 1;
   int64_t wanted = units / std::max<int64_t>(queryTiles, 1);
-  return std::clamp<int64_t>(std::min(wanted, keyTiles / fewestKeyTiles), 1,
+  return std::clamp<int64_t>(std::min(wanted, keyTiles / fewestOfUnit), 1,
                              mostSplits);
 }
 
@@ -65,10 +68,12 @@ static Value emitCount(OpBuilder &b, Location loc, int64_t units,
   Value wanted = arith::DivUIOp::create(b, loc, constant(units), tiles);
   Value keyTiles = arith::CeilDivUIOp::create(b, loc, value(numKeys),
                                               constant(schedule.getKeyTile()));
-  Value most =
-      arith::DivUIOp::create(b, loc, keyTiles, constant(fewestKeyTiles));
+  Value most = arith::DivUIOp::create(b, loc, keyTiles, constant(fewestOfUnit));
   Value count = arith::MinUIOp::create(b, loc, wanted, most);
   count = arith::MinUIOp::create(b, loc, count, constant(mostSplits));
+  Value pays = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                     keyTiles, constant(fewestKeyTiles));
+  count = arith::SelectOp::create(b, loc, pays, count, constant(1));
   return arith::MaxUIOp::create(b, loc, count, constant(1));
 }
 

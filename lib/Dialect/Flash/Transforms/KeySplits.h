@@ -42,7 +42,7 @@ std::optional<int64_t> countQueryTiles(mlir::RankedTensorType query,
                                        int64_t queryTile);
 
 /// The number of splits that give at most `units` units for `queryTiles` tiles
-/// of queries, none of which has fewer than two of `keyTiles` tiles of keys.
+/// of queries, if each then has enough of the `keyTiles` tiles of keys.
 int64_t countSplits(int64_t units, int64_t queryTiles, int64_t keyTiles);
 
 /// Combines the partial results of the splits, `outputs` of rank 5 and their

@@ -144,8 +144,8 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     also share the key tiles of the same queries, with a second kernel that
     combines their results: `splits = 4` (1 to 256) makes it four units for each
     query tile. `units = 264` (1 to 65536) leaves the number to the sizes: as
-    many as give at most 264 units in all, each of which has at least two key
-    tiles. If the sizes are known at run time only, so is the number; where it
+    many as give at most 264 units in all, each of which has at least two of at
+    least eight key tiles. If the sizes are known at run time only, so is the number; where it
     is 1 there is no second kernel. The CPU ignores both.
 
     `flash-select-schedule` proposes a schedule; a user may write it.
