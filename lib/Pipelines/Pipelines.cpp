@@ -68,6 +68,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   pm.addPass(createConvertFlashToTile());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  pm.addPass(tile::createPersist());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernel.addPass(tile::createMakeRings());
   pm.addPass(tile::createSpecializeWarps());

@@ -84,7 +84,8 @@ void BlockProgram::chooseTypes() {
     for (auto [feature, attribute] :
          {std::pair(ScheduleFeatures::SpecializeWarps, "tile.specialize_warps"),
           std::pair(ScheduleFeatures::Overlap, "tile.overlap"),
-          std::pair(ScheduleFeatures::PingPong, "tile.ping_pong")})
+          std::pair(ScheduleFeatures::PingPong, "tile.ping_pong"),
+          std::pair(ScheduleFeatures::Persistent, "tile.persistent")})
       if (schedule && bitEnumContainsAny(schedule->getFeatures(), feature))
         kernel->setAttr(attribute, b.getUnitAttr());
     return;

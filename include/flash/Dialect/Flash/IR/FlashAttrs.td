@@ -112,7 +112,8 @@ def Flash_ScheduleFeatures : I32BitEnumAttr<"ScheduleFeatures",
       I32BitEnumAttrCaseBit<"SpecializeWarps", 0, "specialize_warps">,
       I32BitEnumAttrCaseBit<"Overlap", 1, "overlap">,
       I32BitEnumAttrCaseBit<"PingPong", 2, "ping_pong">,
-      I32BitEnumAttrCaseBit<"LazyRescale", 3, "lazy_rescale">]> {
+      I32BitEnumAttrCaseBit<"LazyRescale", 3, "lazy_rescale">,
+      I32BitEnumAttrCaseBit<"Persistent", 4, "persistent">]> {
   let cppNamespace = "::flash";
   let genSpecializedAttr = 0;
   let printBitEnumPrimaryGroups = 0;
@@ -136,7 +137,8 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     memory.
 
     `features = specialize_warps|overlap` lists what else is done, by the pass
-    that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong` and,
+    that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong`,
+    `tile-persist` (`persistent`) and,
     of the online softmax, to rescale the accumulator only when a maximum has
     grown by much (`lazy_rescale`).
 

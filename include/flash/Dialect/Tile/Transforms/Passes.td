@@ -12,6 +12,28 @@ include "mlir/Pass/PassBase.td"
 
 // In the order in which the pipelines run them.
 
+def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
+  let summary = "Launch as many blocks as there are multiprocessors";
+  let description = [{
+    For kernels with the attribute `tile.persistent`. A block does the work of
+    one block after the other, so that the copies of the next begin while the
+    last is being finished.
+
+    ```mlir
+    %i = gpu.block_id x
+    ...
+    // becomes
+    scf.for %i = %block_id to %count step %grid_dim {
+      ...
+    }
+    ```
+  }];
+  let options = [Option<"multiprocessors", "multiprocessors", "int64_t", "132",
+                        "Blocks that run at a time">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Turn fetches into rings that asynchronous copies fill";
   let description = [{
