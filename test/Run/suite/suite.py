@@ -3,6 +3,7 @@
     suite.py --list                      the cases and why they are there
     suite.py [--shard K/N] [--seed S]    run them with flash-run --check
     suite.py --target=emulate            as block programs, on the CPU
+    suite.py --share="splits = 3" ...    with units that share keys, see #flash.schedule
     suite.py --only NAME --keep DIR      write one case's files and run it
     suite.py --write DIR                 write programs for flash-run --suite
     suite.py --matrix ...                another suite: 192 plain attentions
@@ -91,6 +92,7 @@ class Case:
         self.dynamic = self.lengths = self.sink = self.lse = False
         self.inputs = "random"  # or "large", "nan_row", "nan_masked"
         self.schedule = None
+        self.share = None  # what a schedule in the program says beside its tiles
         for key, value in options.items():
             if not hasattr(self, key):
                 raise KeyError(key)
@@ -154,6 +156,8 @@ class Case:
             parts.append(f"lengths(%lengths : {types['lengths']})")
         if self.sink:
             parts.append(f"sink(%sinks : {types['sinks']})")
+        if self.share:
+            parts.append(f"schedule(<query_tile = 32, key_tile = 16, {self.share}>)")
         if self.score:
             body = SCORES[self.score][1].format(**self.sizes())
             parts.append("score {\n  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):"
@@ -293,6 +297,7 @@ def main():
     parser.add_argument("--shard", default="0/1", help="K/N: every N-th case from the K-th on")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
     parser.add_argument("--target", default="cpu", choices=["cpu", "emulate"])
+    parser.add_argument("--share", help="splits = N or units = N, for programs without --schedule")
     parser.add_argument("--only", help="run the cases whose name contains this")
     parser.add_argument("--keep", type=pathlib.Path, help="leave the files of the last case here")
     parser.add_argument("--write", type=pathlib.Path, metavar="DIR", help="write the programs and suite.txt")
@@ -301,6 +306,8 @@ def main():
     first, step = map(int, arguments.shard.split("/"))
     everything = matrix() if arguments.matrix else cases()
     selected = [c for c in everything[first::step] if not arguments.only or arguments.only in c.name]
+    for case in selected:
+        case.share = None if case.schedule else arguments.share
     if arguments.list:
         print("\n".join(case.name for case in selected))
         return 0
