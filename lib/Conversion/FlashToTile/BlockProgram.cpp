@@ -155,8 +155,17 @@ Value BlockProgram::lookup(Value value) {
   // Kernels are passed numbers but no conditions.
   if (auto compare = value.getDefiningOp<arith::CmpIOp>()) {
     IRMapping operands;
-    for (Value operand : compare->getOperands())
-      operands.map(operand, lookup(operand));
+    Operation *last = nullptr;
+    for (Value operand : compare->getOperands()) {
+      Value known = lookup(operand);
+      operands.map(operand, known);
+      // Those known before are somewhere behind the start.
+      Operation *op = known.getDefiningOp();
+      if (op && (!last || last->isBeforeInBlock(op)))
+        last = op;
+    }
+    if (last)
+      b.setInsertionPointAfter(last);
     Operation *copy = b.clone(*compare, operands);
     mapping.map(value, copy->getResult(0));
     return copy->getResult(0);

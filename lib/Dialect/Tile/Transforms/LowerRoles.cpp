@@ -87,6 +87,8 @@ private:
   OpBuilder b;
   Location loc;
   llvm::MapVector<MapKey, Value> maps;
+  /// Rings from whose slots threads load elements themselves.
+  llvm::SmallPtrSet<Operation *, 4> loadedRings;
 };
 } // namespace
 
@@ -229,6 +231,12 @@ void RoleLowering::lowerWait(RingWaitOp op) {
 void RoleLowering::lowerRelease(RingReleaseOp op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
   Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
+  // The thread that speaks for its warpgroup knows that the products of all are
+  // complete, but not what the others have loaded.
+  if (loadedRings.contains(ring))
+    NVVM::BarrierOp::create(
+        b, loc, TypeRange(), arith::AddIOp::create(b, loc, warpgroup(), i32(1)),
+        i32(warpgroupThreads), NVVM::BarrierReductionAttr(), Value());
   Value inWarpgroup =
       arith::RemUIOp::create(b, loc, thread, index(warpgroupThreads));
   auto choice = scf::IfOp::create(b, loc, isEqual(inWarpgroup, 0));
@@ -320,6 +328,10 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
     if (isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp, TurnWaitOp,
             TurnPassOp>(op))
       ops.push_back(op);
+  });
+  roles.walk([&](LoadRowOp load) {
+    if (auto wait = load.getSource().getDefiningOp<RingWaitOp>())
+      loadedRings.insert(wait.getRing().getDefiningOp());
   });
   bool takesTurns = llvm::any_of(ops, llvm::IsaPred<TurnWaitOp>);
   for (Operation *op : ops) {
