@@ -59,6 +59,8 @@ llvm::Error Kernel::runFront(ModuleOp module, const Options &options) {
   FrontOptions front;
   front.queryTile = options.queryTile;
   front.keyTile = options.keyTile;
+  if (options.target == Target::Emulate && options.emulated == Target::Sm90a)
+    front.target = "sm_90a";
   if (options.queryTile || options.keyTile)
     module.walk([](flash::AttentionOp op) { op.removeScheduleAttr(); });
   auto recognize = [](OpPassManager &pm) {

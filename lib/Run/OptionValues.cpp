@@ -34,15 +34,17 @@ llvm::Error flash::run::parseTarget(StringRef target, Options &options) {
   auto found = llvm::StringSwitch<std::optional<Target>>(target)
                    .Case("auto", Target::Auto)
                    .Case("cpu", Target::Cpu)
-                   .Case("emulate", Target::Emulate)
+                   .Cases({"emulate", "emulate:sm_90a"}, Target::Emulate)
                    .Case("sm_80", Target::Sm80)
                    .Case("sm_90a", Target::Sm90a)
                    .Default(std::nullopt);
   if (!found)
-    return createStringError(formatv("unknown target '{0}'; the targets are "
-                                     "auto, cpu, emulate, sm_80 and sm_90a",
-                                     target));
+    return createStringError(
+        formatv("unknown target '{0}'; the targets are auto, cpu, emulate, "
+                "emulate:sm_90a, sm_80 and sm_90a",
+                target));
   options.target = *found;
+  options.emulated = target == "emulate:sm_90a" ? Target::Sm90a : Target::Sm80;
   return llvm::Error::success();
 }
 

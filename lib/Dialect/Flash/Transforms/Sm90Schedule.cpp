@@ -69,6 +69,10 @@ Schedule flash::chooseSm90Schedule(AttentionOp op) {
 
 LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
   auto refuse = [&]() { return op.emitOpError("cannot be scheduled: "); };
+  if (!bitEnumContainsAny(schedule.features, ScheduleFeatures::SpecializeWarps))
+    return refuse() << "the features "
+                    << stringifyScheduleFeatures(schedule.features)
+                    << " need specialize_warps too";
   if (schedule.queryTile % rowsOfWarpgroup != 0 ||
       schedule.queryTile > largestQueryTile)
     return refuse() << "query_tile must be 64, 128 or 192 where warps have "
@@ -84,6 +88,10 @@ LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
                     << std::min(llvm::alignTo(schedule.keyTile, keysOfStep),
                                 uint64_t(largestKeyTile));
   int64_t warpgroups = schedule.queryTile / rowsOfWarpgroup;
+  if (warpgroups == 1 &&
+      bitEnumContainsAny(schedule.features, ScheduleFeatures::PingPong))
+    return refuse() << "ping_pong needs two or three warpgroups, and a "
+                       "query_tile of 64 has one; choose 128 or 192";
   int64_t warps = warpsOfWarpgroup * warpgroups;
   if (schedule.warps && schedule.warps != warps)
     return refuse() << "a query_tile of " << schedule.queryTile << " needs "

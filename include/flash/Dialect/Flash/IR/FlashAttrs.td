@@ -142,15 +142,11 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
 
     `flash-select-schedule` proposes a schedule; a user may write it.
   }];
-  let parameters = (ins "int64_t":$queryTile, "int64_t":$keyTile,
+  let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile,
                         OptionalParameter<"std::optional<int64_t>">:$warps,
                         OptionalParameter<"std::optional<int64_t>">:$stages,
                         Flash_ScheduleFeaturesParameter:$features);
-  let assemblyFormat = [{
-    `<` `query_tile` `=` $queryTile `,` `key_tile` `=` $keyTile
-    (`,` `warps` `=` $warps^)? (`,` `stages` `=` $stages^)?
-    (`,` `features` `=` $features^)? `>`
-  }];
+  let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
 
