@@ -9,8 +9,7 @@
 // CHECK:       %[[ROLES:.*]] = arith.constant 7216 : i32
 // CHECK:       gpu.launch_func @m::@roles {{.*}} dynamic_shared_memory_size %[[ROLES]]
 // CHECK:       %[[NONE:.*]] = arith.constant 0 : i32
-// CHECK:       gpu.launch_func @m::@roles blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
-    gpu.launch_func @m::@nothing {{.*}} dynamic_shared_memory_size %[[NONE]]
+// CHECK:       gpu.launch_func @m::@nothing {{.*}} dynamic_shared_memory_size %[[NONE]]
 // CHECK-LABEL: gpu.func @rings
 // CHECK:       tile.ring {offset = 0 : i64} : <2, <24x64xf16
 // CHECK:       tile.ring {offset = 6144 : i64} : <1, <8x8xf16

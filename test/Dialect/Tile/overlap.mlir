@@ -13,17 +13,17 @@ gpu.module @m {
   // CHECK:       %[[ENTERED:.*]] = arith.cmpi slt, %c0, %[[N:.*]] : index
   // CHECK-NEXT:  scf.if %[[ENTERED]]
   // The first iteration, up to its weights.
-  // CHECK-NEXT:    %[[K0:.*]] = tile.ring.wait %[[KR:.*]][%c0]
+  // CHECK-NEXT:    %[[K0:[^ ]*]] = tile.ring.wait %[[KR:[0-9]+]][%c0]
   // CHECK-NEXT:    tile.mma_async %{{.*}}, %[[K0]] transpose_b
   // CHECK:         tile.ring.release %[[KR]][%c0]
   // CHECK:         math.exp2
   // CHECK-NOT:     tile.mma_async
   // CHECK:         %[[P0:.*]] = arith.truncf
-  // CHECK:         scf.for %{{.*}} = %{{.*}} to %[[N]] step %c1 iter_args(%[[T:.*]] = %{{.*}}, {{.*}}) ->
+  // CHECK:         scf.for %{{.*}} = %{{.*}} to %[[N]] step %c1 iter_args(%[[T:[^ ]*]] = %{{.*}}) ->
   // The other ones: scores, then the values of the iteration before.
   // CHECK-NEXT:      %[[K:.*]] = tile.ring.wait %[[KR]][%[[T]]]
   // CHECK-NEXT:      %[[SP:.*]] = tile.mma_async %{{.*}}, %[[K]] transpose_b
-  // CHECK-NEXT:      %[[V:.*]] = tile.ring.wait %[[VR:.*]][%[[BEFORE:.*]]]
+  // CHECK-NEXT:      %[[V:.*]] = tile.ring.wait %[[VR:[0-9]+]][%[[BEFORE:arg[0-9]+]]]
   // CHECK-NEXT:      %[[OP:.*]] = tile.mma_async %[[P:.*]], %[[V]] add
   // CHECK-NEXT:      %[[S:.*]] = tile.mma_wait %[[SP]] younger(%[[OP]]
   // CHECK:           math.exp2
@@ -31,8 +31,8 @@ gpu.module @m {
   // CHECK:           %[[O:.*]] = tile.mma_wait %[[OP]] :
   // CHECK-NEXT:      tile.ring.release %[[VR]][%[[BEFORE]]]
   // What changes the registers of the product in flight comes behind it.
-  // CHECK:           arith.truncf
   // CHECK:           arith.mulf %[[O]]
+  // CHECK:           arith.truncf
   // CHECK:           scf.yield
   // The last product.
   // CHECK:         }

@@ -14,31 +14,37 @@
 func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
   // CHECK: tile.ring {barriers = 65536 : i64, offset = 32768 : i64} : <2
   %ring = tile.ring {offset = 32768, barriers = 65536} : !ring
-  // CHECK:      tile.warp_specialize consumers(8, registers = 240) {
-  // CHECK-NEXT:   tile.ring.wait
-  // CHECK:      } producer(registers = 24) {
-  // CHECK-NEXT:   tile.ring.acquire
-  // CHECK-NEXT:   tile.copy_async
-  // CHECK-NEXT: }
+  // CHECK: tile.warp_specialize consumers(8, registers = 240) {
   tile.warp_specialize consumers(8, registers = 240) {
     %kt = tile.ring.wait %ring[%t] : !ring
     // CHECK: tile.turn.wait
     tile.turn.wait
-    // CHECK: tile.mma_async %{{.*}}, %{{.*}} transpose_b warpgroup : !tile.smem<128x64xf16
+    // CHECK: %[[A:.*]] = tile.mma_async %{{.*}}, %{{.*}} transpose_b warpgroup : !tile.smem<128x64xf16
     %a = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+    // CHECK: %[[B:.*]] = tile.mma_async
     %b = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
     // CHECK: tile.turn.pass
     tile.turn.pass
-    // CHECK: tile.mma_wait %[[A:.*]] younger(%[[B:.*]] : !tile.pending<tensor<128x128xf32, #tile.fragment<8>>>) : <tensor
+    // CHECK: tile.mma_wait %[[A]] younger(%[[B]] : !tile.pending<tensor<128x128xf32, #tile.fragment<8>>>) : <tensor
     %s = tile.mma_wait %a younger(%b : !tile.pending<!scores>) : !tile.pending<!scores>
     // CHECK: tile.mma_wait %[[B]] : <tensor
     %r = tile.mma_wait %b : !tile.pending<!scores>
     // CHECK: tile.is_finite %{{.*}} warpgroup : <128x64xf16
     %f = tile.is_finite %kt warpgroup : !tile
     tile.ring.release %ring[%t] : !ring
+    // CHECK: } producer(registers = 24) {
   } producer(registers = 24) {
+    // CHECK-NEXT: tile.ring.acquire
     tile.ring.acquire %ring[%t] : !ring
+    // CHECK-NEXT: tile.copy_async
     tile.copy_async %k[%j] to %ring[%t] : !memory to !ring
+    // CHECK-NEXT: }
+  }
+  // CHECK: tile.warp_specialize consumers(4, registers = 232) {
+  // CHECK-NEXT: } producer(registers = 40) {
+  // CHECK-NEXT: }
+  tile.warp_specialize consumers(4, registers = 232) {
+  } producer(registers = 40) {
   }
   return
 }

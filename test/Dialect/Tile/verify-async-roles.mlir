@@ -230,8 +230,8 @@ gpu.module @m {
     // expected-note @below {{the answer}}
     %any = tile.any %x : !lanes
     %step = arith.index_castui %any : i1 to index
-    // expected-error @below {{'tile.ring.wait' op is done by several warps together, and depends on an answer that each has of its own}}
     %kt = tile.ring.wait %r[%step] : !ring
+    // expected-error @below {{'tile.ring.release' op is done by several warps together, and depends on an answer that each has of its own}}
     tile.ring.release %r[%step] : !ring
     gpu.return
   }

@@ -213,7 +213,7 @@ static void separateRoles(WarpSpecializeOp roles, EmulationCalls &calls) {
   auto mapping = gpu::GPUWarpgroupMappingAttr::get(b.getContext(),
                                                    gpu::MappingId::LinearDim0);
   auto loop = scf::ForallOp::create(
-      b, loc, getAsIndexOpFoldResult(b.getContext(), {numRoles}),
+      b, loc, getAsIndexOpFoldResult(b.getContext(), numRoles),
       /*outputs=*/ValueRange(), b.getArrayAttr(mapping));
   calls.startRoles(b, roles, /*count=*/1);
   b.setInsertionPointToStart(loop.getBody());

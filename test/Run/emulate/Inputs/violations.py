@@ -107,7 +107,7 @@ STUCK_ACQUIRE = "tile.ring.acquire at {program}:{line}:3: step 2 (slot 0) of the
 STUCK_WAIT = "tile.ring.wait at {program}:{line}:9: step {step} of the ring at {ring} was never copied"
 # Name, body, and what the message says of each role: text, line, step.
 DEADLOCKS = [
-    ("no slot for the step", roles(steps("wls") + steps("w", 2) + steps("rr", 0), steps("ac") + steps("ac", 2)), [(STUCK_ACQUIRE, 10, ""), (STUCK_WAIT, 5, "2 (slot 0)")]),
+    ("no slot for the step", roles(steps("wls") + steps("w", 2) + steps("rr", 0), steps("ac") + steps("ac", 2)), [(STUCK_ACQUIRE, 11, ""), (STUCK_WAIT, 5, "2 (slot 0)")]),
     ("consumers have ended", roles(steps("wls"), steps("ac") + steps("ac", 2)), [(STUCK_ACQUIRE, 8, "")]),
     ("producer has ended", roles(steps("wlsr") + steps("w", 1), steps("ac")), [(STUCK_WAIT, 6, "1 (slot 1)")]),
     ("another order", roles(steps("w", 1) + steps("lsr", 1) + steps("wlsr"), steps("ac") + steps("ac", 2) + steps("ac", 1)), [(STUCK_ACQUIRE, 13, ""), (STUCK_WAIT, 2, "1 (slot 1)")]),
