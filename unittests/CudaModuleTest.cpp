@@ -84,7 +84,8 @@ void cudatest::testModule() {
   check(module.getLog() == "ptxas info    : Used 168 registers", "log");
   checkError(module.getFunction("no"), ErrorKind::InvalidRequest,
              {"'a.ptx' has no kernel 'no'"});
-  for (const char *call : {"cuModuleGetFunction", "cuFuncGetAttribute"}) {
+  for (const char *call :
+       {"cuModuleGetFunction", "cuFuncGetAttribute", "cuFuncGetParamInfo"}) {
     Failing failing(call, 999);
     checkError(module.getFunction("fill"), ErrorKind::DriverFailure,
                {"cannot get kernel 'fill' of 'a.ptx'", call});
@@ -94,6 +95,7 @@ void cudatest::testModule() {
 void cudatest::testFunction() {
   Device device = openDevice();
   // The function outlives its module.
+  getFake().calls.clear();
   Function function = getFunction(device, "fill");
   check(getFake().modules == 1, "the kernel keeps its module");
   const FunctionInfo &info = function.getInfo();
@@ -103,6 +105,8 @@ void cudatest::testFunction() {
             info.ptxVersion == 80 && info.parameters == 3 &&
             info.parameterBytes == 17,
         "attributes");
+  // One past the last would be an error to a tool that watches the driver.
+  check(getFake().calls["cuFuncGetParamInfo"] == 1, "only the last parameter");
 
   LaunchShape shape;
   shape.block = {128, 1, 1};
@@ -190,8 +194,10 @@ void cudatest::testLaunch() {
 void cudatest::testDriverBefore12() {
   auto driver = get(Driver::load(FAKE_CUDA_BEFORE12_PATH));
   Device device = get(Device::open(driver));
+  Function fill = getFunction(device, "fill");
+  check(fill.getInfo().parameters == 3 && !fill.getInfo().parameterBytes,
+        "parameters of unknown size");
   Function function = getFunction(device, "nop");
-  check(!function.getInfo().parameters, "unknown number of parameters");
-  checkSuccess(function.launch({}, {}), "launch without that number");
+  checkSuccess(function.launch({}, {}), "launch");
   checkSuccess(function.launchPacked({}, {}), "the same");
 }

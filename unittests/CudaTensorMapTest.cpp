@@ -7,13 +7,70 @@
 
 #include "CudaRuntimeTest.h"
 #include "flash/Runtime/Cuda/TensorMap.h"
+#include "flash/Runtime/LaunchPlanBuilder.h"
 
 using namespace cudatest;
 using namespace flash::cuda;
 using llvm::StringRef;
 
+/// A plan whose kernel takes a map and no bytes to fill: encoded when addresses
+/// are bound, not when it is launched.
+static void testPlan(const Device &device) {
+  using flash::AbiRole;
+  using flash::AbiType;
+  flash::runtime::LaunchPlanBuilder builder;
+  flash::runtime::LaunchPlan::TensorMapRecipe recipe;
+  recipe.sizes = {builder.constant(100), builder.constant(64)};
+  recipe.strides = {builder.constant(64), builder.constant(1)};
+  recipe.box = {8, 64};
+  builder.plan.arguments.resize(1);
+  builder.plan.tensorMaps = {recipe};
+  flash::runtime::LaunchPlan::Launch launch;
+  launch.kernel = "fill";
+  std::fill_n(launch.grid, 3, builder.constant(1));
+  std::fill_n(launch.block, 3, builder.constant(1));
+  launch.sharedBytes = builder.constant(0);
+  flash::runtime::LaunchPlan::Field field;
+  field.isArgument = true;
+  field.value = builder.constant(0);
+  for (flash::AbiField abi :
+       {flash::AbiField{AbiType::TensorMap, AbiRole::TensorMap},
+        flash::AbiField{AbiType::I64, AbiRole::Scalar},
+        flash::AbiField{AbiType::I32, AbiRole::Scalar}}) {
+    field.abi = abi;
+    builder.addField(launch, field);
+  }
+  builder.plan.launches = {launch};
+  flash::runtime::LaunchPlan plan = builder.finish();
+
+  flash::runtime::TensorArgument argument;
+  flash::runtime::Invocation call;
+  auto bind = [&](uint64_t address) {
+    argument.address = address;
+    return plan.bind(argument, {}, call,
+                     [&](StringRef name, const TensorMapOptions &options) {
+                       return encodeTensorMap(device, name, options);
+                     });
+  };
+  checkSuccess(plan.prepare(argument, call), "prepare");
+  unsigned &count = getFake().calls["cuTensorMapEncodeTiled"];
+  count = 0;
+  checkSuccess(bind(0x4560), "bind");
+  uint64_t words[3];
+  std::memcpy(words, call.parameters.data(), sizeof(words));
+  check(words[0] == 6 && words[2] == 0x4560, "the map among the parameters");
+  Function function = getFunction(device, "fill");
+  for (int i = 0; i != 2; ++i)
+    checkSuccess(function.launch({}, plan.getPointers(call, 0)), "launch");
+  check(count == 1, "encoded once");
+  Failing failing("cuTensorMapEncodeTiled", 1);
+  checkError(bind(0x10), ErrorKind::DriverFailure,
+             {"cannot make the tensor map '@fill, operand 0': "});
+}
+
 void cudatest::testTensorMap() {
   Device device = openDevice();
+  testPlan(device);
   std::vector<int64_t> sizes = {4, 333, 128}, strides = {85248, 256},
                        box = {1, 64, 64};
   TensorMapOptions options;
@@ -44,14 +101,16 @@ void cudatest::testTensorMap() {
   refuse(strides, List(1, 16), "3 sizes need 2 strides and 3 sizes of the box");
   refuse(box, List(2, 16), "3 sizes need 2 strides");
   refuse(options.address, uint64_t(8), "its address 0x8 is no multiple of 16");
-  refuse(sizes, List{0, 1, 1}, "a size is 0; 1 to 2^32 are possible");
-  refuse(sizes, List{(int64_t(1) << 32) + 1, 1, 1}, "a size is 4294967297");
-  refuse(strides, List{16, 24}, "a stride is 24 bytes");
-  refuse(strides, List{-16, 16}, "a stride is -16 bytes");
+  refuse(sizes, List{0, 1, 1}, "the size of dimension 0 is 0; 1 to 2^32");
+  refuse(sizes, List{(int64_t(1) << 32) + 1, 1, 1},
+         "size of dimension 0 is 4294967297");
+  refuse(strides, List{16, 24}, "the stride of dimension 1 is 24 bytes");
+  refuse(strides, List{-16, 16}, "the stride of dimension 0 is -16 bytes");
   refuse(strides, List{int64_t(1) << 40, 16}, "below 2^40");
-  refuse(box, List{1, 257, 64}, "the box has a size of 257; 1 to 256");
-  refuse(box, List{0, 1, 64}, "the box has a size of 0");
+  refuse(box, List{1, 257, 64}, "has a size of 257 in dimension 1; 1 to 256");
+  refuse(box, List{0, 1, 64}, "the box has a size of 0 in dimension 0");
   refuse(options.swizzleBytes, 48, "there is no swizzle of 48 bytes");
+  refuse(options.l2PromotionBytes, 32, "there is no L2 promotion of 32 bytes");
   refuse(box, List{1, 64, 4}, "a row of the box has 8 bytes; it must be a");
   refuse(box, List{1, 64, 72}, "has 144 bytes, more than the swizzle's 128");
   {

@@ -170,11 +170,14 @@ EXPORT CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
       {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
       {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 233472},
       {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 65536},
-      {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448},
       {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 1024}};
   RETURN_IF_FAILED(enter("cuDeviceGetAttribute"));
   if (attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) {
     *value = fake.major;
+    return CUDA_SUCCESS;
+  }
+  if (attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) {
+    *value = fake.sharedBytes;
     return CUDA_SUCCESS;
   }
   auto found = values.find(attribute);
@@ -367,7 +370,12 @@ EXPORT CUresult cuFuncSetAttribute(CUfunction function,
 EXPORT CUresult cuFuncGetParamInfo(CUfunction function, size_t index,
                                    size_t *offset, size_t *size) {
   RETURN_IF_FAILED(enterContext("cuFuncGetParamInfo"));
-  if (index >= (function->name == "fill" ? 3 : 0))
+  if (function->name != "fill") { // Of 32 bits each, however many there are.
+    *offset = 4 * index;
+    *size = 4;
+    return CUDA_SUCCESS;
+  }
+  if (index >= 3)
     return CUDA_ERROR_INVALID_VALUE;
   *offset = 8 * index;
   *size = index < 2 ? 8 : 1;
@@ -400,7 +408,9 @@ EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
                                                             int threads,
                                                             size_t shared) {
   RETURN_IF_FAILED(enterContext("cuOccupancyMaxActiveBlocksPerMultiprocessor"));
-  *blocks = std::min<int>(2048 / threads, 233472 / (shared + staticShared));
+  *blocks =
+      std::min<int>({2048 / threads, int(233472 / (shared + staticShared)),
+                     fake.residentBlocks});
   return CUDA_SUCCESS;
 }
 

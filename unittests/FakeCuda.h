@@ -24,6 +24,10 @@ struct FakeCuda {
   /// Of the compute capability.
   int major = 9;
   size_t totalBytes = size_t(1) << 24;
+  /// Most shared memory of a block.
+  int sharedBytes = 232448;
+  /// Most blocks on a multiprocessor, for whatever reason.
+  int residentBlocks = 32;
   /// Written to the error log of a module that fails to load.
   std::string errorLog;
   /// Kernels launched from now on never end.

@@ -111,6 +111,24 @@ struct PrintLaunchPlan : PassWrapper<PrintLaunchPlan, OperationPass<ModuleOp>> {
     }
   }
 
+  /// As the fake driver does it.
+  static llvm::Expected<TensorMap> encode(StringRef name,
+                                          const TensorMapOptions &options) {
+    auto getCode = [](int bytes, int unit) -> uint64_t {
+      return bytes ? llvm::Log2_32(bytes / unit) : 0;
+    };
+    std::vector<uint64_t> words = {
+        uint64_t(options.element) | getCode(options.swizzleBytes, 16) << 8 |
+            getCode(options.l2PromotionBytes, 32) << 16,
+        options.address};
+    llvm::append_range(words, llvm::reverse(options.sizes));
+    llvm::append_range(words, llvm::reverse(options.byteStrides));
+    llvm::append_range(words, llvm::reverse(options.box));
+    TensorMap map = {};
+    llvm::copy(words, map.words);
+    return map;
+  }
+
   void execute(const LaunchPlan &plan, ArrayRef<TensorArgument> arguments,
                Invocation &call) {
     llvm::raw_ostream &os = llvm::outs();
@@ -129,17 +147,30 @@ struct PrintLaunchPlan : PassWrapper<PrintLaunchPlan, OperationPass<ModuleOp>> {
       os << "allocate " << bytes << "\n";
       addresses[i] = ++count << 32;
     }
-    plan.bind(arguments, addresses, call);
-    for (const Invocation::Launch &launch : call.launches) {
-      os << "launch " << plan.launches[launch.index].kernel;
+    if (llvm::Error error = plan.bind(arguments, addresses, call, encode)) {
+      os << "error: " << llvm::toString(std::move(error)) << "\n";
+      return;
+    }
+    for (auto [i, launch] : llvm::enumerate(call.launches)) {
+      const LaunchPlan::Launch &planned = plan.launches[launch.index];
+      os << "launch " << planned.kernel;
       for (uint32_t size : launch.grid)
         os << " " << size;
       for (uint32_t size : launch.block)
         os << " " << size;
-      StringRef bytes(call.parameters.data() + launch.firstByte,
-                      plan.launches[launch.index].parameterBytes);
-      os << " " << launch.sharedBytes << " "
-         << llvm::toHex(bytes, /*LowerCase=*/true) << "\n";
+      os << " " << launch.sharedBytes;
+      auto printBytes = [&](const void *bytes, size_t size) {
+        StringRef text(static_cast<const char *>(bytes), size);
+        os << " " << llvm::toHex(text, /*LowerCase=*/true);
+      };
+      if (planned.hasTensorMaps())
+        for (auto [pointer, field] :
+             llvm::zip_equal(plan.getPointers(call, i), planned.fields))
+          printBytes(pointer, getBytes(field.abi.type));
+      else
+        printBytes(call.parameters.data() + launch.firstByte,
+                   planned.parameterBytes);
+      os << "\n";
     }
   }
 };

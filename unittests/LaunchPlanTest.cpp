@@ -314,7 +314,7 @@ static void testLaunches() {
     argument.address = address;
     llvm::cantFail(plan.prepare(argument, call));
     uint64_t buffers[] = {address << 32};
-    plan.bind(argument, buffers, call);
+    llvm::cantFail(plan.bind(argument, buffers, call, nullptr));
     check(call.bufferBytes.size() == 1 && call.bufferBytes[0] == 60,
           "bytes of a buffer");
     check(call.launches.size() == 1, "number of launches");
@@ -382,6 +382,123 @@ static void testFields() {
        "in 64 bits");
 }
 
+/// A map of an argument between two scalars; rules, and what is encoded.
+static void testTensorMaps() {
+  LaunchPlanBuilder builder;
+  builder.plan.arguments = {getArgument({open, open, 64}, {open, open, open})};
+  LaunchPlan::TensorMapRecipe recipe;
+  recipe.sizes = {builder.size(0, 0), builder.size(0, 1), builder.size(0, 2)};
+  recipe.strides = {builder.stride(0, 0), builder.stride(0, 1),
+                    builder.stride(0, 2)};
+  recipe.box = {1, 128, 64};
+  recipe.swizzleBytes = 128;
+  recipe.l2PromotionBytes = 256;
+  builder.plan.tensorMaps = {recipe};
+  LaunchPlan::Launch launch;
+  launch.kernel = "k";
+  Register one = builder.constant(1);
+  std::fill_n(launch.grid, 3, one);
+  std::fill_n(launch.block, 3, one);
+  launch.sharedBytes = builder.constant(0);
+  for (AbiField abi : {AbiField{AbiType::I32, AbiRole::Scalar},
+                       AbiField{AbiType::TensorMap, AbiRole::TensorMap},
+                       AbiField{AbiType::I32, AbiRole::Scalar}}) {
+    LaunchPlan::Field field;
+    field.abi = abi;
+    field.operand = launch.fields.size();
+    field.isArgument = true;
+    field.elementBytes = 2;
+    bool isMap = abi.type == AbiType::TensorMap;
+    field.value = isMap ? builder.stride(0, 0) : one;
+    builder.addField(launch, field);
+  }
+  builder.plan.launches = {launch};
+  LaunchPlan plan = builder.finish();
+  check(plan.launches[0].fields[1].byteOffset == 64 &&
+            plan.launches[0].fields[2].byteOffset == 192 &&
+            plan.launches[0].parameterBytes == 196,
+        "where a tensor map lies");
+
+  std::string name;
+  std::vector<int64_t> given;
+  auto encode =
+      [&](StringRef owner,
+          const TensorMapOptions &options) -> llvm::Expected<TensorMap> {
+    name = owner.str();
+    given = {int64_t(options.element), int64_t(options.address),
+             options.swizzleBytes, options.l2PromotionBytes};
+    for (llvm::ArrayRef<int64_t> list :
+         {options.sizes, options.byteStrides, options.box})
+      given.insert(given.end(), list.begin(), list.end());
+    if (options.address == 0x9000)
+      return llvm::createStringError("refused");
+    TensorMap map;
+    std::fill_n(map.words, 16, options.address);
+    return map;
+  };
+  Invocation call;
+  auto with = [&](uint64_t address, llvm::ArrayRef<int64_t> sizes,
+                  llvm::ArrayRef<int64_t> strides, StringRef expected) {
+    TensorArgument argument{address, sizes, strides};
+    llvm::Error error = plan.prepare(argument, call);
+    if (!error)
+      error = plan.bind(argument, {}, call, encode);
+    std::string text = error ? llvm::toString(std::move(error)) : "";
+    check(text == expected,
+          "expected '" + expected + "', but the error is '" + text + "'");
+  };
+  auto gives = [&](std::vector<int64_t> expected, StringRef what) {
+    check(given == expected, what);
+  };
+  with(0x1000, {4, 333, 64}, {21312, 64, 1}, "");
+  gives({6, 0x1000 + 2 * 21312, 128, 256, 4, 333, 64, 42624, 128, 1, 128, 64},
+        "what the encoder is given");
+  check(name == "@k, operand 1", "who wants the map");
+  char *parameters = call.parameters.data();
+  check(reinterpret_cast<uintptr_t>(parameters) % 64 == 0,
+        "alignment of the parameters");
+  llvm::SmallVector<const void *> pointers = plan.getPointers(call, 0);
+  check(plan.launches[0].hasTensorMaps() && pointers.size() == 3 &&
+            pointers[0] == parameters && pointers[1] == parameters + 64 &&
+            pointers[2] == parameters + 192,
+        "pointers to parameters");
+  uint64_t word;
+  std::memcpy(&word, parameters + 64 + 120, 8);
+  check(word == 0x1000 + 2 * 21312, "the bytes of the map");
+  // Strides of one row, or of none, do not matter.
+  with(0x1000, {4, 1, 64}, {64, 7, 1}, "");
+  gives({6, 0x1000 + 2 * 64, 128, 256, 4, 1, 64, 128, 16, 1, 128, 64},
+        "a map of single rows");
+  with(0x1001, {4, 0, 64}, {-3, 7, 1}, "");
+  gives({6, 16, 128, 256, 1, 1, 1, 16, 16, 1, 128, 64}, "a map of nothing");
+  // The largest size and stride.
+  with(0, {1LL << 32, 1, 64}, {8, 64, 1}, "");
+  with(0, {2, 1, 64}, {(1LL << 39) - 8, 64, 1}, "");
+
+  std::string cannot = "@k, operand 1 cannot have a tensor map: ";
+  with(0, {(1LL << 32) + 1, 1, 64}, {8, 64, 1},
+       cannot + "the size of dimension 0 is 4294967297; 1 to 2^32 are "
+                "possible");
+  with(0, {2, 3, 64}, {300, 100, 1},
+       cannot + "the stride of dimension 0 is 600 bytes; it must be a multiple "
+                "of 16 below 2^40");
+  with(0, {2, 3, 64}, {320, 100, 1},
+       cannot + "the stride of dimension 1 is 200 bytes; it must be a multiple "
+                "of 16 below 2^40");
+  with(0, {2, 3, 64}, {-320, 64, 1},
+       cannot + "the stride of dimension 0 is -640 bytes; it must be a "
+                "multiple of 16 below 2^40");
+  with(0, {2, 3, 64}, {1LL << 39, 64, 1},
+       cannot + "the stride of dimension 0 is 1099511627776 bytes; it must be "
+                "a multiple of 16 below 2^40");
+  with(0, {2, 3, 64}, {320, 64, 2},
+       cannot + "the stride of dimension 2 is 2, expected 1: the innermost "
+                "dimension must be contiguous");
+  with(0x1008, {2, 3, 64}, {320, 64, 1},
+       cannot + "its address 0x1288 is no multiple of 16");
+  with(0x9000 - 640, {2, 3, 64}, {320, 64, 1}, "refused");
+}
+
 static void testBuffers() {
   LaunchPlanBuilder builder;
   builder.plan.arguments = {getArgument({open, open}, {open, open})};
@@ -441,7 +558,7 @@ static void testTime() {
     auto start = std::chrono::steady_clock::now();
     for (int i = 0; i != 100; ++i) {
       llvm::cantFail(plan.prepare(arguments, call));
-      plan.bind(arguments, {}, call);
+      llvm::cantFail(plan.bind(arguments, {}, call, nullptr));
     }
     std::chrono::duration<double, std::micro> time =
         std::chrono::steady_clock::now() - start;
@@ -459,6 +576,7 @@ int main() {
   testBuilder();
   testLaunches();
   testFields();
+  testTensorMaps();
   testBuffers();
   testTime();
   llvm::outs() << numFailures << " failures\n";

@@ -63,11 +63,12 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   softmax.rowTile = 8;
   softmax.reductionTile = 0;
   pm.nest<func::FuncOp>().addPass(createTileSoftmax(softmax));
-  // No canonicalization, which would inline a loop of one iteration.
+  // No canonicalization before tile-make-rings: it would inline a loop of one
+  // iteration, whose fetches then had slots of their own.
   pm.addPass(createCSEPass());
   pm.addPass(createConvertFlashToTile());
-  pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  pm.addPass(tile::createPersist());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernel.addPass(tile::createMakeRings());
   pm.addPass(tile::createSpecializeWarps());
@@ -146,8 +147,13 @@ void flash::registerPipelines() {
       "flash-emulate",
       "As flash-cpu, by way of block programs, whose rings are checked",
       [](OpPassManager &pm, const FrontOptions &options) {
+        // What is emulated is what the GPU runs.
+        FrontOptions front;
+        front.copyOptionValuesFrom(options);
+        if (front.target == "cpu")
+          front.target = "sm_80";
         buildRecognizePipeline(pm);
-        buildTilePipeline(pm, options);
+        buildTilePipeline(pm, front);
         buildBlockPipeline(pm);
         buildEmulatePipeline(pm);
         buildCpuBackendPipeline(pm, CpuBackendOptions());

@@ -25,6 +25,13 @@ Tolerance Tolerance::get(DType dtype, double scoreMagnitude) {
   }
 }
 
+Tolerance Tolerance::getOfRoundedScores(DType dtype, double scoreMagnitude) {
+  Tolerance tolerance = get(dtype, scoreMagnitude);
+  if (dtype == DType::F16 || dtype == DType::BF16)
+    tolerance.relativeRms *= std::max(1.0, scoreMagnitude);
+  return tolerance;
+}
+
 /// The value rounded to a type, which may overflow to infinity.
 static double roundTo(double value, DType dtype) {
   switch (dtype) {

@@ -7,6 +7,7 @@
 
 #include "flash/Run/Driver.h"
 
+#include "flash/Run/Check.h"
 #include "flash/Run/CrashGuard.h"
 #include "flash/Run/Inputs.h"
 #include "flash/Run/Npy.h"
@@ -15,7 +16,6 @@
 #include "flash/Run/Work.h"
 #include "flash/Runtime/Cpu.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <cmath>
 #include <set>
 
 using namespace flash::run;
@@ -45,6 +45,22 @@ static llvm::Error checkOutputs(mlir::func::FuncOp entry,
   return llvm::Error::success();
 }
 
+/// Which options a program that is at level 2 has.
+static llvm::Error checkLevel(mlir::ModuleOp program, const Options &options) {
+  if (!isBlockLevel(program))
+    return llvm::Error::success();
+  if (options.check || options.baseline)
+    return createStringError(formatv(
+        "--{0} needs a program that says what to compute, and this one is at "
+        "level 2 (it has a gpu.launch_func)",
+        options.check ? "check" : "baseline"));
+  if (options.schedule.isGiven())
+    return createStringError("--schedule: the program is at level 2 (it has a "
+                             "gpu.launch_func), where the tiles are cut "
+                             "already");
+  return llvm::Error::success();
+}
+
 /// Whether what this run is known to need fits into memory.
 static llvm::Error checkMemory(mlir::func::FuncOp entry,
                                llvm::ArrayRef<TensorSpec> inputs,
@@ -71,82 +87,42 @@ static llvm::Error checkMemory(mlir::func::FuncOp entry,
       *available * 1e-9, options.check ? " or leave out --check" : ""));
 }
 
-/// A lower bound of the largest |score| that is the maximum of its row, from
-/// the log-sum-exps that the reference adds: maximum <= log-sum-exp <= maximum
-/// + log(Nk), and no length exceeds the largest size of an input. Rows without
-/// any key, or with NaN or an infinite score, have no say.
-static double getScoreMagnitude(llvm::ArrayRef<HostTensor> logSumExps,
-                                llvm::ArrayRef<HostTensor> inputs) {
-  int64_t largestSize = 1;
-  for (const HostTensor &input : inputs)
-    for (int64_t size : input.getSpec().shape)
-      largestSize = std::max(largestSize, size);
-  double slack = std::log(largestSize), magnitude = 0;
-  for (const HostTensor &lse : logSumExps)
-    for (int64_t i = 0, e = lse.getSpec().getNumElements(); i != e; ++i)
-      if (double value = lse.get(i); std::isfinite(value))
-        magnitude = std::max({magnitude, value - slack, -value});
-  return magnitude;
-}
-
-/// Runs the kernel twice and the reference once, and compares.
-static llvm::Expected<Report::Check>
-checkKernel(Session &session, Executor &executor, const Program &program,
-            const Options &options, llvm::ArrayRef<HostTensor> inputs,
-            std::vector<HostTensor> &results) {
-  Report::Check check;
-  executor.setChecked(true);
-  for (bool again : {false, true}) {
-    auto run = executor.run(inputs);
-    if (!run)
-      return run.takeError();
-    for (size_t i = 0; again && i < run->size(); ++i)
-      check.repeatable &= (*run)[i].getBytes() == results[i].getBytes();
-    results = std::move(*run);
-  }
-  executor.setChecked(false);
-
-  auto reference = session.compile(program, Variant::Reference, options);
-  if (!reference)
-    return reference.takeError();
-  auto promoted = copyInputs(inputs, /*promote=*/true, Placement::Aligned);
-  if (!promoted)
-    return promoted.takeError();
-  auto expected = (*reference)->getExecutor().run(*promoted);
-  if (!expected)
-    return createStringError(formatv("the fp64 reference failed: {0}",
-                                     llvm::toString(expected.takeError())));
-  double magnitude = getScoreMagnitude(
-      llvm::ArrayRef(*expected).drop_front(results.size()), inputs);
-  for (auto [result, wanted] : llvm::zip_first(results, *expected)) {
-    if (result.getSpec().shape != wanted.getSpec().shape)
-      return createStringError(
-          formatv("a result has shape {0}, but the fp64 reference has {1}",
-                  result.getSpec().str(), wanted.getSpec().str()));
-    check.results.push_back(compare(
-        result, wanted, Tolerance::get(result.getSpec().dtype, magnitude)));
-  }
-  return check;
-}
-
-static llvm::Error timeBaseline(Session &session, const Program &program,
-                                const Options &options,
-                                llvm::ArrayRef<HostTensor> inputs,
-                                Report &report) {
-  auto naive = session.compile(program, Variant::Naive, options);
+/// Checks and times the naive program where the fused one ran.
+static llvm::Expected<Report::Baseline>
+runBaseline(Session &session, const Program &program, Target target,
+            const Options &options, const std::optional<Expectation> &expected,
+            llvm::ArrayRef<HostTensor> inputs) {
+  Options naiveOptions = options;
+  naiveOptions.target = target;
+  naiveOptions.dumps = 0;
+  auto naive = session.compile(program, Variant::Naive, naiveOptions);
   if (!naive)
     return naive.takeError();
-  auto timing = (*naive)->getExecutor().benchmark(inputs);
-  if (timing) {
-    report.baseline = *timing;
-    return llvm::Error::success();
-  }
+  Executor &executor = (*naive)->getExecutor();
+  Report::Baseline baseline;
   // That the naive program does not fit is a finding, not a failure.
-  std::string message = llvm::toString(timing.takeError());
-  if (!llvm::StringRef(message).starts_with("out of memory"))
-    return createStringError("the naive program failed: " + message);
-  report.baselineSkipped = message;
-  return llvm::Error::success();
+  auto fail = [&](llvm::Error error) -> llvm::Expected<Report::Baseline> {
+    std::string message = llvm::toString(std::move(error));
+    if (!llvm::StringRef(message).starts_with("out of memory"))
+      return createStringError("the naive program failed: " + message);
+    baseline.skipped = message;
+    return baseline;
+  };
+  if (expected) {
+    auto runs = runChecked(executor, inputs);
+    if (!runs)
+      return fail(runs.takeError());
+    auto check = checkRuns(*runs, *expected, Variant::Naive, inputs);
+    if (!check)
+      return fail(check.takeError());
+    baseline.check = std::move(*check);
+  }
+  auto timing = executor.benchmark(inputs);
+  if (!timing)
+    return fail(timing.takeError());
+  baseline.timing = *timing;
+  baseline.kernels = executor.getMachine().kernels;
+  return baseline;
 }
 
 /// What is compiled only: printed, or written for other programs.
@@ -159,7 +135,7 @@ static llvm::Error compileOnly(const Program &program, const Options &options) {
         .takeError();
   }
   auto compiled = GpuProgram::compile(*program.module, entry.getSymName(),
-                                      options.target, options);
+                                      Variant::Flash, options.target, options);
   if (!compiled)
     return compiled.takeError();
   if (options.output.empty())
@@ -179,11 +155,8 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
   mlir::func::FuncOp entry = program->entry;
   if (llvm::Error error = checkOutputs(entry, options))
     return error;
-  if ((options.check || options.baseline) && isBlockLevel(*program->module))
-    return createStringError(formatv(
-        "--{0} needs a program that says what to compute, and this one is at "
-        "level 2 (it has a gpu.launch_func)",
-        options.check ? "check" : "baseline"));
+  if (llvm::Error error = checkLevel(*program->module, options))
+    return error;
   if (!options.runs() || !options.output.empty())
     if (llvm::Error error = compileOnly(*program, options))
       return error;
@@ -209,7 +182,7 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
 
   report.file = options.file;
   report.function = entry.getSymName().str();
-  report.target = (*kernel)->getTarget().str();
+  report.target = getName((*kernel)->getTarget()).str();
   report.seed = options.seed;
   report.compileTimes = {{"parse", parseTime}};
   report.compileTimes.append((*kernel)->getTimes());
@@ -220,12 +193,21 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
   CrashGuard guard;
 
   std::vector<HostTensor> results;
+  std::optional<Expectation> expected;
   if (options.check) {
-    auto check =
-        checkKernel(session, executor, *program, options, inputs, results);
+    auto runs = runChecked(executor, inputs);
+    if (!runs)
+      return runs.takeError();
+    auto reference =
+        runReference(session, *program, options, inputs, runs->results.size());
+    if (!reference)
+      return reference.takeError();
+    expected = std::move(*reference);
+    auto check = checkRuns(*runs, *expected, Variant::Flash, inputs);
     if (!check)
       return check.takeError();
     report.check = std::move(*check);
+    results = std::move(runs->results);
   } else {
     auto run = executor.run(inputs);
     if (!run)
@@ -262,10 +244,14 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
       return timing.takeError();
     report.bench = *timing;
     report.machine = executor.getMachine();
-    if (options.baseline)
-      if (llvm::Error error =
-              timeBaseline(session, *program, options, inputs, report))
-        return error;
+    if (options.baseline) {
+      auto baseline = runBaseline(session, *program, (*kernel)->getTarget(),
+                                  options, expected, inputs);
+      if (!baseline)
+        return baseline.takeError();
+      report.baseline = std::move(*baseline);
+      ok &= !report.baseline->check || report.baseline->check->isOk();
+    }
     printBench(report, os);
   }
 

@@ -18,6 +18,7 @@ using namespace flash::run;
 using flash::runtime::LaunchPlan;
 using llvm::createStringError;
 using llvm::formatv;
+using llvm::StringRef;
 
 llvm::Expected<std::unique_ptr<Gpu>> Gpu::open(const Options &options) {
   auto driver = cuda::Driver::load(options.cudaDriver);
@@ -64,17 +65,20 @@ llvm::Error GpuExecutor::load(GpuProgram &program) {
 llvm::Expected<std::unique_ptr<Executor>>
 flash::run::loadOnGpu(GpuProgram &program, Gpu &gpu, const Options &options) {
   const cuda::DeviceInfo &info = gpu.device.getInfo();
-  bool runs = program.chip == "sm_90a" ? info.major == 9 && info.minor == 0
-                                       : info.major >= 8;
+  StringRef chip = getName(program.target);
+  bool runs = program.target == Target::Sm90a
+                  ? info.major == 9 && info.minor == 0
+                  : info.major >= 8;
   if (!runs)
     return createStringError(
-        formatv("kernels for {0} do not run on {1} ({2}); {3}", program.chip,
-                info.name, info.getArchitecture(),
+        formatv("kernels for {0} do not run on {1} ({2}); {3}", chip, info.name,
+                info.getArchitecture(),
                 info.major >= 8 ? "use --target=sm_80" : "use --target=cpu"));
   // A cubin is for the device at hand; code for sm_90a runs only there.
   if (options.ptxas)
-    if (llvm::Error error = program.assembleFor(
-            program.chip == "sm_80" ? info.getArchitecture() : program.chip))
+    if (llvm::Error error = program.assembleFor(program.target == Target::Sm80
+                                                    ? info.getArchitecture()
+                                                    : chip.str()))
       return std::move(error);
   auto executor = std::make_unique<GpuExecutor>(program, gpu, options.layout);
   if (llvm::Error error = executor->load(program))

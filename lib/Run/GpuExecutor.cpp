@@ -9,6 +9,7 @@
 
 #include "StridedCopy.h"
 #include "flash/Runtime/Cuda/Measure.h"
+#include "flash/Runtime/Cuda/TensorMap.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace cuda = flash::cuda;
@@ -49,7 +50,13 @@ GpuExecutor::prepare(llvm::ArrayRef<HostTensor> inputs) {
   SmallVector<uint64_t> addresses;
   for (const DeviceBuffer &buffer : call.buffers)
     addresses.push_back(buffer.getAddress());
-  plan.bind(tensors, addresses, call.invocation);
+  auto encode = [&](llvm::StringRef name,
+                    const cuda::TensorMapOptions &options) {
+    return cuda::encodeTensorMap(gpu.device, name, options);
+  };
+  if (llvm::Error error =
+          plan.bind(tensors, addresses, call.invocation, encode))
+    return std::move(error);
   if (llvm::Error error = allowLaunches(call))
     return std::move(error);
   return std::move(call);
@@ -132,11 +139,18 @@ llvm::Error GpuExecutor::allowLaunches(const GpuCall &call) {
 llvm::Error GpuExecutor::launch(const GpuCall &call,
                                 const cuda::Stream &stream) {
   llvm::ArrayRef<char> parameters = call.invocation.parameters;
-  for (const Invocation::Launch &launch : call.invocation.launches) {
-    unsigned bytes = plan.launches[launch.index].parameterBytes;
-    if (llvm::Error error = functions[launch.index].launchPacked(
-            getShape(launch), parameters.slice(launch.firstByte, bytes),
-            stream))
+  for (auto [i, launch] : llvm::enumerate(call.invocation.launches)) {
+    const LaunchPlan::Launch &planned = plan.launches[launch.index];
+    const cuda::Function &function = functions[launch.index];
+    if (llvm::Error error =
+            planned.hasTensorMaps()
+                ? function.launch(getShape(launch),
+                                  plan.getPointers(call.invocation, i), stream)
+                : function.launchPacked(
+                      getShape(launch),
+                      parameters.slice(launch.firstByte,
+                                       planned.parameterBytes),
+                      stream))
       return error;
   }
   return llvm::Error::success();

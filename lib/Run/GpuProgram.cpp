@@ -32,8 +32,8 @@ llvm::StringRef GpuProgram::Module::getImage() const {
 }
 
 /// From the program to the LLVM dialect and host functions on memrefs.
-static llvm::Error runGpuPasses(ModuleOp module, const Options &options,
-                                GpuProgram &program) {
+static llvm::Error runGpuPasses(ModuleOp module, Variant variant,
+                                const Options &options, GpuProgram &program) {
   Stopwatch watch;
   auto run = [&](llvm::function_ref<void(OpPassManager &)> build,
                  std::optional<Dump> dump, StringRef name) -> llvm::Error {
@@ -56,12 +56,8 @@ static llvm::Error runGpuPasses(ModuleOp module, const Options &options,
   }
 
   flash::FrontOptions front;
-  front.queryTile = options.queryTile;
-  front.keyTile = options.keyTile;
-  // Those of sm_90a, too, until it has its own.
-  front.target = "sm_80";
-  if (options.queryTile || options.keyTile)
-    module.walk([](flash::AttentionOp op) { op.removeScheduleAttr(); });
+  setSchedule(front, getScheduleTarget(module, program.target, options), module,
+              options);
   auto recognize = [](OpPassManager &pm) {
     pm.addPass(createSymbolDCEPass());
     flash::buildRecognizePipeline(pm);
@@ -69,7 +65,12 @@ static llvm::Error runGpuPasses(ModuleOp module, const Options &options,
   if (llvm::Error error = run(recognize, Dump::L0, "l0"))
     return error;
   program.level0 = module.clone();
-  auto tile = [&](OpPassManager &pm) { flash::buildTilePipeline(pm, front); };
+  auto tile = [&](OpPassManager &pm) {
+    if (variant == Variant::Naive)
+      flash::buildNaiveTilePipeline(pm);
+    else
+      flash::buildTilePipeline(pm, front);
+  };
   if (llvm::Error error = run(tile, Dump::L1, "l1"))
     return error;
   if (llvm::Error error = run(flash::buildBlockPipeline, Dump::L2, "l2"))
@@ -78,16 +79,16 @@ static llvm::Error runGpuPasses(ModuleOp module, const Options &options,
 }
 
 llvm::Expected<GpuProgram> GpuProgram::compile(ModuleOp source, StringRef entry,
-                                               Target gpu,
+                                               Variant variant, Target gpu,
                                                const Options &options) {
   GpuProgram program;
-  program.chip = gpu == Target::Sm90a ? "sm_90a" : "sm_80";
+  program.target = gpu;
   OwningOpRef<ModuleOp> module = copyProgram(source, entry);
   auto func = module->lookupSymbol<func::FuncOp>(entry);
   for (Type type : func.getResultTypes())
     program.resultTypes.push_back(
         *getDType(cast<ShapedType>(type).getElementType()));
-  if (llvm::Error error = runGpuPasses(*module, options, program))
+  if (llvm::Error error = runGpuPasses(*module, variant, options, program))
     return error;
 
   func = module->lookupSymbol<func::FuncOp>(entry);
@@ -100,7 +101,7 @@ llvm::Expected<GpuProgram> GpuProgram::compile(ModuleOp source, StringRef entry,
   flash::PtxTimes times;
   for (auto gpuModule : module->getOps<gpu::GPUModuleOp>()) {
     flash::PtxOptions ptxOptions;
-    ptxOptions.chip = program.chip;
+    ptxOptions.chip = getName(program.target).str();
     auto ptx = flash::emitPtx(gpuModule, ptxOptions);
     if (!ptx)
       return ptx.takeError();
@@ -139,7 +140,7 @@ llvm::Error flash::run::writeAheadOfTime(GpuProgram &program,
   GpuProgram::Module &module = program.modules.front();
   bool isCubin = StringRef(options.output).ends_with(".cubin");
   if (isCubin && !module.cubin)
-    if (llvm::Error error = program.assembleFor(program.chip))
+    if (llvm::Error error = program.assembleFor(getName(program.target)))
       return error;
   StringRef image = isCubin ? module.getImage() : StringRef(module.ptx);
   std::string header;

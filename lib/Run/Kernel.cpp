@@ -29,7 +29,8 @@ bool flash::run::isBlockLevel(ModuleOp program) {
       .wasInterrupted();
 }
 
-llvm::Error Kernel::runFront(ModuleOp module, const Options &options) {
+llvm::Error Kernel::runFront(ModuleOp module, Variant variant,
+                             const Options &options) {
   auto run = [&](llvm::function_ref<void(OpPassManager &)> build, Dump dump,
                  StringRef name) -> llvm::Error {
     if (llvm::Error error = runPasses(module, build))
@@ -56,13 +57,11 @@ llvm::Error Kernel::runFront(ModuleOp module, const Options &options) {
     return emulate();
   }
 
+  // What is emulated is what the GPU runs.
+  bool emulates = options.target == Target::Emulate;
   FrontOptions front;
-  front.queryTile = options.queryTile;
-  front.keyTile = options.keyTile;
-  if (options.target == Target::Emulate && options.emulated == Target::Sm90a)
-    front.target = "sm_90a";
-  if (options.queryTile || options.keyTile)
-    module.walk([](flash::AttentionOp op) { op.removeScheduleAttr(); });
+  setSchedule(front, emulates ? getName(options.emulated) : "cpu", module,
+              options);
   auto recognize = [](OpPassManager &pm) {
     pm.addPass(createSymbolDCEPass());
     buildRecognizePipeline(pm);
@@ -71,13 +70,15 @@ llvm::Error Kernel::runFront(ModuleOp module, const Options &options) {
     return error;
   level0 = module.clone();
   auto tile = [&](OpPassManager &pm) {
+    if (variant == Variant::Naive)
+      return buildNaiveTilePipeline(pm);
     buildTilePipeline(pm, front);
     if (options.countTiles)
       pm.addPass(createCountTiles());
   };
   if (llvm::Error error = run(tile, Dump::L1, "l1"))
     return error;
-  if (options.target != Target::Emulate)
+  if (!emulates)
     return run(buildDecomposePipeline, Dump::Linalg, "linalg");
   if (llvm::Error error = run(buildBlockPipeline, Dump::L2, "l2"))
     return error;
@@ -88,10 +89,12 @@ llvm::Expected<Kernel> Kernel::compile(ModuleOp program, StringRef entry,
                                        Variant variant,
                                        const Options &options) {
   Kernel kernel;
-  if (variant == Variant::Flash && options.target == Target::Emulate)
-    kernel.target = "emulate";
-  OwningOpRef<ModuleOp> module = copyProgram(program, entry);
   bool isFlash = variant == Variant::Flash;
+  bool emulates =
+      options.target == Target::Emulate && variant != Variant::Reference;
+  if (emulates)
+    kernel.target = Target::Emulate;
+  OwningOpRef<ModuleOp> module = copyProgram(program, entry);
   Stopwatch watch;
   auto stage = [&](StringRef name) {
     kernel.times.emplace_back(name, watch.lap());
@@ -107,8 +110,8 @@ llvm::Expected<Kernel> Kernel::compile(ModuleOp program, StringRef entry,
         variant == Variant::Reference && isFloat(dtype) ? DType::F64 : dtype);
   }
 
-  if (isFlash) {
-    if (llvm::Error error = kernel.runFront(*module, options))
+  if (isFlash || emulates) {
+    if (llvm::Error error = kernel.runFront(*module, variant, options))
       return error;
   } else if (llvm::Error error = runPasses(*module, [&](OpPassManager &pm) {
                pm.addPass(createSymbolDCEPass());
@@ -153,7 +156,7 @@ llvm::Expected<Kernel> Kernel::load(GpuProgram program, Gpu &gpu,
     return executor.takeError();
   Kernel kernel;
   kernel.executor = std::move(*executor);
-  kernel.target = program.chip;
+  kernel.target = program.target;
   kernel.level0 = std::move(program.level0);
   kernel.times = std::move(program.times);
   return kernel;

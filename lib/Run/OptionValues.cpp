@@ -7,6 +7,7 @@
 
 #include "OptionValues.h"
 
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -30,22 +31,39 @@ llvm::Expected<std::vector<std::string>> flash::run::splitList(StringRef flag,
   return items;
 }
 
-llvm::Error flash::run::parseTarget(StringRef target, Options &options) {
-  auto found = llvm::StringSwitch<std::optional<Target>>(target)
-                   .Case("auto", Target::Auto)
-                   .Case("cpu", Target::Cpu)
-                   .Cases({"emulate", "emulate:sm_90a"}, Target::Emulate)
-                   .Case("sm_80", Target::Sm80)
-                   .Case("sm_90a", Target::Sm90a)
-                   .Default(std::nullopt);
-  if (!found)
-    return createStringError(
-        formatv("unknown target '{0}'; the targets are auto, cpu, emulate, "
-                "emulate:sm_90a, sm_80 and sm_90a",
-                target));
-  options.target = *found;
-  options.emulated = target == "emulate:sm_90a" ? Target::Sm90a : Target::Sm80;
-  return llvm::Error::success();
+StringRef flash::run::getName(Target target) {
+  switch (target) {
+  case Target::Auto:
+    return "auto";
+  case Target::Cpu:
+    return "cpu";
+  case Target::Emulate:
+    return "emulate";
+  case Target::Sm80:
+    return "sm_80";
+  case Target::Sm90a:
+    return "sm_90a";
+  }
+  llvm_unreachable("unknown target");
+}
+
+llvm::Error flash::run::parseTarget(StringRef name, Options &options) {
+  options.emulated = Target::Sm80;
+  if (name == "emulate:sm_90a") {
+    options.target = Target::Emulate;
+    options.emulated = Target::Sm90a;
+    return llvm::Error::success();
+  }
+  for (Target target : {Target::Auto, Target::Cpu, Target::Emulate,
+                        Target::Sm80, Target::Sm90a})
+    if (getName(target) == name) {
+      options.target = target;
+      return llvm::Error::success();
+    }
+  return createStringError(formatv("unknown target '{0}'; the targets are "
+                                   "auto, cpu, emulate, emulate:sm_90a, sm_80 "
+                                   "and sm_90a",
+                                   name));
 }
 
 llvm::Error flash::run::parseLayout(StringRef layout, Options &options) {
@@ -147,19 +165,40 @@ llvm::Error flash::run::parseDump(StringRef text, Options &options) {
   return llvm::Error::success();
 }
 
+static llvm::Error parseFeatures(StringRef text, Schedule &schedule) {
+  if (!schedule.features.empty())
+    return createStringError("--schedule gives features twice");
+  if (!flash::symbolizeScheduleFeatures(text))
+    return createStringError(formatv(
+        "--schedule: '{0}' is no list of features such as "
+        "specialize_warps|overlap; those of #flash.schedule are allowed",
+        text));
+  schedule.features = text.str();
+  return llvm::Error::success();
+}
+
 llvm::Error flash::run::parseSchedule(StringRef text, Options &options) {
   auto items = splitList("schedule", text);
   if (!items)
     return items.takeError();
+  Schedule schedule;
   for (StringRef item : *items) {
     auto [key, valueText] = item.split('=');
+    if (key == "features") {
+      if (llvm::Error error = parseFeatures(valueText, schedule))
+        return error;
+      continue;
+    }
     int64_t *field = llvm::StringSwitch<int64_t *>(key)
-                         .Case("query_tile", &options.queryTile)
-                         .Case("key_tile", &options.keyTile)
+                         .Case("query_tile", &schedule.queryTile)
+                         .Case("key_tile", &schedule.keyTile)
+                         .Case("warps", &schedule.warps)
+                         .Case("stages", &schedule.stages)
                          .Default(nullptr);
     if (!field)
       return createStringError(formatv("--schedule has no key '{0}'; the keys "
-                                       "are query_tile and key_tile",
+                                       "are query_tile, key_tile, warps, "
+                                       "stages and features",
                                        key));
     if (*field)
       return createStringError(formatv("--schedule gives {0} twice", key));
@@ -167,15 +206,11 @@ llvm::Error flash::run::parseSchedule(StringRef text, Options &options) {
     if (valueText.getAsInteger(10, value))
       return createStringError(formatv(
           "--schedule: '{0}' needs a number, for example {1}=64", item, key));
-    // The rule of #flash.schedule.
-    if (value < 8 || value > 1024 || value % 8) {
-      int64_t clamped = std::clamp<int64_t>(value, 8, 1024);
-      return createStringError(formatv(
-          "--schedule: {0}={1} is not a multiple of 8 from 8 to 1024; the "
-          "nearest is {0}={2}",
-          key, value, (clamped + 3) / 8 * 8));
-    }
+    std::string fault = flash::ScheduleAttr::getFault(key, value);
+    if (!fault.empty())
+      return createStringError("--schedule: " + fault);
     *field = value;
   }
+  options.schedule = schedule;
   return llvm::Error::success();
 }

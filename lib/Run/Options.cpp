@@ -77,7 +77,8 @@ struct Flags {
   cl::opt<std::string> schedule{
       "schedule", cl::value_desc("query_tile=64,key_tile=128"),
       cl::cat(category),
-      cl::desc("Tile sizes, in place of the program's or the model's choice")};
+      cl::desc("Keys of #flash.schedule (query_tile, key_tile, warps, stages, "
+               "features), in place of the program's or the model's choice")};
   cl::list<std::string> fills{
       "fill", cl::value_desc("INDEX=VALUE@ROW"), cl::cat(category),
       cl::desc("Set a row of an argument, or all, to a number, nan or inf; "
@@ -158,14 +159,15 @@ llvm::Error checkTarget(const Options &options) {
   if (!isCpu && options.countTiles)
     return createStringError("--count-tiles counts the tiles of the CPU "
                              "target; use --target=cpu");
-  if (options.isGpu() && options.baseline)
-    return createStringError("--baseline: the naive program runs on the CPU "
-                             "only; use --target=cpu");
   if (!options.isGpu() && !options.output.empty())
     return createStringError("-o writes kernels for GPUs; use --target=sm_80 "
                              "or --target=sm_90a");
   if (options.isGpu() || options.target == Target::Auto)
     return llvm::Error::success();
+  if (options.target == Target::Cpu && options.schedule.isOfBlocks())
+    return createStringError("--schedule: warps, stages and features are of "
+                             "block programs; use a GPU target or "
+                             "--target=emulate");
   if (options.layout != Layout::Dense)
     return createStringError("--layout=bnhd places arguments in device memory; "
                              "the CPU target takes dense tensors only");

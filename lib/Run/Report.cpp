@@ -37,13 +37,19 @@ int64_t Report::getTraffic() const {
   return bytes;
 }
 
-/// A number of bytes in a unit that suits it.
 std::optional<double> Report::getRoofline() const {
   if (!flops || !machine.peakFlops || !machine.peakBandwidth)
     return std::nullopt;
   return std::min(*machine.peakFlops, getIntensity() * *machine.peakBandwidth);
 }
 
+std::optional<double> Report::getSpeedUp() const {
+  if (!bench || !baseline || !baseline->timing)
+    return std::nullopt;
+  return baseline->timing->median / bench->median;
+}
+
+/// A number of bytes in a unit that suits it.
 static std::string formatBytes(double bytes) {
   for (const char *unit : {"B", "KB", "MB"}) {
     if (bytes < 1000)
@@ -65,8 +71,8 @@ void flash::run::printTiles(const Report &report, llvm::raw_ostream &os) {
                 full, partial);
 }
 
-void flash::run::printCheck(const Report &report, llvm::raw_ostream &os) {
-  const Report::Check &check = *report.check;
+/// One line, without the word it starts with.
+static void printCheck(const Report::Check &check, llvm::raw_ostream &os) {
   size_t worst = check.getWorst();
   const Comparison &c = check.results[worst];
   os << "check: " << (check.isOk() ? "ok" : "FAILED");
@@ -86,6 +92,10 @@ void flash::run::printCheck(const Report &report, llvm::raw_ostream &os) {
   os << "\n";
 }
 
+void flash::run::printCheck(const Report &report, llvm::raw_ostream &os) {
+  ::printCheck(*report.check, os);
+}
+
 static double milliseconds(double seconds) { return seconds * 1e3; }
 
 /// What a GPU's figures mean beside what it could do.
@@ -102,14 +112,34 @@ static void printRoofline(const Report &report, llvm::raw_ostream &os) {
                 report.getIntensity(), *machine.peakBandwidth * 1e-9);
 }
 
-static void printMachine(const Machine &machine, llvm::raw_ostream &os) {
-  for (const KernelUse &kernel : machine.kernels)
+static void printKernels(llvm::ArrayRef<KernelUse> kernels,
+                         llvm::raw_ostream &os) {
+  for (const KernelUse &kernel : kernels)
     os << formatv("kernel: @{0}, {1} registers, {2} B of local memory for "
                   "spills and arrays, {3} B of shared memory, {4} blocks of "
                   "{5} threads, {6} per multiprocessor\n",
                   kernel.name, kernel.registers, kernel.localBytes,
                   kernel.sharedBytes, kernel.blocks, kernel.threads,
                   kernel.occupancy);
+}
+
+/// The naive program beside the other, in lines of the same kinds.
+static void printBaseline(const Report &report, llvm::raw_ostream &os) {
+  const Report::Baseline &naive = *report.baseline;
+  if (naive.check)
+    ::printCheck(*naive.check, os << "baseline ");
+  if (const auto &timing = naive.timing)
+    os << formatv("baseline: {0:f3} ms median of {1} runs, {2} beyond inputs "
+                  "and results  (speed-up {3:f2})\n",
+                  milliseconds(timing->median), timing->runs,
+                  formatBytes(timing->peakBytes), *report.getSpeedUp());
+  else
+    os << "baseline: none, " << naive.skipped << "\n";
+  for (const KernelUse &kernel : naive.kernels)
+    printKernels(kernel, os << "baseline ");
+}
+
+static void printMachine(const Machine &machine, llvm::raw_ostream &os) {
   os << "machine: " << machine.name;
   if (machine.architecture.empty()) {
     os << formatv(", {0} thread{1}\n", machine.threads,
@@ -141,15 +171,8 @@ void flash::run::printBench(const Report &report, llvm::raw_ostream &os) {
     os << formatv("; the scores alone would be {0}",
                   formatBytes(*report.scoreBytes));
   os << "\n";
-  if (report.baseline) {
-    const Timing &naive = *report.baseline;
-    os << formatv("baseline: {0:f3} ms median of {1} runs, {2} beyond inputs "
-                  "and results  (speed-up {3:f2})\n",
-                  milliseconds(naive.median), naive.runs,
-                  formatBytes(naive.peakBytes), naive.median / bench.median);
-  } else if (!report.baselineSkipped.empty()) {
-    os << "baseline: none, " << report.baselineSkipped << "\n";
-  }
+  if (report.baseline)
+    printBaseline(report, os);
   double total = 0;
   for (auto [name, seconds] : report.compileTimes)
     total += seconds;
@@ -161,5 +184,6 @@ void flash::run::printBench(const Report &report, llvm::raw_ostream &os) {
       },
       " +");
   os << "\n";
+  printKernels(report.machine.kernels, os);
   printMachine(report.machine, os);
 }

@@ -85,10 +85,14 @@ static json::Object toJson(const KernelUse &kernel) {
                       {"blocks_per_multiprocessor", kernel.occupancy}};
 }
 
+static json::Array toJson(llvm::ArrayRef<KernelUse> kernels) {
+  json::Array array;
+  for (const KernelUse &kernel : kernels)
+    array.push_back(toJson(kernel));
+  return array;
+}
+
 static json::Object toJson(const Machine &machine) {
-  json::Array kernels;
-  for (const KernelUse &kernel : machine.kernels)
-    kernels.push_back(toJson(kernel));
   return json::Object{{"architecture", machine.architecture},
                       {"driver", machine.driver},
                       {"clock_mhz", orNull(machine.clockMHz)},
@@ -96,7 +100,20 @@ static json::Object toJson(const Machine &machine) {
                       {"power_w", orNull(machine.powerWatts)},
                       {"nominal_flops", orNull(machine.peakFlops)},
                       {"nominal_bytes_per_s", orNull(machine.peakBandwidth)},
-                      {"kernels", std::move(kernels)}};
+                      {"kernels", toJson(llvm::ArrayRef(machine.kernels))}};
+}
+
+static json::Object toJson(const Report::Baseline &baseline,
+                           const Report &report) {
+  if (!baseline.timing)
+    return json::Object{{"skipped", baseline.skipped}};
+  json::Object object = toJson(*baseline.timing, report);
+  object["speedup"] = *report.getSpeedUp();
+  if (baseline.check)
+    object["check"] = toJson(*baseline.check);
+  if (!baseline.kernels.empty())
+    object["kernels"] = toJson(llvm::ArrayRef(baseline.kernels));
+  return object;
 }
 
 json::Object flash::run::toJson(const Report &report) {
@@ -140,12 +157,7 @@ json::Object flash::run::toJson(const Report &report) {
         json::Object{{"visited", report.tiles->full + report.tiles->partial},
                      {"full", report.tiles->full},
                      {"partial", report.tiles->partial}};
-  if (report.baseline) {
-    json::Object baseline = ::toJson(*report.baseline, report);
-    baseline["speedup"] = report.baseline->median / report.bench->median;
-    object["baseline"] = std::move(baseline);
-  } else if (!report.baselineSkipped.empty()) {
-    object["baseline"] = json::Object{{"skipped", report.baselineSkipped}};
-  }
+  if (report.baseline)
+    object["baseline"] = ::toJson(*report.baseline, report);
   return object;
 }

@@ -7,6 +7,7 @@
 
 #include "RunPasses.h"
 
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassInstrumentation.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -56,4 +57,17 @@ OwningOpRef<ModuleOp> flash::run::copyProgram(ModuleOp program,
                            ? SymbolTable::Visibility::Public
                            : SymbolTable::Visibility::Private);
   return copy;
+}
+
+void flash::run::setSchedule(FrontOptions &front, StringRef target,
+                             ModuleOp module, const Options &options) {
+  const Schedule &schedule = options.schedule;
+  front.target = target.str();
+  front.queryTile = schedule.queryTile;
+  front.keyTile = schedule.keyTile;
+  front.warps = schedule.warps;
+  front.stages = schedule.stages;
+  front.features = schedule.features;
+  if (schedule.isGiven())
+    module.walk([](flash::AttentionOp op) { op.removeScheduleAttr(); });
 }

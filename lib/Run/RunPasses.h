@@ -8,6 +8,8 @@
 #ifndef FLASH_LIB_RUN_RUNPASSES_H
 #define FLASH_LIB_RUN_RUNPASSES_H
 
+#include "flash/Pipelines/Pipelines.h"
+#include "flash/Run/Options.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassManager.h"
@@ -27,6 +29,11 @@ void print(mlir::ModuleOp module, llvm::StringRef stage);
 /// functions it does not use are not compiled.
 mlir::OwningOpRef<mlir::ModuleOp> copyProgram(mlir::ModuleOp program,
                                               llvm::StringRef entry);
+
+/// Sets whose schedules to propose, and what the user says instead of that and
+/// of what the program has written.
+void setSchedule(FrontOptions &front, llvm::StringRef target,
+                 mlir::ModuleOp module, const Options &options);
 
 } // namespace flash::run
 

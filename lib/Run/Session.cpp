@@ -31,15 +31,15 @@ llvm::Expected<Gpu *> Session::getGpu(const Options &options) {
 }
 
 llvm::Expected<Kernel> Session::compileForGpu(const Program &program,
-                                              Target target,
+                                              Variant variant, Target target,
                                               const Options &options) {
   // First the device: compiling for one that is not there helps nobody.
   auto device = getGpu(options);
   if (!device)
     return device.takeError();
   func::FuncOp entry = program.entry;
-  auto compiled =
-      GpuProgram::compile(*program.module, entry.getSymName(), target, options);
+  auto compiled = GpuProgram::compile(*program.module, entry.getSymName(),
+                                      variant, target, options);
   if (!compiled)
     return compiled.takeError();
   return Kernel::load(std::move(*compiled), **device, options);
@@ -49,11 +49,20 @@ llvm::Expected<Kernel> Session::compileForGpu(const Program &program,
 static StringRef getReasonForCpu(const Options &options) {
   if (options.countTiles)
     return "--count-tiles counts there only";
-  if (options.baseline)
-    return "the naive program runs there only";
   if (options.dumps)
     return "--dump shows the stages of the CPU target unless --target names "
            "another";
+  return "";
+}
+
+/// The first option that the CPU cannot heed. Empty if there is none.
+static StringRef getOptionForGpu(const Options &options) {
+  if (options.ptxas)
+    return "ptxas";
+  if (options.layout != Layout::Dense)
+    return "layout=bnhd";
+  if (options.schedule.isOfBlocks())
+    return "schedule with warps, stages or features";
   return "";
 }
 
@@ -74,8 +83,9 @@ llvm::Expected<Kernel> Session::compileForAny(const Program &program,
     } else {
       const cuda::DeviceInfo &info = (*device)->device.getInfo();
       bool isHopper = info.major == 9 && info.minor == 0;
-      auto kernel = compileForGpu(
-          program, isHopper ? Target::Sm90a : Target::Sm80, options);
+      auto kernel =
+          compileForGpu(program, Variant::Flash,
+                        isHopper ? Target::Sm90a : Target::Sm80, options);
       if (kernel)
         return kernel;
       std::string failure = llvm::toString(kernel.takeError());
@@ -83,10 +93,11 @@ llvm::Expected<Kernel> Session::compileForAny(const Program &program,
         reason = failure;
     }
   }
-  if (options.layout != Layout::Dense || options.ptxas)
+  StringRef gpuOption = getOptionForGpu(options);
+  if (!gpuOption.empty())
     return createStringError(
         formatv("--{0} needs a GPU, and the program does not run on one: {1}",
-                options.ptxas ? "ptxas" : "layout=bnhd", reason));
+                gpuOption, reason));
   // Who asks for the CPU's stages or tiles knows where they come from.
   if (getReasonForCpu(options).empty())
     llvm::WithColor::note(llvm::errs(), "flash-run")
@@ -99,14 +110,17 @@ llvm::Expected<Kernel> Session::compileForAny(const Program &program,
 static std::string getKey(const Program &program, Variant variant,
                           const Options &options) {
   func::FuncOp entry = program.entry;
-  bool isFlash = variant == Variant::Flash;
+  const Schedule &schedule = options.schedule;
   std::string key;
   llvm::raw_string_ostream os(key);
   os << static_cast<int>(variant) << ' ' << entry.getSymName();
-  if (isFlash)
-    os << ' ' << static_cast<int>(options.target) << ' ' << options.queryTile
-       << ' ' << options.keyTile << ' ' << options.countTiles << ' '
-       << options.ptxas << ' ' << static_cast<int>(options.layout);
+  if (variant != Variant::Reference)
+    os << ' ' << static_cast<int>(options.target) << ' ' << options.ptxas << ' '
+       << static_cast<int>(options.layout);
+  if (variant == Variant::Flash)
+    os << ' ' << schedule.queryTile << ' ' << schedule.keyTile << ' '
+       << schedule.warps << ' ' << schedule.stages << ' ' << schedule.features
+       << ' ' << options.countTiles;
   unsigned main = program.sources->getMainFileID();
   os << '\n' << program.sources->getMemoryBuffer(main)->getBuffer();
   return key;
@@ -124,13 +138,13 @@ Session::compile(const Program &program, Variant variant,
     return found->second;
 
   auto kernel = [&]() -> llvm::Expected<Kernel> {
-    if (variant != Variant::Flash || options.target == Target::Cpu ||
+    if (variant == Variant::Reference || options.target == Target::Cpu ||
         options.target == Target::Emulate)
       return Kernel::compile(*program.module, entry.getSymName(), variant,
                              options);
     if (options.target == Target::Auto)
       return compileForAny(program, options);
-    return compileForGpu(program, options.target, options);
+    return compileForGpu(program, variant, options.target, options);
   }();
   if (!kernel)
     return kernel.takeError();

@@ -69,7 +69,9 @@ static CaseResult runCase(Session &session, StringRef line,
     result.message = llvm::toString(ok.takeError());
   } else if (!*ok) {
     result.outcome = Outcome::Wrong;
-    result.message = "the results disagree with the reference";
+    const auto &check = result.report.check;
+    result.message = formatv("the {0}results disagree with the reference",
+                             check && check->isOk() ? "naive program's " : "");
   }
   return result;
 }
@@ -101,6 +103,8 @@ static void printRow(const CaseResult &result, llvm::raw_ostream &os) {
     double rate =
         report.flops ? *report.flops / report.bench->median * 1e-12 : 0;
     os << llvm::format(" %8.2f TFLOP/s", rate);
+    if (auto speedUp = report.getSpeedUp())
+      os << llvm::format(" speed-up %6.2f", *speedUp);
   }
   os << "  " << result.line;
   // A message may have lines of its own, such as an assembler's log.

@@ -9,6 +9,7 @@
 
 #include "LaunchPlanSteps.h"
 #include "flash/Runtime/LaunchLimits.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <cstring>
@@ -57,7 +58,7 @@ static Error checkField(const LaunchPlan::Launch &launch,
         formatv("@{0}, operand {1}: {2} does not fit in the kernel's 32 bits",
                 launch.kernel, field.operand, value));
   int64_t bytes;
-  if (abi.type == AbiType::Pointer &&
+  if ((abi.type == AbiType::Pointer || abi.type == AbiType::TensorMap) &&
       llvm::MulOverflow(value, field.elementBytes, bytes))
     return createStringError(
         formatv("@{0}, operand {1}: an offset of {2} elements does not fit in "
@@ -77,8 +78,9 @@ static Error checkDimension(const LaunchPlan::Launch &launch,
 }
 
 /// Appends the launch, unless it has no blocks.
-static Error prepareLaunch(unsigned index, const LaunchPlan::Launch &launch,
+static Error prepareLaunch(const LaunchPlan &plan, unsigned index,
                            Invocation &call) {
+  const LaunchPlan::Launch &launch = plan.launches[index];
   const int64_t *r = call.registers.data();
   Invocation::Launch result;
   result.index = index;
@@ -109,12 +111,17 @@ static Error prepareLaunch(unsigned index, const LaunchPlan::Launch &launch,
     return Error::success();
 
   result.sharedBytes = sharedBytes;
-  result.firstByte = llvm::alignTo(call.parameters.size(), 64);
+  result.firstByte = llvm::alignTo(call.parameters.size(), maxAbiAlignment);
   call.parameters.resize(result.firstByte + launch.parameterBytes);
   for (const LaunchPlan::Field &field : launch.fields) {
     int64_t value = r[field.value];
     if (Error error = checkField(launch, field, value))
       return error;
+    if (field.abi.type == AbiType::TensorMap) {
+      if (Error error = checkTensorMap(plan, launch, field, r))
+        return error;
+      continue;
+    }
     // The bytes in front are those of the smaller type: the device and every
     // host it has are little-endian.
     std::memcpy(call.parameters.data() + result.firstByte + field.byteOffset,
@@ -144,21 +151,51 @@ Error LaunchPlan::prepare(ArrayRef<TensorArgument> given,
   call.launches.clear();
   call.parameters.clear();
   for (size_t i = 0; i != launches.size(); ++i)
-    if (Error error = prepareLaunch(i, launches[i], call))
+    if (Error error = prepareLaunch(*this, i, call))
       return error;
   return Error::success();
 }
 
-void LaunchPlan::bind(ArrayRef<TensorArgument> given,
-                      ArrayRef<uint64_t> allocated, Invocation &call) const {
-  for (const Invocation::Launch &launch : call.launches)
-    for (const Field &field : launches[launch.index].fields) {
-      if (field.abi.type != AbiType::Pointer)
+Error LaunchPlan::bind(ArrayRef<TensorArgument> given,
+                       ArrayRef<uint64_t> allocated, Invocation &call,
+                       TensorMapEncoder encode) const {
+  const int64_t *r = call.registers.data();
+  for (const Invocation::Launch &bound : call.launches) {
+    const Launch &launch = launches[bound.index];
+    for (const Field &field : launch.fields) {
+      bool isMap = field.abi.type == AbiType::TensorMap;
+      if (!isMap && field.abi.type != AbiType::Pointer)
         continue;
       uint64_t address =
           field.isArgument ? given[field.root].address : allocated[field.root];
-      address += call.registers[field.value] * field.elementBytes;
-      std::memcpy(call.parameters.data() + launch.firstByte + field.byteOffset,
-                  &address, sizeof(address));
+      address += r[field.value] * field.elementBytes;
+      char *parameter =
+          call.parameters.data() + bound.firstByte + field.byteOffset;
+      if (!isMap) {
+        std::memcpy(parameter, &address, sizeof(address));
+        continue;
+      }
+      auto map = encodeTensorMap(*this, launch, field, address, r, encode);
+      if (!map)
+        return map.takeError();
+      std::memcpy(parameter, &*map, sizeof(*map));
     }
+  }
+  return Error::success();
+}
+
+bool LaunchPlan::Launch::hasTensorMaps() const {
+  return llvm::any_of(fields, [](const Field &field) {
+    return field.abi.type == AbiType::TensorMap;
+  });
+}
+
+llvm::SmallVector<const void *>
+LaunchPlan::getPointers(const Invocation &call, unsigned launchIndex) const {
+  const Invocation::Launch &launch = call.launches[launchIndex];
+  const char *first = call.parameters.data() + launch.firstByte;
+  return llvm::map_to_vector(launches[launch.index].fields,
+                             [&](const Field &field) -> const void * {
+                               return first + field.byteOffset;
+                             });
 }

@@ -105,9 +105,9 @@ void LaunchPlanBuilder::assertTrue(Register condition,
 
 void LaunchPlanBuilder::addField(LaunchPlan::Launch &launch,
                                  LaunchPlan::Field field) {
-  unsigned bytes = getBytes(field.abi.type);
-  field.byteOffset = llvm::alignTo(launch.parameterBytes, bytes);
-  launch.parameterBytes = field.byteOffset + bytes;
+  AbiType type = field.abi.type;
+  field.byteOffset = llvm::alignTo(launch.parameterBytes, getAlignment(type));
+  launch.parameterBytes = field.byteOffset + getBytes(type);
   launch.fields.push_back(field);
 }
 
@@ -121,6 +121,12 @@ template <typename Visit> static void visitUses(LaunchPlan &plan, Visit visit) {
     for (Register &size : result.sizes)
       visit(size);
     for (Register &stride : result.strides)
+      visit(stride);
+  }
+  for (LaunchPlan::TensorMapRecipe &recipe : plan.tensorMaps) {
+    for (Register &size : recipe.sizes)
+      visit(size);
+    for (Register &stride : recipe.strides)
       visit(stride);
   }
   for (LaunchPlan::Launch &launch : plan.launches) {

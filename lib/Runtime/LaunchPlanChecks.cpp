@@ -70,10 +70,8 @@ void CheckPrinter::printArgumentChecks(unsigned index) {
 void CheckPrinter::printBuffers() {
   for (auto [i, buffer] : llvm::enumerate(plan.buffers)) {
     line("  {");
-    os << "    const int64_t sizes[] = {";
-    llvm::interleaveComma(buffer.sizes, os,
-                          [&](Register size) { os << operand(size); });
-    line(buffer.sizes.empty() ? "0};" : "};");
+    line("    const int64_t sizes[] = {" +
+         (buffer.sizes.empty() ? "0" : operands(buffer.sizes)) + "};");
     line(formatv("    if (!$_bytes(sizes, {0}, {1}, &bytes[{2}]))",
                  buffer.sizes.size(), buffer.elementBytes, i));
     returnFailure("      ", formatv("buffer {0}: a size is negative, or the "
@@ -144,7 +142,10 @@ void CheckPrinter::printLaunchChecks(const LaunchPlan::Launch &launch) {
               where + "the value does not fit in the kernel's 32 bits");
     int64_t bytes;
     std::optional<int64_t> offset = getConstant(field.value);
-    if (field.abi.type != AbiType::Pointer ||
+    bool isMap = field.abi.type == AbiType::TensorMap;
+    if (isMap)
+      printTensorMapChecks(launch, field);
+    if ((!isMap && field.abi.type != AbiType::Pointer) ||
         (offset && !llvm::MulOverflow(*offset, field.elementBytes, bytes)))
       continue;
     line(formatv("    if (!$_mul({0}, {1}, &unused))", operand(field.value),

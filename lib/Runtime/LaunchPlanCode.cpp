@@ -83,6 +83,23 @@ std::string CodePrinter::operand(Register value) const {
   return formatv("r[{0}]", value);
 }
 
+std::string CodePrinter::operands(llvm::ArrayRef<Register> values) const {
+  std::string text;
+  for (Register value : values)
+    text += (text.empty() ? "" : ", ") + operand(value);
+  return text;
+}
+
+std::string CodePrinter::getAddress(const LaunchPlan::Field &field) const {
+  std::string root = field.isArgument
+                         ? formatv("argument{0}->address", field.root).str()
+                         : formatv("buffers[{0}]", field.root).str();
+  if (getConstant(field.value) == 0)
+    return root;
+  return formatv("{0} + (CUdeviceptr)({1} * {2})", root, operand(field.value),
+                 field.elementBytes);
+}
+
 //===----------------------------------------------------------------------===//
 // Instructions
 //===----------------------------------------------------------------------===//

@@ -36,6 +36,11 @@ protected:
   static std::string literal(int64_t value);
   /// A register, or the literal of a constant.
   std::string operand(Register value) const;
+  /// Several of them, with commas.
+  std::string operands(llvm::ArrayRef<Register> values) const;
+  /// What the kernel is passed, or its tensor map begins with; buffers have
+  /// their addresses in `buffers`.
+  std::string getAddress(const LaunchPlan::Field &field) const;
 
   /// The functions that the others call.
   void printHelpers();
@@ -49,10 +54,30 @@ private:
   void printInstruction(Register index, const Instruction &instruction);
 };
 
-/// Writes NAME_prepare, which does what LaunchPlan::prepare does.
-class CheckPrinter : public CodePrinter {
+/// Writes what tensor maps need.
+class TensorMapPrinter : public CodePrinter {
 protected:
   using CodePrinter::CodePrinter;
+  /// The functions that the others call, if there are maps.
+  void printTensorMapHelpers();
+  /// Checks of sizes and strides.
+  void printTensorMapChecks(const LaunchPlan::Launch &launch,
+                            const LaunchPlan::Field &field);
+  /// Checks the address, of buffers that itself is aligned.
+  void printAddressCheck(const LaunchPlan::Launch &launch,
+                         const LaunchPlan::Field &field);
+  /// Encodes the map that parameter p<index> of a launch points to.
+  void printTensorMap(const LaunchPlan::Launch &launch, unsigned index);
+
+private:
+  std::optional<std::string>
+  getHasElements(const LaunchPlan::TensorMapRecipe &recipe);
+};
+
+/// Writes NAME_prepare, which does what LaunchPlan::prepare does.
+class CheckPrinter : public TensorMapPrinter {
+protected:
+  using TensorMapPrinter::TensorMapPrinter;
   void printPrepare();
   /// "r[4] > 0 && ...", of the grid's sizes that are not known to be positive.
   std::string getHasBlocks(const LaunchPlan::Launch &launch);

@@ -39,9 +39,12 @@ private:
   void printLoad(const KernelImage &image);
   void printResults();
   void printShapes();
+  void printPackedParameters(const LaunchPlan::Launch &launch);
+  void printParameterPointers(const LaunchPlan::Launch &launch);
   void printLaunch(const LaunchPlan::Launch &launch);
   void printLaunchFunction();
   void printParameters(bool withResults, StringRef resultType);
+  std::string getValue(const LaunchPlan::Field &field);
   unsigned getFunction(const LaunchPlan::Launch &launch) {
     return llvm::find(kernels, launch.kernel) - kernels.begin();
   }
@@ -94,6 +97,11 @@ void HeaderPrinter::printComment() {
       "is");
   line(formatv(" * the caller's, aligned to {0} bytes as cuMemAlloc does.",
                LaunchPlan::alignment));
+  if (!plan.tensorMaps.empty()) {
+    line(" * Kernels take tensor maps: <cuda.h> and the driver must be of CUDA "
+         "12.0 or");
+    line(" * later, the device of sm_90 or later.");
+  }
   line(" */");
 }
 
@@ -207,44 +215,76 @@ void HeaderPrinter::printShapes() {
   line("  return result;\n}");
 }
 
+static StringRef getCType(AbiType type) {
+  switch (type) {
+  case AbiType::Pointer:
+    return "CUdeviceptr";
+  case AbiType::I32:
+    return "int32_t";
+  case AbiType::I64:
+    return "int64_t";
+  case AbiType::F32:
+    return "uint32_t";
+  case AbiType::F64:
+    return "uint64_t";
+  case AbiType::TensorMap:
+    return "CUtensorMap";
+  }
+  llvm_unreachable("all types are handled");
+}
+
+std::string HeaderPrinter::getValue(const LaunchPlan::Field &field) {
+  if (field.abi.type == AbiType::Pointer)
+    return getAddress(field);
+  return formatv("({0}){1}", getCType(field.abi.type), operand(field.value));
+}
+
+/// All parameters in one buffer, named `extra`.
+void HeaderPrinter::printPackedParameters(const LaunchPlan::Launch &launch) {
+  line("    struct {");
+  for (auto [i, field] : llvm::enumerate(launch.fields))
+    line("      " + getCType(field.abi.type) + " p" + Twine(i) + ";");
+  line("    } parameters;");
+  line("    size_t size = " + Twine(launch.parameterBytes) + ";");
+  line("    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &parameters,");
+  line("                     CU_LAUNCH_PARAM_BUFFER_SIZE, &size,");
+  line("                     CU_LAUNCH_PARAM_END};");
+  line("    memset(&parameters, 0, sizeof parameters);");
+  for (auto [i, field] : llvm::enumerate(launch.fields))
+    line(formatv("    parameters.p{0} = {1};", i, getValue(field)));
+}
+
+/// A pointer to each, named `parameters`.
+void HeaderPrinter::printParameterPointers(const LaunchPlan::Launch &launch) {
+  std::string pointers;
+  for (auto [i, field] : llvm::enumerate(launch.fields)) {
+    bool isMap = field.abi.type == AbiType::TensorMap;
+    if (isMap)
+      printTensorMap(launch, i);
+    else
+      line(formatv("    {0} p{1} = {2};", getCType(field.abi.type), i,
+                   getValue(field)));
+    pointers += formatv("{0}{1}p{2}", i ? ", " : "", isMap ? "" : "&", i);
+  }
+  line("    void *parameters[] = {" + pointers + "};");
+}
+
 void HeaderPrinter::printLaunch(const LaunchPlan::Launch &launch) {
-  static constexpr StringRef types[] = {"CUdeviceptr", "int32_t", "int64_t",
-                                        "uint32_t", "uint64_t"};
   unsigned function = getFunction(launch);
   std::string shared = operand(launch.sharedBytes);
   line("  if (result == CUDA_SUCCESS && " + getHasBlocks(launch) + ") {");
-  if (!launch.fields.empty()) {
-    line("    struct {");
-    for (auto [i, field] : llvm::enumerate(launch.fields))
-      line("      " + types[static_cast<int>(field.abi.type)] + " p" +
-           Twine(i) + ";");
-    line("    } parameters;");
-    line("    size_t size = " + Twine(launch.parameterBytes) + ";");
-    line("    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &parameters,");
-    line("                     CU_LAUNCH_PARAM_BUFFER_SIZE, &size,");
-    line("                     CU_LAUNCH_PARAM_END};");
-    line("    memset(&parameters, 0, sizeof parameters);");
-  }
-  for (auto [i, field] : llvm::enumerate(launch.fields)) {
-    std::string value = operand(field.value);
-    if (field.abi.type == AbiType::Pointer) {
-      std::string root = field.isArgument
-                             ? formatv("argument{0}->address", field.root).str()
-                             : formatv("buffers[{0}]", field.root).str();
-      std::optional<int64_t> offset = getConstant(field.value);
-      line(formatv("    parameters.p{0} = {1}{2};", i, root,
-                   offset == 0 ? std::string()
-                               : formatv(" + (CUdeviceptr)({0} * {1})", value,
-                                         field.elementBytes)
-                                     .str()));
-    } else {
-      line(formatv("    parameters.p{0} = ({1}){2};", i,
-                   types[static_cast<int>(field.abi.type)], value));
-    }
-  }
+  os << "    const char *failure = ";
+  string("@" + launch.kernel + " cannot be launched");
+  line(";");
+  bool hasMaps = launch.hasTensorMaps();
+  if (hasMaps)
+    printParameterPointers(launch);
+  else if (!launch.fields.empty())
+    printPackedParameters(launch);
   std::optional<int64_t> known = getConstant(launch.sharedBytes);
   if (!known || *known > defaultSharedBytes) {
-    line("    if (" + shared + " > " + Twine(defaultSharedBytes) + ")");
+    line("    if (result == CUDA_SUCCESS && " + shared + " > " +
+         Twine(defaultSharedBytes) + ")");
     line("      result = cuFuncSetAttribute(");
     line(formatv("          module->functions[{0}], "
                  "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,",
@@ -257,12 +297,11 @@ void HeaderPrinter::printLaunch(const LaunchPlan::Launch &launch) {
   for (const Register *sizes : {launch.grid, launch.block})
     line(formatv("          (unsigned)({0}), (unsigned)({1}), (unsigned)({2}),",
                  operand(sizes[0]), operand(sizes[1]), operand(sizes[2])));
-  line("          (unsigned)(" + shared + "), stream, NULL, " +
-       (launch.fields.empty() ? "NULL" : "extra") + ");");
+  line("          (unsigned)(" + shared + "), stream, " +
+       (hasMaps ? "parameters" : "NULL") + ", " +
+       (hasMaps || launch.fields.empty() ? "NULL" : "extra") + ");");
   line("    if (result != CUDA_SUCCESS)");
-  os << "      " << name << "_fail(message, ";
-  string("@" + launch.kernel + " cannot be launched");
-  line(", result);\n  }");
+  line("      $_fail(message, failure, result);\n  }");
 }
 
 void HeaderPrinter::printLaunchFunction() {
@@ -286,6 +325,15 @@ void HeaderPrinter::printLaunchFunction() {
     returnFailure("    ",
                   formatv("argument {0}: the address is not a multiple of {1}",
                           i, argument.alignment));
+  }
+  for (const LaunchPlan::Launch &launch : plan.launches) {
+    if (!launch.hasTensorMaps())
+      continue;
+    line("  if (" + getHasBlocks(launch) + ") {");
+    for (const LaunchPlan::Field &field : launch.fields)
+      if (field.abi.type == AbiType::TensorMap)
+        printAddressCheck(launch, field);
+    line("  }");
   }
   if (!plan.results.empty()) {
     line("  {");
@@ -350,6 +398,7 @@ void HeaderPrinter::print(const KernelImage &image) {
        "<stdint.h>\n#include <string.h>");
   printTypes();
   printHelpers();
+  printTensorMapHelpers();
   printImage(image);
   printLoad(image);
   printPrepare();

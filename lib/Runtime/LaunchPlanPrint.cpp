@@ -72,14 +72,28 @@ struct Printer {
   }
 
   void print(const LaunchPlan::Field &field) {
-    static constexpr llvm::StringLiteral types[] = {"ptr", "i32", "i64", "f32",
-                                                    "f64"};
+    static constexpr llvm::StringLiteral types[] = {"ptr", "i32", "i64",
+                                                    "f32", "f64", "tensormap"};
     os << "    " << field.byteOffset << ": "
        << types[static_cast<int>(field.abi.type)] << " ";
-    if (field.abi.type == AbiType::Pointer)
+    bool isMap = field.abi.type == AbiType::TensorMap;
+    if (isMap || field.abi.type == AbiType::Pointer)
       os << (field.isArgument ? "argument " : "buffer ") << field.root << " + ";
     operand(field.value);
+    if (isMap)
+      print(plan.tensorMaps[field.tensorMap]);
     os << "\n";
+  }
+
+  void print(const LaunchPlan::TensorMapRecipe &recipe) {
+    os << " " << getName(recipe.element) << " sizes ";
+    operands(recipe.sizes);
+    os << " strides ";
+    operands(recipe.strides);
+    os << " box ";
+    openSizes(recipe.box);
+    os << " swizzle " << recipe.swizzleBytes << " l2promo "
+       << recipe.l2PromotionBytes;
   }
 
   void print(const LaunchPlan::Launch &launch) {

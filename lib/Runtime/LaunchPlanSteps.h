@@ -21,6 +21,19 @@ llvm::Error runInstructions(const LaunchPlan &plan,
                             llvm::ArrayRef<TensorArgument> arguments,
                             int64_t *r);
 
+/// Compares the tensor map that a field is with the rules for its sizes and
+/// strides, whatever the address.
+llvm::Error checkTensorMap(const LaunchPlan &plan,
+                           const LaunchPlan::Launch &launch,
+                           const LaunchPlan::Field &field, const int64_t *r);
+
+/// The tensor map that a field is, of the tensor at this address.
+llvm::Expected<TensorMap> encodeTensorMap(const LaunchPlan &plan,
+                                          const LaunchPlan::Launch &launch,
+                                          const LaunchPlan::Field &field,
+                                          uint64_t address, const int64_t *r,
+                                          TensorMapEncoder encode);
+
 } // namespace flash::runtime
 
 #endif // FLASH_LIB_RUNTIME_LAUNCHPLANSTEPS_H

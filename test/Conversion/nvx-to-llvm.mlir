@@ -46,3 +46,21 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op has attributions of memory; the only memory of a block is that of its rings (tile.ring)}}
+  gpu.func @workgroup(%m: memref<?x64xf16, strided<[?, 1]>>) workgroup(%w: memref<64xf32, #gpu.address_space<workgroup>>) kernel {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op has attributions of memory}}
+  gpu.func @private() private(%p: memref<64xf32, #gpu.address_space<private>>) kernel {
+    gpu.return
+  }
+}

@@ -98,7 +98,8 @@ def ConvertTileToNvx : Pass<"convert-tile-to-nvx", "::mlir::gpu::GPUFuncOp"> {
 
     Products of f32 are computed from three products of tf32: an operand is the
     sum of its upper 10 bits of mantissa and of the rest (Ootomo and Yokota,
-    arXiv 2203.03341), and the product of two rests is left out.
+    arXiv 2203.03341), and the product of two rests is left out. An operand
+    whose upper part is infinite has no rest, so that its products are NaN.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",

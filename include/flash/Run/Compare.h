@@ -29,6 +29,11 @@ struct Tolerance {
   /// bf16. Scores of magnitude m carry an error of m units in the last place
   /// into the exponential, so f32 gets 1e-7 m where that is larger.
   static Tolerance get(DType dtype, double scoreMagnitude);
+
+  /// The bound where scores and probabilities are rounded to `dtype` on the
+  /// way: a rounded score of magnitude m has an error of m units, so that m
+  /// times the bound of a result is allowed where m is larger than 1.
+  static Tolerance getOfRoundedScores(DType dtype, double scoreMagnitude);
 };
 
 /// The outcome of a comparison.

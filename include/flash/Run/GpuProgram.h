@@ -8,12 +8,9 @@
 #ifndef FLASH_RUN_GPUPROGRAM_H
 #define FLASH_RUN_GPUPROGRAM_H
 
-#include "flash/Run/HostTensor.h"
-#include "flash/Run/Options.h"
+#include "flash/Run/Program.h"
 #include "flash/Runtime/LaunchPlan.h"
 #include "flash/Target/Nvptx/Assemble.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/OwningOpRef.h"
 
 namespace flash::run {
 
@@ -31,7 +28,7 @@ struct GpuProgram {
     llvm::StringRef getImage() const;
   };
 
-  std::string chip;
+  Target target;
   runtime::LaunchPlan plan;
   std::vector<Module> modules;
   llvm::SmallVector<DType> resultTypes;
@@ -39,9 +36,11 @@ struct GpuProgram {
   /// The program at level 0.
   mlir::OwningOpRef<mlir::ModuleOp> level0;
 
-  /// Compiles a copy of the program. `Options` says which stages to print.
+  /// Compiles a copy of the program, as `Flash` or `Naive`. `Options` says
+  /// which stages to print.
   static llvm::Expected<GpuProgram> compile(mlir::ModuleOp program,
-                                            llvm::StringRef entry, Target gpu,
+                                            llvm::StringRef entry,
+                                            Variant variant, Target gpu,
                                             const Options &options);
 
   /// Adds cubins for a chip, made by the first `ptxas` in the PATH.

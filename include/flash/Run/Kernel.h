@@ -12,18 +12,6 @@
 
 namespace flash::run {
 
-/// Which of the three translations of a program.
-enum class Variant {
-  /// The compiler's: tiles and the online softmax.
-  Flash,
-  /// All scores in memory: the baseline.
-  Naive,
-  /// The naive one in f64, on f64 copies of the floating-point inputs. Its
-  /// results are those of the program and then the log-sum-exp of every
-  /// attention that could be given that result.
-  Reference,
-};
-
 /// Whether the program launches block programs itself, so that no level above
 /// says what it computes.
 bool isBlockLevel(mlir::ModuleOp program);
@@ -43,19 +31,20 @@ public:
                                      const Options &options);
 
   Executor &getExecutor() { return *executor; }
-  /// Such as "cpu".
-  llvm::StringRef getTarget() const { return target; }
+  /// Not `Auto`.
+  Target getTarget() const { return target; }
   const StageTimes &getTimes() const { return times; }
   /// The program at level 0, from which its work can be counted.
   mlir::ModuleOp getLevel0() { return *level0; }
 
 private:
   /// From the program to linalg on tensors, by way of tiles.
-  llvm::Error runFront(mlir::ModuleOp module, const Options &options);
+  llvm::Error runFront(mlir::ModuleOp module, Variant variant,
+                       const Options &options);
 
   mlir::OwningOpRef<mlir::ModuleOp> level0;
   std::unique_ptr<Executor> executor;
-  std::string target = "cpu";
+  Target target = Target::Cpu;
   StageTimes times;
 };
 

@@ -31,6 +31,19 @@ enum class Target {
   Sm90a,
 };
 
+/// The name by which `--target` chooses it.
+llvm::StringRef getName(Target target);
+
+/// The keys of #flash.schedule; 0 or no feature lets the compiler choose.
+struct Schedule {
+  int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0;
+  std::string features;
+
+  bool isGiven() const { return queryTile || keyTile || isOfBlocks(); }
+  /// Whether it says what only block programs have.
+  bool isOfBlocks() const { return warps || stages || !features.empty(); }
+};
+
 /// How the arguments lie in device memory. The last dimension is contiguous.
 enum class Layout {
   /// Row-major.
@@ -81,8 +94,8 @@ struct Options {
   std::string cudaDriver = "libcuda.so.1";
   /// Bit set over `Dump`.
   unsigned dumps = 0;
-  /// 0 lets the compiler choose.
-  int64_t queryTile = 0, keyTile = 0;
+  /// In place of the program's schedules.
+  Schedule schedule;
 
   bool isGpu() const {
     return target == Target::Sm80 || target == Target::Sm90a;

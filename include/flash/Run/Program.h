@@ -18,6 +18,18 @@
 
 namespace flash::run {
 
+/// Which of the three translations of a program.
+enum class Variant {
+  /// The compiler's: tiles and the online softmax.
+  Flash,
+  /// All scores in memory: the baseline.
+  Naive,
+  /// The naive one in f64, on f64 copies of the floating-point inputs. Its
+  /// results are those of the program and then the log-sum-exp of every
+  /// attention that could be given that result.
+  Reference,
+};
+
 /// A parsed program, and the function to run.
 struct Program {
   /// Prints diagnostics, also those of later passes, with the source line.

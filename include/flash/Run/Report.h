@@ -37,9 +37,20 @@ struct Report {
   };
   std::optional<Check> check;
 
-  std::optional<Timing> bench, baseline;
-  /// Why there is no baseline although one was wanted.
-  std::string baselineSkipped;
+  std::optional<Timing> bench;
+
+  /// The naive program, where the other ran.
+  struct Baseline {
+    std::optional<Check> check;
+    std::optional<Timing> timing;
+    std::vector<KernelUse> kernels;
+    /// Why it was not timed.
+    std::string skipped;
+  };
+  std::optional<Baseline> baseline;
+
+  /// How much longer the naive program takes, if both were timed.
+  std::optional<double> getSpeedUp() const;
   std::optional<double> flops;
   /// What the naive program would hold beyond inputs and results.
   std::optional<double> scoreBytes;

@@ -27,7 +27,8 @@ public:
   void setOutput(llvm::raw_ostream &stream) { os = &stream; }
 
   /// Compiles the entry of a program and loads it where it shall run. Equal
-  /// texts and options give the same kernel.
+  /// texts and options give the same kernel. `--target=auto` is for `Flash`
+  /// only: the others go where that went.
   llvm::Expected<std::shared_ptr<Kernel>>
   compile(const Program &program, Variant variant, const Options &options);
 
@@ -35,8 +36,9 @@ public:
   llvm::Expected<Gpu *> getGpu(const Options &options);
 
 private:
-  llvm::Expected<Kernel> compileForGpu(const Program &program, Target target,
-                                       const Options &options);
+  llvm::Expected<Kernel> compileForGpu(const Program &program, Variant variant,
+                                       Target target, const Options &options);
+  /// As `Flash`, wherever the program can run.
   llvm::Expected<Kernel> compileForAny(const Program &program,
                                        const Options &options);
 

@@ -17,10 +17,11 @@
 
 namespace flash {
 
-enum class AbiType : uint8_t { Pointer, I32, I64, F32, F64 };
+/// TensorMap: the 128 bytes that describe a tensor to the copy engine (TMA).
+enum class AbiType : uint8_t { Pointer, I32, I64, F32, F64, TensorMap };
 
 /// What a field says about its operand.
-enum class AbiRole : uint8_t { Pointer, Size, Stride, Scalar };
+enum class AbiRole : uint8_t { Pointer, Size, Stride, Scalar, TensorMap };
 
 struct AbiField {
   AbiType type;
@@ -29,9 +30,19 @@ struct AbiField {
   unsigned dimension = 0;
 };
 
-/// Size and alignment in bytes.
+/// The strictest alignment of a parameter, in bytes.
+inline constexpr unsigned maxAbiAlignment = 64;
+
+/// Size in bytes.
 inline unsigned getBytes(AbiType type) {
+  if (type == AbiType::TensorMap)
+    return 128;
   return type == AbiType::I32 || type == AbiType::F32 ? 4 : 8;
+}
+
+/// Alignment in bytes.
+inline unsigned getAlignment(AbiType type) {
+  return type == AbiType::TensorMap ? maxAbiAlignment : getBytes(type);
 }
 
 } // namespace flash

@@ -17,7 +17,10 @@
 #define FLASH_RUNTIME_LAUNCHPLAN_H
 
 #include "flash/Runtime/AbiField.h"
+#include "flash/Runtime/ParameterAllocator.h"
+#include "flash/Runtime/TensorMap.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 #include <string>
@@ -90,6 +93,10 @@ struct TensorArgument {
   llvm::ArrayRef<int64_t> strides;
 };
 
+/// Has the driver encode a tensor map; the text says which, for messages.
+using TensorMapEncoder = llvm::function_ref<llvm::Expected<TensorMap>(
+    llvm::StringRef, const TensorMapOptions &)>;
+
 struct Invocation;
 
 struct LaunchPlan {
@@ -125,6 +132,17 @@ struct LaunchPlan {
     llvm::SmallVector<Register, 4> sizes, strides;
   };
 
+  /// How TMA copies read a tensor; where it lies is said by the field that is
+  /// such a map. Strides are in elements; that of the last dimension must be
+  /// 1.
+  struct TensorMapRecipe {
+    TensorMapElement element = TensorMapElement::F16;
+    llvm::SmallVector<Register, 4> sizes, strides;
+    llvm::SmallVector<int64_t, 4> box;
+    int swizzleBytes = 0;
+    int l2PromotionBytes = 0;
+  };
+
   /// One parameter of a kernel.
   struct Field {
     AbiField abi;
@@ -132,13 +150,15 @@ struct LaunchPlan {
     unsigned operand = 0;
     /// Where it lies in the parameter buffer.
     unsigned byteOffset = 0;
-    /// The value; of pointers, the offset in elements.
+    /// The value; of pointers and tensor maps, the offset in elements.
     Register value = 0;
-    /// Of pointers: the number of an argument or a buffer, and the size of an
-    /// element.
+    /// Of pointers and tensor maps: the number of an argument or a buffer, and
+    /// the size of an element.
     bool isArgument = false;
     unsigned root = 0;
     int64_t elementBytes = 0;
+    /// Of tensor maps: the number of the recipe.
+    unsigned tensorMap = 0;
   };
 
   struct Launch {
@@ -148,6 +168,13 @@ struct LaunchPlan {
     std::vector<Field> fields;
     /// Size of the parameter buffer.
     unsigned parameterBytes = 0;
+
+    /// Whether a parameter is a tensor map. If so, the kernel has its
+    /// parameters at other offsets: they are aligned in the device's constant
+    /// memory, where the first need not be at a multiple of 64. As only the
+    /// driver knows them, it is given a pointer to each parameter
+    /// (getPointers).
+    bool hasTensorMaps() const;
   };
 
   std::string name;
@@ -156,6 +183,7 @@ struct LaunchPlan {
   std::vector<std::string> messages;
   std::vector<Buffer> buffers;
   std::vector<Result> results;
+  std::vector<TensorMapRecipe> tensorMaps;
   std::vector<Launch> launches;
 
   /// Computes everything but addresses; of those of the arguments, only the
@@ -165,9 +193,17 @@ struct LaunchPlan {
                       Invocation &call) const;
 
   /// Puts addresses into the parameters of a prepared call: one per argument
-  /// and, of what was allocated, one per buffer. May be repeated.
-  void bind(llvm::ArrayRef<TensorArgument> arguments,
-            llvm::ArrayRef<uint64_t> buffers, Invocation &call) const;
+  /// and, of what was allocated, one per buffer. May be repeated. Tensor maps
+  /// are encoded here; `encode` is not called by plans without them. Errors:
+  /// those of `encode`, and tensors at addresses that no tensor map can have.
+  llvm::Error bind(llvm::ArrayRef<TensorArgument> arguments,
+                   llvm::ArrayRef<uint64_t> buffers, Invocation &call,
+                   TensorMapEncoder encode) const;
+
+  /// The parameters of a launch of a bound call, one by one: what
+  /// cuLaunchKernel takes as kernelParams.
+  llvm::SmallVector<const void *> getPointers(const Invocation &call,
+                                              unsigned launchIndex) const;
 
   /// For people and tests.
   void print(llvm::raw_ostream &os) const;
@@ -188,8 +224,9 @@ struct Invocation {
   /// Bytes to allocate for each buffer; may be 0.
   llvm::SmallVector<int64_t, 8> bufferBytes;
   llvm::SmallVector<Launch, 2> launches;
-  /// What CU_LAUNCH_PARAM_BUFFER_POINTER takes, launch after launch.
-  llvm::SmallVector<char, 256> parameters;
+  /// What CU_LAUNCH_PARAM_BUFFER_POINTER takes, where there are no tensor maps,
+  /// launch after launch, each aligned to maxAbiAlignment.
+  std::vector<char, ParameterAllocator<char>> parameters;
 };
 
 } // namespace flash::runtime

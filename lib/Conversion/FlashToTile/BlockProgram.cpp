@@ -37,15 +37,6 @@ static OnlineAttentionOp findStep(scf::ForallOp forall) {
   return found;
 }
 
-/// As many warps as the tile has groups of 16 rows, up to four: more share the
-/// tiles of keys in shared memory, but each then reads all of them.
-static int64_t chooseWarps(int64_t queries) {
-  for (int64_t warps : {4, 2})
-    if (queries % (16 * warps) == 0)
-      return warps;
-  return 1;
-}
-
 BlockProgram::BlockProgram(scf::ForallOp forall, gpu::GPUFuncOp kernel)
     : forall(forall), kernel(kernel), b(kernel.getContext()),
       loc(forall.getLoc()) {
@@ -75,16 +66,21 @@ void BlockProgram::chooseTypes() {
     std::optional<ScheduleAttr> schedule =
         step ? step.getSchedule() : std::nullopt;
     int64_t queries = (*finalizes.begin()).getAcc().getType().getDimSize(0);
-    int64_t warps = schedule && schedule->getWarps() ? *schedule->getWarps()
-                                                     : chooseWarps(queries);
+    int64_t warps = schedule && schedule->getWarps()
+                        ? *schedule->getWarps()
+                        : ScheduleAttr::getDefaultWarps(queries);
     types = {queries, warps, context};
     if (schedule && schedule->getStages())
       setStages(*schedule->getStages());
+    if (schedule && schedule->getQueryStages())
+      kernel->setAttr("tile.outer_stages",
+                      b.getI64IntegerAttr(*schedule->getQueryStages()));
     // The pass of each feature looks for the kernels that want it.
     for (auto [feature, attribute] :
          {std::pair(ScheduleFeatures::SpecializeWarps, "tile.specialize_warps"),
           std::pair(ScheduleFeatures::Overlap, "tile.overlap"),
-          std::pair(ScheduleFeatures::PingPong, "tile.ping_pong")})
+          std::pair(ScheduleFeatures::PingPong, "tile.ping_pong"),
+          std::pair(ScheduleFeatures::Persistent, "tile.persistent")})
       if (schedule && bitEnumContainsAny(schedule->getFeatures(), feature))
         kernel->setAttr(attribute, b.getUnitAttr());
     return;
@@ -94,7 +90,8 @@ void BlockProgram::chooseTypes() {
   forall.walk([&](linalg::ContractOp contract) {
     int64_t rows =
         cast<RankedTensorType>(contract.getResult(0).getType()).getDimSize(0);
-    types = {rows, rows % 128 == 0 ? 8 : chooseWarps(rows), context};
+    types = {rows, rows % 128 == 0 ? 8 : ScheduleAttr::getDefaultWarps(rows),
+             context};
     setStages(2);
     return WalkResult::interrupt();
   });
@@ -387,31 +384,70 @@ FailureOr<Value> BlockProgram::fetch(Value tile) {
 // Operations
 //===----------------------------------------------------------------------===//
 
+/// How many of the loop's outer iterations (heads) have keys and values that
+/// fit into a part of the second-level cache together; at least one.
+Value BlockProgram::emitHeadsInCache(OnlineAttentionOp step) {
+  constexpr int64_t cacheBytes = 16 << 20;
+  tensor::ExtractSliceOp key = getSlice(step.getKey());
+  if (!key || key.getSourceType().getRank() != 4)
+    return constant(1);
+  int64_t bytesOfKey = (step.getKey().getType().getDimSize(1) +
+                        step.getValue().getType().getDimSize(1)) *
+                       step.getKey().getType().getElementTypeBitWidth() / 8;
+  Value keys = memref::DimOp::create(b, loc, captureTensor(key.getSource()), 2);
+  keys = arith::MaxSIOp::create(b, loc, keys, constant(1));
+  Value heads =
+      arith::DivUIOp::create(b, loc, constant(cacheBytes / bytesOfKey), keys);
+  return arith::MaxUIOp::create(b, loc, heads, constant(1));
+}
+
 void BlockProgram::emitPosition() {
   SmallVector<OpFoldResult> lower = forall.getMixedLowerBound(),
                             upper = forall.getMixedUpperBound(),
                             step = forall.getMixedStep();
-  bool masked = false;
-  forall.walk(
-      [&](OnlineAttentionOp op) { masked |= op.getMask().has_value(); });
-
+  size_t rank = lower.size();
+  SmallVector<Value> trips, indices(rank);
+  for (size_t d = 0; d < rank; ++d) {
+    Value extent =
+        arith::SubIOp::create(b, loc, lookup(upper[d]), lookup(lower[d]));
+    trips.push_back(
+        arith::CeilDivSIOp::create(b, loc, extent, lookup(step[d])));
+  }
+  auto split = [&](Value number, Value by) -> std::pair<Value, Value> {
+    return {arith::DivUIOp::create(b, loc, number, by),
+            arith::RemUIOp::create(b, loc, number, by)};
+  };
+  OnlineAttentionOp online = findStep(forall);
   Value rest = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
-  for (size_t d = lower.size(); d-- > 0;) {
-    Value lo = lookup(lower[d]), stride = lookup(step[d]);
-    Value extent = arith::SubIOp::create(b, loc, lookup(upper[d]), lo);
-    Value trips = arith::CeilDivSIOp::create(b, loc, extent, stride);
-    Value trip = rest;
-    if (d > 0) {
-      trip = arith::RemUIOp::create(b, loc, rest, trips);
-      rest = arith::DivUIOp::create(b, loc, rest, trips);
-    }
-    if (masked && d + 1 == lower.size()) {
-      Value last = arith::SubIOp::create(b, loc, trips, constant(1));
-      trip = arith::SubIOp::create(b, loc, last, trip);
-    }
-    Value offset = arith::MulIOp::create(b, loc, trip, stride);
-    mapping.map(forall.getInductionVars()[d],
-                arith::AddIOp::create(b, loc, lo, offset).getResult());
+  size_t outer = rank;
+  if (online && online.getMask() && rank > 1) {
+    // Blocks differ in length: of heads that share the cache, the last tiles,
+    // which are the longest where the mask is causal, come first.
+    outer = rank - 1;
+    Value heads = trips.front();
+    for (size_t d = 1; d < outer; ++d)
+      heads = arith::MulIOp::create(b, loc, heads, trips[d]);
+    Value group = emitHeadsInCache(online);
+    Value inGroup = arith::MulIOp::create(b, loc, group, trips.back());
+    auto [number, inside] = split(rest, inGroup);
+    Value first = arith::MulIOp::create(b, loc, number, group);
+    Value left = arith::SubIOp::create(b, loc, heads, first);
+    auto [tile, head] =
+        split(inside, arith::MinSIOp::create(b, loc, group, left));
+    Value last = arith::SubIOp::create(b, loc, trips.back(), constant(1));
+    indices.back() = arith::SubIOp::create(b, loc, last, tile);
+    rest = arith::AddIOp::create(b, loc, first, head);
+  }
+  for (size_t d = outer; d-- > 0;) {
+    indices[d] = rest;
+    if (d > 0)
+      std::tie(rest, indices[d]) = split(rest, trips[d]);
+  }
+  for (size_t d = 0; d < rank; ++d) {
+    Value offset = arith::MulIOp::create(b, loc, indices[d], lookup(step[d]));
+    mapping.map(
+        forall.getInductionVars()[d],
+        arith::AddIOp::create(b, loc, lookup(lower[d]), offset).getResult());
   }
 }
 

@@ -109,6 +109,10 @@ struct ConvertNvxToLLVM : flash::impl::ConvertNvxToLLVMBase<ConvertNvxToLLVM> {
   /// Replaces each memref argument by its pointer, sizes and strides, as
   /// convert-tile-to-nvx has taken it apart (see getAbiFields).
   LogicalResult expandMemRefs(gpu::GPUFuncOp kernel) {
+    if (kernel.getNumWorkgroupAttributions() ||
+        kernel.getNumPrivateAttributions())
+      return kernel.emitOpError("has attributions of memory; the only memory "
+                                "of a block is that of its rings (tile.ring)");
     Block &entry = kernel.getBody().front();
     OpBuilder b(&getContext());
     SmallVector<BlockArgument> maps;

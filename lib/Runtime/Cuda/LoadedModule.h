@@ -10,6 +10,7 @@
 
 #include "Context.h"
 #include "flash/Runtime/Cuda/Module.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace flash::cuda {
 
@@ -26,6 +27,8 @@ struct Function::Loaded {
   std::shared_ptr<Context> context;
   std::string name;
   CUmodule handle;
+  /// How many parameters each kernel has, of PTX.
+  llvm::StringMap<int> parameters;
 };
 
 } // namespace flash::cuda

@@ -95,6 +95,8 @@ llvm::Expected<Module> Module::load(const Device &device, StringRef image,
   Module module;
   module.loaded = std::make_shared<Function::Loaded>(device.getContext(),
                                                      name.str(), handle);
+  if (!program->isCubin)
+    module.loaded->parameters = countParameters(image);
   module.log = StringRef(info.data()).trim().str();
   return module;
 }
@@ -131,16 +133,19 @@ llvm::Expected<Function> Module::getFunction(StringRef name) const {
     if (llvm::Error error = context.call(doing, api.cuFuncGetAttribute, value,
                                          attribute, function.handle))
       return error;
-  if (auto getParameter = api.cuFuncGetParamInfo.function) {
-    size_t offset = 0, size = 0;
-    int count = 0;
-    while ((result = getParameter(function.handle, count, &offset, &size)) ==
-           CUDA_SUCCESS)
-      ++count;
-    if (result == CUDA_ERROR_INVALID_VALUE) { // Past the last one.
-      info.parameters = count;
-      info.parameterBytes = offset + size;
-    }
+  auto count = loaded->parameters.find(name);
+  if (count == loaded->parameters.end())
+    return function;
+  info.parameters = count->second;
+  if (count->second == 0) {
+    info.parameterBytes = 0;
+  } else if (api.cuFuncGetParamInfo.function) {
+    size_t offset = 0, size = 0; // Of the last one.
+    if (llvm::Error error =
+            context.call(doing, api.cuFuncGetParamInfo, function.handle,
+                         count->second - 1, &offset, &size))
+      return error;
+    info.parameterBytes = offset + size;
   }
   return function;
 }

@@ -76,3 +76,15 @@ llvm::Expected<ProgramImage> flash::cuda::inspectProgram(StringRef image,
   program.target = getOperand(image, ".target");
   return program;
 }
+
+llvm::StringMap<int> flash::cuda::countParameters(StringRef ptx) {
+  llvm::StringMap<int> counts;
+  while (ptx.contains(".entry")) {
+    ptx = ptx.split(".entry").second.ltrim();
+    StringRef name = ptx.take_front(ptx.find_first_of("( \t\r\n"));
+    ptx = ptx.drop_front(name.size()).ltrim();
+    bool hasList = ptx.consume_front("(");
+    counts[name] = hasList ? ptx.split(')').first.count(".param") : 0;
+  }
+  return counts;
+}

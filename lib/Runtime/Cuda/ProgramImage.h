@@ -8,7 +8,7 @@
 #ifndef FLASH_LIB_RUNTIME_CUDA_PROGRAMIMAGE_H
 #define FLASH_LIB_RUNTIME_CUDA_PROGRAMIMAGE_H
 
-#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 
 namespace flash::cuda {
@@ -25,6 +25,10 @@ struct ProgramImage {
 /// parts of a cubin must lie in it.
 llvm::Expected<ProgramImage> inspectProgram(llvm::StringRef image,
                                             llvm::StringRef name);
+
+/// How many parameters each kernel of PTX text has. The driver would have to be
+/// asked for one past the last, which tools that watch it report as an error.
+llvm::StringMap<int> countParameters(llvm::StringRef ptx);
 
 } // namespace flash::cuda
 

@@ -8,6 +8,7 @@
 #include "flash/Target/Nvptx/ExtractLaunchPlan.h"
 
 #include "HostScalars.h"
+#include "HostTensorMaps.h"
 #include "HostViews.h"
 #include "flash/Target/Nvptx/KernelAbi.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -36,6 +37,7 @@ private:
   LaunchPlanBuilder builder;
   HostScalars scalars{builder};
   HostViews views{builder, scalars};
+  HostTensorMaps tensorMaps{builder, scalars, views};
 };
 } // namespace
 
@@ -57,7 +59,12 @@ LaunchPlan::Field Extractor::getField(Value operand, const AbiField &abi) {
     field.value = scalars.get(operand);
     return field;
   }
-  const HostView &view = views.get(operand);
+  bool isMap = abi.role == AbiRole::TensorMap;
+  if (isMap)
+    field.tensorMap = tensorMaps.get(operand);
+  const HostView &view = views.get(
+      isMap ? operand.getDefiningOp<nvgpu::TmaCreateDescriptorOp>().getTensor()
+            : operand);
   switch (abi.role) {
   case AbiRole::Size:
     field.value = view.sizes[abi.dimension];
@@ -105,7 +112,8 @@ LogicalResult Extractor::translateLaunch(gpu::LaunchFuncOp op) {
       return op.emitOpError()
              << "cannot pass kernel operand " << i << " of type "
              << operand.getType()
-             << ": kernels take strided memrefs, index, i32, i64, f32 and f64";
+             << ": kernels take strided memrefs, tensor maps, index, i32, i64, "
+                "f32 and f64";
     for (const AbiField &abi : fields) {
       LaunchPlan::Field field = getField(operand, abi);
       field.operand = i;
@@ -156,6 +164,7 @@ LogicalResult Extractor::translate(Operation *op) {
         views.extractMetadata(op);
         return success();
       })
+      .Case([&](nvgpu::TmaCreateDescriptorOp op) { return tensorMaps.add(op); })
       .Case([&](memref::AssumeAlignmentOp op) -> LogicalResult {
         if (succeeded(views.assumeAlignment(op)))
           return success();

@@ -145,10 +145,15 @@ void HostViews::require(Register actual, int64_t expected, StringRef what,
 }
 
 /// What the result's type knows and the source's does not is checked: for an
-/// argument when the call starts, otherwise at this place.
-HostView HostViews::cast(memref::CastOp op) {
+/// argument when the call starts, otherwise at this place. The rank is known
+/// here even where the type does not say it.
+std::optional<HostView> HostViews::cast(memref::CastOp op) {
   HostView view = get(op.getSource());
-  auto type = llvm::cast<MemRefType>(op.getType());
+  auto type = dyn_cast<MemRefType>(op.getType());
+  if (!type)
+    return view;
+  if (size_t(type.getRank()) != view.sizes.size())
+    return std::nullopt;
   SmallVector<int64_t> strides;
   int64_t offset;
   (void)type.getStridesAndOffset(strides, offset);
@@ -248,7 +253,7 @@ HostView HostViews::collapseShape(memref::CollapseShapeOp op) {
 
 LogicalResult HostViews::translate(Operation *op) {
   if (op->getNumResults() != 1 ||
-      !isa<MemRefType>(op->getResult(0).getType()) ||
+      !isa<BaseMemRefType>(op->getResult(0).getType()) ||
       op->getNumOperands() == 0 || !views.contains(op->getOperand(0)))
     return failure();
   std::optional<HostView> view =

@@ -45,11 +45,11 @@ public:
   llvm::LogicalResult assumeAlignment(mlir::memref::AssumeAlignmentOp op);
   void extractMetadata(mlir::memref::ExtractStridedMetadataOp op);
 
-  /// Fails, silently, if the operation makes no ranked, strided view.
+  /// Fails, silently, if the operation makes no strided view of known rank.
   llvm::LogicalResult translate(mlir::Operation *op);
 
 private:
-  HostView cast(mlir::memref::CastOp op);
+  std::optional<HostView> cast(mlir::memref::CastOp op);
   HostView subview(mlir::memref::SubViewOp op);
   HostView reinterpret(mlir::memref::ReinterpretCastOp op);
   HostView expandShape(mlir::memref::ExpandShapeOp op);

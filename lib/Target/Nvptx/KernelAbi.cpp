@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMTypes.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 
 using namespace mlir;
 using namespace flash;
@@ -39,6 +40,8 @@ SmallVector<AbiField> flash::getAbiFields(Type type) {
     return {{AbiType::F32, AbiRole::Scalar}};
   if (type.isF64())
     return {{AbiType::F64, AbiRole::Scalar}};
+  if (isa<nvgpu::TensorMapDescriptorType>(type))
+    return {{AbiType::TensorMap, AbiRole::TensorMap}};
   return {};
 }
 
@@ -53,9 +56,11 @@ SmallVector<Type> flash::getPartTypes(MemRefType type) {
         case AbiRole::Stride:
           return IntegerType::get(context, 64);
         case AbiRole::Size:
-        case AbiRole::Scalar:
           return IndexType::get(context);
+        case AbiRole::Scalar:
+        case AbiRole::TensorMap:
+          break;
         }
-        llvm_unreachable("all roles are handled");
+        llvm_unreachable("no field of a memref");
       });
 }

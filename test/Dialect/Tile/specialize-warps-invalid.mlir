@@ -1,14 +1,5 @@
 // RUN: flash-opt %s --split-input-file --verify-diagnostics --tile-specialize-warps
 
-gpu.module @m {
-  // expected-error @below {{has no products that a role could do}}
-  gpu.func @kernel() kernel attributes {tile.specialize_warps} {
-    gpu.return
-  }
-}
-
-// -----
-
 !tile = !tile.smem<32x64xf16, swizzle = 128>
 !scores = tensor<32x32xf32, #tile.fragment<2>>
 gpu.module @m {

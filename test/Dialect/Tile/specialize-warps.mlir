@@ -102,3 +102,17 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Where a mask leaves no key there are no products, and no roles either.
+// CHECK-LABEL: gpu.func @nothing
+// CHECK-NOT:   warp_specialize
+gpu.module @m {
+  gpu.func @nothing(%o: memref<?xf32>) kernel attributes {tile.specialize_warps} {
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant dense<0.0> : tensor<64xf32, #tile.rows<4>>
+    tile.store %zero, %o[%c0] : tensor<64xf32, #tile.rows<4>> to memref<?xf32>
+    gpu.return
+  }
+}

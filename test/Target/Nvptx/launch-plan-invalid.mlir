@@ -84,9 +84,10 @@ func.func @alloca() {
 
 // -----
 
-func.func @to_unranked(%x: memref<4xf32>) {
+func.func @rank_of_cast(%x: memref<4xf32>) {
+  %u = memref.cast %x : memref<4xf32> to memref<*xf32>
   // expected-error@+1 {{'memref.cast' op runs on the CPU only}}
-  %0 = memref.cast %x : memref<4xf32> to memref<*xf32>
+  %0 = memref.cast %u : memref<*xf32> to memref<4x?xf32>
   return
 }
 
@@ -251,7 +252,7 @@ module attributes {gpu.container_module} {
   func.func @operand() {
     %c1 = arith.constant 1 : index
     %bit = arith.constant true
-    // expected-error@+1 {{'gpu.launch_func' op cannot pass kernel operand 1 of type 'i1': kernels take strided memrefs, index, i32, i64, f32 and f64}}
+    // expected-error@+1 {{'gpu.launch_func' op cannot pass kernel operand 1 of type 'i1': kernels take strided memrefs, tensor maps, index, i32, i64, f32 and f64}}
     gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%c1 : index, %bit : i1)
     return
   }
@@ -310,4 +311,124 @@ func.func @alignment_of_part(%x: memref<4xf32>) {
   // expected-error@+1 {{'memref.assume_alignment' op must be on an argument, or ask for at most 256 bytes of a memref.alloc, from its start}}
   %1 = memref.assume_alignment %0, 16 : memref<2xf32, strided<[1], offset: 2>>
   return
+}
+
+// -----
+
+// A tensor map's box, one size for each dimension, and its elements.
+!map = !nvgpu.tensormap.descriptor<tensor = memref<128x64xf16, 3>, swizzle = swizzle_128b, l2promo = l2promo_256b, oob = zero, interleave = none>
+func.func @open_box(%x: memref<?x64xf16>) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %n = memref.dim %x, %c0 : memref<?x64xf16>
+  %u = memref.cast %x : memref<?x64xf16> to memref<*xf16>
+  // expected-error@+1 {{'nvgpu.tma.create.descriptor' op needs a constant as size of its box in dimension 0}}
+  %map = nvgpu.tma.create.descriptor %u box[%n, %c64] : memref<*xf16> -> !map
+  return
+}
+
+// -----
+
+!map = !nvgpu.tensormap.descriptor<tensor = memref<128x64xf16, 3>, swizzle = swizzle_128b, l2promo = l2promo_256b, oob = zero, interleave = none>
+func.func @box_rank(%x: memref<?x?x64xf16>) {
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %u = memref.cast %x : memref<?x?x64xf16> to memref<*xf16>
+  // expected-error@+1 {{'nvgpu.tma.create.descriptor' op has a box of 2 dimensions for a memref of rank 3; give a size for each, outermost first}}
+  %map = nvgpu.tma.create.descriptor %u box[%c128, %c64] : memref<*xf16> -> !map
+  return
+}
+
+// -----
+
+!map = !nvgpu.tensormap.descriptor<tensor = memref<1x1xf16, 3>, swizzle = none, l2promo = none, oob = zero, interleave = none>
+func.func @rank_0(%x: memref<f16>) {
+  %u = memref.cast %x : memref<f16> to memref<*xf16>
+  // expected-error@+1 {{'nvgpu.tma.create.descriptor' op cannot be encoded: it has 0 dimensions; 1 to 5 are possible}}
+  %map = nvgpu.tma.create.descriptor %u box[] : memref<*xf16> -> !map
+  return
+}
+
+// -----
+
+!map = !nvgpu.tensormap.descriptor<tensor = memref<128x64xf16, 3>, swizzle = swizzle_128b, l2promo = l2promo_256b, oob = zero, interleave = none>
+func.func @large_box(%x: memref<?x64xf16>) {
+  %c64 = arith.constant 64 : index
+  %c512 = arith.constant 512 : index
+  %u = memref.cast %x : memref<?x64xf16> to memref<*xf16>
+  // expected-error@+1 {{'nvgpu.tma.create.descriptor' op cannot be encoded: the box has a size of 512 in dimension 0; 1 to 256 are possible}}
+  %map = nvgpu.tma.create.descriptor %u box[%c512, %c64] : memref<*xf16> -> !map
+  return
+}
+
+// -----
+
+!map = !nvgpu.tensormap.descriptor<tensor = memref<64x128xf16, 3>, swizzle = none, l2promo = l2promo_256b, oob = zero, interleave = none>
+func.func @elements_of_box(%x: memref<?x64xf16>) {
+  %c64 = arith.constant 64 : index
+  %u = memref.cast %x : memref<?x64xf16> to memref<*xf16>
+  // expected-error@+1 {{'nvgpu.tma.create.descriptor' op has a box of 4096 elements, but copies to 'memref<64x128xf16, 3>', which has 8192}}
+  %map = nvgpu.tma.create.descriptor %u box[%c64, %c64] : memref<*xf16> -> !map
+  return
+}
+
+// -----
+
+!map = !nvgpu.tensormap.descriptor<tensor = memref<64x128xf16, 3>, swizzle = none, l2promo = l2promo_256b, oob = zero, interleave = none>
+func.func @element_type(%x: memref<?x64xbf16>) {
+  %c64 = arith.constant 64 : index
+  %u = memref.cast %x : memref<?x64xbf16> to memref<*xbf16>
+  // expected-error@+1 {{'nvgpu.tma.create.descriptor' op cannot copy elements of type 'bf16' to 'memref<64x128xf16, 3>'}}
+  %map = nvgpu.tma.create.descriptor %u box[%c64, %c64] : memref<*xbf16> -> !map
+  return
+}
+
+// -----
+
+!map = !nvgpu.tensormap.descriptor<tensor = memref<64x128xi16, 3>, swizzle = none, l2promo = l2promo_256b, oob = zero, interleave = none>
+func.func @no_element_type(%x: memref<?x64xi16>) {
+  %c64 = arith.constant 64 : index
+  %u = memref.cast %x : memref<?x64xi16> to memref<*xi16>
+  // expected-error@+1 {{'nvgpu.tma.create.descriptor' op cannot be of elements of type 'i16': tensor maps have i8, i32, i64, f16, bf16, f32 and f64}}
+  %map = nvgpu.tma.create.descriptor %u box[%c64, %c64] : memref<*xi16> -> !map
+  return
+}
+
+// -----
+
+!map = !nvgpu.tensormap.descriptor<tensor = memref<64x64xf16, 3>, swizzle = none, l2promo = l2promo_256b, oob = nan, interleave = none>
+func.func @nan(%x: memref<?x64xf16>) {
+  %c64 = arith.constant 64 : index
+  %u = memref.cast %x : memref<?x64xf16> to memref<*xf16>
+  // expected-error@+1 {{'nvgpu.tma.create.descriptor' op must read zeros beyond the tensor: oob = zero}}
+  %map = nvgpu.tma.create.descriptor %u box[%c64, %c64] : memref<*xf16> -> !map
+  return
+}
+
+// -----
+
+!map = !nvgpu.tensormap.descriptor<tensor = memref<64x64xf16, 3>, swizzle = none, l2promo = l2promo_256b, oob = zero, interleave = none>
+func.func @innermost(%x: memref<?x64xf16, strided<[?, 2]>>) {
+  %c64 = arith.constant 64 : index
+  %u = memref.cast %x : memref<?x64xf16, strided<[?, 2]>> to memref<*xf16>
+  // expected-error@+1 {{'nvgpu.tma.create.descriptor' op needs a memref whose innermost stride is 1}}
+  %map = nvgpu.tma.create.descriptor %u box[%c64, %c64] : memref<*xf16> -> !map
+  return
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  func.func @unranked_operand(%x: memref<?x64xf16>) {
+    %c1 = arith.constant 1 : index
+    %u = memref.cast %x : memref<?x64xf16> to memref<*xf16>
+    // expected-error@+1 {{cannot pass kernel operand 0 of type 'memref<*xf16>'}}
+    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%u : memref<*xf16>)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%x: memref<*xf16>) kernel {
+      gpu.return
+    }
+  }
 }

@@ -101,7 +101,8 @@ func.func @casts(%x: memref<?x?xf32>) -> memref<?x?xf32> {
   %m = memref.dim %four, %c0 : memref<4x8xf32, strided<[8, 1]>>
   %o = memref.alloc(%m) : memref<?x8xf32>
   %known = memref.cast %o : memref<?x8xf32> to memref<4x8xf32>
-  %result = memref.cast %known : memref<4x8xf32> to memref<?x?xf32>
+  %any = memref.cast %known : memref<4x8xf32> to memref<*xf32>
+  %result = memref.cast %any : memref<*xf32> to memref<?x?xf32>
   return %result : memref<?x?xf32>
 }
 

@@ -42,8 +42,8 @@ struct FunctionInfo {
   int maxThreads = 0;
   /// 10 * major + minor of the architecture and of the PTX it was made from.
   int binaryVersion = 0, ptxVersion = 0;
-  /// Number of parameters and the bytes they fill; drivers before 12.4 do not
-  /// tell.
+  /// Number of parameters, which the text of PTX tells, and the bytes they
+  /// fill, which drivers before 12.4 do not tell.
   std::optional<int> parameters;
   std::optional<int64_t> parameterBytes;
 };

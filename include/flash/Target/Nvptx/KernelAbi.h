@@ -15,12 +15,16 @@
 namespace flash {
 
 /// The parameters that a kernel operand becomes, in order. Each is naturally
-/// aligned in the parameter buffer.
+/// aligned in the parameter buffer (of kernels with tensor maps, see
+/// LaunchPlan::Launch::hasTensorMaps).
 ///
 /// A memref becomes the 64-bit address of its first element (the host has
 /// applied the offset, static ones too), one i32 for each dynamic size, and
 /// one i64 for each dynamic stride (in elements), both in the order of the
 /// dimensions. `index` becomes i32; i32, i64, f32 and f64 go as they are.
+///
+/// `nvgpu.tensormap.descriptor` becomes a tensor map, passed by value: 128
+/// bytes aligned to 64, as `llvm.byval` of such a pointer has them.
 ///
 /// Empty for types that cannot be passed: others, and memrefs that are unranked
 /// or without strides.

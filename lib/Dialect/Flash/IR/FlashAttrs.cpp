@@ -218,26 +218,44 @@ LogicalResult AllOfAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 // Schedule
 //===----------------------------------------------------------------------===//
 
+std::string ScheduleAttr::getFault(StringRef key, int64_t value) {
+  std::string fault;
+  llvm::raw_string_ostream os(fault);
+  if (key == "query_tile" || key == "key_tile") {
+    constexpr int64_t granule = 8, largest = 1024;
+    if (value <= 0 || value % granule != 0 || value > largest)
+      os << key << " must be a multiple of " << granule << " from " << granule
+         << " to " << largest << ", got " << value << "; the nearest is "
+         << llvm::alignTo(std::clamp(value, granule, largest), granule);
+    return fault;
+  }
+  int64_t most = key == "warps" ? 32 : key == "query_stages" ? 2 : 16;
+  if (value < 1 || value > most)
+    os << key << " must be from 1 to " << most << ", got " << value;
+  return fault;
+}
+
+int64_t ScheduleAttr::getDefaultWarps(int64_t queryTile) {
+  for (int64_t warps : {4, 2})
+    if (queryTile % (16 * warps) == 0)
+      return warps;
+  return 1;
+}
+
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    int64_t queryTile, int64_t keyTile,
                                    std::optional<int64_t> warps,
                                    std::optional<int64_t> stages,
+                                   std::optional<int64_t> queryStages,
                                    ScheduleFeatures) {
-  constexpr int64_t granule = 8, largest = 1024;
-  for (auto [name, size] :
-       {std::pair("query_tile", queryTile), std::pair("key_tile", keyTile)})
-    if (size <= 0 || size % granule != 0 || size > largest) {
-      int64_t nearest = std::clamp<int64_t>(
-          size > largest ? largest : (size + granule - 1) / granule * granule,
-          granule, largest);
-      return emitError() << name << " must be a multiple of " << granule
-                         << " from " << granule << " to " << largest << ", got "
-                         << size << "; the nearest is " << nearest;
-    }
-  for (auto [name, count, most] :
-       {std::tuple("warps", warps, 32), std::tuple("stages", stages, 16)})
-    if (count && (*count < 1 || *count > most))
-      return emitError() << name << " must be from 1 to " << most << ", got "
-                         << *count;
+  std::pair<StringRef, std::optional<int64_t>> entries[] = {
+      {"query_tile", queryTile},
+      {"key_tile", keyTile},
+      {"warps", warps},
+      {"stages", stages},
+      {"query_stages", queryStages}};
+  for (auto [key, value] : entries)
+    if (std::string fault = value ? getFault(key, *value) : ""; !fault.empty())
+      return emitError() << fault;
   return success();
 }

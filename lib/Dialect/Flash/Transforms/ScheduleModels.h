@@ -14,9 +14,13 @@ namespace flash {
 
 /// A schedule in the making; 0 stands for what a model does not say.
 struct Schedule {
-  int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0;
+  int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0, queryStages = 0;
   ScheduleFeatures features = ScheduleFeatures::None;
 };
+
+/// Bytes of shared memory of a block: the tile of queries, and as many tiles of
+/// keys and of values as there are stages.
+int64_t getSharedBytes(AttentionOp op, const Schedule &schedule);
 
 /// The best schedule for threads with vectors and caches.
 Schedule chooseCpuSchedule(AttentionOp op);

@@ -8,6 +8,7 @@
 #include "ScheduleModels.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace flash {
@@ -46,9 +47,12 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
       // It is taken if it fits.
       if (!models.complete)
         return success();
-      chosen = {written->getQueryTile(), written->getKeyTile(),
+      chosen = {written->getQueryTile(),
+                written->getKeyTile(),
                 written->getWarps().value_or(0),
-                written->getStages().value_or(0), written->getFeatures()};
+                written->getStages().value_or(0),
+                written->getQueryStages().value_or(0),
+                written->getFeatures()};
     } else {
       chosen = models.choose(op);
       for (auto [option, field] : {std::pair(&queryTile, &chosen.queryTile),
@@ -75,7 +79,8 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
       return ScheduleAttr::getChecked(
           [&] { return op.emitOpError("cannot be scheduled: "); },
           op.getContext(), chosen.queryTile, chosen.keyTile,
-          optional(chosen.warps), optional(chosen.stages), chosen.features);
+          optional(chosen.warps), optional(chosen.stages),
+          optional(chosen.queryStages), chosen.features);
     };
     auto schedule = getAttribute();
     if (schedule && models.complete) {

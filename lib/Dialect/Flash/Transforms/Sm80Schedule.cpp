@@ -20,8 +20,6 @@ constexpr int64_t registersOfThread = 255, otherRegisters = 32;
 // What a block may have on compute capability 8.0 and 9.0: 163 and 227 KiB.
 // Compiled kernels should run on both.
 constexpr int64_t sharedBytesOfBlock = 163 * 1024;
-// Shared-memory tiles start where the pattern of their swizzle does.
-constexpr int64_t sharedAlignment = 1024;
 // Rows of a matrix instruction.
 constexpr int64_t rowsOfWarp = 16;
 
@@ -35,22 +33,9 @@ int64_t getElementBytes(AttentionOp op) {
   return op.getQuery().getType().getElementTypeBitWidth() / 8;
 }
 
-/// Bytes of a tile of `rows` in shared memory, whose rows are padded to panels
-/// of 32, 64 or 128 bytes.
-int64_t getTileBytes(int64_t rows, int64_t columns, int64_t elementBytes) {
-  int64_t bytes = columns * elementBytes;
-  int64_t panel = bytes <= 32 ? 32 : bytes <= 64 ? 64 : 128;
-  return llvm::alignTo(rows * llvm::alignTo(bytes, panel), sharedAlignment);
-}
-
 Resources getResources(AttentionOp op, const Schedule &schedule) {
-  int64_t bytes = getElementBytes(op);
   int64_t values = schedule.queryTile * (schedule.keyTile + op.getValueDim());
-  int64_t slots = getTileBytes(schedule.keyTile, op.getHeadDim(), bytes) +
-                  getTileBytes(schedule.keyTile, op.getValueDim(), bytes);
-  return {values / (32 * schedule.warps),
-          getTileBytes(schedule.queryTile, op.getHeadDim(), bytes) +
-              schedule.stages * slots};
+  return {values / (32 * schedule.warps), getSharedBytes(op, schedule)};
 }
 
 /// Tiles that need no spills for head dimensions up to a bound, best first; as
@@ -110,12 +95,8 @@ LogicalResult flash::completeSm80Schedule(AttentionOp op, Schedule &schedule) {
            << schedule.keyTile << "; the nearest is "
            << llvm::alignTo(schedule.keyTile, keys);
   int64_t groups = schedule.queryTile / rowsOfWarp;
-  if (!schedule.warps) {
-    // More warps share the tiles of keys, but each reads all of them.
-    schedule.warps = 4;
-    while (groups % schedule.warps != 0)
-      schedule.warps /= 2;
-  }
+  if (!schedule.warps)
+    schedule.warps = ScheduleAttr::getDefaultWarps(schedule.queryTile);
   if (groups % schedule.warps != 0)
     return op.emitOpError("cannot be scheduled: query_tile must be a multiple "
                           "of 16 times the warps, got ")

@@ -21,7 +21,6 @@ constexpr int64_t rowsOfWarpgroup = 64, warpsOfWarpgroup = 4, keysOfStep = 16;
 constexpr int64_t largestKeyTile = 256, largestQueryTile = 3 * rowsOfWarpgroup;
 // What a block may have on compute capability 9.0, less 1 KiB for barriers.
 constexpr int64_t sharedBytesOfBlock = 226 * 1024;
-constexpr int64_t sharedAlignment = 1024, swizzleBytes = 128;
 // What addresses, the state of the rows and the softmax need beside the tiles.
 constexpr int64_t otherRegisters = 24;
 
@@ -29,11 +28,6 @@ constexpr int64_t otherRegisters = 24;
 /// tile-specialize-warps).
 int64_t getRegisters(int64_t warpgroups) {
   return warpgroups == 1 ? 232 : warpgroups == 2 ? 240 : 160;
-}
-
-int64_t getTileBytes(int64_t rows, int64_t columns) {
-  return llvm::alignTo(rows * llvm::alignTo(2 * columns, swizzleBytes),
-                       sharedAlignment);
 }
 
 /// Tiles for head dimensions up to a bound, as measured on an H200
@@ -111,10 +105,16 @@ LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
                     << " registers of a thread, and with " << warpgroups
                     << " warpgroups there are " << getRegisters(warpgroups)
                     << "; choose a smaller key_tile";
-  int64_t slots = getTileBytes(schedule.keyTile, op.getHeadDim()) +
-                  getTileBytes(schedule.keyTile, op.getValueDim());
-  int64_t bytes = getTileBytes(schedule.queryTile, op.getHeadDim()) +
-                  schedule.stages * slots;
+  // The next queries are copied early where there is a place for them.
+  if (!schedule.queryStages) {
+    Schedule wide = schedule;
+    wide.queryStages = 2;
+    bool isWide = bitEnumContainsAny(schedule.features,
+                                     ScheduleFeatures::Persistent) &&
+                  getSharedBytes(op, wide) <= sharedBytesOfBlock;
+    schedule.queryStages = isWide ? 2 : 1;
+  }
+  int64_t bytes = getSharedBytes(op, schedule);
   if (bytes > sharedBytesOfBlock)
     return refuse() << "the tiles need " << bytes
                     << " bytes of shared memory, and a block may have "

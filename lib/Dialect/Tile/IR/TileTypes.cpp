@@ -42,6 +42,10 @@ int64_t SmemType::getNumPanels() const {
   return llvm::divideCeil(getColumns(), getPanelColumns());
 }
 
+int64_t SmemType::getAlignedBytes() const {
+  return llvm::alignTo(getNumBytes(), alignment);
+}
+
 int64_t SmemType::getByteOffset(int64_t row, int64_t column) const {
   int64_t inPanel =
       row * getSwizzle() + column % getPanelColumns() * getElementBytes();
@@ -101,5 +105,5 @@ LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 int64_t RingType::getSlotDistance() const {
-  return llvm::alignTo(getSlot().getNumBytes(), 1024);
+  return getSlot().getAlignedBytes();
 }

@@ -78,9 +78,21 @@ static scf::ForOp addStepCounter(scf::ForOp loop, Value first) {
       rewriter, first, /*replaceInitOperandUsesInLoop=*/false, next));
 }
 
+/// How many loops there are around the op.
+static int64_t getDepth(Operation *op) {
+  int64_t depth = 0;
+  while ((op = op->getParentOp()))
+    depth += isa<LoopLikeOpInterface>(op);
+  return depth;
+}
+
+static bool hasFetches(scf::ForOp loop) {
+  return !loop.getOps<FetchOp>().empty();
+}
+
 namespace {
 struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
-  int64_t stages = 1;
+  int64_t stages = 1, outerStages = 1;
 
   /// Ring of `stages` slots for tiles like the fetch's, at the kernel's start.
   Value createRing(FetchOp fetch, int64_t stages) {
@@ -91,13 +103,14 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
   }
 
   /// The loops of a block, one after the other.
-  LogicalResult expandLoops(ArrayRef<scf::ForOp> loops) {
+  LogicalResult expandLoops(ArrayRef<scf::ForOp> loops, int64_t stages) {
     // By memory, type of the tile, and how many such fetches of the loop there
     // were before: a product of a matrix with itself has two.
     llvm::MapVector<std::tuple<Value, Type, int>, Value> rings;
     scf::ForOp first = loops.front();
     OpBuilder b(first);
-    Value step = arith::ConstantIndexOp::create(b, first.getLoc(), 0);
+    Value start = arith::ConstantIndexOp::create(b, first.getLoc(), 0);
+    Value step = start;
     for (scf::ForOp loop : loops) {
       SmallVector<FetchOp> fetches(loop.getOps<FetchOp>());
       loop = addStepCounter(loop, step);
@@ -114,49 +127,75 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
       if (fetches.size() != rings.size())
         return loop.emitOpError("fetches other tiles than the loop before");
     }
+    // A loop around them goes on counting where they stopped before.
+    if (auto outer =
+            dyn_cast<scf::ForOp>(step.getDefiningOp()->getParentOp())) {
+      IRRewriter rewriter(&getContext());
+      rewriter.setInsertionPoint(outer);
+      Value zero = arith::ConstantIndexOp::create(rewriter, outer.getLoc(), 0);
+      auto yieldStep = [&](OpBuilder &, Location,
+                           ArrayRef<BlockArgument> args) {
+        start.replaceAllUsesWith(args.back());
+        return SmallVector<Value>{step};
+      };
+      (void)outer.replaceWithAdditionalYields(
+          rewriter, zero, /*replaceInitOperandUsesInLoop=*/false, yieldStep);
+    }
     return success();
+  }
+
+  /// The first fetch with the most loops around it; null if none is left.
+  FetchOp findInnermost() {
+    FetchOp innermost;
+    getOperation().walk([&](FetchOp fetch) {
+      if (!innermost || getDepth(fetch) > getDepth(innermost))
+        innermost = fetch;
+    });
+    return innermost;
+  }
+
+  /// Expands a fetch, with those of its loop and of the loops next to that.
+  LogicalResult expand(FetchOp fetch) {
+    if (getDepth(fetch) == 0) {
+      OpBuilder b(fetch);
+      Value zero = arith::ConstantIndexOp::create(b, fetch.getLoc(), 0);
+      expandFetch(fetch, createRing(fetch, 1), zero);
+      return success();
+    }
+    auto loop = dyn_cast<scf::ForOp>(fetch->getParentOp());
+    if (!loop)
+      return fetch.emitOpError(
+          "in a loop can become a ring only directly in its body");
+    SmallVector<scf::ForOp> loops;
+    bool isInnermost = true;
+    for (auto other : loop->getBlock()->getOps<scf::ForOp>()) {
+      if (!hasFetches(other))
+        continue;
+      loops.push_back(other);
+      other.getBody()->walk([&](RingWaitOp) { isInnermost = false; });
+    }
+    return expandLoops(loops, isInnermost ? stages : outerStages);
   }
 
   void runOnOperation() override {
     if (auto attribute =
             getOperation()->getAttrOfType<IntegerAttr>("tile.stages"))
       stages = attribute.getInt();
-    if (stages < 1 || stages > 16) {
-      getOperation().emitOpError("needs tile.stages from 1 to 16, got ")
-          << stages;
-      return signalPassFailure();
-    }
-    llvm::MapVector<Block *, SmallVector<scf::ForOp>> loops;
-    SmallVector<FetchOp> single;
-    WalkResult walk = getOperation().walk([&](FetchOp fetch) {
-      if (fetch->use_empty()) {
+    if (auto attribute =
+            getOperation()->getAttrOfType<IntegerAttr>("tile.outer_stages"))
+      outerStages = attribute.getInt();
+    for (int64_t count : {stages, outerStages})
+      if (count < 1 || count > 16) {
+        getOperation().emitOpError("needs tile.stages from 1 to 16, got ")
+            << count;
+        return signalPassFailure();
+      }
+    getOperation().walk([](FetchOp fetch) {
+      if (fetch->use_empty())
         fetch.erase();
-        return WalkResult::advance();
-      }
-      auto loop = dyn_cast<scf::ForOp>(fetch->getParentOp());
-      if (!fetch->getParentOfType<LoopLikeOpInterface>()) {
-        single.push_back(fetch);
-        return WalkResult::advance();
-      }
-      if (!loop) {
-        fetch.emitOpError(
-            "in a loop can become a ring only directly in its body");
-        return WalkResult::interrupt();
-      }
-      SmallVector<scf::ForOp> &ofBlock = loops[loop->getBlock()];
-      if (ofBlock.empty() || ofBlock.back() != loop)
-        ofBlock.push_back(loop);
-      return WalkResult::advance();
     });
-    if (walk.wasInterrupted())
-      return signalPassFailure();
-    for (FetchOp fetch : single) {
-      OpBuilder b(fetch);
-      Value zero = arith::ConstantIndexOp::create(b, fetch.getLoc(), 0);
-      expandFetch(fetch, createRing(fetch, 1), zero);
-    }
-    for (auto &[block, ofBlock] : loops)
-      if (failed(expandLoops(ofBlock)))
+    while (FetchOp fetch = findInnermost())
+      if (failed(expand(fetch)))
         return signalPassFailure();
   }
 };

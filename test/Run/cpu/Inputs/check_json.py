@@ -16,6 +16,7 @@ flops = 2 * (64 + 48) * 2 * 8 * 333 * 101
 assert abs(bench["tflops"] * bench["median_ms"] * 1e9 / flops - 1) < 1e-9, bench
 assert bench["gbps"] > 0
 assert report["baseline"]["peak_bytes"] > report["peak_bytes"] >= 0 and report["baseline"]["speedup"] > 0
+assert report["baseline"]["check"]["ok"] and "kernels" not in report["baseline"]
 stages = report["compile_ms"]
 assert list(sorted(stages)) == sorted(["parse", "front", "backend", "translate", "optimize", "codegen", "link", "total"])
 assert abs(sum(v for k, v in stages.items() if k != "total") - stages["total"]) < 1e-6

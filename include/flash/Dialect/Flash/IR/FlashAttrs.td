@@ -112,7 +112,8 @@ def Flash_ScheduleFeatures : I32BitEnumAttr<"ScheduleFeatures",
       I32BitEnumAttrCaseBit<"SpecializeWarps", 0, "specialize_warps">,
       I32BitEnumAttrCaseBit<"Overlap", 1, "overlap">,
       I32BitEnumAttrCaseBit<"PingPong", 2, "ping_pong">,
-      I32BitEnumAttrCaseBit<"LazyRescale", 3, "lazy_rescale">]> {
+      I32BitEnumAttrCaseBit<"LazyRescale", 3, "lazy_rescale">,
+      I32BitEnumAttrCaseBit<"Persistent", 4, "persistent">]> {
   let cppNamespace = "::flash";
   let genSpecializedAttr = 0;
   let printBitEnumPrimaryGroups = 0;
@@ -133,10 +134,11 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     `#flash.schedule<query_tile = 128, key_tile = 64, warps = 4, stages = 1>`
     says further that `warps` (1 to 32) share the queries, 16 at a time each,
     and that `stages` (1 to 16) tiles of keys, and of values, are in shared
-    memory.
+    memory, and `query_stages` (1 or 2) of queries where a block has several.
 
     `features = specialize_warps|overlap` lists what else is done, by the pass
-    that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong` and,
+    that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong`,
+    `tile-persist` (`persistent`) and,
     of the online softmax, to rescale the accumulator only when a maximum has
     grown by much (`lazy_rescale`).
 
@@ -145,9 +147,19 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
   let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile,
                         OptionalParameter<"std::optional<int64_t>">:$warps,
                         OptionalParameter<"std::optional<int64_t>">:$stages,
+                        OptionalParameter<"std::optional<int64_t>">:$query_stages,
                         Flash_ScheduleFeaturesParameter:$features);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// What is wrong with the value of a key, such as "query_tile"; empty if
+    /// nothing is.
+    static std::string getFault(llvm::StringRef key, int64_t value);
+    /// The warps that share a tile of queries where no schedule says: as many as
+    /// it has groups of 16, up to four. More would share the tiles of keys in
+    /// shared memory, but each reads all of them.
+    static int64_t getDefaultWarps(int64_t queryTile);
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -198,6 +198,8 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     Option<"target", "target", "std::string", "\"cpu\"",
            "cpu, sm_80 or sm_90a">
   ];
+  // The models of GPUs ask for the sizes of tiles in shared memory.
+  let dependentDialects = ["::flash::tile::TileDialect"];
 }
 
 def OnlineSoftmax : Pass<"flash-online-softmax", "::mlir::func::FuncOp"> {

@@ -40,6 +40,11 @@ def Tile_SmemType : Tile_Type<"Smem", "smem"> {
     int64_t getNumPanels() const;
     int64_t getPanelBytes() const { return getRows() * getSwizzle(); }
     int64_t getNumBytes() const { return getPanelBytes() * getNumPanels(); }
+    /// Where tiles start: the pattern of the widest swizzle repeats after that
+    /// many bytes.
+    static constexpr int64_t alignment = 1024;
+    /// The bytes from a tile's start to where the next can start.
+    int64_t getAlignedBytes() const;
     /// The byte at which an element lies.
     int64_t getByteOffset(int64_t row, int64_t column) const;
   }];
@@ -52,8 +57,7 @@ def Tile_RingType : Tile_Type<"Ring", "ring"> {
   let assemblyFormat = "`<` $stages `,` $slot `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Bytes from one slot to the next, a multiple of 1024, after which the
-    /// pattern of the widest swizzle repeats.
+    /// Bytes from one slot to the next.
     int64_t getSlotDistance() const;
     int64_t getNumBytes() const { return getStages() * getSlotDistance(); }
   }];

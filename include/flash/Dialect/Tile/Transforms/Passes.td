@@ -12,6 +12,29 @@ include "mlir/Pass/PassBase.td"
 
 // In the order in which the pipelines run them.
 
+def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
+  let summary = "Launch as many blocks as there are multiprocessors";
+  let description = [{
+    For kernels with the attribute `tile.persistent`. A block does the work of
+    one block after the other, so that the copies of the next begin while the
+    last is being finished.
+
+    ```mlir
+    %i = gpu.block_id x
+    ...
+    // becomes
+    scf.for %round = %c0 to %rounds step %c1 {
+      %i = ... // %round * %grid_dim + %block_id, or as far from the other end
+      ...
+    }
+    ```
+  }];
+  let options = [Option<"multiprocessors", "multiprocessors", "int64_t", "132",
+                        "Blocks that run at a time">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Turn fetches into rings that asynchronous copies fill";
   let description = [{
@@ -19,7 +42,8 @@ def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
     all stay where the fetch was; nothing overlaps yet. Loops carry the number
     of the step, which goes on from one loop to the next, so that all loops of a
     block over the same memory share a ring. The kernel's attribute `tile.stages`
-    is the number of slots of these rings, 1 if absent.
+    is the number of slots of these rings, 1 if absent; `tile.outer_stages` that
+    of tiles which are fetched in a loop around others.
 
     ```mlir
     scf.for %j = ... iter_args(%acc = ...) {

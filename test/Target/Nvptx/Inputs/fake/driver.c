@@ -1,5 +1,6 @@
 /* A driver that prints what it is asked for. The environment makes it fail:
- * FAKE_FAIL is the name of a function. */
+ * FAKE_FAIL is the name of a function. The image of kernels that take pointers
+ * to their parameters says how many bytes each has: "f:4:128/g:8". */
 #define _POSIX_C_SOURCE 200112L
 #include <cuda.h>
 
@@ -14,6 +15,7 @@ struct CUfunc_st {
 
 static struct CUfunc_st functions[16];
 static int numFunctions, numAllocations, numLive;
+static const char *image;
 
 static int fails(const char *name) {
   const char *failing = getenv("FAKE_FAIL");
@@ -79,9 +81,10 @@ CUresult cuModuleLoad(CUmodule *module, const char *name) {
   return fails("cuModuleLoad") ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 
-CUresult cuModuleLoadData(CUmodule *module, const void *image) {
+CUresult cuModuleLoadData(CUmodule *module, const void *data) {
   *module = NULL;
-  printf("load \"%s\"\n", (const char *)image);
+  image = (const char *)data;
+  printf("load \"%s\"\n", image);
   return CUDA_SUCCESS;
 }
 
@@ -126,25 +129,63 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
   return CUDA_SUCCESS;
 }
 
+static void printBytes(const void *bytes, size_t size) {
+  size_t i;
+  printf(" ");
+  for (i = 0; i != size; ++i)
+    printf("%02x", ((const unsigned char *)bytes)[i]);
+}
+
 CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
                         unsigned gridZ, unsigned blockX, unsigned blockY,
                         unsigned blockZ, unsigned sharedBytes, CUstream stream,
                         void **parameters, void **extra) {
-  const unsigned char *bytes;
-  size_t size, i;
   (void)stream;
-  if (fails("cuLaunchKernel") || parameters || !extra ||
-      extra[0] != CU_LAUNCH_PARAM_BUFFER_POINTER ||
-      extra[2] != CU_LAUNCH_PARAM_BUFFER_SIZE ||
-      extra[4] != CU_LAUNCH_PARAM_END ||
+  if (fails("cuLaunchKernel") || !parameters == !extra ||
       sharedBytes > (unsigned)function->sharedBytes)
     return CUDA_ERROR_INVALID_VALUE;
-  printf("launch %s %u %u %u %u %u %u %u ", function->name, gridX, gridY, gridZ,
+  if (extra && (extra[0] != CU_LAUNCH_PARAM_BUFFER_POINTER ||
+                extra[2] != CU_LAUNCH_PARAM_BUFFER_SIZE ||
+                extra[4] != CU_LAUNCH_PARAM_END))
+    return CUDA_ERROR_INVALID_VALUE;
+  printf("launch %s %u %u %u %u %u %u %u", function->name, gridX, gridY, gridZ,
          blockX, blockY, blockZ, sharedBytes);
-  bytes = (const unsigned char *)extra[1];
-  size = *(const size_t *)extra[3];
-  for (i = 0; i != size; ++i)
-    printf("%02x", bytes[i]);
+  if (extra) {
+    printBytes(extra[1], *(const size_t *)extra[3]);
+  } else {
+    const char *sizes = strstr(image, function->name) + strlen(function->name);
+    while (*sizes == ':')
+      printBytes(*parameters++, strtoul(sizes + 1, (char **)&sizes, 10));
+  }
   printf("\n");
+  return CUDA_SUCCESS;
+}
+
+/* All that it is given, as far as there is room: type, swizzle and promotion in
+ * one word, then address, sizes, strides and box. */
+CUresult cuTensorMapEncodeTiled(
+    CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
+    const cuuint64_t *sizes, const cuuint64_t *strides, const cuuint32_t *box,
+    const cuuint32_t *steps, CUtensorMapInterleave interleave,
+    CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+    CUtensorMapFloatOOBfill fill) {
+  cuuint32_t d, n = 0;
+  if (fails("cuTensorMapEncodeTiled") || (uintptr_t)map % 64 != 0 ||
+      rank < 1 || rank > 5 || interleave != CU_TENSOR_MAP_INTERLEAVE_NONE ||
+      fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
+    return CUDA_ERROR_INVALID_VALUE;
+  memset(map, 0, sizeof *map);
+  map->opaque[n++] = (cuuint64_t)type | (cuuint64_t)swizzle << 8 |
+                     (cuuint64_t)promotion << 16;
+  map->opaque[n++] = (uintptr_t)address;
+  for (d = 0; d < rank; ++d) {
+    if (steps[d] != 1)
+      return CUDA_ERROR_INVALID_VALUE;
+    map->opaque[n++] = sizes[d];
+  }
+  for (d = 0; d + 1 < rank; ++d)
+    map->opaque[n++] = strides[d];
+  for (d = 0; d < rank; ++d)
+    map->opaque[n++] = box[d];
   return CUDA_SUCCESS;
 }

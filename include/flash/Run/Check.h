@@ -1,0 +1,49 @@
+//===- Check.h - Whether results are right ----------------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_RUN_CHECK_H
+#define FLASH_RUN_CHECK_H
+
+#include "flash/Run/Report.h"
+#include "flash/Run/Session.h"
+
+namespace flash::run {
+
+/// Two runs on the same inputs.
+struct CheckedRuns {
+  /// Of the last one.
+  std::vector<HostTensor> results;
+  /// Whether both gave the same bits.
+  bool repeatable = true;
+};
+
+/// Runs a function twice, with what the executor can find beside wrong results.
+llvm::Expected<CheckedRuns> runChecked(Executor &executor,
+                                       llvm::ArrayRef<HostTensor> inputs);
+
+/// What results are compared with.
+struct Expectation {
+  std::vector<HostTensor> results;
+  /// A lower bound of the largest |score| that is the maximum of its row.
+  double scoreMagnitude = 0;
+};
+
+/// Runs the fp64 reference of a program with `numResults` results.
+llvm::Expected<Expectation>
+runReference(Session &session, const Program &program, const Options &options,
+             llvm::ArrayRef<HostTensor> inputs, size_t numResults);
+
+/// Compares runs of a program with the reference. The naive program may round
+/// the scores to the type of the inputs, which its tolerance allows for.
+llvm::Expected<Report::Check> checkRuns(const CheckedRuns &runs,
+                                        const Expectation &expected,
+                                        Variant variant,
+                                        llvm::ArrayRef<HostTensor> inputs);
+
+} // namespace flash::run
+
+#endif // FLASH_RUN_CHECK_H

@@ -1,0 +1,110 @@
+//===- LaunchPlanTensorMaps.cpp - Tensor maps of a call -------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaunchPlanSteps.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace flash::runtime;
+using llvm::createStringError;
+using llvm::Error;
+using llvm::formatv;
+
+namespace {
+/// The values of a recipe in a call, as the hardware takes them.
+struct TensorMapShape {
+  TensorMapShape(const LaunchPlan::TensorMapRecipe &recipe, const int64_t *r);
+  TensorMapOptions getOptions(uint64_t address) const;
+
+  const LaunchPlan::TensorMapRecipe &recipe;
+  llvm::SmallVector<int64_t, maxTensorMapRank> sizes, byteStrides;
+  bool isEmpty = false;
+};
+} // namespace
+
+/// What does not fit in 64 bits breaks the limit of strides, too.
+static int64_t getByteStride(int64_t stride, int64_t elementBytes) {
+  int64_t bytes;
+  if (!llvm::MulOverflow(stride, elementBytes, bytes))
+    return bytes;
+  return stride < 0 ? INT64_MIN : INT64_MAX;
+}
+
+TensorMapShape::TensorMapShape(const LaunchPlan::TensorMapRecipe &recipe,
+                               const int64_t *r)
+    : recipe(recipe) {
+  for (Register size : recipe.sizes) {
+    sizes.push_back(r[size]);
+    isEmpty |= r[size] == 0;
+  }
+  // There are no maps of nothing. Nothing is read by this one.
+  if (isEmpty)
+    sizes.assign(sizes.size(), 1);
+  for (size_t d = 0; d + 1 < sizes.size(); ++d)
+    byteStrides.push_back(
+        sizes[d] == 1
+            ? tensorMapGranule
+            : getByteStride(r[recipe.strides[d]], getBytes(recipe.element)));
+}
+
+TensorMapOptions TensorMapShape::getOptions(uint64_t address) const {
+  TensorMapOptions options;
+  options.element = recipe.element;
+  options.address = address;
+  options.sizes = sizes;
+  options.byteStrides = byteStrides;
+  options.box = recipe.box;
+  options.swizzleBytes = recipe.swizzleBytes;
+  options.l2PromotionBytes = recipe.l2PromotionBytes;
+  return options;
+}
+
+/// Errors of a map name the kernel's operand.
+static std::string getOwner(const LaunchPlan::Launch &launch,
+                            const LaunchPlan::Field &field) {
+  return formatv("@{0}, operand {1}", launch.kernel, field.operand);
+}
+
+static Error checkRules(const LaunchPlan::Launch &launch,
+                        const LaunchPlan::Field &field,
+                        const TensorMapOptions &options) {
+  std::string broken = findBrokenRule(options);
+  if (broken.empty())
+    return Error::success();
+  return createStringError(formatv("{0} cannot have a tensor map: {1}",
+                                   getOwner(launch, field), broken));
+}
+
+Error flash::runtime::checkTensorMap(const LaunchPlan &plan,
+                                     const LaunchPlan::Launch &launch,
+                                     const LaunchPlan::Field &field,
+                                     const int64_t *r) {
+  const LaunchPlan::TensorMapRecipe &recipe = plan.tensorMaps[field.tensorMap];
+  TensorMapShape shape(recipe, r);
+  // Maps have no such stride.
+  if (int64_t stride = r[recipe.strides.back()];
+      shape.sizes.back() > 1 && stride != 1)
+    return createStringError(formatv(
+        "{0} cannot have a tensor map: the stride of dimension {1} is {2}, "
+        "expected 1: the innermost dimension must be contiguous",
+        getOwner(launch, field), recipe.strides.size() - 1, stride));
+  return checkRules(launch, field, shape.getOptions(/*address=*/0));
+}
+
+llvm::Expected<TensorMap> flash::runtime::encodeTensorMap(
+    const LaunchPlan &plan, const LaunchPlan::Launch &launch,
+    const LaunchPlan::Field &field, uint64_t address, const int64_t *r,
+    TensorMapEncoder encode) {
+  TensorMapShape shape(plan.tensorMaps[field.tensorMap], r);
+  // Tensors without elements may be anywhere, also at null.
+  TensorMapOptions options =
+      shape.getOptions(shape.isEmpty ? tensorMapGranule : address);
+  if (Error error = checkRules(launch, field, options))
+    return std::move(error);
+  return encode(getOwner(launch, field), options);
+}

@@ -1,0 +1,41 @@
+//===- HostTensorMaps.h - Tensor maps of host functions ---------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_TARGET_NVPTX_HOSTTENSORMAPS_H
+#define FLASH_LIB_TARGET_NVPTX_HOSTTENSORMAPS_H
+
+#include "HostViews.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+
+namespace flash {
+
+/// Turns `nvgpu.tma.create.descriptor` into recipes of tensor maps.
+class HostTensorMaps {
+public:
+  HostTensorMaps(runtime::LaunchPlanBuilder &builder,
+                 const HostScalars &scalars, const HostViews &views)
+      : builder(builder), scalars(scalars), views(views) {}
+
+  /// The number of the recipe of a translated operation.
+  unsigned get(mlir::Value map) const { return recipes.lookup(map); }
+
+  /// Adds a recipe to the plan, or reports why there is none.
+  llvm::LogicalResult add(mlir::nvgpu::TmaCreateDescriptorOp op);
+
+private:
+  llvm::LogicalResult addBox(mlir::nvgpu::TmaCreateDescriptorOp op,
+                             runtime::LaunchPlan::TensorMapRecipe &recipe);
+
+  runtime::LaunchPlanBuilder &builder;
+  const HostScalars &scalars;
+  const HostViews &views;
+  llvm::DenseMap<mlir::Value, unsigned> recipes;
+};
+
+} // namespace flash
+
+#endif // FLASH_LIB_TARGET_NVPTX_HOSTTENSORMAPS_H
