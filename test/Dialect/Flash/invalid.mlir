@@ -505,7 +505,7 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 922337203685
 // -----
 
 // expected-error @below {{failed to parse Flash_ScheduleAttr parameter 'features'}}
-// expected-error @below {{expected ::flash::ScheduleFeatures to be one of: none, specialize_warps, overlap, ping_pong, lazy_rescale}}
+// expected-error @below {{expected ::flash::ScheduleFeatures to be one of: none, specialize_warps, overlap, ping_pong, lazy_rescale, persistent}}
 func.func private @f() attributes {m = #flash.schedule<query_tile = 64, key_tile = 64, features = fast>}
 
 // -----
