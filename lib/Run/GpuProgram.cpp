@@ -56,8 +56,7 @@ static llvm::Error runGpuPasses(ModuleOp module, Variant variant,
   }
 
   flash::FrontOptions front;
-  setSchedule(front, getScheduleTarget(module, program.target, options), module,
-              options);
+  setSchedule(front, getName(program.target), module, options);
   auto recognize = [](OpPassManager &pm) {
     pm.addPass(createSymbolDCEPass());
     flash::buildRecognizePipeline(pm);

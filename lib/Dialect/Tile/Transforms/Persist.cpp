@@ -33,12 +33,16 @@ static SmallVector<Operation *> getOpsOfBlocks(Block &body) {
 }
 
 /// Puts what a block does into a loop over the numbers of blocks that there
-/// would be. Their count becomes an argument.
+/// would be. How many rounds all blocks take part in, and how many blocks in
+/// one more, become arguments: quotients that a kernel computes itself keep the
+/// assembler from seeing that all threads go round the loop alike.
 static void persist(gpu::GPUFuncOp kernel) {
   Block &body = kernel.getBody().front();
   Location loc = kernel.getLoc();
   SmallVector<Operation *> ops = getOpsOfBlocks(body);
-  Value count = body.addArgument(IndexType::get(kernel.getContext()), loc);
+  Type index = IndexType::get(kernel.getContext());
+  Value whole = body.addArgument(index, loc);
+  Value rest = body.addArgument(index, loc);
   OpBuilder b(body.getTerminator());
   kernel.setFunctionType(b.getFunctionType(body.getArgumentTypes(), {}));
 
@@ -58,8 +62,6 @@ static void persist(gpu::GPUFuncOp kernel) {
     return arith::SelectOp::create(b, loc, isEven, id, mirrored);
   };
   // The last round may be one of some blocks only.
-  Value whole = arith::DivUIOp::create(b, loc, count, grid);
-  Value rest = arith::RemUIOp::create(b, loc, count, grid);
   Value isInLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
                                          positionIn(whole), rest);
   Value more = arith::AddIOp::create(b, loc, whole, constant(1));
@@ -95,12 +97,19 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
       if (!kernel || !kernel->hasAttr("tile.persistent"))
         return;
       OpBuilder b(launch);
+      Location loc = launch.getLoc();
       Value count = launch.getGridSizeX();
-      Value most =
-          arith::ConstantIndexOp::create(b, launch.getLoc(), multiprocessors);
-      launch.getKernelOperandsMutable().append(count);
-      launch.getGridSizeXMutable().assign(
-          arith::MinUIOp::create(b, launch.getLoc(), count, most).getResult());
+      auto constant = [&](int64_t value) -> Value {
+        return arith::ConstantIndexOp::create(b, loc, value);
+      };
+      Value grid =
+          arith::MinUIOp::create(b, loc, count, constant(multiprocessors));
+      // No blocks at all are launched as none.
+      Value divisor = arith::MaxUIOp::create(b, loc, grid, constant(1));
+      launch.getKernelOperandsMutable().append(
+          {arith::DivUIOp::create(b, loc, count, divisor).getResult(),
+           arith::RemUIOp::create(b, loc, count, divisor).getResult()});
+      launch.getGridSizeXMutable().assign(grid);
     });
   }
 };
