@@ -1,24 +1,25 @@
 // A block does the work of one block after the other.
 // RUN: flash-opt %s --split-input-file --tile-persist=multiprocessors=4 | FileCheck %s
 
-// The launch has no more blocks than multiprocessors; the kernel gets their count.
+// The launch has no more blocks than multiprocessors; the kernel gets the number of
+// whole rounds, and how many blocks are left over.
 // CHECK-LABEL: func.func @launch(
 // CHECK-SAME:    %[[BLOCKS:[a-z0-9]+]]: index
 // CHECK:         %[[MOST:.*]] = arith.constant 4 : index
 // CHECK:         %[[GRID:.*]] = arith.minui %[[BLOCKS]], %[[MOST]] : index
-// CHECK:         gpu.launch_func @m::@kernel blocks in (%[[GRID]], %c1, %c1) {{.*}} %[[BLOCKS]] : index)
+// CHECK:         %[[WHOLE:.*]] = arith.divui %[[BLOCKS]]
+// CHECK:         %[[REST:.*]] = arith.remui %[[BLOCKS]]
+// CHECK:         gpu.launch_func @m::@kernel blocks in (%[[GRID]], %c1, %c1) {{.*}} %[[WHOLE]] : index, %[[REST]] : index)
 
 // CHECK-LABEL: gpu.func @kernel(
-// CHECK-SAME:    %[[M:[a-z0-9]+]]: memref<?xf32>, %[[COUNT:[a-z0-9]+]]: index
+// CHECK-SAME:    %[[M:[a-z0-9]+]]: memref<?xf32>, %[[WHOLE:[a-z0-9]+]]: index, %[[REST:[a-z0-9]+]]: index
 // What is the same for all blocks stays outside.
 // CHECK:         %[[F:.*]] = arith.constant 1.0
 // CHECK:         %[[ID:.*]] = gpu.block_id x
 // CHECK:         %[[SIZE:.*]] = gpu.grid_dim x
-// Whole rounds, and one more for the blocks that are left over.
-// CHECK:         %[[WHOLE:.*]] = arith.divui %[[COUNT]], %[[SIZE]]
-// CHECK:         %[[REST:.*]] = arith.remui %[[COUNT]], %[[SIZE]]
-// CHECK:         %[[MORE:.*]] = arith.cmpi ult, %{{.*}}, %[[REST]]
-// CHECK:         %[[ROUNDS:.*]] = arith.select %[[MORE]]
+// CHECK:         %[[IS_LEFT:.*]] = arith.cmpi ult, %{{.*}}, %[[REST]]
+// CHECK:         %[[MORE:.*]] = arith.addi %[[WHOLE]], %
+// CHECK:         %[[ROUNDS:.*]] = arith.select %[[IS_LEFT]], %[[MORE]], %[[WHOLE]]
 // CHECK:         scf.for %[[ROUND:.*]] = %{{.*}} to %[[ROUNDS]]
 // CHECK:           %[[BEFORE:.*]] = arith.muli %[[ROUND]], %[[SIZE]]
 // Every other round goes backwards.
