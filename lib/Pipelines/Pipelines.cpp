@@ -31,9 +31,9 @@ void flash::buildRecognizePipeline(OpPassManager &pm) {
 
 void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(
-      createSelectSchedule({options.queryTile, options.keyTile, options.warps,
-                            options.stages, options.features, options.target}));
+  func.addPass(createSelectSchedule(
+      {options.queryTile, options.keyTile, options.warps, options.stages,
+       options.features, options.splits, options.target}));
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
   func.addPass(createSplitMask());

@@ -35,8 +35,13 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
       llvm::cl::desc("What warps do at the same time, such as "
                      "specialize_warps|overlap; empty lets the model choose"),
       llvm::cl::init("")};
+  Option<int64_t> splits{
+      *this, "splits",
+      llvm::cl::desc("Units that share a query tile; 0 lets the model choose"),
+      llvm::cl::init(0)};
   Option<std::string> target{
-      *this, "target", llvm::cl::desc("Whose schedules: cpu, sm_80 or sm_90a"),
+      *this, "target",
+      llvm::cl::desc("Whose schedules: cpu, emulate, sm_80 or sm_90a"),
       llvm::cl::init("cpu")};
 };
 

@@ -47,7 +47,7 @@ BlockProgram::BlockProgram(scf::ForallOp forall, gpu::GPUFuncOp kernel)
 bool BlockProgram::isTranslated(scf::ForallOp forall) {
   return forall
       .walk([](Operation *op) {
-        return isa<FinalizeOp, linalg::ContractOp>(op) || getSoftmaxInput(op)
+        return isa<FinalizeOp, linalg::ContractOp>(op) || getRowInput(op)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })
@@ -97,11 +97,11 @@ void BlockProgram::chooseTypes() {
   });
   if (types.warps > 0)
     return;
-  // Of a softmax every warp has whole rows. A loop of one iteration may have
+  // Else every warp has whole rows. A loop of one iteration may have
   // been dropped; the number of rows is static then.
   int64_t rows = getConstantIntValue(forall.getMixedStep().back()).value_or(1);
   forall.walk([&](Operation *op) {
-    Value input = getSoftmaxInput(op);
+    Value input = getRowInput(op);
     tensor::ExtractSliceOp slice = input ? getSlice(input) : nullptr;
     if (!slice || slice.getSourceType().getRank() < 2)
       return;
@@ -151,6 +151,15 @@ Value BlockProgram::lookup(Value value) {
     Value size = memref::DimOp::create(b, loc, memory, *dim.getConstantIndex());
     mapping.map(value, size);
     return size;
+  }
+  // Kernels are passed numbers but no conditions.
+  if (auto compare = value.getDefiningOp<arith::CmpIOp>()) {
+    IRMapping operands;
+    for (Value operand : compare->getOperands())
+      operands.map(operand, lookup(operand));
+    Operation *copy = b.clone(*compare, operands);
+    mapping.map(value, copy->getResult(0));
+    return copy->getResult(0);
   }
   return capture(value, value.getType());
 }
@@ -556,7 +565,7 @@ LogicalResult BlockProgram::translateIf(scf::IfOp choice) {
 LogicalResult BlockProgram::translateStores(scf::InParallelOp stores) {
   for (auto store : stores.getOps<tensor::ParallelInsertSliceOp>()) {
     Value tile = stripCasts(store.getSource());
-    if (getSoftmaxInput(tile.getDefiningOp()))
+    if (getRowInput(tile.getDefiningOp()))
       continue; // Stored already.
     if (auto slice = tile.getDefiningOp<tensor::ExtractSliceOp>())
       tile = slice.getSource();
@@ -595,7 +604,9 @@ LogicalResult BlockProgram::translate(Operation &op) {
     return translateContract(contract);
   if (auto generic = dyn_cast<linalg::GenericOp>(op))
     return translateMap(generic);
-  if (getSoftmaxInput(&op))
+  if (auto combine = dyn_cast<CombineOp>(op))
+    return translateCombine(combine);
+  if (getRowInput(&op))
     return translateSoftmax(op);
   if (auto finalize = dyn_cast<FinalizeOp>(op)) {
     OnlineState state;

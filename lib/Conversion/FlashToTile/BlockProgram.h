@@ -9,6 +9,7 @@
 #define FLASH_LIB_CONVERSION_FLASHTOTILE_BLOCKPROGRAM_H
 
 #include "OnlineStep.h"
+#include "RowSoftmax.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -46,8 +47,9 @@ private:
   mlir::Value constant(int64_t value) {
     return mlir::arith::ConstantIndexOp::create(b, loc, value);
   }
-  /// The scores of a softmax of rows, or null if `op` is none.
-  static mlir::Value getSoftmaxInput(mlir::Operation *op);
+  /// What an op on whole rows reads, a softmax its scores and a flash.combine
+  /// its outputs; null if `op` is neither.
+  static mlir::Value getRowInput(mlir::Operation *op);
   /// How the block works: from the first op that says so.
   void chooseTypes();
   /// The kernel's argument for a value from outside the loop.
@@ -75,6 +77,16 @@ private:
   /// The softmax of rows, which writes its results to where they are stored.
   mlir::LogicalResult translateSoftmax(mlir::Operation &op);
   mlir::LogicalResult translateStores(mlir::scf::InParallelOp stores);
+  /// The same for a combination of rows.
+  mlir::LogicalResult translateCombine(CombineOp combine);
+  /// Finds where the results of an op on rows are stored.
+  mlir::LogicalResult findStores(mlir::Operation &op,
+                                 llvm::ArrayRef<MemoryPlace *> places);
+  llvm::SmallVector<mlir::Value>
+  lookupAll(llvm::ArrayRef<mlir::OpFoldResult> values) {
+    return llvm::map_to_vector(
+        values, [&](mlir::OpFoldResult entry) { return lookup(entry); });
+  }
   void copyScalarOp(mlir::OpBuilder &builder, mlir::Operation &op,
                     mlir::IRMapping &map);
 

@@ -46,6 +46,20 @@ static Value emitTripCount(OpBuilder &b, Location loc, scf::ForallOp forall) {
   return count;
 }
 
+/// The memory of a loop's output that an earlier kernel has written and nothing
+/// else reads, or null.
+static Value getWrittenBuffer(Value output) {
+  auto written = output.getDefiningOp<bufferization::ToTensorOp>();
+  size_t readers = llvm::count_if(output.getUses(), [](OpOperand &use) {
+    return !isa<tensor::DimOp>(use.getOwner());
+  });
+  if (!written || !written.getWritable() || readers > 1)
+    return Value();
+  return written.getBuffer().getDefiningOp<memref::AllocOp>()
+             ? written.getBuffer()
+             : Value();
+}
+
 /// Replaces the loop by the launch of `kernel`, whose arguments stand for
 /// `captures`.
 static void emitLaunch(scf::ForallOp forall, gpu::GPUFuncOp kernel,
@@ -56,6 +70,11 @@ static void emitLaunch(scf::ForallOp forall, gpu::GPUFuncOp kernel,
   for (auto [argument, output, result] :
        llvm::zip_equal(forall.getRegionOutArgs(), forall.getOutputs(),
                        forall.getResults())) {
+    // Only where a kernel has written it does an output hold anything.
+    if (Value written = getWrittenBuffer(output)) {
+      buffers[argument] = written;
+      continue;
+    }
     auto type = cast<RankedTensorType>(result.getType());
     SmallVector<Value> sizes;
     for (int64_t d = 0; d < type.getRank(); ++d)

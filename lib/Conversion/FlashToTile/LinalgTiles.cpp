@@ -7,7 +7,6 @@
 
 #include "BlockProgram.h"
 
-#include "RowSoftmax.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
@@ -131,56 +130,5 @@ LogicalResult BlockProgram::translateElementwise(Operation &op) {
       b.create(op.getLoc(), op.getName().getIdentifier(), operands,
                getFragmentType(op.getResult(0)), op.getAttrs());
   mapping.map(op.getResult(0), copy->getResult(0));
-  return success();
-}
-
-Value BlockProgram::getSoftmaxInput(Operation *op) {
-  if (auto softmax = dyn_cast_or_null<SoftmaxOp>(op))
-    return softmax.getScores();
-  if (auto softmax = dyn_cast_or_null<linalg::SoftmaxOp>(op))
-    return softmax.getInput();
-  return Value();
-}
-
-LogicalResult BlockProgram::translateSoftmax(Operation &op) {
-  auto refuse = [&](const Twine &reason) {
-    return op.emitOpError("has no translation to a block program: ") << reason;
-  };
-  if (auto softmax = dyn_cast<linalg::SoftmaxOp>(op);
-      softmax && static_cast<int64_t>(softmax.getDimension()) !=
-                     softmax.getInputOperandRank() - 1)
-    return refuse("it is not along the last dimension");
-  tensor::ExtractSliceOp input = getSlice(getSoftmaxInput(&op));
-  if (!input || input.getSourceType().getRank() < 2)
-    return refuse("its input is no slice of a matrix");
-  auto getIndices = [&](ArrayRef<OpFoldResult> offsets) {
-    return llvm::map_to_vector(
-        offsets, [&](OpFoldResult entry) { return lookup(entry); });
-  };
-  RowSoftmax softmax;
-  softmax.zeroEmptyRows = isa<SoftmaxOp>(op);
-  softmax.input = {captureTensor(input.getSource()),
-                   getIndices(input.getMixedOffsets())};
-  SmallVector<OpFoldResult> sizes = input.getMixedSizes();
-  softmax.rows = lookup(sizes[sizes.size() - 2]);
-  softmax.columns = lookup(sizes.back());
-  if (auto withSink = dyn_cast<SoftmaxOp>(op); withSink && withSink.getSink())
-    softmax.sink = lookup(withSink.getSink());
-  for (OpResult result : op.getResults()) {
-    Operation *user = &op;
-    Value used = result;
-    while (used && used.hasOneUse()) {
-      user = *used.getUsers().begin();
-      used = isa<tensor::CastOp>(user) ? user->getResult(0) : Value();
-    }
-    auto store = dyn_cast<tensor::ParallelInsertSliceOp>(user);
-    if (!store)
-      return refuse("its results are not stored, once");
-    MemoryPlace &place =
-        result.getResultNumber() == 0 ? softmax.output : softmax.lse;
-    place = {captureTensor(store.getDest()),
-             getIndices(store.getMixedOffsets())};
-  }
-  emitRowSoftmax(b, op.getLoc(), types.queries, types.warps, softmax);
   return success();
 }

@@ -62,7 +62,7 @@ private:
   Value read(Value column) {
     return tile::ReadOp::create(b, loc, tileType, softmax.input.memory,
                                 getIndices(softmax.input, column), softmax.rows,
-                                columnsFrom(column));
+                                columnsFrom(column), /*aligned=*/false);
   }
 
   OpBuilder &b;

@@ -118,11 +118,22 @@ struct Read : OpConversionPattern<tile::ReadOp> {
     auto strips = cast<tile::StripsAttr>(type.getEncoding());
     SmallVector<Value> start = getIndices(adaptor.getIndices()), registers;
     Value rows = op.getRows() ? adaptor.getRows().front() : Value();
+    int64_t count = type.getDimSize(0) / strips.getWarps();
+    if (type.getRank() == 1) {
+      for (int64_t index = 0; index < count; ++index)
+        registers.push_back(
+            readValue(t, memory, start, rows, index * strips.getWarps()));
+      rewriter.replaceOp(op, t.pack(registers));
+      return success();
+    }
     Value columns = adaptor.getColumns().front();
     auto rowType = VectorType::get({type.getDimSize(1) / 32}, t.b.getF32Type());
-    for (int64_t index = 0; index < type.getDimSize(0) / strips.getWarps();
-         ++index) {
+    for (int64_t index = 0; index < count; ++index) {
       StripRow row(t, memory, type, start, rows, columns, index);
+      if (op.getAligned()) {
+        registers.append(t.unpack(readChunks(t, memory, row)));
+        continue;
+      }
       Value values = emitChoice(
           t, row.hasWholeChunks(t), rowType,
           [&] { return readChunks(t, memory, row); },
@@ -134,6 +145,20 @@ struct Read : OpConversionPattern<tile::ReadOp> {
   }
 
 private:
+  /// A value of a row, for all lanes; of a row that does not exist, the first.
+  static Value readValue(ThreadBuilder &t, GlobalMemory &memory,
+                         ArrayRef<Value> start, Value rows, int64_t firstRow) {
+    Value row = t.add(t.warp(), t.constant(firstRow));
+    if (rows) {
+      Value exists = arith::CmpIOp::create(
+          t.b, t.loc, arith::CmpIPredicate::slt, row, rows);
+      row = arith::SelectOp::create(t.b, t.loc, exists, row, t.constant(0));
+    }
+    SmallVector<Value> indices(start);
+    indices.back() = t.add(indices.back(), row);
+    return LLVM::LoadOp::create(t.b, t.loc, memory.type.getElementType(),
+                                memory.getAddress(t, indices));
+  }
   /// An element as f32, or -inf where it does not exist.
   static Value complete(ThreadBuilder &t, Value value, Value exists) {
     if (!value.getType().isF32())

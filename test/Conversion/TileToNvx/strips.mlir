@@ -31,4 +31,21 @@ gpu.module @kernels {
     tile.store %r, %l[%i] rows(%n) : tensor<8xf32, #tile.strips<8, 1>> to memref<?xf32>
     gpu.return
   }
+
+  // What is known to be aligned needs no other way, and a value for each row is
+  // read by all lanes of its warp.
+  // CHECK-LABEL: gpu.func @aligned(
+  // CHECK-NOT:     scf.if
+  // CHECK:         llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
+  // CHECK-NOT:     scf.if
+  // CHECK:         llvm.load %{{.*}} : !llvm.ptr<1> -> f32
+  // CHECK:         scf.if
+  gpu.func @aligned(%s: memref<?x?xf32, strided<[?, 1]>>, %l: memref<?xf32>, %i: index, %n: index) kernel {
+    %x = tile.read %s[%i, %i] rows(%n) columns(%n) aligned : memref<?x?xf32, strided<[?, 1]>> to tensor<8x128xf32, #tile.strips<8, 4>>
+    %r = tile.read %l[%i] rows(%n) : memref<?xf32> to tensor<8xf32, #tile.strips<8, 1>>
+    %b = tile.broadcast %r : tensor<8xf32, #tile.strips<8, 1>> to tensor<8x128xf32, #tile.strips<8, 4>>
+    %y = arith.mulf %x, %b : tensor<8x128xf32, #tile.strips<8, 4>>
+    tile.store %y, %s[%i, %i] rows(%n) columns(%n) : tensor<8x128xf32, #tile.strips<8, 4>> to memref<?x?xf32, strided<[?, 1]>>
+    gpu.return
+  }
 }

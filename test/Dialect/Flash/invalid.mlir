@@ -510,6 +510,21 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 64, key_tile
 
 // -----
 
+// expected-error @below {{splits must be from 1 to 256, got 0}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, splits = 0>}
+
+// -----
+
+// expected-error @below {{units must be from 1 to 65536, got 65537}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, units = 65537>}
+
+// -----
+
+// expected-error @below {{splits says what units leaves to the sizes; write one of them}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, splits = 1, units = 8>}
+
+// -----
+
 // expected-error @below {{invalid kind of attribute specified}}
 func.func private @f() attributes {m = #flash.any_of<[1 : i32]>}
 
@@ -946,5 +961,45 @@ func.func @f(%s: tensor<8x64xf16>) {
 func.func @f(%s: tensor<8x64xf16>) {
   // expected-error @below {{must give one log-sum-exp for each row, not 'tensor<4xf32>'}}
   %p, %l = flash.softmax %s : tensor<8x64xf16> -> (tensor<8x64xf16>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%o: tensor<4x2x8x64xf32>, %l: tensor<4x8xf32>) {
+  // expected-error @below {{needs outputs of rank 3 (parts of the keys, rows, value head dimension), got rank 4}}
+  %x = flash.combine %o, %l : (tensor<4x2x8x64xf32>, tensor<4x8xf32>) -> tensor<8x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%o: tensor<4x8x60xf32>, %l: tensor<4x8xf32>) {
+  // expected-error @below {{value head dimension must be a multiple of 8 from 8 to 256, got 60; the nearest supported size is 64}}
+  %x = flash.combine %o, %l : (tensor<4x8x60xf32>, tensor<4x8xf32>) -> tensor<8x60xf16>
+  return
+}
+
+// -----
+
+func.func @f(%o: tensor<4x8x64xf32>, %l: tensor<3x8xf32>) {
+  // expected-error @below {{log-sum-exps must have type 'tensor<4x8xf32>', got 'tensor<3x8xf32>'}}
+  %x = flash.combine %o, %l : (tensor<4x8x64xf32>, tensor<3x8xf32>) -> tensor<8x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%o: tensor<4x8x64xf32>, %l: tensor<4x8xf32>) {
+  // expected-error @below {{output must have type 'tensor<8x64xf16>', got 'tensor<4x8x64xf16>'}}
+  %x = flash.combine %o, %l : (tensor<4x8x64xf32>, tensor<4x8xf32>) -> tensor<4x8x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%o: tensor<4x8x64xf32>, %l: tensor<4x8xf32>) {
+  // expected-error @below {{log-sum-exp must have type 'tensor<8xf32>', got 'tensor<4xf32>'}}
+  %x, %y = flash.combine %o, %l : (tensor<4x8x64xf32>, tensor<4x8xf32>) -> (tensor<8x64xf16>, tensor<4xf32>)
   return
 }

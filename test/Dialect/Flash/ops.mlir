@@ -163,3 +163,18 @@ func.func @finalize(%a: tensor<64x64xf32>, %m: tensor<64xf32>, %l: tensor<64xf32
       outs(%E, %M : tensor<2x4x?x16xbf16>, tensor<2x4x?xf32>) -> (tensor<2x4x?x16xbf16>, tensor<2x4x?xf32>)
   return
 }
+
+// CHECK-LABEL: func @combine(
+func.func @combine(%o: tensor<4x?x64xf32>, %l: tensor<4x?xf32>) -> tensor<?x64xf16> {
+  // CHECK: flash.combine %{{.*}}, %{{.*}} : (tensor<4x?x64xf32>, tensor<4x?xf32>) -> tensor<?x64xf16>
+  %x = flash.combine %o, %l : (tensor<4x?x64xf32>, tensor<4x?xf32>) -> tensor<?x64xf16>
+  // CHECK: flash.combine {{.*}} -> (tensor<?x64xf32>, tensor<?xf32>)
+  %y, %z = flash.combine %o, %l : (tensor<4x?x64xf32>, tensor<4x?xf32>) -> (tensor<?x64xf32>, tensor<?xf32>)
+  return %x : tensor<?x64xf16>
+}
+
+// Any of the optional parts of a schedule, in any order.
+// CHECK: attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, splits = 2>}
+func.func private @splits() attributes {s = #flash.schedule<splits = 2, key_tile = 16, query_tile = 8>}
+// CHECK: attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, units = 264>}
+func.func private @units() attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, units = 264>}

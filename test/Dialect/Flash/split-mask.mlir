@@ -1,4 +1,4 @@
-// RUN: flash-opt %s --flash-select-schedule="query-tile=64 key-tile=128" --flash-online-softmax --flash-tile --flash-split-mask \
+// RUN: flash-opt %s --flash-select-schedule="target=emulate query-tile=64 key-tile=128" --flash-online-softmax --flash-tile --flash-split-mask \
 // RUN:   --canonicalize --cse --split-input-file | FileCheck %s
 
 // Full tiles first, without mask; then the tiles on the diagonal.
@@ -107,4 +107,29 @@ func.func @shifted(%q: tensor<64x8xf32>, %k: tensor<1024x8xf32>, %i: index, %acc
     scf.yield %a1, %m1, %l1 : tensor<64x8xf32>, tensor<64xf32>, tensor<64xf32>
   }
   return %r#0 : tensor<64x8xf32>
+}
+
+// -----
+
+// Of units that share the keys, each visits its own of the tiles in each range:
+// the bounds are the next of its tiles.
+
+// CHECK-LABEL: func @shared(
+// CHECK:         scf.forall (%[[S:.*]], %{{.*}}, %{{.*}}, %{{.*}}) =
+// CHECK:           %[[FROM:.*]] = affine.apply #{{.*}}(%[[S]])
+// CHECK:           %[[AHEAD:.*]] = arith.subi %{{.*}}, %[[S]]
+// CHECK:           %[[NOT_NEGATIVE:.*]] = arith.maxsi %[[AHEAD]], %c0
+// CHECK:           %[[ROUNDS:.*]] = arith.ceildivui %[[NOT_NEGATIVE]], %c4
+// CHECK:           %[[STEPS:.*]] = arith.muli %[[ROUNDS]], %c4
+// CHECK:           %[[NEXT:.*]] = arith.addi %[[S]], %[[STEPS]]
+// CHECK:           %[[FULL_END:.*]] = affine.apply #{{.*}}(%[[NEXT]])
+// CHECK:           scf.for %{{.*}} = %[[FROM]] to %[[FULL_END]] step %c512
+// CHECK-NOT:         mask
+// CHECK:           scf.for %{{.*}} = %[[FULL_END]] to %{{.*}} step %c512
+// CHECK:             flash.online_attention
+// CHECK-SAME:          mask(#flash.causal)
+func.func @shared(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 128, splits = 4>)
+      : (tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16>
+  return %o : tensor<2x4x1024x64xf16>
 }

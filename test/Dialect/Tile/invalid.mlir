@@ -317,8 +317,32 @@ func.func @f(%s: memref<?x?xf32>, %i: index) {
 // -----
 
 func.func @f(%s: memref<?x?xf16>, %i: index) {
-  // expected-error @below {{gives a matrix of f32, not 'tensor<8x256xf16, #tile.strips<8, 8>>'}}
+  // expected-error @below {{gives a tensor of f32, not 'tensor<8x256xf16, #tile.strips<8, 8>>'}}
   %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16> to tensor<8x256xf16, #tile.strips<8, 8>>
+  return
+}
+
+// -----
+
+func.func @f(%s: memref<?x?xf32>, %i: index) {
+  // expected-error @below {{needs columns for a matrix, and none for a value for each row}}
+  %x = tile.read %s[%i, %i] : memref<?x?xf32> to tensor<8x128xf32, #tile.strips<8, 4>>
+  return
+}
+
+// -----
+
+func.func @f(%s: memref<?x?xf32>, %i: index) {
+  // expected-error @below {{needs columns for a matrix, and none for a value for each row}}
+  %x = tile.read %s[%i, %i] aligned : memref<?x?xf32> to tensor<8xf32, #tile.strips<8, 1>>
+  return
+}
+
+// -----
+
+func.func @f(%s: memref<?x?xf16>, %i: index) {
+  // expected-error @below {{copies elements of 'f16' into a tile of 'f32'}}
+  %x = tile.read %s[%i, %i] : memref<?x?xf16> to tensor<8xf32, #tile.strips<8, 1>>
   return
 }
 

@@ -113,6 +113,10 @@ func.func @columns(%p: memref<?x?x?x?xf16, strided<[?, ?, ?, 1]>>, %b: index, %h
 func.func @strips(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32>, %i: index, %j: index, %m: index, %n: index, %lanes: tensor<8x32xf32, #tile.strips<8, 1>>) {
   // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) : memref<?x?xf16, {{.*}}> to tensor<8x512xf32, #tile.strips<8, 8>>
   %x = tile.read %s[%i, %j] rows(%m) columns(%n) : memref<?x?xf16, strided<[?, 1]>> to tensor<8x512xf32, #tile.strips<8, 8>>
+  // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] columns(%{{.*}}) aligned : memref<?x?xf16
+  %a = tile.read %s[%i, %j] columns(%n) aligned : memref<?x?xf16, strided<[?, 1]>> to tensor<8x512xf32, #tile.strips<8, 8>>
+  // CHECK: tile.read %{{.*}}[%{{.*}}] rows(%{{.*}}) : memref<?xf32> to tensor<8xf32, #tile.strips<8, 1>>
+  %v = tile.read %l[%i] rows(%m) : memref<?xf32> to tensor<8xf32, #tile.strips<8, 1>>
   // CHECK: tile.fold {{ *}}max
   %f = tile.fold max %x into %lanes : tensor<8x512xf32, #tile.strips<8, 8>> into tensor<8x32xf32, #tile.strips<8, 1>>
   // CHECK: tile.reduce {{ *}}add

@@ -277,3 +277,50 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
+// A bound that takes a division is computed before the first copy, too.
+
+// CHECK-LABEL: gpu.func @division(
+// CHECK:       arith.divui
+// CHECK:       %[[END:.*]] = arith.muli
+// CHECK:       arith.cmpi slt, %{{.*}}, %[[END]]
+// CHECK-NEXT:  scf.if
+// CHECK:       scf.for
+// CHECK:       scf.for %{{.*}} to %[[END]]
+gpu.module @m {
+  gpu.func @division(%k: !memory, %n: index, %d: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %c32 = arith.constant 32 : index
+    %kr = tile.ring : !ring
+    %a = scf.for %j = %c0 to %c32 step %c16 iter_args(%t = %c0) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring
+      tile.copy_async %k[%j] to %kr[%t] : !memory to !ring
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    %tiles = arith.divui %n, %d : index
+    %end = arith.muli %tiles, %c16 : index
+    %b = scf.for %j = %c32 to %end step %c16 iter_args(%t = %a) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring
+      tile.copy_async %k[%j] to %kr[%t] : !memory to !ring
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+}

@@ -5,6 +5,7 @@
     suite.py --target=emulate            as block programs, on the CPU
     suite.py --target=emulate:sm_90a     as those whose warps have roles; with
         --features 'specialize_warps|overlap' as schedules with these features
+    suite.py --share="splits = 3" ...    with units that share keys, see #flash.schedule
     suite.py --only NAME --keep DIR      write one case's files and run it
     suite.py --write DIR                 write programs for flash-run --suite
     suite.py --matrix ...                another suite: 192 plain attentions
@@ -94,6 +95,7 @@ class Case:
         self.inputs = "random"  # or "large", "nan_row", "nan_masked"
         self.schedule = None
         self.features = None
+        self.share = None  # what a schedule in the program says beside its tiles
         for key, value in options.items():
             if not hasattr(self, key):
                 raise KeyError(key)
@@ -159,6 +161,8 @@ class Case:
             parts.append(f"sink(%sinks : {types['sinks']})")
         if self.features:
             parts.append(f"schedule(<query_tile = 128, key_tile = 32, features = {self.features}>)")
+        if self.share:
+            parts.append(f"schedule(<query_tile = 32, key_tile = 16, {self.share}>)")
         if self.score:
             body = SCORES[self.score][1].format(**self.sizes())
             parts.append("score {\n  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):"
@@ -299,6 +303,7 @@ def main():
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
     parser.add_argument("--target", default="cpu", choices=["cpu", "emulate", "emulate:sm_90a"])
     parser.add_argument("--features", help="of each program's schedule")
+    parser.add_argument("--share", help="splits = N or units = N, for programs without --schedule")
     parser.add_argument("--only", help="run the cases whose name contains this")
     parser.add_argument("--keep", type=pathlib.Path, help="leave the files of the last case here")
     parser.add_argument("--write", type=pathlib.Path, metavar="DIR", help="write the programs and suite.txt")
@@ -312,6 +317,8 @@ def main():
     for case in everything:
         case.features = arguments.features
     selected = [c for c in everything[first::step] if not arguments.only or arguments.only in c.name]
+    for case in selected:
+        case.share = None if case.schedule else arguments.share
     if arguments.list:
         print("\n".join(case.name for case in selected))
         return 0

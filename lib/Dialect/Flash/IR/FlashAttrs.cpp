@@ -8,6 +8,7 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -229,7 +230,12 @@ std::string ScheduleAttr::getFault(StringRef key, int64_t value) {
          << llvm::alignTo(std::clamp(value, granule, largest), granule);
     return fault;
   }
-  int64_t most = key == "warps" ? 32 : key == "query_stages" ? 2 : 16;
+  int64_t most = llvm::StringSwitch<int64_t>(key)
+                     .Case("warps", 32)
+                     .Case("stages", 16)
+                     .Case("query_stages", 2)
+                     .Case("splits", 256)
+                     .Default(65536);
   if (value < 1 || value > most)
     os << key << " must be from 1 to " << most << ", got " << value;
   return fault;
@@ -247,15 +253,19 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    std::optional<int64_t> warps,
                                    std::optional<int64_t> stages,
                                    std::optional<int64_t> queryStages,
-                                   ScheduleFeatures) {
+                                   ScheduleFeatures,
+                                   std::optional<int64_t> splits,
+                                   std::optional<int64_t> units) {
   std::pair<StringRef, std::optional<int64_t>> entries[] = {
-      {"query_tile", queryTile},
-      {"key_tile", keyTile},
-      {"warps", warps},
-      {"stages", stages},
-      {"query_stages", queryStages}};
+      {"query_tile", queryTile}, {"key_tile", keyTile},
+      {"warps", warps},          {"stages", stages},
+      {"splits", splits},        {"query_stages", queryStages},
+      {"units", units}};
   for (auto [key, value] : entries)
     if (std::string fault = value ? getFault(key, *value) : ""; !fault.empty())
       return emitError() << fault;
+  if (splits && units)
+    return emitError() << "splits says what units leaves to the sizes; write "
+                          "one of them";
   return success();
 }

@@ -403,3 +403,25 @@ LogicalResult SoftmaxOp::verify() {
            << getLse().getType();
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// CombineOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult CombineOp::verify() {
+  ArrayRef<int64_t> shape = getOuts().getType().getShape();
+  if (shape.size() != 3)
+    return emitOpError("needs outputs of rank 3 (parts of the keys, rows, "
+                       "value head dimension), got rank ")
+           << shape.size();
+  if (failed(verifyHeadDim(*this, "value head dimension", shape.back())) ||
+      failed(verifyShape(*this, "log-sum-exps", getLses().getType(),
+                         shape.drop_back())) ||
+      failed(verifyShape(*this, "output", getOutput().getType(),
+                         shape.drop_front(), /*endsInValueDim=*/true)))
+    return failure();
+  if (!getLse())
+    return success();
+  return verifyShape(*this, "log-sum-exp", getLse().getType(),
+                     shape.drop_front().drop_back());
+}

@@ -16,11 +16,23 @@ namespace flash {
 struct Schedule {
   int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0, queryStages = 0;
   ScheduleFeatures features = ScheduleFeatures::None;
+  int64_t splits = 0, units = 0;
 };
 
 /// Bytes of shared memory of a block: the tile of queries, and as many tiles of
 /// keys and of values as there are stages.
 int64_t getSharedBytes(AttentionOp op, const Schedule &schedule);
+
+/// Of an H100 or H200; an A100 has 108.
+constexpr int64_t multiprocessors = 132;
+
+/// Lets units share keys where the tiles of queries may be few. `getBlocks`
+/// gives the number of blocks that fill the GPU, if a tile has so many queries.
+/// Tiles become smaller where that makes a block for more of the
+/// multiprocessors, or fewer partial results because fewer units share the same
+/// keys.
+void shareKeys(AttentionOp op, Schedule &schedule,
+               llvm::function_ref<int64_t(int64_t)> getBlocks);
 
 /// The best schedule for threads with vectors and caches.
 Schedule chooseCpuSchedule(AttentionOp op);

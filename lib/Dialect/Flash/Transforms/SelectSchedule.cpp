@@ -30,7 +30,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     LogicalResult (*complete)(AttentionOp, Schedule &);
   };
   Models getModels(AttentionOp op) {
-    if (target == "cpu")
+    if (target == "cpu" || target == "emulate")
       return {chooseCpuSchedule, nullptr};
     std::optional<ScheduleAttr> written = op.getSchedule();
     bool hasRoles = written ? written->getFeatures() != ScheduleFeatures::None
@@ -40,65 +40,77 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     return {chooseSm80Schedule, completeSm80Schedule};
   }
 
+  /// The schedule that the program gives.
+  static Schedule getWritten(ScheduleAttr written) {
+    return {written.getQueryTile(),
+            written.getKeyTile(),
+            written.getWarps().value_or(0),
+            written.getStages().value_or(0),
+            written.getQueryStages().value_or(0),
+            written.getFeatures(),
+            written.getSplits().value_or(0),
+            written.getUnits().value_or(0)};
+  }
+
+  /// What the model or an option proposes.
+  FailureOr<Schedule> propose(AttentionOp op, const Models &models) {
+    Schedule chosen = models.choose(op);
+    for (auto [option, field] :
+         {std::pair(&queryTile, &chosen.queryTile),
+          std::pair(&keyTile, &chosen.keyTile),
+          std::pair(&warps, &chosen.warps), std::pair(&stages, &chosen.stages),
+          std::pair(&splits, &chosen.splits)})
+      if (*option)
+        *field = *option;
+    if (splits)
+      chosen.units = 0;
+    if (features.empty())
+      return chosen;
+    std::optional<ScheduleFeatures> parsed =
+        symbolizeScheduleFeatures(features);
+    if (!parsed)
+      return op.emitOpError("cannot be scheduled: '")
+             << features
+             << "' is no list of features such as specialize_warps|overlap";
+    chosen.features = *parsed;
+    return chosen;
+  }
+
+  static ScheduleAttr getAttribute(AttentionOp op, const Schedule &schedule) {
+    auto optional = [](int64_t value) {
+      return value ? std::optional<int64_t>(value) : std::nullopt;
+    };
+    return ScheduleAttr::getChecked(
+        [&] { return op.emitOpError("cannot be scheduled: "); },
+        op.getContext(), schedule.queryTile, schedule.keyTile,
+        optional(schedule.warps), optional(schedule.stages),
+        optional(schedule.queryStages), schedule.features,
+        optional(schedule.splits), optional(schedule.units));
+  }
+
   LogicalResult select(AttentionOp op) {
     Models models = getModels(op);
-    Schedule chosen;
-    if (std::optional<ScheduleAttr> written = op.getSchedule()) {
-      // It is taken if it fits.
-      if (!models.complete)
-        return success();
-      chosen = {written->getQueryTile(),
-                written->getKeyTile(),
-                written->getWarps().value_or(0),
-                written->getStages().value_or(0),
-                written->getQueryStages().value_or(0),
-                written->getFeatures()};
-    } else {
-      chosen = models.choose(op);
-      for (auto [option, field] : {std::pair(&queryTile, &chosen.queryTile),
-                                   std::pair(&keyTile, &chosen.keyTile),
-                                   std::pair(&warps, &chosen.warps),
-                                   std::pair(&stages, &chosen.stages)})
-        if (*option)
-          *field = *option;
-      if (!features.empty()) {
-        std::optional<ScheduleFeatures> parsed =
-            symbolizeScheduleFeatures(features);
-        if (!parsed)
-          return op.emitOpError("cannot be scheduled: '")
-                 << features
-                 << "' is no list of features such as specialize_warps|overlap";
-        chosen.features = *parsed;
-      }
-    }
-    // The rules of the attribute come first.
-    auto getAttribute = [&] {
-      auto optional = [](int64_t value) {
-        return value ? std::optional<int64_t>(value) : std::nullopt;
-      };
-      return ScheduleAttr::getChecked(
-          [&] { return op.emitOpError("cannot be scheduled: "); },
-          op.getContext(), chosen.queryTile, chosen.keyTile,
-          optional(chosen.warps), optional(chosen.stages),
-          optional(chosen.queryStages), chosen.features);
-    };
-    auto schedule = getAttribute();
-    if (schedule && models.complete) {
-      if (failed(models.complete(op, chosen)))
-        return failure();
-      schedule = getAttribute();
-    }
-    if (!schedule)
+    FailureOr<Schedule> schedule =
+        op.getSchedule() ? getWritten(*op.getSchedule()) : propose(op, models);
+    if (failed(schedule))
       return failure();
-    op.setScheduleAttr(schedule);
+    // The CPU has few threads, for which the query tiles are enough.
+    if (target == "cpu")
+      schedule->splits = schedule->units = 0;
+    // The rules of the attribute come first.
+    if (!getAttribute(op, *schedule) ||
+        (models.complete && failed(models.complete(op, *schedule))))
+      return failure();
+    op.setScheduleAttr(getAttribute(op, *schedule));
     return success();
   }
 
   void runOnOperation() override {
-    if (target != "cpu" && target != "sm_80" && target != "sm_90a") {
+    if (target != "cpu" && target != "emulate" && target != "sm_80" &&
+        target != "sm_90a") {
       emitError(getOperation().getLoc(),
                 "there is no schedule for the target '")
-          << target << "'; there are cpu, sm_80 and sm_90a";
+          << target << "'; there are cpu, emulate, sm_80 and sm_90a";
       return signalPassFailure();
     }
     WalkResult result = getOperation().walk([&](AttentionOp op) {

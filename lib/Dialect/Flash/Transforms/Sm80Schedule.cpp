@@ -22,6 +22,9 @@ constexpr int64_t registersOfThread = 255, otherRegisters = 32;
 constexpr int64_t sharedBytesOfBlock = 163 * 1024;
 // Rows of a matrix instruction.
 constexpr int64_t rowsOfWarp = 16;
+// What a thread needs is such that the registers of a multiprocessor are enough
+// for so many warps.
+constexpr int64_t warpsOfMultiprocessor = 8;
 
 /// What a block of a schedule needs.
 struct Resources {
@@ -52,6 +55,12 @@ constexpr Candidate candidatesOf32Bits[] = {{16, 128, 32}, {48, 64, 32},
 // A masked step needs registers for the product that leaves out masked keys.
 constexpr Candidate maskedCandidatesOf32Bits[] = {
     {16, 128, 32}, {48, 64, 32}, {256, 64, 16}};
+
+/// The number of blocks that fill the GPU.
+int64_t getFillingBlocks(int64_t queryTile) {
+  return multiprocessors * warpsOfMultiprocessor /
+         ScheduleAttr::getDefaultWarps(queryTile);
+}
 } // namespace
 
 Schedule flash::chooseSm80Schedule(AttentionOp op) {
@@ -73,6 +82,7 @@ Schedule flash::chooseSm80Schedule(AttentionOp op) {
   if (!ShapedType::isDynamic(queries) && queries <= schedule.queryTile / 2)
     schedule.queryTile =
         std::max<int64_t>(llvm::alignTo(queries, rowsOfWarp), rowsOfWarp);
+  shareKeys(op, schedule, getFillingBlocks);
   return schedule;
 }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KeySplits.h"
 #include "ScheduleModels.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -30,13 +31,31 @@ int64_t getRegisters(int64_t warpgroups) {
   return warpgroups == 1 ? 232 : warpgroups == 2 ? 240 : 160;
 }
 
-/// Tiles for head dimensions up to a bound, as measured on an H200
-/// (docs/benchmarks.md).
+constexpr ScheduleFeatures overlapped = ScheduleFeatures::SpecializeWarps |
+                                        ScheduleFeatures::Overlap |
+                                        ScheduleFeatures::LazyRescale;
+constexpr ScheduleFeatures inTurns = overlapped | ScheduleFeatures::PingPong;
+
+/// Tiles for head dimensions up to a bound and as many queries as a bound says,
+/// best first; as measured on an H200 (docs/benchmarks.md).
 struct Candidate {
-  int64_t largestDim, queryTile, keyTile;
+  int64_t largestDim, mostQueries, queryTile, keyTile;
+  ScheduleFeatures features;
 };
+constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 constexpr Candidate candidates[] = {
-    {64, 192, 128}, {128, 128, 128}, {192, 128, 96}, {256, 128, 80}};
+    {64, 1024, 128, 128, overlapped | ScheduleFeatures::Persistent},
+    {64, unlimited, 192, 128, inTurns},
+    {128, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {192, unlimited, 128, 96, overlapped},
+    {256, unlimited, 128, 80, overlapped | ScheduleFeatures::Persistent}};
+// Rows of a masked program differ in length, and so do blocks.
+constexpr Candidate maskedCandidates[] = {
+    {64, 2048, 128, 128, overlapped | ScheduleFeatures::Persistent},
+    {64, unlimited, 192, 128, inTurns},
+    {128, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {192, unlimited, 128, 96, overlapped},
+    {256, unlimited, 128, 80, overlapped}};
 } // namespace
 
 bool flash::hasSm90Schedule(AttentionOp op) {
@@ -45,19 +64,32 @@ bool flash::hasSm90Schedule(AttentionOp op) {
 
 Schedule flash::chooseSm90Schedule(AttentionOp op) {
   int64_t dim = std::max(op.getHeadDim(), op.getValueDim());
-  const Candidate *fit = llvm::find_if(
-      candidates, [&](const Candidate &c) { return dim <= c.largestDim; });
+  RankedTensorType query = op.getQuery().getType();
+  int64_t queries = query.getDimSize(query.getRank() - 2);
+  bool isKnown = !ShapedType::isDynamic(queries);
+  ArrayRef<Candidate> all =
+      op.getMask() ? ArrayRef(maskedCandidates) : ArrayRef(candidates);
+  const Candidate *fit = llvm::find_if(all, [&](const Candidate &c) {
+    return dim <= c.largestDim && (c.mostQueries == unlimited ||
+                                   (isKnown && queries <= c.mostQueries));
+  });
   Schedule schedule;
   schedule.queryTile = fit->queryTile;
   schedule.keyTile = fit->keyTile;
+  schedule.features = fit->features;
   // A tile need not be longer than the queries there are.
-  int64_t rank = op.getQuery().getType().getRank();
-  int64_t queries = op.getQuery().getType().getDimSize(rank - 2);
-  if (!ShapedType::isDynamic(queries))
+  if (isKnown)
     schedule.queryTile =
         std::clamp<int64_t>(llvm::alignTo(queries, rowsOfWarpgroup),
                             rowsOfWarpgroup, schedule.queryTile);
-  schedule.features = ScheduleFeatures::SpecializeWarps;
+  // A block has most of a multiprocessor's registers. To leave the number of
+  // units to sizes that are not known would cost all of them registers.
+  if (countQueryTiles(query, schedule.queryTile))
+    shareKeys(op, schedule, [](int64_t) { return multiprocessors; });
+  if (schedule.units)
+    schedule.features = schedule.features & ~ScheduleFeatures::Persistent;
+  if (schedule.queryTile == rowsOfWarpgroup)
+    schedule.features = schedule.features & ~ScheduleFeatures::PingPong;
   return schedule;
 }
 
@@ -92,6 +124,11 @@ LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
                     << warps << " warps where warps have roles, got "
                     << schedule.warps;
   schedule.warps = warps;
+  if (warpgroups == 1 &&
+      bitEnumContainsAny(schedule.features, ScheduleFeatures::PingPong))
+    return refuse() << "ping_pong takes two or three warpgroups, so query_tile "
+                       "must be 128 or 192, got "
+                    << schedule.queryTile;
   if (!schedule.stages)
     schedule.stages = 2;
 
@@ -109,9 +146,9 @@ LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
   if (!schedule.queryStages) {
     Schedule wide = schedule;
     wide.queryStages = 2;
-    bool isWide = bitEnumContainsAny(schedule.features,
-                                     ScheduleFeatures::Persistent) &&
-                  getSharedBytes(op, wide) <= sharedBytesOfBlock;
+    bool isWide =
+        bitEnumContainsAny(schedule.features, ScheduleFeatures::Persistent) &&
+        getSharedBytes(op, wide) <= sharedBytesOfBlock;
     schedule.queryStages = isWide ? 2 : 1;
   }
   int64_t bytes = getSharedBytes(op, schedule);

@@ -69,6 +69,9 @@ private:
   SmallVector<Value> copyStep(Value key, ValueRange carried, StepKind kind);
   /// Makes a copied step read whole tiles, all of whose keys exist.
   void dropPadding(OnlineAttentionOp copy);
+  /// The first tile from `tile` on that the loop visits, which may be one
+  /// behind its end.
+  Value nextVisited(Value tile);
   /// Emits a loop over the tiles [from, to) that carries on the state.
   void loopOver(Value from, Value to, Step body);
   /// Emits the results of `then` where `condition` holds, else of `otherwise`.
@@ -86,6 +89,10 @@ private:
   SmallVector<Value> extents;  ///< (nq, nk).
   bool ragged;                 ///< Whether the last tile may lack keys.
   Value wholeTiles;            ///< Tiles before this one have all their keys.
+  /// The first tile of the loop, and the distance between its tiles; null if it
+  /// visits all.
+  Value firstTile, tileStep;
+  DenseMap<Value, Value> visited; ///< Results of nextVisited.
   SmallVector<Value> state;
 };
 } // namespace
@@ -199,12 +206,31 @@ SmallVector<Value> Splitter::copyStep(Value key, ValueRange carried,
   return results;
 }
 
+Value Splitter::nextVisited(Value tile) {
+  if (!tileStep)
+    return tile;
+  if (isConstantIntValue(tile, 0))
+    return firstTile;
+  Value &next = visited[tile];
+  if (next)
+    return next;
+  // No bound of tiles is negative, so neither is the sum here.
+  Value distance = arith::SubIOp::create(b, loc, tile, firstTile);
+  distance = arith::MaxSIOp::create(b, loc, distance, constant(0));
+  Value steps = arith::CeilDivUIOp::create(b, loc, distance, tileStep);
+  Value there = arith::MulIOp::create(b, loc, steps, tileStep);
+  return next = arith::AddIOp::create(b, loc, firstTile, there);
+}
+
 void Splitter::loopOver(Value from, Value to, Step body) {
   if (from == to)
     return;
   AffineExpr toKey = b.getAffineDimExpr(0) * keyTile;
-  auto copy = scf::ForOp::create(b, loc, apply(toKey, from), apply(toKey, to),
-                                 constant(keyTile), state);
+  // The next loop starts where this one ends, also if not all tiles are
+  // visited.
+  auto copy =
+      scf::ForOp::create(b, loc, apply(toKey, nextVisited(from)),
+                         apply(toKey, nextVisited(to)), loop.getStep(), state);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(copy.getBody());
   scf::YieldOp::create(b, loc,
@@ -291,6 +317,14 @@ void Splitter::run() {
       computeMaskTiles(b.getContext(), sets, queryTile, keyTile,
                        getConstantIntValue(of[0]), getConstantIntValue(of[1]));
 
+  OpFoldResult start = getAsOpFoldResult(loop.getLowerBound()),
+               stride = getAsOpFoldResult(loop.getStep());
+  if (!isZeroInteger(start) || getConstantIntValue(stride) != keyTile) {
+    AffineExpr toTile = b.getAffineDimExpr(0).floorDiv(keyTile);
+    firstTile = apply(toTile, start);
+    tileStep = apply(toTile, stride);
+  }
+
   // Keys end where the loop does, which may be before nk.
   AffineExpr length = b.getAffineDimExpr(0);
   OpFoldResult end = getAsOpFoldResult(loop.getUpperBound());
@@ -306,11 +340,14 @@ void Splitter::run() {
   loop.erase();
 }
 
-/// Whether `value` is known to be a multiple of `factor`: a constant, or the
-/// induction variable of a loop that starts at one and steps by one.
+/// Whether `value` is known to be a multiple of `factor`: a constant, an affine
+/// expression of which that is known, or the induction variable of a loop that
+/// starts at one and steps by one.
 static bool isMultipleOf(OpFoldResult value, int64_t factor) {
   if (std::optional<int64_t> constant = getConstantIntValue(value))
     return *constant % factor == 0;
+  if (auto apply = cast<Value>(value).getDefiningOp<affine::AffineApplyOp>())
+    return apply.getAffineMap().getResult(0).isMultipleOf(factor);
   auto argument = dyn_cast<BlockArgument>(cast<Value>(value));
   auto loop =
       argument
@@ -329,14 +366,16 @@ static bool isMultipleOf(OpFoldResult value, int64_t factor) {
   return false;
 }
 
-/// Whether `loop` visits the keys from 0 on, one tile of `step` at a time, for
-/// a tile of the queries: what the classification of tiles supposes.
+/// Whether `loop` visits keys one whole tile of `step` at a time, all of them
+/// or every n-th, for a tile of the queries: what the classification of tiles
+/// supposes.
 static bool isKeyLoop(scf::ForOp loop, OnlineAttentionOp step) {
   return step.isTile() && step.getKey().getType().hasStaticShape() &&
          step.getQuery().getType().hasStaticShape() &&
-         isConstantIntValue(loop.getLowerBound(), 0) &&
-         getConstantIntValue(loop.getStep()) ==
-             step.getKey().getType().getDimSize(0) &&
+         isMultipleOf(getAsOpFoldResult(loop.getLowerBound()),
+                      step.getKey().getType().getDimSize(0)) &&
+         isMultipleOf(getAsOpFoldResult(loop.getStep()),
+                      step.getKey().getType().getDimSize(0)) &&
          step.getMixedPosition().back() ==
              OpFoldResult(loop.getInductionVar()) &&
          isMultipleOf(step.getMixedPosition()[2],

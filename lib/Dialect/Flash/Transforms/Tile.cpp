@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KeySplits.h"
 #include "TileSlices.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
@@ -43,13 +44,26 @@ private:
   /// The tile of a state's initial value.
   Value initialTile(Value init, Value batch, Value head, Value start,
                     OpFoldResult rows, int64_t tile);
+  /// The initial state of a query tile; of several units that share its keys,
+  /// the first starts from it, the others from the state without keys.
+  SmallVector<Value> initialState(Value split, Value batch, Value head,
+                                  Value start, OpFoldResult rows);
   /// One past the last key that exists for `batch`.
   OpFoldResult keyEnd(Value batch);
-  /// The loop over key tiles; returns the final state.
-  SmallVector<Value> keyLoop(Value query, Value batch, Value head, Value start,
-                             ArrayRef<Value> state);
-  /// Computes one query tile and writes it into `outputs`.
-  void queryTileBody(Value batch, Value head, Value start, ValueRange outputs);
+  /// The loop over key tiles; returns the final state. Units that share the
+  /// keys take every n-th tile each, so that they have as much to do whatever
+  /// range of tiles a mask leaves.
+  SmallVector<Value> keyLoop(Value query, Value split, Value batch, Value head,
+                             Value start, ArrayRef<Value> state);
+  /// Emits a finalize whose output has elements of `elementType`.
+  FinalizeOp finalizeTile(ArrayRef<Value> state, Type elementType,
+                          bool withLse);
+  /// Computes one query tile and writes it into `outputs`: the results where
+  /// there may be one unit for it, then partial ones where there may be
+  /// several.
+  void queryTileBody(ValueRange position, ValueRange outputs);
+  /// Writes `rows` rows of `tile` to `output` at `position`.
+  void insert(Value tile, Value output, ValueRange position, OpFoldResult rows);
 
   OnlineAttentionOp online;
   FinalizeOp finalize;
@@ -58,6 +72,8 @@ private:
   TiledDim queries = {0, {}};
   int64_t keyTile = 0;
   HeadGroups groups;
+  KeySplits splits;
+  size_t numResults = 0; ///< How many outputs of a unit are results.
 };
 } // namespace
 
@@ -87,13 +103,63 @@ OpFoldResult Tiler::keyEnd(Value batch) {
       .getResult();
 }
 
-SmallVector<Value> Tiler::keyLoop(Value query, Value batch, Value head,
-                                  Value start, ArrayRef<Value> state) {
+/// Whether `init` is a fill with `neutral`.
+static bool isFillOf(Value init, double neutral) {
+  auto fill = init.getDefiningOp<linalg::FillOp>();
+  FloatAttr value;
+  return fill && matchPattern(fill.value(), m_Constant(&value)) &&
+         value.getValueAsDouble() == neutral;
+}
+
+SmallVector<Value> Tiler::initialState(Value split, Value batch, Value head,
+                                       Value start, OpFoldResult rows) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  SmallVector<Value> state;
+  for (auto [init, neutral] : {std::pair<Value, double>(online.getAcc(), 0.0),
+                               {online.getMax(), -infinity},
+                               {online.getSum(), 0.0}}) {
+    auto own = [&, init = init] {
+      return initialTile(init, batch, head, start, rows, queries.tile);
+    };
+    if (!split || isFillOf(init, neutral)) {
+      state.push_back(own());
+      continue;
+    }
+    auto type = cast<RankedTensorType>(init.getType());
+    SmallVector<int64_t> shape = {queries.tile};
+    if (type.getRank() == 4)
+      shape.push_back(type.getShape().back());
+    Value value = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(neutral));
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          split, constant(0));
+    auto choice = scf::IfOp::create(
+        b, loc, TypeRange(RankedTensorType::get(shape, b.getF32Type())),
+        isFirst, /*addThenBlock=*/true, /*addElseBlock=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(choice.thenBlock());
+    scf::YieldOp::create(b, loc, own());
+    b.setInsertionPointToStart(choice.elseBlock());
+    Value empty = tensor::EmptyOp::create(b, loc, shape, b.getF32Type());
+    scf::YieldOp::create(
+        b, loc, linalg::FillOp::create(b, loc, value, empty).getResult(0));
+    state.push_back(choice.getResult(0));
+  }
+  return state;
+}
+
+SmallVector<Value> Tiler::keyLoop(Value query, Value split, Value batch,
+                                  Value head, Value start,
+                                  ArrayRef<Value> state) {
   TiledDim keys = {keyTile, keyEnd(batch)};
   OpFoldResult headOfKeys = groups.getKeyHead(b, loc, head);
   Value end = getValueOrCreateConstantIndexOp(b, loc, keys.end);
-  auto loop =
-      scf::ForOp::create(b, loc, constant(0), end, constant(keyTile), state);
+  AffineExpr toKey = b.getAffineDimExpr(0) * keyTile;
+  auto keyOfTile = [&](OpFoldResult tile) {
+    return getValueOrCreateConstantIndexOp(
+        b, loc, affine::makeComposedFoldedAffineApply(b, loc, toKey, {tile}));
+  };
+  auto loop = scf::ForOp::create(b, loc, split ? keyOfTile(split) : constant(0),
+                                 end, keyOfTile(splits.getCount()), state);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value at = loop.getInductionVar();
@@ -116,58 +182,81 @@ SmallVector<Value> Tiler::keyLoop(Value query, Value batch, Value head,
   return SmallVector<Value>(loop.getResults());
 }
 
-void Tiler::queryTileBody(Value batch, Value head, Value start,
-                          ValueRange outputs) {
-  int64_t tile = queries.tile;
-  OpFoldResult rows = queries.existing(b, loc, start);
-  Value query =
-      extractRows(b, loc, online.getQuery(), {batch, head, start}, rows, tile);
-  SmallVector<Value> state;
-  for (Value init : {online.getAcc(), online.getMax(), online.getSum()})
-    state.push_back(initialTile(init, batch, head, start, rows, tile));
-  state = keyLoop(query, batch, head, start, state);
-
-  SmallVector<Value> inits;
-  SmallVector<Type> types;
-  int64_t valueDim = online.getValue().getType().getShape().back();
-  for (Value output : outputs) {
-    auto type = cast<RankedTensorType>(output.getType());
-    SmallVector<int64_t> shape = {tile};
-    if (type.getRank() == 4)
-      shape.push_back(valueDim);
-    inits.push_back(
-        tensor::EmptyOp::create(b, loc, shape, type.getElementType()));
-    types.push_back(inits.back().getType());
+FinalizeOp Tiler::finalizeTile(ArrayRef<Value> state, Type elementType,
+                               bool withLse) {
+  SmallVector<int64_t> shape = {queries.tile,
+                                online.getValue().getType().getShape().back()};
+  Value output = tensor::EmptyOp::create(b, loc, shape, elementType), lse;
+  SmallVector<Type> types = {output.getType()};
+  if (withLse) {
+    lse = tensor::EmptyOp::create(b, loc, {queries.tile}, b.getF32Type());
+    types.push_back(lse.getType());
   }
-  auto done =
-      FinalizeOp::create(b, loc, types, state[0], state[1], state[2], inits[0],
-                         inits.size() > 1 ? inits[1] : Value());
+  return FinalizeOp::create(b, loc, types, state[0], state[1], state[2], output,
+                            lse);
+}
 
-  SmallVector<Value> existing(done->getResults());
-  if (queries.isRagged())
-    for (Value &result : existing) {
-      int64_t rank = cast<RankedTensorType>(result.getType()).getRank();
-      SmallVector<OpFoldResult> sizes = {rows};
-      if (rank == 2)
-        sizes.push_back(index(valueDim));
-      result = tensor::ExtractSliceOp::create(
-          b, loc, result, SmallVector<OpFoldResult>(rank, index(0)), sizes,
-          SmallVector<OpFoldResult>(rank, index(1)));
-    }
-  auto terminator = scf::InParallelOp::create(b, loc);
-  b.setInsertionPointToStart(terminator.getBody());
-  for (auto [result, output] : llvm::zip_equal(existing, outputs)) {
-    int64_t rank = cast<RankedTensorType>(output.getType()).getRank();
-    SmallVector<OpFoldResult> offsets = {batch, head, start},
-                              sizes = {index(1), index(1), rows};
-    if (rank == 4) {
-      offsets.push_back(index(0));
-      sizes.push_back(index(valueDim));
-    }
-    tensor::ParallelInsertSliceOp::create(
-        b, loc, result, output, offsets, sizes,
+void Tiler::insert(Value tile, Value output, ValueRange position,
+                   OpFoldResult rows) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  SmallVector<OpFoldResult> sizes = {rows};
+  SmallVector<OpFoldResult> offsets(position.begin(), position.end());
+  if (type.getRank() == 2) {
+    sizes.push_back(index(type.getDimSize(1)));
+    offsets.push_back(index(0));
+  }
+  if (getConstantIntValue(rows) != type.getDimSize(0)) {
+    int64_t rank = type.getRank();
+    tile = tensor::ExtractSliceOp::create(
+        b, loc, tile, SmallVector<OpFoldResult>(rank, index(0)), sizes,
         SmallVector<OpFoldResult>(rank, index(1)));
   }
+  sizes.insert(sizes.begin(), position.size() - 1, index(1));
+  auto forall = cast<scf::ForallOp>(
+      cast<BlockArgument>(output).getOwner()->getParentOp());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(
+      b, loc, tile, output, offsets, sizes,
+      SmallVector<OpFoldResult>(sizes.size(), index(1)));
+}
+
+void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
+  Value split = splits.maySplit() ? position.front() : Value();
+  ValueRange ofResults = split ? position.drop_front() : position;
+  Value batch = ofResults[0], head = ofResults[1], start = ofResults[2];
+  OpFoldResult rows = queries.existing(b, loc, start);
+  Value query = extractRows(b, loc, online.getQuery(), {batch, head, start},
+                            rows, queries.tile);
+  SmallVector<Value> state = initialState(split, batch, head, start, rows);
+  state = keyLoop(query, split, batch, head, start, state);
+
+  Type elementType =
+      cast<RankedTensorType>(finalize.getOutput().getType()).getElementType();
+  ValueRange results = outputs.take_front(numResults),
+             partial = outputs.drop_front(numResults);
+  if (partial.empty()) {
+    FinalizeOp done = finalizeTile(state, elementType, results.size() > 1);
+    for (auto [tile, output] : llvm::zip_equal(done->getResults(), results))
+      insert(tile, output, position, rows);
+    return;
+  }
+  // Either kind is written, and no row of the other.
+  FinalizeOp done = finalizeTile(state, b.getF32Type(), /*withLse=*/true);
+  if (!results.empty()) {
+    OpFoldResult written = splits.choose(b, loc, rows, index(0));
+    Value output = done.getOutput();
+    if (!elementType.isF32())
+      output = arith::TruncFOp::create(
+          b, loc, cast<RankedTensorType>(output.getType()).clone(elementType),
+          output);
+    for (auto [tile, to] :
+         llvm::zip(ValueRange{output, done.getLse()}, results))
+      insert(tile, to, ofResults, written);
+  }
+  OpFoldResult written = splits.choose(b, loc, index(0), rows);
+  for (auto [tile, to] : llvm::zip_equal(done->getResults(), partial))
+    insert(tile, to, position, written);
 }
 
 void Tiler::run() {
@@ -176,21 +265,45 @@ void Tiler::run() {
   queries = {online.getSchedule()->getQueryTile(), sizes[2]};
   keyTile = online.getSchedule()->getKeyTile();
   groups = HeadGroups(b, loc, online.getQuery(), online.getKey());
+  splits = KeySplits(b, online);
 
-  SmallVector<Value> inits = {finalize.getOutputInit()};
+  SmallVector<Value> results = {finalize.getOutputInit()}, inits;
   if (finalize.getLseInit())
-    inits.push_back(finalize.getLseInit());
+    results.push_back(finalize.getLseInit());
+  if (splits.mayBeOne())
+    inits = results;
+  numResults = inits.size();
+  SmallVector<OpFoldResult> ends(ArrayRef(sizes).drop_back()),
+      steps = {index(1), index(1), index(queries.tile)};
+  if (splits.maySplit()) {
+    SmallVector<OpFoldResult> partialSizes(ends);
+    // One unit needs no memory for partial results.
+    partialSizes.insert(partialSizes.begin(),
+                        splits.choose(b, loc, index(0), splits.getCount()));
+    partialSizes.push_back(
+        index(online.getValue().getType().getShape().back()));
+    for (ArrayRef<OpFoldResult> shape :
+         {ArrayRef(partialSizes), ArrayRef(partialSizes).drop_back()})
+      inits.push_back(tensor::EmptyOp::create(b, loc, shape, b.getF32Type()));
+    ends.insert(ends.begin(), splits.getCount());
+    steps.insert(steps.begin(), index(1));
+  }
   auto forall = scf::ForallOp::create(
-      b, loc, SmallVector<OpFoldResult>(3, index(0)),
-      ArrayRef(sizes).drop_back(),
-      SmallVector<OpFoldResult>{index(1), index(1), index(queries.tile)}, inits,
-      /*mapping=*/std::nullopt);
-  forall.getTerminator()->erase();
-  b.setInsertionPointToStart(forall.getBody());
-  queryTileBody(forall.getInductionVar(0), forall.getInductionVar(1),
-                forall.getInductionVar(2), forall.getRegionIterArgs());
+      b, loc, SmallVector<OpFoldResult>(ends.size(), index(0)), ends, steps,
+      inits, /*mapping=*/std::nullopt);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(forall.getTerminator());
+    queryTileBody(forall.getInductionVars(), forall.getRegionIterArgs());
+  }
+  ValueRange partial = forall.getResults().drop_front(numResults);
+  if (numResults > 0)
+    results.assign(forall.getResults().begin(),
+                   forall.getResults().begin() + numResults);
+  if (!partial.empty())
+    results = combineSplits(b, loc, splits, partial[0], partial[1], results);
 
-  finalize->replaceAllUsesWith(forall.getResults());
+  finalize->replaceAllUsesWith(results);
   finalize.erase();
   online.erase();
 }

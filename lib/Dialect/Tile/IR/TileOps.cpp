@@ -179,11 +179,21 @@ LogicalResult LoadOp::verify() {
 
 LogicalResult ReadOp::verify() {
   RankedTensorType result = getResult().getType();
-  if (result.getRank() != 2 || !result.getElementType().isF32())
-    return emitOpError("gives a matrix of f32, not ") << result;
+  bool isMatrix = result.getRank() == 2;
+  if (!result.getElementType().isF32())
+    return emitOpError("gives a tensor of f32, not ") << result;
+  if (isMatrix != !!getColumns() || (getAligned() && !isMatrix))
+    return emitOpError("needs columns for a matrix, and none for a value for "
+                       "each row");
   MemRefType memory = getSource().getType();
-  if (failed(verifyIndicesOfStrips(*this, memory, getIndices().size())))
+  if (isMatrix) {
+    if (failed(verifyIndicesOfStrips(*this, memory, getIndices().size())))
+      return failure();
+  } else if (failed(verifyRowsOfMemory(*this, memory, getIndices().size(),
+                                       result.getElementType(),
+                                       /*columns=*/std::nullopt))) {
     return failure();
+  }
   if (!memory.isLastDimUnitStride())
     return emitOpError("needs memory whose last dimension is contiguous");
   return success();

@@ -374,23 +374,26 @@ struct EmulateRead : EmulationPattern<ReadOp> {
     auto type = getTypeConverter()->convertType<RankedTensorType>(op.getType());
     Value rows =
         emitRows(b, loc, single(adaptor.getRows()), type.getDimSize(0));
-    Value columns =
-        emitRows(b, loc, single(adaptor.getColumns()), type.getDimSize(1));
-    emitRangeChecks(b, op, calls, memory, indices, indices.size() - 2, rows,
-                    columns);
+    bool isMatrix = type.getRank() == 2;
+    Value columns = isMatrix ? emitRows(b, loc, single(adaptor.getColumns()),
+                                        type.getDimSize(1))
+                             : Value();
+    emitRangeChecks(b, op, calls, memory, indices,
+                    indices.size() - type.getRank(), rows, columns);
     auto readElement = [&](OpBuilder &b, Location loc, ValueRange at) {
       auto isBelow = [&](Value x, Value bound) {
         return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x,
                                      bound);
       };
-      Value exists = arith::AndIOp::create(b, loc, isBelow(at[0], rows),
-                                           isBelow(at[1], columns));
+      Value exists = isBelow(at[0], rows);
+      if (isMatrix)
+        exists = arith::AndIOp::create(b, loc, exists, isBelow(at[1], columns));
       auto choice = scf::IfOp::create(
           b, loc, exists,
           [&](OpBuilder &b, Location loc) {
             SmallVector<Value> position(indices);
             for (auto [d, offset] : llvm::enumerate(at)) {
-              Value &entry = position[position.size() - 2 + d];
+              Value &entry = position[position.size() - at.size() + d];
               entry = arith::AddIOp::create(b, loc, entry, offset);
             }
             Value value = memref::LoadOp::create(b, loc, memory, position);

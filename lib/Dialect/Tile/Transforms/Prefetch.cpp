@@ -146,7 +146,8 @@ void Chain::emitCopy(OpBuilder &b, Value ring, Value row, Value step,
 }
 
 /// Moves what `[before, end)` computes from values known earlier to before it:
-/// bounds of later loops, which say where copies end.
+/// bounds of later loops, which say where copies end. They are computed in any
+/// case, so that divisions may be among them.
 static void hoistScalars(Operation *before, Operation *end) {
   auto isLate = [&](Value value) {
     Operation *op = value.getDefiningOp();
@@ -155,7 +156,7 @@ static void hoistScalars(Operation *before, Operation *end) {
   };
   for (Operation *op = before, *next; op != end; op = next) {
     next = op->getNextNode();
-    if (op != before && isPure(op) && op->getNumRegions() == 0 &&
+    if (op != before && isMemoryEffectFree(op) && op->getNumRegions() == 0 &&
         llvm::none_of(op->getOperands(), isLate))
       op->moveBefore(before);
   }

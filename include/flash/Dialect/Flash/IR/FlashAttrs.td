@@ -142,13 +142,23 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     of the online softmax, to rescale the accumulator only when a maximum has
     grown by much (`lazy_rescale`).
 
+    With few queries there are few units, too few to fill a GPU. So units may
+    also share the key tiles of the same queries, with a second kernel that
+    combines their results: `splits = 4` (1 to 256) makes it four units for each
+    query tile. `units = 264` (1 to 65536) leaves the number to the sizes: as
+    many as give at most 264 units in all, each of which has at least two of at
+    least eight key tiles. If the sizes are known at run time only, so is the number; where it
+    is 1 there is no second kernel. The CPU ignores both.
+
     `flash-select-schedule` proposes a schedule; a user may write it.
   }];
   let parameters = (ins "int64_t":$query_tile, "int64_t":$key_tile,
                         OptionalParameter<"std::optional<int64_t>">:$warps,
                         OptionalParameter<"std::optional<int64_t>">:$stages,
                         OptionalParameter<"std::optional<int64_t>">:$query_stages,
-                        Flash_ScheduleFeaturesParameter:$features);
+                        Flash_ScheduleFeaturesParameter:$features,
+                        OptionalParameter<"std::optional<int64_t>">:$splits,
+                        OptionalParameter<"std::optional<int64_t>">:$units);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

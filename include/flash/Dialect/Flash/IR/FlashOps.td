@@ -274,6 +274,39 @@ def Flash_SoftmaxOp : Flash_Op<"softmax", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Flash_CombineOp : Flash_Op<"combine", [Pure]> {
+  let summary = "attention over all keys from attention over parts of them";
+  let description = [{
+    `outs[s]` and `lses[s]` are the output and the log-sum-exp of rows over the
+    s-th part of their keys, as `flash.finalize` gives them:
+
+    ```
+    m[i]      = max_s lses[s, i]
+    l[i]      = sum_s exp(lses[s, i] - m[i])
+    out[i, :] = sum_s exp(lses[s, i] - m[i]) * outs[s, i, :] / l[i]   (0 where l[i] is 0)
+    lse[i]    = m[i] + log(l[i])
+    ```
+
+    A part without keys (0 and -inf) counts for nothing. The sum is in f32, and
+    then rounded to the type of the result.
+
+    Example:
+
+    ```mlir
+    %o, %lse = flash.combine %outs, %lses : (tensor<4x8x64xf32>, tensor<4x8xf32>)
+        -> (tensor<8x64xf16>, tensor<8xf32>)
+    ```
+  }];
+  let arguments = (ins Flash_F32Tensor:$outs, Flash_F32Tensor:$lses);
+  let results = (outs Flash_FloatTensor:$output,
+                      Optional<Flash_F32Tensor>:$lse);
+  let assemblyFormat = [{
+    $outs `,` $lses attr-dict `:` `(` type($outs) `,` type($lses) `)` `->`
+    custom<AttentionResults>(type($output), type($lse))
+  }];
+  let hasVerifier = 1;
+}
+
 def Flash_YieldOp : Flash_Op<"yield",
     [Pure, Terminator, ParentOneOf<["AttentionOp", "OnlineAttentionOp"]>]> {
   let summary = "ends a score region";

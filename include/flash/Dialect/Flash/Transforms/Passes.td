@@ -172,9 +172,14 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     until there are enough query tiles for the threads.
 
     With `target=sm_80` the tiles are for thread blocks: the largest that need
-    no registers in memory. Whether they fit into registers and shared memory is
-    checked also where the program has a schedule. With `target=sm_90a` warps
-    have roles too, where the elements have 16 bits.
+    no registers in memory, or half as many queries where these would give few
+    blocks. Whether they fit into registers and shared memory is checked also
+    where the program has a schedule. Where there may be too few blocks for the
+    multiprocessors, `units` says how many there should be. With `target=sm_90a`
+    warps have roles too, where the elements have 16 bits.
+
+    `target=emulate` takes the tiles of the CPU, but does not drop `splits` and
+    `units` from a schedule that the program has, which `target=cpu` does.
 
     ```mlir
     %o = flash.attention %q, %k, %v : (...)
@@ -195,8 +200,10 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     Option<"features", "features", "std::string", "\"\"",
            "What warps do at the same time, such as specialize_warps|overlap; "
            "empty lets the model choose">,
+    Option<"splits", "splits", "int64_t", "0",
+           "Units that share a query tile; 0 lets the model choose">,
     Option<"target", "target", "std::string", "\"cpu\"",
-           "cpu, sm_80 or sm_90a">
+           "cpu, emulate, sm_80 or sm_90a">
   ];
   // The models of GPUs ask for the sizes of tiles in shared memory.
   let dependentDialects = ["::flash::tile::TileDialect"];
@@ -357,6 +364,24 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
       tensor.parallel_insert_slice %ot into %out[%b, %h, %i, 0] ...
     }
     ```
+
+    Where the schedule lets several units share the keys of a query tile, the
+    loop is over splits too. Each takes every n-th key tile and writes an output
+    in f32 and a log-sum-exp, which a second loop combines; only the first split
+    starts from the initial state.
+
+    ```mlir
+    %parts:2 = scf.forall (%s, %b, %h, %i) = (0, 0, 0, 0) to (3, 2, 4, 512) step (1, 1, 1, 64) {
+      scf.for %j = %s * 128 to %c512 step %c384 { flash.online_attention ... }
+      flash.finalize ... -> (tensor<64x64xf32>, tensor<64xf32>)
+    }
+    %o = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 512) step (1, 1, 8) {
+      flash.combine %parts#0[:, %b, %h, %i], %parts#1[:, %b, %h, %i]
+    }
+    ```
+
+    If their number is known at run time only, the units of the first loop write
+    the results themselves where it is 1, and the second has no iteration.
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",

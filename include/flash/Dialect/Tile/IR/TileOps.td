@@ -275,19 +275,28 @@ def Tile_ReadOp : Tile_Op<"read",
     `rows` on do not exist and are undefined; columns from `columns` on are
     -inf. The elements of a lane are read at once where the row starts at a
     multiple of 16 bytes and `columns` is a multiple of them, one by one
-    elsewhere.
+    elsewhere. `aligned` says that it is so everywhere, and saves the question.
 
     ```mlir
     %x = tile.read %s[%b, %i, %j] rows(%m) columns(%n)
         : memref<?x?x?xf16, strided<[?, ?, 1]>> to tensor<8x1024xf32, #tile.strips<8, 8>>
     ```
+
+    Without columns, a value for each row, from the last index on:
+
+    ```mlir
+    %l = tile.read %lse[%b, %i] rows(%m)
+        : memref<?x?xf32, strided<[?, 1]>> to tensor<8xf32, #tile.strips<8, 1>>
+    ```
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
-                       Optional<Index>:$rows, Index:$columns);
+                       Optional<Index>:$rows, Optional<Index>:$columns,
+                       UnitAttr:$aligned);
   let results = (outs Tile_StripsTensor:$result);
   let assemblyFormat = [{
     $source `[` $indices `]` (`rows` `(` $rows^ `)`)?
-    `columns` `(` $columns `)` attr-dict `:` type($source) `to` type($result)
+    (`columns` `(` $columns^ `)`)? (`aligned` $aligned^)? attr-dict
+    `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
 }

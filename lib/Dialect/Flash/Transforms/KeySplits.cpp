@@ -1,0 +1,182 @@
+//===- KeySplits.cpp - Units that share the keys of a query tile ----------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KeySplits.h"
+
+#include "TileSlices.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace flash;
+
+// With fewer tiles of keys in all, or for each unit, the combination would cost
+// more than it saves.
+static constexpr int64_t fewestKeyTiles = 8, fewestOfUnit = 2;
+// What `splits` may be at most.
+static constexpr int64_t mostSplits = 256;
+// Rows that are combined in a unit of parallel work: each is one warp's.
+static constexpr int64_t rowsOfCombination = 8;
+
+std::optional<int64_t> flash::countQueryTiles(RankedTensorType query,
+                                              int64_t queryTile) {
+  ArrayRef<int64_t> sizes = query.getShape().drop_back();
+  if (llvm::any_of(sizes, ShapedType::isDynamic))
+    return std::nullopt;
+  // No number of units is as large as what a product is cut off at.
+  uint32_t tiles = 1;
+  for (int64_t size : sizes.drop_back())
+    tiles = llvm::SaturatingMultiply<uint32_t>(
+        tiles, std::min<int64_t>(size, std::numeric_limits<uint32_t>::max()));
+  return llvm::SaturatingMultiply<uint32_t>(
+      tiles, std::min<int64_t>(llvm::divideCeil(sizes.back(), queryTile),
+                               std::numeric_limits<uint32_t>::max()));
+}
+
+int64_t flash::countSplits(int64_t units, int64_t queryTiles,
+                           int64_t keyTiles) {
+  if (keyTiles < fewestKeyTiles)
+    return 1;
+  int64_t wanted = units / std::max<int64_t>(queryTiles, 1);
+  return std::clamp<int64_t>(std::min(wanted, keyTiles / fewestOfUnit), 1,
+                             mostSplits);
+}
+
+/// The same at run time.
+static Value emitCount(OpBuilder &b, Location loc, int64_t units,
+                       ArrayRef<OpFoldResult> querySizes, OpFoldResult numKeys,
+                       ScheduleAttr schedule) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  auto value = [&](OpFoldResult size) {
+    return getValueOrCreateConstantIndexOp(b, loc, size);
+  };
+  Value tiles = arith::CeilDivUIOp::create(b, loc, value(querySizes[2]),
+                                           constant(schedule.getQueryTile()));
+  for (OpFoldResult size : querySizes.take_front(2))
+    tiles = arith::MulIOp::create(b, loc, tiles, value(size));
+  tiles = arith::MaxUIOp::create(b, loc, tiles, constant(1));
+  Value wanted = arith::DivUIOp::create(b, loc, constant(units), tiles);
+  Value keyTiles = arith::CeilDivUIOp::create(b, loc, value(numKeys),
+                                              constant(schedule.getKeyTile()));
+  Value most = arith::DivUIOp::create(b, loc, keyTiles, constant(fewestOfUnit));
+  Value count = arith::MinUIOp::create(b, loc, wanted, most);
+  count = arith::MinUIOp::create(b, loc, count, constant(mostSplits));
+  Value pays = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                     keyTiles, constant(fewestKeyTiles));
+  count = arith::SelectOp::create(b, loc, pays, count, constant(1));
+  return arith::MaxUIOp::create(b, loc, count, constant(1));
+}
+
+KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online)
+    : count(b.getIndexAttr(1)) {
+  ScheduleAttr schedule = *online.getSchedule();
+  if (schedule.getSplits())
+    count = b.getIndexAttr(*schedule.getSplits());
+  if (!schedule.getUnits())
+    return;
+  Location loc = online.getLoc();
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(b, loc, online.getQuery());
+  OpFoldResult numKeys = tensor::getMixedSize(b, loc, online.getKey(), 2);
+  std::optional<int64_t> keys = getConstantIntValue(numKeys);
+  std::optional<int64_t> queryTiles =
+      countQueryTiles(online.getQuery().getType(), schedule.getQueryTile());
+  // More query tiles than units are never split, whatever the number of keys.
+  if (queryTiles && (keys || *queryTiles > *schedule.getUnits() / 2)) {
+    int64_t keyTiles =
+        keys ? llvm::divideCeil(*keys, schedule.getKeyTile()) : 1;
+    count = b.getIndexAttr(
+        countSplits(*schedule.getUnits(), *queryTiles, keyTiles));
+    return;
+  }
+  count = emitCount(b, loc, *schedule.getUnits(), sizes, numKeys, schedule);
+}
+
+OpFoldResult KeySplits::choose(OpBuilder &b, Location loc, OpFoldResult one,
+                               OpFoldResult several) const {
+  if (!isDynamic())
+    return isOneInteger(count) ? one : several;
+  Value isOne = arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::eq, cast<Value>(count),
+      arith::ConstantIndexOp::create(b, loc, 1));
+  return arith::SelectOp::create(
+             b, loc, isOne, getValueOrCreateConstantIndexOp(b, loc, one),
+             getValueOrCreateConstantIndexOp(b, loc, several))
+      .getResult();
+}
+
+SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
+                                        const KeySplits &splits, Value outputs,
+                                        Value lses, ValueRange inits) {
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, inits[0]);
+  OpFoldResult valueDim = sizes.pop_back_val();
+  TiledDim queries = {rowsOfCombination, sizes[2]};
+  sizes[2] = splits.choose(b, loc, zero, sizes[2]);
+  auto forall = scf::ForallOp::create(
+      b, loc, SmallVector<OpFoldResult>(3, zero), sizes,
+      SmallVector<OpFoldResult>{one, one, b.getIndexAttr(rowsOfCombination)},
+      inits, /*mapping=*/std::nullopt);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(forall.getTerminator());
+  SmallVector<OpFoldResult> position =
+      getAsOpFoldResult(forall.getInductionVars());
+  OpFoldResult rows = queries.existing(b, loc, forall.getInductionVar(2));
+  auto sizeOf = [](OpFoldResult size) {
+    return getConstantIntValue(size).value_or(ShapedType::kDynamic);
+  };
+  // The rows here of all splits, or of a result.
+  auto getPlace = [&](bool ofSplits, bool withColumns) {
+    SmallVector<OpFoldResult> offsets(position), extents = {one, one, rows};
+    if (ofSplits) {
+      offsets.insert(offsets.begin(), zero);
+      extents.insert(extents.begin(), splits.getCount());
+    }
+    if (withColumns) {
+      offsets.push_back(zero);
+      extents.push_back(valueDim);
+    }
+    return std::pair(offsets, extents);
+  };
+  auto ofSplits = [&](Value tensor, bool withColumns) -> Value {
+    auto [offsets, extents] = getPlace(/*ofSplits=*/true, withColumns);
+    SmallVector<int64_t> shape = {sizeOf(splits.getCount()), sizeOf(rows)};
+    if (withColumns)
+      shape.push_back(sizeOf(valueDim));
+    return tensor::ExtractSliceOp::create(
+        b, loc, RankedTensorType::get(shape, b.getF32Type()), tensor, offsets,
+        extents, SmallVector<OpFoldResult>(offsets.size(), one));
+  };
+  SmallVector<Type> types;
+  for (Value init : inits) {
+    auto type = cast<RankedTensorType>(init.getType());
+    SmallVector<int64_t> shape = {sizeOf(rows)};
+    if (type.getRank() == 4)
+      shape.push_back(sizeOf(valueDim));
+    types.push_back(RankedTensorType::get(shape, type.getElementType()));
+  }
+  auto combine =
+      CombineOp::create(b, loc, types, ofSplits(outputs, /*withColumns=*/true),
+                        ofSplits(lses, /*withColumns=*/false));
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  for (auto [result, output] :
+       llvm::zip_equal(combine->getResults(), forall.getRegionIterArgs())) {
+    auto [offsets, extents] = getPlace(
+        /*ofSplits=*/false,
+        cast<RankedTensorType>(result.getType()).getRank() == 2);
+    tensor::ParallelInsertSliceOp::create(
+        b, loc, result, output, offsets, extents,
+        SmallVector<OpFoldResult>(offsets.size(), one));
+  }
+  return SmallVector<Value>(forall.getResults());
+}

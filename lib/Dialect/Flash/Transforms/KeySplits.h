@@ -1,0 +1,57 @@
+//===- KeySplits.h - Units that share the keys of a query tile --*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_KEYSPLITS_H
+#define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_KEYSPLITS_H
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+namespace flash {
+
+/// Over how many units the keys of each query tile are spread.
+class KeySplits {
+public:
+  KeySplits() = default;
+  /// As the schedule of `online` says; emits what depends on sizes that are
+  /// known at run time only.
+  KeySplits(mlir::OpBuilder &b, OnlineAttentionOp online);
+
+  mlir::OpFoldResult getCount() const { return count; }
+  /// Whether there may be one unit only, which then writes the results, or
+  /// several, which write partial ones.
+  bool mayBeOne() const { return isDynamic() || !maySplit(); }
+  bool maySplit() const { return !mlir::isOneInteger(count); }
+  /// `one` where there is one unit, else `several`.
+  mlir::OpFoldResult choose(mlir::OpBuilder &b, mlir::Location loc,
+                            mlir::OpFoldResult one,
+                            mlir::OpFoldResult several) const;
+
+private:
+  bool isDynamic() const { return !mlir::getConstantIntValue(count); }
+
+  mlir::OpFoldResult count;
+};
+
+/// The tiles of queries of all heads, if that is known.
+std::optional<int64_t> countQueryTiles(mlir::RankedTensorType query,
+                                       int64_t queryTile);
+
+/// The number of splits that give at most `units` units for `queryTiles` tiles
+/// of queries, if each then has enough of the `keyTiles` tiles of keys.
+int64_t countSplits(int64_t units, int64_t queryTiles, int64_t keyTiles);
+
+/// Combines the partial results of the splits, `outputs` of rank 5 and their
+/// log-sum-exps, into `inits`, an output and, if there is a second, its
+/// log-sum-exp. Where there is one split, they stay as they are.
+llvm::SmallVector<mlir::Value>
+combineSplits(mlir::OpBuilder &b, mlir::Location loc, const KeySplits &splits,
+              mlir::Value outputs, mlir::Value lses, mlir::ValueRange inits);
+
+} // namespace flash
+
+#endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_KEYSPLITS_H

@@ -1,0 +1,77 @@
+// The combination of partial results as a kernel: parts are read before the
+// first is needed, all of them if there are few, else eight at a time.
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --cse --convert-flash-to-tile --canonicalize --cse --split-input-file | FileCheck %s
+
+// CHECK-LABEL: func @three(
+// CHECK:         %[[OUTS:.*]] = memref.alloc() : memref<3x1x2x100x64xf32>
+// CHECK:         %[[LSES:.*]] = memref.alloc() : memref<3x1x2x100xf32>
+// CHECK:         gpu.launch_func @kernels::@three
+// CHECK:         %[[RESULT:.*]] = memref.alloc() : memref<1x2x100x64xf16>
+// CHECK:         gpu.launch_func @kernels::@three_0 {{.*}} threads in (%c256,
+
+// CHECK-LABEL: gpu.func @three_0(
+// CHECK-NOT:     scf.for
+// CHECK-COUNT-3: tile.read %{{.*}} aligned : {{.*}} to tensor<8x128xf32, #tile.strips<8, 4>>
+// CHECK-NOT:     tile.read
+// CHECK-COUNT-3: arith.maxnumf
+// CHECK-COUNT-3: math.fma
+// CHECK:         %[[O:.*]] = arith.truncf
+// CHECK:         tile.store %[[O]], {{.*}} columns(%c64)
+func.func @three(%q: tensor<1x2x100x64xf16>, %k: tensor<1x2x500x64xf16>) -> tensor<1x2x100x64xf16> {
+  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 32, warps = 4, stages = 1, splits = 3>)
+      : (tensor<1x2x100x64xf16>, tensor<1x2x500x64xf16>, tensor<1x2x500x64xf16>) -> tensor<1x2x100x64xf16>
+  return %o : tensor<1x2x100x64xf16>
+}
+
+// -----
+
+// A known number needs no question whether a part exists, if all steps have as
+// many.
+
+// CHECK-LABEL: gpu.func @twelve_0(
+// CHECK:         scf.for %{{.*}} = %c0 to %c12 step %c6
+// CHECK-NOT:     arith.cmpi sle
+// CHECK-COUNT-6: aligned
+// CHECK-NOT:     aligned
+// CHECK:         scf.yield
+func.func @twelve(%q: tensor<1x2x100x64xf32>, %k: tensor<1x2x500x64xf32>) -> tensor<1x2x100x64xf32> {
+  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 32, splits = 12>)
+      : (tensor<1x2x100x64xf32>, tensor<1x2x500x64xf32>, tensor<1x2x500x64xf32>) -> tensor<1x2x100x64xf32>
+  return %o : tensor<1x2x100x64xf32>
+}
+
+// -----
+
+// A number that is known at run time only: the second kernel writes to where the
+// first one writes if there is one split.
+
+// CHECK-LABEL: func @any(
+// CHECK:         %[[RESULT:.*]] = memref.alloc({{.*}}) : memref<1x2x?x64xf16>
+// CHECK:         %[[LSE:.*]] = memref.alloc({{.*}}) : memref<1x2x?xf32>
+// CHECK:         %[[OUTS:.*]] = memref.alloc({{.*}}) : memref<?x1x2x?x64xf32>
+// CHECK:         %[[TO:.*]] = memref.cast %[[RESULT]]
+// CHECK:         gpu.launch_func @kernels::@any {{.*}}%[[TO]] :
+// CHECK-NOT:     memref.alloc
+// CHECK:         gpu.launch_func @kernels::@any_0 {{.*}}%[[TO]] :
+
+// A kernel is passed no condition: it compares the number itself.
+// CHECK-LABEL: gpu.func @any(
+// CHECK-NOT:     i1
+// CHECK-SAME:    {
+// CHECK:         %[[ONE:.*]] = arith.cmpi eq, %{{.*}}, %c1
+// CHECK:         arith.select %[[ONE]]
+
+// CHECK-LABEL: gpu.func @any_0(
+// CHECK:         scf.for %[[S:[^ ]*]] = %c0 to %[[COUNT:[^ ]*]] step %c8
+// CHECK:           %[[LAST:.*]] = arith.subi %[[COUNT]], %c1
+// CHECK-DAG:       %[[EXISTS:.*]] = arith.cmpi sle, %[[S]], %[[LAST]]
+// CHECK-DAG:       arith.minsi %[[S]], %[[LAST]]
+// CHECK:           arith.select %[[EXISTS]], %{{.*}}, %{{.*}} : f32
+// CHECK:         tile.store
+// CHECK:         math.log
+// CHECK:         tile.store
+func.func @any(%q: tensor<1x2x?x64xf16>, %k: tensor<1x2x500x64xf16>) -> (tensor<1x2x?x64xf16>, tensor<1x2x?xf32>) {
+  %o, %l = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 32, units = 40>)
+      : (tensor<1x2x?x64xf16>, tensor<1x2x500x64xf16>, tensor<1x2x500x64xf16>) -> (tensor<1x2x?x64xf16>, tensor<1x2x?xf32>)
+  return %o, %l : tensor<1x2x?x64xf16>, tensor<1x2x?xf32>
+}

@@ -1,0 +1,109 @@
+// Units that share the keys of a query tile, and the combination of what they
+// computed.
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --canonicalize --cse --split-input-file | FileCheck %s
+
+// A known number: the loop over query tiles is also one over splits, each of
+// which takes every third tile of keys. All write partial results.
+
+// CHECK-LABEL: func @splits(
+// CHECK-DAG:     %[[OUTS:.*]] = tensor.empty() : tensor<3x2x8x128x48xf32>
+// CHECK-DAG:     %[[LSES:.*]] = tensor.empty() : tensor<3x2x8x128xf32>
+// CHECK:         %[[PART:.*]]:2 = scf.forall (%[[S:.*]], %[[B:.*]], %[[H:.*]], %[[I:.*]]) = (0, 0, 0, 0) to (3, 2, 8, 128) step (1, 1, 1, 64)
+// CHECK-SAME:        shared_outs(%[[O:.*]] = %[[OUTS]], %[[L:.*]] = %[[LSES]])
+// CHECK:           %[[FIRST:.*]] = affine.apply #{{.*}}(%[[S]])
+// CHECK:           %[[STATE:.*]]:3 = scf.for %[[J:.*]] = %[[FIRST]] to %c1280 step %c384
+// CHECK:             flash.online_attention {{.*}} at[%[[B]], %[[H]], %[[I]], %[[J]]]
+// CHECK:           %[[OT:.*]], %[[LT:.*]] = flash.finalize ins(%[[STATE]]#0, {{.*}} -> (tensor<64x48xf32>, tensor<64xf32>)
+// CHECK:           tensor.parallel_insert_slice %[[OT]] into %[[O]][%[[S]], %[[B]], %[[H]], %[[I]], 0] [1, 1, 1, 64, 48]
+// CHECK:           tensor.parallel_insert_slice %[[LT]] into %[[L]][%[[S]], %[[B]], %[[H]], %[[I]]] [1, 1, 1, 64]
+// CHECK:         scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]]) = (0, 0, 0) to (2, 8, 128) step (1, 1, 8)
+// CHECK:           %[[OS:.*]] = tensor.extract_slice %[[PART]]#0[0, %[[B]], %[[H]], %[[I]], 0] [3, 1, 1, 8, 48]
+// CHECK:           %[[LS:.*]] = tensor.extract_slice %[[PART]]#1[0, %[[B]], %[[H]], %[[I]]] [3, 1, 1, 8]
+// CHECK:           %[[X:.*]] = flash.combine %[[OS]], %[[LS]] : (tensor<3x8x48xf32>, tensor<3x8xf32>) -> tensor<8x48xf16>
+// CHECK:           tensor.parallel_insert_slice %[[X]] into %{{.*}}[%[[B]], %[[H]], %[[I]], 0] [1, 1, 8, 48]
+func.func @splits(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1280x64xf16>, %v: tensor<2x2x1280x48xf16>) -> tensor<2x8x128x48xf16> {
+  %o = flash.attention %q, %k, %v schedule(<query_tile = 64, key_tile = 128, splits = 3>)
+      : (tensor<2x8x128x64xf16>, tensor<2x2x1280x64xf16>, tensor<2x2x1280x48xf16>) -> tensor<2x8x128x48xf16>
+  return %o : tensor<2x8x128x48xf16>
+}
+
+// -----
+
+// `units` of known sizes: 32 query tiles, so three splits for at most 100 units.
+
+// CHECK-LABEL: func @units(
+// CHECK:         scf.forall {{.*}} to (3, 2, 8, 128) step (1, 1, 1, 64)
+// CHECK:         scf.forall
+// CHECK:           flash.combine
+func.func @units(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1280x64xf16>) -> tensor<2x8x128x64xf16> {
+  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 128, units = 100>)
+      : (tensor<2x8x128x64xf16>, tensor<2x2x1280x64xf16>, tensor<2x2x1280x64xf16>) -> tensor<2x8x128x64xf16>
+  return %o : tensor<2x8x128x64xf16>
+}
+
+// -----
+
+// Seven tiles of keys are not shared: there is nothing to combine. Nor are any
+// where the query tiles alone are more than half of the units.
+
+// CHECK-LABEL: func @short(
+// CHECK:         scf.forall {{.*}} to (2, 8, 128) step (1, 1, 64)
+// CHECK-NOT:     flash.combine
+func.func @short(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x896x64xf16>) -> tensor<2x8x128x64xf16> {
+  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 128, units = 100>)
+      : (tensor<2x8x128x64xf16>, tensor<2x2x896x64xf16>, tensor<2x2x896x64xf16>) -> tensor<2x8x128x64xf16>
+  return %o : tensor<2x8x128x64xf16>
+}
+
+// CHECK-LABEL: func @many(
+// CHECK:         scf.forall {{.*}} to (2, 8, 128) step (1, 1, 64)
+// CHECK-NOT:     flash.combine
+func.func @many(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x?x64xf16>) -> tensor<2x8x128x64xf16> {
+  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 128, units = 63>)
+      : (tensor<2x8x128x64xf16>, tensor<2x2x?x64xf16>, tensor<2x2x?x64xf16>) -> tensor<2x8x128x64xf16>
+  return %o : tensor<2x8x128x64xf16>
+}
+
+// -----
+
+// Sizes known at run time: one program, whose units write all rows of the
+// results and none of the partial ones where there is one split, or the other
+// way round. Then the second loop has no iteration. Only the first split starts
+// from the sink.
+
+// CHECK-LABEL: func @dynamic(
+// CHECK-SAME:    %[[Q:[^:]*]]: tensor<2x4x?x64xf32>
+// CHECK:         %[[N:.*]] = tensor.dim %[[Q]], %c2
+// CHECK:         %[[QTILES:.*]] = arith.ceildivui %[[N]], %c64
+// CHECK:         %[[HEADS:.*]] = arith.muli %[[QTILES]], %c8
+// CHECK:         %[[WANTED:.*]] = arith.divui %c40
+// CHECK:         %[[KTILES:.*]] = arith.ceildivui %{{.*}}, %c32
+// CHECK:         %[[MOST:.*]] = arith.divui %[[KTILES]], %c2
+// CHECK:         arith.minui %[[WANTED]], %[[MOST]]
+// CHECK:         %[[PAYS:.*]] = arith.cmpi uge, %[[KTILES]], %c8
+// CHECK:         arith.select %[[PAYS]], %{{.*}}, %c1
+// CHECK:         %[[COUNT:.*]] = arith.maxui %{{.*}}, %c1
+// CHECK:         %[[ONE:.*]] = arith.cmpi eq, %[[COUNT]], %c1
+// CHECK:         %[[MEMORY:.*]] = arith.select %[[ONE]], %c0, %[[COUNT]]
+// CHECK:         %[[PART:.*]] = tensor.empty(%[[MEMORY]], %[[N]]) : tensor<?x2x4x?x64xf32>
+// CHECK:         %[[BOTH:.*]]:4 = scf.forall (%[[S:.*]], %{{.*}}, %[[H:.*]], %{{.*}}) = (0, 0, 0, 0) to (%[[COUNT]], 2, 4, %[[N]]) step (1, 1, 1, 64)
+// CHECK:           %[[ROWS:.*]] = affine.min
+// CHECK:           %[[FIRST:.*]] = arith.cmpi eq, %[[S]], %c0
+// CHECK:           scf.if %[[FIRST]]
+// CHECK:             tensor.extract_slice
+// CHECK:           } else {
+// CHECK:             linalg.fill
+// CHECK:           %[[STEP:.*]] = affine.apply #{{.*}}()[%[[COUNT]]]
+// CHECK:           scf.for %{{.*}} = %{{.*}} to %{{.*}} step %[[STEP]]
+// CHECK:           %[[OWN:.*]] = arith.select %[[ONE]], %[[ROWS]], %c0
+// CHECK:           tensor.extract_slice %{{.*}}[0, 0] [%[[OWN]], 64]
+// CHECK:           %[[SHARED:.*]] = arith.select %[[ONE]], %c0, %[[ROWS]]
+// CHECK:           tensor.extract_slice %{{.*}}[0, 0] [%[[SHARED]], 64]
+// CHECK:         %[[NONE:.*]] = arith.select %[[ONE]], %c0, %{{.*}}
+// CHECK:         scf.forall {{.*}} to (2, 4, %[[NONE]]) step (1, 1, 8) shared_outs(%{{.*}} = %[[BOTH]]#0, %{{.*}} = %[[BOTH]]#1)
+// CHECK:           flash.combine {{.*}} : (tensor<?x?x64xf32>, tensor<?x?xf32>) -> (tensor<?x64xf32>, tensor<?xf32>)
+func.func @dynamic(%q: tensor<2x4x?x64xf32>, %k: tensor<2x4x?x64xf32>, %s: tensor<4xf32>) -> (tensor<2x4x?x64xf32>, tensor<2x4x?xf32>) {
+  %o, %l = flash.attention %q, %k, %k sink(%s : tensor<4xf32>) schedule(<query_tile = 64, key_tile = 32, units = 40>)
+      : (tensor<2x4x?x64xf32>, tensor<2x4x?x64xf32>, tensor<2x4x?x64xf32>) -> (tensor<2x4x?x64xf32>, tensor<2x4x?xf32>)
+  return %o, %l : tensor<2x4x?x64xf32>, tensor<2x4x?xf32>
+}
