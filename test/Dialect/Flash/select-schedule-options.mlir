@@ -5,7 +5,7 @@
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_80 features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=SM80
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_70" 2>&1 | FileCheck %s --check-prefix=TARGET
 
-// CHECK: schedule(<query_tile = {{.*}}, features = specialize_warps|overlap>)
+// CHECK: schedule(<query_tile = {{.*}}, features = specialize_warps|overlap
 // NONE: schedule(<query_tile = {{.*}}, stages = {{[0-9]+}}>)
 // UNKNOWN: error: 'flash.attention' op cannot be scheduled: 'fast' is no list of features such as specialize_warps|overlap
 // SM80: error: 'flash.attention' op cannot be scheduled: the features specialize_warps need the target sm_90a and elements of 16 bits

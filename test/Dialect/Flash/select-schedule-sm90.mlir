@@ -125,7 +125,7 @@ func.func @f(%q: !type) -> !type {
 
 !type = tensor<2x4x512x64xf16>
 func.func @f(%q: !type) -> !type {
-  // expected-error @below {{cannot be scheduled: ping_pong needs two or three warpgroups, and a query_tile of 64 has one; choose 128 or 192}}
+  // expected-error @below {{cannot be scheduled: ping_pong takes two or three warpgroups, so query_tile must be 128 or 192, got 64}}
   %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64, features = specialize_warps|ping_pong>) : (!type, !type, !type) -> !type
   return %o : !type
 }

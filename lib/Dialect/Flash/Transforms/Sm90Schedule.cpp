@@ -114,10 +114,6 @@ LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
                     << std::min(llvm::alignTo(schedule.keyTile, keysOfStep),
                                 uint64_t(largestKeyTile));
   int64_t warpgroups = schedule.queryTile / rowsOfWarpgroup;
-  if (warpgroups == 1 &&
-      bitEnumContainsAny(schedule.features, ScheduleFeatures::PingPong))
-    return refuse() << "ping_pong needs two or three warpgroups, and a "
-                       "query_tile of 64 has one; choose 128 or 192";
   int64_t warps = warpsOfWarpgroup * warpgroups;
   if (schedule.warps && schedule.warps != warps)
     return refuse() << "a query_tile of " << schedule.queryTile << " needs "
