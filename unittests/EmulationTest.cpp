@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Compiled programs have one role for each block so far; here are more, each a
-// thread. That copies are late and freed slots poisoned is also tested here,
-// since programs that could tell are refused.
+// Each role is a thread. That copies are late and freed slots poisoned is also
+// tested here, since programs that could tell are refused.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +41,8 @@ constexpr int64_t stages = 3, rows = 4, columns = 8;
 
 /// A block with one ring of f32 tiles.
 struct Fixture {
-  explicit Fixture(unsigned roles) : block(7, roles) {
+  explicit Fixture(unsigned roles) : block(7) {
+    block.startRoles(roles);
     ring = block.addRing({slots, rows, columns * 4}, stages, "ring");
   }
   float *slot(int64_t step) { return slots + step % stages * rows * columns; }

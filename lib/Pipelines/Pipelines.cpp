@@ -63,10 +63,10 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   softmax.rowTile = 8;
   softmax.reductionTile = 0;
   pm.nest<func::FuncOp>().addPass(createTileSoftmax(softmax));
-  // No canonicalization, which would inline a loop of one iteration.
+  // No canonicalization before tile-make-rings: it would inline a loop of one
+  // iteration, whose fetches then had slots of their own.
   pm.addPass(createCSEPass());
   pm.addPass(createConvertFlashToTile());
-  pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(tile::createPersist());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
@@ -150,7 +150,8 @@ void flash::registerPipelines() {
         // What is emulated is what the GPU runs.
         FrontOptions front;
         front.copyOptionValuesFrom(options);
-        front.target = "sm_80";
+        if (front.target == "cpu")
+          front.target = "sm_80";
         buildRecognizePipeline(pm);
         buildTilePipeline(pm, front);
         buildBlockPipeline(pm);

@@ -60,7 +60,8 @@ llvm::Error Kernel::runFront(ModuleOp module, Variant variant,
   // What is emulated is what the GPU runs.
   bool emulates = options.target == Target::Emulate;
   FrontOptions front;
-  setSchedule(front, emulates ? "sm_80" : "cpu", module, options);
+  setSchedule(front, emulates ? getName(options.emulated) : "cpu", module,
+              options);
   auto recognize = [](OpPassManager &pm) {
     pm.addPass(createSymbolDCEPass());
     buildRecognizePipeline(pm);

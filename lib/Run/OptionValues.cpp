@@ -48,6 +48,12 @@ StringRef flash::run::getName(Target target) {
 }
 
 llvm::Error flash::run::parseTarget(StringRef name, Options &options) {
+  options.emulated = Target::Sm80;
+  if (name == "emulate:sm_90a") {
+    options.target = Target::Emulate;
+    options.emulated = Target::Sm90a;
+    return llvm::Error::success();
+  }
   for (Target target : {Target::Auto, Target::Cpu, Target::Emulate,
                         Target::Sm80, Target::Sm90a})
     if (getName(target) == name) {
@@ -55,7 +61,8 @@ llvm::Error flash::run::parseTarget(StringRef name, Options &options) {
       return llvm::Error::success();
     }
   return createStringError(formatv("unknown target '{0}'; the targets are "
-                                   "auto, cpu, emulate, sm_80 and sm_90a",
+                                   "auto, cpu, emulate, emulate:sm_90a, sm_80 "
+                                   "and sm_90a",
                                    name));
 }
 

@@ -40,7 +40,8 @@ struct Flags {
                             cl::cat(category)};
   cl::opt<std::string> target{
       "target", cl::init("auto"), cl::value_desc("name"),
-      cl::desc("auto (default), cpu, emulate, sm_80 or sm_90a"),
+      cl::desc("auto (default), cpu, emulate, emulate:sm_90a, sm_80 or "
+               "sm_90a"),
       cl::cat(category)};
   cl::opt<std::string> function{
       "function", cl::value_desc("name"), cl::cat(category),

@@ -158,9 +158,9 @@ struct Job {
   alignas(64) std::atomic<int64_t> next{0};
 };
 
-/// Works on the job until no index is left. A failing body escapes to here,
-/// whose frame owns nothing.
-void work(Job &job) {
+/// Works on the job until no index is left, or on so many indices. A failing
+/// body escapes to here, whose frame owns nothing.
+void work(Job &job, int64_t limit = INT64_MAX) {
   jmp_buf here;
   jmp_buf *outerEscape = escape;
   Invocation *outerInvocation = invocation;
@@ -169,7 +169,7 @@ void work(Job &job) {
   invocation = job.owner;
   insideParallel = true;
   if (setjmp(here) == 0) {
-    while (!(job.owner && job.owner->failed)) {
+    while (limit-- > 0 && !(job.owner && job.owner->failed)) {
       int64_t index = job.next.fetch_add(1, std::memory_order_relaxed);
       if (index >= job.count)
         break;
@@ -296,6 +296,29 @@ extern "C" void flash_parallel_for(int64_t count, void (*body)(void *, int64_t),
     longjmp(*escape, 1);
 }
 
+/// The threads end before this returns, so that what calls it may escape.
+static void runConcurrently(Job &job) {
+  std::vector<std::thread> threads;
+  for (int64_t i = 1; i < job.count; ++i)
+    threads.emplace_back([&job] { work(job, /*limit=*/1); });
+  work(job, /*limit=*/1);
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+extern "C" void flash_concurrent_for(int64_t count,
+                                     void (*body)(void *, int64_t),
+                                     void *context) {
+  Job job;
+  job.count = count;
+  job.body = body;
+  job.context = context;
+  job.owner = invocation;
+  runConcurrently(job);
+  if (invocation && invocation->failed)
+    longjmp(*escape, 1);
+}
+
 extern "C" void flash_runtime_failure(const char *message) {
   if (!invocation || !escape) {
     std::fprintf(stderr, "flash: kernel failed: %s\n", message);
@@ -333,6 +356,8 @@ void *allocateObject(size_t bytes, void (*destroy)(void *)) {
 }
 
 void releaseObject(void *object) { release(object); }
+
+bool hasFailed() { return invocation && invocation->failed; }
 
 void setPoison(bool enable) { heap().poison = enable; }
 

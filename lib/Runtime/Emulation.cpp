@@ -9,6 +9,7 @@
 
 #include "flash/Runtime/Cpu.h"
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <new>
 
@@ -57,7 +58,7 @@ bool Block::fail(const char *where, const std::string &message) {
 }
 
 bool Block::deadlock() {
-  std::string message = "deadlock: all roles of the block wait";
+  std::string message = "deadlock: all roles of the block wait or have ended";
   for (const std::string &reason : waiting)
     message += "; " + reason;
   return fail(message);
@@ -75,8 +76,13 @@ bool Block::waitUntil(std::unique_lock<std::mutex> &lock, Condition condition,
   while (failure.empty() && !condition()) {
     waiting.push_back(std::string(where) + ": " + message);
     if (waiting.size() == running)
-      return running == 1 ? fail(where, message) : deadlock();
-    changed.wait(lock, [&, seen = changes] { return changes != seen; });
+      return roles == 1 ? fail(where, message) : deadlock();
+    // A role may also fail out of the block's sight, by running out of memory.
+    constexpr std::chrono::milliseconds patience(50);
+    while (!changed.wait_for(lock, patience,
+                             [&, seen = changes] { return changes != seen; }))
+      if (flash::runtime::hasFailed())
+        return fail("another part of the program has failed");
   }
   return failure.empty();
 }
@@ -120,7 +126,7 @@ bool Block::acquire(int64_t ring, int64_t step, const char *where) {
   if (step < slot->step || (step == slot->step && slot->state != State::Free))
     return fail(where, describe(ring, step) + " is acquired a second time");
   int64_t previous = step - int64_t(rings[ring].slots.size());
-  std::string alone = running == 1 ? "deadlock: " : "";
+  std::string alone = roles == 1 ? "deadlock: " : "";
   if (!waitUntil(
           lock,
           [&] { return slot->state == State::Free && slot->step == step; },
@@ -219,6 +225,11 @@ bool Block::checkRange(int64_t first, int64_t count, int64_t dimension,
 // Ends
 //===----------------------------------------------------------------------===//
 
+void Block::startRoles(unsigned count) {
+  std::lock_guard<std::mutex> lock(mutex);
+  roles = running = count;
+}
+
 bool Block::finishRole() {
   std::lock_guard<std::mutex> lock(mutex);
   --running;
@@ -268,6 +279,15 @@ extern "C" void flash_emulation_end(void *block) {
   auto *ended = static_cast<Block *>(block);
   check(ended, ended->finish());
   flash::runtime::releaseObject(block);
+}
+
+extern "C" void flash_emulation_start_roles(void *block, int64_t count) {
+  static_cast<Block *>(block)->startRoles(count);
+}
+
+extern "C" void flash_emulation_finish_role(void *block) {
+  auto *b = static_cast<Block *>(block);
+  check(b, b->finishRole());
 }
 
 extern "C" int64_t flash_emulation_ring(void *block, int64_t storage,

@@ -68,6 +68,8 @@ struct Fill {
 struct Options {
   std::string file;
   Target target = Target::Auto;
+  /// The GPU whose schedules are emulated.
+  Target emulated = Target::Sm80;
   /// Empty for the only public function.
   std::string function;
   uint64_t seed = 0;

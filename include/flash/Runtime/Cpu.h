@@ -24,6 +24,11 @@ extern "C" {
 void flash_parallel_for(int64_t count, void (*body)(void *, int64_t),
                         void *context);
 
+/// As flash_parallel_for, but with a thread for each i, since the bodies wait
+/// for one another. If one fails, so must those that wait for it.
+void flash_concurrent_for(int64_t count, void (*body)(void *, int64_t),
+                          void *context);
+
 /// Abandons the running kernel: control returns to `callProtected`.
 [[noreturn]] void flash_runtime_failure(const char *message);
 
@@ -63,6 +68,9 @@ void setPoison(bool enable);
 /// An allocation that would exceed this many bytes in total fails; 0 means no
 /// limit.
 void setMemoryLimit(int64_t bytes);
+
+/// Whether the running kernel has failed, on whichever thread.
+bool hasFailed();
 
 /// Runs function(argument). If it fails, frees all that it had allocated and
 /// returns the message.

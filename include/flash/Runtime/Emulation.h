@@ -51,8 +51,7 @@ using Lease = int64_t;
 class Block {
 public:
   /// `number` is the index of the block in its grid.
-  explicit Block(int64_t number, unsigned roles = 1)
-      : number(number), running(roles) {}
+  explicit Block(int64_t number) : number(number) {}
 
   /// Adds a ring of `stages` tiles, which lie one after the other from `first`
   /// on, and returns its number.
@@ -75,6 +74,8 @@ public:
   bool checkRange(int64_t first, int64_t count, int64_t dimension, int64_t size,
                   const char *where);
 
+  /// From now on there are so many roles.
+  void startRoles(unsigned count);
   /// Ends one of the roles.
   bool finishRole();
   /// Ends the block: all slots must be free.
@@ -116,7 +117,7 @@ private:
   std::condition_variable changed;
   std::deque<Ring> rings;
   std::string failure;
-  unsigned running; ///< Roles that have not ended.
+  unsigned roles = 1, running = 1; ///< All, and those that have not ended.
   /// Why roles wait, of those that have looked at the state since it changed.
   std::vector<std::string> waiting;
   uint64_t changes = 0;
@@ -131,6 +132,8 @@ extern "C" {
 /// running kernel.
 void *flash_emulation_begin(int64_t number);
 void flash_emulation_end(void *block);
+void flash_emulation_start_roles(void *block, int64_t count);
+void flash_emulation_finish_role(void *block);
 int64_t flash_emulation_ring(void *block, int64_t storage, int64_t stages,
                              int64_t rows, int64_t rowBytes, const char *where);
 void flash_emulation_acquire(void *block, int64_t ring, int64_t step,

@@ -73,10 +73,13 @@ orc::SymbolMap getRuntimeSymbols(orc::MangleAndInterner mangle) {
                          JITSymbolFlags::Exported | JITSymbolFlags::Callable};
   };
   add("flash_parallel_for", &flash_parallel_for);
+  add("flash_concurrent_for", &flash_concurrent_for);
   add("flash_runtime_failure", &flash_runtime_failure);
   add("flash_count_tile", &flash_count_tile);
   add("flash_emulation_begin", &flash_emulation_begin);
   add("flash_emulation_end", &flash_emulation_end);
+  add("flash_emulation_start_roles", &flash_emulation_start_roles);
+  add("flash_emulation_finish_role", &flash_emulation_finish_role);
   add("flash_emulation_ring", &flash_emulation_ring);
   add("flash_emulation_acquire", &flash_emulation_acquire);
   add("flash_emulation_copy_async", &flash_emulation_copy_async);

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -18,6 +19,7 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/Support/FormatVariadic.h"
 
 namespace flash {
 #define GEN_PASS_DEF_FLASHCPUOUTLINEPARALLEL
@@ -72,38 +74,61 @@ static void hoistStaticBuffers(Block &entry, int64_t maxStackBytes,
   }
 }
 
+/// Whether the iterations wait for one another, as warpgroups do.
+static bool isConcurrent(scf::ForallOp loop) {
+  std::optional<ArrayAttr> mapping = loop.getMapping();
+  return mapping &&
+         llvm::any_of(*mapping, llvm::IsaPred<gpu::GPUWarpgroupMappingAttr>);
+}
+
 namespace {
 struct OutlineParallel
     : flash::impl::FlashCpuOutlineParallelBase<OutlineParallel> {
   using FlashCpuOutlineParallelBase::FlashCpuOutlineParallelBase;
 
   void runOnOperation() override {
+    functions.clear();
     IRRewriter rewriter(&getContext());
-    SmallVector<scf::ForallOp> outermost, nested;
+    SmallVector<scf::ForallOp> nested;
     getOperation().walk([&](scf::ForallOp loop) {
-      (loop->getParentOfType<scf::ForallOp>() ? nested : outermost)
-          .push_back(loop);
+      if (loop->getParentOfType<scf::ForallOp>() && !isConcurrent(loop))
+        nested.push_back(loop);
     });
     for (scf::ForallOp loop : nested) {
       rewriter.setInsertionPoint(loop);
       if (failed(scf::forallToForLoop(rewriter, loop)))
         return signalPassFailure();
     }
-    for (auto [i, loop] : llvm::enumerate(outermost)) {
-      if (loop.getNumResults() != 0) {
-        loop.emitError("must be bufferized before it is outlined");
+    // From the outside in: what is inside is then in a function of its own, and
+    // each call of it has its own context.
+    while (scf::ForallOp loop = findFirstLoop())
+      if (failed(outline(loop)))
         return signalPassFailure();
-      }
-      if (failed(outline(loop, i)))
-        return signalPassFailure();
-    }
+    DataLayout layout(getOperation());
+    for (LLVM::LLVMFuncOp function : functions)
+      hoistStaticBuffers(function.front(), maxStackBytes, layout);
   }
 
-  LogicalResult outline(scf::ForallOp loop, unsigned number);
+  /// None of the others is around it.
+  scf::ForallOp findFirstLoop();
+  LogicalResult outline(scf::ForallOp loop);
+
+  SmallVector<LLVM::LLVMFuncOp> functions;
 };
 } // namespace
 
-LogicalResult OutlineParallel::outline(scf::ForallOp loop, unsigned number) {
+scf::ForallOp OutlineParallel::findFirstLoop() {
+  scf::ForallOp first;
+  getOperation().walk<WalkOrder::PreOrder>([&](scf::ForallOp loop) {
+    first = loop;
+    return WalkResult::interrupt();
+  });
+  return first;
+}
+
+LogicalResult OutlineParallel::outline(scf::ForallOp loop) {
+  if (loop.getNumResults() != 0)
+    return loop.emitError("must be bufferized before it is outlined");
   ModuleOp module = getOperation();
   MLIRContext *context = &getContext();
   LLVMTypeConverter converter(context);
@@ -155,7 +180,9 @@ LogicalResult OutlineParallel::outline(scf::ForallOp loop, unsigned number) {
   auto contextType = LLVM::LLVMStructType::getLiteral(context, fields);
 
   auto parent = loop->getParentOfType<FunctionOpInterface>();
-  std::string name = (parent.getName() + "_parallel_" + Twine(number)).str();
+  StringRef kind = isConcurrent(loop) ? "concurrent" : "parallel";
+  std::string name =
+      llvm::formatv("{0}_{1}_{2}", parent.getName(), kind, functions.size());
   OpBuilder::InsertPoint caller = b.saveInsertionPoint();
   b.setInsertionPointAfter(parent);
   auto function = LLVM::LLVMFuncOp::create(
@@ -164,7 +191,8 @@ LogicalResult OutlineParallel::outline(scf::ForallOp loop, unsigned number) {
 
   // The caller fills the context on its stack and enters the runtime.
   FailureOr<LLVM::LLVMFuncOp> runtime = LLVM::lookupOrCreateFn(
-      b, module, "flash_parallel_for", {i64, pointer, pointer}, nothing);
+      b, module, llvm::formatv("flash_{0}_for", kind).str(),
+      {i64, pointer, pointer}, nothing);
   if (failed(runtime))
     return failure();
   Block &parentEntry = parent.getFunctionBody().front();
@@ -222,6 +250,6 @@ LogicalResult OutlineParallel::outline(scf::ForallOp loop, unsigned number) {
     b.clone(op, mapping);
   LLVM::ReturnOp::create(b, ValueRange{});
   loop.erase();
-  hoistStaticBuffers(*entry, maxStackBytes, DataLayout(module));
+  functions.push_back(function);
   return success();
 }

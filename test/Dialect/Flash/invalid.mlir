@@ -504,6 +504,12 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 922337203685
 
 // -----
 
+// expected-error @below {{failed to parse Flash_ScheduleAttr parameter 'features'}}
+// expected-error @below {{expected ::flash::ScheduleFeatures to be one of: none, specialize_warps, overlap, ping_pong, lazy_rescale, persistent}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 64, key_tile = 64, features = fast>}
+
+// -----
+
 // expected-error @below {{splits must be from 1 to 256, got 0}}
 func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, splits = 0>}
 

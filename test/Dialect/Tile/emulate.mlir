@@ -165,3 +165,75 @@ module attributes {gpu.container_module} {
     }
   }
 }
+
+// -----
+
+// Roles are iterations that run at the same time. Turns have nothing to order.
+// CHECK-LABEL: func.func @roles(
+// CHECK:      %[[BLOCK:.*]] = llvm.call @flash_emulation_begin
+// CHECK:      llvm.call @flash_emulation_ring
+// CHECK:      %[[TWO:.*]] = arith.index_cast %c2{{.*}} : index to i64
+// CHECK-NEXT: llvm.call @flash_emulation_start_roles(%[[BLOCK]], %[[TWO]])
+// CHECK:      scf.forall (%[[ROLE:.*]]) in (2) {
+// CHECK:        %[[CONSUMES:.*]] = arith.cmpi eq, %[[ROLE]], %c0
+// CHECK-NEXT:   scf.if %[[CONSUMES]] {
+// CHECK:          llvm.call @flash_emulation_wait(%[[BLOCK]]
+// CHECK-NOT:      tile.turn
+// CHECK:          llvm.call @flash_emulation_release(%[[BLOCK]]
+// CHECK:        } else {
+// CHECK:          llvm.call @flash_emulation_acquire(%[[BLOCK]]
+// CHECK:          llvm.call @flash_emulation_copy_async(%[[BLOCK]]
+// CHECK:        }
+// CHECK-NEXT:   llvm.call @flash_emulation_finish_role(%[[BLOCK]])
+// CHECK-NEXT: } {mapping = [#gpu.warpgroup<linear_dim_0>]}
+// CHECK:      %[[ONE:.*]] = arith.index_cast %c1{{.*}} : index to i64
+// CHECK-NEXT: llvm.call @flash_emulation_start_roles(%[[BLOCK]], %[[ONE]])
+// CHECK:      llvm.call @flash_emulation_end(%[[BLOCK]])
+module attributes {gpu.container_module} {
+  func.func @roles(%m: memref<?x64xf16>, %n: index) {
+    gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n)
+        args(%m : memref<?x64xf16>, %n : index)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%m: memref<?x64xf16>, %n: index) kernel {
+      %ring = tile.ring : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+      tile.warp_specialize consumers(8, registers = 240) {
+        %t = tile.ring.wait %ring[%n] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+        tile.turn.wait
+        tile.turn.pass
+        tile.ring.release %ring[%n] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+      } producer(registers = 24) {
+        tile.ring.acquire %ring[%n] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+        tile.copy_async %m[%n] to %ring[%n] : memref<?x64xf16> to !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+      }
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+// Whether one of all rows says so.
+// CHECK-LABEL: func.func @any(
+// CHECK: %[[NONE:.*]] = linalg.fill {{.*}} -> tensor<i1>
+// CHECK: %[[ANY:.*]] = linalg.generic {{.*}}iterator_types = ["reduction", "reduction"]{{.*}} ins(%{{.*}} : tensor<64x4xi1>) outs(%[[NONE]] : tensor<i1>)
+// CHECK:   arith.ori
+// CHECK: tensor.extract %[[ANY]][] : tensor<i1>
+module attributes {gpu.container_module} {
+  func.func @any(%m: memref<?xi1>, %n: index) {
+    gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n)
+        args(%m : memref<?xi1>, %n : index)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%m: memref<?xi1>, %n: index) kernel {
+      %c0 = arith.constant 0 : index
+      %zero = arith.constant dense<0.0> : tensor<64x4xf32, #tile.lanes<4>>
+      %x = arith.cmpf ogt, %zero, %zero : tensor<64x4xf32, #tile.lanes<4>>
+      %any = tile.any %x : tensor<64x4xi1, #tile.lanes<4>>
+      memref.store %any, %m[%c0] : memref<?xi1>
+      gpu.return
+    }
+  }
+}

@@ -1,9 +1,10 @@
 """Compiles attention for many head dimensions and looks for spills.
 
-Usage: compile.py [--options OPTIONS] [--mask MASK] [--dynamic | --few] ELEMENT_TYPE D...
+Usage: compile.py [--target TARGET] [--options OPTIONS] [--mask MASK] [--dynamic | --few] ELEMENT_TYPE D...
 
 Each D is a head dimension, or D:DV with that of the values. Prints what ptxas
-says about each kernel; the status is 1 if one has spills or does not compile.
+says about each kernel; the status is 1 if one has spills, does not compile, or has
+products of warpgroups that ptxas says it runs one after the other.
 """
 import argparse
 import subprocess
@@ -14,6 +15,7 @@ PROGRAM = """func.func @attention(%q: tensor<{query}>, %k: tensor<{key}>, %v: te
   return %o : tensor<{result}>
 }}
 """
+CHIPS = {"sm80": "sm_80", "sm90": "sm_90a"}
 
 
 def compile_one(arguments, d, dv):
@@ -24,16 +26,17 @@ def compile_one(arguments, d, dv):
     text = PROGRAM.format(query=f"{batch}x{heads}x{queries}x{d}x{element}", key=f"{batch}x{groups}x{keys}x{d}x{element}",
                           value=f"{batch}x{groups}x{keys}x{dv}x{element}", result=f"{batch}x{heads}x{queries}x{dv}x{element}",
                           mask=f" mask({arguments.mask})" if arguments.mask else "")
-    lowered = subprocess.run(["flash-opt", f"--flash-sm80={arguments.options}"], input=text, capture_output=True, text=True)
+    lowered = subprocess.run(["flash-opt", f"--flash-{arguments.target}={arguments.options}"], input=text, capture_output=True, text=True)
     if lowered.returncode:
         return False, lowered.stderr
-    done = subprocess.run(["flash-translate", "--ptxas"], input=lowered.stdout, capture_output=True, text=True)
+    done = subprocess.run(["flash-translate", "--ptxas", f"--chip={CHIPS[arguments.target]}"], input=lowered.stdout, capture_output=True, text=True)
     return done.returncode == 0, done.stdout + done.stderr
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--options", default="", help="of --flash-sm80")
+    parser.add_argument("--target", default="sm80", choices=CHIPS)
+    parser.add_argument("--options", default="", help="of --flash-sm80 or --flash-sm90")
     parser.add_argument("--mask")
     parser.add_argument("--dynamic", action="store_true", help="sizes known at run time")
     parser.add_argument("--few", action="store_true", help="so few queries that blocks share keys")

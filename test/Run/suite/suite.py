@@ -3,6 +3,8 @@
     suite.py --list                      the cases and why they are there
     suite.py [--shard K/N] [--seed S]    run them with flash-run --check
     suite.py --target=emulate            as block programs, on the CPU
+    suite.py --target=emulate:sm_90a     as those whose warps have roles; with
+        --features 'specialize_warps|overlap' as schedules with these features
     suite.py --share="splits = 3" ...    with units that share keys, see #flash.schedule
     suite.py --only NAME --keep DIR      write one case's files and run it
     suite.py --write DIR                 write programs for flash-run --suite
@@ -92,6 +94,7 @@ class Case:
         self.dynamic = self.lengths = self.sink = self.lse = False
         self.inputs = "random"  # or "large", "nan_row", "nan_masked"
         self.schedule = None
+        self.features = None
         self.share = None  # what a schedule in the program says beside its tiles
         for key, value in options.items():
             if not hasattr(self, key):
@@ -156,6 +159,8 @@ class Case:
             parts.append(f"lengths(%lengths : {types['lengths']})")
         if self.sink:
             parts.append(f"sink(%sinks : {types['sinks']})")
+        if self.features:
+            parts.append(f"schedule(<query_tile = 128, key_tile = 32, features = {self.features}>)")
         if self.share:
             parts.append(f"schedule(<query_tile = 32, key_tile = 16, {self.share}>)")
         if self.score:
@@ -296,7 +301,8 @@ def main():
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--shard", default="0/1", help="K/N: every N-th case from the K-th on")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
-    parser.add_argument("--target", default="cpu", choices=["cpu", "emulate"])
+    parser.add_argument("--target", default="cpu", choices=["cpu", "emulate", "emulate:sm_90a"])
+    parser.add_argument("--features", help="of each program's schedule")
     parser.add_argument("--share", help="splits = N or units = N, for programs without --schedule")
     parser.add_argument("--only", help="run the cases whose name contains this")
     parser.add_argument("--keep", type=pathlib.Path, help="leave the files of the last case here")
@@ -305,6 +311,11 @@ def main():
     arguments = parser.parse_args()
     first, step = map(int, arguments.shard.split("/"))
     everything = matrix() if arguments.matrix else cases()
+    if arguments.target == "emulate:sm_90a":
+        # What else it compiles, it compiles as sm_80 does.
+        everything = [c for c in everything if c.dtype != "f32" and not c.schedule]
+    for case in everything:
+        case.features = arguments.features
     selected = [c for c in everything[first::step] if not arguments.only or arguments.only in c.name]
     for case in selected:
         case.share = None if case.schedule else arguments.share

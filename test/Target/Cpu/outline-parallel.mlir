@@ -50,3 +50,27 @@ func.func @nested(%a: memref<8x8xf32>, %x: f32) {
   }
   return
 }
+
+// The iterations of a loop that is mapped to warpgroups wait for one another, and
+// have a thread each. Each block has a context of its own.
+
+// CHECK-LABEL: func.func @roles
+// CHECK: llvm.func internal @roles_parallel_2
+// CHECK: llvm.alloca
+// CHECK: %[[BODY:.*]] = llvm.mlir.addressof @roles_parallel_2_concurrent_3
+// CHECK: llvm.call @flash_concurrent_for(%{{.*}}, %[[BODY]], %{{.*}})
+// CHECK: llvm.return
+// CHECK: llvm.func internal @roles_parallel_2_concurrent_3
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<16xf32>
+// CHECK-NOT: scf.forall
+func.func @roles(%a: memref<8x8xf32>, %x: f32) {
+  scf.forall (%i) in (8) {
+    scf.forall (%j) in (2) {
+      %t = memref.alloc() : memref<16xf32>
+      memref.store %x, %t[%j] : memref<16xf32>
+      memref.store %x, %a[%i, %j] : memref<8x8xf32>
+      memref.dealloc %t : memref<16xf32>
+    } {mapping = [#gpu.warpgroup<linear_dim_0>]}
+  }
+  return
+}

@@ -144,7 +144,9 @@ def FlashCpuOutlineParallel
     of a context and a linear index; captured values travel through a struct on
     the caller's stack. The runtime hands indices out in order; the last
     dimension is walked backwards, so that under a causal mask the query tiles
-    with most keys start first. A nested `scf.forall` becomes `scf.for`.
+    with most keys start first. A nested `scf.forall` becomes `scf.for`, but one
+    that is mapped to warpgroups, whose iterations wait for one another, gets a
+    thread for each (`flash_concurrent_for`).
     Buffers of static size that live within an iteration are allocated once, on
     the thread's stack at entry.
 

@@ -33,9 +33,8 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     if (target == "cpu" || target == "emulate")
       return {chooseCpuSchedule, nullptr};
     std::optional<ScheduleAttr> written = op.getSchedule();
-    bool hasRoles =
-        !written || bitEnumContainsAny(written->getFeatures(),
-                                       ScheduleFeatures::SpecializeWarps);
+    bool hasRoles = written ? written->getFeatures() != ScheduleFeatures::None
+                            : features != "none";
     if (target == "sm_90a" && hasSm90Schedule(op) && hasRoles)
       return {chooseSm90Schedule, completeSm90Schedule};
     return {chooseSm80Schedule, completeSm80Schedule};

@@ -95,6 +95,10 @@ Schedule flash::chooseSm90Schedule(AttentionOp op) {
 
 LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
   auto refuse = [&]() { return op.emitOpError("cannot be scheduled: "); };
+  if (!bitEnumContainsAny(schedule.features, ScheduleFeatures::SpecializeWarps))
+    return refuse() << "the features "
+                    << stringifyScheduleFeatures(schedule.features)
+                    << " need specialize_warps too";
   if (schedule.queryTile % rowsOfWarpgroup != 0 ||
       schedule.queryTile > largestQueryTile)
     return refuse() << "query_tile must be 64, 128 or 192 where warps have "

@@ -10,6 +10,7 @@
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -102,15 +103,29 @@ Value EmulationCalls::create(OpBuilder &b, Location loc, StringRef name,
   return result ? call.getResult() : Value();
 }
 
-Value EmulationCalls::create(OpBuilder &b, Operation *op, StringRef name,
-                             Type result, ValueRange operands) {
+Value EmulationCalls::getBlock(Operation *op) {
   Value block;
   for (Operation *parent = op; !block; parent = parent->getParentOp())
     block = blocks.lookup(parent);
-  SmallVector<Value> arguments = {block};
+  return block;
+}
+
+Value EmulationCalls::create(OpBuilder &b, Operation *op, StringRef name,
+                             Type result, ValueRange operands) {
+  SmallVector<Value> arguments = {getBlock(op)};
   arguments.append(operands.begin(), operands.end());
   arguments.push_back(getPlace(b, op));
   return create(b, op->getLoc(), name, result, arguments);
+}
+
+void EmulationCalls::startRoles(OpBuilder &b, Operation *op, int64_t count) {
+  create(
+      b, op->getLoc(), "start_roles", Type(),
+      {getBlock(op), arith::ConstantIndexOp::create(b, op->getLoc(), count)});
+}
+
+void EmulationCalls::finishRole(OpBuilder &b, Operation *op) {
+  create(b, op->getLoc(), "finish_role", Type(), getBlock(op));
 }
 
 void EmulationCalls::checkLease(OpBuilder &b, Operation *op, Value lease) {
@@ -187,6 +202,33 @@ static LogicalResult checkModule(ModuleOp module, const EmulationTypes &types) {
   return failure(walk.wasInterrupted());
 }
 
+/// Makes the roles iterations of a loop that is mapped to warpgroups, so that
+/// they run at the same time. All consumers are one role: what they do to rings
+/// they do together, and a register tile is that of all of them.
+static void separateRoles(WarpSpecializeOp roles, EmulationCalls &calls) {
+  OpBuilder b(roles);
+  Location loc = roles.getLoc();
+  constexpr int64_t numRoles = 2;
+  calls.startRoles(b, roles, numRoles);
+  auto mapping = gpu::GPUWarpgroupMappingAttr::get(b.getContext(),
+                                                   gpu::MappingId::LinearDim0);
+  auto loop = scf::ForallOp::create(
+      b, loc, getAsIndexOpFoldResult(b.getContext(), numRoles),
+      /*outputs=*/ValueRange(), b.getArrayAttr(mapping));
+  calls.startRoles(b, roles, /*count=*/1);
+  b.setInsertionPointToStart(loop.getBody());
+  Value isConsumer = arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::eq, loop.getInductionVar(0),
+      arith::ConstantIndexOp::create(b, loc, 0));
+  auto choice = scf::IfOp::create(b, loc, isConsumer, /*withElseRegion=*/true);
+  calls.finishRole(b, choice);
+  for (auto [from, to] :
+       llvm::zip_equal(roles->getRegions(), choice->getRegions()))
+    to.front().getOperations().splice(to.front().getTerminator()->getIterator(),
+                                      from.front().getOperations());
+  roles.erase();
+}
+
 /// Replaces the launch by a parallel loop over the blocks around the kernel's
 /// body.
 static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
@@ -245,6 +287,8 @@ static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
       replace(op, grid, size.getDimension());
     else if (auto size = dyn_cast<gpu::BlockDimOp>(op))
       replace(op, threads, size.getDimension());
+    else if (auto roles = dyn_cast<WarpSpecializeOp>(op))
+      separateRoles(roles, calls);
   });
   launch.erase();
   return success();

@@ -54,10 +54,15 @@ public:
   mlir::Value create(mlir::OpBuilder &b, mlir::Operation *op,
                      llvm::StringRef name, mlir::Type result,
                      mlir::ValueRange operands);
+  /// Says how many roles the block of `op` has from here on, and that one ends.
+  void startRoles(mlir::OpBuilder &b, mlir::Operation *op, int64_t count);
+  void finishRole(mlir::OpBuilder &b, mlir::Operation *op);
   /// Checks that the tile of `lease` may be read.
   void checkLease(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value lease);
 
 private:
+  /// The state of the block that `op` is part of.
+  mlir::Value getBlock(mlir::Operation *op);
   /// A pointer to the text "tile.load at file:line:column".
   mlir::Value getPlace(mlir::OpBuilder &b, mlir::Operation *op);
 

@@ -300,6 +300,39 @@ struct EmulateReduce : OpConversionPattern<ReduceOp> {
   }
 };
 
+/// Over all rows, which are many warps'. What depends on the answer must be
+/// right for every warp that says yes, so it is if all of them do.
+struct EmulateAny : OpConversionPattern<AnyOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(AnyOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    Value none = arith::ConstantIntOp::create(b, loc, 0, 1);
+    Value init = fill(b, loc, RankedTensorType::get({}, b.getI1Type()), none);
+    SmallVector<utils::IteratorType> iterators(2,
+                                               utils::IteratorType::reduction);
+    Value any = createGeneric(
+        b, loc, adaptor.getX(), init,
+        {b.getMultiDimIdentityMap(2), AffineMap::get(2, 0, b.getContext())},
+        iterators, [](OpBuilder &b, Location loc, ValueRange args) -> Value {
+          return arith::OrIOp::create(b, loc, args[0], args[1]);
+        });
+    b.replaceOpWithNewOp<tensor::ExtractOp>(op, any, ValueRange{});
+    return success();
+  }
+};
+
+/// Turns decide which warpgroup's products come first, and not what they give:
+/// there is nothing to carry out where all warpgroups are one program.
+template <typename Op> struct EmulateTurn : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
+  LogicalResult matchAndRewrite(Op op, typename Op::Adaptor,
+                                ConversionPatternRewriter &b) const override {
+    b.eraseOp(op);
+    return success();
+  }
+};
+
 struct EmulateMap : OpConversionPattern<MapOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(MapOp op, OpAdaptor adaptor,
@@ -336,6 +369,8 @@ void flash::tile::populateRegisterEmulation(const EmulationTypes &types,
                                             RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add<EmulateConstant, EmulateElementwise, EmulateBroadcast,
-               EmulateFold, EmulateReduce, EmulateMap>(types, context);
+               EmulateFold, EmulateReduce, EmulateAny, EmulateMap,
+               EmulateTurn<TurnWaitOp>, EmulateTurn<TurnPassOp>>(types,
+                                                                 context);
   patterns.add<EmulateMmaAsync, EmulateMmaWait>(types, context, calls);
 }

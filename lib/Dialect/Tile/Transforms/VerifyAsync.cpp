@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Dialect/Tile/IR/Tile.h"
+#include "VerifyRoles.h"
+
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -170,13 +171,6 @@ static scf::ForOp getFirstCounter(Value step) {
   }
 }
 
-/// The role that carries the op out, or null where warps have none.
-static Region *getRole(Operation *op) {
-  while (op && !isa<WarpSpecializeOp>(op->getParentOp()))
-    op = isa<gpu::GPUFuncOp>(op->getParentOp()) ? nullptr : op->getParentOp();
-  return op ? op->getParentRegion() : nullptr;
-}
-
 /// The steps of a ring have one count in each role.
 static LogicalResult verifyRing(RingOp ring) {
   llvm::SmallDenseMap<Region *, scf::ForOp> counters;
@@ -206,7 +200,8 @@ static LogicalResult verifyRing(RingOp ring) {
 namespace {
 struct VerifyAsync : flash::tile::impl::VerifyAsyncBase<VerifyAsync> {
   void runOnOperation() override {
-    WalkResult result = getOperation().walk([](Operation *op) -> WalkResult {
+    // What a role must not do comes before how it does it.
+    auto verify = [](Operation *op) -> WalkResult {
       return TypeSwitch<Operation *, LogicalResult>(op)
           .Case([](CopyAsyncOp op) { return verifyCopy(op); })
           .Case([](RingAcquireOp op) { return verifyAcquire(op); })
@@ -215,8 +210,12 @@ struct VerifyAsync : flash::tile::impl::VerifyAsyncBase<VerifyAsync> {
           .Case([](RingWaitOp op) { return verifyWait(op); })
           .Case([](RingReleaseOp op) { return verifyRelease(op); })
           .Case([](RingOp op) { return verifyRing(op); })
+          .Case([](WarpSpecializeOp op) { return verifyRoles(op); })
+          .Case<TurnWaitOp, TurnPassOp>([](auto op) { return verifyTurn(op); })
+          .Case([](AnyOp op) { return verifyAnswerOfWarp(op); })
           .Default(success());
-    });
+    };
+    WalkResult result = getOperation().walk<WalkOrder::PreOrder>(verify);
     if (result.wasInterrupted())
       return signalPassFailure();
     markAllAnalysesPreserved();

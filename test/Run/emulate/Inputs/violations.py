@@ -89,6 +89,30 @@ CASES = [
     ("store past the end", steps("acwlr") + ["tile.store %x0, %out[%c60] : !x to !memory"], "tile.store", 6, "touches indices 60 to 75 of dimension 0, which has 64"),
 ]
 
+def roles(consumer, producer):
+    return (["tile.warp_specialize consumers(4, registers = 232) {"] + consumer + ["} producer(registers = 40) {"] + producer + ["}"])
+
+
+# The same of blocks whose warps have roles. Lines are those of the body too: the
+# consumers' start at 2, the producer's at 3 behind their end.
+ROLE_CASES = [
+    ("read after release", roles(steps("wr") + steps("ls"), steps("ac") + steps("ac", 1)), "tile.load", 4, "reads step 0 (slot 0) of the ring at {ring} after its release"),
+    ("release before the product's end", roles(steps("w") + [MMA] + steps("r") + [MMA_WAIT, STORE_D], steps("ac")), "tile.mma_wait", 5, "reads step 0 (slot 0) of the ring at {ring} after its release"),
+    ("producer without acquire", roles(steps("w") + steps("r"), steps("c")), "tile.copy_async", 5, "step 0 (slot 0) of the ring at {ring} was not acquired"),
+    ("producer past the end", roles(steps("w") + steps("r"), steps("a") + ["tile.copy_async %in[%c60] to %ring[%c0] : !memory to !ring"]), "tile.copy_async", 6, "touches indices 60 to 75 of dimension 0, which has 64"),
+    ("never released", roles(steps("wls"), steps("ac")), None, 0, "the block ends, but step 0 (slot 0) of the ring at {ring} was never released"),
+    ("never read", roles([], steps("ac")), None, 0, "the block ends, but step 0 (slot 0) of the ring at {ring} was never waited for"),
+]
+STUCK_ACQUIRE = "tile.ring.acquire at {program}:{line}:3: step 2 (slot 0) of the ring at {ring} waits for the release of step 0"
+STUCK_WAIT = "tile.ring.wait at {program}:{line}:9: step {step} of the ring at {ring} was never copied"
+# Name, body, and what the message says of each role: text, line, step.
+DEADLOCKS = [
+    ("no slot for the step", roles(steps("wls") + steps("w", 2) + steps("rr", 0), steps("ac") + steps("ac", 2)), [(STUCK_ACQUIRE, 11, ""), (STUCK_WAIT, 5, "2 (slot 0)")]),
+    ("consumers have ended", roles(steps("wls"), steps("ac") + steps("ac", 2)), [(STUCK_ACQUIRE, 8, "")]),
+    ("producer has ended", roles(steps("wlsr") + steps("w", 1), steps("ac")), [(STUCK_WAIT, 6, "1 (slot 1)")]),
+    ("another order", roles(steps("w", 1) + steps("lsr", 1) + steps("wlsr"), steps("ac") + steps("ac", 2) + steps("ac", 1)), [(STUCK_ACQUIRE, 13, ""), (STUCK_WAIT, 2, "1 (slot 1)")]),
+]
+
 LEGAL = [
     ("one step", steps("acwlrs")),
     ("both slots", steps("ac") + steps("ac", 1) + steps("wlrs") + steps("wlrs", 1) + steps("acwlrs", 2)),
@@ -96,6 +120,8 @@ LEGAL = [
     ("product", steps("acw") + [MMA, MMA_WAIT] + steps("r") + [STORE_D]),
     ("rows past the end", steps("a") + ["tile.copy_async %in[%c60] rows(%c4) to %ring[%c0] : !memory to !ring"] + steps("wlr")
      + ["tile.store %x0, %out[%c60] rows(%c4) : !x to !memory"]),
+    ("roles", roles(steps("wlsr") + steps("wlsr", 1) + steps("wlsr", 2) + steps("wlsr", 3), steps("ac") + steps("ac", 1) + steps("ac", 2) + steps("ac", 3))),
+    ("roles with nothing to do", roles([], [])),
 ]
 
 
@@ -117,7 +143,7 @@ def main():
             if process.returncode:
                 failures += 1
                 print(f"FAILED {name}: {process.stderr}")
-        for name, body, operation, line, message in CASES:
+        for name, body, operation, line, message in CASES + ROLE_CASES:
             program, before, process = run(folder, body)
             place = f"{operation} at {program}:{before + line}:" if operation else ""
             expected = message.format(ring=f"{program}:{before}:11")
@@ -125,7 +151,16 @@ def main():
             if (process.returncode != 1 or f"flash-run: error: {place}" not in got or f"{expected} (block 0)" not in got):
                 failures += 1
                 print(f"FAILED {name} (exit {process.returncode})\n  expected: {place} {expected}\n  got:      {got}")
-    print(f"{failures} of {len(CASES) + len(LEGAL)} programs went otherwise")
+        for name, body, waits in DEADLOCKS:
+            program, before, process = run(folder, body)
+            expected = ["flash-run: error: deadlock: all roles of the block wait or have ended; "]
+            for text, line, step in waits:
+                expected.append(text.format(program=program, line=before + line, ring=f"{program}:{before}:11", step=step))
+            got = process.stderr.strip()
+            if process.returncode != 1 or not all(part in got for part in expected):
+                failures += 1
+                print(f"FAILED {name} (exit {process.returncode})\n  expected: {expected}\n  got:      {got}")
+    print(f"{failures} of {len(CASES) + len(ROLE_CASES) + len(DEADLOCKS) + len(LEGAL)} programs went otherwise")
     return 1 if failures else 0
 
 

@@ -22,6 +22,7 @@ def Nvx_Dialect : Dialect {
     `llvm`, `arith`, `scf` and `vector`, whose one-dimensional vectors are the
     registers of a register tile; and the few operations here.
   }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 class Nvx_Op<string mnemonic, list<Trait> traits = []>

@@ -193,7 +193,8 @@ def Tile_MmaWaitOp : Tile_Op<"mma_wait",
 //===----------------------------------------------------------------------===//
 
 def Tile_WarpSpecializeOp
-    : Tile_Op<"warp_specialize", [NoTerminator, RecursiveMemoryEffects]> {
+    : Tile_Op<"warp_specialize",
+        [NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
   let summary = "lets some warps compute and others copy";
   let description = [{
     The first `consumers` warps run the first region, which holds the register

@@ -199,8 +199,13 @@ def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
     - a tile is used between the wait that gives it and the release of its step,
       both in one block, by products too: those must be waited for before;
     - a product is waited for exactly once, where it was started;
+    - products that may go on during a wait (`younger`) are those that were
+      started later and are not waited for yet;
     - the steps of a ring are counted by one loop, or by loops that go on
-      counting from each other.
+      counting from each other, in each role;
+    - consumers wait and release only, the producer acquires and copies only;
+    - turns are taken and passed on alternately;
+    - what several warps do together does not depend on a `tile.any`.
 
     `tile-emulate` checks while the program runs what depends on values: that
     a step is copied before it is waited for, and released before its slot is

@@ -1,0 +1,103 @@
+//===- VerifyRoles.cpp - Rules of warps with roles ------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "VerifyRoles.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+using namespace mlir;
+using namespace flash::tile;
+
+Region *flash::tile::getRole(Operation *op) {
+  while (op && !isa<WarpSpecializeOp>(op->getParentOp()))
+    op = isa<gpu::GPUFuncOp>(op->getParentOp()) ? nullptr : op->getParentOp();
+  return op ? op->getParentRegion() : nullptr;
+}
+
+LogicalResult flash::tile::verifyRoles(WarpSpecializeOp roles) {
+  WalkResult walk = roles.getConsumer().walk([](Operation *op) {
+    if (!isa<RingAcquireOp, CopyAsyncOp, FetchOp>(op))
+      return WalkResult::advance();
+    op->emitOpError("is for the producer: consumers wait for slots and release "
+                    "them");
+    return WalkResult::interrupt();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  walk = roles.getProducer().walk([](Operation *op) {
+    if (!isa<TileDialect>(op->getDialect()) ||
+        isa<RingAcquireOp, CopyAsyncOp>(op))
+      return WalkResult::advance();
+    op->emitOpError("is for the consumers: the producer acquires slots and "
+                    "copies into them");
+    return WalkResult::interrupt();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  // All threads come to what is around the roles.
+  walk = roles->getParentOfType<gpu::GPUFuncOp>().walk([](Operation *op) {
+    if (!isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp>(op) ||
+        getRole(op))
+      return WalkResult::advance();
+    op->emitOpError("has no role, in a kernel whose other warps have");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+LogicalResult flash::tile::verifyTurn(TurnWaitOp wait) {
+  for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
+    if (isa<TurnPassOp>(op))
+      return success();
+    if (isa<TurnWaitOp>(op))
+      break;
+  }
+  return wait.emitOpError("takes a turn that is not passed on after it, in the "
+                          "same block");
+}
+
+LogicalResult flash::tile::verifyTurn(TurnPassOp pass) {
+  for (Operation *op = pass->getPrevNode(); op; op = op->getPrevNode()) {
+    if (isa<TurnWaitOp>(op))
+      return success();
+    if (isa<TurnPassOp>(op))
+      break;
+  }
+  return pass.emitOpError("passes a turn on that has not been taken before it, "
+                          "in the same block");
+}
+
+/// Whether all warps of a warpgroup, or of the block, must come to the op.
+static bool isOfSeveralWarps(Operation *op) {
+  if (auto product = dyn_cast<MmaAsyncOp>(op))
+    return product.getWarpgroup();
+  return isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp, IsFiniteOp,
+             TurnWaitOp, TurnPassOp, WarpSpecializeOp>(op);
+}
+
+LogicalResult flash::tile::verifyAnswerOfWarp(AnyOp any) {
+  llvm::SetVector<Value> answers;
+  answers.insert(any.getResult());
+  for (size_t i = 0; i < answers.size(); ++i)
+    for (Operation *user : answers[i].getUsers()) {
+      WalkResult walk = user->walk([&](Operation *op) {
+        if (!isOfSeveralWarps(op))
+          return WalkResult::advance();
+        op->emitOpError("is done by several warps together, and depends on an "
+                        "answer that each has of its own")
+                .attachNote(any.getLoc())
+            << "the answer";
+        return WalkResult::interrupt();
+      });
+      if (walk.wasInterrupted())
+        return failure();
+      for (Value result : user->getResults())
+        if (!isa<TensorType, SmemType, PendingType>(result.getType()))
+          answers.insert(result);
+    }
+  return success();
+}

@@ -1,0 +1,31 @@
+//===- VerifyRoles.h - Rules of warps with roles ----------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_DIALECT_TILE_TRANSFORMS_VERIFYROLES_H
+#define FLASH_LIB_DIALECT_TILE_TRANSFORMS_VERIFYROLES_H
+
+#include "flash/Dialect/Tile/IR/Tile.h"
+
+namespace flash::tile {
+
+/// The role that carries the op out, or null where warps have none.
+mlir::Region *getRole(mlir::Operation *op);
+
+/// Checks that each role does only what is its own.
+mlir::LogicalResult verifyRoles(WarpSpecializeOp roles);
+
+/// Checks that turns are taken and passed on alternately.
+mlir::LogicalResult verifyTurn(TurnWaitOp wait);
+mlir::LogicalResult verifyTurn(TurnPassOp pass);
+
+/// Checks that nothing that several warps do together depends on an answer that
+/// each has of its own.
+mlir::LogicalResult verifyAnswerOfWarp(AnyOp any);
+
+} // namespace flash::tile
+
+#endif // FLASH_LIB_DIALECT_TILE_TRANSFORMS_VERIFYROLES_H

@@ -1,0 +1,104 @@
+// Products of warpgroups: matrix descriptors of operands in shared memory. In a
+// descriptor bits 62 and 63 are the swizzle (1 is 128 bytes, 2 is 64, 3 is 32),
+// bits 32 on the distance of the patterns of eight rows, bits 16 on that of the
+// panels, all in units of 16 bytes.
+// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(convert-tile-to-nvx)))" | FileCheck %s
+
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+!pending = !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+!out = memref<?x64xf32, strided<[?, 1]>>
+
+gpu.module @m {
+  // Swizzle 128: 1 << 62 | 64 << 32 | 1 << 16. Steps are 32 bytes apart.
+  // CHECK-LABEL: gpu.func @swizzle_128(
+  // CHECK:       llvm.mlir.constant(16383 : i64)
+  // CHECK:       %[[A:.*]] = llvm.mlir.constant(4611686293305360384 : i64)
+  // CHECK:       llvm.or %{{.*}}, %[[A]]
+  // CHECK:       llvm.mlir.constant(0 : i64)
+  // CHECK:       llvm.mlir.constant(2 : i64)
+  // CHECK:       llvm.mlir.constant(4 : i64)
+  // CHECK:       llvm.mlir.constant(6 : i64)
+  // CHECK:       nvvm.wgmma.fence.aligned
+  // CHECK-NEXT:  %[[S:.*]] = nvx.warpgroup_mma f16[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}], [%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] -> vector<32xf32>
+  // CHECK-NEXT:  nvvm.wgmma.commit.group.sync.aligned
+  // CHECK-NEXT:  nvx.warpgroup_wait 0 %[[S]]
+  gpu.func @swizzle_128(%o: !out) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %t = tile.smem_view %c0 : !tile.smem<64x64xf16, swizzle = 128>
+    %p = tile.mma_async %t, %t transpose_b warpgroup : !tile.smem<64x64xf16, swizzle = 128>, !tile.smem<64x64xf16, swizzle = 128> -> !pending
+    %s = tile.mma_wait %p : !pending
+    tile.store %s, %o[%c0] : !scores to !out
+    gpu.return
+  }
+
+  // Swizzle 64: 2 << 62 | 32 << 32 | 1 << 16.
+  // CHECK-LABEL: gpu.func @swizzle_64(
+  // CHECK:       llvm.mlir.constant(-9223371899415756800 : i64)
+  // CHECK:       nvx.warpgroup_mma bf16[%{{.*}}, %{{.*}}], [%{{.*}}, %{{.*}}] -> vector<32xf32>
+  gpu.func @swizzle_64(%o: !out) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %t = tile.smem_view %c0 : !tile.smem<64x32xbf16, swizzle = 64>
+    %p = tile.mma_async %t, %t transpose_b warpgroup : !tile.smem<64x32xbf16, swizzle = 64>, !tile.smem<64x32xbf16, swizzle = 64> -> !pending
+    %s = tile.mma_wait %p : !pending
+    tile.store %s, %o[%c0] : !scores to !out
+    gpu.return
+  }
+
+  // Swizzle 32: 3 << 62 | 16 << 32 | 1 << 16. Eight columns are half a step; the
+  // other half is zero in shared memory.
+  // CHECK-LABEL: gpu.func @swizzle_32(
+  // CHECK:       llvm.mlir.constant(-4611685949707845632 : i64)
+  // CHECK:       nvx.warpgroup_mma f16[%{{[^,]*}}], [%{{[^,]*}}] -> vector<32xf32>
+  gpu.func @swizzle_32(%o: !out) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %t = tile.smem_view %c0 : !tile.smem<64x8xf16, swizzle = 32>
+    %p = tile.mma_async %t, %t transpose_b warpgroup : !tile.smem<64x8xf16, swizzle = 32>, !tile.smem<64x8xf16, swizzle = 32> -> !pending
+    %s = tile.mma_wait %p : !pending
+    tile.store %s, %o[%c0] : !scores to !out
+    gpu.return
+  }
+
+  // The columns of the second operand are neighbours: its steps are 16 rows of 128
+  // bytes apart, its panels 64 rows: 1 << 62 | 64 << 32 | 512 << 16.
+  // CHECK-LABEL: gpu.func @columns_inside(
+  // CHECK:       llvm.mlir.constant(4611686293338849280 : i64)
+  // CHECK:       llvm.mlir.constant(128 : i64)
+  // CHECK:       llvm.mlir.constant(256 : i64)
+  // CHECK:       llvm.mlir.constant(384 : i64)
+  // CHECK:       nvx.warpgroup_mma f16 %{{.*}} : vector<16xi32>, [%{{.*}}] add %{{.*}} : vector<64xf32> transpose_b -> vector<64xf32>
+  gpu.func @columns_inside(%x: tensor<64x64xf16, #tile.fragment<4>>, %acc: tensor<64x128xf32, #tile.fragment<4>>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %t = tile.smem_view %c0 : !tile.smem<64x128xf16, swizzle = 128>
+    %p = tile.mma_async %x, %t add %acc warpgroup : tensor<64x64xf16, #tile.fragment<4>>, !tile.smem<64x128xf16, swizzle = 128>, tensor<64x128xf32, #tile.fragment<4>> -> !tile.pending<tensor<64x128xf32, #tile.fragment<4>>>
+    %s = tile.mma_wait %p : !tile.pending<tensor<64x128xf32, #tile.fragment<4>>>
+    gpu.return
+  }
+
+  // As many groups go on as there are younger products.
+  // CHECK-LABEL: gpu.func @younger(
+  // CHECK:       %[[A:.*]] = nvx.warpgroup_mma
+  // CHECK:       %[[B:.*]] = nvx.warpgroup_mma
+  // CHECK:       nvx.warpgroup_wait 1 %[[A]]
+  // CHECK:       nvx.warpgroup_wait 0 %[[B]]
+  gpu.func @younger() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %t = tile.smem_view %c0 : !tile.smem<64x64xf16, swizzle = 128>
+    %a = tile.mma_async %t, %t transpose_b warpgroup : !tile.smem<64x64xf16, swizzle = 128>, !tile.smem<64x64xf16, swizzle = 128> -> !pending
+    %b = tile.mma_async %t, %t transpose_b warpgroup : !tile.smem<64x64xf16, swizzle = 128>, !tile.smem<64x64xf16, swizzle = 128> -> !pending
+    %x = tile.mma_wait %a younger(%b : !pending) : !pending
+    %y = tile.mma_wait %b : !pending
+    gpu.return
+  }
+
+  // The lanes of a warp vote; a warpgroup meets at a barrier of its own.
+  // CHECK-LABEL: gpu.func @answers(
+  // CHECK:       nvvm.vote.sync
+  // CHECK:       nvx.barrier_or %{{.*}}, %c128_i32
+  gpu.func @answers(%x: tensor<64x4xi1, #tile.lanes<4>>, %o: memref<?xf32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %t = tile.smem_view %c0 : !tile.smem<64x64xf16, swizzle = 128>
+    %any = tile.any %x : tensor<64x4xi1, #tile.lanes<4>>
+    %finite = tile.is_finite %t warpgroup : !tile.smem<64x64xf16, swizzle = 128>
+    gpu.return
+  }
+}

@@ -1,0 +1,131 @@
+// Schedules for warps with roles: the model's, what is written, refusals.
+// RUN: flash-opt %s --split-input-file --verify-diagnostics --flash-select-schedule=target=sm_90a | FileCheck %s
+
+// CHECK-LABEL: func @model(
+// CHECK: schedule(<query_tile = 128, key_tile = 128, warps = 8, stages = {{.*}} features = specialize_warps
+func.func @model(%q: tensor<2x4x4096x128xf16>) -> tensor<2x4x4096x128xf16> {
+  %o = flash.attention %q, %q, %q : (tensor<2x4x4096x128xf16>, tensor<2x4x4096x128xf16>, tensor<2x4x4096x128xf16>) -> tensor<2x4x4096x128xf16>
+  return %o : tensor<2x4x4096x128xf16>
+}
+
+// A warpgroup has 64 queries; there are no more.
+// CHECK-LABEL: func @short(
+// CHECK: schedule(<query_tile = 64, {{.*}} warps = 4, {{.*}} features = specialize_warps
+func.func @short(%q: tensor<2x4x20x128xf16>, %k: tensor<2x4x4096x128xf16>) -> tensor<2x4x20x128xf16> {
+  %o = flash.attention %q, %k, %k : (tensor<2x4x20x128xf16>, tensor<2x4x4096x128xf16>, tensor<2x4x4096x128xf16>) -> tensor<2x4x20x128xf16>
+  return %o : tensor<2x4x20x128xf16>
+}
+
+// Products of f32 have no form for warpgroups: the schedules of sm_80 serve.
+// CHECK-LABEL: func @f32(
+// CHECK-NOT: features
+// CHECK: return
+func.func @f32(%q: tensor<2x4x128x64xf32>) -> tensor<2x4x128x64xf32> {
+  %o = flash.attention %q, %q, %q : (tensor<2x4x128x64xf32>, tensor<2x4x128x64xf32>, tensor<2x4x128x64xf32>) -> tensor<2x4x128x64xf32>
+  return %o : tensor<2x4x128x64xf32>
+}
+
+// CHECK-LABEL: func @written(
+// CHECK: schedule(<query_tile = 128, key_tile = 64, warps = 8, stages = 3, query_stages = 1, features = specialize_warps|overlap|ping_pong|lazy_rescale>)
+func.func @written(%q: tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16> {
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 128, key_tile = 64, stages = 3, features = specialize_warps|overlap|ping_pong|lazy_rescale>) : (tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16>
+  return %o : tensor<2x4x512x64xf16>
+}
+
+// A schedule that is written without roles is one of sm_80.
+// CHECK-LABEL: func @without_roles(
+// CHECK: schedule(<query_tile = 32, key_tile = 64, warps = 2, stages = 1>)
+func.func @without_roles(%q: tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16> {
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 32, key_tile = 64>) : (tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16>
+  return %o : tensor<2x4x512x64xf16>
+}
+
+// -----
+
+!type = tensor<2x4x512x64xf16>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{'flash.attention' op cannot be scheduled: query_tile must be 64, 128 or 192 where warps have roles, got 96; the nearest is 128}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 96, key_tile = 64, features = specialize_warps>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x64xf16>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{query_tile must be 64, 128 or 192 where warps have roles, got 256; the nearest is 192}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 256, key_tile = 64, features = specialize_warps>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x64xf16>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{key_tile must be a multiple of 16 up to 256 where warps have roles, got 72; the nearest is 80}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 72, features = specialize_warps>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x64xf16>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{key_tile must be a multiple of 16 up to 256 where warps have roles, got 512; the nearest is 256}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 512, features = specialize_warps>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x64xf16>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{a query_tile of 128 needs 8 warps where warps have roles, got 4}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 128, key_tile = 64, warps = 4, features = specialize_warps>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x256xf16>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{scores, weights and accumulator of 64 queries and 64 keys need 200 registers of a thread, and with 3 warpgroups there are 160; choose a smaller key_tile}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 192, key_tile = 64, features = specialize_warps>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x128xf16>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{the tiles need 294912 bytes of shared memory, and a block may have 231424; choose smaller tiles or fewer stages}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 128, key_tile = 128, stages = 4, features = specialize_warps>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x64xf32>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{cannot be scheduled: the features specialize_warps need the target sm_90a and elements of 16 bits}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64, features = specialize_warps>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x64xf16>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{cannot be scheduled: the features overlap|lazy_rescale need specialize_warps too}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64, features = overlap|lazy_rescale>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x64xf16>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{cannot be scheduled: ping_pong takes two or three warpgroups, so query_tile must be 128 or 192, got 64}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64, features = specialize_warps|ping_pong>) : (!type, !type, !type) -> !type
+  return %o : !type
+}

@@ -1,0 +1,80 @@
+// Every rule of the verifiers, with its message.
+// RUN: flash-opt %s --split-input-file --verify-diagnostics
+
+func.func @f(%d: i64) {
+  // expected-error @below {{'nvx.warpgroup_mma' op multiplies f16 or bf16, not 'f32'}}
+  %s = nvx.warpgroup_mma f32 [%d], [%d] -> vector<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%d: i64) {
+  // expected-error @below {{'nvx.warpgroup_mma' op needs a descriptor of b for each step}}
+  %s = nvx.warpgroup_mma f16 [%d], [] -> vector<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%d: i64, %a: vector<4xi32>) {
+  // expected-error @below {{'nvx.warpgroup_mma' op has its first operand in registers or in shared memory, not in both}}
+  %s = nvx.warpgroup_mma f16 %a : vector<4xi32> [%d], [%d] -> vector<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%d: i64, %a: vector<4xi32>) {
+  // expected-error @below {{'nvx.warpgroup_mma' op needs 8 registers of a, four for each step, got 'vector<4xi32>'}}
+  %s = nvx.warpgroup_mma f16 %a : vector<4xi32>, [%d, %d] -> vector<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%d: i64) {
+  // expected-error @below {{'nvx.warpgroup_mma' op needs as many descriptors of a as of b, 2}}
+  %s = nvx.warpgroup_mma f16 [%d], [%d, %d] -> vector<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%d: i64) {
+  // expected-error @below {{'nvx.warpgroup_mma' op has 8 to 256 columns in steps of 8, two to a register; got 6 registers}}
+  %s = nvx.warpgroup_mma f16 [%d], [%d] -> vector<6xf32>
+  return
+}
+
+// -----
+
+func.func @f(%d: i64) {
+  // expected-error @below {{'nvx.warpgroup_mma' op has 8 to 256 columns in steps of 8, two to a register; got 132 registers}}
+  %s = nvx.warpgroup_mma f16 [%d], [%d] -> vector<132xf32>
+  return
+}
+
+// -----
+
+func.func @f(%d: i64, %c: vector<32xf32>) {
+  // expected-error @below {{'nvx.warpgroup_mma' op adds to registers of another type than its result: 'vector<32xf32>'}}
+  %s = nvx.warpgroup_mma f16 [%d], [%d] add %c : vector<32xf32> -> vector<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%s: vector<64xf32>) {
+  // expected-error @below {{'nvx.warpgroup_wait' op gives its operands again, of the same types}}
+  %t = nvx.warpgroup_wait 0 %s : (vector<64xf32>) -> vector<32xf32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'nvx.warpgroup_wait' op attribute 'pending' failed to satisfy constraint: 64-bit signless integer attribute whose minimum value is 0 whose maximum value is 7}}
+  nvx.warpgroup_wait 8 : () -> ()
+  return
+}

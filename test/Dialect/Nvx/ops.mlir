@@ -1,0 +1,30 @@
+// Every form of every op parses, verifies, and prints to what parses again, also
+// through the generic form.
+// RUN: flash-opt %s -o %t.mlir
+// RUN: flash-opt %t.mlir | diff %t.mlir -
+// RUN: flash-opt %s --mlir-print-op-generic | flash-opt | diff %t.mlir -
+// RUN: FileCheck %s < %t.mlir
+
+// CHECK-LABEL: func @ops(
+func.func @ops(%x: f32, %id: i32, %n: i32, %c: i1) {
+  // CHECK: nvx.shared_memory : <3>
+  %base = nvx.shared_memory : !llvm.ptr<3>
+  // CHECK: nvx.log2 %{{.*}} : f32
+  %l = nvx.log2 %x : f32
+  // CHECK: nvx.barrier_or %{{.*}}, %{{.*}}, %{{.*}}
+  %any = nvx.barrier_or %id, %n, %c
+  return
+}
+
+// CHECK-LABEL: func @products(
+func.func @products(%q0: i64, %q1: i64, %k0: i64, %k1: i64, %p: vector<8xi32>, %acc: vector<64xf32>) {
+  // CHECK: %[[S:.*]] = nvx.warpgroup_mma f16[%{{.*}}, %{{.*}}], [%{{.*}}, %{{.*}}] -> vector<64xf32>
+  %s = nvx.warpgroup_mma f16 [%q0, %q1], [%k0, %k1] -> vector<64xf32>
+  // CHECK: %[[O:.*]] = nvx.warpgroup_mma bf16 %{{.*}} : vector<8xi32>, [%{{.*}}, %{{.*}}] add %{{.*}} : vector<64xf32> transpose_b -> vector<64xf32>
+  %o = nvx.warpgroup_mma bf16 %p : vector<8xi32>, [%k0, %k1] add %acc : vector<64xf32> transpose_b -> vector<64xf32>
+  // CHECK: nvx.warpgroup_wait 1 %[[S]], %[[O]] : (vector<64xf32>, vector<64xf32>) -> (vector<64xf32>, vector<64xf32>)
+  %s1, %o1 = nvx.warpgroup_wait 1 %s, %o : (vector<64xf32>, vector<64xf32>) -> (vector<64xf32>, vector<64xf32>)
+  // CHECK: nvx.warpgroup_wait 0 : () -> ()
+  nvx.warpgroup_wait 0 : () -> ()
+  return
+}

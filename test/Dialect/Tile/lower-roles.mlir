@@ -1,0 +1,92 @@
+// Roles become branches, their rings mbarriers and bulk copies.
+// RUN: flash-opt %s --split-input-file --tile-lower-roles --verify-diagnostics | FileCheck %s
+
+!memory = memref<?x?x128xf16, strided<[?, ?, 1]>>
+!tile = !tile.smem<64x128xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x128xf16, swizzle = 128>>
+
+// The tensor map is an argument, made before the launch.
+// CHECK-LABEL: func.func @launch(
+// CHECK:         %[[MAP:.*]] = nvgpu.tma.create.descriptor
+// CHECK:         gpu.launch_func @m::@kernel {{.*}} %[[MAP]] : !nvgpu.tensormap.descriptor<{{.*}}memref<64x64xf16, #gpu.address_space<workgroup>>, swizzle = swizzle_128b, {{.*}}oob = zero
+
+// CHECK-LABEL: gpu.func @kernel(
+// CHECK-SAME:    !nvgpu.tensormap.descriptor
+// CHECK-SAME:    nvvm.minctasm = 1 : i32
+// One thread starts the barriers: of each slot, full and empty. One arrival fills
+// a slot, one of each of the two consumer warpgroups frees it.
+// CHECK:         scf.if
+// CHECK:           nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK:           nvvm.mbarrier.init %{{.*}}, %c2_i32
+// CHECK-COUNT-2:   nvvm.mbarrier.init
+// CHECK-NEXT:      nvvm.fence.mbarrier.init
+// CHECK-NOT:       nvvm.mbarrier.init
+// CHECK:         gpu.barrier
+// The first two warpgroups of the three consume.
+// CHECK:         %[[NUMBER:.*]] = nvvm.shfl.sync idx
+// CHECK:         %[[CONSUMES:.*]] = arith.cmpi slt, %[[NUMBER]], %c2_i32
+// CHECK-NEXT:    scf.if %[[CONSUMES]] {
+// CHECK-NEXT:      nvvm.setmaxregister increase 240
+// The last warpgroup gives the first one its first turn.
+// CHECK:           scf.if
+// CHECK:             nvvm.barrier.arrive
+// CHECK:           nvvm.mbarrier.try_wait.parity
+// CHECK:           tile.smem_view
+// A turn: 256 threads, of which 128 wait.
+// CHECK:           nvvm.barrier id = %{{.*}} number_of_threads = %c256_i32
+// CHECK:           nvvm.barrier.arrive
+// The first thread of a warpgroup arrives for it.
+// CHECK:           %[[LANE:.*]] = arith.remui %{{.*}}, %c128
+// CHECK:           %[[FIRST:.*]] = arith.cmpi eq, %[[LANE]], %c0
+// CHECK-NEXT:      scf.if %[[FIRST]] {
+// CHECK:             nvvm.mbarrier.arrive
+// The first warpgroup takes the turn that the last has passed on.
+// CHECK:           scf.if
+// CHECK:             nvvm.barrier id
+// CHECK:         } else {
+// CHECK-NEXT:      nvvm.setmaxregister decrease 24
+// CHECK:           scf.if
+// An acquire waits for the parity of the round before.
+// CHECK:             arith.xori
+// CHECK:             nvvm.mbarrier.try_wait.parity
+// Two panels of 64 columns: 64 rows of 128 bytes each.
+// CHECK:             nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c16384_i32
+// CHECK-COUNT-2:     nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK-NOT:         nvvm.cp.async.bulk
+// CHECK-NOT:     tile.{{ring|turn|copy_async}}
+// CHECK:         gpu.return
+module attributes {gpu.container_module} {
+  func.func @launch(%m: !memory, %n: index) {
+    gpu.launch_func @m::@kernel blocks in (%n, %n, %n) threads in (%n, %n, %n) args(%m : !memory, %n : index)
+    return
+  }
+  gpu.module @m {
+    gpu.func @kernel(%m: !memory, %n: index) kernel {
+      %c0 = arith.constant 0 : index
+      %r = tile.ring {offset = 0, barriers = 32768} : !ring
+      tile.warp_specialize consumers(8, registers = 240) {
+        %kt = tile.ring.wait %r[%n] : !ring
+        tile.turn.wait
+        tile.turn.pass
+        tile.ring.release %r[%n] : !ring
+      } producer(registers = 24) {
+        tile.ring.acquire %r[%n] : !ring
+        tile.copy_async %m[%c0, %n] to %r[%n] : !memory to !ring
+      }
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @kernel() kernel {
+    // expected-error @below {{'tile.ring' op has no place; run tile-allocate-smem first}}
+    %r = tile.ring {offset = 0} : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+    tile.warp_specialize consumers(4, registers = 232) {
+    } producer(registers = 40) {
+    }
+    gpu.return
+  }
+}

@@ -1,0 +1,92 @@
+// The second product of an iteration runs while the next one computes from its
+// first. Also with what tile-verify-async asks of the result.
+// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-overlap,tile-verify-async)))" | FileCheck %s
+
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+!weights = tensor<64x64xf16, #tile.fragment<4>>
+
+gpu.module @m {
+  // CHECK-LABEL: gpu.func @two_products(
+  // A loop of no iteration has no first one.
+  // CHECK:       %[[ENTERED:.*]] = arith.cmpi slt, %c0, %[[N:.*]] : index
+  // CHECK-NEXT:  scf.if %[[ENTERED]]
+  // The first iteration, up to its weights.
+  // CHECK-NEXT:    %[[K0:[^ ]*]] = tile.ring.wait %[[KR:[0-9]+]][%c0]
+  // CHECK-NEXT:    tile.mma_async %{{.*}}, %[[K0]] transpose_b
+  // CHECK:         tile.ring.release %[[KR]][%c0]
+  // CHECK:         math.exp2
+  // CHECK-NOT:     tile.mma_async
+  // CHECK:         %[[P0:.*]] = arith.truncf
+  // CHECK:         scf.for %{{.*}} = %{{.*}} to %[[N]] step %c1 iter_args(%[[T:[^ ]*]] = %{{.*}}) ->
+  // The other ones: scores, then the values of the iteration before.
+  // CHECK-NEXT:      %[[K:.*]] = tile.ring.wait %[[KR]][%[[T]]]
+  // CHECK-NEXT:      %[[SP:.*]] = tile.mma_async %{{.*}}, %[[K]] transpose_b
+  // CHECK-NEXT:      %[[V:.*]] = tile.ring.wait %[[VR:[0-9]+]][%[[BEFORE:arg[0-9]+]]]
+  // CHECK-NEXT:      %[[OP:.*]] = tile.mma_async %[[P:.*]], %[[V]] add
+  // CHECK-NEXT:      %[[S:.*]] = tile.mma_wait %[[SP]] younger(%[[OP]]
+  // CHECK:           math.exp2
+  // CHECK-NOT:       arith.truncf
+  // CHECK:           %[[O:.*]] = tile.mma_wait %[[OP]] :
+  // CHECK-NEXT:      tile.ring.release %[[VR]][%[[BEFORE]]]
+  // What changes the registers of the product in flight comes behind it.
+  // CHECK:           arith.mulf %[[O]]
+  // CHECK:           arith.truncf
+  // CHECK:           scf.yield
+  // The last product.
+  // CHECK:         }
+  // CHECK-NEXT:    %[[LAST:.*]] = tile.ring.wait %[[VR]]
+  // CHECK-NEXT:    %[[LP:.*]] = tile.mma_async %{{.*}}, %[[LAST]] add
+  // CHECK-NEXT:    %[[LO:.*]] = tile.mma_wait %[[LP]] :
+  // CHECK-NEXT:    tile.ring.release %[[VR]]
+  // CHECK-NEXT:    scf.yield
+  // CHECK:       } else {
+  // CHECK-NEXT:    scf.yield
+  gpu.func @two_products(%q: !tile, %init: !scores, %n: index) kernel attributes {tile.overlap} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %half = arith.constant dense<0.5> : !scores
+    %kr = tile.ring : !ring
+    %vr = tile.ring : !ring
+    %o:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %init, %t = %c0) -> (!scores, index) {
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+      %s = tile.mma_wait %sp : !tile.pending<!scores>
+      tile.ring.release %kr[%t] : !ring
+      %e = math.exp2 %s : !scores
+      %scaled = arith.mulf %acc, %half : !scores
+      %p = arith.truncf %e : !scores to !weights
+      %vt = tile.ring.wait %vr[%t] : !ring
+      %op = tile.mma_async %p, %vt add %scaled warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+      %r = tile.mma_wait %op : !tile.pending<!scores>
+      tile.ring.release %vr[%t] : !ring
+      %next = arith.addi %t, %c1 : index
+      scf.yield %r, %next : !scores, index
+    }
+    gpu.return
+  }
+
+  // A loop whose second product is inside of a branch is left as it is.
+  // CHECK-LABEL: gpu.func @one_product(
+  // CHECK-NOT:   arith.cmpi
+  // CHECK:       scf.for
+  // CHECK:       scf.if
+  gpu.func @one_product(%q: !tile, %init: !scores, %n: index, %c: i1) kernel attributes {tile.overlap} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %o = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %init) -> (!scores) {
+      %sp = tile.mma_async %q, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+      %s = tile.mma_wait %sp : !tile.pending<!scores>
+      %r = scf.if %c -> !scores {
+        %op = tile.mma_async %q, %q add %s transpose_b warpgroup : !tile, !tile, !scores -> !tile.pending<!scores>
+        %x = tile.mma_wait %op : !tile.pending<!scores>
+        scf.yield %x : !scores
+      } else {
+        scf.yield %s : !scores
+      }
+      scf.yield %r : !scores
+    }
+    gpu.return
+  }
+}

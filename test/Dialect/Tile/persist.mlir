@@ -1,0 +1,63 @@
+// A block does the work of one block after the other.
+// RUN: flash-opt %s --split-input-file --tile-persist=multiprocessors=4 | FileCheck %s
+
+// The launch has no more blocks than multiprocessors; the kernel gets the number of
+// whole rounds, and how many blocks are left over.
+// CHECK-LABEL: func.func @launch(
+// CHECK-SAME:    %[[BLOCKS:[a-z0-9]+]]: index
+// CHECK:         %[[MOST:.*]] = arith.constant 4 : index
+// CHECK:         %[[GRID:.*]] = arith.minui %[[BLOCKS]], %[[MOST]] : index
+// CHECK:         %[[WHOLE:.*]] = arith.divui %[[BLOCKS]]
+// CHECK:         %[[REST:.*]] = arith.remui %[[BLOCKS]]
+// CHECK:         gpu.launch_func @m::@kernel blocks in (%[[GRID]], %c1, %c1) {{.*}} %[[WHOLE]] : index, %[[REST]] : index)
+
+// CHECK-LABEL: gpu.func @kernel(
+// CHECK-SAME:    %[[M:[a-z0-9]+]]: memref<?xf32>, %[[WHOLE:[a-z0-9]+]]: index, %[[REST:[a-z0-9]+]]: index
+// What is the same for all blocks stays outside.
+// CHECK:         %[[F:.*]] = arith.constant 1.0
+// CHECK:         %[[ID:.*]] = gpu.block_id x
+// CHECK:         %[[SIZE:.*]] = gpu.grid_dim x
+// CHECK:         %[[IS_LEFT:.*]] = arith.cmpi ult, %{{.*}}, %[[REST]]
+// CHECK:         %[[MORE:.*]] = arith.addi %[[WHOLE]], %
+// CHECK:         %[[ROUNDS:.*]] = arith.select %[[IS_LEFT]], %[[MORE]], %[[WHOLE]]
+// CHECK:         scf.for %[[ROUND:.*]] = %{{.*}} to %[[ROUNDS]]
+// CHECK:           %[[BEFORE:.*]] = arith.muli %[[ROUND]], %[[SIZE]]
+// Every other round goes backwards.
+// CHECK:           %[[PLACE:.*]] = arith.select
+// CHECK:           %[[NUMBER:.*]] = arith.addi %[[BEFORE]], %[[PLACE]]
+// CHECK:           memref.store %[[F]], %[[M]][%[[NUMBER]]]
+// CHECK:         gpu.return
+module attributes {gpu.container_module} {
+  func.func @launch(%n: index, %m: memref<?xf32>) {
+    %c1 = arith.constant 1 : index
+    gpu.launch_func @m::@kernel blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1) args(%m : memref<?xf32>)
+    return
+  }
+  gpu.module @m {
+    gpu.func @kernel(%m: memref<?xf32>) kernel attributes {tile.persistent} {
+      %f = arith.constant 1.0 : f32
+      %i = gpu.block_id x
+      memref.store %f, %m[%i] : memref<?xf32>
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+// Without the attribute nothing changes.
+// CHECK-LABEL: func.func @other
+// CHECK-NOT:   arith.minui
+// CHECK-LABEL: gpu.func @kernel
+// CHECK-NOT:   scf.for
+module attributes {gpu.container_module} {
+  func.func @other(%n: index) {
+    gpu.launch_func @m::@kernel blocks in (%n, %n, %n) threads in (%n, %n, %n)
+    return
+  }
+  gpu.module @m {
+    gpu.func @kernel() kernel {
+      gpu.return
+    }
+  }
+}

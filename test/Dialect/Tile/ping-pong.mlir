@@ -1,0 +1,57 @@
+// Products that give scores, and those started with them, wait for a turn.
+// RUN: flash-opt %s --split-input-file --verify-diagnostics \
+// RUN:   --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-ping-pong)))" | FileCheck %s
+
+!tile = !tile.smem<128x64xf16, swizzle = 128>
+!values = !tile.smem<64x64xf16, swizzle = 128>
+!scores = tensor<128x64xf32, #tile.fragment<8>>
+!weights = tensor<128x64xf16, #tile.fragment<8>>
+
+gpu.module @m {
+  // CHECK-LABEL: gpu.func @kernel(
+  // CHECK:       tile.turn.wait
+  // CHECK-NEXT:  tile.mma_async %{{.*}} transpose_b
+  // CHECK-NEXT:  tile.mma_async %{{.*}} add
+  // CHECK-NEXT:  tile.turn.pass
+  // CHECK-NEXT:  tile.mma_wait
+  // CHECK-NEXT:  tile.mma_wait
+  // The second product alone takes none.
+  // CHECK-NEXT:  tile.mma_async
+  // CHECK-NEXT:  tile.mma_wait
+  // CHECK-NOT:   tile.turn
+  gpu.func @kernel(%q: !tile, %k: !values, %p: !weights, %acc: !scores) kernel attributes {tile.ping_pong} {
+    tile.warp_specialize consumers(8, registers = 240) {
+      %sp = tile.mma_async %q, %k transpose_b warpgroup : !tile, !values -> !tile.pending<!scores>
+      %op = tile.mma_async %p, %k add %acc warpgroup : !weights, !values, !scores -> !tile.pending<!scores>
+      %s = tile.mma_wait %sp younger(%op : !tile.pending<!scores>) : !tile.pending<!scores>
+      %o = tile.mma_wait %op : !tile.pending<!scores>
+      %lp = tile.mma_async %p, %k add %o warpgroup : !weights, !values, !scores -> !tile.pending<!scores>
+      %l = tile.mma_wait %lp : !tile.pending<!scores>
+    } producer(registers = 24) {
+    }
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @without(
+  // CHECK-NOT:   tile.turn
+  gpu.func @without(%q: !tile, %k: !values) kernel {
+    tile.warp_specialize consumers(8, registers = 240) {
+      %sp = tile.mma_async %q, %k transpose_b warpgroup : !tile, !values -> !tile.pending<!scores>
+      %s = tile.mma_wait %sp : !tile.pending<!scores>
+    } producer(registers = 24) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @kernel() kernel attributes {tile.ping_pong} {
+    // expected-error @below {{'tile.warp_specialize' op has one warpgroup of consumers, and ping-pong takes two or three}}
+    tile.warp_specialize consumers(4, registers = 232) {
+    } producer(registers = 40) {
+    }
+    gpu.return
+  }
+}

@@ -1,0 +1,57 @@
+// The operations of warps with roles and of warpgroups parse, verify, and print
+// to what parses again, also through the generic form.
+// RUN: flash-opt %s -o %t.mlir
+// RUN: flash-opt %t.mlir | diff %t.mlir -
+// RUN: flash-opt %s --mlir-print-op-generic | flash-opt | diff %t.mlir -
+// RUN: FileCheck %s < %t.mlir
+
+!tile = !tile.smem<128x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!scores = tensor<128x128xf32, #tile.fragment<8>>
+
+// CHECK-LABEL: func @roles(
+func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
+  // CHECK: tile.ring {barriers = 65536 : i64, offset = 32768 : i64} : <2
+  %ring = tile.ring {offset = 32768, barriers = 65536} : !ring
+  // CHECK: tile.warp_specialize consumers(8, registers = 240) {
+  tile.warp_specialize consumers(8, registers = 240) {
+    %kt = tile.ring.wait %ring[%t] : !ring
+    // CHECK: tile.turn.wait
+    tile.turn.wait
+    // CHECK: %[[A:.*]] = tile.mma_async %{{.*}}, %{{.*}} transpose_b warpgroup : !tile.smem<128x64xf16
+    %a = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+    // CHECK: %[[B:.*]] = tile.mma_async
+    %b = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+    // CHECK: tile.turn.pass
+    tile.turn.pass
+    // CHECK: tile.mma_wait %[[A]] younger(%[[B]] : !tile.pending<tensor<128x128xf32, #tile.fragment<8>>>) : <tensor
+    %s = tile.mma_wait %a younger(%b : !tile.pending<!scores>) : !tile.pending<!scores>
+    // CHECK: tile.mma_wait %[[B]] : <tensor
+    %r = tile.mma_wait %b : !tile.pending<!scores>
+    // CHECK: tile.is_finite %{{.*}} warpgroup : <128x64xf16
+    %f = tile.is_finite %kt warpgroup : !tile
+    tile.ring.release %ring[%t] : !ring
+    // CHECK: } producer(registers = 24) {
+  } producer(registers = 24) {
+    // CHECK-NEXT: tile.ring.acquire
+    tile.ring.acquire %ring[%t] : !ring
+    // CHECK-NEXT: tile.copy_async
+    tile.copy_async %k[%j] to %ring[%t] : !memory to !ring
+    // CHECK-NEXT: }
+  }
+  // CHECK: tile.warp_specialize consumers(4, registers = 232) {
+  // CHECK-NEXT: } producer(registers = 40) {
+  // CHECK-NEXT: }
+  tile.warp_specialize consumers(4, registers = 232) {
+  } producer(registers = 40) {
+  }
+  return
+}
+
+// CHECK-LABEL: func @any(
+func.func @any(%x: tensor<128x4xi1, #tile.lanes<8>>) -> i1 {
+  // CHECK: tile.any %{{.*}} : tensor<128x4xi1, #tile.lanes<8>>
+  %a = tile.any %x : tensor<128x4xi1, #tile.lanes<8>>
+  return %a : i1
+}

@@ -1,0 +1,61 @@
+// RUN: flash-opt %s --split-input-file --verify-diagnostics --tile-specialize-warps
+
+!tile = !tile.smem<32x64xf16, swizzle = 128>
+!scores = tensor<32x32xf32, #tile.fragment<2>>
+gpu.module @m {
+  gpu.func @kernel(%q: !tile) kernel attributes {tile.specialize_warps} {
+    // expected-error @below {{'tile.mma_async' op needs 64 rows for each warpgroup of four warps}}
+    %p = tile.mma_async %q, %q transpose_b : !tile, !tile -> !tile.pending<!scores>
+    %d = tile.mma_wait %p : !tile.pending<!scores>
+    gpu.return
+  }
+}
+
+// -----
+
+// Where to copy from is known to the consumers only.
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @kernel(%m: !memory, %q: !tile) kernel attributes {tile.specialize_warps} {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    %p = tile.mma_async %q, %q transpose_b : !tile, !tile -> !tile.pending<!scores>
+    %d = tile.mma_wait %p : !tile.pending<!scores>
+    // expected-note @below {{computed here}}
+    %f = tile.is_finite %q : !tile
+    // expected-error @below {{'arith.index_castui' op cannot be left to warps that only copy: it depends on what other warps compute}}
+    %row = arith.index_castui %f : i1 to index
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %m[%row] to %r[%c0] : !memory to !ring
+    %kt = tile.ring.wait %r[%c0] : !ring
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @kernel(%m: !memory, %q: !tile) kernel attributes {tile.specialize_warps} {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    %p = tile.mma_async %q, %q transpose_b : !tile, !tile -> !tile.pending<!scores>
+    %d = tile.mma_wait %p : !tile.pending<!scores>
+    // expected-error @below {{'scf.execute_region' op has copies inside, which only loops and branches can}}
+    scf.execute_region {
+      tile.ring.acquire %r[%c0] : !ring
+      tile.copy_async %m[%c0] to %r[%c0] : !memory to !ring
+      %kt = tile.ring.wait %r[%c0] : !ring
+      tile.ring.release %r[%c0] : !ring
+      scf.yield
+    }
+    gpu.return
+  }
+}

@@ -1,0 +1,118 @@
+// The program is sliced into the consumers' and the producer's part.
+// RUN: flash-opt %s --split-input-file --tile-specialize-warps | FileCheck %s
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!query = !tile.smem<128x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!queries = !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+!scores = tensor<128x64xf32, #tile.fragment<8>>
+
+// The launch has four warps more than the products.
+// CHECK-LABEL: func.func @launch
+// CHECK:       %[[THREADS:.*]] = arith.constant 384 : index
+// CHECK:       gpu.launch_func @m::@kernel {{.*}} threads in (%[[THREADS]], %c1, %c1)
+
+// What every thread needs stays outside; a register tile is the consumers'.
+// CHECK-LABEL: gpu.func @kernel(
+// CHECK-SAME:  known_block_size = array<i32: 384, 1, 1>
+// CHECK:         %[[Q:.*]] = tile.ring : <1
+// CHECK:         %[[R:.*]] = tile.ring : <2
+// CHECK:         tile.warp_specialize consumers(8, registers = 240) {
+// CHECK-NOT:       {{acquire|copy_async}}
+// CHECK:           arith.constant dense
+// CHECK:           tile.ring.wait %[[Q]]
+// CHECK:           scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %c0) -> (tensor<128x64xf32, #tile.fragment<8>>, index) {
+// CHECK-NEXT:        tile.ring.wait %[[R]]
+// CHECK-NEXT:        tile.mma_async %{{.*}}, %{{.*}} add %{{.*}} transpose_b warpgroup
+// CHECK:             tile.is_finite %{{.*}} warpgroup
+// CHECK:             tile.ring.release %[[R]]
+// CHECK:           tile.ring.release %[[Q]]
+// CHECK:           tile.store
+// CHECK:         } producer(registers = 24) {
+// CHECK-NOT:       {{wait|release|mma|store|tensor}}
+// CHECK:           tile.ring.acquire %[[Q]][%c0]
+// CHECK-NEXT:      tile.copy_async %{{.*}} to %[[Q]][%c0]
+// The tile that the loop carries is left out.
+// CHECK:           scf.for {{.*}} iter_args(%[[T:.*]] = %c0) -> (index) {
+// CHECK-NEXT:        tile.ring.acquire %[[R]][%[[T]]]
+// CHECK-NEXT:        tile.copy_async %{{.*}} to %[[R]][%[[T]]]
+// CHECK-NEXT:        %[[NEXT:.*]] = arith.addi %[[T]], %c1
+// CHECK-NEXT:        scf.yield %[[NEXT]] : index
+// CHECK-NEXT:      }
+// Of a branch the producer has the copies only.
+// CHECK-NEXT:      scf.if %{{.*}} {
+// CHECK-NEXT:        tile.ring.acquire
+// CHECK-NEXT:        tile.copy_async
+// CHECK-NEXT:      }
+// CHECK-NEXT:    }
+// CHECK-NEXT:    gpu.return
+module attributes {gpu.container_module} {
+  func.func @launch(%m: !memory, %o: memref<?x64xf32>, %n: index, %c: i1) {
+    %c1 = arith.constant 1 : index
+    %c256 = arith.constant 256 : index
+    gpu.launch_func @m::@kernel blocks in (%c1, %c1, %c1) threads in (%c256, %c1, %c1)
+        args(%m : !memory, %o : memref<?x64xf32>, %n : index, %c : i1)
+    return
+  }
+  gpu.module @m {
+    gpu.func @kernel(%m: !memory, %o: memref<?x64xf32>, %n: index, %c: i1) kernel attributes {tile.specialize_warps} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %zero = arith.constant dense<0.0> : !scores
+      %qr = tile.ring : !queries
+      %r = tile.ring : !ring
+      tile.ring.acquire %qr[%c0] : !queries
+      tile.copy_async %m[%c0] to %qr[%c0] : !memory to !queries
+      %q = tile.ring.wait %qr[%c0] : !queries
+      %s:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %zero, %t = %c0) -> (!scores, index) {
+        tile.ring.acquire %r[%t] : !ring
+        tile.copy_async %m[%i] to %r[%t] : !memory to !ring
+        %kt = tile.ring.wait %r[%t] : !ring
+        %p = tile.mma_async %q, %kt add %acc transpose_b : !query, !tile, !scores -> !tile.pending<!scores>
+        %d = tile.mma_wait %p : !tile.pending<!scores>
+        %f = tile.is_finite %kt : !tile
+        %e = arith.select %f, %d, %acc : !scores
+        tile.ring.release %r[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %e, %next : !scores, index
+      }
+      scf.if %c {
+        tile.ring.acquire %r[%s#1] : !ring
+        tile.copy_async %m[%c0] to %r[%s#1] : !memory to !ring
+        %kt = tile.ring.wait %r[%s#1] : !ring
+        tile.ring.release %r[%s#1] : !ring
+      }
+      tile.ring.release %qr[%c0] : !queries
+      tile.store %s#0, %o[%c0] : !scores to memref<?x64xf32>
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+// Without the attribute nothing changes.
+// CHECK-LABEL: gpu.func @other
+// CHECK-NOT:   warp_specialize
+gpu.module @m {
+  gpu.func @other(%q: !tile.smem<64x64xf16, swizzle = 128>) kernel {
+    %p = tile.mma_async %q, %q transpose_b : !tile.smem<64x64xf16, swizzle = 128>, !tile.smem<64x64xf16, swizzle = 128> -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+    %d = tile.mma_wait %p : !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+    gpu.return
+  }
+}
+
+// -----
+
+// Where a mask leaves no key there are no products, and no roles either.
+// CHECK-LABEL: gpu.func @nothing
+// CHECK-NOT:   warp_specialize
+gpu.module @m {
+  gpu.func @nothing(%o: memref<?xf32>) kernel attributes {tile.specialize_warps} {
+    %c0 = arith.constant 0 : index
+    %zero = arith.constant dense<0.0> : tensor<64xf32, #tile.rows<4>>
+    tile.store %zero, %o[%c0] : tensor<64xf32, #tile.rows<4>> to memref<?xf32>
+    gpu.return
+  }
+}

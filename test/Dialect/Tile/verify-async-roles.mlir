@@ -1,0 +1,287 @@
+// What tile-verify-async asks of roles, turns, answers of warps, and products that
+// go on during a wait. Programs of all schedules pass: --flash-sm90 runs the pass.
+// RUN: flash-opt %s --split-input-file --verify-diagnostics \
+// RUN:   --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-verify-async)))"
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+!lanes = tensor<64x4xi1, #tile.lanes<4>>
+
+// Each role counts the steps itself; what one warp does may depend on its answer.
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %x: !lanes, %acc: !scores, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> index {
+        %kt = tile.ring.wait %r[%t] : !ring
+        tile.turn.wait
+        %p = tile.mma_async %kt, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+        tile.turn.pass
+        %s = tile.mma_wait %p : !tile.pending<!scores>
+        %any = tile.any %x : !lanes
+        %scaled = scf.if %any -> !scores {
+          %square = arith.mulf %s, %acc : !scores
+          scf.yield %square : !scores
+        } else {
+          scf.yield %s : !scores
+        }
+        tile.ring.release %r[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    } producer(registers = 40) {
+      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> index {
+        tile.ring.acquire %r[%t] : !ring
+        tile.copy_async %k[%i] to %r[%t] : !memory to !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!memory = memref<?x64xf16, strided<[?, 1]>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      // expected-error @below {{'tile.ring.acquire' op is for the producer: consumers wait for slots and release them}}
+      tile.ring.acquire %r[%c0] : !ring
+      tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    } producer(registers = 40) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!memory = memref<?x64xf16, strided<[?, 1]>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      // expected-error @below {{'tile.copy_async' op is for the producer: consumers wait for slots and release them}}
+      tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    } producer(registers = 40) {
+      tile.ring.acquire %r[%c0] : !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel() kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+    } producer(registers = 40) {
+      // expected-error @below {{'tile.ring.wait' op is for the consumers: the producer acquires slots and copies into them}}
+      %kt = tile.ring.wait %r[%c0] : !ring
+      tile.ring.release %r[%c0] : !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel() kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      %kt = tile.ring.wait %r[%c0] : !ring
+      tile.ring.release %r[%c0] : !ring
+    } producer(registers = 40) {
+      // expected-error @below {{'tile.ring.release' op is for the consumers: the producer acquires slots and copies into them}}
+      tile.ring.release %r[%c0] : !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel() kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    // expected-error @below {{'tile.ring.wait' op has no role, in a kernel whose other warps have}}
+    %kt = tile.ring.wait %r[%c0] : !ring
+    tile.ring.release %r[%c0] : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+    } producer(registers = 40) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Two loops of one role may not count the steps of a ring each for itself.
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel(%n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    // expected-error @below {{'tile.ring' op has steps that unrelated loops count}}
+    %r = tile.ring : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      // expected-note @below {{one}}
+      %a = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> index {
+        %kt = tile.ring.wait %r[%t] : !ring
+        tile.ring.release %r[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+      // expected-note @below {{one}}
+      %b = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> index {
+        %kt = tile.ring.wait %r[%t] : !ring
+        tile.ring.release %r[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    } producer(registers = 40) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @kernel() kernel {
+    // expected-error @below {{'tile.turn.wait' op takes a turn that is not passed on after it, in the same block}}
+    tile.turn.wait
+    tile.turn.wait
+    tile.turn.pass
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @kernel(%c: i1) kernel {
+    // expected-error @below {{'tile.turn.wait' op takes a turn that is not passed on after it, in the same block}}
+    tile.turn.wait
+    scf.if %c {
+      tile.turn.pass
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @kernel() kernel {
+    tile.turn.wait
+    tile.turn.pass
+    // expected-error @below {{'tile.turn.pass' op passes a turn on that has not been taken before it, in the same block}}
+    tile.turn.pass
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+!lanes = tensor<64x4xi1, #tile.lanes<4>>
+gpu.module @m {
+  gpu.func @kernel(%q: !tile, %x: !lanes, %other: i1) kernel {
+    // expected-note @below {{the answer}}
+    %any = tile.any %x : !lanes
+    %both = arith.andi %any, %other : i1
+    scf.if %both {
+      // expected-error @below {{'tile.mma_async' op is done by several warps together, and depends on an answer that each has of its own}}
+      %p = tile.mma_async %q, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+      %s = tile.mma_wait %p : !tile.pending<!scores>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!lanes = tensor<64x4xi1, #tile.lanes<4>>
+gpu.module @m {
+  gpu.func @kernel(%x: !lanes) kernel {
+    %r = tile.ring : !ring
+    // expected-note @below {{the answer}}
+    %any = tile.any %x : !lanes
+    %step = arith.index_castui %any : i1 to index
+    %kt = tile.ring.wait %r[%step] : !ring
+    // expected-error @below {{'tile.ring.release' op is done by several warps together, and depends on an answer that each has of its own}}
+    tile.ring.release %r[%step] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+// Products that may go on.
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @kernel(%q: !tile) kernel {
+    %a = tile.mma_async %q, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+    %b = tile.mma_async %q, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+    %c = tile.mma_async %q, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+    %x = tile.mma_wait %a younger(%b, %c : !tile.pending<!scores>, !tile.pending<!scores>) : !tile.pending<!scores>
+    %y = tile.mma_wait %b younger(%c : !tile.pending<!scores>) : !tile.pending<!scores>
+    %z = tile.mma_wait %c : !tile.pending<!scores>
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @kernel(%q: !tile) kernel {
+    %a = tile.mma_async %q, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+    // expected-note @below {{one of them}}
+    %b = tile.mma_async %q, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+    // expected-error @below {{'tile.mma_wait' op must name as younger, in their order, the products that were started behind its own and not waited for}}
+    %x = tile.mma_wait %a : !tile.pending<!scores>
+    %y = tile.mma_wait %b : !tile.pending<!scores>
+    gpu.return
+  }
+}
+
+// -----
+
+// The younger one is complete when the older is.
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @kernel(%q: !tile) kernel {
+    %a = tile.mma_async %q, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+    %b = tile.mma_async %q, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+    // expected-error @below {{'tile.mma_wait' op must name as younger, in their order, the products that were started behind its own and not waited for}}
+    %y = tile.mma_wait %b younger(%a : !tile.pending<!scores>) : !tile.pending<!scores>
+    %x = tile.mma_wait %a : !tile.pending<!scores>
+    gpu.return
+  }
+}
