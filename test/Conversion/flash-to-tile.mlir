@@ -20,11 +20,21 @@
 // CHECK-SAME:  %[[CAP:[^,]*]]: f32,
 // CHECK-SAME:  known_block_size = array<i32: 64, 1, 1>, tile.stages = 3 : i64
 
-// The last tiles of queries come first: under this mask they have most keys.
+// The last tiles of queries come first, those of some heads together: under
+// this mask they have most keys.
 // CHECK:       %[[ID:.*]] = gpu.block_id x
-// CHECK:       %[[T:.*]] = arith.remui %[[ID]], %[[N:.*]] :
+// CHECK:       arith.divui %c264,
+// CHECK-NEXT:  %[[TOGETHER:.*]] = arith.minui %{{.*}}, %c8 :
+// CHECK:       %[[TILES:.*]] = arith.muli %[[TOGETHER]], %[[N:.*]] :
+// CHECK:       %[[GROUP:.*]] = arith.divui %[[ID]], %[[TILES]] :
+// CHECK:       %[[INSIDE:.*]] = arith.remui %[[ID]], %[[TILES]] :
+// CHECK:       %[[FIRST:.*]] = arith.muli %[[GROUP]], %[[TOGETHER]]
+// CHECK:       %[[HEADS:.*]] = arith.minsi %[[TOGETHER]],
+// CHECK:       %[[T:.*]] = arith.divui %[[INSIDE]], %[[HEADS]] :
+// CHECK:       %[[H:.*]] = arith.remui %[[INSIDE]], %[[HEADS]] :
 // CHECK:       %[[LAST:.*]] = arith.subi %[[N]], %c1
 // CHECK:       %[[TILE:.*]] = arith.subi %[[LAST]], %[[T]]
+// CHECK:       arith.addi %[[FIRST]], %[[H]]
 // CHECK:       %[[I:.*]] = arith.muli %[[TILE]], %c32
 // CHECK:       %[[QT:.*]] = tile.fetch %[[QM]][%[[B:.*]], %{{.*}}, %[[I]]] rows(
 // CHECK:       %[[HEAD:.*]] = affine.apply

@@ -402,21 +402,20 @@ FailureOr<Value> BlockProgram::fetch(Value tile) {
 // Operations
 //===----------------------------------------------------------------------===//
 
-/// How many of the loop's outer iterations (heads) have keys and values that
-/// fit into a part of the second-level cache together; at least one.
-Value BlockProgram::emitHeadsInCache(OnlineAttentionOp step) {
-  constexpr int64_t cacheBytes = 16 << 20;
-  tensor::ExtractSliceOp key = getSlice(step.getKey());
-  if (!key || key.getSourceType().getRank() != 4)
-    return constant(1);
-  int64_t bytesOfKey = (step.getKey().getType().getDimSize(1) +
-                        step.getValue().getType().getDimSize(1)) *
-                       step.getKey().getType().getElementTypeBitWidth() / 8;
-  Value keys = memref::DimOp::create(b, loc, captureTensor(key.getSource()), 2);
-  keys = arith::MaxSIOp::create(b, loc, keys, constant(1));
-  Value heads =
-      arith::DivUIOp::create(b, loc, constant(cacheBytes / bytesOfKey), keys);
-  return arith::MaxUIOp::create(b, loc, heads, constant(1));
+/// How many heads to go through together, whose tiles are ordered by their
+/// length: as many as give all multiprocessors the same number of tiles, an
+/// even one, so that long and short tiles make up for each other.
+Value BlockProgram::emitHeadsTogether(Value tilesOfHead, Value heads) {
+  // Of an H100 or H200, whose number of multiprocessors is a multiple of 4.
+  constexpr int64_t twoRounds = 2 * 132, granule = 8;
+  Value minus = arith::SubIOp::create(b, loc, constant(0), tilesOfHead);
+  Value powerOfTwo = arith::AndIOp::create(b, loc, tilesOfHead, minus);
+  powerOfTwo = arith::MinUIOp::create(b, loc, powerOfTwo, constant(granule));
+  Value together = arith::DivUIOp::create(
+      b, loc, constant(twoRounds),
+      arith::MaxUIOp::create(b, loc, powerOfTwo, constant(1)));
+  return arith::MinUIOp::create(
+      b, loc, together, arith::MaxUIOp::create(b, loc, heads, constant(1)));
 }
 
 void BlockProgram::emitPosition() {
@@ -435,17 +434,19 @@ void BlockProgram::emitPosition() {
     return {arith::DivUIOp::create(b, loc, number, by),
             arith::RemUIOp::create(b, loc, number, by)};
   };
-  OnlineAttentionOp online = findStep(forall);
+  bool isMasked = false;
+  forall.walk(
+      [&](OnlineAttentionOp op) { isMasked |= op.getMask().has_value(); });
   Value rest = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
   size_t outer = rank;
-  if (online && online.getMask() && rank > 1) {
-    // Blocks differ in length: of heads that share the cache, the last tiles,
+  if (isMasked && rank > 1) {
+    // Blocks differ in length: of heads next to each other, the last tiles,
     // which are the longest where the mask is causal, come first.
     outer = rank - 1;
     Value heads = trips.front();
     for (size_t d = 1; d < outer; ++d)
       heads = arith::MulIOp::create(b, loc, heads, trips[d]);
-    Value group = emitHeadsInCache(online);
+    Value group = emitHeadsTogether(trips.back(), heads);
     Value inGroup = arith::MulIOp::create(b, loc, group, trips.back());
     auto [number, inside] = split(rest, inGroup);
     Value first = arith::MulIOp::create(b, loc, number, group);

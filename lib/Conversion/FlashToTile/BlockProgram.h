@@ -63,7 +63,7 @@ private:
   mlir::LogicalResult findParts();
   /// The loop's induction variables from the block's number.
   void emitPosition();
-  mlir::Value emitHeadsInCache(OnlineAttentionOp step);
+  mlir::Value emitHeadsTogether(mlir::Value tilesOfHead, mlir::Value heads);
   mlir::LogicalResult translate(mlir::Block &block);
   mlir::LogicalResult translate(mlir::Operation &op);
   mlir::LogicalResult translateFor(mlir::scf::ForOp loop);

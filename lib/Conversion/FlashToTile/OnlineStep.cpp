@@ -126,11 +126,13 @@ private:
   /// The new maximum and the factor.
   std::pair<Value, Value> grow(Value max, Value lanes);
   Value rescaled(Value acc, const Growth &growth);
-  bool isLazy() {
+  bool hasFeature(ScheduleFeatures feature) {
     std::optional<ScheduleAttr> schedule = op.getSchedule();
-    return schedule && bitEnumContainsAny(schedule->getFeatures(),
-                                          ScheduleFeatures::LazyRescale);
+    return schedule && bitEnumContainsAny(schedule->getFeatures(), feature);
   }
+  bool isLazy() { return hasFeature(ScheduleFeatures::LazyRescale); }
+  /// Whether tiles end where memory does, whatever the number of keys.
+  bool hasBulkCopies() { return hasFeature(ScheduleFeatures::SpecializeWarps); }
   ScorePosition positionOf(OpBuilder &nested, Value row, Value column);
   /// Whether the element at tile coordinates takes part, or null if all do.
   Value takesPart(OpBuilder &nested, Value row, Value column);
@@ -254,8 +256,7 @@ Value StepEmitter::carefulWeightedValues(Value p, Value values, Value acc) {
   Value terms =
       arith::MulFOp::create(b, loc, row, broadcast(weights, acc.getType()));
   terms = mapElements(terms, [&](ValueRange element) -> Value {
-    Value keep = emitMaskPredicate(b, loc, *op.getMask(),
-                                   positionOf(b, element[1], key));
+    Value keep = takesPart(b, element[1], key);
     if (!keep)
       return element[0];
     return arith::SelectOp::create(b, loc, keep, element[0], scalar(0.0));
@@ -270,9 +271,10 @@ Value StepEmitter::weightedValues(Value p, Value values, Value acc) {
   auto whole = [&] {
     return product(p, values, acc, /*transpose=*/false, acc.getType());
   };
-  if (!op.getMask())
+  // A masked key has weight 0, but 0 * NaN is NaN. Keys behind the last one are
+  // zero; only bulk copies bring what lies in memory there.
+  if (!op.getMask() && !(op.getKeys() && hasBulkCopies()))
     return whole();
-  // A masked key has weight 0, but 0 * NaN is NaN.
   Value finite = tile::IsFiniteOp::create(b, loc, b.getI1Type(), values,
                                           /*warpgroup=*/false);
   auto choice = scf::IfOp::create(b, loc, acc.getType(), finite,

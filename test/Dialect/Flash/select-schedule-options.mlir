@@ -9,7 +9,7 @@
 // NONE: schedule(<query_tile = {{[^f]*}}>)
 // UNKNOWN: error: 'flash.attention' op cannot be scheduled: 'fast' is no list of features such as specialize_warps|overlap
 // SM80: error: 'flash.attention' op cannot be scheduled: the features specialize_warps need the target sm_90a and elements of 16 bits
-// TARGET: error: there is no schedule for the target 'sm_70'; there are cpu, sm_80 and sm_90a
+// TARGET: error: there is no schedule for the target 'sm_70'; there are cpu, emulate, sm_80 and sm_90a
 func.func @f(%q: tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16> {
   %o = flash.attention %q, %q, %q : (tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16>
   return %o : tensor<2x4x512x64xf16>

@@ -48,6 +48,9 @@ mlir::LogicalResult completeSm80Schedule(AttentionOp op, Schedule &schedule);
 /// Whether the op's products are those that warpgroups can do.
 bool hasSm90Schedule(AttentionOp op);
 
+/// Whether tiles of such sizes, 0 for any, can be those of warpgroups.
+bool canHaveSm90Tiles(int64_t queryTile, int64_t keyTile);
+
 /// As the above, for products of warpgroups and bulk copies.
 Schedule chooseSm90Schedule(AttentionOp op);
 mlir::LogicalResult completeSm90Schedule(AttentionOp op, Schedule &schedule);

@@ -35,6 +35,9 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     std::optional<ScheduleAttr> written = op.getSchedule();
     bool hasRoles = written ? written->getFeatures() != ScheduleFeatures::None
                             : features != "none";
+    // Tiles that only warps without roles can have ask for such.
+    if (!written && features.empty())
+      hasRoles = canHaveSm90Tiles(queryTile, keyTile);
     if (target == "sm_90a" && hasSm90Schedule(op) && hasRoles)
       return {chooseSm90Schedule, completeSm90Schedule};
     return {chooseSm80Schedule, completeSm80Schedule};

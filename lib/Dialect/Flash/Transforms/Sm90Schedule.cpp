@@ -62,6 +62,11 @@ bool flash::hasSm90Schedule(AttentionOp op) {
   return op.getQuery().getType().getElementTypeBitWidth() == 16;
 }
 
+bool flash::canHaveSm90Tiles(int64_t queryTile, int64_t keyTile) {
+  return queryTile % rowsOfWarpgroup == 0 && queryTile <= largestQueryTile &&
+         keyTile % keysOfStep == 0 && keyTile <= largestKeyTile;
+}
+
 Schedule flash::chooseSm90Schedule(AttentionOp op) {
   int64_t dim = std::max(op.getHeadDim(), op.getValueDim());
   RankedTensorType query = op.getQuery().getType();
@@ -99,15 +104,14 @@ LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
     return refuse() << "the features "
                     << stringifyScheduleFeatures(schedule.features)
                     << " need specialize_warps too";
-  if (schedule.queryTile % rowsOfWarpgroup != 0 ||
-      schedule.queryTile > largestQueryTile)
+  if (!canHaveSm90Tiles(schedule.queryTile, keysOfStep))
     return refuse() << "query_tile must be 64, 128 or 192 where warps have "
                        "roles, got "
                     << schedule.queryTile << "; the nearest is "
                     << std::min(
                            llvm::alignTo(schedule.queryTile, rowsOfWarpgroup),
                            uint64_t(largestQueryTile));
-  if (schedule.keyTile % keysOfStep != 0 || schedule.keyTile > largestKeyTile)
+  if (!canHaveSm90Tiles(rowsOfWarpgroup, schedule.keyTile))
     return refuse() << "key_tile must be a multiple of 16 up to 256 where "
                        "warps have roles, got "
                     << schedule.keyTile << "; the nearest is "
