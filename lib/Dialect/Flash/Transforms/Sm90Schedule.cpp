@@ -48,14 +48,15 @@ constexpr Candidate candidates[] = {
     {64, unlimited, 192, 128, inTurns},
     {128, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {192, unlimited, 128, 96, overlapped},
+    {256, 2048, 128, 80, overlapped},
     {256, unlimited, 128, 80, overlapped | ScheduleFeatures::Persistent}};
 // Rows of a masked program differ in length, and so do blocks.
 constexpr Candidate maskedCandidates[] = {
-    {64, 2048, 128, 128, overlapped | ScheduleFeatures::Persistent},
-    {64, unlimited, 192, 128, inTurns},
+    {64, 4096, 128, 128, overlapped | ScheduleFeatures::Persistent},
+    {64, unlimited, 192, 128, inTurns | ScheduleFeatures::Persistent},
     {128, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {192, unlimited, 128, 96, overlapped},
-    {256, unlimited, 128, 80, overlapped}};
+    {256, unlimited, 128, 64, overlapped | ScheduleFeatures::Persistent}};
 } // namespace
 
 bool flash::hasSm90Schedule(AttentionOp op) {
