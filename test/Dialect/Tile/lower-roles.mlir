@@ -90,3 +90,34 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!memory = memref<?x?x128xf16, strided<[?, ?, 1]>>
+!tile = !tile.smem<64x128xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x128xf16, swizzle = 128>>
+
+// A warpgroup whose threads have loaded from a tile meets before it is given back.
+// CHECK-LABEL: gpu.func @loads(
+// CHECK:         tile.load_row
+// CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32
+// CHECK:         nvvm.mbarrier.arrive
+// CHECK-NOT:     nvvm.barrier id
+// CHECK:         gpu.return
+module {
+  gpu.module @m {
+    gpu.func @loads(%m: !memory) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %r = tile.ring {offset = 0 : i64, barriers = 32768 : i64} : !ring
+      tile.warp_specialize consumers(4, registers = 232) {
+        %t = tile.ring.wait %r[%c0] : !ring
+        %x = tile.load_row %t[%c0] : !tile to tensor<64x128xf32, #tile.fragment<4>>
+        tile.ring.release %r[%c0] : !ring
+      } producer(registers = 40) {
+        tile.ring.acquire %r[%c0] : !ring
+        tile.copy_async %m[%c0, %c0] to %r[%c0] : !memory to !ring
+      }
+      gpu.return
+    }
+  }
+}

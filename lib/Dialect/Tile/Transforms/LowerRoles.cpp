@@ -87,8 +87,8 @@ private:
   OpBuilder b;
   Location loc;
   llvm::MapVector<MapKey, Value> maps;
-  /// Rings from whose slots threads load elements themselves.
-  llvm::SmallPtrSet<Operation *, 4> loadedRings;
+  /// The releases of tiles from which threads load elements themselves.
+  llvm::SmallPtrSet<Operation *, 4> afterLoads;
 };
 } // namespace
 
@@ -233,7 +233,7 @@ void RoleLowering::lowerRelease(RingReleaseOp op) {
   Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
   // The thread that speaks for its warpgroup knows that the products of all are
   // complete, but not what the others have loaded.
-  if (loadedRings.contains(ring))
+  if (afterLoads.contains(op))
     NVVM::BarrierOp::create(
         b, loc, TypeRange(), arith::AddIOp::create(b, loc, warpgroup(), i32(1)),
         i32(warpgroupThreads), NVVM::BarrierReductionAttr(), Value());
@@ -329,9 +329,12 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
             TurnPassOp>(op))
       ops.push_back(op);
   });
-  roles.walk([&](LoadRowOp load) {
-    if (auto wait = load.getSource().getDefiningOp<RingWaitOp>())
-      loadedRings.insert(wait.getRing().getDefiningOp());
+  roles.walk([&](RingWaitOp wait) {
+    if (llvm::any_of(wait->getUsers(), llvm::IsaPred<LoadRowOp>))
+      for (auto release : wait->getBlock()->getOps<RingReleaseOp>())
+        if (release.getRing() == wait.getRing() &&
+            release.getStep() == wait.getStep())
+          afterLoads.insert(release);
   });
   bool takesTurns = llvm::any_of(ops, llvm::IsaPred<TurnWaitOp>);
   for (Operation *op : ops) {
