@@ -16,8 +16,9 @@ def ConvertFlashToTile : Pass<"convert-flash-to-tile", "::mlir::ModuleOp"> {
     Takes what `flash-tile` and `flash-split-mask` leave behind. The body of the
     `scf.forall` becomes a `gpu.func`, one thread block for each iteration; the
     loop itself a `gpu.launch_func` with a one-dimensional grid, query tiles
-    fastest, the last ones first where there is a mask: they are longest where
-    it is causal.
+    fastest. Where there is a mask the blocks differ in length: some heads are
+    gone through together, their last query tiles first, which are longest where
+    the mask is causal.
 
     A step of the online softmax becomes two products and arithmetic on register
     tiles between them; tiles are fetched from global memory where they are
@@ -87,7 +88,8 @@ def ConvertTileToNvx : Pass<"convert-tile-to-nvx", "::mlir::gpu::GPUFuncOp"> {
     Every register tile becomes the vector of the registers that one thread
     holds, in the order of its layout; tiles of 16-bit elements become vectors
     of i32, two elements in each. Shared-memory tiles become pointers, products
-    `mma.sync`, copies `cp.async`. A memref becomes a pointer, its dynamic sizes
+    `mma.sync` or, those of warpgroups, `nvx.warpgroup_mma`, copies `cp.async`. A
+    memref becomes a pointer, its dynamic sizes
     and its dynamic strides (in elements), in this order.
 
     ```mlir

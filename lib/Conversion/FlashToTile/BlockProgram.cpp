@@ -7,6 +7,7 @@
 
 #include "BlockProgram.h"
 
+#include "flash/Support/Multiprocessors.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -406,8 +407,8 @@ FailureOr<Value> BlockProgram::fetch(Value tile) {
 /// length: as many as give all multiprocessors the same number of tiles, an
 /// even one, so that long and short tiles make up for each other.
 Value BlockProgram::emitHeadsTogether(Value tilesOfHead, Value heads) {
-  // Of an H100 or H200, whose number of multiprocessors is a multiple of 4.
-  constexpr int64_t twoRounds = 2 * 132, granule = 8;
+  constexpr int64_t twoRounds = 2 * multiprocessors, granule = 8;
+  static_assert(twoRounds % granule == 0);
   Value minus = arith::SubIOp::create(b, loc, constant(0), tilesOfHead);
   Value powerOfTwo = arith::AndIOp::create(b, loc, tilesOfHead, minus);
   powerOfTwo = arith::MinUIOp::create(b, loc, powerOfTwo, constant(granule));

@@ -9,6 +9,7 @@
 
 #include "SharedTile.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -17,8 +18,6 @@
 
 using namespace mlir;
 using namespace flash;
-
-static constexpr int64_t warpgroupThreads = 128;
 
 /// The number of threads in the block, or failure with an error at `op`.
 static FailureOr<int64_t> getNumThreads(Operation *op) {
@@ -224,7 +223,7 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
     OpBuilder &b = rewriter;
-    FailureOr<int64_t> threads = warpgroupThreads;
+    FailureOr<int64_t> threads = tile::threadsOfWarpgroup;
     if (!op.getWarpgroup())
       threads = getNumThreads(op);
     if (failed(threads))
@@ -261,8 +260,8 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
         }
     }
     if (op.getWarpgroup()) {
-      // Barrier 0 is that of the block.
-      Value id = t.add(t.div(t.thread(), *threads), t.constant(1));
+      Value id = t.add(t.div(t.thread(), *threads),
+                       t.constant(tile::firstMeetingBarrier));
       id = arith::IndexCastOp::create(b, t.loc, b.getI32Type(), id);
       Value any = nvx::BarrierOrOp::create(b, t.loc, b.getI1Type(), id,
                                            t.i32(*threads), special);

@@ -17,6 +17,7 @@
 #include "Patterns.h"
 
 #include "flash/Dialect/Nvx/IR/Nvx.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -33,7 +34,7 @@ constexpr int64_t rowsOfPattern = 8, stepBytes = 32, stepElements = 16;
 /// Descriptors of the parts of a tile that the instructions of a product take.
 class Descriptors {
 public:
-  /// `inMemory` is whether the dimension that the product sums over is the one
+  /// `isInner` is whether the dimension that the product sums over is the one
   /// whose elements are neighbours in memory.
   Descriptors(ThreadBuilder t, tile::SmemType type, Value base, bool isInner)
       : t(t), type(type), isInner(isInner) {
@@ -95,9 +96,10 @@ struct WarpgroupMmaAsync : OpConversionPattern<tile::MmaAsyncOp> {
     Value registers;
     SmallVector<Value> descriptorsA, descriptorsB;
     if (auto typeA = dyn_cast<tile::SmemType>(op.getA().getType())) {
-      Value warpgroup = t.div(t.thread(), 128);
+      Value warpgroup = t.div(t.thread(), tile::threadsOfWarpgroup);
       Value base =
-          t.advance(adaptor.getA(), t.mul(warpgroup, 64 * typeA.getSwizzle()));
+          t.advance(adaptor.getA(), t.mul(warpgroup, tile::rowsOfWarpgroup *
+                                                         typeA.getSwizzle()));
       Descriptors a(t, typeA, base, /*isInner=*/true);
       for (int64_t step = 0; step < steps; ++step)
         descriptorsA.push_back(a.get(step));

@@ -9,6 +9,7 @@
 #define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SCHEDULEMODELS_H
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Support/Multiprocessors.h"
 
 namespace flash {
 
@@ -22,9 +23,6 @@ struct Schedule {
 /// Bytes of shared memory of a block: the tile of queries, and as many tiles of
 /// keys and of values as there are stages.
 int64_t getSharedBytes(AttentionOp op, const Schedule &schedule);
-
-/// Of an H100 or H200; an A100 has 108.
-constexpr int64_t multiprocessors = 132;
 
 /// Lets units share keys where the tiles of queries may be few. `getBlocks`
 /// gives the number of blocks that fill the GPU, if a tile has so many queries.

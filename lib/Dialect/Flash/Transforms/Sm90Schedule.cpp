@@ -7,29 +7,24 @@
 
 #include "KeySplits.h"
 #include "ScheduleModels.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace flash;
 
 namespace {
-// Rows of a product of a warpgroup, of four warps, and the keys that one of its
-// steps sums over. A block has at most three such warpgroups beside the one
-// that copies.
-constexpr int64_t rowsOfWarpgroup = 64, warpsOfWarpgroup = 4, keysOfStep = 16;
+using tile::rowsOfWarpgroup, tile::warpsOfWarpgroup;
+
+// The keys that a step of a product sums over. A block has at most three
+// warpgroups beside the one that copies.
+constexpr int64_t keysOfStep = 16;
 constexpr int64_t largestKeyTile = 256, largestQueryTile = 3 * rowsOfWarpgroup;
 // What a block may have on compute capability 9.0, less 1 KiB for barriers.
 constexpr int64_t sharedBytesOfBlock = 226 * 1024;
 // What addresses, the state of the rows and the softmax need beside the tiles.
 constexpr int64_t otherRegisters = 24;
-
-/// Registers of a consumer thread, by the number of warpgroups (see
-/// tile-specialize-warps).
-int64_t getRegisters(int64_t warpgroups) {
-  return warpgroups == 1 ? 232 : warpgroups == 2 ? 240 : 160;
-}
 
 constexpr ScheduleFeatures overlapped = ScheduleFeatures::SpecializeWarps |
                                         ScheduleFeatures::Overlap |
@@ -137,11 +132,12 @@ LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
   // columns; weights are rounded to 16 bits.
   int64_t registers = schedule.keyTile / 2 + schedule.keyTile / 4 +
                       op.getValueDim() / 2 + otherRegisters;
-  if (registers > getRegisters(warpgroups))
+  int64_t available = tile::getRoleRegisters(warpgroups).consumer;
+  if (registers > available)
     return refuse() << "scores, weights and accumulator of 64 queries and "
                     << schedule.keyTile << " keys need " << registers
                     << " registers of a thread, and with " << warpgroups
-                    << " warpgroups there are " << getRegisters(warpgroups)
+                    << " warpgroups there are " << available
                     << "; choose a smaller key_tile";
   // The next queries are copied early where there is a place for them.
   if (!schedule.queryStages) {

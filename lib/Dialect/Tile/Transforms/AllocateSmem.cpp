@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -16,8 +17,6 @@ namespace flash::tile {
 
 using namespace mlir;
 using namespace flash::tile;
-
-static constexpr int64_t barrierBytes = 8;
 
 /// Places the kernel's rings one after the other; returns the bytes in all.
 static int64_t allocate(gpu::GPUFuncOp kernel) {

@@ -7,6 +7,7 @@
 
 #include "flash/Dialect/Nvx/IR/Nvx.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -28,11 +29,6 @@ using namespace flash::tile;
 /// How long a thread may sleep at a barrier before it looks again, in
 /// nanoseconds.
 static constexpr int64_t barrierTicks = 10000000;
-static constexpr int64_t barrierBytes = 8;
-static constexpr int64_t warpgroupThreads = 128;
-/// Of the named barriers: 0 is that of the block, and each warpgroup has one at
-/// which it alone meets.
-static constexpr int64_t firstTurnBarrier = 8;
 
 namespace {
 /// A tensor map of a kernel: memory, and the tiles that are copied from it.
@@ -235,10 +231,11 @@ void RoleLowering::lowerRelease(RingReleaseOp op) {
   // complete, but not what the others have loaded.
   if (afterLoads.contains(op))
     NVVM::BarrierOp::create(
-        b, loc, TypeRange(), arith::AddIOp::create(b, loc, warpgroup(), i32(1)),
-        i32(warpgroupThreads), NVVM::BarrierReductionAttr(), Value());
+        b, loc, TypeRange(),
+        arith::AddIOp::create(b, loc, warpgroup(), i32(firstMeetingBarrier)),
+        i32(threadsOfWarpgroup), NVVM::BarrierReductionAttr(), Value());
   Value inWarpgroup =
-      arith::RemUIOp::create(b, loc, thread, index(warpgroupThreads));
+      arith::RemUIOp::create(b, loc, thread, index(threadsOfWarpgroup));
   auto choice = scf::IfOp::create(b, loc, isEqual(inWarpgroup, 0));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(choice.thenBlock());
@@ -249,7 +246,8 @@ void RoleLowering::lowerRelease(RingReleaseOp op) {
 
 Value RoleLowering::warpgroup() {
   Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
-  return toI32(arith::DivUIOp::create(b, loc, thread, index(warpgroupThreads)));
+  return toI32(
+      arith::DivUIOp::create(b, loc, thread, index(threadsOfWarpgroup)));
 }
 
 Value RoleLowering::turnBarrier(Value warpgroup) {
@@ -259,7 +257,7 @@ Value RoleLowering::turnBarrier(Value warpgroup) {
 /// A turn is a named barrier, at which those who pass it do not wait: of the
 /// threads of two warpgroups, one waits at its own barrier.
 void RoleLowering::lowerTurn(Operation *op) {
-  Value threads = i32(2 * warpgroupThreads);
+  Value threads = i32(2 * threadsOfWarpgroup);
   if (isa<TurnWaitOp>(op)) {
     NVVM::BarrierOp::create(b, loc, TypeRange(), turnBarrier(warpgroup()),
                             threads, NVVM::BarrierReductionAttr(), Value());
@@ -284,12 +282,12 @@ void RoleLowering::startAndEndTurns() {
   b.setInsertionPointToStart(&consumer);
   ifWarpgroup(roles.getNumConsumerWarpgroups() - 1, [&] {
     NVVM::BarrierArriveOp::create(b, loc, turnBarrier(i32(0)),
-                                  i32(2 * warpgroupThreads));
+                                  i32(2 * threadsOfWarpgroup));
   });
   b.setInsertionPointToEnd(&consumer);
   ifWarpgroup(0, [&] {
     NVVM::BarrierOp::create(b, loc, TypeRange(), turnBarrier(i32(0)),
-                            i32(2 * warpgroupThreads),
+                            i32(2 * threadsOfWarpgroup),
                             NVVM::BarrierReductionAttr(), Value());
   });
 }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -172,21 +173,6 @@ LogicalResult ProducerSlice::clone(Operation &op) {
   return success();
 }
 
-/// What roles use of a multiprocessor's registers, by the number of consumer
-/// warpgroups, of which each has 64 rows (FlashAttention-3, arXiv 2407.08608).
-static std::pair<int64_t, int64_t> getRegisters(int64_t warpgroups) {
-  switch (warpgroups) {
-  case 1:
-    return {40, 232};
-  case 2:
-    return {24, 240};
-  case 3:
-    return {32, 160};
-  default:
-    return {24, 112};
-  }
-}
-
 /// The warps over which the kernel's products are spread, 0 if there are none,
 /// or failure if they are no products of warpgroups.
 static FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel) {
@@ -215,7 +201,8 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   Block &body = kernel.getBody().front();
   SmallVector<Operation *> ops = getOpsOfRoles(body);
   OpBuilder b(body.getTerminator());
-  auto [producerRegisters, consumerRegisters] = getRegisters(*warps / 4);
+  auto [producerRegisters, consumerRegisters] =
+      getRoleRegisters(*warps / warpsOfWarpgroup);
   auto roles = WarpSpecializeOp::create(b, kernel.getLoc(), *warps,
                                         consumerRegisters, producerRegisters);
   Block &consumer = roles.getConsumer().emplaceBlock();

@@ -29,7 +29,8 @@ def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"multiprocessors", "multiprocessors", "int64_t", "132",
+  let options = [Option<"multiprocessors", "multiprocessors", "int64_t",
+                        "::flash::multiprocessors",
                         "Blocks that run at a time">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect"];
