@@ -94,6 +94,9 @@ void flash::buildThreadPipeline(OpPassManager &pm) {
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernel.addPass(tile::createLowerRings());
   kernel.addPass(createConvertTileToNvx());
+}
+
+void flash::buildThreadToLLVMPipeline(OpPassManager &pm) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createLowerAffinePass());
   kernels.addPass(createSCFToControlFlowPass());
@@ -175,6 +178,7 @@ void flash::registerPipelines() {
           buildTilePipeline(pm, front);
           buildBlockPipeline(pm);
           buildThreadPipeline(pm);
+          buildThreadToLLVMPipeline(pm);
           buildHostPipeline(pm);
         });
   PassPipelineRegistration<>("flash-sm80-naive",
@@ -184,6 +188,7 @@ void flash::registerPipelines() {
                                buildNaiveTilePipeline(pm);
                                buildBlockPipeline(pm);
                                buildThreadPipeline(pm);
+                               buildThreadToLLVMPipeline(pm);
                                buildHostPipeline(pm);
                              });
   PassPipelineRegistration<>("flash-emulate-naive",

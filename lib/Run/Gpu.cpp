@@ -11,14 +11,10 @@
 #include "NominalPeaks.h"
 #include "flash/Run/Stopwatch.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <map>
 
 namespace cuda = flash::cuda;
 using namespace flash::run;
-using flash::runtime::LaunchPlan;
-using llvm::createStringError;
 using llvm::formatv;
-using llvm::StringRef;
 
 llvm::Expected<std::unique_ptr<Gpu>> Gpu::open(const Options &options) {
   auto driver = cuda::Driver::load(options.cudaDriver);
@@ -34,20 +30,11 @@ llvm::Expected<std::unique_ptr<Gpu>> Gpu::open(const Options &options) {
 
 llvm::Error GpuExecutor::load(GpuProgram &program) {
   Stopwatch watch;
-  std::map<std::string, cuda::Module> modules;
-  for (GpuProgram::Module &module : program.modules) {
-    auto loaded =
-        cuda::Module::load(gpu.device, module.getImage(), module.name);
-    if (!loaded)
-      return loaded.takeError();
-    modules.emplace(module.name, std::move(*loaded));
-  }
-  for (const LaunchPlan::Launch &launch : plan.launches) {
-    auto function = modules.at(launch.module).getFunction(launch.kernel);
-    if (!function)
-      return function.takeError();
-    functions.push_back(std::move(*function));
-  }
+  auto result = LoadedProgram::load(program, gpu.device);
+  if (!result)
+    return result.takeError();
+  loaded = std::move(*result);
+  plan = std::move(program.plan);
   program.times.emplace_back("load", watch.lap());
 
   const cuda::DeviceInfo &info = gpu.device.getInfo();
@@ -65,20 +52,11 @@ llvm::Error GpuExecutor::load(GpuProgram &program) {
 llvm::Expected<std::unique_ptr<Executor>>
 flash::run::loadOnGpu(GpuProgram &program, Gpu &gpu, const Options &options) {
   const cuda::DeviceInfo &info = gpu.device.getInfo();
-  StringRef chip = getName(program.target);
-  bool runs = program.target == Target::Sm90a
-                  ? info.major == 9 && info.minor == 0
-                  : info.major >= 8;
-  if (!runs)
-    return createStringError(
-        formatv("kernels for {0} do not run on {1} ({2}); {3}", chip, info.name,
-                info.getArchitecture(),
-                info.major >= 8 ? "use --target=sm_80" : "use --target=cpu"));
   // A cubin is for the device at hand; code for sm_90a runs only there.
   if (options.ptxas)
     if (llvm::Error error = program.assembleFor(program.target == Target::Sm80
                                                     ? info.getArchitecture()
-                                                    : chip.str()))
+                                                    : getName(program.target).str()))
       return std::move(error);
   auto executor = std::make_unique<GpuExecutor>(program, gpu, options.layout);
   if (llvm::Error error = executor->load(program))

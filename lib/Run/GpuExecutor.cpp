@@ -9,7 +9,6 @@
 
 #include "StridedCopy.h"
 #include "flash/Runtime/Cuda/Measure.h"
-#include "flash/Runtime/Cuda/TensorMap.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace cuda = flash::cuda;
@@ -50,12 +49,8 @@ GpuExecutor::prepare(llvm::ArrayRef<HostTensor> inputs) {
   SmallVector<uint64_t> addresses;
   for (const DeviceBuffer &buffer : call.buffers)
     addresses.push_back(buffer.getAddress());
-  auto encode = [&](llvm::StringRef name,
-                    const cuda::TensorMapOptions &options) {
-    return cuda::encodeTensorMap(gpu.device, name, options);
-  };
   if (llvm::Error error =
-          plan.bind(tensors, addresses, call.invocation, encode))
+          loaded->bind(plan, tensors, addresses, call.invocation))
     return std::move(error);
   if (llvm::Error error = allowLaunches(call))
     return std::move(error);
@@ -95,21 +90,12 @@ llvm::Error GpuExecutor::allocate(llvm::ArrayRef<HostTensor> inputs,
   return llvm::Error::success();
 }
 
-/// The sizes of a launch as the driver takes them.
-static cuda::LaunchShape getShape(const Invocation::Launch &launch) {
-  return {{launch.grid[0], launch.grid[1], launch.grid[2]},
-          {launch.block[0], launch.block[1], launch.block[2]},
-          launch.sharedBytes};
-}
-
 llvm::Error GpuExecutor::allowLaunches(const GpuCall &call) {
   machine.kernels.clear();
+  if (llvm::Error error = loaded->allowShared(call.invocation))
+    return error;
   for (const Invocation::Launch &launch : call.invocation.launches) {
-    cuda::Function &function = functions[launch.index];
-    if (launch.sharedBytes)
-      if (llvm::Error error =
-              function.setDynamicSharedLimit(launch.sharedBytes))
-        return error;
+    const cuda::Function &function = loaded->getFunction(launch.index);
     cuda::LaunchShape shape = getShape(launch);
     auto occupancy = function.getOccupancy(shape);
     if (!occupancy)
@@ -132,26 +118,6 @@ llvm::Error GpuExecutor::allowLaunches(const GpuCall &call) {
     use.threads = shape.block[0] * shape.block[1] * shape.block[2];
     use.occupancy = *occupancy;
     machine.kernels.push_back(std::move(use));
-  }
-  return llvm::Error::success();
-}
-
-llvm::Error GpuExecutor::launch(const GpuCall &call,
-                                const cuda::Stream &stream) {
-  llvm::ArrayRef<char> parameters = call.invocation.parameters;
-  for (auto [i, launch] : llvm::enumerate(call.invocation.launches)) {
-    const LaunchPlan::Launch &planned = plan.launches[launch.index];
-    const cuda::Function &function = functions[launch.index];
-    if (llvm::Error error =
-            planned.hasTensorMaps()
-                ? function.launch(getShape(launch),
-                                  plan.getPointers(call.invocation, i), stream)
-                : function.launchPacked(
-                      getShape(launch),
-                      parameters.slice(launch.firstByte,
-                                       planned.parameterBytes),
-                      stream))
-      return error;
   }
   return llvm::Error::success();
 }
@@ -208,7 +174,7 @@ GpuExecutor::run(llvm::ArrayRef<HostTensor> inputs) {
   auto call = prepare(inputs);
   if (!call)
     return call.takeError();
-  if (llvm::Error error = launch(*call, {}))
+  if (llvm::Error error = loaded->launch(plan, call->invocation, {}))
     return std::move(error);
   if (llvm::Error error = gpu.device.synchronize())
     return std::move(error);
@@ -233,7 +199,7 @@ GpuExecutor::benchmark(llvm::ArrayRef<HostTensor> inputs) {
   Timing timing;
   timing.peakBytes = peakBytes;
   auto measurement = cuda::measure(gpu.device, [&](const cuda::Stream &stream) {
-    return launch(*call, stream);
+    return loaded->launch(plan, call->invocation, stream);
   });
   if (!measurement)
     return measurement.takeError();

@@ -9,8 +9,8 @@
 #define FLASH_LIB_RUN_GPUEXECUTOR_H
 
 #include "flash/Run/Gpu.h"
+#include "flash/Run/LoadedProgram.h"
 #include "flash/Runtime/Cuda/DeviceBuffer.h"
-#include "flash/Runtime/Cuda/Module.h"
 
 namespace flash::run {
 
@@ -23,10 +23,10 @@ struct GpuCall {
 
 class GpuExecutor : public Executor {
 public:
-  GpuExecutor(GpuProgram &program, Gpu &gpu, Layout layout)
-      : plan(std::move(program.plan)), resultTypes(program.resultTypes),
-        gpu(gpu), layout(layout) {}
+  GpuExecutor(const GpuProgram &program, Gpu &gpu, Layout layout)
+      : resultTypes(program.resultTypes), gpu(gpu), layout(layout) {}
 
+  /// Takes the plan of the program.
   llvm::Error load(GpuProgram &program);
 
   llvm::Expected<std::vector<HostTensor>>
@@ -39,7 +39,6 @@ private:
   llvm::Expected<GpuCall> prepare(llvm::ArrayRef<HostTensor> inputs);
   llvm::Error allocate(llvm::ArrayRef<HostTensor> inputs, GpuCall &call);
   llvm::Error allowLaunches(const GpuCall &call);
-  llvm::Error launch(const GpuCall &call, const cuda::Stream &stream);
   llvm::Error checkMemory(llvm::ArrayRef<HostTensor> inputs,
                           const GpuCall &call);
   llvm::Expected<HostTensor> takeResult(const GpuCall &call, size_t index);
@@ -52,8 +51,7 @@ private:
   Gpu &gpu;
   Layout layout;
   bool checked = false;
-  /// One for each launch of the plan.
-  std::vector<cuda::Function> functions;
+  std::optional<LoadedProgram> loaded;
   Machine machine;
 };
 

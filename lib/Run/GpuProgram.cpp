@@ -36,17 +36,20 @@ static llvm::Error runGpuPasses(ModuleOp module, Variant variant,
                                 const Options &options, GpuProgram &program) {
   Stopwatch watch;
   auto run = [&](llvm::function_ref<void(OpPassManager &)> build,
-                 std::optional<Dump> dump, StringRef name) -> llvm::Error {
+                 std::optional<Dump> stage, StringRef name) -> llvm::Error {
     if (llvm::Error error = runPasses(module, build))
       return error;
     program.times.emplace_back(name, watch.lap());
-    if (dump && options.has(*dump))
-      print(module, name);
+    if (stage)
+      dump(*stage, module, options);
     return llvm::Error::success();
   };
 
   auto toThreads = [&]() -> llvm::Error {
-    if (llvm::Error error = run(flash::buildThreadPipeline, std::nullopt, "l3"))
+    if (llvm::Error error = run(flash::buildThreadPipeline, Dump::L3, "l3"))
+      return error;
+    if (llvm::Error error =
+            run(flash::buildThreadToLLVMPipeline, std::nullopt, "nvvm"))
       return error;
     return run(flash::buildHostPipeline, std::nullopt, "host");
   };
@@ -107,8 +110,7 @@ llvm::Expected<GpuProgram> GpuProgram::compile(ModuleOp source, StringRef entry,
     times.translate += ptx->times.translate;
     times.optimize += ptx->times.optimize;
     times.codegen += ptx->times.codegen;
-    if (options.has(Dump::Ptx))
-      llvm::outs() << "// flash-run: ptx\n" << ptx->text;
+    dump(Dump::Ptx, ptx->text, options);
     program.modules.push_back(
         {gpuModule.getName().str(), std::move(ptx->text), std::nullopt});
   }

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "OptionValues.h"
+#include "flash/Run/OptionValues.h"
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "llvm/ADT/StringExtras.h"
@@ -29,6 +29,12 @@ llvm::Expected<std::vector<std::string>> flash::run::splitList(StringRef flag,
     items.push_back(item.str());
   }
   return items;
+}
+
+StringRef flash::run::getName(Dump dump) {
+  static constexpr llvm::StringLiteral names[] = {"l0",   "l1",  "l2", "linalg",
+                                                  "llvm", "asm", "l3", "ptx"};
+  return names[static_cast<unsigned>(dump)];
 }
 
 StringRef flash::run::getName(Target target) {
@@ -150,6 +156,7 @@ llvm::Error flash::run::parseDump(StringRef text, Options &options) {
                     .Case("l0", Dump::L0)
                     .Case("l1", Dump::L1)
                     .Case("l2", Dump::L2)
+                    .Case("l3", Dump::L3)
                     .Case("linalg", Dump::Linalg)
                     .Case("llvm", Dump::LLVM)
                     .Case("asm", Dump::Asm)
@@ -158,7 +165,7 @@ llvm::Error flash::run::parseDump(StringRef text, Options &options) {
     if (!dump)
       return createStringError(
           formatv("--dump has no stage '{0}'; the stages "
-                  "are l0, l1, l2, linalg, llvm, asm and ptx",
+                  "are l0, l1, l2, l3, linalg, llvm, asm and ptx",
                   item));
     options.dumps |= 1u << static_cast<unsigned>(*dump);
   }

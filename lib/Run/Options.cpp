@@ -7,7 +7,7 @@
 
 #include "flash/Run/Options.h"
 
-#include "OptionValues.h"
+#include "flash/Run/OptionValues.h"
 #include "flash/Target/Nvptx/Ptx.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -72,7 +72,8 @@ struct Flags {
   cl::opt<std::string> json{"json", cl::value_desc("file"), cl::cat(category),
                             cl::desc("Write what was measured to a file")};
   cl::opt<std::string> dump{
-      "dump", cl::value_desc("l0,l1,l2,linalg,llvm,asm,ptx"), cl::cat(category),
+      "dump", cl::value_desc("l0,l1,l2,l3,linalg,llvm,asm,ptx"),
+      cl::cat(category),
       cl::desc("Print the program after these stages; alone, do not run it")};
   cl::opt<std::string> schedule{
       "schedule", cl::value_desc("query_tile=64,key_tile=128"),
@@ -138,9 +139,12 @@ Flags &getFlags() {
 llvm::Error checkDumps(const Options &options) {
   bool cpu = options.has(Dump::Linalg) || options.has(Dump::LLVM) ||
              options.has(Dump::Asm);
-  if (options.has(Dump::Ptx) && !options.isGpu())
-    return createStringError("--dump: ptx is a stage of GPU targets; use "
-                             "--target=sm_80 or --target=sm_90a");
+  for (Dump stage : {Dump::L3, Dump::Ptx})
+    if (options.has(stage) && !options.isGpu())
+      return createStringError(
+          formatv("--dump: {0} is a stage of GPU targets; use "
+                  "--target=sm_80 or --target=sm_90a",
+                  getName(stage)));
   if (options.has(Dump::L2) && !options.isGpu() &&
       options.target != Target::Emulate)
     return createStringError("the CPU target has no level 2 to dump; use "

@@ -90,11 +90,20 @@ llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
   auto file = mlir::openInputFile(options.file, &message);
   if (!file)
     return createStringError(message);
+  return parseProgram(context, std::move(file), options, llvm::errs());
+}
+
+llvm::Expected<Program>
+flash::run::parseProgram(MLIRContext &context,
+                         std::unique_ptr<llvm::MemoryBuffer> text,
+                         const Options &options,
+                         llvm::raw_ostream &diagnostics) {
+  std::string name = text->getBufferIdentifier().str();
   Program program;
   program.sources = std::make_unique<llvm::SourceMgr>();
-  program.sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
-  program.diagnostics =
-      std::make_unique<SourceMgrDiagnosticHandler>(*program.sources, &context);
+  program.sources->AddNewSourceBuffer(std::move(text), llvm::SMLoc());
+  program.diagnostics = std::make_unique<SourceMgrDiagnosticHandler>(
+      *program.sources, &context, diagnostics);
   // MLIR looks for the end of a dialect's attribute before it parses the
   // inside, and takes the `>` of a `>=` for that end.
   ScopedDiagnosticHandler hint(&context, [](Diagnostic &diagnostic) {
@@ -104,11 +113,11 @@ llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
              "function (#set = affine_set<...>) and write #flash.affine<#set>";
     return failure();
   });
-  if (succeeded(checkSource(*program.sources)))
+  if (succeeded(checkSource(*program.sources, diagnostics)))
     program.module = parseSourceFile<ModuleOp>(*program.sources, &context);
   if (!program.module)
     return createStringError(
-        formatv("'{0}' is not a valid program", options.file));
+        formatv("'{0}' is not a valid program", name));
 
   // Nothing is linked, so a function without a body can only be missing.
   std::string external;

@@ -45,8 +45,24 @@ flash::run::runPasses(ModuleOp module,
               failed.empty() ? "verifier" : failed));
 }
 
-void flash::run::print(ModuleOp module, llvm::StringRef stage) {
-  llvm::outs() << "// flash-run: " << stage << "\n" << *module << "\n";
+void flash::run::dump(Dump stage, ModuleOp module, const Options &options) {
+  if (!options.has(stage))
+    return;
+  std::string text;
+  llvm::raw_string_ostream(text) << *module << "\n";
+  dump(stage, text, options);
+}
+
+void flash::run::dump(Dump stage, StringRef text, const Options &options) {
+  if (!options.has(stage))
+    return;
+  if (options.takeDump)
+    return options.takeDump(stage, text);
+  // What starts a comment in the language of the stage.
+  StringRef comment = stage == Dump::LLVM  ? ";"
+                      : stage == Dump::Asm ? "#"
+                                           : "//";
+  llvm::outs() << comment << " flash-run: " << getName(stage) << "\n" << text;
 }
 
 OwningOpRef<ModuleOp> flash::run::copyProgram(ModuleOp program,

@@ -22,8 +22,10 @@ namespace flash::run {
 llvm::Error runPasses(mlir::ModuleOp module,
                       llvm::function_ref<void(mlir::OpPassManager &)> build);
 
-/// Prints the program at a stage, for `--dump`.
-void print(mlir::ModuleOp module, llvm::StringRef stage);
+/// Prints the program at a stage, or gives it to who asked for it, if `options`
+/// ask for it at all.
+void dump(Dump stage, mlir::ModuleOp module, const Options &options);
+void dump(Dump stage, llvm::StringRef text, const Options &options);
 
 /// A copy of the program in which nothing but the entry is public, so that
 /// functions it does not use are not compiled.

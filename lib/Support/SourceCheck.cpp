@@ -42,7 +42,7 @@ static bool startsWithIntegers(StringRef text) {
   return consume("]");
 }
 
-LogicalResult flash::checkSource(const SourceMgr &sources) {
+LogicalResult flash::checkSource(const SourceMgr &sources, raw_ostream &os) {
   StringRef text =
       sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
   auto isWord = [](char c) { return isAlnum(c) || c == '_' || c == '.'; };
@@ -65,7 +65,7 @@ LogicalResult flash::checkSource(const SourceMgr &sources) {
     if ((word == "permutation" || word == "dimensions") && previous != ',' &&
         previous != '{' && rest.consume_front("=") &&
         !startsWithIntegers(rest)) {
-      sources.PrintMessage(SMLoc::getFromPointer(word.data()),
+      sources.PrintMessage(os, SMLoc::getFromPointer(word.data()),
                            SourceMgr::DK_Error,
                            "'" + word +
                                "' must be a list of integers, such as "

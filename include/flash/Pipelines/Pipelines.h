@@ -72,8 +72,10 @@ void buildNaiveTilePipeline(mlir::OpPassManager &pm);
 void buildBlockPipeline(mlir::OpPassManager &pm);
 /// From level 2 to linalg on tensors, with rings that are checked as they run.
 void buildEmulatePipeline(mlir::OpPassManager &pm);
-/// From level 2 to level 3 and the LLVM dialect.
+/// From level 2 to level 3, what one thread does.
 void buildThreadPipeline(mlir::OpPassManager &pm);
+/// From level 3 to the LLVM dialect.
+void buildThreadToLLVMPipeline(mlir::OpPassManager &pm);
 /// The functions that launch kernels: from tensors to memrefs, whose strides
 /// are all known at run time only.
 void buildHostPipeline(mlir::OpPassManager &pm);

@@ -14,9 +14,6 @@
 
 namespace flash::run {
 
-/// Seconds spent in the stages of compilation, in their order.
-using StageTimes = llvm::SmallVector<std::pair<llvm::StringRef, double>>;
-
 /// Kernels and what the host does to launch them. Made without a GPU.
 struct GpuProgram {
   /// A gpu.module of the program.

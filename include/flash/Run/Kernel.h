@@ -19,9 +19,8 @@ bool isBlockLevel(mlir::ModuleOp program);
 /// A function of a program, compiled for this machine or loaded on its GPU.
 class Kernel {
 public:
-  /// Compiles a copy of the program for the CPU, or for emulation there.
-  /// `Options` says which stages to print. A program that is at level 2 already
-  /// can only be emulated.
+  /// Compiles a copy of the program for the CPU, or for emulation there
+  /// (CpuProgram::compile).
   static llvm::Expected<Kernel> compile(mlir::ModuleOp program,
                                         llvm::StringRef entry, Variant variant,
                                         const Options &options);
@@ -38,10 +37,6 @@ public:
   mlir::ModuleOp getLevel0() { return *level0; }
 
 private:
-  /// From the program to linalg on tensors, by way of tiles.
-  llvm::Error runFront(mlir::ModuleOp module, Variant variant,
-                       const Options &options);
-
   mlir::OwningOpRef<mlir::ModuleOp> level0;
   std::unique_ptr<Executor> executor;
   Target target = Target::Cpu;

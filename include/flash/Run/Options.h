@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,7 +19,10 @@
 namespace flash::run {
 
 /// A stage whose program can be printed.
-enum class Dump : unsigned { L0, L1, L2, Linalg, LLVM, Asm, Ptx };
+enum class Dump : unsigned { L0, L1, L2, Linalg, LLVM, Asm, L3, Ptx };
+
+/// The name by which `--dump` asks for it.
+llvm::StringRef getName(Dump dump);
 
 /// What a program is compiled for.
 enum class Target {
@@ -94,6 +98,8 @@ struct Options {
   std::string cudaDriver = "libcuda.so.1";
   /// Bit set over `Dump`.
   unsigned dumps = 0;
+  /// Takes the texts of these stages; without it, they are printed.
+  std::function<void(Dump, llvm::StringRef)> takeDump;
   /// In place of the program's schedules.
   Schedule schedule;
 

@@ -30,6 +30,9 @@ enum class Variant {
   Reference,
 };
 
+/// Seconds spent in the stages of compilation, in their order.
+using StageTimes = llvm::SmallVector<std::pair<llvm::StringRef, double>>;
+
 /// A parsed program, and the function to run.
 struct Program {
   /// Prints diagnostics, also those of later passes, with the source line.
@@ -40,9 +43,16 @@ struct Program {
 };
 
 /// Parses and verifies a file, and finds the function. Diagnostics of the
-/// parser go to stderr with file, line and column.
+/// parser and of later passes go to stderr with file, line and column.
 llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
                                     const Options &options);
+
+/// The same for text. Diagnostics go to `diagnostics`, which outlives the
+/// program.
+llvm::Expected<Program> parseProgram(mlir::MLIRContext &context,
+                                     std::unique_ptr<llvm::MemoryBuffer> text,
+                                     const Options &options,
+                                     llvm::raw_ostream &diagnostics);
 
 /// The shape and element type of each argument, from its type, `--shape`,
 /// and where neither says, the file of `--inputs`.

@@ -10,6 +10,7 @@
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/Support/LogicalResult.h"
+#include "llvm/Support/raw_ostream.h"
 
 namespace llvm {
 class SourceMgr;
@@ -17,10 +18,12 @@ class SourceMgr;
 
 namespace flash {
 
-/// Prints an error and fails on text on which the parser of LLVM 22.1 crashes:
-/// linalg.transpose, broadcast and reduce store the list after `permutation` or
-/// `dimensions` even if it could not be parsed. Looks at the main buffer.
-llvm::LogicalResult checkSource(const llvm::SourceMgr &sources);
+/// Prints an error to `os` and fails on text on which the parser of LLVM 22.1
+/// crashes: linalg.transpose, broadcast and reduce store the list after
+/// `permutation` or `dimensions` even if it could not be parsed. Looks at the
+/// main buffer.
+llvm::LogicalResult checkSource(const llvm::SourceMgr &sources,
+                                llvm::raw_ostream &os = llvm::errs());
 
 } // namespace flash
 

@@ -19,7 +19,7 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
@@ -172,23 +172,32 @@ flash::OwnedBuffer::~OwnedBuffer() { _mlir_memref_to_llvm_free(allocated); }
 
 flash::CpuExecutable::~CpuExecutable() = default;
 
+/// What code is generated for.
+static Expected<orc::JITTargetMachineBuilder> detectHost() {
+  InitializeNativeTarget();
+  InitializeNativeTargetAsmPrinter();
+  Expected<orc::JITTargetMachineBuilder> host =
+      orc::JITTargetMachineBuilder::detectHost();
+  if (host)
+    host->setCodeGenOptLevel(CodeGenOptLevel::Aggressive);
+  return host;
+}
+
 Expected<std::unique_ptr<flash::CpuExecutable>>
 flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
                               const JitOptions &options) {
-  InitializeNativeTarget();
-  InitializeNativeTargetAsmPrinter();
-  std::unique_ptr<CpuExecutable> result(new CpuExecutable);
+  CpuObject result;
+  std::string llvmIR, assembly;
+  CompileTimes times;
   Stopwatch watch;
 
   LLVMContext context;
   std::unique_ptr<Module> module = mlir::translateModuleToLLVMIR(op, context);
   if (!module)
     return makeError("translation to LLVM IR failed");
-  Expected<orc::JITTargetMachineBuilder> host =
-      orc::JITTargetMachineBuilder::detectHost();
+  Expected<orc::JITTargetMachineBuilder> host = detectHost();
   if (!host)
     return host.takeError();
-  host->setCodeGenOptLevel(CodeGenOptLevel::Aggressive);
   Expected<std::unique_ptr<TargetMachine>> machine =
       host->createTargetMachine();
   if (!machine)
@@ -210,39 +219,57 @@ flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
       std::optional<unsigned> rank = getDescriptorRank(type);
       if (!rank)
         return makeError("'" + entry + "' returns something not a tensor");
-      result->resultRanks.push_back(*rank);
+      result.resultRanks.push_back(*rank);
     }
   }
   for (Argument &argument : wrapper->args())
     if (!argument.getType()->isPointerTy())
       return makeError("'" + entry + "' takes something not a tensor");
-  result->numInputs =
-      wrapper->arg_size() - (result->resultRanks.empty() ? 0 : 1);
+  result.numInputs =
+      wrapper->arg_size() - (result.resultRanks.empty() ? 0 : 1);
   for (Function &function : *module)
     if (!function.isDeclaration())
       function.setLinkage(GlobalValue::InternalLinkage);
   addPackedEntry(*module, *wrapper);
   setHostAttributes(*module, **machine);
-  result->times.translate = watch.lap();
+  times.translate = watch.lap();
 
   optimize(*module, **machine);
-  result->times.optimize = watch.lap();
+  times.optimize = watch.lap();
   if (options.keepText) {
-    raw_string_ostream(result->llvmIR) << *module;
+    raw_string_ostream(llvmIR) << *module;
     SmallVector<char, 0> text;
     std::unique_ptr<Module> copy = CloneModule(*module);
     if (Error error =
             emit(*copy, **machine, CodeGenFileType::AssemblyFile, text))
       return std::move(error);
-    result->assembly.assign(text.begin(), text.end());
+    assembly.assign(text.begin(), text.end());
     watch.lap();
   }
   SmallVector<char, 0> object;
   if (Error error =
           emit(*module, **machine, CodeGenFileType::ObjectFile, object))
     return std::move(error);
-  result->times.codegen = watch.lap();
+  times.codegen = watch.lap();
+  result.bytes.assign(object.begin(), object.end());
 
+  Expected<std::unique_ptr<CpuExecutable>> linked = link(std::move(result));
+  if (!linked)
+    return linked.takeError();
+  times.link = watch.lap();
+  (*linked)->times = times;
+  (*linked)->llvmIR = std::move(llvmIR);
+  (*linked)->assembly = std::move(assembly);
+  return linked;
+}
+
+Expected<std::unique_ptr<flash::CpuExecutable>>
+flash::CpuExecutable::link(CpuObject object) {
+  std::unique_ptr<CpuExecutable> result(new CpuExecutable);
+  result->object = std::move(object);
+  Expected<orc::JITTargetMachineBuilder> host = detectHost();
+  if (!host)
+    return host.takeError();
   Expected<std::unique_ptr<orc::LLJIT>> jit =
       orc::LLJITBuilder().setJITTargetMachineBuilder(*host).create();
   if (!jit)
@@ -261,21 +288,20 @@ flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
     return process.takeError();
   library.addGenerator(std::move(*process));
   if (Error error = result->jit->addObjectFile(
-          std::make_unique<SmallVectorMemoryBuffer>(std::move(object))))
+          MemoryBuffer::getMemBufferCopy(result->object.bytes)))
     return std::move(error);
   Expected<orc::ExecutorAddr> address = result->jit->lookup(packedName);
   if (!address)
     return address.takeError();
   result->function = address->toPtr<void (*)(void *)>();
-  result->times.link = watch.lap();
   return std::move(result);
 }
 
 Error flash::CpuExecutable::invoke(
     ArrayRef<StridedBuffer> inputs,
     SmallVectorImpl<OwnedBuffer> &results) const {
-  if (inputs.size() != numInputs)
-    return makeError("the kernel takes " + Twine(numInputs) +
+  if (inputs.size() != object.numInputs)
+    return makeError("the kernel takes " + Twine(object.numInputs) +
                      " arguments, not " + Twine(inputs.size()));
   // Kernels are compiled for the identity layout and would not see others.
   for (auto [i, input] : enumerate(inputs)) {
@@ -290,10 +316,10 @@ Error flash::CpuExecutable::invoke(
   for (const StridedBuffer &input : inputs)
     appendDescriptor(descriptors.emplace_back(), input);
   SmallVector<int64_t, 32> returned;
-  for (unsigned rank : resultRanks)
+  for (unsigned rank : object.resultRanks)
     returned.append(3 + 2 * rank, 0);
   SmallVector<void *> pointers;
-  if (!resultRanks.empty())
+  if (!object.resultRanks.empty())
     pointers.push_back(returned.data());
   for (auto &descriptor : descriptors)
     pointers.push_back(descriptor.data());
@@ -304,7 +330,7 @@ Error flash::CpuExecutable::invoke(
 
   results.clear();
   const int64_t *word = returned.data();
-  for (unsigned rank : resultRanks) {
+  for (unsigned rank : object.resultRanks) {
     StridedBuffer view;
     view.data = reinterpret_cast<void *>(word[1]);
     view.sizes.assign(word + 3, word + 3 + rank);

@@ -60,6 +60,14 @@ struct JitOptions {
   bool keepText = false;
 };
 
+/// A compiled kernel as a relocatable object file, for any process on a machine
+/// with the same processor.
+struct CpuObject {
+  std::string bytes;
+  unsigned numInputs = 0;
+  llvm::SmallVector<unsigned> resultRanks;
+};
+
 /// A kernel compiled for this machine.
 class CpuExecutable {
 public:
@@ -68,6 +76,8 @@ public:
   static llvm::Expected<std::unique_ptr<CpuExecutable>>
   compile(mlir::ModuleOp module, llvm::StringRef entry,
           const JitOptions &options = {});
+  /// Loads what `getObject` of another executable gave.
+  static llvm::Expected<std::unique_ptr<CpuExecutable>> link(CpuObject object);
   ~CpuExecutable();
 
   /// Runs the kernel on contiguous tensors, whose static sizes and element
@@ -77,6 +87,7 @@ public:
                      llvm::SmallVectorImpl<OwnedBuffer> &results) const;
 
   const CompileTimes &getTimes() const { return times; }
+  const CpuObject &getObject() const { return object; }
 
   /// Empty unless `keepText` was set.
   llvm::StringRef getLLVMIR() const { return llvmIR; }
@@ -87,8 +98,7 @@ private:
 
   std::unique_ptr<llvm::orc::LLJIT> jit;
   void (*function)(void *) = nullptr;
-  unsigned numInputs = 0;
-  llvm::SmallVector<unsigned> resultRanks;
+  CpuObject object;
   CompileTimes times;
   std::string llvmIR, assembly;
 };

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_RUN_OPTIONVALUES_H
-#define FLASH_LIB_RUN_OPTIONVALUES_H
+#ifndef FLASH_RUN_OPTIONVALUES_H
+#define FLASH_RUN_OPTIONVALUES_H
 
 #include "flash/Run/Options.h"
 
@@ -29,4 +29,4 @@ llvm::Error parseSchedule(llvm::StringRef text, Options &options);
 
 } // namespace flash::run
 
-#endif // FLASH_LIB_RUN_OPTIONVALUES_H
+#endif // FLASH_RUN_OPTIONVALUES_H

@@ -1,0 +1,205 @@
+/*===- Flash.h - The compiler as a C library ----------------------*- C -*-===*\
+|*                                                                            *|
+|* Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.    *|
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
+|*                                                                            *|
+|*===----------------------------------------------------------------------===*|
+|*                                                                            *|
+|* Compiles programs from text and runs them on the CPU or launches them on   *|
+|* a GPU. Functions that can fail return a FlashStatus; the text of a failure *|
+|* is flashGetErrorMessage(). Functions may be called from several threads,   *|
+|* but not with the same object at the same time, unless stated otherwise.    *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+
+#ifndef FLASH_C_FLASH_H
+#define FLASH_C_FLASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define FLASH_CAPI __attribute__((visibility("default")))
+#else
+#define FLASH_CAPI
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum FlashStatus {
+  FLASH_SUCCESS = 0,
+  /** An argument of the function breaks a rule of this header. */
+  FLASH_INVALID_ARGUMENT,
+  /** The program does not compile; the message holds the diagnostics. */
+  FLASH_INVALID_PROGRAM,
+  /** Sizes, strides or addresses of tensors that the program cannot take. */
+  FLASH_INVALID_TENSOR,
+  /** No driver, no GPU, or not one that the program is for. */
+  FLASH_UNAVAILABLE,
+  FLASH_OUT_OF_MEMORY,
+  /** Anything else, such as a file that cannot be written or a failed driver
+      call. */
+  FLASH_FAILURE
+} FlashStatus;
+
+/** Why the last function that failed on this thread did so. Valid until another
+    function of this library is called on this thread. */
+FLASH_CAPI const char *flashGetErrorMessage(void);
+
+/** The version of the library, such as "0.1.0". */
+FLASH_CAPI const char *flashGetVersion(void);
+
+/*===----------------------------------------------------------------------===*\
+|* Tensors
+\*===----------------------------------------------------------------------===*/
+
+typedef enum FlashElementType {
+  FLASH_F16,
+  FLASH_BF16,
+  FLASH_F32,
+  FLASH_F64,
+  FLASH_I8,
+  FLASH_I16,
+  FLASH_I32,
+  FLASH_I64
+} FlashElementType;
+
+/** A size that the program leaves open. */
+#define FLASH_DYNAMIC INT64_MIN
+
+/** What the program says of an argument or a result. */
+typedef struct FlashTensorType {
+  FlashElementType element;
+  int32_t rank;
+  /** `rank` sizes, each of which may be FLASH_DYNAMIC. */
+  const int64_t *sizes;
+} FlashTensorType;
+
+/** A tensor in memory that somebody owns: on a device, or on the host. */
+typedef struct FlashTensor {
+  void *data;
+  int32_t rank;
+  const int64_t *sizes;
+  /** In elements. */
+  const int64_t *strides;
+} FlashTensor;
+
+/*===----------------------------------------------------------------------===*\
+|* Kernels: compiled programs
+\*===----------------------------------------------------------------------===*/
+
+typedef struct FlashKernel FlashKernel;
+
+typedef struct FlashCompileOptions {
+  /** "cpu", "emulate", "emulate:sm_90a", "sm_80" or "sm_90a". */
+  const char *target;
+  /** The function to compile; NULL for the only public one. */
+  const char *function;
+  /** As flash-run takes it with --schedule; NULL for the compiler's choice. */
+  const char *schedule;
+} FlashCompileOptions;
+
+/** The target for a device of this machine: "sm_80" or "sm_90a". The string is
+    static. */
+FLASH_CAPI FlashStatus flashGetDeviceTarget(int device, const char **target);
+
+/** Compiles a program. Needs no GPU. */
+FLASH_CAPI FlashStatus flashKernelCompile(const char *text, size_t length,
+                                          const FlashCompileOptions *options,
+                                          FlashKernel **kernel);
+/** Calls that were made of the kernel must be destroyed before. */
+FLASH_CAPI void flashKernelDestroy(FlashKernel *kernel);
+
+/** As in the options. */
+FLASH_CAPI const char *flashKernelGetTarget(const FlashKernel *kernel);
+FLASH_CAPI size_t flashKernelGetNumArguments(const FlashKernel *kernel);
+FLASH_CAPI size_t flashKernelGetNumResults(const FlashKernel *kernel);
+FLASH_CAPI FlashTensorType flashKernelGetArgument(const FlashKernel *kernel,
+                                                  size_t index);
+FLASH_CAPI FlashTensorType flashKernelGetResult(const FlashKernel *kernel,
+                                                size_t index);
+
+/** The program at a stage, as flash-run --dump names them: l0, l1, linalg, llvm
+    and asm on the CPU; l0, l1, l2, l3 and ptx for GPUs. May compile again. The
+    text lives as long as the kernel. */
+FLASH_CAPI FlashStatus flashKernelGetText(FlashKernel *kernel,
+                                          const char *stage, const char **text,
+                                          size_t *length);
+
+/** Writes what the kernel is to a file that appears when it is complete. The
+    name's end says what: .mlir is the program; .ll and .s are of the CPU;
+    .ptx and .cubin (for which ptxas must be in the PATH) are of GPUs, with a C
+    header beside them (docs/launch.md). */
+FLASH_CAPI FlashStatus flashKernelSave(FlashKernel *kernel, const char *path);
+
+/** All that the kernel is, for flashKernelDeserialize of the same library on a
+    machine with the same CPU. The bytes live as long as the kernel. */
+FLASH_CAPI FlashStatus flashKernelSerialize(FlashKernel *kernel,
+                                            const char **bytes, size_t *length);
+/** The bytes must be trusted: they hold code. */
+FLASH_CAPI FlashStatus flashKernelDeserialize(const char *bytes, size_t length,
+                                              FlashKernel **kernel);
+
+/*===----------------------------------------------------------------------===*\
+|* Running on the CPU
+\*===----------------------------------------------------------------------===*/
+
+/** A result. The tensor and its memory live until flashBufferDestroy. */
+typedef struct FlashBuffer FlashBuffer;
+
+/** Runs a kernel for "cpu" or "emulate" on dense row-major tensors and waits
+    for it. `results` takes a buffer for each result. May be called from several
+    threads with the same kernel. */
+FLASH_CAPI FlashStatus flashKernelRun(const FlashKernel *kernel,
+                                      const FlashTensor *arguments,
+                                      size_t numArguments,
+                                      FlashBuffer **results);
+FLASH_CAPI FlashTensor flashBufferGetTensor(const FlashBuffer *buffer);
+FLASH_CAPI void flashBufferDestroy(FlashBuffer *buffer);
+
+/** Threads that kernels use on the CPU; 0 is one for each of the machine's.
+    Must not be called while a kernel runs. */
+FLASH_CAPI void flashSetThreadCount(unsigned count);
+
+/*===----------------------------------------------------------------------===*\
+|* Launching on a GPU
+\*===----------------------------------------------------------------------===*/
+
+/** A call of a kernel on a device, used again and again:
+    flashCallPrepare, memory for the results, flashCallLaunch. */
+typedef struct FlashCall FlashCall;
+
+/** Loads the kernel on a device, which may wait for running kernels. */
+FLASH_CAPI FlashStatus flashCallCreate(FlashKernel *kernel, int device,
+                                       FlashCall **call);
+FLASH_CAPI void flashCallDestroy(FlashCall *call);
+
+/** Checks arguments and computes all that follows from their sizes and strides.
+    The driver is not called. Sizes and strides are copied. */
+FLASH_CAPI FlashStatus flashCallPrepare(FlashCall *call,
+                                        const FlashTensor *arguments,
+                                        size_t numArguments);
+
+/** The sizes and strides of a result of a prepared call; its data is NULL.
+    Valid until the call is prepared again. */
+FLASH_CAPI FlashTensor flashCallGetResult(const FlashCall *call, size_t index);
+
+/** Bytes of device memory that a prepared call needs beside its results. */
+FLASH_CAPI int64_t flashCallGetScratchBytes(const FlashCall *call);
+
+/** Queues the kernels of a prepared call on a stream (CUstream or cudaStream_t)
+    and returns. Neither waits nor allocates device memory, so a stream may be
+    capturing a graph. `results` holds an address for each result, aligned to
+    256 bytes as `scratch` is; what the call uses must live until the stream has
+    come to the end of it. The device's context is current afterwards. */
+FLASH_CAPI FlashStatus flashCallLaunch(FlashCall *call, void *const *results,
+                                       size_t numResults, void *scratch,
+                                       void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* FLASH_C_FLASH_H */

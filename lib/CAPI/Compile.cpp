@@ -1,0 +1,129 @@
+//===- Compile.cpp - Compiling a program into a kernel --------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel.h"
+
+#include "flash/Pipelines/Registration.h"
+#include "flash/Run/OptionValues.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace flash::run;
+using flash::capi::fail;
+using llvm::createStringError;
+
+llvm::Error FlashKernel::readOptions() {
+  options.function = function;
+  if (llvm::Error error = parseTarget(target, options))
+    return error;
+  if (options.target == Target::Auto)
+    return createStringError(
+        "the target 'auto' is of flash-run; give cpu, sm_80, sm_90a, or what "
+        "flashGetDeviceTarget says");
+  if (schedule.empty())
+    return llvm::Error::success();
+  return parseSchedule(schedule, options);
+}
+
+static FlashKernel::Type getType(mlir::Type type) {
+  auto tensor = llvm::cast<mlir::RankedTensorType>(type);
+  return {*getDType(tensor.getElementType()),
+          llvm::SmallVector<int64_t, 4>(tensor.getShape())};
+}
+
+llvm::Error FlashKernel::compile(std::string &diagnostics) {
+  mlir::DialectRegistry registry;
+  flash::registerAllDialects(registry);
+  // One function at a time is compiled, which threads cannot speed up.
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  llvm::raw_string_ostream os(diagnostics);
+  auto parsed = parseProgram(
+      context, llvm::MemoryBuffer::getMemBufferCopy(text, "program"), options,
+      os);
+  if (!parsed)
+    return parsed.takeError();
+  mlir::func::FuncOp entry = parsed->entry;
+  arguments.clear();
+  for (mlir::Type type : entry.getArgumentTypes())
+    arguments.push_back(getType(type));
+  results.clear();
+  for (mlir::Type type : entry.getResultTypes())
+    results.push_back(getType(type));
+
+  if (options.isGpu()) {
+    auto compiled =
+        GpuProgram::compile(*parsed->module, entry.getSymName(), Variant::Flash,
+                            options.target, options);
+    if (!compiled)
+      return compiled.takeError();
+    compiled->level0 = nullptr; // Of the context that ends here.
+    program = std::move(*compiled);
+    return llvm::Error::success();
+  }
+  auto compiled = CpuProgram::compile(*parsed->module, entry.getSymName(),
+                                      Variant::Flash, options);
+  if (!compiled)
+    return compiled.takeError();
+  executable = std::move(compiled->executable);
+  return llvm::Error::success();
+}
+
+FlashStatus flashKernelCompile(const char *text, size_t length,
+                               const FlashCompileOptions *options,
+                               FlashKernel **kernel) {
+  if (!text || !options || !options->target || !kernel)
+    return fail(FLASH_INVALID_ARGUMENT,
+                "flashKernelCompile: text, options, target and kernel must not "
+                "be null");
+  auto result = std::make_unique<FlashKernel>();
+  result->text.assign(text, length);
+  result->target = options->target;
+  result->function = options->function ? options->function : "";
+  result->schedule = options->schedule ? options->schedule : "";
+  if (llvm::Error error = result->readOptions())
+    return fail(FLASH_INVALID_ARGUMENT, std::move(error));
+  std::string diagnostics;
+  if (llvm::Error error = result->compile(diagnostics))
+    return fail(FLASH_INVALID_PROGRAM,
+                llvm::toString(std::move(error)) +
+                    (diagnostics.empty() ? "" : "\n" + diagnostics));
+  *kernel = result.release();
+  return FLASH_SUCCESS;
+}
+
+void flashKernelDestroy(FlashKernel *kernel) { delete kernel; }
+
+const char *flashKernelGetTarget(const FlashKernel *kernel) {
+  return kernel->target.c_str();
+}
+
+size_t flashKernelGetNumArguments(const FlashKernel *kernel) {
+  return kernel->arguments.size();
+}
+
+size_t flashKernelGetNumResults(const FlashKernel *kernel) {
+  return kernel->results.size();
+}
+
+static FlashTensorType describe(const FlashKernel::Type &type) {
+  return {FlashElementType(type.element), int32_t(type.sizes.size()),
+          type.sizes.data()};
+}
+
+// Both list the types in the same order.
+static_assert(int(DType::F16) == FLASH_F16 && int(DType::F64) == FLASH_F64 &&
+              int(DType::I8) == FLASH_I8 && int(DType::I64) == FLASH_I64);
+static_assert(mlir::ShapedType::kDynamic == FLASH_DYNAMIC);
+
+FlashTensorType flashKernelGetArgument(const FlashKernel *kernel,
+                                       size_t index) {
+  return describe(kernel->arguments[index]);
+}
+
+FlashTensorType flashKernelGetResult(const FlashKernel *kernel, size_t index) {
+  return describe(kernel->results[index]);
+}

@@ -1,0 +1,59 @@
+//===- Kernel.h - What the handles of the C library point to ----*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_CAPI_KERNEL_H
+#define FLASH_LIB_CAPI_KERNEL_H
+
+#include "flash-c/Flash.h"
+#include "flash/Run/CpuProgram.h"
+#include "flash/Run/LoadedProgram.h"
+#include <mutex>
+
+/// A compiled program, of either kind, and what it was made from.
+struct FlashKernel {
+  struct Type {
+    flash::run::DType element;
+    llvm::SmallVector<int64_t, 4> sizes;
+  };
+
+  std::string text, target, function, schedule;
+  /// The same as flash-run has them.
+  flash::run::Options options;
+  std::vector<Type> arguments, results;
+
+  /// One of the two.
+  std::unique_ptr<flash::CpuExecutable> executable;
+  std::optional<flash::run::GpuProgram> program;
+
+  /// What was given to callers, by stage.
+  std::map<std::string, std::string> stages;
+  std::string serialized;
+
+  std::mutex mutex; // Of the member below.
+  /// By device.
+  std::map<int, std::shared_ptr<flash::run::LoadedProgram>> loaded;
+
+  /// Reads `target` and `schedule` into `options`.
+  llvm::Error readOptions();
+  /// Compiles the text; `options` may ask for dumps. On failure `diagnostics`
+  /// says why.
+  llvm::Error compile(std::string &diagnostics);
+};
+
+namespace flash::capi {
+
+/// Keeps the message for flashGetErrorMessage and returns the status.
+FlashStatus fail(FlashStatus status, const llvm::Twine &message);
+/// The same; errors of the CUDA runtime have a status of their own.
+FlashStatus fail(FlashStatus status, llvm::Error error);
+
+/// The device and its driver, opened once for the process.
+llvm::Expected<cuda::Device> getDevice(int ordinal);
+
+} // namespace flash::capi
+
+#endif // FLASH_LIB_CAPI_KERNEL_H

@@ -1,0 +1,194 @@
+//===- Launch.cpp - Launching kernels on a GPU ----------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+namespace cuda = flash::cuda;
+using namespace flash::run;
+using flash::capi::fail;
+using flash::runtime::LaunchPlan;
+using flash::runtime::TensorArgument;
+using llvm::formatv;
+using llvm::SmallVector;
+
+struct FlashCall {
+  const LaunchPlan &plan;
+  std::shared_ptr<LoadedProgram> program;
+  /// Of the arguments; `tensors` refers to it.
+  SmallVector<int64_t, 64> shapes;
+  SmallVector<TensorArgument, 8> tensors;
+  flash::runtime::Invocation invocation;
+  SmallVector<SmallVector<int64_t, 4>> resultSizes, resultStrides;
+  int64_t scratchBytes = 0;
+  SmallVector<uint64_t, 8> buffers;
+  bool isPrepared = false;
+
+  FlashCall(const LaunchPlan &plan, std::shared_ptr<LoadedProgram> program)
+      : plan(plan), program(std::move(program)),
+        resultSizes(plan.results.size()), resultStrides(plan.results.size()),
+        buffers(plan.buffers.size()) {}
+
+  void copyArguments(llvm::ArrayRef<FlashTensor> arguments);
+  llvm::Error prepare();
+};
+
+llvm::Expected<cuda::Device> flash::capi::getDevice(int ordinal) {
+  // Never closed: at exit the driver may be gone before this library.
+  static std::mutex mutex;
+  static auto *devices = new std::map<int, cuda::Device>;
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = devices->find(ordinal);
+  if (found != devices->end())
+    return found->second;
+  auto device = cuda::Device::open(ordinal);
+  if (!device)
+    return device.takeError();
+  // Kernels of others run on the same device, for as long as they like.
+  device->setTimeout(std::numeric_limits<double>::infinity());
+  devices->emplace(ordinal, *device);
+  return device;
+}
+
+FlashStatus flashGetDeviceTarget(int device, const char **target) {
+  auto opened = flash::capi::getDevice(device);
+  if (!opened)
+    return fail(FLASH_UNAVAILABLE, opened.takeError());
+  const cuda::DeviceInfo &info = opened->getInfo();
+  if (info.major < 8)
+    return fail(FLASH_UNAVAILABLE,
+                formatv("kernels need a GPU of compute capability 8.0 or "
+                        "later; {0} is {1}",
+                        info.name, info.getArchitecture()));
+  *target = info.major == 9 && info.minor == 0 ? "sm_90a" : "sm_80";
+  return FLASH_SUCCESS;
+}
+
+FlashStatus flashCallCreate(FlashKernel *kernel, int device, FlashCall **call) {
+  if (!kernel || !call)
+    return fail(FLASH_INVALID_ARGUMENT,
+                "flashCallCreate: kernel and call must not be null");
+  if (!kernel->program)
+    return fail(FLASH_INVALID_ARGUMENT,
+                formatv("flashCallCreate: the kernel is for {0}; run it with "
+                        "flashKernelRun",
+                        kernel->target));
+  std::lock_guard<std::mutex> lock(kernel->mutex);
+  std::shared_ptr<LoadedProgram> &program = kernel->loaded[device];
+  if (!program) {
+    auto opened = flash::capi::getDevice(device);
+    if (!opened)
+      return fail(FLASH_UNAVAILABLE, opened.takeError());
+    auto loaded = LoadedProgram::load(*kernel->program, *opened);
+    if (!loaded)
+      return fail(FLASH_UNAVAILABLE, loaded.takeError());
+    program = std::make_shared<LoadedProgram>(std::move(*loaded));
+  }
+  *call = new FlashCall(kernel->program->plan, program);
+  return FLASH_SUCCESS;
+}
+
+void flashCallDestroy(FlashCall *call) { delete call; }
+
+void FlashCall::copyArguments(llvm::ArrayRef<FlashTensor> arguments) {
+  size_t total = 0;
+  for (const FlashTensor &argument : arguments)
+    total += 2 * argument.rank;
+  shapes.resize_for_overwrite(total);
+  tensors.clear();
+  int64_t *next = shapes.data();
+  auto copy = [&](const int64_t *values, size_t count) {
+    llvm::ArrayRef<int64_t> copied(next, count);
+    next = std::copy_n(values, count, next);
+    return copied;
+  };
+  for (const FlashTensor &argument : arguments)
+    tensors.push_back({reinterpret_cast<uint64_t>(argument.data),
+                       copy(argument.sizes, argument.rank),
+                       copy(argument.strides, argument.rank)});
+}
+
+llvm::Error FlashCall::prepare() {
+  isPrepared = false;
+  if (llvm::Error error = plan.prepare(tensors, invocation))
+    return error;
+  for (auto [i, result] : llvm::enumerate(plan.results)) {
+    auto read = [&](const auto &registers, SmallVector<int64_t, 4> &values) {
+      values.clear();
+      for (flash::runtime::Register r : registers)
+        values.push_back(invocation.registers[r]);
+    };
+    read(result.sizes, resultSizes[i]);
+    read(result.strides, resultStrides[i]);
+  }
+  scratchBytes = 0;
+  for (auto [buffer, bytes] :
+       llvm::zip_equal(plan.buffers, invocation.bufferBytes))
+    if (!buffer.isResult)
+      scratchBytes += llvm::alignTo(bytes, LaunchPlan::alignment);
+  isPrepared = true;
+  return llvm::Error::success();
+}
+
+FlashStatus flashCallPrepare(FlashCall *call, const FlashTensor *arguments,
+                             size_t numArguments) {
+  if (!call || (!arguments && numArguments))
+    return fail(FLASH_INVALID_ARGUMENT,
+                "flashCallPrepare: no argument may be null");
+  call->copyArguments({arguments, numArguments});
+  if (llvm::Error error = call->prepare())
+    return fail(FLASH_INVALID_TENSOR, std::move(error));
+  return FLASH_SUCCESS;
+}
+
+FlashTensor flashCallGetResult(const FlashCall *call, size_t index) {
+  return {nullptr, int32_t(call->resultSizes[index].size()),
+          call->resultSizes[index].data(), call->resultStrides[index].data()};
+}
+
+int64_t flashCallGetScratchBytes(const FlashCall *call) {
+  return call->scratchBytes;
+}
+
+FlashStatus flashCallLaunch(FlashCall *call, void *const *results,
+                            size_t numResults, void *scratch, void *stream) {
+  if (!call || !call->isPrepared)
+    return fail(FLASH_INVALID_ARGUMENT,
+                "flashCallLaunch: prepare the call first");
+  const LaunchPlan &plan = call->plan;
+  if (numResults != plan.results.size() || (!results && numResults))
+    return fail(FLASH_INVALID_ARGUMENT,
+                formatv("flashCallLaunch: {0} addresses for {1} results",
+                        numResults, plan.results.size()));
+  auto address = reinterpret_cast<uint64_t>(scratch);
+  for (auto [i, buffer] : llvm::enumerate(plan.buffers)) {
+    if (buffer.isResult)
+      continue;
+    call->buffers[i] = address;
+    address += llvm::alignTo(call->invocation.bufferBytes[i],
+                             LaunchPlan::alignment);
+  }
+  for (auto [i, result] : llvm::enumerate(plan.results))
+    call->buffers[result.buffer] = reinterpret_cast<uint64_t>(results[i]);
+  for (uint64_t buffer : call->buffers)
+    if (buffer % LaunchPlan::alignment)
+      return fail(FLASH_INVALID_TENSOR,
+                  formatv("flashCallLaunch: the address {0:x} of a result or "
+                          "of scratch memory is not a multiple of {1}",
+                          buffer, LaunchPlan::alignment));
+  LoadedProgram &program = *call->program;
+  if (llvm::Error error = program.bind(plan, call->tensors, call->buffers,
+                                       call->invocation))
+    return fail(FLASH_INVALID_TENSOR, std::move(error));
+  if (llvm::Error error = program.allowShared(call->invocation))
+    return fail(FLASH_FAILURE, std::move(error));
+  if (llvm::Error error = program.launch(plan, call->invocation,
+                                         cuda::Stream::borrow(stream)))
+    return fail(FLASH_FAILURE, std::move(error));
+  return FLASH_SUCCESS;
+}
