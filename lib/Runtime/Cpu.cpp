@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <pthread.h>
 #include <thread>
 #include <vector>
 
@@ -265,6 +266,9 @@ unsigned resolveThreadCount() {
 
 /// Never destroyed at exit: a worker may still be waking up then.
 Pool &getPool() {
+  // A child of fork() has none of the workers, and gets a pool of its own.
+  static int handled = pthread_atfork(nullptr, nullptr, [] { pool = nullptr; });
+  (void)handled;
   std::lock_guard<std::mutex> lock(poolMutex);
   if (pool && pool->size() != resolveThreadCount()) {
     delete pool;

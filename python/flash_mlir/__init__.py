@@ -1,0 +1,82 @@
+"""Attention kernels from a compiler: masks and score functions in Python, fused kernels for CPUs and NVIDIA GPUs.
+
+    import flash_mlir as flash
+
+    output = flash.attention(query, key, value, mask=flash.causal() & flash.window(left=1023))
+    capped = flash.attention(query, key, value, score=lambda s, b, h, q, k: 20.0 * flash.tanh(s / 20.0))
+
+See docs/python.md.
+"""
+
+from . import cache
+from ._core import set_thread_count
+from .attention import Attention, attention
+from .compiler import Kernel, compile, get_device_target
+from .errors import CompileError, DeviceError, Error, TraceError
+from .expressions import (
+    absolute,
+    ceil,
+    cos,
+    erf,
+    exp,
+    exp2,
+    floor,
+    key_length,
+    log,
+    log2,
+    maximum,
+    minimum,
+    query_length,
+    rsqrt,
+    sigmoid,
+    sin,
+    sqrt,
+    tanh,
+    tensor,
+    where,
+)
+from .masks import Mask, causal, documents, full, key_lengths, mask, prefix, window
+
+from ._core import version as __version__
+
+__all__ = [
+    "Attention",
+    "CompileError",
+    "DeviceError",
+    "Error",
+    "Kernel",
+    "Mask",
+    "TraceError",
+    "absolute",
+    "attention",
+    "cache",
+    "causal",
+    "ceil",
+    "compile",
+    "cos",
+    "documents",
+    "erf",
+    "exp",
+    "exp2",
+    "floor",
+    "full",
+    "get_device_target",
+    "key_length",
+    "key_lengths",
+    "log",
+    "log2",
+    "mask",
+    "maximum",
+    "minimum",
+    "prefix",
+    "query_length",
+    "rsqrt",
+    "set_thread_count",
+    "sigmoid",
+    "sin",
+    "sqrt",
+    "tanh",
+    "tensor",
+    "where",
+    "window",
+]

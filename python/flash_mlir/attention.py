@@ -1,0 +1,177 @@
+"""Attention with masks and score functions."""
+
+import sys
+
+from .expressions import BATCH, HEAD, KEY, QUERY, SCORE
+from .functions import Trace, trace
+from .masks import Mask, check_condition
+from .programs import Variant, get_function
+
+_SYMBOLS = (BATCH, HEAD, QUERY, KEY)
+_MAX_PREPARED = 512
+_prepared = {}
+_function_masks = {}
+
+
+class _Prepared:
+    """A variant as a call needs it."""
+
+    __slots__ = ("config", "function", "places", "owners")
+
+    def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse):
+        condition = attribute = None
+        tensors = ()
+        if mask is not None:
+            attribute, condition = mask.lowered
+            tensors += mask.tensors
+        if score is not None:
+            tensors += score.tensors
+        variant = Variant(
+            attribute, condition, score.value if score else None, scale, has_lengths, has_sink, return_lse
+        )
+        self.config = variant.config
+        self.function = get_function(variant.config)
+        order = [id(tensor) for tensor in tensors]
+        # Of each captured tensor, its place among those of the mask and then of the score.
+        self.places = tuple(order.index(id(tensor)) for tensor in variant.captures)
+        # What the key names by its identity.
+        self.owners = (mask, score)
+
+
+def _get_mask(function):
+    """The mask of a function, its key, and the arrays that the function reads now."""
+    traced = trace(function, _SYMBOLS, "mask")
+    known = _function_masks.get(id(traced.value))
+    if known is None:
+        check_condition(traced.value)
+        # Which arrays they are is another matter each time.
+        shared = Trace(traced.value, traced.tensors, ())
+        known = _function_masks[id(traced.value)] = Mask(shared, name=getattr(function, "__name__", "mask"))
+    return known, id(traced.value), traced.arrays
+
+
+def _prepare(mask, score, scale, lengths, has_sink, return_lse):
+    """The variant, the arrays that it reads, and the lengths."""
+    mask_key = score_key = None
+    arrays = ()
+    if mask is not None:
+        if isinstance(mask, Mask):
+            mask_key, arrays = mask, mask.arrays
+            if mask.lengths is not None:
+                if lengths is not None:
+                    raise ValueError("lengths are given twice: as an argument and by key_lengths in the mask")
+                lengths = mask.lengths
+        elif callable(mask):
+            mask, mask_key, arrays = _get_mask(mask)
+        else:
+            raise TypeError(f"mask is a {type(mask).__name__}; expected a Mask or a function of b, h, q and k")
+    if score is not None:
+        score = trace(score, (SCORE, *_SYMBOLS), "score")
+        score_key = id(score.value)
+        arrays += score.arrays
+    if scale is not None:
+        scale = float(scale)
+    key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse)
+    prepared = _prepared.get(key)
+    if prepared is None:
+        if len(_prepared) >= _MAX_PREPARED:
+            _prepared.clear()
+            _function_masks.clear()
+        prepared = _prepared[key] = _Prepared(mask, score, scale, lengths is not None, has_sink, return_lse)
+    return prepared, tuple([arrays[place] for place in prepared.places]), lengths
+
+
+def _is_compiling():
+    """Whether torch.compile is tracing."""
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.compiler.is_compiling()
+
+
+def attention(
+    query,
+    key,
+    value,
+    mask=None,
+    score=None,
+    scale=None,
+    lengths=None,
+    sink=None,
+    return_lse=False,
+):
+    """softmax(score(scale * query key^T), over the keys that the mask keeps) value.
+
+    Arrays are all NumPy arrays or PyTorch tensors on the CPU, or all CUDA tensors of one device. On
+    CUDA nothing is copied, and the kernel is queued on the current stream; nothing waits for it.
+    The first call with new dtypes, head dimensions, masks or functions compiles a kernel, which all
+    batch sizes, head counts, lengths and strides share.
+
+    Args:
+      query: (batch, heads, query length, D), or (heads, query length, D); float16, bfloat16 or float32.
+        Any strides, on CUDA with a contiguous last dimension: (batch, length, heads, D) is passed as
+        x.transpose(1, 2).
+      key: (batch, key heads, key length, D). heads must be a multiple of key heads: query head h sees
+        key head h // (heads // key heads).
+      value: (batch, key heads, key length, Dv). D and Dv are multiples of 8 from 8 to 256.
+      mask: Which keys a query sees: a `Mask`, or a function of b, h, q and k that returns a truth value.
+      score: A function of s, b, h, q and k that returns the score in place of s, which is scaled already.
+      scale: A number; 1 / sqrt(D) if left out. A new value is a new kernel.
+      lengths: int32 of shape (batch,): the keys of each batch that exist.
+      sink: float32 of shape (heads,): a logit of each head that takes part in the softmax without a value.
+      return_lse: Whether to return the log-sum-exp of each row's scores, too.
+
+    Returns:
+      An array like query of shape (batch, heads, query length, Dv), row-major; with return_lse a tuple of it
+      and a float32 array of shape (batch, heads, query length). A row without keys is 0, and -inf.
+
+    Raises:
+      TypeError, ValueError: An argument breaks one of these rules; the message names it.
+      TraceError: A function does what cannot be traced.
+      CompileError: The compiler refuses the program; the text has its diagnostics.
+      DeviceError: The GPU is too old (compute capability 8.0 is needed).
+      NotImplementedError: A tensor requires gradients, which there are none of.
+    """
+    if _is_compiling():
+        from .torch_operator import attention as compiled
+
+        return compiled(query, key, value, mask, score, scale, lengths, sink, return_lse)
+    prepared, captured, lengths = _prepare(mask, score, scale, lengths, sink is not None, return_lse)
+    return prepared.function(query, key, value, lengths, sink, captured)
+
+
+class Attention:
+    """`attention` with a mask, a score function and a scale that were chosen before.
+
+    The functions are traced once, when the object is made, and the arrays that they read are those of
+    that time. Calls are a little cheaper than those of `attention`, and torch.compile takes the object
+    with every mask and score function without a break in the graph.
+    """
+
+    def __init__(self, mask=None, score=None, scale=None, return_lse=False):
+        self.return_lse = bool(return_lse)
+        self._mask_lengths = mask.lengths if isinstance(mask, Mask) else None
+        self._functions = []
+        self._configs = []
+        self.captured = ()
+        for has_lengths in (False, True):
+            for has_sink in (False, True):
+                if self._mask_lengths is not None:
+                    given = self._mask_lengths
+                    prepared, self.captured, _ = _prepare(mask, score, scale, None, has_sink, self.return_lse)
+                else:
+                    given = True if has_lengths else None
+                    prepared, self.captured, _ = _prepare(mask, score, scale, given, has_sink, self.return_lse)
+                self._functions.append(prepared.function)
+                self._configs.append(prepared.config)
+
+    def __call__(self, query, key, value, lengths=None, sink=None):
+        """As `attention`; raises what it does."""
+        if self._mask_lengths is not None:
+            if lengths is not None:
+                raise ValueError("lengths are given twice: as an argument and by key_lengths in the mask")
+            lengths = self._mask_lengths
+        index = 2 * (lengths is not None) + (sink is not None)
+        if _is_compiling():
+            from .torch_operator import call
+
+            return call(query, key, value, lengths, sink, self.captured, self._configs[index], self.return_lse)
+        return self._functions[index](query, key, value, lengths, sink, self.captured)

@@ -1,0 +1,103 @@
+"""Programs written in MLIR, compiled and called from Python."""
+
+import os
+
+from . import _core, cache
+from .errors import DeviceError
+
+TARGETS = ("cpu", "emulate", "emulate:sm_90a", "sm_80", "sm_90a")
+
+
+def get_device_target(device=0):
+    """The target for a CUDA device of this machine, "sm_80" or "sm_90a". Raises `DeviceError` without one."""
+    return _core.get_device_target(device)
+
+
+def _choose_target():
+    try:
+        return get_device_target()
+    except DeviceError:
+        return "cpu"
+
+
+class Kernel:
+    """A compiled function. Made by `compile`.
+
+    Called with NumPy arrays or PyTorch tensors, one for each argument of the function, it
+    returns the result, or a tuple of several. For "cpu" and "emulate" the arrays are on the
+    host, and copied if they have gaps; results are arrays of the kind of the first argument.
+    For GPUs they are CUDA tensors of one device, with any strides that the program takes;
+    the kernel is queued on PyTorch's current stream, and nothing waits for it.
+
+    Raises TypeError for other element types, ValueError for sizes, strides and places that
+    the program does not take, each with the number of the argument.
+    """
+
+    def __init__(self, kernel):
+        self._kernel = kernel
+
+    def __call__(self, *arguments):
+        results = self._kernel.call(list(arguments))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    @property
+    def target(self):
+        """What the function was compiled for: one of `TARGETS`."""
+        return self._kernel.target
+
+    @property
+    def arguments(self):
+        """(dtype, sizes) of each argument; a size of None is open."""
+        return self._kernel.arguments
+
+    @property
+    def results(self):
+        """(dtype, sizes) of each result; a size of None is open."""
+        return self._kernel.results
+
+    def ir(self, level):
+        """The program at a level, as text that flash-opt reads.
+
+        "l0" and "l1" for every target, "l2" for GPUs and emulation, "l3" for GPUs, "linalg",
+        "llvm" and "asm" for the CPU, "ptx" for GPUs; a number n is "ln". Raises ValueError
+        with the levels there are for others.
+        """
+        return self._kernel.text(f"l{level}" if isinstance(level, int) else level)
+
+    @property
+    def ptx(self):
+        """The PTX of a kernel for GPUs; the same as `ir("ptx")`."""
+        return self._kernel.text("ptx")
+
+    def save(self, path):
+        """Writes the kernel to a file, whose name says what: .ptx or .cubin (with a C header beside
+        it, see docs/launch.md) for GPUs, .ll or .s for the CPU, .mlir for the program."""
+        self._kernel.save(os.fspath(path))
+
+    def __repr__(self):
+        def describe(types):
+            return ", ".join(f"{dtype}{[size if size is not None else '?' for size in sizes]}" for dtype, sizes in types)
+
+        return f"<flash_mlir.Kernel for {self.target}: ({describe(self.arguments)}) -> ({describe(self.results)})>"
+
+
+def compile(text, target=None, function=None, schedule=None):
+    """Compiles a program (docs/language.md), or finds it in the cache.
+
+    Args:
+      text: The program, in MLIR.
+      target: One of `TARGETS`; by default that of the first CUDA device, or "cpu" if there is none.
+      function: The function to compile, if there are several public ones.
+      schedule: Tile sizes and the like, as flash-run takes them with --schedule, such as
+        "query_tile=128,key_tile=64".
+
+    Returns:
+      A `Kernel`.
+
+    Raises:
+      CompileError: The program is malformed or cannot be compiled; the text has the compiler's diagnostics.
+      ValueError: There is no such target, or the schedule is malformed.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"the program is a {type(text).__name__}; expected its text")
+    return Kernel(cache.get_kernel(text, target or _choose_target(), function or "", schedule or ""))

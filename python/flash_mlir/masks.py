@@ -1,0 +1,253 @@
+"""Masks: which keys each query sees.
+
+A mask composes with others by `&` (both), `|` (either) and `~` (not). Masks that are
+affine in the positions let the compiler leave out all tiles that they hide.
+"""
+
+import functools
+import operator
+
+from . import lowering
+from .errors import TraceError
+from .expressions import BATCH, BOOL, HEAD, KEY, QUERY, Tensor, constant, is_array, key_length, query_length
+from .functions import of_value, trace
+
+_SYMBOLS = (BATCH, HEAD, QUERY, KEY)
+
+
+class Mask:
+    """A set of (batch, head, query, key) that take part in attention.
+
+    Made by the functions of this module and by `&`, `|` and `~`. Masks are values: equal
+    ones are interchangeable, and an array that one refers to is read at each call.
+    """
+
+    def __init__(self, trace, attribute=None, lengths=None, name=None):
+        self._trace = trace
+        self._attribute = attribute
+        self._lengths = lengths
+        self._name = name
+
+    @staticmethod
+    def _of(value, attribute=None, lengths=None, name=None):
+        return Mask(of_value(value), attribute, lengths, name)
+
+    @property
+    def _value(self):
+        """The whole condition, the lengths included."""
+        value = self._trace.value
+        return value if self._lengths is None else value & (KEY < self._lengths[BATCH])
+
+    def __and__(self, other):
+        other = as_mask(other)
+        attribute = None
+        if self._attribute and other._attribute:
+            parts = [mask._attribute for mask in (self, other) if mask._attribute != _FULL]
+            attribute = lowering.combine("all_of", parts) if parts else _FULL
+        if self._lengths is not None and other._lengths is not None:
+            return Mask._of(self._trace.value & other._value, lengths=self._lengths, name=_join(self, "&", other))
+        lengths = self._lengths if self._lengths is not None else other._lengths
+        return Mask._of(self._trace.value & other._trace.value, attribute, lengths, _join(self, "&", other))
+
+    def __or__(self, other):
+        other = as_mask(other)
+        attribute = None
+        if self._attribute and other._attribute and self._lengths is None and other._lengths is None:
+            attribute = lowering.combine("any_of", [self._attribute, other._attribute])
+        return Mask._of(self._value | other._value, attribute, name=_join(self, "|", other))
+
+    def __rand__(self, other):
+        return as_mask(other) & self
+
+    def __ror__(self, other):
+        return as_mask(other) | self
+
+    def __invert__(self):
+        return Mask._of(~self._value, name=f"~{self}")
+
+    def __bool__(self):
+        raise TypeError("masks compose with &, | and ~, not with and, or and not")
+
+    @functools.cached_property
+    def lowered(self):
+        """The attribute of the affine part, or None, and the condition that is left, or None."""
+        if self._attribute:
+            return (None if self._attribute == _FULL else self._attribute), None
+        attributes, rest = [], []
+        for part in lowering.conjuncts(self._trace.value):
+            sets = lowering.affine_attributes(part)
+            if sets is None:
+                rest.append(part)
+            else:
+                attributes.append(lowering.combine("any_of", sets))
+        attribute = lowering.combine("all_of", attributes) if attributes else None
+        return attribute, functools.reduce(operator.and_, rest) if rest else None
+
+    @functools.cached_property
+    def _key(self):
+        attribute, rest = self.lowered
+        region = lowering.Region("q", "k", 4)
+        result = region.emit(rest) if rest is not None else None
+        kinds = tuple((tensor.dtype, tensor.is_bool, tensor.rank) for tensor in region.captures)
+        # Equal masks read their arrays in the same order.
+        order = tuple(map(id, self._trace.tensors))
+        places = tuple(order.index(id(tensor)) for tensor in region.captures)
+        return attribute, tuple(region.lines), result, kinds, places, self._lengths is None
+
+    @property
+    def tensors(self):
+        return self._trace.tensors
+
+    @property
+    def arrays(self):
+        return self._trace.arrays
+
+    @property
+    def lengths(self):
+        """The array of `key_lengths`, which goes to the kernel as such."""
+        return None if self._lengths is None else self._lengths.array
+
+    def __hash__(self):
+        return self._hash
+
+    @functools.cached_property
+    def _hash(self):
+        return hash(self._key)
+
+    def __eq__(self, other):
+        return self is other or (isinstance(other, Mask) and self._key == other._key)
+
+    def __repr__(self):
+        return self._name or "mask"
+
+
+_FULL = "#flash.full"
+
+
+def _join(left, operation, right):
+    return f"({left} {operation} {right})"
+
+
+def as_mask(object):
+    """A mask, or the mask of a function."""
+    if isinstance(object, Mask):
+        return object
+    if callable(object):
+        return mask(object)
+    raise TypeError(f"{type(object).__name__} is no mask; expected a Mask or a function of b, h, q and k")
+
+
+def mask(function):
+    """The mask of a function of the batch, head, query and key indices that says which keys are seen.
+
+        upper = mask(lambda b, h, q, k: k >= q)
+
+    See `flash_mlir.expressions` for what the function may compute.
+    """
+    traced = trace(function, _SYMBOLS, "mask")
+    check_condition(traced.value)
+    # The trace is shared, its arrays are not.
+    for tensor, array in zip(traced.tensors, traced.arrays):
+        tensor.array = array
+    return Mask(traced, name=getattr(function, "__name__", "mask"))
+
+
+def check_condition(value):
+    """What a mask function returned must be a truth value."""
+    if value.type != BOOL:
+        raise TraceError("the mask function returns a number; it must return a truth value, such as a comparison")
+
+
+def _cached(factory):
+    """Makes a mask for given parameters once, also while torch.compile traces, which runs the factory as it is."""
+    factory._dynamo_marked_constant = True  # What torch.compiler.assume_constant_result sets.
+    return functools.lru_cache(maxsize=1024)(factory)
+
+
+def _natural(name, value):
+    """A size of a mask: from 0 to what fits in 31 bits."""
+    number = operator.index(value)
+    if not 0 <= number < 2**31:
+        raise ValueError(f"{name} is {number}; it must be from 0 to {2**31 - 1}")
+    return number
+
+
+@_cached
+def full():
+    """Every query sees every key."""
+    return Mask._of(constant(True, BOOL), _FULL, name="full()")
+
+
+@_cached
+def causal(top_left=False):
+    """A query sees the keys that are not behind it.
+
+    The last query sees the last key, as when the queries are the end of a longer
+    sequence; with `top_left`, the first query sees the first key.
+    """
+    if top_left:
+        return Mask._of(KEY <= QUERY, "#flash.causal<top_left>", name="causal(top_left=True)")
+    return Mask._of(KEY <= QUERY + key_length - query_length, "#flash.causal", name="causal()")
+
+
+@_cached
+def window(left=None, right=None):
+    """A query sees the `left` keys before the diagonal, that on it, and the `right` keys after it.
+
+    The diagonal is that of `causal()`; None is unbounded.
+    """
+    sides, value = [], None
+    diagonal = QUERY + key_length - query_length
+    if left is not None:
+        left = _natural("left", left)
+        sides.append(f"left = {left}")
+        value = KEY >= diagonal - left
+    if right is not None:
+        right = _natural("right", right)
+        sides.append(f"right = {right}")
+        below = KEY <= diagonal + right
+        value = below if value is None else value & below
+    if value is None:
+        return full()
+    return Mask._of(value, f"#flash.window<{', '.join(sides)}>", name=f"window(left={left}, right={right})")
+
+
+@_cached
+def prefix(length):
+    """Every query sees the first `length` keys."""
+    length = _natural("length", length)
+    return Mask._of(KEY < length, f"#flash.prefix<{length}>", name=f"prefix({length})")
+
+
+def documents(query_ids, key_ids=None):
+    """A query sees the keys of its own document.
+
+    `query_ids` gives the document of each query, as integers of shape (length,) or
+    (batch, length); `key_ids` that of each key, and is the same if left out.
+    """
+    query_ids = _captured(query_ids, "query_ids", (1, 2))
+    key_ids = query_ids if key_ids is None else _captured(key_ids, "key_ids", (1, 2))
+
+    def document(ids, position):
+        return ids[BATCH, position] if ids.rank == 2 else ids[position]
+
+    return Mask._of(document(query_ids, QUERY) == document(key_ids, KEY), name="documents(...)")
+
+
+def key_lengths(lengths):
+    """Every query of a batch sees as many of the first keys as `lengths` says, int32 of shape (batch,)."""
+    return Mask._of(
+        constant(True, BOOL), _FULL, _captured(lengths, "lengths", (1,)), name="key_lengths(...)"
+    )
+
+
+def _captured(array, name, ranks):
+    if not is_array(array):
+        raise TypeError(f"{name} is a {type(array).__name__}; a NumPy array or a PyTorch tensor is needed")
+    captured = Tensor(array, name)
+    if captured.rank not in ranks:
+        expected = " or ".join(str(rank) for rank in ranks)
+        raise ValueError(f"{name} has {captured.rank} dimensions; expected {expected}")
+    if captured.dtype < 4 or captured.is_bool:
+        raise TypeError(f"{name} has no integer dtype")
+    return captured

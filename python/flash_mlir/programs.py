@@ -1,0 +1,98 @@
+"""The text of an attention program at level 0 (docs/language.md)."""
+
+import functools
+import json
+
+from . import _core, cache, lowering
+from .errors import TraceError
+from .expressions import FLOAT, SCORE, constant, where
+
+# As many as a call of the kernel has room for.
+MAX_CAPTURES = 24
+
+
+class Variant:
+    """All that an attention program has beside the types of its arguments."""
+
+    def __init__(self, mask, condition, score, scale, has_lengths, has_sink, return_lse):
+        self.mask = mask
+        self.scale = scale
+        self.has_lengths = has_lengths
+        self.has_sink = has_sink
+        self.return_lse = return_lse
+        result = SCORE if score is None else lowering.check_score(score)
+        if condition is not None:
+            result = where(condition, result, constant(float("-inf"), FLOAT))
+        self.score = None if result is SCORE else result
+        region = self._emit_region("", "", 4)
+        self.captures = region.captures if region else []
+        if len(self.captures) > MAX_CAPTURES:
+            raise TraceError(f"the functions read {len(self.captures)} arrays; up to {MAX_CAPTURES} are possible")
+        self.config = json.dumps(
+            {
+                "programs": {rank: self._print("$E", rank, "$D", "$V") for rank in (3, 4)},
+                "captures": [
+                    (tensor.name, tensor.dtype, tensor.is_bool, indices)
+                    for tensor, indices in zip(self.captures, region.get_indices() if region else ())
+                ],
+                "lse": return_lse,
+            }
+        )
+
+    def _emit_region(self, query_type, key_type, rank):
+        if self.score is None:
+            return None
+        region = lowering.Region(query_type, key_type, rank)
+        result = region.emit(self.score)
+        region.lines.append(f"flash.yield {result} : f32")
+        return region
+
+    def _print(self, element, rank, head_dim, value_dim):
+        """The program for these types, with all other sizes open."""
+        open_sizes = "?x" * (rank - 1)
+        query, value = (f"tensor<{open_sizes}{size}x{element}>" for size in (head_dim, value_dim))
+        lse = f"tensor<{'?x' * (rank - 2)}?xf32>"
+        results = f"({value}, {lse})" if self.return_lse else value
+        arguments = [("query", query), ("key", query), ("value", value)]
+        clauses, aliases = [], {}
+        if self.scale is not None:
+            clauses.append(f"scale({self.scale:.17e})")
+        if self.mask is not None:
+            clauses.append(f"mask({lowering.print_mask(self.mask, aliases)})")
+        if self.has_lengths:
+            arguments.append(("lengths", "tensor<?xi32>"))
+            clauses.append("lengths(%lengths : tensor<?xi32>)")
+        if self.has_sink:
+            arguments.append(("sink", "tensor<?xf32>"))
+            clauses.append("sink(%sink : tensor<?xf32>)")
+        region = self._emit_region(query, query, rank)
+        arguments += [(f"capture{i}", lowering.capture_type(tensor)) for i, tensor in enumerate(self.captures)]
+        lines = [f"#{name} = {text}" for text, name in aliases.items()]
+        parameters = ", ".join(f"%{name}: {type}" for name, type in arguments)
+        lines.append(f"func.func @attention({parameters}) -> {results} {{")
+        names = "%output, %lse" if self.return_lse else "%output"
+        head = " ".join([f"  {names} = flash.attention %query, %key, %value", *clauses])
+        types = f": ({query}, {query}, {value}) -> {results}"
+        if region:
+            lines.append(head + " score {")
+            lines.append("  ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):")
+            lines += [f"    {line}" for line in region.lines]
+            lines.append("  } " + types)
+        else:
+            lines.append(f"{head} {types}")
+        lines.append(f"  return {names} : {results.strip('()')}")
+        lines.append("}")
+        return "\n".join(lines) + "\n"
+
+
+@functools.lru_cache(maxsize=512)
+def get_function(config):
+    """The native function of a variant."""
+    parts = json.loads(config)
+
+    def compile(element, rank, head_dim, value_dim, device):
+        text = parts["programs"][str(rank)]
+        text = text.replace("$E", element).replace("$D", str(head_dim)).replace("$V", str(value_dim))
+        return cache.get_kernel(text, "cpu" if device < 0 else _core.get_device_target(device))
+
+    return _core.Attention(compile, [tuple(capture) for capture in parts["captures"]], parts["lse"])

@@ -1,0 +1,314 @@
+//===- Array.cpp - NumPy arrays and PyTorch tensors as the C library has them ===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Array.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nanobind/ndarray.h>
+
+using namespace flash::python;
+
+static constexpr const char *names[] = {"float16", "bfloat16", "float32",
+                                        "float64", "int8",     "int16",
+                                        "int32",   "int64"};
+static constexpr const char *mlirNames[] = {"f16", "bf16", "f32", "f64",
+                                            "i8",  "i16",  "i32", "i64"};
+static constexpr int64_t bytes[] = {2, 2, 4, 8, 1, 2, 4, 8};
+
+const char *flash::python::getName(FlashElementType element) {
+  return names[element];
+}
+
+const char *flash::python::getMlirName(FlashElementType element) {
+  return mlirNames[element];
+}
+
+//===----------------------------------------------------------------------===//
+// Array
+//===----------------------------------------------------------------------===//
+
+bool Array::isDense() const {
+  int64_t expected = 1;
+  bool dense = true, empty = false;
+  for (int d = rank; d-- > 0; expected *= sizes[d]) {
+    dense &= sizes[d] <= 1 || strides[d] == expected;
+    empty |= sizes[d] == 0;
+  }
+  return dense || empty;
+}
+
+std::string Array::describe() const {
+  std::string text = std::string(isBool ? "bool" : getName(element)) +
+                     " of shape (";
+  for (int d = 0; d < rank; ++d)
+    text += (d ? ", " : "") + std::to_string(sizes[d]);
+  return text + (rank == 1 ? ",)" : ")");
+}
+
+std::string Array::describeDevice() const {
+  return device < 0 ? "the CPU" : "cuda:" + std::to_string(device);
+}
+
+//===----------------------------------------------------------------------===//
+// PyTorch
+//===----------------------------------------------------------------------===//
+
+Torch *Torch::get() {
+  // Never destroyed: the interpreter may be gone by then.
+  static Torch *torch = nullptr;
+  if (torch)
+    return torch;
+  PyObject *module = PyImport_GetModule(nb::str("torch").ptr());
+  if (!module)
+    return nullptr;
+  nb::object imported = nb::steal(module);
+  // While PyTorch is being imported, it is there but not complete.
+  if (!nb::hasattr(imported, "Tensor") || !nb::hasattr(imported, "library"))
+    return nullptr;
+  auto *result = new Torch;
+  result->tensorType = imported.attr("Tensor");
+  result->empty = imported.attr("empty");
+  result->uint8 = imported.attr("uint8");
+  result->boolType = imported.attr("bool");
+  result->isGradEnabled = imported.attr("is_grad_enabled");
+  for (int i = 0; i <= FLASH_I64; ++i)
+    result->dtypes[i] = imported.attr(names[i]);
+  nb::object native = imported.attr("_C");
+  // Builds for the CPU lack these.
+  if (nb::hasattr(native, "_cuda_getCurrentRawStream")) {
+    result->currentStream = native.attr("_cuda_getCurrentRawStream");
+    result->currentDevice = native.attr("_cuda_getDevice");
+    result->deviceGuard = imported.attr("cuda").attr("device");
+  }
+  return torch = result;
+}
+
+/// An attribute, or a method's result, by an interned name.
+static nb::object getAttribute(nb::handle object, PyObject *name) {
+  return steal(PyObject_GetAttr(object.ptr(), name));
+}
+static nb::object callMethod(nb::handle object, PyObject *name) {
+  return steal(PyObject_CallMethodNoArgs(object.ptr(), name));
+}
+
+static PyObject *intern(const char *name) {
+  return PyUnicode_InternFromString(name);
+}
+
+/// Copies a tuple of integers.
+static int32_t readInts(nb::handle tuple, int64_t *values, const char *name) {
+  Py_ssize_t count = PyTuple_GET_SIZE(tuple.ptr());
+  if (count > maxRank)
+    raise(PyExc_ValueError, name, " has ", count, " dimensions; up to ",
+          maxRank, " are possible");
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    values[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple.ptr(), i));
+    if (values[i] == -1 && PyErr_Occurred())
+      throw nb::python_error();
+  }
+  return int32_t(count);
+}
+
+static Array readTensor(Torch &torch, nb::handle object, const char *name) {
+  static PyObject *shape = intern("shape"), *stride = intern("stride"),
+                  *dtype = intern("dtype"), *dataPtr = intern("data_ptr"),
+                  *getDevice = intern("get_device"), *isCuda = intern("is_cuda"),
+                  *requiresGrad = intern("requires_grad");
+  Array array;
+  array.isTorch = true;
+  array.device = int(PyLong_AsLong(callMethod(object, getDevice).ptr()));
+  if (array.device >= 0 && getAttribute(object, isCuda).ptr() != Py_True)
+    raise(PyExc_TypeError, name, " is on neither the CPU nor a CUDA device");
+  nb::object type = getAttribute(object, dtype);
+  int element = 0;
+  while (element <= FLASH_I64 && !type.is(torch.dtypes[element]))
+    ++element;
+  if (type.is(torch.boolType)) {
+    array.isBool = true;
+    element = FLASH_I8;
+  }
+  if (element > FLASH_I64)
+    raise(PyExc_TypeError, name, " has dtype ", nb::str(type).c_str(),
+          "; float16, bfloat16, float32, float64, int8 to int64 and bool are "
+          "possible");
+  array.element = FlashElementType(element);
+  array.rank = readInts(getAttribute(object, shape), array.sizes, name);
+  readInts(callMethod(object, stride), array.strides, name);
+  array.data = PyLong_AsVoidPtr(callMethod(object, dataPtr).ptr());
+  if (PyErr_Occurred())
+    throw nb::python_error();
+  array.requiresGrad = getAttribute(object, requiresGrad).ptr() == Py_True;
+  return array;
+}
+
+//===----------------------------------------------------------------------===//
+// NumPy
+//===----------------------------------------------------------------------===//
+
+/// Divides strides in bytes.
+static void setStrides(Array &array, const char *name) {
+  for (int d = 0; d < array.rank; ++d) {
+    if (array.strides[d] % bytes[array.element])
+      raise(PyExc_ValueError, name, ": the stride of dimension ", d, " is ",
+            array.strides[d], " bytes, no multiple of an element's ",
+            bytes[array.element]);
+    array.strides[d] /= bytes[array.element];
+  }
+}
+
+/// The element type for a format of the buffer protocol; false if there is
+/// none.
+static bool readFormat(const char *format, Py_ssize_t size, Array &array) {
+  if (!format || std::strlen(format) != 1)
+    return false;
+  switch (format[0]) {
+  case 'e':
+    array.element = FLASH_F16;
+    return true;
+  case 'f':
+    array.element = FLASH_F32;
+    return true;
+  case 'd':
+    array.element = FLASH_F64;
+    return true;
+  case '?':
+    array.isBool = true;
+    array.element = FLASH_I8;
+    return true;
+  case 'b':
+  case 'h':
+  case 'i':
+  case 'l':
+  case 'q':
+    array.element = size == 1   ? FLASH_I8
+                    : size == 2 ? FLASH_I16
+                    : size == 4 ? FLASH_I32
+                                : FLASH_I64;
+    return true;
+  default:
+    return false;
+  }
+}
+
+static Array readNumpy(nb::handle object, const char *name) {
+  Array array;
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(object.ptr(), &buffer,
+                         PyBUF_STRIDES | PyBUF_FORMAT) == 0) {
+    bool known = readFormat(buffer.format, buffer.itemsize, array) &&
+                 buffer.ndim <= maxRank;
+    array.data = buffer.buf;
+    array.rank = buffer.ndim;
+    for (int d = 0; known && d < buffer.ndim; ++d) {
+      array.sizes[d] = buffer.shape[d];
+      array.strides[d] = buffer.strides[d];
+    }
+    PyBuffer_Release(&buffer);
+    if (known) {
+      setStrides(array, name);
+      return array;
+    }
+  }
+  PyErr_Clear();
+  // Types that NumPy does not know itself, such as those of ml_dtypes, have no
+  // buffers.
+  if (!nb::hasattr(object, "__array_interface__"))
+    raise(PyExc_TypeError, name, " is a ", Py_TYPE(object.ptr())->tp_name,
+          "; a NumPy array or a PyTorch tensor is needed");
+  nb::str type = nb::str(object.attr("dtype").attr("name"));
+  if (std::strcmp(type.c_str(), "bfloat16") != 0)
+    raise(PyExc_TypeError, name, " has dtype ", type.c_str(),
+          "; float16, bfloat16 (of ml_dtypes), float32, float64, int8 to int64 "
+          "and bool are possible");
+  array.element = FLASH_BF16;
+  nb::dict interface = nb::cast<nb::dict>(object.attr("__array_interface__"));
+  array.data = PyLong_AsVoidPtr(nb::object(interface["data"][0]).ptr());
+  array.rank = readInts(nb::object(interface["shape"]), array.sizes, name);
+  readInts(nb::object(object.attr("strides")), array.strides, name);
+  setStrides(array, name);
+  return array;
+}
+
+Array flash::python::readArray(nb::handle object, const char *name) {
+  if (Torch *torch = Torch::get())
+    if (PyObject_TypeCheck(object.ptr(), reinterpret_cast<PyTypeObject *>(
+                                             torch->tensorType.ptr())))
+      return readTensor(*torch, object, name);
+  return readNumpy(object, name);
+}
+
+Array flash::python::readDense(nb::handle object, const char *name,
+                               nb::object &owner) {
+  owner = nb::borrow(object);
+  Array array = readArray(object, name);
+  if (array.isDense())
+    return array;
+  owner = array.isTorch ? nb::object(object.attr("contiguous")())
+                        : nb::module_::import_("numpy").attr(
+                              "ascontiguousarray")(object);
+  bool requiresGrad = array.requiresGrad;
+  array = readArray(owner, name);
+  array.requiresGrad = requiresGrad;
+  return array;
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+static nb::dlpack::dtype getDtype(FlashElementType element) {
+  auto code = element == FLASH_BF16  ? nb::dlpack::dtype_code::Bfloat
+              : element <= FLASH_F64 ? nb::dlpack::dtype_code::Float
+                                     : nb::dlpack::dtype_code::Int;
+  return {uint8_t(code), uint8_t(8 * bytes[element]), 1};
+}
+
+nb::object flash::python::makeArray(FlashBuffer *buffer,
+                                    FlashElementType element,
+                                    const Array &like) {
+  FlashTensor tensor = flashBufferGetTensor(buffer);
+  nb::capsule owner(buffer, [](void *owned) noexcept {
+    flashBufferDestroy(static_cast<FlashBuffer *>(owned));
+  });
+  size_t sizes[maxRank];
+  std::copy_n(tensor.sizes, tensor.rank, sizes);
+  nb::dlpack::dtype dtype = getDtype(element);
+  if (like.isTorch)
+    return nb::cast(nb::ndarray<nb::pytorch>(tensor.data, tensor.rank, sizes,
+                                             owner, tensor.strides, dtype));
+  // NumPy gets the bits, and its type from the package that has it.
+  bool isBf16 = element == FLASH_BF16;
+  if (isBf16)
+    dtype = nb::dtype<uint16_t>();
+  nb::object array = nb::cast(nb::ndarray<nb::numpy>(
+      tensor.data, tensor.rank, sizes, owner, tensor.strides, dtype));
+  if (!isBf16)
+    return array;
+  return array.attr("view")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
+}
+
+void flash::python::check(FlashStatus status) {
+  if (status == FLASH_SUCCESS)
+    return;
+  const char *message = flashGetErrorMessage();
+  auto getError = [](const char *name) {
+    return nb::module_::import_("flash_mlir.errors").attr(name).ptr();
+  };
+  switch (status) {
+  case FLASH_INVALID_PROGRAM:
+    raise(getError("CompileError"), message);
+  case FLASH_UNAVAILABLE:
+    raise(getError("DeviceError"), message);
+  case FLASH_OUT_OF_MEMORY:
+    raise(PyExc_MemoryError, message);
+  case FLASH_FAILURE:
+    raise(PyExc_RuntimeError, message);
+  default:
+    raise(PyExc_ValueError, message);
+  }
+}

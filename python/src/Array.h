@@ -1,0 +1,98 @@
+//===- Array.h - NumPy arrays and PyTorch tensors as the C library has them *- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_PYTHON_ARRAY_H
+#define FLASH_PYTHON_ARRAY_H
+
+#include "flash-c/Flash.h"
+#include <nanobind/nanobind.h>
+#include <string>
+
+namespace flash::python {
+
+namespace nb = nanobind;
+
+/// Ranks that programs may have; more is an error.
+inline constexpr int maxRank = 16;
+
+/// A NumPy array or a PyTorch tensor. Does not keep it alive.
+struct Array {
+  void *data = nullptr;
+  int32_t rank = 0;
+  int64_t sizes[maxRank];
+  /// In elements.
+  int64_t strides[maxRank];
+  FlashElementType element = FLASH_F32;
+  /// Booleans are bytes to the library.
+  bool isBool = false;
+  bool isTorch = false;
+  bool requiresGrad = false;
+  /// The number of a CUDA device, or -1 for the host.
+  int device = -1;
+
+  bool isDense() const;
+  FlashTensor getTensor() const { return {data, rank, sizes, strides}; }
+  /// "float16 of shape (2, 8, 512, 64)".
+  std::string describe() const;
+  std::string describeDevice() const;
+};
+
+/// Reads what Python has. `name` is for messages. Raises TypeError for other
+/// objects and for element types that the library lacks.
+Array readArray(nb::handle object, const char *name);
+
+/// A row-major copy where there are gaps; both are then kept in `owner`.
+Array readDense(nb::handle object, const char *name, nb::object &owner);
+
+/// The name in NumPy and PyTorch, such as "bfloat16".
+const char *getName(FlashElementType element);
+/// The name in MLIR, such as "bf16".
+const char *getMlirName(FlashElementType element);
+
+/// A result on the host as an array of the kind that `like` is. The array owns
+/// the buffer.
+nb::object makeArray(FlashBuffer *buffer, FlashElementType element,
+                     const Array &like);
+
+/// Parts of PyTorch, looked up once it has been imported.
+struct Torch {
+  nb::object tensorType, empty, uint8, currentStream, currentDevice, deviceGuard,
+      isGradEnabled;
+  nb::object dtypes[FLASH_I64 + 1], boolType;
+
+  /// Null until something has imported PyTorch.
+  static Torch *get();
+};
+
+/// Takes over what a function of Python's C API returned.
+inline nb::object steal(PyObject *object) {
+  if (!object)
+    throw nb::python_error();
+  return nb::steal(object);
+}
+
+/// Raises the Python exception for a status other than success.
+void check(FlashStatus status);
+
+/// Raises an exception with a message that names the call.
+template <typename... Parts>
+[[noreturn]] void raise(PyObject *type, const Parts &...parts) {
+  std::string message;
+  auto append = [&](const auto &part) {
+    if constexpr (std::is_arithmetic_v<std::decay_t<decltype(part)>>)
+      message += std::to_string(part);
+    else
+      message += part;
+  };
+  (append(parts), ...);
+  PyErr_SetString(type, message.c_str());
+  throw nb::python_error();
+}
+
+} // namespace flash::python
+
+#endif // FLASH_PYTHON_ARRAY_H

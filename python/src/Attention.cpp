@@ -1,0 +1,194 @@
+//===- Attention.cpp - The function of an attention variant ---------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Attention.h"
+
+using namespace flash::python;
+
+/// The dimension of a symbol of score functions in an array of rank 3 or 4.
+static int64_t getExtent(char symbol, const Array &query, const Array &key) {
+  int rank = query.rank;
+  switch (symbol) {
+  case 'b':
+    return rank == 4 ? query.sizes[0] : 1;
+  case 'h':
+    return query.sizes[rank - 3];
+  case 'q':
+    return query.sizes[rank - 2];
+  default:
+    return key.sizes[rank - 2];
+  }
+}
+
+static void checkPlace(const char *name, const Array &array,
+                       const Array &query) {
+  if (array.device != query.device)
+    raise(PyExc_ValueError, name, " is on ", array.describeDevice(),
+          ", query on ", query.describeDevice(), "; they must be in one place");
+}
+
+void Attention::checkAttention(const Array &query, const Array &key,
+                               const Array &value) const {
+  if (query.element > FLASH_F32 || query.isBool)
+    raise(PyExc_TypeError, "query is ", query.describe(),
+          "; float16, bfloat16 and float32 are possible");
+  if (query.rank != 4 && query.rank != 3)
+    raise(PyExc_ValueError, "query is ", query.describe(),
+          "; expected (batch, heads, length, head dimension) or the last three "
+          "of these");
+  for (auto [name, array] : {std::pair("key", &key), {"value", &value}}) {
+    checkPlace(name, *array, query);
+    if (array->element != query.element || array->isBool)
+      raise(PyExc_TypeError, name, " is ", array->describe(), ", query ",
+            query.describe(), "; the dtypes must agree");
+    if (array->rank != query.rank)
+      raise(PyExc_ValueError, name, " is ", array->describe(), ", query ",
+            query.describe(), "; the ranks must agree");
+    if (query.rank == 4 && array->sizes[0] != query.sizes[0])
+      raise(PyExc_ValueError, name, " is ", array->describe(), ", query ",
+            query.describe(), "; the batch sizes must agree");
+  }
+  int rank = query.rank;
+  int64_t queryHeads = query.sizes[rank - 3], keyHeads = key.sizes[rank - 3];
+  if (value.sizes[rank - 3] != keyHeads)
+    raise(PyExc_ValueError, "value has ", value.sizes[rank - 3],
+          " heads, key has ", keyHeads, "; they must agree");
+  if (keyHeads == 0 || queryHeads % keyHeads)
+    raise(PyExc_ValueError, "query has ", queryHeads, " heads, key has ",
+          keyHeads, "; the former must be a multiple of the latter");
+  if (value.sizes[rank - 2] != key.sizes[rank - 2])
+    raise(PyExc_ValueError, "value has length ", value.sizes[rank - 2],
+          ", key has ", key.sizes[rank - 2], "; they must agree");
+  if (key.sizes[rank - 1] != query.sizes[rank - 1])
+    raise(PyExc_ValueError, "key has head dimension ", key.sizes[rank - 1],
+          ", query has ", query.sizes[rank - 1], "; they must agree");
+  for (auto [name, array] :
+       {std::pair("query", &query), {"key", &key}, {"value", &value}}) {
+    int64_t size = array->sizes[rank - 1];
+    if (size < 8 || size > 256 || size % 8)
+      raise(PyExc_ValueError, name, " has head dimension ", size,
+            "; multiples of 8 from 8 to 256 are possible");
+    if (array->strides[rank - 1] != 1 && array->device >= 0)
+      raise(PyExc_ValueError, name, " has stride ", array->strides[rank - 1],
+            " in its last dimension, which must be contiguous (1)");
+  }
+}
+
+void Attention::checkCapture(const Capture &capture, const Array &array,
+                             const Array &query, const Array &key) const {
+  const char *name = capture.name.c_str();
+  checkPlace(name, array, query);
+  if (array.element != capture.element || array.isBool != capture.isBool ||
+      array.rank != capture.rank)
+    raise(PyExc_ValueError, name, " is ", array.describe(),
+          ", which is not what it was when the function was traced");
+  for (int d = 0; d < capture.rank; ++d) {
+    char symbol = capture.indices[d];
+    if (symbol == ' ')
+      continue;
+    int64_t extent = getExtent(symbol, query, key);
+    if (array.sizes[d] < extent)
+      raise(PyExc_ValueError, name, " has size ", array.sizes[d],
+            " in dimension ", d, ", where ", std::string(1, symbol),
+            " goes to ", extent);
+  }
+}
+
+Kernel &Attention::getKernel(const Array &query, const Array &value) {
+  int64_t headDim = query.sizes[query.rank - 1];
+  int64_t valueDim = value.sizes[value.rank - 1];
+  for (const Specialization &known : kernels)
+    if (known.element == query.element && known.rank == query.rank &&
+        known.device == query.device && known.headDim == headDim &&
+        known.valueDim == valueDim)
+      return *known.kernel;
+  nb::object owner = compile(getMlirName(query.element), query.rank, headDim,
+                             valueDim, query.device);
+  auto *kernel = nb::cast<Kernel *>(owner);
+  kernels.push_back({query.element, query.rank, query.device, headDim, valueDim,
+                     owner, kernel});
+  return *kernel;
+}
+
+/// lengths and sink: one element for each of the rows.
+static void checkVector(const char *name, const Array &array,
+                        FlashElementType element, int64_t size,
+                        const char *what, const Array &query) {
+  checkPlace(name, array, query);
+  if (array.element != element || array.isBool || array.rank != 1 ||
+      array.sizes[0] != size)
+    raise(array.element != element ? PyExc_TypeError : PyExc_ValueError, name,
+          " is ", array.describe(), "; expected ", getName(element),
+          " of shape (", size, ",), one for each ", what);
+}
+
+nb::object Attention::call(nb::handle queryObject, nb::handle keyObject,
+                           nb::handle valueObject, nb::handle lengthsObject,
+                           nb::handle sinkObject, nb::handle captured) {
+  constexpr size_t maxArguments = 32;
+  Array arrays[maxArguments];
+  nb::object owners[maxArguments];
+  size_t count = 0;
+  size_t numCaptured = PyTuple_GET_SIZE(captured.ptr());
+  if (numCaptured != captures.size() || 5 + numCaptured > maxArguments)
+    raise(PyExc_ValueError, "the variant has ", captures.size(),
+          " captured tensors, ", numCaptured, " are given, and up to ",
+          maxArguments - 5, " are possible");
+
+  Array &query = arrays[0];
+  query = readArray(queryObject, "query");
+  bool onDevice = query.device >= 0;
+  auto read = [&](nb::handle object, const char *name) -> Array & {
+    Array &array = arrays[count];
+    array = onDevice ? readArray(object, name)
+                     : readDense(object, name, owners[count]);
+    ++count;
+    return array;
+  };
+  if (onDevice)
+    count = 1;
+  else
+    read(queryObject, "query");
+  Array &key = read(keyObject, "key");
+  Array &value = read(valueObject, "value");
+  checkAttention(query, key, value);
+  if (query.requiresGrad || key.requiresGrad || value.requiresGrad) {
+    Torch &torch = *Torch::get();
+    if (torch.isGradEnabled().is(nb::handle(Py_True)))
+      raise(PyExc_NotImplementedError,
+            "attention has no backward pass yet, and an argument requires "
+            "gradients; call it under torch.no_grad(), or detach() the "
+            "argument");
+  }
+  if (!lengthsObject.is_none()) {
+    if (query.rank != 4)
+      raise(PyExc_ValueError, "lengths are per batch, and query is ",
+            query.describe(), ", without one");
+    checkVector("lengths", read(lengthsObject, "lengths"), FLASH_I32,
+                query.sizes[0], "batch", query);
+  }
+  if (!sinkObject.is_none())
+    checkVector("sink", read(sinkObject, "sink"), FLASH_F32,
+                query.sizes[query.rank - 3], "query head", query);
+  for (size_t i = 0; i < numCaptured; ++i) {
+    const Capture &capture = captures[i];
+    Array &array =
+        read(PyTuple_GET_ITEM(captured.ptr(), i), capture.name.c_str());
+    checkCapture(capture, array, query, key);
+  }
+
+  Kernel &kernel = getKernel(query, value);
+  FlashTensor tensors[maxArguments];
+  for (size_t i = 0; i < count; ++i)
+    tensors[i] = arrays[i].getTensor();
+  std::vector<nb::object> results =
+      onDevice ? kernel.launch(tensors, count, query.device)
+               : kernel.run(tensors, count, query);
+  if (!returnLse)
+    return std::move(results[0]);
+  return nb::make_tuple(results[0], results[1]);
+}

@@ -1,0 +1,217 @@
+//===- Kernel.cpp - Kernels and their calls -------------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel.h"
+
+#include <memory>
+
+using namespace flash::python;
+
+Kernel::~Kernel() {
+  for (auto &[device, list] : calls)
+    for (FlashCall *call : list)
+      flashCallDestroy(call);
+  flashKernelDestroy(handle);
+}
+
+Kernel *Kernel::compile(const std::string &text, const std::string &target,
+                        const std::string &function,
+                        const std::string &schedule) {
+  FlashCompileOptions options = {target.c_str(),
+                                 function.empty() ? nullptr : function.c_str(),
+                                 schedule.empty() ? nullptr : schedule.c_str()};
+  FlashKernel *handle = nullptr;
+  FlashStatus status;
+  // The message is this thread's, and stays until the next call.
+  {
+    nb::gil_scoped_release release;
+    status = flashKernelCompile(text.data(), text.size(), &options, &handle);
+  }
+  check(status);
+  return new Kernel(handle);
+}
+
+Kernel *Kernel::deserialize(nb::bytes bytes) {
+  FlashKernel *handle = nullptr;
+  check(flashKernelDeserialize(bytes.c_str(), bytes.size(), &handle));
+  return new Kernel(handle);
+}
+
+static nb::tuple describe(const FlashTensorType &type) {
+  nb::list sizes;
+  for (int32_t d = 0; d < type.rank; ++d)
+    sizes.append(type.sizes[d] == FLASH_DYNAMIC
+                     ? nb::object(nb::none())
+                     : nb::object(nb::int_(type.sizes[d])));
+  return nb::make_tuple(getName(type.element), nb::tuple(sizes));
+}
+
+nb::list Kernel::getArguments() const {
+  nb::list list;
+  for (size_t i = 0; i < flashKernelGetNumArguments(handle); ++i)
+    list.append(describe(flashKernelGetArgument(handle, i)));
+  return list;
+}
+
+nb::list Kernel::getResults() const {
+  nb::list list;
+  for (size_t i = 0; i < flashKernelGetNumResults(handle); ++i)
+    list.append(describe(flashKernelGetResult(handle, i)));
+  return list;
+}
+
+nb::str Kernel::getText(const std::string &stage) {
+  const char *text = nullptr;
+  size_t length = 0;
+  check(flashKernelGetText(handle, stage.c_str(), &text, &length));
+  return nb::str(text, length);
+}
+
+void Kernel::save(const std::string &path) {
+  check(flashKernelSave(handle, path.c_str()));
+}
+
+nb::bytes Kernel::serialize() {
+  const char *bytes = nullptr;
+  size_t length = 0;
+  check(flashKernelSerialize(handle, &bytes, &length));
+  return nb::bytes(bytes, length);
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+std::vector<nb::object>
+Kernel::call(const std::vector<nb::object> &arguments) {
+  size_t expected = flashKernelGetNumArguments(handle);
+  if (arguments.size() != expected)
+    raise(PyExc_TypeError, "the function takes ", expected,
+          " arguments, but ", arguments.size(), " are given");
+  bool onDevice = isGpu();
+  std::vector<Array> arrays(expected);
+  std::vector<nb::object> owners(expected);
+  std::vector<FlashTensor> tensors(expected);
+  for (size_t i = 0; i < expected; ++i) {
+    std::string name = "argument " + std::to_string(i);
+    Array &array = arrays[i];
+    array = onDevice ? readArray(arguments[i], name.c_str())
+                     : readDense(arguments[i], name.c_str(), owners[i]);
+    FlashElementType element = flashKernelGetArgument(handle, i).element;
+    if (array.element != element || array.isBool)
+      raise(PyExc_TypeError, name, " is ", array.describe(),
+            "; the program has ", getName(element));
+    if (onDevice != (array.device >= 0) || array.device != arrays[0].device)
+      raise(PyExc_ValueError, name, " is on ", array.describeDevice(),
+            "; the kernel is for ", getTarget(),
+            ", and all arguments must be in one place");
+    tensors[i] = array.getTensor();
+  }
+  if (onDevice && expected == 0)
+    raise(PyExc_ValueError, "a kernel without arguments has no device");
+  if (onDevice)
+    return launch(tensors.data(), expected, arrays[0].device);
+  return run(tensors.data(), expected, expected ? arrays[0] : Array());
+}
+
+std::vector<nb::object> Kernel::run(const FlashTensor *arguments, size_t count,
+                                    const Array &like) {
+  size_t numResults = flashKernelGetNumResults(handle);
+  std::vector<FlashBuffer *> buffers(numResults);
+  FlashStatus status;
+  {
+    nb::gil_scoped_release release;
+    status = flashKernelRun(handle, arguments, count, buffers.data());
+  }
+  check(status);
+  std::vector<nb::object> results;
+  for (size_t i = 0; i < numResults; ++i)
+    results.push_back(makeArray(
+        buffers[i], flashKernelGetResult(handle, i).element, like));
+  return results;
+}
+
+std::vector<nb::object> Kernel::launch(const FlashTensor *arguments,
+                                       size_t count, int device) {
+  Torch *torch = Torch::get();
+  if (!torch || !torch->currentStream.is_valid())
+    raise(PyExc_RuntimeError, "this PyTorch has no CUDA");
+  if (nb::cast<int>(torch->currentDevice()) == device)
+    return launchHere(arguments, count, device, *torch);
+  // A launch makes its device the current one, which is not the caller's.
+  nb::object guard = torch->deviceGuard(device);
+  guard.attr("__enter__")();
+  struct Exit {
+    nb::object &guard;
+    ~Exit() {
+      nb::error_scope pending; // Of a launch that failed.
+      guard.attr("__exit__")(nb::none(), nb::none(), nb::none());
+    }
+  } exit{guard};
+  return launchHere(arguments, count, device, *torch);
+}
+
+/// A tensor on the current device.
+static nb::object allocate(Torch &torch, nb::handle sizes, nb::handle dtype) {
+  static PyObject *names = PyTuple_Pack(2, PyUnicode_InternFromString("dtype"),
+                                        PyUnicode_InternFromString("device"));
+  static PyObject *cuda = PyUnicode_InternFromString("cuda");
+  PyObject *arguments[] = {sizes.ptr(), dtype.ptr(), cuda};
+  return steal(PyObject_Vectorcall(torch.empty.ptr(), arguments, 1, names));
+}
+
+static void *getAddress(nb::handle tensor) {
+  static PyObject *dataPtr = PyUnicode_InternFromString("data_ptr");
+  nb::object address = steal(PyObject_CallMethodNoArgs(tensor.ptr(), dataPtr));
+  return PyLong_AsVoidPtr(address.ptr());
+}
+
+std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
+                                           size_t count, int device,
+                                           Torch &torch) {
+  std::vector<FlashCall *> &free = calls[device];
+  FlashCall *call = nullptr;
+  if (free.empty()) {
+    check(flashCallCreate(handle, device, &call));
+  } else {
+    call = free.back();
+    free.pop_back();
+  }
+  struct Return {
+    std::vector<FlashCall *> &free;
+    FlashCall *call;
+    ~Return() { free.push_back(call); }
+  } back{free, call};
+
+  check(flashCallPrepare(call, arguments, count));
+  size_t numResults = flashKernelGetNumResults(handle);
+  std::vector<nb::object> results;
+  void *addresses[8];
+  if (numResults > std::size(addresses))
+    raise(PyExc_ValueError, "the program has ", numResults,
+          " results; up to 8 are possible on a GPU");
+  for (size_t i = 0; i < numResults; ++i) {
+    FlashTensor shape = flashCallGetResult(call, i);
+    nb::object sizes = nb::steal(PyTuple_New(shape.rank));
+    for (int32_t d = 0; d < shape.rank; ++d)
+      PyTuple_SET_ITEM(sizes.ptr(), d, PyLong_FromLongLong(shape.sizes[d]));
+    results.push_back(allocate(
+        torch, sizes, torch.dtypes[flashKernelGetResult(handle, i).element]));
+    addresses[i] = getAddress(results.back());
+  }
+  // PyTorch gives this memory to nobody before the stream has come by here.
+  nb::object scratch;
+  void *scratchAddress = nullptr;
+  if (int64_t bytes = flashCallGetScratchBytes(call)) {
+    scratch = allocate(torch, nb::int_(bytes), torch.uint8);
+    scratchAddress = getAddress(scratch);
+  }
+  nb::object stream = torch.currentStream(device);
+  check(flashCallLaunch(call, addresses, numResults, scratchAddress,
+                        PyLong_AsVoidPtr(stream.ptr())));
+  return results;
+}

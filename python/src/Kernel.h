@@ -1,0 +1,60 @@
+//===- Kernel.h - Kernels and their calls -----------------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_PYTHON_KERNEL_H
+#define FLASH_PYTHON_KERNEL_H
+
+#include "Array.h"
+#include <map>
+#include <vector>
+
+namespace flash::python {
+
+class Kernel {
+public:
+  explicit Kernel(FlashKernel *handle) : handle(handle) {}
+  ~Kernel();
+  Kernel(const Kernel &) = delete;
+
+  static Kernel *compile(const std::string &text, const std::string &target,
+                         const std::string &function,
+                         const std::string &schedule);
+  static Kernel *deserialize(nb::bytes bytes);
+
+  FlashKernel *getHandle() const { return handle; }
+  std::string getTarget() const { return flashKernelGetTarget(handle); }
+  bool isGpu() const { return getTarget().rfind("sm_", 0) == 0; }
+  /// (dtype, sizes), where None is a size that is open.
+  nb::list getArguments() const;
+  nb::list getResults() const;
+  nb::str getText(const std::string &stage);
+  void save(const std::string &path);
+  nb::bytes serialize();
+
+  /// Runs or launches the kernel on arrays that are all in one place.
+  std::vector<nb::object> call(const std::vector<nb::object> &arguments);
+
+  /// The same after the arrays have been read: on the host, dense,
+  std::vector<nb::object> run(const FlashTensor *arguments, size_t count,
+                              const Array &like);
+  /// or on a device, on PyTorch's current stream there.
+  std::vector<nb::object> launch(const FlashTensor *arguments, size_t count,
+                                 int device);
+
+private:
+  std::vector<nb::object> launchHere(const FlashTensor *arguments, size_t count,
+                                     int device, Torch &torch);
+
+  FlashKernel *handle;
+  /// Calls not in use, by device. A call in use is in none, as PyTorch may let
+  /// another thread run while it allocates.
+  std::map<int, std::vector<FlashCall *>> calls;
+};
+
+} // namespace flash::python
+
+#endif // FLASH_PYTHON_KERNEL_H

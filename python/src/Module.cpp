@@ -1,0 +1,67 @@
+//===- Module.cpp - The native part of the package ------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Attention.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+using namespace flash::python;
+
+/// (name, dtype, is bool, indices)
+static std::vector<Capture> readCaptures(nb::list list) {
+  std::vector<Capture> captures;
+  for (nb::handle item : list) {
+    Capture capture;
+    capture.name = nb::cast<std::string>(item[0]);
+    capture.element = FlashElementType(nb::cast<int>(item[1]));
+    capture.isBool = nb::cast<bool>(item[2]);
+    capture.indices = nb::cast<std::string>(item[3]);
+    capture.rank = int(capture.indices.size());
+    captures.push_back(std::move(capture));
+  }
+  return captures;
+}
+
+NB_MODULE(_core, m) {
+  // The caches of the package keep kernels until the interpreter ends.
+  nb::set_leak_warnings(false);
+  m.attr("version") = flashGetVersion();
+  m.def("get_device_target", [](int device) {
+    const char *target = nullptr;
+    check(flashGetDeviceTarget(device, &target));
+    return target;
+  });
+  m.def("set_thread_count", &flashSetThreadCount);
+  // What a captured tensor is: (number of the dtype, is bool, rank).
+  m.def("inspect", [](nb::handle object, const std::string &name) {
+    Array array = readArray(object, name.c_str());
+    return nb::make_tuple(int(array.element), array.isBool, array.rank);
+  });
+
+  nb::class_<Kernel>(m, "Kernel")
+      .def_static("compile", &Kernel::compile)
+      .def_static("deserialize", &Kernel::deserialize)
+      .def_prop_ro("target", &Kernel::getTarget)
+      .def_prop_ro("arguments", &Kernel::getArguments)
+      .def_prop_ro("results", &Kernel::getResults)
+      .def("text", &Kernel::getText)
+      .def("save", &Kernel::save)
+      .def("serialize", &Kernel::serialize)
+      .def("call", &Kernel::call);
+
+  nb::class_<Attention>(m, "Attention")
+      .def("__init__",
+           [](Attention *self, nb::object compile, nb::list captures,
+              bool returnLse) {
+             new (self)
+                 Attention(std::move(compile), readCaptures(captures), returnLse);
+           })
+      .def("__call__", &Attention::call, nb::arg("query"), nb::arg("key"),
+           nb::arg("value"), nb::arg("lengths").none(), nb::arg("sink").none(),
+           nb::arg("captured"));
+}

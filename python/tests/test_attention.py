@@ -1,0 +1,219 @@
+"""Results of `attention` on NumPy arrays, against fp64."""
+
+import numpy as np
+import pytest
+from conftest import assert_close, reference
+
+import flash_mlir as flash
+
+slopes = np.array([0.5, 0.25, 0.125, 0.0625], dtype=np.float32)
+
+
+def diagonal(q, queries=37, keys=53):
+    return q + keys - queries
+
+
+MASKS = {
+    "full": (flash.full(), None),
+    "causal": (flash.causal(), lambda b, h, q, k: k <= diagonal(q)),
+    "top left": (flash.causal(top_left=True), lambda b, h, q, k: k <= q),
+    "window": (flash.window(7, 3), lambda b, h, q, k: (k >= diagonal(q) - 7) & (k <= diagonal(q) + 3)),
+    "left": (flash.window(left=7), lambda b, h, q, k: k >= diagonal(q) - 7),
+    "prefix": (flash.prefix(20), lambda b, h, q, k: k < 20 + 0 * q),
+    "and": (flash.causal() & flash.window(left=9), lambda b, h, q, k: (k <= diagonal(q)) & (k >= diagonal(q) - 9)),
+    "or": (flash.causal() | flash.prefix(30), lambda b, h, q, k: (k <= diagonal(q)) | (k < 30)),
+    "not": (~flash.causal(top_left=True), lambda b, h, q, k: k > q),
+    "not and": (
+        ~(flash.prefix(10) & flash.causal()) & flash.window(left=30),
+        lambda b, h, q, k: ~((k < 10) & (k <= diagonal(q))) & (k >= diagonal(q) - 30),
+    ),
+    "nothing": (flash.prefix(0), lambda b, h, q, k: k < 0 * q),
+    "affine function": (
+        lambda b, h, q, k: (q // 8 == k // 8) | (k < 2 * h),
+        lambda b, h, q, k: (q // 8 == k // 8) | (k < 2 * h),
+    ),
+    "negative positions": (
+        lambda b, h, q, k: ((q - k) // 5 == -2) | ((q - k) % 3 == 1),
+        lambda b, h, q, k: ((q - k) // 5 == -2) | ((q - k) % 3 == 1),
+    ),
+    "product of positions": (lambda b, h, q, k: q * k % 3 == 0, lambda b, h, q, k: q * k % 3 == 0),
+    "lengths of the problem": (
+        lambda b, h, q, k: k < flash.key_length - flash.query_length,
+        lambda b, h, q, k: k < 53 - 37 + 0 * q,
+    ),
+    "many sets": (
+        flash.mask(lambda b, h, q, k: (q != k) & (q != k + 3) & (q != k + 7) & (q != k - 5) & (q + k != 9)),
+        lambda b, h, q, k: (q != k) & (q != k + 3) & (q != k + 7) & (q != k - 5) & (q + k != 9),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_masks(make, name):
+    mask, keep = MASKS[name]
+    query, key, value = make()
+    output, lse = flash.attention(query, key, value, mask=mask, return_lse=True)
+    expected, expected_lse = reference(query, key, value, keep)
+    assert_close(output, expected, "float32")
+    assert_close(lse, expected_lse, "float32")
+
+
+def test_affine_masks_stay_attributes():
+    assert flash.causal().lowered == ("#flash.causal", None)
+    attribute, rest = flash.mask(lambda b, h, q, k: (k <= q) & (k // 4 == q // 4)).lowered
+    assert rest is None and attribute[0] == "all_of"
+    assert (~flash.causal()).lowered[1] is None
+
+
+def test_documents(make, rng):
+    query, key, value = make(queries=40, keys=40)
+    ids = np.sort(rng.integers(0, 4, (2, 40))).astype(np.int32)
+    mask = flash.documents(ids) & flash.causal()
+    b = np.arange(2)[:, None, None, None]
+    expected, _ = reference(query, key, value, lambda _, h, q, k: (ids[b, q] == ids[b, k]) & (k <= q))
+    assert_close(flash.attention(query, key, value, mask=mask), expected, "float32")
+    either = flash.documents(ids) | flash.prefix(3)
+    expected, _ = reference(query, key, value, lambda _, h, q, k: (ids[b, q] == ids[b, k]) | (k < 3))
+    assert_close(flash.attention(query, key, value, mask=either), expected, "float32")
+    keys = np.zeros(40, dtype=np.int64)
+    expected, _ = reference(query, key, value, lambda _, h, q, k: ids[0][q] == keys[k])
+    assert_close(flash.attention(query, key, value, mask=flash.documents(ids[0], keys)), expected, "float32")
+
+
+def test_boolean_array(make, rng):
+    query, key, value = make()
+    seen = rng.random((2, 4, 37, 53)) < 0.4
+    output = flash.attention(query, key, value, mask=lambda b, h, q, k: seen[b, h, q, k])
+    assert_close(output, reference(query, key, value, lambda b, h, q, k: seen[b, h, q, k])[0], "float32")
+
+
+def test_equal_masks_share_a_kernel_but_not_arrays(make, rng):
+    query, key, value = make(queries=40, keys=40)
+    for _ in range(2):
+        ids = rng.integers(0, 4, 40).astype(np.int32)
+        expected, _ = reference(query, key, value, lambda b, h, q, k: ids[q] == ids[k])
+        assert_close(flash.attention(query, key, value, mask=flash.documents(ids)), expected, "float32")
+        assert_close(flash.attention(query, key, value, mask=lambda b, h, q, k: ids[q] == ids[k]), expected, "float32")
+    assert flash.documents(ids) == flash.documents(ids[::-1].copy())
+    assert flash.window(3) != flash.window(4)
+
+
+def test_lengths_and_sink(make, rng):
+    query, key, value = make()
+    lengths = np.array([11, 60], dtype=np.int32)
+    sink = rng.standard_normal(4).astype(np.float32)
+    expected, expected_lse = reference(query, key, value, lengths=lengths, sink=sink)
+    output, lse = flash.attention(query, key, value, lengths=lengths, sink=sink, return_lse=True)
+    assert_close(output, expected, "float32")
+    assert_close(lse, expected_lse, "float32")
+    masked = flash.key_lengths(lengths) & flash.window(left=30)
+    expected, _ = reference(query, key, value, lambda b, h, q, k: k >= diagonal(q) - 30, lengths=lengths)
+    assert_close(flash.attention(query, key, value, mask=masked), expected, "float32")
+    either = flash.key_lengths(lengths) | flash.window(left=3)
+    keep = lambda b, h, q, k: (k < lengths[b]) | (k >= diagonal(q) - 3)
+    assert_close(flash.attention(query, key, value, mask=either), reference(query, key, value, keep)[0], "float32")
+
+
+def alibi(s, b, h, q, k):
+    return s + slopes[h] * (k - q)
+
+
+def softcap(s, b, h, q, k):
+    return 20.0 * np.tanh(s / 20.0)
+
+
+SCORES = {
+    "alibi": alibi,
+    "softcap": softcap,
+    "both": lambda s, b, h, q, k: alibi(softcap(s, b, h, q, k), b, h, q, k),
+    "where": lambda s, b, h, q, k: np.where(k >= q, s, s - 1.5),
+    "functions": lambda s, b, h, q, k: np.exp(-np.abs(s)) + np.sqrt(s * s + 1) + np.minimum(s, 0.5) * np.maximum(s, -1),
+    "integers": lambda s, b, h, q, k: s * (q % 3) - k // 7 + (2 * h + b),
+    "powers": lambda s, b, h, q, k: s**2 / 3 - (-s) + 2 * np.sin(s) * np.cos(s),
+}
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_scores(make, name):
+    score = SCORES[name]
+    query, key, value = make()
+    expected, expected_lse = reference(query, key, value, score=score)
+    output, lse = flash.attention(query, key, value, score=score, return_lse=True)
+    assert_close(output, expected, "float32")
+    assert_close(lse, expected_lse, "float32")
+
+
+def test_values_of_closures(make):
+    query, key, value = make()
+    for factor in (0.5, 2.0, 2):
+        score = lambda s, b, h, q, k: s * factor
+        expected, _ = reference(query, key, value, score=score)
+        assert_close(flash.attention(query, key, value, score=score), expected, "float32")
+    temperature = np.array(0.25, dtype=np.float32)
+    for _ in range(2):
+        temperature[()] *= 3
+        score = lambda s, b, h, q, k: s * temperature
+        expected, _ = reference(query, key, value, score=score)
+        assert_close(flash.attention(query, key, value, score=score), expected, "float32")
+
+
+def test_object_with_bias(make, rng):
+    query, key, value = make()
+    bias = rng.standard_normal((4, 37, 53)).astype(np.float16)
+    attend = flash.Attention(mask=flash.causal(), score=lambda s, b, h, q, k: s + bias[h, q, k], return_lse=True)
+    expected, expected_lse = reference(
+        query, key, value, lambda b, h, q, k: k <= diagonal(q), lambda s, b, h, q, k: s + bias[h, q, k].astype(float)
+    )
+    output, lse = attend(query, key, value)
+    assert_close(output, expected, "float32")
+    assert_close(lse, expected_lse, "float32")
+    lengths = np.array([20, 40], dtype=np.int32)
+    assert attend(query, key, value, lengths=lengths)[0].shape == output.shape
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("heads, key_heads, size, value_size", [(1, 1, 8, 256), (6, 2, 64, 48), (4, 4, 256, 8)])
+def test_shapes(make, dtype, heads, key_heads, size, value_size):
+    query, key, value = make(1, heads, key_heads, 65, 130, size, value_size, dtype)
+    expected, _ = reference(query, key, value, scale=0.1)
+    output = flash.attention(query, key, value, scale=0.1)
+    assert output.dtype == dtype
+    assert_close(output, expected, dtype)
+
+
+def test_bfloat16(make):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    query, key, value = make(dtype=ml_dtypes.bfloat16)
+    output = flash.attention(query, key, value, mask=flash.causal())
+    assert output.dtype == ml_dtypes.bfloat16
+    assert_close(output, reference(query, key, value, MASKS["causal"][1])[0], "bfloat16")
+
+
+def test_one_kernel_for_all_sizes(make):
+    flash.attention(*make())
+    known = len(flash.cache._kernels)
+    for queries, keys in ((1, 1), (3, 200), (0, 5), (5, 0)):
+        query, key, value = make(3, 6, 3, queries, keys)
+        assert_close(flash.attention(query, key, value), reference(query, key, value)[0], "float32")
+    assert len(flash.cache._kernels) == known
+
+
+def test_strides(make):
+    query, key, value = make()
+    expected, _ = reference(query, key, value)
+    bnhd = [np.ascontiguousarray(x.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3) for x in (query, key, value)]
+    assert_close(flash.attention(*bnhd), expected, "float32")
+    packed = np.zeros((2, 37, 3, 4, 32), dtype=np.float32)
+    packed[:, :, 0] = query.transpose(0, 2, 1, 3)
+    q, k, v = packed.transpose(2, 0, 3, 1, 4)
+    assert_close(flash.attention(q, k, v), reference(q, k, v)[0], "float32")
+    backwards = query[:, :, ::-1, ::-1]
+    assert_close(flash.attention(backwards, key, value), reference(backwards, key, value)[0], "float32")
+
+
+def test_rank_3(make):
+    query, key, value = (x[0] for x in make())
+    output, lse = flash.attention(query, key, value, mask=flash.causal(), score=alibi, return_lse=True)
+    expected, expected_lse = reference(query, key, value, MASKS["causal"][1], alibi)
+    assert_close(output, expected, "float32")
+    assert_close(lse, expected_lse, "float32")

@@ -1,0 +1,96 @@
+"""Each message names the argument and the rule."""
+
+import numpy as np
+import pytest
+
+import flash_mlir as flash
+
+F32 = np.float32
+
+
+def zeros(*shape, dtype=F32):
+    return np.zeros(shape, dtype=dtype)
+
+
+Q, K = zeros(2, 4, 8, 16), zeros(2, 2, 9, 16)
+table = np.zeros(3, dtype=F32)
+
+
+BAD_CALLS = [
+    ((Q, K, [1, 2]), {}, TypeError, "value is a list; a NumPy array or a PyTorch tensor is needed"),
+    ((Q.astype(complex), K, K), {}, TypeError, "query has dtype complex128; float16"),
+    ((Q.astype(float), K, K), {}, TypeError, "query is float64 of shape (2, 4, 8, 16); float16, bfloat16 and float32"),
+    ((Q, K.astype(np.float16), K), {}, TypeError, "key is float16 of shape (2, 2, 9, 16), query float32"),
+    ((Q[0, 0], K, K), {}, ValueError, "query is float32 of shape (8, 16); expected (batch, heads, length, head"),
+    ((Q, K[0], K), {}, ValueError, "the ranks must agree"),
+    ((Q, K[:1], K), {}, ValueError, "the batch sizes must agree"),
+    ((Q, zeros(2, 3, 9, 16), zeros(2, 3, 9, 16)), {}, ValueError, "query has 4 heads, key has 3; the former must be"),
+    ((Q, K, zeros(2, 4, 9, 16)), {}, ValueError, "value has 4 heads, key has 2"),
+    ((Q, K, zeros(2, 2, 7, 16)), {}, ValueError, "value has length 7, key has 9"),
+    ((Q, zeros(2, 2, 9, 24), K), {}, ValueError, "key has head dimension 24, query has 16"),
+    ((Q, K, zeros(2, 2, 9, 12)), {}, ValueError, "value has head dimension 12; multiples of 8 from 8 to 256"),
+    ((Q, K, K), {"lengths": np.array([1, 2])}, TypeError, "lengths is int64 of shape (2,); expected int32 of shape (2,)"),
+    ((Q, K, K), {"lengths": zeros(3, dtype=np.int32)}, ValueError, "expected int32 of shape (2,), one for each batch"),
+    ((Q[0], K[0], K[0]), {"lengths": zeros(2, dtype=np.int32)}, ValueError, "lengths are per batch, and query is"),
+    ((Q, K, K), {"sink": zeros(2)}, ValueError, "sink is float32 of shape (2,); expected float32 of shape (4,)"),
+    ((Q, K, K), {"mask": 3}, TypeError, "mask is a int; expected a Mask or a function"),
+    ((Q, K, K), {"score": 3}, TypeError, "score is a int; expected a function"),
+    ((Q, K, K), {"mask": lambda b, h, q, k: q + k}, TypeError, "the mask function returns a number"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s > 0}, TypeError, "the score function returns a truth value"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: None}, TypeError, "the score function returns nothing"),
+    ((Q, K, K), {"score": lambda s: s}, TypeError, "cannot be traced: "),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s if q < k else 0}, TypeError, "use where(condition, a, b) in place"),
+    ((Q, K, K), {"mask": lambda b, h, q, k: k - 4 <= q <= k}, TypeError, "two comparisons in place of a chain"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: float(s)}, TypeError, "has no number before the kernel runs"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s + q // 0}, TypeError, "divide integers by a positive constant"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: np.arctanh(s)}, TypeError, "numpy.arctanh cannot be traced"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s + "x"}, TypeError, "a str cannot be traced"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s + table}, TypeError, "table has 1 dimensions; index it"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s + table[h, q]}, TypeError, "table has 1 dimensions, but is indexed"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s + table[s]}, TypeError, "table is indexed with a value that is no"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s + table[h]}, ValueError, "table has size 3 in dimension 0, where h"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s + 2**31 * q}, TypeError, "does not fit in 32 bits"),
+]
+
+
+@pytest.mark.parametrize("arguments, options, kind, message", BAD_CALLS, ids=[case[3] for case in BAD_CALLS])
+def test_bad_calls(arguments, options, kind, message):
+    with pytest.raises(kind) as error:
+        flash.attention(*arguments, **options)
+    assert message in str(error.value)
+
+
+def test_masks():
+    with pytest.raises(ValueError, match="left is -1; it must be from 0 to 2147483647"):
+        flash.window(left=-1)
+    with pytest.raises(TypeError, match="masks compose with &, | and ~"):
+        flash.causal() and flash.prefix(3)
+    with pytest.raises(TypeError, match="int is no mask"):
+        flash.causal() & 3
+    with pytest.raises(TypeError, match="query_ids has no integer dtype"):
+        flash.documents(zeros(4))
+    with pytest.raises(ValueError, match="query_ids has 3 dimensions; expected 1 or 2"):
+        flash.documents(zeros(4, 1, 1, dtype=np.int32))
+    lengths = np.array([3, 4], dtype=np.int32)
+    with pytest.raises(ValueError, match="lengths are given twice"):
+        flash.attention(Q, K, K, mask=flash.key_lengths(lengths), lengths=lengths)
+
+
+def test_diagnostics():
+    with pytest.raises(flash.CompileError) as error:
+        flash.compile("func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n  return %y : tensor<4xf32>\n}")
+    assert "program:2:10: error: use of undeclared SSA value name" in str(error.value)
+    with pytest.raises(flash.CompileError, match="unknown target|no function to run"):
+        flash.compile("module {}", target="cpu")
+    with pytest.raises(ValueError, match="unknown target 'gpu'; the targets are"):
+        flash.compile("module {}", target="gpu")
+    with pytest.raises(ValueError, match="--schedule has no key 'tile'"):
+        flash.compile("module {}", target="cpu", schedule="tile=3")
+    with pytest.raises(TypeError, match="the program is a bytes; expected its text"):
+        flash.compile(b"module {}")
+    # A head dimension that the language lacks, with the place in the program.
+    text = "func.func @f(%q: tensor<2x8x12xf32>) -> tensor<2x8x12xf32> {\n"
+    text += "  %o = flash.attention %q, %q, %q : (tensor<2x8x12xf32>, tensor<2x8x12xf32>, tensor<2x8x12xf32>)"
+    text += " -> tensor<2x8x12xf32>\n  return %o : tensor<2x8x12xf32>\n}"
+    with pytest.raises(flash.CompileError, match=r"program:2:8: error: 'flash.attention' op"):
+        flash.compile(text)

@@ -1,0 +1,248 @@
+"""PyTorch tensors: on the CPU, and on a GPU beside PyTorch's own attention."""
+
+import numpy as np
+import pytest
+from conftest import TOLERANCE, assert_close, reference
+
+torch = pytest.importorskip("torch")
+
+import flash_mlir as flash  # noqa: E402
+
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+DEVICES = ["cpu", pytest.param("cuda", marks=needs_gpu)]
+DTYPES = ["float32", "float16", "bfloat16"]
+
+
+@pytest.fixture
+def make_tensors():
+    generator = torch.Generator().manual_seed(0)
+
+    def make(device, dtype="float32", batch=2, heads=4, key_heads=2, queries=137, keys=153, size=64, value_size=64):
+        shapes = ((batch, heads, queries, size), (batch, key_heads, keys, size), (batch, key_heads, keys, value_size))
+        return [torch.randn(s, generator=generator).to(device, getattr(torch, dtype)) for s in shapes]
+
+    return make
+
+
+def sdpa(query, key, value, keep=None, **options):
+    """PyTorch's attention in fp64 on the same values; `keep` is a boolean tensor."""
+    query, key, value = (x.double() for x in (query, key, value))
+    group = query.shape[1] // key.shape[1]
+    key, value = key.repeat_interleave(group, 1), value.repeat_interleave(group, 1)
+    return torch.nn.functional.scaled_dot_product_attention(query, key, value, keep, **options)
+
+
+def compare(actual, expected, dtype):
+    assert actual.dtype == getattr(torch, dtype)
+    torch.testing.assert_close(actual.double(), expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+def positions(query, key):
+    q = torch.arange(query.shape[2], device=query.device)[:, None]
+    k = torch.arange(key.shape[2], device=query.device)[None]
+    return q, k, q + key.shape[2] - query.shape[2]
+
+
+MASKS = {
+    "full": (None, lambda q, k, d: (k >= 0) & (q >= 0)),
+    "causal": (flash.causal(), lambda q, k, d: k <= d),
+    "top left": (flash.causal(top_left=True), lambda q, k, d: k <= q),
+    "window": (flash.window(40, 9), lambda q, k, d: (k >= d - 40) & (k <= d + 9)),
+    "prefix or causal": (flash.prefix(50) | flash.causal(), lambda q, k, d: (k < 50) | (k <= d)),
+    "not": (~flash.window(3, 3), lambda q, k, d: (k < d - 3) | (k > d + 3)),
+    "function": (lambda b, h, q, k: (q // 16 == k // 16) | (k < 8), lambda q, k, d: (q // 16 == k // 16) | (k < 8)),
+    "not affine": (lambda b, h, q, k: (q * k) % 3 != 1, lambda q, k, d: (q * k) % 3 != 1),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", MASKS)
+def test_masks(make_tensors, device, dtype, name):
+    if device == "cpu" and dtype != "float32" and name != "causal":
+        pytest.skip("the CPU's masks are tested in float32")
+    mask, keep = MASKS[name]
+    query, key, value = make_tensors(device, dtype)
+    compare(flash.attention(query, key, value, mask=mask), sdpa(query, key, value, keep(*positions(query, key))), dtype)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", ["bnhd", "packed", "sliced"])
+def test_strides(make_tensors, device, dtype, layout):
+    query, key, value = make_tensors(device, dtype, heads=4, key_heads=4, queries=130, keys=130)
+    if layout == "bnhd":
+        inputs = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in (query, key, value)]
+    elif layout == "packed":
+        packed = torch.stack([x.transpose(1, 2) for x in (query, key, value)], dim=2).contiguous()
+        inputs = [x.transpose(1, 2) for x in packed.unbind(2)]
+    else:
+        inputs = [torch.cat([x, x], dim=3)[:, :, ::2, :64] for x in (query, key, value)]
+    assert not inputs[0].is_contiguous()
+    compare(flash.attention(*inputs, mask=flash.causal()), sdpa(*inputs, is_causal=True), dtype)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("heads, key_heads, size, value_size", [(8, 1, 128, 128), (6, 2, 40, 96), (2, 2, 256, 64)])
+def test_shapes(make_tensors, device, dtype, heads, key_heads, size, value_size):
+    query, key, value = make_tensors(device, dtype, 1, heads, key_heads, 77, 200, size, value_size)
+    compare(flash.attention(query, key, value, scale=0.1), sdpa(query, key, value, scale=0.1), dtype)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_operands(make_tensors, device, dtype):
+    """Lengths, sinks, captured tensors, the log-sum-exp."""
+    query, key, value = make_tensors(device, dtype)
+    lengths = torch.tensor([100, 20], dtype=torch.int32, device=device)
+    sink = torch.randn(4, device=device)
+    slopes = torch.tensor([0.5, 0.25, 0.125, 0.0625], device=device)
+    documents = (torch.arange(153, device=device) // 60).to(torch.int64)
+
+    def score(s, b, h, q, k):
+        return 30 * torch.tanh(s / 30) + slopes[h] * (k - q)
+
+    mask = flash.documents(documents) | flash.prefix(10)
+    output, lse = flash.attention(query, key, value, mask, score, lengths=lengths, sink=sink, return_lse=True)
+    ids, per_head = documents.cpu().numpy(), slopes.cpu().numpy()
+    expected, expected_lse = reference(
+        *(x.float().cpu().numpy() for x in (query, key, value)),
+        keep=lambda b, h, q, k: (ids[q] == ids[k]) | (k < 10),
+        score=lambda s, b, h, q, k: 30 * np.tanh(s / 30) + per_head[h] * (k - q),
+        lengths=lengths.cpu().numpy(),
+        sink=sink.cpu().numpy(),
+    )
+    assert lse.dtype == torch.float32 and lse.device == query.device
+    assert_close(output.float().cpu().numpy(), expected, dtype)
+    assert_close(lse.cpu().numpy(), expected_lse, dtype)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_torch_compile(make_tensors, device):
+    query, key, value = make_tensors(device)
+    slopes = torch.tensor([0.5, 0.25, 0.125, 0.0625], device=device)
+    mask = flash.causal() & flash.window(left=20)
+    attend = flash.Attention(mask=mask, score=lambda s, b, h, q, k: s + slopes[h] * (k - q), return_lse=True)
+
+    def with_mask(query, key, value):
+        return flash.attention(2 * query, key, value, mask=mask) + 1
+
+    def with_new_mask(query, key, value):
+        return flash.attention(query, key, value, mask=flash.window(left=20), scale=0.25)
+
+    def with_object(query, key, value):
+        output, lse = attend(query, key, value)
+        return output * lse[..., None]
+
+    for function in (with_mask, with_new_mask, with_object):
+        torch._dynamo.reset()
+        compiled = torch.compile(function, backend="aot_eager", fullgraph=True)
+        for length in (137, 64):
+            short = query[:, :, :length]
+            torch.testing.assert_close(compiled(short, key, value), function(short, key, value))
+
+    # Functions that read tensors, given as they are, work with a break in the graph.
+    torch._dynamo.reset()
+    function = lambda q, k, v: flash.attention(q, k, v, score=lambda s, b, h, i, j: s + slopes[h] * (j - i)) * 2
+    compiled = torch.compile(function, backend="aot_eager")
+    torch.testing.assert_close(compiled(query, key, value), function(query, key, value))
+
+
+def test_operator(make_tensors):
+    from flash_mlir.attention import _prepare
+    from flash_mlir.torch_operator import operator
+
+    query, key, value = make_tensors("cpu", queries=5, keys=7)
+    for return_lse in (False, True):
+        config = _prepare(flash.causal(), None, None, None, False, return_lse)[0].config
+        torch.library.opcheck(operator, (query, key, value, None, None, [], config, return_lse))
+
+
+def test_errors(make_tensors):
+    query, key, value = make_tensors("cpu")
+    with pytest.raises(NotImplementedError, match="attention has no backward pass yet"):
+        flash.attention(query.requires_grad_(), key, value)
+    with torch.no_grad():
+        flash.attention(query, key, value)
+    query = query.detach()
+    with pytest.raises(TypeError, match="query has dtype torch.complex64; float16"):
+        flash.attention(query.to(torch.complex64), key, value)
+    with pytest.raises(TypeError, match="value is a NoneType"):
+        flash.attention(query, key, None)
+
+
+@needs_gpu
+def test_gpu_errors(make_tensors):
+    query, key, value = make_tensors("cuda")
+    with pytest.raises(ValueError, match="key is on the CPU, query on cuda:0; they must be in one place"):
+        flash.attention(query, key.cpu(), value)
+    with pytest.raises(ValueError, match="query has stride 137 in its last dimension, which must be contiguous"):
+        flash.attention(query.transpose(2, 3).contiguous().transpose(2, 3), key, value)
+    slopes = torch.ones(4)
+    with pytest.raises(ValueError, match="slopes is on the CPU, query on cuda:0"):
+        flash.attention(query, key, value, score=lambda s, b, h, q, k: s * slopes[h])
+
+
+@needs_gpu
+def test_streams_and_graphs(make_tensors):
+    """Calls are queued on the current stream, and neither wait nor allocate behind PyTorch's back: a graph takes them."""
+    query, key, value = make_tensors("cuda", "float16")
+    expected = flash.attention(query, key, value, mask=flash.causal())
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(200_000_000)
+        result = flash.attention(query, key, value, mask=flash.causal())
+        assert not stream.query()
+    stream.synchronize()
+    assert torch.equal(result, expected)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = flash.attention(query, key, value, mask=flash.causal())
+    captured.zero_()
+    graph.replay()
+    torch.cuda.synchronize()
+    assert torch.equal(captured, expected)
+
+
+@needs_gpu
+def test_gpu_program(make_tensors):
+    text = flash.compile(
+        "func.func @f(%q: tensor<?x?x?x64xf16>) -> tensor<?x?x?x64xf16> {\n"
+        "  %o = flash.attention %q, %q, %q"
+        " : (tensor<?x?x?x64xf16>, tensor<?x?x?x64xf16>, tensor<?x?x?x64xf16>) -> tensor<?x?x?x64xf16>\n"
+        "  return %o : tensor<?x?x?x64xf16>\n}"
+    )
+    assert text.target.startswith("sm_")
+    query, _, _ = make_tensors("cuda", "float16")
+    compare(text(query), sdpa(query, query, query), "float16")
+    with pytest.raises(ValueError, match="argument 0 is on the CPU"):
+        text(query.cpu())
+
+
+@needs_gpu
+@pytest.mark.parametrize("queries", [1, 16])
+def test_few_queries(make_tensors, queries):
+    """Kernels that share the keys among blocks need scratch memory."""
+    query, key, value = make_tensors("cuda", "float16", 1, 8, 2, queries, 8192)
+    compare(flash.attention(query, key, value), sdpa(query, key, value), "float16")
+
+
+@needs_gpu
+def test_overhead(make_tensors):
+    """Time of a cached call on the host, beyond that of an empty kernel's launch, in microseconds."""
+    import time
+
+    query, key, value = make_tensors("cuda", "float16", 1, 1, 1, 64, 64)
+    mask = flash.causal()
+    flash.attention(query, key, value, mask=mask)
+    best = float("inf")
+    for _ in range(20):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(100):
+            flash.attention(query, key, value, mask=mask)
+        best = min(best, (time.perf_counter() - start) / 100)
+    print(f"a cached call takes {1e6 * best:.1f} us on the host")
+    assert best < 30e-6
