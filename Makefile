@@ -16,7 +16,7 @@ configure = test -f $(1)/build.ninja || cmake -S . -B $(1) $(2) -G Ninja \
   > /dev/null
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
-.PHONY: build run test dist docs asan fuzz format lint clean setup
+.PHONY: build run test python dist docs asan fuzz format lint clean setup
 
 build: setup
 	@$(call configure,$(BUILD))
@@ -28,13 +28,17 @@ setup:
 run: build ## every example, checked against the reference and timed
 	scripts/run-examples.sh $(BUILD)
 
-test: build ## every test; the last line is the tally
+python: build ## the Python package, in the virtual environment $(BUILD)/python
+	@scripts/setup.sh python3-venv python3-dev
+	scripts/setup-python.sh $(BUILD) $(PYTHON)
+
+test: python ## every test; the last line is the tally
 	$(PYTHON) scripts/run-tests.py $(LLVM)/bin/lit $(BUILD)
 
-dist: setup ## statically linked, stripped tools in $(BUILD)/dist
+dist: setup ## statically linked, stripped tools and libflash in $(BUILD)/dist
 	@$(call configure,build-dist,-DFLASH_STATIC=ON)
 	ninja -C build-dist -j$(JOBS) flash-dist
-	scripts/make-dist.sh build-dist/bin $(BUILD)/dist
+	scripts/make-dist.sh build-dist $(BUILD)/dist
 
 docs: build ## regenerates docs/reference from the .td files
 	ninja -C $(BUILD) flash-docs

@@ -17,6 +17,11 @@ config.environment["PATH"] = os.pathsep.join(
 )
 config.substitutions.append(("%python", config.python))
 config.substitutions.append(("%cc", config.cc))
+# `make python` installs the package there.
+venv = os.path.join(config.flash_build_dir, "python")
+config.substitutions.append(("%venv_python", os.path.join(venv, "bin", "python")))
+if os.path.exists(os.path.join(venv, "installed")):
+    config.available_features.add("python-package")
 config.substitutions.append(("%source_dir", config.flash_source_dir))
 config.substitutions.append(("%build_dir", config.flash_build_dir))
 config.substitutions.append(("%examples", os.path.join(config.flash_source_dir, "examples")))

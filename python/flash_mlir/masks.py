@@ -15,6 +15,24 @@ from .functions import of_value, trace
 _SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 
 
+def _untraced(function):
+    """torch.compile calls the function instead of tracing it: expressions would only confuse it."""
+    function._torchdynamo_disable = True  # What torch.compiler.disable sets, without importing PyTorch.
+    return function
+
+
+def _cached(factory):
+    """Makes a mask for given parameters once."""
+    cached = functools.lru_cache(maxsize=1024)(factory)
+
+    @_untraced
+    @functools.wraps(factory)
+    def get(*arguments, **options):
+        return cached(*arguments, **options)
+
+    return get
+
+
 class Mask:
     """A set of (batch, head, query, key) that take part in attention.
 
@@ -38,6 +56,7 @@ class Mask:
         value = self._trace.value
         return value if self._lengths is None else value & (KEY < self._lengths[BATCH])
 
+    @_untraced
     def __and__(self, other):
         other = as_mask(other)
         attribute = None
@@ -49,6 +68,7 @@ class Mask:
         lengths = self._lengths if self._lengths is not None else other._lengths
         return Mask._of(self._trace.value & other._trace.value, attribute, lengths, _join(self, "&", other))
 
+    @_untraced
     def __or__(self, other):
         other = as_mask(other)
         attribute = None
@@ -62,6 +82,7 @@ class Mask:
     def __ror__(self, other):
         return as_mask(other) | self
 
+    @_untraced
     def __invert__(self):
         return Mask._of(~self._value, name=f"~{self}")
 
@@ -137,6 +158,7 @@ def as_mask(object):
     raise TypeError(f"{type(object).__name__} is no mask; expected a Mask or a function of b, h, q and k")
 
 
+@_untraced
 def mask(function):
     """The mask of a function of the batch, head, query and key indices that says which keys are seen.
 
@@ -156,12 +178,6 @@ def check_condition(value):
     """What a mask function returned must be a truth value."""
     if value.type != BOOL:
         raise TraceError("the mask function returns a number; it must return a truth value, such as a comparison")
-
-
-def _cached(factory):
-    """Makes a mask for given parameters once, also while torch.compile traces, which runs the factory as it is."""
-    factory._dynamo_marked_constant = True  # What torch.compiler.assume_constant_result sets.
-    return functools.lru_cache(maxsize=1024)(factory)
 
 
 def _natural(name, value):
@@ -219,6 +235,7 @@ def prefix(length):
     return Mask._of(KEY < length, f"#flash.prefix<{length}>", name=f"prefix({length})")
 
 
+@_untraced
 def documents(query_ids, key_ids=None):
     """A query sees the keys of its own document.
 
@@ -234,6 +251,7 @@ def documents(query_ids, key_ids=None):
     return Mask._of(document(query_ids, QUERY) == document(key_ids, KEY), name="documents(...)")
 
 
+@_untraced
 def key_lengths(lengths):
     """Every query of a batch sees as many of the first keys as `lengths` says, int32 of shape (batch,)."""
     return Mask._of(

@@ -41,10 +41,11 @@ def call(query, key, value, lengths, sink, captured, config, return_lse):
 
 
 @torch.compiler.assume_constant_result
-def _get_config(mask, score, scale, has_lengths, has_sink, return_lse):
-    """The variant of a mask and a score function that read no arrays; None for others."""
-    prepared, captured, lengths = _prepare(mask, score, scale, True if has_lengths else None, has_sink, return_lse)
-    return None if captured or (lengths is not None and not has_lengths) else prepared.config
+def _get_config(mask, scale, has_lengths, has_sink, return_lse):
+    """The variant of a mask that reads no arrays; None for others."""
+    lengths = True if has_lengths else None
+    prepared, captured, used_lengths = _prepare(mask, None, scale, lengths, has_sink, return_lse)
+    return None if captured or used_lengths is not lengths else prepared.config
 
 
 @torch.compiler.disable
@@ -56,7 +57,10 @@ def _call_eagerly(*arguments):
 
 def attention(query, key, value, mask, score, scale, lengths, sink, return_lse):
     """What `flash_mlir.attention` is while torch.compile traces it."""
-    config = _get_config(mask, score, scale, lengths is not None, sink is not None, return_lse)
+    config = None
+    # Functions with closures are none of Dynamo's constants.
+    if score is None and (mask is None or isinstance(mask, Mask)):
+        config = _get_config(mask, scale, lengths is not None, sink is not None, return_lse)
     if config is None:
         return _call_eagerly(query, key, value, mask, score, scale, lengths, sink, return_lse)
     return call(query, key, value, lengths, sink, (), config, return_lse)

@@ -61,7 +61,7 @@ NB_MODULE(_core, m) {
              new (self)
                  Attention(std::move(compile), readCaptures(captures), returnLse);
            })
-      .def("__call__", &Attention::call, nb::arg("query"), nb::arg("key"),
-           nb::arg("value"), nb::arg("lengths").none(), nb::arg("sink").none(),
+      .def("__call__", &Attention::call, nb::arg("query").none(),
+           nb::arg("key").none(), nb::arg("value").none(), nb::arg("lengths").none(), nb::arg("sink").none(),
            nb::arg("captured"));
 }
