@@ -19,7 +19,7 @@ if(FLASH_STATIC)
     endif()
   endforeach()
   list(APPEND FLASH_MLIR_LINK -Wl,--end-group -static-libstdc++ -static-libgcc
-       -Wl,--gc-sections -Wl,--icf=all -Wl,-Bstatic -lz -lzstd -Wl,-Bdynamic -lpthread -ldl -lm)
+       -fuse-ld=lld -Wl,--gc-sections -Wl,--icf=all -Wl,-Bstatic -lz -lzstd -Wl,-Bdynamic -lpthread -ldl -lm)
 else()
   set(FLASH_MLIR_LINK MLIR LLVM)
 endif()

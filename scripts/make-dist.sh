@@ -1,26 +1,42 @@
 #!/usr/bin/env bash
-# Copies the static tools of BIN into OUT and checks what was promised of them:
-# stripped, no library but glibc's, and less than 100 MB together.
+# Copies the static tools and the library of BUILD into OUT and checks what was
+# promised of them: stripped, no library but glibc's, and less than 100 MB of
+# tools and of library.
 set -euo pipefail
 
-bin=$1 out=$2
+build=$1 out=$2
 rm -rf "$out"
 mkdir -p "$out"
-for tool in flash-opt flash-run; do
-  [[ -x $bin/$tool ]] || continue
-  /usr/lib/llvm-22/bin/llvm-strip -o "$out/$tool" "$bin/$tool"
-  foreign=$(objdump -p "$out/$tool" | awk '$1 == "NEEDED" { print $2 }' |
+
+# Usage: copy FILE NAME
+copy() {
+  /usr/lib/llvm-22/bin/llvm-strip -o "$out/$2" "$1"
+  foreign=$(objdump -p "$out/$2" | awk '$1 == "NEEDED" { print $2 }' |
     grep -vE '^(libc|libm|libdl|libpthread|librt|ld-linux-.*)\.so' || true)
   if [[ -n $foreign ]]; then
-    echo "make-dist: $tool needs more than glibc: $foreign" >&2
+    echo "make-dist: $2 needs more than glibc: $foreign" >&2
     exit 1
   fi
+}
+
+# Usage: check_size WHAT FILE...
+check_size() {
+  bytes=$(du -cb "${@:2}" | tail -1 | cut -f1)
+  echo "make-dist: $out, $1: $((bytes / 1000000)) MB"
+  if [[ $bytes -ge 100000000 ]]; then
+    echo "make-dist: 100 MB or more" >&2
+    exit 1
+  fi
+}
+
+tools=()
+for tool in flash-opt flash-run; do
+  [[ -x $build/bin/$tool ]] || continue
+  copy "$build/bin/$tool" "$tool"
   "$out/$tool" --version > /dev/null
+  tools+=("$out/$tool")
 done
-cp LICENSE "$out/"
-bytes=$(du -sb "$out" | cut -f1)
-echo "make-dist: $out, $((bytes / 1000000)) MB"
-if [[ $bytes -ge 100000000 ]]; then
-  echo "make-dist: 100 MB or more" >&2
-  exit 1
-fi
+copy "$build/lib/libflash.so" libflash.so
+cp LICENSE include/flash-c/Flash.h "$out/"
+check_size tools "${tools[@]}"
+check_size library "$out/libflash.so"

@@ -21,8 +21,8 @@ if ! "$venv/bin/python" -c 'import nanobind, scikit_build_core, pytest' 2>/dev/n
   "${pip[@]}" install 'nanobind>=2.2' 'scikit-build-core>=0.10' 'pytest>=7'
 fi
 "${pip[@]}" install --no-build-isolation --no-deps --force-reinstall . \
-  -C build-dir="$build/python-build" \
-  -C cmake.define.FLASH_LIBRARY="$build/lib/libflash.so" \
-  -C cmake.define.CMAKE_C_COMPILER="${CC:-clang-22}" \
-  -C cmake.define.CMAKE_CXX_COMPILER="${CXX:-clang++-22}"
+  --config-settings=build-dir="$build/python-build" \
+  --config-settings=cmake.define.FLASH_LIBRARY="$build/lib/libflash.so" \
+  --config-settings=cmake.define.CMAKE_C_COMPILER="${CC:-clang-22}" \
+  --config-settings=cmake.define.CMAKE_CXX_COMPILER="${CXX:-clang++-22}"
 touch "$stamp"

@@ -1,0 +1,37 @@
+"""The examples of docs/python.md run, each after those before it."""
+
+import contextlib
+import importlib.util
+import io
+import pathlib
+import re
+
+import numpy as np
+from conftest import assert_close, reference
+
+PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
+
+
+def test_examples():
+    scope = {"__name__": "examples"}
+    for number, match in enumerate(re.finditer(r"```python\n(.*?)```", PAGE.read_text(), re.S)):
+        text = match[1]
+        if text.startswith("# torch") and importlib.util.find_spec("torch") is None:
+            continue
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(text, f"{PAGE}, example {number}", "exec"), scope)
+
+
+def test_new_mask_and_score():
+    """The two functions that the page shows do what it says."""
+    scope = {"__name__": "examples"}
+    for match in re.finditer(r"```python\n(.*?)```", PAGE.read_text(), re.S):
+        if "def blocks" in match[1] or "def capped_alibi" in match[1] or "import numpy" in match[1]:
+            exec(match[1], scope)
+            if "def blocks" in match[1]:
+                expected = reference(scope["query"], scope["key"], scope["value"], scope["blocks"])[0]
+                assert_close(scope["output"], expected, "float32")
+    slopes = scope["slopes"]
+    score = lambda s, b, h, q, k: 30 * np.tanh(s / 30) + slopes[h] * (k - q)
+    expected = reference(scope["query"], scope["key"], scope["value"], score=score)[0]
+    assert_close(scope["output"], expected, "float32")
