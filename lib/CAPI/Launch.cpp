@@ -170,8 +170,8 @@ FlashStatus flashCallLaunch(FlashCall *call, void *const *results,
     if (buffer.isResult)
       continue;
     call->buffers[i] = address;
-    address += llvm::alignTo(call->invocation.bufferBytes[i],
-                             LaunchPlan::alignment);
+    address +=
+        llvm::alignTo(call->invocation.bufferBytes[i], LaunchPlan::alignment);
   }
   for (auto [i, result] : llvm::enumerate(plan.results))
     call->buffers[result.buffer] = reinterpret_cast<uint64_t>(results[i]);
@@ -182,13 +182,13 @@ FlashStatus flashCallLaunch(FlashCall *call, void *const *results,
                           "of scratch memory is not a multiple of {1}",
                           buffer, LaunchPlan::alignment));
   LoadedProgram &program = *call->program;
-  if (llvm::Error error = program.bind(plan, call->tensors, call->buffers,
-                                       call->invocation))
+  if (llvm::Error error =
+          program.bind(plan, call->tensors, call->buffers, call->invocation))
     return fail(FLASH_INVALID_TENSOR, std::move(error));
   if (llvm::Error error = program.allowShared(call->invocation))
     return fail(FLASH_FAILURE, std::move(error));
-  if (llvm::Error error = program.launch(plan, call->invocation,
-                                         cuda::Stream::borrow(stream)))
+  if (llvm::Error error =
+          program.launch(plan, call->invocation, cuda::Stream::borrow(stream)))
     return fail(FLASH_FAILURE, std::move(error));
   return FLASH_SUCCESS;
 }

@@ -51,9 +51,7 @@ static llvm::Expected<StringRef> getText(FlashKernel &kernel, StringRef stage) {
   again.options = kernel.options;
   if (llvm::Error error = parseDump(stage, again.options))
     return std::move(error);
-  again.options.takeDump = [&](Dump, StringRef dumped) {
-    text = dumped.str();
-  };
+  again.options.takeDump = [&](Dump, StringRef dumped) { text = dumped.str(); };
   // It has compiled before.
   std::string diagnostics;
   if (llvm::Error error = again.compile(diagnostics))
@@ -78,14 +76,17 @@ static llvm::Error save(FlashKernel &kernel, StringRef path) {
   StringRef extension = llvm::sys::path::extension(path);
   if (llvm::Error error = checkWritable(path))
     return error;
-  if (kernel.options.isGpu() && (extension == ".ptx" || extension == ".cubin")) {
+  if (kernel.options.isGpu() &&
+      (extension == ".ptx" || extension == ".cubin")) {
     Options options = kernel.options;
     if (llvm::Error error = parseOutput(path, /*header=*/"", options))
       return error;
     return writeAheadOfTime(*kernel.program, options);
   }
   StringRef text = kernel.text;
-  StringRef stage = extension == ".ll" ? "llvm" : extension == ".s" ? "asm" : "";
+  StringRef stage = extension == ".ll"  ? "llvm"
+                    : extension == ".s" ? "asm"
+                                        : "";
   if (kernel.options.isGpu() || stage.empty()) {
     if (extension != ".mlir")
       return createStringError(formatv(

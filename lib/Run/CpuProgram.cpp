@@ -23,15 +23,14 @@ using llvm::createStringError;
 /// From the program to linalg on tensors, by way of tiles.
 static llvm::Error runFront(ModuleOp module, Variant variant,
                             const Options &options, CpuProgram &program) {
-  auto run = [&](llvm::function_ref<void(OpPassManager &)> build, Dump stage) -> llvm::Error {
+  auto run = [&](llvm::function_ref<void(OpPassManager &)> build,
+                 Dump stage) -> llvm::Error {
     if (llvm::Error error = runPasses(module, build))
       return error;
     dump(stage, module, options);
     return llvm::Error::success();
   };
-  auto emulate = [&] {
-    return run(flash::buildEmulatePipeline, Dump::Linalg);
-  };
+  auto emulate = [&] { return run(flash::buildEmulatePipeline, Dump::Linalg); };
   if (isBlockLevel(module)) {
     program.level0 = module.clone();
     if (options.target != Target::Emulate)
@@ -125,9 +124,9 @@ llvm::Expected<CpuProgram> CpuProgram::compile(ModuleOp source, StringRef entry,
     return executable.takeError();
   flash::CompileTimes times = (*executable)->getTimes();
   program.times.append({{"translate", times.translate},
-                       {"optimize", times.optimize},
-                       {"codegen", times.codegen},
-                       {"link", times.link}});
+                        {"optimize", times.optimize},
+                        {"codegen", times.codegen},
+                        {"link", times.link}});
   if (isFlash) {
     dump(Dump::LLVM, (*executable)->getLLVMIR(), options);
     dump(Dump::Asm, (*executable)->getAssembly(), options);

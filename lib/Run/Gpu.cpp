@@ -54,9 +54,9 @@ flash::run::loadOnGpu(GpuProgram &program, Gpu &gpu, const Options &options) {
   const cuda::DeviceInfo &info = gpu.device.getInfo();
   // A cubin is for the device at hand; code for sm_90a runs only there.
   if (options.ptxas)
-    if (llvm::Error error = program.assembleFor(program.target == Target::Sm80
-                                                    ? info.getArchitecture()
-                                                    : getName(program.target).str()))
+    if (llvm::Error error = program.assembleFor(
+            program.target == Target::Sm80 ? info.getArchitecture()
+                                           : getName(program.target).str()))
       return std::move(error);
   auto executor = std::make_unique<GpuExecutor>(program, gpu, options.layout);
   if (llvm::Error error = executor->load(program))

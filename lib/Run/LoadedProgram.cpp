@@ -27,10 +27,10 @@ llvm::Expected<LoadedProgram> LoadedProgram::load(const GpuProgram &program,
                   ? info.major == 9 && info.minor == 0
                   : info.major >= 8;
   if (!runs)
-    return createStringError(formatv(
-        "kernels for {0} do not run on {1} ({2}); {3}", getName(program.target),
-        info.name, info.getArchitecture(),
-        info.major >= 8 ? "use --target=sm_80" : "use --target=cpu"));
+    return createStringError(
+        formatv("kernels for {0} do not run on {1} ({2}); {3}",
+                getName(program.target), info.name, info.getArchitecture(),
+                info.major >= 8 ? "use --target=sm_80" : "use --target=cpu"));
   std::map<std::string, cuda::Module> modules;
   for (const GpuProgram::Module &module : program.modules) {
     auto loaded = cuda::Module::load(device, module.getImage(), module.name);

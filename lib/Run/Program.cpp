@@ -93,11 +93,9 @@ llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
   return parseProgram(context, std::move(file), options, llvm::errs());
 }
 
-llvm::Expected<Program>
-flash::run::parseProgram(MLIRContext &context,
-                         std::unique_ptr<llvm::MemoryBuffer> text,
-                         const Options &options,
-                         llvm::raw_ostream &diagnostics) {
+llvm::Expected<Program> flash::run::parseProgram(
+    MLIRContext &context, std::unique_ptr<llvm::MemoryBuffer> text,
+    const Options &options, llvm::raw_ostream &diagnostics) {
   std::string name = text->getBufferIdentifier().str();
   Program program;
   program.sources = std::make_unique<llvm::SourceMgr>();
@@ -116,8 +114,7 @@ flash::run::parseProgram(MLIRContext &context,
   if (succeeded(checkSource(*program.sources, diagnostics)))
     program.module = parseSourceFile<ModuleOp>(*program.sources, &context);
   if (!program.module)
-    return createStringError(
-        formatv("'{0}' is not a valid program", name));
+    return createStringError(formatv("'{0}' is not a valid program", name));
 
   // Nothing is linked, so a function without a body can only be missing.
   std::string external;

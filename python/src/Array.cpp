@@ -1,4 +1,5 @@
-//===- Array.cpp - NumPy arrays and PyTorch tensors as the C library has them ===//
+//===- Array.cpp - NumPy arrays and PyTorch tensors as the C library has them
+//===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -43,8 +44,8 @@ bool Array::isDense() const {
 }
 
 std::string Array::describe() const {
-  std::string text = std::string(isBool ? "bool" : getName(element)) +
-                     " of shape (";
+  std::string text =
+      std::string(isBool ? "bool" : getName(element)) + " of shape (";
   for (int d = 0; d < rank; ++d)
     text += (d ? ", " : "") + std::to_string(sizes[d]);
   return text + (rank == 1 ? ",)" : ")");
@@ -117,7 +118,8 @@ static int32_t readInts(nb::handle tuple, int64_t *values, const char *name) {
 static Array readTensor(Torch &torch, nb::handle object, const char *name) {
   static PyObject *shape = intern("shape"), *stride = intern("stride"),
                   *dtype = intern("dtype"), *dataPtr = intern("data_ptr"),
-                  *getDevice = intern("get_device"), *isCuda = intern("is_cuda"),
+                  *getDevice = intern("get_device"),
+                  *isCuda = intern("is_cuda"),
                   *requiresGrad = intern("requires_grad");
   Array array;
   array.isTorch = true;
@@ -198,8 +200,8 @@ static bool readFormat(const char *format, Py_ssize_t size, Array &array) {
 static Array readNumpy(nb::handle object, const char *name) {
   Array array;
   Py_buffer buffer;
-  if (PyObject_GetBuffer(object.ptr(), &buffer,
-                         PyBUF_STRIDES | PyBUF_FORMAT) == 0) {
+  if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_STRIDES | PyBUF_FORMAT) ==
+      0) {
     bool known = readFormat(buffer.format, buffer.itemsize, array) &&
                  buffer.ndim <= maxRank;
     array.data = buffer.buf;
@@ -248,9 +250,9 @@ Array flash::python::readDense(nb::handle object, const char *name,
   Array array = readArray(object, name);
   if (array.isDense())
     return array;
-  owner = array.isTorch ? nb::object(object.attr("contiguous")())
-                        : nb::module_::import_("numpy").attr(
-                              "ascontiguousarray")(object);
+  owner = array.isTorch
+              ? nb::object(object.attr("contiguous")())
+              : nb::module_::import_("numpy").attr("ascontiguousarray")(object);
   bool requiresGrad = array.requiresGrad;
   array = readArray(owner, name);
   array.requiresGrad = requiresGrad;

@@ -1,4 +1,5 @@
-//===- Array.h - NumPy arrays and PyTorch tensors as the C library has them *- C++ -*-===//
+//===- Array.h - NumPy arrays and PyTorch tensors as the C library has them *-
+//C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -60,8 +61,8 @@ nb::object makeArray(FlashBuffer *buffer, FlashElementType element,
 
 /// Parts of PyTorch, looked up once it has been imported.
 struct Torch {
-  nb::object tensorType, empty, uint8, currentStream, currentDevice, deviceGuard,
-      isGradEnabled;
+  nb::object tensorType, empty, uint8, currentStream, currentDevice,
+      deviceGuard, isGradEnabled;
   nb::object dtypes[FLASH_I64 + 1], boolType;
 
   /// Null until something has imported PyTorch.

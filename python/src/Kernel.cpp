@@ -86,12 +86,11 @@ nb::bytes Kernel::serialize() {
 // Calls
 //===----------------------------------------------------------------------===//
 
-std::vector<nb::object>
-Kernel::call(const std::vector<nb::object> &arguments) {
+std::vector<nb::object> Kernel::call(const std::vector<nb::object> &arguments) {
   size_t expected = flashKernelGetNumArguments(handle);
   if (arguments.size() != expected)
-    raise(PyExc_TypeError, "the function takes ", expected,
-          " arguments, but ", arguments.size(), " are given");
+    raise(PyExc_TypeError, "the function takes ", expected, " arguments, but ",
+          arguments.size(), " are given");
   bool onDevice = isGpu();
   std::vector<Array> arrays(expected);
   std::vector<nb::object> owners(expected);
@@ -130,8 +129,8 @@ std::vector<nb::object> Kernel::run(const FlashTensor *arguments, size_t count,
   check(status);
   std::vector<nb::object> results;
   for (size_t i = 0; i < numResults; ++i)
-    results.push_back(makeArray(
-        buffers[i], flashKernelGetResult(handle, i).element, like));
+    results.push_back(
+        makeArray(buffers[i], flashKernelGetResult(handle, i).element, like));
   return results;
 }
 

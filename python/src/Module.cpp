@@ -60,10 +60,11 @@ NB_MODULE(_core, m) {
       .def("__init__",
            [](Attention *self, nb::object compile, nb::list captures,
               bool returnLse) {
-             new (self)
-                 Attention(std::move(compile), readCaptures(captures), returnLse);
+             new (self) Attention(std::move(compile), readCaptures(captures),
+                                  returnLse);
            })
       .def("__call__", &Attention::call, nb::arg("query").none(),
-           nb::arg("key").none(), nb::arg("value").none(), nb::arg("lengths").none(), nb::arg("sink").none(),
+           nb::arg("key").none(), nb::arg("value").none(),
+           nb::arg("lengths").none(), nb::arg("sink").none(),
            nb::arg("captured"));
 }

@@ -225,8 +225,7 @@ flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
   for (Argument &argument : wrapper->args())
     if (!argument.getType()->isPointerTy())
       return makeError("'" + entry + "' takes something not a tensor");
-  result.numInputs =
-      wrapper->arg_size() - (result.resultRanks.empty() ? 0 : 1);
+  result.numInputs = wrapper->arg_size() - (result.resultRanks.empty() ? 0 : 1);
   for (Function &function : *module)
     if (!function.isDeclaration())
       function.setLinkage(GlobalValue::InternalLinkage);
