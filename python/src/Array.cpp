@@ -294,7 +294,7 @@ nb::object flash::python::makeArray(FlashBuffer *buffer,
   return array.attr("view")(nb::module_::import_("ml_dtypes").attr("bfloat16"));
 }
 
-void flash::python::check(FlashStatus status) {
+void flash::python::check(FlashStatus status, const char *note) {
   if (status == FLASH_SUCCESS)
     return;
   const char *message = flashGetErrorMessage();
@@ -310,6 +310,8 @@ void flash::python::check(FlashStatus status) {
     raise(PyExc_MemoryError, message);
   case FLASH_FAILURE:
     raise(PyExc_RuntimeError, message);
+  case FLASH_INVALID_TENSOR:
+    raise(PyExc_ValueError, message, note);
   default:
     raise(PyExc_ValueError, message);
   }

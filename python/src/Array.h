@@ -76,8 +76,9 @@ inline nb::object steal(PyObject *object) {
   return nb::steal(object);
 }
 
-/// Raises the Python exception for a status other than success.
-void check(FlashStatus status);
+/// Raises the Python exception for a status other than success. `note` follows
+/// messages about tensors.
+void check(FlashStatus status, const char *note = "");
 
 /// Raises an exception with a message that names the call.
 template <typename... Parts>

@@ -185,9 +185,10 @@ nb::object Attention::call(nb::handle queryObject, nb::handle keyObject,
   FlashTensor tensors[maxArguments];
   for (size_t i = 0; i < count; ++i)
     tensors[i] = arrays[i].getTensor();
+  const char *note = "; arguments 0, 1 and 2 are query, key and value";
   std::vector<nb::object> results =
-      onDevice ? kernel.launch(tensors, count, query.device)
-               : kernel.run(tensors, count, query);
+      onDevice ? kernel.launch(tensors, count, query.device, note)
+               : kernel.run(tensors, count, query, note);
   if (!returnLse)
     return std::move(results[0]);
   return nb::make_tuple(results[0], results[1]);

@@ -118,7 +118,7 @@ std::vector<nb::object> Kernel::call(const std::vector<nb::object> &arguments) {
 }
 
 std::vector<nb::object> Kernel::run(const FlashTensor *arguments, size_t count,
-                                    const Array &like) {
+                                    const Array &like, const char *note) {
   size_t numResults = flashKernelGetNumResults(handle);
   std::vector<FlashBuffer *> buffers(numResults);
   FlashStatus status;
@@ -126,7 +126,7 @@ std::vector<nb::object> Kernel::run(const FlashTensor *arguments, size_t count,
     nb::gil_scoped_release release;
     status = flashKernelRun(handle, arguments, count, buffers.data());
   }
-  check(status);
+  check(status, note);
   std::vector<nb::object> results;
   for (size_t i = 0; i < numResults; ++i)
     results.push_back(
@@ -135,12 +135,12 @@ std::vector<nb::object> Kernel::run(const FlashTensor *arguments, size_t count,
 }
 
 std::vector<nb::object> Kernel::launch(const FlashTensor *arguments,
-                                       size_t count, int device) {
+                                       size_t count, int device, const char *note) {
   Torch *torch = Torch::get();
   if (!torch || !torch->currentStream.is_valid())
     raise(PyExc_RuntimeError, "this PyTorch has no CUDA");
   if (nb::cast<int>(torch->currentDevice()) == device)
-    return launchHere(arguments, count, device, *torch);
+    return launchHere(arguments, count, device, *torch, note);
   // A launch makes its device the current one, which is not the caller's.
   nb::object guard = torch->deviceGuard(device);
   guard.attr("__enter__")();
@@ -151,7 +151,7 @@ std::vector<nb::object> Kernel::launch(const FlashTensor *arguments,
       guard.attr("__exit__")(nb::none(), nb::none(), nb::none());
     }
   } exit{guard};
-  return launchHere(arguments, count, device, *torch);
+  return launchHere(arguments, count, device, *torch, note);
 }
 
 /// A tensor on the current device.
@@ -171,7 +171,7 @@ static void *getAddress(nb::handle tensor) {
 
 std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
                                            size_t count, int device,
-                                           Torch &torch) {
+                                           Torch &torch, const char *note) {
   std::vector<FlashCall *> &free = calls[device];
   FlashCall *call = nullptr;
   if (free.empty()) {
@@ -186,7 +186,7 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
     ~Return() { free.push_back(call); }
   } back{free, call};
 
-  check(flashCallPrepare(call, arguments, count));
+  check(flashCallPrepare(call, arguments, count), note);
   size_t numResults = flashKernelGetNumResults(handle);
   std::vector<nb::object> results;
   void *addresses[8];
@@ -211,6 +211,7 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
   }
   nb::object stream = torch.currentStream(device);
   check(flashCallLaunch(call, addresses, numResults, scratchAddress,
-                        PyLong_AsVoidPtr(stream.ptr())));
+                        PyLong_AsVoidPtr(stream.ptr())),
+        note);
   return results;
 }

@@ -1,0 +1,97 @@
+"""As much of PyTorch as a call on CUDA uses, over memory of the host.
+
+With a driver that runs no kernel, calls can be followed without a GPU.
+"""
+
+import sys
+import types
+
+import numpy as np
+
+events = []
+current_device = 0
+
+
+class dtype:
+    def __init__(self, name, numpy):
+        self.name = name
+        self.numpy = numpy
+
+    def __repr__(self):
+        return f"torch.{self.name}"
+
+
+DTYPES = {
+    name: dtype(name, np.dtype(numpy))
+    for name, numpy in dict(
+        float16="f2", bfloat16="u2", float32="f4", float64="f8", int8="i1", int16="i2", int32="i4", int64="i8",
+        uint8="u1", bool="?",
+    ).items()
+}
+
+
+class Tensor:
+    is_cuda = True
+    requires_grad = False
+
+    def __init__(self, array, dtype, device):
+        self.array = array
+        self.dtype = dtype
+        self.device_index = device
+        self.shape = array.shape
+        self.ndim = array.ndim
+
+    def stride(self):
+        return tuple(stride // self.array.itemsize for stride in self.array.strides)
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+    def get_device(self):
+        return self.device_index
+
+
+def empty(sizes, dtype, device):
+    sizes = sizes if isinstance(sizes, tuple) else (sizes,)
+    assert device == "cuda"
+    events.append(("empty", sizes, dtype.name))
+    return make(sizes, dtype.name, current_device)
+
+
+def make(sizes, name, device=0):
+    """A tensor at a multiple of 256 bytes."""
+    numpy = DTYPES[name].numpy
+    count = int(np.prod(sizes)) * numpy.itemsize
+    memory = np.zeros(count + 256, dtype=np.uint8)
+    start = -memory.ctypes.data % 256
+    return Tensor(memory[start : start + count].view(numpy).reshape(sizes), DTYPES[name], device)
+
+
+class _Device:
+    def __init__(self, index):
+        self.index = index
+
+    def __enter__(self):
+        global current_device
+        self.previous, current_device = current_device, self.index
+        events.append(("enter", self.index))
+
+    def __exit__(self, *_):
+        global current_device
+        current_device = self.previous
+        events.append(("exit", self.index))
+
+
+def install():
+    torch = types.ModuleType("torch")
+    torch.Tensor, torch.empty = Tensor, empty
+    vars(torch).update(DTYPES)
+    torch.library = types.SimpleNamespace()
+    torch.is_grad_enabled = lambda: True
+    torch.compiler = types.SimpleNamespace(is_compiling=lambda: False)
+    torch.cuda = types.SimpleNamespace(device=_Device)
+    torch._C = types.SimpleNamespace(
+        _cuda_getCurrentRawStream=lambda device: events.append(("stream", device)) or 0,
+        _cuda_getDevice=lambda: current_device,
+    )
+    sys.modules["torch"] = torch

@@ -1,0 +1,108 @@
+"""Calls on CUDA, with a driver and a PyTorch that only look like it. Run by test_launch.py."""
+
+import sys
+import time
+
+import fake_torch
+
+fake_torch.install()
+
+import flash_mlir as flash  # noqa: E402
+
+make, events = fake_torch.make, fake_torch.events
+
+
+def expect_error(kind, text, *arguments, **options):
+    try:
+        flash.attention(*arguments, **options)
+    except kind as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(f"no error: {text}")
+
+
+def test_calls():
+    query, key = make((2, 8, 100, 64), "float32"), make((2, 2, 130, 64), "float32")
+    output, lse = flash.attention(query, key, key, mask=flash.causal(), return_lse=True)
+    assert output.shape == (2, 8, 100, 64) and output.dtype.name == "float32"
+    assert lse.shape == (2, 8, 100) and lse.get_device() == 0
+    expected = [("empty", (2, 8, 100, 64), "float32"), ("empty", (2, 8, 100), "float32"), ("stream", 0)]
+    assert [event for event in events if event[-1] != "uint8"] == expected, events
+
+
+def test_other_device():
+    """The device is the current one only during the call, also of one that fails."""
+    query = make((1, 2, 64, 64), "float32", device=1)
+    output = flash.attention(query, query, query)
+    assert output.get_device() == 1 and fake_torch.current_device == 0
+    assert events[0] == ("enter", 1) and events[-1] == ("exit", 1)
+    events.clear()
+    query.array = query.array.reshape(-1)[1 : 1 + 2 * 32 * 64].reshape(1, 2, 32, 64)
+    query.shape = query.array.shape
+    expect_error(ValueError, "arguments 0, 1 and 2 are query, key and value", query, query, query)
+    assert events[-1] == ("exit", 1) and fake_torch.current_device == 0
+
+
+def test_scratch():
+    """Keys that several blocks share need memory for what the blocks have found."""
+    query, key = make((1, 8, 1, 64), "float32"), make((1, 8, 16384, 64), "float32")
+    flash.attention(query, key, key)
+    assert "uint8" in [event[2] for event in events if event[0] == "empty"]
+
+
+def test_strides():
+    packed = make((2, 100, 3, 4, 64), "float32")
+    parts = []
+    for i in range(3):
+        view = packed.array[:, :, i].transpose(0, 2, 1, 3)
+        parts.append(fake_torch.Tensor(view, packed.dtype, 0))
+    assert flash.attention(*parts).shape == (2, 4, 100, 64)
+    turned = fake_torch.Tensor(parts[0].array[..., ::2], packed.dtype, 0)
+    expect_error(ValueError, "has stride 2 in its last dimension, which must be contiguous", turned, turned, turned)
+
+
+def test_places():
+    query = make((1, 2, 64, 64), "float32")
+    elsewhere = make((1, 2, 64, 64), "float32", device=1)
+    expect_error(ValueError, "key is on cuda:1, query on cuda:0; they must be in one place", query, elsewhere, query)
+    expect_error(ValueError, "value is on the CPU, query on cuda:0", query, query, query.array)
+    slopes = elsewhere.array[0, 0, 0]
+    score = lambda s, b, h, q, k: s * slopes[h]
+    expect_error(ValueError, "slopes is on the CPU, query on cuda:0", query, query, query, score=score)
+
+
+def test_programs():
+    text = f"func.func @f(%q: tensor<1x?x8xf32>) -> tensor<1x?x8xf32> {{\n  %o = flash.attention %q, %q, %q : "
+    text += "(tensor<1x?x8xf32>, tensor<1x?x8xf32>, tensor<1x?x8xf32>) -> tensor<1x?x8xf32>\n"
+    text += "  return %o : tensor<1x?x8xf32>\n}"
+    kernel = flash.compile(text)
+    assert kernel.target == "sm_90a"
+    query = make((1, 40, 8), "float32")
+    assert kernel(query).shape == (1, 40, 8)
+    try:
+        kernel(query.array)
+    except ValueError as error:
+        assert "argument 0 is on the CPU; the kernel is for sm_90a" in str(error)
+
+
+def measure():
+    """Microseconds that a cached call takes on the host, without the driver's part."""
+    query = make((1, 1, 64, 64), "float32")
+    mask = flash.causal()
+    best = 1.0
+    for _ in range(20):
+        start = time.perf_counter()
+        for _ in range(200):
+            flash.attention(query, query, query, mask=mask)
+        best = min(best, (time.perf_counter() - start) / 200)
+    return 1e6 * best
+
+
+if __name__ == "__main__":
+    if "--measure" in sys.argv:
+        print(f"{measure():.1f} us")
+        sys.exit()
+    for name, test in list(globals().items()):
+        if name.startswith("test_"):
+            events.clear()
+            test()
