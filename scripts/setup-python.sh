@@ -20,9 +20,10 @@ pip=("$venv/bin/python" -m pip --disable-pip-version-check -q)
 if ! "$venv/bin/python" -c 'import nanobind, scikit_build_core, pytest' 2>/dev/null; then
   "${pip[@]}" install 'nanobind>=2.2' 'scikit-build-core>=0.10' 'pytest>=7'
 fi
-"${pip[@]}" install --no-build-isolation --no-deps --force-reinstall . \
+# A build directory of before may be of another compiler.
+rm -rf "$build/python-build"
+CC=${CC:-clang-22} CXX=${CXX:-clang++-22} "${pip[@]}" install \
+  --no-build-isolation --no-deps --force-reinstall . \
   --config-settings=build-dir="$build/python-build" \
-  --config-settings=cmake.define.FLASH_LIBRARY="$build/lib/libflash.so" \
-  --config-settings=cmake.define.CMAKE_C_COMPILER="${CC:-clang-22}" \
-  --config-settings=cmake.define.CMAKE_CXX_COMPILER="${CXX:-clang++-22}"
+  --config-settings=cmake.define.FLASH_LIBRARY="$build/lib/libflash.so"
 touch "$stamp"

@@ -59,6 +59,43 @@ std::string Array::describeDevice() const {
 // PyTorch
 //===----------------------------------------------------------------------===//
 
+/// An attribute, or a method's result, by an interned name.
+static nb::object getAttribute(nb::handle object, PyObject *name) {
+  return steal(PyObject_GetAttr(object.ptr(), name));
+}
+static nb::object callMethod(nb::handle object, PyObject *name) {
+  return steal(PyObject_CallMethodNoArgs(object.ptr(), name));
+}
+
+static PyObject *intern(const char *name) {
+  return PyUnicode_InternFromString(name);
+}
+
+static DLDataType getDtype(FlashElementType element) {
+  uint8_t code = element == FLASH_BF16  ? dlBfloat
+                 : element <= FLASH_F64 ? dlFloat
+                                        : dlInt;
+  return {code, uint8_t(8 * bytes[element]), 1};
+}
+
+/// The interface in the type of tensors; null if it is not there, or has
+/// another layout.
+static const ExchangeApi *findExchange(nb::handle type) {
+  // The second name is that of DLPack 1.2.
+  for (const char *name :
+       {"__dlpack_c_exchange_api__", "__c_dlpack_exchange_api__"}) {
+    if (!nb::hasattr(type, name))
+      continue;
+    nb::object capsule = type.attr(name);
+    auto *api = static_cast<const ExchangeApi *>(
+        PyCapsule_GetPointer(capsule.ptr(), "dlpack_exchange_api"));
+    if (api && api->version.major == 1)
+      return api;
+    PyErr_Clear();
+  }
+  return nullptr;
+}
+
 Torch *Torch::get() {
   // Never destroyed: the interpreter may be gone by then.
   static Torch *torch = nullptr;
@@ -74,7 +111,6 @@ Torch *Torch::get() {
   auto *result = new Torch;
   result->tensorType = imported.attr("Tensor");
   result->empty = imported.attr("empty");
-  result->uint8 = imported.attr("uint8");
   result->boolType = imported.attr("bool");
   result->isGradEnabled = imported.attr("is_grad_enabled");
   for (int i = 0; i <= FLASH_I64; ++i)
@@ -86,19 +122,85 @@ Torch *Torch::get() {
     result->currentDevice = native.attr("_cuda_getDevice");
     result->deviceGuard = imported.attr("cuda").attr("device");
   }
+  result->exchange = findExchange(result->tensorType);
   return torch = result;
 }
 
-/// An attribute, or a method's result, by an interned name.
-static nb::object getAttribute(nb::handle object, PyObject *name) {
-  return steal(PyObject_GetAttr(object.ptr(), name));
-}
-static nb::object callMethod(nb::handle object, PyObject *name) {
-  return steal(PyObject_CallMethodNoArgs(object.ptr(), name));
+/// Says what an allocation failed of.
+static void setError(void *, const char *kind, const char *message) {
+  nb::gil_scoped_acquire acquire;
+  PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
 }
 
-static PyObject *intern(const char *name) {
-  return PyUnicode_InternFromString(name);
+nb::object Torch::allocate(const int64_t *sizes, int32_t rank,
+                           FlashElementType element, int device,
+                           void *&address) {
+  if (exchange) {
+    DLTensor prototype = {};
+    prototype.device = {dlCuda, device};
+    prototype.rank = rank;
+    prototype.dtype = getDtype(element);
+    prototype.sizes = const_cast<int64_t *>(sizes);
+    DLManagedTensor *tensor = nullptr;
+    if (exchange->allocate(&prototype, &tensor, nullptr, setError))
+      throw nb::python_error();
+    address =
+        static_cast<char *>(tensor->tensor.data) + tensor->tensor.byteOffset;
+    void *object = nullptr;
+    if (exchange->makeObject(tensor, &object))
+      throw nb::python_error();
+    return nb::steal(static_cast<PyObject *>(object));
+  }
+  static PyObject *names = PyTuple_Pack(2, intern("dtype"), intern("device"));
+  static PyObject *cuda = intern("cuda"), *dataPtr = intern("data_ptr");
+  nb::object shape = steal(PyTuple_New(rank));
+  for (int32_t d = 0; d < rank; ++d)
+    PyTuple_SET_ITEM(shape.ptr(), d, PyLong_FromLongLong(sizes[d]));
+  PyObject *arguments[] = {shape.ptr(), dtypes[element].ptr(), cuda};
+  nb::object tensor =
+      steal(PyObject_Vectorcall(empty.ptr(), arguments, 1, names));
+  address = PyLong_AsVoidPtr(callMethod(tensor, dataPtr).ptr());
+  return tensor;
+}
+
+void *Torch::getCurrentStream(int device) {
+  void *stream = nullptr;
+  if (!exchange)
+    return PyLong_AsVoidPtr(nb::object(currentStream(device)).ptr());
+  if (exchange->getCurrentStream(dlCuda, device, &stream))
+    throw nb::python_error();
+  return stream;
+}
+
+/// Reads by the exchange interface; false where it does not serve.
+static bool readFast(const Torch &torch, nb::handle object, Array &array) {
+  DLTensor tensor;
+  if (!torch.exchange || !torch.exchange->readTensor)
+    return false;
+  if (torch.exchange->readTensor(object.ptr(), &tensor)) {
+    PyErr_Clear();
+    return false;
+  }
+  if (tensor.rank > maxRank || tensor.dtype.lanes != 1 || !tensor.strides ||
+      tensor.device.type < dlCpu || tensor.device.type > dlCudaHost)
+    return false;
+  array.isBool = tensor.dtype.code == dlBool;
+  int element = 0;
+  for (; element <= FLASH_I64; ++element) {
+    DLDataType known = getDtype(FlashElementType(element));
+    if (known.bits == tensor.dtype.bits &&
+        known.code == (array.isBool ? dlInt : tensor.dtype.code))
+      break;
+  }
+  if (element > FLASH_I64)
+    return false;
+  array.element = FlashElementType(element);
+  array.data = static_cast<char *>(tensor.data) + tensor.byteOffset;
+  array.rank = tensor.rank;
+  std::copy_n(tensor.sizes, tensor.rank, array.sizes);
+  std::copy_n(tensor.strides, tensor.rank, array.strides);
+  array.device = tensor.device.type == dlCuda ? tensor.device.id : -1;
+  return true;
 }
 
 /// Copies a tuple of integers.
@@ -123,6 +225,10 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
                   *requiresGrad = intern("requires_grad");
   Array array;
   array.isTorch = true;
+  if (readFast(torch, object, array)) {
+    array.requiresGrad = getAttribute(object, requiresGrad).ptr() == Py_True;
+    return array;
+  }
   array.device = int(PyLong_AsLong(callMethod(object, getDevice).ptr()));
   if (array.device >= 0 && getAttribute(object, isCuda).ptr() != Py_True)
     raise(PyExc_TypeError, name, " is on neither the CPU nor a CUDA device");
@@ -263,13 +369,6 @@ Array flash::python::readDense(nb::handle object, const char *name,
 // Results
 //===----------------------------------------------------------------------===//
 
-static nb::dlpack::dtype getDtype(FlashElementType element) {
-  auto code = element == FLASH_BF16  ? nb::dlpack::dtype_code::Bfloat
-              : element <= FLASH_F64 ? nb::dlpack::dtype_code::Float
-                                     : nb::dlpack::dtype_code::Int;
-  return {uint8_t(code), uint8_t(8 * bytes[element]), 1};
-}
-
 nb::object flash::python::makeArray(FlashBuffer *buffer,
                                     FlashElementType element,
                                     const Array &like) {
@@ -279,7 +378,8 @@ nb::object flash::python::makeArray(FlashBuffer *buffer,
   });
   size_t sizes[maxRank];
   std::copy_n(tensor.sizes, tensor.rank, sizes);
-  nb::dlpack::dtype dtype = getDtype(element);
+  DLDataType type = getDtype(element);
+  nb::dlpack::dtype dtype = {type.code, type.bits, type.lanes};
   if (like.isTorch)
     return nb::cast(nb::ndarray<nb::pytorch>(tensor.data, tensor.rank, sizes,
                                              owner, tensor.strides, dtype));

@@ -1,5 +1,5 @@
 //===- Array.h - NumPy arrays and PyTorch tensors as the C library has them *-
-//C++ -*-===//
+// C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,6 +9,7 @@
 #ifndef FLASH_PYTHON_ARRAY_H
 #define FLASH_PYTHON_ARRAY_H
 
+#include "Exchange.h"
 #include "flash-c/Flash.h"
 #include <nanobind/nanobind.h>
 #include <string>
@@ -61,12 +62,19 @@ nb::object makeArray(FlashBuffer *buffer, FlashElementType element,
 
 /// Parts of PyTorch, looked up once it has been imported.
 struct Torch {
-  nb::object tensorType, empty, uint8, currentStream, currentDevice,
-      deviceGuard, isGradEnabled;
+  nb::object tensorType, empty, currentStream, currentDevice, deviceGuard,
+      isGradEnabled;
   nb::object dtypes[FLASH_I64 + 1], boolType;
+  /// Null where PyTorch is older than the interface.
+  const ExchangeApi *exchange = nullptr;
 
   /// Null until something has imported PyTorch.
   static Torch *get();
+
+  /// A tensor on a device, which is the current one, and its address.
+  nb::object allocate(const int64_t *sizes, int32_t rank,
+                      FlashElementType element, int device, void *&address);
+  void *getCurrentStream(int device);
 };
 
 /// Takes over what a function of Python's C API returned.

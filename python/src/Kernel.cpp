@@ -135,7 +135,8 @@ std::vector<nb::object> Kernel::run(const FlashTensor *arguments, size_t count,
 }
 
 std::vector<nb::object> Kernel::launch(const FlashTensor *arguments,
-                                       size_t count, int device, const char *note) {
+                                       size_t count, int device,
+                                       const char *note) {
   Torch *torch = Torch::get();
   if (!torch || !torch->currentStream.is_valid())
     raise(PyExc_RuntimeError, "this PyTorch has no CUDA");
@@ -152,21 +153,6 @@ std::vector<nb::object> Kernel::launch(const FlashTensor *arguments,
     }
   } exit{guard};
   return launchHere(arguments, count, device, *torch, note);
-}
-
-/// A tensor on the current device.
-static nb::object allocate(Torch &torch, nb::handle sizes, nb::handle dtype) {
-  static PyObject *names = PyTuple_Pack(2, PyUnicode_InternFromString("dtype"),
-                                        PyUnicode_InternFromString("device"));
-  static PyObject *cuda = PyUnicode_InternFromString("cuda");
-  PyObject *arguments[] = {sizes.ptr(), dtype.ptr(), cuda};
-  return steal(PyObject_Vectorcall(torch.empty.ptr(), arguments, 1, names));
-}
-
-static void *getAddress(nb::handle tensor) {
-  static PyObject *dataPtr = PyUnicode_InternFromString("data_ptr");
-  nb::object address = steal(PyObject_CallMethodNoArgs(tensor.ptr(), dataPtr));
-  return PyLong_AsVoidPtr(address.ptr());
 }
 
 std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
@@ -195,23 +181,17 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
           " results; up to 8 are possible on a GPU");
   for (size_t i = 0; i < numResults; ++i) {
     FlashTensor shape = flashCallGetResult(call, i);
-    nb::object sizes = nb::steal(PyTuple_New(shape.rank));
-    for (int32_t d = 0; d < shape.rank; ++d)
-      PyTuple_SET_ITEM(sizes.ptr(), d, PyLong_FromLongLong(shape.sizes[d]));
-    results.push_back(allocate(
-        torch, sizes, torch.dtypes[flashKernelGetResult(handle, i).element]));
-    addresses[i] = getAddress(results.back());
+    results.push_back(torch.allocate(shape.sizes, shape.rank,
+                                     flashKernelGetResult(handle, i).element,
+                                     device, addresses[i]));
   }
   // PyTorch gives this memory to nobody before the stream has come by here.
   nb::object scratch;
   void *scratchAddress = nullptr;
-  if (int64_t bytes = flashCallGetScratchBytes(call)) {
-    scratch = allocate(torch, nb::int_(bytes), torch.uint8);
-    scratchAddress = getAddress(scratch);
-  }
-  nb::object stream = torch.currentStream(device);
+  if (int64_t bytes = flashCallGetScratchBytes(call))
+    scratch = torch.allocate(&bytes, 1, FLASH_I8, device, scratchAddress);
   check(flashCallLaunch(call, addresses, numResults, scratchAddress,
-                        PyLong_AsVoidPtr(stream.ptr())),
+                        torch.getCurrentStream(device)),
         note);
   return results;
 }
