@@ -134,23 +134,26 @@ class Value:
     __int__ = __index__ = __float__
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
-        function = _FUNCTIONS.get(ufunc.__name__)
-        if method != "__call__" or options or function is None:
-            raise TraceError(f"numpy.{ufunc.__name__} cannot be traced; these can: {', '.join(sorted(_FUNCTIONS))}")
-        return function(*inputs)
+        if method != "__call__":
+            raise TraceError(f"numpy.{ufunc.__name__}.{method} cannot be traced")
+        return _call("numpy", ufunc, inputs, options)
 
     def __array_function__(self, function, types, arguments, options):
-        traced = _FUNCTIONS.get(function.__name__)
-        if traced is None or options:
-            raise TraceError(f"numpy.{function.__name__} cannot be traced; these can: {', '.join(sorted(_FUNCTIONS))}")
-        return traced(*arguments)
+        return _call("numpy", function, arguments, options)
 
     @classmethod
     def __torch_function__(cls, function, types, arguments=(), options=None):
-        traced = _FUNCTIONS.get(function.__name__)
-        if traced is None or options:
-            raise TraceError(f"torch.{function.__name__} cannot be traced; these can: {', '.join(sorted(_FUNCTIONS))}")
-        return traced(*arguments)
+        return _call("torch", function, arguments, options)
+
+
+def _call(library, function, arguments, options):
+    """Traces a function of another library by that of the same name here."""
+    traced = _FUNCTIONS.get(function.__name__)
+    if traced is None or options:
+        names = ", ".join(sorted(_FUNCTIONS))
+        raise TraceError(f"{library}.{function.__name__} cannot be traced; these can: {names}")
+    # Numbers of the library would call it again.
+    return traced(*(lift(argument) for argument in arguments))
 
 
 def _symbol(name):
@@ -177,7 +180,9 @@ def lift(value):
         if value.rank == 0:
             return value[()]
         raise TraceError(f"{value.name} has {value.rank} dimensions; index it with {value.rank} positions")
-    if isinstance(value, bool) or type(value).__name__ == "bool_":
+    if is_array(value) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return constant(bool(value), BOOL)
     if isinstance(value, numbers.Integral):
         if not -(2**31) <= int(value) < 2**31:

@@ -6,6 +6,7 @@ the kind counts, since a kernel gets them as arguments.
 """
 
 import functools
+import numbers
 import types
 
 from .errors import TraceError
@@ -26,8 +27,38 @@ class Trace:
         self.arrays = arrays
 
 
-class _Unhashable(Exception):
-    """A function refers to an object by which its trace cannot be remembered."""
+_FIXED = (str, bytes, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
+
+
+class _Mutable(Exception):
+    """A function refers to an object that may be another at the next call."""
+
+
+def _freeze(value):
+    """What tells a value that a function refers to from others."""
+    if isinstance(value, tuple):
+        return tuple(_freeze(item) for item in value)
+    if isinstance(value, numbers.Number):
+        # 1, 1.0 and True are equal, and so are 0.0 and -0.0.
+        return type(value), repr(value)
+    if value is None or isinstance(value, _FIXED) or type(value).__name__ == "ufunc":
+        return value
+    if isinstance(value, Value):
+        return id(value), _Kept(value)
+    raise _Mutable
+
+
+class _Kept:
+    """Keeps an object, all of which are equal here."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, _Kept)
+
+    def __hash__(self):
+        return 0
 
 
 @functools.lru_cache(maxsize=1024)
@@ -76,12 +107,7 @@ def _describe(function, arrays, visited):
                 visited.add(value)
                 parts.append(_describe(value, arrays, visited))
         else:
-            try:
-                hash(value)
-            except TypeError:
-                raise _Unhashable from None
-            # 1, 1.0 and True are equal, and so are 0.0 and -0.0.
-            parts.append((type(value), repr(value) if isinstance(value, float) else value))
+            parts.append(_freeze(value))
     return tuple(parts)
 
 
@@ -133,8 +159,11 @@ def _call(function, symbols, what):
     return lift(result)
 
 
-def trace(function, symbols, what):
-    """Calls a function with the symbols; `what` is "mask" or "score"."""
+def trace(function, symbols, what, remember=True):
+    """Calls a function with the symbols; `what` is "mask" or "score".
+
+    A trace that is remembered is shared by all functions of the same key, each of which has arrays of its own.
+    """
     if not isinstance(function, types.FunctionType):
         if not callable(function):
             raise TypeError(f"{what} is a {type(function).__name__}; expected a function")
@@ -142,9 +171,11 @@ def trace(function, symbols, what):
     found = []
     try:
         key = (what, _describe(function, found, {function}))
-    except _Unhashable:
+    except _Mutable:
         key = None
     arrays = tuple(value.array if isinstance(value, Tensor) else value for _, value in found)
+    if not remember:
+        key = None
     known = _traces.get(key) if key is not None else None
     if known is not None:
         return Trace(known.value, known.tensors, arrays)

@@ -166,11 +166,9 @@ def mask(function):
 
     See `flash_mlir.expressions` for what the function may compute.
     """
-    traced = trace(function, _SYMBOLS, "mask")
+    # Masks compose, and each has arrays of its own.
+    traced = trace(function, _SYMBOLS, "mask", remember=False)
     check_condition(traced.value)
-    # The trace is shared, its arrays are not.
-    for tensor, array in zip(traced.tensors, traced.arrays):
-        tensor.array = array
     return Mask(traced, name=getattr(function, "__name__", "mask"))
 
 

@@ -95,6 +95,14 @@ def test_equal_masks_share_a_kernel_but_not_arrays(make, rng):
         assert_close(flash.attention(query, key, value, mask=flash.documents(ids)), expected, "float32")
         assert_close(flash.attention(query, key, value, mask=lambda b, h, q, k: ids[q] == ids[k]), expected, "float32")
     assert flash.documents(ids) == flash.documents(ids[::-1].copy())
+
+    def of_document(ids):
+        return flash.mask(lambda b, h, q, k: ids[q] == ids[k])
+
+    one, other = rng.integers(0, 4, (2, 40)).astype(np.int32)
+    both = of_document(one) & of_document(other)
+    expected, _ = reference(query, key, value, lambda b, h, q, k: (one[q] == one[k]) & (other[q] == other[k]))
+    assert_close(flash.attention(query, key, value, mask=both), expected, "float32")
     assert flash.window(3) != flash.window(4)
 
 
@@ -129,6 +137,7 @@ SCORES = {
     "where": lambda s, b, h, q, k: np.where(k >= q, s, s - 1.5),
     "functions": lambda s, b, h, q, k: np.exp(-np.abs(s)) + np.sqrt(s * s + 1) + np.minimum(s, 0.5) * np.maximum(s, -1),
     "integers": lambda s, b, h, q, k: s * (q % 3) - k // 7 + (2 * h + b),
+    "numbers of NumPy": lambda s, b, h, q, k: np.float32(0.5) * s + np.int64(2) * k / np.array(3.0) - np.float16(1),
     "powers": lambda s, b, h, q, k: s**2 / 3 - (-s) + 2 * np.sin(s) * np.cos(s),
 }
 
@@ -155,6 +164,24 @@ def test_values_of_closures(make):
         score = lambda s, b, h, q, k: s * temperature
         expected, _ = reference(query, key, value, score=score)
         assert_close(flash.attention(query, key, value, score=score), expected, "float32")
+
+
+def test_objects_that_change(make):
+    """What a function reads from an object is read again at each call."""
+
+    class Settings:
+        factor = 1.0
+
+        def score(self, s, b, h, q, k):
+            return s * self.factor
+
+    settings = Settings()
+    query, key, value = make()
+    for factor in (0.5, 2.0):
+        settings.factor = factor
+        expected, _ = reference(query, key, value, score=lambda s, b, h, q, k: s * factor)
+        for score in (lambda s, b, h, q, k: s * settings.factor, settings.score):
+            assert_close(flash.attention(query, key, value, score=score), expected, "float32")
 
 
 def test_object_with_bias(make, rng):
