@@ -35,7 +35,13 @@ static FlashKernel::Type getType(mlir::Type type) {
           llvm::SmallVector<int64_t, 4>(tensor.getShape())};
 }
 
+std::unique_lock<std::mutex> flash::capi::lockCompiler() {
+  static std::mutex mutex;
+  return std::unique_lock<std::mutex>(mutex);
+}
+
 llvm::Error FlashKernel::compile(std::string &diagnostics) {
+  auto lock = flash::capi::lockCompiler();
   mlir::DialectRegistry registry;
   flash::registerAllDialects(registry);
   // One function at a time is compiled, which threads cannot speed up.

@@ -154,6 +154,7 @@ FlashStatus flashKernelDeserialize(const char *bytes, size_t length,
     reader(object);
     if (!reader.isComplete())
       return truncated();
+    auto lock = flash::capi::lockCompiler();
     auto executable = flash::CpuExecutable::link(std::move(object));
     if (!executable)
       return fail(FLASH_FAILURE, executable.takeError());

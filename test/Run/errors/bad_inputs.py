@@ -200,6 +200,7 @@ CASES = [
     ("level above 2", "{d}/blocks.mlir --target=emulate --dump=l1", "there is no level above to dump"),
     ("dump stage", "{d}/good.mlir --dump=l0,l7", "no stage 'l7'; the stages are"),
     ("gpu stage on the CPU", "{d}/good.mlir --dump=ptx", "ptx is a stage of GPU targets"),
+    ("level 3 on the CPU", "{d}/good.mlir --dump=l3", "l3 is a stage of GPU targets"),
     ("layout of an emulation", "{d}/good.mlir --target=emulate --layout=bnhd", "takes dense tensors only"),
     ("CPU stage on a GPU", "{d}/good.mlir --target=sm_80 --dump=asm", "linalg, llvm and asm are stages of the CPU target"),
     ("tiles on a GPU", "{d}/good.mlir --target=sm_80 --count-tiles", "counts the tiles of the CPU target; use --target=cpu"),
