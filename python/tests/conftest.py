@@ -1,6 +1,8 @@
 """Kernels of the tests are kept apart from the user's, and an fp64 reference."""
 
+import atexit
 import os
+import shutil
 import tempfile
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 
 # Before the package is imported: its cache reads the variable at each use.
 os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="flash-mlir-test-")
+atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
 
 def reference(query, key, value, keep=None, score=None, scale=None, lengths=None, sink=None):
