@@ -182,8 +182,8 @@ FLASH_CAPI FlashStatus flashCallPrepare(FlashCall *call,
                                         const FlashTensor *arguments,
                                         size_t numArguments);
 
-/** The sizes and strides of a result of a prepared call; its data is NULL.
-    Valid until the call is prepared again. */
+/** The sizes and strides of a result of a prepared call, which is dense and
+    row-major; its data is NULL. Valid until the call is prepared again. */
 FLASH_CAPI FlashTensor flashCallGetResult(const FlashCall *call, size_t index);
 
 /** Bytes of device memory that a prepared call needs beside its results. */

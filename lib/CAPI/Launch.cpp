@@ -36,6 +36,8 @@ struct FlashCall {
 
   void copyArguments(llvm::ArrayRef<FlashTensor> arguments);
   llvm::Error prepare();
+  /// Whoever owns the memory of a result sees its sizes only.
+  llvm::Error checkResult(size_t index) const;
 };
 
 llvm::Expected<cuda::Device> flash::capi::getDevice(int ordinal) {
@@ -113,6 +115,24 @@ void FlashCall::copyArguments(llvm::ArrayRef<FlashTensor> arguments) {
                        copy(argument.strides, argument.rank)});
 }
 
+llvm::Error FlashCall::checkResult(size_t index) const {
+  unsigned buffer = plan.results[index].buffer;
+  int64_t count = 1;
+  bool isDense = true;
+  for (auto [size, stride] : llvm::reverse(
+           llvm::zip_equal(resultSizes[index], resultStrides[index]))) {
+    isDense &= size <= 1 || stride == count;
+    count *= size;
+  }
+  int64_t bytes = count * plan.buffers[buffer].elementBytes;
+  if (bytes == invocation.bufferBytes[buffer] && (isDense || bytes == 0))
+    return llvm::Error::success();
+  return llvm::createStringError(
+      formatv("result {0} is a part of a tensor, or has gaps; only whole "
+              "tensors can be returned",
+              index));
+}
+
 llvm::Error FlashCall::prepare() {
   isPrepared = false;
   if (llvm::Error error = plan.prepare(tensors, invocation))
@@ -126,6 +146,9 @@ llvm::Error FlashCall::prepare() {
     read(result.sizes, resultSizes[i]);
     read(result.strides, resultStrides[i]);
   }
+  for (size_t i = 0; i != plan.results.size(); ++i)
+    if (llvm::Error error = checkResult(i))
+      return error;
   scratchBytes = 0;
   for (auto [buffer, bytes] :
        llvm::zip_equal(plan.buffers, invocation.bufferBytes))

@@ -175,7 +175,9 @@ void *Torch::getCurrentStream(int device) {
 /// Reads by the exchange interface; false where it does not serve.
 static bool readFast(const Torch &torch, nb::handle object, Array &array) {
   DLTensor tensor;
-  if (!torch.exchange || !torch.exchange->readTensor)
+  // Tensors of other types may stand for what has no memory.
+  if (!torch.exchange || !torch.exchange->readTensor ||
+      !object.type().is(torch.tensorType))
     return false;
   if (torch.exchange->readTensor(object.ptr(), &tensor)) {
     PyErr_Clear();

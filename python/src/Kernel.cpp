@@ -149,7 +149,11 @@ std::vector<nb::object> Kernel::launch(const FlashTensor *arguments,
     nb::object &guard;
     ~Exit() {
       nb::error_scope pending; // Of a launch that failed.
-      guard.attr("__exit__")(nb::none(), nb::none(), nb::none());
+      try {
+        guard.attr("__exit__")(nb::none(), nb::none(), nb::none());
+      } catch (nb::python_error &error) {
+        error.discard_as_unraisable("leaving a CUDA device");
+      }
     }
   } exit{guard};
   return launchHere(arguments, count, device, *torch, note);
