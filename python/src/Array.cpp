@@ -29,6 +29,10 @@ const char *flash::python::getMlirName(FlashElementType element) {
   return mlirNames[element];
 }
 
+int64_t flash::python::getBytes(FlashElementType element) {
+  return bytes[element];
+}
+
 //===----------------------------------------------------------------------===//
 // Array
 //===----------------------------------------------------------------------===//
@@ -41,6 +45,12 @@ bool Array::isDense() const {
     empty |= sizes[d] == 0;
   }
   return dense || empty;
+}
+
+void Array::setUnitStrides() {
+  for (int d = rank - 1; d-- > 0;)
+    if (sizes[d] <= 1)
+      strides[d] = std::max<int64_t>(sizes[d + 1], 1) * strides[d + 1];
 }
 
 std::string Array::describe() const {

@@ -37,6 +37,9 @@ struct Array {
   int device = -1;
 
   bool isDense() const;
+  /// Gives dimensions of one element, whose strides mean nothing but are read
+  /// by kernels, those of a dense tensor.
+  void setUnitStrides();
   FlashTensor getTensor() const { return {data, rank, sizes, strides}; }
   /// "float16 of shape (2, 8, 512, 64)".
   std::string describe() const;
@@ -52,6 +55,7 @@ Array readDense(nb::handle object, const char *name, nb::object &owner);
 
 /// The name in NumPy and PyTorch, such as "bfloat16".
 const char *getName(FlashElementType element);
+int64_t getBytes(FlashElementType element);
 /// The name in MLIR, such as "bf16".
 const char *getMlirName(FlashElementType element);
 

@@ -31,6 +31,24 @@ static void checkPlace(const char *name, const Array &array,
           ", query on ", query.describeDevice(), "; they must be in one place");
 }
 
+/// What kernels for GPUs, which copy 16 bytes at a time, ask of an array.
+static void checkStrides(const char *name, const Array &array) {
+  constexpr int64_t granule = 16;
+  int64_t bytes = getBytes(array.element);
+  if (array.strides[array.rank - 1] != 1)
+    raise(PyExc_ValueError, name, " has stride ", array.strides[array.rank - 1],
+          " in its last dimension, which must be contiguous (1)");
+  for (int d = 0; d + 1 < array.rank; ++d)
+    if (array.strides[d] * bytes % granule)
+      raise(PyExc_ValueError, name, " has stride ", array.strides[d],
+            " in dimension ", d, "; on a GPU it must be a multiple of ",
+            granule / bytes, " elements (", granule, " bytes)");
+  if (reinterpret_cast<uintptr_t>(array.data) % granule)
+    raise(PyExc_ValueError, name,
+          " starts at an address that is not a multiple of ", granule,
+          " bytes, which a GPU needs");
+}
+
 void Attention::checkAttention(const Array &query, const Array &key,
                                const Array &value) const {
   if (query.element > FLASH_F32 || query.isBool)
@@ -72,9 +90,8 @@ void Attention::checkAttention(const Array &query, const Array &key,
     if (size < 8 || size > 256 || size % 8)
       raise(PyExc_ValueError, name, " has head dimension ", size,
             "; multiples of 8 from 8 to 256 are possible");
-    if (array->strides[rank - 1] != 1 && array->device >= 0)
-      raise(PyExc_ValueError, name, " has stride ", array->strides[rank - 1],
-            " in its last dimension, which must be contiguous (1)");
+    if (array->device >= 0)
+      checkStrides(name, *array);
   }
 }
 
@@ -146,9 +163,11 @@ nb::object Attention::call(nb::handle queryObject, nb::handle keyObject,
     Array &array = arrays[count];
     array = onDevice ? readArray(object, name)
                      : readDense(object, name, owners[count]);
+    array.setUnitStrides();
     ++count;
     return array;
   };
+  query.setUnitStrides();
   if (onDevice)
     count = 1;
   else

@@ -108,6 +108,7 @@ std::vector<nb::object> Kernel::call(const std::vector<nb::object> &arguments) {
       raise(PyExc_ValueError, name, " is on ", array.describeDevice(),
             "; the kernel is for ", getTarget(),
             ", and all arguments must be in one place");
+    array.setUnitStrides();
     tensors[i] = array.getTensor();
   }
   if (onDevice && expected == 0)
