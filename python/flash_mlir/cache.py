@@ -22,7 +22,7 @@ def get_directory():
 
 
 def clear():
-    """Forgets the kernels in memory and removes the files."""
+    """Removes the files, and forgets the kernels in memory but for those of variants that were called."""
     _kernels.clear()
     for path in get_directory().glob("*.kernel"):
         path.unlink(missing_ok=True)
