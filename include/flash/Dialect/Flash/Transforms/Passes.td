@@ -410,6 +410,10 @@ def SplitMask : Pass<"flash-split-mask", "::mlir::func::FuncOp"> {
     }
     ```
 
+    Where the schedule of the step overlaps products, tiles that need care come
+    first, in a loop that always has the last tile, and so has the attribute
+    `flash.leads`: if it is empty, so are the loops behind it.
+
     For other masks, such as the union of a prefix and a band, one loop over the
     hull tests each tile with the same exact predicates.
   }];
