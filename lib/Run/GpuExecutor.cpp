@@ -225,16 +225,22 @@ GpuExecutor::run(llvm::ArrayRef<HostTensor> inputs) {
   return results;
 }
 
-llvm::Expected<Timing>
-GpuExecutor::benchmark(llvm::ArrayRef<HostTensor> inputs) {
+llvm::Expected<Timing> GpuExecutor::benchmark(llvm::ArrayRef<HostTensor> inputs,
+                                              const Effort &effort) {
   auto call = prepare(inputs);
   if (!call)
     return call.takeError();
   Timing timing;
   timing.peakBytes = peakBytes;
-  auto measurement = cuda::measure(gpu.device, [&](const cuda::Stream &stream) {
-    return launch(*call, stream);
-  });
+  cuda::MeasureOptions options;
+  options.warmUpRuns = effort.warmUpRuns;
+  options.minRuns = effort.minRuns;
+  options.budgetSeconds = effort.seconds;
+  options.hopelessSeconds = effort.hopeless;
+  auto measurement = cuda::measure(
+      gpu.device,
+      [&](const cuda::Stream &stream) { return launch(*call, stream); },
+      options);
   if (!measurement)
     return measurement.takeError();
   // The GPU keeps its clock for a while after the last kernel.

@@ -32,7 +32,8 @@ public:
   llvm::Expected<std::vector<HostTensor>>
   run(llvm::ArrayRef<HostTensor> inputs) override;
   void setChecked(bool value) override { checked = value; }
-  llvm::Expected<Timing> benchmark(llvm::ArrayRef<HostTensor> inputs) override;
+  llvm::Expected<Timing> benchmark(llvm::ArrayRef<HostTensor> inputs,
+                                   const Effort &effort) override;
   Machine getMachine() const override { return machine; }
 
 private:

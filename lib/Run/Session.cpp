@@ -38,8 +38,11 @@ llvm::Expected<Kernel> Session::compileForGpu(const Program &program,
   if (!device)
     return device.takeError();
   func::FuncOp entry = program.entry;
+  Options named = options;
+  if (named.device.empty())
+    named.device = (*device)->device.getInfo().name;
   auto compiled = GpuProgram::compile(*program.module, entry.getSymName(),
-                                      variant, target, options);
+                                      variant, target, named);
   if (!compiled)
     return compiled.takeError();
   return Kernel::load(std::move(*compiled), **device, options);
@@ -68,7 +71,6 @@ static StringRef getOptionForGpu(const Options &options) {
 
 llvm::Expected<Kernel> Session::compileForAny(const Program &program,
                                               const Options &options) {
-  func::FuncOp entry = program.entry;
   std::string reason = getReasonForCpu(options).str();
   if (reason.empty()) {
     // Diagnostics of a program that goes to the CPU would look like failures.
@@ -102,8 +104,19 @@ llvm::Expected<Kernel> Session::compileForAny(const Program &program,
   if (getReasonForCpu(options).empty())
     llvm::WithColor::note(llvm::errs(), "flash-run")
         << "running on the CPU: " << reason << "\n";
-  return Kernel::compile(*program.module, entry.getSymName(), Variant::Flash,
-                         options);
+  return compileForCpu(program, Variant::Flash, options);
+}
+
+llvm::Expected<Kernel> Session::compileForCpu(const Program &program,
+                                              Variant variant,
+                                              const Options &options) {
+  func::FuncOp entry = program.entry;
+  Options named = options;
+  // Nobody measures what is emulated, except for tests of who measures.
+  if (named.device.empty())
+    named.device =
+        options.target == Target::Emulate ? "emulation" : getProcessorName();
+  return Kernel::compile(*program.module, entry.getSymName(), variant, named);
 }
 
 /// All that a kernel is made from.
@@ -119,8 +132,12 @@ static std::string getKey(const Program &program, Variant variant,
        << static_cast<int>(options.layout);
   if (variant == Variant::Flash)
     os << ' ' << schedule.queryTile << ' ' << schedule.keyTile << ' '
-       << schedule.warps << ' ' << schedule.stages << ' ' << schedule.features
-       << ' ' << options.countTiles;
+       << schedule.warps << ' ' << schedule.stages << ' '
+       << schedule.queryStages << ' ' << schedule.splits << ' '
+       << schedule.units << ' ' << schedule.features << ' '
+       << options.countTiles << ' ' << options.tune << ' ' << options.device
+       << '\n'
+       << options.tuningFile;
   unsigned main = program.sources->getMainFileID();
   os << '\n' << program.sources->getMemoryBuffer(main)->getBuffer();
   return key;
@@ -131,7 +148,6 @@ Session::compile(const Program &program, Variant variant,
                  const Options &options) {
   // Compiled code is small, but each kernel also holds its program.
   constexpr size_t maxKernels = 64;
-  func::FuncOp entry = program.entry;
   std::string key = getKey(program, variant, options);
   auto found = kernels.find(key);
   if (found != kernels.end() && !options.dumps)
@@ -140,8 +156,7 @@ Session::compile(const Program &program, Variant variant,
   auto kernel = [&]() -> llvm::Expected<Kernel> {
     if (variant == Variant::Reference || options.target == Target::Cpu ||
         options.target == Target::Emulate)
-      return Kernel::compile(*program.module, entry.getSymName(), variant,
-                             options);
+      return compileForCpu(program, variant, options);
     if (options.target == Target::Auto)
       return compileForAny(program, options);
     return compileForGpu(program, variant, options.target, options);

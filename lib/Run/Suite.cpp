@@ -106,6 +106,9 @@ static void printRow(const CaseResult &result, llvm::raw_ostream &os) {
     if (auto speedUp = report.getSpeedUp())
       os << llvm::format(" speed-up %6.2f", *speedUp);
   }
+  if (const auto &tuned = report.tuned)
+    os << llvm::format(" tuned %10.4f ms, model %10.4f ms", tuned->median * 1e3,
+                       tuned->defaultMedian * 1e3);
   os << "  " << result.line;
   // A message may have lines of its own, such as an assembler's log.
   if (!result.message.empty())

@@ -38,6 +38,8 @@ public:
 private:
   llvm::Expected<Kernel> compileForGpu(const Program &program, Variant variant,
                                        Target target, const Options &options);
+  llvm::Expected<Kernel> compileForCpu(const Program &program, Variant variant,
+                                       const Options &options);
   /// As `Flash`, wherever the program can run.
   llvm::Expected<Kernel> compileForAny(const Program &program,
                                        const Options &options);
