@@ -182,9 +182,9 @@ llvm::Error checkTarget(const Options &options) {
   if (options.isGpu() || options.target == Target::Auto)
     return llvm::Error::success();
   if (options.target == Target::Cpu && options.schedule.isOfBlocks())
-    return createStringError("--schedule: warps, stages, query_stages, "
-                             "features, splits and units are of block "
-                             "programs; use a GPU target or --target=emulate");
+    return createStringError("--schedule: the CPU target has query_tile and "
+                             "key_tile; the other keys are of block programs; "
+                             "use a GPU target or --target=emulate");
   if (options.layout != Layout::Dense)
     return createStringError("--layout=bnhd places arguments in device memory; "
                              "the CPU target takes dense tensors only");

@@ -8,6 +8,9 @@
 #include "flash/Run/Session.h"
 
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Support/Threading.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
@@ -15,6 +18,9 @@ using namespace flash::run;
 namespace cuda = flash::cuda;
 using llvm::createStringError;
 using llvm::formatv;
+
+// Compiled code is small, but each kernel also holds its program.
+static constexpr size_t maxKernels = 128;
 
 llvm::Expected<Gpu *> Session::getGpu(const Options &options) {
   if (!gpu && gpuFailure.empty()) {
@@ -65,7 +71,7 @@ static StringRef getOptionForGpu(const Options &options) {
   if (options.layout != Layout::Dense)
     return "layout=bnhd";
   if (options.schedule.isOfBlocks())
-    return "schedule with warps, stages or features";
+    return "schedule with keys of block programs";
   return "";
 }
 
@@ -120,13 +126,12 @@ llvm::Expected<Kernel> Session::compileForCpu(const Program &program,
 }
 
 /// All that a kernel is made from.
-static std::string getKey(const Program &program, Variant variant,
+static std::string getKey(StringRef text, Variant variant,
                           const Options &options) {
-  func::FuncOp entry = program.entry;
   const Schedule &schedule = options.schedule;
   std::string key;
   llvm::raw_string_ostream os(key);
-  os << static_cast<int>(variant) << ' ' << entry.getSymName();
+  os << static_cast<int>(variant) << ' ' << options.function;
   if (variant != Variant::Reference)
     os << ' ' << static_cast<int>(options.target) << ' ' << options.ptxas << ' '
        << static_cast<int>(options.layout);
@@ -138,17 +143,16 @@ static std::string getKey(const Program &program, Variant variant,
        << options.countTiles << ' ' << options.tune << ' ' << options.device
        << '\n'
        << options.tuningFile;
-  unsigned main = program.sources->getMainFileID();
-  os << '\n' << program.sources->getMemoryBuffer(main)->getBuffer();
+  os << '\n' << text;
   return key;
 }
 
 llvm::Expected<std::shared_ptr<Kernel>>
 Session::compile(const Program &program, Variant variant,
                  const Options &options) {
-  // Compiled code is small, but each kernel also holds its program.
-  constexpr size_t maxKernels = 64;
-  std::string key = getKey(program, variant, options);
+  unsigned main = program.sources->getMainFileID();
+  std::string key = getKey(program.sources->getMemoryBuffer(main)->getBuffer(),
+                           variant, options);
   auto found = kernels.find(key);
   if (found != kernels.end() && !options.dumps)
     return found->second;
@@ -168,4 +172,52 @@ Session::compile(const Program &program, Variant variant,
   auto shared = std::make_shared<Kernel>(std::move(*kernel));
   kernels[key] = shared;
   return shared;
+}
+
+void Session::compileAhead(ArrayRef<Options> runs) {
+  struct Job {
+    std::unique_ptr<llvm::MemoryBuffer> text;
+    Variant variant;
+    const Options *options;
+    std::shared_ptr<Kernel> kernel;
+  };
+  std::map<std::string, Job> jobs;
+  Gpu *device = nullptr;
+  for (const Options &run : runs) {
+    if (!run.isGpu() || !run.runs() || run.tune || run.file == "-")
+      continue;
+    if (!device) {
+      auto opened = getGpu(run);
+      if (!opened)
+        return llvm::consumeError(opened.takeError());
+      device = *opened;
+    }
+    for (Variant variant : {Variant::Flash, Variant::Naive}) {
+      auto file = llvm::MemoryBuffer::getFile(run.file, /*IsText=*/true);
+      if (!file || (variant == Variant::Naive && !run.baseline))
+        continue;
+      std::string key = getKey((*file)->getBuffer(), variant, run);
+      if (!kernels.count(key))
+        jobs.try_emplace(key, Job{std::move(*file), variant, &run, nullptr});
+    }
+  }
+  if (jobs.size() < 2)
+    return;
+  if (kernels.size() + jobs.size() > maxKernels)
+    kernels.clear();
+  llvm::DefaultThreadPool pool(llvm::hardware_concurrency());
+  for (auto &[key, job] : jobs)
+    pool.async([&, &job = job] {
+      auto kernel = Kernel::compileApart(
+          context.getDialectRegistry(), job.text->getBuffer(), job.variant,
+          job.options->target, *device, *job.options);
+      if (kernel)
+        job.kernel = std::make_shared<Kernel>(std::move(*kernel));
+      else
+        llvm::consumeError(kernel.takeError());
+    });
+  pool.wait();
+  for (auto &[key, job] : jobs)
+    if (job.kernel)
+      kernels[key] = job.kernel;
 }

@@ -7,7 +7,6 @@
 
 #include "TuneCandidates.h"
 
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/Threading.h"
 
@@ -44,58 +43,39 @@ CandidateCompiler::CandidateCompiler(Session &session, const Program &program,
 }
 
 void CandidateCompiler::compile(llvm::MutableArrayRef<Candidate> candidates) {
-  auto compileOne = [&](Candidate &candidate) {
-    Options own = getOptionsOf(candidate.schedule, options);
-    candidate.executor = gpu ? compileInThread(own) : compileHere(own);
+  auto fill = [&](Candidate &candidate) {
+    candidate.executor = compileOne(getOptionsOf(candidate.schedule, options));
   };
-  if (width == 1 || candidates.size() == 1) {
-    llvm::for_each(candidates, compileOne);
+  // The CPU would be busy with compiling while it is timed.
+  if (!gpu || candidates.size() == 1) {
+    llvm::for_each(candidates, fill);
     return;
   }
   llvm::DefaultThreadPool pool(llvm::hardware_concurrency(width));
   for (Candidate &candidate : candidates)
-    pool.async([&] { compileOne(candidate); });
+    pool.async([&] { fill(candidate); });
   pool.wait();
 }
 
 std::shared_ptr<Executor>
-CandidateCompiler::compileHere(const Options &candidate) {
-  ScopedDiagnosticHandler silence(&session.getContext(),
-                                  [](Diagnostic &) { return success(); });
+CandidateCompiler::compileOne(const Options &candidate) {
   func::FuncOp entry = program.entry;
-  auto kernel = Kernel::compile(*program.module, entry.getSymName(),
-                                Variant::Flash, candidate);
+  unsigned main = program.sources->getMainFileID();
+  auto kernel = [&]() -> llvm::Expected<Kernel> {
+    if (gpu)
+      return Kernel::compileApart(
+          session.getContext().getDialectRegistry(),
+          program.sources->getMemoryBuffer(main)->getBuffer(), Variant::Flash,
+          options.target, *gpu, candidate);
+    ScopedDiagnosticHandler silence(&session.getContext(),
+                                    [](Diagnostic &) { return success(); });
+    return Kernel::compile(*program.module, entry.getSymName(), Variant::Flash,
+                           candidate);
+  }();
   if (!kernel) {
     llvm::consumeError(kernel.takeError());
     return nullptr;
   }
   auto shared = std::make_shared<Kernel>(std::move(*kernel));
   return std::shared_ptr<Executor>(shared, &shared->getExecutor());
-}
-
-std::shared_ptr<Executor>
-CandidateCompiler::compileInThread(const Options &candidate) {
-  // A context of its own: that of the session is for one thread.
-  MLIRContext context(session.getContext().getDialectRegistry(),
-                      MLIRContext::Threading::DISABLED);
-  ScopedDiagnosticHandler silence(&context,
-                                  [](Diagnostic &) { return success(); });
-  unsigned main = program.sources->getMainFileID();
-  auto module = parseSourceString<ModuleOp>(
-      program.sources->getMemoryBuffer(main)->getBuffer(), &context);
-  if (!module)
-    return nullptr;
-  func::FuncOp entry = program.entry;
-  auto compiled = GpuProgram::compile(
-      *module, entry.getSymName(), Variant::Flash, options.target, candidate);
-  if (!compiled) {
-    llvm::consumeError(compiled.takeError());
-    return nullptr;
-  }
-  auto executor = loadOnGpu(*compiled, *gpu, candidate);
-  if (!executor) {
-    llvm::consumeError(executor.takeError());
-    return nullptr;
-  }
-  return std::move(*executor);
 }

@@ -39,8 +39,8 @@ public:
   void compile(llvm::MutableArrayRef<Candidate> candidates);
 
 private:
-  std::shared_ptr<Executor> compileHere(const Options &candidate);
-  std::shared_ptr<Executor> compileInThread(const Options &candidate);
+  /// Null if it cannot be compiled.
+  std::shared_ptr<Executor> compileOne(const Options &candidate);
 
   Session &session;
   const Program &program;

@@ -3,7 +3,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
-from matplotlib.ticker import FuncFormatter  # noqa: E402
+from matplotlib.ticker import FuncFormatter, NullFormatter  # noqa: E402
 
 COLORS = {"flash-mlir": "#1b6ca8", "flash-mlir, naive": "#8fb8d8", "FA2": "#e07b39", "cuDNN": "#5a9e4b",
           "efficient": "#b08bc9", "naive": "#888888", "math": "#555555", "FlexAttention": "#c0504d",
@@ -36,7 +36,7 @@ def draw_lines(axes, title, xlabel, ylabel, xs, series, log_y=False):
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(plain))
     else:
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.08 * max((y for values in series.values() for y in values if y), default=1))
     axes.set_title(title, fontsize=10)
     axes.set_xlabel(xlabel)
     axes.set_ylabel(ylabel)
@@ -85,7 +85,8 @@ def grouped_bars(path, title, ylabel, groups, series):
         for place, value in zip(places, values):
             if value is not None:
                 axes.text(place, value, f"{value:.3g}", ha="center", va="bottom", fontsize=7)
-    axes.set_xticks(range(len(groups)), groups, fontsize=8, rotation=20 if len(groups) > 5 else 0)
+    crowded = len(groups) > 5
+    axes.set_xticks(range(len(groups)), groups, fontsize=8, rotation=30 if crowded else 0, ha="right" if crowded else "center")
     axes.set_ylabel(ylabel)
     axes.set_title(title, fontsize=10)
     axes.grid(True, axis="y", alpha=0.3)
@@ -93,7 +94,7 @@ def grouped_bars(path, title, ylabel, groups, series):
     return finish(figure, path)
 
 
-def roofline(path, title, peak, bandwidth, points):
+def roofline(path, title, kind, peak, bandwidth, points):
     """`points` maps a name to (FLOP per byte, TFLOP/s) pairs; `peak` in FLOP/s, `bandwidth` in bytes per second."""
     figure, axes = pyplot.subplots(figsize=(7.5, 5))
     xs = [x for pairs in points.values() for x, _ in pairs]
@@ -101,13 +102,14 @@ def roofline(path, title, peak, bandwidth, points):
     if peak and bandwidth:
         ridge = peak / bandwidth
         axes.plot([low, ridge, high], [low * bandwidth / 1e12, peak / 1e12, peak / 1e12], color="black",
-                  label=f"nominal roofline: {peak / 1e12:.0f} TFLOP/s, {bandwidth / 1e12:.2f} TB/s")
+                  label=f"{kind} peaks: {peak / 1e12:.3g} TFLOP/s, {bandwidth / 1e12:.3g} TB/s")
     for name, pairs in points.items():
         axes.plot(*zip(*pairs), marker="o", linestyle="--", label=name, color=COLORS.get(name))
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(FuncFormatter(plain))
+        axis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("arithmetic intensity in FLOP per byte of device memory")
     axes.set_ylabel("TFLOP/s")
     axes.set_title(title, fontsize=10)
