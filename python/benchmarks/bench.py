@@ -21,7 +21,7 @@ import traceback
 from experiments import forward, heads, ladder, roofline, small, softmax, variants
 from flash import Flash, probe
 from peers import Peers
-from results import Result
+from results import FAULT, Result
 
 # What matters most comes first, in case that time runs out.
 EXPERIMENTS = {
@@ -52,11 +52,16 @@ class Bench:
         self.hopper = self.gpu and gpu["architecture"] == "sm_90"
         self.device, self.report = report["device"], report
         self.folder, self.say = arguments.out, say
-        target = ("sm_90a" if self.hopper else "sm_80") if self.gpu else "cpu"
+        # Of TFLOP/s.
+        self.unit, self.scale = ("TFLOP/s", 1) if self.gpu else ("GFLOP/s", 1e3)
+        target = arguments.target or (("sm_90a" if self.hopper else "sm_80") if self.gpu else "cpu")
         seconds = arguments.seconds if arguments.seconds is not None else (0.15 if self.gpu else 0.2)
         self.flash = Flash(arguments.flash_run, target, folder, seconds, say)
         self.peers = Peers(self.gpu, seconds, say)
         self.target = target
+
+    def rate(self, report):
+        return None if "error" in report else report["bench"]["tflops"] * self.scale
 
     def describe(self):
         gpu = self.report.get("gpu", {})
@@ -71,6 +76,8 @@ def run_one(bench, name):
     start = time.perf_counter()
     try:
         result = EXPERIMENTS[name](bench)
+        if not any(table.rows for table in result.tables):
+            result.error = "nothing was measured"
     except Exception as error:
         traceback.print_exc()
         result = Result(name, "", error=f"{type(error).__name__}: {error}")
@@ -93,13 +100,14 @@ def main():
     parser.add_argument("--flash-run", default="build/bin/flash-run")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("build/bench"))
     parser.add_argument("--only", nargs="+", choices=EXPERIMENTS, metavar="NAME", help=", ".join(EXPERIMENTS))
+    parser.add_argument("--target", help="of flash-run, in place of what fits the machine")
     parser.add_argument("--seconds", type=float, help="of each measurement (0.15 on a GPU, 0.2 on a CPU)")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     arguments.flash_run = os.path.abspath(arguments.flash_run)
     start, failed = time.perf_counter(), []
     with tempfile.TemporaryDirectory(prefix="flash-bench-") as folder:
-        bench = Bench(arguments, probe(arguments.flash_run, folder), folder)
+        bench = Bench(arguments, probe(arguments.flash_run, arguments.target, folder), folder)
         now = datetime.datetime.now(datetime.timezone.utc)
         about = f"{now:%Y-%m-%d}: {bench.describe()}."
         say(about)
@@ -108,7 +116,7 @@ def main():
             result = run_one(bench, name)
             result.save(arguments.out / f"{name}.json")
             write_report(arguments.out, about)
-            if result.error or any("WRONG" in note for note in result.notes):
+            if result.error or any(note.startswith(FAULT) for note in result.notes):
                 failed.append(name)
     say(f"bench: {arguments.out / 'report.md'}, {time.perf_counter() - start:.0f} s"
         + (f"; FAILED: {', '.join(failed)}" if failed else ""))

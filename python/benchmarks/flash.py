@@ -126,17 +126,13 @@ def milliseconds(report):
     return None if "error" in report else report["bench"]["median_ms"]
 
 
-def teraflops(report):
-    return None if "error" in report else report["bench"]["tflops"]
-
-
-def probe(tool, folder):
+def probe(tool, target, folder):
     """Where programs run: the report of a small one."""
     path, result = pathlib.Path(folder, "probe.mlir"), pathlib.Path(folder, "probe.json")
     tensor = "tensor<1x1x64x64xf16>"
     path.write_text(f"func.func @f(%q: {tensor}) -> {tensor} {{\n  %o = flash.attention %q, %q, %q : "
                     f"({tensor}, {tensor}, {tensor}) -> {tensor}\n  return %o : {tensor}\n}}\n")
-    done = subprocess.run([tool, path, f"--json={result}"], capture_output=True, text=True)
+    done = subprocess.run([tool, path, f"--json={result}", f"--target={target or 'auto'}"], capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"bench: {tool} does not run here:\n{done.stderr}")
     return json.loads(result.read_text())

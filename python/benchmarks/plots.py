@@ -94,15 +94,19 @@ def grouped_bars(path, title, ylabel, groups, series):
     return finish(figure, path)
 
 
-def roofline(path, title, kind, peak, bandwidth, points):
-    """`points` maps a name to (FLOP per byte, TFLOP/s) pairs; `peak` in FLOP/s, `bandwidth` in bytes per second."""
+def roofline(path, title, peak, bandwidth, points):
+    """`points` maps a name to (FLOP per byte, TFLOP/s) pairs; `peak` in FLOP/s and `bandwidth` in bytes per second
+    may be unknown."""
     figure, axes = pyplot.subplots(figsize=(7.5, 5))
     xs = [x for pairs in points.values() for x, _ in pairs]
-    low, high = min(xs) / 4, max(max(xs), (peak or 1) / (bandwidth or 1)) * 4
+    low, high = min(xs) / 4, max(xs) * 4
     if peak and bandwidth:
-        ridge = peak / bandwidth
-        axes.plot([low, ridge, high], [low * bandwidth / 1e12, peak / 1e12, peak / 1e12], color="black",
-                  label=f"{kind} peaks: {peak / 1e12:.3g} TFLOP/s, {bandwidth / 1e12:.3g} TB/s")
+        high = max(high, peak / bandwidth * 4)
+        axes.plot([low, peak / bandwidth, high], [low * bandwidth / 1e12, peak / 1e12, peak / 1e12], color="black",
+                  label=f"nominal peaks: {peak / 1e12:.0f} TFLOP/s, {bandwidth / 1e12:.2f} TB/s")
+    elif bandwidth:
+        axes.plot([low, high], [low * bandwidth / 1e12, high * bandwidth / 1e12], color="black",
+                  label=f"bandwidth of a copy: {bandwidth / 1e9:.0f} GB/s")
     for name, pairs in points.items():
         axes.plot(*zip(*pairs), marker="o", linestyle="--", label=name, color=COLORS.get(name))
     axes.set_xscale("log")

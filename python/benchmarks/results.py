@@ -63,9 +63,12 @@ class Result:
         return "\n\n".join(parts)
 
 
+FAULT = "**Fault**, "
+
+
 def faults(reports):
     """A note for every case that did not run or was wrong."""
-    return [f"- {name}: {report['error'].splitlines()[0][:200]}" for name, report in reports.items() if "error" in report]
+    return [f"{FAULT}{name}: {report['error'].splitlines()[0][:200]}" for name, report in reports.items() if "error" in report]
 
 
 def geometric_mean(values):

@@ -1,7 +1,7 @@
 """The forward table: 16k tokens, hidden size 2048, three head dimensions, full and causal."""
 import plots
 import programs
-from flash import Case, teraflops
+from flash import Case
 from results import Result, Table, faults, geometric_mean
 
 MASKS = {"full": None, "causal": programs.CAUSAL}
@@ -16,8 +16,6 @@ def run(bench):
         peers = ("SDPA",)
     columns = ["D", "mask", "N", "flash-mlir", *peers, "ratio to the best", "deviation"]
     rows, panels, reports = [], [], {}
-    unit = "TFLOP/s" if bench.gpu else "GFLOP/s"
-    factor = 1 if bench.gpu else 1e3
     for dim in dims:
         shapes = {n: (tokens // n, hidden // dim, n, dim) for n in lengths}
         arrays = {n: bench.flash.arrays.qkv(shape, dtype) for n, shape in shapes.items()}
@@ -31,10 +29,10 @@ def run(bench):
                 report = here[f"{mask}_{dim}_{length}"]
                 pairs = length * (length + 1) / 2 if mask == "causal" else length**2
                 work = 4 * shape[0] * shape[1] * pairs * dim
-                values = [teraflops(report) and teraflops(report) * factor]
+                values = [bench.rate(report)]
                 for peer in peers:
                     took = bench.peers.sdpa(peer, tensors, mask == "causal")
-                    values.append(took and work / took * 1e-9 * factor)
+                    values.append(took and work / took * 1e-9 * bench.scale)
                 found[mask, length] = values, report.get("deviation")
             del tensors
             bench.peers.release()
@@ -43,12 +41,12 @@ def run(bench):
                 values, deviation = found[mask, length]
                 best = max((v for v in values[1:] if v), default=None)
                 rows.append([dim, mask, length, *values, values[0] / best if best and values[0] else None, deviation])
-            panels.append(dict(title=f"D = {dim}, {mask}", xlabel="N", ylabel=unit, xs=list(lengths),
+            panels.append(dict(title=f"D = {dim}, {mask}", xlabel="N", ylabel=bench.unit, xs=list(lengths),
                                series={name: [found[mask, n][0][i] for n in lengths]
                                        for i, name in enumerate(("flash-mlir", *peers))}))
     ratios = [row[-2] for row in rows if row[-2]]
     result = Result(f"Forward, {dtype}, {tokens} tokens, hidden size {hidden}",
-                    f"{unit} of the products over unmasked pairs; the batch is {tokens} / N, the heads {hidden} / D. "
+                    f"{bench.unit} of the products over unmasked pairs; the batch is {tokens} / N, the heads {hidden} / D. "
                     "The deviation from attention in double precision is that of rows taken at random.")
     result.tables.append(Table(columns, rows))
     result.plots.append(plots.lines(bench.folder / "forward.png", panels, columns=2))

@@ -1,7 +1,7 @@
 """What each trick brings: the same program with one more switched on at a time."""
 import plots
 import programs
-from flash import Case, milliseconds, teraflops
+from flash import Case, milliseconds
 from results import Result, Table, faults
 
 ROLES = "query_tile=128,key_tile=128,stages=2,query_stages=1,features=specialize_warps"
@@ -34,13 +34,13 @@ def climb(bench, mask, shape, dtype):
     reports = bench.flash.run(cases)
     proposed = reports[f"{name}_proposed"]
     naive = proposed.get("baseline", {}).get("median_ms")
-    work = proposed["bench"]["tflops"] * proposed["bench"]["median_ms"] if "error" not in proposed else None
+    work = bench.rate(proposed) * proposed["bench"]["median_ms"] if "error" not in proposed else None
     rungs = [("naive: three kernels, all scores in memory", naive, naive and work / naive)]
     for index, (label, _) in enumerate(steps):
         report = reports[f"{name}_{index}"]
-        rungs.append((label, milliseconds(report), teraflops(report)))
+        rungs.append((label, milliseconds(report), bench.rate(report)))
     label = "the schedule that is proposed" + ("" if bench.gpu else ", all threads")
-    rungs.append((label, milliseconds(proposed), teraflops(proposed)))
+    rungs.append((label, milliseconds(proposed), bench.rate(proposed)))
     return rungs, reports
 
 
@@ -55,9 +55,9 @@ def run(bench):
             rows.append([label, took, rate, naive / took if naive and took else None,
                          (before / took - 1) * 100 if before and took else None])
             before = took or before
-        result.tables.append(Table(["step", "ms", "TFLOP/s", "times naive", "gain of the step in %"], rows, f"{mask} mask"))
+        result.tables.append(Table(["step", "ms", bench.unit, "times naive", "gain of the step in %"], rows, f"{mask} mask"))
         result.plots.append(plots.bars(bench.folder / f"ladder-{mask}.png",
-                                       f"{bench.device}: {dtype}, {'x'.join(map(str, shape))}, {mask} mask", "TFLOP/s",
+                                       f"{bench.device}: {dtype}, {'x'.join(map(str, shape))}, {mask} mask", bench.unit,
                                        [row[0] for row in rows], [row[2] for row in rows],
                                        [f"({row[3]:.1f} times naive)" if row[3] else "" for row in rows]))
         result.notes += faults(reports)

@@ -52,14 +52,17 @@ def tiles(bench):
     cases = {(q, k): Case(f"tiles_{q}_{k}", text, ("--check", f"--schedule=query_tile={q},key_tile={k}{more}"))
              for q in queries for k in keys}
     reports = bench.flash.run(list(cases.values()) + [Case("tiles_proposed", text, ("--check",))])
-    rows, refused = [], []
+    rows, refused, wrong = [], [], {}
     for (q, k), case in cases.items():
         report = reports[case.name]
-        if "error" in report:
+        if "WRONG" in report.get("error", ""):
+            wrong[case.name] = report
+        elif "error" in report:
             refused.append(f"- {q} x {k}: {report['error'].splitlines()[0]}")
+        if "error" in report:
             continue
         kernel = next(iter(report.get("gpu", {}).get("kernels", [])), {})
-        rows.append([f"{q} x {k}", milliseconds(report) * 1e3, report["bench"]["tflops"], report["bench"]["gbps"],
+        rows.append([f"{q} x {k}", milliseconds(report) * 1e3, bench.rate(report), report["bench"]["gbps"],
                      kernel.get("registers"), kernel.get("local_bytes"),
                      kernel["shared_bytes"] / 1024 if kernel else None, kernel.get("blocks"), kernel.get("threads"),
                      kernel.get("blocks_per_multiprocessor")])
@@ -67,10 +70,11 @@ def tiles(bench):
     result = Result(f"Tile sizes, {dtype}, shape {name(shape)}", "Tiles of queries x keys, the fastest first, and what each "
                     "takes: registers of a thread, bytes spilled, shared memory of a block, blocks in all and on a "
                     "multiprocessor at a time.")
-    result.tables.append(Table(["tile", "us", "TFLOP/s", "GB/s", "registers", "local bytes", "shared KiB", "blocks", "threads",
+    result.tables.append(Table(["tile", "us", bench.unit, "GB/s", "registers", "local bytes", "shared KiB", "blocks", "threads",
                                 "blocks per multiprocessor"], rows))
     if (proposed := milliseconds(reports["tiles_proposed"])) is not None:
         result.notes.append(f"The schedule that is proposed, which may share keys between blocks: {proposed * 1e3:.1f} us.")
+    result.notes += faults(wrong)
     if refused:
         result.notes += ["Refused:", *refused]
     result.plots.append(plots.bars(bench.folder / "tiles.png", f"{bench.device}: {dtype}, {name(shape)}", "microseconds",

@@ -3,7 +3,7 @@ import numpy
 import peers as peers_module
 import plots
 import programs
-from flash import Case, milliseconds, teraflops
+from flash import Case, milliseconds
 from results import Result, Table, faults
 
 
@@ -79,7 +79,7 @@ def measure(bench, flex, dtype, shape, kinds, kv_heads=None):
     rows = []
     for name, (_, kind, score) in kinds.items():
         report = reports[cases[name].name]
-        took, rate = milliseconds(report), teraflops(report)
+        took, rate = milliseconds(report), bench.rate(report)
         others = []
         if tensors:
             flexible = flex and flex.time(name, tensors, kind, score, bench.peers.tensors([slopes])[0])
@@ -112,7 +112,7 @@ def run(bench):
         except Exception as error:
             bench.say(f"  no FlexAttention: {error}")
     result = Result(f"Variants, {dtype}, N = {length}, B = {batch}, {hidden} / D heads",
-                    "TFLOP/s of the products over unmasked pairs, equal for all; FlexAttention is compiled, its limit of "
+                    f"{bench.unit} of the products over unmasked pairs, equal for all; FlexAttention is compiled, its limit of "
                     "recompilations lifted, and gets a block mask.")
     rows = []
     for dim in dims:
@@ -126,7 +126,7 @@ def run(bench):
     result.tables.append(Table(["D", "variant", "ms", "flash-mlir", "FlexAttention", "FA2", "cuDNN", "times FlexAttention",
                                 "deviation"], rows))
     result.plots.append(plots.grouped_bars(
-        bench.folder / "variants.png", f"{bench.device}: {dtype}, N = {length}", "TFLOP/s",
+        bench.folder / "variants.png", f"{bench.device}: {dtype}, N = {length}", bench.unit,
         [f"D={row[0]}\n{row[1]}" for row in rows],
         {name: [row[3 + index] for row in rows] for index, name in enumerate(("flash-mlir", "FlexAttention", "FA2", "cuDNN"))}))
     return result
