@@ -163,8 +163,9 @@ json::Object flash::run::toJson(const Report &report) {
                      {"median_ms", tuned->median * 1e3},
                      {"default_schedule", tuned->defaultSchedule},
                      {"default_median_ms", tuned->defaultMedian * 1e3},
-                     {"compiled", tuned->compiled},
-                     {"compared", tuned->compared},
+                     {"tried", tuned->tried},
+                     {"failed", tuned->failed},
+                     {"failure", tuned->failure},
                      {"seconds", tuned->seconds}};
   if (report.baseline)
     object["baseline"] = ::toJson(*report.baseline, report);

@@ -148,10 +148,10 @@ llvm::Error Search::time(llvm::MutableArrayRef<Candidate> batch) {
         hopelessFactor * candidates[getFastest(1).front()].seconds;
     auto timing = added.executor->benchmark(inputs, effort);
     if (!timing) {
-      std::string message = llvm::toString(timing.takeError());
-      if (cuda::isAnyDeviceLost() || candidates.size() == 1)
+      added.message = llvm::toString(timing.takeError());
+      if (cuda::isAnyDeviceLost())
         return createStringError(formatv("--tune: with --schedule={0}: {1}",
-                                         added.schedule.str(), message));
+                                         added.schedule.str(), added.message));
       // What a device cannot launch is out of the race.
       added.executor.reset();
       continue;
@@ -175,10 +175,12 @@ llvm::Error Search::timeAll(llvm::ArrayRef<flash::Schedule> schedules) {
     if (llvm::Error error = time(batch))
       return error;
     elapsed += watch.lap();
-    if (!candidates.front().executor)
-      return createStringError("--tune: the model's schedule, --schedule=" +
-                               candidates.front().schedule.str() +
-                               ", cannot be compiled");
+    const Candidate &model = candidates.front();
+    if (!model.executor)
+      return createStringError(
+          formatv("--tune: the model's schedule, --schedule={0}, does not "
+                  "run: {1}",
+                  model.schedule.str(), model.message));
     showProgress(schedules.size());
   }
   return llvm::Error::success();
@@ -257,9 +259,14 @@ llvm::Error Search::run(Report::Tuned &tuned) {
   tuned.seconds = elapsed;
   tuned.schedule = getWinner().schedule.str();
   tuned.defaultSchedule = candidates.front().schedule.str();
-  tuned.compiled = candidates.size();
-  tuned.compared = llvm::count_if(
-      candidates, [](const Candidate &c) { return c.executor != nullptr; });
+  tuned.tried = candidates.size();
+  for (const Candidate &candidate : candidates) {
+    if (candidate.message.empty())
+      continue;
+    if (++tuned.failed == 1)
+      tuned.failure = formatv("--schedule={0}: {1}", candidate.schedule.str(),
+                              StringRef(candidate.message).split('\n').first);
+  }
   return llvm::Error::success();
 }
 
@@ -306,9 +313,13 @@ static void print(const Report::Tuned &tuned, llvm::raw_ostream &os) {
                 tuned.schedule);
   os << formatv("model: {0:f4} ms with --schedule={1}\n",
                 tuned.defaultMedian * 1e3, tuned.defaultSchedule);
-  os << formatv("gain: {0:f1}%, after {1} schedules in {2:f1} s\n",
-                (tuned.defaultMedian / tuned.median - 1) * 100, tuned.compiled,
+  os << formatv("gain: {0:f1}%, after {1} schedules in {2:f1} s",
+                (tuned.defaultMedian / tuned.median - 1) * 100, tuned.tried,
                 tuned.seconds);
+  if (tuned.failed)
+    os << formatv(", {0} of which do not run, the first with {1}", tuned.failed,
+                  tuned.failure);
+  os << "\n";
 }
 
 llvm::Expected<bool> flash::run::tuneProgram(Session &session,

@@ -43,22 +43,20 @@ CandidateCompiler::CandidateCompiler(Session &session, const Program &program,
 }
 
 void CandidateCompiler::compile(llvm::MutableArrayRef<Candidate> candidates) {
-  auto fill = [&](Candidate &candidate) {
-    candidate.executor = compileOne(getOptionsOf(candidate.schedule, options));
-  };
   // The CPU would be busy with compiling while it is timed.
   if (!gpu || candidates.size() == 1) {
-    llvm::for_each(candidates, fill);
+    for (Candidate &candidate : candidates)
+      compileOne(candidate);
     return;
   }
   llvm::DefaultThreadPool pool(llvm::hardware_concurrency(width));
   for (Candidate &candidate : candidates)
-    pool.async([&] { fill(candidate); });
+    pool.async([&] { compileOne(candidate); });
   pool.wait();
 }
 
-std::shared_ptr<Executor>
-CandidateCompiler::compileOne(const Options &candidate) {
+void CandidateCompiler::compileOne(Candidate &candidate) {
+  Options own = getOptionsOf(candidate.schedule, options);
   func::FuncOp entry = program.entry;
   unsigned main = program.sources->getMainFileID();
   auto kernel = [&]() -> llvm::Expected<Kernel> {
@@ -66,16 +64,17 @@ CandidateCompiler::compileOne(const Options &candidate) {
       return Kernel::compileApart(
           session.getContext().getDialectRegistry(),
           program.sources->getMemoryBuffer(main)->getBuffer(), Variant::Flash,
-          options.target, *gpu, candidate);
+          options.target, *gpu, own);
     ScopedDiagnosticHandler silence(&session.getContext(),
                                     [](Diagnostic &) { return success(); });
     return Kernel::compile(*program.module, entry.getSymName(), Variant::Flash,
-                           candidate);
+                           own);
   }();
   if (!kernel) {
-    llvm::consumeError(kernel.takeError());
-    return nullptr;
+    candidate.message = llvm::toString(kernel.takeError());
+    return;
   }
   auto shared = std::make_shared<Kernel>(std::move(*kernel));
-  return std::shared_ptr<Executor>(shared, &shared->getExecutor());
+  candidate.executor =
+      std::shared_ptr<Executor>(shared, &shared->getExecutor());
 }

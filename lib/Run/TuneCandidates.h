@@ -20,6 +20,8 @@ struct Candidate {
   std::shared_ptr<Executor> executor;
   /// Infinite until it is timed.
   double seconds = std::numeric_limits<double>::infinity();
+  /// Why it cannot run.
+  std::string message;
 };
 
 /// The options of a run with just that schedule.
@@ -35,12 +37,11 @@ public:
   /// How many are compiled at a time.
   unsigned getWidth() const { return width; }
 
-  /// Those that cannot be compiled get no executor.
+  /// Those that cannot be compiled get a message and no executor.
   void compile(llvm::MutableArrayRef<Candidate> candidates);
 
 private:
-  /// Null if it cannot be compiled.
-  std::shared_ptr<Executor> compileOne(const Options &candidate);
+  void compileOne(Candidate &candidate);
 
   Session &session;
   const Program &program;

@@ -55,8 +55,10 @@ struct Report {
     std::string schedule, defaultSchedule;
     /// Of the comparison at the end, in seconds.
     double median = 0, defaultMedian = 0;
-    /// Schedules that were compiled, and of these timed to the end.
-    unsigned compiled = 0, compared = 0;
+    /// Schedules that were tried, and of these not compiled or not launched.
+    unsigned tried = 0, failed = 0;
+    /// Why the first of these was not; empty if all were.
+    std::string failure;
     /// That the search took.
     double seconds = 0;
   };
