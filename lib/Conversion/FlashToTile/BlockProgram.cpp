@@ -81,7 +81,8 @@ void BlockProgram::chooseTypes() {
          {std::pair(ScheduleFeatures::SpecializeWarps, "tile.specialize_warps"),
           std::pair(ScheduleFeatures::Overlap, "tile.overlap"),
           std::pair(ScheduleFeatures::PingPong, "tile.ping_pong"),
-          std::pair(ScheduleFeatures::Persistent, "tile.persistent")})
+          std::pair(ScheduleFeatures::Persistent, "tile.persistent"),
+          std::pair(ScheduleFeatures::BulkStore, "tile.bulk_store")})
       if (schedule && bitEnumContainsAny(schedule->getFeatures(), feature))
         kernel->setAttr(attribute, b.getUnitAttr());
     return;

@@ -362,10 +362,41 @@ struct Store : OpConversionPattern<tile::StoreOp> {
     return success();
   }
 };
+
+struct Put : OpConversionPattern<tile::PutOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::PutOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    auto type = cast<RankedTensorType>(op.getX().getType());
+    tile::SmemType stage = op.getDestination().getType();
+    SmallVector<Value> registers = t.unpack(adaptor.getX());
+    int64_t warps =
+        cast<tile::LayoutAttrInterface>(type.getEncoding()).getNumWarps();
+    // As the registers of two blocks of eight columns are: upper and lower rows
+    // of one, then of the other.
+    MatrixAccess matrices(
+        t, stage, adaptor.getDestination(),
+        t.add(t.mul(t.warp(), 16), t.rem(t.lane(), 16)),
+        t.div(t.lane(), 16));
+    int64_t blocks = type.getDimSize(1) / 8, first = op.getColumn() / 8;
+    int64_t count = std::min(blocks - first, stage.getColumns() / 8);
+    for (int64_t row = 0; row < type.getDimSize(0); row += 16 * warps)
+      for (int64_t block = 0; block < count; block += 2) {
+        int64_t at = row / (16 * warps) * blocks + first + block;
+        matrices.store(row, block,
+                       ArrayRef<Value>(registers).slice(2 * at, 4));
+      }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
 } // namespace
 
 void flash::populateMemoryPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<Dim, LoadElement, SmemView, Copy, LoadRow, IsFinite, Store>(
+  patterns.add<Dim, LoadElement, SmemView, Copy, LoadRow, IsFinite, Store, Put>(
       converter, patterns.getContext());
 }

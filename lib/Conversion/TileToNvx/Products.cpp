@@ -68,7 +68,7 @@ private:
   tile::SmemType tileA, tileB; ///< The former null if a is in registers.
   int64_t warps, rowBlocks, columnBlocks, steps;
   SmallVector<Value> registersOfA;
-  std::optional<MatrixLoader> loaderA, loaderB;
+  std::optional<MatrixAccess> loaderA, loaderB;
 };
 } // namespace
 
@@ -325,7 +325,7 @@ struct Load : OpConversionPattern<tile::LoadOp> {
     int64_t warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
     Value base =
         t.advance(adaptor.getSource(), t.mul(t.warp(), 16 * type.getSwizzle()));
-    MatrixLoader loader(t, type, base, t.rem(t.lane(), 16),
+    MatrixAccess loader(t, type, base, t.rem(t.lane(), 16),
                         t.div(t.lane(), 16));
     SmallVector<Value> registers;
     int64_t columns = type.getColumns() / 8;

@@ -27,23 +27,36 @@ Value flash::getSwizzledOffset(ThreadBuilder &t, tile::SmemType type, Value row,
   return t.add(t.mul(row, type.getSwizzle()), inRow);
 }
 
-MatrixLoader::MatrixLoader(ThreadBuilder t, tile::SmemType type, Value base,
+MatrixAccess::MatrixAccess(ThreadBuilder t, tile::SmemType type, Value base,
                            Value laneRow, Value laneChunk)
     : t(t), type(type) {
   rowBase = t.advance(base, t.mul(laneRow, type.getSwizzle()));
   swizzled = t.xorWith(t.mul(laneChunk, 16), getSwizzleOfRow(t, type, laneRow));
 }
 
-SmallVector<Value> MatrixLoader::load(int64_t row, int64_t chunk, int count,
-                                      bool transpose) {
+Value MatrixAccess::getAddress(int64_t row, int64_t chunk) {
   // Eight rows are a whole number of the swizzle's periods, so a multiple of
   // them changes nothing but the row's own offset; and as the chunk is even, it
   // and the lane's share no bit.
   int64_t chunksInPanel = type.getSwizzle() / 16;
   Value inRow = t.xorWith(swizzled, t.constant(chunk % chunksInPanel * 16));
-  Value address = t.advance(t.advance(rowBase, inRow),
-                            row * type.getSwizzle() +
-                                chunk / chunksInPanel * type.getPanelBytes());
+  return t.advance(t.advance(rowBase, inRow),
+                   row * type.getSwizzle() +
+                       chunk / chunksInPanel * type.getPanelBytes());
+}
+
+void MatrixAccess::store(int64_t row, int64_t chunk, ValueRange registers) {
+  MLIRContext *context = t.b.getContext();
+  NVVM::StMatrixOp::create(
+      t.b, t.loc, getAddress(row, chunk), registers,
+      NVVM::MMALayoutAttr::get(context, NVVM::MMALayout::row),
+      NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
+      NVVM::LdStMatrixEltTypeAttr::get(context, NVVM::LdStMatrixEltType::B16));
+}
+
+SmallVector<Value> MatrixAccess::load(int64_t row, int64_t chunk, int count,
+                                      bool transpose) {
+  Value address = getAddress(row, chunk);
   OpBuilder &b = t.b;
   Type i32 = b.getI32Type();
   Type resultType = i32;

@@ -17,21 +17,26 @@ namespace flash {
 mlir::Value getSwizzledOffset(ThreadBuilder &t, tile::SmemType type,
                               mlir::Value row, mlir::Value chunk);
 
-/// Loads 8 x 8 matrices of 16-bit elements, or 8 x 4 of 32-bit ones, by
-/// ldmatrix. The addresses of the rows come from the lanes: lane l gives row
-/// `laneRow` and chunk `laneChunk` of the group of matrices.
-class MatrixLoader {
+/// Loads or stores 8 x 8 matrices of 16-bit elements, or 8 x 4 of 32-bit ones,
+/// by ldmatrix and stmatrix. The addresses of the rows come from the lanes: lane
+/// l gives row `laneRow` and chunk `laneChunk` of the group of matrices.
+class MatrixAccess {
 public:
-  /// `laneRow` is below 16, `laneChunk` 0 or 1.
-  MatrixLoader(ThreadBuilder t, tile::SmemType type, mlir::Value base,
+  /// `laneRow` is below 16, or that much more than the first row of a warp,
+  /// which is a multiple of 16; `laneChunk` is 0 or 1.
+  MatrixAccess(ThreadBuilder t, tile::SmemType type, mlir::Value base,
                mlir::Value laneRow, mlir::Value laneChunk);
 
   /// `count` (1, 2 or 4) registers of the group at the given row, a multiple of
   /// 8, and chunk of the tile, an even number.
   llvm::SmallVector<mlir::Value> load(int64_t row, int64_t chunk, int count,
                                       bool transpose);
+  /// Stores 2 or 4 registers, of 16-bit elements.
+  void store(int64_t row, int64_t chunk, mlir::ValueRange registers);
 
 private:
+  mlir::Value getAddress(int64_t row, int64_t chunk);
+
   ThreadBuilder t;
   tile::SmemType type;
   mlir::Value rowBase;  ///< Pointer to the lane's row of the first group.

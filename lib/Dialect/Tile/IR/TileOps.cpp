@@ -91,6 +91,27 @@ LogicalResult StoreOp::verify() {
       isMatrix ? std::optional(tile.getDimSize(1)) : std::nullopt);
 }
 
+LogicalResult StoreBulkOp::verify() {
+  auto tile = cast<RankedTensorType>(getX().getType());
+  SmemType stage = getStageType();
+  if (tile.getElementTypeBitWidth() != 16 ||
+      stage.getElementType() != tile.getElementType())
+    return emitOpError("stores elements of 16 bits, through a tile of the same "
+                       "type, not ")
+           << tile.getElementType() << " through " << stage.getElementType();
+  if (tile.getDimSize(1) % 16 != 0 || stage.getRows() != tile.getDimSize(0) ||
+      stage.getColumns() % stage.getPanelColumns() != 0)
+    return emitOpError("stores a multiple of 16 columns through a tile of the "
+                       "same rows with whole panels, not ")
+           << tile << " through " << stage;
+  MemRefType memory = getDestination().getType();
+  if (static_cast<int64_t>(getIndices().size()) != memory.getRank() - 1)
+    return emitOpError("stores whole rows, so it takes ")
+           << memory.getRank() - 1 << " indices, got " << getIndices().size();
+  return verifyRowsOfMemory(*this, memory, getIndices().size(),
+                            tile.getElementType(), tile.getDimSize(1));
+}
+
 LogicalResult MmaAsyncOp::verify() {
   RankedTensorType result = getResult().getType().getValue();
   auto layout = dyn_cast_or_null<FragmentAttr>(result.getEncoding());

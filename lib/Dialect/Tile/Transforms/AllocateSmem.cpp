@@ -27,6 +27,14 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
     ring.setOffsetAttr(b.getI64IntegerAttr(end));
     end += type.getNumBytes();
   });
+  // The stages of stores are not in use at the same time.
+  int64_t stageBytes = 0;
+  kernel.walk([&](StoreBulkOp store) {
+    store.setOffsetAttr(b.getI64IntegerAttr(end));
+    stageBytes =
+        std::max(stageBytes, store.getStageType().getAlignedBytes());
+  });
+  end += stageBytes;
   bool hasRoles = false;
   kernel.walk([&](WarpSpecializeOp) { hasRoles = true; });
   if (hasRoles)

@@ -22,12 +22,15 @@ using namespace flash::tile;
 
 static constexpr int64_t copyBytes = 16;
 
-/// The most rows that a copy from the argument has, or 0 if there is none.
+/// The most rows that a copy from or to the argument has, or 0 if there is none.
 static int64_t getCopiedRows(BlockArgument argument) {
   int64_t rows = 0;
-  for (Operation *user : argument.getUsers())
+  for (Operation *user : argument.getUsers()) {
     if (auto copy = dyn_cast<CopyAsyncOp>(user))
       rows = std::max(rows, copy.getRing().getType().getSlot().getRows());
+    if (auto store = dyn_cast<StoreBulkOp>(user))
+      rows = std::max(rows, store.getStageType().getRows());
+  }
   return rows;
 }
 

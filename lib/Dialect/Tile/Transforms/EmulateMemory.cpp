@@ -306,6 +306,17 @@ struct EmulateIsFinite : EmulationPattern<IsFiniteOp> {
   }
 };
 
+struct EmulateStoreBulk : EmulationPattern<StoreBulkOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(StoreBulkOp op, OneToNOpAdaptor,
+                                ConversionPatternRewriter &b) const override {
+    b.replaceOpWithNewOp<StoreOp>(op, op.getX(), op.getDestination(),
+                                  op.getIndices(), op.getRows(),
+                                  /*columns=*/Value());
+    return success();
+  }
+};
+
 struct EmulateStore : EmulationPattern<StoreOp> {
   using EmulationPattern::EmulationPattern;
   LogicalResult matchAndRewrite(StoreOp op, OneToNOpAdaptor adaptor,
@@ -422,6 +433,7 @@ void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                                           RewritePatternSet &patterns) {
   patterns.add<EmulateFetch, EmulateRing, EmulateRingAcquire, EmulateCopyAsync,
                EmulateRingWait, EmulateRingRelease, EmulateLoad, EmulateLoadRow,
-               EmulateIsFinite, EmulateRead, EmulateStore>(
+               EmulateIsFinite, EmulateRead, EmulateStore,
+               EmulateStoreBulk>(
       types, patterns.getContext(), calls);
 }

@@ -70,12 +70,19 @@ private:
   void lowerWait(RingWaitOp op);
   void lowerRelease(RingReleaseOp op);
   void lowerTurn(Operation *op);
+  void lowerStore(StoreBulkOp op);
+  /// The threads of a warpgroup meet.
+  void meet();
+  /// Emits `body` for the thread that speaks for its warpgroup.
+  void forLeader(function_ref<void()> body);
+  /// Waits until the leader's bulk stores have read shared memory.
+  void waitForStores();
   /// Gives the first warpgroup the first turn, and takes the last pass back.
   void startAndEndTurns();
   Value warpgroup();
   Value turnBarrier(Value warpgroup);
-  /// The tensor map with which the copy is made.
-  Value getTensorMap(CopyAsyncOp copy);
+  /// The tensor map with which tiles like `slot` are copied.
+  Value getTensorMap(Value memory, SmemType slot);
   void addTensorMaps(gpu::LaunchFuncOp launch);
 
   gpu::GPUFuncOp kernel;
@@ -151,9 +158,8 @@ void RoleLowering::lowerAcquire(RingAcquireOp op) {
   waitAt(barrier(ring, op.getStep(), /*isEmpty=*/true), before);
 }
 
-Value RoleLowering::getTensorMap(CopyAsyncOp copy) {
-  SmemType slot = copy.getRing().getType().getSlot();
-  auto memory = cast<BlockArgument>(copy.getSource());
+Value RoleLowering::getTensorMap(Value source, SmemType slot) {
+  auto memory = cast<BlockArgument>(source);
   Value &map = maps[{memory, slot}];
   if (map)
     return map;
@@ -183,7 +189,7 @@ Value RoleLowering::getTensorMap(CopyAsyncOp copy) {
 void RoleLowering::lowerCopy(CopyAsyncOp op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
   SmemType slot = ring.getResult().getType().getSlot();
-  Value map = getTensorMap(op);
+  Value map = getTensorMap(op.getSource(), slot);
   Value full = barrier(ring, op.getStep(), /*isEmpty=*/false);
   // Parts of a box outside of the memory count as copied.
   NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full,
@@ -226,22 +232,86 @@ void RoleLowering::lowerWait(RingWaitOp op) {
 
 void RoleLowering::lowerRelease(RingReleaseOp op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
-  Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
   // The thread that speaks for its warpgroup knows that the products of all are
   // complete, but not what the others have loaded.
   if (afterLoads.contains(op))
-    NVVM::BarrierOp::create(
-        b, loc, TypeRange(),
-        arith::AddIOp::create(b, loc, warpgroup(), i32(firstMeetingBarrier)),
-        i32(threadsOfWarpgroup), NVVM::BarrierReductionAttr(), Value());
+    meet();
+  forLeader([&] {
+    NVVM::MBarrierArriveOp::create(
+        b, loc, b.getI64Type(), barrier(ring, op.getStep(), /*isEmpty=*/true),
+        Value(), NVVM::MemScopeKind::CTA, /*relaxed=*/false);
+  });
+}
+
+void RoleLowering::meet() {
+  NVVM::BarrierOp::create(
+      b, loc, TypeRange(),
+      arith::AddIOp::create(b, loc, warpgroup(), i32(firstMeetingBarrier)),
+      i32(threadsOfWarpgroup), NVVM::BarrierReductionAttr(), Value());
+}
+
+void RoleLowering::forLeader(function_ref<void()> body) {
+  Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
   Value inWarpgroup =
       arith::RemUIOp::create(b, loc, thread, index(threadsOfWarpgroup));
   auto choice = scf::IfOp::create(b, loc, isEqual(inWarpgroup, 0));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(choice.thenBlock());
-  NVVM::MBarrierArriveOp::create(
-      b, loc, b.getI64Type(), barrier(ring, op.getStep(), /*isEmpty=*/true),
-      Value(), NVVM::MemScopeKind::CTA, /*relaxed=*/false);
+  body();
+}
+
+void RoleLowering::waitForStores() {
+  forLeader([&] {
+    NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, b.getI32IntegerAttr(0),
+                                         /*read=*/b.getUnitAttr());
+  });
+}
+
+void RoleLowering::lowerStore(StoreBulkOp op) {
+  SmemType stage = op.getStageType();
+  // A warpgroup stores its rows by itself.
+  SmemType part = SmemType::get(b.getContext(), rowsOfWarpgroup,
+                                stage.getColumns(), stage.getElementType(),
+                                stage.getSwizzle());
+  Value map = getTensorMap(op.getDestination(), part);
+  Value view = SmemViewOp::create(b, loc, stage, index(*op.getOffset()));
+  Value firstRow = arith::MulIOp::create(
+      b, loc,
+      arith::IndexCastOp::create(b, loc, b.getIndexType(), warpgroup()),
+      index(rowsOfWarpgroup));
+  Value start = arith::AddIOp::create(
+      b, loc, arith::MulIOp::create(b, loc, firstRow, index(stage.getSwizzle())),
+      index(*op.getOffset()));
+  SmallVector<Value> coordinates = {Value()};
+  for (auto [i, position] : llvm::enumerate(llvm::reverse(op.getIndices())))
+    coordinates.push_back(toI32(
+        i == 0 ? arith::AddIOp::create(b, loc, position, firstRow).getResult()
+               : position));
+  int64_t columns = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
+  for (int64_t first = 0; first < columns; first += stage.getColumns()) {
+    waitForStores();
+    meet();
+    PutOp::create(b, loc, op.getX(), view, first);
+    NVVM::FenceProxyOp::create(
+        b, loc, NVVM::ProxyKind::async_shared,
+        NVVM::SharedSpaceAttr::get(b.getContext(),
+                                   NVVM::SharedSpace::shared_cta));
+    meet();
+    forLeader([&] {
+      for (int64_t panel = 0; panel < stage.getNumPanels(); ++panel) {
+        int64_t column = first + panel * stage.getPanelColumns();
+        if (column >= columns)
+          break;
+        coordinates.front() = i32(column);
+        Value from = sharedPointer(arith::AddIOp::create(
+            b, loc, start, index(panel * stage.getPanelBytes())));
+        NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+            b, loc, map, from, coordinates, /*l2CacheHint=*/Value(),
+            NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
+      }
+      NVVM::CpAsyncBulkCommitGroupOp::create(b, loc);
+    });
+  }
 }
 
 Value RoleLowering::warpgroup() {
@@ -324,7 +394,7 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   SmallVector<Operation *> ops;
   roles.walk([&](Operation *op) {
     if (isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp, TurnWaitOp,
-            TurnPassOp>(op))
+            TurnPassOp, StoreBulkOp>(op))
       ops.push_back(op);
   });
   roles.walk([&](RingWaitOp wait) {
@@ -334,6 +404,7 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
             release.getStep() == wait.getStep())
           afterLoads.insert(release);
   });
+  bool hasStores = llvm::any_of(ops, llvm::IsaPred<StoreBulkOp>);
   bool takesTurns = llvm::any_of(ops, llvm::IsaPred<TurnWaitOp>);
   for (Operation *op : ops) {
     b.setInsertionPoint(op);
@@ -346,6 +417,8 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       lowerWait(wait);
     else if (auto release = dyn_cast<RingReleaseOp>(op))
       lowerRelease(release);
+    else if (auto store = dyn_cast<StoreBulkOp>(op))
+      lowerStore(store);
     else
       lowerTurn(op);
     op->erase();
@@ -353,6 +426,11 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   loc = roles.getLoc();
   if (takesTurns)
     startAndEndTurns();
+  // A block's shared memory lasts until its threads end.
+  if (hasStores) {
+    b.setInsertionPointToEnd(&roles.getConsumer().front());
+    waitForStores();
+  }
 
   // Which role a thread has is the same for all of a warp; that the shuffle
   // says so lets the assembler keep what follows from it in one register.

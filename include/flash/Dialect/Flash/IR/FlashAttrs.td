@@ -113,7 +113,8 @@ def Flash_ScheduleFeatures : I32BitEnumAttr<"ScheduleFeatures",
       I32BitEnumAttrCaseBit<"Overlap", 1, "overlap">,
       I32BitEnumAttrCaseBit<"PingPong", 2, "ping_pong">,
       I32BitEnumAttrCaseBit<"LazyRescale", 3, "lazy_rescale">,
-      I32BitEnumAttrCaseBit<"Persistent", 4, "persistent">]> {
+      I32BitEnumAttrCaseBit<"Persistent", 4, "persistent">,
+      I32BitEnumAttrCaseBit<"BulkStore", 5, "bulk_store">]> {
   let cppNamespace = "::flash";
   let genSpecializedAttr = 0;
   let printBitEnumPrimaryGroups = 0;
@@ -138,8 +139,7 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
 
     `features = specialize_warps|overlap` lists what else is done, by the pass
     that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong`,
-    `tile-persist` (`persistent`) and,
-    of the online softmax, to rescale the accumulator only when a maximum has
+    `tile-persist` (`persistent`), `tile-bulk-stores` and, of the online softmax, to rescale the accumulator only when a maximum has
     grown by much (`lazy_rescale`).
 
     With few queries there are few units, too few to fill a GPU. So units may

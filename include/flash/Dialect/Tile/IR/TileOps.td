@@ -463,6 +463,36 @@ def Tile_StoreOp : Tile_Op<"store",
   let hasVerifier = 1;
 }
 
+def Tile_StoreBulkOp : Tile_Op<"store_bulk",
+    [MemoryEffects<[MemWrite]>, AttrSizedOperandSegments]> {
+  let summary = "writes a register tile to global memory through shared memory";
+  let description = [{
+    As `tile.store` of a matrix of 16-bit elements to whole rows of a kernel's
+    argument, by bulk copies from a tile of shared memory: as many columns at a
+    time as that has. `offset`, its byte in shared memory, is set by
+    `tile-allocate-smem`.
+
+    ```mlir
+    tile.store_bulk %o, %out[%b, %h, %i] rows(%n) through <128x64xf16, swizzle = 128>
+      : tensor<128x64xf16, #tile.fragment<8>> to memref<?x?x?x64xf16>
+    ```
+  }];
+  let arguments = (ins Tile_FragmentTensor:$x, Tile_GlobalTensor:$destination,
+                       Variadic<Index>:$indices, Optional<Index>:$rows,
+                       TypeAttrOf<Tile_SmemType>:$stage,
+                       OptionalAttr<I64Attr>:$offset);
+  let assemblyFormat = [{
+    $x `,` $destination `[` $indices `]` (`rows` `(` $rows^ `)`)?
+    `through` $stage attr-dict `:` type($x) `to` type($destination)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    SmemType getStageType() {
+      return ::llvm::cast<SmemType>(getStage());
+    }
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Shared memory after allocation
 //===----------------------------------------------------------------------===//
@@ -493,6 +523,24 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
   let assemblyFormat = [{
     $source `[` $indices `]` (`rows` `(` $rows^ `)`)? `to` $destination
     attr-dict `:` type($source) `to` type($destination)
+  }];
+}
+
+def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
+  let summary = "writes columns of a register tile to shared memory";
+  let description = [{
+    Those from `column` on, as many as there are and as the destination has, by
+    `stmatrix`. The rows of a thread's warp go to the same rows of the
+    destination.
+
+    ```mlir
+    tile.put %o, %stage {column = 64} : tensor<128x128xf16, #tile.fragment<8>> to !tile.smem<128x64xf16, swizzle = 128>
+    ```
+  }];
+  let arguments = (ins Tile_FragmentTensor:$x, Tile_SmemType:$destination,
+                       I64Attr:$column);
+  let assemblyFormat = [{
+    $x `,` $destination attr-dict `:` type($x) `to` type($destination)
   }];
 }
 

@@ -138,6 +138,28 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect"];
 }
 
+def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Store results by bulk copies from shared memory";
+  let description = [{
+    For kernels with the attribute `tile.bulk_store`. A thread has two elements
+    of 16 bits next to each other, so to store them from registers takes many
+    instructions that fill a quarter of a line each, for which the next tile's
+    products wait. Instead a warpgroup puts its rows in shared memory, and one
+    thread starts a bulk copy, if the rings leave room for at least a panel of
+    columns.
+
+    ```mlir
+    tile.store %o, %out[%b, %h, %i] rows(%n) : ...
+    // becomes
+    tile.store_bulk %o, %out[%b, %h, %i] rows(%n) through <128x64xf16, swizzle = 128> : ...
+    ```
+  }];
+  let options = [
+    Option<"limit", "limit", "int64_t", /*default=*/"232448",
+           "Bytes of shared memory that a block may have">
+  ];
+}
+
 def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Compute the softmax of a tile during the product before it";
   let description = [{
