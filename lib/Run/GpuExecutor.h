@@ -16,7 +16,8 @@ namespace flash::run {
 
 /// The device memory of one call, and the parameters that point to it.
 struct GpuCall {
-  std::vector<cuda::DeviceBuffer> arguments, buffers;
+  std::shared_ptr<std::vector<cuda::DeviceBuffer>> arguments;
+  std::vector<cuda::DeviceBuffer> buffers;
   llvm::SmallVector<llvm::SmallVector<int64_t, 4>> strides;
   runtime::Invocation invocation;
 };

@@ -17,6 +17,7 @@
 #include "flash/Run/Stopwatch.h"
 #include "flash/Run/Work.h"
 #include "flash/Runtime/Cpu.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -77,6 +78,8 @@ private:
   llvm::ArrayRef<HostTensor> inputs;
 
   std::shared_ptr<Kernel> kernel;
+  /// Null where the CPU runs the program.
+  Gpu *gpu = nullptr;
   std::optional<CandidateCompiler> compiler;
   AttentionOp attention;
   StringRef scheduleTarget;
@@ -107,7 +110,6 @@ llvm::Error Search::begin() {
   Target target = kernel->getTarget();
   scheduleTarget =
       getName(target == Target::Emulate ? options.emulated : target);
-  Gpu *gpu = nullptr;
   if (target == Target::Sm80 || target == Target::Sm90a) {
     auto opened = session.getGpu(options);
     if (!opened)
@@ -238,6 +240,13 @@ llvm::Error Search::compare(Report::Tuned &tuned) {
 
 llvm::Error Search::run(Report::Tuned &tuned) {
   watch.lap();
+  if (gpu)
+    gpu->residentArguments =
+        std::make_shared<std::vector<cuda::DeviceBuffer>>();
+  llvm::scope_exit reset([&] {
+    if (gpu)
+      gpu->residentArguments.reset();
+  });
   if (llvm::Error error = timeAll(listSchedules(attention, scheduleTarget)))
     return error;
   std::vector<flash::Schedule> variations;

@@ -16,11 +16,12 @@ using namespace flash;
 
 namespace {
 
-// Tiles of the kernels with roles, of those without, and of the CPU.
-constexpr int64_t roleQueryTiles[] = {64, 128, 192};
+// Tiles of the kernels with roles, of those without, and of the CPU; those that
+// win more often come first, in case that time runs out.
+constexpr int64_t roleQueryTiles[] = {128, 192, 64};
 constexpr int64_t roleKeyTiles[] = {48,  64,  80,  96,  112, 128,
                                     144, 160, 176, 192, 224, 256};
-constexpr int64_t warpQueryTiles[] = {16, 32, 64, 128};
+constexpr int64_t warpQueryTiles[] = {128, 64, 32, 16};
 constexpr int64_t warpKeyTiles[] = {16, 32, 64, 96, 128};
 constexpr int64_t cpuQueryTiles[] = {16, 32, 64, 96, 128, 192, 256};
 constexpr int64_t cpuKeyTiles[] = {32, 64, 128, 192, 256, 512};
