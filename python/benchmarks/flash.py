@@ -79,6 +79,8 @@ class Flash:
             output = self.folder / f"{case.name}.npy"
             if case.arrays and "error" not in report:
                 self.check(case, report, output)
+            if "error" in report:
+                self.say(f"  {case.name}: {report['error'].splitlines()[0][:160]}")
             output.unlink(missing_ok=True)
         self.arrays.clear()
         return reports
@@ -90,7 +92,6 @@ class Flash:
         report["deviation"] = deviation
         if not deviation <= tolerance:
             report["error"] = f"WRONG: off by {deviation:.1e}, and {tolerance:.0e} is allowed"
-            self.say(f"  {case.name}: {report['error']}")
 
     def run_suite(self, lines, bench):
         """A fault costs the process its device: the cases behind it get a process of their own."""
@@ -104,9 +105,13 @@ class Flash:
                 elif result["outcome"] == "failed":
                     report["error"] = result["message"] or "failed"
                 reports[name] = report
-            if not done:
-                reports[left[0]] = {"error": "flash-run crashed here or before a case that follows"}
-            left = left[max(len(done), 1):]
+            if not done and len(left) == 1:
+                reports[left[0]] = {"error": "flash-run crashed"}
+            elif not done:
+                # A crash leaves no results: each case for itself, then.
+                for name in left:
+                    reports.update(self.run_suite({name: lines[name]}, bench))
+            left = left[len(done):] if done else []
         return reports
 
     def run_process(self, lines, bench):

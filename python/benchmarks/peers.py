@@ -85,7 +85,7 @@ class Peers:
             keep = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool, device=self.device).tril()
 
         def run():
-            scores = (query @ key.transpose(-1, -2)) * scale
+            scores = (query * scale) @ key.transpose(-1, -2)
             if causal:
                 scores = scores.masked_fill(~keep, float("-inf"))
             return torch.softmax(scores, dim=-1) @ value

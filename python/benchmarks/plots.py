@@ -58,6 +58,8 @@ def lines(path, panels, columns=None):
 
 def bars(path, title, xlabel, names, values, notes=None, color="#1b6ca8"):
     """Horizontal bars in the order given, from the top."""
+    if notes and not any(notes):
+        notes = None
     figure, axes = pyplot.subplots(figsize=(8, 0.9 + 0.34 * len(names)))
     places = range(len(names))
     axes.barh(places, [value or 0 for value in values], color=color)
@@ -74,7 +76,7 @@ def bars(path, title, xlabel, names, values, notes=None, color="#1b6ca8"):
     return finish(figure, path)
 
 
-def grouped_bars(path, title, ylabel, groups, series):
+def grouped_bars(path, title, ylabel, groups, series, log_y=False):
     """`series` maps a name to a value for each group."""
     series = {name: values for name, values in series.items() if any(v is not None for v in values)}
     figure, axes = pyplot.subplots(figsize=(max(7, 0.45 * len(groups) * (len(series) + 1)), 4))
@@ -84,9 +86,12 @@ def grouped_bars(path, title, ylabel, groups, series):
         axes.bar(places, [value or 0 for value in values], width, label=name, color=COLORS.get(name))
         for place, value in zip(places, values):
             if value is not None:
-                axes.text(place, value, f"{value:.3g}", ha="center", va="bottom", fontsize=7)
+                axes.text(place, value, plain(float(f"{value:.3g}"), 0), ha="center", va="bottom", fontsize=7)
     crowded = len(groups) > 5
     axes.set_xticks(range(len(groups)), groups, fontsize=8, rotation=30 if crowded else 0, ha="right" if crowded else "center")
+    if log_y:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(plain))
     axes.set_ylabel(ylabel)
     axes.set_title(title, fontsize=10)
     axes.grid(True, axis="y", alpha=0.3)

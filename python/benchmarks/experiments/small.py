@@ -38,7 +38,7 @@ def run(bench):
     result.plots.append(plots.grouped_bars(bench.folder / "small.png", f"{bench.device}: f32", "microseconds",
                                            [f"{row[0]}\n{row[1]}" for row in rows],
                                            {"flash-mlir": [row[2] for row in rows], peer: [row[3] for row in rows],
-                                            "naive": [row[4] for row in rows]}))
+                                            "naive": [row[4] for row in rows]}, log_y=True))
     result.notes += faults(reports)
     return result
 

@@ -19,13 +19,14 @@ def plain(tensor):
 
 def run(bench):
     elements, widths = (1 << 26, (256, 1024, 4096, 16384)) if bench.gpu else (1 << 21, (256, 1024, 4096))
-    cases = {width: Case(f"softmax_{width}", programs.softmax(elements // width, width, "f32"), ("--baseline",))
+    cases = {width: Case(f"softmax_{width}", programs.softmax(elements // width, width, "f32"),
+                         () if bench.gpu else ("--baseline",))
              for width in widths}
     reports = bench.flash.run(list(cases.values()))
     rows, series = [], {"flash-mlir": [], "flash-mlir, naive": [], "torch.softmax": [], "plain, in PyTorch": []}
     for width in widths:
         report = reports[cases[width].name]
-        times = [milliseconds(report), None if bench.gpu else report.get("baseline", {}).get("median_ms"), None, None]
+        times = [milliseconds(report), report.get("baseline", {}).get("median_ms"), None, None]
         if bench.peers.here:
             tensor = bench.peers.tensors([bench.flash.arrays.get(0, (elements // width, width), "float32")])[0]
             torch = peers_module.torch
