@@ -7,7 +7,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter  # noqa: E402
 
 COLORS = {"flash-mlir": "#1b6ca8", "flash-mlir, naive": "#8fb8d8", "FA2": "#e07b39", "cuDNN": "#5a9e4b",
           "efficient": "#b08bc9", "naive": "#888888", "math": "#555555", "FlexAttention": "#c0504d",
-          "SDPA": "#e07b39"}
+          "SDPA": "#e07b39", "torch.softmax": "#e07b39", "plain, in PyTorch": "#888888"}
 
 
 def plain(value, _):

@@ -262,7 +262,7 @@ llvm::Expected<TuningTable> TuningTable::load(StringRef path) {
 }
 
 const TuningTable &TuningTable::getShipped() {
-  // A test reads the files that it is made of.
+  // shipped-schedules.test reads the files that it is made of.
   static const TuningTable table =
       llvm::cantFail(parse(shippedText, "the shipped table"));
   return table;
