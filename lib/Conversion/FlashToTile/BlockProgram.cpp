@@ -523,6 +523,7 @@ LogicalResult BlockProgram::translateFor(scf::ForOp loop) {
   auto copy = scf::ForOp::create(b, loop.getLoc(), lookup(loop.getLowerBound()),
                                  lookup(loop.getUpperBound()),
                                  lookup(loop.getStep()), inits);
+  copy->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
   mapping.map(loop.getInductionVar(), copy.getInductionVar());
   mapping.map(loop.getRegionIterArgs(), copy.getRegionIterArgs());
   mapping.map(loop.getResults(), copy.getResults());

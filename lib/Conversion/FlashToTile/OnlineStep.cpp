@@ -139,6 +139,9 @@ private:
   Value modifiedScore(OpBuilder &nested, Value product, Value row,
                       Value column);
   Value scores(Value products);
+  /// Whether the values of keys that do not take part cannot change a sum in
+  /// which their weights are 0.
+  Value isHarmless(Value values);
   /// `acc` plus the product of the weights `p` and the values.
   Value weightedValues(Value p, Value values, Value acc);
   /// The same, one key after the other, leaving out the masked ones.
@@ -229,29 +232,16 @@ Value StepEmitter::scores(Value products) {
 }
 
 Value StepEmitter::carefulWeightedValues(Value p, Value values, Value acc) {
-  auto tileType = cast<RankedTensorType>(p.getType());
-  if (!tileType.getElementType().isF32()) {
-    tileType = types.fragment(tileType.getDimSize(1));
-    p = arith::ExtFOp::create(b, loc, tileType, p);
-  }
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
   auto loop = scf::ForOp::create(b, loc, index(0),
-                                 index(tileType.getDimSize(1)), index(1), acc);
+                                 index(op.getKey().getType().getDimSize(0)),
+                                 index(1), acc);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value key = loop.getInductionVar();
-  // The weights of this key: the sum over a row of which all else is 0.
-  Value column = mapElements(p, [&](ValueRange element) -> Value {
-    Value isKey = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                        element[2], key);
-    return arith::SelectOp::create(b, loc, isKey, element[0], scalar(0.0));
-  });
-  Value weights =
-      tile::FoldOp::create(b, loc, types.lanes(), tile::Reduction::Add, column,
-                           splat(types.lanes(), 0.0));
-  weights = reduce(tile::Reduction::Add, weights);
+  Value weights = tile::ColumnOp::create(b, loc, types.rows(), p, key);
   Value row = tile::LoadRowOp::create(b, loc, acc.getType(), values, key);
   Value terms =
       arith::MulFOp::create(b, loc, row, broadcast(weights, acc.getType()));
@@ -267,24 +257,52 @@ Value StepEmitter::carefulWeightedValues(Value p, Value values, Value acc) {
   return loop.getResult(0);
 }
 
+Value StepEmitter::isHarmless(Value values) {
+  auto isFinite = [&]() -> Value {
+    return tile::IsFiniteOp::create(b, loc, b.getI1Type(), values,
+                                    /*warpgroup=*/false);
+  };
+  if (op.getMask())
+    return isFinite();
+  Value tileSize = arith::ConstantIndexOp::create(
+      b, loc, op.getKey().getType().getDimSize(0));
+  Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
+                                        inputs.lookup(op.getKeys()), tileSize);
+  auto choice = scf::IfOp::create(b, loc, b.getI1Type(), isWhole,
+                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(choice.thenBlock());
+  scf::YieldOp::create(b, loc, isWhole);
+  b.setInsertionPointToEnd(choice.elseBlock());
+  scf::YieldOp::create(b, loc, isFinite());
+  return choice.getResult(0);
+}
+
 Value StepEmitter::weightedValues(Value p, Value values, Value acc) {
-  auto whole = [&] {
+  auto whole = [&](Value acc) {
     return product(p, values, acc, /*transpose=*/false, acc.getType());
   };
   // A masked key has weight 0, but 0 * NaN is NaN. Keys behind the last one are
   // zero; only bulk copies bring what lies in memory there.
   if (!op.getMask() && !(op.getKeys() && hasBulkCopies()))
-    return whole();
-  Value finite = tile::IsFiniteOp::create(b, loc, b.getI1Type(), values,
-                                          /*warpgroup=*/false);
+    return whole(acc);
+  Value finite = isHarmless(values);
   auto choice = scf::IfOp::create(b, loc, acc.getType(), finite,
                                   /*addThenBlock=*/true, /*addElseBlock=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(choice.thenBlock());
-  scf::YieldOp::create(b, loc, whole());
-  b.setInsertionPointToEnd(choice.elseBlock());
-  scf::YieldOp::create(b, loc, carefulWeightedValues(p, values, acc));
-  return choice.getResult(0);
+  // Where warps have roles, the product comes behind the choice in any case, of
+  // zeros if it has been computed with care: so it can overlap with others.
+  bool always = hasBulkCopies();
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(choice.thenBlock());
+    scf::YieldOp::create(b, loc, always ? acc : whole(acc));
+    b.setInsertionPointToEnd(choice.elseBlock());
+    Value sum = carefulWeightedValues(p, values, acc);
+    if (always)
+      tile::ClearOp::create(b, loc, values, types.warps);
+    scf::YieldOp::create(b, loc, sum);
+  }
+  return always ? whole(choice.getResult(0)) : choice.getResult(0);
 }
 
 std::pair<Value, Value> StepEmitter::grow(Value max, Value lanes) {

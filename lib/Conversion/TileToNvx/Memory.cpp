@@ -12,6 +12,7 @@
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -232,32 +233,63 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
     if (op.getWarpgroup())
       thread = t.rem(thread, *threads);
     tile::SmemType type = op.getSource().getType();
-    Value special = arith::ConstantIntOp::create(b, t.loc, b.getI1Type(), 0);
+    // Zero times a number is zero, unless that is NaN or infinite. Bulk copies
+    // fill whole panels, so that their chunks need not be told from others.
+    Type element = type.getElementType();
+    auto wordType =
+        VectorType::get({type.getElementBytes() == 2 ? 2 : 1}, element);
+    Value zero = arith::ConstantOp::create(b, t.loc, b.getZeroAttr(wordType));
+    bool isLinear = op.getWarpgroup();
     int64_t chunksInPanel = type.getSwizzle() / 16;
     int64_t chunksInRow = type.getColumns() * type.getElementBytes() / 16;
-    int64_t chunks = type.getRows() * chunksInRow;
-    for (int64_t first = 0; first < chunks; first += *threads) {
-      // Past the end the last chunk is looked at again.
-      Value number = t.add(thread, t.constant(first));
-      if (first + *threads > chunks)
-        number =
-            arith::MinUIOp::create(b, t.loc, number, t.constant(chunks - 1));
-      Value row = t.div(number, chunksInRow),
-            chunk = t.rem(number, chunksInRow);
-      Value offset =
-          getSwizzledOffset(t, type, row, t.rem(chunk, chunksInPanel));
-      offset = t.add(offset,
-                     t.mul(t.div(chunk, chunksInPanel), type.getPanelBytes()));
-      Value words = LLVM::LoadOp::create(
-          b, t.loc, VectorType::get({4}, b.getI32Type()),
-          t.advance(adaptor.getSource(), offset), /*alignment=*/16);
-      for (Value word : t.unpack(words))
-        for (int64_t exponent : getExponents(type.getElementType())) {
-          Value bits = arith::AndIOp::create(b, t.loc, word, t.i32(exponent));
-          Value all = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
-                                            bits, t.i32(exponent));
-          special = arith::OrIOp::create(b, t.loc, special, all);
+    int64_t chunks =
+        isLinear ? type.getNumBytes() / 16 : type.getRows() * chunksInRow;
+    // A few at a time, since registers are scarce here.
+    constexpr int64_t chunksAtATime = 4;
+    auto loop = scf::ForOp::create(b, t.loc, t.constant(0), t.constant(chunks),
+                                   t.constant(chunksAtATime * *threads),
+                                   SmallVector<Value>(4, zero));
+    SmallVector<Value> sums(loop.getResults());
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      SmallVector<Value> words, next(loop.getRegionIterArgs());
+      for (int64_t i = 0; i < chunksAtATime; ++i) {
+        Value number = t.add(t.add(thread, loop.getInductionVar()),
+                             t.constant(i * *threads));
+        // Past the end the last chunk is looked at again.
+        if (chunks % (chunksAtATime * *threads) != 0)
+          number =
+              arith::MinUIOp::create(b, t.loc, number, t.constant(chunks - 1));
+        Value offset = t.mul(number, 16);
+        if (!isLinear) {
+          Value row = t.div(number, chunksInRow),
+                chunk = t.rem(number, chunksInRow);
+          offset = getSwizzledOffset(t, type, row, t.rem(chunk, chunksInPanel));
+          offset = t.add(
+              offset, t.mul(t.div(chunk, chunksInPanel), type.getPanelBytes()));
         }
+        llvm::append_range(words,
+                           t.unpack(LLVM::LoadOp::create(
+                               b, t.loc, VectorType::get({4}, b.getI32Type()),
+                               t.advance(adaptor.getSource(), offset),
+                               /*alignment=*/16)));
+      }
+      for (auto [i, word] : llvm::enumerate(words)) {
+        Value elements = LLVM::BitcastOp::create(b, t.loc, wordType, word);
+        next[i % 4] =
+            math::FmaOp::create(b, t.loc, elements, zero, next[i % 4]);
+      }
+      scf::YieldOp::create(b, t.loc, next);
+    }
+    Value special;
+    for (Value sum : sums) {
+      Value isNaN =
+          arith::CmpFOp::create(b, t.loc, arith::CmpFPredicate::UNO, sum, sum);
+      for (Value found : t.unpack(isNaN))
+        special =
+            special ? arith::OrIOp::create(b, t.loc, special, found).getResult()
+                    : found;
     }
     if (op.getWarpgroup()) {
       Value id = t.add(t.div(t.thread(), *threads),
@@ -280,14 +312,32 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
                                                any.getResult(0), t.i32(0));
     return success();
   }
+};
 
-  /// Masks of the exponents in a word, all of whose bits are set in NaN and
-  /// infinity.
-  static SmallVector<int64_t> getExponents(Type element) {
-    if (element.isF32())
-      return {0x7f800000};
-    int64_t low = element.isF16() ? 0x7c00 : 0x7f80;
-    return {low, low << 16};
+/// Each thread clears the chunks of 16 bytes whose numbers are its own.
+struct Clear : OpConversionPattern<tile::ClearOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::ClearOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    OpBuilder &b = rewriter;
+    auto chunkType = VectorType::get({4}, b.getI32Type());
+    Value zero = arith::ConstantOp::create(b, t.loc, b.getZeroAttr(chunkType));
+    int64_t chunks = op.getTile().getType().getNumBytes() / 16;
+    int64_t threads = op.getWarps() * 32;
+    for (int64_t first = 0; first < chunks; first += threads) {
+      Value number = t.add(t.thread(), t.constant(first));
+      if (first + threads > chunks)
+        number =
+            arith::MinUIOp::create(b, t.loc, number, t.constant(chunks - 1));
+      LLVM::StoreOp::create(b, t.loc, zero,
+                            t.advance(adaptor.getTile(), t.mul(number, 16)),
+                            /*alignment=*/16);
+    }
+    rewriter.eraseOp(op);
+    return success();
   }
 };
 
@@ -377,17 +427,15 @@ struct Put : OpConversionPattern<tile::PutOp> {
         cast<tile::LayoutAttrInterface>(type.getEncoding()).getNumWarps();
     // As the registers of two blocks of eight columns are: upper and lower rows
     // of one, then of the other.
-    MatrixAccess matrices(
-        t, stage, adaptor.getDestination(),
-        t.add(t.mul(t.warp(), 16), t.rem(t.lane(), 16)),
-        t.div(t.lane(), 16));
+    MatrixAccess matrices(t, stage, adaptor.getDestination(),
+                          t.add(t.mul(t.warp(), 16), t.rem(t.lane(), 16)),
+                          t.div(t.lane(), 16));
     int64_t blocks = type.getDimSize(1) / 8, first = op.getColumn() / 8;
     int64_t count = std::min(blocks - first, stage.getColumns() / 8);
     for (int64_t row = 0; row < type.getDimSize(0); row += 16 * warps)
       for (int64_t block = 0; block < count; block += 2) {
         int64_t at = row / (16 * warps) * blocks + first + block;
-        matrices.store(row, block,
-                       ArrayRef<Value>(registers).slice(2 * at, 4));
+        matrices.store(row, block, ArrayRef<Value>(registers).slice(2 * at, 4));
       }
     rewriter.eraseOp(op);
     return success();
@@ -397,6 +445,6 @@ struct Put : OpConversionPattern<tile::PutOp> {
 
 void flash::populateMemoryPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<Dim, LoadElement, SmemView, Copy, LoadRow, IsFinite, Store, Put>(
-      converter, patterns.getContext());
+  patterns.add<Dim, LoadElement, SmemView, Copy, LoadRow, IsFinite, Clear,
+               Store, Put>(converter, patterns.getContext());
 }

@@ -237,6 +237,60 @@ struct Reduce : OpConversionPattern<tile::ReduceOp> {
   }
 };
 
+/// The lane that has the column chooses among its registers, and the other
+/// three of its row get the value from it.
+struct Column : OpConversionPattern<tile::ColumnOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::ColumnOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    auto type = cast<RankedTensorType>(op.getX().getType());
+    int64_t blocks = type.getDimSize(1) / 8;
+    Value block = t.div(adaptor.getColumn(), 8);
+    Value inBlock = t.rem(adaptor.getColumn(), 8);
+    auto isEqual = [&](Value x, int64_t y) -> Value {
+      return arith::CmpIOp::create(rewriter, t.loc, arith::CmpIPredicate::eq, x,
+                                   t.constant(y));
+    };
+    auto select = [&](Value condition, Value x, Value y) -> Value {
+      return arith::SelectOp::create(rewriter, t.loc, condition, x, y);
+    };
+    Value isSecond = isEqual(t.rem(inBlock, 2), 1);
+    Value owner = t.add(t.mul(t.div(t.lane(), 4), 4), t.div(inBlock, 2));
+    owner = arith::IndexCastOp::create(rewriter, t.loc, rewriter.getI32Type(),
+                                       owner);
+    SmallVector<Value> isBlock, registers = t.unpack(adaptor.getX()), rows;
+    for (int64_t i = 0; i < blocks; ++i)
+      isBlock.push_back(isEqual(block, i));
+    size_t perRow = type.getElementType().isF32() ? 2 : 1;
+    auto choose = [&](int64_t group, size_t index) {
+      Value chosen;
+      for (int64_t i = 0; i < blocks; ++i) {
+        Value own = registers[2 * perRow * (group * blocks + i) + index];
+        chosen = chosen ? select(isBlock[i], own, chosen) : own;
+      }
+      return chosen;
+    };
+    int64_t groups = registers.size() / (2 * perRow * blocks);
+    for (int64_t group = 0; group < groups; ++group)
+      for (size_t row = 0; row < 2; ++row) {
+        std::array<Value, 2> pair;
+        if (perRow == 2)
+          pair = {choose(group, 2 * row), choose(group, 2 * row + 1)};
+        else
+          pair = t.extendPair(choose(group, row), type.getElementType());
+        rows.push_back(NVVM::ShflOp::create(
+            rewriter, t.loc, rewriter.getF32Type(), t.i32(-1),
+            select(isSecond, pair[1], pair[0]), owner, t.i32(31),
+            NVVM::ShflKind::idx, UnitAttr()));
+      }
+    rewriter.replaceOp(op, t.pack(rows));
+    return success();
+  }
+};
+
 struct Any : OpConversionPattern<tile::AnyOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -287,6 +341,6 @@ void flash::populateRegisterPatterns(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
   patterns.add<Elementwise>(converter, context);
-  patterns.add<Any, Constant, Truncate, Extend, Logarithm, Broadcast, Fold,
-               Reduce, Map>(converter, context, /*benefit=*/2);
+  patterns.add<Any, Column, Constant, Truncate, Extend, Logarithm, Broadcast,
+               Fold, Reduce, Map>(converter, context, /*benefit=*/2);
 }

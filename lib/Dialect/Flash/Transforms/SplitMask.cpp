@@ -72,12 +72,19 @@ private:
   /// The first tile from `tile` on that the loop visits, which may be one
   /// behind its end.
   Value nextVisited(Value tile);
-  /// Emits a loop over the tiles [from, to) that carries on the state.
-  void loopOver(Value from, Value to, Step body);
+  /// Emits a loop over the tiles [from, to) that carries on the state; null if
+  /// it is known to be empty.
+  scf::ForOp loopOver(Value from, Value to, Step body);
   /// Emits the results of `then` where `condition` holds, else of `otherwise`.
   SmallVector<Value> choose(Value condition, Branch then, Branch otherwise);
 
   void splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi);
+  void putLastFirst(Value lo, Value fullLo, Value whole, Value hi);
+  auto stepOf(StepKind kind) {
+    return [this, kind](Value key, ValueRange carried) {
+      return copyStep(key, carried, kind);
+    };
+  }
   void testEachTile(const MaskTiles &tiles, Value lo, Value hi);
 
   scf::ForOp loop;
@@ -222,9 +229,9 @@ Value Splitter::nextVisited(Value tile) {
   return next = arith::AddIOp::create(b, loc, firstTile, there);
 }
 
-void Splitter::loopOver(Value from, Value to, Step body) {
+scf::ForOp Splitter::loopOver(Value from, Value to, Step body) {
   if (from == to)
-    return;
+    return {};
   AffineExpr toKey = b.getAffineDimExpr(0) * keyTile;
   // The next loop starts where this one ends, also if not all tiles are
   // visited.
@@ -236,6 +243,7 @@ void Splitter::loopOver(Value from, Value to, Step body) {
   scf::YieldOp::create(b, loc,
                        body(copy.getInductionVar(), copy.getRegionIterArgs()));
   state.assign(copy.getResults().begin(), copy.getResults().end());
+  return copy;
 }
 
 SmallVector<Value> Splitter::choose(Value condition, Branch then,
@@ -248,6 +256,23 @@ SmallVector<Value> Splitter::choose(Value condition, Branch then,
   b.setInsertionPointToStart(choice.elseBlock());
   scf::YieldOp::create(b, loc, otherwise());
   return SmallVector<Value>(choice.getResults());
+}
+
+/// The tiles that need care are visited first, beginning with the last one,
+/// whether it does or not: a loop that is not empty, unless there is no tile at
+/// all. So the pipeline of a kernel is filled once, and does not end where
+/// masked tiles do.
+void Splitter::putLastFirst(Value lo, Value fullLo, Value whole, Value hi) {
+  Value last = apply(b.getAffineDimExpr(0) - 1, hi);
+  Value from = max(min(whole, last), lo);
+  bool masked = static_cast<bool>(step.getMask());
+  scf::ForOp first = loopOver(from, hi, stepOf({masked, ragged}));
+  first->setAttr("flash.leads", b.getUnitAttr());
+  if (fullLo != lo) {
+    fullLo = min(fullLo, from);
+    loopOver(lo, fullLo, stepOf({/*masked=*/true, /*ragged=*/false}));
+  }
+  loopOver(fullLo, from, stepOf({/*masked=*/false, /*ragged=*/false}));
 }
 
 /// Where visited and full tiles are ranges, up to four loops cover
@@ -263,11 +288,10 @@ void Splitter::splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi) {
   if (ragged)
     whole = max(min(fullHi, wholeTiles), fullLo);
 
-  auto stepOf = [&](StepKind kind) {
-    return [this, kind](Value key, ValueRange carried) {
-      return copyStep(key, carried, kind);
-    };
-  };
+  std::optional<ScheduleAttr> schedule = step.getSchedule();
+  if (schedule && !tileStep &&
+      bitEnumContainsAny(schedule->getFeatures(), ScheduleFeatures::Overlap))
+    return putLastFirst(lo, fullLo, whole, hi);
   loopOver(lo, fullLo, stepOf({/*masked=*/true, ragged}));
   loopOver(fullLo, whole, stepOf({/*masked=*/false, /*ragged=*/false}));
   loopOver(whole, fullHi, stepOf({/*masked=*/false, /*ragged=*/true}));
@@ -280,21 +304,21 @@ void Splitter::testEachTile(const MaskTiles &tiles, Value lo, Value hi) {
     Value tile = apply(b.getAffineDimExpr(0).floorDiv(keyTile), key);
     SmallVector<Value> point(position);
     point.push_back(tile);
-    auto stepOf = [&](StepKind kind) {
+    auto choiceOf = [&](StepKind kind) {
       return
           [this, key, carried, kind] { return copyStep(key, carried, kind); };
     };
     auto unmasked = [&] {
       if (!ragged)
-        return stepOf({/*masked=*/false, /*ragged=*/false})();
+        return choiceOf({/*masked=*/false, /*ragged=*/false})();
       Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
                                             tile, wholeTiles);
-      return choose(isWhole, stepOf({/*masked=*/false, /*ragged=*/false}),
-                    stepOf({/*masked=*/false, /*ragged=*/true}));
+      return choose(isWhole, choiceOf({/*masked=*/false, /*ragged=*/false}),
+                    choiceOf({/*masked=*/false, /*ragged=*/true}));
     };
     auto visit = [&] {
       return choose(isInAny(tiles.notFull, point),
-                    stepOf({/*masked=*/true, ragged}), unmasked);
+                    choiceOf({/*masked=*/true, ragged}), unmasked);
     };
     if (tiles.visitedIsRange)
       return visit();

@@ -229,6 +229,17 @@ LogicalResult LoadRowOp::verify() {
          << getSource().getType();
 }
 
+LogicalResult ColumnOp::verify() {
+  auto x = cast<RankedTensorType>(getX().getType());
+  auto result = cast<RankedTensorType>(getResult().getType());
+  if (result.getElementType().isF32() &&
+      result.getDimSize(0) == x.getDimSize(0) &&
+      cast<LayoutAttrInterface>(result.getEncoding()).getNumWarps() ==
+          cast<LayoutAttrInterface>(x.getEncoding()).getNumWarps())
+    return success();
+  return emitOpError("gives an f32 for each row, over the same warps as ") << x;
+}
+
 LogicalResult AnyOp::verify() {
   if (getX().getType().getElementType().isInteger(1))
     return success();

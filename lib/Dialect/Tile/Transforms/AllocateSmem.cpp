@@ -31,8 +31,7 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
   int64_t stageBytes = 0;
   kernel.walk([&](StoreBulkOp store) {
     store.setOffsetAttr(b.getI64IntegerAttr(end));
-    stageBytes =
-        std::max(stageBytes, store.getStageType().getAlignedBytes());
+    stageBytes = std::max(stageBytes, store.getStageType().getAlignedBytes());
   });
   end += stageBytes;
   bool hasRoles = false;

@@ -22,7 +22,8 @@ using namespace flash::tile;
 
 static constexpr int64_t copyBytes = 16;
 
-/// The most rows that a copy from or to the argument has, or 0 if there is none.
+/// The most rows that a copy from or to the argument has, or 0 if there is
+/// none.
 static int64_t getCopiedRows(BlockArgument argument) {
   int64_t rows = 0;
   for (Operation *user : argument.getUsers()) {

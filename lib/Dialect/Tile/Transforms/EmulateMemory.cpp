@@ -184,17 +184,18 @@ struct EmulateCopyAsync : EmulationPattern<CopyAsyncOp> {
   }
 };
 
-struct EmulateRingWait : EmulationPattern<RingWaitOp> {
-  using EmulationPattern::EmulationPattern;
-  LogicalResult matchAndRewrite(RingWaitOp op, OneToNOpAdaptor adaptor,
+template <typename OpTy> struct EmulateRingWait : EmulationPattern<OpTy> {
+  using EmulationPattern<OpTy>::EmulationPattern;
+  using typename EmulationPattern<OpTy>::OneToNOpAdaptor;
+  LogicalResult matchAndRewrite(OpTy op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
     Location loc = op.getLoc();
     RingType type = op.getRing().getType();
     SmemType slotType = type.getSlot();
     Value slots = adaptor.getRing()[0];
     Value lease =
-        calls.create(b, op, "wait", b.getI64Type(),
-                     {adaptor.getRing()[1], single(adaptor.getStep())});
+        this->calls.create(b, op, "wait", b.getI64Type(),
+                           {adaptor.getRing()[1], single(adaptor.getStep())});
     Value slot = arith::RemUIOp::create(b, loc, single(adaptor.getStep()),
                                         constant(b, loc, type.getStages()));
     OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
@@ -302,6 +303,19 @@ struct EmulateIsFinite : EmulationPattern<IsFiniteOp> {
     Value total = tensor::ExtractOp::create(b, loc, sum, ValueRange{});
     b.replaceOpWithNewOp<arith::CmpFOp>(op, arith::CmpFPredicate::ORD, total,
                                         total);
+    return success();
+  }
+};
+
+struct EmulateClear : EmulationPattern<ClearOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(ClearOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    calls.checkLease(b, op, adaptor.getTile()[1]);
+    Value zero = arith::ConstantOp::create(
+        b, op.getLoc(), b.getZeroAttr(op.getTile().getType().getElementType()));
+    linalg::FillOp::create(b, op.getLoc(), zero, adaptor.getTile()[0]);
+    b.eraseOp(op);
     return success();
   }
 };
@@ -432,8 +446,8 @@ void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                                           EmulationCalls &calls,
                                           RewritePatternSet &patterns) {
   patterns.add<EmulateFetch, EmulateRing, EmulateRingAcquire, EmulateCopyAsync,
-               EmulateRingWait, EmulateRingRelease, EmulateLoad, EmulateLoadRow,
-               EmulateIsFinite, EmulateRead, EmulateStore,
-               EmulateStoreBulk>(
+               EmulateRingWait<RingWaitOp>, EmulateRingWait<RingPeekOp>,
+               EmulateRingRelease, EmulateLoad, EmulateLoadRow, EmulateIsFinite,
+               EmulateRead, EmulateStore, EmulateStoreBulk, EmulateClear>(
       types, patterns.getContext(), calls);
 }

@@ -269,6 +269,27 @@ struct EmulateFold : OpConversionPattern<FoldOp> {
 };
 
 /// First neighbouring lanes, then the pairs, and so on.
+struct EmulateColumn : OpConversionPattern<ColumnOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(ColumnOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    auto x = cast<RankedTensorType>(adaptor.getX().getType());
+    OpFoldResult one = b.getIndexAttr(1);
+    Value column = tensor::ExtractSliceOp::create(
+        b, op.getLoc(),
+        RankedTensorType::get({x.getDimSize(0)}, x.getElementType()),
+        adaptor.getX(),
+        ArrayRef<OpFoldResult>{b.getIndexAttr(0), adaptor.getColumn()},
+        ArrayRef<OpFoldResult>{b.getIndexAttr(x.getDimSize(0)), one},
+        ArrayRef<OpFoldResult>{one, one});
+    auto type = getTypeConverter()->convertType<RankedTensorType>(op.getType());
+    if (column.getType() != type)
+      column = arith::ExtFOp::create(b, op.getLoc(), type, column);
+    b.replaceOp(op, column);
+    return success();
+  }
+};
+
 struct EmulateReduce : OpConversionPattern<ReduceOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(ReduceOp op, OpAdaptor adaptor,
@@ -368,9 +389,9 @@ void flash::tile::populateRegisterEmulation(const EmulationTypes &types,
                                             EmulationCalls &calls,
                                             RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
-  patterns.add<EmulateConstant, EmulateElementwise, EmulateBroadcast,
-               EmulateFold, EmulateReduce, EmulateAny, EmulateMap,
-               EmulateTurn<TurnWaitOp>, EmulateTurn<TurnPassOp>>(types,
-                                                                 context);
+  patterns.add<EmulateColumn, EmulateConstant, EmulateElementwise,
+               EmulateBroadcast, EmulateFold, EmulateReduce, EmulateAny,
+               EmulateMap, EmulateTurn<TurnWaitOp>, EmulateTurn<TurnPassOp>>(
+      types, context);
   patterns.add<EmulateMmaAsync, EmulateMmaWait>(types, context, calls);
 }

@@ -63,11 +63,16 @@ private:
   Value parity(RingOp ring, Value step);
   Value slotOffset(RingOp ring, Value step);
   void waitAt(Value barrier, Value parity);
+  /// The i32, which is the same for all threads of a warp. That a shuffle says
+  /// so lets the assembler see that branches are taken by whole warps, inside
+  /// of which it keeps addresses and descriptors in one register for a warp.
+  Value uniform(Value value);
 
   void initializeBarriers();
   void lowerAcquire(RingAcquireOp op);
   void lowerCopy(CopyAsyncOp op);
-  void lowerWait(RingWaitOp op);
+  template <typename OpTy> void lowerWait(OpTy op);
+  void lowerClear(ClearOp op);
   void lowerRelease(RingReleaseOp op);
   void lowerTurn(Operation *op);
   void lowerStore(StoreBulkOp op);
@@ -75,6 +80,9 @@ private:
   void meet();
   /// Emits `body` for the thread that speaks for its warpgroup.
   void forLeader(function_ref<void()> body);
+  /// Orders what a thread has written to shared memory before bulk copies and
+  /// products that start behind the next barrier.
+  void fenceForBulkCopies();
   /// Waits until the leader's bulk stores have read shared memory.
   void waitForStores();
   /// Gives the first warpgroup the first turn, and takes the last pass back.
@@ -123,6 +131,11 @@ Value RoleLowering::slotOffset(RingOp ring, Value step) {
   Value slot = arith::RemUIOp::create(b, loc, step, index(type.getStages()));
   Value distance = arith::MulIOp::create(b, loc, slot, index(bytes));
   return arith::AddIOp::create(b, loc, distance, index(*ring.getOffset()));
+}
+
+Value RoleLowering::uniform(Value value) {
+  return NVVM::ShflOp::create(b, loc, b.getI32Type(), i32(-1), value, i32(0),
+                              i32(31), NVVM::ShflKind::idx, UnitAttr());
 }
 
 void RoleLowering::waitAt(Value barrier, Value parity) {
@@ -221,8 +234,8 @@ void RoleLowering::lowerCopy(CopyAsyncOp op) {
   }
 }
 
-void RoleLowering::lowerWait(RingWaitOp op) {
-  auto ring = op.getRing().getDefiningOp<RingOp>();
+template <typename OpTy> void RoleLowering::lowerWait(OpTy op) {
+  auto ring = op.getRing().template getDefiningOp<RingOp>();
   waitAt(barrier(ring, op.getStep(), /*isEmpty=*/false),
          parity(ring, op.getStep()));
   op.replaceAllUsesWith(SmemViewOp::create(b, loc, op.getTile().getType(),
@@ -260,6 +273,13 @@ void RoleLowering::forLeader(function_ref<void()> body) {
   body();
 }
 
+void RoleLowering::fenceForBulkCopies() {
+  NVVM::FenceProxyOp::create(
+      b, loc, NVVM::ProxyKind::async_shared,
+      NVVM::SharedSpaceAttr::get(b.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
+}
+
 void RoleLowering::waitForStores() {
   forLeader([&] {
     NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, b.getI32IntegerAttr(0),
@@ -267,20 +287,32 @@ void RoleLowering::waitForStores() {
   });
 }
 
+void RoleLowering::lowerClear(ClearOp op) {
+  Value threads = i32(op.getWarps() * 32);
+  auto meetAll = [&] {
+    NVVM::BarrierOp::create(b, loc, TypeRange(), i32(consumersBarrier), threads,
+                            NVVM::BarrierReductionAttr(), Value());
+  };
+  meetAll();
+  b.setInsertionPointAfter(op);
+  fenceForBulkCopies();
+  meetAll();
+}
+
 void RoleLowering::lowerStore(StoreBulkOp op) {
   SmemType stage = op.getStageType();
   // A warpgroup stores its rows by itself.
-  SmemType part = SmemType::get(b.getContext(), rowsOfWarpgroup,
-                                stage.getColumns(), stage.getElementType(),
-                                stage.getSwizzle());
+  SmemType part =
+      SmemType::get(b.getContext(), rowsOfWarpgroup, stage.getColumns(),
+                    stage.getElementType(), stage.getSwizzle());
   Value map = getTensorMap(op.getDestination(), part);
   Value view = SmemViewOp::create(b, loc, stage, index(*op.getOffset()));
   Value firstRow = arith::MulIOp::create(
-      b, loc,
-      arith::IndexCastOp::create(b, loc, b.getIndexType(), warpgroup()),
+      b, loc, arith::IndexCastOp::create(b, loc, b.getIndexType(), warpgroup()),
       index(rowsOfWarpgroup));
   Value start = arith::AddIOp::create(
-      b, loc, arith::MulIOp::create(b, loc, firstRow, index(stage.getSwizzle())),
+      b, loc,
+      arith::MulIOp::create(b, loc, firstRow, index(stage.getSwizzle())),
       index(*op.getOffset()));
   SmallVector<Value> coordinates = {Value()};
   for (auto [i, position] : llvm::enumerate(llvm::reverse(op.getIndices())))
@@ -292,10 +324,7 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
     waitForStores();
     meet();
     PutOp::create(b, loc, op.getX(), view, first);
-    NVVM::FenceProxyOp::create(
-        b, loc, NVVM::ProxyKind::async_shared,
-        NVVM::SharedSpaceAttr::get(b.getContext(),
-                                   NVVM::SharedSpace::shared_cta));
+    fenceForBulkCopies();
     meet();
     forLeader([&] {
       for (int64_t panel = 0; panel < stage.getNumPanels(); ++panel) {
@@ -391,10 +420,19 @@ void RoleLowering::addTensorMaps(gpu::LaunchFuncOp launch) {
 
 void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   initializeBarriers();
+  // Branches of the block program are taken by all threads of a warp or none.
+  roles.getConsumer().walk([&](scf::IfOp choice) {
+    b.setInsertionPoint(choice);
+    Value condition =
+        arith::ExtUIOp::create(b, loc, b.getI32Type(), choice.getCondition());
+    condition = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
+                                      uniform(condition), i32(0));
+    choice.getConditionMutable().assign(condition);
+  });
   SmallVector<Operation *> ops;
   roles.walk([&](Operation *op) {
-    if (isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp, TurnWaitOp,
-            TurnPassOp, StoreBulkOp>(op))
+    if (isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingPeekOp, RingReleaseOp,
+            TurnWaitOp, TurnPassOp, ClearOp, StoreBulkOp>(op))
       ops.push_back(op);
   });
   roles.walk([&](RingWaitOp wait) {
@@ -415,11 +453,16 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       lowerCopy(copy);
     else if (auto wait = dyn_cast<RingWaitOp>(op))
       lowerWait(wait);
+    else if (auto peek = dyn_cast<RingPeekOp>(op))
+      lowerWait(peek);
     else if (auto release = dyn_cast<RingReleaseOp>(op))
       lowerRelease(release);
     else if (auto store = dyn_cast<StoreBulkOp>(op))
       lowerStore(store);
-    else
+    else if (auto clear = dyn_cast<ClearOp>(op)) {
+      lowerClear(clear);
+      continue;
+    } else
       lowerTurn(op);
     op->erase();
   }
@@ -432,16 +475,11 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
     waitForStores();
   }
 
-  // Which role a thread has is the same for all of a warp; that the shuffle
-  // says so lets the assembler keep what follows from it in one register.
   b.setInsertionPoint(roles);
   Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
-  Value number =
-      NVVM::ShflOp::create(b, loc, b.getI32Type(), i32(-1), warpgroup(), i32(0),
-                           i32(31), NVVM::ShflKind::idx, UnitAttr());
-  Value consumes =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number,
-                            i32(roles.getNumConsumerWarpgroups()));
+  Value consumes = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                         uniform(warpgroup()),
+                                         i32(roles.getNumConsumerWarpgroups()));
   auto choice = scf::IfOp::create(b, loc, consumes, /*withElseRegion=*/true);
   auto setRegisters = [&](int64_t registers,
                           NVVM::SetMaxRegisterAction action) {

@@ -38,12 +38,22 @@ struct TwoProducts {
   }
 };
 
-/// Clones the parts of the loop's body to their new places.
+/// Clones the parts of a loop's body to their new places.
 class Rotation {
 public:
-  explicit Rotation(TwoProducts parts)
-      : parts(parts), b(parts.loop), loc(parts.loop.getLoc()) {}
-  void run();
+  Rotation(TwoProducts parts, OpBuilder &b);
+
+  /// What an iteration leaves to the next: the loop's values, but for the
+  /// accumulator, and what its own second product needs.
+  using Carried = SmallVector<Value>;
+
+  /// Emits the first iteration, without its second product.
+  Carried emitFirst();
+  /// Emits the loop from `start` on, each iteration of which has the second
+  /// product of the one before.
+  Carried emitOthers(Value start, const Carried &carried);
+  /// Emits the second product of the last iteration; returns the loop's values.
+  SmallVector<Value> emitLast(const Carried &carried);
 
 private:
   /// The values of one iteration.
@@ -61,12 +71,13 @@ private:
   Value cloneSecondEnd(Iteration &it);
   void cloneFirst(Iteration &it, bool upToProduct);
   void cloneLast(Iteration &it);
-  SmallVector<Value> getYields(Iteration &it);
+  Carried getCarried(Iteration &it);
 
   TwoProducts parts;
-  OpBuilder b;
+  OpBuilder &b;
   Location loc;
   llvm::SmallPtrSet<Operation *, 8> last;
+  SmallVector<Value> needs;
 };
 } // namespace
 
@@ -112,6 +123,7 @@ bool Rotation::comesLast(Operation *op) {
   op->walk([&](Operation *inner) {
     for (Value operand : inner->getOperands())
       found |= operand == parts.loop.getRegionIterArg(parts.accumulator) ||
+               operand == parts.wait.getTile() ||
                last.contains(operand.getDefiningOp());
   });
   return found;
@@ -134,9 +146,18 @@ void Rotation::cloneFirst(Iteration &it, bool upToProduct) {
 }
 
 void Rotation::cloneLast(Iteration &it) {
-  for (Operation &op : parts.loop.getBody()->without_terminator())
+  for (Operation &op : parts.loop.getBody()->without_terminator()) {
+    // What looks at the tile of the second product comes before that.
+    if (&op == parts.wait && !parts.wait->hasOneUse())
+      it.mapping.map(
+          parts.wait.getTile(),
+          RingPeekOp::create(b, loc, parts.wait.getTile().getType(),
+                             it.mapping.lookupOrDefault(parts.wait.getRing()),
+                             it.mapping.lookupOrDefault(parts.wait.getStep()))
+              .getTile());
     if (last.contains(&op))
       b.clone(op, it.mapping);
+  }
 }
 
 void Rotation::cloneSecondStart(Iteration &it) {
@@ -150,86 +171,119 @@ Value Rotation::cloneSecondEnd(Iteration &it) {
   return result->getResult(0);
 }
 
-SmallVector<Value> Rotation::getYields(Iteration &it) {
-  SmallVector<Value> yields;
-  for (Value value : parts.loop.getYieldedValues())
-    yields.push_back(it.mapping.lookupOrDefault(value));
-  return yields;
+Rotation::Carried Rotation::getCarried(Iteration &it) {
+  Carried carried;
+  for (auto [i, value] : llvm::enumerate(parts.loop.getYieldedValues()))
+    if (i != parts.accumulator)
+      carried.push_back(it.mapping.lookupOrDefault(value));
+  for (Value need : needs)
+    carried.push_back(it.mapping.lookup(need));
+  return carried;
 }
 
-void Rotation::run() {
-  scf::ForOp loop = parts.loop;
-  for (Operation &op : loop.getBody()->without_terminator())
+Rotation::Rotation(TwoProducts parts, OpBuilder &b)
+    : parts(parts), b(b), loc(parts.loop.getLoc()) {
+  for (Operation &op : parts.loop.getBody()->without_terminator())
     if (!parts.isSecond(&op) && comesLast(&op))
       last.insert(&op);
-  SmallVector<Value> needs = getNeeds();
+  needs = getNeeds();
+}
 
+Rotation::Carried Rotation::emitFirst() {
+  Iteration it;
+  it.mapping.map(parts.loop.getInductionVar(), parts.loop.getLowerBound());
+  it.mapping.map(parts.loop.getRegionIterArgs(), parts.loop.getInitArgs());
+  cloneFirst(it, /*upToProduct=*/true);
+  cloneFirst(it, /*upToProduct=*/false);
+  cloneLast(it);
+  return getCarried(it);
+}
+
+Rotation::Carried Rotation::emitOthers(Value start, const Carried &carried) {
+  scf::ForOp loop = parts.loop;
+  auto rotated = scf::ForOp::create(b, loc, start, loop.getUpperBound(),
+                                    loop.getStep(), carried);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(rotated.getBody());
+  Iteration before, it;
+  before.mapping.map(needs,
+                     rotated.getRegionIterArgs().take_back(needs.size()));
+  it.mapping.map(loop.getInductionVar(), rotated.getInductionVar());
+  for (size_t i = 0, n = 0; i < loop.getNumResults(); ++i)
+    if (i != parts.accumulator)
+      it.mapping.map(loop.getRegionIterArg(i), rotated.getRegionIterArg(n++));
+  cloneFirst(it, /*upToProduct=*/true);
+  cloneSecondStart(before);
+  it.second = before.second;
+  cloneFirst(it, /*upToProduct=*/false);
+  it.mapping.map(loop.getRegionIterArg(parts.accumulator),
+                 cloneSecondEnd(before));
+  cloneLast(it);
+  scf::YieldOp::create(b, loc, getCarried(it));
+  return Carried(rotated.getResults());
+}
+
+SmallVector<Value> Rotation::emitLast(const Carried &carried) {
+  Iteration it;
+  it.mapping.map(needs, ArrayRef(carried).take_back(needs.size()));
+  cloneSecondStart(it);
+  SmallVector<Value> results(ArrayRef(carried).drop_back(needs.size()));
+  results.insert(results.begin() + parts.accumulator, cloneSecondEnd(it));
+  return results;
+}
+
+/// Rotates loops of which each goes on where the one before has stopped. If the
+/// first is not entered, none is.
+static void rotate(ArrayRef<TwoProducts> chain) {
+  scf::ForOp first = chain.front().loop, last = chain.back().loop;
+  OpBuilder b(last);
+  Location loc = first.getLoc();
   Value isEntered =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                            loop.getLowerBound(), loop.getUpperBound());
-  auto choice = scf::IfOp::create(b, loc, loop.getResultTypes(), isEntered,
+                            first.getLowerBound(), first.getUpperBound());
+  auto choice = scf::IfOp::create(b, loc, last.getResultTypes(), isEntered,
                                   /*addThenBlock=*/true, /*addElseBlock=*/true);
   b.setInsertionPointToStart(choice.elseBlock());
-  scf::YieldOp::create(b, loc, loop.getInitArgs());
+  scf::YieldOp::create(b, loc, first.getInitArgs());
   b.setInsertionPointToStart(choice.thenBlock());
-
-  // The first iteration, without its second product.
-  Iteration head;
-  head.mapping.map(loop.getInductionVar(), loop.getLowerBound());
-  head.mapping.map(loop.getRegionIterArgs(), loop.getInitArgs());
-  cloneFirst(head, /*upToProduct=*/true);
-  cloneFirst(head, /*upToProduct=*/false);
-  cloneLast(head);
-
-  // In the others the second product is that of the iteration before.
-  SmallVector<Value> inits;
-  for (auto [i, value] : llvm::enumerate(getYields(head)))
-    if (i != parts.accumulator)
-      inits.push_back(value);
-  for (Value need : needs)
-    inits.push_back(head.mapping.lookup(need));
-  Value second =
-      arith::AddIOp::create(b, loc, loop.getLowerBound(), loop.getStep());
-  auto rotated = scf::ForOp::create(b, loc, second, loop.getUpperBound(),
-                                    loop.getStep(), inits);
-  size_t kept = loop.getNumResults() - 1;
-  auto mapCarried = [&](IRMapping &mapping, ValueRange carried) {
-    for (size_t i = 0, n = 0; i < loop.getNumResults(); ++i)
-      if (i != parts.accumulator)
-        mapping.map(loop.getRegionIterArg(i), carried[n++]);
-  };
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(rotated.getBody());
-    Iteration before, it;
-    before.mapping.map(needs, rotated.getRegionIterArgs().drop_front(kept));
-    it.mapping.map(loop.getInductionVar(), rotated.getInductionVar());
-    mapCarried(it.mapping, rotated.getRegionIterArgs());
-    cloneFirst(it, /*upToProduct=*/true);
-    cloneSecondStart(before);
-    it.second = before.second;
-    cloneFirst(it, /*upToProduct=*/false);
-    it.mapping.map(loop.getRegionIterArg(parts.accumulator),
-                   cloneSecondEnd(before));
-    cloneLast(it);
-    SmallVector<Value> yields;
-    for (auto [i, value] : llvm::enumerate(getYields(it)))
-      if (i != parts.accumulator)
-        yields.push_back(value);
-    for (Value need : needs)
-      yields.push_back(it.mapping.lookup(need));
-    scf::YieldOp::create(b, loc, yields);
+  Rotation::Carried carried;
+  for (const TwoProducts &parts : chain) {
+    Rotation rotation(parts, b);
+    scf::ForOp loop = parts.loop;
+    Value start = loop.getLowerBound();
+    if (loop == first) {
+      carried = rotation.emitFirst();
+      start = arith::AddIOp::create(b, loc, start, loop.getStep());
+    }
+    carried = rotation.emitOthers(start, carried);
+    if (loop == last)
+      scf::YieldOp::create(b, loc, rotation.emitLast(carried));
   }
+  last.replaceAllUsesWith(choice.getResults());
+  for (const TwoProducts &parts : llvm::reverse(chain))
+    scf::ForOp(parts.loop).erase();
+}
 
-  // The second product of the last iteration.
-  Iteration tail;
-  tail.mapping.map(needs, rotated.getResults().drop_front(kept));
-  cloneSecondStart(tail);
-  SmallVector<Value> results(rotated.getResults().take_front(kept));
-  results.insert(results.begin() + parts.accumulator, cloneSecondEnd(tail));
-  scf::YieldOp::create(b, loc, results);
-  loop.replaceAllUsesWith(choice.getResults());
-  loop.erase();
+/// The loops behind `first`, which leads, that go on with all its values one
+/// after the other.
+static SmallVector<TwoProducts> getChain(TwoProducts first) {
+  SmallVector<TwoProducts> chain = {first};
+  if (!first.loop->hasAttr("flash.leads"))
+    return chain;
+  for (Operation *op = first.loop->getNextNode(); op; op = op->getNextNode()) {
+    auto loop = dyn_cast<scf::ForOp>(op);
+    if (!loop)
+      continue;
+    std::optional<TwoProducts> next = match(loop);
+    scf::ForOp before = chain.back().loop;
+    if (!next || next->accumulator != first.accumulator ||
+        !llvm::equal(loop.getInitArgs(), before.getResults()) ||
+        !llvm::all_of(before.getResults(),
+                      [](Value result) { return result.hasOneUse(); }))
+      break;
+    chain.push_back(*next);
+  }
+  return chain;
 }
 
 namespace {
@@ -237,13 +291,18 @@ struct Overlap : flash::tile::impl::OverlapBase<Overlap> {
   void runOnOperation() override {
     if (!getOperation()->hasAttr("tile.overlap"))
       return;
-    SmallVector<TwoProducts> found;
-    getOperation().walk([&](scf::ForOp loop) {
-      if (std::optional<TwoProducts> parts = match(loop))
-        found.push_back(*parts);
+    SmallVector<SmallVector<TwoProducts>> chains;
+    llvm::SmallPtrSet<Operation *, 4> found;
+    getOperation().walk<WalkOrder::PreOrder>([&](scf::ForOp loop) {
+      std::optional<TwoProducts> parts = match(loop);
+      if (!parts || found.contains(loop))
+        return;
+      chains.push_back(getChain(*parts));
+      for (const TwoProducts &other : chains.back())
+        found.insert(other.loop);
     });
-    for (TwoProducts &parts : found)
-      Rotation(parts).run();
+    for (ArrayRef<TwoProducts> chain : chains)
+      rotate(chain);
   }
 };
 } // namespace

@@ -175,11 +175,10 @@ static scf::ForOp getFirstCounter(Value step) {
 static LogicalResult verifyRing(RingOp ring) {
   llvm::SmallDenseMap<Region *, scf::ForOp> counters;
   for (Operation *user : ring->getUsers()) {
-    auto step =
-        TypeSwitch<Operation *, Value>(user)
-            .Case<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp>(
-                [](auto op) { return op.getStep(); })
-            .Default(Value());
+    auto step = TypeSwitch<Operation *, Value>(user)
+                    .Case<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingPeekOp,
+                          RingReleaseOp>([](auto op) { return op.getStep(); })
+                    .Default(Value());
     if (!step)
       return user->emitOpError("may not use a ring");
     scf::ForOp first = getFirstCounter(step);

@@ -40,7 +40,8 @@ LogicalResult flash::tile::verifyRoles(WarpSpecializeOp roles) {
     return failure();
   // All threads come to what is around the roles.
   walk = roles->getParentOfType<gpu::GPUFuncOp>().walk([](Operation *op) {
-    if (!isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp>(op) ||
+    if (!isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingPeekOp, RingReleaseOp>(
+            op) ||
         getRole(op))
       return WalkResult::advance();
     op->emitOpError("has no role, in a kernel whose other warps have");
@@ -75,8 +76,9 @@ LogicalResult flash::tile::verifyTurn(TurnPassOp pass) {
 static bool isOfSeveralWarps(Operation *op) {
   if (auto product = dyn_cast<MmaAsyncOp>(op))
     return product.getWarpgroup();
-  return isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp, IsFiniteOp,
-             TurnWaitOp, TurnPassOp, WarpSpecializeOp>(op);
+  return isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingPeekOp, RingReleaseOp,
+             IsFiniteOp, ClearOp, StoreBulkOp, TurnWaitOp, TurnPassOp,
+             WarpSpecializeOp>(op);
 }
 
 LogicalResult flash::tile::verifyAnswerOfWarp(AnyOp any) {

@@ -123,6 +123,21 @@ def Tile_RingWaitOp : Tile_RingStepOp<"ring.wait",
   let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
 }
 
+def Tile_RingPeekOp : Tile_RingStepOp<"ring.peek",
+    [TypesMatchWith<"the tile is the ring's slot", "ring", "tile",
+                    "::llvm::cast<RingType>($_self).getSlot()">]> {
+  let summary = "waits until the slot of a step is full, to look at its tile";
+  let description = [{
+    The step is still to be waited for and released by others.
+
+    ```mlir
+    %vt = tile.ring.peek %ring[%t] : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+    ```
+  }];
+  let results = (outs Tile_SmemType:$tile);
+  let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
+}
+
 def Tile_RingReleaseOp : Tile_RingStepOp<"ring.release"> {
   let summary = "gives the slot of a step back";
   let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
@@ -318,6 +333,22 @@ def Tile_LoadRowOp : Tile_Op<"load_row", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def Tile_ColumnOp : Tile_Op<"column", [Pure]> {
+  let summary = "one column of a register tile, as a value for each row";
+  let description = [{
+    `result[i]` is `x[i, column]`, converted to f32.
+
+    ```mlir
+    %w = tile.column %p[%j] : tensor<128x64xf16, #tile.fragment<4>> to tensor<128xf32, #tile.rows<4>>
+    ```
+  }];
+  let arguments = (ins Tile_FragmentTensor:$x, Index:$column);
+  let results = (outs Tile_RowsTensor:$result);
+  let assemblyFormat =
+      "$x `[` $column `]` attr-dict `:` type($x) `to` type($result)";
+  let hasVerifier = 1;
+}
+
 def Tile_IsFiniteOp : Tile_Op<"is_finite", [MemoryEffects<[MemRead]>]> {
   let summary = "whether no element of a shared-memory tile is NaN or infinite";
   let description = [{
@@ -332,6 +363,20 @@ def Tile_IsFiniteOp : Tile_Op<"is_finite", [MemoryEffects<[MemRead]>]> {
   let results = (outs I1:$result);
   let assemblyFormat =
       "$source (`warpgroup` $warpgroup^)? attr-dict `:` type($source)";
+}
+
+def Tile_ClearOp : Tile_Op<"clear", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "fills a shared-memory tile with zeros";
+  let description = [{
+    All `warps` of the block that read the tile meet before and after it, where
+    they have a role: none of them finds a part of it cleared.
+
+    ```mlir
+    tile.clear %vt warps(8) : !tile.smem<64x48xf16, swizzle = 128>
+    ```
+  }];
+  let arguments = (ins Tile_SmemType:$tile, I64Attr:$warps);
+  let assemblyFormat = "$tile `warps` `(` $warps `)` attr-dict `:` type($tile)";
 }
 
 def Tile_AnyOp : Tile_Op<"any", [Pure]> {

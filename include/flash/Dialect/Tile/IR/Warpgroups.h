@@ -21,8 +21,9 @@ constexpr int64_t barrierBytes = 8;
 
 /// Of the 16 named barriers of a block: 0 is that of all its threads; each
 /// warpgroup has one at which it alone meets, and one where it waits for its
-/// turn.
-constexpr int64_t firstMeetingBarrier = 1, firstTurnBarrier = 8;
+/// turn; all consumers have one.
+constexpr int64_t firstMeetingBarrier = 1, firstTurnBarrier = 8,
+                  consumersBarrier = 15;
 
 /// Registers of a thread, by role.
 struct RoleRegisters {
