@@ -63,7 +63,7 @@ def single(bench):
             if mask == "full":
                 for name, value in (("flash-mlir", ours), ("flash-mlir, naive", naive), ("naive", report.get("naive_bytes"))):
                     sizes.setdefault(name, []).append(value / 1e6 if value else None)
-    result.tables.append(Table(["N", "mask", *NAMES, "ours / our naive", "ours / best of PyTorch", "MB", "MB, naive",
+    result.tables.append(Table(["N", "mask", *NAMES, "our naive / ours", "best of PyTorch / ours", "MB", "MB, naive",
                                 "memory ratio"], rows))
     panels = [dict(title=f"{mask} mask", xlabel="N", ylabel="ms", xs=list(lengths), series=series[mask], log_y=True)
               for mask in MASKS]
