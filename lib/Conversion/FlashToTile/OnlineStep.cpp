@@ -173,9 +173,21 @@ ScorePosition StepEmitter::positionOf(OpBuilder &nested, Value row,
 
 Value StepEmitter::takesPart(OpBuilder &nested, Value row, Value column) {
   Value condition;
-  if (op.getMask())
+  if (op.getMask()) {
+    Block *block = nested.getInsertionBlock();
+    Operation *before = block->empty() ? nullptr : &block->back();
     condition = emitMaskPredicate(nested, loc, *op.getMask(),
                                   positionOf(nested, row, column));
+    // Positions are far from the ends of their type. With that a comparison of
+    // sums becomes one of a thread's own value and a constant.
+    for (Operation *op = before ? before->getNextNode() : &block->front(); op;
+         op = op->getNextNode())
+      if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op) &&
+          op->getResult(0).getType().isIndex())
+        op->setAttr("overflowFlags",
+                    arith::IntegerOverflowFlagsAttr::get(
+                        nested.getContext(), arith::IntegerOverflowFlags::nsw));
+  }
   if (!op.getKeys())
     return condition;
   Value exists = arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::slt,

@@ -297,8 +297,15 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
       id = arith::IndexCastOp::create(b, t.loc, b.getI32Type(), id);
       Value any = nvx::BarrierOrOp::create(b, t.loc, b.getI1Type(), id,
                                            t.i32(*threads), special);
-      Value isTrue = arith::ConstantIntOp::create(b, t.loc, b.getI1Type(), 1);
-      rewriter.replaceOpWithNewOp<arith::XOrIOp>(op, any, isTrue);
+      // That the answer is the same for a warp is what the assembler does not
+      // know of a barrier, but of a shuffle: in a branch that depends on it, it
+      // then keeps addresses and descriptors in one register for the warp.
+      any = arith::ExtUIOp::create(b, t.loc, b.getI32Type(), any);
+      any = NVVM::ShflOp::create(b, t.loc, b.getI32Type(), t.i32(-1), any,
+                                 t.i32(0), t.i32(31), NVVM::ShflKind::idx,
+                                 UnitAttr());
+      rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::eq,
+                                                 any, t.i32(0));
       return success();
     }
     Value flag = arith::ExtUIOp::create(b, t.loc, b.getI32Type(), special);

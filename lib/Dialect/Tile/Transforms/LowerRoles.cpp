@@ -133,11 +133,6 @@ Value RoleLowering::slotOffset(RingOp ring, Value step) {
   return arith::AddIOp::create(b, loc, distance, index(*ring.getOffset()));
 }
 
-Value RoleLowering::uniform(Value value) {
-  return NVVM::ShflOp::create(b, loc, b.getI32Type(), i32(-1), value, i32(0),
-                              i32(31), NVVM::ShflKind::idx, UnitAttr());
-}
-
 void RoleLowering::waitAt(Value barrier, Value parity) {
   NVVM::MBarrierTryWaitParityOp::create(b, loc, barrier, parity,
                                         i32(barrierTicks));
@@ -420,15 +415,6 @@ void RoleLowering::addTensorMaps(gpu::LaunchFuncOp launch) {
 
 void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   initializeBarriers();
-  // Branches of the block program are taken by all threads of a warp or none.
-  roles.getConsumer().walk([&](scf::IfOp choice) {
-    b.setInsertionPoint(choice);
-    Value condition =
-        arith::ExtUIOp::create(b, loc, b.getI32Type(), choice.getCondition());
-    condition = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
-                                      uniform(condition), i32(0));
-    choice.getConditionMutable().assign(condition);
-  });
   SmallVector<Operation *> ops;
   roles.walk([&](Operation *op) {
     if (isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingPeekOp, RingReleaseOp,
@@ -475,11 +461,16 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
     waitForStores();
   }
 
+  // Which role a thread has is the same for all of a warp; that the shuffle
+  // says so lets the assembler keep what follows from it in one register.
   b.setInsertionPoint(roles);
   Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
-  Value consumes = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                         uniform(warpgroup()),
-                                         i32(roles.getNumConsumerWarpgroups()));
+  Value number =
+      NVVM::ShflOp::create(b, loc, b.getI32Type(), i32(-1), warpgroup(), i32(0),
+                           i32(31), NVVM::ShflKind::idx, UnitAttr());
+  Value consumes =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number,
+                            i32(roles.getNumConsumerWarpgroups()));
   auto choice = scf::IfOp::create(b, loc, consumes, /*withElseRegion=*/true);
   auto setRegisters = [&](int64_t registers,
                           NVVM::SetMaxRegisterAction action) {
