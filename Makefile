@@ -16,7 +16,7 @@ configure = test -f $(1)/build.ninja || cmake -S . -B $(1) $(2) -G Ninja \
   > /dev/null
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
-.PHONY: build run test dist docs asan fuzz format lint clean setup
+.PHONY: build run test bench dist docs asan fuzz format lint clean setup
 
 build: setup
 	@$(call configure,$(BUILD))
@@ -30,6 +30,10 @@ run: build ## every example, checked against the reference and timed
 
 test: build ## every test; the last line is the tally
 	$(PYTHON) scripts/run-tests.py $(LLVM)/bin/lit $(BUILD)
+
+bench: build ## every experiment: JSON, a report and plots in $(BUILD)/bench
+	@scripts/setup.sh python3-matplotlib
+	$(PYTHON) python/benchmarks/bench.py --flash-run $(BUILD)/bin/flash-run --out $(BUILD)/bench
 
 dist: setup ## statically linked, stripped tools in $(BUILD)/dist
 	@$(call configure,build-dist,-DFLASH_STATIC=ON)

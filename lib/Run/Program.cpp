@@ -90,11 +90,18 @@ llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
   auto file = mlir::openInputFile(options.file, &message);
   if (!file)
     return createStringError(message);
+  return loadProgram(context, std::move(file), options, llvm::errs());
+}
+
+llvm::Expected<Program>
+flash::run::loadProgram(MLIRContext &context,
+                        std::unique_ptr<llvm::MemoryBuffer> file,
+                        const Options &options, llvm::raw_ostream &os) {
   Program program;
   program.sources = std::make_unique<llvm::SourceMgr>();
   program.sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
-  program.diagnostics =
-      std::make_unique<SourceMgrDiagnosticHandler>(*program.sources, &context);
+  program.diagnostics = std::make_unique<SourceMgrDiagnosticHandler>(
+      *program.sources, &context, os);
   // MLIR looks for the end of a dialect's attribute before it parses the
   // inside, and takes the `>` of a `>=` for that end.
   ScopedDiagnosticHandler hint(&context, [](Diagnostic &diagnostic) {

@@ -44,6 +44,12 @@ struct Program {
 llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
                                     const Options &options);
 
+/// The same with the text of the program; diagnostics go to `os`.
+llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
+                                    std::unique_ptr<llvm::MemoryBuffer> file,
+                                    const Options &options,
+                                    llvm::raw_ostream &os);
+
 /// The shape and element type of each argument, from its type, `--shape`,
 /// and where neither says, the file of `--inputs`.
 llvm::Expected<std::vector<TensorSpec>> getInputSpecs(mlir::func::FuncOp entry,
