@@ -16,7 +16,7 @@ configure = test -f $(1)/build.ninja || cmake -S . -B $(1) $(2) -G Ninja \
   > /dev/null
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
-.PHONY: build run test python dist docs asan fuzz format lint clean setup
+.PHONY: build run test bench python dist docs asan fuzz format lint clean setup
 
 build: setup
 	@$(call configure,$(BUILD))
@@ -34,6 +34,10 @@ python: build ## the Python package, in the virtual environment $(BUILD)/python
 
 test: python ## every test; the last line is the tally
 	$(PYTHON) scripts/run-tests.py $(LLVM)/bin/lit $(BUILD)
+
+bench: build ## every experiment: JSON, a report and plots in $(BUILD)/bench
+	@scripts/setup.sh python3-matplotlib
+	$(PYTHON) python/benchmarks/bench.py --flash-run $(BUILD)/bin/flash-run --out $(BUILD)/bench
 
 dist: setup ## statically linked, stripped tools and libflash in $(BUILD)/dist
 	@$(call configure,build-dist,-DFLASH_STATIC=ON)

@@ -5,15 +5,20 @@ Usage: check-docs.py FLASH_OPT [--write]
 - Every ```mlir block of README.md and docs/*.md must parse and verify.
 - A block after `<!-- output: PASSES of FILE -->` must be the output of flash-opt
   with these passes on that file; --write puts it there.
+- A plain block after `<!-- excerpt: PASSES of FILE from "A" to "B" -->` must be the
+  lines of that output from the first with A to the next with B.
 """
 import glob
 import os
 import re
 import subprocess
 import sys
+import textwrap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BLOCK = re.compile(r"(?:<!-- output: (?P<passes>[^\n]*?) ?of (?P<file>\S+) -->\n+)?```mlir\n(?P<text>.*?)```\n", re.S)
+EXCERPT = re.compile(r'<!-- excerpt: (?P<passes>[^\n]*?) ?of (?P<file>\S+) from "(?P<first>[^\n]*?)" to "(?P<last>[^\n]*?)" -->\n+'
+                     r"```\n(?P<text>.*?)```\n", re.S)
 
 
 def flash_opt(tool, arguments, text):
@@ -23,22 +28,42 @@ def flash_opt(tool, arguments, text):
     return done.stdout
 
 
+def run_passes(tool, match):
+    with open(os.path.join(ROOT, match["file"])) as source:
+        return flash_opt(tool, ["-"] + match["passes"].split(), source.read())
+
+
+def take_lines(output, first, last):
+    lines = output.splitlines()
+    start = next((i for i, line in enumerate(lines) if first in line), None)
+    end = next((i for i, line in enumerate(lines) if start is not None and i > start and last in line), None)
+    if end is None:
+        sys.exit(f'check-docs: there are no lines from "{first}" to "{last}"')
+    return textwrap.dedent("\n".join(line.rstrip() for line in lines[start : end + 1])) + "\n"
+
+
+def renew(text, tool):
+    def replace(match, new):
+        return match[0][: match.start("text") - match.start()] + new + "```\n"
+
+    def renew_block(match):
+        if not match["file"]:
+            flash_opt(tool, ["-"], match["text"])
+            return match[0]
+        return replace(match, run_passes(tool, match).strip("\n") + "\n")
+
+    def renew_excerpt(match):
+        return replace(match, take_lines(run_passes(tool, match), match["first"], match["last"]))
+
+    return EXCERPT.sub(renew_excerpt, BLOCK.sub(renew_block, text))
+
+
 def main(tool, write):
     stale = []
     for page in [os.path.join(ROOT, "README.md")] + sorted(glob.glob(os.path.join(ROOT, "docs", "*.md"))):
         with open(page) as file:
             text = file.read()
-
-        def renew(match):
-            if not match["file"]:
-                flash_opt(tool, ["-"], match["text"])
-                return match[0]
-            with open(os.path.join(ROOT, match["file"])) as source:
-                output = flash_opt(tool, ["-"] + match["passes"].split(), source.read()).strip("\n") + "\n"
-            head = match[0][: match.start("text") - match.start()]
-            return head + output + "```\n"
-
-        renewed = BLOCK.sub(renew, text)
+        renewed = renew(text, tool)
         if renewed != text:
             stale.append(page)
             if write:

@@ -2,6 +2,7 @@
 import ctypes
 import os
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -39,5 +40,7 @@ def has_gpu():
 
 if has_gpu():
     config.available_features.add("cuda")
+if subprocess.run([config.python, "-c", "import numpy, matplotlib"], capture_output=True).returncode == 0:
+    config.available_features.add("matplotlib")
 if shutil.which("ptxas"):
     config.available_features.add("ptxas")

@@ -47,7 +47,7 @@ llvm::Error FlashKernel::compile(std::string &diagnostics) {
   // One function at a time is compiled, which threads cannot speed up.
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   llvm::raw_string_ostream os(diagnostics);
-  auto parsed = parseProgram(
+  auto parsed = loadProgram(
       context, llvm::MemoryBuffer::getMemBufferCopy(text, "program"), options,
       os);
   if (!parsed)

@@ -33,7 +33,8 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createSelectSchedule(
       {options.queryTile, options.keyTile, options.warps, options.stages,
-       options.features, options.splits, options.target}));
+       options.features, options.splits, options.target, options.queryStages,
+       options.units, options.device, options.tuningFile}));
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
   func.addPass(createSplitMask());

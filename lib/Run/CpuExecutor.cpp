@@ -77,9 +77,9 @@ void CpuExecutor::setChecked(bool checked) {
   flash::runtime::setPoison(checked);
 }
 
-llvm::Expected<Timing>
-CpuExecutor::benchmark(llvm::ArrayRef<HostTensor> inputs) {
-  constexpr double enough = 1.0, patience = 4.0;
+llvm::Expected<Timing> CpuExecutor::benchmark(llvm::ArrayRef<HostTensor> inputs,
+                                              const Effort &effort) {
+  constexpr double patience = 4.0;
   Timing timing;
   std::vector<double> seconds;
   double total = 0;
@@ -95,7 +95,11 @@ CpuExecutor::benchmark(llvm::ArrayRef<HostTensor> inputs) {
     seconds.push_back(elapsed);
     total += elapsed;
     size_t runs = seconds.size();
-    if (runs >= 100 || (runs >= 5 && total >= enough) ||
+    bool isHopeless =
+        runs >= 2 &&
+        *std::min_element(seconds.begin(), seconds.end()) >= effort.hopeless;
+    if (isHopeless || runs >= 100 ||
+        (runs >= effort.minRuns && total >= effort.seconds) ||
         (runs >= 2 && total >= patience) || total >= 2 * patience)
       break;
   }
@@ -109,8 +113,7 @@ CpuExecutor::benchmark(llvm::ArrayRef<HostTensor> inputs) {
   return timing;
 }
 
-/// The processor's name, as the system gives it.
-static std::string getProcessorName() {
+std::string flash::run::getProcessorName() {
   if (auto file = llvm::MemoryBuffer::getFileAsStream("/proc/cpuinfo"))
     for (llvm::line_iterator line(**file); !line.is_at_eof(); ++line) {
       auto [key, value] = line->split(':');

@@ -22,9 +22,10 @@ public:
   llvm::Expected<std::vector<HostTensor>>
   run(llvm::ArrayRef<HostTensor> inputs) override;
   void setChecked(bool checked) override;
-  /// Runs once to warm up and then until a second or 100 runs are over, at
-  /// least five times. A function that takes seconds gets two runs, or one.
-  llvm::Expected<Timing> benchmark(llvm::ArrayRef<HostTensor> inputs) override;
+  /// Runs once to warm up and then for the time of `effort` or 100 runs. A
+  /// function that takes seconds gets two runs, or one.
+  llvm::Expected<Timing> benchmark(llvm::ArrayRef<HostTensor> inputs,
+                                   const Effort &effort) override;
   Machine getMachine() const override;
 
 private:

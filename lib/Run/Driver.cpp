@@ -13,6 +13,7 @@
 #include "flash/Run/Npy.h"
 #include "flash/Run/OutputFile.h"
 #include "flash/Run/Stopwatch.h"
+#include "flash/Run/Tune.h"
 #include "flash/Run/Work.h"
 #include "flash/Runtime/Cpu.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -87,6 +88,12 @@ static llvm::Error checkMemory(mlir::func::FuncOp entry,
       *available * 1e-9, options.check ? " or leave out --check" : ""));
 }
 
+static Effort getEffort(const Options &options) {
+  Effort effort;
+  effort.seconds = options.benchSeconds;
+  return effort;
+}
+
 /// Checks and times the naive program where the fused one ran.
 static llvm::Expected<Report::Baseline>
 runBaseline(Session &session, const Program &program, Target target,
@@ -117,7 +124,7 @@ runBaseline(Session &session, const Program &program, Target target,
       return fail(check.takeError());
     baseline.check = std::move(*check);
   }
-  auto timing = executor.benchmark(inputs);
+  auto timing = executor.benchmark(inputs, getEffort(options));
   if (!timing)
     return fail(timing.takeError());
   baseline.timing = *timing;
@@ -162,6 +169,8 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
       return error;
   if (!options.runs())
     return true;
+  if (options.tune)
+    return tuneProgram(session, *program, options, report);
 
   auto specs = getInputSpecs(entry, options);
   if (!specs)
@@ -239,7 +248,7 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
       inputs = std::move(*aligned);
     }
     report.flops = countFlops(level0, inputs);
-    auto timing = executor.benchmark(inputs);
+    auto timing = executor.benchmark(inputs, getEffort(options));
     if (!timing)
       return timing.takeError();
     report.bench = *timing;

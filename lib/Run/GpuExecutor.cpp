@@ -44,7 +44,7 @@ GpuExecutor::prepare(llvm::ArrayRef<HostTensor> inputs) {
     return std::move(error);
   if (llvm::Error error = allocate(inputs, call))
     return std::move(error);
-  for (auto [tensor, buffer] : llvm::zip_equal(tensors, call.arguments))
+  for (auto [tensor, buffer] : llvm::zip_equal(tensors, *call.arguments))
     tensor.address = buffer.getAddress();
   SmallVector<uint64_t> addresses;
   for (const DeviceBuffer &buffer : call.buffers)
@@ -64,7 +64,14 @@ llvm::Error GpuExecutor::allocate(llvm::ArrayRef<HostTensor> inputs,
   options.poison = checked;
   gpu.device.resetPeakMemory();
   int64_t before = gpu.device.getMemoryUse().current, results = 0;
+  call.arguments = std::make_shared<std::vector<DeviceBuffer>>();
+  // What is checked needs red zones of its own.
+  bool isResident = gpu.residentArguments && !checked;
+  if (isResident)
+    call.arguments = gpu.residentArguments;
   for (auto [i, input] : llvm::enumerate(inputs)) {
+    if (i < call.arguments->size())
+      continue;
     std::vector<char> bytes = lay(input, call, i);
     auto buffer = DeviceBuffer::allocate(
         gpu.device, formatv("argument {0}", i).str(), bytes.size(), options);
@@ -73,7 +80,7 @@ llvm::Error GpuExecutor::allocate(llvm::ArrayRef<HostTensor> inputs,
     results += bytes.size();
     if (llvm::Error error = buffer->copyFromHost(bytes))
       return error;
-    call.arguments.push_back(std::move(*buffer));
+    call.arguments->push_back(std::move(*buffer));
   }
   for (auto [i, bytes] : llvm::enumerate(call.invocation.bufferBytes)) {
     bool isResult = plan.buffers[i].isResult;
@@ -124,13 +131,15 @@ llvm::Error GpuExecutor::allowLaunches(const GpuCall &call) {
 
 llvm::Error GpuExecutor::checkMemory(llvm::ArrayRef<HostTensor> inputs,
                                      const GpuCall &call) {
-  for (const auto *buffers : {&call.arguments, &call.buffers})
+  for (const auto *buffers :
+       {static_cast<const std::vector<DeviceBuffer> *>(call.arguments.get()),
+        &call.buffers})
     for (const DeviceBuffer &buffer : *buffers)
       if (llvm::Error error = buffer.checkRedZones())
         return error;
   for (auto [i, input] : llvm::enumerate(inputs)) {
     std::vector<char> before = lay(input, call, i), after(before.size());
-    if (llvm::Error error = call.arguments[i].copyToHost(after))
+    if (llvm::Error error = (*call.arguments)[i].copyToHost(after))
       return error;
     auto [left, right] =
         std::mismatch(before.begin(), before.end(), after.begin());
@@ -191,16 +200,24 @@ GpuExecutor::run(llvm::ArrayRef<HostTensor> inputs) {
   return results;
 }
 
-llvm::Expected<Timing>
-GpuExecutor::benchmark(llvm::ArrayRef<HostTensor> inputs) {
+llvm::Expected<Timing> GpuExecutor::benchmark(llvm::ArrayRef<HostTensor> inputs,
+                                              const Effort &effort) {
   auto call = prepare(inputs);
   if (!call)
     return call.takeError();
   Timing timing;
   timing.peakBytes = peakBytes;
-  auto measurement = cuda::measure(gpu.device, [&](const cuda::Stream &stream) {
-    return loaded->launch(plan, call->invocation, stream);
-  });
+  cuda::MeasureOptions options;
+  options.warmUpRuns = effort.warmUpRuns;
+  options.minRuns = effort.minRuns;
+  options.budgetSeconds = effort.seconds;
+  options.hopelessSeconds = effort.hopeless;
+  auto measurement = cuda::measure(
+      gpu.device,
+      [&](const cuda::Stream &stream) {
+        return loaded->launch(plan, call->invocation, stream);
+      },
+      options);
   if (!measurement)
     return measurement.takeError();
   // The GPU keeps its clock for a while after the last kernel.

@@ -16,7 +16,8 @@ namespace flash::run {
 
 /// The device memory of one call, and the parameters that point to it.
 struct GpuCall {
-  std::vector<cuda::DeviceBuffer> arguments, buffers;
+  std::shared_ptr<std::vector<cuda::DeviceBuffer>> arguments;
+  std::vector<cuda::DeviceBuffer> buffers;
   llvm::SmallVector<llvm::SmallVector<int64_t, 4>> strides;
   runtime::Invocation invocation;
 };
@@ -32,7 +33,8 @@ public:
   llvm::Expected<std::vector<HostTensor>>
   run(llvm::ArrayRef<HostTensor> inputs) override;
   void setChecked(bool value) override { checked = value; }
-  llvm::Expected<Timing> benchmark(llvm::ArrayRef<HostTensor> inputs) override;
+  llvm::Expected<Timing> benchmark(llvm::ArrayRef<HostTensor> inputs,
+                                   const Effort &effort) override;
   Machine getMachine() const override { return machine; }
 
 private:

@@ -46,3 +46,27 @@ llvm::Expected<Kernel> Kernel::load(GpuProgram program, Gpu &gpu,
   kernel.times = std::move(program.times);
   return kernel;
 }
+
+llvm::Expected<Kernel> Kernel::compileApart(const DialectRegistry &registry,
+                                            StringRef text, Variant variant,
+                                            Target target, Gpu &gpu,
+                                            const Options &options) {
+  auto context =
+      std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  auto program = loadProgram(*context, llvm::MemoryBuffer::getMemBuffer(text),
+                             options, llvm::nulls());
+  if (!program)
+    return program.takeError();
+  Options named = options;
+  if (named.device.empty())
+    named.device = gpu.device.getInfo().name;
+  auto compiled = GpuProgram::compile(
+      *program->module, program->entry.getSymName(), variant, target, named);
+  if (!compiled)
+    return compiled.takeError();
+  auto kernel = load(std::move(*compiled), gpu, options);
+  if (!kernel)
+    return kernel.takeError();
+  kernel->context = std::move(context);
+  return std::move(*kernel);
+}

@@ -201,11 +201,15 @@ llvm::Error flash::run::parseSchedule(StringRef text, Options &options) {
                          .Case("key_tile", &schedule.keyTile)
                          .Case("warps", &schedule.warps)
                          .Case("stages", &schedule.stages)
+                         .Case("query_stages", &schedule.queryStages)
+                         .Case("splits", &schedule.splits)
+                         .Case("units", &schedule.units)
                          .Default(nullptr);
     if (!field)
       return createStringError(formatv("--schedule has no key '{0}'; the keys "
                                        "are query_tile, key_tile, warps, "
-                                       "stages and features",
+                                       "stages, query_stages, features, splits "
+                                       "and units",
                                        key));
     if (*field)
       return createStringError(formatv("--schedule gives {0} twice", key));
@@ -218,6 +222,9 @@ llvm::Error flash::run::parseSchedule(StringRef text, Options &options) {
       return createStringError("--schedule: " + fault);
     *field = value;
   }
+  if (schedule.splits && schedule.units)
+    return createStringError("--schedule: splits says what units leaves to the "
+                             "sizes; write one of them");
   options.schedule = schedule;
   return llvm::Error::success();
 }

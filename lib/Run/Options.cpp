@@ -79,7 +79,24 @@ struct Flags {
       "schedule", cl::value_desc("query_tile=64,key_tile=128"),
       cl::cat(category),
       cl::desc("Keys of #flash.schedule (query_tile, key_tile, warps, stages, "
-               "features), in place of the program's or the model's choice")};
+               "query_stages, features, splits, units), in place of the "
+               "program's or the model's choice")};
+  cl::opt<bool> tune{
+      "tune", cl::cat(category),
+      cl::desc("Look for the schedule with which the program is fastest")};
+  cl::opt<double> tuneSeconds{"tune-seconds", cl::init(150),
+                              cl::value_desc("seconds"), cl::cat(category),
+                              cl::desc("How long to look (default 150)")};
+  cl::opt<std::string> tuningFile{
+      "tuning-file", cl::value_desc("file"), cl::cat(category),
+      cl::desc("Measured schedules; --tune adds to them")};
+  cl::opt<std::string> device{
+      "device", cl::value_desc("name"), cl::cat(category),
+      cl::desc("Whose measured schedules to take (default: the device that "
+               "runs; none for -o)")};
+  cl::opt<double> benchSeconds{
+      "bench-seconds", cl::init(1), cl::value_desc("seconds"),
+      cl::cat(category), cl::desc("How long to measure at least (default 1)")};
   cl::list<std::string> fills{
       "fill", cl::value_desc("INDEX=VALUE@ROW"), cl::cat(category),
       cl::desc("Set a row of an argument, or all, to a number, nan or inf; "
@@ -169,9 +186,9 @@ llvm::Error checkTarget(const Options &options) {
   if (options.isGpu() || options.target == Target::Auto)
     return llvm::Error::success();
   if (options.target == Target::Cpu && options.schedule.isOfBlocks())
-    return createStringError("--schedule: warps, stages and features are of "
-                             "block programs; use a GPU target or "
-                             "--target=emulate");
+    return createStringError("--schedule: the CPU target has query_tile and "
+                             "key_tile; the other keys are of block programs; "
+                             "use a GPU target or --target=emulate");
   if (options.layout != Layout::Dense)
     return createStringError("--layout=bnhd places arguments in device memory; "
                              "the CPU target takes dense tensors only");
@@ -200,6 +217,11 @@ llvm::Error readFlags(Flags &flags, Options &options) {
   take(flags.check, options.check);
   take(flags.bench, options.bench);
   take(flags.baseline, options.baseline);
+  take(flags.tune, options.tune);
+  take(flags.tuneSeconds, options.tuneSeconds);
+  take(flags.tuningFile, options.tuningFile);
+  take(flags.device, options.device);
+  take(flags.benchSeconds, options.benchSeconds);
   options.bench |= options.baseline;
   take(flags.countTiles, options.countTiles);
   take(flags.json, options.json);
@@ -217,6 +239,18 @@ llvm::Error readFlags(Flags &flags, Options &options) {
     return createStringError(
         formatv("--timeout={0} is not a number of seconds from 0 to 86400",
                 options.timeout));
+  for (auto [name, seconds] :
+       {std::pair("tune-seconds", options.tuneSeconds),
+        std::pair("bench-seconds", options.benchSeconds)})
+    if (!(seconds >= 0 && seconds <= 86400))
+      return createStringError(
+          formatv("--{0}={1} is not a number of seconds from 0 to 86400", name,
+                  seconds));
+  if (flags.tuneSeconds.getNumOccurrences() && !options.tune)
+    return createStringError("--tune-seconds says how long --tune takes; give "
+                             "--tune too");
+  if (flags.tuningFile.getNumOccurrences() && options.tuningFile.empty())
+    return createStringError("--tuning-file needs a file name");
   if (flags.json.getNumOccurrences() && options.json.empty())
     return createStringError("--json needs a file name");
   if (flags.target.getNumOccurrences())
@@ -258,6 +292,12 @@ llvm::Error readFlags(Flags &flags, Options &options) {
         return items.takeError();
       *list = std::move(*items);
     }
+  if (options.tune && options.schedule.isGiven())
+    return createStringError("--tune looks for the schedule; leave out "
+                             "--schedule");
+  if (options.tune && options.baseline)
+    return createStringError("--tune compares schedules; run the program once "
+                             "more with --baseline");
   return checkTarget(options);
 }
 

@@ -90,18 +90,19 @@ llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
   auto file = mlir::openInputFile(options.file, &message);
   if (!file)
     return createStringError(message);
-  return parseProgram(context, std::move(file), options, llvm::errs());
+  return loadProgram(context, std::move(file), options, llvm::errs());
 }
 
-llvm::Expected<Program> flash::run::parseProgram(
-    MLIRContext &context, std::unique_ptr<llvm::MemoryBuffer> text,
-    const Options &options, llvm::raw_ostream &diagnostics) {
-  std::string name = text->getBufferIdentifier().str();
+llvm::Expected<Program>
+flash::run::loadProgram(MLIRContext &context,
+                        std::unique_ptr<llvm::MemoryBuffer> file,
+                        const Options &options, llvm::raw_ostream &os) {
+  std::string name = file->getBufferIdentifier().str();
   Program program;
   program.sources = std::make_unique<llvm::SourceMgr>();
-  program.sources->AddNewSourceBuffer(std::move(text), llvm::SMLoc());
+  program.sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
   program.diagnostics = std::make_unique<SourceMgrDiagnosticHandler>(
-      *program.sources, &context, diagnostics);
+      *program.sources, &context, os);
   // MLIR looks for the end of a dialect's attribute before it parses the
   // inside, and takes the `>` of a `>=` for that end.
   ScopedDiagnosticHandler hint(&context, [](Diagnostic &diagnostic) {
@@ -111,7 +112,7 @@ llvm::Expected<Program> flash::run::parseProgram(
              "function (#set = affine_set<...>) and write #flash.affine<#set>";
     return failure();
   });
-  if (succeeded(checkSource(*program.sources, diagnostics)))
+  if (succeeded(checkSource(*program.sources, os)))
     program.module = parseSourceFile<ModuleOp>(*program.sources, &context);
   if (!program.module)
     return createStringError(formatv("'{0}' is not a valid program", name));

@@ -7,6 +7,9 @@
 
 #include "flash/Run/RandomInputs.h"
 
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Parallel.h"
+
 #include <cmath>
 
 using namespace flash::run;
@@ -25,6 +28,8 @@ public:
       : state(mix(mix(seed) + stream * 0x9e3779b97f4a7c15)) {}
 
   uint64_t next() { return mix(state += 0x9e3779b97f4a7c15); }
+  /// Leaves out numbers.
+  void skip(uint64_t count) { state += count * 0x9e3779b97f4a7c15; }
 
   /// A number from (0, 1), on a grid that never meets the ends.
   double nextUnit() { return ((next() >> 12) + 0.5) * 0x1p-52; }
@@ -85,15 +90,22 @@ std::pair<double, double> sineAndCosine(double x) {
 
 void flash::run::fillNormal(HostTensor &tensor, uint64_t seed,
                             uint64_t stream) {
-  Generator generator(seed, stream);
-  // Box and Muller's transform makes two numbers out of two.
-  for (int64_t i = 0, e = tensor.getSpec().getNumElements(); i < e; i += 2) {
-    double radius = std::sqrt(-2 * logarithm(generator.nextUnit()));
-    auto [sine, cosine] = sineAndCosine(generator.nextUnit());
-    tensor.set(i, radius * cosine);
-    if (i + 1 < e)
-      tensor.set(i + 1, radius * sine);
-  }
+  constexpr int64_t chunk = 1 << 16;
+  int64_t size = tensor.getSpec().getNumElements();
+  // Box and Muller's transform makes two numbers out of two, so chunks can
+  // start anywhere.
+  llvm::parallelFor(0, llvm::divideCeil(size, chunk), [&](size_t index) {
+    Generator generator(seed, stream);
+    int64_t begin = index * chunk, end = std::min(begin + chunk, size);
+    generator.skip(begin);
+    for (int64_t i = begin; i < end; i += 2) {
+      double radius = std::sqrt(-2 * logarithm(generator.nextUnit()));
+      auto [sine, cosine] = sineAndCosine(generator.nextUnit());
+      tensor.set(i, radius * cosine);
+      if (i + 1 < end)
+        tensor.set(i + 1, radius * sine);
+    }
+  });
 }
 
 void flash::run::fillUniform(HostTensor &tensor, int64_t lo, int64_t hi,

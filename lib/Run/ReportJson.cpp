@@ -157,6 +157,16 @@ json::Object flash::run::toJson(const Report &report) {
         json::Object{{"visited", report.tiles->full + report.tiles->partial},
                      {"full", report.tiles->full},
                      {"partial", report.tiles->partial}};
+  if (const auto &tuned = report.tuned)
+    object["tuned"] =
+        json::Object{{"schedule", tuned->schedule},
+                     {"median_ms", tuned->median * 1e3},
+                     {"default_schedule", tuned->defaultSchedule},
+                     {"default_median_ms", tuned->defaultMedian * 1e3},
+                     {"tried", tuned->tried},
+                     {"failed", tuned->failed},
+                     {"failure", tuned->failure},
+                     {"seconds", tuned->seconds}};
   if (report.baseline)
     object["baseline"] = ::toJson(*report.baseline, report);
   return object;

@@ -83,7 +83,13 @@ void flash::run::setSchedule(FrontOptions &front, StringRef target,
   front.keyTile = schedule.keyTile;
   front.warps = schedule.warps;
   front.stages = schedule.stages;
+  front.queryStages = schedule.queryStages;
+  front.splits = schedule.splits;
+  front.units = schedule.units;
   front.features = schedule.features;
-  if (schedule.isGiven())
+  // A file that is being written to has no say yet.
+  front.device = options.tune ? "" : options.device;
+  front.tuningFile = options.tune ? "" : options.tuningFile;
+  if (schedule.isGiven() || options.tune)
     module.walk([](flash::AttentionOp op) { op.removeScheduleAttr(); });
 }

@@ -8,6 +8,9 @@
 #include "flash/Run/Session.h"
 
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Support/Threading.h"
 #include "llvm/Support/WithColor.h"
 
 using namespace mlir;
@@ -15,6 +18,9 @@ using namespace flash::run;
 namespace cuda = flash::cuda;
 using llvm::createStringError;
 using llvm::formatv;
+
+// Compiled code is small, but each kernel also holds its program.
+static constexpr size_t maxKernels = 128;
 
 llvm::Expected<Gpu *> Session::getGpu(const Options &options) {
   if (!gpu && gpuFailure.empty()) {
@@ -38,8 +44,11 @@ llvm::Expected<Kernel> Session::compileForGpu(const Program &program,
   if (!device)
     return device.takeError();
   func::FuncOp entry = program.entry;
+  Options named = options;
+  if (named.device.empty())
+    named.device = (*device)->device.getInfo().name;
   auto compiled = GpuProgram::compile(*program.module, entry.getSymName(),
-                                      variant, target, options);
+                                      variant, target, named);
   if (!compiled)
     return compiled.takeError();
   return Kernel::load(std::move(*compiled), **device, options);
@@ -62,13 +71,12 @@ static StringRef getOptionForGpu(const Options &options) {
   if (options.layout != Layout::Dense)
     return "layout=bnhd";
   if (options.schedule.isOfBlocks())
-    return "schedule with warps, stages or features";
+    return "schedule with keys of block programs";
   return "";
 }
 
 llvm::Expected<Kernel> Session::compileForAny(const Program &program,
                                               const Options &options) {
-  func::FuncOp entry = program.entry;
   std::string reason = getReasonForCpu(options).str();
   if (reason.empty()) {
     // Diagnostics of a program that goes to the CPU would look like failures.
@@ -102,37 +110,49 @@ llvm::Expected<Kernel> Session::compileForAny(const Program &program,
   if (getReasonForCpu(options).empty())
     llvm::WithColor::note(llvm::errs(), "flash-run")
         << "running on the CPU: " << reason << "\n";
-  return Kernel::compile(*program.module, entry.getSymName(), Variant::Flash,
-                         options);
+  return compileForCpu(program, Variant::Flash, options);
+}
+
+llvm::Expected<Kernel> Session::compileForCpu(const Program &program,
+                                              Variant variant,
+                                              const Options &options) {
+  func::FuncOp entry = program.entry;
+  Options named = options;
+  // Nobody measures what is emulated, except for tests of who measures.
+  if (named.device.empty())
+    named.device =
+        options.target == Target::Emulate ? "emulation" : getProcessorName();
+  return Kernel::compile(*program.module, entry.getSymName(), variant, named);
 }
 
 /// All that a kernel is made from.
-static std::string getKey(const Program &program, Variant variant,
+static std::string getKey(StringRef text, Variant variant,
                           const Options &options) {
-  func::FuncOp entry = program.entry;
   const Schedule &schedule = options.schedule;
   std::string key;
   llvm::raw_string_ostream os(key);
-  os << static_cast<int>(variant) << ' ' << entry.getSymName();
+  os << static_cast<int>(variant) << ' ' << options.function;
   if (variant != Variant::Reference)
     os << ' ' << static_cast<int>(options.target) << ' ' << options.ptxas << ' '
        << static_cast<int>(options.layout);
   if (variant == Variant::Flash)
     os << ' ' << schedule.queryTile << ' ' << schedule.keyTile << ' '
-       << schedule.warps << ' ' << schedule.stages << ' ' << schedule.features
-       << ' ' << options.countTiles;
-  unsigned main = program.sources->getMainFileID();
-  os << '\n' << program.sources->getMemoryBuffer(main)->getBuffer();
+       << schedule.warps << ' ' << schedule.stages << ' '
+       << schedule.queryStages << ' ' << schedule.splits << ' '
+       << schedule.units << ' ' << schedule.features << ' '
+       << options.countTiles << ' ' << options.tune << ' ' << options.device
+       << '\n'
+       << options.tuningFile;
+  os << '\n' << text;
   return key;
 }
 
 llvm::Expected<std::shared_ptr<Kernel>>
 Session::compile(const Program &program, Variant variant,
                  const Options &options) {
-  // Compiled code is small, but each kernel also holds its program.
-  constexpr size_t maxKernels = 64;
-  func::FuncOp entry = program.entry;
-  std::string key = getKey(program, variant, options);
+  unsigned main = program.sources->getMainFileID();
+  std::string key = getKey(program.sources->getMemoryBuffer(main)->getBuffer(),
+                           variant, options);
   auto found = kernels.find(key);
   if (found != kernels.end() && !options.dumps)
     return found->second;
@@ -140,8 +160,7 @@ Session::compile(const Program &program, Variant variant,
   auto kernel = [&]() -> llvm::Expected<Kernel> {
     if (variant == Variant::Reference || options.target == Target::Cpu ||
         options.target == Target::Emulate)
-      return Kernel::compile(*program.module, entry.getSymName(), variant,
-                             options);
+      return compileForCpu(program, variant, options);
     if (options.target == Target::Auto)
       return compileForAny(program, options);
     return compileForGpu(program, variant, options.target, options);
@@ -153,4 +172,52 @@ Session::compile(const Program &program, Variant variant,
   auto shared = std::make_shared<Kernel>(std::move(*kernel));
   kernels[key] = shared;
   return shared;
+}
+
+void Session::compileAhead(ArrayRef<Options> runs) {
+  struct Job {
+    std::unique_ptr<llvm::MemoryBuffer> text;
+    Variant variant;
+    const Options *options;
+    std::shared_ptr<Kernel> kernel;
+  };
+  std::map<std::string, Job> jobs;
+  Gpu *device = nullptr;
+  for (const Options &run : runs) {
+    if (!run.isGpu() || !run.runs() || run.tune || run.file == "-")
+      continue;
+    if (!device) {
+      auto opened = getGpu(run);
+      if (!opened)
+        return llvm::consumeError(opened.takeError());
+      device = *opened;
+    }
+    for (Variant variant : {Variant::Flash, Variant::Naive}) {
+      auto file = llvm::MemoryBuffer::getFile(run.file, /*IsText=*/true);
+      if (!file || (variant == Variant::Naive && !run.baseline))
+        continue;
+      std::string key = getKey((*file)->getBuffer(), variant, run);
+      if (!kernels.count(key))
+        jobs.try_emplace(key, Job{std::move(*file), variant, &run, nullptr});
+    }
+  }
+  if (jobs.size() < 2)
+    return;
+  if (kernels.size() + jobs.size() > maxKernels)
+    kernels.clear();
+  llvm::DefaultThreadPool pool(llvm::hardware_concurrency());
+  for (auto &[key, job] : jobs)
+    pool.async([&, &job = job] {
+      auto kernel = Kernel::compileApart(
+          context.getDialectRegistry(), job.text->getBuffer(), job.variant,
+          job.options->target, *device, *job.options);
+      if (kernel)
+        job.kernel = std::make_shared<Kernel>(std::move(*kernel));
+      else
+        llvm::consumeError(kernel.takeError());
+    });
+  pool.wait();
+  for (auto &[key, job] : jobs)
+    if (job.kernel)
+      kernels[key] = job.kernel;
 }

@@ -51,17 +51,35 @@ static void resolvePaths(Options &options, StringRef suite) {
       resolve(path);
 }
 
-static CaseResult runCase(Session &session, StringRef line,
-                          const Options &defaults) {
-  CaseResult result;
+/// A line of the suite, and what it asks for.
+struct SuiteCase {
+  std::string line;
+  /// None if the line is malformed, which the message explains.
+  std::optional<Options> options;
+  std::string message;
+};
+
+static SuiteCase makeCase(StringRef line, const Options &defaults) {
+  SuiteCase result;
   result.line = line.str();
+  auto options = parseCase(line, defaults);
+  if (!options) {
+    result.message = llvm::toString(options.takeError());
+    return result;
+  }
+  resolvePaths(*options, defaults.suite);
+  result.options = std::move(*options);
+  return result;
+}
+
+static CaseResult runCase(Session &session, const SuiteCase &suiteCase) {
+  CaseResult result;
+  result.line = suiteCase.line;
   Stopwatch watch;
   auto ok = [&]() -> llvm::Expected<bool> {
-    auto options = parseCase(line, defaults);
-    if (!options)
-      return options.takeError();
-    resolvePaths(*options, defaults.suite);
-    return runProgram(session, *options, result.report);
+    if (!suiteCase.options)
+      return createStringError(suiteCase.message);
+    return runProgram(session, *suiteCase.options, result.report);
   }();
   result.seconds = watch.lap();
   if (!ok) {
@@ -74,6 +92,15 @@ static CaseResult runCase(Session &session, StringRef line,
                              check && check->isOk() ? "naive program's " : "");
   }
   return result;
+}
+
+/// Compiles kernels for GPUs that the next cases need.
+static void compileAhead(Session &session, llvm::ArrayRef<SuiteCase> cases) {
+  std::vector<Options> runs;
+  for (const SuiteCase &suiteCase : cases)
+    if (suiteCase.options)
+      runs.push_back(*suiteCase.options);
+  session.compileAhead(runs);
 }
 
 static StringRef getText(Outcome outcome) {
@@ -106,6 +133,9 @@ static void printRow(const CaseResult &result, llvm::raw_ostream &os) {
     if (auto speedUp = report.getSpeedUp())
       os << llvm::format(" speed-up %6.2f", *speedUp);
   }
+  if (const auto &tuned = report.tuned)
+    os << llvm::format(" tuned %10.4f ms, model %10.4f ms", tuned->median * 1e3,
+                       tuned->defaultMedian * 1e3);
   os << "  " << result.line;
   // A message may have lines of its own, such as an assembler's log.
   if (!result.message.empty())
@@ -161,45 +191,48 @@ llvm::Expected<bool> flash::run::runSuite(Session &session,
   if (!options.json.empty())
     if (llvm::Error error = checkWritable(options.json))
       return std::move(error);
-  std::vector<std::string> lines;
+  std::vector<SuiteCase> cases;
   for (llvm::line_iterator line(**file, /*SkipBlanks=*/true, '#');
        !line.is_at_eof(); ++line)
     if (StringRef text = line->trim(); !text.empty())
-      lines.push_back(text.str());
-  if (lines.empty())
+      cases.push_back(makeCase(text, options));
+  if (cases.empty())
     return createStringError(
         formatv("the suite '{0}' has no cases; write one in each line, a "
                 "program and its flags",
                 options.suite));
 
-  if (options.firstCase > lines.size())
+  if (options.firstCase > cases.size())
     return createStringError(formatv("--first={0}: the suite has {1} cases",
-                                     options.firstCase, lines.size()));
+                                     options.firstCase, cases.size()));
 
   llvm::raw_ostream &os = session.getOutput();
   session.setOutput(llvm::nulls());
   std::vector<CaseResult> results;
   size_t next = options.firstCase - 1;
-  while (next < lines.size() && !cuda::isAnyDeviceLost()) {
-    StringRef line = lines[next++];
-    results.push_back(runCase(session, line, options));
+  while (next < cases.size() && !cuda::isAnyDeviceLost()) {
+    constexpr size_t casesAhead = 32;
+    if (results.size() % casesAhead == 0)
+      compileAhead(session,
+                   llvm::ArrayRef(cases).slice(next).take_front(casesAhead));
+    results.push_back(runCase(session, cases[next++]));
     const CaseResult &result = results.back();
-    os << formatv("[{0}/{1}] {2} {3:f1} s  {4}\n", next, lines.size(),
-                  getText(result.outcome), result.seconds, line);
+    os << formatv("[{0}/{1}] {2} {3:f1} s  {4}\n", next, cases.size(),
+                  getText(result.outcome), result.seconds, result.line);
     if (!result.message.empty())
       os << result.message << "\n";
     os.flush();
   }
   session.setOutput(os);
   // A fault or a time-out costs the process its device.
-  if (next < lines.size())
+  if (next < cases.size())
     os << formatv("the GPU is lost to this process; go on with --first={0}\n",
                   next + 1);
-  printTable(results, lines.size() - next, os);
+  printTable(results, cases.size() - next, os);
   if (!options.json.empty())
     if (llvm::Error error = writeJson(results, options.json))
       return std::move(error);
-  return next == lines.size() &&
+  return next == cases.size() &&
          llvm::all_of(results, [](const CaseResult &result) {
            return result.outcome == Outcome::Ok;
          });

@@ -115,4 +115,59 @@ gpu.module @m {
     %s = tile.mma_wait %p : !tile.pending<tensor<16x8xf32, #tile.fragment<1>>>
     gpu.return
   }
+
+  // Four matrices at a time: 16 rows of a warp by 16 columns.
+  // CHECK-LABEL: gpu.func @put(
+  // CHECK-COUNT-4: nvvm.stmatrix {{.*}}layout = #nvvm.mma_layout<row>
+  // CHECK-NOT:   nvvm.stmatrix
+  // CHECK:       gpu.return
+  gpu.func @put(%x: !query) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %at = tile.smem_view %c0 : !tile
+    tile.put %x, %at {column = 0} : !query to !tile
+    gpu.return
+  }
+
+  // 2048 bytes are 4 chunks of 16 for each of 32 threads.
+  // CHECK-LABEL: gpu.func @clear(
+  // CHECK-COUNT-4: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>
+  // CHECK-NOT:   llvm.store
+  // CHECK:       gpu.return
+  gpu.func @clear() kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %at = tile.smem_view %c0 : !tile
+    tile.clear %at warps(1) : !tile
+    gpu.return
+  }
+
+  // Of the two blocks of columns a thread takes the one with the column, for each
+  // of its two rows, and gets the value from the lane that has it.
+  // CHECK-LABEL: gpu.func @column(
+  // CHECK:       arith.select %{{.*}}, %{{.*}}, %{{.*}} : f32
+  // CHECK-COUNT-2: nvvm.shfl.sync idx
+  // CHECK-NOT:   nvvm.shfl.sync
+  // CHECK:       gpu.return
+  gpu.func @column(%x: !scores, %i: index, %o: memref<?xf32, strided<[1]>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %c = tile.column %x[%i] : !scores to !rows
+    tile.store %c, %o[%c0] : !rows to memref<?xf32, strided<[1]>>
+    gpu.return
+  }
+
+  // A few chunks at a time; zero times what is no number is no number.
+  // CHECK-LABEL: gpu.func @finite(
+  // CHECK:       scf.for
+  // CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 16 : i64} : {{.*}} -> vector<4xi32>
+  // CHECK-COUNT-16: math.fma
+  // CHECK:       arith.cmpf uno
+  gpu.func @finite(%o: memref<?xf32, strided<[1]>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %at = tile.smem_view %c0 : !tile
+    %f = tile.is_finite %at : !tile
+    scf.if %f {
+      %x = arith.constant dense<0.0> : !rows
+      tile.store %x, %o[%c0] : !rows to memref<?xf32, strided<[1]>>
+    }
+    gpu.return
+  }
 }

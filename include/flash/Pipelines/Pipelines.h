@@ -43,6 +43,21 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
       *this, "target",
       llvm::cl::desc("Whose schedules: cpu, emulate, sm_80 or sm_90a"),
       llvm::cl::init("cpu")};
+  Option<int64_t> queryStages{
+      *this, "query-stages",
+      llvm::cl::desc("Slots for queries; 0 lets the model choose"),
+      llvm::cl::init(0)};
+  Option<int64_t> units{
+      *this, "units",
+      llvm::cl::desc("Units that there should be; 0 lets the model choose"),
+      llvm::cl::init(0)};
+  Option<std::string> device{
+      *this, "device",
+      llvm::cl::desc("Whose measured schedules to take, such as NVIDIA H200"),
+      llvm::cl::init("")};
+  Option<std::string> tuningFile{
+      *this, "tuning-file", llvm::cl::desc("A file with measured schedules"),
+      llvm::cl::init("")};
 };
 
 struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {

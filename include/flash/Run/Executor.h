@@ -10,8 +10,18 @@
 
 #include "flash/Run/HostTensor.h"
 #include "flash/Runtime/TileCounts.h"
+#include <limits>
 
 namespace flash::run {
+
+/// How much a measurement may cost.
+struct Effort {
+  unsigned warmUpRuns = 3, minRuns = 5;
+  /// Ends the measurement after `minRuns`.
+  double seconds = 1;
+  /// Ends it as soon as no run of the first few was faster.
+  double hopeless = std::numeric_limits<double>::infinity();
+};
 
 /// What was measured.
 struct Timing {
@@ -53,6 +63,9 @@ struct Machine {
   std::vector<KernelUse> kernels;
 };
 
+/// The name of this machine's processor, as the system gives it.
+std::string getProcessorName();
+
 /// A compiled function in the place where it can run.
 class Executor {
 public:
@@ -68,8 +81,8 @@ public:
   virtual void setChecked(bool checked) = 0;
 
   /// Runs the function as often as a measurement needs.
-  virtual llvm::Expected<Timing>
-  benchmark(llvm::ArrayRef<HostTensor> inputs) = 0;
+  virtual llvm::Expected<Timing> benchmark(llvm::ArrayRef<HostTensor> inputs,
+                                           const Effort &effort) = 0;
 
   virtual Machine getMachine() const = 0;
 

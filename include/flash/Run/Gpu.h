@@ -11,6 +11,7 @@
 #include "flash/Run/Executor.h"
 #include "flash/Run/GpuProgram.h"
 #include "flash/Runtime/Cuda/Device.h"
+#include "flash/Runtime/Cuda/DeviceBuffer.h"
 #include "flash/Runtime/Cuda/Telemetry.h"
 
 namespace flash::run {
@@ -19,6 +20,8 @@ namespace flash::run {
 struct Gpu {
   cuda::Device device;
   cuda::Telemetry telemetry;
+  /// While all benchmarks have the same inputs: those, once one has run.
+  std::shared_ptr<std::vector<cuda::DeviceBuffer>> residentArguments = nullptr;
 
   static llvm::Expected<std::unique_ptr<Gpu>> open(const Options &options);
 };

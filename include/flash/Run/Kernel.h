@@ -36,7 +36,16 @@ public:
   /// The program at level 0, from which its work can be counted.
   mlir::ModuleOp getLevel0() { return *level0; }
 
+  /// Compiles and loads a program on the GPU, in an MLIR context of its own, so
+  /// that several threads can. What is wrong is for another compilation to say.
+  static llvm::Expected<Kernel>
+  compileApart(const mlir::DialectRegistry &registry, llvm::StringRef text,
+               Variant variant, Target target, Gpu &gpu,
+               const Options &options);
+
 private:
+  /// Of the program below, if the kernel has one for itself.
+  std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> level0;
   std::unique_ptr<Executor> executor;
   Target target = Target::Cpu;

@@ -40,12 +40,16 @@ llvm::StringRef getName(Target target);
 
 /// The keys of #flash.schedule; 0 or no feature lets the compiler choose.
 struct Schedule {
-  int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0;
+  int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0, queryStages = 0,
+          splits = 0, units = 0;
   std::string features;
 
   bool isGiven() const { return queryTile || keyTile || isOfBlocks(); }
   /// Whether it says what only block programs have.
-  bool isOfBlocks() const { return warps || stages || !features.empty(); }
+  bool isOfBlocks() const {
+    return warps || stages || queryStages || splits || units ||
+           !features.empty();
+  }
 };
 
 /// How the arguments lie in device memory. The last dimension is contiguous.
@@ -82,6 +86,15 @@ struct Options {
   std::vector<std::string> inputs, outputs;
   std::map<unsigned, llvm::SmallVector<int64_t, 4>> shapes;
   bool check = false, bench = false, baseline = false, countTiles = false;
+  /// Seconds that a measurement takes at least.
+  double benchSeconds = 1;
+  /// Looks for the best schedule, in at most so many seconds.
+  bool tune = false;
+  double tuneSeconds = 150;
+  /// Measured schedules, which `tune` adds to. Empty for those compiled in.
+  std::string tuningFile;
+  /// Whose measured schedules to take. Empty for the device that runs.
+  std::string device;
   std::string json;
   /// A file with a case in each line, in place of `file`.
   std::string suite;
@@ -112,7 +125,7 @@ struct Options {
   /// Whether anything is wanted that needs the program to run. `--dump` or `-o`
   /// alone only compile.
   bool runs() const {
-    return (!dumps && output.empty()) || check || bench || baseline ||
+    return (!dumps && output.empty()) || check || bench || baseline || tune ||
            countTiles || !outputs.empty() || !json.empty();
   }
 };

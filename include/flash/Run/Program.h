@@ -47,12 +47,12 @@ struct Program {
 llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
                                     const Options &options);
 
-/// The same for text. Diagnostics go to `diagnostics`, which outlives the
-/// program.
-llvm::Expected<Program> parseProgram(mlir::MLIRContext &context,
-                                     std::unique_ptr<llvm::MemoryBuffer> text,
-                                     const Options &options,
-                                     llvm::raw_ostream &diagnostics);
+/// The same with the text of the program; diagnostics go to `os`, which
+/// outlives the program.
+llvm::Expected<Program> loadProgram(mlir::MLIRContext &context,
+                                    std::unique_ptr<llvm::MemoryBuffer> file,
+                                    const Options &options,
+                                    llvm::raw_ostream &os);
 
 /// The shape and element type of each argument, from its type, `--shape`,
 /// and where neither says, the file of `--inputs`.

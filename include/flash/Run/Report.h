@@ -49,6 +49,21 @@ struct Report {
   };
   std::optional<Baseline> baseline;
 
+  /// What a search for a schedule found.
+  struct Tuned {
+    /// As values of `--schedule`.
+    std::string schedule, defaultSchedule;
+    /// Of the comparison at the end, in seconds.
+    double median = 0, defaultMedian = 0;
+    /// Schedules that were tried, and of these not compiled or not launched.
+    unsigned tried = 0, failed = 0;
+    /// Why the first of these was not; empty if all were.
+    std::string failure;
+    /// That the search took.
+    double seconds = 0;
+  };
+  std::optional<Tuned> tuned;
+
   /// How much longer the naive program takes, if both were timed.
   std::optional<double> getSpeedUp() const;
   std::optional<double> flops;

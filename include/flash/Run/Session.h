@@ -32,12 +32,18 @@ public:
   llvm::Expected<std::shared_ptr<Kernel>>
   compile(const Program &program, Variant variant, const Options &options);
 
+  /// Compiles what a GPU will run, in threads, for calls of `compile` that
+  /// follow. What cannot be compiled is left to them.
+  void compileAhead(llvm::ArrayRef<Options> runs);
+
   /// Opens the GPU at the first call; it stays as it was then.
   llvm::Expected<Gpu *> getGpu(const Options &options);
 
 private:
   llvm::Expected<Kernel> compileForGpu(const Program &program, Variant variant,
                                        Target target, const Options &options);
+  llvm::Expected<Kernel> compileForCpu(const Program &program, Variant variant,
+                                       const Options &options);
   /// As `Flash`, wherever the program can run.
   llvm::Expected<Kernel> compileForAny(const Program &program,
                                        const Options &options);

@@ -282,15 +282,18 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
       }
       scf::YieldOp::create(b, t.loc, next);
     }
+    // Compared as f32: PTX has no such comparison of bf16 that flushes.
     Value special;
-    for (Value sum : sums) {
-      Value isNaN =
-          arith::CmpFOp::create(b, t.loc, arith::CmpFPredicate::UNO, sum, sum);
-      for (Value found : t.unpack(isNaN))
+    for (Value sum : sums)
+      for (Value part : t.unpack(sum)) {
+        if (!element.isF32())
+          part = arith::ExtFOp::create(b, t.loc, b.getF32Type(), part);
+        Value isNaN = arith::CmpFOp::create(b, t.loc, arith::CmpFPredicate::UNO,
+                                            part, part);
         special =
-            special ? arith::OrIOp::create(b, t.loc, special, found).getResult()
-                    : found;
-    }
+            special ? arith::OrIOp::create(b, t.loc, special, isNaN).getResult()
+                    : isNaN;
+      }
     if (op.getWarpgroup()) {
       Value id = t.add(t.div(t.thread(), *threads),
                        t.constant(tile::firstMeetingBarrier));

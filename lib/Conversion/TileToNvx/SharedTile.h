@@ -18,8 +18,8 @@ mlir::Value getSwizzledOffset(ThreadBuilder &t, tile::SmemType type,
                               mlir::Value row, mlir::Value chunk);
 
 /// Loads or stores 8 x 8 matrices of 16-bit elements, or 8 x 4 of 32-bit ones,
-/// by ldmatrix and stmatrix. The addresses of the rows come from the lanes: lane
-/// l gives row `laneRow` and chunk `laneChunk` of the group of matrices.
+/// by ldmatrix and stmatrix. The addresses of the rows come from the lanes:
+/// lane l gives row `laneRow` and chunk `laneChunk` of the group of matrices.
 class MatrixAccess {
 public:
   /// `laneRow` is below 16, or that much more than the first row of a warp,

@@ -118,6 +118,8 @@ flash::cuda::measure(const Device &device,
       return seconds.takeError();
     measurement.seconds.push_back(*seconds);
     size_t runs = measurement.seconds.size();
+    if (runs == 3 && measurement.getMin() >= options.hopelessSeconds)
+      return measurement;
     if (runs >= options.maxRuns || getElapsed() >= options.patienceSeconds ||
         (runs >= options.minRuns && getElapsed() >= options.budgetSeconds))
       return measurement;

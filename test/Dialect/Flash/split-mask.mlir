@@ -133,3 +133,25 @@ func.func @shared(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
       : (tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16>
   return %o : tensor<2x4x1024x64xf16>
 }
+
+// -----
+
+// Where products overlap, the tiles that need care come first, the last of all
+// among them, so that this loop is empty only if there is no tile.
+
+// CHECK-LABEL: func @care_first(
+// CHECK:         scf.for
+// CHECK:           flash.online_attention
+// CHECK-SAME:        mask(#flash.causal)
+// CHECK:         } {flash.leads}
+// CHECK:         scf.for %{{.*}} = %c0 to
+// CHECK:           flash.online_attention
+// CHECK-NOT:         mask
+// CHECK-SAME:        schedule
+// CHECK-NOT:     flash.online_attention
+func.func @care_first(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.causal)
+      schedule(<query_tile = 128, key_tile = 128, warps = 8, stages = 2, features = specialize_warps|overlap>)
+      : (tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16>
+  return %o : tensor<2x4x1024x64xf16>
+}

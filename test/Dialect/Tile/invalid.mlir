@@ -369,3 +369,35 @@ func.func @f(%x: tensor<8x128xf32, #tile.strips<8, 4>>, %l: tensor<8x128xf32, #t
   %f = tile.fold max %x into %l : tensor<8x128xf32, #tile.strips<8, 4>> into tensor<8x128xf32, #tile.strips<8, 1>>
   return
 }
+
+// -----
+
+func.func @f(%s: memref<?x8xf32>, %x: tensor<64x8xf32, #tile.fragment<4>>, %i: index) {
+  // expected-error @below {{stores elements of 16 bits, through a tile of the same type, not 'f32' through 'f16'}}
+  tile.store_bulk %x, %s[%i] through !tile.smem<64x64xf16, swizzle = 128> : tensor<64x8xf32, #tile.fragment<4>> to memref<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%s: memref<?x8xf16>, %x: tensor<64x8xf16, #tile.fragment<4>>, %i: index) {
+  // expected-error @below {{stores a multiple of 16 columns through a tile of the same rows with whole panels, not}}
+  tile.store_bulk %x, %s[%i] through !tile.smem<64x64xf16, swizzle = 128> : tensor<64x8xf16, #tile.fragment<4>> to memref<?x8xf16>
+  return
+}
+
+// -----
+
+func.func @f(%s: memref<?x64xf16>, %x: tensor<64x64xf16, #tile.fragment<4>>, %i: index) {
+  // expected-error @below {{stores whole rows, so it takes 1 indices, got 2}}
+  tile.store_bulk %x, %s[%i, %i] through !tile.smem<64x64xf16, swizzle = 128> : tensor<64x64xf16, #tile.fragment<4>> to memref<?x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x64xf16, #tile.fragment<4>>, %i: index) {
+  // expected-error @below {{gives an f32 for each row, over the same warps as}}
+  %c = tile.column %x[%i] : tensor<64x64xf16, #tile.fragment<4>> to tensor<64xf32, #tile.rows<2>>
+  return
+}

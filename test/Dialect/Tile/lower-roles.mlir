@@ -121,3 +121,60 @@ module {
     }
   }
 }
+
+// -----
+
+!memory = memref<?x?x128xf16, strided<[?, ?, 1]>>
+!tile = !tile.smem<64x128xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x128xf16, swizzle = 128>>
+
+// To clear a tile, all consumers meet before and after it, and what they wrote is
+// ordered before the products that read it.
+// CHECK-LABEL: gpu.func @clears(
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c256_i32
+// CHECK-NEXT:    tile.clear
+// CHECK-NEXT:    nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+// CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c256_i32
+module {
+  gpu.module @m {
+    gpu.func @clears(%m: !memory) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %r = tile.ring {offset = 0 : i64, barriers = 32768 : i64} : !ring
+      tile.warp_specialize consumers(8, registers = 240) {
+        %t = tile.ring.peek %r[%c0] : !ring
+        tile.clear %t warps(8) : !tile
+      } producer(registers = 24) {
+        tile.ring.acquire %r[%c0] : !ring
+        tile.copy_async %m[%c0, %c0] to %r[%c0] : !memory to !ring
+      }
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+!memory = memref<?x?x128xf16, strided<[?, ?, 1]>>
+!result = tensor<128x128xf16, #tile.fragment<8>>
+
+// A result is stored in two halves: each when the one before has left its place.
+// A warpgroup has a tensor map for its 64 rows, and its own part of the place.
+// CHECK-LABEL: gpu.func @stores(
+// CHECK-SAME:    memref<64x64xf16, #gpu.address_space<workgroup>>, swizzle = swizzle_128b
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.global.shared.cta
+// CHECK-NOT:     nvvm.cp.async.bulk.tensor
+// Shared memory outlives the threads that write to it.
+// CHECK:         nvvm.cp.async.bulk.wait_group 0 {read}
+// CHECK:       } else
+module {
+  gpu.module @m {
+    gpu.func @stores(%m: !memory, %x: !result, %i: index) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
+      tile.warp_specialize consumers(8, registers = 240) {
+        tile.store_bulk %x, %m[%i, %i] through !tile.smem<128x64xf16, swizzle = 128> {offset = 1024 : i64} : !result to !memory
+      } producer(registers = 24) {
+      }
+      gpu.return
+    }
+  }
+}

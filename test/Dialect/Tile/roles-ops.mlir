@@ -31,6 +31,10 @@ func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
     %r = tile.mma_wait %b : !tile.pending<!scores>
     // CHECK: tile.is_finite %{{.*}} warpgroup : <128x64xf16
     %f = tile.is_finite %kt warpgroup : !tile
+    // CHECK: tile.ring.peek %{{.*}}[%{{.*}}] : <2, <128x64xf16, swizzle = 128>>
+    %peek = tile.ring.peek %ring[%t] : !ring
+    // CHECK: tile.clear %{{.*}} warps(8) : <128x64xf16, swizzle = 128>
+    tile.clear %kt warps(8) : !tile
     tile.ring.release %ring[%t] : !ring
     // CHECK: } producer(registers = 24) {
   } producer(registers = 24) {
@@ -47,6 +51,17 @@ func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
   } producer(registers = 40) {
   }
   return
+}
+
+// CHECK-LABEL: func @results(
+func.func @results(%x: tensor<128x64xf16, #tile.fragment<8>>, %out: memref<?x64xf16>, %at: !tile, %i: index) -> tensor<128xf32, #tile.rows<8>> {
+  // CHECK: tile.store_bulk %{{.*}}, %{{.*}}[%{{.*}}] rows(%{{.*}}) through !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
+  tile.store_bulk %x, %out[%i] rows(%i) through !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
+  // CHECK: tile.put %{{.*}}, %{{.*}} {column = 0 : i64} : tensor<128x64xf16, #tile.fragment<8>> to <128x64xf16, swizzle = 128>
+  tile.put %x, %at {column = 0} : tensor<128x64xf16, #tile.fragment<8>> to !tile
+  // CHECK: tile.column %{{.*}}[%{{.*}}] : tensor<128x64xf16, #tile.fragment<8>> to tensor<128xf32, #tile.rows<8>>
+  %c = tile.column %x[%i] : tensor<128x64xf16, #tile.fragment<8>> to tensor<128xf32, #tile.rows<8>>
+  return %c : tensor<128xf32, #tile.rows<8>>
 }
 
 // CHECK-LABEL: func @any(

@@ -11,6 +11,7 @@
 #include "flash/Runtime/Cuda/DeviceBuffer.h"
 #include "flash/Runtime/Cuda/Stream.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include <limits>
 #include <vector>
 
 namespace flash::cuda {
@@ -38,6 +39,8 @@ struct MeasureOptions {
   double budgetSeconds = 1.0;
   /// Ends it after one run.
   double patienceSeconds = 10.0;
+  /// Ends it after three runs none of which was faster.
+  double hopelessSeconds = std::numeric_limits<double>::infinity();
   /// Whether each run starts with an empty L2 cache.
   bool flushL2 = true;
 };

@@ -22,3 +22,12 @@ int64_t flash::getSharedBytes(AttentionOp op, const Schedule &schedule) {
              getTileBytes(schedule.queryTile, op.getHeadDim()) +
          schedule.stages * slots;
 }
+
+flash::Models flash::getModels(AttentionOp op, StringRef target,
+                               bool hasRoles) {
+  if (target == "cpu" || target == "emulate")
+    return {chooseCpuSchedule, nullptr};
+  if (target == "sm_90a" && hasSm90Schedule(op) && hasRoles)
+    return {chooseSm90Schedule, completeSm90Schedule};
+  return {chooseSm80Schedule, completeSm80Schedule};
+}

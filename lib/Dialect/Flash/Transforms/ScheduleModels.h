@@ -8,17 +8,10 @@
 #ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SCHEDULEMODELS_H
 #define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SCHEDULEMODELS_H
 
-#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/Transforms/Schedule.h"
 #include "flash/Support/Multiprocessors.h"
 
 namespace flash {
-
-/// A schedule in the making; 0 stands for what a model does not say.
-struct Schedule {
-  int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0, queryStages = 0;
-  ScheduleFeatures features = ScheduleFeatures::None;
-  int64_t splits = 0, units = 0;
-};
 
 /// Bytes of shared memory of a block: the tile of queries, and as many tiles of
 /// keys and of values as there are stages.
@@ -52,6 +45,19 @@ bool canHaveSm90Tiles(int64_t queryTile, int64_t keyTile);
 /// As the above, for products of warpgroups and bulk copies.
 Schedule chooseSm90Schedule(AttentionOp op);
 mlir::LogicalResult completeSm90Schedule(AttentionOp op, Schedule &schedule);
+
+/// The models of a target for an op.
+struct Models {
+  Schedule (*choose)(AttentionOp);
+  /// Null if any schedule will do.
+  mlir::LogicalResult (*complete)(AttentionOp, Schedule &);
+};
+/// `hasRoles` says whether warps may have roles.
+Models getModels(AttentionOp op, llvm::StringRef target, bool hasRoles);
+
+/// The number of blocks that fill the GPU, if a tile has so many queries, for
+/// warps without roles.
+int64_t getFillingBlocks(int64_t queryTile);
 
 } // namespace flash
 

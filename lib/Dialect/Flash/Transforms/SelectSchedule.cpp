@@ -8,8 +8,10 @@
 #include "ScheduleModels.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Transforms/TuningTable.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace flash {
 #define GEN_PASS_DEF_SELECTSCHEDULE
@@ -23,36 +25,36 @@ namespace {
 struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
   using Base::Base;
 
-  /// The models of a target for an op.
-  struct Models {
-    Schedule (*choose)(AttentionOp);
-    /// Null if any schedule will do.
-    LogicalResult (*complete)(AttentionOp, Schedule &);
-  };
-  Models getModels(AttentionOp op) {
-    if (target == "cpu" || target == "emulate")
-      return {chooseCpuSchedule, nullptr};
-    std::optional<ScheduleAttr> written = op.getSchedule();
-    bool hasRoles = written ? written->getFeatures() != ScheduleFeatures::None
-                            : features != "none";
-    // Tiles that only warps without roles can have ask for such.
-    if (!written && features.empty())
-      hasRoles = canHaveSm90Tiles(queryTile, keyTile);
-    if (target == "sm_90a" && hasSm90Schedule(op) && hasRoles)
-      return {chooseSm90Schedule, completeSm90Schedule};
-    return {chooseSm80Schedule, completeSm80Schedule};
+  bool isAnyGiven() const {
+    return queryTile || keyTile || warps || stages || queryStages || splits ||
+           units || !features.empty();
   }
 
-  /// The schedule that the program gives.
-  static Schedule getWritten(ScheduleAttr written) {
-    return {written.getQueryTile(),
-            written.getKeyTile(),
-            written.getWarps().value_or(0),
-            written.getStages().value_or(0),
-            written.getQueryStages().value_or(0),
-            written.getFeatures(),
-            written.getSplits().value_or(0),
-            written.getUnits().value_or(0)};
+  /// What was measured to be best on the device, if anything was. A file goes
+  /// before what is compiled in.
+  FailureOr<std::optional<Schedule>> lookUp(AttentionOp op) {
+    std::optional<Schedule> none;
+    if (device.empty() || isAnyGiven())
+      return none;
+    TuningKey key = TuningKey::get(op, target, device);
+    const TuningEntry *entry = file ? file->find(key) : nullptr;
+    bool isOfFile = entry;
+    if (!entry)
+      entry = TuningTable::getShipped().find(key);
+    if (!entry)
+      return none;
+    Schedule schedule = entry->schedule;
+    if (!isOfFile)
+      return std::optional(schedule);
+    // A file may have been written by hand.
+    Models models =
+        getModels(op, target, schedule.features != ScheduleFeatures::None);
+    if (!getAttribute(op, schedule) ||
+        (models.complete && failed(models.complete(op, schedule))))
+      return emitError(
+                 FileLineColLoc::get(&getContext(), tuningFile, entry->line, 1))
+             << "this schedule is not possible for the program";
+    return std::optional(schedule);
   }
 
   /// What the model or an option proposes.
@@ -62,10 +64,11 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
          {std::pair(&queryTile, &chosen.queryTile),
           std::pair(&keyTile, &chosen.keyTile),
           std::pair(&warps, &chosen.warps), std::pair(&stages, &chosen.stages),
-          std::pair(&splits, &chosen.splits)})
+          std::pair(&queryStages, &chosen.queryStages),
+          std::pair(&splits, &chosen.splits), std::pair(&units, &chosen.units)})
       if (*option)
         *field = *option;
-    if (splits)
+    if (splits && !units)
       chosen.units = 0;
     if (features.empty())
       return chosen;
@@ -80,21 +83,29 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
   }
 
   static ScheduleAttr getAttribute(AttentionOp op, const Schedule &schedule) {
-    auto optional = [](int64_t value) {
-      return value ? std::optional<int64_t>(value) : std::nullopt;
-    };
-    return ScheduleAttr::getChecked(
-        [&] { return op.emitOpError("cannot be scheduled: "); },
-        op.getContext(), schedule.queryTile, schedule.keyTile,
-        optional(schedule.warps), optional(schedule.stages),
-        optional(schedule.queryStages), schedule.features,
-        optional(schedule.splits), optional(schedule.units));
+    return schedule.getAttribute(op.getContext(), [&] {
+      return op.emitOpError("cannot be scheduled: ");
+    });
   }
 
   LogicalResult select(AttentionOp op) {
-    Models models = getModels(op);
+    std::optional<Schedule> written;
+    if (op.getSchedule()) {
+      written = Schedule::get(*op.getSchedule());
+    } else {
+      auto tuned = lookUp(op);
+      if (failed(tuned))
+        return failure();
+      written = *tuned;
+    }
+    bool hasRoles = written ? written->features != ScheduleFeatures::None
+                            : features != "none";
+    // Tiles that only warps without roles can have ask for such.
+    if (!written && features.empty())
+      hasRoles = canHaveSm90Tiles(queryTile, keyTile);
+    Models models = getModels(op, target, hasRoles);
     FailureOr<Schedule> schedule =
-        op.getSchedule() ? getWritten(*op.getSchedule()) : propose(op, models);
+        written ? FailureOr<Schedule>(*written) : propose(op, models);
     if (failed(schedule))
       return failure();
     // The CPU has few threads, for which the query tiles are enough.
@@ -108,6 +119,29 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     return success();
   }
 
+  LogicalResult loadFile() {
+    if (tuningFile.empty())
+      return success();
+    auto refuse = [&](const llvm::Twine &message) {
+      return emitError(getOperation().getLoc(), message);
+    };
+    if (device.empty())
+      return refuse("the tuning file '" + tuningFile +
+                    "' is for devices, and none is named");
+    auto table = TuningTable::load(tuningFile);
+    if (!table)
+      return refuse(llvm::toString(table.takeError()));
+    std::vector<std::string> devices = table->getDevices();
+    if (!llvm::is_contained(devices, device.getValue()))
+      return refuse(
+          "the tuning file '" + tuningFile + "' has no schedules for '" +
+          device + "'; it has some for " +
+          (devices.empty() ? "no device"
+                           : "'" + llvm::join(devices, "', '") + "'"));
+    file = std::make_shared<TuningTable>(std::move(*table));
+    return success();
+  }
+
   void runOnOperation() override {
     if (target != "cpu" && target != "emulate" && target != "sm_80" &&
         target != "sm_90a") {
@@ -116,6 +150,8 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
           << target << "'; there are cpu, emulate, sm_80 and sm_90a";
       return signalPassFailure();
     }
+    if (failed(loadFile()))
+      return signalPassFailure();
     WalkResult result = getOperation().walk([&](AttentionOp op) {
       return failed(select(op)) ? WalkResult::interrupt()
                                 : WalkResult::advance();
@@ -123,5 +159,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     if (result.wasInterrupted())
       signalPassFailure();
   }
+
+  std::shared_ptr<const TuningTable> file;
 };
 } // namespace

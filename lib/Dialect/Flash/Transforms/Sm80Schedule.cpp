@@ -55,13 +55,12 @@ constexpr Candidate candidatesOf32Bits[] = {{16, 128, 32}, {48, 64, 32},
 // A masked step needs registers for the product that leaves out masked keys.
 constexpr Candidate maskedCandidatesOf32Bits[] = {
     {16, 128, 32}, {48, 64, 32}, {256, 64, 16}};
+} // namespace
 
-/// The number of blocks that fill the GPU.
-int64_t getFillingBlocks(int64_t queryTile) {
+int64_t flash::getFillingBlocks(int64_t queryTile) {
   return multiprocessors * warpsOfMultiprocessor /
          ScheduleAttr::getDefaultWarps(queryTile);
 }
-} // namespace
 
 Schedule flash::chooseSm80Schedule(AttentionOp op) {
   int64_t dim = std::max(op.getHeadDim(), op.getValueDim());

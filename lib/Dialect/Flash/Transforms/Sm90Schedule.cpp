@@ -23,12 +23,15 @@ constexpr int64_t keysOfStep = 16;
 constexpr int64_t largestKeyTile = 256, largestQueryTile = 3 * rowsOfWarpgroup;
 // What a block may have on compute capability 9.0, less 1 KiB for barriers.
 constexpr int64_t sharedBytesOfBlock = 226 * 1024;
+// Of the tiles of shared memory, where they are that wide.
+constexpr int64_t bytesOfPanelRow = 128;
 // What addresses, the state of the rows and the softmax need beside the tiles.
 constexpr int64_t otherRegisters = 24;
 
-constexpr ScheduleFeatures overlapped = ScheduleFeatures::SpecializeWarps |
-                                        ScheduleFeatures::Overlap |
-                                        ScheduleFeatures::LazyRescale;
+constexpr ScheduleFeatures specialized = ScheduleFeatures::SpecializeWarps |
+                                         ScheduleFeatures::LazyRescale |
+                                         ScheduleFeatures::BulkStore;
+constexpr ScheduleFeatures overlapped = specialized | ScheduleFeatures::Overlap;
 constexpr ScheduleFeatures inTurns = overlapped | ScheduleFeatures::PingPong;
 
 /// Tiles for head dimensions up to a bound and as many queries as a bound says,
@@ -39,19 +42,17 @@ struct Candidate {
 };
 constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 constexpr Candidate candidates[] = {
-    {64, 1024, 128, 128, overlapped | ScheduleFeatures::Persistent},
-    {64, unlimited, 192, 128, inTurns},
-    {128, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
-    {192, unlimited, 128, 96, overlapped},
-    {256, 2048, 128, 80, overlapped},
-    {256, unlimited, 128, 80, overlapped | ScheduleFeatures::Persistent}};
-// Rows of a masked program differ in length, and so do blocks.
-constexpr Candidate maskedCandidates[] = {
-    {64, 4096, 128, 128, overlapped | ScheduleFeatures::Persistent},
     {64, unlimited, 192, 128, inTurns | ScheduleFeatures::Persistent},
     {128, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {192, unlimited, 128, 96, overlapped},
     {256, unlimited, 128, 64, overlapped | ScheduleFeatures::Persistent}};
+// Rows of a masked program differ in length, and so do blocks.
+constexpr Candidate maskedCandidates[] = {
+    {64, 4096, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {64, unlimited, 192, 96, inTurns | ScheduleFeatures::Persistent},
+    {128, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {192, unlimited, 128, 96, overlapped},
+    {256, unlimited, 128, 64, specialized | ScheduleFeatures::Persistent}};
 } // namespace
 
 bool flash::hasSm90Schedule(AttentionOp op) {
@@ -139,13 +140,17 @@ LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
                     << " registers of a thread, and with " << warpgroups
                     << " warpgroups there are " << available
                     << "; choose a smaller key_tile";
-  // The next queries are copied early where there is a place for them.
+  // The next queries are copied early where there is a place for them, beside
+  // one for results on their way.
   if (!schedule.queryStages) {
     Schedule wide = schedule;
     wide.queryStages = 2;
+    bool hasStage =
+        bitEnumContainsAny(schedule.features, ScheduleFeatures::BulkStore);
+    int64_t stageBytes = hasStage ? schedule.queryTile * bytesOfPanelRow : 0;
     bool isWide =
         bitEnumContainsAny(schedule.features, ScheduleFeatures::Persistent) &&
-        getSharedBytes(op, wide) <= sharedBytesOfBlock;
+        getSharedBytes(op, wide) + stageBytes <= sharedBytesOfBlock;
     schedule.queryStages = isWide ? 2 : 1;
   }
   int64_t bytes = getSharedBytes(op, schedule);

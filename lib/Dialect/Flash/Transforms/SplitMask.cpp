@@ -266,8 +266,8 @@ void Splitter::putLastFirst(Value lo, Value fullLo, Value whole, Value hi) {
   Value last = apply(b.getAffineDimExpr(0) - 1, hi);
   Value from = max(min(whole, last), lo);
   bool masked = static_cast<bool>(step.getMask());
-  scf::ForOp first = loopOver(from, hi, stepOf({masked, ragged}));
-  first->setAttr("flash.leads", b.getUnitAttr());
+  if (scf::ForOp first = loopOver(from, hi, stepOf({masked, ragged})))
+    first->setAttr("flash.leads", b.getUnitAttr());
   if (fullLo != lo) {
     fullLo = min(fullLo, from);
     loopOver(lo, fullLo, stepOf({/*masked=*/true, /*ragged=*/false}));

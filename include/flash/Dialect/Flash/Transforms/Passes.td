@@ -178,6 +178,10 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     multiprocessors, `units` says how many there should be. With `target=sm_90a`
     warps have roles too, where the elements have 16 bits.
 
+    Where `device` names a device and nothing else is given, a schedule that
+    was measured to be the best there goes before that of the model: one from
+    `tuning-file` (docs/tuning.md), or one that is compiled in.
+
     `target=emulate` takes the tiles of the CPU, but does not drop `splits` and
     `units` from a schedule that the program has, which `target=cpu` does.
 
@@ -203,7 +207,15 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     Option<"splits", "splits", "int64_t", "0",
            "Units that share a query tile; 0 lets the model choose">,
     Option<"target", "target", "std::string", "\"cpu\"",
-           "cpu, emulate, sm_80 or sm_90a">
+           "cpu, emulate, sm_80 or sm_90a">,
+    Option<"queryStages", "query-stages", "int64_t", "0",
+           "Slots for queries; 0 lets the model choose">,
+    Option<"units", "units", "int64_t", "0",
+           "Units that there should be; 0 lets the model choose">,
+    Option<"device", "device", "std::string", "\"\"",
+           "Whose measured schedules to take, such as NVIDIA H200">,
+    Option<"tuningFile", "tuning-file", "std::string", "\"\"",
+           "A file with measured schedules">
   ];
   // The models of GPUs ask for the sizes of tiles in shared memory.
   let dependentDialects = ["::flash::tile::TileDialect"];
@@ -409,6 +421,10 @@ def SplitMask : Pass<"flash-split-mask", "::mlir::func::FuncOp"> {
       flash.online_attention ... mask(#flash.causal)
     }
     ```
+
+    Where the schedule of the step overlaps products, tiles that need care come
+    first, in a loop that always has the last tile, and so has the attribute
+    `flash.leads`: if it is empty, so are the loops behind it.
 
     For other masks, such as the union of a prefix and a band, one loop over the
     hull tests each tile with the same exact predicates.

@@ -518,7 +518,7 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
     `tile-allocate-smem`.
 
     ```mlir
-    tile.store_bulk %o, %out[%b, %h, %i] rows(%n) through <128x64xf16, swizzle = 128>
+    tile.store_bulk %o, %out[%b, %h, %i] rows(%n) through !tile.smem<128x64xf16, swizzle = 128>
       : tensor<128x64xf16, #tile.fragment<8>> to memref<?x?x?x64xf16>
     ```
   }];

@@ -151,7 +151,7 @@ def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
     ```mlir
     tile.store %o, %out[%b, %h, %i] rows(%n) : ...
     // becomes
-    tile.store_bulk %o, %out[%b, %h, %i] rows(%n) through <128x64xf16, swizzle = 128> : ...
+    tile.store_bulk %o, %out[%b, %h, %i] rows(%n) through !tile.smem<128x64xf16, swizzle = 128> : ...
     ```
   }];
   let options = [
@@ -167,7 +167,12 @@ def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
     rotated: the second product of an iteration runs while the next iteration
     computes from its first (FlashAttention-3, arXiv 2407.08608, section 3.2). The
     first iteration without its second product comes before the loop, the last
-    second product after it.
+    second product after it. Behind a loop with the attribute `flash.leads`, which
+    is empty only if they are, other loops go on with what it carries: the last
+    second product of one runs in the first iteration of the next.
+
+    Who looks at the tile of the second product, to leave out values of masked
+    keys, does so in the iteration itself, by `tile.ring.peek`.
 
     ```mlir
     scf.for %j = %lo to %hi step %n iter_args(%acc = ...) {

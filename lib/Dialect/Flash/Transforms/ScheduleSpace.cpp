@@ -1,0 +1,161 @@
+//===- ScheduleSpace.cpp - The schedules worth measuring ------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/Transforms/ScheduleSpace.h"
+
+#include "KeySplits.h"
+#include "ScheduleModels.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace flash;
+
+namespace {
+
+// Tiles of the kernels with roles, of those without, and of the CPU; those that
+// win more often come first, in case that time runs out.
+constexpr int64_t roleQueryTiles[] = {128, 192, 64};
+constexpr int64_t roleKeyTiles[] = {48,  64,  80,  96,  112, 128,
+                                    144, 160, 176, 192, 224, 256};
+constexpr int64_t warpQueryTiles[] = {128, 64, 32, 16};
+constexpr int64_t warpKeyTiles[] = {16, 32, 64, 96, 128};
+constexpr int64_t cpuQueryTiles[] = {16, 32, 64, 96, 128, 192, 256};
+constexpr int64_t cpuKeyTiles[] = {32, 64, 128, 192, 256, 512};
+
+constexpr ScheduleFeatures overlapped = ScheduleFeatures::SpecializeWarps |
+                                        ScheduleFeatures::Overlap |
+                                        ScheduleFeatures::LazyRescale;
+constexpr ScheduleFeatures roleFeatures[] = {
+    overlapped, overlapped | ScheduleFeatures::PingPong,
+    overlapped | ScheduleFeatures::Persistent,
+    overlapped | ScheduleFeatures::PingPong | ScheduleFeatures::Persistent};
+
+/// Collects schedules that fit, each once.
+class Space {
+public:
+  Space(AttentionOp op, StringRef target) : op(op), target(target) {
+    RankedTensorType query = op.getQuery().getType();
+    queries = query.getDimSize(query.getRank() - 2);
+    keys = op.getKey().getType().getDimSize(query.getRank() - 2);
+  }
+
+  bool isCpu() const { return target == "cpu" || target == "emulate"; }
+
+  void add(Schedule schedule) {
+    // What does not fit is no news.
+    ScopedDiagnosticHandler silence(op.getContext(),
+                                    [](Diagnostic &) { return success(); });
+    Models models =
+        getModels(op, target, schedule.features != ScheduleFeatures::None);
+    auto emit = [&] { return op.emitOpError(); };
+    if (!schedule.getAttribute(op.getContext(), emit) ||
+        (models.complete && failed(models.complete(op, schedule))))
+      return;
+    if (!llvm::is_contained(schedules, schedule))
+      schedules.push_back(schedule);
+  }
+
+  /// The tiles, with keys shared as the models do.
+  void addTiles(int64_t queryTile, int64_t keyTile,
+                ScheduleFeatures features = ScheduleFeatures::None) {
+    // A tile need not be longer than the lengths there are.
+    auto isTooLong = [](int64_t tile, int64_t length) {
+      return !ShapedType::isDynamic(length) && tile >= 2 * length && tile > 64;
+    };
+    if (isTooLong(queryTile, queries) || isTooLong(keyTile, keys))
+      return;
+    Schedule schedule;
+    schedule.queryTile = queryTile;
+    schedule.keyTile = keyTile;
+    schedule.features = features;
+    if (!isCpu()) {
+      int64_t blocks = getBlocks(schedule);
+      std::optional<int64_t> tiles = countTiles(queryTile);
+      bool isPersistent =
+          bitEnumContainsAny(features, ScheduleFeatures::Persistent);
+      bool isUnknown = !tiles && features == ScheduleFeatures::None;
+      if (!isPersistent && (isUnknown || (tiles && *tiles <= blocks / 2)))
+        schedule.units = blocks;
+    }
+    add(schedule);
+  }
+
+  std::optional<int64_t> countTiles(int64_t queryTile) {
+    return countQueryTiles(op.getQuery().getType(), queryTile);
+  }
+
+  /// How many blocks fill the GPU.
+  static int64_t getBlocks(const Schedule &schedule) {
+    return schedule.features == ScheduleFeatures::None
+               ? getFillingBlocks(schedule.queryTile)
+               : multiprocessors;
+  }
+
+  AttentionOp op;
+  StringRef target;
+  int64_t queries, keys;
+  SmallVector<Schedule> schedules;
+};
+
+} // namespace
+
+SmallVector<Schedule> flash::listSchedules(AttentionOp op, StringRef target) {
+  Space space(op, target);
+  space.add(getModels(op, target, /*hasRoles=*/true).choose(op));
+  if (space.isCpu()) {
+    for (int64_t queryTile : cpuQueryTiles)
+      for (int64_t keyTile : cpuKeyTiles)
+        space.addTiles(queryTile, keyTile);
+    return space.schedules;
+  }
+  if (target == "sm_90a" && hasSm90Schedule(op))
+    for (int64_t queryTile : roleQueryTiles)
+      for (int64_t keyTile : roleKeyTiles)
+        for (ScheduleFeatures features : roleFeatures)
+          space.addTiles(queryTile, keyTile, features);
+  for (int64_t queryTile : warpQueryTiles)
+    for (int64_t keyTile : warpKeyTiles)
+      space.addTiles(queryTile, keyTile);
+  return space.schedules;
+}
+
+SmallVector<Schedule> flash::listVariations(AttentionOp op, StringRef target,
+                                            const Schedule &schedule) {
+  Space space(op, target);
+  if (space.isCpu())
+    return {};
+  auto vary = [&](int64_t Schedule::*field, int64_t value) {
+    Schedule variation = schedule;
+    variation.*field = value;
+    // The number of slots for queries follows from what is left.
+    if (field == &Schedule::stages)
+      variation.queryStages = 0;
+    if (field == &Schedule::splits)
+      variation.units = 0;
+    space.add(variation);
+  };
+  bool hasRoles = schedule.features != ScheduleFeatures::None;
+  for (int64_t stages : {1, 2, 3, 4})
+    vary(&Schedule::stages, stages);
+  if (hasRoles)
+    for (int64_t slots : {1, 2})
+      vary(&Schedule::queryStages, slots);
+  else
+    for (int64_t warps : {1, 2, 4, 8})
+      vary(&Schedule::warps, warps);
+  std::optional<int64_t> tiles = space.countTiles(schedule.queryTile);
+  int64_t blocks = Space::getBlocks(schedule);
+  bool isPersistent =
+      bitEnumContainsAny(schedule.features, ScheduleFeatures::Persistent);
+  if (tiles && *tiles < blocks && !isPersistent &&
+      !ShapedType::isDynamic(space.keys))
+    for (int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32})
+      if (splits * 2 * schedule.keyTile <= space.keys || splits == 1)
+        vary(&Schedule::splits, splits);
+  llvm::erase(space.schedules, schedule);
+  return space.schedules;
+}

@@ -1,0 +1,339 @@
+//===- TuningTable.cpp - Schedules that were measured to be best ----------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/Transforms/TuningTable.h"
+
+#include "flash/Support/Multiprocessors.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/LineIterator.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+using namespace flash;
+using llvm::createStringError;
+using llvm::formatv;
+namespace json = llvm::json;
+
+// Made of the files in Tuned.
+static constexpr llvm::StringLiteral shippedText =
+#include "TunedSchedules.inc"
+    ;
+
+// Shorter sequences are one class.
+static constexpr int64_t shortestClass = 128;
+static constexpr int64_t rowsOfBlock = 128;
+
+static std::optional<int64_t> getLengthClass(int64_t length) {
+  if (ShapedType::isDynamic(length) || length > (int64_t(1) << 62))
+    return std::nullopt;
+  return std::max<int64_t>(llvm::PowerOf2Ceil(length), shortestClass);
+}
+
+TuningKey TuningKey::get(AttentionOp op, StringRef target, StringRef device) {
+  TuningKey key;
+  key.device = device.str();
+  key.target = target.str();
+  llvm::raw_string_ostream(key.dtype)
+      << op.getQuery().getType().getElementType();
+  key.mask = "full";
+  if (op.getMask())
+    key.mask = cast<Attribute>(*op.getMask())
+                   .getAbstractAttribute()
+                   .getName()
+                   .rsplit('.')
+                   .second.str();
+  key.headDim = op.getHeadDim();
+  key.valueDim = op.getValueDim();
+  key.hasScore = !op.getScore().empty();
+  key.hasLengths = static_cast<bool>(op.getLengths());
+  RankedTensorType query = op.getQuery().getType();
+  int64_t length = query.getDimSize(query.getRank() - 2);
+  key.queries = getLengthClass(length);
+  key.keys =
+      getLengthClass(op.getKey().getType().getDimSize(query.getRank() - 2));
+  if (query.hasStaticShape()) {
+    int64_t blocks = llvm::divideCeil(length, rowsOfBlock);
+    for (int64_t size : query.getShape().drop_back(2))
+      blocks =
+          std::min(blocks, multiprocessors) * std::min(size, multiprocessors);
+    key.hasFewBlocks = blocks < multiprocessors;
+  }
+  return key;
+}
+
+bool TuningKey::operator==(const TuningKey &other) const {
+  auto tie = [](const TuningKey &k) {
+    return std::tie(k.device, k.target, k.dtype, k.mask, k.headDim, k.valueDim,
+                    k.hasScore, k.hasLengths, k.queries, k.keys,
+                    k.hasFewBlocks);
+  };
+  return tie(*this) == tie(other);
+}
+
+namespace {
+
+/// One line of a file.
+class EntryReader {
+public:
+  EntryReader(const json::Object &object) : object(object) {}
+
+  llvm::Expected<TuningEntry> read();
+
+private:
+  /// Keeps the first fault.
+  void fail(const llvm::Twine &message) {
+    if (fault.empty())
+      fault = message.str();
+  }
+  const json::Value *take(StringRef name) {
+    ++taken;
+    const json::Value *value = object.get(name);
+    if (!value)
+      fail("'" + name + "' is missing");
+    return value;
+  }
+  void readText(StringRef name, std::string &field) {
+    if (const json::Value *value = take(name)) {
+      auto text = value->getAsString();
+      if (!text || text->empty())
+        return fail("'" + name + "' must be a text");
+      field = text->str();
+    }
+  }
+  void readFlag(StringRef name, bool &field) {
+    if (const json::Value *value = take(name)) {
+      auto flag = value->getAsBoolean();
+      if (!flag)
+        return fail("'" + name + "' must be true or false");
+      field = *flag;
+    }
+  }
+  void readTime(StringRef name, double &seconds) {
+    if (const json::Value *value = take(name)) {
+      auto number = value->getAsNumber();
+      if (!number || !(*number > 0))
+        return fail("'" + name + "' must be a number of milliseconds");
+      seconds = *number * 1e-3;
+    }
+  }
+  void readSize(StringRef name, int64_t &field) {
+    if (const json::Value *value = take(name)) {
+      auto size = value->getAsInteger();
+      if (!size || *size < 1)
+        return fail("'" + name + "' must be a positive integer");
+      field = *size;
+    }
+  }
+  void readLength(StringRef name, std::optional<int64_t> &field) {
+    const json::Value *value = take(name);
+    if (!value || value->getAsNull())
+      return;
+    auto length = value->getAsInteger();
+    if (!length || *length < shortestClass || !llvm::isPowerOf2_64(*length))
+      return fail(formatv("'{0}' must be a power of two from {1} on, or null "
+                          "for lengths that are known at run time only",
+                          name, shortestClass));
+    field = *length;
+  }
+  void readBlocks(std::optional<bool> &field) {
+    const json::Value *value = take("blocks");
+    if (!value || value->getAsNull())
+      return;
+    auto text = value->getAsString();
+    if (!text || (*text != "few" && *text != "many"))
+      return fail("'blocks' must be \"few\", \"many\" or null");
+    field = *text == "few";
+  }
+  void readSchedule(Schedule &schedule);
+
+  const json::Object &object;
+  size_t taken = 0;
+  std::string fault;
+};
+
+} // namespace
+
+void EntryReader::readSchedule(Schedule &schedule) {
+  const json::Value *value = take("schedule");
+  if (!value)
+    return;
+  const json::Object *keys = value->getAsObject();
+  if (!keys)
+    return fail("'schedule' must be an object such as {\"query_tile\": 128, "
+                "\"key_tile\": 64}");
+  size_t known = 0;
+  Schedule::forEachNumber(schedule, [&](StringRef name, int64_t &field) {
+    const json::Value *number = keys->get(name);
+    if (!number)
+      return;
+    ++known;
+    auto integer = number->getAsInteger();
+    if (!integer)
+      return fail("'" + name + "' of the schedule must be an integer");
+    if (std::string wrong = ScheduleAttr::getFault(name, *integer);
+        !wrong.empty())
+      return fail(wrong);
+    field = *integer;
+  });
+  if (const json::Value *features = keys->get("features")) {
+    ++known;
+    auto text = features->getAsString();
+    auto parsed = symbolizeScheduleFeatures(text.value_or(""));
+    if (!parsed)
+      return fail("'features' of the schedule must be a list such as "
+                  "specialize_warps|overlap");
+    schedule.features = *parsed;
+  }
+  if (known != keys->size())
+    return fail("the schedule has a key that #flash.schedule does not have");
+  if (!schedule.queryTile || !schedule.keyTile)
+    return fail("the schedule needs query_tile and key_tile");
+  if (schedule.splits && schedule.units)
+    return fail("splits says what units leaves to the sizes; write one of "
+                "them");
+}
+
+llvm::Expected<TuningEntry> EntryReader::read() {
+  TuningEntry entry;
+  TuningKey &key = entry.key;
+  readText("device", key.device);
+  readText("target", key.target);
+  readText("dtype", key.dtype);
+  readSize("head_dim", key.headDim);
+  readSize("value_dim", key.valueDim);
+  readText("mask", key.mask);
+  readFlag("score", key.hasScore);
+  readFlag("lengths", key.hasLengths);
+  readLength("queries", key.queries);
+  readLength("keys", key.keys);
+  readBlocks(key.hasFewBlocks);
+  readSchedule(entry.schedule);
+  readTime("ms", entry.seconds);
+  readTime("default_ms", entry.defaultSeconds);
+  if (fault.empty() && taken != object.size())
+    fail("there is a key that entries do not have");
+  if (!fault.empty())
+    return createStringError(fault);
+  return entry;
+}
+
+llvm::Expected<TuningTable> TuningTable::parse(StringRef text, StringRef name) {
+  TuningTable table;
+  auto fail = [&](int64_t line, const llvm::Twine &message) {
+    return createStringError(formatv("{0}:{1}: {2}", name, line, message));
+  };
+  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(text, name);
+  for (llvm::line_iterator line(*buffer); !line.is_at_eof(); ++line) {
+    if (line->trim().empty())
+      continue;
+    auto value = json::parse(*line);
+    if (!value)
+      return fail(line.line_number(),
+                  "this is no JSON object: " + toString(value.takeError()));
+    const json::Object *object = value->getAsObject();
+    if (!object)
+      return fail(line.line_number(), "a line must be one JSON object");
+    auto entry = EntryReader(*object).read();
+    if (!entry)
+      return fail(line.line_number(), toString(entry.takeError()));
+    if (const TuningEntry *before = table.find(entry->key))
+      return fail(line.line_number(), "line " + llvm::Twine(before->line) +
+                                          " is for the same programs");
+    entry->line = line.line_number();
+    table.entries.push_back(std::move(*entry));
+  }
+  return table;
+}
+
+llvm::Expected<TuningTable> TuningTable::load(StringRef path) {
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!file)
+    return createStringError(formatv("cannot read the tuning file '{0}': {1}",
+                                     path, file.getError().message()));
+  return parse((*file)->getBuffer(), path);
+}
+
+const TuningTable &TuningTable::getShipped() {
+  // shipped-schedules.test reads the files that it is made of.
+  static const TuningTable table =
+      llvm::cantFail(parse(shippedText, "the shipped table"));
+  return table;
+}
+
+const TuningEntry *TuningTable::find(const TuningKey &key) const {
+  auto found = llvm::find_if(
+      entries, [&](const TuningEntry &entry) { return entry.key == key; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+void TuningTable::insert(TuningEntry entry) {
+  if (const TuningEntry *found = find(entry.key))
+    entries[found - entries.data()] = std::move(entry);
+  else
+    entries.push_back(std::move(entry));
+}
+
+template <typename T> static json::Value orNull(const std::optional<T> &value) {
+  return value ? json::Value(*value) : json::Value(nullptr);
+}
+
+void TuningTable::print(llvm::raw_ostream &os) const {
+  for (const TuningEntry &entry : entries) {
+    const TuningKey &key = entry.key;
+    json::OStream line(os);
+    // Not an `Object`, which would sort the keys.
+    line.object([&] {
+      line.attribute("device", key.device);
+      line.attribute("target", key.target);
+      line.attribute("dtype", key.dtype);
+      line.attribute("head_dim", key.headDim);
+      line.attribute("value_dim", key.valueDim);
+      line.attribute("mask", key.mask);
+      line.attribute("score", key.hasScore);
+      line.attribute("lengths", key.hasLengths);
+      line.attribute("queries", orNull(key.queries));
+      line.attribute("keys", orNull(key.keys));
+      line.attribute("blocks",
+                     key.hasFewBlocks
+                         ? json::Value(*key.hasFewBlocks ? "few" : "many")
+                         : json::Value(nullptr));
+      line.attributeObject("schedule", [&] {
+        Schedule::forEachNumber(entry.schedule,
+                                [&](StringRef name, int64_t value) {
+                                  if (value)
+                                    line.attribute(name, value);
+                                });
+        if (entry.schedule.features != ScheduleFeatures::None)
+          line.attribute("features",
+                         stringifyScheduleFeatures(entry.schedule.features));
+      });
+      for (auto [name, seconds] :
+           {std::pair("ms", entry.seconds),
+            std::pair("default_ms", entry.defaultSeconds)}) {
+        line.attributeBegin(name);
+        // More digits than that are noise.
+        line.rawValue([&, value = seconds](llvm::raw_ostream &os) {
+          os << llvm::format("%.4g", value * 1e3);
+        });
+        line.attributeEnd();
+      }
+    });
+    os << "\n";
+  }
+}
+
+std::vector<std::string> TuningTable::getDevices() const {
+  std::vector<std::string> devices;
+  for (const TuningEntry &entry : entries)
+    if (!llvm::is_contained(devices, entry.key.device))
+      devices.push_back(entry.key.device);
+  return devices;
+}

@@ -1,0 +1,114 @@
+"""One head, and four batches of 32: naive beside fused, time and memory."""
+import plots
+import programs
+from flash import Case, milliseconds
+from results import Result, Table, faults
+
+MASKS = {"full": None, "causal": programs.CAUSAL}
+
+
+def memory(report, shape, dtype):
+    """Bytes beyond the inputs, the result included: ours and the naive program's."""
+    result = shape[0] * shape[1] * shape[2] * shape[3] * {"f16": 2, "f32": 4}[dtype]
+    naive = report.get("baseline", {}).get("peak_bytes")
+    ours = report["bench"]["peak_bytes"] + result if "error" not in report else None
+    return ours, naive + result if naive is not None else None
+
+
+def measure(bench, shape, dtype, masks, baseline):
+    """For each mask: the report, and milliseconds by the name of who took them."""
+    arrays = bench.flash.arrays.qkv(shape, dtype)
+    cases = {mask: Case(f"heads_{shape[1]}_{dtype}_{mask}_{shape[2]}", programs.attention(shape, dtype, MASKS[mask]),
+                        ("--baseline",) if baseline else (), arrays, mask) for mask in masks}
+    reports = bench.flash.run(list(cases.values()))
+    tensors = bench.peers.tensors(arrays) if bench.peers.here else None
+    found = {}
+    for mask in masks:
+        report = reports[cases[mask].name]
+        times = {"flash-mlir": milliseconds(report), "flash-mlir, naive": report.get("baseline", {}).get("median_ms")}
+        if tensors:
+            times["naive"], report["naive_bytes"] = bench.peers.naive(tensors, mask == "causal")
+            backends = ("SDPA",) if not bench.gpu else ("efficient",) if dtype == "f32" else ("FA2", "cuDNN", "efficient")
+            for backend in backends:
+                times[backend] = bench.peers.sdpa(backend, tensors, mask == "causal")
+        found[mask] = report, times
+    del tensors
+    bench.peers.release()
+    return found, faults(reports)
+
+
+NAMES = ("flash-mlir", "flash-mlir, naive", "naive", "efficient", "FA2", "cuDNN", "SDPA")
+
+
+def single(bench):
+    lengths, dtype = ((512, 1024, 2048, 4096, 8192), "f16") if bench.gpu else ((256, 512, 1024, 2048), "f32")
+    result = Result(f"One head: naive, fused, PyTorch; {dtype}, D = 64",
+                    "Milliseconds. The naive columns are three kernels: ours from the same program (`--baseline`), and "
+                    "PyTorch's product, softmax, product. Memory is what is needed beyond the inputs, the result included.")
+    rows, series, sizes, ratios = [], {}, {}, []
+    for length in lengths:
+        shape = (1, 1, length, 64)
+        found, notes = measure(bench, shape, dtype, MASKS, True)
+        result.notes += notes
+        for mask, (report, times) in found.items():
+            ours, naive = memory(report, shape, dtype)
+            took = times["flash-mlir"]
+            faster = times["flash-mlir, naive"] / took if took and times["flash-mlir, naive"] else None
+            best = min((times.get(n) for n in NAMES[2:] if times.get(n)), default=None)
+            rows.append([length, mask, *[times.get(name) for name in NAMES], faster, best / took if best and took else None,
+                         ours / 1e6 if ours else None, naive / 1e6 if naive else None,
+                         naive / ours if naive and ours else None])
+            for name in NAMES:
+                series.setdefault(mask, {}).setdefault(name, []).append(times.get(name))
+            if mask == "full":
+                for name, value in (("flash-mlir", ours), ("flash-mlir, naive", naive), ("naive", report.get("naive_bytes"))):
+                    sizes.setdefault(name, []).append(value / 1e6 if value else None)
+    result.tables.append(Table(["N", "mask", *NAMES, "our naive / ours", "best of PyTorch / ours", "MB", "MB, naive",
+                                "memory ratio"], rows))
+    panels = [dict(title=f"{mask} mask", xlabel="N", ylabel="ms", xs=list(lengths), series=series[mask], log_y=True)
+              for mask in MASKS]
+    panels.append(dict(title="memory beyond the inputs", xlabel="N", ylabel="MB", xs=list(lengths), series=sizes, log_y=True))
+    result.plots.append(plots.lines(bench.folder / "single-head.png", panels))
+    return result
+
+
+def kernels(bench):
+    length = 4096 if bench.gpu else 2048
+    result = Result(f"Three kernels beside one: f32, one head, N = {length}, D = 64",
+                    "Milliseconds of the same program as three kernels (`--baseline`) and fused.")
+    found, notes = measure(bench, (1, 1, length, 64), "f32", MASKS, True)
+    rows = []
+    for mask, (report, times) in found.items():
+        took, naive = times["flash-mlir"], times["flash-mlir, naive"]
+        rows.append([mask, took, naive, naive / took if naive and took else None, times.get("naive"), times.get("efficient"),
+                     times.get("SDPA")])
+    result.tables.append(Table(["mask", "fused", "three kernels", "speed-up", "naive PyTorch", "efficient", "SDPA"], rows))
+    names = ("fused", "three kernels", "naive PyTorch", "efficient", "SDPA")
+    result.plots.append(plots.grouped_bars(bench.folder / "three-kernels.png", f"{bench.device}: f32, N = {length}, D = 64", "ms",
+                                           [row[0] for row in rows],
+                                           {name: [row[i] for row in rows] for i, name in zip((1, 2, 4, 5, 6), names)}))
+    result.notes += notes
+    return result
+
+
+def many(bench):
+    result = Result("Four batches of 32 heads, D = 64" if bench.gpu else "Four heads, D = 64",
+                    "Milliseconds, full mask. Our naive program is left out where its scores would be large.")
+    panels = []
+    for dtype in ("f16", "f32"):
+        lengths = (512, 1024, 2048, 4096, 8192) if bench.gpu else (256, 512, 1024)
+        rows, series = [], {}
+        for length in lengths:
+            shape = (4, 32, length, 64) if bench.gpu else (1, 4, length, 64)
+            found, notes = measure(bench, shape, dtype, ("full",), length <= 2048)
+            result.notes += notes
+            _, times = found["full"]
+            took = times["flash-mlir"]
+            rows.append([length, *[times.get(name) for name in NAMES],
+                         *[times[n] / took if times.get(n) and took else None for n in NAMES[1:4]]])
+            for name in NAMES:
+                series.setdefault(name, []).append(times.get(name))
+        result.tables.append(Table(["N", *NAMES, "our naive / ours", "naive / ours", "efficient / ours"], rows, dtype))
+        panels.append(dict(title=dtype, xlabel="N", ylabel="ms", xs=list(lengths), series=series, log_y=True))
+    result.plots.append(plots.lines(bench.folder / "many-heads.png", panels))
+    return result

@@ -1,0 +1,64 @@
+"""What each trick brings: the same program with one more switched on at a time."""
+import plots
+import programs
+from flash import Case, milliseconds
+from results import Result, Table, faults
+
+ROLES = "query_tile=128,key_tile=128,stages=2,query_stages=1,features=specialize_warps"
+HOPPER = [("TMA and wgmma, warps with roles", ROLES), ("+ products and softmax overlap", ROLES + "|overlap"),
+          ("+ rescaling only where needed", ROLES + "|overlap|lazy_rescale"),
+          ("+ ping-pong of warpgroups", ROLES + "|overlap|lazy_rescale|ping_pong"),
+          ("+ persistent blocks", ROLES + "|overlap|lazy_rescale|ping_pong|persistent"),
+          ("+ next queries early", ROLES.replace("query_stages=1", "query_stages=2") + "|overlap|lazy_rescale|ping_pong|persistent")]
+AMPERE = [("fused, tensor cores (mma.sync)", "query_tile=64,key_tile=64,stages=1,splits=1"),
+          ("+ more warps share the keys", "query_tile=128,key_tile=64,stages=1,splits=1"),
+          ("+ two stages of copies (cp.async)", "query_tile=128,key_tile=64,stages=2,splits=1")]
+CPU = [("fused, small tiles, one thread", "query_tile=16,key_tile=32"),
+       ("+ tiles for the cache", "query_tile=64,key_tile=64"),
+       ("+ larger key tiles", "query_tile=64,key_tile=128"),
+       ("+ larger query tiles", "query_tile=128,key_tile=128")]
+
+
+def climb(bench, mask, shape, dtype):
+    text = programs.attention(shape, dtype, {"full": None, "causal": programs.CAUSAL}[mask])
+    name = f"ladder_{mask}"
+    steps, threads = CPU, ("--threads=1",)
+    if bench.gpu:
+        threads = ()
+        # Kernels of the sm_80 kind, also where the target is sm_90a.
+        none = ",features=none" if bench.hopper else ""
+        steps = [(label, schedule + none) for label, schedule in AMPERE] + (HOPPER if bench.hopper else [])
+    cases = [Case(f"{name}_{index}", text, (f"--schedule={schedule}", *threads), bench.flash.arrays.qkv(shape, dtype), mask)
+             for index, (_, schedule) in enumerate(steps)]
+    cases.append(Case(f"{name}_proposed", text, ("--baseline",), bench.flash.arrays.qkv(shape, dtype), mask))
+    reports = bench.flash.run(cases)
+    proposed = reports[f"{name}_proposed"]
+    naive = proposed.get("baseline", {}).get("median_ms")
+    work = bench.rate(proposed) * proposed["bench"]["median_ms"] if "error" not in proposed else None
+    rungs = [("naive: three kernels, all scores in memory", naive, naive and work / naive)]
+    for index, (label, _) in enumerate(steps):
+        report = reports[f"{name}_{index}"]
+        rungs.append((label, milliseconds(report), bench.rate(report)))
+    label = "the schedule that is proposed" + ("" if bench.gpu else ", all threads")
+    rungs.append((label, milliseconds(proposed), bench.rate(proposed)))
+    return rungs, reports
+
+
+def run(bench):
+    shape, dtype = ((4, 16, 4096, 128), "f16") if bench.gpu else ((1, 4, 1024, 64), "f32")
+    result = Result(f"The ladder, {dtype}, shape {'x'.join(map(str, shape))}",
+                    "The same program; each step has what the one before has and one thing more.")
+    for mask in ("full", "causal"):
+        rungs, reports = climb(bench, mask, shape, dtype)
+        naive, before, rows = rungs[0][1], None, []
+        for label, took, rate in rungs:
+            rows.append([label, took, rate, naive / took if naive and took else None,
+                         (before / took - 1) * 100 if before and took else None])
+            before = took or before
+        result.tables.append(Table(["step", "ms", bench.unit, "times naive", "gain of the step in %"], rows, f"{mask} mask"))
+        result.plots.append(plots.bars(bench.folder / f"ladder-{mask}.png",
+                                       f"{bench.device}: {dtype}, {'x'.join(map(str, shape))}, {mask} mask", bench.unit,
+                                       [row[0] for row in rows], [row[2] for row in rows],
+                                       [f"({row[3]:.1f} times naive)" if row[3] else "" for row in rows]))
+        result.notes += faults(reports)
+    return result

@@ -1,0 +1,102 @@
+"""PyTorch's attention, timed with the protocol of flash-run."""
+import contextlib
+import statistics
+import time
+
+try:
+    import torch
+    from torch.nn.functional import scaled_dot_product_attention
+except ImportError:
+    torch = None
+
+BACKENDS = {"FA2": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "math": "MATH"}
+
+
+class Peers:
+    """Every method returns None where PyTorch, or what is asked of it, is not there."""
+
+    def __init__(self, on_gpu, seconds, say):
+        self.say, self.seconds = say, seconds
+        self.device = "cuda" if on_gpu else "cpu"
+        self.here = torch is not None and (not on_gpu or torch.cuda.is_available())
+        self.flush = None
+        if self.here and on_gpu:
+            bytes_of_cache = torch.cuda.get_device_properties(0).L2_cache_size
+            self.flush = torch.empty(2 * bytes_of_cache, dtype=torch.int8, device="cuda")
+
+    def describe(self):
+        return f"PyTorch {torch.__version__}" if self.here else "no PyTorch"
+
+    def tensors(self, arrays):
+        return [torch.from_numpy(array).to(self.device) for array in arrays]
+
+    def release(self):
+        if self.flush is not None:
+            torch.cuda.empty_cache()
+
+    def once(self, function):
+        if self.flush is None:
+            start = time.perf_counter()
+            function()
+            return (time.perf_counter() - start) * 1e3
+        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self.flush.zero_()
+        start.record()
+        function()
+        stop.record()
+        stop.synchronize()
+        return start.elapsed_time(stop)
+
+    def time(self, name, function):
+        """The median of milliseconds."""
+        if not self.here:
+            return None
+        try:
+            with torch.no_grad():
+                for _ in range(3):
+                    self.once(function)
+                times, end = [], time.perf_counter() + self.seconds
+                while len(times) < 5 or (time.perf_counter() < end and len(times) < 1000):
+                    times.append(self.once(function))
+        except Exception as error:  # A backend that refuses, or memory that is not there.
+            self.say(f"  PyTorch, {name}: {str(error).strip().splitlines()[0][:100] or type(error).__name__}")
+            self.release()
+            return None
+        return statistics.median(times)
+
+    def sdpa(self, backend, tensors, causal, **options):
+        if not self.here:
+            return None
+        chosen = contextlib.nullcontext()
+        if self.device == "cuda":
+            from torch.nn.attention import SDPBackend, sdpa_kernel
+            chosen = sdpa_kernel([getattr(SDPBackend, BACKENDS[backend])])
+        with chosen:
+            return self.time(backend, lambda: scaled_dot_product_attention(*tensors, is_causal=causal, **options))
+
+    def naive(self, tensors, causal):
+        """Product, softmax, product: milliseconds, and bytes at most beyond the inputs."""
+        if not self.here:
+            return None, None
+        query, key, value = tensors
+        scale = query.shape[-1] ** -0.5
+        keep = None
+        if causal:
+            keep = torch.ones(query.shape[2], key.shape[2], dtype=torch.bool, device=self.device).tril()
+
+        def run():
+            scores = (query * scale) @ key.transpose(-1, -2)
+            if causal:
+                scores = scores.masked_fill(~keep, float("-inf"))
+            return torch.softmax(scores, dim=-1) @ value
+
+        milliseconds = self.time("naive", run)
+        memory = None
+        if milliseconds is not None and self.device == "cuda":
+            torch.cuda.synchronize()
+            torch.cuda.reset_peak_memory_stats()
+            before = torch.cuda.memory_allocated()
+            run()
+            torch.cuda.synchronize()
+            memory = torch.cuda.max_memory_allocated() - before
+        return milliseconds, memory

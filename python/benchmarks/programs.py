@@ -1,0 +1,66 @@
+"""Texts of the programs that are timed."""
+
+ELEMENTS = {"f16": "f16", "bf16": "bf16", "f32": "f32"}
+
+CAUSAL = "#flash.causal"
+
+
+def window(left):
+    return f"#flash.window<left = {left}, right = 0>"
+
+
+def prefix(length):
+    """The first keys take part for all queries, the others up to the diagonal."""
+    return f"#flash.any_of<[#flash.prefix<{length}>, #flash.causal]>"
+
+
+# FlexAttention's examples: the set has a name, since MLIR looks for the end of
+# the attribute before it reads the inside.
+def documents(length):
+    return (f"#same = affine_set<(b, h, i, j)[nq, nk] : (i floordiv {length} - j floordiv {length} == 0)>\n",
+            "#flash.all_of<[#flash.causal, #flash.affine<#same>]>")
+
+
+SOFTCAP = """
+    %x = arith.divf %s, %cap : f32
+    %t = math.tanh %x : f32
+    %r = arith.mulf %t, %cap : f32
+"""
+
+ALIBI = """
+    %slope = tensor.extract %slopes[%h] : tensor<{heads}xf32>
+    %d = arith.subi %j, %i : index
+    %di = arith.index_cast %d : index to i32
+    %df = arith.sitofp %di : i32 to f32
+    %bias = arith.mulf %slope, %df : f32
+    %r = arith.addf %s, %bias : f32
+"""
+
+
+def attention(shape, dtype, mask=None, kv_heads=None, score=None):
+    """`shape` is (batch, heads, length, head dimension); `mask` an attribute, or
+    what stands before the function and an attribute."""
+    batch, heads, length, dim = shape
+    before = ""
+    if isinstance(mask, tuple):
+        before, mask = mask
+    element = ELEMENTS[dtype]
+    query = f"tensor<{batch}x{heads}x{length}x{dim}x{element}>"
+    key = f"tensor<{batch}x{kv_heads or heads}x{length}x{dim}x{element}>"
+    arguments, constants, region = "", "", ""
+    if score == "softcap":
+        constants, region = "  %cap = arith.constant 20.0 : f32\n", SOFTCAP
+    elif score == "alibi":
+        arguments, region = f", %slopes: tensor<{heads}xf32>", ALIBI.format(heads=heads)
+    if region:
+        region = f" score {{\n  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):{region}    flash.yield %r : f32\n  }}"
+    return (f"{before}func.func @attention(%q: {query}, %k: {key}, %v: {key}{arguments}) -> {query} {{\n{constants}"
+            f"  %o = flash.attention %q, %k, %v{f' mask({mask})' if mask else ''}{region} : ({query}, {key}, {key}) -> {query}\n"
+            f"  return %o : {query}\n}}\n")
+
+
+def softmax(rows, columns, dtype):
+    tensor = f"tensor<{rows}x{columns}x{ELEMENTS[dtype]}>"
+    return (f"func.func @softmax(%x: {tensor}) -> {tensor} {{\n  %e = tensor.empty() : {tensor}\n"
+            f"  %p = linalg.softmax dimension(1) ins(%x : {tensor}) outs(%e : {tensor}) -> {tensor}\n"
+            f"  return %p : {tensor}\n}}\n")

@@ -1,0 +1,66 @@
+// Schedules that were measured go before those of the model.
+// RUN: split-file %s %t
+// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/table.jsonl" | FileCheck %s --check-prefixes=ALL,TUNED
+// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_80 device=X tuning-file=%t/table.jsonl" | FileCheck %s --check-prefixes=ALL,MODEL
+// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a" | FileCheck %s --check-prefixes=ALL,MODEL
+// What is given leaves the rest to the model.
+// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/table.jsonl stages=3" | FileCheck %s --check-prefixes=ALL,MODEL
+// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a query-stages=2 units=7" | FileCheck %s --check-prefix=GIVEN
+
+// ALL-LABEL: func @causal(
+// TUNED: schedule(<query_tile = 64, key_tile = 96, warps = 4, stages = 3, query_stages = 1, features = specialize_warps|overlap>)
+// MODEL-NOT: key_tile = 96
+// ALL-LABEL: func @longer(
+// ALL-NOT: key_tile = 96
+// ALL-LABEL: func @full(
+// ALL-NOT: key_tile = 96
+// ALL-LABEL: func @dynamic(
+// TUNED: schedule(<query_tile = 32, key_tile = 32, warps = 2, stages = 1>)
+// MODEL-NOT: query_tile = 32
+// ALL-LABEL: func @written(
+// ALL: schedule(<query_tile = 64, key_tile = 32, warps = 4, stages = 1>)
+// GIVEN: query_stages = 2, {{.*}}units = 7
+
+// RUN: not flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/none.jsonl" 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: error: cannot read the tuning file '{{.*}}none.jsonl': No such file or directory
+// RUN: not flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=Y tuning-file=%t/table.jsonl" 2>&1 | FileCheck %s --check-prefix=DEVICE
+// DEVICE: error: the tuning file '{{.*}}table.jsonl' has no schedules for 'Y'; it has some for 'X', 'Z'
+// RUN: not flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a tuning-file=%t/table.jsonl" 2>&1 | FileCheck %s --check-prefix=NAMELESS
+// NAMELESS: error: the tuning file '{{.*}}table.jsonl' is for devices, and none is named
+// The rules of the target hold for what was written by hand.
+// RUN: not flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/large.jsonl" 2>&1 | FileCheck %s --check-prefix=LARGE
+// LARGE: error: 'flash.attention' op cannot be scheduled: the tiles need 540672 bytes of shared memory
+// LARGE: large.jsonl:2:1: error: this schedule is not possible for the program
+
+//--- table.jsonl
+{"device":"X","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"causal","score":false,"lengths":false,"queries":1024,"keys":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":96,"stages":3,"features":"specialize_warps|overlap"},"ms":1,"default_ms":2}
+
+{"device":"X","target":"sm_90a","dtype":"f16","head_dim":64,"value_dim":64,"mask":"full","score":false,"lengths":false,"queries":null,"keys":null,"blocks":null,"schedule":{"query_tile":32,"key_tile":32},"ms":1,"default_ms":2}
+{"device":"Z","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"full","score":false,"lengths":false,"queries":1024,"keys":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":96},"ms":1,"default_ms":2}
+//--- large.jsonl
+
+{"device":"X","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"causal","score":false,"lengths":false,"queries":1024,"keys":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":128,"stages":8,"features":"specialize_warps"},"ms":1,"default_ms":2}
+//--- program.mlir
+!t = tensor<4x16x1000x128xf16>
+func.func @causal(%q: !t) -> !t {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) : (!t, !t, !t) -> !t
+  return %o : !t
+}
+!l = tensor<4x16x1025x128xf16>
+func.func @longer(%q: !l) -> !l {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) : (!l, !l, !l) -> !l
+  return %o : !l
+}
+func.func @full(%q: !t) -> !t {
+  %o = flash.attention %q, %q, %q : (!t, !t, !t) -> !t
+  return %o : !t
+}
+!d = tensor<?x?x?x64xf16>
+func.func @dynamic(%q: !d) -> !d {
+  %o = flash.attention %q, %q, %q : (!d, !d, !d) -> !d
+  return %o : !d
+}
+func.func @written(%q: !t) -> !t {
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 32>) : (!t, !t, !t) -> !t
+  return %o : !t
+}
