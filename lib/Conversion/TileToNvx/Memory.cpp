@@ -282,18 +282,17 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
       }
       scf::YieldOp::create(b, t.loc, next);
     }
-    // Compared as f32: PTX has no such comparison of bf16 that flushes.
-    Value special;
-    for (Value sum : sums)
-      for (Value part : t.unpack(sum)) {
-        if (!element.isF32())
-          part = arith::ExtFOp::create(b, t.loc, b.getF32Type(), part);
-        Value isNaN = arith::CmpFOp::create(b, t.loc, arith::CmpFPredicate::UNO,
-                                            part, part);
-        special =
-            special ? arith::OrIOp::create(b, t.loc, special, isNaN).getResult()
-                    : isNaN;
-      }
+    // The sums are zeros, of either sign, or NaN.
+    Value bits;
+    for (Value sum : sums) {
+      Value word = LLVM::BitcastOp::create(b, t.loc, b.getI32Type(), sum);
+      bits =
+          bits ? arith::OrIOp::create(b, t.loc, bits, word).getResult() : word;
+    }
+    int64_t allButSigns = element.isF32() ? 0x7fffffff : 0x7fff7fff;
+    bits = arith::AndIOp::create(b, t.loc, bits, t.i32(allButSigns));
+    Value special = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ne,
+                                          bits, t.i32(0));
     if (op.getWarpgroup()) {
       Value id = t.add(t.div(t.thread(), *threads),
                        t.constant(tile::firstMeetingBarrier));
