@@ -80,3 +80,22 @@ func.func @attention(%q: tensor<2x4x?x64xf16>, %k: tensor<2x2x?x64xf16>, %v: ten
   } : (tensor<2x4x?x64xf16>, tensor<2x2x?x64xf16>, tensor<2x2x?x32xf16>) -> tensor<2x4x?x32xf16>
   return %o : tensor<2x4x?x32xf16>
 }
+
+// A quotient of a score by a constant is a product where the inputs have 16 bits.
+
+// CHECK-LABEL: gpu.func @capped
+// CHECK:       tile.map
+// CHECK-NOT:     arith.divf
+// CHECK:         arith.mulf %{{.*}}, %cst{{.*}} : f32
+// CHECK:         math.tanh
+func.func @capped(%q: tensor<1x1x64x64xf16>) -> tensor<1x1x64x64xf16> {
+  %cap = arith.constant 30.0 : f32
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 32, key_tile = 16>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.divf %s, %cap : f32
+    %t = math.tanh %x : f32
+    %y = arith.mulf %t, %cap : f32
+    flash.yield %y : f32
+  } : (tensor<1x1x64x64xf16>, tensor<1x1x64x64xf16>, tensor<1x1x64x64xf16>) -> tensor<1x1x64x64xf16>
+  return %o : tensor<1x1x64x64xf16>
+}

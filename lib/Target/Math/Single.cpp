@@ -49,17 +49,19 @@ Value single::exp(FloatEmitter &e, Value x) {
       power);
 }
 
-/// Near zero an odd polynomial (Cephes), elsewhere 1 - 2 / (e^2|x| + 1).
 Value single::tanh(FloatEmitter &e, Value x) {
   Value one = e.constant(1.0), two = e.constant(2.0);
-  Value magnitude = e.abs(x);
+  Value power = exp(e, e.mul(e.abs(x), two));
+  return tanh(e, x, e.sub(one, e.div(two, e.add(power, one))));
+}
+
+/// Near zero an odd polynomial (Cephes).
+Value single::tanh(FloatEmitter &e, Value x, Value large) {
   Value square = e.mul(x, x);
   Value tail =
       e.horner(square, {-5.70498872745e-3, 2.06390887954e-2, -5.37397155531e-2,
                         1.33314422036e-1, -3.33332819422e-1});
   Value small = e.fma(e.mul(tail, square), x, x);
-  Value large =
-      e.sub(one, e.div(two, e.add(exp(e, e.mul(magnitude, two)), one)));
-  Value nearZero = e.less(magnitude, 0.625);
+  Value nearZero = e.less(e.abs(x), 0.625);
   return e.copySign(e.select(nearZero, small, large), x);
 }

@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <limits>
 
@@ -59,6 +60,21 @@ static Value isNormal(FloatEmitter &e, Value x) {
   Value isLarge =
       e.compare(arith::CmpFPredicate::OGE, e.abs(x), e.constant(smallest));
   return e.both(isLarge, isFinite(e, x));
+}
+
+/// As single::tanh, with the instructions for 2^x and for a quotient that need
+/// not be the nearest: softcap has one for each score.
+static Value tanhByInstructions(FloatEmitter &e, Value x) {
+  OpBuilder &b = e.builder();
+  Location loc = x.getLoc();
+  Value one = e.constant(1.0);
+  Value power = math::Exp2Op::create(
+      b, loc, e.mul(e.abs(x), e.constant(2 * llvm::numbers::log2e)));
+  auto approximate =
+      arith::FastMathFlagsAttr::get(b.getContext(), arith::FastMathFlags::afn);
+  Value quotient = arith::DivFOp::create(b, loc, e.constant(2.0),
+                                         e.add(power, one), approximate);
+  return single::tanh(e, x, e.sub(one, quotient));
 }
 
 namespace {
@@ -215,7 +231,8 @@ struct ExpandMath : flash::impl::FlashGpuExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<
-        InF32<math::ExpOp, single::exp>, InF32<math::TanhOp, single::tanh>,
+        InF32<math::ExpOp, single::exp>,
+        InF32<math::TanhOp, tanhByInstructions>,
         InF64<math::ExpM1Op, wide::expm1>, InF64<math::LogOp, wide::log>,
         InF64<math::Log2Op, wide::log2>, InF64<math::Log10Op, wide::log10>,
         InF64<math::Log1pOp, wide::log1p>, InF64<math::CbrtOp, wide::cbrt>,

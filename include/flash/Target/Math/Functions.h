@@ -18,6 +18,9 @@ namespace single {
 mlir::Value exp2(FloatEmitter &e, mlir::Value x);
 mlir::Value exp(FloatEmitter &e, mlir::Value x);
 mlir::Value tanh(FloatEmitter &e, mlir::Value x);
+/// The same, where `large` is its magnitude from 0.625 on: 1 - 2 / (e^2|x| +
+/// 1).
+mlir::Value tanh(FloatEmitter &e, mlir::Value x, mlir::Value large);
 } // namespace single
 
 /// Functions of values that came from f32, computed in f64 so that the result
