@@ -315,12 +315,13 @@ EXPORT CUresult cuModuleUnload(CUmodule module) {
 
 EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
                                     const char *name) {
-  static std::map<std::string, CUfunc_st> functions;
+  // A function of the same name in another module is another one.
+  static std::map<std::pair<CUmodule, std::string>, CUfunc_st> functions;
   RETURN_IF_FAILED(enterBlocking("cuModuleGetFunction"));
   std::string entry = std::string(".entry ") + name + "(";
   if (module->image.find(entry) == std::string::npos)
     return CUDA_ERROR_NOT_FOUND;
-  *function = &functions[name];
+  *function = &functions[{module, name}];
   **function = {name, 49152 - staticShared};
   return CUDA_SUCCESS;
 }
