@@ -5,11 +5,12 @@ from flash import Case, milliseconds
 from results import Result, Table, faults
 
 ROLES = "query_tile=128,key_tile=128,stages=2,query_stages=1,features=specialize_warps"
+EARLY = ROLES.replace("query_stages=1", "query_stages=2") + "|overlap|lazy_rescale|ping_pong|persistent"
 HOPPER = [("TMA and wgmma, warps with roles", ROLES), ("+ products and softmax overlap", ROLES + "|overlap"),
           ("+ rescaling only where needed", ROLES + "|overlap|lazy_rescale"),
           ("+ ping-pong of warpgroups", ROLES + "|overlap|lazy_rescale|ping_pong"),
           ("+ persistent blocks", ROLES + "|overlap|lazy_rescale|ping_pong|persistent"),
-          ("+ next queries early", ROLES.replace("query_stages=1", "query_stages=2") + "|overlap|lazy_rescale|ping_pong|persistent")]
+          ("+ next queries early", EARLY), ("+ results by bulk copies", EARLY + "|bulk_store")]
 AMPERE = [("fused, tensor cores (mma.sync)", "query_tile=64,key_tile=64,stages=1,splits=1"),
           ("+ more warps share the keys", "query_tile=128,key_tile=64,stages=1,splits=1"),
           ("+ two stages of copies (cp.async)", "query_tile=128,key_tile=64,stages=2,splits=1")]
