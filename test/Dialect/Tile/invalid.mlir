@@ -401,3 +401,35 @@ func.func @f(%x: tensor<64x64xf16, #tile.fragment<4>>, %i: index) {
   %c = tile.column %x[%i] : tensor<64x64xf16, #tile.fragment<4>> to tensor<64xf32, #tile.rows<2>>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<64x16xf32, #tile.fragment<4>>, %at: !tile.smem<64x64xf16, swizzle = 128>) {
+  // expected-error @below {{writes elements of 16 bits to a tile of the same type, not 'f32' to 'f16'}}
+  tile.put %x, %at {column = 0} : tensor<64x16xf32, #tile.fragment<4>> to !tile.smem<64x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x8xf16, #tile.fragment<4>>, %at: !tile.smem<64x64xf16, swizzle = 128>) {
+  // expected-error @below {{writes a multiple of 16 columns to the same rows, not}}
+  tile.put %x, %at {column = 0} : tensor<64x8xf16, #tile.fragment<4>> to !tile.smem<64x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x64xf16, #tile.fragment<4>>, %at: !tile.smem<64x64xf16, swizzle = 128>) {
+  // expected-error @below {{begins at a multiple of 16 below 64, got 64}}
+  tile.put %x, %at {column = 64} : tensor<64x64xf16, #tile.fragment<4>> to !tile.smem<64x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @f(%t: !tile.smem<64x64xf16, swizzle = 128>) {
+  // expected-error @below {{is done by 1 to 32 warps, got 0}}
+  tile.clear %t warps(0) : !tile.smem<64x64xf16, swizzle = 128>
+  return
+}

@@ -112,6 +112,31 @@ LogicalResult StoreBulkOp::verify() {
                             tile.getElementType(), tile.getDimSize(1));
 }
 
+LogicalResult PutOp::verify() {
+  auto x = cast<RankedTensorType>(getX().getType());
+  SmemType to = getDestination().getType();
+  if (x.getElementTypeBitWidth() != 16 ||
+      x.getElementType() != to.getElementType())
+    return emitOpError("writes elements of 16 bits to a tile of the same type, "
+                       "not ")
+           << x.getElementType() << " to " << to.getElementType();
+  if (x.getDimSize(0) != to.getRows() || x.getDimSize(1) % 16 != 0 ||
+      to.getColumns() % 16 != 0)
+    return emitOpError("writes a multiple of 16 columns to the same rows, not ")
+           << x << " to " << to;
+  int64_t column = getColumn();
+  if (column < 0 || column >= x.getDimSize(1) || column % 16 != 0)
+    return emitOpError("begins at a multiple of 16 below ")
+           << x.getDimSize(1) << ", got " << column;
+  return success();
+}
+
+LogicalResult ClearOp::verify() {
+  if (getWarps() >= 1 && getWarps() <= 32)
+    return success();
+  return emitOpError("is done by 1 to 32 warps, got ") << getWarps();
+}
+
 LogicalResult MmaAsyncOp::verify() {
   RankedTensorType result = getResult().getType().getValue();
   auto layout = dyn_cast_or_null<FragmentAttr>(result.getEncoding());

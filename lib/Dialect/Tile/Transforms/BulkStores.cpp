@@ -59,7 +59,6 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
       RingType type = ring.getResult().getType();
       left -= type.getNumBytes() + type.getStages() * 2 * barrierBytes;
     });
-    // What follows the rings is aligned as they are.
     SmallVector<StoreOp> stores;
     kernel.walk([&](StoreOp store) {
       if (canBeBulk(store))

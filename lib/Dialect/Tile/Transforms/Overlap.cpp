@@ -59,7 +59,7 @@ private:
   /// The values of one iteration.
   struct Iteration {
     IRMapping mapping;
-    MmaAsyncOp first, second;
+    MmaAsyncOp second;
   };
   /// What the second product needs of its own iteration: computed in it, or
   /// carried by the loop.
@@ -136,8 +136,6 @@ void Rotation::cloneFirst(Iteration &it, bool upToProduct) {
     if (!parts.isSecond(&op) && !last.contains(&op) &&
         isBehind != upToProduct) {
       Operation *copy = b.clone(op, it.mapping);
-      if (&op == parts.first)
-        it.first = cast<MmaAsyncOp>(copy);
       if (auto wait = dyn_cast<MmaWaitOp>(copy); wait && it.second)
         wait.getYoungerMutable().assign(it.second.getResult());
     }

@@ -377,6 +377,7 @@ def Tile_ClearOp : Tile_Op<"clear", [MemoryEffects<[MemRead, MemWrite]>]> {
   }];
   let arguments = (ins Tile_SmemType:$tile, I64Attr:$warps);
   let assemblyFormat = "$tile `warps` `(` $warps `)` attr-dict `:` type($tile)";
+  let hasVerifier = 1;
 }
 
 def Tile_AnyOp : Tile_Op<"any", [Pure]> {
@@ -587,6 +588,7 @@ def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = [{
     $x `,` $destination attr-dict `:` type($x) `to` type($destination)
   }];
+  let hasVerifier = 1;
 }
 
 #endif // FLASH_TILE_OPS_TD
