@@ -202,14 +202,15 @@ llvm::Error flash::run::parseSchedule(StringRef text, Options &options) {
                          .Case("warps", &schedule.warps)
                          .Case("stages", &schedule.stages)
                          .Case("query_stages", &schedule.queryStages)
+                         .Case("resident_blocks", &schedule.residentBlocks)
                          .Case("splits", &schedule.splits)
                          .Case("units", &schedule.units)
                          .Default(nullptr);
     if (!field)
       return createStringError(formatv("--schedule has no key '{0}'; the keys "
                                        "are query_tile, key_tile, warps, "
-                                       "stages, query_stages, features, splits "
-                                       "and units",
+                                       "stages, query_stages, resident_blocks, "
+                                       "features, splits and units",
                                        key));
     if (*field)
       return createStringError(formatv("--schedule gives {0} twice", key));

@@ -84,6 +84,7 @@ void flash::run::setSchedule(FrontOptions &front, StringRef target,
   front.warps = schedule.warps;
   front.stages = schedule.stages;
   front.queryStages = schedule.queryStages;
+  front.residentBlocks = schedule.residentBlocks;
   front.splits = schedule.splits;
   front.units = schedule.units;
   front.features = schedule.features;

@@ -138,7 +138,7 @@ static std::string getKey(StringRef text, Variant variant,
   if (variant == Variant::Flash)
     os << ' ' << schedule.queryTile << ' ' << schedule.keyTile << ' '
        << schedule.warps << ' ' << schedule.stages << ' '
-       << schedule.queryStages << ' ' << schedule.splits << ' '
+       << schedule.queryStages << ' ' << schedule.residentBlocks << ' ' << schedule.splits << ' '
        << schedule.units << ' ' << schedule.features << ' '
        << options.countTiles << ' ' << options.tune << ' ' << options.device
        << '\n'

@@ -23,6 +23,7 @@ Options flash::run::getOptionsOf(const flash::Schedule &schedule,
   result.schedule.warps = schedule.warps;
   result.schedule.stages = schedule.stages;
   result.schedule.queryStages = schedule.queryStages;
+  result.schedule.residentBlocks = schedule.residentBlocks;
   result.schedule.features = stringifyScheduleFeatures(schedule.features);
   result.schedule.units = schedule.units;
   // What is left out would be the model's choice.

@@ -47,6 +47,11 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
       *this, "query-stages",
       llvm::cl::desc("Slots for queries; 0 lets the model choose"),
       llvm::cl::init(0)};
+  Option<int64_t> residentBlocks{
+      *this, "resident-blocks",
+      llvm::cl::desc("Blocks that share a multiprocessor; 0 lets the model "
+                     "choose"),
+      llvm::cl::init(0)};
   Option<int64_t> units{
       *this, "units",
       llvm::cl::desc("Units that there should be; 0 lets the model choose"),

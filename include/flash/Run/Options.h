@@ -41,13 +41,13 @@ llvm::StringRef getName(Target target);
 /// The keys of #flash.schedule; 0 or no feature lets the compiler choose.
 struct Schedule {
   int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0, queryStages = 0,
-          splits = 0, units = 0;
+          residentBlocks = 0, splits = 0, units = 0;
   std::string features;
 
   bool isGiven() const { return queryTile || keyTile || isOfBlocks(); }
   /// Whether it says what only block programs have.
   bool isOfBlocks() const {
-    return warps || stages || queryStages || splits || units ||
+    return warps || stages || queryStages || residentBlocks || splits || units ||
            !features.empty();
   }
 };

@@ -7,6 +7,7 @@
 
 #include "BlockProgram.h"
 
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Support/Multiprocessors.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -76,6 +77,9 @@ void BlockProgram::chooseTypes() {
     if (schedule && schedule->getQueryStages())
       kernel->setAttr("tile.outer_stages",
                       b.getI64IntegerAttr(*schedule->getQueryStages()));
+    if (schedule && schedule->getResidentBlocks())
+      kernel->setAttr(tile::residentBlocksName,
+                      b.getI64IntegerAttr(*schedule->getResidentBlocks()));
     // The pass of each feature looks for the kernels that want it.
     for (auto [feature, attribute] :
          {std::pair(ScheduleFeatures::SpecializeWarps, "tile.specialize_warps"),
@@ -405,11 +409,12 @@ FailureOr<Value> BlockProgram::fetch(Value tile) {
 //===----------------------------------------------------------------------===//
 
 /// How many heads to go through together, whose tiles are ordered by their
-/// length: as many as give all multiprocessors the same number of tiles, an
+/// length: as many as give all blocks the same number of tiles, an
 /// even one, so that long and short tiles make up for each other.
 Value BlockProgram::emitHeadsTogether(Value tilesOfHead, Value heads) {
-  constexpr int64_t twoRounds = 2 * multiprocessors, granule = 8;
-  static_assert(twoRounds % granule == 0);
+  constexpr int64_t granule = 8;
+  static_assert(2 * multiprocessors % granule == 0);
+  int64_t twoRounds = 2 * multiprocessors * tile::getResidentBlocks(kernel);
   Value minus = arith::SubIOp::create(b, loc, constant(0), tilesOfHead);
   Value powerOfTwo = arith::AndIOp::create(b, loc, tilesOfHead, minus);
   powerOfTwo = arith::MinUIOp::create(b, loc, powerOfTwo, constant(granule));

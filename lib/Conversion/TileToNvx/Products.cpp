@@ -35,7 +35,7 @@ struct Fragment {
 /// Emits one product.
 class Product {
   /// Steps of an accurate product that the tensor core sums.
-  static constexpr int64_t stepsInSum = 2;
+  static constexpr int64_t stepsInSum = 4;
 
 public:
   Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b, Value c);

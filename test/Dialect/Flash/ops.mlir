@@ -85,7 +85,7 @@ func.func @identity_score(%q: tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32> {
 // CHECK-SAME: any = #flash.any_of<[#flash.prefix<48>, #flash.all_of<[#flash.full]>]>
 // CHECK-SAME: causal = #flash.causal
 // CHECK-SAME: explicit = #flash.causal,
-// CHECK-SAME: features = #flash.schedule<query_tile = 128, key_tile = 64, warps = 8, stages = 2, query_stages = 1, features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent>
+// CHECK-SAME: features = #flash.schedule<query_tile = 128, key_tile = 64, warps = 8, stages = 2, query_stages = 1, resident_blocks = 2, features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent>
 // CHECK-SAME: full = #flash.full
 // CHECK-SAME: no_features = #flash.schedule<query_tile = 128, key_tile = 64, stages = 2>
 // CHECK-SAME: prefix = #flash.prefix<0>
@@ -104,7 +104,7 @@ func.func @masks() attributes {
   any = #flash.any_of<[#flash.prefix<48>, #flash.all_of<[#flash.full]>]>,
   all = #flash.all_of<[#flash.causal, #flash.window<left = 3>]>,
   schedule = #flash.schedule<query_tile = 8, key_tile = 1024>,
-  features = #flash.schedule<query_tile = 128, key_tile = 64, warps = 8, stages = 2, query_stages = 1, features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent>,
+  features = #flash.schedule<query_tile = 128, key_tile = 64, warps = 8, stages = 2, query_stages = 1, resident_blocks = 2, features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent>,
   no_features = #flash.schedule<query_tile = 128, key_tile = 64, stages = 2, features = none>
 } {
   return

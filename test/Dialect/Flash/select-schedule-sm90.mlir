@@ -32,6 +32,23 @@ func.func @written(%q: tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16> {
   return %o : tensor<2x4x512x64xf16>
 }
 
+// Many short rows: blocks share multiprocessors.
+// CHECK-LABEL: func @many_short(
+// CHECK: schedule(<query_tile = 64, key_tile = 64, warps = 4, stages = 2, query_stages = 2, resident_blocks = 3, features =
+func.func @many_short(%q: tensor<32x32x512x64xf16>) -> tensor<32x32x512x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<32x32x512x64xf16>, tensor<32x32x512x64xf16>, tensor<32x32x512x64xf16>) -> tensor<32x32x512x64xf16>
+  return %o : tensor<32x32x512x64xf16>
+}
+
+// Few of them: no other block would be there to share with.
+// CHECK-LABEL: func @few_short(
+// CHECK-NOT: resident_blocks
+// CHECK: return
+func.func @few_short(%q: tensor<1x2x512x64xf16>) -> tensor<1x2x512x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<1x2x512x64xf16>, tensor<1x2x512x64xf16>, tensor<1x2x512x64xf16>) -> tensor<1x2x512x64xf16>
+  return %o : tensor<1x2x512x64xf16>
+}
+
 // A schedule that is written without roles is one of sm_80.
 // CHECK-LABEL: func @without_roles(
 // CHECK: schedule(<query_tile = 32, key_tile = 64, warps = 2, stages = 1>)
@@ -127,5 +144,50 @@ func.func @f(%q: !type) -> !type {
 func.func @f(%q: !type) -> !type {
   // expected-error @below {{cannot be scheduled: ping_pong takes two or three warpgroups, so query_tile must be 128 or 192, got 64}}
   %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64, features = specialize_warps|ping_pong>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x64xf16>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{need 120 registers of a thread, and with 2 warpgroups in each of 2 resident blocks there are 104; choose a smaller key_tile}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 128, key_tile = 80, resident_blocks = 2, features = specialize_warps>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x128xf16>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{the tiles need 131072 bytes of shared memory, and a block may have 114688; choose smaller tiles or fewer stages}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 112, resident_blocks = 2, features = specialize_warps>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x256xf16>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{a product with 256 columns needs 158 registers of a thread, and threads start with 128; choose fewer resident_blocks}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 32, resident_blocks = 2, features = specialize_warps>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x64xf16>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{cannot be scheduled: resident_blocks is of kernels whose warps have roles; they are of the target sm_90a and elements of 16 bits}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64, resident_blocks = 2>) : (!type, !type, !type) -> !type
+  return %o : !type
+}
+
+// -----
+
+!type = tensor<2x4x512x64xf16>
+func.func @f(%q: !type) -> !type {
+  // expected-error @below {{resident_blocks must be from 1 to 4, got 5}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64, resident_blocks = 5>) : (!type, !type, !type) -> !type
   return %o : !type
 }

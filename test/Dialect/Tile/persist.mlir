@@ -45,6 +45,28 @@ module attributes {gpu.container_module} {
 
 // -----
 
+// Where blocks share a multiprocessor, there are as many more.
+// CHECK-LABEL: func.func @shared(
+// CHECK:         %[[MOST:.*]] = arith.constant 12 : index
+// CHECK:         arith.minui %{{.*}}, %[[MOST]] : index
+module attributes {gpu.container_module} {
+  func.func @shared(%n: index, %m: memref<?xf32>) {
+    %c1 = arith.constant 1 : index
+    gpu.launch_func @m::@kernel blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1) args(%m : memref<?xf32>)
+    return
+  }
+  gpu.module @m {
+    gpu.func @kernel(%m: memref<?xf32>) kernel attributes {tile.persistent, tile.resident_blocks = 3 : i64} {
+      %f = arith.constant 1.0 : f32
+      %i = gpu.block_id x
+      memref.store %f, %m[%i] : memref<?xf32>
+      gpu.return
+    }
+  }
+}
+
+// -----
+
 // Without the attribute nothing changes.
 // CHECK-LABEL: func.func @other
 // CHECK-NOT:   arith.minui

@@ -234,6 +234,7 @@ std::string ScheduleAttr::getFault(StringRef key, int64_t value) {
                      .Case("warps", 32)
                      .Case("stages", 16)
                      .Case("query_stages", 2)
+                     .Case("resident_blocks", 4)
                      .Case("splits", 256)
                      .Default(65536);
   if (value < 1 || value > most)
@@ -253,6 +254,7 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    std::optional<int64_t> warps,
                                    std::optional<int64_t> stages,
                                    std::optional<int64_t> queryStages,
+                                   std::optional<int64_t> residentBlocks,
                                    ScheduleFeatures,
                                    std::optional<int64_t> splits,
                                    std::optional<int64_t> units) {
@@ -260,7 +262,7 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       {"query_tile", queryTile}, {"key_tile", keyTile},
       {"warps", warps},          {"stages", stages},
       {"splits", splits},        {"query_stages", queryStages},
-      {"units", units}};
+      {"units", units},          {"resident_blocks", residentBlocks}};
   for (auto [key, value] : entries)
     if (std::string fault = value ? getFault(key, *value) : ""; !fault.empty())
       return emitError() << fault;

@@ -16,6 +16,7 @@ Schedule Schedule::get(ScheduleAttr attribute) {
           attribute.getWarps().value_or(0),
           attribute.getStages().value_or(0),
           attribute.getQueryStages().value_or(0),
+          attribute.getResidentBlocks().value_or(0),
           attribute.getFeatures(),
           attribute.getSplits().value_or(0),
           attribute.getUnits().value_or(0)};
@@ -29,7 +30,7 @@ ScheduleAttr Schedule::getAttribute(
   };
   return ScheduleAttr::getChecked(
       emitError, context, queryTile, keyTile, optional(warps), optional(stages),
-      optional(queryStages), features, optional(splits), optional(units));
+      optional(queryStages), optional(residentBlocks), features, optional(splits), optional(units));
 }
 
 std::string Schedule::str() const {
@@ -46,7 +47,7 @@ std::string Schedule::str() const {
 
 bool Schedule::operator==(const Schedule &other) const {
   auto tie = [](const Schedule &s) {
-    return std::tie(s.queryTile, s.keyTile, s.warps, s.stages, s.queryStages,
+    return std::tie(s.queryTile, s.keyTile, s.warps, s.stages, s.queryStages, s.residentBlocks,
                     s.features, s.splits, s.units);
   };
   return tie(*this) == tie(other);

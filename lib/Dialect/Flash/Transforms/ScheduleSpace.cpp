@@ -18,7 +18,8 @@ namespace {
 
 // Tiles of the kernels with roles, of those without, and of the CPU; those that
 // win more often come first, in case that time runs out.
-constexpr int64_t roleQueryTiles[] = {128, 192, 64};
+constexpr std::pair<int64_t, int64_t> roleQueryTiles[] = {
+    {128, 0}, {192, 0}, {128, 2}, {64, 2}, {64, 3}, {64, 0}};
 constexpr int64_t roleKeyTiles[] = {48,  64,  80,  96,  112, 128,
                                     144, 160, 176, 192, 224, 256};
 constexpr int64_t warpQueryTiles[] = {128, 64, 32, 16};
@@ -26,13 +27,14 @@ constexpr int64_t warpKeyTiles[] = {16, 32, 64, 96, 128};
 constexpr int64_t cpuQueryTiles[] = {16, 32, 64, 96, 128, 192, 256};
 constexpr int64_t cpuKeyTiles[] = {32, 64, 128, 192, 256, 512};
 
-constexpr ScheduleFeatures overlapped = ScheduleFeatures::SpecializeWarps |
-                                        ScheduleFeatures::Overlap |
-                                        ScheduleFeatures::LazyRescale;
+constexpr ScheduleFeatures specialized = ScheduleFeatures::SpecializeWarps |
+                                         ScheduleFeatures::LazyRescale |
+                                         ScheduleFeatures::BulkStore;
+constexpr ScheduleFeatures overlapped = specialized | ScheduleFeatures::Overlap;
 constexpr ScheduleFeatures roleFeatures[] = {
-    overlapped, overlapped | ScheduleFeatures::PingPong,
+    overlapped | ScheduleFeatures::PingPong | ScheduleFeatures::Persistent,
     overlapped | ScheduleFeatures::Persistent,
-    overlapped | ScheduleFeatures::PingPong | ScheduleFeatures::Persistent};
+    specialized | ScheduleFeatures::Persistent, overlapped, specialized};
 
 /// Collects schedules that fit, each once.
 class Space {
@@ -61,7 +63,8 @@ public:
 
   /// The tiles, with keys shared as the models do.
   void addTiles(int64_t queryTile, int64_t keyTile,
-                ScheduleFeatures features = ScheduleFeatures::None) {
+                ScheduleFeatures features = ScheduleFeatures::None,
+                int64_t residentBlocks = 0) {
     // A tile need not be longer than the lengths there are.
     auto isTooLong = [](int64_t tile, int64_t length) {
       return !ShapedType::isDynamic(length) && tile >= 2 * length && tile > 64;
@@ -72,6 +75,7 @@ public:
     schedule.queryTile = queryTile;
     schedule.keyTile = keyTile;
     schedule.features = features;
+    schedule.residentBlocks = residentBlocks;
     if (!isCpu()) {
       int64_t blocks = getBlocks(schedule);
       std::optional<int64_t> tiles = countTiles(queryTile);
@@ -92,7 +96,8 @@ public:
   static int64_t getBlocks(const Schedule &schedule) {
     return schedule.features == ScheduleFeatures::None
                ? getFillingBlocks(schedule.queryTile)
-               : multiprocessors;
+               : multiprocessors *
+                     std::max<int64_t>(schedule.residentBlocks, 1);
   }
 
   AttentionOp op;
@@ -113,10 +118,10 @@ SmallVector<Schedule> flash::listSchedules(AttentionOp op, StringRef target) {
     return space.schedules;
   }
   if (target == "sm_90a" && hasSm90Schedule(op))
-    for (int64_t queryTile : roleQueryTiles)
+    for (auto [queryTile, residentBlocks] : roleQueryTiles)
       for (int64_t keyTile : roleKeyTiles)
         for (ScheduleFeatures features : roleFeatures)
-          space.addTiles(queryTile, keyTile, features);
+          space.addTiles(queryTile, keyTile, features, residentBlocks);
   for (int64_t queryTile : warpQueryTiles)
     for (int64_t keyTile : warpKeyTiles)
       space.addTiles(queryTile, keyTile);

@@ -26,8 +26,8 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
   using Base::Base;
 
   bool isAnyGiven() const {
-    return queryTile || keyTile || warps || stages || queryStages || splits ||
-           units || !features.empty();
+    return queryTile || keyTile || warps || stages || queryStages || residentBlocks ||
+           splits || units || !features.empty();
   }
 
   /// What was measured to be best on the device, if anything was. A file goes
@@ -65,6 +65,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
           std::pair(&keyTile, &chosen.keyTile),
           std::pair(&warps, &chosen.warps), std::pair(&stages, &chosen.stages),
           std::pair(&queryStages, &chosen.queryStages),
+          std::pair(&residentBlocks, &chosen.residentBlocks),
           std::pair(&splits, &chosen.splits), std::pair(&units, &chosen.units)})
       if (*option)
         *field = *option;

@@ -90,6 +90,10 @@ LogicalResult flash::completeSm80Schedule(AttentionOp op, Schedule &schedule) {
     return op.emitOpError("cannot be scheduled: the features ")
            << stringifyScheduleFeatures(schedule.features)
            << " need the target sm_90a and elements of 16 bits";
+  if (schedule.residentBlocks)
+    return op.emitOpError("cannot be scheduled: resident_blocks is of kernels "
+                          "whose warps have roles; they are of the target "
+                          "sm_90a and elements of 16 bits");
   if (schedule.queryTile % rowsOfWarp != 0)
     return op.emitOpError("cannot be scheduled: query_tile must be a multiple "
                           "of 16 on tensor cores, got ")

@@ -21,8 +21,9 @@ using tile::rowsOfWarpgroup, tile::warpsOfWarpgroup;
 // warpgroups beside the one that copies.
 constexpr int64_t keysOfStep = 16;
 constexpr int64_t largestKeyTile = 256, largestQueryTile = 3 * rowsOfWarpgroup;
-// What a block may have on compute capability 9.0, less 1 KiB for barriers.
-constexpr int64_t sharedBytesOfBlock = 226 * 1024;
+// What a block alone may have on compute capability 9.0, and what its barriers
+// need of it.
+constexpr int64_t sharedLimit = 227 * 1024, barrierBytes = 1024;
 // Of the tiles of shared memory, where they are that wide.
 constexpr int64_t bytesOfPanelRow = 128;
 // What addresses, the state of the rows and the softmax need beside the tiles.
@@ -39,6 +40,7 @@ constexpr ScheduleFeatures inTurns = overlapped | ScheduleFeatures::PingPong;
 struct Candidate {
   int64_t largestDim, mostQueries, queryTile, keyTile;
   ScheduleFeatures features;
+  int64_t stages = 0, residentBlocks = 0;
 };
 constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 constexpr Candidate candidates[] = {
@@ -46,13 +48,16 @@ constexpr Candidate candidates[] = {
     {128, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {192, unlimited, 128, 96, overlapped},
     {256, unlimited, 128, 64, overlapped | ScheduleFeatures::Persistent}};
-// Rows of a masked program differ in length, and so do blocks.
+// Rows of a masked program differ in length, and so do blocks. Where rows are
+// short, more of them at a time fill the gaps between tiles.
 constexpr Candidate maskedCandidates[] = {
+    {64, 1024, 64, 64, overlapped | ScheduleFeatures::Persistent, 2, 3},
+    {64, 4096, 128, 64, specialized | ScheduleFeatures::Persistent, 3, 2},
     {64, 4096, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {64, unlimited, 192, 96, inTurns | ScheduleFeatures::Persistent},
     {128, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {192, unlimited, 128, 96, overlapped},
-    {256, unlimited, 128, 64, specialized | ScheduleFeatures::Persistent}};
+    {256, unlimited, 128, 64, inTurns | ScheduleFeatures::Persistent}};
 } // namespace
 
 bool flash::hasSm90Schedule(AttentionOp op) {
@@ -71,14 +76,23 @@ Schedule flash::chooseSm90Schedule(AttentionOp op) {
   bool isKnown = !ShapedType::isDynamic(queries);
   ArrayRef<Candidate> all =
       op.getMask() ? ArrayRef(maskedCandidates) : ArrayRef(candidates);
+  // Whether there are tiles for all blocks that are to share multiprocessors.
+  auto hasEnough = [&](const Candidate &c) {
+    std::optional<int64_t> tiles = countQueryTiles(query, c.queryTile);
+    return c.residentBlocks == 0 ||
+           (tiles && *tiles >= c.residentBlocks * multiprocessors);
+  };
   const Candidate *fit = llvm::find_if(all, [&](const Candidate &c) {
-    return dim <= c.largestDim && (c.mostQueries == unlimited ||
-                                   (isKnown && queries <= c.mostQueries));
+    bool isShort = c.mostQueries == unlimited ||
+                   (isKnown && queries <= c.mostQueries);
+    return dim <= c.largestDim && isShort && hasEnough(c);
   });
   Schedule schedule;
   schedule.queryTile = fit->queryTile;
   schedule.keyTile = fit->keyTile;
   schedule.features = fit->features;
+  schedule.stages = fit->stages;
+  schedule.residentBlocks = fit->residentBlocks;
   // A tile need not be longer than the queries there are.
   if (isKnown)
     schedule.queryTile =
@@ -128,18 +142,37 @@ LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
                     << schedule.queryTile;
   if (!schedule.stages)
     schedule.stages = 2;
+  int64_t blocks = std::max<int64_t>(schedule.residentBlocks, 1);
+  int64_t sharedBytesOfBlock =
+      tile::getSharedLimit(sharedLimit, blocks) - barrierBytes;
 
   // Of 64 rows each of 128 threads has half as many elements as there are
   // columns; weights are rounded to 16 bits.
   int64_t registers = schedule.keyTile / 2 + schedule.keyTile / 4 +
                       op.getValueDim() / 2 + otherRegisters;
-  int64_t available = tile::getRoleRegisters(warpgroups).consumer;
+  int64_t available = tile::getRoleRegisters(warpgroups, blocks).consumer;
   if (registers > available)
     return refuse() << "scores, weights and accumulator of 64 queries and "
                     << schedule.keyTile << " keys need " << registers
                     << " registers of a thread, and with " << warpgroups
-                    << " warpgroups there are " << available
+                    << " warpgroups"
+                    << (blocks > 1 ? " in each of " + std::to_string(blocks) +
+                                         " resident blocks"
+                                   : "")
+                    << " there are " << available
                     << "; choose a smaller key_tile";
+  // A product needs all registers of its result at once, and the assembler
+  // keeps some more, of those that threads start with.
+  constexpr int64_t registersBesideResult = 30;
+  int64_t start = tile::getStartRegisters(warpgroups, blocks);
+  int64_t result =
+      std::max(schedule.keyTile, op.getValueDim()) / 2 + registersBesideResult;
+  if (result > start)
+    return refuse() << "a product with "
+                    << std::max(schedule.keyTile, op.getValueDim())
+                    << " columns needs " << result
+                    << " registers of a thread, and threads start with "
+                    << start << "; choose fewer resident_blocks";
   // The next queries are copied early where there is a place for them, beside
   // one for results on their way.
   if (!schedule.queryStages) {

@@ -53,12 +53,13 @@ struct AllocateSmem : flash::tile::impl::AllocateSmemBase<AllocateSmem> {
     WalkResult walk = getOperation().walk([&](gpu::GPUFuncOp kernel) {
       int64_t needed = allocate(kernel);
       bytes[kernel] = needed;
-      if (needed <= limit)
+      int64_t most = getSharedLimit(limit, getResidentBlocks(kernel));
+      if (needed <= most)
         return WalkResult::advance();
       kernel.emitError("the kernel '")
           << kernel.getName() << "' needs " << needed
           << " bytes of shared memory, and a block may have "
-          << limit.getValue() << "; choose smaller tiles or fewer stages";
+          << most << "; choose smaller tiles or fewer stages";
       return WalkResult::interrupt();
     });
     if (walk.wasInterrupted())

@@ -54,7 +54,7 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
     gpu::GPUFuncOp kernel = getOperation();
     if (!kernel->hasAttr("tile.bulk_store"))
       return;
-    int64_t left = limit;
+    int64_t left = getSharedLimit(limit, getResidentBlocks(kernel));
     kernel.walk([&](RingOp ring) {
       RingType type = ring.getResult().getType();
       left -= type.getNumBytes() + type.getStages() * 2 * barrierBytes;

@@ -491,7 +491,8 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       single.thenBlock()->getTerminator()->getIterator(),
       roles.getProducer().front().getOperations());
 
-  kernel->setAttr("nvvm.minctasm", b.getI32IntegerAttr(1));
+  kernel->setAttr("nvvm.minctasm", 
+                  b.getI32IntegerAttr(getResidentBlocks(kernel)));
   for (gpu::LaunchFuncOp launch : launches)
     addTensorMaps(launch);
   roles.erase();

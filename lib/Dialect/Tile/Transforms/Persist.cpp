@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -102,8 +103,9 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
       auto constant = [&](int64_t value) -> Value {
         return arith::ConstantIndexOp::create(b, loc, value);
       };
-      Value grid =
-          arith::MinUIOp::create(b, loc, count, constant(multiprocessors));
+      Value grid = arith::MinUIOp::create(
+          b, loc, count,
+          constant(multiprocessors * getResidentBlocks(kernel)));
       // No blocks at all are launched as none.
       Value divisor = arith::MaxUIOp::create(b, loc, grid, constant(1));
       launch.getKernelOperandsMutable().append(

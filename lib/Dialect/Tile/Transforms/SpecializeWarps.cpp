@@ -202,7 +202,7 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   SmallVector<Operation *> ops = getOpsOfRoles(body);
   OpBuilder b(body.getTerminator());
   auto [producerRegisters, consumerRegisters] =
-      getRoleRegisters(*warps / warpsOfWarpgroup);
+      getRoleRegisters(*warps / warpsOfWarpgroup, getResidentBlocks(kernel));
   auto roles = WarpSpecializeOp::create(b, kernel.getLoc(), *warps,
                                         consumerRegisters, producerRegisters);
   Block &consumer = roles.getConsumer().emplaceBlock();

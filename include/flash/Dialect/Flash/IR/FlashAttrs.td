@@ -136,6 +136,8 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
     says further that `warps` (1 to 32) share the queries, 16 at a time each,
     and that `stages` (1 to 16) tiles of keys, and of values, are in shared
     memory, and `query_stages` (1 or 2) of queries where a block has several.
+    `resident_blocks` (1 to 4) of blocks whose warps have roles share a
+    multiprocessor, its registers and its shared memory; without it, one has all.
 
     `features = specialize_warps|overlap` lists what else is done, by the pass
     that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong`,
@@ -156,6 +158,7 @@ def Flash_ScheduleAttr : Flash_Attr<"Schedule", "schedule"> {
                         OptionalParameter<"std::optional<int64_t>">:$warps,
                         OptionalParameter<"std::optional<int64_t>">:$stages,
                         OptionalParameter<"std::optional<int64_t>">:$query_stages,
+                        OptionalParameter<"std::optional<int64_t>">:$resident_blocks,
                         Flash_ScheduleFeaturesParameter:$features,
                         OptionalParameter<"std::optional<int64_t>">:$splits,
                         OptionalParameter<"std::optional<int64_t>">:$units);

@@ -210,6 +210,8 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
            "cpu, emulate, sm_80 or sm_90a">,
     Option<"queryStages", "query-stages", "int64_t", "0",
            "Slots for queries; 0 lets the model choose">,
+    Option<"residentBlocks", "resident-blocks", "int64_t", "0",
+           "Blocks that share a multiprocessor; 0 lets the model choose">,
     Option<"units", "units", "int64_t", "0",
            "Units that there should be; 0 lets the model choose">,
     Option<"device", "device", "std::string", "\"\"",

@@ -14,7 +14,8 @@ namespace flash {
 
 /// The values of a `#flash.schedule`; 0 stands for what is not said.
 struct Schedule {
-  int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0, queryStages = 0;
+  int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0, queryStages = 0,
+          residentBlocks = 0;
   ScheduleFeatures features = ScheduleFeatures::None;
   int64_t splits = 0, units = 0;
 
@@ -34,6 +35,7 @@ struct Schedule {
     visit("warps", schedule.warps);
     visit("stages", schedule.stages);
     visit("query_stages", schedule.queryStages);
+    visit("resident_blocks", schedule.residentBlocks);
     visit("splits", schedule.splits);
     visit("units", schedule.units);
   }

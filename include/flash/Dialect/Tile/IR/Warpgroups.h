@@ -8,7 +8,7 @@
 #ifndef FLASH_DIALECT_TILE_IR_WARPGROUPS_H
 #define FLASH_DIALECT_TILE_IR_WARPGROUPS_H
 
-#include <cstdint>
+#include "mlir/IR/Operation.h"
 
 namespace flash::tile {
 
@@ -30,19 +30,46 @@ struct RoleRegisters {
   int64_t producer, consumer;
 };
 
-/// What roles use of a multiprocessor's registers, by the number of consumer
-/// warpgroups (FlashAttention-3, arXiv 2407.08608).
-constexpr RoleRegisters getRoleRegisters(int64_t warpgroups) {
-  switch (warpgroups) {
-  case 1:
-    return {40, 232};
-  case 2:
-    return {24, 240};
-  case 3:
-    return {32, 160};
-  default:
-    return {24, 112};
-  }
+/// Registers come in groups (PTX, setmaxnreg).
+constexpr int64_t registerGranule = 8;
+
+/// What each thread of a block with this number of consumer warpgroups starts
+/// with, where as many blocks share a multiprocessor.
+constexpr int64_t getStartRegisters(int64_t warpgroups, int64_t blocks) {
+  constexpr int64_t registersOfMultiprocessor = 65536;
+  int64_t threads = (warpgroups + 1) * threadsOfWarpgroup;
+  return registersOfMultiprocessor / (threads * blocks) / registerGranule *
+         registerGranule;
+}
+
+/// What roles make of them: those that copy pass some on to the others
+/// (FlashAttention-3, arXiv 2407.08608).
+constexpr RoleRegisters getRoleRegisters(int64_t warpgroups, int64_t blocks) {
+  constexpr int64_t least = 24, mostOfProducer = 40, mostOfConsumer = 240;
+  int64_t pool = getStartRegisters(warpgroups, blocks) * (warpgroups + 1);
+  int64_t consumer =
+      (pool - least) / warpgroups / registerGranule * registerGranule;
+  consumer = consumer < mostOfConsumer ? consumer : mostOfConsumer;
+  int64_t rest = pool - consumer * warpgroups;
+  return {rest < mostOfProducer ? rest : mostOfProducer, consumer};
+}
+static_assert(getRoleRegisters(2, 1).consumer == 240 &&
+              getRoleRegisters(3, 1).consumer == 160 &&
+              getRoleRegisters(2, 2).consumer == 104);
+
+/// The kernel's attribute, of how many blocks share a multiprocessor.
+constexpr llvm::StringLiteral residentBlocksName = "tile.resident_blocks";
+
+inline int64_t getResidentBlocks(mlir::Operation *kernel) {
+  auto blocks = kernel->getAttrOfType<mlir::IntegerAttr>(residentBlocksName);
+  return blocks ? blocks.getInt() : 1;
+}
+
+/// The bytes of shared memory that each of `blocks` may have, if one alone may
+/// have `limit`. Every block costs 1 KiB more than it has.
+constexpr int64_t getSharedLimit(int64_t limit, int64_t blocks) {
+  constexpr int64_t reserved = 1024;
+  return (limit + reserved) / blocks - reserved;
 }
 
 } // namespace flash::tile
