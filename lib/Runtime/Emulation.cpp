@@ -104,15 +104,16 @@ Block::Slot *Block::find(int64_t ring, int64_t step, const char *where) {
 }
 
 int64_t Block::addRing(const TileStorage &first, int64_t stages,
-                       const char *where) {
+                       const char *where, int64_t readers) {
   std::lock_guard<std::mutex> lock(mutex);
   Ring &ring = rings.emplace_back();
   ring.where = where;
+  ring.readers = readers;
   for (int64_t i = 0; i < stages; ++i) {
     TileStorage storage = first;
     storage.data =
         static_cast<char *>(first.data) + i * first.rows * first.rowBytes;
-    ring.slots.push_back({State::Free, i, storage, {}});
+    ring.slots.push_back({State::Free, i, storage, {}, false, 0});
     poison(storage);
   }
   return rings.size() - 1;
@@ -180,6 +181,34 @@ Lease Block::wait(int64_t ring, int64_t step, const char *where) {
   return (ring + 1) << stepBits | step;
 }
 
+bool Block::setInspected(int64_t ring, int64_t step, const char *where) {
+  std::lock_guard<std::mutex> lock(mutex);
+  Slot *slot = find(ring, step, where);
+  if (!slot)
+    return false;
+  if (step != slot->step || slot->state != State::Full)
+    return fail(where, describe(ring, step) + " was not waited for");
+  slot->isInspected = true;
+  notify();
+  return true;
+}
+
+Lease Block::waitInspected(int64_t ring, int64_t step, const char *where) {
+  std::unique_lock<std::mutex> lock(mutex);
+  Slot *slot = find(ring, step, where);
+  if (!slot)
+    return 0;
+  if (step < slot->step) {
+    fail(where, describe(ring, step) + " was released before");
+    return 0;
+  }
+  if (!waitUntil(
+          lock, [&] { return slot->step == step && slot->isInspected; }, where,
+          describe(ring, step) + " was never inspected"))
+    return 0;
+  return (ring + 1) << stepBits | step;
+}
+
 bool Block::release(int64_t ring, int64_t step, const char *where) {
   std::lock_guard<std::mutex> lock(mutex);
   Slot *slot = find(ring, step, where);
@@ -189,9 +218,13 @@ bool Block::release(int64_t ring, int64_t step, const char *where) {
     return fail(where, describe(ring, step) + " was released before");
   if (step > slot->step || slot->state != State::Full)
     return fail(where, describe(ring, step) + " was not waited for");
+  if (++slot->releases < rings[ring].readers)
+    return true;
   poison(slot->storage);
   slot->state = State::Free;
   slot->step += rings[ring].slots.size();
+  slot->isInspected = false;
+  slot->releases = 0;
   notify();
   return true;
 }
@@ -292,9 +325,10 @@ extern "C" void flash_emulation_finish_role(void *block) {
 
 extern "C" int64_t flash_emulation_ring(void *block, int64_t storage,
                                         int64_t stages, int64_t rows,
-                                        int64_t rowBytes, const char *where) {
+                                        int64_t rowBytes, int64_t readers,
+                                        const char *where) {
   return static_cast<Block *>(block)->addRing(
-      {pointer(storage), rows, rowBytes}, stages, where);
+      {pointer(storage), rows, rowBytes}, stages, where, readers);
 }
 
 extern "C" void flash_emulation_acquire(void *block, int64_t ring, int64_t step,
@@ -315,6 +349,21 @@ extern "C" int64_t flash_emulation_wait(void *block, int64_t ring, int64_t step,
                                         const char *where) {
   auto *b = static_cast<Block *>(block);
   Lease lease = b->wait(ring, step, where);
+  check(b, lease != 0);
+  return lease;
+}
+
+extern "C" void flash_emulation_set_inspected(void *block, int64_t ring,
+                                              int64_t step, const char *where) {
+  auto *b = static_cast<Block *>(block);
+  check(b, b->setInspected(ring, step, where));
+}
+
+extern "C" int64_t flash_emulation_wait_inspected(void *block, int64_t ring,
+                                                  int64_t step,
+                                                  const char *where) {
+  auto *b = static_cast<Block *>(block);
+  Lease lease = b->waitInspected(ring, step, where);
   check(b, lease != 0);
   return lease;
 }

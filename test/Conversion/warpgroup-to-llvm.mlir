@@ -40,16 +40,6 @@ gpu.module @m {
     gpu.return
   }
 
-  // CHECK-LABEL: llvm.func @barrier(
-  // CHECK:       %[[X:.*]] = llvm.zext %{{.*}} : i1 to i32
-  // CHECK:       %[[ANY:.*]] = llvm.inline_asm has_side_effects {{.*}}bar.red.or.pred q, $1, $2, p;{{.*}} %{{.*}}, %{{.*}}, %[[X]]
-  // CHECK:       llvm.trunc %[[ANY]] : i32 to i1
-  gpu.func @barrier(%id: i32, %n: i32, %x: i1, %o: !llvm.ptr) kernel {
-    %any = nvx.barrier_or %id, %n, %x
-    llvm.store %any, %o : i1, !llvm.ptr
-    gpu.return
-  }
-
   // A tensor map stays where the launch puts it.
   // CHECK-LABEL: llvm.func @map(
   // CHECK-SAME:  !llvm.ptr {llvm.align = 64 : i64, llvm.byval = !llvm.array<128 x i8>, nvvm.grid_constant}

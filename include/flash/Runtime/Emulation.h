@@ -54,8 +54,10 @@ public:
   explicit Block(int64_t number) : number(number) {}
 
   /// Adds a ring of `stages` tiles, which lie one after the other from `first`
-  /// on, and returns its number.
-  int64_t addRing(const TileStorage &first, int64_t stages, const char *where);
+  /// on, and returns its number. A slot is free when as many `readers` have
+  /// released it.
+  int64_t addRing(const TileStorage &first, int64_t stages, const char *where,
+                  int64_t readers = 1);
 
   /// Waits until the slot of the step is free.
   bool acquire(int64_t ring, int64_t step, const char *where);
@@ -64,6 +66,10 @@ public:
             const char *where);
   /// Waits until the copy of the step has been started, and completes it.
   Lease wait(int64_t ring, int64_t step, const char *where);
+  /// Says that the tile of the step, which has been waited for, was inspected.
+  bool setInspected(int64_t ring, int64_t step, const char *where);
+  /// Waits until it was.
+  Lease waitInspected(int64_t ring, int64_t step, const char *where);
   /// Frees the slot and overwrites it.
   bool release(int64_t ring, int64_t step, const char *where);
 
@@ -92,10 +98,13 @@ private:
     int64_t step;
     TileStorage storage;
     TileSource source;
+    bool isInspected = false;
+    int64_t releases = 0;
   };
   struct Ring {
     std::vector<Slot> slots;
     const char *where;
+    int64_t readers;
   };
 
   /// The slot of a step; null, with a message, if there cannot be one.
@@ -135,7 +144,8 @@ void flash_emulation_end(void *block);
 void flash_emulation_start_roles(void *block, int64_t count);
 void flash_emulation_finish_role(void *block);
 int64_t flash_emulation_ring(void *block, int64_t storage, int64_t stages,
-                             int64_t rows, int64_t rowBytes, const char *where);
+                             int64_t rows, int64_t rowBytes, int64_t readers,
+                             const char *where);
 void flash_emulation_acquire(void *block, int64_t ring, int64_t step,
                              const char *where);
 void flash_emulation_copy_async(void *block, int64_t ring, int64_t step,
@@ -143,6 +153,10 @@ void flash_emulation_copy_async(void *block, int64_t ring, int64_t step,
                                 const char *where);
 int64_t flash_emulation_wait(void *block, int64_t ring, int64_t step,
                              const char *where);
+void flash_emulation_set_inspected(void *block, int64_t ring, int64_t step,
+                                   const char *where);
+int64_t flash_emulation_wait_inspected(void *block, int64_t ring, int64_t step,
+                                       const char *where);
 void flash_emulation_release(void *block, int64_t ring, int64_t step,
                              const char *where);
 void flash_emulation_check_lease(void *block, int64_t lease, const char *where);

@@ -296,7 +296,7 @@ Value StepEmitter::carefulWeightedValues(Value p, Value values, Value acc) {
 Value StepEmitter::isHarmless(Value values) {
   auto isFinite = [&]() -> Value {
     return tile::IsFiniteOp::create(b, loc, b.getI1Type(), values,
-                                    /*warpgroup=*/false);
+                                    /*warps=*/IntegerAttr());
   };
   if (op.getMask())
     return isFinite();

@@ -167,31 +167,9 @@ struct WarpgroupWait : ConvertOpToLLVMPattern<nvx::WarpgroupWaitOp> {
     return success();
   }
 };
-struct BarrierOr : ConvertOpToLLVMPattern<nvx::BarrierOrOp> {
-  using ConvertOpToLLVMPattern::ConvertOpToLLVMPattern;
-
-  LogicalResult
-  matchAndRewrite(nvx::BarrierOrOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    // Predicates have no constraint; the operands are numbered from 1.
-    Type i32 = rewriter.getI32Type();
-    Value condition = LLVM::ZExtOp::create(rewriter, op.getLoc(), i32,
-                                           adaptor.getCondition());
-    auto any = LLVM::InlineAsmOp::create(
-        rewriter, op.getLoc(), i32,
-        ValueRange{adaptor.getId(), adaptor.getThreads(), condition},
-        "{\n.reg .pred p, q;\nsetp.ne.u32 p, $3, 0;\n"
-        "bar.red.or.pred q, $1, $2, p;\nselp.u32 $0, 1, 0, q;\n}",
-        "=r,r,r,r", /*has_side_effects=*/true, /*is_align_stack=*/false,
-        LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
-    rewriter.replaceOpWithNewOp<LLVM::TruncOp>(op, rewriter.getI1Type(),
-                                               any.getResult(0));
-    return success();
-  }
-};
 } // namespace
 
 void flash::populateWarpgroupPatterns(LLVMTypeConverter &converter,
                                       RewritePatternSet &patterns) {
-  patterns.add<BarrierOr, WarpgroupMma, WarpgroupWait>(converter);
+  patterns.add<WarpgroupMma, WarpgroupWait>(converter);
 }

@@ -21,6 +21,8 @@ using namespace mlir;
 using namespace flash;
 
 /// The number of threads in the block, or failure with an error at `op`.
+static constexpr int64_t threadsOfWarp = 32;
+
 static FailureOr<int64_t> getNumThreads(Operation *op) {
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
   std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
@@ -224,14 +226,15 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
     OpBuilder &b = rewriter;
-    FailureOr<int64_t> threads = tile::threadsOfWarpgroup;
-    if (!op.getWarpgroup())
-      threads = getNumThreads(op);
+    FailureOr<int64_t> threads = getNumThreads(op);
     if (failed(threads))
       return failure();
     Value thread = t.thread();
-    if (op.getWarpgroup())
-      thread = t.rem(thread, *threads);
+    if (op.getWarps()) {
+      int64_t shared = *op.getWarps() * threadsOfWarp;
+      thread = t.add(thread, t.constant(shared - *threads));
+      threads = shared;
+    }
     tile::SmemType type = op.getSource().getType();
     // Zero times a number is zero, unless that is NaN or infinite. Bulk copies
     // fill whole panels, so that their chunks need not be told from others.
@@ -239,16 +242,18 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
     auto wordType =
         VectorType::get({type.getElementBytes() == 2 ? 2 : 1}, element);
     Value zero = arith::ConstantOp::create(b, t.loc, b.getZeroAttr(wordType));
-    bool isLinear = op.getWarpgroup();
+    bool isLinear = op.getWarps().has_value();
     int64_t chunksInPanel = type.getSwizzle() / 16;
     int64_t chunksInRow = type.getColumns() * type.getElementBytes() / 16;
     int64_t chunks =
         isLinear ? type.getNumBytes() / 16 : type.getRows() * chunksInRow;
-    // A few at a time, since registers are scarce here.
-    constexpr int64_t chunksAtATime = 4;
+    // A few at a time, since registers are scarce, above all where a warp has
+    // given most of its own away.
+    int64_t chunksAtATime = op.getWarps() ? 2 : 4;
+    size_t numSums = op.getWarps() ? 2 : 4;
     auto loop = scf::ForOp::create(b, t.loc, t.constant(0), t.constant(chunks),
                                    t.constant(chunksAtATime * *threads),
-                                   SmallVector<Value>(4, zero));
+                                   SmallVector<Value>(numSums, zero));
     SmallVector<Value> sums(loop.getResults());
     {
       OpBuilder::InsertionGuard guard(b);
@@ -277,8 +282,8 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
       }
       for (auto [i, word] : llvm::enumerate(words)) {
         Value elements = LLVM::BitcastOp::create(b, t.loc, wordType, word);
-        next[i % 4] =
-            math::FmaOp::create(b, t.loc, elements, zero, next[i % 4]);
+        Value &sum = next[i % numSums];
+        sum = math::FmaOp::create(b, t.loc, elements, zero, sum);
       }
       scf::YieldOp::create(b, t.loc, next);
     }
@@ -293,21 +298,11 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
     bits = arith::AndIOp::create(b, t.loc, bits, t.i32(allButSigns));
     Value special = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ne,
                                           bits, t.i32(0));
-    if (op.getWarpgroup()) {
-      Value id = t.add(t.div(t.thread(), *threads),
-                       t.constant(tile::firstMeetingBarrier));
-      id = arith::IndexCastOp::create(b, t.loc, b.getI32Type(), id);
-      Value any = nvx::BarrierOrOp::create(b, t.loc, b.getI1Type(), id,
-                                           t.i32(*threads), special);
-      // That the answer is the same for a warp is what the assembler does not
-      // know of a barrier, but of a shuffle: in a branch that depends on it, it
-      // then keeps addresses and descriptors in one register for the warp.
-      any = arith::ExtUIOp::create(b, t.loc, b.getI32Type(), any);
-      any = NVVM::ShflOp::create(b, t.loc, b.getI32Type(), t.i32(-1), any,
-                                 t.i32(0), t.i32(31), NVVM::ShflKind::idx,
-                                 UnitAttr());
-      rewriter.replaceOpWithNewOp<arith::CmpIOp>(op, arith::CmpIPredicate::eq,
-                                                 any, t.i32(0));
+    if (op.getWarps()) {
+      Value any = NVVM::VoteSyncOp::create(b, t.loc, b.getI1Type(), t.i32(-1),
+                                           special, NVVM::VoteSyncKind::any);
+      rewriter.replaceOpWithNewOp<arith::XOrIOp>(
+          op, any, arith::ConstantIntOp::create(b, t.loc, b.getI1Type(), 1));
       return success();
     }
     Value flag = arith::ExtUIOp::create(b, t.loc, b.getI32Type(), special);

@@ -84,6 +84,8 @@ orc::SymbolMap getRuntimeSymbols(orc::MangleAndInterner mangle) {
   add("flash_emulation_acquire", &flash_emulation_acquire);
   add("flash_emulation_copy_async", &flash_emulation_copy_async);
   add("flash_emulation_wait", &flash_emulation_wait);
+  add("flash_emulation_set_inspected", &flash_emulation_set_inspected);
+  add("flash_emulation_wait_inspected", &flash_emulation_wait_inspected);
   add("flash_emulation_release", &flash_emulation_release);
   add("flash_emulation_check_lease", &flash_emulation_check_lease);
   add("flash_emulation_check_range", &flash_emulation_check_range);

@@ -90,15 +90,17 @@ gpu.module @m {
     gpu.return
   }
 
-  // The lanes of a warp vote; a warpgroup meets at a barrier of its own.
+  // The lanes of a warp vote; of a tile, each of the last warps looks at a share.
   // CHECK-LABEL: gpu.func @answers(
   // CHECK:       nvvm.vote.sync
-  // CHECK:       nvx.barrier_or %{{.*}}, %c128_i32
+  // CHECK:       arith.addi %{{.*}}, %c-160
+  // CHECK:       nvvm.vote.sync any
+  // CHECK-NOT:   nvvm.barrier
   gpu.func @answers(%x: tensor<64x4xi1, #tile.lanes<4>>, %o: memref<?xf32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
     %c0 = arith.constant 0 : index
     %t = tile.smem_view %c0 : !tile.smem<64x64xf16, swizzle = 128>
     %any = tile.any %x : tensor<64x4xi1, #tile.lanes<4>>
-    %finite = tile.is_finite %t warpgroup : !tile.smem<64x64xf16, swizzle = 128>
+    %finite = tile.is_finite %t warps(3) : !tile.smem<64x64xf16, swizzle = 128>
     gpu.return
   }
 }

@@ -178,3 +178,59 @@ module {
     }
   }
 }
+
+// -----
+
+!memory = memref<?x?x128xf16, strided<[?, ?, 1]>>
+!tile = !tile.smem<64x128xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x128xf16, swizzle = 128>>
+
+// The warps that do not copy look at what was copied. A slot has a third barrier,
+// at which they arrive, and is empty when they, too, have given it back.
+// CHECK-LABEL: gpu.func @inspected(
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c4_i32
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c3_i32
+// The consumers read an answer of each.
+// CHECK:         nvvm.setmaxregister increase
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK-COUNT-3: llvm.load %{{.*}} : !llvm.ptr<3> -> i32
+// CHECK:         %[[ALL:.*]] = nvvm.shfl.sync idx
+// CHECK:         arith.cmpi ne, %[[ALL]]
+// CHECK:         nvvm.setmaxregister decrease
+// CHECK:         arith.cmpi sge, %{{.*}}, %c-3_i32
+// CHECK-NEXT:    scf.if
+// CHECK:           nvvm.mbarrier.try_wait.parity
+// CHECK:           %[[FINITE:.*]] = tile.is_finite %{{.*}} warps(3)
+// CHECK:           scf.if
+// CHECK:             %[[ANSWER:.*]] = arith.extui %[[FINITE]]
+// CHECK:             llvm.store %[[ANSWER]]
+// CHECK-COUNT-2:     nvvm.mbarrier.arrive
+// What nobody asks about is given back only.
+// CHECK:           nvvm.mbarrier.try_wait.parity
+// CHECK-NOT:       tile.is_finite
+// CHECK:           scf.if
+// CHECK-NOT:         llvm.store
+// CHECK-COUNT-2:     nvvm.mbarrier.arrive
+// CHECK-NOT:     tile.ring.{{inspect|is_finite}}
+// CHECK:         gpu.return
+module {
+  gpu.module @m {
+    gpu.func @inspected(%m: !memory, %o: !llvm.ptr) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %r = tile.ring inspected {offset = 0, barriers = 32768} : !ring
+      tile.warp_specialize consumers(4, registers = 232) {
+        %finite = tile.ring.is_finite %r[%c0] : !ring
+        llvm.store %finite, %o : i1, !llvm.ptr
+      } producer(registers = 40) {
+        tile.ring.acquire %r[%c0] : !ring
+        tile.copy_async %m[%c0, %c0] to %r[%c0] : !memory to !ring
+      } inspector {
+        tile.ring.inspect %r[%c0] : !ring
+        tile.ring.inspect %r[%c1] unseen : !ring
+      }
+      gpu.return
+    }
+  }
+}

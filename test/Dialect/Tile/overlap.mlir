@@ -91,13 +91,14 @@ gpu.module @m {
   }
 
   // Loops behind one that leads go on with its pipeline: there is one beginning
-  // and one end. Who looks at the tile of the second product does so before it.
+  // and one end. Who loads from the tile of the second product does so before it.
   // CHECK-LABEL: gpu.func @chain(
   // CHECK:       scf.if
   // CHECK:         tile.mma_async %{{.*}} transpose_b
   // CHECK:         arith.truncf
   // CHECK:         %[[V0:.*]] = tile.ring.peek %[[VR:[0-9]+]][%c0]
-  // CHECK-NEXT:    tile.is_finite %[[V0]]
+  // CHECK-NEXT:    tile.ring.is_finite %[[VR]][%c0]
+  // CHECK:         tile.clear %[[V0]]
   // CHECK:         %[[LED:.*]]:4 = scf.for
   // CHECK:           tile.mma_async %{{.*}} transpose_b
   // CHECK:           tile.ring.wait %[[VR]]
@@ -117,28 +118,75 @@ gpu.module @m {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %kr = tile.ring : !ring
-    %vr = tile.ring : !ring
-    %o:2 = scf.for %i = %m to %n step %c1 iter_args(%acc = %init, %t = %c0) -> (!scores, index) {
-      %kt = tile.ring.wait %kr[%t] : !ring
-      %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
-      %s = tile.mma_wait %sp : !tile.pending<!scores>
-      tile.ring.release %kr[%t] : !ring
-      %p = arith.truncf %s : !scores to !weights
-      %vt = tile.ring.wait %vr[%t] : !ring
-      %finite = tile.is_finite %vt warpgroup : !tile
-      %care = scf.if %finite -> !scores {
-        scf.yield %acc : !scores
-      } else {
-        tile.clear %vt warps(4) : !tile
-        scf.yield %acc : !scores
+    %vr = tile.ring inspected : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      %o:2 = scf.for %i = %m to %n step %c1 iter_args(%acc = %init, %t = %c0) -> (!scores, index) {
+        %kt = tile.ring.wait %kr[%t] : !ring
+        %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+        %s = tile.mma_wait %sp : !tile.pending<!scores>
+        tile.ring.release %kr[%t] : !ring
+        %p = arith.truncf %s : !scores to !weights
+        %vt = tile.ring.wait %vr[%t] : !ring
+        %finite = tile.ring.is_finite %vr[%t] : !ring
+        %care = scf.if %finite -> !scores {
+          scf.yield %acc : !scores
+        } else {
+          tile.clear %vt warps(4) : !tile
+          scf.yield %acc : !scores
+        }
+        %op = tile.mma_async %p, %vt add %care warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+        %r = tile.mma_wait %op : !tile.pending<!scores>
+        tile.ring.release %vr[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %r, %next : !scores, index
+      } {flash.leads}
+      %o2:2 = scf.for %i = %c0 to %m step %c1 iter_args(%acc = %o#0, %t = %o#1) -> (!scores, index) {
+        %kt = tile.ring.wait %kr[%t] : !ring
+        %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+        %s = tile.mma_wait %sp : !tile.pending<!scores>
+        tile.ring.release %kr[%t] : !ring
+        %p = arith.truncf %s : !scores to !weights
+        %vt = tile.ring.wait %vr[%t] : !ring
+        %op = tile.mma_async %p, %vt add %acc warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+        %r = tile.mma_wait %op : !tile.pending<!scores>
+        tile.ring.release %vr[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %r, %next : !scores, index
       }
-      %op = tile.mma_async %p, %vt add %care warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
-      %r = tile.mma_wait %op : !tile.pending<!scores>
-      tile.ring.release %vr[%t] : !ring
-      %next = arith.addi %t, %c1 : index
-      scf.yield %r, %next : !scores, index
-    } {flash.leads}
-    %o2:2 = scf.for %i = %c0 to %m step %c1 iter_args(%acc = %o#0, %t = %o#1) -> (!scores, index) {
+    } producer(registers = 40) {
+    } inspector {
+      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> index {
+        tile.ring.inspect %vr[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    }
+    gpu.return
+  }
+
+  // What all first products read is given back before the last second one, and also
+  // where there is no product.
+  // CHECK-LABEL: gpu.func @first_operand(
+  // CHECK:       tile.ring.wait %[[QR:[0-9]+]]
+  // CHECK:       scf.if
+  // CHECK:         scf.for
+  // CHECK:         }
+  // CHECK-NEXT:    tile.ring.release %[[QR]]
+  // CHECK-NEXT:    tile.ring.wait
+  // CHECK-NEXT:    tile.mma_async
+  // CHECK:       } else {
+  // CHECK-NEXT:    tile.ring.release %[[QR]]
+  // CHECK-NEXT:    scf.yield
+  // CHECK-NEXT:  }
+  // CHECK-NEXT:  gpu.return
+  gpu.func @first_operand(%init: !scores, %n: index) kernel attributes {tile.overlap} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %qr = tile.ring : !ring
+    %kr = tile.ring : !ring
+    %vr = tile.ring : !ring
+    %q = tile.ring.wait %qr[%c0] : !ring
+    %o:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %init, %t = %c0) -> (!scores, index) {
       %kt = tile.ring.wait %kr[%t] : !ring
       %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
       %s = tile.mma_wait %sp : !tile.pending<!scores>
@@ -151,6 +199,7 @@ gpu.module @m {
       %next = arith.addi %t, %c1 : index
       scf.yield %r, %next : !scores, index
     }
+    tile.ring.release %qr[%c0] : !ring
     gpu.return
   }
 }

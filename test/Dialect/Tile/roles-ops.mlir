@@ -29,8 +29,10 @@ func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
     %s = tile.mma_wait %a younger(%b : !tile.pending<!scores>) : !tile.pending<!scores>
     // CHECK: tile.mma_wait %[[B]] : <tensor
     %r = tile.mma_wait %b : !tile.pending<!scores>
-    // CHECK: tile.is_finite %{{.*}} warpgroup : <128x64xf16
-    %f = tile.is_finite %kt warpgroup : !tile
+    // CHECK: tile.is_finite %{{.*}} warps(3) : <128x64xf16
+    %f = tile.is_finite %kt warps(3) : !tile
+    // CHECK: tile.ring.is_finite %{{.*}}[%{{.*}}] : <2, <128x64xf16, swizzle = 128>>
+    %g = tile.ring.is_finite %ring[%t] : !ring
     // CHECK: tile.ring.peek %{{.*}}[%{{.*}}] : <2, <128x64xf16, swizzle = 128>>
     %peek = tile.ring.peek %ring[%t] : !ring
     // CHECK: tile.clear %{{.*}} warps(8) : <128x64xf16, swizzle = 128>
@@ -44,11 +46,19 @@ func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
     tile.copy_async %k[%j] to %ring[%t] : !memory to !ring
     // CHECK-NEXT: }
   }
+  // CHECK: %[[SEEN:.*]] = tile.ring inspected : <2
+  %seen = tile.ring inspected : !ring
   // CHECK: tile.warp_specialize consumers(4, registers = 232) {
   // CHECK-NEXT: } producer(registers = 40) {
+  // CHECK-NEXT: } inspector {
+  // CHECK-NEXT: tile.ring.inspect %[[SEEN]][%{{.*}}] : <2
+  // CHECK-NEXT: tile.ring.inspect %[[SEEN]][%{{.*}}] unseen : <2
   // CHECK-NEXT: }
   tile.warp_specialize consumers(4, registers = 232) {
   } producer(registers = 40) {
+  } inspector {
+    tile.ring.inspect %seen[%t] : !ring
+    tile.ring.inspect %seen[%j] unseen : !ring
   }
   return
 }

@@ -24,8 +24,12 @@ gpu.module @m {
     %r = tile.ring : !ring
     %p = tile.mma_async %q, %q transpose_b : !tile, !tile -> !tile.pending<!scores>
     %d = tile.mma_wait %p : !tile.pending<!scores>
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %m[%c0] to %r[%c0] : !memory to !ring
+    %k0 = tile.ring.wait %r[%c0] : !ring
     // expected-note @below {{computed here}}
-    %f = tile.is_finite %q : !tile
+    %f = tile.is_finite %k0 : !tile
+    tile.ring.release %r[%c0] : !ring
     // expected-error @below {{'arith.index_castui' op cannot be left to warps that only copy: it depends on what other warps compute}}
     %row = arith.index_castui %f : i1 to index
     tile.ring.acquire %r[%c0] : !ring
@@ -56,6 +60,20 @@ gpu.module @m {
       tile.ring.release %r[%c0] : !ring
       scf.yield
     }
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @kernel(%q: !tile) kernel attributes {tile.specialize_warps} {
+    %p = tile.mma_async %q, %q transpose_b : !tile, !tile -> !tile.pending<!scores>
+    %d = tile.mma_wait %p : !tile.pending<!scores>
+    // expected-error @below {{'tile.is_finite' op looks at a tile of no ring, which only rings show to other warps}}
+    %f = tile.is_finite %q : !tile
     gpu.return
   }
 }

@@ -17,7 +17,7 @@
 // CHECK-LABEL: gpu.func @kernel(
 // CHECK-SAME:  known_block_size = array<i32: 384, 1, 1>
 // CHECK:         %[[Q:.*]] = tile.ring : <1
-// CHECK:         %[[R:.*]] = tile.ring : <2
+// CHECK:         %[[R:.*]] = tile.ring inspected : <2
 // CHECK:         tile.warp_specialize consumers(8, registers = 240) {
 // CHECK-NOT:       {{acquire|copy_async}}
 // CHECK:           arith.constant dense
@@ -25,7 +25,7 @@
 // CHECK:           scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %c0) -> (tensor<128x64xf32, #tile.fragment<8>>, index) {
 // CHECK-NEXT:        tile.ring.wait %[[R]]
 // CHECK-NEXT:        tile.mma_async %{{.*}}, %{{.*}} add %{{.*}} transpose_b warpgroup
-// CHECK:             tile.is_finite %{{.*}} warpgroup
+// CHECK:             tile.ring.is_finite %[[R]]
 // CHECK:             tile.ring.release %[[R]]
 // CHECK:           tile.ring.release %[[Q]]
 // CHECK:           tile.store
@@ -44,6 +44,14 @@
 // CHECK-NEXT:      scf.if %{{.*}} {
 // CHECK-NEXT:        tile.ring.acquire
 // CHECK-NEXT:        tile.copy_async
+// CHECK-NEXT:      }
+// The inspector has all steps of the ring, also those that nobody asks about.
+// CHECK-NEXT:    } inspector {
+// CHECK-NOT:       {{acquire|copy_async|wait|release|mma|store|tensor}}
+// CHECK:           scf.for {{.*}} iter_args(%[[U:.*]] = %c0) -> (index) {
+// CHECK-NEXT:        tile.ring.inspect %[[R]][%[[U]]] : <2
+// CHECK:           scf.if %{{.*}} {
+// CHECK-NEXT:        tile.ring.inspect %[[R]][%{{.*}}] unseen
 // CHECK-NEXT:      }
 // CHECK-NEXT:    }
 // CHECK-NEXT:    gpu.return

@@ -285,3 +285,63 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel() kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring inspected : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      // expected-error @below {{'tile.ring.inspect' op is for the inspector: consumers ask it}}
+      tile.ring.inspect %r[%c0] : !ring
+    } producer(registers = 40) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel() kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring inspected : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+    } producer(registers = 40) {
+    } inspector {
+      tile.ring.inspect %r[%c0] : !ring
+      // expected-error @below {{'tile.ring.release' op is not for the inspector, which only looks at tiles}}
+      tile.ring.release %r[%c0] : !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel() kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      // expected-error @below {{'tile.ring.is_finite' op is of a ring that is not inspected}}
+      %f = tile.ring.is_finite %r[%c0] : !ring
+    } producer(registers = 40) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @kernel() kernel {
+    // expected-error @below {{'tile.ring' op is inspected, but by nobody}}
+    %r = tile.ring inspected : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+    gpu.return
+  }
+}

@@ -449,3 +449,96 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// A choice may give the tile back in both of its branches.
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    %kt = tile.ring.wait %r[%c0] : !ring
+    scf.if %c {
+      %x = tile.load %kt : !tile to !query
+      tile.ring.release %r[%c0] : !ring
+    } else {
+      tile.ring.release %r[%c0] : !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    // expected-error @below {{'tile.ring.wait' op gives a tile that is not released after it, in the same block}}
+    %kt = tile.ring.wait %r[%c0] : !ring
+    scf.if %c {
+      tile.ring.release %r[%c0] : !ring
+    } else {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    %kt = tile.ring.wait %r[%c0] : !ring
+    scf.if %c {
+      // expected-note @below {{released here}}
+      tile.ring.release %r[%c0] : !ring
+      // expected-error @below {{'tile.load' op uses a tile behind its release}}
+      %x = tile.load %kt : !tile to !query
+    } else {
+      tile.ring.release %r[%c0] : !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    %kt = tile.ring.wait %r[%c0] : !ring
+    scf.if %c {
+      tile.ring.release %r[%c0] : !ring
+    } else {
+      tile.ring.release %r[%c0] : !ring
+    }
+    // expected-error @below {{'tile.ring.release' op gives a slot back a second time}}
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}

@@ -35,29 +35,32 @@ constexpr ScheduleFeatures specialized = ScheduleFeatures::SpecializeWarps |
 constexpr ScheduleFeatures overlapped = specialized | ScheduleFeatures::Overlap;
 constexpr ScheduleFeatures inTurns = overlapped | ScheduleFeatures::PingPong;
 
-/// Tiles for head dimensions up to a bound and as many queries as a bound says,
-/// best first; as measured on an H200 (docs/benchmarks.md).
+/// Tiles for head dimensions up to a bound and numbers of queries between
+/// bounds, best first; as measured on an H200 (docs/benchmarks.md).
 struct Candidate {
-  int64_t largestDim, mostQueries, queryTile, keyTile;
+  int64_t largestDim, leastQueries, mostQueries, queryTile, keyTile;
   ScheduleFeatures features;
   int64_t stages = 0, residentBlocks = 0;
 };
 constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 constexpr Candidate candidates[] = {
-    {64, unlimited, 192, 128, inTurns | ScheduleFeatures::Persistent},
-    {128, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
-    {192, unlimited, 128, 96, overlapped},
-    {256, unlimited, 128, 64, overlapped | ScheduleFeatures::Persistent}};
+    {64, 0, unlimited, 192, 128, inTurns | ScheduleFeatures::Persistent},
+    {128, 2048, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
+    {128, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {192, 0, unlimited, 128, 96, overlapped},
+    {256, 0, unlimited, 128, 64, overlapped | ScheduleFeatures::Persistent}};
 // Rows of a masked program differ in length, and so do blocks. Where rows are
 // short, more of them at a time fill the gaps between tiles.
 constexpr Candidate maskedCandidates[] = {
-    {64, 1024, 64, 64, overlapped | ScheduleFeatures::Persistent, 2, 3},
-    {64, 4096, 128, 64, specialized | ScheduleFeatures::Persistent, 3, 2},
-    {64, 4096, 128, 128, inTurns | ScheduleFeatures::Persistent},
-    {64, unlimited, 192, 96, inTurns | ScheduleFeatures::Persistent},
-    {128, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
-    {192, unlimited, 128, 96, overlapped},
-    {256, unlimited, 128, 64, inTurns | ScheduleFeatures::Persistent}};
+    {64, 0, 512, 64, 64, overlapped | ScheduleFeatures::Persistent, 2, 3},
+    {64, 0, 4096, 128, 64, specialized | ScheduleFeatures::Persistent, 3, 2},
+    {64, 0, 4096, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {64, 0, unlimited, 192, 96, inTurns | ScheduleFeatures::Persistent},
+    {128, 8192, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
+    {128, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {192, 0, unlimited, 128, 96, inTurns | ScheduleFeatures::Persistent},
+    {256, 0, 1024, 128, 64, inTurns | ScheduleFeatures::Persistent},
+    {256, 0, unlimited, 128, 64, overlapped}};
 } // namespace
 
 bool flash::hasSm90Schedule(AttentionOp op) {
@@ -83,9 +86,10 @@ Schedule flash::chooseSm90Schedule(AttentionOp op) {
            (tiles && *tiles >= c.residentBlocks * multiprocessors);
   };
   const Candidate *fit = llvm::find_if(all, [&](const Candidate &c) {
-    bool isShort = c.mostQueries == unlimited ||
-                   (isKnown && queries <= c.mostQueries);
-    return dim <= c.largestDim && isShort && hasEnough(c);
+    bool isAny = c.leastQueries == 0 && c.mostQueries == unlimited;
+    bool isBetween =
+        isKnown && queries >= c.leastQueries && queries <= c.mostQueries;
+    return dim <= c.largestDim && (isAny || isBetween) && hasEnough(c);
   });
   Schedule schedule;
   schedule.queryTile = fit->queryTile;

@@ -39,7 +39,7 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
   if (hasRoles)
     kernel.walk([&](RingOp ring) {
       ring.setBarriersAttr(b.getI64IntegerAttr(end));
-      end += ring.getResult().getType().getStages() * 2 * barrierBytes;
+      end += ring.getNumBarrierBytes();
     });
   return end;
 }
@@ -58,8 +58,8 @@ struct AllocateSmem : flash::tile::impl::AllocateSmemBase<AllocateSmem> {
         return WalkResult::advance();
       kernel.emitError("the kernel '")
           << kernel.getName() << "' needs " << needed
-          << " bytes of shared memory, and a block may have "
-          << most << "; choose smaller tiles or fewer stages";
+          << " bytes of shared memory, and a block may have " << most
+          << "; choose smaller tiles or fewer stages";
       return WalkResult::interrupt();
     });
     if (walk.wasInterrupted())

@@ -57,7 +57,7 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
     int64_t left = getSharedLimit(limit, getResidentBlocks(kernel));
     kernel.walk([&](RingOp ring) {
       RingType type = ring.getResult().getType();
-      left -= type.getNumBytes() + type.getStages() * 2 * barrierBytes;
+      left -= type.getNumBytes() + ring.getNumBarrierBytes();
     });
     SmallVector<StoreOp> stores;
     kernel.walk([&](StoreOp store) {

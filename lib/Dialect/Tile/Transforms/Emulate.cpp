@@ -208,7 +208,8 @@ static LogicalResult checkModule(ModuleOp module, const EmulationTypes &types) {
 static void separateRoles(WarpSpecializeOp roles, EmulationCalls &calls) {
   OpBuilder b(roles);
   Location loc = roles.getLoc();
-  constexpr int64_t numRoles = 2;
+  bool hasInspector = !roles.getInspector().empty();
+  int64_t numRoles = hasInspector ? 3 : 2;
   calls.startRoles(b, roles, numRoles);
   auto mapping = gpu::GPUWarpgroupMappingAttr::get(b.getContext(),
                                                    gpu::MappingId::LinearDim0);
@@ -217,15 +218,26 @@ static void separateRoles(WarpSpecializeOp roles, EmulationCalls &calls) {
       /*outputs=*/ValueRange(), b.getArrayAttr(mapping));
   calls.startRoles(b, roles, /*count=*/1);
   b.setInsertionPointToStart(loop.getBody());
-  Value isConsumer = arith::CmpIOp::create(
-      b, loc, arith::CmpIPredicate::eq, loop.getInductionVar(0),
-      arith::ConstantIndexOp::create(b, loc, 0));
-  auto choice = scf::IfOp::create(b, loc, isConsumer, /*withElseRegion=*/true);
+  auto isRole = [&](int64_t number) -> Value {
+    return arith::CmpIOp::create(
+        b, loc, arith::CmpIPredicate::eq, loop.getInductionVar(0),
+        arith::ConstantIndexOp::create(b, loc, number));
+  };
+  auto fill = [](Block *to, Region &from) {
+    to->getOperations().splice(to->getTerminator()->getIterator(),
+                               from.front().getOperations());
+  };
+  auto choice = scf::IfOp::create(b, loc, isRole(0), /*withElseRegion=*/true);
   calls.finishRole(b, choice);
-  for (auto [from, to] :
-       llvm::zip_equal(roles->getRegions(), choice->getRegions()))
-    to.front().getOperations().splice(to.front().getTerminator()->getIterator(),
-                                      from.front().getOperations());
+  fill(choice.thenBlock(), roles.getConsumer());
+  if (hasInspector) {
+    b.setInsertionPointToStart(choice.elseBlock());
+    choice = scf::IfOp::create(b, loc, isRole(1), /*withElseRegion=*/true);
+    fill(choice.thenBlock(), roles.getProducer());
+    fill(choice.elseBlock(), roles.getInspector());
+  } else {
+    fill(choice.elseBlock(), roles.getProducer());
+  }
   roles.erase();
 }
 

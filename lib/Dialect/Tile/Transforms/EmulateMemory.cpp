@@ -152,7 +152,8 @@ struct EmulateRing : EmulationPattern<RingOp> {
         b, op, "ring", b.getI64Type(),
         {address, constant(b, loc, type.getStages()),
          constant(b, loc, slot.getRows()),
-         constant(b, loc, slot.getColumns() * slot.getElementBytes())});
+         constant(b, loc, slot.getColumns() * slot.getElementBytes()),
+         constant(b, loc, op.getInspected() ? 2 : 1)});
     b.replaceOpWithMultiple(op, {{slots, ring}});
     return success();
   }
@@ -184,27 +185,31 @@ struct EmulateCopyAsync : EmulationPattern<CopyAsyncOp> {
   }
 };
 
+/// The slot of a step of a ring whose slots are in `slots`.
+static Value getSlot(OpBuilder &b, Location loc, RingType type, Value slots,
+                     Value step) {
+  SmemType slotType = type.getSlot();
+  Value slot =
+      arith::RemUIOp::create(b, loc, step, constant(b, loc, type.getStages()));
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  return memref::SubViewOp::create(
+      b, loc, getEmulatedType(slotType), slots,
+      ArrayRef<OpFoldResult>{slot, zero, zero},
+      ArrayRef<OpFoldResult>{one, b.getIndexAttr(slotType.getRows()),
+                             b.getIndexAttr(slotType.getColumns())},
+      ArrayRef<OpFoldResult>{one, one, one});
+}
+
 template <typename OpTy> struct EmulateRingWait : EmulationPattern<OpTy> {
   using EmulationPattern<OpTy>::EmulationPattern;
   using typename EmulationPattern<OpTy>::OneToNOpAdaptor;
   LogicalResult matchAndRewrite(OpTy op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
-    Location loc = op.getLoc();
-    RingType type = op.getRing().getType();
-    SmemType slotType = type.getSlot();
-    Value slots = adaptor.getRing()[0];
     Value lease =
         this->calls.create(b, op, "wait", b.getI64Type(),
                            {adaptor.getRing()[1], single(adaptor.getStep())});
-    Value slot = arith::RemUIOp::create(b, loc, single(adaptor.getStep()),
-                                        constant(b, loc, type.getStages()));
-    OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-    Value tile = memref::SubViewOp::create(
-        b, loc, getEmulatedType(slotType), slots,
-        ArrayRef<OpFoldResult>{slot, zero, zero},
-        ArrayRef<OpFoldResult>{one, b.getIndexAttr(slotType.getRows()),
-                               b.getIndexAttr(slotType.getColumns())},
-        ArrayRef<OpFoldResult>{one, one, one});
+    Value tile = getSlot(b, op.getLoc(), op.getRing().getType(),
+                         adaptor.getRing()[0], single(adaptor.getStep()));
     b.replaceOpWithMultiple(op, {{tile, lease}});
     return success();
   }
@@ -274,35 +279,65 @@ struct EmulateLoadRow : EmulationPattern<LoadRowOp> {
   }
 };
 
-/// Exactly then 0 times the elements sums to something that equals itself.
+/// Whether all elements are finite: exactly then 0 times the elements sums to
+/// something that equals itself.
+static Value isFinite(ConversionPatternRewriter &b, Location loc,
+                      Value buffer) {
+  Value elements = readTile(b, loc, buffer, /*transpose=*/false, b.getF32Type(),
+                            extendToF32);
+  Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0));
+  Value init =
+      tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>{}, b.getF32Type());
+  init = linalg::FillOp::create(b, loc, zero, init).getResult(0);
+  SmallVector<utils::IteratorType> iterators(2, utils::IteratorType::reduction);
+  Value sum =
+      linalg::GenericOp::create(
+          b, loc, init.getType(), elements, init,
+          {b.getMultiDimIdentityMap(2), AffineMap::get(2, 0, b.getContext())},
+          iterators,
+          [&](OpBuilder &b, Location loc, ValueRange args) {
+            Value part = arith::MulFOp::create(b, loc, args[0], zero);
+            Value next = arith::AddFOp::create(b, loc, args[1], part);
+            linalg::YieldOp::create(b, loc, next);
+          })
+          .getResult(0);
+  Value total = tensor::ExtractOp::create(b, loc, sum, ValueRange{});
+  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, total, total);
+}
+
 struct EmulateIsFinite : EmulationPattern<IsFiniteOp> {
   using EmulationPattern::EmulationPattern;
   LogicalResult matchAndRewrite(IsFiniteOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
-    Location loc = op.getLoc();
     calls.checkLease(b, op, adaptor.getSource()[1]);
-    Value elements = readTile(b, loc, adaptor.getSource()[0],
-                              /*transpose=*/false, b.getF32Type(), extendToF32);
-    Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0));
-    Value init =
-        tensor::EmptyOp::create(b, loc, ArrayRef<int64_t>{}, b.getF32Type());
-    init = linalg::FillOp::create(b, loc, zero, init).getResult(0);
-    SmallVector<utils::IteratorType> iterators(2,
-                                               utils::IteratorType::reduction);
-    Value sum =
-        linalg::GenericOp::create(
-            b, loc, init.getType(), elements, init,
-            {b.getMultiDimIdentityMap(2), AffineMap::get(2, 0, b.getContext())},
-            iterators,
-            [&](OpBuilder &b, Location loc, ValueRange args) {
-              Value part = arith::MulFOp::create(b, loc, args[0], zero);
-              Value next = arith::AddFOp::create(b, loc, args[1], part);
-              linalg::YieldOp::create(b, loc, next);
-            })
-            .getResult(0);
-    Value total = tensor::ExtractOp::create(b, loc, sum, ValueRange{});
-    b.replaceOpWithNewOp<arith::CmpFOp>(op, arith::CmpFPredicate::ORD, total,
-                                        total);
+    b.replaceOp(op, isFinite(b, op.getLoc(), adaptor.getSource()[0]));
+    return success();
+  }
+};
+
+struct EmulateRingInspect : EmulationPattern<RingInspectOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(RingInspectOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Value at[] = {adaptor.getRing()[1], single(adaptor.getStep())};
+    calls.create(b, op, "wait", b.getI64Type(), at);
+    if (!op.getUnseen())
+      calls.create(b, op, "set_inspected", Type(), at);
+    calls.create(b, op, "release", Type(), at);
+    b.eraseOp(op);
+    return success();
+  }
+};
+
+struct EmulateRingIsFinite : EmulationPattern<RingIsFiniteOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(RingIsFiniteOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    calls.create(b, op, "wait_inspected", b.getI64Type(),
+                 {adaptor.getRing()[1], single(adaptor.getStep())});
+    Value tile = getSlot(b, op.getLoc(), op.getRing().getType(),
+                         adaptor.getRing()[0], single(adaptor.getStep()));
+    b.replaceOp(op, isFinite(b, op.getLoc(), tile));
     return success();
   }
 };
@@ -448,6 +483,7 @@ void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
   patterns.add<EmulateFetch, EmulateRing, EmulateRingAcquire, EmulateCopyAsync,
                EmulateRingWait<RingWaitOp>, EmulateRingWait<RingPeekOp>,
                EmulateRingRelease, EmulateLoad, EmulateLoadRow, EmulateIsFinite,
-               EmulateRead, EmulateStore, EmulateStoreBulk, EmulateClear>(
+               EmulateRingInspect, EmulateRingIsFinite, EmulateRead,
+               EmulateStore, EmulateStoreBulk, EmulateClear>(
       types, patterns.getContext(), calls);
 }

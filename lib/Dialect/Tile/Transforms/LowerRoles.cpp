@@ -30,6 +30,8 @@ using namespace flash::tile;
 /// nanoseconds.
 static constexpr int64_t barrierTicks = 10000000;
 
+static constexpr int64_t threadsOfWarp = 32;
+
 namespace {
 /// A tensor map of a kernel: memory, and the tiles that are copied from it.
 using MapKey = std::pair<BlockArgument, SmemType>;
@@ -38,7 +40,8 @@ using MapKey = std::pair<BlockArgument, SmemType>;
 class RoleLowering {
 public:
   RoleLowering(gpu::GPUFuncOp kernel, WarpSpecializeOp roles)
-      : kernel(kernel), roles(roles), b(roles), loc(roles.getLoc()) {}
+      : kernel(kernel), roles(roles), b(roles), loc(roles.getLoc()),
+        inspectorWarps(getInspectorWarps(getResidentBlocks(kernel))) {}
 
   void run(ArrayRef<gpu::LaunchFuncOp> launches);
 
@@ -56,8 +59,11 @@ private:
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, index(y));
   }
   Value sharedPointer(Value offset);
-  /// The barrier that says whether the slot of a step is full, or empty.
-  Value barrier(RingOp ring, Value step, bool isEmpty);
+  /// The barrier of the slot of a step.
+  enum class Of { Full, Empty, Inspected };
+  Value getBarrier(RingOp ring, Value step, Of kind);
+  /// Where the answer of an inspecting warp about the slot of a step is.
+  Value getAnswer(RingOp ring, Value step, Value warp);
   /// Whether a barrier has been completed an even or odd number of times when
   /// a step comes to it.
   Value parity(RingOp ring, Value step);
@@ -73,6 +79,9 @@ private:
   void lowerCopy(CopyAsyncOp op);
   template <typename OpTy> void lowerWait(OpTy op);
   void lowerClear(ClearOp op);
+  void lowerInspect(RingInspectOp op);
+  void lowerIsFinite(RingIsFiniteOp op);
+  void arrive(Value barrier);
   void lowerRelease(RingReleaseOp op);
   void lowerTurn(Operation *op);
   void lowerStore(StoreBulkOp op);
@@ -97,6 +106,7 @@ private:
   WarpSpecializeOp roles;
   OpBuilder b;
   Location loc;
+  int64_t inspectorWarps;
   llvm::MapVector<MapKey, Value> maps;
   /// The releases of tiles from which threads load elements themselves.
   llvm::SmallPtrSet<Operation *, 4> afterLoads;
@@ -111,12 +121,25 @@ Value RoleLowering::sharedPointer(Value offset) {
                              ArrayRef<LLVM::GEPArg>{toI32(offset)});
 }
 
-Value RoleLowering::barrier(RingOp ring, Value step, bool isEmpty) {
+Value RoleLowering::getBarrier(RingOp ring, Value step, Of kind) {
   int64_t stages = ring.getResult().getType().getStages();
   Value slot = arith::RemUIOp::create(b, loc, step, index(stages));
   Value offset = arith::MulIOp::create(b, loc, slot, index(barrierBytes));
-  int64_t first = *ring.getBarriers() + (isEmpty ? stages * barrierBytes : 0);
+  int64_t first =
+      *ring.getBarriers() + static_cast<int64_t>(kind) * stages * barrierBytes;
   return sharedPointer(arith::AddIOp::create(b, loc, offset, index(first)));
+}
+
+Value RoleLowering::getAnswer(RingOp ring, Value step, Value warp) {
+  constexpr int64_t bytesOfSlot = 2 * barrierBytes, bytesOfAnswer = 4;
+  int64_t stages = ring.getResult().getType().getStages();
+  Value slot = arith::RemUIOp::create(b, loc, step, index(stages));
+  Value offset = arith::MulIOp::create(b, loc, slot, index(bytesOfSlot));
+  // Behind three barriers for each slot.
+  offset = arith::AddIOp::create(
+      b, loc, offset, index(*ring.getBarriers() + 3 * stages * barrierBytes));
+  Value ofWarp = arith::MulIOp::create(b, loc, warp, index(bytesOfAnswer));
+  return sharedPointer(arith::AddIOp::create(b, loc, offset, ofWarp));
 }
 
 Value RoleLowering::parity(RingOp ring, Value step) {
@@ -146,12 +169,19 @@ void RoleLowering::initializeBarriers() {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(choice.thenBlock());
     kernel.walk([&](RingOp ring) {
+      // Each warpgroup gives a slot back by one arrival, and so does each
+      // warp that inspects.
+      int64_t readers = roles.getNumConsumerWarpgroups() +
+                        (ring.getInspected() ? inspectorWarps : 0);
+      SmallVector<std::pair<Of, int64_t>> arrivals = {{Of::Full, 1},
+                                                      {Of::Empty, readers}};
+      if (ring.getInspected())
+        arrivals.push_back({Of::Inspected, inspectorWarps});
       for (int64_t slot = 0; slot < ring.getResult().getType().getStages();
            ++slot)
-        for (bool isEmpty : {false, true})
+        for (auto [kind, count] : arrivals)
           NVVM::MBarrierInitOp::create(
-              b, loc, barrier(ring, index(slot), isEmpty),
-              i32(isEmpty ? roles.getNumConsumerWarpgroups() : 1), Value());
+              b, loc, getBarrier(ring, index(slot), kind), i32(count), Value());
     });
     NVVM::FenceMbarrierInitOp::create(b, loc);
   }
@@ -163,7 +193,7 @@ void RoleLowering::lowerAcquire(RingAcquireOp op) {
   // The slots are free at first: as if a round before had ended.
   Value before =
       arith::XOrIOp::create(b, loc, parity(ring, op.getStep()), i32(1));
-  waitAt(barrier(ring, op.getStep(), /*isEmpty=*/true), before);
+  waitAt(getBarrier(ring, op.getStep(), Of::Empty), before);
 }
 
 Value RoleLowering::getTensorMap(Value source, SmemType slot) {
@@ -198,7 +228,7 @@ void RoleLowering::lowerCopy(CopyAsyncOp op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
   SmemType slot = ring.getResult().getType().getSlot();
   Value map = getTensorMap(op.getSource(), slot);
-  Value full = barrier(ring, op.getStep(), /*isEmpty=*/false);
+  Value full = getBarrier(ring, op.getStep(), Of::Full);
   // Parts of a box outside of the memory count as copied.
   NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full,
                                          i32(slot.getNumBytes()),
@@ -231,8 +261,7 @@ void RoleLowering::lowerCopy(CopyAsyncOp op) {
 
 template <typename OpTy> void RoleLowering::lowerWait(OpTy op) {
   auto ring = op.getRing().template getDefiningOp<RingOp>();
-  waitAt(barrier(ring, op.getStep(), /*isEmpty=*/false),
-         parity(ring, op.getStep()));
+  waitAt(getBarrier(ring, op.getStep(), Of::Full), parity(ring, op.getStep()));
   op.replaceAllUsesWith(SmemViewOp::create(b, loc, op.getTile().getType(),
                                            slotOffset(ring, op.getStep()))
                             .getResult());
@@ -244,11 +273,61 @@ void RoleLowering::lowerRelease(RingReleaseOp op) {
   // complete, but not what the others have loaded.
   if (afterLoads.contains(op))
     meet();
-  forLeader([&] {
-    NVVM::MBarrierArriveOp::create(
-        b, loc, b.getI64Type(), barrier(ring, op.getStep(), /*isEmpty=*/true),
-        Value(), NVVM::MemScopeKind::CTA, /*relaxed=*/false);
-  });
+  forLeader([&] { arrive(getBarrier(ring, op.getStep(), Of::Empty)); });
+}
+
+void RoleLowering::arrive(Value barrier) {
+  NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier, Value(),
+                                 NVVM::MemScopeKind::CTA, /*relaxed=*/false);
+}
+
+void RoleLowering::lowerInspect(RingInspectOp op) {
+  auto ring = op.getRing().getDefiningOp<RingOp>();
+  waitAt(getBarrier(ring, op.getStep(), Of::Full), parity(ring, op.getStep()));
+  Value isFinite;
+  if (!op.getUnseen()) {
+    Value tile =
+        SmemViewOp::create(b, loc, ring.getResult().getType().getSlot(),
+                           slotOffset(ring, op.getStep()));
+    isFinite = IsFiniteOp::create(b, loc, b.getI1Type(), tile,
+                                  b.getI64IntegerAttr(inspectorWarps));
+  }
+  // The lane that speaks for its warp has the answer of all.
+  Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
+  Value lane = arith::RemUIOp::create(b, loc, thread, index(threadsOfWarp));
+  auto choice = scf::IfOp::create(b, loc, isEqual(lane, 0));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.thenBlock());
+  if (isFinite) {
+    Value warp = arith::DivUIOp::create(b, loc, thread, index(threadsOfWarp));
+    warp = arith::SubIOp::create(
+        b, loc, warp, index(roles.getConsumerWarps() + 4 - inspectorWarps));
+    LLVM::StoreOp::create(
+        b, loc, arith::ExtUIOp::create(b, loc, b.getI32Type(), isFinite),
+        getAnswer(ring, op.getStep(), warp));
+  }
+  arrive(getBarrier(ring, op.getStep(), Of::Inspected));
+  arrive(getBarrier(ring, op.getStep(), Of::Empty));
+}
+
+void RoleLowering::lowerIsFinite(RingIsFiniteOp op) {
+  auto ring = op.getRing().getDefiningOp<RingOp>();
+  waitAt(getBarrier(ring, op.getStep(), Of::Inspected),
+         parity(ring, op.getStep()));
+  Value all;
+  for (int64_t warp = 0; warp < inspectorWarps; ++warp) {
+    Value answer = LLVM::LoadOp::create(
+        b, loc, b.getI32Type(), getAnswer(ring, op.getStep(), index(warp)));
+    all = all ? arith::AndIOp::create(b, loc, all, answer).getResult() : answer;
+  }
+  op.replaceAllUsesWith(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
+                                              uniform(all), i32(0))
+                            .getResult());
+}
+
+Value RoleLowering::uniform(Value value) {
+  return NVVM::ShflOp::create(b, loc, b.getI32Type(), i32(-1), value, i32(0),
+                              i32(31), NVVM::ShflKind::idx, UnitAttr());
 }
 
 void RoleLowering::meet() {
@@ -418,7 +497,8 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   SmallVector<Operation *> ops;
   roles.walk([&](Operation *op) {
     if (isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingPeekOp, RingReleaseOp,
-            TurnWaitOp, TurnPassOp, ClearOp, StoreBulkOp>(op))
+            RingInspectOp, RingIsFiniteOp, TurnWaitOp, TurnPassOp, ClearOp,
+            StoreBulkOp>(op))
       ops.push_back(op);
   });
   roles.walk([&](RingWaitOp wait) {
@@ -443,6 +523,10 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       lowerWait(peek);
     else if (auto release = dyn_cast<RingReleaseOp>(op))
       lowerRelease(release);
+    else if (auto inspect = dyn_cast<RingInspectOp>(op))
+      lowerInspect(inspect);
+    else if (auto question = dyn_cast<RingIsFiniteOp>(op))
+      lowerIsFinite(question);
     else if (auto store = dyn_cast<StoreBulkOp>(op))
       lowerStore(store);
     else if (auto clear = dyn_cast<ClearOp>(op)) {
@@ -461,16 +545,11 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
     waitForStores();
   }
 
-  // Which role a thread has is the same for all of a warp; that the shuffle
-  // says so lets the assembler keep what follows from it in one register.
   b.setInsertionPoint(roles);
   Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
-  Value number =
-      NVVM::ShflOp::create(b, loc, b.getI32Type(), i32(-1), warpgroup(), i32(0),
-                           i32(31), NVVM::ShflKind::idx, UnitAttr());
-  Value consumes =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, number,
-                            i32(roles.getNumConsumerWarpgroups()));
+  Value consumes = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                         uniform(warpgroup()),
+                                         i32(roles.getNumConsumerWarpgroups()));
   auto choice = scf::IfOp::create(b, loc, consumes, /*withElseRegion=*/true);
   auto setRegisters = [&](int64_t registers,
                           NVVM::SetMaxRegisterAction action) {
@@ -490,8 +569,21 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   single.thenBlock()->getOperations().splice(
       single.thenBlock()->getTerminator()->getIterator(),
       roles.getProducer().front().getOperations());
+  if (!roles.getInspector().empty()) {
+    // The last warps of the block.
+    Value warp = uniform(
+        toI32(arith::DivUIOp::create(b, loc, thread, index(threadsOfWarp))));
+    warp =
+        arith::SubIOp::create(b, loc, warp, i32(roles.getConsumerWarps() + 4));
+    Value inspects = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
+                                           warp, i32(-inspectorWarps));
+    auto looking = scf::IfOp::create(b, loc, inspects);
+    looking.thenBlock()->getOperations().splice(
+        looking.thenBlock()->getTerminator()->getIterator(),
+        roles.getInspector().front().getOperations());
+  }
 
-  kernel->setAttr("nvvm.minctasm", 
+  kernel->setAttr("nvvm.minctasm",
                   b.getI32IntegerAttr(getResidentBlocks(kernel)));
   for (gpu::LaunchFuncOp launch : launches)
     addTensorMaps(launch);

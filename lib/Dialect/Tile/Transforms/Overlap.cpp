@@ -119,8 +119,11 @@ bool Rotation::comesLast(Operation *op) {
   // are rounded to their registers behind it.
   if (op == parts.second.getA().getDefiningOp())
     return true;
+  // In a ring of one slot the next tile comes only when that product has ended.
   bool found = false;
   op->walk([&](Operation *inner) {
+    if (auto question = dyn_cast<RingIsFiniteOp>(inner))
+      found |= question.getRing() == parts.wait.getRing();
     for (Value operand : inner->getOperands())
       found |= operand == parts.loop.getRegionIterArg(parts.accumulator) ||
                operand == parts.wait.getTile() ||
@@ -230,18 +233,45 @@ SmallVector<Value> Rotation::emitLast(const Carried &carried) {
   return results;
 }
 
+/// The release, behind `loop`, of what nothing but the first products of the
+/// chain reads; null if there is none.
+static RingReleaseOp getReleaseOfFirstOperand(ArrayRef<TwoProducts> chain) {
+  TwoProducts parts = chain.back();
+  auto wait = parts.first.getA().getDefiningOp<RingWaitOp>();
+  Block *block = parts.loop->getBlock();
+  if (!wait || wait->getBlock() != block ||
+      !llvm::all_of(wait->getUsers(), [&](Operation *user) {
+        return llvm::any_of(chain, [&](const TwoProducts &parts) {
+          return parts.first == user;
+        });
+      }))
+    return nullptr;
+  for (auto release : block->getOps<RingReleaseOp>())
+    if (release.getRing() == wait.getRing() &&
+        release.getStep() == wait.getStep())
+      return release;
+  return nullptr;
+}
+
 /// Rotates loops of which each goes on where the one before has stopped. If the
-/// first is not entered, none is.
+/// first is not entered, none is. What the first products read is given back
+/// before the last of the others: its next tile may come.
 static void rotate(ArrayRef<TwoProducts> chain) {
   scf::ForOp first = chain.front().loop, last = chain.back().loop;
+  RingReleaseOp release = getReleaseOfFirstOperand(chain);
   OpBuilder b(last);
   Location loc = first.getLoc();
+  auto giveBack = [&] {
+    if (release)
+      b.clone(*release);
+  };
   Value isEntered =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
                             first.getLowerBound(), first.getUpperBound());
   auto choice = scf::IfOp::create(b, loc, last.getResultTypes(), isEntered,
                                   /*addThenBlock=*/true, /*addElseBlock=*/true);
   b.setInsertionPointToStart(choice.elseBlock());
+  giveBack();
   scf::YieldOp::create(b, loc, first.getInitArgs());
   b.setInsertionPointToStart(choice.thenBlock());
   Rotation::Carried carried;
@@ -254,12 +284,16 @@ static void rotate(ArrayRef<TwoProducts> chain) {
       start = arith::AddIOp::create(b, loc, start, loop.getStep());
     }
     carried = rotation.emitOthers(start, carried);
-    if (loop == last)
+    if (loop == last) {
+      giveBack();
       scf::YieldOp::create(b, loc, rotation.emitLast(carried));
+    }
   }
   last.replaceAllUsesWith(choice.getResults());
   for (const TwoProducts &parts : llvm::reverse(chain))
     scf::ForOp(parts.loop).erase();
+  if (release)
+    release.erase();
 }
 
 /// The loops behind `first`, which leads, that go on with all its values one

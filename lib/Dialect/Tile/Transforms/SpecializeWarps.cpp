@@ -31,11 +31,6 @@ static bool isCopy(Operation *op) {
   return isa<RingAcquireOp, CopyAsyncOp>(op);
 }
 
-static bool containsCopy(Operation &op) {
-  return op.walk([](CopyAsyncOp) { return WalkResult::interrupt(); })
-      .wasInterrupted();
-}
-
 /// The ops of the kernel that a role must carry out: those on tiles and rings,
 /// loops, and what depends on them. Every thread carries out the others.
 static SmallVector<Operation *> getOpsOfRoles(Block &body) {
@@ -55,15 +50,27 @@ static SmallVector<Operation *> getOpsOfRoles(Block &body) {
 }
 
 namespace {
-/// Clones what copies need: the copies themselves, the loops and branches
-/// around them without the tiles that these carry, and scalars.
-class ProducerSlice {
+/// The waits for tiles of rings that are to be inspected, and which of these
+/// tiles somebody asks about.
+struct Inspected {
+  llvm::SetVector<RingOp> rings;
+  llvm::SmallPtrSet<Operation *, 4> waits;
+};
+
+/// Clones what a role beside the consumers does: copies, or with `inspected` a
+/// look at each tile of its rings; the loops and branches around them without
+/// the tiles that these carry, and scalars.
+class RoleSlice {
 public:
-  explicit ProducerSlice(OpBuilder b) : b(b) {}
+  explicit RoleSlice(OpBuilder b, const Inspected *inspected = nullptr)
+      : b(b), inspected(inspected) {}
 
   LogicalResult clone(Operation &op);
 
 private:
+  bool isOwn(Operation *op);
+  bool containsOwn(Operation &op);
+  void cloneOwn(Operation &op);
   LogicalResult cloneBody(Block &from, Block &to, ArrayRef<unsigned> kept);
   LogicalResult cloneLoop(scf::ForOp loop);
   LogicalResult cloneChoice(scf::IfOp choice);
@@ -72,13 +79,43 @@ private:
   LogicalResult checkOperands(Operation &op);
 
   OpBuilder b;
+  const Inspected *inspected;
   IRMapping mapping;
   /// Results of ops that only consumers carry out.
   llvm::DenseSet<Value> missing;
 };
 } // namespace
 
-SmallVector<unsigned> ProducerSlice::getScalars(TypeRange types) {
+bool RoleSlice::isOwn(Operation *op) {
+  if (!inspected)
+    return isCopy(op);
+  auto wait = dyn_cast<RingWaitOp>(op);
+  return wait &&
+         inspected->rings.contains(wait.getRing().getDefiningOp<RingOp>());
+}
+
+bool RoleSlice::containsOwn(Operation &op) {
+  return op
+      .walk([&](Operation *inner) {
+        return isOwn(inner) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+void RoleSlice::cloneOwn(Operation &op) {
+  if (!inspected) {
+    b.clone(op, mapping);
+    return;
+  }
+  auto wait = cast<RingWaitOp>(op);
+  RingInspectOp::create(b, wait.getLoc(),
+                        mapping.lookupOrDefault(wait.getRing()),
+                        mapping.lookupOrDefault(wait.getStep()),
+                        /*unseen=*/!inspected->waits.contains(wait));
+  missing.insert(wait.getTile());
+}
+
+SmallVector<unsigned> RoleSlice::getScalars(TypeRange types) {
   SmallVector<unsigned> scalars;
   for (auto [i, type] : llvm::enumerate(types))
     if (!isTile(type))
@@ -86,7 +123,7 @@ SmallVector<unsigned> ProducerSlice::getScalars(TypeRange types) {
   return scalars;
 }
 
-LogicalResult ProducerSlice::checkOperands(Operation &op) {
+LogicalResult RoleSlice::checkOperands(Operation &op) {
   for (Value operand : op.getOperands())
     if (missing.contains(operand) && !isTile(operand.getType())) {
       InFlightDiagnostic error =
@@ -98,8 +135,8 @@ LogicalResult ProducerSlice::checkOperands(Operation &op) {
   return success();
 }
 
-LogicalResult ProducerSlice::cloneBody(Block &from, Block &to,
-                                       ArrayRef<unsigned> kept) {
+LogicalResult RoleSlice::cloneBody(Block &from, Block &to,
+                                   ArrayRef<unsigned> kept) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&to);
   for (Operation &op : from.without_terminator())
@@ -116,7 +153,7 @@ LogicalResult ProducerSlice::cloneBody(Block &from, Block &to,
   return success();
 }
 
-LogicalResult ProducerSlice::cloneLoop(scf::ForOp loop) {
+LogicalResult RoleSlice::cloneLoop(scf::ForOp loop) {
   SmallVector<unsigned> kept = getScalars(loop.getResultTypes());
   SmallVector<Value> inits;
   for (unsigned i : kept)
@@ -133,7 +170,7 @@ LogicalResult ProducerSlice::cloneLoop(scf::ForOp loop) {
   return cloneBody(*loop.getBody(), *copy.getBody(), kept);
 }
 
-LogicalResult ProducerSlice::cloneChoice(scf::IfOp choice) {
+LogicalResult RoleSlice::cloneChoice(scf::IfOp choice) {
   SmallVector<unsigned> kept = getScalars(choice.getResultTypes());
   SmallVector<Type> types;
   for (unsigned i : kept)
@@ -150,12 +187,13 @@ LogicalResult ProducerSlice::cloneChoice(scf::IfOp choice) {
   return success();
 }
 
-LogicalResult ProducerSlice::clone(Operation &op) {
+LogicalResult RoleSlice::clone(Operation &op) {
   bool isOfTiles = llvm::any_of(op.getResultTypes(), isTile) ||
                    llvm::any_of(op.getOperandTypes(), isTile) ||
-                   isa<RingWaitOp, RingReleaseOp>(op);
+                   isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp,
+                       RingIsFiniteOp>(op);
   bool isNeeded =
-      isCopy(&op) || (op.getNumRegions() > 0 ? containsCopy(op) : !isOfTiles);
+      op.getNumRegions() > 0 ? containsOwn(op) : isOwn(&op) || !isOfTiles;
   if (!isNeeded) {
     missing.insert_range(op.getResults());
     return success();
@@ -169,7 +207,10 @@ LogicalResult ProducerSlice::clone(Operation &op) {
   if (op.getNumRegions() > 0)
     return op.emitOpError("has copies inside, which only loops and branches "
                           "can");
-  b.clone(op, mapping);
+  if (isOwn(&op))
+    cloneOwn(op);
+  else
+    b.clone(op, mapping);
   return success();
 }
 
@@ -190,6 +231,31 @@ static FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel) {
   return warps;
 }
 
+/// Leaves it to another warp to look whether tiles are finite: those that
+/// compute ask it.
+static FailureOr<Inspected> inspect(gpu::GPUFuncOp kernel) {
+  Inspected inspected;
+  SmallVector<IsFiniteOp> looks;
+  kernel.walk([&](IsFiniteOp look) { looks.push_back(look); });
+  for (IsFiniteOp look : looks) {
+    auto wait = look.getSource().getDefiningOp<RingWaitOp>();
+    auto ring = wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
+    if (!ring)
+      return look.emitOpError("looks at a tile of no ring, which only rings "
+                              "show to other warps");
+    inspected.rings.insert(ring);
+    inspected.waits.insert(wait);
+    ring.setInspected(true);
+    OpBuilder b(look);
+    look.replaceAllUsesWith(RingIsFiniteOp::create(b, look.getLoc(),
+                                                   b.getI1Type(), ring,
+                                                   wait.getStep())
+                                .getResult());
+    look.erase();
+  }
+  return inspected;
+}
+
 static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   FailureOr<int64_t> warps = getWarps(kernel);
   if (failed(warps))
@@ -197,7 +263,9 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   // Where a mask leaves no key, there is nothing to copy and compute.
   if (*warps == 0)
     return success();
-  kernel.walk([](IsFiniteOp op) { op.setWarpgroup(true); });
+  FailureOr<Inspected> inspected = inspect(kernel);
+  if (failed(inspected))
+    return failure();
   Block &body = kernel.getBody().front();
   SmallVector<Operation *> ops = getOpsOfRoles(body);
   OpBuilder b(body.getTerminator());
@@ -207,10 +275,17 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
                                         consumerRegisters, producerRegisters);
   Block &consumer = roles.getConsumer().emplaceBlock();
   Block &producer = roles.getProducer().emplaceBlock();
-  ProducerSlice slice(OpBuilder::atBlockEnd(&producer));
+  RoleSlice copying(OpBuilder::atBlockEnd(&producer));
   for (Operation *op : ops)
-    if (failed(slice.clone(*op)))
+    if (failed(copying.clone(*op)))
       return failure();
+  if (!inspected->rings.empty()) {
+    Block &inspector = roles.getInspector().emplaceBlock();
+    RoleSlice looking(OpBuilder::atBlockEnd(&inspector), &*inspected);
+    for (Operation *op : ops)
+      if (failed(looking.clone(*op)))
+        return failure();
+  }
   for (Operation *op : ops)
     op->moveBefore(&consumer, consumer.end());
   SmallVector<Operation *> copies;

@@ -102,39 +102,65 @@ static SmallVector<Operation *> getReaders(RingWaitOp wait) {
   return readers;
 }
 
-static LogicalResult verifyWait(RingWaitOp wait) {
-  RingReleaseOp release;
-  for (Operation *op = wait->getNextNode(); op && !release;
-       op = op->getNextNode())
+/// The releases of the step in the rest of the op's block: one, or one in each
+/// branch of a choice.
+static SmallVector<RingReleaseOp> getReleases(RingWaitOp wait, Operation *op) {
+  for (; op; op = op->getNextNode()) {
     if (isOfStep(dyn_cast<RingReleaseOp>(op), wait.getRing(), wait.getStep()))
-      release = cast<RingReleaseOp>(op);
-  if (!release)
+      return {cast<RingReleaseOp>(op)};
+    auto choice = dyn_cast<scf::IfOp>(op);
+    if (!choice || !choice.elseBlock())
+      continue;
+    SmallVector<RingReleaseOp> releases;
+    for (Block *branch : {choice.thenBlock(), choice.elseBlock()})
+      llvm::append_range(releases, getReleases(wait, &branch->front()));
+    if (releases.size() == 2)
+      return releases;
+  }
+  return {};
+}
+
+static LogicalResult verifyWait(RingWaitOp wait) {
+  SmallVector<RingReleaseOp> releases = getReleases(wait, wait->getNextNode());
+  if (releases.empty())
     return wait.emitOpError(
         "gives a tile that is not released after it, in the same block");
-  for (Operation *reader : getReaders(wait)) {
-    Operation *ancestor = wait->getBlock()->findAncestorOpInBlock(*reader);
-    if (ancestor->isBeforeInBlock(release))
-      continue;
-    InFlightDiagnostic error =
-        isa<MmaWaitOp>(reader)
-            ? reader->emitOpError("waits for a product behind the release of a "
-                                  "tile that it reads")
-            : reader->emitOpError("uses a tile behind its release");
-    error.attachNote(release.getLoc()) << "released here";
-    return error;
-  }
+  for (Operation *reader : getReaders(wait))
+    for (RingReleaseOp release : releases) {
+      // What is around both comes first, or is a choice that takes the reader's
+      // branch.
+      Operation *ancestor = release->getBlock()->findAncestorOpInBlock(*reader);
+      if (!ancestor)
+        ancestor = wait->getBlock()->findAncestorOpInBlock(*reader);
+      Operation *end = ancestor->getBlock()->findAncestorOpInBlock(*release);
+      if (ancestor == end || ancestor->isBeforeInBlock(end))
+        continue;
+      InFlightDiagnostic error =
+          isa<MmaWaitOp>(reader)
+              ? reader->emitOpError("waits for a product behind the release of "
+                                    "a tile that it reads")
+              : reader->emitOpError("uses a tile behind its release");
+      error.attachNote(release.getLoc()) << "released here";
+      return error;
+    }
   return success();
 }
 
 static LogicalResult verifyRelease(RingReleaseOp release) {
-  for (Operation *op = release->getPrevNode(); op; op = op->getPrevNode()) {
-    if (isOfStep(dyn_cast<RingWaitOp>(op), release.getRing(),
-                 release.getStep()))
-      return success();
-    if (isOfStep(dyn_cast<RingReleaseOp>(op), release.getRing(),
-                 release.getStep()))
-      return release.emitOpError("gives a slot back a second time");
-  }
+  for (Operation *at = release; at;
+       at = dyn_cast_if_present<scf::IfOp>(at->getParentOp()))
+    for (Operation *op = at->getPrevNode(); op; op = op->getPrevNode()) {
+      if (isOfStep(dyn_cast<RingWaitOp>(op), release.getRing(),
+                   release.getStep()))
+        return success();
+      WalkResult walk = op->walk([&](RingReleaseOp other) {
+        return isOfStep(other, release.getRing(), release.getStep())
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      });
+      if (walk.wasInterrupted())
+        return release.emitOpError("gives a slot back a second time");
+    }
   return release.emitOpError(
       "gives a slot back that has not been waited for before it, in the same "
       "block");
@@ -173,14 +199,21 @@ static scf::ForOp getFirstCounter(Value step) {
 
 /// The steps of a ring have one count in each role.
 static LogicalResult verifyRing(RingOp ring) {
+  // Its slots would never be free.
+  if (ring.getInspected() &&
+      llvm::none_of(ring->getUsers(), llvm::IsaPred<RingInspectOp>))
+    return ring.emitOpError("is inspected, but by nobody");
   llvm::SmallDenseMap<Region *, scf::ForOp> counters;
   for (Operation *user : ring->getUsers()) {
     auto step = TypeSwitch<Operation *, Value>(user)
                     .Case<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingPeekOp,
-                          RingReleaseOp>([](auto op) { return op.getStep(); })
+                          RingReleaseOp, RingInspectOp, RingIsFiniteOp>(
+                        [](auto op) { return op.getStep(); })
                     .Default(Value());
     if (!step)
       return user->emitOpError("may not use a ring");
+    if (isa<RingInspectOp, RingIsFiniteOp>(user) && !ring.getInspected())
+      return user->emitOpError("is of a ring that is not inspected");
     scf::ForOp first = getFirstCounter(step);
     scf::ForOp &counter = counters[getRole(user)];
     if (first && counter && first != counter) {

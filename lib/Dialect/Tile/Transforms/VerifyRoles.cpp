@@ -20,6 +20,10 @@ Region *flash::tile::getRole(Operation *op) {
 
 LogicalResult flash::tile::verifyRoles(WarpSpecializeOp roles) {
   WalkResult walk = roles.getConsumer().walk([](Operation *op) {
+    if (isa<RingInspectOp>(op)) {
+      op->emitOpError("is for the inspector: consumers ask it");
+      return WalkResult::interrupt();
+    }
     if (!isa<RingAcquireOp, CopyAsyncOp, FetchOp>(op))
       return WalkResult::advance();
     op->emitOpError("is for the producer: consumers wait for slots and release "
@@ -38,10 +42,18 @@ LogicalResult flash::tile::verifyRoles(WarpSpecializeOp roles) {
   });
   if (walk.wasInterrupted())
     return failure();
+  walk = roles.getInspector().walk([](Operation *op) {
+    if (!isa<TileDialect>(op->getDialect()) || isa<RingInspectOp>(op))
+      return WalkResult::advance();
+    op->emitOpError("is not for the inspector, which only looks at tiles");
+    return WalkResult::interrupt();
+  });
+  if (walk.wasInterrupted())
+    return failure();
   // All threads come to what is around the roles.
   walk = roles->getParentOfType<gpu::GPUFuncOp>().walk([](Operation *op) {
-    if (!isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingPeekOp, RingReleaseOp>(
-            op) ||
+    if (!isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingPeekOp, RingReleaseOp,
+             RingInspectOp, RingIsFiniteOp>(op) ||
         getRole(op))
       return WalkResult::advance();
     op->emitOpError("has no role, in a kernel whose other warps have");

@@ -101,21 +101,6 @@ def Nvx_WarpgroupWaitOp : Nvx_Op<"warpgroup_wait"> {
   let hasVerifier = 1;
 }
 
-def Nvx_BarrierOrOp : Nvx_Op<"barrier_or"> {
-  let summary = "waits for some of the block's threads, and combines a condition";
-  let description = [{
-    `bar.red.or.pred` at the named barrier `id`, from 0 to 15, of as many
-    `threads`; upstream's op combines conditions of the whole block only.
-
-    ```mlir
-    %any = nvx.barrier_or %id, %c128, %x
-    ```
-  }];
-  let arguments = (ins I32:$id, I32:$threads, I1:$condition);
-  let results = (outs I1:$result);
-  let assemblyFormat = "$id `,` $threads `,` $condition attr-dict";
-}
-
 class Nvx_ApproximateOp<string mnemonic, string instruction>
     : Nvx_Op<mnemonic, [Pure, SameOperandsAndResultType]> {
   let description = "`" # instruction # [{` (PTX ISA, "Floating Point

@@ -65,17 +65,28 @@ def Tile_RingOp : Tile_Op<"ring"> {
     %ring = tile.ring : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
     ```
 
+    At the tiles of an `inspected` ring warps of their own look, and give them
+    back too.
+
     `tile-allocate-smem` sets `offset`, the byte of shared memory at which the
-    slots start, and for warps with roles `barriers`, that of two mbarriers of 8
-    bytes for each slot: those that say which slots are full come first.
+    slots start, and for warps with roles `barriers`, that of the mbarriers of 8
+    bytes, one for each slot: those that say which slots are full come first,
+    then those of the empty ones, and if the ring is `inspected` those of the
+    slots that were looked at, and 16 bytes for the answers of the warps.
   }];
-  let arguments = (ins OptionalAttr<I64Attr>:$offset,
+  let arguments = (ins UnitAttr:$inspected, OptionalAttr<I64Attr>:$offset,
                        OptionalAttr<I64Attr>:$barriers);
   let builders = [OpBuilder<(ins "::mlir::Type":$result), [{
-    build($_builder, $_state, result, nullptr, nullptr);
+    build($_builder, $_state, result, /*inspected=*/nullptr, nullptr, nullptr);
   }]>];
   let results = (outs Tile_RingType:$result);
-  let assemblyFormat = "attr-dict `:` type($result)";
+  let assemblyFormat = "(`inspected` $inspected^)? attr-dict `:` type($result)";
+  let extraClassDeclaration = [{
+    /// Of the mbarriers and answers, for warps with roles.
+    int64_t getNumBarrierBytes() {
+      return getResult().getType().getStages() * (getInspected() ? 5 : 2) * 8;
+    }
+  }];
 }
 
 class Tile_RingStepOp<string mnemonic, list<Trait> traits = []>
@@ -140,6 +151,35 @@ def Tile_RingPeekOp : Tile_RingStepOp<"ring.peek",
 
 def Tile_RingReleaseOp : Tile_RingStepOp<"ring.release"> {
   let summary = "gives the slot of a step back";
+  let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
+}
+
+def Tile_RingInspectOp : Tile_RingStepOp<"ring.inspect"> {
+  let summary = "looks whether the tile of a step is finite, and releases it";
+  let description = [{
+    Waits until the slot is full. With `unseen` nobody will ask, and the tile is
+    not looked at.
+
+    ```mlir
+    tile.ring.inspect %ring[%t] : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+    ```
+  }];
+  let arguments = (ins Tile_RingType:$ring, Index:$step, UnitAttr:$unseen);
+  let assemblyFormat =
+      "$ring `[` $step `]` (`unseen` $unseen^)? attr-dict `:` type($ring)";
+}
+
+def Tile_RingIsFiniteOp : Tile_RingStepOp<"ring.is_finite"> {
+  let summary = "what has been found of the tile of a step";
+  let description = [{
+    Waits until the step has been inspected: whether no element is NaN or
+    infinite. The step is still to be released.
+
+    ```mlir
+    %finite = tile.ring.is_finite %ring[%t] : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+    ```
+  }];
+  let results = (outs I1:$result);
   let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
 }
 
@@ -210,13 +250,15 @@ def Tile_MmaWaitOp : Tile_Op<"mma_wait",
 def Tile_WarpSpecializeOp
     : Tile_Op<"warp_specialize",
         [NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
-  let summary = "lets some warps compute and others copy";
+  let summary = "lets some warps compute, others copy or look";
   let description = [{
     The first `consumers` warps run the first region, which holds the register
     tiles; warpgroups of four go at their own pace. The four warps behind them
-    run the second region, which fills the rings. Each thread of a role may use
-    as many `registers` as are given; the block is started with the same number
-    for all its threads, and the roles together must not need more of them.
+    run the second region, which fills the rings, and the third, if there is one,
+    which looks whether what has been copied is finite. Each thread
+    of a role may use as many `registers` as are given; the block is started
+    with the same number for all its threads, and the roles together must not
+    need more of them.
 
     ```mlir
     tile.warp_specialize consumers(8, registers = 240) {
@@ -225,16 +267,20 @@ def Tile_WarpSpecializeOp
     } producer(registers = 24) {
       tile.ring.acquire %ring[%t] : ...
       tile.copy_async %k[%b, %h, %j] to %ring[%t] : ...
+    } inspector {
+      tile.ring.inspect %ring[%t] : ...
     }
     ```
   }];
   let arguments = (ins I64Attr:$consumer_warps, I64Attr:$consumer_registers,
                        I64Attr:$producer_registers);
-  let regions = (region SizedRegion<1>:$consumer, SizedRegion<1>:$producer);
+  let regions = (region SizedRegion<1>:$consumer, SizedRegion<1>:$producer,
+                        MaxSizedRegion<1>:$inspector);
   let assemblyFormat = [{
     `consumers` `(` $consumer_warps `,` `registers` `=` $consumer_registers `)`
     $consumer
-    `producer` `(` `registers` `=` $producer_registers `)` $producer attr-dict
+    `producer` `(` `registers` `=` $producer_registers `)` $producer
+    (`inspector` $inspector^)? attr-dict
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -352,17 +398,18 @@ def Tile_ColumnOp : Tile_Op<"column", [Pure]> {
 def Tile_IsFiniteOp : Tile_Op<"is_finite", [MemoryEffects<[MemRead]>]> {
   let summary = "whether no element of a shared-memory tile is NaN or infinite";
   let description = [{
-    The same answer for all threads of the block, which meet here; with
-    `warpgroup` only the threads of each four warps meet.
+    The same answer for all threads of the block, which meet here; with `warps`
+    only as many, the last of the block, look at a share each, and get the
+    answer of their own share.
 
     ```mlir
     %finite = tile.is_finite %vt : !tile.smem<64x48xf16, swizzle = 128>
     ```
   }];
-  let arguments = (ins Tile_SmemType:$source, UnitAttr:$warpgroup);
+  let arguments = (ins Tile_SmemType:$source, OptionalAttr<I64Attr>:$warps);
   let results = (outs I1:$result);
   let assemblyFormat =
-      "$source (`warpgroup` $warpgroup^)? attr-dict `:` type($source)";
+      "$source (`warps` `(` $warps^ `)`)? attr-dict `:` type($source)";
 }
 
 def Tile_ClearOp : Tile_Op<"clear", [MemoryEffects<[MemRead, MemWrite]>]> {

@@ -16,6 +16,13 @@ namespace flash::tile {
 constexpr int64_t warpsOfWarpgroup = 4, threadsOfWarpgroup = 128,
                   rowsOfWarpgroup = 64;
 
+/// Of the four warps behind the consumers one copies. So many of the others
+/// inspect: more are faster, but where blocks share a multiprocessor and its
+/// issue slots tiles are small.
+constexpr int64_t getInspectorWarps(int64_t residentBlocks) {
+  return residentBlocks > 1 ? 1 : 3;
+}
+
 /// Of an mbarrier.
 constexpr int64_t barrierBytes = 8;
 
