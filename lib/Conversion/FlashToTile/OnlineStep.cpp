@@ -111,7 +111,8 @@ private:
     Value pending = tile::MmaAsyncOp::create(
         b, loc,
         tile::PendingType::get(b.getContext(), cast<RankedTensorType>(type)), a,
-        tile, c, transpose, /*tf32=*/false, /*warpgroup=*/false);
+        tile, c, transpose, /*tf32=*/op.getPrecision() == Precision::TF32,
+        /*warpgroup=*/false);
     return tile::MmaWaitOp::create(b, loc, type, pending);
   }
   /// What a tile does to the maximum of each row.
