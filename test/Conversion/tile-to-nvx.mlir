@@ -117,8 +117,12 @@ gpu.module @m {
     gpu.return
   }
 
+  // Operands are rounded by a multiplication, of which NaN stays NaN.
   // CHECK-LABEL: gpu.func @tf32(
-  // CHECK:       nvvm.mma.sync
+  // CHECK:       arith.constant 1.00035226 : f32
+  // CHECK-NEXT:  %[[LARGER:.*]] = arith.mulf %{{.*}} : f32
+  // CHECK-NEXT:  %[[A:.*]] = llvm.bitcast %[[LARGER]] : f32 to i32
+  // CHECK:       nvvm.mma.sync A[%[[A]],
   // CHECK-NOT:   nvvm.mma.sync
   // CHECK:       gpu.return
   gpu.func @tf32(%x: tensor<16x8xf32, #tile.fragment<1>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
