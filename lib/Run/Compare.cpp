@@ -25,6 +25,10 @@ Tolerance Tolerance::get(DType dtype, double scoreMagnitude) {
   }
 }
 
+Tolerance Tolerance::getOfTf32(double scoreMagnitude) {
+  return {std::max(1e-3, 1e-4 * scoreMagnitude)};
+}
+
 Tolerance Tolerance::getOfRoundedScores(DType dtype, double scoreMagnitude) {
   Tolerance tolerance = get(dtype, scoreMagnitude);
   if (dtype == DType::F16 || dtype == DType::BF16)

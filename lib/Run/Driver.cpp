@@ -212,6 +212,7 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
     if (!reference)
       return reference.takeError();
     expected = std::move(*reference);
+    expected->hasTf32Products = hasTf32Products(**kernel);
     auto check = checkRuns(*runs, *expected, Variant::Flash, inputs);
     if (!check)
       return check.takeError();

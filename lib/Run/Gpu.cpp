@@ -10,6 +10,7 @@
 #include "GpuExecutor.h"
 #include "NominalPeaks.h"
 #include "flash/Run/Stopwatch.h"
+#include "flash/Run/Work.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace cuda = flash::cuda;
@@ -44,7 +45,9 @@ llvm::Error GpuExecutor::load(GpuProgram &program) {
                            info.driverVersion % 1000 / 10);
   if (auto version = gpu.telemetry.read().driverVersion)
     machine.driver = *version + ", " + machine.driver;
-  machine.peakFlops = getPeakFlops(info, resultTypes.front(), machine.peakKind);
+  machine.peakFlops =
+      getPeakFlops(info, resultTypes.front(), permitsTf32(*program.level0),
+                   machine.peakKind);
   machine.peakBandwidth = getPeakBandwidth(info);
   return llvm::Error::success();
 }

@@ -31,7 +31,8 @@ static constexpr Rates table[] = {
 };
 
 std::optional<double> flash::run::getPeakFlops(const cuda::DeviceInfo &device,
-                                               DType dtype, std::string &kind) {
+                                               DType dtype, bool tf32,
+                                               std::string &kind) {
   if (!device.clockKHz)
     return std::nullopt;
   for (const Rates &rates : table) {
@@ -41,6 +42,10 @@ std::optional<double> flash::run::getPeakFlops(const cuda::DeviceInfo &device,
     if (dtype == DType::F16 || dtype == DType::BF16) {
       kind = (getName(dtype) + " tensor cores").str();
       return rates.half * clock;
+    }
+    if (dtype == DType::F32 && tf32) {
+      kind = "tf32 tensor cores";
+      return rates.tf32 * clock;
     }
     if (dtype == DType::F32) {
       // Each product is the sum of three of halves of the numbers' bits.

@@ -14,10 +14,11 @@
 namespace flash::run {
 
 /// Operations of dense products per second at the highest clock. `kind` says
-/// which units compute the products of this type. Nothing for devices and types
-/// that the table lacks, or if the driver does not tell the clock.
+/// which units compute the products of this type; with `tf32`, those of f32
+/// from rounded operands. Nothing for devices and types that the table lacks,
+/// or if the driver does not tell the clock.
 std::optional<double> getPeakFlops(const cuda::DeviceInfo &device, DType dtype,
-                                   std::string &kind);
+                                   bool tf32, std::string &kind);
 
 /// Bytes per second between the GPU and its memory.
 std::optional<double> getPeakBandwidth(const cuda::DeviceInfo &device);

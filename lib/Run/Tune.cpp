@@ -301,6 +301,7 @@ llvm::Expected<Report::Check> Search::check() {
       return reference.takeError();
     expected = std::move(*reference);
   }
+  expected.hasTf32Products = hasTf32Products(*kernel);
   return checkRuns(*runs, expected, Variant::Flash, inputs);
 }
 

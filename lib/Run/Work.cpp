@@ -131,3 +131,11 @@ std::optional<double> flash::run::countScoreBytes(func::FuncOp level0,
     return std::nullopt;
   return largest;
 }
+
+bool flash::run::permitsTf32(ModuleOp level0) {
+  WalkResult result = level0.walk([](flash::AttentionOp op) {
+    return op.getPrecision() == flash::Precision::TF32 ? WalkResult::interrupt()
+                                                       : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}

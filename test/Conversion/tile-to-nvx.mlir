@@ -92,9 +92,22 @@ gpu.module @m {
 
   // 8 columns of f32 are a step; each product is three of tf32, or one.
 
+  // The upper part of an operand is the operand itself; the rest of the first is
+  // larger by 3 * 2^-23 of it. Nothing is added to the first sum.
+
   // CHECK-LABEL: gpu.func @accurate(
-  // CHECK-COUNT-3: nvvm.mma.sync
-  // CHECK-NOT:   nvvm.mma.sync
+  // CHECK:       %[[A:.*]] = llvm.bitcast %[[X:.*]] : f32 to i32
+  // CHECK:       %[[AND:.*]] = arith.andi %[[A]], %c-8192_i32
+  // CHECK-NEXT:  %[[UPPER:.*]] = llvm.bitcast %[[AND]]
+  // CHECK-NEXT:  %[[FACTOR:.*]] = arith.constant -0.999999642 : f32
+  // CHECK-NEXT:  %[[REST:.*]] = math.fma %[[UPPER]], %[[FACTOR]], %[[X]]
+  // CHECK-NEXT:  %[[AL:.*]] = llvm.bitcast %[[REST]]
+  // CHECK:       %[[RESTB:.*]] = arith.subf
+  // CHECK-NEXT:  %[[BL:.*]] = llvm.bitcast %[[RESTB]]
+  // CHECK:       nvvm.mma.sync A[%[[AL]], {{.*}} B[%[[B:[0-9]+]],
+  // CHECK:       nvvm.mma.sync A[%[[A]], {{.*}} B[%[[BL]],
+  // CHECK:       nvvm.mma.sync A[%[[A]], {{.*}} B[%[[B]],
+  // CHECK-NOT:   {{nvvm.mma.sync|arith.addf}}
   // CHECK:       gpu.return
   gpu.func @accurate(%x: tensor<16x8xf32, #tile.fragment<1>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
     %c0 = arith.constant 0 : index
@@ -104,8 +117,12 @@ gpu.module @m {
     gpu.return
   }
 
+  // Operands are rounded by a multiplication, of which NaN stays NaN.
   // CHECK-LABEL: gpu.func @tf32(
-  // CHECK:       nvvm.mma.sync
+  // CHECK:       arith.constant 1.00035226 : f32
+  // CHECK-NEXT:  %[[LARGER:.*]] = arith.mulf %{{.*}} : f32
+  // CHECK-NEXT:  %[[A:.*]] = llvm.bitcast %[[LARGER]] : f32 to i32
+  // CHECK:       nvvm.mma.sync A[%[[A]],
   // CHECK-NOT:   nvvm.mma.sync
   // CHECK:       gpu.return
   gpu.func @tf32(%x: tensor<16x8xf32, #tile.fragment<1>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {

@@ -100,8 +100,10 @@ def ConvertTileToNvx : Pass<"convert-tile-to-nvx", "::mlir::gpu::GPUFuncOp"> {
 
     Products of f32 are computed from three products of tf32: an operand is the
     sum of its upper 10 bits of mantissa and of the rest (Ootomo and Yokota,
-    arXiv 2203.03341), and the product of two rests is left out. An operand
-    whose upper part is infinite has no rest, so that its products are NaN.
+    arXiv 2203.03341), and the product of two rests is left out. Splitting cuts
+    off rather than rounds, which saves an instruction; what is lost by this on
+    average is added to the rests of the first operand. An infinite operand has
+    a rest that is NaN, so that its products are NaN.
   }];
   let dependentDialects = ["::mlir::math::MathDialect", "::mlir::arith::ArithDialect",
     "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",

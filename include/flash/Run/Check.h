@@ -30,7 +30,12 @@ struct Expectation {
   std::vector<HostTensor> results;
   /// A lower bound of the largest |score| that is the maximum of its row.
   double scoreMagnitude = 0;
+  /// Whether products of f32 may have been rounded to tf32.
+  bool hasTf32Products = false;
 };
+
+/// Whether a kernel rounds operands of f32 to tf32. The CPU does not.
+bool hasTf32Products(Kernel &kernel);
 
 /// Runs the fp64 reference of a program with `numResults` results.
 llvm::Expected<Expectation>

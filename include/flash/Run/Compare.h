@@ -30,6 +30,11 @@ struct Tolerance {
   /// into the exponential, so f32 gets 1e-7 m where that is larger.
   static Tolerance get(DType dtype, double scoreMagnitude);
 
+  /// The bound for f32 where products round their operands to tf32: its 10
+  /// bits of mantissa are those of f16, so 1e-3, or 1e-4 m where that is
+  /// larger.
+  static Tolerance getOfTf32(double scoreMagnitude);
+
   /// The bound where scores and probabilities are rounded to `dtype` on the
   /// way: a rounded score of magnitude m has an error of m units, so that m
   /// times the bound of a result is allowed where m is larger than 1.

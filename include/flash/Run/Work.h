@@ -10,6 +10,7 @@
 
 #include "flash/Run/HostTensor.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace flash::run {
 
@@ -28,6 +29,9 @@ int64_t estimateResultBytes(mlir::func::FuncOp entry,
 /// scores of an attention. Nothing if sizes are unknown.
 std::optional<double> countScoreBytes(mlir::func::FuncOp level0,
                                       llvm::ArrayRef<TensorSpec> inputs);
+
+/// Whether an attention in a program at level 0 has `precision(tf32)`.
+bool permitsTf32(mlir::ModuleOp level0);
 
 } // namespace flash::run
 

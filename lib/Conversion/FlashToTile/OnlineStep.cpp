@@ -111,7 +111,8 @@ private:
     Value pending = tile::MmaAsyncOp::create(
         b, loc,
         tile::PendingType::get(b.getContext(), cast<RankedTensorType>(type)), a,
-        tile, c, transpose, /*tf32=*/false, /*warpgroup=*/false);
+        tile, c, transpose, /*tf32=*/op.getPrecision() == Precision::TF32,
+        /*warpgroup=*/false);
     return tile::MmaWaitOp::create(b, loc, type, pending);
   }
   /// What a tile does to the maximum of each row.
@@ -380,9 +381,14 @@ StepEmitter::Growth StepEmitter::growMaximum(Value max, Value lanes) {
 }
 
 Value StepEmitter::rescaled(Value acc, const Growth &growth) {
+  // Where products are added to the accumulator outside of the tensor cores,
+  // addition and multiplication become one instruction.
+  auto flags = op.getValue().getType().getElementType().isF32()
+                   ? arith::FastMathFlags::contract
+                   : arith::FastMathFlags::none;
   auto multiply = [&] {
-    return arith::MulFOp::create(b, loc, acc,
-                                 broadcast(growth.rescale, acc.getType()));
+    return arith::MulFOp::create(
+        b, loc, acc, broadcast(growth.rescale, acc.getType()), flags);
   };
   if (!growth.isNeeded)
     return multiply();

@@ -21,6 +21,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace flash;
@@ -45,8 +46,9 @@ private:
   bool isF32() { return element.isF32(); }
   /// Whether an operand is the sum of two parts.
   bool isAccurate() { return isF32() && !op.getTf32(); }
-  /// Splits registers of f32 for three products, or rounds them for one.
-  Fragment split(SmallVector<Value> registers);
+  /// Splits registers of f32 for three products, or rounds them for one. The
+  /// rest is too large by `surplus` times 2^-23 of the number.
+  Fragment split(SmallVector<Value> registers, int surplus);
   /// The fragment of the first operand for a block of rows and a step.
   Fragment loadA(int64_t block, int64_t step);
   /// The fragments of the second operand for two blocks of columns (or one, at
@@ -57,7 +59,8 @@ private:
                                       int64_t count);
   void multiply(MutableArrayRef<Value> acc, ArrayRef<Value> a,
                 ArrayRef<Value> b);
-  /// Adds the products of some steps of the inner dimension to `acc`.
+  /// Adds the products of some steps of the inner dimension to `acc`, whose
+  /// values are null if nothing has been added yet and the product is accurate.
   void emitSteps(int64_t first, int64_t count, MutableArrayRef<Value> acc);
   Value loadF32(Value row, Value column);
 
@@ -104,7 +107,7 @@ Product::Product(ThreadBuilder t, tile::MmaAsyncOp op, Value a, Value b,
     loaderB.emplace(t, tileB, b, t.rem(lane, 16), upper);
 }
 
-Fragment Product::split(SmallVector<Value> registers) {
+Fragment Product::split(SmallVector<Value> registers, int surplus) {
   OpBuilder &builder = t.b;
   Fragment fragment;
   for (Value x : registers) {
@@ -113,21 +116,30 @@ Fragment Product::split(SmallVector<Value> registers) {
       bits = LLVM::BitcastOp::create(builder, t.loc, builder.getI32Type(), x);
     else
       value = LLVM::BitcastOp::create(builder, t.loc, builder.getF32Type(), x);
+    // The instruction ignores the lower 13 bits of a register.
     if (op.getTf32()) {
-      fragment.high.push_back(NVVM::ConvertFloatToTF32Op::create(
-          builder, t.loc, builder.getI32Type(), value,
-          NVVM::FPRoundingMode::RNA, NVVM::SaturationMode::NONE, false));
+      // cvt.rna.tf32 adds half of the last bit that is left and takes a second
+      // instruction to see that NaN stays NaN. A product does so by itself; its
+      // factor adds half of that bit on average (E[1 / x] = 0.5 / ln 2 for the
+      // mantissa x of numbers of all magnitudes), and less than all of it, so
+      // that numbers of 10 bits remain what they are.
+      double half = std::ldexp(0.5 / llvm::numbers::ln2, -11);
+      Value larger =
+          arith::MulFOp::create(builder, t.loc, value, t.f32(1.0 + half));
+      fragment.high.push_back(LLVM::BitcastOp::create(
+          builder, t.loc, builder.getI32Type(), larger));
       continue;
     }
-    // The instruction ignores the lower 13 bits of a register. Half of the last
-    // bit it reads is added first, so that the rest, which is exact in f32, has
-    // either sign and is half as large.
-    Value rounded = arith::AddIOp::create(builder, t.loc, bits, t.i32(0x1000));
-    Value high = arith::AndIOp::create(builder, t.loc, rounded, t.i32(~0x1fff));
+    // So the upper part is the number itself.
+    Value high = arith::AndIOp::create(builder, t.loc, bits, t.i32(~0x1fff));
     Value upper =
         LLVM::BitcastOp::create(builder, t.loc, builder.getF32Type(), high);
-    Value rest = arith::SubFOp::create(builder, t.loc, value, upper);
-    fragment.high.push_back(high);
+    Value rest =
+        surplus
+            ? math::FmaOp::create(builder, t.loc, upper,
+                                  t.f32(std::ldexp(surplus, -23) - 1.0), value)
+            : Value(arith::SubFOp::create(builder, t.loc, value, upper));
+    fragment.high.push_back(bits);
     fragment.low.push_back(
         LLVM::BitcastOp::create(builder, t.loc, builder.getI32Type(), rest));
   }
@@ -155,9 +167,16 @@ Fragment Product::loadA(int64_t block, int64_t step) {
               : t.i32(0));
     }
   }
-  if (isF32())
-    return split(registers);
-  return {registers, {}};
+  if (!isF32())
+    return {registers, {}};
+  // All that is cut off has the sign of its product: of a rest the bits that
+  // the instruction ignores, the product of two rests, what does not fit the
+  // tensor core's sum. On average that is 3 * 2^-23 of a product of a query and
+  // a key, and 4 * 2^-23 of one of a weight and a value, whose sums are longer.
+  // Most of it is made up for here, where it costs nothing. Numbers that have
+  // no rest lose less, so this leaves them with an error of the other sign,
+  // which is why it is not all of it.
+  return split(registers, /*surplus=*/tileA ? 2 : 3);
 }
 
 Value Product::loadF32(Value row, Value column) {
@@ -185,10 +204,10 @@ SmallVector<Fragment> Product::loadBElements(int64_t block, int64_t step,
     Value column = t.add(group, t.constant(8 * (block + i)));
     if (op.getTransposeB())
       fragments.push_back(
-          split({loadF32(column, inner), loadF32(column, next)}));
+          split({loadF32(column, inner), loadF32(column, next)}, 0));
     else
       fragments.push_back(
-          split({loadF32(inner, column), loadF32(next, column)}));
+          split({loadF32(inner, column), loadF32(next, column)}, 0));
   }
   return fragments;
 }
@@ -207,7 +226,7 @@ SmallVector<Fragment> Product::loadB(int64_t block, int64_t step) {
   SmallVector<Fragment> fragments;
   for (int64_t i = 0; i < count; ++i) {
     SmallVector<Value> own = {registers[2 * i], registers[2 * i + 1]};
-    fragments.push_back(isF32() ? split(own) : Fragment{own, {}});
+    fragments.push_back(isF32() ? split(own, 0) : Fragment{own, {}});
   }
   return fragments;
 }
@@ -244,7 +263,8 @@ Value Product::emit() {
   if (c)
     acc = t.unpack(c);
   else
-    acc.assign(rowBlocks * columnBlocks * 4, t.f32(0.0));
+    acc.assign(rowBlocks * columnBlocks * 4,
+               isAccurate() ? Value() : t.f32(0.0));
   // Tensor cores cut off what does not fit their sum, which adds up over many
   // steps; so the accurate product lets them sum a few steps only and adds
   // these sums outside.
@@ -280,7 +300,9 @@ void Product::emitSteps(int64_t first, int64_t count,
         for (int64_t i = 0; i < count; ++i)
           multiply(sum, lhs[i][row].high, rhs[i][next].high);
         for (auto [total, x] : llvm::zip_equal(part, sum))
-          total = arith::AddFOp::create(t.b, t.loc, total, x);
+          total = total ? arith::AddFOp::create(t.b, t.loc, total, x,
+                                                arith::FastMathFlags::contract)
+                        : x;
       }
   }
 }

@@ -1003,3 +1003,31 @@ func.func @f(%o: tensor<4x8x64xf32>, %l: tensor<4x8xf32>) {
   %x, %y = flash.combine %o, %l : (tensor<4x8x64xf32>, tensor<4x8xf32>) -> (tensor<8x64xf16>, tensor<4xf32>)
   return
 }
+
+// -----
+
+func.func @f(%q: tensor<1x1x8x8xbf16>) {
+  // expected-error @below {{precision(tf32) rounds operands of f32, got 'bf16'; leave it out, operands of 16 bits are not rounded}}
+  %o = flash.attention %q, %q, %q precision(tf32)
+      : (tensor<1x1x8x8xbf16>, tensor<1x1x8x8xbf16>, tensor<1x1x8x8xbf16>) -> tensor<1x1x8x8xbf16>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf16>, %a: tensor<16x16xf32>, %r: tensor<16xf32>) {
+  // expected-error @below {{precision(tf32) rounds operands of f32, got 'f16'; leave it out, operands of 16 bits are not rounded}}
+  %0:3 = flash.online_attention ins(%x, %x, %x : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf16>)
+      outs(%a, %r, %r : tensor<16x16xf32>, tensor<16xf32>, tensor<16xf32>)
+      at[0, 0, 0, 0] of[16, 16] scale(1.0) precision(tf32)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x8x8xf32>) {
+  // expected-error @below {{expected string or keyword containing one of the following enum values for attribute 'precision' [tf32]}}
+  %o = flash.attention %q, %q, %q precision(f16)
+      : (tensor<1x1x8x8xf32>, tensor<1x1x8x8xf32>, tensor<1x1x8x8xf32>) -> tensor<1x1x8x8xf32>
+  return
+}

@@ -52,6 +52,20 @@ func.func @everything(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v
   return %o : tensor<?x?x?x256xbf16>
 }
 
+// Products of rounded operands, of the whole and of a step.
+// CHECK-LABEL: func @precision(
+// CHECK: flash.attention {{.*}} mask(#flash.causal) precision(tf32) schedule(<query_tile = 64, key_tile = 32>) :
+// CHECK: flash.online_attention {{.*}} scale(1.000000e+00) precision(tf32) schedule(<query_tile = 16, key_tile = 32>)
+func.func @precision(%q: tensor<2x4x64x16xf32>, %k: tensor<32x16xf32>, %x: tensor<16x16xf32>, %r: tensor<16xf32>)
+    -> (tensor<2x4x64x16xf32>, tensor<16x16xf32>) {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) precision(tf32) schedule(<query_tile = 64, key_tile = 32>)
+      : (tensor<2x4x64x16xf32>, tensor<2x4x64x16xf32>, tensor<2x4x64x16xf32>) -> tensor<2x4x64x16xf32>
+  %a, %m, %l = flash.online_attention ins(%x, %k, %k : tensor<16x16xf32>, tensor<32x16xf32>, tensor<32x16xf32>)
+      outs(%x, %r, %r : tensor<16x16xf32>, tensor<16xf32>, tensor<16xf32>)
+      at[0, 0, 0, 0] of[16, 32] scale(1.0) precision(tf32) schedule(<query_tile = 16, key_tile = 32>)
+  return %o, %a : tensor<2x4x64x16xf32>, tensor<16x16xf32>
+}
+
 // Rank 3: without batch, and with leading(batch) without heads.
 // CHECK-LABEL: func @rank3(
 // CHECK: flash.attention %{{.*}}, %{{.*}}, %{{.*}} sink(%{{.*}} : tensor<8xf32>) :

@@ -170,3 +170,23 @@ module attributes {transform.with_named_sequence} {
     transform.yield
   }
 }
+
+// -----
+
+// The precision stays.
+// CHECK-LABEL: func @precision(
+// CHECK:         scf.for
+// CHECK:           flash.online_attention {{.*}} scale({{.*}}) precision(tf32)
+func.func @precision(%q: tensor<32x16xf32>, %k: tensor<512x16xf32>, %a: tensor<32x16xf32>, %m: tensor<32xf32>) -> tensor<32x16xf32> {
+  %0:3 = flash.online_attention ins(%q, %k, %k : tensor<32x16xf32>, tensor<512x16xf32>, tensor<512x16xf32>)
+      outs(%a, %m, %m : tensor<32x16xf32>, tensor<32xf32>, tensor<32xf32>)
+      at[0, 0, 0, 0] of[32, 512] scale(0.25) precision(tf32)
+  return %0#0 : tensor<32x16xf32>
+}
+module attributes {transform.with_named_sequence} {
+  transform.named_sequence @__transform_main(%root: !transform.any_op {transform.readonly}) {
+    %op = transform.structured.match ops{["flash.online_attention"]} in %root : (!transform.any_op) -> !transform.any_op
+    %tiled, %loop = transform.structured.tile_using_for %op tile_sizes [0, 128] : (!transform.any_op) -> (!transform.any_op, !transform.any_op)
+    transform.yield
+  }
+}

@@ -160,6 +160,16 @@ LogicalResult verifyScale(Operation *op, const APFloat &scale) {
   return success();
 }
 
+LogicalResult verifyPrecision(Operation *op, std::optional<Precision> precision,
+                              Type elementType) {
+  if (precision && !elementType.isF32())
+    return op->emitOpError()
+           << "precision(" << stringifyPrecision(*precision)
+           << ") rounds operands of f32, got " << elementType
+           << "; leave it out, operands of 16 bits are not rounded";
+  return success();
+}
+
 /// Checks that `type` has `shape`, up to dynamic sizes; if it
 /// ends in the value dimension, that one must be static.
 LogicalResult verifyShape(Operation *op, StringRef name, RankedTensorType type,
@@ -280,6 +290,8 @@ LogicalResult AttentionOp::verify() {
     return failure();
   if (getScale() && failed(verifyScale(*this, *getScale())))
     return failure();
+  if (failed(verifyPrecision(*this, getPrecision(), query.getElementType())))
+    return failure();
   return verifyScoreRegion(*this, getScore());
 }
 
@@ -345,7 +357,8 @@ LogicalResult OnlineAttentionOp::verify() {
                             query.getDimSize(0),
                             getLengths().getType().getDimSize(0))))
     return failure();
-  if (failed(verifyScale(*this, getScale())))
+  if (failed(verifyScale(*this, getScale())) ||
+      failed(verifyPrecision(*this, getPrecision(), query.getElementType())))
     return failure();
   return verifyScoreRegion(*this, getScore());
 }

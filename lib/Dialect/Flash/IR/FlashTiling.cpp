@@ -185,7 +185,8 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
   auto tiled = OnlineAttentionOp::create(
       b, loc, state.getTypes(), query, key, value, state[0], state[1], state[2],
       dynamicPosition, getExtents(), keys, lengths, staticPosition,
-      getStaticExtents(), getScale(), getMaskAttr(), getScheduleAttr());
+      getStaticExtents(), getScale(), getMaskAttr(), getPrecisionAttr(),
+      getScheduleAttr());
   IRMapping mapping;
   getScore().cloneInto(&tiled.getScore(), mapping);
   return TilingResult{{tiled},

@@ -51,7 +51,8 @@ static void expandToRank4(AttentionOp op) {
       b, loc, insertUnitDim(op.getOutput().getType(), position), lse,
       expand(op.getQuery()), expand(op.getKey()), expand(op.getValue()),
       op.getLengths(), op.getSink(), /*leading=*/LeadingAttr(),
-      op.getScaleAttr(), op.getMaskAttr(), op.getScheduleAttr());
+      op.getScaleAttr(), op.getMaskAttr(), op.getPrecisionAttr(),
+      op.getScheduleAttr());
   expanded.getScore().takeBody(op.getScore());
   for (auto [result, wide] :
        llvm::zip_equal(op->getResults(), expanded->getResults())) {

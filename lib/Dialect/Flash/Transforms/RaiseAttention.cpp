@@ -395,7 +395,7 @@ void raise(linalg::LinalgOp root, const Match &match) {
       /*leading=*/LeadingAttr(), b.getF64FloatAttr(match.scale),
       match.kept.toMask(b.getContext(), query.sizeOf(queryVar),
                         key.sizeOf(keyVar)),
-      /*schedule=*/ScheduleAttr());
+      /*precision=*/PrecisionAttr(), /*schedule=*/ScheduleAttr());
   output.replaceAllUsesWith(
       rewriter.result(attention.getOutput(), match, outputType));
   eraseWithDeadOperands(output.getDefiningOp());

@@ -175,7 +175,8 @@ SmallVector<Value> Tiler::keyLoop(Value query, Value split, Value batch,
       carried[2], ValueRange{batch, head, start, at}, online.getExtents(),
       keys.isRagged() ? cast<Value>(existing) : Value(),
       /*lengths=*/Value(), staticPosition, online.getStaticExtents(),
-      online.getScale(), online.getMaskAttr(), online.getScheduleAttr());
+      online.getScale(), online.getMaskAttr(), online.getPrecisionAttr(),
+      online.getScheduleAttr());
   IRMapping mapping;
   online.getScore().cloneInto(&step.getScore(), mapping);
   scf::YieldOp::create(b, loc, step.getResults());

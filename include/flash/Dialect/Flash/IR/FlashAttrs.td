@@ -186,4 +186,14 @@ def Flash_LeadingAttr : I32EnumAttr<"Leading",
   let cppNamespace = "::flash";
 }
 
+//===----------------------------------------------------------------------===//
+// The precision of products
+//===----------------------------------------------------------------------===//
+
+def Flash_PrecisionAttr : I32EnumAttr<"Precision",
+    "what the operands of products may be rounded to", [
+      I32EnumAttrCase<"TF32", 0, "tf32">]> {
+  let cppNamespace = "::flash";
+}
+
 #endif // FLASH_ATTRS_TD

@@ -65,6 +65,10 @@ def Flash_AttentionOp : Flash_Op<"attention",
         clamped to `[0, Nk]`, and the alignment of the mask is unaffected;
       - `sink(%s : tensor<Hqxf32>)`: one extra logit per query head in the
         denominator;
+      - `precision(tf32)`: both products may round their f32 operands to tf32,
+        10 bits of mantissa, which takes a third of the work of tensor cores.
+        Without it they are as accurate as f32 arithmetic. It permits and does
+        not oblige: the tiled programs of GPUs, and their emulation, round;
       - `schedule(attr)`: how to tile, see `#flash.schedule`;
       - `score { ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
         ... flash.yield %r : f32 }`: modifies each score. The region may use
@@ -85,6 +89,7 @@ def Flash_AttentionOp : Flash_Op<"attention",
     Optional<Flash_SinkTensor>:$sink, OptionalAttr<Flash_LeadingAttr>:$leading,
     OptionalAttr<F64Attr>:$scale,
     OptionalAttr<Flash_MaskAttrInterface>:$mask,
+    OptionalAttr<Flash_PrecisionAttr>:$precision,
     OptionalAttr<Flash_ScheduleAttr>:$schedule);
   let results = (outs Flash_FloatTensor:$output,
                       Optional<Flash_F32Tensor>:$lse);
@@ -96,6 +101,7 @@ def Flash_AttentionOp : Flash_Op<"attention",
     (`mask` `(` $mask^ `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
     (`sink` `(` $sink^ `:` type($sink) `)`)?
+    (`precision` `(` $precision^ `)`)?
     (`schedule` `(` $schedule^ `)`)?
     (`score` $score^)?
     attr-dict `:` `(` type($query) `,` type($key) `,` type($value) `)`
@@ -151,8 +157,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     one head of rank 2: `q : [M, D]`, `k : [N, D]`, `v : [N, Dv]`.
     `at[b, h, i, j]` is the position of the first element in the whole problem,
     whose lengths are `of[nq, nk]`. `keys(n)` says that only the first `n` keys
-    of a tile exist, the rest being padding; `lengths`, on rank 4, is as in
-    `flash.attention`.
+    of a tile exist, the rest being padding; `lengths`, on rank 4, and
+    `precision` are as in `flash.attention`.
 
     Example:
 
@@ -169,6 +175,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     Optional<Index>:$keys, Optional<Flash_LengthsTensor>:$lengths,
     DenseI64ArrayAttr:$static_position, DenseI64ArrayAttr:$static_extents,
     F64Attr:$scale, OptionalAttr<Flash_MaskAttrInterface>:$mask,
+    OptionalAttr<Flash_PrecisionAttr>:$precision,
     OptionalAttr<Flash_ScheduleAttr>:$schedule);
   let results = (outs Flash_F32Tensor:$acc_out, Flash_F32Tensor:$max_out,
                       Flash_F32Tensor:$sum_out);
@@ -183,6 +190,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     `scale` `(` $scale `)`
     (`mask` `(` $mask^ `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
+    (`precision` `(` $precision^ `)`)?
     (`schedule` `(` $schedule^ `)`)?
     (`score` $score^)?
     attr-dict

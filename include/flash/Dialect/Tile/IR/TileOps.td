@@ -196,7 +196,8 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead]>]> {
     rows of a tile are spread over the warps.
 
     Products of f32 are as accurate as f32 arithmetic unless `tf32` rounds the
-    operands to 10 bits of mantissa.
+    operands to 10 bits of mantissa: to the nearest number in emulation, on a
+    GPU to the nearest or, if it is about as near, the other neighbour.
 
     With `warpgroup` four warps each work on 64 rows together (`wgmma`), at
     their own pace; otherwise every warp works alone and has finished when it
