@@ -47,10 +47,11 @@ static void testPlan(const Device &device) {
   flash::runtime::Invocation call;
   auto bind = [&](uint64_t address) {
     argument.address = address;
-    return plan.bind(argument, {}, call,
-                     [&](StringRef name, const TensorMapOptions &options) {
-                       return encodeTensorMap(device, name, options);
-                     });
+    return plan.bind(
+        argument, {}, call,
+        [&](const llvm::Twine &name, const TensorMapOptions &options) {
+          return encodeTensorMap(device, name, options);
+        });
   };
   checkSuccess(plan.prepare(argument, call), "prepare");
   unsigned &count = getFake().calls["cuTensorMapEncodeTiled"];

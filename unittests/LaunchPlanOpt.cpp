@@ -112,7 +112,7 @@ struct PrintLaunchPlan : PassWrapper<PrintLaunchPlan, OperationPass<ModuleOp>> {
   }
 
   /// As the fake driver does it.
-  static llvm::Expected<TensorMap> encode(StringRef name,
+  static llvm::Expected<TensorMap> encode(const llvm::Twine &name,
                                           const TensorMapOptions &options) {
     auto getCode = [](int bytes, int unit) -> uint64_t {
       return bytes ? llvm::Log2_32(bytes / unit) : 0;

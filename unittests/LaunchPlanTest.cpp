@@ -422,7 +422,7 @@ static void testTensorMaps() {
   std::string name;
   std::vector<int64_t> given;
   auto encode =
-      [&](StringRef owner,
+      [&](const llvm::Twine &owner,
           const TensorMapOptions &options) -> llvm::Expected<TensorMap> {
     name = owner.str();
     given = {int64_t(options.element), int64_t(options.address),

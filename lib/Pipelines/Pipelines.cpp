@@ -34,8 +34,8 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   func.addPass(createSelectSchedule(
       {options.queryTile, options.keyTile, options.warps, options.stages,
        options.features, options.splits, options.target, options.queryStages,
-       options.residentBlocks,
-       options.units, options.device, options.tuningFile}));
+       options.residentBlocks, options.units, options.device,
+       options.tuningFile}));
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
   func.addPass(createSplitMask());

@@ -53,7 +53,7 @@ llvm::Error LoadedProgram::bind(const LaunchPlan &plan,
                                 llvm::ArrayRef<TensorArgument> arguments,
                                 llvm::ArrayRef<uint64_t> buffers,
                                 Invocation &call) const {
-  auto encode = [&](llvm::StringRef name,
+  auto encode = [&](const llvm::Twine &name,
                     const cuda::TensorMapOptions &options) {
     return cuda::encodeTensorMap(device, name, options);
   };

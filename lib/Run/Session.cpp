@@ -138,10 +138,10 @@ static std::string getKey(StringRef text, Variant variant,
   if (variant == Variant::Flash)
     os << ' ' << schedule.queryTile << ' ' << schedule.keyTile << ' '
        << schedule.warps << ' ' << schedule.stages << ' '
-       << schedule.queryStages << ' ' << schedule.residentBlocks << ' ' << schedule.splits << ' '
-       << schedule.units << ' ' << schedule.features << ' '
-       << options.countTiles << ' ' << options.tune << ' ' << options.device
-       << '\n'
+       << schedule.queryStages << ' ' << schedule.residentBlocks << ' '
+       << schedule.splits << ' ' << schedule.units << ' ' << schedule.features
+       << ' ' << options.countTiles << ' ' << options.tune << ' '
+       << options.device << '\n'
        << options.tuningFile;
   os << '\n' << text;
   return key;

@@ -64,10 +64,11 @@ TensorMapOptions TensorMapShape::getOptions(uint64_t address) const {
   return options;
 }
 
-/// Errors of a map name the kernel's operand.
-static std::string getOwner(const LaunchPlan::Launch &launch,
-                            const LaunchPlan::Field &field) {
-  return formatv("@{0}, operand {1}", launch.kernel, field.operand);
+/// Errors of a map name the kernel's operand; nothing is formatted without one.
+static auto getOwner(const LaunchPlan::Launch &launch,
+                     const LaunchPlan::Field &field) {
+  return formatv("@{0}, operand {1}", llvm::StringRef(launch.kernel),
+                 field.operand);
 }
 
 static Error checkRules(const LaunchPlan::Launch &launch,

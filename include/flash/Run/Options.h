@@ -47,8 +47,8 @@ struct Schedule {
   bool isGiven() const { return queryTile || keyTile || isOfBlocks(); }
   /// Whether it says what only block programs have.
   bool isOfBlocks() const {
-    return warps || stages || queryStages || residentBlocks || splits || units ||
-           !features.empty();
+    return warps || stages || queryStages || residentBlocks || splits ||
+           units || !features.empty();
   }
 };
 

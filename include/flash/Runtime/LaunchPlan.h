@@ -95,7 +95,7 @@ struct TensorArgument {
 
 /// Has the driver encode a tensor map; the text says which, for messages.
 using TensorMapEncoder = llvm::function_ref<llvm::Expected<TensorMap>(
-    llvm::StringRef, const TensorMapOptions &)>;
+    const llvm::Twine &name, const TensorMapOptions &options)>;
 
 struct Invocation;
 

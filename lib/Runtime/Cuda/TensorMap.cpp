@@ -48,23 +48,25 @@ static CUtensorMapL2promotion getL2Promotion(int bytes) {
 }
 
 llvm::Expected<TensorMap>
-flash::cuda::encodeTensorMap(const Device &device, llvm::StringRef name,
+flash::cuda::encodeTensorMap(const Device &device, const llvm::Twine &name,
                              const TensorMapOptions &options) {
   Context &context = *device.getContext();
   const DeviceInfo &info = device.getInfo();
-  std::string doing = formatv("cannot make the tensor map '{0}'", name);
+  auto doing = [&] {
+    return ("cannot make the tensor map '" + name + "'").str();
+  };
   if (info.major < 9)
     return fail(ErrorKind::InvalidRequest,
-                formatv("{0}: {1} ({2}) has none; sm_90 and later do", doing,
+                formatv("{0}: {1} ({2}) has none; sm_90 and later do", doing(),
                         info.name, info.getArchitecture()));
   if (std::string broken = runtime::findBrokenRule(options); !broken.empty())
-    return fail(ErrorKind::InvalidRequest, doing + ": " + broken);
+    return fail(ErrorKind::InvalidRequest, doing() + ": " + broken);
   const auto &encode = context.getApi().cuTensorMapEncodeTiled;
   if (!encode.function)
     return fail(ErrorKind::DriverTooOld,
                 formatv("{0}: the driver (CUDA {1}) is too old; update it to "
                         "12.0 or later",
-                        doing, context.getDriver().getVersionString()));
+                        doing(), context.getDriver().getVersionString()));
   if (llvm::Error error = context.enter())
     return error;
 
@@ -76,9 +78,10 @@ flash::cuda::encodeTensorMap(const Device &device, llvm::StringRef name,
   llvm::SmallVector<uint32_t, 5> steps(sizes.size(), 1);
   CUtensorMap encoded;
   if (llvm::Error error = context.call(
-          doing, encode, &encoded, CUtensorMapDataType(int(options.element)),
-          uint32_t(sizes.size()), reinterpret_cast<void *>(options.address),
-          sizes.data(), strides.data(), box.data(), steps.data(),
+          "cannot make the tensor map '" + name + "'", encode, &encoded,
+          CUtensorMapDataType(int(options.element)), uint32_t(sizes.size()),
+          reinterpret_cast<void *>(options.address), sizes.data(),
+          strides.data(), box.data(), steps.data(),
           CU_TENSOR_MAP_INTERLEAVE_NONE, getSwizzle(options.swizzleBytes),
           getL2Promotion(options.l2PromotionBytes),
           CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE))

@@ -21,7 +21,7 @@ using runtime::TensorMapOptions;
 /// has the driver encode the map. Devices from sm_90 on, drivers from 12.0 on.
 /// `name` is for messages.
 llvm::Expected<TensorMap> encodeTensorMap(const Device &device,
-                                          llvm::StringRef name,
+                                          const llvm::Twine &name,
                                           const TensorMapOptions &options);
 
 } // namespace flash::cuda

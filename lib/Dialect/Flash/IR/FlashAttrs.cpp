@@ -249,15 +249,12 @@ int64_t ScheduleAttr::getDefaultWarps(int64_t queryTile) {
   return 1;
 }
 
-LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   int64_t queryTile, int64_t keyTile,
-                                   std::optional<int64_t> warps,
-                                   std::optional<int64_t> stages,
-                                   std::optional<int64_t> queryStages,
-                                   std::optional<int64_t> residentBlocks,
-                                   ScheduleFeatures,
-                                   std::optional<int64_t> splits,
-                                   std::optional<int64_t> units) {
+LogicalResult ScheduleAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, int64_t queryTile,
+    int64_t keyTile, std::optional<int64_t> warps,
+    std::optional<int64_t> stages, std::optional<int64_t> queryStages,
+    std::optional<int64_t> residentBlocks, ScheduleFeatures,
+    std::optional<int64_t> splits, std::optional<int64_t> units) {
   std::pair<StringRef, std::optional<int64_t>> entries[] = {
       {"query_tile", queryTile}, {"key_tile", keyTile},
       {"warps", warps},          {"stages", stages},

@@ -30,7 +30,8 @@ ScheduleAttr Schedule::getAttribute(
   };
   return ScheduleAttr::getChecked(
       emitError, context, queryTile, keyTile, optional(warps), optional(stages),
-      optional(queryStages), optional(residentBlocks), features, optional(splits), optional(units));
+      optional(queryStages), optional(residentBlocks), features,
+      optional(splits), optional(units));
 }
 
 std::string Schedule::str() const {
@@ -47,8 +48,8 @@ std::string Schedule::str() const {
 
 bool Schedule::operator==(const Schedule &other) const {
   auto tie = [](const Schedule &s) {
-    return std::tie(s.queryTile, s.keyTile, s.warps, s.stages, s.queryStages, s.residentBlocks,
-                    s.features, s.splits, s.units);
+    return std::tie(s.queryTile, s.keyTile, s.warps, s.stages, s.queryStages,
+                    s.residentBlocks, s.features, s.splits, s.units);
   };
   return tie(*this) == tie(other);
 }

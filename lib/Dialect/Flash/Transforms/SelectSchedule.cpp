@@ -26,8 +26,8 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
   using Base::Base;
 
   bool isAnyGiven() const {
-    return queryTile || keyTile || warps || stages || queryStages || residentBlocks ||
-           splits || units || !features.empty();
+    return queryTile || keyTile || warps || stages || queryStages ||
+           residentBlocks || splits || units || !features.empty();
   }
 
   /// What was measured to be best on the device, if anything was. A file goes

@@ -41,8 +41,11 @@ TuningKey TuningKey::get(AttentionOp op, StringRef target, StringRef device) {
   TuningKey key;
   key.device = device.str();
   key.target = target.str();
-  llvm::raw_string_ostream(key.dtype)
-      << op.getQuery().getType().getElementType();
+  if (op.getPrecision())
+    key.dtype = stringifyPrecision(*op.getPrecision());
+  else
+    llvm::raw_string_ostream(key.dtype)
+        << op.getQuery().getType().getElementType();
   key.mask = "full";
   if (op.getMask())
     key.mask = cast<Attribute>(*op.getMask())

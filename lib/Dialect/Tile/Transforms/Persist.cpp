@@ -104,8 +104,7 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
         return arith::ConstantIndexOp::create(b, loc, value);
       };
       Value grid = arith::MinUIOp::create(
-          b, loc, count,
-          constant(multiprocessors * getResidentBlocks(kernel)));
+          b, loc, count, constant(multiprocessors * getResidentBlocks(kernel)));
       // No blocks at all are launched as none.
       Value divisor = arith::MaxUIOp::create(b, loc, grid, constant(1));
       launch.getKernelOperandsMutable().append(
