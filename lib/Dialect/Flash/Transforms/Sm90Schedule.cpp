@@ -45,6 +45,7 @@ struct Candidate {
 constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 constexpr Candidate candidates[] = {
     {64, 0, unlimited, 192, 128, inTurns | ScheduleFeatures::Persistent},
+    {104, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {128, 2048, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
     {128, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {192, 0, unlimited, 128, 96, overlapped},
@@ -56,6 +57,7 @@ constexpr Candidate maskedCandidates[] = {
     {64, 0, 4096, 128, 64, specialized | ScheduleFeatures::Persistent, 3, 2},
     {64, 0, 4096, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {64, 0, unlimited, 192, 96, inTurns | ScheduleFeatures::Persistent},
+    {104, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {128, 8192, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
     {128, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {192, 0, unlimited, 128, 96, inTurns | ScheduleFeatures::Persistent},
