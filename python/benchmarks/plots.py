@@ -76,10 +76,7 @@ def bars(path, title, xlabel, names, values, notes=None, color="#1b6ca8"):
     return finish(figure, path)
 
 
-def grouped_bars(path, title, ylabel, groups, series, log_y=False):
-    """`series` maps a name to a value for each group."""
-    series = {name: values for name, values in series.items() if any(v is not None for v in values)}
-    figure, axes = pyplot.subplots(figsize=(max(7, 0.45 * len(groups) * (len(series) + 1)), 4))
+def draw_groups(axes, groups, series):
     width = 0.8 / max(len(series), 1)
     for index, (name, values) in enumerate(series.items()):
         places = [g + (index - (len(series) - 1) / 2) * width for g in range(len(groups))]
@@ -87,15 +84,27 @@ def grouped_bars(path, title, ylabel, groups, series, log_y=False):
         for place, value in zip(places, values):
             if value is not None:
                 axes.text(place, value, plain(float(f"{value:.3g}"), 0), ha="center", va="bottom", fontsize=7)
-    crowded = len(groups) > 5
-    axes.set_xticks(range(len(groups)), groups, fontsize=8, rotation=30 if crowded else 0, ha="right" if crowded else "center")
-    if log_y:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(FuncFormatter(plain))
-    axes.set_ylabel(ylabel)
-    axes.set_title(title, fontsize=10)
+    axes.set_xticks(range(len(groups)), groups, fontsize=8)
     axes.grid(True, axis="y", alpha=0.3)
-    axes.legend(fontsize=8)
+
+
+def grouped_bars(path, title, ylabel, groups, series, log_y=False, groups_in_row=8):
+    """`series` maps a name to a value for each group. Many groups go into several rows of one scale."""
+    series = {name: values for name, values in series.items() if any(v is not None for v in values)}
+    rows = max(-(-len(groups) // groups_in_row), 1)
+    in_row = max(-(-len(groups) // rows), 1)
+    figure, grid = pyplot.subplots(rows, 1, figsize=(max(7, 0.36 * in_row * (len(series) + 1)), 3.2 * rows + 0.6),
+                                   squeeze=False, sharey=True)
+    for row, axes in enumerate(grid.flat):
+        part = slice(row * in_row, (row + 1) * in_row)
+        draw_groups(axes, groups[part], {name: values[part] for name, values in series.items()})
+        axes.set_xlim(-0.6, in_row - 0.4)
+        axes.set_ylabel(ylabel)
+        if log_y:
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(FuncFormatter(plain))
+    grid.flat[0].set_title(title, fontsize=10)
+    grid.flat[0].legend(fontsize=8)
     return finish(figure, path)
 
 
