@@ -12,6 +12,7 @@
 
 #include "flash/Runtime/Emulation.h"
 
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -124,6 +125,63 @@ static void testTwoRoles() {
   check(f.block.finish(), f.block.getFailure());
 }
 
+/// A slot of a ring with an inspector is free when both readers have released
+/// it; the consumer's question waits for the answer.
+static void testInspector() {
+  constexpr int64_t steps = 2000;
+  Fixture f(3);
+  float other[stages * rows * columns], source[rows * columns] = {};
+  int64_t ring = f.block.addRing({other, rows, columns * 4}, stages, "ring",
+                                 /*readers=*/2);
+  std::atomic<int64_t> inspected = 0;
+  bool inOrder = true;
+  run(f.block, {[&] {
+                  for (int64_t t = 0; t < steps; ++t)
+                    if (!f.block.acquire(ring, t, "acquire") ||
+                        !f.block.copy(ring, t, f.source(source), "copy"))
+                      return;
+                },
+                [&] {
+                  for (int64_t t = 0; t < steps; ++t) {
+                    if (!f.block.wait(ring, t, "inspect"))
+                      return;
+                    inspected = t + 1;
+                    if (!f.block.setInspected(ring, t, "inspect") ||
+                        !f.block.release(ring, t, "inspect"))
+                      return;
+                  }
+                },
+                [&] {
+                  for (int64_t t = 0; t < steps; ++t) {
+                    if (!f.block.wait(ring, t, "wait") ||
+                        !f.block.waitInspected(ring, t, "ask"))
+                      return;
+                    inOrder &= inspected > t;
+                    if (!f.block.release(ring, t, "release"))
+                      return;
+                  }
+                }});
+  check(inOrder, "no answer comes before it is known");
+  check(f.block.finish(), f.block.getFailure());
+}
+
+/// Nobody looks at the tile that the consumer asks about.
+static void testUnseenTile() {
+  Fixture f(1);
+  float source[rows * columns] = {};
+  check(f.block.acquire(f.ring, 0, "acquire"), "acquire");
+  check(f.block.copy(f.ring, 0, f.source(source), "copy"), "copy");
+  check(!f.block.setInspected(f.ring, 0, "inspect"), "not waited for");
+  checkFailure(f.block, "inspect: step 0 (slot 0) of the ring was not waited "
+                        "for");
+  Fixture g(1);
+  check(g.block.acquire(g.ring, 0, "acquire"), "acquire");
+  check(g.block.copy(g.ring, 0, g.source(source), "copy"), "copy");
+  check(g.block.wait(g.ring, 0, "wait"), "wait");
+  check(!g.block.waitInspected(g.ring, 0, "ask"), "never inspected");
+  checkFailure(g.block, "ask: step 0 (slot 0) of the ring was never inspected");
+}
+
 /// The producer waits for a release and the consumer for another ring.
 static void testDeadlock() {
   Fixture f(2);
@@ -175,6 +233,8 @@ static void testFailingRole() {
 int main() {
   testLateCopy();
   testTwoRoles();
+  testInspector();
+  testUnseenTile();
   for (int i = 0; i < 200; ++i) {
     testDeadlock();
     testEndedRole();

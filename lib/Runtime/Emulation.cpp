@@ -158,7 +158,9 @@ bool Block::copy(int64_t ring, int64_t step, const TileSource &source,
   return true;
 }
 
-Lease Block::wait(int64_t ring, int64_t step, const char *where) {
+template <typename Condition>
+Lease Block::waitForTile(int64_t ring, int64_t step, const char *where,
+                         Condition condition, const char *missing) {
   std::unique_lock<std::mutex> lock(mutex);
   Slot *slot = find(ring, step, where);
   if (!slot)
@@ -167,18 +169,22 @@ Lease Block::wait(int64_t ring, int64_t step, const char *where) {
     fail(where, describe(ring, step) + " was released before");
     return 0;
   }
-  auto isCopied = [&] {
-    return slot->step == step &&
-           (slot->state == State::Filling || slot->state == State::Full);
-  };
-  if (!waitUntil(lock, isCopied, where,
-                 describe(ring, step) + " was never copied"))
+  if (!waitUntil(
+          lock, [&] { return slot->step == step && condition(*slot); }, where,
+          describe(ring, step) + " was never " + missing))
     return 0;
   if (slot->state == State::Filling) {
     copyTile(slot->storage, slot->source);
     slot->state = State::Full;
   }
   return (ring + 1) << stepBits | step;
+}
+
+Lease Block::wait(int64_t ring, int64_t step, const char *where) {
+  auto isCopied = [](const Slot &slot) {
+    return slot.state == State::Filling || slot.state == State::Full;
+  };
+  return waitForTile(ring, step, where, isCopied, "copied");
 }
 
 bool Block::setInspected(int64_t ring, int64_t step, const char *where) {
@@ -194,19 +200,8 @@ bool Block::setInspected(int64_t ring, int64_t step, const char *where) {
 }
 
 Lease Block::waitInspected(int64_t ring, int64_t step, const char *where) {
-  std::unique_lock<std::mutex> lock(mutex);
-  Slot *slot = find(ring, step, where);
-  if (!slot)
-    return 0;
-  if (step < slot->step) {
-    fail(where, describe(ring, step) + " was released before");
-    return 0;
-  }
-  if (!waitUntil(
-          lock, [&] { return slot->step == step && slot->isInspected; }, where,
-          describe(ring, step) + " was never inspected"))
-    return 0;
-  return (ring + 1) << stepBits | step;
+  auto isInspected = [](const Slot &slot) { return slot.isInspected; };
+  return waitForTile(ring, step, where, isInspected, "inspected");
 }
 
 bool Block::release(int64_t ring, int64_t step, const char *where) {

@@ -110,6 +110,10 @@ private:
   /// The slot of a step; null, with a message, if there cannot be one.
   Slot *find(int64_t ring, int64_t step, const char *where);
   std::string describe(int64_t ring, int64_t step) const;
+  /// Waits until the slot has the step's tile and `condition` holds.
+  template <typename Condition>
+  Lease waitForTile(int64_t ring, int64_t step, const char *where,
+                    Condition condition, const char *missing);
   bool fail(const std::string &message);
   bool fail(const char *where, const std::string &message);
   bool deadlock();
