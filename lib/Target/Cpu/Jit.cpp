@@ -194,6 +194,7 @@ flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
   Stopwatch watch;
 
   LLVMContext context;
+  context.setDiscardValueNames(true);
   std::unique_ptr<Module> module = mlir::translateModuleToLLVMIR(op, context);
   if (!module)
     return makeError("translation to LLVM IR failed");
