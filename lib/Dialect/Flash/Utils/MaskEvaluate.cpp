@@ -140,44 +140,105 @@ void MaskTiles::print(raw_ostream &os) const {
 // Counting
 //===----------------------------------------------------------------------===//
 
-/// True if j occurs under no division, so that a constraint has a slope in j.
-static bool isLinearInKey(AffineExpr expr) {
-  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-  if (!binary)
-    return true;
-  AffineExpr lhs = binary.getLHS(), rhs = binary.getRHS();
-  bool inLhs = lhs.isFunctionOfDim(3), inRhs = rhs.isFunctionOfDim(3);
-  if (!inLhs && !inRhs)
-    return true;
-  if (expr.getKind() == AffineExprKind::Add)
-    return isLinearInKey(lhs) && isLinearInKey(rhs);
-  return expr.getKind() == AffineExprKind::Mul && inLhs != inRhs &&
-         isLinearInKey(inLhs ? lhs : rhs);
+namespace {
+/// Counts the keys of one query that some of the sets contain.
+class KeyCounter {
+public:
+  KeyCounter(ArrayRef<IntegerSet> mask, int64_t nq, int64_t nk)
+      : mask(mask), symbols{nq, nk} {}
+
+  int64_t count(int64_t b, int64_t h, int64_t i) {
+    dims[0] = b;
+    dims[1] = h;
+    dims[2] = i;
+    return count(mask, {0, symbols[1] - 1});
+  }
+
+private:
+  struct Interval {
+    int64_t lo, hi; // Both inclusive.
+  };
+  enum class Part { None, Some, All };
+
+  /// The values of the expression lie in this interval, which for a single key
+  /// is its value.
+  Interval bound(AffineExpr expr, Interval keys) const;
+  /// Which of the keys the set contains; not Some for a single key.
+  Part getPart(IntegerSet set, Interval keys) const;
+  /// Halves the keys until each half is in some set or in none.
+  int64_t count(ArrayRef<IntegerSet> sets, Interval keys) const;
+
+  ArrayRef<IntegerSet> mask;
+  int64_t symbols[2], dims[3];
+};
+} // namespace
+
+KeyCounter::Interval KeyCounter::bound(AffineExpr expr, Interval keys) const {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return {constant.getValue(), constant.getValue()};
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+    return {symbols[symbol.getPosition()], symbols[symbol.getPosition()]};
+  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    if (dim.getPosition() == 3)
+      return keys;
+    return {dims[dim.getPosition()], dims[dim.getPosition()]};
+  }
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Interval lhs = bound(binary.getLHS(), keys),
+           rhs = bound(binary.getRHS(), keys);
+  auto monotonic = [&](auto apply) -> Interval {
+    int64_t ends[] = {apply(lhs.lo, rhs.lo), apply(lhs.lo, rhs.hi),
+                      apply(lhs.hi, rhs.lo), apply(lhs.hi, rhs.hi)};
+    auto [least, most] = std::minmax_element(std::begin(ends), std::end(ends));
+    return {*least, *most};
+  };
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return {lhs.lo + rhs.lo, lhs.hi + rhs.hi};
+  case AffineExprKind::Mul:
+    return monotonic([](int64_t x, int64_t y) { return x * y; });
+  case AffineExprKind::FloorDiv:
+    return monotonic(
+        [](int64_t x, int64_t y) { return llvm::divideFloorSigned(x, y); });
+  case AffineExprKind::CeilDiv:
+    return monotonic(
+        [](int64_t x, int64_t y) { return llvm::divideCeilSigned(x, y); });
+  default:
+    // A remainder grows until its divisor, which is a constant, wraps it round.
+    if (llvm::divideFloorSigned(lhs.lo, rhs.lo) ==
+        llvm::divideFloorSigned(lhs.hi, rhs.lo))
+      return {llvm::mod(lhs.lo, rhs.lo), llvm::mod(lhs.hi, rhs.lo)};
+    return {0, rhs.lo - 1};
+  }
 }
 
-/// The keys [lo, hi) of query `dims[2]` in a set whose constraints have slopes.
-static std::pair<int64_t, int64_t> getKeys(IntegerSet set,
-                                           MutableArrayRef<int64_t> dims,
-                                           ArrayRef<int64_t> symbols) {
-  int64_t lo = 0, hi = symbols[1];
+KeyCounter::Part KeyCounter::getPart(IntegerSet set, Interval keys) const {
+  Part part = Part::All;
   for (auto [expr, isEq] : llvm::zip(set.getConstraints(), set.getEqFlags())) {
-    dims[3] = 0;
-    int64_t offset = flash::evaluate(expr, dims, symbols);
-    dims[3] = 1;
-    int64_t slope = flash::evaluate(expr, dims, symbols) - offset;
-    if (slope == 0) {
-      if (isEq ? offset != 0 : offset < 0)
-        return {0, 0};
-      continue;
-    }
-    int64_t floor = llvm::divideFloorSigned(-offset, slope);
-    int64_t ceil = llvm::divideCeilSigned(-offset, slope);
-    if (isEq || slope > 0)
-      lo = std::max(lo, ceil);
-    if (isEq || slope < 0)
-      hi = std::min(hi, floor + 1);
+    auto [lo, hi] = bound(expr, keys);
+    if (hi < 0 || (isEq && lo > 0))
+      return Part::None;
+    if (lo < 0 || (isEq && hi > 0))
+      part = Part::Some;
   }
-  return {lo, std::max(lo, hi)};
+  return part;
+}
+
+int64_t KeyCounter::count(ArrayRef<IntegerSet> sets, Interval keys) const {
+  if (keys.lo > keys.hi)
+    return 0;
+  SmallVector<IntegerSet> left;
+  for (IntegerSet set : sets) {
+    Part part = getPart(set, keys);
+    if (part == Part::All)
+      return keys.hi - keys.lo + 1;
+    if (part == Part::Some)
+      left.push_back(set);
+  }
+  if (left.empty())
+    return 0;
+  int64_t middle = keys.lo + (keys.hi - keys.lo) / 2;
+  return count(left, {keys.lo, middle}) + count(left, {middle + 1, keys.hi});
 }
 
 int64_t flash::countUnmasked(ArrayRef<IntegerSet> mask, int64_t B, int64_t H,
@@ -189,36 +250,14 @@ int64_t flash::countUnmasked(ArrayRef<IntegerSet> mask, int64_t B, int64_t H,
       });
     });
   };
-  bool hasSlopes = llvm::all_of(mask, [](IntegerSet set) {
-    return llvm::all_of(set.getConstraints(), isLinearInKey);
-  });
   int64_t numB = dependsOn(0) ? B : std::min<int64_t>(B, 1);
   int64_t numH = dependsOn(1) ? H : std::min<int64_t>(H, 1);
-  int64_t symbols[] = {nq, nk}, count = 0;
-  SmallVector<std::pair<int64_t, int64_t>> ranges;
-  for (int64_t b = 0; b < numB; ++b) {
-    for (int64_t h = 0; h < numH; ++h) {
-      for (int64_t i = 0; i < nq; ++i) {
-        int64_t dims[] = {b, h, i, 0};
-        if (!hasSlopes) {
-          for (dims[3] = 0; dims[3] < nk; ++dims[3])
-            count += llvm::any_of(mask, [&](IntegerSet set) {
-              return contains(set, dims, symbols);
-            });
-          continue;
-        }
-        ranges.clear();
-        for (IntegerSet set : mask)
-          ranges.push_back(getKeys(set, dims, symbols));
-        llvm::sort(ranges);
-        int64_t end = 0;
-        for (auto [lo, hi] : ranges) {
-          count += std::max<int64_t>(0, hi - std::max(lo, end));
-          end = std::max(end, hi);
-        }
-      }
-    }
-  }
+  KeyCounter counter(mask, nq, nk);
+  int64_t count = 0;
+  for (int64_t b = 0; b < numB; ++b)
+    for (int64_t h = 0; h < numH; ++h)
+      for (int64_t i = 0; i < nq; ++i)
+        count += counter.count(b, h, i);
   if (numB)
     count *= B / numB;
   if (numH)

@@ -17,7 +17,8 @@ def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
   let description = [{
     For kernels with the attribute `tile.persistent`. A block does the work of
     one block after the other, so that the copies of the next begin while the
-    last is being finished.
+    last is being finished. With `tile.resident_blocks = 2` there are twice as
+    many.
 
     ```mlir
     %i = gpu.block_id x
@@ -111,6 +112,10 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     as far ahead as there are slots. Products become those of warpgroups, which
     each have 64 rows of the query tile.
 
+    Where the program asks whether a tile is finite (`tile.is_finite`), there is
+    a third part, the inspector's: it goes through all steps of the tile's ring
+    and looks at those that are asked about; consumers ask for its answer.
+
     ```mlir
     scf.for %j = ... iter_args(%acc = ..., %t = %c0) {
       tile.ring.acquire %ring[%t]
@@ -171,8 +176,9 @@ def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
     is empty only if they are, other loops go on with what it carries: the last
     second product of one runs in the first iteration of the next.
 
-    Who looks at the tile of the second product, to leave out values of masked
-    keys, does so in the iteration itself, by `tile.ring.peek`.
+    Who loads from the tile of the second product, to leave out values of masked
+    keys, does so in the iteration itself, by `tile.ring.peek`. What all first
+    products read, the queries, is given back before the last second product.
 
     ```mlir
     scf.for %j = %lo to %hi step %n iter_args(%acc = ...) {
@@ -308,9 +314,10 @@ def LowerRoles : Pass<"tile-lower-roles", "::mlir::ModuleOp"> {
   let description = [{
     For kernels with a `tile.warp_specialize`. Each slot of a ring has two
     mbarriers: a copy by the tensor memory accelerator completes the one, an
-    arrival of each consumer warpgroup the other. The tensor maps with which
-    copies are made become arguments of the kernel; the host makes them before
-    the launch.
+    arrival of each reader, which are the consumer warpgroups and the warps that
+    inspect, the other. A slot of an inspected ring has a third, for the answers.
+    The tensor maps with which copies are made become arguments of the kernel;
+    the host makes them before the launch.
 
     ```mlir
     %kt = tile.ring.wait %ring[%t]
