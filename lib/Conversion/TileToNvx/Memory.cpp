@@ -21,8 +21,6 @@ using namespace mlir;
 using namespace flash;
 
 /// The number of threads in the block, or failure with an error at `op`.
-static constexpr int64_t threadsOfWarp = 32;
-
 static FailureOr<int64_t> getNumThreads(Operation *op) {
   auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
   std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
@@ -231,7 +229,7 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
       return failure();
     Value thread = t.thread();
     if (op.getWarps()) {
-      int64_t shared = *op.getWarps() * threadsOfWarp;
+      int64_t shared = *op.getWarps() * tile::threadsOfWarp;
       thread = t.add(thread, t.constant(shared - *threads));
       threads = shared;
     }

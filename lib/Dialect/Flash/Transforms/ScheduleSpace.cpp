@@ -18,6 +18,7 @@ namespace {
 
 // Tiles of the kernels with roles, of those without, and of the CPU; those that
 // win more often come first, in case that time runs out.
+// Where warps have roles, with how many blocks share a multiprocessor.
 constexpr std::pair<int64_t, int64_t> roleQueryTiles[] = {
     {128, 0}, {192, 0}, {128, 2}, {64, 2}, {64, 3}, {64, 0}};
 constexpr int64_t roleKeyTiles[] = {48,  64,  80,  96,  112, 128,

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 
@@ -198,9 +199,9 @@ LogicalResult WarpSpecializeOp::verify() {
       return emitOpError("gives a thread 24 to 256 registers, a multiple of 8, "
                          "not ")
              << registers;
-  // What a multiprocessor has, shared out evenly in steps of 8 at the start.
-  constexpr int64_t registersOfProcessor = 64 * 1024;
-  int64_t atStart = registersOfProcessor / getNumThreads() / 8 * 8;
+  Operation *kernel = getOperation()->getParentOp();
+  int64_t atStart = getStartRegisters(getNumConsumerWarpgroups(),
+                                      kernel ? getResidentBlocks(kernel) : 1);
   needed += getNumConsumerWarpgroups() * getConsumerRegisters();
   int64_t available = (getNumConsumerWarpgroups() + 1) * atStart;
   // More would never be granted.

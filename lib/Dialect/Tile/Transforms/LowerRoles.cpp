@@ -30,8 +30,6 @@ using namespace flash::tile;
 /// nanoseconds.
 static constexpr int64_t barrierTicks = 10000000;
 
-static constexpr int64_t threadsOfWarp = 32;
-
 namespace {
 /// A tensor map of a kernel: memory, and the tiles that are copied from it.
 using MapKey = std::pair<BlockArgument, SmemType>;

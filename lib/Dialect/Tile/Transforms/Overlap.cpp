@@ -119,9 +119,9 @@ bool Rotation::comesLast(Operation *op) {
   // are rounded to their registers behind it.
   if (op == parts.second.getA().getDefiningOp())
     return true;
-  // In a ring of one slot the next tile comes only when that product has ended.
   bool found = false;
   op->walk([&](Operation *inner) {
+    // In a ring of one slot the tile comes only when that product has ended.
     if (auto question = dyn_cast<RingIsFiniteOp>(inner))
       found |= question.getRing() == parts.wait.getRing();
     for (Value operand : inner->getOperands())
@@ -233,7 +233,7 @@ SmallVector<Value> Rotation::emitLast(const Carried &carried) {
   return results;
 }
 
-/// The release, behind `loop`, of what nothing but the first products of the
+/// The release, behind the loops, of what nothing but the first products of the
 /// chain reads; null if there is none.
 static RingReleaseOp getReleaseOfFirstOperand(ArrayRef<TwoProducts> chain) {
   TwoProducts parts = chain.back();

@@ -50,8 +50,8 @@ static SmallVector<Operation *> getOpsOfRoles(Block &body) {
 }
 
 namespace {
-/// The waits for tiles of rings that are to be inspected, and which of these
-/// tiles somebody asks about.
+/// The rings that are to be inspected, and the waits for those of their tiles
+/// that somebody asks about.
 struct Inspected {
   llvm::SetVector<RingOp> rings;
   llvm::SmallPtrSet<Operation *, 4> waits;

@@ -13,8 +13,8 @@
 namespace flash::tile {
 
 /// A warpgroup, and the rows of one of its products.
-constexpr int64_t warpsOfWarpgroup = 4, threadsOfWarpgroup = 128,
-                  rowsOfWarpgroup = 64;
+constexpr int64_t threadsOfWarp = 32, warpsOfWarpgroup = 4,
+                  threadsOfWarpgroup = 128, rowsOfWarpgroup = 64;
 
 /// Of the four warps behind the consumers one copies. So many of the others
 /// inspect: more are faster, but where blocks share a multiprocessor and its
