@@ -19,6 +19,13 @@
 // MODEL-NOT: query_tile = 32
 // ALL-LABEL: func @written(
 // ALL: schedule(<query_tile = 64, key_tile = 32, warps = 4, stages = 1>)
+// What was measured with rounded products is not for accurate ones.
+// ALL-LABEL: func @tf32(
+// TUNED: schedule(<query_tile = 16, key_tile = 24, warps = 1, stages = 1>)
+// MODEL-NOT: key_tile = 24
+// ALL-LABEL: func @f32(
+// ALL-NOT: key_tile = 24
+// ALL: return
 // GIVEN: query_stages = 2, {{.*}}units = 7
 
 // RUN: not flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/none.jsonl" 2>&1 | FileCheck %s --check-prefix=NONE
@@ -37,6 +44,7 @@
 
 {"device":"X","target":"sm_90a","dtype":"f16","head_dim":64,"value_dim":64,"mask":"full","score":false,"lengths":false,"queries":null,"keys":null,"blocks":null,"schedule":{"query_tile":32,"key_tile":32},"ms":1,"default_ms":2}
 {"device":"Z","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"full","score":false,"lengths":false,"queries":1024,"keys":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":96},"ms":1,"default_ms":2}
+{"device":"X","target":"sm_90a","dtype":"tf32","head_dim":64,"value_dim":64,"mask":"full","score":false,"lengths":false,"queries":1024,"keys":1024,"blocks":"many","schedule":{"query_tile":16,"key_tile":24},"ms":1,"default_ms":2}
 //--- large.jsonl
 
 {"device":"X","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"causal","score":false,"lengths":false,"queries":1024,"keys":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":128,"stages":8,"features":"specialize_warps"},"ms":1,"default_ms":2}
@@ -63,4 +71,13 @@ func.func @dynamic(%q: !d) -> !d {
 func.func @written(%q: !t) -> !t {
   %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 32>) : (!t, !t, !t) -> !t
   return %o : !t
+}
+!f = tensor<4x16x1000x64xf32>
+func.func @tf32(%q: !f) -> !f {
+  %o = flash.attention %q, %q, %q precision(tf32) : (!f, !f, !f) -> !f
+  return %o : !f
+}
+func.func @f32(%q: !f) -> !f {
+  %o = flash.attention %q, %q, %q : (!f, !f, !f) -> !f
+  return %o : !f
 }
