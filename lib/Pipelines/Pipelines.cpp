@@ -105,6 +105,7 @@ void flash::buildThreadToLLVMPipeline(OpPassManager &pm) {
   kernels.addPass(createSCFToControlFlowPass());
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
+  kernels.addPass(createFlashGpuShareConversions());
   kernels.addPass(createFlashGpuExpandMath());
   kernels.addPass(createConvertNvxToLLVM());
   kernels.addPass(createConvertNVVMToLLVMPass());

@@ -410,7 +410,9 @@ FailureOr<Value> BlockProgram::fetch(Value tile) {
 
 /// How many heads to go through together, whose tiles are ordered by their
 /// length: as many as give all blocks the same number of tiles, an
-/// even one, so that long and short tiles make up for each other.
+/// even one, so that long and short tiles make up for each other. Where a round
+/// and the one backwards behind it are whole heads, they do so in each head,
+/// whose keys all blocks then read at the same time.
 Value BlockProgram::emitHeadsTogether(Value tilesOfHead, Value heads) {
   constexpr int64_t granule = 8;
   static_assert(2 * multiprocessors % granule == 0);
@@ -421,8 +423,14 @@ Value BlockProgram::emitHeadsTogether(Value tilesOfHead, Value heads) {
   Value together = arith::DivUIOp::create(
       b, loc, constant(twoRounds),
       arith::MaxUIOp::create(b, loc, powerOfTwo, constant(1)));
-  return arith::MinUIOp::create(
+  together = arith::MinUIOp::create(
       b, loc, together, arith::MaxUIOp::create(b, loc, heads, constant(1)));
+  Value partOfHead = arith::RemUIOp::create(
+      b, loc, constant(twoRounds),
+      arith::MaxUIOp::create(b, loc, tilesOfHead, constant(1)));
+  Value areWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                         partOfHead, constant(0));
+  return arith::SelectOp::create(b, loc, areWhole, constant(1), together);
 }
 
 void BlockProgram::emitPosition() {

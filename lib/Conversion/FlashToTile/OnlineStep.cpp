@@ -9,10 +9,12 @@
 
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -228,21 +230,28 @@ Value StepEmitter::modifiedScore(OpBuilder &nested, Value score, Value row,
                                      nested.getF32FloatAttr(value));
   };
   if (hasScore()) {
-    // Padding may lie past the last query or key: a captured tensor must not
-    // be read there.
+    Block &region = op.getScore().front();
     ScorePosition position = positionOf(nested, row, column);
-    auto clampBelow = [&](Value index, Value extent) -> Value {
+    // Padding may lie past the last query or key, where a captured tensor must
+    // not be read.
+    auto clampBelow = [&](Value index, Value extent, BlockArgument of) {
+      llvm::SetVector<Operation *> users;
+      getForwardSlice(of, &users);
+      if (llvm::all_of(users, isSpeculatable))
+        return index;
       Value one = arith::ConstantIndexOp::create(nested, loc, 1);
       Value last = arith::SubIOp::create(nested, loc, extent, one);
-      return arith::MinSIOp::create(nested, loc, index, last);
+      return arith::MinSIOp::create(nested, loc, index, last).getResult();
     };
-    Block &region = op.getScore().front();
+    Value query = clampBelow(position.query, position.numQueries,
+                             region.getArgument(3));
+    Value key = position.key;
+    if (op.getKeys())
+      key = clampBelow(key, position.numKeys, region.getArgument(4));
     IRMapping mapping;
     score = arith::MulFOp::create(nested, loc, score, constant(scale));
     mapping.map(region.getArguments(),
-                ValueRange{score, position.batch, position.head,
-                           clampBelow(position.query, position.numQueries),
-                           clampBelow(position.key, position.numKeys)});
+                ValueRange{score, position.batch, position.head, query, key});
     for (Operation &inner : region.without_terminator())
       if (failed(copyAsProduct(nested, inner, mapping)))
         inputs.copyScoreOp(nested, inner, mapping);

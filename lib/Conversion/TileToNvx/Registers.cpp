@@ -203,13 +203,25 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
       rewriter.replaceOp(op, t.pack(result));
       return success();
     }
+    // An instruction that needs the result of the one before waits for it, and
+    // the assembler keeps most of their order: so rows take turns, and each has
+    // several sums on the way.
+    constexpr int64_t partsOfRow = 4;
     int64_t blocks = op.getX().getType().getDimSize(1) / 8;
-    for (auto [row, value] : llvm::enumerate(result))
-      for (int64_t block = 0; block < blocks; ++block) {
+    SmallVector<SmallVector<Value>> parts(result.size());
+    for (int64_t block = 0; block < blocks; ++block)
+      for (auto [row, ofRow] : llvm::enumerate(parts)) {
         size_t at = (row / 2 * blocks + block) * 4 + row % 2 * 2;
         Value pair = combine(t, op.getReduction(), x[at], x[at + 1]);
-        value = combine(t, op.getReduction(), value, pair);
+        if (block < partsOfRow)
+          ofRow.push_back(pair);
+        else
+          ofRow[block % partsOfRow] =
+              combine(t, op.getReduction(), ofRow[block % partsOfRow], pair);
       }
+    for (auto [value, ofRow] : llvm::zip_equal(result, parts))
+      value = combine(t, op.getReduction(), value,
+                      combineAll(t, op.getReduction(), ofRow));
     rewriter.replaceOp(op, t.pack(result));
     return success();
   }

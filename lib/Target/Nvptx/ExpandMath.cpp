@@ -62,19 +62,17 @@ static Value isNormal(FloatEmitter &e, Value x) {
   return e.both(isLarge, isFinite(e, x));
 }
 
-/// As single::tanh, with the instructions for 2^x and for a quotient that need
-/// not be the nearest: softcap has one for each score.
+/// As single::tanh, with instructions that keep NaN within bounds and that need
+/// not give the nearest quotient: softcap has one for each score.
 static Value tanhByInstructions(FloatEmitter &e, Value x) {
   OpBuilder &b = e.builder();
   Location loc = x.getLoc();
-  Value one = e.constant(1.0);
-  Value power = math::Exp2Op::create(
-      b, loc, e.mul(e.abs(x), e.constant(2 * llvm::numbers::log2e)));
+  x = arith::MinimumFOp::create(b, loc, x, e.constant(single::tanhLimit));
+  x = arith::MaximumFOp::create(b, loc, x, e.constant(-single::tanhLimit));
+  auto [numerator, denominator] = single::tanhRatio(e, x);
   auto approximate =
       arith::FastMathFlagsAttr::get(b.getContext(), arith::FastMathFlags::afn);
-  Value quotient = arith::DivFOp::create(b, loc, e.constant(2.0),
-                                         e.add(power, one), approximate);
-  return single::tanh(e, x, e.sub(one, quotient));
+  return arith::DivFOp::create(b, loc, numerator, denominator, approximate);
 }
 
 namespace {

@@ -12,15 +12,15 @@
 
 namespace flash {
 
-/// Functions of f32 in f32, to about 2e-7 (relative). Results below 2^-125.5
-/// are 0.
+/// Functions of f32 in f32, to about 2e-7, tanh to 3e-7 (relative). Results
+/// below 2^-125.5 are 0.
 namespace single {
 mlir::Value exp2(FloatEmitter &e, mlir::Value x);
 mlir::Value exp(FloatEmitter &e, mlir::Value x);
 mlir::Value tanh(FloatEmitter &e, mlir::Value x);
-/// The same, where `large` is its magnitude from 0.625 on: 1 - 2 / (e^2|x| +
-/// 1).
-mlir::Value tanh(FloatEmitter &e, mlir::Value x, mlir::Value large);
+/// tanh of an x in [-tanhLimit, tanhLimit] as a quotient.
+constexpr double tanhLimit = 7.9;
+std::pair<mlir::Value, mlir::Value> tanhRatio(FloatEmitter &e, mlir::Value x);
 } // namespace single
 
 /// Functions of values that came from f32, computed in f64 so that the result

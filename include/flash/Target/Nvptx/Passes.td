@@ -37,4 +37,29 @@ def FlashGpuExpandMath : Pass<"flash-gpu-expand-math"> {
                            "::mlir::math::MathDialect"];
 }
 
+def FlashGpuShareConversions : Pass<"flash-gpu-share-conversions"> {
+  let summary = "Convert neighbouring integers to floats once";
+  let description = [{
+    A bias that depends on positions, such as ALiBi's, converts as many integers as
+    there are scores, and a multiprocessor converts 16 of them in a cycle: as many
+    as exponentials. But the positions of a thread's elements differ by
+    constants. A conversion of a sum becomes the conversion of what is no
+    constant in it, which the elements share, and the addition of the rest:
+
+    ```mlir
+    %sum = arith.addi %column, %c8 : index
+    %integer = arith.index_cast %sum : index to i32
+    %float = arith.sitofp %integer : i32 to f32
+    // becomes
+    %shared = arith.index_cast %column : index to i32
+    %base = arith.sitofp %shared : i32 to f32
+    %float = arith.addf %base, %c8.0 : f32
+    ```
+
+    Up to 2^24 both are exact; beyond, the sum is rounded twice. Sums are those of
+    indices, which do not overflow in a kernel, and of integers marked `nsw`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 #endif // FLASH_TARGET_NVPTX_PASSES

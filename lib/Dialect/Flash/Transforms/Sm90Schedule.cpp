@@ -7,6 +7,7 @@
 
 #include "KeySplits.h"
 #include "ScheduleModels.h"
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/MathExtras.h"
@@ -35,10 +36,10 @@ constexpr ScheduleFeatures specialized = ScheduleFeatures::SpecializeWarps |
 constexpr ScheduleFeatures overlapped = specialized | ScheduleFeatures::Overlap;
 constexpr ScheduleFeatures inTurns = overlapped | ScheduleFeatures::PingPong;
 
-/// Tiles for head dimensions up to a bound and numbers of queries between
-/// bounds, best first; as measured on an H200 (docs/benchmarks.md).
+/// Tiles for head dimensions up to a bound and numbers of keys of a query
+/// between bounds, best first; as measured on an H200 (docs/benchmarks.md).
 struct Candidate {
-  int64_t largestDim, leastQueries, mostQueries, queryTile, keyTile;
+  int64_t largestDim, leastKeys, mostKeys, queryTile, keyTile;
   ScheduleFeatures features;
   int64_t stages = 0, residentBlocks = 0;
 };
@@ -51,17 +52,18 @@ constexpr Candidate candidates[] = {
     {192, 0, unlimited, 128, 96, overlapped},
     {256, 0, unlimited, 128, 64, overlapped | ScheduleFeatures::Persistent}};
 // Rows of a masked program differ in length, and so do blocks. Where rows are
-// short, more of them at a time fill the gaps between tiles.
+// short, more of them at a time fill the gaps between tiles. A causal mask
+// leaves a query half of the keys.
 constexpr Candidate maskedCandidates[] = {
-    {64, 0, 512, 64, 64, overlapped | ScheduleFeatures::Persistent, 2, 3},
-    {64, 0, 4096, 128, 64, specialized | ScheduleFeatures::Persistent, 3, 2},
-    {64, 0, 4096, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {64, 0, 640, 64, 64, overlapped | ScheduleFeatures::Persistent, 2, 3},
+    {64, 0, 2560, 128, 64, specialized | ScheduleFeatures::Persistent, 3, 2},
+    {64, 0, 2560, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {64, 0, unlimited, 192, 96, inTurns | ScheduleFeatures::Persistent},
     {104, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
-    {128, 8192, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
+    {128, 3072, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
     {128, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {192, 0, unlimited, 128, 96, inTurns | ScheduleFeatures::Persistent},
-    {256, 0, 1024, 128, 64, inTurns | ScheduleFeatures::Persistent},
+    {256, 0, 768, 128, 64, inTurns | ScheduleFeatures::Persistent},
     {256, 0, unlimited, 128, 64, overlapped}};
 } // namespace
 
@@ -74,11 +76,23 @@ bool flash::canHaveSm90Tiles(int64_t queryTile, int64_t keyTile) {
          keyTile % keysOfStep == 0 && keyTile <= largestKeyTile;
 }
 
+/// How many keys a query has, if that is known.
+static std::optional<int64_t> getKeysOfQuery(AttentionOp op) {
+  RankedTensorType query = op.getQuery().getType(), key = op.getKey().getType();
+  int64_t queries = query.getDimSize(query.getRank() - 2),
+          keys = key.getDimSize(key.getRank() - 2);
+  if (ShapedType::isDynamic(queries) || ShapedType::isDynamic(keys))
+    return std::nullopt;
+  if (!op.getMask())
+    return keys;
+  return estimateKeysOfQuery(op.getMask()->getAffineSets(), queries, keys);
+}
+
 Schedule flash::chooseSm90Schedule(AttentionOp op) {
   int64_t dim = std::max(op.getHeadDim(), op.getValueDim());
   RankedTensorType query = op.getQuery().getType();
   int64_t queries = query.getDimSize(query.getRank() - 2);
-  bool isKnown = !ShapedType::isDynamic(queries);
+  std::optional<int64_t> keys = getKeysOfQuery(op);
   ArrayRef<Candidate> all =
       op.getMask() ? ArrayRef(maskedCandidates) : ArrayRef(candidates);
   // Whether there are tiles for all blocks that are to share multiprocessors.
@@ -88,9 +102,8 @@ Schedule flash::chooseSm90Schedule(AttentionOp op) {
            (tiles && *tiles >= c.residentBlocks * multiprocessors);
   };
   const Candidate *fit = llvm::find_if(all, [&](const Candidate &c) {
-    bool isAny = c.leastQueries == 0 && c.mostQueries == unlimited;
-    bool isBetween =
-        isKnown && queries >= c.leastQueries && queries <= c.mostQueries;
+    bool isAny = c.leastKeys == 0 && c.mostKeys == unlimited;
+    bool isBetween = keys && *keys >= c.leastKeys && *keys <= c.mostKeys;
     return dim <= c.largestDim && (isAny || isBetween) && hasEnough(c);
   });
   Schedule schedule;
@@ -100,7 +113,7 @@ Schedule flash::chooseSm90Schedule(AttentionOp op) {
   schedule.stages = fit->stages;
   schedule.residentBlocks = fit->residentBlocks;
   // A tile need not be longer than the queries there are.
-  if (isKnown)
+  if (!ShapedType::isDynamic(queries))
     schedule.queryTile =
         std::clamp<int64_t>(llvm::alignTo(queries, rowsOfWarpgroup),
                             rowsOfWarpgroup, schedule.queryTile);

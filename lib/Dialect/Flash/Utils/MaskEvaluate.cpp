@@ -264,3 +264,16 @@ int64_t flash::countUnmasked(ArrayRef<IntegerSet> mask, int64_t B, int64_t H,
     count *= H / numH;
   return count;
 }
+
+int64_t flash::estimateKeysOfQuery(ArrayRef<IntegerSet> mask, int64_t nq,
+                                   int64_t nk) {
+  int64_t samples = std::min<int64_t>(nq, 64);
+  if (samples == 0)
+    return 0;
+  KeyCounter counter(mask, nq, nk);
+  int64_t keys = 0;
+  for (int64_t sample = 0; sample < samples; ++sample)
+    keys += counter.count(/*b=*/0, /*h=*/0, (2 * sample + 1) * nq /
+                                                (2 * samples));
+  return keys / samples;
+}

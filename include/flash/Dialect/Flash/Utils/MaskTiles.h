@@ -108,6 +108,11 @@ MaskTiles computeMaskTiles(mlir::MLIRContext *context,
 int64_t countUnmasked(llvm::ArrayRef<mlir::IntegerSet> mask, int64_t B,
                       int64_t H, int64_t nq, int64_t nk);
 
+/// About how many keys a query of the first head has: the mean over some
+/// queries at even distances.
+int64_t estimateKeysOfQuery(llvm::ArrayRef<mlir::IntegerSet> mask, int64_t nq,
+                            int64_t nk);
+
 /// The value of an affine expression, for example of a mask at a pair.
 int64_t evaluate(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> dims,
                  llvm::ArrayRef<int64_t> symbols);

@@ -1,0 +1,100 @@
+//===- ShareConversions.cpp - One conversion for neighbouring integers ----===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Target/Nvptx/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace flash {
+#define GEN_PASS_DEF_FLASHGPUSHARECONVERSIONS
+#include "flash/Target/Nvptx/Passes.h.inc"
+} // namespace flash
+
+using namespace mlir;
+using namespace flash;
+
+namespace {
+/// A sum of values and of a constant. Positions and what is computed from them
+/// do not overflow, so the order of summation is free.
+struct Sum {
+  SmallVector<std::pair<Value, bool>> terms; ///< And whether it is subtracted.
+  int64_t constant = 0;
+
+  void add(Value value, bool isSubtracted);
+  Value emitTerms(OpBuilder &b, Location loc, Type type) const;
+};
+} // namespace
+
+/// Whether the integers that the op computes are those of unbounded numbers.
+static bool isExact(Operation *op) {
+  if (op->getResult(0).getType().isIndex())
+    return true;
+  auto flags = dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(op);
+  return flags && flags.hasNoSignedWrap();
+}
+
+void Sum::add(Value value, bool isSubtracted) {
+  IntegerAttr number;
+  Operation *op = value.getDefiningOp();
+  if (matchPattern(value, m_Constant(&number))) {
+    int64_t addend = number.getValue().getSExtValue();
+    constant += isSubtracted ? -addend : addend;
+  } else if (isa_and_nonnull<arith::IndexCastOp>(op) &&
+             op->getOperand(0).getType().isIndex()) {
+    add(op->getOperand(0), isSubtracted);
+  } else if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op) && isExact(op)) {
+    add(op->getOperand(0), isSubtracted);
+    add(op->getOperand(1), isSubtracted != isa<arith::SubIOp>(op));
+  } else {
+    terms.emplace_back(value, isSubtracted);
+  }
+}
+
+Value Sum::emitTerms(OpBuilder &b, Location loc, Type type) const {
+  Value sum;
+  for (auto [term, isSubtracted] : terms) {
+    if (term.getType() != type)
+      term = arith::IndexCastOp::create(b, loc, type, term);
+    if (!sum && !isSubtracted)
+      sum = term;
+    else if (!sum)
+      sum = arith::SubIOp::create(
+          b, loc, arith::ConstantOp::create(b, loc, b.getZeroAttr(type)), term);
+    else if (isSubtracted)
+      sum = arith::SubIOp::create(b, loc, sum, term);
+    else
+      sum = arith::AddIOp::create(b, loc, sum, term);
+  }
+  return sum;
+}
+
+namespace {
+struct ShareConversions
+    : flash::impl::FlashGpuShareConversionsBase<ShareConversions> {
+  void runOnOperation() override {
+    getOperation()->walk([](arith::SIToFPOp op) {
+      // Where f32 holds the integers, it holds the sums too.
+      constexpr int64_t limit = int64_t(1) << 24;
+      Sum sum;
+      sum.add(op.getIn(), /*isSubtracted=*/false);
+      if (!op.getType().isF32() || sum.terms.empty() || sum.constant == 0 ||
+          std::abs(sum.constant) > limit)
+        return;
+      OpBuilder b(op);
+      Location loc = op.getLoc();
+      Value base = arith::SIToFPOp::create(
+          b, loc, op.getType(), sum.emitTerms(b, loc, op.getIn().getType()));
+      Value offset = arith::ConstantOp::create(
+          b, loc, b.getF32FloatAttr(static_cast<float>(sum.constant)));
+      op.replaceAllUsesWith(
+          arith::AddFOp::create(b, loc, base, offset).getResult());
+      op.erase();
+    });
+  }
+};
+} // namespace
