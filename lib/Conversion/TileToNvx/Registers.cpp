@@ -205,9 +205,9 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
     }
     // An instruction that needs the result of the one before waits for it, and
     // the assembler keeps most of their order: so rows take turns, and each has
-    // several sums on the way.
-    constexpr int64_t partsOfRow = 4;
-    int64_t blocks = op.getX().getType().getDimSize(1) / 8;
+    // several sums on the way, as many as registers allow.
+    int64_t columns = op.getX().getType().getDimSize(1), blocks = columns / 8;
+    int64_t partsOfRow = columns <= 64 ? 4 : 2;
     SmallVector<SmallVector<Value>> parts(result.size());
     for (int64_t block = 0; block < blocks; ++block)
       for (auto [row, ofRow] : llvm::enumerate(parts)) {

@@ -49,7 +49,7 @@ constexpr Candidate candidates[] = {
     {104, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {128, 2048, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
     {128, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
-    {192, 0, unlimited, 128, 96, overlapped},
+    {192, 0, unlimited, 128, 96, overlapped | ScheduleFeatures::Persistent},
     {256, 0, unlimited, 128, 64, overlapped | ScheduleFeatures::Persistent}};
 // Rows of a masked program differ in length, and so do blocks. Where rows are
 // short, more of them at a time fill the gaps between tiles. A causal mask
@@ -62,8 +62,8 @@ constexpr Candidate maskedCandidates[] = {
     {104, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {128, 3072, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
     {128, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
-    {192, 0, unlimited, 128, 96, inTurns | ScheduleFeatures::Persistent},
-    {256, 0, 768, 128, 64, inTurns | ScheduleFeatures::Persistent},
+    {192, 0, unlimited, 128, 96, overlapped | ScheduleFeatures::Persistent},
+    {256, 0, 768, 128, 64, overlapped | ScheduleFeatures::Persistent},
     {256, 0, unlimited, 128, 64, overlapped}};
 } // namespace
 
