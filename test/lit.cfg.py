@@ -28,18 +28,30 @@ config.substitutions.append(("%build_dir", config.flash_build_dir))
 config.substitutions.append(("%examples", os.path.join(config.flash_source_dir, "examples")))
 
 
-def has_gpu():
-    """Whether the CUDA driver is here and sees a device."""
+def find_gpu():
+    """The compute capability of the first device, or None where the CUDA driver is not here or sees no device."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        return False
-    count = ctypes.c_int(0)
-    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
+        return None
+    count, device = ctypes.c_int(0), ctypes.c_int(0)
+    if driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count)) or count.value == 0:
+        return None
+    driver.cuDeviceGet(ctypes.byref(device), 0)
+    major_and_minor = []
+    # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR.
+    for attribute in (75, 76):
+        value = ctypes.c_int(0)
+        driver.cuDeviceGetAttribute(ctypes.byref(value), attribute, device)
+        major_and_minor.append(value.value)
+    return tuple(major_and_minor)
 
 
-if has_gpu():
+capability = find_gpu()
+if capability:
     config.available_features.add("cuda")
+if capability == (9, 0):
+    config.available_features.add("hopper")
 if subprocess.run([config.python, "-c", "import numpy, matplotlib"], capture_output=True).returncode == 0:
     config.available_features.add("matplotlib")
 if shutil.which("ptxas"):

@@ -281,6 +281,51 @@ static void testLimits(MLIRContext *context) {
   }
 }
 
+/// Means of the keys of a query that are known, also where only some queries
+/// are looked at.
+static void testKeysOfQuery(MLIRContext *context) {
+  struct {
+    Mask mask;
+    Lengths n;
+    int64_t keys;
+  } const cases[] = {
+      {{"full", Shape::Any, {"0 == 0"}}, {1000, 300}, 300},
+      {{"empty", Shape::Any, {}}, {1000, 300}, 0},
+      {{"contradiction", Shape::Any, {"i - j - 1 >= 0, j - i >= 0"}},
+       {1000, 300},
+       0},
+      {{"no queries", Shape::Any, {"0 == 0"}}, {0, 300}, 0},
+      {{"no keys", Shape::Any, {"0 == 0"}}, {1000, 0}, 0},
+      {{"causal", Shape::Any, {"i + nk - nq - j >= 0"}}, {1024, 1024}, 513},
+      {{"long causal", Shape::Any, {"i + nk - nq - j >= 0"}},
+       {1 << 20, 1 << 20},
+       (1 << 19) + 1},
+      {{"few causal queries", Shape::Any, {"i + nk - nq - j >= 0"}},
+       {128, 8192},
+       8192 - 63},
+      {{"window", Shape::Any, {"i - j >= 0, j - i + 99 >= 0"}},
+       {10000, 10000},
+       99},
+      {{"documents", Shape::Any, {"i floordiv 512 - j floordiv 512 == 0"}},
+       {4096, 4096},
+       512},
+      {{"causal documents",
+        Shape::Any,
+        {"i floordiv 512 - j floordiv 512 == 0, i - j >= 0"}},
+       {4096, 4096},
+       257},
+      {{"first batch and head", Shape::Any, {"j - 40 * b - 7 * h >= 0"}},
+       {100, 50},
+       50},
+  };
+  for (const auto &[mask, n, keys] : cases) {
+    int64_t found = estimateKeysOfQuery(parse(context, mask.sets), n.nq, n.nk);
+    check(found == keys, mask,
+          "a query has " + llvm::Twine(found) + " keys, not " +
+              llvm::Twine(keys));
+  }
+}
+
 /// Random masks on small tiles, where the corner cases are. Returns the number
 /// of tiles compared.
 static int64_t testRandom(MLIRContext *context, unsigned numMasks) {
@@ -403,6 +448,11 @@ int main(int argc, char **argv) {
         }
       }
       check(count == countUnmasked(sets, B, H, n.nq, n.nk), mask, "count");
+      // Of so few queries, all are looked at.
+      if (n.nq <= 64)
+        check(estimateKeysOfQuery(sets, n.nq, n.nk) ==
+                  countUnmasked(sets, 1, 1, n.nq, n.nk) / n.nq,
+              mask, "keys of a query");
     }
     numAnalyses += runs;
     llvm::outs() << llvm::formatv(
@@ -410,6 +460,7 @@ int main(int argc, char **argv) {
         total / runs, worst);
   }
   testLimits(&context);
+  testKeysOfQuery(&context);
   numTiles += testRandom(&context, 400);
   llvm::outs() << numAnalyses << " analyses, " << numTiles
                << " tiles compared, " << numFailures << " failures\n";

@@ -229,6 +229,46 @@ def test_few_queries(make_tensors, queries):
 
 
 @needs_gpu
+def test_many_launches():
+    """Ten thousand launches of 24 kernels in random order: the last result of each has the bits of its first."""
+    import itertools
+    import random
+
+    shapes = [  # (batch, heads, key heads, length)
+        (1, 8, 8, 65),
+        (2, 8, 2, 512),
+        (3, 4, 4, 1000),
+        (4, 6, 1, 1000),
+    ]
+    generator = torch.Generator().manual_seed(0)
+    programs = []
+    for size, is_causal, (index, shape) in itertools.product((64, 128, 256), (False, True), enumerate(shapes)):
+        batch, heads, key_heads, length = shape
+        dtype = ("float16", "bfloat16")[(index + is_causal) % 2]
+        inputs = [
+            torch.randn((batch, n, length, size), generator=generator).to("cuda", getattr(torch, dtype))
+            for n in (heads, key_heads, key_heads)
+        ]
+        programs.append((inputs, is_causal, dtype))
+    masks = {False: None, True: flash.causal()}
+
+    first, last = {}, {}
+    order = random.Random(0).choices(range(len(programs)), k=10_000)
+    for number, index in enumerate(order, start=1):
+        inputs, is_causal, _ = programs[index]
+        last[index] = flash.attention(*inputs, mask=masks[is_causal])
+        first.setdefault(index, last[index])
+        if number % 500 == 0:
+            torch.cuda.synchronize()
+
+    assert len(first) == len(programs)
+    for index, (inputs, is_causal, dtype) in enumerate(programs):
+        assert last[index] is not first[index]
+        assert torch.equal(first[index].view(torch.int16), last[index].view(torch.int16)), f"program {index}"
+        compare(first[index], sdpa(*inputs, is_causal=is_causal), dtype)
+
+
+@needs_gpu
 def test_overhead(make_tensors):
     """Time of a cached call on the host, beyond that of an empty kernel's launch, in microseconds."""
     import time

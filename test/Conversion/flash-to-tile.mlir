@@ -21,11 +21,15 @@
 // CHECK-SAME:  known_block_size = array<i32: 64, 1, 1>, tile.stages = 3 : i64
 
 // The last tiles of queries come first, those of some heads together: under
-// this mask they have most keys.
+// this mask they have most keys. Heads follow each other where two rounds of
+// blocks are whole heads.
 // CHECK:       %[[ID:.*]] = gpu.block_id x
 // CHECK:       arith.divui %c264,
-// CHECK-NEXT:  %[[TOGETHER:.*]] = arith.minui %{{.*}}, %c8 :
-// CHECK:       %[[TILES:.*]] = arith.muli %[[TOGETHER]], %[[N:.*]] :
+// CHECK-NEXT:  %[[SOME:.*]] = arith.minui %{{.*}}, %c8 :
+// CHECK:       %[[PART:.*]] = arith.remui %c264, %{{.*}} :
+// CHECK-NEXT:  %[[WHOLE:.*]] = arith.cmpi eq, %[[PART]], %c0 :
+// CHECK-NEXT:  %[[TOGETHER:.*]] = arith.select %[[WHOLE]], %c1, %[[SOME]] :
+// CHECK-NEXT:  %[[TILES:.*]] = arith.muli %[[TOGETHER]], %[[N:.*]] :
 // CHECK:       %[[GROUP:.*]] = arith.divui %[[ID]], %[[TILES]] :
 // CHECK:       %[[INSIDE:.*]] = arith.remui %[[ID]], %[[TILES]] :
 // CHECK:       %[[FIRST:.*]] = arith.muli %[[GROUP]], %[[TOGETHER]]

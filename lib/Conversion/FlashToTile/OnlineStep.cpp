@@ -8,11 +8,12 @@
 #include "OnlineStep.h"
 
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/MathExtras.h"
@@ -237,14 +238,17 @@ Value StepEmitter::modifiedScore(OpBuilder &nested, Value score, Value row,
     auto clampBelow = [&](Value index, Value extent, BlockArgument of) {
       llvm::SetVector<Operation *> users;
       getForwardSlice(of, &users);
-      if (llvm::all_of(users, isSpeculatable))
+      // Reading outside is undefined, but an extract counts as speculatable.
+      if (llvm::none_of(users, [](Operation *user) {
+            return isa<tensor::ExtractOp>(user) || !isSpeculatable(user);
+          }))
         return index;
       Value one = arith::ConstantIndexOp::create(nested, loc, 1);
       Value last = arith::SubIOp::create(nested, loc, extent, one);
       return arith::MinSIOp::create(nested, loc, index, last).getResult();
     };
-    Value query = clampBelow(position.query, position.numQueries,
-                             region.getArgument(3));
+    Value query =
+        clampBelow(position.query, position.numQueries, region.getArgument(3));
     Value key = position.key;
     if (op.getKeys())
       key = clampBelow(key, position.numKeys, region.getArgument(4));

@@ -49,6 +49,80 @@ func.func @few_short(%q: tensor<1x2x512x64xf16>) -> tensor<1x2x512x64xf16> {
   return %o : tensor<1x2x512x64xf16>
 }
 
+// What counts is how many keys a query has: documents of 512 are short rows
+// however long the sequence is.
+// CHECK-LABEL: func @documents(
+// CHECK: schedule(<query_tile = 64, key_tile = 64, warps = 4, stages = 2, query_stages = 2, resident_blocks = 3, features =
+#same = affine_set<(b, h, i, j)[nq, nk] : (i floordiv 512 - j floordiv 512 == 0)>
+func.func @documents(%q: tensor<4x32x4096x64xf16>) -> tensor<4x32x4096x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.all_of<[#flash.causal, #flash.affine<#same>]>) : (tensor<4x32x4096x64xf16>, tensor<4x32x4096x64xf16>, tensor<4x32x4096x64xf16>) -> tensor<4x32x4096x64xf16>
+  return %o : tensor<4x32x4096x64xf16>
+}
+
+// CHECK-LABEL: func @long_documents(
+// CHECK: schedule(<query_tile = 128, key_tile = 64, warps = 8, stages = 3, query_stages = {{.*}}, resident_blocks = 2, features =
+#longer = affine_set<(b, h, i, j)[nq, nk] : (i floordiv 4096 - j floordiv 4096 == 0)>
+func.func @long_documents(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.all_of<[#flash.causal, #flash.affine<#longer>]>) : (tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16>
+  return %o : tensor<1x32x16384x64xf16>
+}
+
+// The same sequence in one document: rows are long.
+// CHECK-LABEL: func @long_causal(
+// CHECK: schedule(<query_tile = 192, key_tile = 96,
+// CHECK-NOT: resident_blocks
+// CHECK: return
+func.func @long_causal(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16>
+  return %o : tensor<1x32x16384x64xf16>
+}
+
+// Rows of a window are as long as the window is wide.
+// CHECK-LABEL: func @window(
+// CHECK: schedule(<query_tile = 64, key_tile = 64, {{.*}} resident_blocks = 3, features =
+func.func @window(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.window<left = 511, right = 0>) : (tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16>
+  return %o : tensor<1x32x16384x64xf16>
+}
+
+// CHECK-LABEL: func @wide_window(
+// CHECK: schedule(<query_tile = 192, key_tile = 96,
+func.func @wide_window(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.window<left = 4095, right = 0>) : (tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16>
+  return %o : tensor<1x32x16384x64xf16>
+}
+
+// Few queries at the end of many keys have long rows.
+// CHECK-LABEL: func @few_queries_of_many_keys(
+// CHECK: schedule(<query_tile = 192, key_tile = 96,
+func.func @few_queries_of_many_keys(%q: tensor<8x32x512x64xf16>, %k: tensor<8x32x8192x64xf16>) -> tensor<8x32x512x64xf16> {
+  %o = flash.attention %q, %k, %k mask(#flash.causal) : (tensor<8x32x512x64xf16>, tensor<8x32x8192x64xf16>, tensor<8x32x8192x64xf16>) -> tensor<8x32x512x64xf16>
+  return %o : tensor<8x32x512x64xf16>
+}
+
+// Keys of unknown number: the schedule for all of them.
+// CHECK-LABEL: func @unknown(
+// CHECK: schedule(<query_tile = 192, key_tile = 96,
+func.func @unknown(%q: tensor<32x32x512x64xf16>, %k: tensor<32x32x?x64xf16>) -> tensor<32x32x512x64xf16> {
+  %o = flash.attention %q, %k, %k mask(#flash.causal) : (tensor<32x32x512x64xf16>, tensor<32x32x?x64xf16>, tensor<32x32x?x64xf16>) -> tensor<32x32x512x64xf16>
+  return %o : tensor<32x32x512x64xf16>
+}
+
+// A head dimension of 128 has larger tiles from 3072 keys on.
+// CHECK-LABEL: func @wide_short(
+// CHECK: schedule(<query_tile = 128, key_tile = 128,
+func.func @wide_short(%q: tensor<2x16x16384x128xf16>) -> tensor<2x16x16384x128xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.window<left = 1023, right = 0>) : (tensor<2x16x16384x128xf16>, tensor<2x16x16384x128xf16>, tensor<2x16x16384x128xf16>) -> tensor<2x16x16384x128xf16>
+  return %o : tensor<2x16x16384x128xf16>
+}
+
+// CHECK-LABEL: func @wide_long(
+// CHECK: schedule(<query_tile = 192, key_tile = 80,
+func.func @wide_long(%q: tensor<2x16x16384x128xf16>) -> tensor<2x16x16384x128xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<2x16x16384x128xf16>, tensor<2x16x16384x128xf16>, tensor<2x16x16384x128xf16>) -> tensor<2x16x16384x128xf16>
+  return %o : tensor<2x16x16384x128xf16>
+}
+
 // A schedule that is written without roles is one of sm_80.
 // CHECK-LABEL: func @without_roles(
 // CHECK: schedule(<query_tile = 32, key_tile = 64, warps = 2, stages = 1>)

@@ -1,6 +1,6 @@
 """Compiles attention for many head dimensions and looks for spills.
 
-Usage: compile.py [--target TARGET] [--options OPTIONS] [--mask MASK] [--dynamic | --few | --queries N] ELEMENT_TYPE D...
+Usage: compile.py [--target TARGET] [--options OPTIONS] [--mask MASK] [--dynamic | --few | --queries N --keys N] ELEMENT_TYPE D...
 
 Each D is a head dimension, or D:DV with that of the values. Prints what ptxas
 says about each kernel; the status is 1 if one has spills, does not compile, or has
@@ -19,7 +19,7 @@ CHIPS = {"sm80": "sm_80", "sm90": "sm_90a"}
 
 
 def compile_one(arguments, d, dv):
-    batch, heads, groups, queries, keys = "?????" if arguments.dynamic else (4, 8, 2, arguments.queries, 2048)
+    batch, heads, groups, queries, keys = "?????" if arguments.dynamic else (4, 8, 2, arguments.queries, arguments.keys)
     if arguments.few:
         batch, heads, groups, queries, keys = 1, 2, 1, 512, 512
     element = arguments.element
@@ -40,6 +40,7 @@ def main():
     parser.add_argument("--mask")
     parser.add_argument("--dynamic", action="store_true", help="sizes known at run time")
     parser.add_argument("--queries", type=int, default=8192)
+    parser.add_argument("--keys", type=int, default=2048)
     parser.add_argument("--few", action="store_true", help="so few queries that blocks share keys")
     parser.add_argument("element")
     parser.add_argument("dimensions", nargs="+")

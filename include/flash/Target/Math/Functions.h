@@ -12,8 +12,8 @@
 
 namespace flash {
 
-/// Functions of f32 in f32, to about 2e-7, tanh to 3e-7 (relative). Results
-/// below 2^-125.5 are 0.
+/// Functions of f32 in f32, to about 2e-7, tanh to 3.5e-7 (relative).
+/// Results below 2^-125.5 are 0.
 namespace single {
 mlir::Value exp2(FloatEmitter &e, mlir::Value x);
 mlir::Value exp(FloatEmitter &e, mlir::Value x);

@@ -1,0 +1,171 @@
+// Sums that differ by constants share one conversion to f32.
+// RUN: flash-opt %s --flash-gpu-share-conversions --cse | FileCheck %s
+
+// Sums of indices, as in ALiBi: both elements convert the same difference.
+
+// CHECK-LABEL: func.func @positions
+// CHECK-SAME: %[[KEY:.*]]: index, %[[QUERY:.*]]: index
+// CHECK:      %[[K:.*]] = arith.index_cast %[[KEY]] : index to i32
+// CHECK-NEXT: %[[Q:.*]] = arith.index_cast %[[QUERY]] : index to i32
+// CHECK-NEXT: %[[D:.*]] = arith.subi %[[K]], %[[Q]] : i32
+// CHECK-NEXT: %[[BASE:.*]] = arith.sitofp %[[D]] : i32 to f32
+// CHECK-NEXT: %[[EIGHT:.*]] = arith.constant 8.000000e+00 : f32
+// CHECK-NEXT: %[[A:.*]] = arith.addf %[[BASE]], %[[EIGHT]] : f32
+// CHECK-NOT:  arith.sitofp
+// CHECK:      %[[SIX:.*]] = arith.constant 6.000000e+00 : f32
+// CHECK-NEXT: %[[B:.*]] = arith.addf %[[BASE]], %[[SIX]] : f32
+// CHECK-NEXT: return %[[A]], %[[B]]
+func.func @positions(%key: index, %query: index) -> (f32, f32) {
+  %c2 = arith.constant 2 : index
+  %c8 = arith.constant 8 : index
+  %k = arith.addi %key, %c8 : index
+  %d0 = arith.subi %k, %query : index
+  %i0 = arith.index_cast %d0 : index to i32
+  %f0 = arith.sitofp %i0 : i32 to f32
+  %q = arith.addi %c2, %query : index
+  %d1 = arith.subi %k, %q : index
+  %i1 = arith.index_cast %d1 : index to i32
+  %f1 = arith.sitofp %i1 : i32 to f32
+  return %f0, %f1 : f32, f32
+}
+
+// A constant may be subtracted, and be subtracted from.
+
+// CHECK-LABEL: func.func @differences
+// CHECK-SAME: %[[X:.*]]: index
+// CHECK:      %[[I:.*]] = arith.index_cast %[[X]] : index to i32
+// CHECK-NEXT: arith.sitofp %[[I]]
+// CHECK-NEXT: arith.constant -3.000000e+00 : f32
+// CHECK-NEXT: arith.addf
+func.func @differences(%x: index) -> f32 {
+  %c3 = arith.constant 3 : index
+  %d = arith.subi %x, %c3 : index
+  %i = arith.index_cast %d : index to i32
+  %f = arith.sitofp %i : i32 to f32
+  return %f : f32
+}
+
+// What is only subtracted is subtracted from zero before it is converted.
+
+// CHECK-LABEL: func.func @only_subtracted
+// CHECK-SAME: %[[X:.*]]: index
+// CHECK:      %[[I:.*]] = arith.index_cast %[[X]] : index to i32
+// CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK-NEXT: %[[MINUS:.*]] = arith.subi %[[ZERO]], %[[I]] : i32
+// CHECK-NEXT: %[[BASE:.*]] = arith.sitofp %[[MINUS]] : i32 to f32
+// CHECK-NEXT: %[[FIVE:.*]] = arith.constant 5.000000e+00 : f32
+// CHECK-NEXT: arith.addf %[[BASE]], %[[FIVE]]
+func.func @only_subtracted(%x: index) -> f32 {
+  %c5 = arith.constant 5 : index
+  %d = arith.subi %c5, %x : index
+  %i = arith.index_cast %d : index to i32
+  %f = arith.sitofp %i : i32 to f32
+  return %f : f32
+}
+
+// The difference of a difference adds its second operand again.
+
+// CHECK-LABEL: func.func @nested
+// CHECK-SAME: %[[X:.*]]: i32, %[[Y:.*]]: i32
+// CHECK:      %[[S:.*]] = arith.addi %[[X]], %[[Y]] : i32
+// CHECK-NEXT: %[[BASE:.*]] = arith.sitofp %[[S]]
+// CHECK-NEXT: %[[OFFSET:.*]] = arith.constant -4.000000e+00 : f32
+// CHECK-NEXT: arith.addf %[[BASE]], %[[OFFSET]]
+func.func @nested(%x: i32, %y: i32) -> f32 {
+  %c4 = arith.constant 4 : i32
+  %d = arith.subi %c4, %y overflow<nsw> : i32
+  %e = arith.subi %x, %d overflow<nsw> : i32
+  %f = arith.sitofp %e : i32 to f32
+  return %f : f32
+}
+
+// Integers that may wrap round stay; their sum is a term of one that may not.
+
+// CHECK-LABEL: func.func @may_wrap
+// CHECK:      %[[SUM:.*]] = arith.addi %{{.*}}, %{{.*}} : i32
+// CHECK-NEXT: arith.sitofp %[[SUM]] : i32 to f32
+// CHECK-NOT:  arith.addf
+// CHECK:      return
+func.func @may_wrap(%x: i32) -> f32 {
+  %c4 = arith.constant 4 : i32
+  %s = arith.addi %x, %c4 : i32
+  %f = arith.sitofp %s : i32 to f32
+  return %f : f32
+}
+
+// CHECK-LABEL: func.func @part_may_wrap
+// CHECK:      %[[SUM:.*]] = arith.addi %{{.*}}, %{{.*}} : i32
+// CHECK:      %[[BASE:.*]] = arith.sitofp %[[SUM]] : i32 to f32
+// CHECK-NEXT: %[[OFFSET:.*]] = arith.constant 1.000000e+00 : f32
+// CHECK-NEXT: arith.addf %[[BASE]], %[[OFFSET]]
+func.func @part_may_wrap(%x: i32) -> f32 {
+  %c1 = arith.constant 1 : i32
+  %c4 = arith.constant 4 : i32
+  %s = arith.addi %x, %c4 overflow<nuw> : i32
+  %t = arith.addi %s, %c1 overflow<nsw> : i32
+  %f = arith.sitofp %t : i32 to f32
+  return %f : f32
+}
+
+// Nothing is gained without a constant, also where constants cancel.
+
+// CHECK-LABEL: func.func @no_constant
+// CHECK-NOT:  arith.addf
+// CHECK:      return
+func.func @no_constant(%x: index, %y: index) -> (f32, f32) {
+  %c0 = arith.constant 0 : index
+  %c7 = arith.constant 7 : index
+  %s = arith.addi %x, %c0 : index
+  %i = arith.index_cast %s : index to i32
+  %f = arith.sitofp %i : i32 to f32
+  %a = arith.addi %x, %c7 : index
+  %b = arith.addi %y, %c7 : index
+  %d = arith.subi %a, %b : index
+  %j = arith.index_cast %d : index to i32
+  %g = arith.sitofp %j : i32 to f32
+  return %f, %g : f32, f32
+}
+
+// Beyond 2^24 f32 does not hold all integers: those constants stay.
+
+// CHECK-LABEL: func.func @large
+// CHECK:      arith.sitofp
+// CHECK-NEXT: %[[LIMIT:.*]] = arith.constant 0x4B800000 : f32
+// CHECK-NEXT: arith.addf %{{.*}}, %[[LIMIT]]
+// CHECK-NOT:  arith.addf
+// CHECK:      return
+func.func @large(%x: index) -> (f32, f32, f32) {
+  %limit = arith.constant 16777216 : index
+  %beyond = arith.constant 16777217 : index
+  %s0 = arith.addi %x, %limit : index
+  %i0 = arith.index_cast %s0 : index to i32
+  %f0 = arith.sitofp %i0 : i32 to f32
+  %s1 = arith.addi %x, %beyond : index
+  %i1 = arith.index_cast %s1 : index to i32
+  %f1 = arith.sitofp %i1 : i32 to f32
+  %s2 = arith.subi %x, %beyond : index
+  %i2 = arith.index_cast %s2 : index to i32
+  %f2 = arith.sitofp %i2 : i32 to f32
+  return %f0, %f1, %f2 : f32, f32, f32
+}
+
+// f16 holds fewer integers, and f64 is not used for scores: both stay, as do
+// conversions of vectors, of unsigned integers and of constants.
+
+// CHECK-LABEL: func.func @others
+// CHECK-NOT:  arith.addf
+// CHECK:      return
+func.func @others(%x: index, %v: vector<2xi32>) -> (f16, f64, vector<2xf32>, f32, f32) {
+  %c8 = arith.constant 8 : index
+  %s = arith.addi %x, %c8 : index
+  %i = arith.index_cast %s : index to i32
+  %half = arith.sitofp %i : i32 to f16
+  %double = arith.sitofp %i : i32 to f64
+  %eights = arith.constant dense<8> : vector<2xi32>
+  %w = arith.addi %v, %eights overflow<nsw> : vector<2xi32>
+  %vector = arith.sitofp %w : vector<2xi32> to vector<2xf32>
+  %unsigned = arith.uitofp %i : i32 to f32
+  %j = arith.index_cast %c8 : index to i32
+  %constant = arith.sitofp %j : i32 to f32
+  return %half, %double, %vector, %unsigned, %constant : f16, f64, vector<2xf32>, f32, f32
+}
