@@ -207,7 +207,7 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
     // the assembler keeps most of their order: so rows take turns, and each has
     // several sums on the way, as many as registers allow.
     int64_t columns = op.getX().getType().getDimSize(1), blocks = columns / 8;
-    int64_t partsOfRow = columns <= 64 ? 4 : 2;
+    int64_t partsOfRow = result.size() <= 2 && columns <= 64 ? 4 : 2;
     SmallVector<SmallVector<Value>> parts(result.size());
     for (int64_t block = 0; block < blocks; ++block)
       for (auto [row, ofRow] : llvm::enumerate(parts)) {

@@ -19,24 +19,16 @@ using namespace mlir;
 using namespace flash;
 
 namespace {
-/// A sum of values and of a constant. Positions and what is computed from them
-/// do not overflow, so the order of summation is free.
+/// A sum of indices and of a constant. Those of a kernel do not overflow, so
+/// the order of summation is free.
 struct Sum {
   SmallVector<std::pair<Value, bool>> terms; ///< And whether it is subtracted.
   int64_t constant = 0;
 
   void add(Value value, bool isSubtracted);
-  Value emitTerms(OpBuilder &b, Location loc, Type type) const;
+  Value emitTerms(OpBuilder &b, Location loc) const;
 };
 } // namespace
-
-/// Whether the integers that the op computes are those of unbounded numbers.
-static bool isExact(Operation *op) {
-  if (op->getResult(0).getType().isIndex())
-    return true;
-  auto flags = dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(op);
-  return flags && flags.hasNoSignedWrap();
-}
 
 void Sum::add(Value value, bool isSubtracted) {
   IntegerAttr number;
@@ -44,10 +36,7 @@ void Sum::add(Value value, bool isSubtracted) {
   if (matchPattern(value, m_Constant(&number))) {
     int64_t addend = number.getValue().getSExtValue();
     constant += isSubtracted ? -addend : addend;
-  } else if (isa_and_nonnull<arith::IndexCastOp>(op) &&
-             op->getOperand(0).getType().isIndex()) {
-    add(op->getOperand(0), isSubtracted);
-  } else if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op) && isExact(op)) {
+  } else if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op)) {
     add(op->getOperand(0), isSubtracted);
     add(op->getOperand(1), isSubtracted != isa<arith::SubIOp>(op));
   } else {
@@ -55,16 +44,14 @@ void Sum::add(Value value, bool isSubtracted) {
   }
 }
 
-Value Sum::emitTerms(OpBuilder &b, Location loc, Type type) const {
+Value Sum::emitTerms(OpBuilder &b, Location loc) const {
   Value sum;
   for (auto [term, isSubtracted] : terms) {
-    if (term.getType() != type)
-      term = arith::IndexCastOp::create(b, loc, type, term);
     if (!sum && !isSubtracted)
       sum = term;
     else if (!sum)
       sum = arith::SubIOp::create(
-          b, loc, arith::ConstantOp::create(b, loc, b.getZeroAttr(type)), term);
+          b, loc, arith::ConstantIndexOp::create(b, loc, 0), term);
     else if (isSubtracted)
       sum = arith::SubIOp::create(b, loc, sum, term);
     else
@@ -80,15 +67,21 @@ struct ShareConversions
     getOperation()->walk([](arith::SIToFPOp op) {
       // Where f32 holds the integers, it holds the sums too.
       constexpr int64_t limit = int64_t(1) << 24;
+      auto cast = op.getIn().getDefiningOp<arith::IndexCastOp>();
+      // A narrower integer need not be the index.
+      if (!op.getType().isF32() || !cast ||
+          cast.getType().getIntOrFloatBitWidth() < 32)
+        return;
       Sum sum;
-      sum.add(op.getIn(), /*isSubtracted=*/false);
-      if (!op.getType().isF32() || sum.terms.empty() || sum.constant == 0 ||
+      sum.add(cast.getIn(), /*isSubtracted=*/false);
+      if (sum.terms.empty() || sum.constant == 0 ||
           std::abs(sum.constant) > limit)
         return;
       OpBuilder b(op);
       Location loc = op.getLoc();
-      Value base = arith::SIToFPOp::create(
-          b, loc, op.getType(), sum.emitTerms(b, loc, op.getIn().getType()));
+      Value integer = arith::IndexCastOp::create(b, loc, cast.getType(),
+                                                 sum.emitTerms(b, loc));
+      Value base = arith::SIToFPOp::create(b, loc, op.getType(), integer);
       Value offset = arith::ConstantOp::create(
           b, loc, b.getF32FloatAttr(static_cast<float>(sum.constant)));
       op.replaceAllUsesWith(

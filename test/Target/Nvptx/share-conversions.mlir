@@ -5,10 +5,9 @@
 
 // CHECK-LABEL: func.func @positions
 // CHECK-SAME: %[[KEY:.*]]: index, %[[QUERY:.*]]: index
-// CHECK:      %[[K:.*]] = arith.index_cast %[[KEY]] : index to i32
-// CHECK-NEXT: %[[Q:.*]] = arith.index_cast %[[QUERY]] : index to i32
-// CHECK-NEXT: %[[D:.*]] = arith.subi %[[K]], %[[Q]] : i32
-// CHECK-NEXT: %[[BASE:.*]] = arith.sitofp %[[D]] : i32 to f32
+// CHECK:      %[[D:.*]] = arith.subi %[[KEY]], %[[QUERY]] : index
+// CHECK-NEXT: %[[I:.*]] = arith.index_cast %[[D]] : index to i32
+// CHECK-NEXT: %[[BASE:.*]] = arith.sitofp %[[I]] : i32 to f32
 // CHECK-NEXT: %[[EIGHT:.*]] = arith.constant 8.000000e+00 : f32
 // CHECK-NEXT: %[[A:.*]] = arith.addf %[[BASE]], %[[EIGHT]] : f32
 // CHECK-NOT:  arith.sitofp
@@ -49,10 +48,10 @@ func.func @differences(%x: index) -> f32 {
 
 // CHECK-LABEL: func.func @only_subtracted
 // CHECK-SAME: %[[X:.*]]: index
-// CHECK:      %[[I:.*]] = arith.index_cast %[[X]] : index to i32
-// CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0 : i32
-// CHECK-NEXT: %[[MINUS:.*]] = arith.subi %[[ZERO]], %[[I]] : i32
-// CHECK-NEXT: %[[BASE:.*]] = arith.sitofp %[[MINUS]] : i32 to f32
+// CHECK:      %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-NEXT: %[[MINUS:.*]] = arith.subi %[[ZERO]], %[[X]] : index
+// CHECK-NEXT: %[[I:.*]] = arith.index_cast %[[MINUS]] : index to i32
+// CHECK-NEXT: %[[BASE:.*]] = arith.sitofp %[[I]] : i32 to f32
 // CHECK-NEXT: %[[FIVE:.*]] = arith.constant 5.000000e+00 : f32
 // CHECK-NEXT: arith.addf %[[BASE]], %[[FIVE]]
 func.func @only_subtracted(%x: index) -> f32 {
@@ -66,45 +65,35 @@ func.func @only_subtracted(%x: index) -> f32 {
 // The difference of a difference adds its second operand again.
 
 // CHECK-LABEL: func.func @nested
-// CHECK-SAME: %[[X:.*]]: i32, %[[Y:.*]]: i32
-// CHECK:      %[[S:.*]] = arith.addi %[[X]], %[[Y]] : i32
-// CHECK-NEXT: %[[BASE:.*]] = arith.sitofp %[[S]]
+// CHECK-SAME: %[[X:.*]]: index, %[[Y:.*]]: index
+// CHECK:      %[[S:.*]] = arith.addi %[[X]], %[[Y]] : index
+// CHECK-NEXT: %[[I:.*]] = arith.index_cast %[[S]] : index to i32
+// CHECK-NEXT: %[[BASE:.*]] = arith.sitofp %[[I]]
 // CHECK-NEXT: %[[OFFSET:.*]] = arith.constant -4.000000e+00 : f32
 // CHECK-NEXT: arith.addf %[[BASE]], %[[OFFSET]]
-func.func @nested(%x: i32, %y: i32) -> f32 {
-  %c4 = arith.constant 4 : i32
-  %d = arith.subi %c4, %y overflow<nsw> : i32
-  %e = arith.subi %x, %d overflow<nsw> : i32
-  %f = arith.sitofp %e : i32 to f32
+func.func @nested(%x: index, %y: index) -> f32 {
+  %c4 = arith.constant 4 : index
+  %d = arith.subi %c4, %y : index
+  %e = arith.subi %x, %d : index
+  %i = arith.index_cast %e : index to i32
+  %f = arith.sitofp %i : i32 to f32
   return %f : f32
 }
 
-// Integers that may wrap round stay; their sum is a term of one that may not.
+// Integers of a program may wrap round, and so may an index in eight bits.
 
 // CHECK-LABEL: func.func @may_wrap
-// CHECK:      %[[SUM:.*]] = arith.addi %{{.*}}, %{{.*}} : i32
-// CHECK-NEXT: arith.sitofp %[[SUM]] : i32 to f32
 // CHECK-NOT:  arith.addf
 // CHECK:      return
-func.func @may_wrap(%x: i32) -> f32 {
+func.func @may_wrap(%x: i32, %y: index) -> (f32, f32) {
   %c4 = arith.constant 4 : i32
   %s = arith.addi %x, %c4 : i32
   %f = arith.sitofp %s : i32 to f32
-  return %f : f32
-}
-
-// CHECK-LABEL: func.func @part_may_wrap
-// CHECK:      %[[SUM:.*]] = arith.addi %{{.*}}, %{{.*}} : i32
-// CHECK:      %[[BASE:.*]] = arith.sitofp %[[SUM]] : i32 to f32
-// CHECK-NEXT: %[[OFFSET:.*]] = arith.constant 1.000000e+00 : f32
-// CHECK-NEXT: arith.addf %[[BASE]], %[[OFFSET]]
-func.func @part_may_wrap(%x: i32) -> f32 {
-  %c1 = arith.constant 1 : i32
-  %c4 = arith.constant 4 : i32
-  %s = arith.addi %x, %c4 overflow<nuw> : i32
-  %t = arith.addi %s, %c1 overflow<nsw> : i32
-  %f = arith.sitofp %t : i32 to f32
-  return %f : f32
+  %c8 = arith.constant 8 : index
+  %t = arith.addi %y, %c8 : index
+  %i = arith.index_cast %t : index to i8
+  %g = arith.sitofp %i : i8 to f32
+  return %f, %g : f32, f32
 }
 
 // Nothing is gained without a constant, also where constants cancel.

@@ -16,8 +16,8 @@ def FlashGpuExpandMath : Pass<"flash-gpu-expand-math"> {
     Kernels have no library. Functions with an instruction stay: `math.exp2` on
     f32, square roots, fused products, rounding, signs, classes, counts of bits.
     All others become arithmetic. exp and tanh are computed in f32, accurate to
-    2e-7 and, with what the instructions for 2^x and quotients add, 3e-7
-    (relative); the rest in f64, whose few operations are accurate to 1e-7
+    3e-7 and, with what the instruction for quotients adds, 6e-7 (relative);
+    the rest in f64, whose few operations are accurate to 1e-7
     and need no care for cancellation and overflow. Functions of f16 and bf16 are
     computed in f32. Functions of f64 without an instruction, and of any other
     type of float, are refused.
@@ -57,7 +57,7 @@ def FlashGpuShareConversions : Pass<"flash-gpu-share-conversions"> {
     ```
 
     Up to 2^24 both are exact; beyond, the sum is rounded twice. Sums are those of
-    indices, which do not overflow in a kernel, and of integers marked `nsw`.
+    indices, which do not overflow in a kernel, cast to 32 bits or more.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }

@@ -165,6 +165,38 @@ def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
   ];
 }
 
+def KeysFirst : Pass<"tile-keys-first", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Copy the first keys of a tile of queries before the queries";
+  let description = [{
+    Where a producer copies one tile of queries after the other into a single slot,
+    it waits for this slot until the last product with the queries before has
+    ended. A slot for keys is free earlier: the copy of the queries moves behind
+    the first copy of the loop over keys.
+
+    ```mlir
+    tile.ring.acquire %queries[%i] : ...
+    tile.copy_async %q[...] to %queries[%i] : ...
+    scf.for %j = %lo to %hi step %n iter_args(%t = ...) {
+      tile.ring.acquire %keys[%t] : ...
+      tile.copy_async %k[...] to %keys[%t] : ...
+      ...
+    }
+    // becomes
+    %empty = arith.cmpi sge, %lo, %hi : index
+    scf.if %empty { ... }                     // the copy of the queries
+    scf.for %j = %lo to %hi step %n iter_args(%t = ...) {
+      tile.ring.acquire %keys[%t] : ...
+      tile.copy_async %k[...] to %keys[%t] : ...
+      %first = arith.cmpi eq, %j, %lo : index
+      scf.if %first { ... }                   // the copy of the queries
+      ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
 def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Compute the softmax of a tile during the product before it";
   let description = [{

@@ -1,0 +1,75 @@
+//===- KeysFirst.cpp - The first keys are copied before the queries -------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace flash::tile {
+#define GEN_PASS_DEF_KEYSFIRST
+#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace flash::tile
+
+using namespace mlir;
+using namespace flash::tile;
+
+/// The first loop behind the copy in its block that copies; null if none does.
+static scf::ForOp getNextCopies(CopyAsyncOp copy) {
+  for (Operation *op = copy->getNextNode(); op; op = op->getNextNode()) {
+    auto loop = dyn_cast<scf::ForOp>(op);
+    if (loop && !loop.getOps<CopyAsyncOp>().empty())
+      return loop;
+  }
+  return {};
+}
+
+/// Moves the copy and what takes its slot into the first iteration of the loop,
+/// behind the first copy there, or in front of a loop that is not entered.
+static void moveInto(scf::ForOp loop, RingAcquireOp acquire, CopyAsyncOp copy) {
+  Location loc = copy.getLoc();
+  OpBuilder b(loop);
+  Value isEmpty =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
+                            loop.getLowerBound(), loop.getUpperBound());
+  auto otherwise = scf::IfOp::create(b, loc, isEmpty);
+  OpBuilder inOtherwise = otherwise.getThenBodyBuilder();
+  inOtherwise.clone(*acquire);
+  inOtherwise.clone(*copy);
+
+  CopyAsyncOp first = *loop.getOps<CopyAsyncOp>().begin();
+  b.setInsertionPointAfter(first);
+  Value isFirst =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                            loop.getInductionVar(), loop.getLowerBound());
+  auto choice = scf::IfOp::create(b, loc, isFirst);
+  Operation *end = choice.thenBlock()->getTerminator();
+  acquire->moveBefore(end);
+  copy->moveBefore(end);
+}
+
+namespace {
+struct KeysFirst : flash::tile::impl::KeysFirstBase<KeysFirst> {
+  void runOnOperation() override {
+    SmallVector<std::pair<RingAcquireOp, CopyAsyncOp>> waiting;
+    getOperation().walk([&](WarpSpecializeOp roles) {
+      // A copy in the body of a loop whose loops copy, too: the next round
+      // waits for the slot.
+      roles.getProducer().walk([&](RingAcquireOp acquire) {
+        auto copy = dyn_cast_if_present<CopyAsyncOp>(acquire->getNextNode());
+        if (copy && isa<scf::ForOp>(copy->getParentOp()) &&
+            copy.getRing() == acquire.getRing() &&
+            copy.getRing().getType().getStages() == 1)
+          waiting.emplace_back(acquire, copy);
+      });
+    });
+    for (auto [acquire, copy] : waiting)
+      if (scf::ForOp loop = getNextCopies(copy))
+        moveInto(loop, acquire, copy);
+  }
+};
+} // namespace

@@ -1,0 +1,80 @@
+// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-keys-first)))" | FileCheck %s
+
+!slot = !tile.smem<64x64xf16, swizzle = 128>
+!memory = memref<?x64xf16, strided<[?, 1], offset: ?>>
+
+gpu.module @kernels {
+  // With one slot for queries the producer would wait for it with free slots for
+  // keys: the first keys go first. Without keys the queries come all the same.
+
+  // CHECK-LABEL: gpu.func @one_slot
+  // CHECK:      producer
+  // CHECK:      scf.for %[[TILE:[a-z0-9]+]] =
+  // CHECK:        %[[EMPTY:.*]] = arith.cmpi sge, %[[LO:.*]], %[[HI:.*]] : index
+  // CHECK-NEXT:   scf.if %[[EMPTY]] {
+  // CHECK-NEXT:     tile.ring.acquire %[[QUERIES:.*]][%[[TILE]]]
+  // CHECK-NEXT:     tile.copy_async %{{.*}} to %[[QUERIES]][%[[TILE]]]
+  // CHECK-NEXT:   }
+  // CHECK-NEXT:   scf.for %[[KEY:[a-z0-9]+]] = %[[LO]] to %[[HI]]
+  // CHECK-NEXT:     tile.ring.acquire %[[KEYS:.*]][
+  // CHECK-NEXT:     tile.copy_async %{{.*}} to %[[KEYS]][
+  // CHECK-NEXT:     %[[FIRST:.*]] = arith.cmpi eq, %[[KEY]], %[[LO]] : index
+  // CHECK-NEXT:     scf.if %[[FIRST]] {
+  // CHECK-NEXT:       tile.ring.acquire %[[QUERIES]][%[[TILE]]]
+  // CHECK-NEXT:       tile.copy_async %{{.*}} to %[[QUERIES]][%[[TILE]]]
+  // CHECK-NEXT:     }
+  gpu.func @one_slot(%q: !memory, %k: !memory, %tiles: index, %lo: index, %hi: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %queries = tile.ring : <1, !slot>
+    %keys = tile.ring : <2, !slot>
+    tile.warp_specialize consumers(4, registers = 240) {
+    } producer(registers = 24) {
+      scf.for %i = %c0 to %tiles step %c1 iter_args(%s = %c0) -> (index) {
+        tile.ring.acquire %queries[%i] : <1, !slot>
+        tile.copy_async %q[%i] to %queries[%i] : !memory to <1, !slot>
+        %l = scf.for %j = %lo to %hi step %c64 iter_args(%t = %s) -> (index) {
+          tile.ring.acquire %keys[%t] : <2, !slot>
+          tile.copy_async %k[%j] to %keys[%t] : !memory to <2, !slot>
+          %n = arith.addi %t, %c1 : index
+          scf.yield %n : index
+        }
+        scf.yield %l : index
+      }
+    }
+    gpu.return
+  }
+
+  // With two slots the next queries are on their way already, and a block that
+  // has one tile of queries only finds every slot free.
+
+  // CHECK-LABEL: gpu.func @nothing_to_wait_for
+  // CHECK-NOT:   scf.if
+  // CHECK:       gpu.return
+  gpu.func @nothing_to_wait_for(%q: !memory, %k: !memory, %tiles: index, %lo: index, %hi: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %single = tile.ring : <1, !slot>
+    %queries = tile.ring : <2, !slot>
+    %keys = tile.ring : <2, !slot>
+    tile.warp_specialize consumers(4, registers = 240) {
+    } producer(registers = 24) {
+      tile.ring.acquire %single[%c0] : <1, !slot>
+      tile.copy_async %q[%c0] to %single[%c0] : !memory to <1, !slot>
+      scf.for %i = %c0 to %tiles step %c1 iter_args(%s = %c0) -> (index) {
+        tile.ring.acquire %queries[%i] : <2, !slot>
+        tile.copy_async %q[%i] to %queries[%i] : !memory to <2, !slot>
+        %l = scf.for %j = %lo to %hi step %c64 iter_args(%t = %s) -> (index) {
+          tile.ring.acquire %keys[%t] : <2, !slot>
+          tile.copy_async %k[%j] to %keys[%t] : !memory to <2, !slot>
+          %n = arith.addi %t, %c1 : index
+          scf.yield %n : index
+        }
+        scf.yield %l : index
+      }
+    }
+    gpu.return
+  }
+}
