@@ -8,6 +8,7 @@
 #include "Machine.h"
 
 #include "SinkOffsets.h"
+#include "SplitVectors.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
@@ -35,7 +36,9 @@ void flash::optimizeForNvptx(Module &module, TargetMachine &machine) {
 
   FunctionPassManager passes;
   // First, so that no pass walks the chains of insertions and extractions that
-  // put tiles of registers together and take them apart.
+  // put tiles of registers together and take them apart. The scalarizer does
+  // the rest, such as elements whose index is a variable.
+  passes.addPass(SplitVectorsPass());
   passes.addPass(ScalarizerPass());
   passes.addPass(InstCombinePass());
   passes.addPass(SimplifyCFGPass());
