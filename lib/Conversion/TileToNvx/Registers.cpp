@@ -205,9 +205,11 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
     }
     // An instruction that needs the result of the one before waits for it, and
     // the assembler keeps most of their order: so rows take turns, and each has
-    // several sums on the way, as many as registers allow.
+    // several sums on the way, as many as registers allow: four in a narrow
+    // tile, else one for each 64 columns.
     int64_t columns = op.getX().getType().getDimSize(1), blocks = columns / 8;
-    int64_t partsOfRow = result.size() <= 2 && columns <= 64 ? 4 : 2;
+    bool isNarrow = result.size() <= 2 && columns <= 64;
+    int64_t partsOfRow = isNarrow ? 4 : std::max<int64_t>(columns / 64, 1);
     SmallVector<SmallVector<Value>> parts(result.size());
     for (int64_t block = 0; block < blocks; ++block)
       for (auto [row, ofRow] : llvm::enumerate(parts)) {

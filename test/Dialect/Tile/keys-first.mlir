@@ -1,6 +1,7 @@
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-keys-first)))" | FileCheck %s
 
 !slot = !tile.smem<64x64xf16, swizzle = 128>
+!queries = !tile.smem<128x64xf16, swizzle = 128>
 !memory = memref<?x64xf16, strided<[?, 1], offset: ?>>
 
 gpu.module @kernels {
@@ -27,13 +28,13 @@ gpu.module @kernels {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c64 = arith.constant 64 : index
-    %queries = tile.ring : <1, !slot>
+    %queries = tile.ring : <1, !queries>
     %keys = tile.ring : <2, !slot>
     tile.warp_specialize consumers(4, registers = 240) {
     } producer(registers = 24) {
       scf.for %i = %c0 to %tiles step %c1 iter_args(%s = %c0) -> (index) {
-        tile.ring.acquire %queries[%i] : <1, !slot>
-        tile.copy_async %q[%i] to %queries[%i] : !memory to <1, !slot>
+        tile.ring.acquire %queries[%i] : <1, !queries>
+        tile.copy_async %q[%i] to %queries[%i] : !memory to <1, !queries>
         %l = scf.for %j = %lo to %hi step %c64 iter_args(%t = %s) -> (index) {
           tile.ring.acquire %keys[%t] : <2, !slot>
           tile.copy_async %k[%j] to %keys[%t] : !memory to <2, !slot>
@@ -46,8 +47,8 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // With two slots the next queries are on their way already, and a block that
-  // has one tile of queries only finds every slot free.
+  // With two slots the next queries are on their way already, a block that has one
+  // tile of queries only finds every slot free, and few queries come quickly.
 
   // CHECK-LABEL: gpu.func @nothing_to_wait_for
   // CHECK-NOT:   scf.if
@@ -56,16 +57,19 @@ gpu.module @kernels {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c64 = arith.constant 64 : index
-    %single = tile.ring : <1, !slot>
-    %queries = tile.ring : <2, !slot>
+    %single = tile.ring : <1, !queries>
+    %queries = tile.ring : <2, !queries>
+    %small = tile.ring : <1, !slot>
     %keys = tile.ring : <2, !slot>
     tile.warp_specialize consumers(4, registers = 240) {
     } producer(registers = 24) {
-      tile.ring.acquire %single[%c0] : <1, !slot>
-      tile.copy_async %q[%c0] to %single[%c0] : !memory to <1, !slot>
+      tile.ring.acquire %single[%c0] : <1, !queries>
+      tile.copy_async %q[%c0] to %single[%c0] : !memory to <1, !queries>
       scf.for %i = %c0 to %tiles step %c1 iter_args(%s = %c0) -> (index) {
-        tile.ring.acquire %queries[%i] : <2, !slot>
-        tile.copy_async %q[%i] to %queries[%i] : !memory to <2, !slot>
+        tile.ring.acquire %queries[%i] : <2, !queries>
+        tile.copy_async %q[%i] to %queries[%i] : !memory to <2, !queries>
+        tile.ring.acquire %small[%i] : <1, !slot>
+        tile.copy_async %q[%i] to %small[%i] : !memory to <1, !slot>
         %l = scf.for %j = %lo to %hi step %c64 iter_args(%t = %s) -> (index) {
           tile.ring.acquire %keys[%t] : <2, !slot>
           tile.copy_async %k[%j] to %keys[%t] : !memory to <2, !slot>

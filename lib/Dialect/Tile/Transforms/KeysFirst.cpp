@@ -18,12 +18,20 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
-/// The first loop behind the copy in its block that copies; null if none does.
+static int64_t getNumBytes(CopyAsyncOp copy) {
+  return copy.getRing().getType().getSlot().getNumBytes();
+}
+
+/// The first loop behind the copy in its block that copies, less at a time;
+/// null if none does. Where it copies about as much, to wait less is not worth
+/// the registers.
 static scf::ForOp getNextCopies(CopyAsyncOp copy) {
   for (Operation *op = copy->getNextNode(); op; op = op->getNextNode()) {
     auto loop = dyn_cast<scf::ForOp>(op);
-    if (loop && !loop.getOps<CopyAsyncOp>().empty())
-      return loop;
+    if (!loop || loop.getOps<CopyAsyncOp>().empty())
+      continue;
+    CopyAsyncOp first = *loop.getOps<CopyAsyncOp>().begin();
+    return getNumBytes(copy) >= 2 * getNumBytes(first) ? loop : scf::ForOp();
   }
   return {};
 }

@@ -171,7 +171,7 @@ def KeysFirst : Pass<"tile-keys-first", "::mlir::gpu::GPUFuncOp"> {
     Where a producer copies one tile of queries after the other into a single slot,
     it waits for this slot until the last product with the queries before has
     ended. A slot for keys is free earlier: the copy of the queries moves behind
-    the first copy of the loop over keys.
+    the first copy of the loop over keys, if it is at least twice as large.
 
     ```mlir
     tile.ring.acquire %queries[%i] : ...
