@@ -273,7 +273,7 @@ int64_t flash::estimateKeysOfQuery(ArrayRef<IntegerSet> mask, int64_t nq,
   KeyCounter counter(mask, nq, nk);
   int64_t keys = 0;
   for (int64_t sample = 0; sample < samples; ++sample)
-    keys += counter.count(/*b=*/0, /*h=*/0, (2 * sample + 1) * nq /
-                                                (2 * samples));
+    keys +=
+        counter.count(/*b=*/0, /*h=*/0, (2 * sample + 1) * nq / (2 * samples));
   return keys / samples;
 }
