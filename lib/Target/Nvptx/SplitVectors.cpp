@@ -139,19 +139,21 @@ void VectorSplitter::split(ShuffleVectorInst &shuffle) {
 
 void VectorSplitter::splitElementwise(Instruction &instruction) {
   Type *type = instruction.getType()->getScalarType();
-  SmallVector<ArrayRef<Value *>, 3> operands;
   auto *call = dyn_cast<IntrinsicInst>(&instruction);
   unsigned count = call ? call->arg_size() : instruction.getNumOperands();
+  // Nothing for an operand that is the same for all elements.
+  SmallVector<ArrayRef<Value *>, 3> operands;
   for (Value *operand :
        make_range(instruction.op_begin(), instruction.op_begin() + count))
     operands.push_back(operand->getType()->isVectorTy() ? getParts(operand)
-                                                        : ArrayRef(operand));
+                                                        : ArrayRef<Value *>());
   MutableArrayRef<Value *> scalars = allocateParts(instruction.getType());
   for (auto [i, scalar] : enumerate(scalars)) {
     Instruction *copy = instruction.clone();
     copy->mutateType(type);
     for (auto [n, operand] : enumerate(operands))
-      copy->setOperand(n, operand[operand.size() == 1 ? 0 : i]);
+      if (!operand.empty())
+        copy->setOperand(n, operand[i]);
     if (call)
       cast<CallInst>(copy)->setCalledFunction(Intrinsic::getOrInsertDeclaration(
           instruction.getModule(), call->getIntrinsicID(), type));

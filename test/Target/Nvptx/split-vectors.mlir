@@ -61,3 +61,20 @@ llvm.func @variable(%o: !llvm.ptr<1>, %i: i32) attributes {nvvm.kernel} {
   llvm.store %element, %o : f32, !llvm.ptr<1>
   llvm.return
 }
+
+// What is the same for all elements stays: one condition selects both.
+// CHECK-LABEL: .entry choice(
+// CHECK:     setp.lt.s32 [[C:%p[0-9]+]],
+// CHECK-DAG: selp.f32 {{.*}}, [[C]]
+// CHECK-DAG: selp.f32 {{.*}}, [[C]]
+// CHECK:     ret;
+llvm.func @choice(%o: !llvm.ptr<1>, %i: i32) attributes {nvvm.kernel} {
+  %c0 = llvm.mlir.constant(0 : i32) : i32
+  %below = llvm.load %o : !llvm.ptr<1> -> vector<2xf32>
+  %sum = llvm.fadd %below, %below : vector<2xf32>
+  %product = llvm.fmul %below, %below : vector<2xf32>
+  %isLess = llvm.icmp "slt" %i, %c0 : i32
+  %choice = llvm.select %isLess, %sum, %product : i1, vector<2xf32>
+  llvm.store %choice, %o : vector<2xf32>, !llvm.ptr<1>
+  llvm.return
+}
