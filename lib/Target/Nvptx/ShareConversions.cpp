@@ -7,8 +7,7 @@
 
 #include "flash/Target/Nvptx/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
-#include "llvm/Support/MathExtras.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace flash {
 #define GEN_PASS_DEF_FLASHGPUSHARECONVERSIONS
@@ -19,6 +18,9 @@ using namespace mlir;
 using namespace flash;
 
 namespace {
+/// Where f32 holds the integers up to here, it holds their sums, too.
+constexpr int64_t largestConstant = int64_t(1) << 24;
+
 /// A sum of indices and of a constant. Those of a kernel do not overflow, so
 /// the order of summation is free.
 struct Sum {
@@ -31,11 +33,10 @@ struct Sum {
 } // namespace
 
 void Sum::add(Value value, bool isSubtracted) {
-  IntegerAttr number;
   Operation *op = value.getDefiningOp();
-  if (matchPattern(value, m_Constant(&number))) {
-    int64_t addend = number.getValue().getSExtValue();
-    constant += isSubtracted ? -addend : addend;
+  std::optional<int64_t> number = getConstantIntValue(value);
+  if (number && *number >= -largestConstant && *number <= largestConstant) {
+    constant += isSubtracted ? -*number : *number;
   } else if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op)) {
     add(op->getOperand(0), isSubtracted);
     add(op->getOperand(1), isSubtracted != isa<arith::SubIOp>(op));
@@ -65,8 +66,6 @@ struct ShareConversions
     : flash::impl::FlashGpuShareConversionsBase<ShareConversions> {
   void runOnOperation() override {
     getOperation()->walk([](arith::SIToFPOp op) {
-      // Where f32 holds the integers, it holds the sums too.
-      constexpr int64_t limit = int64_t(1) << 24;
       auto cast = op.getIn().getDefiningOp<arith::IndexCastOp>();
       // A narrower integer need not be the index.
       if (!op.getType().isF32() || !cast ||
@@ -75,7 +74,7 @@ struct ShareConversions
       Sum sum;
       sum.add(cast.getIn(), /*isSubtracted=*/false);
       if (sum.terms.empty() || sum.constant == 0 ||
-          std::abs(sum.constant) > limit)
+          std::abs(sum.constant) > largestConstant)
         return;
       OpBuilder b(op);
       Location loc = op.getLoc();
