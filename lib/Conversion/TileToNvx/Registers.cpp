@@ -204,26 +204,31 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
       return success();
     }
     // An instruction that needs the result of the one before waits for it, and
-    // the assembler keeps most of their order: so rows take turns, and each has
-    // several sums on the way, as many as registers allow: four in a narrow
-    // tile, else one for each 64 columns.
+    // the assembler keeps most of their order. So two rows take turns, and each
+    // has several sums on the way: four in a narrow tile, else one for each 64
+    // columns. Threads with more rows have no registers for that.
     int64_t columns = op.getX().getType().getDimSize(1), blocks = columns / 8;
-    bool isNarrow = result.size() <= 2 && columns <= 64;
-    int64_t partsOfRow = isNarrow ? 4 : std::max<int64_t>(columns / 64, 1);
-    SmallVector<SmallVector<Value>> parts(result.size());
-    for (int64_t block = 0; block < blocks; ++block)
-      for (auto [row, ofRow] : llvm::enumerate(parts)) {
-        size_t at = (row / 2 * blocks + block) * 4 + row % 2 * 2;
-        Value pair = combine(t, op.getReduction(), x[at], x[at + 1]);
-        if (block < partsOfRow)
-          ofRow.push_back(pair);
-        else
-          ofRow[block % partsOfRow] =
-              combine(t, op.getReduction(), ofRow[block % partsOfRow], pair);
-      }
-    for (auto [value, ofRow] : llvm::zip_equal(result, parts))
-      value = combine(t, op.getReduction(), value,
-                      combineAll(t, op.getReduction(), ofRow));
+    size_t rowsInTurns = result.size() <= 2 ? result.size() : 1;
+    int64_t partsOfRow = result.size() > 2 ? 1
+                         : columns <= 64   ? 4
+                                           : columns / 64;
+    for (size_t first = 0; first < result.size(); first += rowsInTurns) {
+      SmallVector<SmallVector<Value>> parts(rowsInTurns);
+      for (int64_t block = 0; block < blocks; ++block)
+        for (auto [i, ofRow] : llvm::enumerate(parts)) {
+          size_t row = first + i;
+          size_t at = (row / 2 * blocks + block) * 4 + row % 2 * 2;
+          Value pair = combine(t, op.getReduction(), x[at], x[at + 1]);
+          if (block < partsOfRow)
+            ofRow.push_back(pair);
+          else
+            ofRow[block % partsOfRow] =
+                combine(t, op.getReduction(), ofRow[block % partsOfRow], pair);
+        }
+      for (auto [i, ofRow] : llvm::enumerate(parts))
+        result[first + i] = combine(t, op.getReduction(), result[first + i],
+                                    combineAll(t, op.getReduction(), ofRow));
+    }
     rewriter.replaceOp(op, t.pack(result));
     return success();
   }
