@@ -271,9 +271,12 @@ int64_t flash::estimateKeysOfQuery(ArrayRef<IntegerSet> mask, int64_t nq,
   if (samples == 0)
     return 0;
   KeyCounter counter(mask, nq, nk);
-  int64_t keys = 0;
-  for (int64_t sample = 0; sample < samples; ++sample)
-    keys +=
+  int64_t keys = 0, queries = 0;
+  for (int64_t sample = 0; sample < samples; ++sample) {
+    int64_t count =
         counter.count(/*b=*/0, /*h=*/0, (2 * sample + 1) * nq / (2 * samples));
-  return keys / samples;
+    keys += count;
+    queries += count != 0;
+  }
+  return queries ? keys / queries : 0;
 }
