@@ -16,9 +16,11 @@
 #include "flash/Runtime/LaunchLimits.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include <array>
 
 using namespace flash;
 using namespace flash::runtime;
@@ -132,8 +134,18 @@ void HeaderPrinter::printImage(const KernelImage &image) {
   line("  unsigned char bytes[" + Twine(image.text.size() + 1) + "];");
   line("  int64_t alignment;");
   os << "} " << name << "_image = {{";
-  for (auto [i, byte] : llvm::enumerate(image.text.bytes()))
-    os << (i % 16 ? "" : "\n    ") << unsigned(byte) << ",";
+  // Hundreds of thousands of numbers: a stream takes long for each.
+  std::array<std::string, 256> numbers;
+  for (unsigned byte : llvm::seq(256u))
+    numbers[byte] = std::to_string(byte) + ",";
+  llvm::ArrayRef<uint8_t> bytes = llvm::arrayRefFromStringRef(image.text);
+  while (!bytes.empty()) {
+    llvm::SmallString<80> row("\n    ");
+    for (uint8_t byte : bytes.take_front(16))
+      row += numbers[byte];
+    os << row;
+    bytes = bytes.drop_front(std::min<size_t>(16, bytes.size()));
+  }
   line("\n    0}};");
 }
 
