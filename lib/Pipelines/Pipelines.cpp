@@ -104,7 +104,14 @@ void flash::buildThreadToLLVMPipeline(OpPassManager &pm) {
   OpPassManager &kernels = pm.nest<gpu::GPUModuleOp>();
   kernels.addPass(createLowerAffinePass());
   kernels.addPass(createSCFToControlFlowPass());
-  kernels.addPass(createCanonicalizerPass());
+  // Once through a kernel that is unrolled by now. To go through it again, or
+  // to look for block arguments without a use, takes longer than all else here
+  // and changes nothing: LLVM has passes for both.
+  GreedyRewriteConfig once;
+  once.setUseTopDownTraversal(true);
+  once.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+  once.setMaxIterations(1);
+  kernels.addPass(createCanonicalizerPass(once));
   kernels.addPass(createCSEPass());
   kernels.addPass(createFlashGpuShareConversions());
   kernels.addPass(createFlashGpuExpandMath());
