@@ -166,8 +166,11 @@ struct ConvertNvxToLLVM : flash::impl::ConvertNvxToLLVMBase<ConvertNvxToLLVM> {
     populateMathToLLVMConversionPatterns(converter, patterns,
                                          /*approximateLog1p=*/false);
     populateVectorToLLVMConversionPatterns(converter, patterns);
+    // What folds did so in the canonicalizer, or does in LLVM.
+    ConversionConfig config;
+    config.foldingMode = DialectConversionFoldingMode::Never;
     if (failed(applyPartialConversion(getOperation(), target,
-                                      std::move(patterns))))
+                                      std::move(patterns), config)))
       return signalPassFailure();
     passTensorMapsByValue();
   }
