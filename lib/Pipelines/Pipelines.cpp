@@ -113,7 +113,7 @@ void flash::buildThreadToLLVMPipeline(OpPassManager &pm) {
   once.setMaxIterations(1);
   kernels.addPass(createCanonicalizerPass(once));
   kernels.addPass(createCSEPass());
-  kernels.addPass(createFlashGpuShareConversions());
+  kernels.addPass(createFlashGpuShareSums());
   kernels.addPass(createFlashGpuExpandMath());
   kernels.addPass(createConvertNvxToLLVM());
   kernels.addPass(createConvertNVVMToLLVMPass());

@@ -37,14 +37,17 @@ def FlashGpuExpandMath : Pass<"flash-gpu-expand-math"> {
                            "::mlir::math::MathDialect"];
 }
 
-def FlashGpuShareConversions : Pass<"flash-gpu-share-conversions"> {
-  let summary = "Convert neighbouring integers to floats once";
+def FlashGpuShareSums : Pass<"flash-gpu-share-sums"> {
+  let summary = "Share what positions of neighbours have in common";
   let description = [{
+    The positions of a thread's elements differ by constants. What is done with a
+    sum of indices is done with what is no constant in it, which the elements
+    share, and with the constant.
+
     A bias that depends on positions, such as ALiBi's, converts as many integers as
     there are scores, and a multiprocessor converts 16 of them in a cycle: as many
-    as exponentials. But the positions of a thread's elements differ by
-    constants. A conversion of a sum becomes the conversion of what is no
-    constant in it, which the elements share, and the addition of the rest:
+    as exponentials. A conversion of a sum becomes the conversion of its terms and
+    the addition of its constant:
 
     ```mlir
     %sum = arith.addi %column, %c8 : index
@@ -56,8 +59,24 @@ def FlashGpuShareConversions : Pass<"flash-gpu-share-conversions"> {
     %float = arith.addf %base, %c8.0 : f32
     ```
 
-    Up to 2^24 both are exact; beyond, the sum is rounded twice. Sums are those of
-    indices, which do not overflow in a kernel, cast to 32 bits or more.
+    Up to 2^24 both are exact; beyond, the sum is rounded twice.
+
+    A mask compares as many sums as there are scores. A comparison of a sum with a
+    constant becomes the comparison of its terms with another constant, which
+    needs no register and no instruction besides the comparison:
+
+    ```mlir
+    %key = arith.addi %column, %c8 : index
+    %distance = arith.subi %query, %key : index
+    %visible = arith.cmpi sge, %distance, %c0 : index
+    // becomes
+    %shared = arith.subi %query, %column : index
+    %visible = arith.cmpi sge, %shared, %c8 : index
+    ```
+
+    Sums are those of indices, which do not overflow in a kernel; for a conversion,
+    cast to 32 bits or more. Constants are those up to 2^24. Terms that all threads
+    have in common are added first.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }

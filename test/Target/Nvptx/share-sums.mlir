@@ -1,5 +1,5 @@
-// Sums that differ by constants share one conversion to f32.
-// RUN: flash-opt %s --flash-gpu-share-conversions --cse | FileCheck %s
+// Sums that differ by constants share what is no constant in them.
+// RUN: flash-opt %s --flash-gpu-share-sums --cse | FileCheck %s
 
 // Sums of indices, as in ALiBi: both elements convert the same difference.
 
@@ -157,4 +157,76 @@ func.func @others(%x: index, %v: vector<2xi32>) -> (f16, f64, vector<2xf32>, f32
   %j = arith.index_cast %c8 : index to i32
   %constant = arith.sitofp %j : i32 to f32
   return %half, %double, %vector, %unsigned, %constant : f16, f64, vector<2xf32>, f32, f32
+}
+
+// A causal mask: the elements compare one distance with constants of their own.
+
+// CHECK-LABEL: func.func @mask
+// CHECK-SAME: %[[QUERY:.*]]: index, %[[KEY:.*]]: index
+// CHECK:      %[[D:.*]] = arith.subi %[[QUERY]], %[[KEY]] : index
+// CHECK-NEXT: %[[A:.*]] = arith.cmpi sge, %[[D]], %c8 : index
+// CHECK-NOT:  arith.subi
+// CHECK:      %[[M3:.*]] = arith.constant -3 : index
+// CHECK-NEXT: %[[B:.*]] = arith.cmpi slt, %[[D]], %[[M3]] : index
+// CHECK-NEXT: return %[[A]], %[[B]]
+func.func @mask(%query: index, %key: index) -> (i1, i1) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c7 = arith.constant 7 : index
+  %c8 = arith.constant 8 : index
+  %k = arith.addi %key, %c8 overflow<nsw> : index
+  %d0 = arith.subi %query, %k : index
+  %a = arith.cmpi sge, %d0, %c0 : index
+  %q = arith.addi %query, %c7 overflow<nsw> : index
+  %d1 = arith.subi %q, %key : index
+  %b = arith.cmpi slt, %d1, %c4 : index
+  return %a, %b : i1, i1
+}
+
+// What threads have in common is added first, and the others follow in their order.
+
+// CHECK-LABEL: func.func @threads
+// CHECK-SAME: %[[TILE:.*]]: index
+// CHECK:      %[[ID:.*]] = gpu.thread_id x
+// CHECK:      %[[ROW:.*]] = arith.divui %[[ID]]
+// CHECK:      %[[S:.*]] = arith.addi %[[TILE]], %[[ROW]] : index
+// CHECK-NEXT: %[[D:.*]] = arith.subi %[[S]], %[[ID]] : index
+// CHECK:      arith.cmpi sge, %[[D]], %{{.*}} : index
+func.func @threads(%tile: index) -> i1 {
+  %c4 = arith.constant 4 : index
+  %id = gpu.thread_id x
+  %row = arith.divui %id, %c4 : index
+  %d = arith.subi %row, %id : index
+  %e = arith.addi %d, %c4 : index
+  %f = arith.addi %e, %tile : index
+  %c0 = arith.constant 0 : index
+  %a = arith.cmpi sge, %f, %c0 : index
+  return %a : i1
+}
+
+// Unsigned comparisons have another order below zero, i32 may wrap round, a bound that
+// is no constant or beyond 2^24 stays, and without a constant in the sum nothing is
+// shared.
+
+// CHECK-LABEL: func.func @other_comparisons
+// CHECK:      arith.cmpi ult, %[[S:.*]], %{{.*}} : index
+// CHECK:      arith.cmpi slt, %{{.*}}, %{{.*}} : i32
+// CHECK:      arith.cmpi slt, %[[S]], %{{.*}} : index
+// CHECK:      arith.cmpi slt, %[[S]], %{{.*}} : index
+// CHECK:      arith.cmpi slt, %{{.*}}, %c0 : index
+func.func @other_comparisons(%x: index, %y: index, %n: i32) -> (i1, i1, i1, i1, i1) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  %c9 = arith.constant 9 : index
+  %beyond = arith.constant 16777217 : index
+  %s = arith.addi %x, %c4 : index
+  %a = arith.cmpi ult, %s, %c9 : index
+  %four = arith.constant 4 : i32
+  %m = arith.addi %n, %four : i32
+  %b = arith.cmpi slt, %m, %four : i32
+  %c = arith.cmpi slt, %s, %y : index
+  %d = arith.cmpi slt, %s, %beyond : index
+  %t = arith.addi %x, %y : index
+  %e = arith.cmpi slt, %t, %c0 : index
+  return %a, %b, %c, %d, %e : i1, i1, i1, i1, i1
 }

@@ -1,0 +1,134 @@
+//===- ShareSums.cpp - What positions of neighbours have in common --------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Target/Nvptx/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+namespace flash {
+#define GEN_PASS_DEF_FLASHGPUSHARESUMS
+#include "flash/Target/Nvptx/Passes.h.inc"
+} // namespace flash
+
+using namespace mlir;
+using namespace flash;
+
+namespace {
+/// Where f32 holds the integers up to here, it holds their sums, too.
+constexpr int64_t largestConstant = int64_t(1) << 24;
+
+/// A sum of indices and of a constant. Those of a kernel do not overflow, so
+/// the order of summation is free.
+struct Sum {
+  SmallVector<std::pair<Value, bool>> terms; ///< And whether it is subtracted.
+  int64_t constant = 0;
+
+  void add(Value value, bool isSubtracted);
+  Value emitTerms(OpBuilder &b, Location loc) const;
+};
+} // namespace
+
+void Sum::add(Value value, bool isSubtracted) {
+  Operation *op = value.getDefiningOp();
+  std::optional<int64_t> number = getConstantIntValue(value);
+  if (number && *number >= -largestConstant && *number <= largestConstant) {
+    constant += isSubtracted ? -*number : *number;
+  } else if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op)) {
+    add(op->getOperand(0), isSubtracted);
+    add(op->getOperand(1), isSubtracted != isa<arith::SubIOp>(op));
+  } else {
+    terms.emplace_back(value, isSubtracted);
+  }
+}
+
+/// Whether the value differs between the threads of a block, as far as can be
+/// seen without control flow.
+static bool isOfThread(Value value) {
+  Operation *op = value.getDefiningOp();
+  return op && (isa<gpu::ThreadIdOp>(op) ||
+                (isa<arith::ArithDialect>(op->getDialect()) &&
+                 llvm::any_of(op->getOperands(), isOfThread)));
+}
+
+Value Sum::emitTerms(OpBuilder &b, Location loc) const {
+  // What threads have in common first: uniform registers hold it.
+  SmallVector<std::pair<Value, bool>> ordered = terms;
+  llvm::stable_sort(ordered, [](const auto &lhs, const auto &rhs) {
+    return !isOfThread(lhs.first) && isOfThread(rhs.first);
+  });
+  Value sum;
+  for (auto [term, isSubtracted] : ordered) {
+    if (!sum && !isSubtracted)
+      sum = term;
+    else if (!sum)
+      sum = arith::SubIOp::create(
+          b, loc, arith::ConstantIndexOp::create(b, loc, 0), term);
+    else if (isSubtracted)
+      sum = arith::SubIOp::create(b, loc, sum, term);
+    else
+      sum = arith::AddIOp::create(b, loc, sum, term);
+  }
+  return sum;
+}
+
+/// The sum that `index` is, if others may differ from it by a constant.
+static std::optional<Sum> getSumToShare(Value index) {
+  Sum sum;
+  sum.add(index, /*isSubtracted=*/false);
+  if (sum.terms.empty() || sum.constant == 0 ||
+      std::abs(sum.constant) > largestConstant)
+    return std::nullopt;
+  return sum;
+}
+
+static void shareConversion(arith::SIToFPOp op) {
+  auto cast = op.getIn().getDefiningOp<arith::IndexCastOp>();
+  // A narrower integer need not be the index.
+  if (!op.getType().isF32() || !cast ||
+      cast.getType().getIntOrFloatBitWidth() < 32)
+    return;
+  std::optional<Sum> sum = getSumToShare(cast.getIn());
+  if (!sum)
+    return;
+  OpBuilder b(op);
+  Location loc = op.getLoc();
+  Value integer = arith::IndexCastOp::create(b, loc, cast.getType(),
+                                             sum->emitTerms(b, loc));
+  Value base = arith::SIToFPOp::create(b, loc, op.getType(), integer);
+  Value offset = arith::ConstantOp::create(
+      b, loc, b.getF32FloatAttr(static_cast<float>(sum->constant)));
+  op.replaceAllUsesWith(
+      arith::AddFOp::create(b, loc, base, offset).getResult());
+  op.erase();
+}
+
+static void shareComparison(arith::CmpIOp op) {
+  std::optional<int64_t> bound = getConstantIntValue(op.getRhs());
+  // A sum below zero has another order than an unsigned integer.
+  if (!op.getLhs().getType().isIndex() ||
+      op.getPredicate() >= arith::CmpIPredicate::ult || !bound ||
+      *bound < -largestConstant || *bound > largestConstant)
+    return;
+  std::optional<Sum> sum = getSumToShare(op.getLhs());
+  if (!sum)
+    return;
+  OpBuilder b(op);
+  Location loc = op.getLoc();
+  op.getLhsMutable().assign(sum->emitTerms(b, loc));
+  op.getRhsMutable().assign(
+      arith::ConstantIndexOp::create(b, loc, *bound - sum->constant));
+}
+
+namespace {
+struct ShareSums : flash::impl::FlashGpuShareSumsBase<ShareSums> {
+  void runOnOperation() override {
+    getOperation()->walk(shareConversion);
+    getOperation()->walk(shareComparison);
+  }
+};
+} // namespace
