@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Target/Nvptx/Passes.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -21,6 +22,9 @@ using namespace flash;
 namespace {
 /// Where f32 holds the integers up to here, it holds their sums, too.
 constexpr int64_t largestConstant = int64_t(1) << 24;
+/// Positions have few terms. What is added to itself again and again has no
+/// end.
+constexpr size_t mostTerms = 16;
 
 /// A sum of indices and of a constant. Those of a kernel do not overflow, so
 /// the order of summation is free.
@@ -38,7 +42,8 @@ void Sum::add(Value value, bool isSubtracted) {
   std::optional<int64_t> number = getConstantIntValue(value);
   if (number && *number >= -largestConstant && *number <= largestConstant) {
     constant += isSubtracted ? -*number : *number;
-  } else if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op)) {
+  } else if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op) &&
+             terms.size() < mostTerms) {
     add(op->getOperand(0), isSubtracted);
     add(op->getOperand(1), isSubtracted != isa<arith::SubIOp>(op));
   } else {
@@ -49,10 +54,16 @@ void Sum::add(Value value, bool isSubtracted) {
 /// Whether the value differs between the threads of a block, as far as can be
 /// seen without control flow.
 static bool isOfThread(Value value) {
-  Operation *op = value.getDefiningOp();
-  return op && (isa<gpu::ThreadIdOp>(op) ||
-                (isa<arith::ArithDialect>(op->getDialect()) &&
-                 llvm::any_of(op->getOperands(), isOfThread)));
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.omitBlockArguments = true;
+  options.filter = [](Operation *op) {
+    return isa<gpu::ThreadIdOp>(op) ||
+           isa<arith::ArithDialect>(op->getDialect());
+  };
+  SetVector<Operation *> slice;
+  (void)getBackwardSlice(value, &slice, options);
+  return llvm::any_of(slice, llvm::IsaPred<gpu::ThreadIdOp>);
 }
 
 Value Sum::emitTerms(OpBuilder &b, Location loc) const {

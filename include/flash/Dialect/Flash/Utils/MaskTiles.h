@@ -109,7 +109,8 @@ int64_t countUnmasked(llvm::ArrayRef<mlir::IntegerSet> mask, int64_t B,
                       int64_t H, int64_t nq, int64_t nk);
 
 /// About how many keys a query of the first head has: the mean over those of
-/// some queries at even distances that the mask leaves any. 0 if it leaves none.
+/// some queries at even distances that the mask leaves any. 0 if it leaves
+/// none.
 int64_t estimateKeysOfQuery(llvm::ArrayRef<mlir::IntegerSet> mask, int64_t nq,
                             int64_t nk);
 
