@@ -75,8 +75,8 @@ def FlashGpuShareSums : Pass<"flash-gpu-share-sums"> {
     ```
 
     Sums are those of indices, which do not overflow in a kernel; for a conversion,
-    cast to 32 bits or more. Constants are those up to 2^24. Terms that all threads
-    have in common are added first.
+    cast to 32 bits or more. Constants are those up to 2^24, and terms are taken
+    apart up to 16. Terms that all threads have in common are added first.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
