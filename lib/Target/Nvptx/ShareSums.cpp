@@ -22,6 +22,9 @@ using namespace flash;
 namespace {
 /// Where f32 holds the integers up to here, it holds their sums, too.
 constexpr int64_t largestConstant = int64_t(1) << 24;
+bool isSmall(int64_t constant) {
+  return constant >= -largestConstant && constant <= largestConstant;
+}
 /// Positions have few terms. What is added to itself again and again has no
 /// end.
 constexpr size_t mostTerms = 16;
@@ -40,7 +43,7 @@ struct Sum {
 void Sum::add(Value value, bool isSubtracted) {
   Operation *op = value.getDefiningOp();
   std::optional<int64_t> number = getConstantIntValue(value);
-  if (number && *number >= -largestConstant && *number <= largestConstant) {
+  if (number && isSmall(*number)) {
     constant += isSubtracted ? -*number : *number;
   } else if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op) &&
              terms.size() < mostTerms) {
@@ -87,14 +90,15 @@ Value Sum::emitTerms(OpBuilder &b, Location loc) const {
   return sum;
 }
 
-/// The sum that `index` is, if others may differ from it by a constant.
-static std::optional<Sum> getSumToShare(Value index) {
+/// What `index` is without its constant, emitted with `b`, and the constant;
+/// nothing if it has none, or nothing else.
+static std::optional<std::pair<Value, int64_t>> splitConstant(OpBuilder &b,
+                                                              Value index) {
   Sum sum;
   sum.add(index, /*isSubtracted=*/false);
-  if (sum.terms.empty() || sum.constant == 0 ||
-      std::abs(sum.constant) > largestConstant)
+  if (sum.terms.empty() || sum.constant == 0 || !isSmall(sum.constant))
     return std::nullopt;
-  return sum;
+  return std::pair(sum.emitTerms(b, index.getLoc()), sum.constant);
 }
 
 static void shareConversion(arith::SIToFPOp op) {
@@ -103,16 +107,16 @@ static void shareConversion(arith::SIToFPOp op) {
   if (!op.getType().isF32() || !cast ||
       cast.getType().getIntOrFloatBitWidth() < 32)
     return;
-  std::optional<Sum> sum = getSumToShare(cast.getIn());
-  if (!sum)
-    return;
   OpBuilder b(op);
+  auto split = splitConstant(b, cast.getIn());
+  if (!split)
+    return;
   Location loc = op.getLoc();
-  Value integer = arith::IndexCastOp::create(b, loc, cast.getType(),
-                                             sum->emitTerms(b, loc));
+  auto [terms, constant] = *split;
+  Value integer = arith::IndexCastOp::create(b, loc, cast.getType(), terms);
   Value base = arith::SIToFPOp::create(b, loc, op.getType(), integer);
   Value offset = arith::ConstantOp::create(
-      b, loc, b.getF32FloatAttr(static_cast<float>(sum->constant)));
+      b, loc, b.getF32FloatAttr(static_cast<float>(constant)));
   op.replaceAllUsesWith(
       arith::AddFOp::create(b, loc, base, offset).getResult());
   op.erase();
@@ -123,16 +127,16 @@ static void shareComparison(arith::CmpIOp op) {
   // A sum below zero has another order than an unsigned integer.
   if (!op.getLhs().getType().isIndex() ||
       op.getPredicate() >= arith::CmpIPredicate::ult || !bound ||
-      *bound < -largestConstant || *bound > largestConstant)
-    return;
-  std::optional<Sum> sum = getSumToShare(op.getLhs());
-  if (!sum)
+      !isSmall(*bound))
     return;
   OpBuilder b(op);
-  Location loc = op.getLoc();
-  op.getLhsMutable().assign(sum->emitTerms(b, loc));
+  auto split = splitConstant(b, op.getLhs());
+  if (!split)
+    return;
+  auto [terms, constant] = *split;
+  op.getLhsMutable().assign(terms);
   op.getRhsMutable().assign(
-      arith::ConstantIndexOp::create(b, loc, *bound - sum->constant));
+      arith::ConstantIndexOp::create(b, op.getLoc(), *bound - constant));
 }
 
 namespace {
