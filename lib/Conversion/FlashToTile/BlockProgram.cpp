@@ -408,29 +408,47 @@ FailureOr<Value> BlockProgram::fetch(Value tile) {
 // Operations
 //===----------------------------------------------------------------------===//
 
-/// How many heads to go through together, whose tiles are ordered by their
-/// length: as many as give all blocks the same number of tiles, an
-/// even one, so that long and short tiles make up for each other. Where a round
-/// and the one backwards behind it are whole heads, they do so in each head,
-/// whose keys all blocks then read at the same time.
-Value BlockProgram::emitHeadsTogether(Value tilesOfHead, Value heads) {
-  constexpr int64_t granule = 8;
+/// Heads go through together, their tiles ordered by length: as many as give
+/// all blocks the same number of tiles, an even one, so that long and short
+/// tiles make up for each other. Where a round and the one backwards behind it
+/// are whole heads, they do so in each head, whose keys all blocks then read at
+/// the same time. Of heads that are not short, the last such rounds go together
+/// with those heads that fill no rounds, so that the blocks which get the rest
+/// have got less before.
+BlockProgram::HeadGroups BlockProgram::emitHeadGroups(Value tilesOfHead,
+                                                      Value heads) {
+  constexpr int64_t granule = 8, mostTilesOfShortHead = 8;
   static_assert(2 * multiprocessors % granule == 0);
-  int64_t twoRounds = 2 * multiprocessors * tile::getResidentBlocks(kernel);
-  Value minus = arith::SubIOp::create(b, loc, constant(0), tilesOfHead);
-  Value powerOfTwo = arith::AndIOp::create(b, loc, tilesOfHead, minus);
+  Value twoRounds =
+      constant(2 * multiprocessors * tile::getResidentBlocks(kernel));
+  Value tiles = arith::MaxUIOp::create(b, loc, tilesOfHead, constant(1));
+  heads = arith::MaxUIOp::create(b, loc, heads, constant(1));
+  Value lastHead = arith::SubIOp::create(b, loc, heads, constant(1));
+
+  Value minus = arith::SubIOp::create(b, loc, constant(0), tiles);
+  Value powerOfTwo = arith::AndIOp::create(b, loc, tiles, minus);
   powerOfTwo = arith::MinUIOp::create(b, loc, powerOfTwo, constant(granule));
-  Value together = arith::DivUIOp::create(
-      b, loc, constant(twoRounds),
-      arith::MaxUIOp::create(b, loc, powerOfTwo, constant(1)));
-  together = arith::MinUIOp::create(
-      b, loc, together, arith::MaxUIOp::create(b, loc, heads, constant(1)));
-  Value partOfHead = arith::RemUIOp::create(
-      b, loc, constant(twoRounds),
-      arith::MaxUIOp::create(b, loc, tilesOfHead, constant(1)));
+  Value together = arith::DivUIOp::create(b, loc, twoRounds, powerOfTwo);
+  together = arith::MinUIOp::create(b, loc, together, heads);
+  Value lastTogether = arith::MulIOp::create(
+      b, loc, arith::DivUIOp::create(b, loc, lastHead, together), together);
+
+  Value rounds = arith::DivUIOp::create(
+      b, loc, arith::MulIOp::create(b, loc, heads, tiles), twoRounds);
+  rounds = arith::MaxUIOp::create(b, loc, rounds, constant(1));
+  Value headsOfRounds = arith::DivUIOp::create(b, loc, twoRounds, tiles);
+  Value lastAlone = arith::MulIOp::create(
+      b, loc, arith::SubIOp::create(b, loc, rounds, constant(1)),
+      headsOfRounds);
+  Value isShort = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule,
+                                        tiles, constant(mostTilesOfShortHead));
+  lastAlone = arith::SelectOp::create(b, loc, isShort, lastHead, lastAlone);
+
+  Value partOfHead = arith::RemUIOp::create(b, loc, twoRounds, tiles);
   Value areWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                          partOfHead, constant(0));
-  return arith::SelectOp::create(b, loc, areWhole, constant(1), together);
+  return {arith::SelectOp::create(b, loc, areWhole, constant(1), together),
+          arith::SelectOp::create(b, loc, areWhole, lastAlone, lastTogether)};
 }
 
 void BlockProgram::emitPosition() {
@@ -461,15 +479,20 @@ void BlockProgram::emitPosition() {
     Value heads = trips.front();
     for (size_t d = 1; d < outer; ++d)
       heads = arith::MulIOp::create(b, loc, heads, trips[d]);
-    Value group = emitHeadsTogether(trips.back(), heads);
+    auto [group, last] = emitHeadGroups(trips.back(), heads);
     Value inGroup = arith::MulIOp::create(b, loc, group, trips.back());
-    auto [number, inside] = split(rest, inGroup);
-    Value first = arith::MulIOp::create(b, loc, number, group);
-    Value left = arith::SubIOp::create(b, loc, heads, first);
+    Value first = arith::MulIOp::create(
+        b, loc, arith::DivUIOp::create(b, loc, rest, inGroup), group);
+    first = arith::MinUIOp::create(b, loc, first, last);
+    Value isLast =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, first, last);
+    Value together = arith::SelectOp::create(
+        b, loc, isLast, arith::SubIOp::create(b, loc, heads, last), group);
+    Value before = arith::MulIOp::create(b, loc, first, trips.back());
     auto [tile, head] =
-        split(inside, arith::MinSIOp::create(b, loc, group, left));
-    Value last = arith::SubIOp::create(b, loc, trips.back(), constant(1));
-    indices.back() = arith::SubIOp::create(b, loc, last, tile);
+        split(arith::SubIOp::create(b, loc, rest, before), together);
+    Value lastTile = arith::SubIOp::create(b, loc, trips.back(), constant(1));
+    indices.back() = arith::SubIOp::create(b, loc, lastTile, tile);
     rest = arith::AddIOp::create(b, loc, first, head);
   }
   for (size_t d = outer; d-- > 0;) {

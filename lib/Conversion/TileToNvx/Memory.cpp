@@ -429,8 +429,11 @@ struct Put : OpConversionPattern<tile::PutOp> {
         cast<tile::LayoutAttrInterface>(type.getEncoding()).getNumWarps();
     // As the registers of two blocks of eight columns are: upper and lower rows
     // of one, then of the other.
+    Value warp = stage.getRows() == type.getDimSize(0)
+                     ? t.warp()
+                     : t.rem(t.warp(), tile::warpsOfWarpgroup);
     MatrixAccess matrices(t, stage, adaptor.getDestination(),
-                          t.add(t.mul(t.warp(), 16), t.rem(t.lane(), 16)),
+                          t.add(t.mul(warp, 16), t.rem(t.lane(), 16)),
                           t.div(t.lane(), 16));
     int64_t blocks = type.getDimSize(1) / 8, first = op.getColumn() / 8;
     int64_t count = std::min(blocks - first, stage.getColumns() / 8);

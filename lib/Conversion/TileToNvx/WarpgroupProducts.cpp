@@ -96,10 +96,12 @@ struct WarpgroupMmaAsync : OpConversionPattern<tile::MmaAsyncOp> {
     Value registers;
     SmallVector<Value> descriptorsA, descriptorsB;
     if (auto typeA = dyn_cast<tile::SmemType>(op.getA().getType())) {
-      Value warpgroup = t.div(t.thread(), tile::threadsOfWarpgroup);
-      Value base =
-          t.advance(adaptor.getA(), t.mul(warpgroup, tile::rowsOfWarpgroup *
-                                                         typeA.getSwizzle()));
+      Value base = adaptor.getA();
+      if (typeA.getRows() != tile::rowsOfWarpgroup) {
+        Value warpgroup = t.div(t.thread(), tile::threadsOfWarpgroup);
+        base = t.advance(
+            base, t.mul(warpgroup, tile::rowsOfWarpgroup * typeA.getSwizzle()));
+      }
       Descriptors a(t, typeA, base, /*isInner=*/true);
       for (int64_t step = 0; step < steps; ++step)
         descriptorsA.push_back(a.get(step));

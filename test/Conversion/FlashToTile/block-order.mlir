@@ -12,20 +12,30 @@
 // Of 8 tiles to a head, 264 blocks are 33 whole heads.
 
 // CHECK-LABEL: gpu.func @whole_heads(
-// CHECK:       arith.divui %block_id_x, %c8 :
-// CHECK-NEXT:  %[[INSIDE:.*]] = arith.remui %block_id_x, %c8 :
-// CHECK:       %[[T:.*]] = arith.divui %[[INSIDE]],
-// CHECK:       arith.subi %c7, %[[T]] :
+// CHECK:       %[[QUOTIENT:.*]] = arith.divui %block_id_x, %c8 :
+// CHECK-NEXT:  %[[HEAD:.*]] = arith.minui %[[QUOTIENT]], %c63 :
+// CHECK-NEXT:  %[[BEFORE:.*]] = arith.muli %[[HEAD]], %c8 :
+// CHECK-NEXT:  %[[INSIDE:.*]] = arith.subi %block_id_x, %[[BEFORE]] :
+// CHECK-NEXT:  arith.subi %c7, %[[INSIDE]] :
 func.func @whole_heads(%q: !tiles8) -> !tiles8 {
   %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64>) : (!tiles8, !tiles8, !tiles8) -> !tiles8
   return %o : !tiles8
 }
 
-// Of 11 tiles, they are 24.
+// Of 11 tiles, they are 24. The 64 heads fill two such pairs of rounds and some
+// of a third: the last whole pair and the rest, 40 heads, go together.
 
 // CHECK-LABEL: gpu.func @odd(
-// CHECK:       arith.divui %block_id_x, %c11 :
-// CHECK-NEXT:  arith.remui %block_id_x, %c11 :
+// CHECK:       %[[QUOTIENT:.*]] = arith.divui %block_id_x, %c11 :
+// CHECK-NEXT:  %[[FIRST:.*]] = arith.minui %[[QUOTIENT]], %c24 :
+// CHECK-NEXT:  %[[LAST:.*]] = arith.cmpi eq, %[[FIRST]], %c24 :
+// CHECK-NEXT:  %[[HEADS:.*]] = arith.select %[[LAST]], %c40, %c1 :
+// CHECK-NEXT:  %[[BEFORE:.*]] = arith.muli %[[FIRST]], %c11 :
+// CHECK-NEXT:  %[[INSIDE:.*]] = arith.subi %block_id_x, %[[BEFORE]] :
+// CHECK-NEXT:  %[[T:.*]] = arith.divui %[[INSIDE]], %[[HEADS]] :
+// CHECK-NEXT:  %[[H:.*]] = arith.remui %[[INSIDE]], %[[HEADS]] :
+// CHECK-NEXT:  arith.subi %c10, %[[T]] :
+// CHECK-NEXT:  arith.addi %[[FIRST]], %[[H]] :
 func.func @odd(%q: !tiles11) -> !tiles11 {
   %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64>) : (!tiles11, !tiles11, !tiles11) -> !tiles11
   return %o : !tiles11
@@ -34,19 +44,23 @@ func.func @odd(%q: !tiles11) -> !tiles11 {
 // Of 16 they are not: the 528 tiles of 33 heads are two such pairs of rounds.
 
 // CHECK-LABEL: gpu.func @heads_together(
+// The 31 heads behind them are the last group.
 // CHECK:       %[[GROUP:.*]] = arith.divui %block_id_x, %c528 :
-// CHECK-NEXT:  arith.remui %block_id_x, %c528 :
-// CHECK-NEXT:  arith.muli %[[GROUP]], %c33 :
+// CHECK-NEXT:  %[[HEAD:.*]] = arith.muli %[[GROUP]], %c33 :
+// CHECK-NEXT:  %[[FIRST:.*]] = arith.minui %[[HEAD]], %c33 :
+// CHECK-NEXT:  %[[LAST:.*]] = arith.cmpi eq, %[[FIRST]], %c33 :
+// CHECK-NEXT:  arith.select %[[LAST]], %c31, %c33 :
 func.func @heads_together(%q: !tiles16) -> !tiles16 {
   %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64>) : (!tiles16, !tiles16, !tiles16) -> !tiles16
   return %o : !tiles16
 }
 
-// With two blocks on each multiprocessor they are: 528 blocks are 33 heads.
+// With two blocks on each multiprocessor they are: 528 blocks are 33 heads. As
+// there is but one such pair of rounds, all heads go together.
 
 // CHECK-LABEL: gpu.func @resident_blocks(
-// CHECK:       arith.divui %block_id_x, %c16 :
-// CHECK-NEXT:  arith.remui %block_id_x, %c16 :
+// CHECK:       arith.divui %block_id_x, %c64 :
+// CHECK-NEXT:  arith.remui %block_id_x, %c64 :
 func.func @resident_blocks(%q: !tiles16) -> !tiles16 {
   %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, resident_blocks = 2, features = specialize_warps>) : (!tiles16, !tiles16, !tiles16) -> !tiles16
   return %o : !tiles16
@@ -55,9 +69,9 @@ func.func @resident_blocks(%q: !tiles16) -> !tiles16 {
 // No more heads go together than there are.
 
 // CHECK-LABEL: gpu.func @few_heads(
-// CHECK:       %[[GROUP:.*]] = arith.divui %block_id_x, %c64 :
-// CHECK-NEXT:  arith.remui %block_id_x, %c64 :
-// CHECK-NEXT:  arith.muli %[[GROUP]], %c4 :
+// CHECK:       %[[TILE:.*]] = arith.divui %block_id_x, %c4 :
+// CHECK-NEXT:  arith.remui %block_id_x, %c4 :
+// CHECK-NEXT:  arith.subi %c15, %[[TILE]] :
 func.func @few_heads(%q: !few_heads) -> !few_heads {
   %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64>) : (!few_heads, !few_heads, !few_heads) -> !few_heads
   return %o : !few_heads

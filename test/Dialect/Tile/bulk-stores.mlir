@@ -3,6 +3,8 @@
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores)))" | FileCheck %s
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=49200})))" | FileCheck %s --check-prefix=HALF
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=40000})))" | FileCheck %s --check-prefix=NONE
+// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=49200})))" | FileCheck %s --check-prefix=PLACES
+// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=49199})))" | FileCheck %s --check-prefix=NOROOM
 
 !ring = !tile.ring<1, !tile.smem<128x128xf16, swizzle = 128>>
 !memory = memref<?x?x?x128xf16, strided<[?, ?, ?, 1], offset: ?>>
@@ -32,6 +34,63 @@ gpu.module @m {
   }
   gpu.func @no_roles(%out: !memory, %x: tensor<128x128xf16, #tile.fragment<8>>, %i: index) kernel attributes {tile.bulk_store} {
     tile.store %x, %out[%i, %i, %i] : tensor<128x128xf16, #tile.fragment<8>> to !memory
+    gpu.return
+  }
+}
+
+// In a loop, results go where the queries of the loop were, if there is room for
+// one more place of 64 rows: then the next queries of a warpgroup can come early.
+// The queries are given back behind the store. Of 49152 bytes for places, all but
+// 16384 are those of the ring.
+
+!pending = !tile.pending<tensor<128x16xf32, #tile.fragment<8>>>
+!keys = !tile.smem<16x128xf16, swizzle = 128>
+
+gpu.module @loops {
+  // PLACES-LABEL: gpu.func @loop(
+  // PLACES:       tile.ring places = 3 : <1, <128x128xf16
+  // PLACES:       %[[Q:.*]] = tile.ring.wait
+  // PLACES:       tile.mma_wait
+  // PLACES-NOT:   tile.ring.release
+  // PLACES:       tile.store_bulk %{{.*}} through !tile.smem<64x128xf16, swizzle = 128> in %[[Q]] :
+  // PLACES-NEXT:  tile.ring.release
+  // NOROOM-LABEL: gpu.func @loop(
+  // NOROOM:       tile.ring : <1, <128x128xf16
+  // NOROOM:       tile.ring.release
+  // NOROOM:       tile.store_bulk %{{.*}} through !tile.smem<128x64xf16, swizzle = 128> :
+  gpu.func @loop(%out: !memory, %x: tensor<128x128xf16, #tile.fragment<8>>, %k: !keys, %i: index) kernel attributes {tile.bulk_store} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %ring = tile.ring : !ring
+    tile.warp_specialize consumers(8, registers = 240) {
+      scf.for %t = %c0 to %i step %c1 {
+        %q = tile.ring.wait %ring[%t] : !ring
+        %p = tile.mma_async %q, %k transpose_b warpgroup : !tile.smem<128x128xf16, swizzle = 128>, !keys -> !pending
+        %s = tile.mma_wait %p : !pending
+        tile.ring.release %ring[%t] : !ring
+        tile.store %x, %out[%t, %t, %t] : tensor<128x128xf16, #tile.fragment<8>> to !memory
+      }
+    } producer(registers = 24) {
+    }
+    gpu.return
+  }
+
+  // Others than products read the rows of all warpgroups.
+  // PLACES-LABEL: gpu.func @loads(
+  // PLACES:       tile.ring : <1, <128x128xf16
+  gpu.func @loads(%out: !memory, %x: tensor<128x128xf16, #tile.fragment<8>>, %i: index) kernel attributes {tile.bulk_store} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %ring = tile.ring : !ring
+    tile.warp_specialize consumers(8, registers = 240) {
+      scf.for %t = %c0 to %i step %c1 {
+        %q = tile.ring.wait %ring[%t] : !ring
+        %row = tile.load_row %q[%c0] : !tile.smem<128x128xf16, swizzle = 128> to tensor<128x128xf32, #tile.fragment<8>>
+        tile.ring.release %ring[%t] : !ring
+        tile.store %x, %out[%t, %t, %t] : tensor<128x128xf16, #tile.fragment<8>> to !memory
+      }
+    } producer(registers = 24) {
+    }
     gpu.return
   }
 }

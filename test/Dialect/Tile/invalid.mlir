@@ -76,6 +76,30 @@ func.func @f(%x: !tile.smem<16x8xf32, bank = 32>)
 
 // -----
 
+func.func @f() {
+  // expected-error @below {{has places for the 64 rows of each warpgroup, which are those of one slot that nobody inspects, not of '!tile.ring<2, <128x64xf16, swizzle = 128>>'}}
+  %r = tile.ring places = 3 : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{needs a place for each warpgroup, 2, got 1}}
+  %r = tile.ring places = 1 : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<128x128xf16, #tile.fragment<8>>, %s: memref<?x128xf16>, %t: !tile.smem<128x128xf16, swizzle = 128>, %i: index) {
+  // expected-error @below {{stores all columns in a place, which has 64 of 128}}
+  tile.store_bulk %x, %s[%i] through !tile.smem<64x64xf16, swizzle = 128> in %t : !tile.smem<128x128xf16, swizzle = 128> : tensor<128x128xf16, #tile.fragment<8>> to memref<?x128xf16>
+  return
+}
+
+// -----
+
 // expected-error @below {{a ring has 1 to 16 stages, got 17}}
 func.func @f(%x: !tile.ring<17, !tile.smem<16x8xf32, swizzle = 32>>)
 
@@ -381,7 +405,7 @@ func.func @f(%s: memref<?x8xf32>, %x: tensor<64x8xf32, #tile.fragment<4>>, %i: i
 // -----
 
 func.func @f(%s: memref<?x8xf16>, %x: tensor<64x8xf16, #tile.fragment<4>>, %i: index) {
-  // expected-error @below {{stores a multiple of 16 columns through a tile of the same rows with whole panels, not}}
+  // expected-error @below {{stores a multiple of 16 columns through a tile of 64 rows with whole panels, not}}
   tile.store_bulk %x, %s[%i] through !tile.smem<64x64xf16, swizzle = 128> : tensor<64x8xf16, #tile.fragment<4>> to memref<?x8xf16>
   return
 }
@@ -413,7 +437,7 @@ func.func @f(%x: tensor<64x16xf32, #tile.fragment<4>>, %at: !tile.smem<64x64xf16
 // -----
 
 func.func @f(%x: tensor<64x8xf16, #tile.fragment<4>>, %at: !tile.smem<64x64xf16, swizzle = 128>) {
-  // expected-error @below {{writes a multiple of 16 columns to the same rows, not}}
+  // expected-error @below {{writes a multiple of 16 columns to the same rows, or 64 of each warpgroup, not}}
   tile.put %x, %at {column = 0} : tensor<64x8xf16, #tile.fragment<4>> to !tile.smem<64x64xf16, swizzle = 128>
   return
 }

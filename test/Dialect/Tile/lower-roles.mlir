@@ -234,3 +234,67 @@ module {
     }
   }
 }
+
+// -----
+
+!memory = memref<?x?x128xf16, strided<[?, ?, 1]>>
+!tile = !tile.smem<128x128xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<128x128xf16, swizzle = 128>>
+!keys = !tile.smem<16x128xf16, swizzle = 128>
+!pending = !tile.pending<tensor<128x16xf32, #tile.fragment<8>>>
+!result = tensor<128x128xf16, #tile.fragment<8>>
+
+// Each warpgroup has its rows in a place of its own: the copies of 64 rows wait for
+// one place each, and a warpgroup for its own.
+// CHECK-LABEL: gpu.func @places(
+// CHECK-SAME:    memref<64x64xf16, #gpu.address_space<workgroup>>, swizzle = swizzle_128b
+// Three places, full and empty. One warpgroup gives a place back.
+// CHECK-COUNT-6: nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK-NOT:     nvvm.mbarrier.init
+// CHECK:         nvvm.setmaxregister increase
+// CHECK:         %[[WARPGROUP:.*]] = nvvm.shfl.sync idx
+// CHECK:         %[[OWN:.*]] = arith.index_cast %[[WARPGROUP]]
+// CHECK:         %[[FIRST:.*]] = arith.muli %{{.*}}, %c2
+// CHECK:         %[[TURN:.*]] = arith.addi %[[FIRST]], %[[OWN]]
+// CHECK:         arith.remui %[[TURN]], %c3
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         %[[Q:.*]] = tile.smem_view %[[PLACE:.*]] : <64x128xf16
+// CHECK:         tile.mma_async %[[Q]],
+// All have read their queries before the result takes the place of these.
+// CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32
+// CHECK-NEXT:    %[[STAGE:.*]] = tile.smem_view %[[PLACE]] : <64x128xf16
+// CHECK-NEXT:    tile.put %{{.*}}, %[[STAGE]]
+// CHECK-NEXT:    nvvm.fence.proxy
+// CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.global.shared.cta
+// It is given back when the stores have read it.
+// CHECK:         nvvm.cp.async.bulk.wait_group 0 {read}
+// CHECK:         nvvm.mbarrier.arrive
+// CHECK:         nvvm.setmaxregister decrease
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c16384_i32
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         arith.addi %{{.*}}, %c64
+// CHECK:         nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c16384_i32
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK-NOT:     nvvm.mbarrier.arrive.expect_tx
+// CHECK:         gpu.return
+module {
+  gpu.module @m {
+    gpu.func @places(%q: !memory, %out: !memory, %k: !keys, %x: !result, %i: index) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
+      %r = tile.ring places = 3 {offset = 0, barriers = 49152} : !ring
+      tile.warp_specialize consumers(8, registers = 240) {
+        %qt = tile.ring.wait %r[%i] : !ring
+        %p = tile.mma_async %qt, %k transpose_b warpgroup : !tile, !keys -> !pending
+        %s = tile.mma_wait %p : !pending
+        tile.store_bulk %x, %out[%i, %i] through !tile.smem<64x128xf16, swizzle = 128> in %qt : !tile : !result to !memory
+        tile.ring.release %r[%i] : !ring
+      } producer(registers = 24) {
+        tile.ring.acquire %r[%i] : !ring
+        tile.copy_async %q[%i, %i] to %r[%i] : !memory to !ring
+      }
+      gpu.return
+    }
+  }
+}

@@ -67,6 +67,10 @@ func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
 func.func @results(%x: tensor<128x64xf16, #tile.fragment<8>>, %out: memref<?x64xf16>, %at: !tile, %i: index) -> tensor<128xf32, #tile.rows<8>> {
   // CHECK: tile.store_bulk %{{.*}}, %{{.*}}[%{{.*}}] rows(%{{.*}}) through !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
   tile.store_bulk %x, %out[%i] rows(%i) through !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
+  // CHECK: tile.ring places = 3 : <1, <128x64xf16, swizzle = 128>>
+  %places = tile.ring places = 3 : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+  // CHECK: tile.store_bulk %{{.*}}, %{{.*}}[%{{.*}}] through !tile.smem<64x64xf16, swizzle = 128> in %{{.*}} : !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
+  tile.store_bulk %x, %out[%i] through !tile.smem<64x64xf16, swizzle = 128> in %at : !tile : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
   // CHECK: tile.put %{{.*}}, %{{.*}} {column = 0 : i64} : tensor<128x64xf16, #tile.fragment<8>> to <128x64xf16, swizzle = 128>
   tile.put %x, %at {column = 0} : tensor<128x64xf16, #tile.fragment<8>> to !tile
   // CHECK: tile.column %{{.*}}[%{{.*}}] : tensor<128x64xf16, #tile.fragment<8>> to tensor<128xf32, #tile.rows<8>>

@@ -65,6 +65,33 @@ static bool areRelated(RankedTensorType whole, RankedTensorType part) {
          getLayout(whole).getNumWarps() == getLayout(part).getNumWarps();
 }
 
+SmemType RingOp::getPlaceType() {
+  SmemType slot = getResult().getType().getSlot();
+  if (!getPlaces())
+    return slot;
+  return SmemType::get(getContext(), rowsOfWarpgroup, slot.getColumns(),
+                       slot.getElementType(), slot.getSwizzle());
+}
+
+int64_t RingOp::getNumPlaces() {
+  return getPlaces().value_or(getResult().getType().getStages());
+}
+
+LogicalResult RingOp::verify() {
+  if (!getPlaces())
+    return success();
+  RingType type = getResult().getType();
+  int64_t rows = type.getSlot().getRows(), least = rows / rowsOfWarpgroup;
+  if (type.getStages() != 1 || rows % rowsOfWarpgroup != 0 || getInspected())
+    return emitOpError("has places for the 64 rows of each warpgroup, which "
+                       "are those of one slot that nobody inspects, not of ")
+           << type;
+  if (static_cast<int64_t>(*getPlaces()) < least)
+    return emitOpError("needs a place for each warpgroup, ")
+           << least << ", got " << *getPlaces();
+  return success();
+}
+
 LogicalResult FetchOp::verify() {
   SmemType tile = getResult().getType();
   return verifyRowsOfMemory(*this, getSource().getType(), getIndices().size(),
@@ -100,11 +127,15 @@ LogicalResult StoreBulkOp::verify() {
     return emitOpError("stores elements of 16 bits, through a tile of the same "
                        "type, not ")
            << tile.getElementType() << " through " << stage.getElementType();
-  if (tile.getDimSize(1) % 16 != 0 || stage.getRows() != tile.getDimSize(0) ||
+  int64_t rows = getPlace() ? rowsOfWarpgroup : tile.getDimSize(0);
+  if (tile.getDimSize(1) % 16 != 0 || stage.getRows() != rows ||
       stage.getColumns() % stage.getPanelColumns() != 0)
-    return emitOpError("stores a multiple of 16 columns through a tile of the "
-                       "same rows with whole panels, not ")
-           << tile << " through " << stage;
+    return emitOpError("stores a multiple of 16 columns through a tile of ")
+           << rows << " rows with whole panels, not " << tile << " through "
+           << stage;
+  if (getPlace() && stage.getColumns() < tile.getDimSize(1))
+    return emitOpError("stores all columns in a place, which has ")
+           << stage.getColumns() << " of " << tile.getDimSize(1);
   MemRefType memory = getDestination().getType();
   if (static_cast<int64_t>(getIndices().size()) != memory.getRank() - 1)
     return emitOpError("stores whole rows, so it takes ")
@@ -121,9 +152,10 @@ LogicalResult PutOp::verify() {
     return emitOpError("writes elements of 16 bits to a tile of the same type, "
                        "not ")
            << x.getElementType() << " to " << to.getElementType();
-  if (x.getDimSize(0) != to.getRows() || x.getDimSize(1) % 16 != 0 ||
-      to.getColumns() % 16 != 0)
-    return emitOpError("writes a multiple of 16 columns to the same rows, not ")
+  if ((x.getDimSize(0) != to.getRows() && to.getRows() != rowsOfWarpgroup) ||
+      x.getDimSize(1) % 16 != 0 || to.getColumns() % 16 != 0)
+    return emitOpError("writes a multiple of 16 columns to the same rows, or "
+                       "64 of each warpgroup, not ")
            << x << " to " << to;
   int64_t column = getColumn();
   if (column < 0 || column >= x.getDimSize(1) || column % 16 != 0)
@@ -146,7 +178,8 @@ LogicalResult MmaAsyncOp::verify() {
   int64_t rows, inner;
   Type elementType;
   if (auto tile = dyn_cast<SmemType>(getA().getType())) {
-    rows = tile.getRows();
+    bool isOfWarpgroup = getWarpgroup() && tile.getRows() == rowsOfWarpgroup;
+    rows = isOfWarpgroup ? result.getDimSize(0) : tile.getRows();
     inner = tile.getColumns();
     elementType = tile.getElementType();
   } else {

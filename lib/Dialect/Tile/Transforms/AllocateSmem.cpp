@@ -23,13 +23,14 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
   int64_t end = 0;
   Builder b(kernel.getContext());
   kernel.walk([&](RingOp ring) {
-    RingType type = ring.getResult().getType();
     ring.setOffsetAttr(b.getI64IntegerAttr(end));
-    end += type.getNumBytes();
+    end += ring.getNumBytes();
   });
   // The stages of stores are not in use at the same time.
   int64_t stageBytes = 0;
   kernel.walk([&](StoreBulkOp store) {
+    if (store.getPlace())
+      return;
     store.setOffsetAttr(b.getI64IntegerAttr(end));
     stageBytes = std::max(stageBytes, store.getStageType().getAlignedBytes());
   });

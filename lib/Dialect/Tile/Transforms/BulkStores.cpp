@@ -8,6 +8,7 @@
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_BULKSTORES
@@ -46,6 +47,55 @@ static SmemType getStage(RankedTensorType type, int64_t bytes) {
                        whole.getSwizzle());
 }
 
+/// The tile in front of the store whose place the result can take: the only one
+/// in its ring, as many rows, no fewer bytes, and read by products alone, of
+/// which each warpgroup reads its own rows. Null if there is none, or no tile
+/// follows for which the ring would need a place early.
+static RingWaitOp getPlace(StoreOp store) {
+  if (!isa<scf::ForOp>(store->getParentOp()))
+    return {};
+  auto type = cast<RankedTensorType>(store.getX().getType());
+  SmemType result = SmemType::get(type.getDimSize(0), type.getDimSize(1),
+                                  type.getElementType());
+  for (auto wait : store->getBlock()->getOps<RingWaitOp>()) {
+    SmemType tile = wait.getTile().getType();
+    auto ring = wait.getRing().getDefiningOp<RingOp>();
+    if (wait->isBeforeInBlock(store) && !ring.getPlaces() &&
+        !ring.getInspected() && wait.getRing().getType().getStages() == 1 &&
+        tile.getRows() == result.getRows() &&
+        tile.getNumBytes() >= result.getNumBytes() &&
+        llvm::all_of(wait->getUsers(), [&](Operation *user) {
+          auto product = dyn_cast<MmaAsyncOp>(user);
+          return product && product.getWarpgroup() &&
+                 product.getA() == wait.getTile() &&
+                 product.getB() != wait.getTile();
+        }))
+      return wait;
+  }
+  return {};
+}
+
+static RingReleaseOp getRelease(RingWaitOp wait) {
+  for (auto release : wait->getBlock()->getOps<RingReleaseOp>())
+    if (release.getRing() == wait.getRing() &&
+        release.getStep() == wait.getStep())
+      return release;
+  return {};
+}
+
+/// Gives each warpgroup a place of its own for its rows of the tile, and one
+/// more where the first of the next rows can come early, if there are `bytes`
+/// for that; returns whether there are.
+static bool makePlaces(RingWaitOp wait, int64_t bytes) {
+  auto ring = wait.getRing().getDefiningOp<RingOp>();
+  int64_t before = ring.getNumBytes() + ring.getNumBarrierBytes();
+  ring.setPlaces(wait.getTile().getType().getRows() / rowsOfWarpgroup + 1);
+  if (ring.getNumBytes() + ring.getNumBarrierBytes() - before <= bytes)
+    return true;
+  ring.removePlacesAttr();
+  return false;
+}
+
 namespace {
 struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
   using Base::Base;
@@ -56,8 +106,7 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
       return;
     int64_t left = getSharedLimit(limit, getResidentBlocks(kernel));
     kernel.walk([&](RingOp ring) {
-      RingType type = ring.getResult().getType();
-      left -= type.getNumBytes() + ring.getNumBarrierBytes();
+      left -= ring.getNumBytes() + ring.getNumBarrierBytes();
     });
     SmallVector<StoreOp> stores;
     kernel.walk([&](StoreOp store) {
@@ -65,14 +114,28 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
         stores.push_back(store);
     });
     for (StoreOp store : stores) {
-      SmemType stage =
-          getStage(cast<RankedTensorType>(store.getX().getType()), left);
+      auto type = cast<RankedTensorType>(store.getX().getType());
+      RingWaitOp place = getPlace(store);
+      RingReleaseOp release = place ? getRelease(place) : RingReleaseOp();
+      SmemType stage;
+      if (release && makePlaces(place, left)) {
+        SmemType whole = SmemType::get(rowsOfWarpgroup, type.getDimSize(1),
+                                       type.getElementType());
+        stage = SmemType::get(&getContext(), rowsOfWarpgroup,
+                              whole.getNumPanels() * whole.getPanelColumns(),
+                              type.getElementType(), whole.getSwizzle());
+        release->moveAfter(store);
+      } else {
+        place = {};
+        stage = getStage(type, left);
+      }
       if (!stage)
         continue;
       OpBuilder b(store);
       StoreBulkOp::create(b, store.getLoc(), store.getX(),
                           store.getDestination(), store.getIndices(),
                           store.getRows(), TypeAttr::get(stage),
+                          place ? place.getTile() : Value(),
                           /*offset=*/IntegerAttr());
       store.erase();
     }

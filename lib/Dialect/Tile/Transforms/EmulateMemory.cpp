@@ -357,8 +357,10 @@ struct EmulateClear : EmulationPattern<ClearOp> {
 
 struct EmulateStoreBulk : EmulationPattern<StoreBulkOp> {
   using EmulationPattern::EmulationPattern;
-  LogicalResult matchAndRewrite(StoreBulkOp op, OneToNOpAdaptor,
+  LogicalResult matchAndRewrite(StoreBulkOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
+    if (op.getPlace())
+      calls.checkLease(b, op, adaptor.getPlace()[1]);
     b.replaceOpWithNewOp<StoreOp>(op, op.getX(), op.getDestination(),
                                   op.getIndices(), op.getRows(),
                                   /*columns=*/Value());

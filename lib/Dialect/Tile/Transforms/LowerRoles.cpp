@@ -57,15 +57,20 @@ private:
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, index(y));
   }
   Value sharedPointer(Value offset);
-  /// The barrier of the slot of a step.
+  /// The number, among all that take the places of the ring one after the
+  /// other, of what a step has: that of the step, or where warpgroups have
+  /// places of their own, of its rows of a warpgroup.
+  Value getTurn(RingOp ring, Value step, Value warpgroup);
+  Value getOwnTurn(RingOp ring, Value step);
+  /// The barrier of the place of a turn.
   enum class Of { Full, Empty, Inspected };
-  Value getBarrier(RingOp ring, Value step, Of kind);
+  Value getBarrier(RingOp ring, Value turn, Of kind);
   /// Where the answer of an inspecting warp about the slot of a step is.
   Value getAnswer(RingOp ring, Value step, Value warp);
   /// Whether a barrier has been completed an even or odd number of times when
-  /// a step comes to it.
-  Value parity(RingOp ring, Value step);
-  Value slotOffset(RingOp ring, Value step);
+  /// a turn comes to it.
+  Value parity(RingOp ring, Value turn);
+  Value placeOffset(RingOp ring, Value turn);
   void waitAt(Value barrier, Value parity);
   /// The i32, which is the same for all threads of a warp. That a shuffle says
   /// so lets the assembler see that branches are taken by whole warps, inside
@@ -73,8 +78,12 @@ private:
   Value uniform(Value value);
 
   void initializeBarriers();
+  void acquire(RingOp ring, Value turn);
   void lowerAcquire(RingAcquireOp op);
   void lowerCopy(CopyAsyncOp op);
+  /// Fills the place of a turn, from the row and column that come last in
+  /// `indices` on.
+  void copy(RingOp ring, Value source, ArrayRef<Value> indices, Value turn);
   template <typename OpTy> void lowerWait(OpTy op);
   void lowerClear(ClearOp op);
   void lowerInspect(RingInspectOp op);
@@ -83,6 +92,10 @@ private:
   void lowerRelease(RingReleaseOp op);
   void lowerTurn(Operation *op);
   void lowerStore(StoreBulkOp op);
+  /// Starts to store the warpgroup's rows of the columns from `firstColumn` on,
+  /// panels of type `own` in shared memory from `start` on.
+  void storePanels(StoreBulkOp op, SmemType own, Value start,
+                   int64_t firstColumn);
   /// The threads of a warpgroup meet.
   void meet();
   /// Emits `body` for the thread that speaks for its warpgroup.
@@ -106,8 +119,9 @@ private:
   Location loc;
   int64_t inspectorWarps;
   llvm::MapVector<MapKey, Value> maps;
-  /// The releases of tiles from which threads load elements themselves.
-  llvm::SmallPtrSet<Operation *, 4> afterLoads;
+  /// The releases of tiles from which threads load elements themselves, and of
+  /// those whose places bulk stores read.
+  llvm::SmallPtrSet<Operation *, 4> afterLoads, afterStores;
 };
 } // namespace
 
@@ -119,12 +133,28 @@ Value RoleLowering::sharedPointer(Value offset) {
                              ArrayRef<LLVM::GEPArg>{toI32(offset)});
 }
 
-Value RoleLowering::getBarrier(RingOp ring, Value step, Of kind) {
-  int64_t stages = ring.getResult().getType().getStages();
-  Value slot = arith::RemUIOp::create(b, loc, step, index(stages));
-  Value offset = arith::MulIOp::create(b, loc, slot, index(barrierBytes));
+Value RoleLowering::getTurn(RingOp ring, Value step, Value warpgroup) {
+  if (!ring.getPlaces())
+    return step;
+  Value first = arith::MulIOp::create(b, loc, step,
+                                      index(roles.getNumConsumerWarpgroups()));
+  return arith::AddIOp::create(b, loc, first, warpgroup);
+}
+
+Value RoleLowering::getOwnTurn(RingOp ring, Value step) {
+  if (!ring.getPlaces())
+    return step;
+  Value own = arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                         uniform(warpgroup()));
+  return getTurn(ring, step, own);
+}
+
+Value RoleLowering::getBarrier(RingOp ring, Value turn, Of kind) {
+  int64_t places = ring.getNumPlaces();
+  Value place = arith::RemUIOp::create(b, loc, turn, index(places));
+  Value offset = arith::MulIOp::create(b, loc, place, index(barrierBytes));
   int64_t first =
-      *ring.getBarriers() + static_cast<int64_t>(kind) * stages * barrierBytes;
+      *ring.getBarriers() + static_cast<int64_t>(kind) * places * barrierBytes;
   return sharedPointer(arith::AddIOp::create(b, loc, offset, index(first)));
 }
 
@@ -140,17 +170,17 @@ Value RoleLowering::getAnswer(RingOp ring, Value step, Value warp) {
   return sharedPointer(arith::AddIOp::create(b, loc, offset, ofWarp));
 }
 
-Value RoleLowering::parity(RingOp ring, Value step) {
-  int64_t stages = ring.getResult().getType().getStages();
-  Value round = arith::DivUIOp::create(b, loc, step, index(stages));
+Value RoleLowering::parity(RingOp ring, Value turn) {
+  Value round =
+      arith::DivUIOp::create(b, loc, turn, index(ring.getNumPlaces()));
   return toI32(arith::RemUIOp::create(b, loc, round, index(2)));
 }
 
-Value RoleLowering::slotOffset(RingOp ring, Value step) {
-  RingType type = ring.getResult().getType();
-  int64_t bytes = type.getSlotDistance();
-  Value slot = arith::RemUIOp::create(b, loc, step, index(type.getStages()));
-  Value distance = arith::MulIOp::create(b, loc, slot, index(bytes));
+Value RoleLowering::placeOffset(RingOp ring, Value turn) {
+  Value place =
+      arith::RemUIOp::create(b, loc, turn, index(ring.getNumPlaces()));
+  Value distance =
+      arith::MulIOp::create(b, loc, place, index(ring.getPlaceDistance()));
   return arith::AddIOp::create(b, loc, distance, index(*ring.getOffset()));
 }
 
@@ -169,29 +199,36 @@ void RoleLowering::initializeBarriers() {
     kernel.walk([&](RingOp ring) {
       // Each warpgroup gives a slot back by one arrival, and so does each
       // warp that inspects.
-      int64_t readers = roles.getNumConsumerWarpgroups() +
-                        (ring.getInspected() ? inspectorWarps : 0);
+      int64_t readers = ring.getPlaces()
+                            ? 1
+                            : roles.getNumConsumerWarpgroups() +
+                                  (ring.getInspected() ? inspectorWarps : 0);
       SmallVector<std::pair<Of, int64_t>> arrivals = {{Of::Full, 1},
                                                       {Of::Empty, readers}};
       if (ring.getInspected())
         arrivals.push_back({Of::Inspected, inspectorWarps});
-      for (int64_t slot = 0; slot < ring.getResult().getType().getStages();
-           ++slot)
+      for (int64_t place = 0; place < ring.getNumPlaces(); ++place)
         for (auto [kind, count] : arrivals)
-          NVVM::MBarrierInitOp::create(
-              b, loc, getBarrier(ring, index(slot), kind), i32(count), Value());
+          NVVM::MBarrierInitOp::create(b, loc,
+                                       getBarrier(ring, index(place), kind),
+                                       i32(count), Value());
     });
     NVVM::FenceMbarrierInitOp::create(b, loc);
   }
   gpu::BarrierOp::create(b, loc);
 }
 
+void RoleLowering::acquire(RingOp ring, Value turn) {
+  // The places are free at first: as if a round before had ended.
+  Value before = arith::XOrIOp::create(b, loc, parity(ring, turn), i32(1));
+  waitAt(getBarrier(ring, turn, Of::Empty), before);
+}
+
 void RoleLowering::lowerAcquire(RingAcquireOp op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
-  // The slots are free at first: as if a round before had ended.
-  Value before =
-      arith::XOrIOp::create(b, loc, parity(ring, op.getStep()), i32(1));
-  waitAt(getBarrier(ring, op.getStep(), Of::Empty), before);
+  // The rows of one warpgroup need not wait for the place of another's.
+  if (!ring.getPlaces())
+    acquire(ring, op.getStep());
 }
 
 Value RoleLowering::getTensorMap(Value source, SmemType slot) {
@@ -224,29 +261,44 @@ Value RoleLowering::getTensorMap(Value source, SmemType slot) {
 
 void RoleLowering::lowerCopy(CopyAsyncOp op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
-  SmemType slot = ring.getResult().getType().getSlot();
-  Value map = getTensorMap(op.getSource(), slot);
-  Value full = getBarrier(ring, op.getStep(), Of::Full);
-  // Parts of a box outside of the memory count as copied.
-  NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full,
-                                         i32(slot.getNumBytes()),
-                                         NVVM::MemScopeKind::CTA,
-                                         /*relaxed=*/false, Value());
   SmallVector<Value> indices(op.getIndices());
   if (static_cast<int64_t>(indices.size()) < op.getSource().getType().getRank())
     indices.push_back(index(0));
-  Value column = indices.pop_back_val();
+  if (!ring.getPlaces())
+    return copy(ring, op.getSource(), indices, op.getStep());
+  for (int64_t warpgroup = 0; warpgroup < roles.getNumConsumerWarpgroups();
+       ++warpgroup) {
+    Value turn = getTurn(ring, op.getStep(), index(warpgroup));
+    acquire(ring, turn);
+    SmallVector<Value> own = indices;
+    Value &row = *std::prev(own.end(), 2);
+    row =
+        arith::AddIOp::create(b, loc, row, index(warpgroup * rowsOfWarpgroup));
+    copy(ring, op.getSource(), own, turn);
+  }
+}
+
+void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
+                        Value turn) {
+  SmemType place = ring.getPlaceType();
+  Value map = getTensorMap(source, place);
+  Value full = getBarrier(ring, turn, Of::Full);
+  // Parts of a box outside of the memory count as copied.
+  NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full,
+                                         i32(place.getNumBytes()),
+                                         NVVM::MemScopeKind::CTA,
+                                         /*relaxed=*/false, Value());
   SmallVector<Value> coordinates = {Value()};
-  for (Value position : llvm::reverse(indices))
+  for (Value position : llvm::reverse(indices.drop_back()))
     coordinates.push_back(toI32(position));
   Type cluster = LLVM::LLVMPointerType::get(
       b.getContext(),
       static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
-  for (int64_t panel = 0; panel < slot.getNumPanels(); ++panel) {
+  for (int64_t panel = 0; panel < place.getNumPanels(); ++panel) {
     coordinates.front() = toI32(arith::AddIOp::create(
-        b, loc, column, index(panel * slot.getPanelColumns())));
-    Value offset = arith::AddIOp::create(b, loc, slotOffset(ring, op.getStep()),
-                                         index(panel * slot.getPanelBytes()));
+        b, loc, indices.back(), index(panel * place.getPanelColumns())));
+    Value offset = arith::AddIOp::create(b, loc, placeOffset(ring, turn),
+                                         index(panel * place.getPanelBytes()));
     Value to =
         LLVM::AddrSpaceCastOp::create(b, loc, cluster, sharedPointer(offset));
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
@@ -259,10 +311,11 @@ void RoleLowering::lowerCopy(CopyAsyncOp op) {
 
 template <typename OpTy> void RoleLowering::lowerWait(OpTy op) {
   auto ring = op.getRing().template getDefiningOp<RingOp>();
-  waitAt(getBarrier(ring, op.getStep(), Of::Full), parity(ring, op.getStep()));
-  op.replaceAllUsesWith(SmemViewOp::create(b, loc, op.getTile().getType(),
-                                           slotOffset(ring, op.getStep()))
-                            .getResult());
+  Value turn = getOwnTurn(ring, op.getStep());
+  waitAt(getBarrier(ring, turn, Of::Full), parity(ring, turn));
+  op.replaceAllUsesWith(
+      SmemViewOp::create(b, loc, ring.getPlaceType(), placeOffset(ring, turn))
+          .getResult());
 }
 
 void RoleLowering::lowerRelease(RingReleaseOp op) {
@@ -271,7 +324,10 @@ void RoleLowering::lowerRelease(RingReleaseOp op) {
   // complete, but not what the others have loaded.
   if (afterLoads.contains(op))
     meet();
-  forLeader([&] { arrive(getBarrier(ring, op.getStep(), Of::Empty)); });
+  if (afterStores.contains(op))
+    waitForStores();
+  Value turn = getOwnTurn(ring, op.getStep());
+  forLeader([&] { arrive(getBarrier(ring, turn, Of::Empty)); });
 }
 
 void RoleLowering::arrive(Value barrier) {
@@ -286,7 +342,7 @@ void RoleLowering::lowerInspect(RingInspectOp op) {
   if (!op.getUnseen()) {
     Value tile =
         SmemViewOp::create(b, loc, ring.getResult().getType().getSlot(),
-                           slotOffset(ring, op.getStep()));
+                           placeOffset(ring, op.getStep()));
     isFinite = IsFiniteOp::create(b, loc, b.getI1Type(), tile,
                                   b.getI64IntegerAttr(inspectorWarps));
   }
@@ -371,13 +427,50 @@ void RoleLowering::lowerClear(ClearOp op) {
   meetAll();
 }
 
+void RoleLowering::storePanels(StoreBulkOp op, SmemType own, Value start,
+                               int64_t firstColumn) {
+  Value map = getTensorMap(op.getDestination(), own);
+  Value firstRow = arith::MulIOp::create(
+      b, loc, arith::IndexCastOp::create(b, loc, b.getIndexType(), warpgroup()),
+      index(rowsOfWarpgroup));
+  SmallVector<Value> coordinates = {Value()};
+  for (auto [i, position] : llvm::enumerate(llvm::reverse(op.getIndices())))
+    coordinates.push_back(toI32(
+        i == 0 ? arith::AddIOp::create(b, loc, position, firstRow).getResult()
+               : position));
+  int64_t columns = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
+  int64_t panelBytes = op.getStageType().getPanelBytes();
+  for (int64_t panel = 0; panel < own.getNumPanels(); ++panel) {
+    int64_t column = firstColumn + panel * own.getPanelColumns();
+    if (column >= columns)
+      break;
+    coordinates.front() = i32(column);
+    Value from = sharedPointer(
+        arith::AddIOp::create(b, loc, start, index(panel * panelBytes)));
+    NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+        b, loc, map, from, coordinates, /*l2CacheHint=*/Value(),
+        NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
+  }
+  NVVM::CpAsyncBulkCommitGroupOp::create(b, loc);
+}
+
 void RoleLowering::lowerStore(StoreBulkOp op) {
   SmemType stage = op.getStageType();
   // A warpgroup stores its rows by itself.
-  SmemType part =
+  SmemType own =
       SmemType::get(b.getContext(), rowsOfWarpgroup, stage.getColumns(),
                     stage.getElementType(), stage.getSwizzle());
-  Value map = getTensorMap(op.getDestination(), part);
+  if (op.getPlace()) {
+    // All warps have ended the products that read the tile.
+    meet();
+    Value offset = op.getPlace().getDefiningOp<SmemViewOp>().getOffset();
+    PutOp::create(b, loc, op.getX(), SmemViewOp::create(b, loc, stage, offset),
+                  0);
+    fenceForBulkCopies();
+    meet();
+    forLeader([&] { storePanels(op, own, offset, /*firstColumn=*/0); });
+    return;
+  }
   Value view = SmemViewOp::create(b, loc, stage, index(*op.getOffset()));
   Value firstRow = arith::MulIOp::create(
       b, loc, arith::IndexCastOp::create(b, loc, b.getIndexType(), warpgroup()),
@@ -386,11 +479,6 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
       b, loc,
       arith::MulIOp::create(b, loc, firstRow, index(stage.getSwizzle())),
       index(*op.getOffset()));
-  SmallVector<Value> coordinates = {Value()};
-  for (auto [i, position] : llvm::enumerate(llvm::reverse(op.getIndices())))
-    coordinates.push_back(toI32(
-        i == 0 ? arith::AddIOp::create(b, loc, position, firstRow).getResult()
-               : position));
   int64_t columns = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   for (int64_t first = 0; first < columns; first += stage.getColumns()) {
     waitForStores();
@@ -398,20 +486,7 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
     PutOp::create(b, loc, op.getX(), view, first);
     fenceForBulkCopies();
     meet();
-    forLeader([&] {
-      for (int64_t panel = 0; panel < stage.getNumPanels(); ++panel) {
-        int64_t column = first + panel * stage.getPanelColumns();
-        if (column >= columns)
-          break;
-        coordinates.front() = i32(column);
-        Value from = sharedPointer(arith::AddIOp::create(
-            b, loc, start, index(panel * stage.getPanelBytes())));
-        NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
-            b, loc, map, from, coordinates, /*l2CacheHint=*/Value(),
-            NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
-      }
-      NVVM::CpAsyncBulkCommitGroupOp::create(b, loc);
-    });
+    forLeader([&] { storePanels(op, own, start, first); });
   }
 }
 
@@ -500,11 +575,17 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       ops.push_back(op);
   });
   roles.walk([&](RingWaitOp wait) {
-    if (llvm::any_of(wait->getUsers(), llvm::IsaPred<LoadRowOp>))
-      for (auto release : wait->getBlock()->getOps<RingReleaseOp>())
-        if (release.getRing() == wait.getRing() &&
-            release.getStep() == wait.getStep())
-          afterLoads.insert(release);
+    bool isLoaded = llvm::any_of(wait->getUsers(), llvm::IsaPred<LoadRowOp>),
+         isStored = llvm::any_of(wait->getUsers(), llvm::IsaPred<StoreBulkOp>);
+    for (auto release : wait->getBlock()->getOps<RingReleaseOp>()) {
+      if (release.getRing() != wait.getRing() ||
+          release.getStep() != wait.getStep())
+        continue;
+      if (isLoaded)
+        afterLoads.insert(release);
+      if (isStored)
+        afterStores.insert(release);
+    }
   });
   bool hasStores = llvm::any_of(ops, llvm::IsaPred<StoreBulkOp>);
   bool takesTurns = llvm::any_of(ops, llvm::IsaPred<TurnWaitOp>);

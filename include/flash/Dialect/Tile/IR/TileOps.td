@@ -68,23 +68,44 @@ def Tile_RingOp : Tile_Op<"ring"> {
     At the tiles of an `inspected` ring warps of their own look, and give them
     back too.
 
+    Of the tile in a ring of one slot, each consumer warpgroup may read its own
+    64 rows only. Then the ring may have a number of `places` of 64 rows
+    instead, which the warpgroups take in turns: a warpgroup's next rows can be
+    on their way where another has not given back those that it has.
+
+    ```mlir
+    %ring = tile.ring places = 3 : !tile.ring<1, !tile.smem<128x256xf16, swizzle = 128>>
+    ```
+
     `tile-allocate-smem` sets `offset`, the byte of shared memory at which the
-    slots start, and for warps with roles `barriers`, that of the mbarriers of 8
-    bytes, one for each slot: those that say which slots are full come first,
-    then those of the empty ones, and if the ring is `inspected` those of the
-    slots that were looked at, and 16 bytes for the answers of the warps.
+    slots or places start, and for warps with roles `barriers`, that of the
+    mbarriers of 8 bytes, one for each of them: those that say which are full
+    come first, then those of the empty ones, and if the ring is `inspected`
+    those of the slots that were looked at, and 16 bytes for the answers of the
+    warps.
   }];
-  let arguments = (ins UnitAttr:$inspected, OptionalAttr<I64Attr>:$offset,
+  let arguments = (ins UnitAttr:$inspected, OptionalAttr<I64Attr>:$places,
+                       OptionalAttr<I64Attr>:$offset,
                        OptionalAttr<I64Attr>:$barriers);
   let builders = [OpBuilder<(ins "::mlir::Type":$result), [{
-    build($_builder, $_state, result, /*inspected=*/nullptr, nullptr, nullptr);
+    $_state.addTypes(result);
   }]>];
   let results = (outs Tile_RingType:$result);
-  let assemblyFormat = "(`inspected` $inspected^)? attr-dict `:` type($result)";
+  let assemblyFormat = [{
+    (`inspected` $inspected^)? (`places` `=` $places^)? attr-dict
+    `:` type($result)
+  }];
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
+    /// What one copy fills: a slot, or the place of a warpgroup's rows.
+    SmemType getPlaceType();
+    int64_t getNumPlaces();
+    /// Bytes from one place to the next.
+    int64_t getPlaceDistance() { return getPlaceType().getAlignedBytes(); }
+    int64_t getNumBytes() { return getNumPlaces() * getPlaceDistance(); }
     /// Of the mbarriers and answers, for warps with roles.
     int64_t getNumBarrierBytes() {
-      return getResult().getType().getStages() * (getInspected() ? 5 : 2) * 8;
+      return getNumPlaces() * (getInspected() ? 5 : 2) * 8;
     }
   }];
 }
@@ -201,7 +222,8 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead]>]> {
 
     With `warpgroup` four warps each work on 64 rows together (`wgmma`), at
     their own pace; otherwise every warp works alone and has finished when it
-    goes on (`mma.sync`).
+    goes on (`mma.sync`). Once rings have become shared memory, `a` may be the
+    64 rows that each warpgroup has of its own.
 
     ```mlir
     %s = tile.mma_async %q, %kt transpose_b : tensor<128x64xf16, #tile.fragment<4>>,
@@ -570,14 +592,25 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
     tile.store_bulk %o, %out[%b, %h, %i] rows(%n) through !tile.smem<128x64xf16, swizzle = 128>
       : tensor<128x64xf16, #tile.fragment<8>> to memref<?x?x?x64xf16>
     ```
+
+    Or all columns go `in` the place of a tile that nobody reads any more, whose
+    ring has `places`: each warpgroup's 64 rows where it had those of the tile.
+
+    ```mlir
+    tile.store_bulk %o, %out[%b, %h, %i] through !tile.smem<64x256xf16, swizzle = 128>
+      in %qt : !tile.smem<128x256xf16, swizzle = 128>
+      : tensor<128x256xf16, #tile.fragment<8>> to memref<?x?x?x256xf16>
+    ```
   }];
   let arguments = (ins Tile_FragmentTensor:$x, Tile_GlobalTensor:$destination,
                        Variadic<Index>:$indices, Optional<Index>:$rows,
                        TypeAttrOf<Tile_SmemType>:$stage,
+                       Optional<Tile_SmemType>:$place,
                        OptionalAttr<I64Attr>:$offset);
   let assemblyFormat = [{
     $x `,` $destination `[` $indices `]` (`rows` `(` $rows^ `)`)?
-    `through` $stage attr-dict `:` type($x) `to` type($destination)
+    `through` $stage (`in` $place^ `:` type($place))? attr-dict
+    `:` type($x) `to` type($destination)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -625,7 +658,7 @@ def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
   let description = [{
     Those from `column` on, as many as there are and as the destination has, by
     `stmatrix`. The rows of a thread's warp go to the same rows of the
-    destination.
+    destination, or of the 64 that its warpgroup has of its own.
 
     ```mlir
     tile.put %o, %stage {column = 64} : tensor<128x128xf16, #tile.fragment<8>> to !tile.smem<128x64xf16, swizzle = 128>

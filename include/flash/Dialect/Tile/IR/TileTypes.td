@@ -59,7 +59,6 @@ def Tile_RingType : Tile_Type<"Ring", "ring"> {
   let extraClassDeclaration = [{
     /// Bytes from one slot to the next.
     int64_t getSlotDistance() const;
-    int64_t getNumBytes() const { return getStages() * getSlotDistance(); }
   }];
 }
 

@@ -158,6 +158,23 @@ def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
     // becomes
     tile.store_bulk %o, %out[%b, %h, %i] rows(%n) through !tile.smem<128x64xf16, swizzle = 128> : ...
     ```
+
+    In a loop over tiles whose queries have a ring of one slot, they go where the
+    queries were, if there is room for one place of 64 rows more. Then each
+    warpgroup has a place of its own, all columns are stored at once, and the next
+    queries of one can come before the other has given its own back.
+
+    ```mlir
+    %queries = tile.ring : !tile.ring<1, ...>
+    ...
+    tile.ring.release %queries[%t] : ...
+    tile.store %o, %out[%b, %h, %i] : ...
+    // becomes
+    %queries = tile.ring places = 3 : !tile.ring<1, ...>
+    ...
+    tile.store_bulk %o, %out[%b, %h, %i] through !tile.smem<64x256xf16, swizzle = 128> in %q : ...
+    tile.ring.release %queries[%t] : ...
+    ```
   }];
   let options = [
     Option<"limit", "limit", "int64_t", /*default=*/"232448",
