@@ -425,6 +425,9 @@ OnlineState StepEmitter::run(const OnlineState &state) {
   OnlineState next;
   Growth growth = growMaximum(state.max, laneMaximum(x));
   next.max = growth.max;
+  // In front of the exponentials, so that no branch divides them from what
+  // follows and the assembler can mix them.
+  Value acc = rescaled(state.acc, growth);
   Value shift = shiftOf(next.max);
   Value p;
   if (scalesLate()) {
@@ -440,7 +443,6 @@ OnlineState StepEmitter::run(const OnlineState &state) {
                                     broadcast(rescale, types.lanes()));
   next.sum =
       tile::FoldOp::create(b, loc, types.lanes(), tile::Reduction::Add, p, sum);
-  Value acc = rescaled(state.acc, growth);
   Type element = op.getValue().getType().getElementType();
   if (!element.isF32())
     p = arith::TruncFOp::create(

@@ -26,11 +26,12 @@ gpu.module @m {
   // CHECK-NEXT:      %[[V:.*]] = tile.ring.wait %[[VR:[0-9]+]][%[[BEFORE:arg[0-9]+]]]
   // CHECK-NEXT:      %[[OP:.*]] = tile.mma_async %[[P:.*]], %[[V]] add
   // CHECK-NEXT:      %[[S:.*]] = tile.mma_wait %[[SP]] younger(%[[OP]]
-  // CHECK:           math.exp2
-  // CHECK-NOT:       arith.truncf
+  // CHECK-NOT:       math.exp2
   // CHECK:           %[[O:.*]] = tile.mma_wait %[[OP]] :
   // CHECK-NEXT:      tile.ring.release %[[VR]][%[[BEFORE]]]
-  // What changes the registers of the product in flight comes behind it.
+  // What changes the registers of the product in flight comes behind it, and the
+  // exponentials stand beside that.
+  // CHECK:           math.exp2
   // CHECK:           arith.mulf %[[O]]
   // CHECK:           arith.truncf
   // CHECK:           scf.yield

@@ -8,6 +8,7 @@
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -64,8 +65,8 @@ private:
   /// What the second product needs of its own iteration: computed in it, or
   /// carried by the loop.
   SmallVector<Value> getNeeds();
-  /// Whether the op must come behind the second product of the iteration
-  /// before.
+  /// Whether the op must, or should, come behind the second product of the
+  /// iteration before.
   bool comesLast(Operation *op);
   void cloneSecondStart(Iteration &it);
   Value cloneSecondEnd(Iteration &it);
@@ -116,9 +117,18 @@ SmallVector<Value> Rotation::getNeeds() {
 
 bool Rotation::comesLast(Operation *op) {
   // The operands of a product in flight must stay where they are, so the next
-  // are rounded to their registers behind it.
-  if (op == parts.second.getA().getDefiningOp())
+  // are rounded to their registers behind it. Exponentials, which the assembler
+  // puts behind the wait for it anyway, stand beside the rounding: work for
+  // while the next of them is computed.
+  Operation *rounding = parts.second.getA().getDefiningOp();
+  if (op == rounding)
     return true;
+  if (auto truncation = dyn_cast_if_present<arith::TruncFOp>(rounding))
+    if (auto exponential = truncation.getIn().getDefiningOp<math::Exp2Op>())
+      if (op == exponential ||
+          (op == exponential.getOperand().getDefiningOp() &&
+           isa<math::FmaOp, arith::SubFOp>(op)))
+        return true;
   bool found = false;
   op->walk([&](Operation *inner) {
     // In a ring of one slot the tile comes only when that product has ended.

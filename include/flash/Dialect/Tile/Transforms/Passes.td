@@ -215,11 +215,14 @@ def KeysFirst : Pass<"tile-keys-first", "::mlir::gpu::GPUFuncOp"> {
 }
 
 def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Compute the softmax of a tile during the product before it";
+  let summary = "Compute from a tile's scores during the product before it";
   let description = [{
     For kernels with the attribute `tile.overlap`. Loops of two products are
     rotated: the second product of an iteration runs while the next iteration
-    computes from its first (FlashAttention-3, arXiv 2407.08608, section 3.2). The
+    has its first and computes the maxima of that (FlashAttention-3, arXiv
+    2407.08608, section 3.2, with the exponentials too, which the assembler does
+    not leave there; so they come behind the second product, beside the rounding
+    and the sums, which take turns with them). The
     first iteration without its second product comes before the loop, the last
     second product after it. Behind a loop with the attribute `flash.leads`, which
     is empty only if they are, other loops go on with what it carries: the last
@@ -243,9 +246,9 @@ def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
       %sp = tile.mma_async %q, %kt transpose_b : ...
       %op = tile.mma_async %p, %vt add %scaled : ...
       %s = tile.mma_wait %sp younger(%op : ...) : ...
-      ...                                        // exponentials of %s
+      ...                                        // maxima of %s
       %o = tile.mma_wait %op : ...
-      ...                                        // rounded and rescaled
+      ...                                        // rescaled; exponentials, rounded
       scf.yield %scaled1, %p1
     }
     ```
