@@ -7,6 +7,7 @@
 
 #include "Machine.h"
 
+#include "GridLoops.h"
 #include "SinkOffsets.h"
 #include "SplitVectors.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -46,6 +47,7 @@ void flash::optimizeForNvptx(Module &module, TargetMachine &machine) {
   passes.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()),
                                                  /*UseMemorySSA=*/true));
   passes.addPass(SinkOffsetsPass());
+  passes.addPass(GridLoopsPass());
   for (Function &function : module)
     if (!function.isDeclaration())
       passes.run(function, functions);

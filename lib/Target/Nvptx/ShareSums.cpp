@@ -75,6 +75,10 @@ Value Sum::emitTerms(OpBuilder &b, Location loc) const {
   llvm::stable_sort(ordered, [](const auto &lhs, const auto &rhs) {
     return !isOfThread(lhs.first) && isOfThread(rhs.first);
   });
+  // To subtract from zero takes one more instruction.
+  auto *added = llvm::find_if(ordered, [](auto &term) { return !term.second; });
+  if (added != ordered.end())
+    std::rotate(ordered.begin(), added, added + 1);
   Value sum;
   for (auto [term, isSubtracted] : ordered) {
     if (!sum && !isSubtracted)
@@ -122,21 +126,28 @@ static void shareConversion(arith::SIToFPOp op) {
   op.erase();
 }
 
+/// The elements of a thread compare sums that differ by constants with the same
+/// bound, or with others: they can compare one difference with constants.
 static void shareComparison(arith::CmpIOp op) {
   std::optional<int64_t> bound = getConstantIntValue(op.getRhs());
-  // A sum below zero has another order than an unsigned integer.
+  // A sum below zero has another order than an unsigned integer. What threads
+  // have in common is left to uniform registers.
   if (!op.getLhs().getType().isIndex() ||
-      op.getPredicate() >= arith::CmpIPredicate::ult || !bound ||
-      !isSmall(*bound))
+      op.getPredicate() >= arith::CmpIPredicate::ult ||
+      (bound ? !isSmall(*bound) : !isOfThread(op.getLhs())))
+    return;
+  Sum sum;
+  sum.add(op.getLhs(), /*isSubtracted=*/false);
+  if (sum.terms.empty() || sum.constant == 0)
+    return;
+  sum.add(op.getRhs(), /*isSubtracted=*/true);
+  if (!isSmall(sum.constant))
     return;
   OpBuilder b(op);
-  auto split = splitConstant(b, op.getLhs());
-  if (!split)
-    return;
-  auto [terms, constant] = *split;
-  op.getLhsMutable().assign(terms);
+  Location loc = op.getLoc();
+  op.getLhsMutable().assign(sum.emitTerms(b, loc));
   op.getRhsMutable().assign(
-      arith::ConstantIndexOp::create(b, op.getLoc(), *bound - constant));
+      arith::ConstantIndexOp::create(b, loc, -sum.constant));
 }
 
 namespace {

@@ -69,7 +69,7 @@ func.func @long_documents(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64
 
 // The same sequence in one document: rows are long.
 // CHECK-LABEL: func @long_causal(
-// CHECK: schedule(<query_tile = 192, key_tile = 96,
+// CHECK: schedule(<query_tile = 192, key_tile = 128,
 // CHECK-NOT: resident_blocks
 // CHECK: return
 func.func @long_causal(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16> {
@@ -86,7 +86,7 @@ func.func @window(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16> {
 }
 
 // CHECK-LABEL: func @wide_window(
-// CHECK: schedule(<query_tile = 192, key_tile = 96,
+// CHECK: schedule(<query_tile = 192, key_tile = 128,
 func.func @wide_window(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.window<left = 4095, right = 0>) : (tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16>
   return %o : tensor<1x32x16384x64xf16>
@@ -94,7 +94,7 @@ func.func @wide_window(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf1
 
 // Few queries at the end of many keys have long rows.
 // CHECK-LABEL: func @few_queries_of_many_keys(
-// CHECK: schedule(<query_tile = 192, key_tile = 96,
+// CHECK: schedule(<query_tile = 192, key_tile = 128,
 func.func @few_queries_of_many_keys(%q: tensor<8x32x512x64xf16>, %k: tensor<8x32x8192x64xf16>) -> tensor<8x32x512x64xf16> {
   %o = flash.attention %q, %k, %k mask(#flash.causal) : (tensor<8x32x512x64xf16>, tensor<8x32x8192x64xf16>, tensor<8x32x8192x64xf16>) -> tensor<8x32x512x64xf16>
   return %o : tensor<8x32x512x64xf16>
@@ -102,7 +102,7 @@ func.func @few_queries_of_many_keys(%q: tensor<8x32x512x64xf16>, %k: tensor<8x32
 
 // Keys of unknown number: the schedule for all of them.
 // CHECK-LABEL: func @unknown(
-// CHECK: schedule(<query_tile = 192, key_tile = 96,
+// CHECK: schedule(<query_tile = 192, key_tile = 128,
 func.func @unknown(%q: tensor<32x32x512x64xf16>, %k: tensor<32x32x?x64xf16>) -> tensor<32x32x512x64xf16> {
   %o = flash.attention %q, %k, %k mask(#flash.causal) : (tensor<32x32x512x64xf16>, tensor<32x32x?x64xf16>, tensor<32x32x?x64xf16>) -> tensor<32x32x512x64xf16>
   return %o : tensor<32x32x512x64xf16>

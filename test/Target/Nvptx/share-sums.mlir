@@ -204,9 +204,31 @@ func.func @threads(%tile: index) -> i1 {
   return %a : i1
 }
 
-// Unsigned comparisons have another order below zero, i32 may wrap round, a bound that
-// is no constant or beyond 2^24 stays, and without a constant in the sum nothing is
-// shared.
+// Past the last key, the number of which is no constant: the elements compare what is
+// left with constants.
+
+// CHECK-LABEL: func.func @last_keys
+// CHECK-SAME: %[[KEYS:.*]]: index
+// CHECK:      %[[ID:.*]] = gpu.thread_id x
+// CHECK:      %[[D:.*]] = arith.subi %[[ID]], %[[KEYS]] : index
+// CHECK:      %[[A:.*]] = arith.cmpi slt, %[[D]], %c-1 : index
+// CHECK-NOT:  arith.addi
+// CHECK:      %[[B:.*]] = arith.cmpi slt, %[[D]], %c-9 : index
+// CHECK-NEXT: return %[[A]], %[[B]]
+func.func @last_keys(%keys: index) -> (i1, i1) {
+  %c1 = arith.constant 1 : index
+  %c9 = arith.constant 9 : index
+  %id = gpu.thread_id x
+  %k1 = arith.addi %id, %c1 : index
+  %a = arith.cmpi slt, %k1, %keys : index
+  %k9 = arith.addi %id, %c9 : index
+  %b = arith.cmpi slt, %k9, %keys : index
+  return %a, %b : i1, i1
+}
+
+// Unsigned comparisons have another order below zero, i32 may wrap round, a bound beyond
+// 2^24 stays, as does one that is no constant where threads have the sum in common, and
+// without a constant in the sum nothing is shared.
 
 // CHECK-LABEL: func.func @other_comparisons
 // CHECK:      arith.cmpi ult, %[[S:.*]], %{{.*}} : index

@@ -74,6 +74,10 @@ def FlashGpuShareSums : Pass<"flash-gpu-share-sums"> {
     %visible = arith.cmpi sge, %shared, %c8 : index
     ```
 
+    So does one of sums that threads differ in with a bound that is no constant,
+    such as the number of keys: the bound is subtracted from the terms once for
+    all elements.
+
     Sums are those of indices, which do not overflow in a kernel; for a conversion,
     cast to 32 bits or more. Constants are those up to 2^24, and terms are taken
     apart up to 16. Terms that all threads have in common are added first.

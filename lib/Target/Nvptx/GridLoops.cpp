@@ -1,0 +1,173 @@
+//===- GridLoops.cpp - Registers across loops over tiles ------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GridLoops.h"
+
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+
+using namespace llvm;
+
+/// An expression with more instructions is kept rather than computed again.
+constexpr unsigned mostInstructions = 8;
+
+static Intrinsic::ID getIntrinsic(Value *value) {
+  auto *call = dyn_cast<IntrinsicInst>(value);
+  return call ? call->getIntrinsicID() : Intrinsic::not_intrinsic;
+}
+
+/// Reads of registers that hold the same for all threads of a block.
+static const char *getRead(Value *value) {
+  switch (getIntrinsic(value)) {
+  case Intrinsic::nvvm_read_ptx_sreg_ctaid_x:
+    return "mov.u32 $0, %ctaid.x;";
+  case Intrinsic::nvvm_read_ptx_sreg_nctaid_x:
+    return "mov.u32 $0, %nctaid.x;";
+  default:
+    return nullptr;
+  }
+}
+
+/// Loops ask for the number of blocks to know which tile is next.
+static bool usesGridSize(Loop &loop) {
+  auto isGridSize = [](Value *value) {
+    while (auto *cast = dyn_cast<CastInst>(value))
+      value = cast->getOperand(0);
+    return getIntrinsic(value) == Intrinsic::nvvm_read_ptx_sreg_nctaid_x;
+  };
+  return any_of(loop.blocks(), [&](BasicBlock *block) {
+    return any_of(*block, [&](Instruction &instruction) {
+      return any_of(instruction.operand_values(), isGridSize);
+    });
+  });
+}
+
+static bool isCheap(Instruction *instruction) {
+  if (auto *call = dyn_cast<IntrinsicInst>(instruction))
+    return call->hasFnAttr(Attribute::Speculatable) &&
+           call->doesNotAccessMemory();
+  return isa<BinaryOperator, CastInst, CmpInst, SelectInst, GetElementPtrInst>(
+             instruction) &&
+         !instruction->isIntDivRem();
+}
+
+/// Whether `user` runs once for each tile at most, and needs its operands then.
+static bool isOncePerTile(Instruction *user, Loop *loop, LoopInfo &loops) {
+  return loops.getLoopFor(user->getParent()) == loop && !isa<PHINode>(user);
+}
+
+/// The last place in the loop, but not in one inside, that is before all users
+/// of an instruction; null if there is none.
+static Instruction *findPlace(Instruction *instruction, Loop *loop,
+                              LoopInfo &loops, DominatorTree &dominators) {
+  BasicBlock *block = nullptr;
+  for (User *each : instruction->users()) {
+    auto *user = cast<Instruction>(each);
+    if (!isOncePerTile(user, loop, loops))
+      return nullptr;
+    block =
+        block ? dominators.findNearestCommonDominator(block, user->getParent())
+              : user->getParent();
+  }
+  if (!block || loops.getLoopFor(block) != loop)
+    return nullptr;
+  Instruction *place = block->getTerminator();
+  for (User *each : instruction->users()) {
+    auto *user = cast<Instruction>(each);
+    if (user->getParent() == block && user->comesBefore(place))
+      place = user;
+  }
+  return place;
+}
+
+static void sink(Loop *loop, LoopInfo &loops, DominatorTree &dominators) {
+  BasicBlock *before = loop->getLoopPreheader();
+  if (!before)
+    return;
+  // Users first: what only they need can follow them.
+  for (Instruction &instruction : make_early_inc_range(reverse(*before)))
+    if (isCheap(&instruction) && !getRead(&instruction))
+      if (auto *place = findPlace(&instruction, loop, loops, dominators))
+        instruction.moveBefore(place->getIterator());
+}
+
+namespace {
+/// What has to be computed again to have a value again.
+struct Expression {
+  unsigned size = 0;
+  bool hasReads = false;
+
+  /// Returns whether it is worth it.
+  bool add(Value *value);
+};
+} // namespace
+
+bool Expression::add(Value *value) {
+  // The assembler finds arguments in constant memory wherever they are used.
+  if (isa<Constant, Argument>(value))
+    return true;
+  if (++size > mostInstructions)
+    return false;
+  if (getRead(value))
+    return hasReads = true;
+  auto *instruction = cast<Instruction>(value);
+  return isCheap(instruction) &&
+         all_of(instruction->operand_values(),
+                [&](Value *operand) { return add(operand); });
+}
+
+/// Computes a value again before `user`. The code generator would merge a read
+/// with one before the loop, and then what is computed of them, were it not
+/// said to have side effects.
+static Value *computeAgain(Value *value, Instruction *user) {
+  if (isa<Constant, Argument>(value))
+    return value;
+  if (const char *text = getRead(value)) {
+    auto *type = FunctionType::get(value->getType(), /*isVarArg=*/false);
+    auto *read = InlineAsm::get(type, text, "=r", /*hasSideEffects=*/true);
+    return CallInst::Create(type, read, "", user->getIterator());
+  }
+  Instruction *copy = cast<Instruction>(value)->clone();
+  copy->insertBefore(user->getIterator());
+  for (Use &use : copy->operands())
+    use.set(computeAgain(use.get(), copy));
+  return copy;
+}
+
+static void rematerialize(Loop *loop, LoopInfo &loops) {
+  SmallVector<Use *> uses;
+  for (BasicBlock *block : loop->blocks())
+    for (Instruction &user : *block)
+      for (Use &use : user.operands()) {
+        auto *value = dyn_cast<Instruction>(use.get());
+        Expression expression;
+        if (value && !loop->contains(value) &&
+            isOncePerTile(&user, loop, loops) && expression.add(value) &&
+            expression.hasReads)
+          uses.push_back(&use);
+      }
+  for (Use *use : uses)
+    use->set(computeAgain(use->get(), cast<Instruction>(use->getUser())));
+}
+
+PreservedAnalyses flash::GridLoopsPass::run(Function &function,
+                                            FunctionAnalysisManager &analyses) {
+  auto &loops = analyses.getResult<LoopAnalysis>(function);
+  auto &dominators = analyses.getResult<DominatorTreeAnalysis>(function);
+  for (Loop *loop : loops) {
+    if (loop->isInnermost() || !usesGridSize(*loop))
+      continue;
+    sink(loop, loops, dominators);
+    rematerialize(loop, loops);
+  }
+  PreservedAnalyses preserved;
+  preserved.preserveSet<CFGAnalyses>();
+  return preserved;
+}
