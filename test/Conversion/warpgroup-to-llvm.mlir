@@ -8,11 +8,25 @@ gpu.module @m {
   // CHECK:       llvm.inline_asm has_side_effects
   // CHECK-SAME:  setp.eq.u32 adds, 0, 0;
   // CHECK-SAME:  setp.ne.u32 starts, 0, 0;
+  // CHECK-SAME:  .reg .b64 b1;
+  // CHECK-SAME:  add.s64 b1, $6, 4;
   // CHECK-SAME:  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$0, $1, $2, $3}, $4, $6, starts, 1, 1, 0, 0;
-  // CHECK-SAME:  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$0, $1, $2, $3}, $5, $7, adds, 1, 1, 0, 0;
-  // CHECK-SAME:  "=f,=f,=f,=f,l,l,l,l"
-  gpu.func @product(%q0: i64, %q1: i64, %k0: i64, %k1: i64, %o: !llvm.ptr) kernel {
-    %s = nvx.warpgroup_mma f16 [%q0, %q1], [%k0, %k1] -> vector<4xf32>
+  // CHECK-SAME:  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$0, $1, $2, $3}, $5, b1, adds, 1, 1, 0, 0;
+  // CHECK-SAME:  "=f,=f,=f,=f,l,l,l"
+  gpu.func @product(%q: i64, %k: i64, %o: !llvm.ptr) kernel {
+    %s = nvx.warpgroup_mma f16 %q at [0, 2] : i64, %k at [0, 4] -> vector<4xf32>
+    llvm.store %s, %o : vector<4xf32>, !llvm.ptr
+    gpu.return
+  }
+
+  // The descriptors of many steps are not kept in registers.
+  // CHECK-LABEL: llvm.func @many_steps(
+  // CHECK:       llvm.inline_asm has_side_effects
+  // CHECK-SAME:  add.s64 a8, $4, 16;
+  // CHECK-SAME:  {$0, $1, $2, $3}, a8, b8, adds, 1, 1, 0, 0;
+  // CHECK-SAME:  "=f,=f,=f,=f,l,l"
+  gpu.func @many_steps(%q: i64, %k: i64, %o: !llvm.ptr) kernel {
+    %s = nvx.warpgroup_mma f16 %q at [0, 2, 4, 6, 8, 10, 12, 14, 16] : i64, %k at [0, 2, 4, 6, 8, 10, 12, 14, 16] -> vector<4xf32>
     llvm.store %s, %o : vector<4xf32>, !llvm.ptr
     gpu.return
   }
@@ -24,7 +38,7 @@ gpu.module @m {
   // CHECK-SAME:  wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, {$8, $9, $10, $11}, $12, adds, 1, 1, 1;
   // CHECK-SAME:  "=f,=f,=f,=f,0,1,2,3,r,r,r,r,l"
   gpu.func @sum(%p: vector<4xi32>, %v: i64, %acc: vector<4xf32>, %o: !llvm.ptr) kernel {
-    %s = nvx.warpgroup_mma bf16 %p : vector<4xi32>, [%v] add %acc : vector<4xf32> transpose_b -> vector<4xf32>
+    %s = nvx.warpgroup_mma bf16 %p : vector<4xi32>, %v at [0] add %acc : vector<4xf32> transpose_b -> vector<4xf32>
     llvm.store %s, %o : vector<4xf32>, !llvm.ptr
     gpu.return
   }

@@ -425,9 +425,10 @@ OnlineState StepEmitter::run(const OnlineState &state) {
   OnlineState next;
   Growth growth = growMaximum(state.max, laneMaximum(x));
   next.max = growth.max;
-  // In front of the exponentials, so that no branch divides them from what
-  // follows and the assembler can mix them.
-  Value acc = rescaled(state.acc, growth);
+  // Where weights are rounded, in front of the exponentials: so no branch
+  // divides these from the rounding, and the assembler can mix them.
+  Type element = op.getValue().getType().getElementType();
+  Value acc = element.isF32() ? Value() : rescaled(state.acc, growth);
   Value shift = shiftOf(next.max);
   Value p;
   if (scalesLate()) {
@@ -443,8 +444,9 @@ OnlineState StepEmitter::run(const OnlineState &state) {
                                     broadcast(rescale, types.lanes()));
   next.sum =
       tile::FoldOp::create(b, loc, types.lanes(), tile::Reduction::Add, p, sum);
-  Type element = op.getValue().getType().getElementType();
-  if (!element.isF32())
+  if (element.isF32())
+    acc = rescaled(state.acc, growth);
+  else
     p = arith::TruncFOp::create(
         b, loc, types.fragment(tileType.getDimSize(1), element), p);
   next.acc = weightedValues(p, inputs.fetchValue(), acc);

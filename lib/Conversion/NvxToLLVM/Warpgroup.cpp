@@ -14,6 +14,12 @@
 using namespace mlir;
 using namespace flash;
 
+/// With so many steps the descriptors of queries, which many products read, are
+/// kept in registers. More would be spilled: they are computed for each
+/// product, as those of keys and values are. The assembler does that in
+/// registers for all threads of a warp.
+constexpr size_t mostStepsInRegisters = 8;
+
 namespace {
 /// Collects the operands of an inline assembly, whose numbers start with those
 /// of its results.
@@ -45,6 +51,12 @@ public:
     constraints.push_back(std::move(constraint));
     return numOperands++;
   }
+  /// The descriptors at distances from one, as the text names them: computed
+  /// inside of it, in registers that `declarations` declares, or in front.
+  SmallVector<std::string> addDescriptors(Value first,
+                                          ArrayRef<int64_t> offsets,
+                                          StringRef name, bool isInside,
+                                          std::string &declarations);
   SmallVector<Value> unpack(Value vector) {
     SmallVector<Value> elements;
     for (int64_t i = 0, n = cast<VectorType>(vector.getType()).getNumElements();
@@ -78,6 +90,29 @@ private:
   size_t numResults = 0, numOperands = 0;
 };
 } // namespace
+
+SmallVector<std::string> Assembly::addDescriptors(Value first,
+                                                  ArrayRef<int64_t> offsets,
+                                                  StringRef name, bool isInside,
+                                                  std::string &declarations) {
+  SmallVector<std::string> names;
+  size_t number = isInside ? addInput(first, "l") : 0;
+  for (auto [step, offset] : llvm::enumerate(offsets)) {
+    if (!isInside) {
+      Value constant = LLVM::ConstantOp::create(b, loc, b.getI64Type(),
+                                                b.getI64IntegerAttr(offset));
+      Value descriptor = LLVM::AddOp::create(b, loc, first, constant);
+      names.push_back(llvm::formatv("${0}", addInput(descriptor, "l")));
+    } else if (offset == 0) {
+      names.push_back(llvm::formatv("${0}", number));
+    } else {
+      names.push_back(llvm::formatv("{0}{1}", name, step));
+      declarations += llvm::formatv(".reg .b64 {0};\nadd.s64 {0}, ${1}, {2};\n",
+                                    names.back(), number, offset);
+    }
+  }
+  return names;
+}
 
 SmallVector<Value> Assembly::create(StringRef text) {
   Type type;
@@ -117,33 +152,36 @@ struct WarpgroupMma : ConvertOpToLLVMPattern<nvx::WarpgroupMmaOp> {
     assembly.addResults(op.getC() ? ArrayRef<Value>(adaptor.getC())
                                   : ArrayRef<Value>(),
                         type, /*isRead=*/!!op.getC());
-    size_t registers = type.getNumElements(),
-           steps = op.getDescriptorsB().size();
-    SmallVector<size_t> a, b;
-    if (op.getA())
+    size_t registers = type.getNumElements(), steps = op.getOffsetsB().size();
+    std::string declarations;
+    SmallVector<std::string> a, b;
+    if (std::optional<ArrayRef<int64_t>> offsets = op.getOffsetsA()) {
+      a = assembly.addDescriptors(adaptor.getA(), *offsets, "a",
+                                  steps > mostStepsInRegisters, declarations);
+    } else {
+      SmallVector<size_t> numbers;
       for (Value x : assembly.unpack(adaptor.getA()))
-        a.push_back(assembly.addInput(x, "r"));
-    for (Value x : adaptor.getDescriptorsA())
-      a.push_back(assembly.addInput(x, "l"));
-    for (Value x : adaptor.getDescriptorsB())
-      b.push_back(assembly.addInput(x, "l"));
+        numbers.push_back(assembly.addInput(x, "r"));
+      for (size_t step = 0; step < steps; ++step)
+        a.push_back(Assembly::list(numbers[4 * step], 4));
+    }
+    b = assembly.addDescriptors(adaptor.getB(), op.getOffsetsB(), "b",
+                                /*isInside=*/true, declarations);
 
     // Whether the instruction adds to its result is a predicate.
     std::string text = "{\n.reg .pred adds, starts;\n"
-                       "setp.eq.u32 adds, 0, 0;\nsetp.ne.u32 starts, 0, 0;\n";
+                       "setp.eq.u32 adds, 0, 0;\nsetp.ne.u32 starts, 0, 0;\n" +
+                       declarations;
     StringRef element = op.getElementType().isF16() ? "f16" : "bf16";
-    for (size_t step = 0; step < steps; ++step) {
-      std::string lhs = op.getA() ? Assembly::list(a[4 * step], 4)
-                                  : llvm::formatv("${0}", a[step]).str();
-      // Behind the predicate: the signs of a and b, and which of the operands
-      // in shared memory are transposed.
+    // Behind the predicate: the signs of a and b, and which of the operands in
+    // shared memory are transposed.
+    for (size_t step = 0; step < steps; ++step)
       text += llvm::formatv(
-          "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {2}, {3}, ${4}, "
+          "wgmma.mma_async.sync.aligned.m64n{0}k16.f32.{1}.{1} {2}, {3}, {4}, "
           "{5}, 1, 1{6}, {7};\n",
-          2 * registers, element, Assembly::list(0, registers), lhs, b[step],
-          step == 0 && !op.getC() ? "starts" : "adds", op.getA() ? "" : ", 0",
-          op.getTransposeB() ? 1 : 0);
-    }
+          2 * registers, element, Assembly::list(0, registers), a[step],
+          b[step], step == 0 && !op.getC() ? "starts" : "adds",
+          op.getOffsetsA() ? ", 0" : "", op.getTransposeB() ? 1 : 0);
     rewriter.replaceOp(op, assembly.create(text + "}"));
     return success();
   }

@@ -31,13 +31,15 @@ namespace {
 /// of one instruction, in bytes and in 16-bit elements.
 constexpr int64_t rowsOfPattern = 8, stepBytes = 32, stepElements = 16;
 
-/// Descriptors of the parts of a tile that the instructions of a product take.
-class Descriptors {
+/// A tile as an operand of the instructions of a product.
+class Operand {
 public:
   /// `isInner` is whether the dimension that the product sums over is the one
   /// whose elements are neighbours in memory.
-  Descriptors(ThreadBuilder t, tile::SmemType type, Value base, bool isInner)
-      : t(t), type(type), isInner(isInner) {
+  Operand(tile::SmemType type, bool isInner) : type(type), isInner(isInner) {}
+
+  /// The matrix descriptor of the tile that begins at `base`.
+  Value getDescriptor(ThreadBuilder t, Value base) const {
     // Address and distances are in units of 16 bytes.
     int64_t pattern = rowsOfPattern * type.getSwizzle();
     // From one panel to the next; of no meaning where a panel is never left.
@@ -48,36 +50,34 @@ public:
     uint64_t constant = static_cast<uint64_t>(mode) << 62 |
                         static_cast<uint64_t>(pattern / 16) << 32 |
                         static_cast<uint64_t>(leading / 16) << 16;
+    auto i64 = [&](uint64_t value) -> Value {
+      return LLVM::ConstantOp::create(t.b, t.loc, t.b.getI64Type(),
+                                      t.b.getI64IntegerAttr(value));
+    };
     Value address =
         LLVM::PtrToIntOp::create(t.b, t.loc, t.b.getI32Type(), base);
     address = LLVM::ZExtOp::create(t.b, t.loc, t.b.getI64Type(), address);
     address = LLVM::LShrOp::create(t.b, t.loc, address, i64(4));
     address = LLVM::AndOp::create(t.b, t.loc, address, i64(0x3fff));
-    descriptor = LLVM::OrOp::create(t.b, t.loc, address, i64(constant));
+    return LLVM::OrOp::create(t.b, t.loc, address, i64(constant));
   }
 
-  /// Of the part of a step of the inner dimension.
-  Value get(int64_t step) {
-    int64_t offset;
-    if (isInner) {
-      int64_t stepsInPanel = type.getSwizzle() / stepBytes;
-      offset = step % stepsInPanel * stepBytes +
-               step / stepsInPanel * type.getPanelBytes();
-    } else {
-      offset = step * stepElements * type.getSwizzle();
-    }
-    return LLVM::AddOp::create(t.b, t.loc, descriptor, i64(offset / 16));
+  /// What to add to it for the steps of the inner dimension.
+  SmallVector<int64_t> getOffsets(int64_t steps) const {
+    SmallVector<int64_t> offsets;
+    int64_t stepsInPanel = type.getSwizzle() / stepBytes;
+    for (int64_t step = 0; step < steps; ++step)
+      offsets.push_back((isInner
+                             ? step % stepsInPanel * stepBytes +
+                                   step / stepsInPanel * type.getPanelBytes()
+                             : step * stepElements * type.getSwizzle()) /
+                        16);
+    return offsets;
   }
 
 private:
-  Value i64(uint64_t value) {
-    return LLVM::ConstantOp::create(t.b, t.loc, t.b.getI64Type(),
-                                    t.b.getI64IntegerAttr(value));
-  }
-  ThreadBuilder t;
   tile::SmemType type;
   bool isInner;
-  Value descriptor;
 };
 
 struct WarpgroupMmaAsync : OpConversionPattern<tile::MmaAsyncOp> {
@@ -93,34 +93,31 @@ struct WarpgroupMmaAsync : OpConversionPattern<tile::MmaAsyncOp> {
     int64_t inner = op.getTransposeB() ? typeB.getColumns() : typeB.getRows();
     int64_t steps = llvm::divideCeil(inner, stepElements);
 
-    Value registers;
-    SmallVector<Value> descriptorsA, descriptorsB;
+    Value a = adaptor.getA();
+    DenseI64ArrayAttr offsetsA;
     if (auto typeA = dyn_cast<tile::SmemType>(op.getA().getType())) {
-      Value base = adaptor.getA();
       if (typeA.getRows() != tile::rowsOfWarpgroup) {
         Value warpgroup = t.div(t.thread(), tile::threadsOfWarpgroup);
-        base = t.advance(
-            base, t.mul(warpgroup, tile::rowsOfWarpgroup * typeA.getSwizzle()));
+        a = t.advance(
+            a, t.mul(warpgroup, tile::rowsOfWarpgroup * typeA.getSwizzle()));
       }
-      Descriptors a(t, typeA, base, /*isInner=*/true);
-      for (int64_t step = 0; step < steps; ++step)
-        descriptorsA.push_back(a.get(step));
+      Operand operand(typeA, /*isInner=*/true);
+      a = operand.getDescriptor(t, a);
+      offsetsA = rewriter.getDenseI64ArrayAttr(operand.getOffsets(steps));
     } else {
-      registers = adaptor.getA();
-      SmallVector<Value> padded = t.unpack(registers);
+      SmallVector<Value> padded = t.unpack(a);
       if (static_cast<int64_t>(padded.size()) < 4 * steps) {
         padded.resize(4 * steps, t.i32(0));
-        registers = t.pack(padded);
+        a = t.pack(padded);
       }
     }
-    Descriptors b(t, typeB, adaptor.getB(), /*isInner=*/op.getTransposeB());
-    for (int64_t step = 0; step < steps; ++step)
-      descriptorsB.push_back(b.get(step));
+    Operand operandB(typeB, /*isInner=*/op.getTransposeB());
+    Value b = operandB.getDescriptor(t, adaptor.getB());
 
     NVVM::WgmmaFenceAlignedOp::create(rewriter, t.loc);
     Value result = nvx::WarpgroupMmaOp::create(
         rewriter, t.loc, getTypeConverter()->convertType(op.getType()),
-        typeB.getElementType(), registers, descriptorsA, descriptorsB,
+        typeB.getElementType(), a, offsetsA, b, operandB.getOffsets(steps),
         adaptor.getC(), /*transpose_b=*/!op.getTransposeB());
     NVVM::WgmmaGroupSyncAlignedOp::create(rewriter, t.loc);
     rewriter.replaceOp(op, result);

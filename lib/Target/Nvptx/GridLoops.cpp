@@ -8,7 +8,6 @@
 #include "GridLoops.h"
 
 #include "llvm/Analysis/LoopInfo.h"
-#include "llvm/IR/Dominators.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -17,6 +16,11 @@ using namespace llvm;
 
 /// An expression with more instructions is kept rather than computed again.
 constexpr unsigned mostInstructions = 8;
+
+/// Where the loops inside carry so many values, there are registers left for
+/// what is made of the block's number: to compute it again takes 1 % of the
+/// time of short tiles.
+constexpr unsigned fewCarriedValues = 104;
 
 static Intrinsic::ID getIntrinsic(Value *value) {
   auto *call = dyn_cast<IntrinsicInst>(value);
@@ -61,41 +65,6 @@ static bool isCheap(Instruction *instruction) {
 /// Whether `user` runs once for each tile at most, and needs its operands then.
 static bool isOncePerTile(Instruction *user, Loop *loop, LoopInfo &loops) {
   return loops.getLoopFor(user->getParent()) == loop && !isa<PHINode>(user);
-}
-
-/// The last place in the loop, but not in one inside, that is before all users
-/// of an instruction; null if there is none.
-static Instruction *findPlace(Instruction *instruction, Loop *loop,
-                              LoopInfo &loops, DominatorTree &dominators) {
-  BasicBlock *block = nullptr;
-  for (User *each : instruction->users()) {
-    auto *user = cast<Instruction>(each);
-    if (!isOncePerTile(user, loop, loops))
-      return nullptr;
-    block =
-        block ? dominators.findNearestCommonDominator(block, user->getParent())
-              : user->getParent();
-  }
-  if (!block || loops.getLoopFor(block) != loop)
-    return nullptr;
-  Instruction *place = block->getTerminator();
-  for (User *each : instruction->users()) {
-    auto *user = cast<Instruction>(each);
-    if (user->getParent() == block && user->comesBefore(place))
-      place = user;
-  }
-  return place;
-}
-
-static void sink(Loop *loop, LoopInfo &loops, DominatorTree &dominators) {
-  BasicBlock *before = loop->getLoopPreheader();
-  if (!before)
-    return;
-  // Users first: what only they need can follow them.
-  for (Instruction &instruction : make_early_inc_range(reverse(*before)))
-    if (isCheap(&instruction) && !getRead(&instruction))
-      if (auto *place = findPlace(&instruction, loop, loops, dominators))
-        instruction.moveBefore(place->getIterator());
 }
 
 namespace {
@@ -157,16 +126,20 @@ static void rematerialize(Loop *loop, LoopInfo &loops) {
     use->set(computeAgain(use->get(), cast<Instruction>(use->getUser())));
 }
 
+static bool carriesFewValues(Loop *loop) {
+  return all_of(loop->getLoopsInPreorder(), [&](Loop *inside) {
+    auto values = inside->getHeader()->phis();
+    return inside == loop ||
+           std::distance(values.begin(), values.end()) <= fewCarriedValues;
+  });
+}
+
 PreservedAnalyses flash::GridLoopsPass::run(Function &function,
                                             FunctionAnalysisManager &analyses) {
   auto &loops = analyses.getResult<LoopAnalysis>(function);
-  auto &dominators = analyses.getResult<DominatorTreeAnalysis>(function);
-  for (Loop *loop : loops) {
-    if (loop->isInnermost() || !usesGridSize(*loop))
-      continue;
-    sink(loop, loops, dominators);
-    rematerialize(loop, loops);
-  }
+  for (Loop *loop : loops)
+    if (usesGridSize(*loop) && !carriesFewValues(loop))
+      rematerialize(loop, loops);
   PreservedAnalyses preserved;
   preserved.preserveSet<CFGAnalyses>();
   return preserved;

@@ -12,14 +12,11 @@
 
 namespace flash {
 
-/// Computes scalars late in grid-stride loops, in which blocks take one tile
-/// after the other. The loops inside take all the registers there are, and what
-/// is known before them and used after them would be spilled. To compute it
-/// once for each tile costs next to nothing. So
-///  - what loop-invariant code motion took out of a grid-stride loop goes back
-///    in, unless the loops inside use it, and
-///  - what is made of the block's number and the size of the grid is computed
-///    again by each of its users.
+/// Computes what is made of the block's number and the size of the grid again
+/// for each tile in grid-stride loops, in which blocks take one tile after the
+/// other. Where the loops inside carry many values, they take all the registers
+/// there are, and what is known before them and used after them would be
+/// spilled.
 struct GridLoopsPass : llvm::PassInfoMixin<GridLoopsPass> {
   llvm::PreservedAnalyses run(llvm::Function &function,
                               llvm::FunctionAnalysisManager &analyses);

@@ -10,6 +10,9 @@
 #include "GridLoops.h"
 #include "SinkOffsets.h"
 #include "SplitVectors.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
@@ -19,6 +22,37 @@
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
 using namespace llvm;
+
+/// Whether warps have roles: then they pass registers to each other.
+static bool hasRoles(Function &function) {
+  return any_of(instructions(function), [](Instruction &instruction) {
+    auto *call = dyn_cast<IntrinsicInst>(&instruction);
+    return call && call->getIntrinsicID() ==
+                       Intrinsic::nvvm_setmaxnreg_inc_sync_aligned_u32;
+  });
+}
+
+static FunctionPassManager makePasses(bool hasRoles) {
+  FunctionPassManager passes;
+  // First, so that no pass walks the chains of insertions and extractions that
+  // put tiles of registers together and take them apart. The scalarizer does
+  // the rest, such as elements whose index is a variable.
+  passes.addPass(flash::SplitVectorsPass());
+  passes.addPass(ScalarizerPass());
+  passes.addPass(InstCombinePass());
+  passes.addPass(SimplifyCFGPass());
+  passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
+  // Where warps have roles, their branches and loops use much that others do
+  // not. What only a branch inside of a loop uses stays there: outside it would
+  // take a register all the time.
+  LICMOptions options(SetLicmMssaOptCap, SetLicmMssaNoAccForPromotionCap,
+                      /*AllowSpeculation=*/!hasRoles);
+  passes.addPass(createFunctionToLoopPassAdaptor(LICMPass(options),
+                                                 /*UseMemorySSA=*/true));
+  passes.addPass(flash::SinkOffsetsPass());
+  passes.addPass(flash::GridLoopsPass());
+  return passes;
+}
 
 /// What the default pipelines do beyond this to code that is unrolled already
 /// costs time and gains nothing, as docs/nvptx.md shows. The code generator
@@ -35,20 +69,7 @@ void flash::optimizeForNvptx(Module &module, TargetMachine &machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graph, modules);
 
-  FunctionPassManager passes;
-  // First, so that no pass walks the chains of insertions and extractions that
-  // put tiles of registers together and take them apart. The scalarizer does
-  // the rest, such as elements whose index is a variable.
-  passes.addPass(SplitVectorsPass());
-  passes.addPass(ScalarizerPass());
-  passes.addPass(InstCombinePass());
-  passes.addPass(SimplifyCFGPass());
-  passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
-  passes.addPass(createFunctionToLoopPassAdaptor(LICMPass(LICMOptions()),
-                                                 /*UseMemorySSA=*/true));
-  passes.addPass(SinkOffsetsPass());
-  passes.addPass(GridLoopsPass());
   for (Function &function : module)
     if (!function.isDeclaration())
-      passes.run(function, functions);
+      makePasses(hasRoles(function)).run(function, functions);
 }

@@ -14,12 +14,8 @@ gpu.module @m {
   // CHECK:       llvm.mlir.constant(16383 : i64)
   // CHECK:       %[[A:.*]] = llvm.mlir.constant(4611686293305360384 : i64)
   // CHECK:       llvm.or %{{.*}}, %[[A]]
-  // CHECK:       llvm.mlir.constant(0 : i64)
-  // CHECK:       llvm.mlir.constant(2 : i64)
-  // CHECK:       llvm.mlir.constant(4 : i64)
-  // CHECK:       llvm.mlir.constant(6 : i64)
   // CHECK:       nvvm.wgmma.fence.aligned
-  // CHECK-NEXT:  %[[S:.*]] = nvx.warpgroup_mma f16[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}], [%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] -> vector<32xf32>
+  // CHECK-NEXT:  %[[S:.*]] = nvx.warpgroup_mma f16 %{{.*}} at [0, 2, 4, 6] : i64, %{{.*}} at [0, 2, 4, 6] -> vector<32xf32>
   // CHECK-NEXT:  nvvm.wgmma.commit.group.sync.aligned
   // CHECK-NEXT:  nvx.warpgroup_wait 0 %[[S]]
   gpu.func @swizzle_128(%o: !out) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
@@ -34,7 +30,7 @@ gpu.module @m {
   // Swizzle 64: 2 << 62 | 32 << 32 | 1 << 16.
   // CHECK-LABEL: gpu.func @swizzle_64(
   // CHECK:       llvm.mlir.constant(-9223371899415756800 : i64)
-  // CHECK:       nvx.warpgroup_mma bf16[%{{.*}}, %{{.*}}], [%{{.*}}, %{{.*}}] -> vector<32xf32>
+  // CHECK:       nvx.warpgroup_mma bf16 %{{.*}} at [0, 2] : i64, %{{.*}} at [0, 2] -> vector<32xf32>
   gpu.func @swizzle_64(%o: !out) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
     %c0 = arith.constant 0 : index
     %t = tile.smem_view %c0 : !tile.smem<64x32xbf16, swizzle = 64>
@@ -48,7 +44,7 @@ gpu.module @m {
   // other half is zero in shared memory.
   // CHECK-LABEL: gpu.func @swizzle_32(
   // CHECK:       llvm.mlir.constant(-4611685949707845632 : i64)
-  // CHECK:       nvx.warpgroup_mma f16[%{{[^,]*}}], [%{{[^,]*}}] -> vector<32xf32>
+  // CHECK:       nvx.warpgroup_mma f16 %{{.*}} at [0] : i64, %{{.*}} at [0] -> vector<32xf32>
   gpu.func @swizzle_32(%o: !out) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
     %c0 = arith.constant 0 : index
     %t = tile.smem_view %c0 : !tile.smem<64x8xf16, swizzle = 32>
@@ -62,10 +58,7 @@ gpu.module @m {
   // bytes apart, its panels 64 rows: 1 << 62 | 64 << 32 | 512 << 16.
   // CHECK-LABEL: gpu.func @columns_inside(
   // CHECK:       llvm.mlir.constant(4611686293338849280 : i64)
-  // CHECK:       llvm.mlir.constant(128 : i64)
-  // CHECK:       llvm.mlir.constant(256 : i64)
-  // CHECK:       llvm.mlir.constant(384 : i64)
-  // CHECK:       nvx.warpgroup_mma f16 %{{.*}} : vector<16xi32>, [%{{.*}}] add %{{.*}} : vector<64xf32> transpose_b -> vector<64xf32>
+  // CHECK:       nvx.warpgroup_mma f16 %{{.*}} : vector<16xi32>, %{{.*}} at [0, 128, 256, 384] add %{{.*}} : vector<64xf32> transpose_b -> vector<64xf32>
   gpu.func @columns_inside(%x: tensor<64x64xf16, #tile.fragment<4>>, %acc: tensor<64x128xf32, #tile.fragment<4>>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
     %c0 = arith.constant 0 : index
     %t = tile.smem_view %c0 : !tile.smem<64x128xf16, swizzle = 128>

@@ -3,23 +3,23 @@
 
 func.func @f(%d: i64) {
   // expected-error @below {{'nvx.warpgroup_mma' op multiplies f16 or bf16, not 'f32'}}
-  %s = nvx.warpgroup_mma f32 [%d], [%d] -> vector<64xf32>
+  %s = nvx.warpgroup_mma f32 %d at [0] : i64, %d at [0] -> vector<64xf32>
   return
 }
 
 // -----
 
 func.func @f(%d: i64) {
-  // expected-error @below {{'nvx.warpgroup_mma' op needs a descriptor of b for each step}}
-  %s = nvx.warpgroup_mma f16 [%d], [] -> vector<64xf32>
+  // expected-error @below {{'nvx.warpgroup_mma' op needs an offset of b for each step}}
+  %s = nvx.warpgroup_mma f16 %d at [0] : i64, %d at [] -> vector<64xf32>
   return
 }
 
 // -----
 
 func.func @f(%d: i64, %a: vector<4xi32>) {
-  // expected-error @below {{'nvx.warpgroup_mma' op has its first operand in registers or in shared memory, not in both}}
-  %s = nvx.warpgroup_mma f16 %a : vector<4xi32> [%d], [%d] -> vector<64xf32>
+  // expected-error @below {{'nvx.warpgroup_mma' op has its first operand in registers, so it takes no offsets of a}}
+  %s = nvx.warpgroup_mma f16 %a at [0] : vector<4xi32>, %d at [0] -> vector<64xf32>
   return
 }
 
@@ -27,15 +27,15 @@ func.func @f(%d: i64, %a: vector<4xi32>) {
 
 func.func @f(%d: i64, %a: vector<4xi32>) {
   // expected-error @below {{'nvx.warpgroup_mma' op needs 8 registers of a, four for each step, got 'vector<4xi32>'}}
-  %s = nvx.warpgroup_mma f16 %a : vector<4xi32>, [%d, %d] -> vector<64xf32>
+  %s = nvx.warpgroup_mma f16 %a : vector<4xi32>, %d at [0, 2] -> vector<64xf32>
   return
 }
 
 // -----
 
 func.func @f(%d: i64) {
-  // expected-error @below {{'nvx.warpgroup_mma' op needs as many descriptors of a as of b, 2}}
-  %s = nvx.warpgroup_mma f16 [%d], [%d, %d] -> vector<64xf32>
+  // expected-error @below {{'nvx.warpgroup_mma' op needs as many offsets of a as of b, 2}}
+  %s = nvx.warpgroup_mma f16 %d at [0] : i64, %d at [0, 2] -> vector<64xf32>
   return
 }
 
@@ -43,7 +43,7 @@ func.func @f(%d: i64) {
 
 func.func @f(%d: i64) {
   // expected-error @below {{'nvx.warpgroup_mma' op has 8 to 256 columns in steps of 8, two to a register; got 6 registers}}
-  %s = nvx.warpgroup_mma f16 [%d], [%d] -> vector<6xf32>
+  %s = nvx.warpgroup_mma f16 %d at [0] : i64, %d at [0] -> vector<6xf32>
   return
 }
 
@@ -51,7 +51,7 @@ func.func @f(%d: i64) {
 
 func.func @f(%d: i64) {
   // expected-error @below {{'nvx.warpgroup_mma' op has 8 to 256 columns in steps of 8, two to a register; got 132 registers}}
-  %s = nvx.warpgroup_mma f16 [%d], [%d] -> vector<132xf32>
+  %s = nvx.warpgroup_mma f16 %d at [0] : i64, %d at [0] -> vector<132xf32>
   return
 }
 
@@ -59,7 +59,7 @@ func.func @f(%d: i64) {
 
 func.func @f(%d: i64, %c: vector<32xf32>) {
   // expected-error @below {{'nvx.warpgroup_mma' op adds to registers of another type than its result: 'vector<32xf32>'}}
-  %s = nvx.warpgroup_mma f16 [%d], [%d] add %c : vector<32xf32> -> vector<64xf32>
+  %s = nvx.warpgroup_mma f16 %d at [0] : i64, %d at [0] add %c : vector<32xf32> -> vector<64xf32>
   return
 }
 

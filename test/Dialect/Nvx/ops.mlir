@@ -15,11 +15,11 @@ func.func @ops(%x: f32) {
 }
 
 // CHECK-LABEL: func @products(
-func.func @products(%q0: i64, %q1: i64, %k0: i64, %k1: i64, %p: vector<8xi32>, %acc: vector<64xf32>) {
-  // CHECK: %[[S:.*]] = nvx.warpgroup_mma f16[%{{.*}}, %{{.*}}], [%{{.*}}, %{{.*}}] -> vector<64xf32>
-  %s = nvx.warpgroup_mma f16 [%q0, %q1], [%k0, %k1] -> vector<64xf32>
-  // CHECK: %[[O:.*]] = nvx.warpgroup_mma bf16 %{{.*}} : vector<8xi32>, [%{{.*}}, %{{.*}}] add %{{.*}} : vector<64xf32> transpose_b -> vector<64xf32>
-  %o = nvx.warpgroup_mma bf16 %p : vector<8xi32>, [%k0, %k1] add %acc : vector<64xf32> transpose_b -> vector<64xf32>
+func.func @products(%q: i64, %k: i64, %p: vector<8xi32>, %acc: vector<64xf32>) {
+  // CHECK: %[[S:.*]] = nvx.warpgroup_mma f16 %{{.*}} at [0, 2] : i64, %{{.*}} at [0, 4] -> vector<64xf32>
+  %s = nvx.warpgroup_mma f16 %q at [0, 2] : i64, %k at [0, 4] -> vector<64xf32>
+  // CHECK: %[[O:.*]] = nvx.warpgroup_mma bf16 %{{.*}} : vector<8xi32>, %{{.*}} at [0, 128] add %{{.*}} : vector<64xf32> transpose_b -> vector<64xf32>
+  %o = nvx.warpgroup_mma bf16 %p : vector<8xi32>, %k at [0, 128] add %acc : vector<64xf32> transpose_b -> vector<64xf32>
   // CHECK: nvx.warpgroup_wait 1 %[[S]], %[[O]] : (vector<64xf32>, vector<64xf32>) -> (vector<64xf32>, vector<64xf32>)
   %s1, %o1 = nvx.warpgroup_wait 1 %s, %o : (vector<64xf32>, vector<64xf32>) -> (vector<64xf32>, vector<64xf32>)
   // CHECK: nvx.warpgroup_wait 0 : () -> ()

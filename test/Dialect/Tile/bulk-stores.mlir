@@ -8,6 +8,7 @@
 
 !ring = !tile.ring<1, !tile.smem<128x128xf16, swizzle = 128>>
 !memory = memref<?x?x?x128xf16, strided<[?, ?, ?, 1], offset: ?>>
+!static = memref<2x4x512x128xf16, strided<[?, ?, ?, 1], offset: ?>>
 !wide = memref<?x?x?x128xf32, strided<[?, ?, ?, 1], offset: ?>>
 
 gpu.module @m {
@@ -49,16 +50,39 @@ gpu.module @m {
 gpu.module @loops {
   // PLACES-LABEL: gpu.func @loop(
   // PLACES:       tile.ring places = 3 : <1, <128x128xf16
+  // PLACES:       tile.warp_specialize consumers(8, registers = 232)
   // PLACES:       %[[Q:.*]] = tile.ring.wait
   // PLACES:       tile.mma_wait
   // PLACES-NOT:   tile.ring.release
   // PLACES:       tile.store_bulk %{{.*}} through !tile.smem<64x128xf16, swizzle = 128> in %[[Q]] :
   // PLACES-NEXT:  tile.ring.release
+  // Who copies to places has more to count.
+  // PLACES:       producer(registers = 40)
   // NOROOM-LABEL: gpu.func @loop(
   // NOROOM:       tile.ring : <1, <128x128xf16
   // NOROOM:       tile.ring.release
   // NOROOM:       tile.store_bulk %{{.*}} through !tile.smem<128x64xf16, swizzle = 128> :
-  gpu.func @loop(%out: !memory, %x: tensor<128x128xf16, #tile.fragment<8>>, %k: !keys, %i: index) kernel attributes {tile.bulk_store} {
+  gpu.func @loop(%out: !static, %x: tensor<128x128xf16, #tile.fragment<8>>, %k: !keys, %i: index) kernel attributes {tile.bulk_store} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %ring = tile.ring : !ring
+    tile.warp_specialize consumers(8, registers = 240) {
+      scf.for %t = %c0 to %i step %c1 {
+        %q = tile.ring.wait %ring[%t] : !ring
+        %p = tile.mma_async %q, %k transpose_b warpgroup : !tile.smem<128x128xf16, swizzle = 128>, !keys -> !pending
+        %s = tile.mma_wait %p : !pending
+        tile.ring.release %ring[%t] : !ring
+        tile.store %x, %out[%t, %t, %t] : tensor<128x128xf16, #tile.fragment<8>> to !static
+      }
+    } producer(registers = 24) {
+    }
+    gpu.return
+  }
+
+  // Sizes known at run time only take the registers that places take.
+  // PLACES-LABEL: gpu.func @dynamic_sizes(
+  // PLACES:       tile.ring : <1, <128x128xf16
+  gpu.func @dynamic_sizes(%out: !memory, %x: tensor<128x128xf16, #tile.fragment<8>>, %k: !keys, %i: index) kernel attributes {tile.bulk_store} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %ring = tile.ring : !ring
@@ -78,7 +102,7 @@ gpu.module @loops {
   // Others than products read the rows of all warpgroups.
   // PLACES-LABEL: gpu.func @loads(
   // PLACES:       tile.ring : <1, <128x128xf16
-  gpu.func @loads(%out: !memory, %x: tensor<128x128xf16, #tile.fragment<8>>, %i: index) kernel attributes {tile.bulk_store} {
+  gpu.func @loads(%out: !static, %x: tensor<128x128xf16, #tile.fragment<8>>, %i: index) kernel attributes {tile.bulk_store} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %ring = tile.ring : !ring
@@ -87,7 +111,7 @@ gpu.module @loops {
         %q = tile.ring.wait %ring[%t] : !ring
         %row = tile.load_row %q[%c0] : !tile.smem<128x128xf16, swizzle = 128> to tensor<128x128xf32, #tile.fragment<8>>
         tile.ring.release %ring[%t] : !ring
-        tile.store %x, %out[%t, %t, %t] : tensor<128x128xf16, #tile.fragment<8>> to !memory
+        tile.store %x, %out[%t, %t, %t] : tensor<128x128xf16, #tile.fragment<8>> to !static
       }
     } producer(registers = 24) {
     }

@@ -45,7 +45,9 @@
 // CHECK:             nvvm.barrier id
 // CHECK:         } else {
 // CHECK-NEXT:      nvvm.setmaxregister decrease 24
-// CHECK:           scf.if
+// One thread of the warp behind them copies.
+// CHECK:           %[[ONE:.*]] = nvvm.elect.sync
+// CHECK-NEXT:      scf.if %[[ONE]]
 // An acquire waits for the parity of the round before.
 // CHECK:             arith.xori
 // CHECK:             nvvm.mbarrier.try_wait.parity
@@ -258,11 +260,11 @@ module {
 // CHECK:         %[[TURN:.*]] = arith.addi %[[FIRST]], %[[OWN]]
 // CHECK:         arith.remui %[[TURN]], %c3
 // CHECK:         nvvm.mbarrier.try_wait.parity
-// CHECK:         %[[Q:.*]] = tile.smem_view %[[PLACE:.*]] : <64x128xf16
+// CHECK:         %[[Q:.*]] = tile.smem_view %{{.*}} : <64x128xf16
 // CHECK:         tile.mma_async %[[Q]],
 // All have read their queries before the result takes the place of these.
 // CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32
-// CHECK-NEXT:    %[[STAGE:.*]] = tile.smem_view %[[PLACE]] : <64x128xf16
+// CHECK:         %[[STAGE:.*]] = tile.smem_view %{{.*}} : <64x128xf16
 // CHECK-NEXT:    tile.put %{{.*}}, %[[STAGE]]
 // CHECK-NEXT:    nvvm.fence.proxy
 // CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32

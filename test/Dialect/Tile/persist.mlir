@@ -2,28 +2,32 @@
 // RUN: flash-opt %s --split-input-file --tile-persist=multiprocessors=4 | FileCheck %s
 
 // The launch has no more blocks than multiprocessors; the kernel gets the number of
-// whole rounds, and how many blocks are left over.
+// whole rounds, how many blocks are left over, and which of the launch's is the first
+// to do one of these: in a round that goes backwards they are the last.
 // CHECK-LABEL: func.func @launch(
 // CHECK-SAME:    %[[BLOCKS:[a-z0-9]+]]: index
 // CHECK:         %[[MOST:.*]] = arith.constant 4 : index
 // CHECK:         %[[GRID:.*]] = arith.minui %[[BLOCKS]], %[[MOST]] : index
 // CHECK:         %[[WHOLE:.*]] = arith.divui %[[BLOCKS]]
 // CHECK:         %[[REST:.*]] = arith.remui %[[BLOCKS]]
-// CHECK:         gpu.launch_func @m::@kernel blocks in (%[[GRID]], %c1, %c1) {{.*}} %[[WHOLE]] : index, %[[REST]] : index)
+// CHECK:         %[[FROM_END:.*]] = arith.subi %[[GRID]], %[[REST]]
+// CHECK:         %[[FIRST:.*]] = arith.select %{{.*}}, %{{.*}}, %[[FROM_END]]
+// CHECK:         gpu.launch_func @m::@kernel blocks in (%[[GRID]], %c1, %c1) {{.*}} %[[WHOLE]] : index, %[[REST]] : index, %[[FIRST]] : index)
 
 // CHECK-LABEL: gpu.func @kernel(
-// CHECK-SAME:    %[[M:[a-z0-9]+]]: memref<?xf32>, %[[WHOLE:[a-z0-9]+]]: index, %[[REST:[a-z0-9]+]]: index
+// CHECK-SAME:    %[[M:[a-z0-9]+]]: memref<?xf32>, %[[WHOLE:[a-z0-9]+]]: index, %[[REST:[a-z0-9]+]]: index, %[[FIRST:[a-z0-9]+]]: index
 // What is the same for all blocks stays outside.
 // CHECK:         %[[F:.*]] = arith.constant 1.0
 // CHECK:         %[[ID:.*]] = gpu.block_id x
 // CHECK:         %[[SIZE:.*]] = gpu.grid_dim x
-// CHECK:         %[[IS_LEFT:.*]] = arith.cmpi ult, %{{.*}}, %[[REST]]
+// CHECK:         %[[LEFT:.*]] = arith.subi %[[ID]], %[[FIRST]]
+// CHECK:         %[[IS_LEFT:.*]] = arith.cmpi ult, %[[LEFT]], %[[REST]]
 // CHECK:         %[[MORE:.*]] = arith.addi %[[WHOLE]], %
 // CHECK:         %[[ROUNDS:.*]] = arith.select %[[IS_LEFT]], %[[MORE]], %[[WHOLE]]
 // CHECK:         scf.for %[[ROUND:.*]] = %{{.*}} to %[[ROUNDS]]
-// CHECK:           %[[BEFORE:.*]] = arith.muli %[[ROUND]], %[[SIZE]]
 // Every other round goes backwards.
 // CHECK:           %[[PLACE:.*]] = arith.select
+// CHECK:           %[[BEFORE:.*]] = arith.muli %[[ROUND]], %[[SIZE]]
 // CHECK:           %[[NUMBER:.*]] = arith.addi %[[BEFORE]], %[[PLACE]]
 // CHECK:           memref.store %[[F]], %[[M]][%[[NUMBER]]]
 // CHECK:         gpu.return

@@ -58,6 +58,7 @@ constexpr Candidate maskedCandidates[] = {
     {64, 0, 288, 64, 64, overlapped | ScheduleFeatures::Persistent, 2, 3},
     {64, 0, 768, 128, 64, specialized | ScheduleFeatures::Persistent, 3, 2},
     {64, 0, 768, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {56, 0, unlimited, 192, 96, inTurns | ScheduleFeatures::Persistent},
     {64, 0, unlimited, 192, 128, inTurns | ScheduleFeatures::Persistent},
     {104, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {128, 3072, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},

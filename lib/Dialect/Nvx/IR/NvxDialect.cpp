@@ -34,18 +34,19 @@ static LogicalResult verifyRegisters(Operation *op, VectorType type,
 LogicalResult flash::nvx::WarpgroupMmaOp::verify() {
   if (!getElementType().isF16() && !getElementType().isBF16())
     return emitOpError("multiplies f16 or bf16, not ") << getElementType();
-  int64_t steps = getDescriptorsB().size();
+  int64_t steps = getOffsetsB().size();
   if (steps == 0)
-    return emitOpError("needs a descriptor of b for each step");
-  if (getA() && !getDescriptorsA().empty())
-    return emitOpError("has its first operand in registers or in shared "
-                       "memory, not in both");
-  if (getA()) {
-    if (failed(verifyRegisters(*this, cast<VectorType>(getA().getType()),
-                               4 * steps, "a, four for each step")))
+    return emitOpError("needs an offset of b for each step");
+  if (auto registers = dyn_cast<VectorType>(getA().getType())) {
+    if (getOffsetsA())
+      return emitOpError("has its first operand in registers, so it takes no "
+                         "offsets of a");
+    if (failed(verifyRegisters(*this, registers, 4 * steps,
+                               "a, four for each step")))
       return failure();
-  } else if (static_cast<int64_t>(getDescriptorsA().size()) != steps) {
-    return emitOpError("needs as many descriptors of a as of b, ") << steps;
+  } else if (!getOffsetsA() ||
+             static_cast<int64_t>(getOffsetsA()->size()) != steps) {
+    return emitOpError("needs as many offsets of a as of b, ") << steps;
   }
   auto result = cast<VectorType>(getResult().getType());
   int64_t registers = result.getNumElements();

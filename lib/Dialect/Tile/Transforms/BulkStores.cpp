@@ -50,9 +50,11 @@ static SmemType getStage(RankedTensorType type, int64_t bytes) {
 /// The tile in front of the store whose place the result can take: the only one
 /// in its ring, as many rows, no fewer bytes, and read by products alone, of
 /// which each warpgroup reads its own rows. Null if there is none, or no tile
-/// follows for which the ring would need a place early.
+/// follows for which the ring would need a place early. Sizes known at run time
+/// only take the registers that to find the place takes.
 static RingWaitOp getPlace(StoreOp store) {
-  if (!isa<scf::ForOp>(store->getParentOp()))
+  if (!isa<scf::ForOp>(store->getParentOp()) ||
+      !store.getDestination().getType().hasStaticShape())
     return {};
   auto type = cast<RankedTensorType>(store.getX().getType());
   SmemType result = SmemType::get(type.getDimSize(0), type.getDimSize(1),
@@ -90,10 +92,17 @@ static bool makePlaces(RingWaitOp wait, int64_t bytes) {
   auto ring = wait.getRing().getDefiningOp<RingOp>();
   int64_t before = ring.getNumBytes() + ring.getNumBarrierBytes();
   ring.setPlaces(wait.getTile().getType().getRows() / rowsOfWarpgroup + 1);
-  if (ring.getNumBytes() + ring.getNumBarrierBytes() - before <= bytes)
-    return true;
-  ring.removePlacesAttr();
-  return false;
+  if (ring.getNumBytes() + ring.getNumBarrierBytes() - before > bytes) {
+    ring.removePlacesAttr();
+    return false;
+  }
+  // Who copies has more to count.
+  auto roles = wait->getParentOfType<WarpSpecializeOp>();
+  roles.setConsumerRegisters(roles.getConsumerRegisters() - registerGranule);
+  roles.setProducerRegisters(roles.getProducerRegisters() +
+                             registerGranule *
+                                 roles.getNumConsumerWarpgroups());
+  return true;
 }
 
 namespace {

@@ -122,6 +122,8 @@ private:
   /// The releases of tiles from which threads load elements themselves, and of
   /// those whose places bulk stores read.
   llvm::SmallPtrSet<Operation *, 4> afterLoads, afterStores;
+  /// The rings and steps whose places results are stored in.
+  llvm::SmallDenseMap<Operation *, std::pair<RingOp, Value>> placesOfStores;
 };
 } // namespace
 
@@ -463,7 +465,9 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
   if (op.getPlace()) {
     // All warps have ended the products that read the tile.
     meet();
-    Value offset = op.getPlace().getDefiningOp<SmemViewOp>().getOffset();
+    // Computed again: to keep it across the loops would take a register.
+    auto [ring, step] = placesOfStores.lookup(op);
+    Value offset = placeOffset(ring, getOwnTurn(ring, step));
     PutOp::create(b, loc, op.getX(), SmemViewOp::create(b, loc, stage, offset),
                   0);
     fenceForBulkCopies();
@@ -576,7 +580,13 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   });
   roles.walk([&](RingWaitOp wait) {
     bool isLoaded = llvm::any_of(wait->getUsers(), llvm::IsaPred<LoadRowOp>),
-         isStored = llvm::any_of(wait->getUsers(), llvm::IsaPred<StoreBulkOp>);
+         isStored = false;
+    for (Operation *user : wait->getUsers())
+      if (isa<StoreBulkOp>(user)) {
+        isStored = true;
+        placesOfStores[user] = {wait.getRing().getDefiningOp<RingOp>(),
+                                wait.getStep()};
+      }
     for (auto release : wait->getBlock()->getOps<RingReleaseOp>()) {
       if (release.getRing() != wait.getRing() ||
           release.getStep() != wait.getStep())
@@ -642,9 +652,18 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   b.setInsertionPoint(choice.elseBlock()->getTerminator());
   setRegisters(roles.getProducerRegisters(),
                NVVM::SetMaxRegisterAction::decrease);
-  // One thread starts all copies.
-  auto single =
-      scf::IfOp::create(b, loc, isEqual(thread, 32 * roles.getConsumerWarps()));
+  // One thread starts all copies. The assembler knows of one that its warp has
+  // elected that it is alone, and keeps what it computes in uniform registers.
+  Value producerWarp = arith::CmpIOp::create(
+      b, loc, arith::CmpIPredicate::eq,
+      uniform(
+          toI32(arith::DivUIOp::create(b, loc, thread, index(threadsOfWarp)))),
+      i32(roles.getConsumerWarps()));
+  auto ofWarp = scf::IfOp::create(b, loc, producerWarp);
+  b.setInsertionPointToStart(ofWarp.thenBlock());
+  auto single = scf::IfOp::create(
+      b, loc, NVVM::ElectSyncOp::create(b, loc, b.getI1Type(), Value()));
+  b.setInsertionPointAfter(ofWarp);
   single.thenBlock()->getOperations().splice(
       single.thenBlock()->getTerminator()->getIterator(),
       roles.getProducer().front().getOperations());

@@ -78,6 +78,14 @@ static scf::ForOp addStepCounter(scf::ForOp loop, Value first) {
       rewriter, first, /*replaceInitOperandUsesInLoop=*/false, next));
 }
 
+/// Whether the loop's induction variable is the number of its iteration and of
+/// the step, as in a loop over tiles that no other loop is around.
+static bool isCounter(scf::ForOp loop) {
+  return getConstantIntValue(loop.getLowerBound()) == 0 &&
+         getConstantIntValue(loop.getStep()) == 1 &&
+         !loop->getParentOfType<scf::ForOp>();
+}
+
 /// How many loops there are around the op.
 static int64_t getDepth(Operation *op) {
   int64_t depth = 0;
@@ -111,10 +119,15 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     OpBuilder b(first);
     Value start = arith::ConstantIndexOp::create(b, first.getLoc(), 0);
     Value step = start;
+    bool countsSteps = loops.size() == 1 && isCounter(first);
     for (scf::ForOp loop : loops) {
       SmallVector<FetchOp> fetches(loop.getOps<FetchOp>());
-      loop = addStepCounter(loop, step);
-      step = loop.getResults().back();
+      Value number = loop.getInductionVar();
+      if (!countsSteps) {
+        loop = addStepCounter(loop, step);
+        step = loop.getResults().back();
+        number = loop.getRegionIterArgs().back();
+      }
       llvm::DenseMap<std::pair<Value, Type>, int> seen;
       for (FetchOp fetch : fetches) {
         Value source = fetch.getSource();
@@ -122,7 +135,7 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
         Value &ring = rings[{source, type, seen[{source, type}]++}];
         if (!ring)
           ring = createRing(fetch, stages);
-        expandFetch(fetch, ring, loop.getRegionIterArgs().back());
+        expandFetch(fetch, ring, number);
       }
       if (fetches.size() != rings.size())
         return loop.emitOpError("fetches other tiles than the loop before");

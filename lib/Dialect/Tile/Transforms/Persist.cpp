@@ -34,9 +34,10 @@ static SmallVector<Operation *> getOpsOfBlocks(Block &body) {
 }
 
 /// Puts what a block does into a loop over the numbers of blocks that there
-/// would be. How many rounds all blocks take part in, and how many blocks in
-/// one more, become arguments: quotients that a kernel computes itself keep the
-/// assembler from seeing that all threads go round the loop alike.
+/// would be. How many rounds all blocks take part in, and how many blocks from
+/// which on in one more, become arguments: quotients that a kernel computes
+/// itself keep the assembler from seeing that all threads go round the loop
+/// alike.
 static void persist(gpu::GPUFuncOp kernel) {
   Block &body = kernel.getBody().front();
   Location loc = kernel.getLoc();
@@ -44,6 +45,7 @@ static void persist(gpu::GPUFuncOp kernel) {
   Type index = IndexType::get(kernel.getContext());
   Value whole = body.addArgument(index, loc);
   Value rest = body.addArgument(index, loc);
+  Value firstOfRest = body.addArgument(index, loc);
   OpBuilder b(body.getTerminator());
   kernel.setFunctionType(b.getFunctionType(body.getArgumentTypes(), {}));
 
@@ -52,26 +54,25 @@ static void persist(gpu::GPUFuncOp kernel) {
   };
   Value id = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
   Value grid = gpu::GridDimOp::create(b, loc, gpu::Dimension::x);
-  // Every other round goes backwards: where later blocks have less to do, none
-  // has the most of every round.
-  auto positionIn = [&](Value round) -> Value {
-    Value last = arith::SubIOp::create(b, loc, grid, constant(1));
-    Value mirrored = arith::SubIOp::create(b, loc, last, id);
-    Value odd = arith::RemUIOp::create(b, loc, round, constant(2));
-    Value isEven = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, odd,
-                                         constant(0));
-    return arith::SelectOp::create(b, loc, isEven, id, mirrored);
-  };
   // The last round may be one of some blocks only.
-  Value isInLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                                         positionIn(whole), rest);
+  Value inRest = arith::SubIOp::create(b, loc, id, firstOfRest);
+  Value isInRest =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, inRest, rest);
   Value more = arith::AddIOp::create(b, loc, whole, constant(1));
-  Value rounds = arith::SelectOp::create(b, loc, isInLast, more, whole);
+  Value rounds = arith::SelectOp::create(b, loc, isInRest, more, whole);
   auto loop = scf::ForOp::create(b, loc, constant(0), rounds, constant(1));
   b.setInsertionPointToStart(loop.getBody());
-  Value number = arith::MulIOp::create(b, loc, loop.getInductionVar(), grid);
-  number =
-      arith::AddIOp::create(b, loc, number, positionIn(loop.getInductionVar()));
+  // Every other round goes backwards: where later blocks have less to do, none
+  // has the most of every round.
+  Value round = loop.getInductionVar();
+  Value last = arith::SubIOp::create(b, loc, grid, constant(1));
+  Value mirrored = arith::SubIOp::create(b, loc, last, id);
+  Value odd = arith::RemUIOp::create(b, loc, round, constant(2));
+  Value isEven =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, odd, constant(0));
+  Value position = arith::SelectOp::create(b, loc, isEven, id, mirrored);
+  Value number = arith::MulIOp::create(b, loc, round, grid);
+  number = arith::AddIOp::create(b, loc, number, position);
   for (Operation *op : ops) {
     if (auto blockId = dyn_cast<gpu::BlockIdOp>(op)) {
       blockId.replaceAllUsesWith(number);
@@ -107,9 +108,16 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
           b, loc, count, constant(multiprocessors * getResidentBlocks(kernel)));
       // No blocks at all are launched as none.
       Value divisor = arith::MaxUIOp::create(b, loc, grid, constant(1));
-      launch.getKernelOperandsMutable().append(
-          {arith::DivUIOp::create(b, loc, count, divisor).getResult(),
-           arith::RemUIOp::create(b, loc, count, divisor).getResult()});
+      Value whole = arith::DivUIOp::create(b, loc, count, divisor);
+      Value rest = arith::RemUIOp::create(b, loc, count, divisor);
+      // A round that goes backwards ends with the first blocks.
+      Value odd = arith::RemUIOp::create(b, loc, whole, constant(2));
+      Value isEven = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                           odd, constant(0));
+      Value firstOfRest =
+          arith::SelectOp::create(b, loc, isEven, constant(0),
+                                  arith::SubIOp::create(b, loc, grid, rest));
+      launch.getKernelOperandsMutable().append({whole, rest, firstOfRest});
       launch.getGridSizeXMutable().assign(grid);
     });
   }

@@ -45,8 +45,7 @@ def Nvx_SharedMemoryOp : Nvx_Op<"shared_memory", [Pure]> {
 class Nvx_RegistersOf<list<Type> types>
     : FixedVectorOfRankAndType<[1], types>;
 
-def Nvx_WarpgroupMmaOp
-    : Nvx_Op<"warpgroup_mma", [AttrSizedOperandSegments]> {
+def Nvx_WarpgroupMmaOp : Nvx_Op<"warpgroup_mma"> {
   let summary = "starts a product of 64 rows on the tensor cores of four warps";
   let description = [{
     `wgmma.mma_async` (PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply
@@ -54,30 +53,31 @@ def Nvx_WarpgroupMmaOp
     other: `d = a b`, or `d = a b + c`. Upstream's op has no form with `a` in
     registers.
 
-    Operands in shared memory are matrix descriptors, one for each step; `a` in
-    registers is a vector with four for each step. The second operand has its
-    columns next to each other in memory if `transpose_b`, its inner dimension
-    otherwise. The elements are f16 or bf16.
+    An operand in shared memory is a matrix descriptor and what is added to it
+    for each step; `a` in registers is a vector with four for each step. The
+    second operand has its columns next to each other in memory if `transpose_b`,
+    its inner dimension otherwise. The elements are f16 or bf16.
 
     The registers of the result must not be used, nor those of `a` and `c`
     changed, before `nvx.warpgroup_wait`. `nvvm.wgmma.fence.aligned` comes
     before, `nvvm.wgmma.commit.group.sync.aligned` after it.
 
     ```mlir
-    %s = nvx.warpgroup_mma f16 [%qd0, %qd1], [%kd0, %kd1] -> vector<64xf32>
-    %o = nvx.warpgroup_mma f16 %p : vector<8xi32>, [%vd0, %vd1]
+    %s = nvx.warpgroup_mma f16 %qd at [0, 2] : i64, %kd at [0, 2] -> vector<64xf32>
+    %o = nvx.warpgroup_mma f16 %p : vector<8xi32>, %vd at [0, 128]
         add %acc : vector<64xf32> transpose_b -> vector<64xf32>
     ```
   }];
   let arguments = (ins TypeAttr:$elementType,
-    Optional<Nvx_RegistersOf<[I32]>>:$a, Variadic<I64>:$descriptorsA,
-    Variadic<I64>:$descriptorsB, Optional<Nvx_RegistersOf<[F32]>>:$c,
+    AnyTypeOf<[Nvx_RegistersOf<[I32]>, I64]>:$a,
+    OptionalAttr<DenseI64ArrayAttr>:$offsetsA, I64:$b,
+    DenseI64ArrayAttr:$offsetsB, Optional<Nvx_RegistersOf<[F32]>>:$c,
     UnitAttr:$transpose_b);
   let results = (outs Nvx_RegistersOf<[F32]>:$result);
   let assemblyFormat = [{
-    $elementType ($a^ `:` type($a))? (`[` $descriptorsA^ `]`)? `,`
-    `[` $descriptorsB `]` (`add` $c^ `:` type($c))?
-    (`transpose_b` $transpose_b^)? attr-dict `->` type($result)
+    $elementType $a (`at` $offsetsA^)? `:` type($a) `,` $b `at` $offsetsB
+    (`add` $c^ `:` type($c))? (`transpose_b` $transpose_b^)? attr-dict
+    `->` type($result)
   }];
   let hasVerifier = 1;
 }
