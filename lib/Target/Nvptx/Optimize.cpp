@@ -23,16 +23,21 @@
 
 using namespace llvm;
 
-/// Whether warps have roles: then they pass registers to each other.
-static bool hasRoles(Function &function) {
-  return any_of(instructions(function), [](Instruction &instruction) {
+/// Whether loops may compute in front of them what only a branch inside uses.
+/// Where warps with roles have a multiprocessor to themselves, the tiles of these
+/// take all registers; several such blocks have smaller tiles, and their time is
+/// that of their branches.
+static bool speculates(Function &function) {
+  bool hasRoles = any_of(instructions(function), [](Instruction &instruction) {
     auto *call = dyn_cast<IntrinsicInst>(&instruction);
     return call && call->getIntrinsicID() ==
                        Intrinsic::nvvm_setmaxnreg_inc_sync_aligned_u32;
   });
+  return !hasRoles ||
+         function.getFnAttributeAsParsedInteger("nvvm.minctasm", 1) > 1;
 }
 
-static FunctionPassManager makePasses(bool hasRoles) {
+static FunctionPassManager makePasses(bool speculates) {
   FunctionPassManager passes;
   // First, so that no pass walks the chains of insertions and extractions that
   // put tiles of registers together and take them apart. The scalarizer does
@@ -42,11 +47,8 @@ static FunctionPassManager makePasses(bool hasRoles) {
   passes.addPass(InstCombinePass());
   passes.addPass(SimplifyCFGPass());
   passes.addPass(EarlyCSEPass(/*UseMemorySSA=*/true));
-  // Where warps have roles, their branches and loops use much that others do
-  // not. What only a branch inside of a loop uses stays there: outside it would
-  // take a register all the time.
   LICMOptions options(SetLicmMssaOptCap, SetLicmMssaNoAccForPromotionCap,
-                      /*AllowSpeculation=*/!hasRoles);
+                      speculates);
   passes.addPass(createFunctionToLoopPassAdaptor(LICMPass(options),
                                                  /*UseMemorySSA=*/true));
   passes.addPass(flash::SinkOffsetsPass());
@@ -71,5 +73,5 @@ void flash::optimizeForNvptx(Module &module, TargetMachine &machine) {
 
   for (Function &function : module)
     if (!function.isDeclaration())
-      makePasses(hasRoles(function)).run(function, functions);
+      makePasses(speculates(function)).run(function, functions);
 }

@@ -61,7 +61,7 @@ func.func @documents(%q: tensor<4x32x4096x64xf16>) -> tensor<4x32x4096x64xf16> {
 
 // CHECK-LABEL: func @long_documents(
 // CHECK: schedule(<query_tile = 128, key_tile = 64, warps = 8, stages = 3, query_stages = {{.*}}, resident_blocks = 2, features =
-#longer = affine_set<(b, h, i, j)[nq, nk] : (i floordiv 2048 - j floordiv 2048 == 0)>
+#longer = affine_set<(b, h, i, j)[nq, nk] : (i floordiv 1024 - j floordiv 1024 == 0)>
 func.func @long_documents(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.all_of<[#flash.causal, #flash.affine<#longer>]>) : (tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16>
   return %o : tensor<1x32x16384x64xf16>
@@ -81,7 +81,7 @@ func.func @long_causal(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf1
 // CHECK-LABEL: func @window(
 // CHECK: schedule(<query_tile = 64, key_tile = 64, {{.*}} resident_blocks = 3, features =
 func.func @window(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16> {
-  %o = flash.attention %q, %q, %q mask(#flash.window<left = 511, right = 0>) : (tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16>
+  %o = flash.attention %q, %q, %q mask(#flash.window<left = 255, right = 0>) : (tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16>
   return %o : tensor<1x32x16384x64xf16>
 }
 
