@@ -29,21 +29,16 @@
 // CHECK:       %[[PART:.*]] = arith.remui %c264, %{{.*}} :
 // CHECK-NEXT:  %[[WHOLE:.*]] = arith.cmpi eq, %[[PART]], %c0 :
 // CHECK-NEXT:  %[[TOGETHER:.*]] = arith.select %[[WHOLE]], %c1, %[[SOME]] :
-// CHECK-NEXT:  %[[LAST:.*]] = arith.select %[[WHOLE]],
 // CHECK-NEXT:  %[[TILES:.*]] = arith.muli %[[TOGETHER]], %[[N:.*]] :
-// CHECK-NEXT:  %[[GROUP:.*]] = arith.divui %[[ID]], %[[TILES]] :
-// CHECK-NEXT:  %[[HEAD:.*]] = arith.muli %[[GROUP]], %[[TOGETHER]]
-// CHECK-NEXT:  %[[FIRST:.*]] = arith.minui %[[HEAD]], %[[LAST]] :
-// CHECK-NEXT:  %[[ISLAST:.*]] = arith.cmpi eq, %[[FIRST]], %[[LAST]] :
-// CHECK-NEXT:  %[[LEFT:.*]] = arith.subi %c8, %[[LAST]] :
-// CHECK-NEXT:  %[[HEADS:.*]] = arith.select %[[ISLAST]], %[[LEFT]], %[[TOGETHER]] :
-// CHECK-NEXT:  %[[BEFORE:.*]] = arith.muli %[[FIRST]], %[[N]] :
-// CHECK-NEXT:  %[[INSIDE:.*]] = arith.subi %[[ID]], %[[BEFORE]] :
-// CHECK-NEXT:  %[[T:.*]] = arith.divui %[[INSIDE]], %[[HEADS]] :
-// CHECK-NEXT:  %[[H:.*]] = arith.remui %[[INSIDE]], %[[HEADS]] :
-// CHECK-NEXT:  %[[LASTTILE:.*]] = arith.subi %[[N]], %c1
-// CHECK-NEXT:  %[[TILE:.*]] = arith.subi %[[LASTTILE]], %[[T]]
-// CHECK-NEXT:  arith.addi %[[FIRST]], %[[H]]
+// CHECK:       %[[GROUP:.*]] = arith.divui %[[ID]], %[[TILES]] :
+// CHECK:       %[[INSIDE:.*]] = arith.remui %[[ID]], %[[TILES]] :
+// CHECK:       %[[FIRST:.*]] = arith.muli %[[GROUP]], %[[TOGETHER]]
+// CHECK:       %[[HEADS:.*]] = arith.minsi %[[TOGETHER]],
+// CHECK:       %[[T:.*]] = arith.divui %[[INSIDE]], %[[HEADS]] :
+// CHECK:       %[[H:.*]] = arith.remui %[[INSIDE]], %[[HEADS]] :
+// CHECK:       %[[LAST:.*]] = arith.subi %[[N]], %c1
+// CHECK:       %[[TILE:.*]] = arith.subi %[[LAST]], %[[T]]
+// CHECK:       arith.addi %[[FIRST]], %[[H]]
 // CHECK:       %[[I:.*]] = arith.muli %[[TILE]], %c32
 // CHECK:       %[[QT:.*]] = tile.fetch %[[QM]][%[[B:.*]], %{{.*}}, %[[I]]] rows(
 // CHECK:       %[[HEAD:.*]] = affine.apply

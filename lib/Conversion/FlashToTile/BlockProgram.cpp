@@ -423,16 +423,22 @@ BlockProgram::HeadGroups BlockProgram::emitHeadGroups(Value tilesOfHead,
       constant(2 * multiprocessors * tile::getResidentBlocks(kernel));
   Value tiles = arith::MaxUIOp::create(b, loc, tilesOfHead, constant(1));
   heads = arith::MaxUIOp::create(b, loc, heads, constant(1));
-  Value lastHead = arith::SubIOp::create(b, loc, heads, constant(1));
 
   Value minus = arith::SubIOp::create(b, loc, constant(0), tiles);
   Value powerOfTwo = arith::AndIOp::create(b, loc, tiles, minus);
   powerOfTwo = arith::MinUIOp::create(b, loc, powerOfTwo, constant(granule));
   Value together = arith::DivUIOp::create(b, loc, twoRounds, powerOfTwo);
   together = arith::MinUIOp::create(b, loc, together, heads);
+  Value partOfHead = arith::RemUIOp::create(b, loc, twoRounds, tiles);
+  Value areWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                         partOfHead, constant(0));
+  Value size = arith::SelectOp::create(b, loc, areWhole, constant(1), together);
+  if (!kernel->hasAttr("tile.persistent"))
+    return {size, /*last=*/Value()};
+
+  Value lastHead = arith::SubIOp::create(b, loc, heads, constant(1));
   Value lastTogether = arith::MulIOp::create(
       b, loc, arith::DivUIOp::create(b, loc, lastHead, together), together);
-
   Value rounds = arith::DivUIOp::create(
       b, loc, arith::MulIOp::create(b, loc, heads, tiles), twoRounds);
   rounds = arith::MaxUIOp::create(b, loc, rounds, constant(1));
@@ -443,11 +449,7 @@ BlockProgram::HeadGroups BlockProgram::emitHeadGroups(Value tilesOfHead,
   Value isShort = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule,
                                         tiles, constant(mostTilesOfShortHead));
   lastAlone = arith::SelectOp::create(b, loc, isShort, lastHead, lastAlone);
-
-  Value partOfHead = arith::RemUIOp::create(b, loc, twoRounds, tiles);
-  Value areWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                         partOfHead, constant(0));
-  return {arith::SelectOp::create(b, loc, areWhole, constant(1), together),
+  return {size,
           arith::SelectOp::create(b, loc, areWhole, lastAlone, lastTogether)};
 }
 
@@ -481,16 +483,22 @@ void BlockProgram::emitPosition() {
       heads = arith::MulIOp::create(b, loc, heads, trips[d]);
     auto [group, last] = emitHeadGroups(trips.back(), heads);
     Value inGroup = arith::MulIOp::create(b, loc, group, trips.back());
-    Value first = arith::MulIOp::create(
-        b, loc, arith::DivUIOp::create(b, loc, rest, inGroup), group);
-    first = arith::MinUIOp::create(b, loc, first, last);
-    Value isLast =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, first, last);
-    Value together = arith::SelectOp::create(
-        b, loc, isLast, arith::SubIOp::create(b, loc, heads, last), group);
-    Value before = arith::MulIOp::create(b, loc, first, trips.back());
-    auto [tile, head] =
-        split(arith::SubIOp::create(b, loc, rest, before), together);
+    auto [number, inside] = split(rest, inGroup);
+    Value first = arith::MulIOp::create(b, loc, number, group);
+    Value together;
+    if (last) {
+      first = arith::MinUIOp::create(b, loc, first, last);
+      Value isLast =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, first, last);
+      together = arith::SelectOp::create(
+          b, loc, isLast, arith::SubIOp::create(b, loc, heads, last), group);
+      inside = arith::SubIOp::create(
+          b, loc, rest, arith::MulIOp::create(b, loc, first, trips.back()));
+    } else {
+      together = arith::MinSIOp::create(
+          b, loc, group, arith::SubIOp::create(b, loc, heads, first));
+    }
+    auto [tile, head] = split(inside, together);
     Value lastTile = arith::SubIOp::create(b, loc, trips.back(), constant(1));
     indices.back() = arith::SubIOp::create(b, loc, lastTile, tile);
     rest = arith::AddIOp::create(b, loc, first, head);

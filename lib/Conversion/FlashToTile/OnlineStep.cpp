@@ -425,10 +425,10 @@ OnlineState StepEmitter::run(const OnlineState &state) {
   OnlineState next;
   Growth growth = growMaximum(state.max, laneMaximum(x));
   next.max = growth.max;
-  // Where weights are rounded, in front of the exponentials: so no branch
-  // divides these from the rounding, and the assembler can mix them.
-  Type element = op.getValue().getType().getElementType();
-  Value acc = element.isF32() ? Value() : rescaled(state.acc, growth);
+  // Where products of warpgroups run meanwhile, in front of the exponentials:
+  // so no branch divides these from the rounding of weights, and the assembler
+  // can mix them. Otherwise behind them, where fewer registers are in use.
+  Value acc = hasBulkCopies() ? rescaled(state.acc, growth) : Value();
   Value shift = shiftOf(next.max);
   Value p;
   if (scalesLate()) {
@@ -444,9 +444,10 @@ OnlineState StepEmitter::run(const OnlineState &state) {
                                     broadcast(rescale, types.lanes()));
   next.sum =
       tile::FoldOp::create(b, loc, types.lanes(), tile::Reduction::Add, p, sum);
-  if (element.isF32())
+  if (!acc)
     acc = rescaled(state.acc, growth);
-  else
+  Type element = op.getValue().getType().getElementType();
+  if (!element.isF32())
     p = arith::TruncFOp::create(
         b, loc, types.fragment(tileType.getDimSize(1), element), p);
   next.acc = weightedValues(p, inputs.fetchValue(), acc);

@@ -23,10 +23,9 @@
 
 using namespace llvm;
 
-/// Whether loops may compute in front of them what only a branch inside uses.
-/// Where warps with roles have a multiprocessor to themselves, the tiles of these
-/// take all registers; several such blocks have smaller tiles, and their time is
-/// that of their branches.
+/// Whether what only a branch inside of a loop uses may be computed in front of
+/// the loop. Where warps with roles have a multiprocessor to themselves, their
+/// tiles take all registers; several such blocks have smaller tiles.
 static bool speculates(Function &function) {
   bool hasRoles = any_of(instructions(function), [](Instruction &instruction) {
     auto *call = dyn_cast<IntrinsicInst>(&instruction);

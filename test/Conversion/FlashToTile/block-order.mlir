@@ -18,7 +18,7 @@
 // CHECK-NEXT:  %[[INSIDE:.*]] = arith.subi %block_id_x, %[[BEFORE]] :
 // CHECK-NEXT:  arith.subi %c7, %[[INSIDE]] :
 func.func @whole_heads(%q: !tiles8) -> !tiles8 {
-  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64>) : (!tiles8, !tiles8, !tiles8) -> !tiles8
+  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, features = specialize_warps|persistent>) : (!tiles8, !tiles8, !tiles8) -> !tiles8
   return %o : !tiles8
 }
 
@@ -37,7 +37,7 @@ func.func @whole_heads(%q: !tiles8) -> !tiles8 {
 // CHECK-NEXT:  arith.subi %c10, %[[T]] :
 // CHECK-NEXT:  arith.addi %[[FIRST]], %[[H]] :
 func.func @odd(%q: !tiles11) -> !tiles11 {
-  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64>) : (!tiles11, !tiles11, !tiles11) -> !tiles11
+  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, features = specialize_warps|persistent>) : (!tiles11, !tiles11, !tiles11) -> !tiles11
   return %o : !tiles11
 }
 
@@ -51,7 +51,7 @@ func.func @odd(%q: !tiles11) -> !tiles11 {
 // CHECK-NEXT:  %[[LAST:.*]] = arith.cmpi eq, %[[FIRST]], %c33 :
 // CHECK-NEXT:  arith.select %[[LAST]], %c31, %c33 :
 func.func @heads_together(%q: !tiles16) -> !tiles16 {
-  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64>) : (!tiles16, !tiles16, !tiles16) -> !tiles16
+  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, features = specialize_warps|persistent>) : (!tiles16, !tiles16, !tiles16) -> !tiles16
   return %o : !tiles16
 }
 
@@ -62,7 +62,7 @@ func.func @heads_together(%q: !tiles16) -> !tiles16 {
 // CHECK:       arith.divui %block_id_x, %c64 :
 // CHECK-NEXT:  arith.remui %block_id_x, %c64 :
 func.func @resident_blocks(%q: !tiles16) -> !tiles16 {
-  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, resident_blocks = 2, features = specialize_warps>) : (!tiles16, !tiles16, !tiles16) -> !tiles16
+  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, resident_blocks = 2, features = specialize_warps|persistent>) : (!tiles16, !tiles16, !tiles16) -> !tiles16
   return %o : !tiles16
 }
 
@@ -73,8 +73,18 @@ func.func @resident_blocks(%q: !tiles16) -> !tiles16 {
 // CHECK-NEXT:  arith.remui %block_id_x, %c4 :
 // CHECK-NEXT:  arith.subi %c15, %[[TILE]] :
 func.func @few_heads(%q: !few_heads) -> !few_heads {
-  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64>) : (!few_heads, !few_heads, !few_heads) -> !few_heads
+  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, features = specialize_warps|persistent>) : (!few_heads, !few_heads, !few_heads) -> !few_heads
   return %o : !few_heads
+}
+
+// Where blocks do not know their tiles beforehand, the last heads are as the others.
+
+// CHECK-LABEL: gpu.func @one_tile(
+// CHECK:       arith.divui %block_id_x, %c11 :
+// CHECK-NEXT:  arith.remui %block_id_x, %c11 :
+func.func @one_tile(%q: !tiles11) -> !tiles11 {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64>) : (!tiles11, !tiles11, !tiles11) -> !tiles11
+  return %o : !tiles11
 }
 
 // Without a mask all tiles have one length, and their order is that of queries.
@@ -84,6 +94,6 @@ func.func @few_heads(%q: !few_heads) -> !few_heads {
 // CHECK-NEXT:  %[[TILE:.*]] = arith.remui %block_id_x, %c16 :
 // CHECK-NEXT:  arith.muli %[[TILE]], %c64 :
 func.func @unmasked(%q: !tiles16) -> !tiles16 {
-  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64>) : (!tiles16, !tiles16, !tiles16) -> !tiles16
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64, features = specialize_warps|persistent>) : (!tiles16, !tiles16, !tiles16) -> !tiles16
   return %o : !tiles16
 }
