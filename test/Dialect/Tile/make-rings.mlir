@@ -79,6 +79,31 @@ gpu.module @m {
 
 // -----
 
+// A loop that counts its iterations has the number of the step.
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+
+// CHECK-LABEL: gpu.func @counter(
+// CHECK:       scf.for %[[I:[^ ]*]] = %{{.*}} to %{{.*}} step %{{[^ ]*}} {
+// CHECK-NEXT:    tile.ring.acquire %[[R:.*]][%[[I]]]
+// CHECK-NEXT:    tile.copy_async %{{.*}} to %[[R]][%[[I]]]
+// CHECK-NEXT:    tile.ring.wait %[[R]][%[[I]]]
+// CHECK:         tile.ring.release %[[R]][%[[I]]]
+gpu.module @m {
+  gpu.func @counter(%q: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    scf.for %i = %c0 to %n step %c1 {
+      %qs = tile.fetch %q[%i] : !memory to !tile
+      %qr = tile.load %qs : !tile to tensor<16x64xf16, #tile.fragment<1>>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 !memory = memref<?x64xf16, strided<[?, 1]>>
 !tile = !tile.smem<16x64xf16, swizzle = 128>
 gpu.module @m {

@@ -43,7 +43,8 @@ def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
     Every `tile.fetch` becomes a ring and the four operations of one step, which
     all stay where the fetch was; nothing overlaps yet. Loops carry the number
     of the step, which goes on from one loop to the next, so that all loops of a
-    block over the same memory share a ring. The kernel's attribute `tile.stages`
+    block over the same memory share a ring; a loop that no other is around and
+    that counts its iterations has it already. The kernel's attribute `tile.stages`
     is the number of slots of these rings, 1 if absent; `tile.outer_stages` that
     of tiles which are fetched in a loop around others.
 
@@ -160,7 +161,8 @@ def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
     ```
 
     In a loop over tiles whose queries have a ring of one slot, they go where the
-    queries were, if there is room for one place of 64 rows more. Then each
+    queries were, if sizes are known and there is room for one place of 64 rows
+    more. Then each
     warpgroup has a place of its own, all columns are stored at once, and the next
     queries of one can come before the other has given its own back.
 
