@@ -49,9 +49,9 @@ static SmemType getStage(RankedTensorType type, int64_t bytes) {
 
 /// The tile in front of the store whose place the result can take: the only one
 /// in its ring, as many rows, no fewer bytes, and read by products alone, of
-/// which each warpgroup reads its own rows. Null if there is none, or no tile
-/// follows for which the ring would need a place early. Sizes known at run time
-/// only take the registers that to find the place takes.
+/// which each of several warpgroups reads its own rows. Null if there is none,
+/// or no tile follows for which the ring would need a place early. Sizes known
+/// at run time only take the registers that to find the place takes.
 static RingWaitOp getPlace(StoreOp store) {
   if (!isa<scf::ForOp>(store->getParentOp()) ||
       !store.getDestination().getType().hasStaticShape())
@@ -64,6 +64,7 @@ static RingWaitOp getPlace(StoreOp store) {
     auto ring = wait.getRing().getDefiningOp<RingOp>();
     if (wait->isBeforeInBlock(store) && !ring.getPlaces() &&
         !ring.getInspected() && wait.getRing().getType().getStages() == 1 &&
+        tile.getRows() > rowsOfWarpgroup &&
         tile.getRows() == result.getRows() &&
         tile.getNumBytes() >= result.getNumBytes() &&
         llvm::all_of(wait->getUsers(), [&](Operation *user) {
