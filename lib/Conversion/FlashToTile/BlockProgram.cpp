@@ -412,9 +412,10 @@ FailureOr<Value> BlockProgram::fetch(Value tile) {
 /// all blocks the same number of tiles, an even one, so that long and short
 /// tiles make up for each other. Where a round and the one backwards behind it
 /// are whole heads, they do so in each head, whose keys all blocks then read at
-/// the same time. Of heads that are not short, the last such rounds go together
-/// with those heads that fill no rounds, so that the blocks which get the rest
-/// have got less before.
+/// the same time. In persistent kernels, whose blocks know their tiles
+/// beforehand, the last such rounds of heads that are not short go together
+/// with those heads that fill no rounds: blocks which get the rest have got
+/// less before.
 BlockProgram::HeadGroups BlockProgram::emitHeadGroups(Value tilesOfHead,
                                                       Value heads) {
   constexpr int64_t granule = 8, mostTilesOfShortHead = 8;

@@ -64,7 +64,7 @@ private:
   /// The loop's induction variables from the block's number.
   void emitPosition();
   /// How many heads a group has, and the first head of the last group, which
-  /// has all that are left; null where that is of no other size than fits.
+  /// has all that are left: null where it has no more than the others.
   struct HeadGroups {
     mlir::Value size, last;
   };

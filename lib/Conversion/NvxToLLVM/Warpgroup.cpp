@@ -14,9 +14,9 @@
 using namespace mlir;
 using namespace flash;
 
-/// With so many steps the descriptors of queries, which many products read, are
-/// kept in registers. More would be spilled: they are computed for each
-/// product, as those of keys and values are. The assembler does that in
+/// With up to so many steps the descriptors of queries, which many products
+/// read, are kept in registers. More would be spilled: they are computed for
+/// each product, as those of keys and values are. The assembler does that in
 /// registers for all threads of a warp.
 constexpr size_t mostStepsInRegisters = 8;
 

@@ -162,9 +162,9 @@ def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
 
     In a loop over tiles whose queries have a ring of one slot, they go where the
     queries were, if sizes are known and there is room for one place of 64 rows
-    more. Then each
-    warpgroup has a place of its own, all columns are stored at once, and the next
-    queries of one can come before the other has given its own back.
+    more. Then each of several warpgroups has a place of its own, all columns are
+    stored at once, and the next queries of one can come before the other has
+    given its own back.
 
     ```mlir
     %queries = tile.ring : !tile.ring<1, ...>
