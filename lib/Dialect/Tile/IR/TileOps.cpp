@@ -92,6 +92,13 @@ LogicalResult RingOp::verify() {
   return success();
 }
 
+RingReleaseOp RingWaitOp::getRelease() {
+  for (auto release : (*this)->getBlock()->getOps<RingReleaseOp>())
+    if (release.getRing() == getRing() && release.getStep() == getStep())
+      return release;
+  return {};
+}
+
 LogicalResult FetchOp::verify() {
   SmemType tile = getResult().getType();
   return verifyRowsOfMemory(*this, getSource().getType(), getIndices().size(),

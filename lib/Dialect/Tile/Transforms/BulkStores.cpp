@@ -78,14 +78,6 @@ static RingWaitOp getPlace(StoreOp store) {
   return {};
 }
 
-static RingReleaseOp getRelease(RingWaitOp wait) {
-  for (auto release : wait->getBlock()->getOps<RingReleaseOp>())
-    if (release.getRing() == wait.getRing() &&
-        release.getStep() == wait.getStep())
-      return release;
-  return {};
-}
-
 /// Gives each warpgroup a place of its own for its rows of the tile, and one
 /// more where the first of the next rows can come early, if there are `bytes`
 /// for that; returns whether there are.
@@ -126,7 +118,7 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
     for (StoreOp store : stores) {
       auto type = cast<RankedTensorType>(store.getX().getType());
       RingWaitOp place = getPlace(store);
-      RingReleaseOp release = place ? getRelease(place) : RingReleaseOp();
+      RingReleaseOp release = place ? place.getRelease() : RingReleaseOp();
       SmemType stage;
       if (release && makePlaces(place, left)) {
         SmemType whole = SmemType::get(rowsOfWarpgroup, type.getDimSize(1),

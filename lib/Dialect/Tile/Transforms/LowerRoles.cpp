@@ -579,21 +579,14 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       ops.push_back(op);
   });
   roles.walk([&](RingWaitOp wait) {
-    bool isLoaded = llvm::any_of(wait->getUsers(), llvm::IsaPred<LoadRowOp>),
-         isStored = false;
-    for (Operation *user : wait->getUsers())
-      if (isa<StoreBulkOp>(user)) {
-        isStored = true;
+    RingReleaseOp release = wait.getRelease();
+    for (Operation *user : wait->getUsers()) {
+      if (isa<StoreBulkOp>(user))
         placesOfStores[user] = {wait.getRing().getDefiningOp<RingOp>(),
                                 wait.getStep()};
-      }
-    for (auto release : wait->getBlock()->getOps<RingReleaseOp>()) {
-      if (release.getRing() != wait.getRing() ||
-          release.getStep() != wait.getStep())
-        continue;
-      if (isLoaded)
+      if (release && isa<LoadRowOp>(user))
         afterLoads.insert(release);
-      if (isStored)
+      if (release && isa<StoreBulkOp>(user))
         afterStores.insert(release);
     }
   });

@@ -248,19 +248,14 @@ SmallVector<Value> Rotation::emitLast(const Carried &carried) {
 static RingReleaseOp getReleaseOfFirstOperand(ArrayRef<TwoProducts> chain) {
   TwoProducts parts = chain.back();
   auto wait = parts.first.getA().getDefiningOp<RingWaitOp>();
-  Block *block = parts.loop->getBlock();
-  if (!wait || wait->getBlock() != block ||
+  if (!wait || wait->getBlock() != parts.loop->getBlock() ||
       !llvm::all_of(wait->getUsers(), [&](Operation *user) {
         return llvm::any_of(chain, [&](const TwoProducts &parts) {
           return parts.first == user;
         });
       }))
     return nullptr;
-  for (auto release : block->getOps<RingReleaseOp>())
-    if (release.getRing() == wait.getRing() &&
-        release.getStep() == wait.getStep())
-      return release;
-  return nullptr;
+  return wait.getRelease();
 }
 
 /// Rotates loops of which each goes on where the one before has stopped. If the

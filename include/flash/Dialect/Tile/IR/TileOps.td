@@ -153,6 +153,11 @@ def Tile_RingWaitOp : Tile_RingStepOp<"ring.wait",
   }];
   let results = (outs Tile_SmemType:$tile);
   let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
+  let extraClassDeclaration = [{
+    /// The release of the step in the op's own block; null if there is none, as
+    /// where each branch of a choice has one.
+    RingReleaseOp getRelease();
+  }];
 }
 
 def Tile_RingPeekOp : Tile_RingStepOp<"ring.peek",
