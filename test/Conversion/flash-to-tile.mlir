@@ -33,12 +33,12 @@
 // CHECK:       %[[GROUP:.*]] = arith.divui %[[ID]], %[[TILES]] :
 // CHECK:       %[[INSIDE:.*]] = arith.remui %[[ID]], %[[TILES]] :
 // CHECK:       %[[FIRST:.*]] = arith.muli %[[GROUP]], %[[TOGETHER]]
-// CHECK:       %[[HEADS:.*]] = arith.minsi %[[TOGETHER]],
+// CHECK:       %[[HEADS:.*]] = arith.minui %[[TOGETHER]],
 // CHECK:       %[[T:.*]] = arith.divui %[[INSIDE]], %[[HEADS]] :
 // CHECK:       %[[H:.*]] = arith.remui %[[INSIDE]], %[[HEADS]] :
+// CHECK:       arith.addi %[[FIRST]], %[[H]]
 // CHECK:       %[[LAST:.*]] = arith.subi %[[N]], %c1
 // CHECK:       %[[TILE:.*]] = arith.subi %[[LAST]], %[[T]]
-// CHECK:       arith.addi %[[FIRST]], %[[H]]
 // CHECK:       %[[I:.*]] = arith.muli %[[TILE]], %c32
 // CHECK:       %[[QT:.*]] = tile.fetch %[[QM]][%[[B:.*]], %{{.*}}, %[[I]]] rows(
 // CHECK:       %[[HEAD:.*]] = affine.apply

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockProgram.h"
+#include "TileOrder.h"
 
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Support/Multiprocessors.h"
@@ -408,52 +409,6 @@ FailureOr<Value> BlockProgram::fetch(Value tile) {
 // Operations
 //===----------------------------------------------------------------------===//
 
-/// Heads go through together, their tiles ordered by length: as many as give
-/// all blocks the same number of tiles, an even one, so that long and short
-/// tiles make up for each other. Where a round and the one backwards behind it
-/// are whole heads, they do so in each head, whose keys all blocks then read at
-/// the same time. In persistent kernels, whose blocks know their tiles
-/// beforehand, the last such rounds of heads that are not short go together
-/// with those heads that fill no rounds: blocks which get the rest have got
-/// less before.
-BlockProgram::HeadGroups BlockProgram::emitHeadGroups(Value tilesOfHead,
-                                                      Value heads) {
-  constexpr int64_t granule = 8, mostTilesOfShortHead = 8;
-  static_assert(2 * multiprocessors % granule == 0);
-  Value twoRounds =
-      constant(2 * multiprocessors * tile::getResidentBlocks(kernel));
-  Value tiles = arith::MaxUIOp::create(b, loc, tilesOfHead, constant(1));
-  heads = arith::MaxUIOp::create(b, loc, heads, constant(1));
-
-  Value minus = arith::SubIOp::create(b, loc, constant(0), tiles);
-  Value powerOfTwo = arith::AndIOp::create(b, loc, tiles, minus);
-  powerOfTwo = arith::MinUIOp::create(b, loc, powerOfTwo, constant(granule));
-  Value together = arith::DivUIOp::create(b, loc, twoRounds, powerOfTwo);
-  together = arith::MinUIOp::create(b, loc, together, heads);
-  Value partOfHead = arith::RemUIOp::create(b, loc, twoRounds, tiles);
-  Value areWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                         partOfHead, constant(0));
-  Value size = arith::SelectOp::create(b, loc, areWhole, constant(1), together);
-  if (!kernel->hasAttr("tile.persistent"))
-    return {size, /*last=*/Value()};
-
-  Value lastHead = arith::SubIOp::create(b, loc, heads, constant(1));
-  Value lastTogether = arith::MulIOp::create(
-      b, loc, arith::DivUIOp::create(b, loc, lastHead, together), together);
-  Value rounds = arith::DivUIOp::create(
-      b, loc, arith::MulIOp::create(b, loc, heads, tiles), twoRounds);
-  rounds = arith::MaxUIOp::create(b, loc, rounds, constant(1));
-  Value headsOfRounds = arith::DivUIOp::create(b, loc, twoRounds, tiles);
-  Value lastAlone = arith::MulIOp::create(
-      b, loc, arith::SubIOp::create(b, loc, rounds, constant(1)),
-      headsOfRounds);
-  Value isShort = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule,
-                                        tiles, constant(mostTilesOfShortHead));
-  lastAlone = arith::SelectOp::create(b, loc, isShort, lastHead, lastAlone);
-  return {size,
-          arith::SelectOp::create(b, loc, areWhole, lastAlone, lastTogether)};
-}
-
 void BlockProgram::emitPosition() {
   SmallVector<OpFoldResult> lower = forall.getMixedLowerBound(),
                             upper = forall.getMixedUpperBound(),
@@ -462,13 +417,13 @@ void BlockProgram::emitPosition() {
   SmallVector<Value> trips, indices(rank);
   for (size_t d = 0; d < rank; ++d) {
     Value extent =
-        arith::SubIOp::create(b, loc, lookup(upper[d]), lookup(lower[d]));
+        b.createOrFold<arith::SubIOp>(loc, lookup(upper[d]), lookup(lower[d]));
     trips.push_back(
-        arith::CeilDivSIOp::create(b, loc, extent, lookup(step[d])));
+        b.createOrFold<arith::CeilDivSIOp>(loc, extent, lookup(step[d])));
   }
   auto split = [&](Value number, Value by) -> std::pair<Value, Value> {
-    return {arith::DivUIOp::create(b, loc, number, by),
-            arith::RemUIOp::create(b, loc, number, by)};
+    return {b.createOrFold<arith::DivUIOp>(loc, number, by),
+            b.createOrFold<arith::RemUIOp>(loc, number, by)};
   };
   bool isMasked = false;
   forall.walk(
@@ -481,28 +436,14 @@ void BlockProgram::emitPosition() {
     outer = rank - 1;
     Value heads = trips.front();
     for (size_t d = 1; d < outer; ++d)
-      heads = arith::MulIOp::create(b, loc, heads, trips[d]);
-    auto [group, last] = emitHeadGroups(trips.back(), heads);
-    Value inGroup = arith::MulIOp::create(b, loc, group, trips.back());
-    auto [number, inside] = split(rest, inGroup);
-    Value first = arith::MulIOp::create(b, loc, number, group);
-    Value together;
-    if (last) {
-      first = arith::MinUIOp::create(b, loc, first, last);
-      Value isLast =
-          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, first, last);
-      together = arith::SelectOp::create(
-          b, loc, isLast, arith::SubIOp::create(b, loc, heads, last), group);
-      inside = arith::SubIOp::create(
-          b, loc, rest, arith::MulIOp::create(b, loc, first, trips.back()));
-    } else {
-      together = arith::MinSIOp::create(
-          b, loc, group, arith::SubIOp::create(b, loc, heads, first));
-    }
-    auto [tile, head] = split(inside, together);
-    Value lastTile = arith::SubIOp::create(b, loc, trips.back(), constant(1));
-    indices.back() = arith::SubIOp::create(b, loc, lastTile, tile);
-    rest = arith::AddIOp::create(b, loc, first, head);
+      heads = b.createOrFold<arith::MulIOp>(loc, heads, trips[d]);
+    MaskedTiles tiles{heads, trips.back(),
+                      multiprocessors * tile::getResidentBlocks(kernel)};
+    auto [head, tile] = kernel->hasAttr("tile.persistent")
+                            ? emitInPairs(b, loc, tiles, rest)
+                            : emitLongestFirst(b, loc, tiles, rest);
+    indices.back() = tile;
+    rest = head;
   }
   for (size_t d = outer; d-- > 0;) {
     indices[d] = rest;
@@ -510,10 +451,10 @@ void BlockProgram::emitPosition() {
       std::tie(rest, indices[d]) = split(rest, trips[d]);
   }
   for (size_t d = 0; d < rank; ++d) {
-    Value offset = arith::MulIOp::create(b, loc, indices[d], lookup(step[d]));
-    mapping.map(
-        forall.getInductionVars()[d],
-        arith::AddIOp::create(b, loc, lookup(lower[d]), offset).getResult());
+    Value offset =
+        b.createOrFold<arith::MulIOp>(loc, indices[d], lookup(step[d]));
+    mapping.map(forall.getInductionVars()[d],
+                b.createOrFold<arith::AddIOp>(loc, lookup(lower[d]), offset));
   }
 }
 

@@ -63,12 +63,6 @@ private:
   mlir::LogicalResult findParts();
   /// The loop's induction variables from the block's number.
   void emitPosition();
-  /// How many heads a group has, and the first head of the last group, which
-  /// has all that are left: null where it has no more than the others.
-  struct HeadGroups {
-    mlir::Value size, last;
-  };
-  HeadGroups emitHeadGroups(mlir::Value tilesOfHead, mlir::Value heads);
   mlir::LogicalResult translate(mlir::Block &block);
   mlir::LogicalResult translate(mlir::Operation &op);
   mlir::LogicalResult translateFor(mlir::scf::ForOp loop);

@@ -22,18 +22,24 @@ constexpr unsigned mostInstructions = 8;
 /// time of short tiles.
 constexpr unsigned fewCarriedValues = 104;
 
+/// The registers of a multiprocessor, and what a thread needs of its share for
+/// the numbers of threads and for sizes beside the values that loops carry.
+constexpr unsigned registersOfMultiprocessor = 64 * 1024, otherRegisters = 64;
+
 static Intrinsic::ID getIntrinsic(Value *value) {
   auto *call = dyn_cast<IntrinsicInst>(value);
   return call ? call->getIntrinsicID() : Intrinsic::not_intrinsic;
 }
 
-/// Reads of registers that hold the same for all threads of a block.
+/// Reads of registers that always hold the same for a thread.
 static const char *getRead(Value *value) {
   switch (getIntrinsic(value)) {
   case Intrinsic::nvvm_read_ptx_sreg_ctaid_x:
     return "mov.u32 $0, %ctaid.x;";
   case Intrinsic::nvvm_read_ptx_sreg_nctaid_x:
     return "mov.u32 $0, %nctaid.x;";
+  case Intrinsic::nvvm_read_ptx_sreg_tid_x:
+    return "mov.u32 $0, %tid.x;";
   default:
     return nullptr;
   }
@@ -67,11 +73,23 @@ static bool isOncePerTile(Instruction *user, Loop *loop, LoopInfo &loops) {
   return loops.getLoopFor(user->getParent()) == loop && !isa<PHINode>(user);
 }
 
+/// Whether sizes that are known at run time only are terms of what each tile
+/// computes.
+static bool usesSizes(Loop *loop) {
+  return any_of(loop->blocks(), [](BasicBlock *block) {
+    return any_of(*block, [](Instruction &instruction) {
+      return any_of(instruction.operand_values(), [](Value *operand) {
+        return isa<Argument>(operand) && operand->getType()->isIntegerTy();
+      });
+    });
+  });
+}
+
 namespace {
 /// What has to be computed again to have a value again.
 struct Expression {
   unsigned size = 0;
-  bool hasReads = false;
+  bool hasBlock = false, hasThread = false;
 
   /// Returns whether it is worth it.
   bool add(Value *value);
@@ -84,8 +102,10 @@ bool Expression::add(Value *value) {
     return true;
   if (++size > mostInstructions)
     return false;
-  if (getRead(value))
-    return hasReads = true;
+  if (getRead(value)) {
+    bool isThread = getIntrinsic(value) == Intrinsic::nvvm_read_ptx_sreg_tid_x;
+    return (isThread ? hasThread : hasBlock) = true;
+  }
   auto *instruction = cast<Instruction>(value);
   return isCheap(instruction) &&
          all_of(instruction->operand_values(),
@@ -110,7 +130,7 @@ static Value *computeAgain(Value *value, Instruction *user) {
   return copy;
 }
 
-static void rematerialize(Loop *loop, LoopInfo &loops) {
+static void rematerialize(Loop *loop, LoopInfo &loops, bool ofThreads) {
   SmallVector<Use *> uses;
   for (BasicBlock *block : loop->blocks())
     for (Instruction &user : *block)
@@ -119,27 +139,44 @@ static void rematerialize(Loop *loop, LoopInfo &loops) {
         Expression expression;
         if (value && !loop->contains(value) &&
             isOncePerTile(&user, loop, loops) && expression.add(value) &&
-            expression.hasReads)
+            (ofThreads ? expression.hasThread : expression.hasBlock))
           uses.push_back(&use);
       }
   for (Use *use : uses)
     use->set(computeAgain(use->get(), cast<Instruction>(use->getUser())));
 }
 
-static bool carriesFewValues(Loop *loop) {
-  return all_of(loop->getLoopsInPreorder(), [&](Loop *inside) {
-    auto values = inside->getHeader()->phis();
-    return inside == loop ||
-           std::distance(values.begin(), values.end()) <= fewCarriedValues;
-  });
+static unsigned countCarriedValues(Loop *loop) {
+  unsigned most = 0;
+  for (Loop *inside : loop->getLoopsInPreorder())
+    if (inside != loop)
+      most = std::max<unsigned>(most, range_size(inside->getHeader()->phis()));
+  return most;
+}
+
+/// What a thread has of the registers if a block takes all.
+static unsigned getShareOfThread(Function &function) {
+  unsigned threads = 1;
+  StringRef shape = function.getFnAttribute("nvvm.maxntid").getValueAsString();
+  shape.split(',').first.getAsInteger(10, threads);
+  return registersOfMultiprocessor / std::max(threads, 1u);
 }
 
 PreservedAnalyses flash::GridLoopsPass::run(Function &function,
                                             FunctionAnalysisManager &analyses) {
   auto &loops = analyses.getResult<LoopAnalysis>(function);
-  for (Loop *loop : loops)
-    if (usesGridSize(*loop) && !carriesFewValues(loop))
-      rematerialize(loop, loops);
+  unsigned share = getShareOfThread(function);
+  for (Loop *loop : loops) {
+    if (!usesGridSize(*loop))
+      continue;
+    unsigned carried = countCarriedValues(loop);
+    if (carried > fewCarriedValues)
+      rematerialize(loop, loops, /*ofThreads=*/false);
+    // The part of a sum that is the same for all tiles, of a size and the
+    // thread's number, would be one more value to keep.
+    if (carried + otherRegisters > share && usesSizes(loop))
+      rematerialize(loop, loops, /*ofThreads=*/true);
+  }
   PreservedAnalyses preserved;
   preserved.preserveSet<CFGAnalyses>();
   return preserved;

@@ -16,7 +16,8 @@ namespace flash {
 /// for each tile in grid-stride loops, in which blocks take one tile after the
 /// other. Where the loops inside carry many values, they take all the registers
 /// there are, and what is known before them and used after them would be
-/// spilled.
+/// spilled. Where threads have few registers and sizes are arguments, so is
+/// what is made of the thread's number.
 struct GridLoopsPass : llvm::PassInfoMixin<GridLoopsPass> {
   llvm::PreservedAnalyses run(llvm::Function &function,
                               llvm::FunctionAnalysisManager &analyses);

@@ -1,6 +1,5 @@
-// The order of blocks under a mask. Tiles of some heads go by their length, but
-// where two rounds of blocks are whole heads, heads follow each other. A round
-// has as many blocks as the 132 multiprocessors hold.
+// The order of blocks under a mask; TileOrderTest looks at all numbers of many
+// sizes. A round has as many blocks as the 132 multiprocessors hold.
 // RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-split-mask --canonicalize --cse \
 // RUN:   --convert-flash-to-tile --canonicalize --cse | FileCheck %s
 
@@ -9,82 +8,79 @@
 !tiles16 = tensor<1x64x1024x64xf16>
 !few_heads = tensor<1x4x1024x64xf16>
 
-// Of 8 tiles to a head, 264 blocks are 33 whole heads.
+// Of 8 tiles to a head, two rounds are 33 whole heads, one behind the other.
 
 // CHECK-LABEL: gpu.func @whole_heads(
-// CHECK:       %[[QUOTIENT:.*]] = arith.divui %block_id_x, %c8 :
-// CHECK-NEXT:  %[[HEAD:.*]] = arith.minui %[[QUOTIENT]], %c63 :
-// CHECK-NEXT:  %[[BEFORE:.*]] = arith.muli %[[HEAD]], %c8 :
-// CHECK-NEXT:  %[[INSIDE:.*]] = arith.subi %block_id_x, %[[BEFORE]] :
-// CHECK-NEXT:  arith.subi %c7, %[[INSIDE]] :
+// CHECK:       %[[HEAD:.*]] = arith.divui %block_id_x, %c8 :
+// CHECK-NEXT:  %[[LEVEL:.*]] = arith.remui %block_id_x, %c8 :
+// CHECK-NEXT:  %[[TILE:.*]] = arith.subi %c7, %[[LEVEL]] :
+// CHECK-NEXT:  %[[ROW:.*]] = arith.muli %[[TILE]], %c64 :
+// CHECK-NEXT:  tile.fetch %{{.*}}[%c0, %[[HEAD]], %[[ROW]]]
 func.func @whole_heads(%q: !tiles8) -> !tiles8 {
   %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, features = specialize_warps|persistent>) : (!tiles8, !tiles8, !tiles8) -> !tiles8
   return %o : !tiles8
 }
 
-// Of 11 tiles, they are 24. The 64 heads fill two such pairs of rounds and some
-// of a third: the last whole pair and the rest, 40 heads, go together.
+// 64 heads of 16 tiles are 7.8 rounds: four of them in pairs of a tile of one
+// head and, in a round that goes backwards, one of the next; the other 32 heads
+// by length.
 
-// CHECK-LABEL: gpu.func @odd(
-// CHECK:       %[[QUOTIENT:.*]] = arith.divui %block_id_x, %c11 :
-// CHECK-NEXT:  %[[FIRST:.*]] = arith.minui %[[QUOTIENT]], %c24 :
-// CHECK-NEXT:  %[[LAST:.*]] = arith.cmpi eq, %[[FIRST]], %c24 :
-// CHECK-NEXT:  %[[HEADS:.*]] = arith.select %[[LAST]], %c40, %c1 :
-// CHECK-NEXT:  %[[BEFORE:.*]] = arith.muli %[[FIRST]], %c11 :
-// CHECK-NEXT:  %[[INSIDE:.*]] = arith.subi %block_id_x, %[[BEFORE]] :
-// CHECK-NEXT:  %[[T:.*]] = arith.divui %[[INSIDE]], %[[HEADS]] :
-// CHECK-NEXT:  %[[H:.*]] = arith.remui %[[INSIDE]], %[[HEADS]] :
-// CHECK-NEXT:  arith.subi %c10, %[[T]] :
-// CHECK-NEXT:  arith.addi %[[FIRST]], %[[H]] :
-func.func @odd(%q: !tiles11) -> !tiles11 {
-  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, features = specialize_warps|persistent>) : (!tiles11, !tiles11, !tiles11) -> !tiles11
-  return %o : !tiles11
-}
-
-// Of 16 they are not: the 528 tiles of 33 heads are two such pairs of rounds.
-
-// CHECK-LABEL: gpu.func @heads_together(
-// The 31 heads behind them are the last group.
-// CHECK:       %[[GROUP:.*]] = arith.divui %block_id_x, %c528 :
-// CHECK-NEXT:  %[[HEAD:.*]] = arith.muli %[[GROUP]], %c33 :
-// CHECK-NEXT:  %[[FIRST:.*]] = arith.minui %[[HEAD]], %c33 :
-// CHECK-NEXT:  %[[LAST:.*]] = arith.cmpi eq, %[[FIRST]], %c33 :
-// CHECK-NEXT:  arith.select %[[LAST]], %c31, %c33 :
-func.func @heads_together(%q: !tiles16) -> !tiles16 {
+// CHECK-LABEL: gpu.func @pairs(
+// CHECK:       %[[PAIRED:.*]] = arith.cmpi ult, %block_id_x, %c528 :
+// CHECK:       %[[INROUND:.*]] = arith.remui %block_id_x, %c132 :
+// CHECK:       %[[ROUND:.*]] = arith.divui %block_id_x, %c132 :
+// CHECK:       %[[ODD:.*]] = arith.remui %[[ROUND]], %c2 :
+// CHECK:       %[[SECOND:.*]] = arith.cmpi eq, %[[ODD]], %c1 :
+// CHECK:       %[[MIRRORED:.*]] = arith.subi %c131, %[[INROUND]] :
+// CHECK:       %[[BLOCK:.*]] = arith.select %[[SECOND]], %[[MIRRORED]], %[[INROUND]] :
+// CHECK:       %[[BEFORE:.*]] = arith.muli %{{.*}}, %c132 :
+// CHECK:       %[[PAIR:.*]] = arith.addi %[[BEFORE]], %[[BLOCK]] :
+// CHECK:       %[[DIVIDEND:.*]] = arith.select %[[PAIRED]], %[[PAIR]],
+// CHECK:       %[[DIVISOR:.*]] = arith.select %[[PAIRED]], %c16,
+// CHECK:       %[[QUOTIENT:.*]] = arith.divui %[[DIVIDEND]], %[[DIVISOR]] :
+// CHECK:       %[[REST:.*]] = arith.remui %[[DIVIDEND]], %[[DIVISOR]] :
+// CHECK:       %[[BY_LENGTH:.*]] = arith.addi %{{.*}}, %c32 :
+// CHECK-NEXT:  arith.select %[[PAIRED]], %{{.*}}, %[[BY_LENGTH]] :
+func.func @pairs(%q: !tiles16) -> !tiles16 {
   %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, features = specialize_warps|persistent>) : (!tiles16, !tiles16, !tiles16) -> !tiles16
   return %o : !tiles16
 }
 
-// With two blocks on each multiprocessor they are: 528 blocks are 33 heads. As
-// there is but one such pair of rounds, all heads go together.
+// With two blocks on each multiprocessor, a round has twice as many.
 
 // CHECK-LABEL: gpu.func @resident_blocks(
-// CHECK:       arith.divui %block_id_x, %c64 :
-// CHECK-NEXT:  arith.remui %block_id_x, %c64 :
+// CHECK:       arith.remui %block_id_x, %c264 :
+// CHECK:       arith.subi %c263,
 func.func @resident_blocks(%q: !tiles16) -> !tiles16 {
   %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, resident_blocks = 2, features = specialize_warps|persistent>) : (!tiles16, !tiles16, !tiles16) -> !tiles16
   return %o : !tiles16
 }
 
-// No more heads go together than there are.
-
-// CHECK-LABEL: gpu.func @few_heads(
-// CHECK:       %[[TILE:.*]] = arith.divui %block_id_x, %c4 :
-// CHECK-NEXT:  arith.remui %block_id_x, %c4 :
-// CHECK-NEXT:  arith.subi %c15, %[[TILE]] :
-func.func @few_heads(%q: !few_heads) -> !few_heads {
-  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, features = specialize_warps|persistent>) : (!few_heads, !few_heads, !few_heads) -> !few_heads
-  return %o : !few_heads
-}
-
-// Where blocks do not know their tiles beforehand, the last heads are as the others.
+// Blocks that take one tile each, whenever there is room for them, take those of
+// one head after the other too where two rounds are whole heads,
 
 // CHECK-LABEL: gpu.func @one_tile(
-// CHECK:       arith.divui %block_id_x, %c11 :
-// CHECK-NEXT:  arith.remui %block_id_x, %c11 :
+// CHECK:       %[[HEAD:.*]] = arith.divui %block_id_x, %c11 :
+// CHECK-NEXT:  %[[INSIDE:.*]] = arith.remui %block_id_x, %c11 :
+// CHECK:       %[[TOGETHER:.*]] = arith.minui %{{.*}}, %c1 :
+// CHECK:       %[[LEVEL:.*]] = arith.divui %[[INSIDE]], %[[TOGETHER]] :
+// CHECK:       arith.subi %c10, %[[LEVEL]] :
 func.func @one_tile(%q: !tiles11) -> !tiles11 {
   %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64>) : (!tiles11, !tiles11, !tiles11) -> !tiles11
   return %o : !tiles11
+}
+
+// and else the longest of as many heads as fill two rounds, but of no more than
+// there are.
+
+// CHECK-LABEL: gpu.func @one_tile_of_few(
+// CHECK:       %[[INSIDE:.*]] = arith.remui %block_id_x, %c64 :
+// CHECK:       %[[TOGETHER:.*]] = arith.minui %{{.*}}, %c4 :
+// CHECK:       %[[LEVEL:.*]] = arith.divui %[[INSIDE]], %[[TOGETHER]] :
+// CHECK:       arith.subi %c15, %[[LEVEL]] :
+func.func @one_tile_of_few(%q: !few_heads) -> !few_heads {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64>) : (!few_heads, !few_heads, !few_heads) -> !few_heads
+  return %o : !few_heads
 }
 
 // Without a mask all tiles have one length, and their order is that of queries.

@@ -71,6 +71,51 @@ module attributes {gpu.container_module} {
 
 // -----
 
+// What tiles need of sizes is computed at the launch: constant memory keeps it for
+// them. Sizes are there already, and conditions stay.
+// CHECK-LABEL: func.func @scalars(
+// CHECK-SAME:    %[[BLOCKS:[a-z0-9]+]]: index, %[[M:[a-z0-9]+]]: memref<?xf32>, %[[K:[a-z0-9]+]]: index
+// CHECK:         %[[DIM:.*]] = memref.dim %[[M]], %
+// CHECK:         %[[PART:.*]] = arith.divui %[[DIM]], %[[K]] : index
+// CHECK:         %[[IS_ODD:.*]] = arith.cmpi
+// CHECK:         %[[CHOSEN:.*]] = arith.select %[[IS_ODD]], %[[PART]], %[[K]] : index
+// CHECK:         gpu.launch_func {{.*}} %[[CHOSEN]] : index)
+// CHECK-LABEL: gpu.func @kernel(
+// CHECK-SAME:    %[[M:[a-z0-9]+]]: memref<?xf32>, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %[[CHOSEN:[a-z0-9]+]]: index)
+// CHECK:         %[[DIM:.*]] = memref.dim %[[M]]
+// CHECK:         %[[IS_ODD:.*]] = arith.cmpi
+// CHECK:         scf.for
+// CHECK:           %[[I:.*]] = arith.addi %{{.*}}, %[[CHOSEN]] : index
+// CHECK:           %[[J:.*]] = arith.addi %[[I]], %[[DIM]] : index
+// CHECK:           %[[K:.*]] = arith.select %[[IS_ODD]], %[[I]], %[[J]] : index
+// CHECK:           memref.store %{{.*}}, %[[M]][%[[K]]]
+module attributes {gpu.container_module} {
+  func.func @scalars(%n: index, %m: memref<?xf32>, %k: index) {
+    %c1 = arith.constant 1 : index
+    gpu.launch_func @m::@kernel blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1) args(%m : memref<?xf32>, %k : index)
+    return
+  }
+  gpu.module @m {
+    gpu.func @kernel(%m: memref<?xf32>, %k: index) kernel attributes {tile.persistent} {
+      %f = arith.constant 1.0 : f32
+      %c0 = arith.constant 0 : index
+      %c3 = arith.constant 3 : index
+      %dim = memref.dim %m, %c0 : memref<?xf32>
+      %part = arith.divui %dim, %k : index
+      %isOdd = arith.cmpi eq, %part, %c3 : index
+      %chosen = arith.select %isOdd, %part, %k : index
+      %id = gpu.block_id x
+      %i = arith.addi %id, %chosen : index
+      %j = arith.addi %i, %dim : index
+      %l = arith.select %isOdd, %i, %j : index
+      memref.store %f, %m[%l] : memref<?xf32>
+      gpu.return
+    }
+  }
+}
+
+// -----
+
 // Without the attribute nothing changes.
 // CHECK-LABEL: func.func @other
 // CHECK-NOT:   arith.minui

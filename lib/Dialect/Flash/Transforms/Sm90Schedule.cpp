@@ -64,6 +64,8 @@ constexpr Candidate maskedCandidates[] = {
     {128, 3072, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
     {128, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
     {192, 0, unlimited, 128, 96, inTurns | ScheduleFeatures::Persistent},
+    {256, 0, 768, 128, 64,
+     specialized | ScheduleFeatures::PingPong | ScheduleFeatures::Persistent},
     {256, 0, unlimited, 128, 64, inTurns | ScheduleFeatures::Persistent}};
 } // namespace
 

@@ -9,7 +9,9 @@
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_PERSIST
@@ -33,19 +35,66 @@ static SmallVector<Operation *> getOpsOfBlocks(Block &body) {
   return ops.takeVector();
 }
 
+/// The indices that the loop of a block uses and whoever launches the kernel
+/// can compute, from sizes and constants.
+static SmallVector<Value> getScalarsOfLaunch(Block &body,
+                                             ArrayRef<Operation *> inLoop) {
+  llvm::SmallPtrSet<Operation *, 32> loopOps(llvm::from_range, inLoop),
+      computable;
+  SmallVector<Value> scalars;
+  for (Operation &op : body.without_terminator()) {
+    bool isScalar =
+        op.getNumResults() == 1 &&
+        op.getResult(0).getType().isSignlessIntOrIndex() &&
+        (isa<memref::DimOp>(op) || isa<arith::ArithDialect>(op.getDialect()));
+    if (!isScalar || llvm::any_of(op.getOperands(), [&](Value operand) {
+          Operation *def = operand.getDefiningOp();
+          return def && !computable.contains(def);
+        }))
+      continue;
+    computable.insert(&op);
+    // Constants and sizes cost a kernel nothing.
+    if (op.getResult(0).getType().isIndex() &&
+        !isa<arith::ConstantOp, memref::DimOp>(op) &&
+        llvm::any_of(op.getUsers(), [&](Operation *user) {
+          return loopOps.contains(body.findAncestorOpInBlock(*user));
+        }))
+      scalars.push_back(op.getResult(0));
+  }
+  return scalars;
+}
+
+/// Computes a scalar of the kernel where the kernel is launched.
+static Value computeAtLaunch(OpBuilder &b, Value scalar, IRMapping &atLaunch) {
+  if (Value known = atLaunch.lookupOrNull(scalar))
+    return known;
+  Operation *op = scalar.getDefiningOp();
+  for (Value operand : op->getOperands())
+    computeAtLaunch(b, operand, atLaunch);
+  b.clone(*op, atLaunch);
+  return atLaunch.lookup(scalar);
+}
+
 /// Puts what a block does into a loop over the numbers of blocks that there
 /// would be. How many rounds all blocks take part in, and how many blocks from
 /// which on in one more, become arguments: quotients that a kernel computes
 /// itself keep the assembler from seeing that all threads go round the loop
-/// alike.
-static void persist(gpu::GPUFuncOp kernel) {
+/// alike. So do, behind them, the scalars that are returned: constant memory
+/// has them for the whole loop, where registers are scarce.
+static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   Block &body = kernel.getBody().front();
   Location loc = kernel.getLoc();
   SmallVector<Operation *> ops = getOpsOfBlocks(body);
+  SmallVector<Value> scalars = getScalarsOfLaunch(body, ops);
   Type index = IndexType::get(kernel.getContext());
   Value whole = body.addArgument(index, loc);
   Value rest = body.addArgument(index, loc);
   Value firstOfRest = body.addArgument(index, loc);
+  llvm::SmallPtrSet<Operation *, 32> inLoop(llvm::from_range, ops);
+  for (Value scalar : scalars)
+    scalar.replaceUsesWithIf(body.addArgument(index, loc), [&](OpOperand &use) {
+      return inLoop.contains(body.findAncestorOpInBlock(*use.getOwner()));
+    });
   OpBuilder b(body.getTerminator());
   kernel.setFunctionType(b.getFunctionType(body.getArgumentTypes(), {}));
 
@@ -81,6 +130,7 @@ static void persist(gpu::GPUFuncOp kernel) {
     }
     op->moveBefore(loop.getBody()->getTerminator());
   }
+  return scalars;
 }
 
 namespace {
@@ -89,9 +139,10 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
 
   void runOnOperation() override {
     SymbolTableCollection symbols;
+    DenseMap<Operation *, SmallVector<Value>> scalars;
     getOperation().walk([&](gpu::GPUFuncOp kernel) {
       if (kernel->hasAttr("tile.persistent"))
-        persist(kernel);
+        scalars[kernel] = persist(kernel);
     });
     getOperation().walk([&](gpu::LaunchFuncOp launch) {
       auto kernel = symbols.lookupNearestSymbolFrom<gpu::GPUFuncOp>(
@@ -117,7 +168,14 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
       Value firstOfRest =
           arith::SelectOp::create(b, loc, isEven, constant(0),
                                   arith::SubIOp::create(b, loc, grid, rest));
-      launch.getKernelOperandsMutable().append({whole, rest, firstOfRest});
+      IRMapping atLaunch;
+      for (auto [argument, operand] :
+           llvm::zip(kernel.getArguments(), launch.getKernelOperands()))
+        atLaunch.map(argument, operand);
+      SmallVector<Value> added{whole, rest, firstOfRest};
+      for (Value scalar : scalars.lookup(kernel))
+        added.push_back(computeAtLaunch(b, scalar, atLaunch));
+      launch.getKernelOperandsMutable().append(added);
       launch.getGridSizeXMutable().assign(grid);
     });
   }

@@ -1,0 +1,193 @@
+//===- TileOrder.cpp - Which tile of queries a block works on -------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileOrder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace flash;
+
+namespace {
+/// Unsigned arithmetic on indices. What is known becomes a constant.
+struct IndexBuilder {
+  OpBuilder &b;
+  Location loc;
+
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  }
+  Value add(Value x, Value y) {
+    return b.createOrFold<arith::AddIOp>(loc, x, y);
+  }
+  Value sub(Value x, Value y) {
+    return b.createOrFold<arith::SubIOp>(loc, x, y);
+  }
+  Value mul(Value x, Value y) {
+    return b.createOrFold<arith::MulIOp>(loc, x, y);
+  }
+  Value div(Value x, Value y) {
+    return b.createOrFold<arith::DivUIOp>(loc, x, y);
+  }
+  Value rem(Value x, Value y) {
+    return b.createOrFold<arith::RemUIOp>(loc, x, y);
+  }
+  Value min(Value x, Value y) {
+    return b.createOrFold<arith::MinUIOp>(loc, x, y);
+  }
+  Value max(Value x, Value y) {
+    return b.createOrFold<arith::MaxUIOp>(loc, x, y);
+  }
+  Value both(Value x, Value y) {
+    return b.createOrFold<arith::AndIOp>(loc, x, y);
+  }
+  Value compare(arith::CmpIPredicate predicate, Value x, Value y) {
+    return b.createOrFold<arith::CmpIOp>(loc, predicate, x, y);
+  }
+  Value isEqual(Value x, Value y) {
+    return compare(arith::CmpIPredicate::eq, x, y);
+  }
+  Value isLess(Value x, Value y) {
+    return compare(arith::CmpIPredicate::ult, x, y);
+  }
+  Value isAtMost(Value x, Value y) {
+    return compare(arith::CmpIPredicate::ule, x, y);
+  }
+  Value select(Value condition, Value x, Value y) {
+    return b.createOrFold<arith::SelectOp>(loc, condition, x, y);
+  }
+};
+} // namespace
+
+TileOfHead flash::emitLongestFirst(OpBuilder &builder, Location loc,
+                                   const MaskedTiles &tiles, Value number) {
+  constexpr int64_t granule = 8;
+  assert(2 * tiles.blocksOfRound % granule == 0 && "rounds of whole granules");
+  IndexBuilder b{builder, loc};
+  Value one = b.constant(1);
+  Value twoRounds = b.constant(2 * tiles.blocksOfRound);
+  Value perHead = b.max(tiles.tilesOfHead, one);
+  Value heads = b.max(tiles.heads, one);
+
+  // Where two rounds are whole heads, one head follows the other, and all
+  // blocks read the same keys at the same time.
+  Value powerOfTwo = b.both(perHead, b.sub(b.constant(0), perHead));
+  powerOfTwo = b.min(powerOfTwo, b.constant(granule));
+  Value together = b.min(b.div(twoRounds, powerOfTwo), heads);
+  Value areWhole = b.isEqual(b.rem(twoRounds, perHead), b.constant(0));
+  Value group = b.select(areWhole, one, together);
+
+  Value inGroup = b.mul(group, perHead);
+  Value groupNumber = b.div(number, inGroup), inside = b.rem(number, inGroup);
+  Value first = b.mul(groupNumber, group);
+  together = b.min(group, b.sub(heads, first));
+  Value level = b.div(inside, together), head = b.rem(inside, together);
+  return {b.add(first, head), b.sub(b.sub(perHead, one), level)};
+}
+
+/// How many times two rounds are in pairs. The rest goes by length: m rounds,
+/// of which p (less than two) do not fill the last two. Tiles of length p / m
+/// to 0 are in these p, so the block that gets the longest of them has p (1 - p
+/// / 2) / m more than all have on average. Of w rounds, whose tiles have a
+/// length of 1/2 on average, that is a part of 2 p (1 - p / 2) / (m w). Where
+/// it is too large for m = 2 + p, two rounds more go by length.
+static Value emitPairsOfRounds(IndexBuilder &b, const MaskedTiles &tiles,
+                               Value perHead) {
+  constexpr int64_t partsOfWork = 50;
+  Value one = b.constant(1), two = b.constant(2);
+  Value twoRounds = b.constant(2 * tiles.blocksOfRound);
+  Value all = b.mul(tiles.heads, perHead);
+  Value over = b.rem(all, twoRounds);
+  Value ahead = b.mul(over, b.sub(twoRounds, over));
+  Value isUneven = b.isLess(b.mul(b.add(twoRounds, over), all),
+                            b.mul(ahead, b.constant(partsOfWork)));
+  Value byLength = b.select(isUneven, two, one);
+  // Of a last head without a partner there are no pairs.
+  Value pairs = b.mul(b.div(tiles.heads, two), perHead);
+  Value rounds = b.div(pairs, b.constant(tiles.blocksOfRound));
+  return b.sub(b.max(rounds, byLength), byLength);
+}
+
+TileOfHead flash::emitInPairs(OpBuilder &builder, Location loc,
+                              const MaskedTiles &tiles, Value number) {
+  constexpr int64_t mostTilesOfShortHead = 8;
+  IndexBuilder b{builder, loc};
+  Value zero = b.constant(0), one = b.constant(1), two = b.constant(2);
+  Value round = b.constant(tiles.blocksOfRound);
+  Value twoRounds = b.constant(2 * tiles.blocksOfRound);
+  Value perHead = b.max(tiles.tilesOfHead, one);
+  Value lastTile = b.sub(perHead, one);
+
+  Value rounds = emitPairsOfRounds(b, tiles, perHead);
+  Value inPairs = b.mul(rounds, twoRounds);
+  Value isPaired = b.isLess(number, inPairs);
+
+  // Pair by pair: the number of the pair is that of the block, and the block's
+  // second round goes backwards.
+  Value inRound = b.rem(number, round), roundNumber = b.div(number, round);
+  Value isSecond = b.isEqual(b.rem(roundNumber, two), one);
+  Value mirrored = b.sub(b.constant(tiles.blocksOfRound - 1), inRound);
+  Value block = b.select(isSecond, mirrored, inRound);
+  Value pair = b.add(b.mul(b.div(roundNumber, two), round), block);
+
+  // By length: a level has the tiles of as many heads as are left. Of the first
+  // two, `done` pairs may be: their first and their last levels, respectively.
+  Value pairs = b.mul(rounds, round);
+  Value firstHead = b.mul(b.div(pairs, perHead), two);
+  Value heads = b.sub(tiles.heads, firstHead);
+  Value done = b.rem(pairs, perHead), left = b.sub(perHead, done);
+  Value lower = b.min(done, left), upper = b.max(done, left);
+  Value outerWidth = b.max(b.sub(heads, one), one);
+  Value innerWidth = b.select(b.isAtMost(done, left), heads, b.sub(heads, two));
+  Value position = b.sub(number, inPairs);
+  Value inLower = b.mul(lower, outerWidth);
+  Value inInner = b.mul(b.sub(upper, lower), innerWidth);
+  Value behindLower = b.sub(position, inLower);
+  Value isLower = b.isLess(position, inLower);
+  Value isInner = b.isLess(behindLower, inInner);
+  auto choose = [&](Value ofLower, Value ofInner, Value ofUpper) {
+    return b.select(isLower, ofLower, b.select(isInner, ofInner, ofUpper));
+  };
+  Value behind = choose(position, behindLower, b.sub(behindLower, inInner));
+  Value width = choose(outerWidth, b.max(innerWidth, one), outerWidth);
+
+  // Head by head, to the end: short heads of which two rounds hold a whole
+  // number. To go through more of them together costs more than it balances.
+  Value areWhole = b.isEqual(b.rem(twoRounds, perHead), zero);
+  Value isShort =
+      b.both(areWhole, b.isAtMost(perHead, b.constant(mostTilesOfShortHead)));
+  // A launch can pass on a bound, but no condition.
+  Value isByHead = isShort;
+  if (!getConstantIntValue(isShort))
+    isByHead =
+        b.isLess(number, b.select(isShort, b.mul(tiles.heads, perHead), zero));
+
+  // One division for all three.
+  Value dividend = b.select(isByHead, number, b.select(isPaired, pair, behind));
+  Value divisor =
+      b.select(isByHead, perHead, b.select(isPaired, perHead, width));
+  Value quotient = b.div(dividend, divisor);
+  Value remainder = b.rem(dividend, divisor);
+
+  // Level 0 is that of the last tiles.
+  auto tileOf = [&](Value level) { return b.sub(lastTile, level); };
+  Value pairHead = b.add(b.mul(quotient, two), b.select(isSecond, one, zero));
+  Value pairTile = b.select(isSecond, remainder, tileOf(remainder));
+
+  Value level = b.add(choose(zero, lower, upper), quotient);
+  // The first levels lack the first head, the last ones the second.
+  Value lacksFirst = b.isLess(level, done);
+  Value index = b.add(remainder, b.select(lacksFirst, one, zero));
+  Value lacksSecond = b.both(b.isAtMost(left, level), b.isLess(zero, index));
+  index = b.add(index, b.select(lacksSecond, one, zero));
+
+  Value head = b.select(isPaired, pairHead, b.add(firstHead, index));
+  Value tile = b.select(isPaired, pairTile, tileOf(level));
+  return {b.select(isByHead, quotient, head),
+          b.select(isByHead, tileOf(remainder), tile)};
+}

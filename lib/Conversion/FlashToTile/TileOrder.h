@@ -1,0 +1,44 @@
+//===- TileOrder.h - Which tile of queries a block works on -----*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_CONVERSION_FLASHTOTILE_TILEORDER_H
+#define FLASH_LIB_CONVERSION_FLASHTOTILE_TILEORDER_H
+
+#include "mlir/IR/Builders.h"
+
+namespace flash {
+
+/// The tiles of queries under a mask, whose later tiles are the longer ones:
+/// `heads` times `tilesOfHead`, each for one number from 0 on.
+struct MaskedTiles {
+  mlir::Value heads, tilesOfHead;
+  /// How many blocks run at the same time.
+  int64_t blocksOfRound;
+};
+
+/// A tile of queries: its head, and its number in the head.
+struct TileOfHead {
+  mlir::Value head, tile;
+};
+
+/// The order for blocks that take one tile each, whenever there is room for
+/// them: of as many heads as fill two rounds, the longest tiles first.
+TileOfHead emitLongestFirst(mlir::OpBuilder &b, mlir::Location loc,
+                            const MaskedTiles &tiles, mlir::Value number);
+
+/// The order for blocks that take one tile of each round, every other round
+/// backwards (tile-persist). What a block gets in two rounds, a tile of one
+/// head and one of the next, is as long as what any other gets; so heads follow
+/// each other, and the keys that all blocks read at the same time are those of
+/// few heads. Only the last rounds go by length, all their heads together: that
+/// spreads what fills no two rounds.
+TileOfHead emitInPairs(mlir::OpBuilder &b, mlir::Location loc,
+                       const MaskedTiles &tiles, mlir::Value number);
+
+} // namespace flash
+
+#endif // FLASH_LIB_CONVERSION_FLASHTOTILE_TILEORDER_H

@@ -1,0 +1,143 @@
+//===- TileOrderTest.cpp - Orders of tiles, number by number --------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Folds what a kernel computes, for all numbers of many sizes: every tile must
+// come once. For blocks that take one tile of each round it also looks at how
+// even their work is, and how many heads they read at the same time.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileOrder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace flash;
+
+using Order = TileOfHead(OpBuilder &, Location, const MaskedTiles &, Value);
+
+namespace {
+struct Sizes {
+  int64_t blocksOfRound, tilesOfHead, heads;
+  int64_t count() const { return tilesOfHead * heads; }
+};
+
+/// Of each number the head and the tile.
+using Table = std::vector<std::pair<int64_t, int64_t>>;
+} // namespace
+
+static int numFailures = 0;
+
+static void fail(StringRef order, const Sizes &s, const llvm::Twine &message) {
+  llvm::errs() << llvm::formatv("{0}, {1} blocks, {2} heads of {3} tiles: ",
+                                order, s.blocksOfRound, s.heads, s.tilesOfHead)
+               << message << "\n";
+  ++numFailures;
+}
+
+/// Runs the ops that the order emits for each number.
+static Table tabulate(MLIRContext *context, Order order, const Sizes &s) {
+  OpBuilder builder(context);
+  Location loc = builder.getUnknownLoc();
+  Type index = builder.getIndexType();
+  Block block;
+  SmallVector<Value> arguments;
+  for (int i = 0; i < 3; ++i)
+    arguments.push_back(block.addArgument(index, loc));
+  builder.setInsertionPointToStart(&block);
+  TileOfHead tile =
+      order(builder, loc, {arguments[1], arguments[2], s.blocksOfRound},
+            arguments[0]);
+  Table table;
+  for (int64_t number = 0; number < s.count(); ++number) {
+    DenseMap<Value, Attribute> known;
+    int64_t values[] = {number, s.heads, s.tilesOfHead};
+    for (auto [argument, value] : llvm::zip(arguments, values))
+      known[argument] = builder.getIndexAttr(value);
+    for (Operation &op : block) {
+      SmallVector<Attribute> operands = llvm::map_to_vector(
+          op.getOperands(), [&](Value operand) { return known.at(operand); });
+      SmallVector<OpFoldResult> results;
+      if (failed(op.fold(operands, results)) || results.size() != 1)
+        llvm::report_fatal_error("an op without a value, such as x / 0");
+      auto value = dyn_cast<Value>(results[0]);
+      known[op.getResult(0)] =
+          value ? known.at(value) : cast<Attribute>(results[0]);
+    }
+    auto get = [&](Value value) {
+      return cast<IntegerAttr>(known.at(value)).getInt();
+    };
+    table.emplace_back(get(tile.head), get(tile.tile));
+  }
+  return table;
+}
+
+static void checkOnce(StringRef order, const Sizes &s, const Table &table) {
+  DenseSet<std::pair<int64_t, int64_t>> found;
+  for (auto [head, tile] : table)
+    if (head < 0 || head >= s.heads || tile < 0 || tile >= s.tilesOfHead ||
+        !found.insert({head, tile}).second)
+      return fail(order, s,
+                  llvm::formatv("tile {0} of head {1}", tile, head).str());
+}
+
+/// Rounds as of tile-persist: every other one goes backwards.
+static void checkRounds(const Sizes &s, const Table &table, double mostWork,
+                        size_t mostHeads) {
+  std::vector<int64_t> work(s.blocksOfRound);
+  int64_t all = 0;
+  DenseMap<int64_t, DenseSet<int64_t>> headsOfRound;
+  for (auto [number, place] : llvm::enumerate(table)) {
+    auto [head, tile] = place;
+    int64_t round = number / s.blocksOfRound, block = number % s.blocksOfRound;
+    work[round % 2 ? s.blocksOfRound - 1 - block : block] += tile + 1;
+    all += tile + 1;
+    headsOfRound[round].insert(head);
+  }
+  double part = *llvm::max_element(work) * double(s.blocksOfRound) / all;
+  if (part > mostWork)
+    fail("in pairs", s, llvm::formatv("the last block has {0:F3}", part).str());
+  if (headsOfRound[0].size() > mostHeads)
+    fail("in pairs", s,
+         llvm::formatv("{0} heads in a round", headsOfRound[0].size()).str());
+}
+
+int main() {
+  MLIRContext context;
+  context.loadDialect<arith::ArithDialect>();
+  int64_t numTiles = 0;
+  auto check = [&](const Sizes &s) {
+    checkOnce("longest first", s, tabulate(&context, emitLongestFirst, s));
+    Table table = tabulate(&context, emitInPairs, s);
+    checkOnce("in pairs", s, table);
+    numTiles += 2 * s.count();
+    return table;
+  };
+  // Few blocks make many rounds, whole and partial, of pairs of heads that end
+  // in the middle of each other.
+  for (int64_t blocks : {4, 8, 12})
+    for (int64_t tilesOfHead = 1; tilesOfHead <= 13; ++tilesOfHead)
+      for (int64_t heads = 1; heads <= 17; ++heads)
+        check({blocks, tilesOfHead, heads});
+
+  // Of an H200, what the last block has of the mean, and whose keys are read at
+  // the same time: of those heads that a round holds.
+  for (auto [sizes, mostWork, mostHeads] :
+       {std::tuple(Sizes{132, 4, 256}, 1.04, 33), // Short heads.
+        {Sizes{132, 16, 128}, 1.02, 9},
+        {Sizes{132, 32, 64}, 1.02, 5},
+        {Sizes{132, 86, 16}, 1.025, 3}, // A rest that is hard to spread.
+        {Sizes{132, 43, 64}, 1.02, 4},
+        {Sizes{264, 21, 99}, 1.04, 13}})
+    checkRounds(sizes, check(sizes), mostWork, mostHeads);
+  llvm::outs() << numTiles << " tiles, " << numFailures << " failures\n";
+  return numFailures != 0;
+}
