@@ -399,6 +399,45 @@ static int64_t testRandom(MLIRContext *context, unsigned numMasks) {
   return numTiles;
 }
 
+static void testEvenPairs(MLIRContext *context) {
+  struct {
+    Mask mask;
+    Lengths n;
+    bool isEven;
+  } const cases[] = {
+      {{"full", Shape::Any, {"0 == 0"}}, {1000, 300}, true},
+      {{"empty", Shape::Any, {}}, {1000, 300}, true},
+      {{"no queries", Shape::Any, {"0 == 0"}}, {0, 300}, true},
+      {{"causal", Shape::Any, {"i + nk - nq - j >= 0"}}, {8191, 8191}, true},
+      {{"few causal queries", Shape::Any, {"i + nk - nq - j >= 0"}},
+       {128, 8192},
+       true},
+      {{"causal queries without keys", Shape::Any, {"i + nk - nq - j >= 0"}},
+       {8192, 2048},
+       false},
+      {{"prefix", Shape::Any, {"i - j >= 0", "1023 - j >= 0"}},
+       {8192, 8192},
+       true},
+      {{"window", Shape::Any, {"i - j >= 0, j - i + 1023 >= 0"}},
+       {8192, 8192},
+       false},
+      {{"narrow window", Shape::Any, {"i - j >= 0, j - i + 100 >= 0"}},
+       {8192, 8192},
+       true},
+      {{"causal documents",
+        Shape::Any,
+        {"i floordiv 1024 - j floordiv 1024 == 0, i - j >= 0"}},
+       {8192, 8192},
+       true},
+      {{"all keys for one half", Shape::Any, {"i - 500 >= 0, 700 - i >= 0"}},
+       {1000, 1000},
+       false},
+  };
+  for (const auto &[mask, n, isEven] : cases)
+    check(haveEvenPairs(parse(context, mask.sets), n.nq, n.nk) == isEven, mask,
+          "pairs");
+}
+
 int main(int argc, char **argv) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   if (argc > 1 && StringRef(argv[1]) == "print") {
@@ -467,6 +506,7 @@ int main(int argc, char **argv) {
   }
   testLimits(&context);
   testKeysOfQuery(&context);
+  testEvenPairs(&context);
   numTiles += testRandom(&context, 400);
   llvm::outs() << numAnalyses << " analyses, " << numTiles
                << " tiles compared, " << numFailures << " failures\n";

@@ -27,6 +27,7 @@ using Order = TileOfHead(OpBuilder &, Location, const MaskedTiles &, Value);
 namespace {
 struct Sizes {
   int64_t blocksOfRound, tilesOfHead, heads;
+  bool haveEvenPairs = true;
   int64_t count() const { return tilesOfHead * heads; }
 };
 
@@ -54,7 +55,8 @@ static Table tabulate(MLIRContext *context, Order order, const Sizes &s) {
     arguments.push_back(block.addArgument(index, loc));
   builder.setInsertionPointToStart(&block);
   TileOfHead tile =
-      order(builder, loc, {arguments[1], arguments[2], s.blocksOfRound},
+      order(builder, loc,
+            {arguments[1], arguments[2], s.blocksOfRound, s.haveEvenPairs},
             arguments[0]);
   Table table;
   for (int64_t number = 0; number < s.count(); ++number) {
@@ -126,7 +128,8 @@ int main() {
   for (int64_t blocks : {4, 8, 12})
     for (int64_t tilesOfHead = 1; tilesOfHead <= 13; ++tilesOfHead)
       for (int64_t heads = 1; heads <= 17; ++heads)
-        check({blocks, tilesOfHead, heads});
+        for (bool haveEvenPairs : {true, false})
+          check({blocks, tilesOfHead, heads, haveEvenPairs});
 
   // Of an H200, what the last block has of the mean, and whose keys are read at
   // the same time: of those heads that a round holds.
@@ -136,7 +139,8 @@ int main() {
         {Sizes{132, 32, 64}, 1.02, 5},
         {Sizes{132, 86, 16}, 1.025, 3}, // A rest that is hard to spread.
         {Sizes{132, 43, 64}, 1.02, 4},
-        {Sizes{264, 21, 99}, 1.04, 13}})
+        {Sizes{264, 21, 99}, 1.04, 13},
+        {Sizes{132, 43, 64, /*haveEvenPairs=*/false}, 1.01, 64}})
     checkRounds(sizes, check(sizes), mostWork, mostHeads);
   llvm::outs() << numTiles << " tiles, " << numFailures << " failures\n";
   return numFailures != 0;

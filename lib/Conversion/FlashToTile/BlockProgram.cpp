@@ -8,6 +8,7 @@
 #include "BlockProgram.h"
 #include "TileOrder.h"
 
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Support/Multiprocessors.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -409,6 +410,17 @@ FailureOr<Value> BlockProgram::fetch(Value tile) {
 // Operations
 //===----------------------------------------------------------------------===//
 
+/// Of lengths that are not known, neither may be much longer than the other.
+static bool haveEvenPairsOfQueries(OnlineAttentionOp step, OpFoldResult queries,
+                                   tensor::ExtractSliceOp keys) {
+  constexpr int64_t someLength = 4096;
+  std::optional<int64_t> nq = getConstantIntValue(queries);
+  int64_t nk = keys.getSourceType().getDimSize(2);
+  if (!nq || ShapedType::isDynamic(nk))
+    nq = nk = someLength;
+  return haveEvenPairs(step.getMask()->getAffineSets(), *nq, nk);
+}
+
 void BlockProgram::emitPosition() {
   SmallVector<OpFoldResult> lower = forall.getMixedLowerBound(),
                             upper = forall.getMixedUpperBound(),
@@ -425,12 +437,14 @@ void BlockProgram::emitPosition() {
     return {b.createOrFold<arith::DivUIOp>(loc, number, by),
             b.createOrFold<arith::RemUIOp>(loc, number, by)};
   };
-  bool isMasked = false;
-  forall.walk(
-      [&](OnlineAttentionOp op) { isMasked |= op.getMask().has_value(); });
+  OnlineAttentionOp masked;
+  forall.walk([&](OnlineAttentionOp op) {
+    if (op.getMask())
+      masked = op;
+  });
   Value rest = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
   size_t outer = rank;
-  if (isMasked && rank > 1) {
+  if (masked && rank > 1) {
     // Blocks differ in length: of heads next to each other, the last tiles,
     // which are the longest where the mask is causal, come first.
     outer = rank - 1;
@@ -438,7 +452,9 @@ void BlockProgram::emitPosition() {
     for (size_t d = 1; d < outer; ++d)
       heads = b.createOrFold<arith::MulIOp>(loc, heads, trips[d]);
     MaskedTiles tiles{heads, trips.back(),
-                      multiprocessors * tile::getResidentBlocks(kernel)};
+                      multiprocessors * tile::getResidentBlocks(kernel),
+                      haveEvenPairsOfQueries(masked, upper.back(),
+                                             getSlice(masked.getKey()))};
     auto [head, tile] = kernel->hasAttr("tile.persistent")
                             ? emitInPairs(b, loc, tiles, rest)
                             : emitLongestFirst(b, loc, tiles, rest);

@@ -53,6 +53,9 @@ struct IndexBuilder {
     return compare(arith::CmpIPredicate::eq, x, y);
   }
   Value isLess(Value x, Value y) {
+    // Folding knows no unsigned comparison with zero.
+    if (isZeroInteger(y))
+      return arith::ConstantIntOp::create(b, loc, 0, 1);
     return compare(arith::CmpIPredicate::ult, x, y);
   }
   Value isAtMost(Value x, Value y) {
@@ -99,6 +102,8 @@ TileOfHead flash::emitLongestFirst(OpBuilder &builder, Location loc,
 static Value emitPairsOfRounds(IndexBuilder &b, const MaskedTiles &tiles,
                                Value perHead) {
   constexpr int64_t partsOfWork = 50;
+  if (!tiles.haveEvenPairs)
+    return b.constant(0);
   Value one = b.constant(1), two = b.constant(2);
   Value twoRounds = b.constant(2 * tiles.blocksOfRound);
   Value all = b.mul(tiles.heads, perHead);

@@ -6,6 +6,7 @@
 !tiles8 = tensor<1x64x512x64xf16>
 !tiles11 = tensor<1x64x704x64xf16>
 !tiles16 = tensor<1x64x1024x64xf16>
+!many_heads = tensor<1x256x1024x64xf16>
 !few_heads = tensor<1x4x1024x64xf16>
 
 // Of 8 tiles to a head, two rounds are 33 whole heads, one behind the other.
@@ -46,14 +47,28 @@ func.func @pairs(%q: !tiles16) -> !tiles16 {
   return %o : !tiles16
 }
 
+// Of a window, the first tiles are shorter than all others, and pairs are not even:
+// all heads go together by length.
+
+// CHECK-LABEL: gpu.func @by_length(
+// CHECK:       %[[EXISTS:.*]] = arith.cmpi ult, %block_id_x, %c1024 :
+// CHECK:       %[[ID:.*]] = arith.select %[[EXISTS]], %block_id_x,
+// CHECK:       %[[HEADS:.*]] = arith.select %[[EXISTS]], %c64,
+// CHECK-NEXT:  arith.divui %[[ID]], %[[HEADS]] :
+// CHECK-NEXT:  arith.remui %[[ID]], %[[HEADS]] :
+func.func @by_length(%q: !tiles16) -> !tiles16 {
+  %o = flash.attention %q, %q, %q mask(#flash.window<left = 255, right = 0>) schedule(<query_tile = 64, key_tile = 64, features = specialize_warps|persistent>) : (!tiles16, !tiles16, !tiles16) -> !tiles16
+  return %o : !tiles16
+}
+
 // With two blocks on each multiprocessor, a round has twice as many.
 
 // CHECK-LABEL: gpu.func @resident_blocks(
 // CHECK:       arith.remui %block_id_x, %c264 :
 // CHECK:       arith.subi %c263,
-func.func @resident_blocks(%q: !tiles16) -> !tiles16 {
-  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, resident_blocks = 2, features = specialize_warps|persistent>) : (!tiles16, !tiles16, !tiles16) -> !tiles16
-  return %o : !tiles16
+func.func @resident_blocks(%q: !many_heads) -> !many_heads {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, resident_blocks = 2, features = specialize_warps|persistent>) : (!many_heads, !many_heads, !many_heads) -> !many_heads
+  return %o : !many_heads
 }
 
 // Blocks that take one tile each, whenever there is room for them, take those of

@@ -280,3 +280,21 @@ int64_t flash::estimateKeysOfQuery(ArrayRef<IntegerSet> mask, int64_t nq,
   }
   return queries ? keys / queries : 0;
 }
+
+bool flash::haveEvenPairs(ArrayRef<IntegerSet> mask, int64_t nq, int64_t nk) {
+  constexpr int64_t samples = 64, partsOfMean = 20;
+  KeyCounter counter(mask, nq, nk);
+  SmallVector<int64_t> sums;
+  int64_t all = 0;
+  for (int64_t sample = 0; sample < samples && nq > 0; ++sample) {
+    int64_t query = (2 * sample + 1) * nq / (4 * samples);
+    sums.push_back(counter.count(/*b=*/0, /*h=*/0, query) +
+                   counter.count(/*b=*/0, /*h=*/0, nq - 1 - query));
+    all += sums.back();
+  }
+  // The mean distance from the mean, in samples squared.
+  int64_t distances = 0;
+  for (int64_t sum : sums)
+    distances += std::abs(sum * samples - all);
+  return distances * partsOfMean <= all * samples;
+}

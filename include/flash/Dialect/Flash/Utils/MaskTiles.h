@@ -114,6 +114,13 @@ int64_t countUnmasked(llvm::ArrayRef<mlir::IntegerSet> mask, int64_t B,
 int64_t estimateKeysOfQuery(llvm::ArrayRef<mlir::IntegerSet> mask, int64_t nq,
                             int64_t nk);
 
+/// Whether any two queries as far from the beginning and from the end of the
+/// first head have about as many keys together as any other two: so it is under
+/// a causal mask, but not in a window, whose queries have as many each except
+/// for the first ones.
+bool haveEvenPairs(llvm::ArrayRef<mlir::IntegerSet> mask, int64_t nq,
+                   int64_t nk);
+
 /// The value of an affine expression, for example of a mask at a pair.
 int64_t evaluate(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> dims,
                  llvm::ArrayRef<int64_t> symbols);
