@@ -18,7 +18,8 @@ def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
     For kernels with the attribute `tile.persistent`. A block does the work of
     one block after the other, so that the copies of the next begin while the
     last is being finished. With `tile.resident_blocks = 2` there are twice as
-    many.
+    many. Indices that the tiles need of sizes are computed where the kernel is
+    launched, and become arguments.
 
     ```mlir
     %i = gpu.block_id x
