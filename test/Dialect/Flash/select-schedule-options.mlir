@@ -1,6 +1,7 @@
 // Features as an option, and targets that there are not.
 // RUN: flash-opt %s --flash-select-schedule="target=sm_90a features=specialize_warps|overlap" | FileCheck %s
 // RUN: flash-opt %s --flash-select-schedule="target=sm_90a features=none" | FileCheck %s --check-prefix=NONE
+// RUN: flash-opt %s --flash-select-schedule="target=sm_90a query-tile=128 key-tile=128" | FileCheck %s --check-prefix=TILES
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_90a features=fast" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_80 features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=SM80
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_70" 2>&1 | FileCheck %s --check-prefix=TARGET
@@ -13,4 +14,12 @@
 func.func @f(%q: tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16> {
   %o = flash.attention %q, %q, %q : (tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16>
   return %o : tensor<2x4x512x64xf16>
+}
+
+// Blocks of larger tiles share no multiprocessor, as those that are proposed do.
+// TILES-LABEL: func.func @short_rows(
+// TILES: schedule(<query_tile = 128, key_tile = 128, warps = 8, stages = 2, query_stages = 2, features =
+func.func @short_rows(%q: tensor<32x32x512x64xf16>) -> tensor<32x32x512x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<32x32x512x64xf16>, tensor<32x32x512x64xf16>, tensor<32x32x512x64xf16>) -> tensor<32x32x512x64xf16>
+  return %o : tensor<32x32x512x64xf16>
 }

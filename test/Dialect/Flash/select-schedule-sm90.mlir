@@ -49,6 +49,21 @@ func.func @few_short(%q: tensor<1x2x512x64xf16>) -> tensor<1x2x512x64xf16> {
   return %o : tensor<1x2x512x64xf16>
 }
 
+// Short rows of many columns take turns, but do not overlap.
+// CHECK-LABEL: func @short_wide(
+// CHECK: features = specialize_warps|ping_pong|lazy_rescale|persistent|bulk_store>
+func.func @short_wide(%q: tensor<16x8x1024x256xf16>) -> tensor<16x8x1024x256xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<16x8x1024x256xf16>, tensor<16x8x1024x256xf16>, tensor<16x8x1024x256xf16>) -> tensor<16x8x1024x256xf16>
+  return %o : tensor<16x8x1024x256xf16>
+}
+
+// CHECK-LABEL: func @long_wide(
+// CHECK: features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store>
+func.func @long_wide(%q: tensor<8x8x2048x256xf16>) -> tensor<8x8x2048x256xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<8x8x2048x256xf16>, tensor<8x8x2048x256xf16>, tensor<8x8x2048x256xf16>) -> tensor<8x8x2048x256xf16>
+  return %o : tensor<8x8x2048x256xf16>
+}
+
 // What counts is how many keys a query has: documents of 512 are short rows
 // however long the sequence is.
 // CHECK-LABEL: func @documents(

@@ -60,6 +60,10 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
   /// What the model or an option proposes.
   FailureOr<Schedule> propose(AttentionOp op, const Models &models) {
     Schedule chosen = models.choose(op);
+    // Several blocks share a multiprocessor because their tiles are small:
+    // other tiles have neither their number nor their slots.
+    if (chosen.residentBlocks && (queryTile || keyTile))
+      chosen.residentBlocks = chosen.stages = 0;
     for (auto [option, field] :
          {std::pair(&queryTile, &chosen.queryTile),
           std::pair(&keyTile, &chosen.keyTile),
