@@ -29,6 +29,7 @@ EXPERIMENTS = {
     "ladder": ladder.run,
     "variants": variants.run,
     "single-head": heads.single,
+    "few-heads": heads.few,
     "many-heads": heads.many,
     "three-kernels": heads.kernels,
     "small": small.run,

@@ -1,8 +1,10 @@
-"""One head, and four batches of 32: naive beside fused, time and memory."""
+"""One head, a few, and four batches of 32: naive beside fused, time and memory."""
+import itertools
+
 import plots
 import programs
 from flash import Case, milliseconds
-from results import Result, Table, faults
+from results import Result, Table, faults, geometric_mean
 
 MASKS = {"full": None, "causal": programs.CAUSAL}
 
@@ -18,7 +20,7 @@ def memory(report, shape, dtype):
 def measure(bench, shape, dtype, masks, baseline):
     """For each mask: the report, and milliseconds by the name of who took them."""
     arrays = bench.flash.arrays.qkv(shape, dtype)
-    cases = {mask: Case(f"heads_{shape[1]}_{dtype}_{mask}_{shape[2]}", programs.attention(shape, dtype, MASKS[mask]),
+    cases = {mask: Case(f"heads_{shape[1]}_{dtype}_{mask}_{shape[2]}_{shape[3]}", programs.attention(shape, dtype, MASKS[mask]),
                         ("--baseline",) if baseline else (), arrays, mask) for mask in masks}
     reports = bench.flash.run(list(cases.values()))
     tensors = bench.peers.tensors(arrays) if bench.peers.here else None
@@ -69,6 +71,25 @@ def single(bench):
               for mask in MASKS]
     panels.append(dict(title="memory beyond the inputs", xlabel="N", ylabel="MB", xs=list(lengths), series=sizes, log_y=True))
     result.plots.append(plots.lines(bench.folder / "single-head.png", panels))
+    return result
+
+
+def few(bench):
+    heads, lengths, dims, dtype = (((1, 2, 4, 8), (512, 1024, 2048), (64, 128), "f16") if bench.gpu
+                                   else ((1, 4), (256, 512), (64,), "f32"))
+    result = Result(f"A few heads of one batch, {dtype}", "Milliseconds. There are fewer tiles of 128 queries than an H200 has multiprocessors: keys are shared.")
+    rows, ratios = [], []
+    for dim, count, length in itertools.product(dims, heads, lengths):
+        found, notes = measure(bench, (1, count, length, dim), dtype, MASKS, False)
+        result.notes += notes
+        for mask, (_, times) in found.items():
+            took, best = times["flash-mlir"], min((times[n] for n in NAMES[2:] if times.get(n)), default=None)
+            ratio = best / took if best and took else None
+            rows.append([dim, count, length, mask, took, *[times.get(name) for name in NAMES[2:]], ratio])
+            ratios += [ratio] if ratio else []
+    result.tables.append(Table(["D", "heads", "N", "mask", "flash-mlir", *NAMES[2:], "best of PyTorch / ours"], rows))
+    if ratios:
+        result.notes.append(f"Ratio to the best of PyTorch: geometric mean {geometric_mean(ratios):.2f}, least {min(ratios):.2f}.")
     return result
 
 
