@@ -22,7 +22,8 @@
 using namespace mlir;
 using namespace flash;
 
-using Order = TileOfHead(OpBuilder &, Location, const MaskedTiles &, Value);
+using Order = llvm::function_ref<TileOfHead(OpBuilder &, Location,
+                                            const MaskedTiles &, Value)>;
 
 namespace {
 struct Sizes {
@@ -55,8 +56,7 @@ static Table tabulate(MLIRContext *context, Order order, const Sizes &s) {
     arguments.push_back(block.addArgument(index, loc));
   builder.setInsertionPointToStart(&block);
   TileOfHead tile =
-      order(builder, loc,
-            {arguments[1], arguments[2], s.blocksOfRound, s.haveEvenPairs},
+      order(builder, loc, {arguments[1], arguments[2], s.blocksOfRound},
             arguments[0]);
   Table table;
   for (int64_t number = 0; number < s.count(); ++number) {
@@ -118,7 +118,11 @@ int main() {
   int64_t numTiles = 0;
   auto check = [&](const Sizes &s) {
     checkOnce("longest first", s, tabulate(&context, emitLongestFirst, s));
-    Table table = tabulate(&context, emitInPairs, s);
+    auto inPairs = [&](OpBuilder &b, Location loc, const MaskedTiles &tiles,
+                       Value number) {
+      return emitInPairs(b, loc, tiles, s.haveEvenPairs, number);
+    };
+    Table table = tabulate(&context, inPairs, s);
     checkOnce("in pairs", s, table);
     numTiles += 2 * s.count();
     return table;

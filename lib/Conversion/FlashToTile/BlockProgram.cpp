@@ -411,14 +411,14 @@ FailureOr<Value> BlockProgram::fetch(Value tile) {
 //===----------------------------------------------------------------------===//
 
 /// Of lengths that are not known, neither may be much longer than the other.
-static bool haveEvenPairsOfQueries(OnlineAttentionOp step, OpFoldResult queries,
-                                   tensor::ExtractSliceOp keys) {
+static bool haveEvenPairsOfQueries(OnlineAttentionOp step) {
   constexpr int64_t someLength = 4096;
-  std::optional<int64_t> nq = getConstantIntValue(queries);
-  int64_t nk = keys.getSourceType().getDimSize(2);
-  if (!nq || ShapedType::isDynamic(nk))
+  SmallVector<OpFoldResult> extents = step.getMixedExtents();
+  std::optional<int64_t> nq = getConstantIntValue(extents[0]),
+                         nk = getConstantIntValue(extents[1]);
+  if (!nq || !nk)
     nq = nk = someLength;
-  return haveEvenPairs(step.getMask()->getAffineSets(), *nq, nk);
+  return haveEvenPairs(step.getMask()->getAffineSets(), *nq, *nk);
 }
 
 void BlockProgram::emitPosition() {
@@ -445,19 +445,17 @@ void BlockProgram::emitPosition() {
   Value rest = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
   size_t outer = rank;
   if (masked && rank > 1) {
-    // Blocks differ in length: of heads next to each other, the last tiles,
-    // which are the longest where the mask is causal, come first.
+    // Blocks differ in length.
     outer = rank - 1;
     Value heads = trips.front();
     for (size_t d = 1; d < outer; ++d)
       heads = b.createOrFold<arith::MulIOp>(loc, heads, trips[d]);
     MaskedTiles tiles{heads, trips.back(),
-                      multiprocessors * tile::getResidentBlocks(kernel),
-                      haveEvenPairsOfQueries(masked, upper.back(),
-                                             getSlice(masked.getKey()))};
-    auto [head, tile] = kernel->hasAttr("tile.persistent")
-                            ? emitInPairs(b, loc, tiles, rest)
-                            : emitLongestFirst(b, loc, tiles, rest);
+                      multiprocessors * tile::getResidentBlocks(kernel)};
+    auto [head, tile] =
+        kernel->hasAttr("tile.persistent")
+            ? emitInPairs(b, loc, tiles, haveEvenPairsOfQueries(masked), rest)
+            : emitLongestFirst(b, loc, tiles, rest);
     indices.back() = tile;
     rest = head;
   }

@@ -22,47 +22,32 @@ struct IndexBuilder {
   Value constant(int64_t value) {
     return arith::ConstantIndexOp::create(b, loc, value);
   }
-  Value add(Value x, Value y) {
-    return b.createOrFold<arith::AddIOp>(loc, x, y);
+  template <typename Op, typename... Operands>
+  Value fold(Operands... operands) {
+    return b.createOrFold<Op>(loc, operands...);
   }
-  Value sub(Value x, Value y) {
-    return b.createOrFold<arith::SubIOp>(loc, x, y);
-  }
-  Value mul(Value x, Value y) {
-    return b.createOrFold<arith::MulIOp>(loc, x, y);
-  }
-  Value div(Value x, Value y) {
-    return b.createOrFold<arith::DivUIOp>(loc, x, y);
-  }
-  Value rem(Value x, Value y) {
-    return b.createOrFold<arith::RemUIOp>(loc, x, y);
-  }
-  Value min(Value x, Value y) {
-    return b.createOrFold<arith::MinUIOp>(loc, x, y);
-  }
-  Value max(Value x, Value y) {
-    return b.createOrFold<arith::MaxUIOp>(loc, x, y);
-  }
-  Value both(Value x, Value y) {
-    return b.createOrFold<arith::AndIOp>(loc, x, y);
-  }
-  Value compare(arith::CmpIPredicate predicate, Value x, Value y) {
-    return b.createOrFold<arith::CmpIOp>(loc, predicate, x, y);
-  }
+  Value add(Value x, Value y) { return fold<arith::AddIOp>(x, y); }
+  Value sub(Value x, Value y) { return fold<arith::SubIOp>(x, y); }
+  Value mul(Value x, Value y) { return fold<arith::MulIOp>(x, y); }
+  Value div(Value x, Value y) { return fold<arith::DivUIOp>(x, y); }
+  Value rem(Value x, Value y) { return fold<arith::RemUIOp>(x, y); }
+  Value min(Value x, Value y) { return fold<arith::MinUIOp>(x, y); }
+  Value max(Value x, Value y) { return fold<arith::MaxUIOp>(x, y); }
+  Value both(Value x, Value y) { return fold<arith::AndIOp>(x, y); }
   Value isEqual(Value x, Value y) {
-    return compare(arith::CmpIPredicate::eq, x, y);
+    return fold<arith::CmpIOp>(arith::CmpIPredicate::eq, x, y);
   }
   Value isLess(Value x, Value y) {
     // Folding knows no unsigned comparison with zero.
     if (isZeroInteger(y))
       return arith::ConstantIntOp::create(b, loc, 0, 1);
-    return compare(arith::CmpIPredicate::ult, x, y);
+    return fold<arith::CmpIOp>(arith::CmpIPredicate::ult, x, y);
   }
   Value isAtMost(Value x, Value y) {
-    return compare(arith::CmpIPredicate::ule, x, y);
+    return fold<arith::CmpIOp>(arith::CmpIPredicate::ule, x, y);
   }
   Value select(Value condition, Value x, Value y) {
-    return b.createOrFold<arith::SelectOp>(loc, condition, x, y);
+    return fold<arith::SelectOp>(condition, x, y);
   }
 };
 } // namespace
@@ -95,15 +80,13 @@ TileOfHead flash::emitLongestFirst(OpBuilder &builder, Location loc,
 
 /// How many times two rounds are in pairs. The rest goes by length: m rounds,
 /// of which p (less than two) do not fill the last two. Tiles of length p / m
-/// to 0 are in these p, so the block that gets the longest of them has p (1 - p
-/// / 2) / m more than all have on average. Of w rounds, whose tiles have a
-/// length of 1/2 on average, that is a part of 2 p (1 - p / 2) / (m w). Where
-/// it is too large for m = 2 + p, two rounds more go by length.
+/// to 0 are in these p, so the block that gets the longest of them has more
+/// than all have on average by p (2 - p) / 2m. Of w rounds, whose tiles have a
+/// length of 1/2 on average, that is a part of p (2 - p) / mw. Where it is too
+/// large for m = 2 + p, two rounds more go by length.
 static Value emitPairsOfRounds(IndexBuilder &b, const MaskedTiles &tiles,
                                Value perHead) {
   constexpr int64_t partsOfWork = 50;
-  if (!tiles.haveEvenPairs)
-    return b.constant(0);
   Value one = b.constant(1), two = b.constant(2);
   Value twoRounds = b.constant(2 * tiles.blocksOfRound);
   Value all = b.mul(tiles.heads, perHead);
@@ -119,7 +102,8 @@ static Value emitPairsOfRounds(IndexBuilder &b, const MaskedTiles &tiles,
 }
 
 TileOfHead flash::emitInPairs(OpBuilder &builder, Location loc,
-                              const MaskedTiles &tiles, Value number) {
+                              const MaskedTiles &tiles, bool haveEvenPairs,
+                              Value number) {
   constexpr int64_t mostTilesOfShortHead = 8;
   IndexBuilder b{builder, loc};
   Value zero = b.constant(0), one = b.constant(1), two = b.constant(2);
@@ -128,7 +112,7 @@ TileOfHead flash::emitInPairs(OpBuilder &builder, Location loc,
   Value perHead = b.max(tiles.tilesOfHead, one);
   Value lastTile = b.sub(perHead, one);
 
-  Value rounds = emitPairsOfRounds(b, tiles, perHead);
+  Value rounds = haveEvenPairs ? emitPairsOfRounds(b, tiles, perHead) : zero;
   Value inPairs = b.mul(rounds, twoRounds);
   Value isPaired = b.isLess(number, inPairs);
 

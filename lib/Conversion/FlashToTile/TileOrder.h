@@ -18,9 +18,6 @@ struct MaskedTiles {
   mlir::Value heads, tilesOfHead;
   /// How many blocks run at the same time.
   int64_t blocksOfRound;
-  /// Whether a tile and its counterpart from the other end of a head are as
-  /// long as any two such tiles.
-  bool haveEvenPairs;
 };
 
 /// A tile of queries: its head, and its number in the head.
@@ -38,9 +35,12 @@ TileOfHead emitLongestFirst(mlir::OpBuilder &b, mlir::Location loc,
 /// head and one of the next, is as long as what any other gets; so heads follow
 /// each other, and the keys that all blocks read at the same time are those of
 /// few heads. Only the last rounds go by length, all their heads together: that
-/// spreads what fills no two rounds. If pairs are not even, all rounds do.
+/// spreads what fills no two rounds. All rounds do unless `haveEvenPairs`,
+/// which is whether a tile and its counterpart from the other end of a head are
+/// as long as any two such tiles.
 TileOfHead emitInPairs(mlir::OpBuilder &b, mlir::Location loc,
-                       const MaskedTiles &tiles, mlir::Value number);
+                       const MaskedTiles &tiles, bool haveEvenPairs,
+                       mlir::Value number);
 
 } // namespace flash
 
