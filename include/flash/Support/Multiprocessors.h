@@ -16,6 +16,9 @@ namespace flash {
 /// are right on any number.
 constexpr int64_t multiprocessors = 132;
 
+/// The registers of one, which the threads on it share.
+constexpr int64_t registersOfMultiprocessor = 64 * 1024;
+
 } // namespace flash
 
 #endif // FLASH_SUPPORT_MULTIPROCESSORS_H

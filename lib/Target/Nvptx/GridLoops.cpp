@@ -7,6 +7,7 @@
 
 #include "GridLoops.h"
 
+#include "flash/Support/Multiprocessors.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -22,9 +23,9 @@ constexpr unsigned mostInstructions = 8;
 /// time of short tiles.
 constexpr unsigned fewCarriedValues = 104;
 
-/// The registers of a multiprocessor, and what a thread needs of its share for
-/// the numbers of threads and for sizes beside the values that loops carry.
-constexpr unsigned registersOfMultiprocessor = 64 * 1024, otherRegisters = 64;
+/// What a thread needs of its registers for the numbers of threads and for
+/// sizes beside the values that loops carry.
+constexpr unsigned otherRegisters = 64;
 
 static Intrinsic::ID getIntrinsic(Value *value) {
   auto *call = dyn_cast<IntrinsicInst>(value);
@@ -159,7 +160,7 @@ static unsigned getShareOfThread(Function &function) {
   unsigned threads = 1;
   StringRef shape = function.getFnAttribute("nvvm.maxntid").getValueAsString();
   shape.split(',').first.getAsInteger(10, threads);
-  return registersOfMultiprocessor / std::max(threads, 1u);
+  return flash::registersOfMultiprocessor / std::max(threads, 1u);
 }
 
 PreservedAnalyses flash::GridLoopsPass::run(Function &function,

@@ -42,12 +42,18 @@ def measure(bench, shape, dtype, masks, baseline):
 NAMES = ("flash-mlir", "flash-mlir, naive", "naive", "efficient", "FA2", "cuDNN", "SDPA")
 
 
+def ratio_to_best(times):
+    """How many times as long the best of PyTorch takes."""
+    took, best = times["flash-mlir"], min((times[n] for n in NAMES[2:] if times.get(n)), default=None)
+    return best / took if best and took else None
+
+
 def single(bench):
     lengths, dtype = ((512, 1024, 2048, 4096, 8192), "f16") if bench.gpu else ((256, 512, 1024, 2048), "f32")
     result = Result(f"One head: naive, fused, PyTorch; {dtype}, D = 64",
                     "Milliseconds. The naive columns are three kernels: ours from the same program (`--baseline`), and "
                     "PyTorch's product, softmax, product. Memory is what is needed beyond the inputs, the result included.")
-    rows, series, sizes, ratios = [], {}, {}, []
+    rows, series, sizes = [], {}, {}
     for length in lengths:
         shape = (1, 1, length, 64)
         found, notes = measure(bench, shape, dtype, MASKS, True)
@@ -56,8 +62,7 @@ def single(bench):
             ours, naive = memory(report, shape, dtype)
             took = times["flash-mlir"]
             faster = times["flash-mlir, naive"] / took if took and times["flash-mlir, naive"] else None
-            best = min((times.get(n) for n in NAMES[2:] if times.get(n)), default=None)
-            rows.append([length, mask, *[times.get(name) for name in NAMES], faster, best / took if best and took else None,
+            rows.append([length, mask, *[times.get(name) for name in NAMES], faster, ratio_to_best(times),
                          ours / 1e6 if ours else None, naive / 1e6 if naive else None,
                          naive / ours if naive and ours else None])
             for name in NAMES:
@@ -77,16 +82,16 @@ def single(bench):
 def few(bench):
     heads, lengths, dims, dtype = (((1, 2, 4, 8), (512, 1024, 2048), (64, 128), "f16") if bench.gpu
                                    else ((1, 4), (256, 512), (64,), "f32"))
-    result = Result(f"A few heads of one batch, {dtype}", "Milliseconds. There are fewer tiles of 128 queries than an H200 has multiprocessors: keys are shared.")
-    rows, ratios = [], []
+    result = Result(f"A few heads of one batch, {dtype}",
+                    "Milliseconds. There are fewer tiles of 128 queries than an H200 has multiprocessors: keys are shared.")
+    rows = []
     for dim, count, length in itertools.product(dims, heads, lengths):
         found, notes = measure(bench, (1, count, length, dim), dtype, MASKS, False)
         result.notes += notes
         for mask, (_, times) in found.items():
-            took, best = times["flash-mlir"], min((times[n] for n in NAMES[2:] if times.get(n)), default=None)
-            ratio = best / took if best and took else None
-            rows.append([dim, count, length, mask, took, *[times.get(name) for name in NAMES[2:]], ratio])
-            ratios += [ratio] if ratio else []
+            rows.append([dim, count, length, mask, times["flash-mlir"], *[times.get(name) for name in NAMES[2:]],
+                         ratio_to_best(times)])
+    ratios = [row[-1] for row in rows if row[-1]]
     result.tables.append(Table(["D", "heads", "N", "mask", "flash-mlir", *NAMES[2:], "best of PyTorch / ours"], rows))
     if ratios:
         result.notes.append(f"Ratio to the best of PyTorch: geometric mean {geometric_mean(ratios):.2f}, least {min(ratios):.2f}.")

@@ -23,7 +23,7 @@ using namespace flash::tile;
 
 /// The ops that are not the same for all blocks, or do more than to compute
 /// scalars.
-static SmallVector<Operation *> getOpsOfBlocks(Block &body) {
+static llvm::SetVector<Operation *> getOpsOfBlocks(Block &body) {
   llvm::SetVector<Operation *> ops;
   for (Operation &op : body.without_terminator())
     if (isa<gpu::BlockIdOp>(op) || op.getNumRegions() > 0 ||
@@ -32,15 +32,27 @@ static SmallVector<Operation *> getOpsOfBlocks(Block &body) {
           return ops.contains(operand.getDefiningOp());
         }))
       ops.insert(&op);
-  return ops.takeVector();
+  return ops;
+}
+
+static Value isEven(OpBuilder &b, Location loc, Value number) {
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value two = arith::ConstantIndexOp::create(b, loc, 2);
+  Value odd = arith::RemUIOp::create(b, loc, number, two);
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, odd, zero);
+}
+
+/// Whether the op that uses a value is in the loop that `ops` will be in.
+static bool isUsedIn(const llvm::SetVector<Operation *> &ops, Block &body,
+                     Operation *user) {
+  return ops.contains(body.findAncestorOpInBlock(*user));
 }
 
 /// The indices that the loop of a block uses and whoever launches the kernel
 /// can compute, from sizes and constants.
-static SmallVector<Value> getScalarsOfLaunch(Block &body,
-                                             ArrayRef<Operation *> inLoop) {
-  llvm::SmallPtrSet<Operation *, 32> loopOps(llvm::from_range, inLoop),
-      computable;
+static SmallVector<Value>
+getScalarsOfLaunch(Block &body, const llvm::SetVector<Operation *> &inLoop) {
+  llvm::SmallPtrSet<Operation *, 32> computable;
   SmallVector<Value> scalars;
   for (Operation &op : body.without_terminator()) {
     bool isScalar =
@@ -57,7 +69,7 @@ static SmallVector<Value> getScalarsOfLaunch(Block &body,
     if (op.getResult(0).getType().isIndex() &&
         !isa<arith::ConstantOp, memref::DimOp>(op) &&
         llvm::any_of(op.getUsers(), [&](Operation *user) {
-          return loopOps.contains(body.findAncestorOpInBlock(*user));
+          return isUsedIn(inLoop, body, user);
         }))
       scalars.push_back(op.getResult(0));
   }
@@ -84,16 +96,15 @@ static Value computeAtLaunch(OpBuilder &b, Value scalar, IRMapping &atLaunch) {
 static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   Block &body = kernel.getBody().front();
   Location loc = kernel.getLoc();
-  SmallVector<Operation *> ops = getOpsOfBlocks(body);
+  llvm::SetVector<Operation *> ops = getOpsOfBlocks(body);
   SmallVector<Value> scalars = getScalarsOfLaunch(body, ops);
   Type index = IndexType::get(kernel.getContext());
   Value whole = body.addArgument(index, loc);
   Value rest = body.addArgument(index, loc);
   Value firstOfRest = body.addArgument(index, loc);
-  llvm::SmallPtrSet<Operation *, 32> inLoop(llvm::from_range, ops);
   for (Value scalar : scalars)
     scalar.replaceUsesWithIf(body.addArgument(index, loc), [&](OpOperand &use) {
-      return inLoop.contains(body.findAncestorOpInBlock(*use.getOwner()));
+      return isUsedIn(ops, body, use.getOwner());
     });
   OpBuilder b(body.getTerminator());
   kernel.setFunctionType(b.getFunctionType(body.getArgumentTypes(), {}));
@@ -116,10 +127,8 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   Value round = loop.getInductionVar();
   Value last = arith::SubIOp::create(b, loc, grid, constant(1));
   Value mirrored = arith::SubIOp::create(b, loc, last, id);
-  Value odd = arith::RemUIOp::create(b, loc, round, constant(2));
-  Value isEven =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, odd, constant(0));
-  Value position = arith::SelectOp::create(b, loc, isEven, id, mirrored);
+  Value position =
+      arith::SelectOp::create(b, loc, isEven(b, loc, round), id, mirrored);
   Value number = arith::MulIOp::create(b, loc, round, grid);
   number = arith::AddIOp::create(b, loc, number, position);
   for (Operation *op : ops) {
@@ -162,11 +171,8 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
       Value whole = arith::DivUIOp::create(b, loc, count, divisor);
       Value rest = arith::RemUIOp::create(b, loc, count, divisor);
       // A round that goes backwards ends with the first blocks.
-      Value odd = arith::RemUIOp::create(b, loc, whole, constant(2));
-      Value isEven = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                           odd, constant(0));
       Value firstOfRest =
-          arith::SelectOp::create(b, loc, isEven, constant(0),
+          arith::SelectOp::create(b, loc, isEven(b, loc, whole), constant(0),
                                   arith::SubIOp::create(b, loc, grid, rest));
       IRMapping atLaunch;
       for (auto [argument, operand] :

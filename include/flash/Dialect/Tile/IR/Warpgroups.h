@@ -8,6 +8,7 @@
 #ifndef FLASH_DIALECT_TILE_IR_WARPGROUPS_H
 #define FLASH_DIALECT_TILE_IR_WARPGROUPS_H
 
+#include "flash/Support/Multiprocessors.h"
 #include "mlir/IR/Operation.h"
 
 namespace flash::tile {
@@ -43,7 +44,6 @@ constexpr int64_t registerGranule = 8;
 /// What each thread of a block with this number of consumer warpgroups starts
 /// with, where as many blocks share a multiprocessor.
 constexpr int64_t getStartRegisters(int64_t warpgroups, int64_t blocks) {
-  constexpr int64_t registersOfMultiprocessor = 65536;
   int64_t threads = (warpgroups + 1) * threadsOfWarpgroup;
   return registersOfMultiprocessor / (threads * blocks) / registerGranule *
          registerGranule;
