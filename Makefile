@@ -52,7 +52,7 @@ docs: build ## regenerates docs/reference from the .td files
 asan: ## the tools with the address and undefined sanitizers
 	@scripts/setup.sh libclang-rt-22-dev
 	@$(call configure,build-asan,-DFLASH_SANITIZE=ON)
-	ninja -C build-asan -j$(JOBS)
+	ninja -C build-asan -j$(JOBS) flash-opt flash-run
 
 fuzz: asan ## ten thousand mutated inputs through the sanitized tools
 	$(PYTHON) test/Fuzz/fuzz.py --bin build-asan/bin --count 10000 --save build-asan/fuzz

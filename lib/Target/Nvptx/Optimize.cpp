@@ -13,6 +13,7 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/InstCombine/InstCombine.h"
@@ -42,6 +43,9 @@ static FunctionPassManager makePasses(bool speculates) {
   // put tiles of registers together and take them apart. The scalarizer does
   // the rest, such as elements whose index is a variable.
   passes.addPass(flash::SplitVectorsPass());
+  // It rewrites nearly all there is, and what follows would make sense of
+  // broken code: a value that lacks one of its sources, say, becomes another.
+  passes.addPass(VerifierPass());
   passes.addPass(ScalarizerPass());
   passes.addPass(InstCombinePass());
   passes.addPass(SimplifyCFGPass());
@@ -52,6 +56,7 @@ static FunctionPassManager makePasses(bool speculates) {
                                                  /*UseMemorySSA=*/true));
   passes.addPass(flash::SinkOffsetsPass());
   passes.addPass(flash::GridLoopsPass());
+  passes.addPass(VerifierPass());
   return passes;
 }
 

@@ -214,12 +214,16 @@ void VectorSplitter::run(Function &function) {
   for (BasicBlock *block : ReversePostOrderTraversal(&function))
     for (Instruction &instruction : make_early_inc_range(*block))
       visit(instruction);
-  for (Instruction *instruction : splits)
-    if (auto *phi = dyn_cast<PHINode>(instruction))
-      for (auto [value, block] :
-           zip_equal(phi->incoming_values(), phi->blocks()))
-        for (auto [scalar, part] : zip_equal(parts[phi], getParts(value)))
-          cast<PHINode>(scalar)->addIncoming(part, block);
+  for (Instruction *instruction : splits) {
+    auto *phi = dyn_cast<PHINode>(instruction);
+    if (!phi)
+      continue;
+    // A copy: asking for the parts of others moves the map's entries.
+    ArrayRef<Value *> scalars = parts.lookup(phi);
+    for (auto [value, block] : zip_equal(phi->incoming_values(), phi->blocks()))
+      for (auto [scalar, part] : zip_equal(scalars, getParts(value)))
+        cast<PHINode>(scalar)->addIncoming(part, block);
+  }
   eraseSplit();
 }
 
