@@ -31,6 +31,9 @@ void flash::buildRecognizePipeline(OpPassManager &pm) {
 
 void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
+  // The threads of a CPU share the heads, and its tiles need no 16 rows.
+  if (options.target != "cpu")
+    func.addPass(createPackHeads());
   func.addPass(createSelectSchedule(
       {options.queryTile, options.keyTile, options.warps, options.stages,
        options.features, options.splits, options.target, options.queryStages,

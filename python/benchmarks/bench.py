@@ -30,6 +30,7 @@ EXPERIMENTS = {
     "variants": variants.run,
     "single-head": heads.single,
     "few-heads": heads.few,
+    "one-query": heads.one_query,
     "many-heads": heads.many,
     "three-kernels": heads.kernels,
     "small": small.run,

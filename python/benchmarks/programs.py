@@ -64,3 +64,11 @@ def softmax(rows, columns, dtype):
     return (f"func.func @softmax(%x: {tensor}) -> {tensor} {{\n  %e = tensor.empty() : {tensor}\n"
             f"  %p = linalg.softmax dimension(1) ins(%x : {tensor}) outs(%e : {tensor}) -> {tensor}\n"
             f"  return %p : {tensor}\n}}\n")
+
+
+def one_query(batch, heads, kv_heads, keys, dim, dtype):
+    """A step of decoding: one query of each head."""
+    query, key = (f"tensor<{batch}x{h}x{n}x{dim}x{ELEMENTS[dtype]}>" for h, n in ((heads, 1), (kv_heads, keys)))
+    return (f"func.func @attention(%q: {query}, %k: {key}, %v: {key}) -> {query} {{\n"
+            f"  %o = flash.attention %q, %k, %v : ({query}, {key}, {key}) -> {query}\n"
+            f"  return %o : {query}\n}}\n")

@@ -1,4 +1,4 @@
-"""One head, a few, and four batches of 32: naive beside fused, time and memory."""
+"""One head, a few, one query of each, and four batches of 32: naive beside fused, time and memory."""
 import itertools
 
 import plots
@@ -83,7 +83,8 @@ def few(bench):
     heads, lengths, dims, dtype = (((1, 2, 4, 8), (512, 1024, 2048), (64, 128), "f16") if bench.gpu
                                    else ((1, 4), (256, 512), (64,), "f32"))
     result = Result(f"A few heads of one batch, {dtype}",
-                    "Milliseconds. There are fewer tiles of 128 queries than an H200 has multiprocessors: keys are shared.")
+                    "Milliseconds. Tiles are few: how many there are and how long the longest is decide which are taken, "
+                    "and whether blocks share keys.")
     rows = []
     for dim, count, length in itertools.product(dims, heads, lengths):
         found, notes = measure(bench, (1, count, length, dim), dtype, MASKS, False)
@@ -95,6 +96,36 @@ def few(bench):
     result.tables.append(Table(["D", "heads", "N", "mask", "flash-mlir", *NAMES[2:], "best of PyTorch / ours"], rows))
     if ratios:
         result.notes.append(f"Ratio to the best of PyTorch: geometric mean {geometric_mean(ratios):.2f}, least {min(ratios):.2f}.")
+    return result
+
+
+def one_query(bench):
+    shapes, dtype = (((1, 32, 8, 8192, 128), (1, 32, 8, 65536, 128), (16, 32, 8, 4096, 128), (1, 64, 8, 16384, 128),
+                      (8, 16, 1, 8192, 128), (16, 32, 4, 4096, 64), (4, 8, 8, 8192, 128)), "f16") if bench.gpu else (
+                          ((1, 8, 2, 1024, 64),), "f32")
+    result = Result(f"One query of each head, {dtype}",
+                    "Microseconds, and GB/s of what is read and written once. Query heads that read the same keys are rows of "
+                    "one tile. All are checked against fp64.")
+    cases = {shape: Case(f"one_query_{'x'.join(map(str, shape))}", programs.one_query(*shape, dtype), ("--check",))
+             for shape in shapes}
+    reports, rows = bench.flash.run(list(cases.values())), []
+    backends = ("FA2", "cuDNN") if bench.gpu else ("SDPA",)
+    for shape, case in cases.items():
+        batch, heads, kv_heads, keys, dim = shape
+        took, times = milliseconds(reports[case.name]), {}
+        if bench.peers.here:
+            get, number = bench.flash.arrays.get, {"f16": "float16", "f32": "float32"}[dtype]
+            tensors = bench.peers.tensors([get(0, (batch, heads, 1, dim), number),
+                                           *(get(i, (batch, kv_heads, keys, dim), number) for i in (1, 2))])
+            times = {name: bench.peers.sdpa(name, tensors, False, enable_gqa=heads != kv_heads) for name in backends}
+            del tensors
+            bench.peers.release()
+        best = min((time for time in times.values() if time), default=None)
+        rows.append([*shape, took and took * 1e3, reports[case.name].get("bench", {}).get("gbps"),
+                     *[times.get(name) and times[name] * 1e3 for name in backends], best / took if best and took else None])
+    result.tables.append(Table(["B", "heads", "key heads", "keys", "D", "flash-mlir", "GB/s", *backends,
+                                "best of PyTorch / ours"], rows))
+    result.notes += faults(reports)
     return result
 
 

@@ -270,6 +270,11 @@ def cases():
         add("mixed", dtype=rng.choice(DTYPES), B=rng.randint(1, 3), Hkv=hkv, Hq=hkv * rng.randint(1, 3), D=d, Dv=rng.choice(HEAD_DIMS),
             Nq=odd(400), Nk=odd(400), mask=rng.choice(list(MASKS)), dynamic=rng.random() < 0.4, sink=rng.random() < 0.3,
             lengths=rng.random() < 0.3, lse=rng.random() < 0.6, score=rng.choice([None, None] + list(SCORES)))
+    # One query, whose heads GPUs pack.
+    for dtype in DTYPES:
+        for mask, more in (("causal", {"lengths": True, "lse": True}), ("by_head", {"score": "alibi"}), ("nothing", {"lse": True}),
+                           ("prefix_or_band", {"score": "per_query", "D": 128}), ("window", {"score": "bias", "Dv": 24})):
+            add(f"one-query-{dtype}-{mask}", dtype=dtype, mask=mask, B=2, Hq=6, Hkv=2, Nq=1, Nk=rng.randint(300, 1200), **more)
     return result
 
 

@@ -138,6 +138,36 @@ def ExpandRank : Pass<"flash-expand-rank", "::mlir::func::FuncOp"> {
                            "::mlir::affine::AffineDialect"];
 }
 
+def PackHeads : Pass<"flash-pack-heads", "::mlir::func::FuncOp"> {
+  let summary = "Query heads that read the same keys become the rows of a tile";
+  let description = [{
+    Where there is one query, a tile of queries would hold one row for each
+    query head, and the keys of a group of heads would be read once for each of
+    them. Here the heads of a group become the queries of one head; the mask and
+    the score region see the positions they had. The reshapes are views of any
+    layout, since a dimension of one has no stride.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v mask(#flash.causal)
+        : (tensor<2x32x1x128xf16>, tensor<2x8x?x128xf16>, tensor<2x8x?x128xf16>)
+        -> tensor<2x32x1x128xf16>
+    // becomes
+    %p = ... %q ... : tensor<2x8x4x128xf16>
+    %r = flash.attention %p, %k, %v
+        mask(#flash.affine<affine_set<(b, h, i, j)[nq, nk] : (nk - j - 1 >= 0)>>)
+        : (tensor<2x8x4x128xf16>, tensor<2x8x?x128xf16>, tensor<2x8x?x128xf16>)
+        -> tensor<2x8x4x128xf16>
+    %o = ... %r ... : tensor<2x32x1x128xf16>
+    ```
+
+    Programs with more queries, with a sink, or with a number of heads that is
+    not known stay as they are. Source: PackGQA of FlashAttention-3 (`hopper`
+    folder of its repository).
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def AssertShapes : Pass<"flash-assert-shapes", "::mlir::func::FuncOp"> {
   let summary = "Check at run time the sizes that types leave open";
   let description = [{
