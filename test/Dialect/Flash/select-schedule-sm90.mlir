@@ -3,9 +3,75 @@
 
 // CHECK-LABEL: func @model(
 // CHECK: schedule(<query_tile = 192, key_tile = 80, warps = 12, stages = {{.*}} features = specialize_warps
-func.func @model(%q: tensor<2x4x4096x128xf16>) -> tensor<2x4x4096x128xf16> {
-  %o = flash.attention %q, %q, %q : (tensor<2x4x4096x128xf16>, tensor<2x4x4096x128xf16>, tensor<2x4x4096x128xf16>) -> tensor<2x4x4096x128xf16>
-  return %o : tensor<2x4x4096x128xf16>
+func.func @model(%q: tensor<2x16x4096x128xf16>) -> tensor<2x16x4096x128xf16> {
+  %o = flash.attention %q, %q, %q : (tensor<2x16x4096x128xf16>, tensor<2x16x4096x128xf16>, tensor<2x16x4096x128xf16>) -> tensor<2x16x4096x128xf16>
+  return %o : tensor<2x16x4096x128xf16>
+}
+
+// Few tiles. 88 of 192 queries would leave a third of the multiprocessors idle,
+// 256 of 64 make two rounds: 128 of 128 make one.
+// CHECK-LABEL: func @one_round(
+// CHECK: schedule(<query_tile = 128, key_tile = 128, {{.*}} features = {{[a-z_|]*}}ping_pong{{[a-z_|]*}}persistent
+// CHECK-NOT: units
+// CHECK: return
+func.func @one_round(%q: tensor<1x8x2048x64xf16>) -> tensor<1x8x2048x64xf16> {
+  %o = flash.attention %q, %q, %q : (tensor<1x8x2048x64xf16>, tensor<1x8x2048x64xf16>, tensor<1x8x2048x64xf16>) -> tensor<1x8x2048x64xf16>
+  return %o : tensor<1x8x2048x64xf16>
+}
+
+// Under a causal mask two rounds are as long as the longest tile, and a tile of
+// 64 queries takes less time.
+// CHECK-LABEL: func @longest_tile(
+// CHECK: schedule(<query_tile = 64, key_tile = 128, {{.*}}persistent
+// CHECK-NOT: units
+// CHECK: return
+func.func @longest_tile(%q: tensor<1x8x2048x64xf16>) -> tensor<1x8x2048x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<1x8x2048x64xf16>, tensor<1x8x2048x64xf16>, tensor<1x8x2048x64xf16>) -> tensor<1x8x2048x64xf16>
+  return %o : tensor<1x8x2048x64xf16>
+}
+
+// Shared keys, where to combine the results costs less than it saves; 128 here
+// are 4 of each tile.
+// CHECK-LABEL: func @shared_keys(
+// CHECK: schedule(<query_tile = 64, key_tile = 128, {{.*}} units = 128>)
+func.func @shared_keys(%q: tensor<1x1x2048x64xf16>) -> tensor<1x1x2048x64xf16> {
+  %o = flash.attention %q, %q, %q : (tensor<1x1x2048x64xf16>, tensor<1x1x2048x64xf16>, tensor<1x1x2048x64xf16>) -> tensor<1x1x2048x64xf16>
+  return %o : tensor<1x1x2048x64xf16>
+}
+
+// CHECK-LABEL: func @too_few_keys_to_share(
+// CHECK: schedule(<query_tile = 64, key_tile = 128,
+// CHECK-NOT: units
+// CHECK: return
+func.func @too_few_keys_to_share(%q: tensor<1x1x512x64xf16>) -> tensor<1x1x512x64xf16> {
+  %o = flash.attention %q, %q, %q : (tensor<1x1x512x64xf16>, tensor<1x1x512x64xf16>, tensor<1x1x512x64xf16>) -> tensor<1x1x512x64xf16>
+  return %o : tensor<1x1x512x64xf16>
+}
+
+// One query of each head: all multiprocessors read keys.
+// CHECK-LABEL: func @one_query(
+// CHECK: schedule(<query_tile = 64, key_tile = 128, {{.*}} units = 128>)
+func.func @one_query(%q: tensor<1x8x1x128xf16>, %k: tensor<1x8x65536x128xf16>) -> tensor<1x8x1x128xf16> {
+  %o = flash.attention %q, %k, %k : (tensor<1x8x1x128xf16>, tensor<1x8x65536x128xf16>, tensor<1x8x65536x128xf16>) -> tensor<1x8x1x128xf16>
+  return %o : tensor<1x8x1x128xf16>
+}
+
+// The keys of a window are few, however many there are.
+// CHECK-LABEL: func @one_window(
+// CHECK: schedule(<query_tile = 64, key_tile = 128,
+// CHECK-NOT: units
+// CHECK: return
+func.func @one_window(%q: tensor<1x1x8192x128xf16>) -> tensor<1x1x8192x128xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.window<left = 255, right = 0>) : (tensor<1x1x8192x128xf16>, tensor<1x1x8192x128xf16>, tensor<1x1x8192x128xf16>) -> tensor<1x1x8192x128xf16>
+  return %o : tensor<1x1x8192x128xf16>
+}
+
+// More tiles make rounds enough: their rate counts.
+// CHECK-LABEL: func @many_tiles(
+// CHECK: schedule(<query_tile = 192, key_tile = 128,
+func.func @many_tiles(%q: tensor<4x16x2048x64xf16>) -> tensor<4x16x2048x64xf16> {
+  %o = flash.attention %q, %q, %q : (tensor<4x16x2048x64xf16>, tensor<4x16x2048x64xf16>, tensor<4x16x2048x64xf16>) -> tensor<4x16x2048x64xf16>
+  return %o : tensor<4x16x2048x64xf16>
 }
 
 // A warpgroup has 64 queries; there are no more.

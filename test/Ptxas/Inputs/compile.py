@@ -1,6 +1,6 @@
 """Compiles attention for many head dimensions and looks for spills.
 
-Usage: compile.py [--target TARGET] [--options OPTIONS] [--mask MASK] [--dynamic | --few | --queries N --keys N] ELEMENT_TYPE D...
+Usage: compile.py [--target TARGET] [--options OPTIONS] [--mask MASK] [--dynamic | [--few] --queries N --keys N] ELEMENT_TYPE D...
 
 Each D is a head dimension, or D:DV with that of the values. Prints what ptxas
 says about each kernel; the status is 1 if one has spills, does not compile, or has
@@ -19,9 +19,10 @@ CHIPS = {"sm80": "sm_80", "sm90": "sm_90a"}
 
 
 def compile_one(arguments, d, dv):
-    batch, heads, groups, queries, keys = "?????" if arguments.dynamic else (4, 8, 2, arguments.queries, arguments.keys)
-    if arguments.few:
-        batch, heads, groups, queries, keys = 1, 2, 1, 512, 512
+    batch, heads, groups = (1, 2, 1) if arguments.few else (32, 8, 2)
+    queries, keys = arguments.queries, arguments.keys
+    if arguments.dynamic:
+        batch, heads, groups, queries, keys = "?????"
     element = arguments.element
     text = PROGRAM.format(query=f"{batch}x{heads}x{queries}x{d}x{element}", key=f"{batch}x{groups}x{keys}x{d}x{element}",
                           value=f"{batch}x{groups}x{keys}x{dv}x{element}", result=f"{batch}x{heads}x{queries}x{dv}x{element}",
@@ -41,7 +42,7 @@ def main():
     parser.add_argument("--dynamic", action="store_true", help="sizes known at run time")
     parser.add_argument("--queries", type=int, default=8192)
     parser.add_argument("--keys", type=int, default=2048)
-    parser.add_argument("--few", action="store_true", help="so few queries that blocks share keys")
+    parser.add_argument("--few", action="store_true", help="one batch of two heads, where blocks share keys")
     parser.add_argument("element")
     parser.add_argument("dimensions", nargs="+")
     arguments = parser.parse_args()

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "FewTiles.h"
 #include "KeySplits.h"
 #include "ScheduleModels.h"
-#include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/MathExtras.h"
@@ -79,22 +79,59 @@ bool flash::canHaveSm90Tiles(int64_t queryTile, int64_t keyTile) {
 }
 
 /// How many keys a query has, if that is known.
-static std::optional<int64_t> getKeysOfQuery(AttentionOp op) {
+static std::optional<KeysOfQuery> getKeysOfQuery(AttentionOp op) {
   RankedTensorType query = op.getQuery().getType(), key = op.getKey().getType();
   int64_t queries = query.getDimSize(query.getRank() - 2),
           keys = key.getDimSize(key.getRank() - 2);
   if (ShapedType::isDynamic(queries) || ShapedType::isDynamic(keys))
     return std::nullopt;
   if (!op.getMask())
-    return keys;
+    return KeysOfQuery{keys, keys};
   return estimateKeysOfQuery(op.getMask()->getAffineSets(), queries, keys);
+}
+
+/// The schedule that `candidate` is, with tiles of at most `queryTile`.
+static Schedule getSchedule(const Candidate &candidate, int64_t queryTile) {
+  Schedule schedule;
+  schedule.queryTile = std::min(candidate.queryTile, queryTile);
+  schedule.keyTile = candidate.keyTile;
+  schedule.features = candidate.features;
+  schedule.stages = candidate.stages;
+  schedule.residentBlocks = candidate.residentBlocks;
+  if (schedule.queryTile == rowsOfWarpgroup)
+    schedule.features = schedule.features & ~ScheduleFeatures::PingPong;
+  return schedule;
+}
+
+/// Those of `fits`, best first, that differ in their tiles of queries, with at
+/// most `mostQueries`, and the smallest one with one warpgroup.
+static SmallVector<Schedule> getTiles(ArrayRef<const Candidate *> fits,
+                                      int64_t mostQueries) {
+  SmallVector<const Candidate *> tiles;
+  for (const Candidate *fit : fits) {
+    bool isThere = llvm::any_of(tiles, [&](const Candidate *other) {
+      return other->queryTile == fit->queryTile;
+    });
+    if (!isThere && !fit->residentBlocks)
+      tiles.push_back(fit);
+  }
+  const Candidate *smallest =
+      *llvm::min_element(tiles, [](const Candidate *a, const Candidate *b) {
+        return a->queryTile < b->queryTile;
+      });
+  SmallVector<Schedule> schedules;
+  for (const Candidate *tile : tiles)
+    if (tile->queryTile <= mostQueries)
+      schedules.push_back(getSchedule(*tile, tile->queryTile));
+  schedules.push_back(getSchedule(*smallest, rowsOfWarpgroup));
+  return schedules;
 }
 
 Schedule flash::chooseSm90Schedule(AttentionOp op) {
   int64_t dim = std::max(op.getHeadDim(), op.getValueDim());
   RankedTensorType query = op.getQuery().getType();
   int64_t queries = query.getDimSize(query.getRank() - 2);
-  std::optional<int64_t> keys = getKeysOfQuery(op);
+  std::optional<KeysOfQuery> keys = getKeysOfQuery(op);
   ArrayRef<Candidate> all =
       op.getMask() ? ArrayRef(maskedCandidates) : ArrayRef(candidates);
   // Whether there are tiles for all blocks that are to share multiprocessors.
@@ -103,30 +140,29 @@ Schedule flash::chooseSm90Schedule(AttentionOp op) {
     return c.residentBlocks == 0 ||
            (tiles && *tiles >= c.residentBlocks * multiprocessors);
   };
-  const Candidate *fit = llvm::find_if(all, [&](const Candidate &c) {
+  SmallVector<const Candidate *> fits;
+  for (const Candidate &c : all) {
     bool isAny = c.leastKeys == 0 && c.mostKeys == unlimited;
-    bool isBetween = keys && *keys >= c.leastKeys && *keys <= c.mostKeys;
-    return dim <= c.largestDim && (isAny || isBetween) && hasEnough(c);
-  });
-  Schedule schedule;
-  schedule.queryTile = fit->queryTile;
-  schedule.keyTile = fit->keyTile;
-  schedule.features = fit->features;
-  schedule.stages = fit->stages;
-  schedule.residentBlocks = fit->residentBlocks;
+    bool isBetween =
+        keys && keys->mean >= c.leastKeys && keys->mean <= c.mostKeys;
+    if (dim <= c.largestDim && (isAny || isBetween) && hasEnough(c))
+      fits.push_back(&c);
+  }
   // A tile need not be longer than the queries there are.
+  int64_t mostQueries = largestQueryTile;
   if (!ShapedType::isDynamic(queries))
-    schedule.queryTile =
-        std::clamp<int64_t>(llvm::alignTo(queries, rowsOfWarpgroup),
-                            rowsOfWarpgroup, schedule.queryTile);
-  // A block has most of a multiprocessor's registers. To leave the number of
-  // units to sizes that are not known would cost all of them registers.
-  if (countQueryTiles(query, schedule.queryTile))
+    mostQueries = std::clamp<int64_t>(llvm::alignTo(queries, rowsOfWarpgroup),
+                                      rowsOfWarpgroup, largestQueryTile);
+  Schedule schedule = getSchedule(*fits.front(), mostQueries);
+  if (keys && !schedule.residentBlocks && hasFewTiles(op, schedule.queryTile))
+    return chooseForFewTiles(op, *keys, getTiles(fits, mostQueries));
+  // To leave the number of units to sizes that are not known costs registers,
+  // which only a block of one warpgroup has left.
+  if (countQueryTiles(query, schedule.queryTile) ||
+      schedule.queryTile == rowsOfWarpgroup)
     shareKeys(op, schedule, [](int64_t) { return multiprocessors; });
   if (schedule.units)
     schedule.features = schedule.features & ~ScheduleFeatures::Persistent;
-  if (schedule.queryTile == rowsOfWarpgroup)
-    schedule.features = schedule.features & ~ScheduleFeatures::PingPong;
   return schedule;
 }
 

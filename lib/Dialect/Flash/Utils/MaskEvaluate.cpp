@@ -265,20 +265,19 @@ int64_t flash::countUnmasked(ArrayRef<IntegerSet> mask, int64_t B, int64_t H,
   return count;
 }
 
-int64_t flash::estimateKeysOfQuery(ArrayRef<IntegerSet> mask, int64_t nq,
-                                   int64_t nk) {
+KeysOfQuery flash::estimateKeysOfQuery(ArrayRef<IntegerSet> mask, int64_t nq,
+                                       int64_t nk) {
   int64_t samples = std::min<int64_t>(nq, 64);
-  if (samples == 0)
-    return 0;
   KeyCounter counter(mask, nq, nk);
-  int64_t keys = 0, queries = 0;
+  int64_t keys = 0, queries = 0, most = 0;
   for (int64_t sample = 0; sample < samples; ++sample) {
     int64_t count =
         counter.count(/*b=*/0, /*h=*/0, (2 * sample + 1) * nq / (2 * samples));
     keys += count;
     queries += count != 0;
+    most = std::max(most, count);
   }
-  return queries ? keys / queries : 0;
+  return {queries ? keys / queries : 0, most};
 }
 
 bool flash::haveEvenPairs(ArrayRef<IntegerSet> mask, int64_t nq, int64_t nk) {

@@ -108,11 +108,14 @@ MaskTiles computeMaskTiles(mlir::MLIRContext *context,
 int64_t countUnmasked(llvm::ArrayRef<mlir::IntegerSet> mask, int64_t B,
                       int64_t H, int64_t nq, int64_t nk);
 
-/// About how many keys a query of the first head has: the mean over those of
-/// some queries at even distances that the mask leaves any. 0 if it leaves
-/// none.
-int64_t estimateKeysOfQuery(llvm::ArrayRef<mlir::IntegerSet> mask, int64_t nq,
-                            int64_t nk);
+/// How many keys the queries have that have any; 0 if none has.
+struct KeysOfQuery {
+  int64_t mean, most;
+};
+
+/// Estimates that from some queries of the first head at even distances.
+KeysOfQuery estimateKeysOfQuery(llvm::ArrayRef<mlir::IntegerSet> mask,
+                                int64_t nq, int64_t nk);
 
 /// Whether any two queries as far from the beginning and from the end of the
 /// first head have about as many keys together as any other two: so it is under

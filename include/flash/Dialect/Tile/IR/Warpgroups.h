@@ -50,9 +50,10 @@ constexpr int64_t getStartRegisters(int64_t warpgroups, int64_t blocks) {
 }
 
 /// What roles make of them: those that copy pass some on to the others
-/// (FlashAttention-3, arXiv 2407.08608).
+/// (FlashAttention-3, arXiv 2407.08608). Beside one warpgroup they may keep
+/// what the positions of masked tiles with shared keys need; 40 were too few.
 constexpr RoleRegisters getRoleRegisters(int64_t warpgroups, int64_t blocks) {
-  constexpr int64_t least = 24, mostOfProducer = 40, mostOfConsumer = 240;
+  constexpr int64_t least = 24, mostOfProducer = 56, mostOfConsumer = 240;
   int64_t pool = getStartRegisters(warpgroups, blocks) * (warpgroups + 1);
   int64_t consumer =
       (pool - least) / warpgroups / registerGranule * registerGranule;
