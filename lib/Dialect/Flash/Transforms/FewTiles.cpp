@@ -21,7 +21,7 @@ static constexpr int64_t manyRounds = 4;
 static constexpr int64_t mostSharedRounds = 2;
 
 namespace {
-/// Microseconds on an H200, without those of a launch: fitted to 750 schedules
+/// Microseconds on an H200, without those of a launch: fitted to 669 schedules
 /// of 94 problems, which it meets within 5 % in the mean (docs/benchmarks.md).
 class Clock {
 public:
