@@ -29,11 +29,15 @@ void flash::buildRecognizePipeline(OpPassManager &pm) {
   func.addPass(createAssertShapes());
 }
 
-void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
-  OpPassManager &func = pm.nest<func::FuncOp>();
+void flash::buildPackPipeline(OpPassManager &pm, StringRef target) {
   // The threads of a CPU share the heads, and its tiles need no 16 rows.
-  if (options.target != "cpu")
-    func.addPass(createPackHeads());
+  if (target != "cpu")
+    pm.nest<func::FuncOp>().addPass(createPackHeads());
+}
+
+void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
+  buildPackPipeline(pm, options.target);
+  OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createSelectSchedule(
       {options.queryTile, options.keyTile, options.warps, options.stages,
        options.features, options.splits, options.target, options.queryStages,

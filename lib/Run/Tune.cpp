@@ -7,6 +7,7 @@
 
 #include "flash/Run/Tune.h"
 
+#include "RunPasses.h"
 #include "TuneCandidates.h"
 #include "flash/Dialect/Flash/Transforms/ScheduleSpace.h"
 #include "flash/Dialect/Flash/Transforms/TuningTable.h"
@@ -81,6 +82,8 @@ private:
   /// Null where the CPU runs the program.
   Gpu *gpu = nullptr;
   std::optional<CandidateCompiler> compiler;
+  /// The program as it is when its attention gets a schedule.
+  OwningOpRef<ModuleOp> scheduled;
   AttentionOp attention;
   StringRef scheduleTarget;
   /// The first is the model's.
@@ -99,17 +102,22 @@ llvm::Error Search::begin() {
   if (!compiled)
     return compiled.takeError();
   kernel = *compiled;
+  Target target = kernel->getTarget();
+  scheduleTarget =
+      getName(target == Target::Emulate ? options.emulated : target);
+  scheduled = kernel->getLevel0().clone();
+  if (llvm::Error error = runPasses(*scheduled, [&](OpPassManager &pm) {
+        flash::buildPackPipeline(pm, scheduleTarget);
+      }))
+    return error;
   SmallVector<AttentionOp> attentions;
-  kernel->getLevel0().walk([&](AttentionOp op) { attentions.push_back(op); });
+  scheduled->walk([&](AttentionOp op) { attentions.push_back(op); });
   if (attentions.size() != 1)
     return createStringError(
         formatv("--tune: the program has {0} attentions, and a schedule is "
                 "looked for where there is one",
                 attentions.size()));
   attention = attentions.front();
-  Target target = kernel->getTarget();
-  scheduleTarget =
-      getName(target == Target::Emulate ? options.emulated : target);
   if (target == Target::Sm80 || target == Target::Sm90a) {
     auto opened = session.getGpu(options);
     if (!opened)

@@ -75,7 +75,9 @@ struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
 /// The three parts of the front end. From any program to level 0, where every
 /// attention is one op on rank-4 tensors:
 void buildRecognizePipeline(mlir::OpPassManager &pm);
-/// from there to level 1, loops over tiles around the online step:
+/// from there to level 1, loops over tiles around the online step; the first
+/// part of that makes the attention that a schedule of `target` is for:
+void buildPackPipeline(mlir::OpPassManager &pm, llvm::StringRef target);
 void buildTilePipeline(mlir::OpPassManager &pm, const FrontOptions &options);
 /// and from there to linalg on tensors.
 void buildDecomposePipeline(mlir::OpPassManager &pm);
