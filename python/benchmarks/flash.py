@@ -36,11 +36,11 @@ class Arrays:
             self.numbers[stream, dtype] = known
         return known[:size].reshape(shape)
 
-    def qkv(self, shape, dtype, kv_heads=None):
+    def qkv(self, shape, dtype, kv_heads=None, queries=None):
         batch, heads, length, dim = shape
         keys = (batch, kv_heads or heads, length, dim)
         dtype = {"f16": "float16", "f32": "float32"}[dtype]
-        return self.get(0, shape, dtype), self.get(1, keys, dtype), self.get(2, keys, dtype)
+        return self.get(0, (batch, heads, queries or length, dim), dtype), self.get(1, keys, dtype), self.get(2, keys, dtype)
 
     def file(self, array):
         key = (array.__array_interface__["data"][0], array.shape, str(array.dtype))

@@ -37,15 +37,16 @@ ALIBI = """
 """
 
 
-def attention(shape, dtype, mask=None, kv_heads=None, score=None):
-    """`shape` is (batch, heads, length, head dimension); `mask` an attribute, or
-    what stands before the function and an attribute."""
+def attention(shape, dtype, mask=None, kv_heads=None, score=None, queries=None):
+    """`shape` is (batch, heads, length, head dimension), where the length is that of
+    the keys if there are other numbers of `queries`; `mask` an attribute, or what
+    stands before the function and an attribute."""
     batch, heads, length, dim = shape
     before = ""
     if isinstance(mask, tuple):
         before, mask = mask
     element = ELEMENTS[dtype]
-    query = f"tensor<{batch}x{heads}x{length}x{dim}x{element}>"
+    query = f"tensor<{batch}x{heads}x{queries or length}x{dim}x{element}>"
     key = f"tensor<{batch}x{kv_heads or heads}x{length}x{dim}x{element}>"
     arguments, constants, region = "", "", ""
     if score == "softcap":
@@ -64,11 +65,3 @@ def softmax(rows, columns, dtype):
     return (f"func.func @softmax(%x: {tensor}) -> {tensor} {{\n  %e = tensor.empty() : {tensor}\n"
             f"  %p = linalg.softmax dimension(1) ins(%x : {tensor}) outs(%e : {tensor}) -> {tensor}\n"
             f"  return %p : {tensor}\n}}\n")
-
-
-def one_query(batch, heads, kv_heads, keys, dim, dtype):
-    """A step of decoding: one query of each head."""
-    query, key = (f"tensor<{batch}x{h}x{n}x{dim}x{ELEMENTS[dtype]}>" for h, n in ((heads, 1), (kv_heads, keys)))
-    return (f"func.func @attention(%q: {query}, %k: {key}, %v: {key}) -> {query} {{\n"
-            f"  %o = flash.attention %q, %k, %v : ({query}, {key}, {key}) -> {query}\n"
-            f"  return %o : {query}\n}}\n")

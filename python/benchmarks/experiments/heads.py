@@ -106,23 +106,24 @@ def one_query(bench):
     result = Result(f"One query of each head, {dtype}",
                     "Microseconds, and GB/s of what is read and written once. Query heads that read the same keys are rows of "
                     "one tile. All are checked against fp64.")
-    cases = {shape: Case(f"one_query_{'x'.join(map(str, shape))}", programs.one_query(*shape, dtype), ("--check",))
-             for shape in shapes}
+    cases = {}
+    for shape in shapes:
+        batch, heads, kv_heads, keys, dim = shape
+        text = programs.attention((batch, heads, keys, dim), dtype, kv_heads=kv_heads, queries=1)
+        cases[shape] = Case(f"one_query_{'x'.join(map(str, shape))}", text, ("--check",))
     reports, rows = bench.flash.run(list(cases.values())), []
     backends = ("FA2", "cuDNN") if bench.gpu else ("SDPA",)
     for shape, case in cases.items():
         batch, heads, kv_heads, keys, dim = shape
-        took, times = milliseconds(reports[case.name]), {}
+        times = {"flash-mlir": milliseconds(reports[case.name])}
         if bench.peers.here:
-            get, number = bench.flash.arrays.get, {"f16": "float16", "f32": "float32"}[dtype]
-            tensors = bench.peers.tensors([get(0, (batch, heads, 1, dim), number),
-                                           *(get(i, (batch, kv_heads, keys, dim), number) for i in (1, 2))])
-            times = {name: bench.peers.sdpa(name, tensors, False, enable_gqa=heads != kv_heads) for name in backends}
+            tensors = bench.peers.tensors(bench.flash.arrays.qkv((batch, heads, keys, dim), dtype, kv_heads, queries=1))
+            for name in backends:
+                times[name] = bench.peers.sdpa(name, tensors, False, enable_gqa=heads != kv_heads)
             del tensors
             bench.peers.release()
-        best = min((time for time in times.values() if time), default=None)
-        rows.append([*shape, took and took * 1e3, reports[case.name].get("bench", {}).get("gbps"),
-                     *[times.get(name) and times[name] * 1e3 for name in backends], best / took if best and took else None])
+        took, *theirs = (times.get(name) and times[name] * 1e3 for name in ("flash-mlir", *backends))
+        rows.append([*shape, took, reports[case.name].get("bench", {}).get("gbps"), *theirs, ratio_to_best(times)])
     result.tables.append(Table(["B", "heads", "key heads", "keys", "D", "flash-mlir", "GB/s", *backends,
                                 "best of PyTorch / ours"], rows))
     result.notes += faults(reports)

@@ -29,11 +29,15 @@ public:
 
   /// If each tile of queries has `splits` blocks.
   double getTime(const Schedule &schedule, int64_t splits) const;
-
-private:
   int64_t countTiles(const Schedule &schedule) const {
     return *countQueryTiles(query, schedule.queryTile);
   }
+  int64_t getMostSplits(const Schedule &schedule) const {
+    return countSplits(mostSharedRounds * multiprocessors, countTiles(schedule),
+                       llvm::divideCeil(keys, schedule.keyTile));
+  }
+
+private:
   int64_t countRounds(const Schedule &schedule, int64_t splits) const {
     return llvm::divideCeil(countTiles(schedule) * splits, multiprocessors);
   }
@@ -90,31 +94,25 @@ double Clock::getTime(const Schedule &schedule, int64_t splits) const {
 }
 
 bool flash::hasFewTiles(AttentionOp op, int64_t queryTile) {
-  RankedTensorType query = op.getQuery().getType();
-  std::optional<int64_t> tiles = countQueryTiles(query, queryTile);
-  return tiles && *tiles < manyRounds * multiprocessors &&
-         !op.getKey().getType().isDynamicDim(query.getRank() - 2);
+  std::optional<int64_t> tiles =
+      countQueryTiles(op.getQuery().getType(), queryTile);
+  return tiles && *tiles < manyRounds * multiprocessors;
 }
 
 Schedule flash::chooseForFewTiles(AttentionOp op, KeysOfQuery keysOfQuery,
                                   ArrayRef<Schedule> choices) {
-  RankedTensorType query = op.getQuery().getType();
-  int64_t keys = op.getKey().getType().getDimSize(query.getRank() - 2);
   Clock clock(op, keysOfQuery);
   Schedule best;
   double least = std::numeric_limits<double>::infinity();
   for (Schedule schedule : choices) {
-    int64_t tiles = *countQueryTiles(query, schedule.queryTile);
-    int64_t keyTiles = llvm::divideCeil(keys, schedule.keyTile);
-    int64_t most =
-        countSplits(mostSharedRounds * multiprocessors, tiles, keyTiles);
+    int64_t most = clock.getMostSplits(schedule);
     for (int64_t splits = 1; splits <= most; ++splits) {
       double time = clock.getTime(schedule, splits);
       if (time >= least)
         continue;
       least = time;
       best = schedule;
-      best.units = splits > 1 ? tiles * splits : 0;
+      best.units = splits > 1 ? clock.countTiles(schedule) * splits : 0;
     }
   }
   return best;

@@ -21,11 +21,12 @@
 namespace flash {
 
 /// Whether `op` makes so few tiles of `queryTile` queries that their rate alone
-/// does not tell how long they take together. Not if a size is not known.
+/// does not tell how long they take together. Not if their number is not known.
 bool hasFewTiles(AttentionOp op, int64_t queryTile);
 
 /// The one of `choices`, which differ in their tiles, that an H200 ends first
-/// with, and with how many units that share keys. `keys` are those of a query.
+/// with, and with how many units that share keys. `keys` are those of a query;
+/// all sizes are known.
 Schedule chooseForFewTiles(AttentionOp op, KeysOfQuery keys,
                            llvm::ArrayRef<Schedule> choices);
 

@@ -17,13 +17,11 @@ namespace flash {
 /// keys and of values as there are stages.
 int64_t getSharedBytes(AttentionOp op, const Schedule &schedule);
 
-/// Lets units share keys where the tiles of queries may be few. `getBlocks`
-/// gives the number of blocks that fill the GPU, if a tile has so many queries.
-/// Tiles become smaller where that makes a block for more of the
+/// Lets units share keys where the tiles of queries may be few, for warps
+/// without roles. Tiles become smaller where that makes a block for more of the
 /// multiprocessors, or fewer partial results because fewer units share the same
 /// keys.
-void shareKeys(AttentionOp op, Schedule &schedule,
-               llvm::function_ref<int64_t(int64_t)> getBlocks);
+void shareKeys(AttentionOp op, Schedule &schedule);
 
 /// The best schedule for threads with vectors and caches.
 Schedule chooseCpuSchedule(AttentionOp op);

@@ -18,22 +18,21 @@ static constexpr int64_t mostSplits = 8;
 // multiples of which they differ.
 static constexpr int64_t granule = 64;
 
-void flash::shareKeys(AttentionOp op, Schedule &schedule,
-                      llvm::function_ref<int64_t(int64_t)> getBlocks) {
+void flash::shareKeys(AttentionOp op, Schedule &schedule) {
   RankedTensorType query = op.getQuery().getType();
   int64_t keys = op.getKey().getType().getDimSize(query.getRank() - 2);
   auto hasFewBlocks = [&] {
     std::optional<int64_t> tiles = countQueryTiles(query, schedule.queryTile);
     if (!tiles || ShapedType::isDynamic(keys))
       return false;
-    int64_t splits = countSplits(getBlocks(schedule.queryTile), *tiles,
+    int64_t splits = countSplits(getFillingBlocks(schedule.queryTile), *tiles,
                                  llvm::divideCeil(keys, schedule.keyTile));
     return *tiles * splits < multiprocessors || splits > mostSplits;
   };
   while (schedule.queryTile >= 2 * granule &&
          schedule.queryTile % granule == 0 && hasFewBlocks())
     schedule.queryTile -= granule;
-  int64_t blocks = getBlocks(schedule.queryTile);
+  int64_t blocks = getFillingBlocks(schedule.queryTile);
   std::optional<int64_t> tiles = countQueryTiles(query, schedule.queryTile);
   if (!tiles || *tiles <= blocks / 2)
     schedule.units = blocks;

@@ -81,7 +81,7 @@ Schedule flash::chooseSm80Schedule(AttentionOp op) {
   if (!ShapedType::isDynamic(queries) && queries <= schedule.queryTile / 2)
     schedule.queryTile =
         std::max<int64_t>(llvm::alignTo(queries, rowsOfWarp), rowsOfWarp);
-  shareKeys(op, schedule, getFillingBlocks);
+  shareKeys(op, schedule);
   return schedule;
 }
 

@@ -157,12 +157,15 @@ Schedule flash::chooseSm90Schedule(AttentionOp op) {
   if (keys && !schedule.residentBlocks && hasFewTiles(op, schedule.queryTile))
     return chooseForFewTiles(op, *keys, getTiles(fits, mostQueries));
   // To leave the number of units to sizes that are not known costs registers,
-  // which only a block of one warpgroup has left.
-  if (countQueryTiles(query, schedule.queryTile) ||
-      schedule.queryTile == rowsOfWarpgroup)
-    shareKeys(op, schedule, [](int64_t) { return multiprocessors; });
-  if (schedule.units)
+  // which only a block of one warpgroup has left. Then all units run at once,
+  // and no block goes on to another tile.
+  std::optional<int64_t> tiles = countQueryTiles(query, schedule.queryTile);
+  bool mayShareKeys = tiles ? *tiles <= multiprocessors / 2
+                            : schedule.queryTile == rowsOfWarpgroup;
+  if (mayShareKeys) {
+    schedule.units = multiprocessors;
     schedule.features = schedule.features & ~ScheduleFeatures::Persistent;
+  }
   return schedule;
 }
 
