@@ -137,13 +137,14 @@ func.func @shared(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
 // -----
 
 // Where products overlap, the tiles that need care come first, the last of all
-// among them, so that this loop is empty only if there is no tile.
+// among them. A choice guards all loops by the bounds of this one.
 
 // CHECK-LABEL: func @care_first(
-// CHECK:         scf.for
+// CHECK:         %[[ENTERED:.*]] = arith.cmpi slt, %[[FROM:.*]], %[[END:.*]] : index
+// CHECK:         scf.if %[[ENTERED]]
+// CHECK:         scf.for %{{.*}} = %[[FROM]] to %[[END]]
 // CHECK:           flash.online_attention
 // CHECK-SAME:        mask(#flash.causal)
-// CHECK:         } {flash.leads}
 // CHECK:         scf.for %{{.*}} = %c0 to
 // CHECK:           flash.online_attention
 // CHECK-NOT:         mask
@@ -154,4 +155,20 @@ func.func @care_first(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
       schedule(<query_tile = 128, key_tile = 128, warps = 8, stages = 2, features = specialize_warps|overlap>)
       : (tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16>
   return %o : tensor<2x4x1024x64xf16>
+}
+
+// -----
+
+// Bounds that are constants need no guard.
+
+// CHECK-LABEL: func @no_guard(
+// CHECK-NOT:     scf.if
+// CHECK:         tensor.extract_slice %{{.*}}, 896, 0] [1, 1, 104, 64]
+// CHECK:         scf.for %{{.*}} = %c0 to %c896
+// CHECK-NOT:     scf.if
+// CHECK:         return
+func.func @no_guard(%q: tensor<2x4x1000x64xf16>) -> tensor<2x4x1000x64xf16> {
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 128, key_tile = 128, warps = 8, stages = 2, features = specialize_warps|overlap>)
+      : (tensor<2x4x1000x64xf16>, tensor<2x4x1000x64xf16>, tensor<2x4x1000x64xf16>) -> tensor<2x4x1000x64xf16>
+  return %o : tensor<2x4x1000x64xf16>
 }

@@ -11,8 +11,9 @@ gpu.module @kernels {
   // CHECK-LABEL: gpu.func @one_slot
   // CHECK:      producer
   // CHECK:      scf.for %[[TILE:[a-z0-9]+]] =
-  // CHECK:        %[[EMPTY:.*]] = arith.cmpi sge, %[[LO:.*]], %[[HI:.*]] : index
-  // CHECK-NEXT:   scf.if %[[EMPTY]] {
+  // CHECK:        %[[ENTERED:.*]] = arith.cmpi slt, %[[LO:.*]], %[[HI:.*]] : index
+  // CHECK-NEXT:   scf.if %[[ENTERED]] {
+  // CHECK-NEXT:   } else {
   // CHECK-NEXT:     tile.ring.acquire %[[QUERIES:.*]][%[[TILE]]]
   // CHECK-NEXT:     tile.copy_async %{{.*}} to %[[QUERIES]][%[[TILE]]]
   // CHECK-NEXT:   }
@@ -42,6 +43,51 @@ gpu.module @kernels {
           scf.yield %n : index
         }
         scf.yield %l : index
+      }
+    }
+    gpu.return
+  }
+
+  // A choice that guards the loop is the one to ask.
+
+  // CHECK-LABEL: gpu.func @guarded
+  // CHECK:      producer
+  // CHECK:      scf.for %[[TILE:[a-z0-9]+]] =
+  // CHECK-NEXT:   %[[ENTERED:.*]] = arith.cmpi slt
+  // CHECK-NEXT:   scf.if %[[ENTERED]] {
+  // CHECK-NEXT:   } else {
+  // CHECK-NEXT:     tile.ring.acquire %[[QUERIES:.*]][%[[TILE]]]
+  // CHECK-NEXT:     tile.copy_async %{{.*}} to %[[QUERIES]][%[[TILE]]]
+  // CHECK-NEXT:   }
+  // CHECK-NEXT:   scf.if %[[ENTERED]] -> (index) {
+  // CHECK-NEXT:     scf.for
+  // CHECK-NEXT:       tile.ring.acquire %[[KEYS:.*]][
+  // CHECK-NEXT:       tile.copy_async %{{.*}} to %[[KEYS]][
+  // CHECK:            tile.copy_async %{{.*}} to %[[QUERIES]][%[[TILE]]]
+  gpu.func @guarded(%q: !memory, %k: !memory, %tiles: index, %lo: index, %hi: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %queries = tile.ring : <1, !queries>
+    %keys = tile.ring : <2, !slot>
+    tile.warp_specialize consumers(4, registers = 240) {
+    } producer(registers = 24) {
+      scf.for %i = %c0 to %tiles step %c1 iter_args(%s = %c0) -> (index) {
+        %entered = arith.cmpi slt, %lo, %hi : index
+        tile.ring.acquire %queries[%i] : <1, !queries>
+        tile.copy_async %q[%i] to %queries[%i] : !memory to <1, !queries>
+        %r = scf.if %entered -> (index) {
+          %l = scf.for %j = %lo to %hi step %c64 iter_args(%t = %s) -> (index) {
+            tile.ring.acquire %keys[%t] : <2, !slot>
+            tile.copy_async %k[%j] to %keys[%t] : !memory to <2, !slot>
+            %n = arith.addi %t, %c1 : index
+            scf.yield %n : index
+          }
+          scf.yield %l : index
+        } else {
+          scf.yield %s : index
+        }
+        scf.yield %r : index
       }
     }
     gpu.return

@@ -55,6 +55,54 @@ gpu.module @m {
 
 // -----
 
+// Loops in a choice inside of a loop: the count of their steps comes out of the
+// choice, which leaves it as it was where it goes the other way.
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!query = tensor<16x64xf16, #tile.fragment<1>>
+!scores = tensor<16x16xf32, #tile.fragment<1>>
+
+// CHECK-LABEL: gpu.func @choice(
+// CHECK:       scf.for {{.*}} iter_args(%[[START:.*]] = %c0
+// CHECK:         %[[X:.*]] = arith.constant
+// CHECK:         %[[CHOICE:.*]]:2 = scf.if %{{.*}} -> (index, index) {
+// CHECK:           %[[ONE:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %[[START]]) -> (index)
+// CHECK:           %[[TWO:.*]] = scf.for {{.*}} iter_args(%{{.*}} = %[[ONE]]) -> (index)
+// CHECK:           scf.yield %{{.*}}, %[[TWO]] : index, index
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:      scf.yield %{{.*}}, %[[START]] : index, index
+// CHECK-NEXT:    }
+// CHECK:         scf.yield %[[CHOICE]]#1 : index
+gpu.module @m {
+  gpu.func @choice(%qr: !query, %k: !memory, %c: i1, %m: index, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    scf.for %i = %c0 to %n step %c1 {
+      %x = arith.constant 7 : index
+      %other = scf.if %c -> index {
+        scf.for %j = %c0 to %m step %c16 {
+          %kt = tile.fetch %k[%j] : !memory to !tile
+          %p = tile.mma_async %qr, %kt transpose_b : !query, !tile -> !tile.pending<!scores>
+          %s = tile.mma_wait %p : !tile.pending<!scores>
+        }
+        scf.for %j = %m to %n step %c16 {
+          %kt = tile.fetch %k[%j] : !memory to !tile
+          %p = tile.mma_async %qr, %kt transpose_b : !query, !tile -> !tile.pending<!scores>
+          %s = tile.mma_wait %p : !tile.pending<!scores>
+        }
+        scf.yield %x : index
+      } else {
+        scf.yield %i : index
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // A use in a nested region holds the tile until the end of the region.
 
 !memory = memref<?x64xf16, strided<[?, 1]>>

@@ -91,10 +91,12 @@ gpu.module @m {
     gpu.return
   }
 
-  // Loops behind one that leads go on with its pipeline: there is one beginning
-  // and one end. Who loads from the tile of the second product does so before it.
+  // Loops behind one that is always entered go on with its pipeline: there is one
+  // beginning and one end. Who loads from the tile of the second product does so
+  // before it.
   // CHECK-LABEL: gpu.func @chain(
   // CHECK:       scf.if
+  // CHECK-NOT:   arith.cmpi
   // CHECK:         tile.mma_async %{{.*}} transpose_b
   // CHECK:         arith.truncf
   // CHECK:         %[[V0:.*]] = tile.ring.peek %[[VR:[0-9]+]][%c0]
@@ -121,38 +123,44 @@ gpu.module @m {
     %kr = tile.ring : !ring
     %vr = tile.ring inspected : !ring
     tile.warp_specialize consumers(4, registers = 232) {
-      %o:2 = scf.for %i = %m to %n step %c1 iter_args(%acc = %init, %t = %c0) -> (!scores, index) {
-        %kt = tile.ring.wait %kr[%t] : !ring
-        %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
-        %s = tile.mma_wait %sp : !tile.pending<!scores>
-        tile.ring.release %kr[%t] : !ring
-        %p = arith.truncf %s : !scores to !weights
-        %vt = tile.ring.wait %vr[%t] : !ring
-        %finite = tile.ring.is_finite %vr[%t] : !ring
-        %care = scf.if %finite -> !scores {
-          scf.yield %acc : !scores
-        } else {
-          tile.clear %vt warps(4) : !tile
-          scf.yield %acc : !scores
+      %entered = arith.cmpi slt, %m, %n : index
+      %o3:2 = scf.if %entered -> (!scores, index) {
+        %o:2 = scf.for %i = %m to %n step %c1 iter_args(%acc = %init, %t = %c0) -> (!scores, index) {
+          %kt = tile.ring.wait %kr[%t] : !ring
+          %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+          %s = tile.mma_wait %sp : !tile.pending<!scores>
+          tile.ring.release %kr[%t] : !ring
+          %p = arith.truncf %s : !scores to !weights
+          %vt = tile.ring.wait %vr[%t] : !ring
+          %finite = tile.ring.is_finite %vr[%t] : !ring
+          %care = scf.if %finite -> !scores {
+            scf.yield %acc : !scores
+          } else {
+            tile.clear %vt warps(4) : !tile
+            scf.yield %acc : !scores
+          }
+          %op = tile.mma_async %p, %vt add %care warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+          %r = tile.mma_wait %op : !tile.pending<!scores>
+          tile.ring.release %vr[%t] : !ring
+          %next = arith.addi %t, %c1 : index
+          scf.yield %r, %next : !scores, index
         }
-        %op = tile.mma_async %p, %vt add %care warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
-        %r = tile.mma_wait %op : !tile.pending<!scores>
-        tile.ring.release %vr[%t] : !ring
-        %next = arith.addi %t, %c1 : index
-        scf.yield %r, %next : !scores, index
-      } {flash.leads}
-      %o2:2 = scf.for %i = %c0 to %m step %c1 iter_args(%acc = %o#0, %t = %o#1) -> (!scores, index) {
-        %kt = tile.ring.wait %kr[%t] : !ring
-        %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
-        %s = tile.mma_wait %sp : !tile.pending<!scores>
-        tile.ring.release %kr[%t] : !ring
-        %p = arith.truncf %s : !scores to !weights
-        %vt = tile.ring.wait %vr[%t] : !ring
-        %op = tile.mma_async %p, %vt add %acc warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
-        %r = tile.mma_wait %op : !tile.pending<!scores>
-        tile.ring.release %vr[%t] : !ring
-        %next = arith.addi %t, %c1 : index
-        scf.yield %r, %next : !scores, index
+        %o2:2 = scf.for %i = %c0 to %m step %c1 iter_args(%acc = %o#0, %t = %o#1) -> (!scores, index) {
+          %kt = tile.ring.wait %kr[%t] : !ring
+          %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+          %s = tile.mma_wait %sp : !tile.pending<!scores>
+          tile.ring.release %kr[%t] : !ring
+          %p = arith.truncf %s : !scores to !weights
+          %vt = tile.ring.wait %vr[%t] : !ring
+          %op = tile.mma_async %p, %vt add %acc warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+          %r = tile.mma_wait %op : !tile.pending<!scores>
+          tile.ring.release %vr[%t] : !ring
+          %next = arith.addi %t, %c1 : index
+          scf.yield %r, %next : !scores, index
+        }
+        scf.yield %o2#0, %o2#1 : !scores, index
+      } else {
+        scf.yield %init, %c0 : !scores, index
       }
     } producer(registers = 40) {
     } inspector {
@@ -201,6 +209,97 @@ gpu.module @m {
       scf.yield %r, %next : !scores, index
     }
     tile.ring.release %qr[%c0] : !ring
+    gpu.return
+  }
+
+  // Nothing says that the second loop is empty where the first is: each has a
+  // pipeline of its own. A choice by other bounds is no guard.
+  // CHECK-LABEL: gpu.func @unguarded(
+  // CHECK:       scf.if %{{.*}} ->
+  // CHECK:         %[[ENTERED:.*]] = arith.cmpi slt, %[[LO:.*]], %[[MID:.*]] : index
+  // CHECK-NEXT:    %[[ONE:.*]]:2 = scf.if %[[ENTERED]]
+  // CHECK:         } else {
+  // CHECK-NEXT:      scf.yield
+  // CHECK:         %[[ALSO:.*]] = arith.cmpi slt, %[[MID]], %[[HI:.*]] : index
+  // CHECK-NEXT:    scf.if %[[ALSO]]
+  // CHECK:         } else {
+  // CHECK-NEXT:      scf.yield %[[ONE]]#0, %[[ONE]]#1
+  gpu.func @unguarded(%q: !tile, %init: !scores, %lo: index, %mid: index, %hi: index) kernel attributes {tile.overlap} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %kr = tile.ring : !ring
+    %vr = tile.ring : !ring
+    %any = arith.cmpi slt, %lo, %hi : index
+    %r:2 = scf.if %any -> (!scores, index) {
+      %o:2 = scf.for %i = %lo to %mid step %c1 iter_args(%acc = %init, %t = %c0) -> (!scores, index) {
+        %kt = tile.ring.wait %kr[%t] : !ring
+        %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+        %s = tile.mma_wait %sp : !tile.pending<!scores>
+        tile.ring.release %kr[%t] : !ring
+        %p = arith.truncf %s : !scores to !weights
+        %vt = tile.ring.wait %vr[%t] : !ring
+        %op = tile.mma_async %p, %vt add %acc warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+        %x = tile.mma_wait %op : !tile.pending<!scores>
+        tile.ring.release %vr[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %x, %next : !scores, index
+      }
+      %o2:2 = scf.for %i = %mid to %hi step %c1 iter_args(%acc = %o#0, %t = %o#1) -> (!scores, index) {
+        %kt = tile.ring.wait %kr[%t] : !ring
+        %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+        %s = tile.mma_wait %sp : !tile.pending<!scores>
+        tile.ring.release %kr[%t] : !ring
+        %p = arith.truncf %s : !scores to !weights
+        %vt = tile.ring.wait %vr[%t] : !ring
+        %op = tile.mma_async %p, %vt add %acc warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+        %x = tile.mma_wait %op : !tile.pending<!scores>
+        tile.ring.release %vr[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %x, %next : !scores, index
+      }
+      scf.yield %o2#0, %o2#1 : !scores, index
+    } else {
+      scf.yield %init, %c0 : !scores, index
+    }
+    gpu.return
+  }
+
+  // Nor does a loop need a guard whose constant bounds say that it is entered.
+  // CHECK-LABEL: gpu.func @constant_bounds(
+  // CHECK-NOT:   scf.if
+  // CHECK:       gpu.return
+  gpu.func @constant_bounds(%q: !tile, %init: !scores, %hi: index) kernel attributes {tile.overlap} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    %kr = tile.ring : !ring
+    %vr = tile.ring : !ring
+    %o:2 = scf.for %i = %c0 to %c4 step %c1 iter_args(%acc = %init, %t = %c0) -> (!scores, index) {
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+      %s = tile.mma_wait %sp : !tile.pending<!scores>
+      tile.ring.release %kr[%t] : !ring
+      %p = arith.truncf %s : !scores to !weights
+      %vt = tile.ring.wait %vr[%t] : !ring
+      %op = tile.mma_async %p, %vt add %acc warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+      %x = tile.mma_wait %op : !tile.pending<!scores>
+      tile.ring.release %vr[%t] : !ring
+      %next = arith.addi %t, %c1 : index
+      scf.yield %x, %next : !scores, index
+    }
+    %o2:2 = scf.for %i = %c4 to %hi step %c1 iter_args(%acc = %o#0, %t = %o#1) -> (!scores, index) {
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+      %s = tile.mma_wait %sp : !tile.pending<!scores>
+      tile.ring.release %kr[%t] : !ring
+      %p = arith.truncf %s : !scores to !weights
+      %vt = tile.ring.wait %vr[%t] : !ring
+      %op = tile.mma_async %p, %vt add %acc warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+      %x = tile.mma_wait %op : !tile.pending<!scores>
+      tile.ring.release %vr[%t] : !ring
+      %next = arith.addi %t, %c1 : index
+      scf.yield %x, %next : !scores, index
+    }
     gpu.return
   }
 }

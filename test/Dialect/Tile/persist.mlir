@@ -116,6 +116,43 @@ module attributes {gpu.container_module} {
 
 // -----
 
+// What only tiles ask goes to them, and compares what the launch has computed: the
+// guard of a loop has the loop's bounds.
+// CHECK-LABEL: func.func @guard(
+// CHECK-LABEL: gpu.func @kernel(
+// CHECK-SAME:    %[[END:[a-z0-9]+]]: index)
+// CHECK:         scf.for
+// CHECK:           %[[ENTERED:.*]] = arith.cmpi slt, %{{.*}}, %[[END]] : index
+// CHECK:           scf.if %[[ENTERED]]
+// CHECK:             scf.for %{{.*}} = %{{.*}} to %[[END]]
+module attributes {gpu.container_module} {
+  func.func @guard(%n: index, %m: memref<?xf32>) {
+    %c1 = arith.constant 1 : index
+    gpu.launch_func @m::@kernel blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1) args(%m : memref<?xf32>)
+    return
+  }
+  gpu.module @m {
+    gpu.func @kernel(%m: memref<?xf32>) kernel attributes {tile.persistent} {
+      %f = arith.constant 1.0 : f32
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c3 = arith.constant 3 : index
+      %dim = memref.dim %m, %c0 : memref<?xf32>
+      %end = arith.divui %dim, %c3 : index
+      %entered = arith.cmpi slt, %c0, %end : index
+      %id = gpu.block_id x
+      scf.if %entered {
+        scf.for %i = %c0 to %end step %c1 {
+          memref.store %f, %m[%id] : memref<?xf32>
+        }
+      }
+      gpu.return
+    }
+  }
+}
+
+// -----
+
 // Without the attribute nothing changes.
 // CHECK-LABEL: func.func @other
 // CHECK-NOT:   arith.minui

@@ -72,9 +72,10 @@ private:
   /// The first tile from `tile` on that the loop visits, which may be one
   /// behind its end.
   Value nextVisited(Value tile);
-  /// Emits a loop over the tiles [from, to) that carries on the state; null if
+  /// Emits a loop over the tiles [from, to) that carries on the state, unless
   /// it is known to be empty.
-  scf::ForOp loopOver(Value from, Value to, Step body);
+  void loopOver(Value from, Value to, Step body);
+  void loopOverKeys(Value from, Value to, Step body);
   /// Emits the results of `then` where `condition` holds, else of `otherwise`.
   SmallVector<Value> choose(Value condition, Branch then, Branch otherwise);
 
@@ -229,21 +230,23 @@ Value Splitter::nextVisited(Value tile) {
   return next = arith::AddIOp::create(b, loc, firstTile, there);
 }
 
-scf::ForOp Splitter::loopOver(Value from, Value to, Step body) {
+void Splitter::loopOver(Value from, Value to, Step body) {
   if (from == to)
-    return {};
+    return;
   AffineExpr toKey = b.getAffineDimExpr(0) * keyTile;
   // The next loop starts where this one ends, also if not all tiles are
   // visited.
-  auto copy =
-      scf::ForOp::create(b, loc, apply(toKey, nextVisited(from)),
-                         apply(toKey, nextVisited(to)), loop.getStep(), state);
+  loopOverKeys(apply(toKey, nextVisited(from)), apply(toKey, nextVisited(to)),
+               body);
+}
+
+void Splitter::loopOverKeys(Value from, Value to, Step body) {
+  auto copy = scf::ForOp::create(b, loc, from, to, loop.getStep(), state);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(copy.getBody());
   scf::YieldOp::create(b, loc,
                        body(copy.getInductionVar(), copy.getRegionIterArgs()));
   state.assign(copy.getResults().begin(), copy.getResults().end());
-  return copy;
 }
 
 SmallVector<Value> Splitter::choose(Value condition, Branch then,
@@ -259,20 +262,34 @@ SmallVector<Value> Splitter::choose(Value condition, Branch then,
 }
 
 /// The tiles that need care are visited first, beginning with the last one,
-/// whether it does or not: a loop that is not empty, unless there is no tile at
-/// all. So the pipeline of a kernel is filled once, and does not end where
-/// masked tiles do.
+/// whether it does or not: a loop that is entered wherever there is a tile at
+/// all, which a choice around all loops asks for. So the pipeline of a kernel
+/// is filled once, and does not end where masked tiles do.
 void Splitter::putLastFirst(Value lo, Value fullLo, Value whole, Value hi) {
   Value last = apply(b.getAffineDimExpr(0) - 1, hi);
   Value from = max(min(whole, last), lo);
+  AffineExpr toKey = b.getAffineDimExpr(0) * keyTile;
+  Value firstKey = apply(toKey, from), endKey = apply(toKey, hi);
   bool masked = static_cast<bool>(step.getMask());
-  if (scf::ForOp first = loopOver(from, hi, stepOf({masked, ragged})))
-    first->setAttr("flash.leads", b.getUnitAttr());
-  if (fullLo != lo) {
-    fullLo = min(fullLo, from);
-    loopOver(lo, fullLo, stepOf({/*masked=*/true, /*ragged=*/false}));
+  auto visit = [&] {
+    loopOverKeys(firstKey, endKey, stepOf({masked, ragged}));
+    if (fullLo != lo) {
+      fullLo = min(fullLo, from);
+      loopOver(lo, fullLo, stepOf({/*masked=*/true, /*ragged=*/false}));
+    }
+    loopOver(fullLo, from, stepOf({/*masked=*/false, /*ragged=*/false}));
+    return state;
+  };
+  std::optional<int64_t> first = getConstantIntValue(firstKey),
+                         end = getConstantIntValue(endKey);
+  if (first && end) {
+    if (*first < *end)
+      visit();
+    return;
   }
-  loopOver(fullLo, from, stepOf({/*masked=*/false, /*ragged=*/false}));
+  Value isEntered = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                          firstKey, endKey);
+  state = choose(isEntered, visit, [init = state] { return init; });
 }
 
 /// Where visited and full tiles are ranges, up to four loops cover

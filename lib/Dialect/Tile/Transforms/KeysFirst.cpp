@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LoopEntry.h"
+
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -22,12 +24,16 @@ static int64_t getNumBytes(CopyAsyncOp copy) {
   return copy.getRing().getType().getSlot().getNumBytes();
 }
 
-/// The first loop behind the copy in its block that copies, less at a time;
-/// null if none does. Where it copies about as much, to wait less is not worth
-/// the registers.
+/// The first loop behind the copy that copies, less at a time, in the copy's
+/// block or in a choice there that guards it; null if none does. Where it
+/// copies about as much, to wait less is not worth the registers.
 static scf::ForOp getNextCopies(CopyAsyncOp copy) {
   for (Operation *op = copy->getNextNode(); op; op = op->getNextNode()) {
     auto loop = dyn_cast<scf::ForOp>(op);
+    if (auto choice = dyn_cast<scf::IfOp>(op))
+      if (auto loops = choice.thenBlock()->getOps<scf::ForOp>();
+          !loops.empty() && getEntryGuard(*loops.begin()))
+        loop = *loops.begin();
     if (!loop || loop.getOps<CopyAsyncOp>().empty())
       continue;
     CopyAsyncOp first = *loop.getOps<CopyAsyncOp>().begin();
@@ -40,14 +46,16 @@ static scf::ForOp getNextCopies(CopyAsyncOp copy) {
 /// behind the first copy there, or in front of a loop that is not entered.
 static void moveInto(scf::ForOp loop, RingAcquireOp acquire, CopyAsyncOp copy) {
   Location loc = copy.getLoc();
-  OpBuilder b(loop);
-  Value isEmpty =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
-                            loop.getLowerBound(), loop.getUpperBound());
-  auto otherwise = scf::IfOp::create(b, loc, isEmpty);
-  OpBuilder inOtherwise = otherwise.getThenBodyBuilder();
-  inOtherwise.clone(*acquire);
-  inOtherwise.clone(*copy);
+  OpBuilder b(copy);
+  scf::IfOp guard = getEntryGuard(loop);
+  if (guard || !isAlwaysEntered(loop)) {
+    b.setInsertionPoint(guard ? guard.getOperation() : loop.getOperation());
+    Value isEntered = guard ? guard.getCondition() : emitIsEntered(b, loop);
+    auto choice = scf::IfOp::create(b, loc, isEntered, /*withElseRegion=*/true);
+    OpBuilder otherwise = choice.getElseBodyBuilder();
+    otherwise.clone(*acquire);
+    otherwise.clone(*copy);
+  }
 
   CopyAsyncOp first = *loop.getOps<CopyAsyncOp>().begin();
   b.setInsertionPointAfter(first);

@@ -78,6 +78,29 @@ static scf::ForOp addStepCounter(scf::ForOp loop, Value first) {
       rewriter, first, /*replaceInitOperandUsesInLoop=*/false, next));
 }
 
+/// Makes `choice` give `then` or, where it goes the other way, `otherwise`, as
+/// one more result; returns that result.
+static Value addResult(scf::IfOp choice, Value then, Value otherwise) {
+  OpBuilder b(choice);
+  SmallVector<Type> types(choice.getResultTypes());
+  types.push_back(then.getType());
+  auto copy =
+      scf::IfOp::create(b, choice.getLoc(), types, choice.getCondition());
+  for (auto [from, to, value] :
+       llvm::zip_equal(choice->getRegions(), copy->getRegions(),
+                       ValueRange{then, otherwise})) {
+    to.takeBody(from);
+    if (to.empty()) {
+      OpBuilder inBranch = OpBuilder::atBlockEnd(&to.emplaceBlock());
+      scf::YieldOp::create(inBranch, choice.getLoc());
+    }
+    to.front().getTerminator()->insertOperands(choice.getNumResults(), value);
+  }
+  choice->replaceAllUsesWith(copy->getResults().drop_back());
+  choice.erase();
+  return copy->getResults().back();
+}
+
 /// Whether the loop's induction variable is the number of its iteration and of
 /// the step, as in a loop over tiles that no other loop is around.
 static bool isCounter(scf::ForOp loop) {
@@ -116,7 +139,10 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     // were before: a product of a matrix with itself has two.
     llvm::MapVector<std::tuple<Value, Type, int>, Value> rings;
     scf::ForOp first = loops.front();
-    OpBuilder b(first);
+    Operation *outermost = first;
+    while (isa<scf::IfOp>(outermost->getParentOp()))
+      outermost = outermost->getParentOp();
+    OpBuilder b(outermost);
     Value start = arith::ConstantIndexOp::create(b, first.getLoc(), 0);
     Value step = start;
     bool countsSteps = loops.size() == 1 && isCounter(first);
@@ -140,9 +166,12 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
       if (fetches.size() != rings.size())
         return loop.emitOpError("fetches other tiles than the loop before");
     }
-    // A loop around them goes on counting where they stopped before.
-    if (auto outer =
-            dyn_cast<scf::ForOp>(step.getDefiningOp()->getParentOp())) {
+    // A loop around them, and around choices whether they are reached, goes on
+    // counting where they stopped before.
+    if (auto outer = step.getDefiningOp()->getParentOfType<scf::ForOp>()) {
+      while (auto choice =
+                 dyn_cast<scf::IfOp>(step.getDefiningOp()->getParentOp()))
+        step = addResult(choice, step, start);
       IRRewriter rewriter(&getContext());
       rewriter.setInsertionPoint(outer);
       Value zero = arith::ConstantIndexOp::create(rewriter, outer.getLoc(), 0);

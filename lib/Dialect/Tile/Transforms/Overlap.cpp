@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "LoopEntry.h"
+
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -243,12 +245,14 @@ SmallVector<Value> Rotation::emitLast(const Carried &carried) {
   return results;
 }
 
-/// The release, behind the loops, of what nothing but the first products of the
-/// chain reads; null if there is none.
-static RingReleaseOp getReleaseOfFirstOperand(ArrayRef<TwoProducts> chain) {
+/// The release, behind the loops and the choice that guards them, of what
+/// nothing but the first products of the chain reads; null if there is none.
+static RingReleaseOp getReleaseOfFirstOperand(ArrayRef<TwoProducts> chain,
+                                              scf::IfOp guard) {
   TwoProducts parts = chain.back();
   auto wait = parts.first.getA().getDefiningOp<RingWaitOp>();
-  if (!wait || wait->getBlock() != parts.loop->getBlock() ||
+  Operation *around = guard ? guard.getOperation() : parts.loop.getOperation();
+  if (!wait || wait->getBlock() != around->getBlock() ||
       !llvm::all_of(wait->getUsers(), [&](Operation *user) {
         return llvm::any_of(chain, [&](const TwoProducts &parts) {
           return parts.first == user;
@@ -258,27 +262,39 @@ static RingReleaseOp getReleaseOfFirstOperand(ArrayRef<TwoProducts> chain) {
   return wait.getRelease();
 }
 
-/// Rotates loops of which each goes on where the one before has stopped. If the
-/// first is not entered, none is. What the first products read is given back
-/// before the last of the others: its next tile may come.
+/// Makes a choice that reaches the loops of the chain where the first is
+/// entered. It is the only one then: nothing says that others are not entered
+/// where it is not.
+static scf::IfOp emitGuard(ArrayRef<TwoProducts> chain) {
+  assert(chain.size() == 1 && "of several loops the first is always entered");
+  scf::ForOp loop = chain.front().loop;
+  OpBuilder b(loop);
+  Location loc = loop.getLoc();
+  auto guard =
+      scf::IfOp::create(b, loc, loop.getResultTypes(), emitIsEntered(b, loop),
+                        /*addThenBlock=*/true, /*addElseBlock=*/true);
+  loop.replaceAllUsesWith(guard.getResults());
+  OpBuilder otherwise = guard.getElseBodyBuilder();
+  scf::YieldOp::create(otherwise, loc, loop.getInitArgs());
+  loop->moveBefore(guard.thenBlock(), guard.thenBlock()->end());
+  OpBuilder then = guard.getThenBodyBuilder();
+  scf::YieldOp::create(then, loc, loop.getResults());
+  return guard;
+}
+
+/// Rotates loops of which each goes on where the one before has stopped. What
+/// the first products read is given back before the last of the others: its
+/// next tile may come.
 static void rotate(ArrayRef<TwoProducts> chain) {
   scf::ForOp first = chain.front().loop, last = chain.back().loop;
-  RingReleaseOp release = getReleaseOfFirstOperand(chain);
+  scf::IfOp guard = getEntryGuard(first);
+  if (!isAlwaysEntered(first))
+    guard = emitGuard(chain);
+  else if (guard) // No register has the answer while the queries are awaited.
+    guard.getCondition().getDefiningOp()->moveBefore(guard);
+  RingReleaseOp release = getReleaseOfFirstOperand(chain, guard);
   OpBuilder b(last);
   Location loc = first.getLoc();
-  auto giveBack = [&] {
-    if (release)
-      b.clone(*release);
-  };
-  Value isEntered =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                            first.getLowerBound(), first.getUpperBound());
-  auto choice = scf::IfOp::create(b, loc, last.getResultTypes(), isEntered,
-                                  /*addThenBlock=*/true, /*addElseBlock=*/true);
-  b.setInsertionPointToStart(choice.elseBlock());
-  giveBack();
-  scf::YieldOp::create(b, loc, first.getInitArgs());
-  b.setInsertionPointToStart(choice.thenBlock());
   Rotation::Carried carried;
   for (const TwoProducts &parts : chain) {
     Rotation rotation(parts, b);
@@ -290,22 +306,27 @@ static void rotate(ArrayRef<TwoProducts> chain) {
     }
     carried = rotation.emitOthers(start, carried);
     if (loop == last) {
-      giveBack();
-      scf::YieldOp::create(b, loc, rotation.emitLast(carried));
+      if (release)
+        b.clone(*release);
+      last.replaceAllUsesWith(rotation.emitLast(carried));
     }
   }
-  last.replaceAllUsesWith(choice.getResults());
   for (const TwoProducts &parts : llvm::reverse(chain))
     scf::ForOp(parts.loop).erase();
-  if (release)
-    release.erase();
+  if (!release)
+    return;
+  if (guard) {
+    b.setInsertionPointToStart(guard.elseBlock());
+    b.clone(*release);
+  }
+  release.erase();
 }
 
-/// The loops behind `first`, which leads, that go on with all its values one
-/// after the other.
+/// The loops behind `first`, which is always entered, that go on with all its
+/// values one after the other.
 static SmallVector<TwoProducts> getChain(TwoProducts first) {
   SmallVector<TwoProducts> chain = {first};
-  if (!first.loop->hasAttr("flash.leads"))
+  if (!isAlwaysEntered(first.loop))
     return chain;
   for (Operation *op = first.loop->getNextNode(); op; op = op->getNextNode()) {
     auto loop = dyn_cast<scf::ForOp>(op);

@@ -22,9 +22,10 @@ using namespace mlir;
 using namespace flash::tile;
 
 /// The ops that are not the same for all blocks, or do more than to compute
-/// scalars.
+/// scalars, and the conditions that only these ask for: kernels are passed
+/// numbers, which can then be compared.
 static llvm::SetVector<Operation *> getOpsOfBlocks(Block &body) {
-  llvm::SetVector<Operation *> ops;
+  llvm::SmallPtrSet<Operation *, 32> ops;
   for (Operation &op : body.without_terminator())
     if (isa<gpu::BlockIdOp>(op) || op.getNumRegions() > 0 ||
         !isMemoryEffectFree(&op) ||
@@ -32,7 +33,14 @@ static llvm::SetVector<Operation *> getOpsOfBlocks(Block &body) {
           return ops.contains(operand.getDefiningOp());
         }))
       ops.insert(&op);
-  return ops;
+  llvm::SetVector<Operation *> inOrder;
+  for (Operation &op : body.without_terminator())
+    if (ops.contains(&op) ||
+        (isa<arith::CmpIOp>(op) && llvm::all_of(op.getUsers(), [&](auto *user) {
+           return ops.contains(body.findAncestorOpInBlock(*user));
+         })))
+      inOrder.insert(&op);
+  return inOrder;
 }
 
 static Value isEven(OpBuilder &b, Location loc, Value number) {

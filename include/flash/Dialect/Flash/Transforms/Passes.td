@@ -455,8 +455,8 @@ def SplitMask : Pass<"flash-split-mask", "::mlir::func::FuncOp"> {
     ```
 
     Where the schedule of the step overlaps products, tiles that need care come
-    first, in a loop that always has the last tile, and so has the attribute
-    `flash.leads`: if it is empty, so are the loops behind it.
+    first, in a loop that always has the last tile. A choice guards all loops by
+    the bounds of this one: there is a tile to visit, or there is none.
 
     For other masks, such as the union of a prefix and a band, one loop over the
     hull tests each tile with the same exact predicates.

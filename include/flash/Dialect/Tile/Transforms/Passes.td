@@ -202,8 +202,8 @@ def KeysFirst : Pass<"tile-keys-first", "::mlir::gpu::GPUFuncOp"> {
       ...
     }
     // becomes
-    %empty = arith.cmpi sge, %lo, %hi : index
-    scf.if %empty { ... }                     // the copy of the queries
+    %entered = arith.cmpi slt, %lo, %hi : index
+    scf.if %entered { } else { ... }          // the copy of the queries
     scf.for %j = %lo to %hi step %n iter_args(%t = ...) {
       tile.ring.acquire %keys[%t] : ...
       tile.copy_async %k[...] to %keys[%t] : ...
@@ -227,9 +227,10 @@ def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
     not leave there; so they come behind the second product, beside the rounding
     and the sums, which take turns with them). The
     first iteration without its second product comes before the loop, the last
-    second product after it. Behind a loop with the attribute `flash.leads`, which
-    is empty only if they are, other loops go on with what it carries: the last
-    second product of one runs in the first iteration of the next.
+    second product after it. Behind a loop that is always entered, since its
+    bounds are constants or a choice around it asks for an iteration, other loops
+    go on with what it carries: the last second product of one runs in the first
+    iteration of the next.
 
     Who loads from the tile of the second product, to leave out values of masked
     keys, does so in the iteration itself, by `tile.ring.peek`. What all first
