@@ -172,3 +172,101 @@ func.func @no_guard(%q: tensor<2x4x1000x64xf16>) -> tensor<2x4x1000x64xf16> {
       : (tensor<2x4x1000x64xf16>, tensor<2x4x1000x64xf16>, tensor<2x4x1000x64xf16>) -> tensor<2x4x1000x64xf16>
   return %o : tensor<2x4x1000x64xf16>
 }
+
+// -----
+
+// How many keys there are is what keys(...) says, wherever the loop ends: three of
+// the four tiles are whole.
+
+// CHECK-LABEL: func @end_behind_keys(
+// CHECK:         %[[WHOLE:.*]]:3 = scf.for %{{.*}} = %c0 to %c48 step %c16
+// CHECK-NOT:       tensor.pad
+// CHECK-NOT:       keys(
+// CHECK:           scf.yield
+// CHECK:         tensor.pad
+// CHECK:         flash.online_attention
+// CHECK-SAME:      keys(%c2)
+// CHECK-NOT:     flash.online_attention
+func.func @end_behind_keys(%q: tensor<16x8xf32>, %k: tensor<50x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>) -> tensor<16x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %r:3 = scf.for %j = %c0 to %c64 step %c16 iter_args(%a = %acc, %m = %max, %l = %sum)
+      -> (tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) {
+    %n = affine.min affine_map<(d0) -> (-d0 + 50, 16)>(%j)
+    %missing = affine.apply affine_map<(d0) -> (16 - d0)>(%n)
+    %some = tensor.extract_slice %k[%j, 0] [%n, 8] [1, 1] : tensor<50x8xf32> to tensor<?x8xf32>
+    %kt = tensor.pad %some low[0, 0] high[%missing, 0] {
+    ^bb0(%y: index, %z: index):
+      tensor.yield %zero : f32
+    } : tensor<?x8xf32> to tensor<16x8xf32>
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %kt, %kt : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>)
+        outs(%a, %m, %l : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, %j] of[16, 50] keys(%n) scale(1.0)
+    scf.yield %a1, %m1, %l1 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>
+  }
+  return %r#0 : tensor<16x8xf32>
+}
+
+// -----
+
+// A number of keys that says nothing about where they end is asked in each tile.
+
+// CHECK-LABEL: func @keys_of_each(
+// CHECK-COUNT-1: keys(%c5)
+// CHECK-NOT:     flash.online_attention
+func.func @keys_of_each(%q: tensor<16x8xf32>, %k: tensor<64x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>) -> tensor<16x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c5 = arith.constant 5 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %r:3 = scf.for %j = %c0 to %c64 step %c16 iter_args(%a = %acc, %m = %max, %l = %sum)
+      -> (tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) {
+    %kt = tensor.extract_slice %k[%j, 0] [16, 8] [1, 1] : tensor<64x8xf32> to tensor<16x8xf32>
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %kt, %kt : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>)
+        outs(%a, %m, %l : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, %j] of[16, 64] keys(%c5) scale(1.0)
+    scf.yield %a1, %m1, %l1 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>
+  }
+  return %r#0 : tensor<16x8xf32>
+}
+
+// -----
+
+// A loop of two steps, or of a step whose extents only an iteration knows, stays.
+
+// CHECK-LABEL: func @two_steps(
+// CHECK-COUNT-2: mask(#flash.causal)
+// CHECK-NOT:     flash.online_attention
+// CHECK-LABEL: func @own_extents(
+// CHECK:         of[%{{.*}}, 64]
+// CHECK-SAME:    mask(#flash.causal)
+// CHECK-NOT:     flash.online_attention
+func.func @two_steps(%q: tensor<16x8xf32>, %k: tensor<64x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>) -> tensor<16x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %r:3 = scf.for %j = %c0 to %c64 step %c16 iter_args(%a = %acc, %m = %max, %l = %sum)
+      -> (tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) {
+    %kt = tensor.extract_slice %k[%j, 0] [16, 8] [1, 1] : tensor<64x8xf32> to tensor<16x8xf32>
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %kt, %kt : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>)
+        outs(%a, %m, %l : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, %j] of[16, 64] scale(1.0) mask(#flash.causal)
+    %a2, %m2, %l2 = flash.online_attention ins(%q, %kt, %kt : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>)
+        outs(%a1, %m1, %l1 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, %j] of[16, 64] scale(1.0) mask(#flash.causal)
+    scf.yield %a2, %m2, %l2 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>
+  }
+  return %r#0 : tensor<16x8xf32>
+}
+func.func @own_extents(%q: tensor<16x8xf32>, %k: tensor<64x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>) -> tensor<16x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %r:3 = scf.for %j = %c0 to %c64 step %c16 iter_args(%a = %acc, %m = %max, %l = %sum)
+      -> (tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) {
+    %nq = arith.addi %j, %c16 : index
+    %kt = tensor.extract_slice %k[%j, 0] [16, 8] [1, 1] : tensor<64x8xf32> to tensor<16x8xf32>
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %kt, %kt : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>)
+        outs(%a, %m, %l : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, %j] of[%nq, 64] scale(1.0) mask(#flash.causal)
+    scf.yield %a1, %m1, %l1 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>
+  }
+  return %r#0 : tensor<16x8xf32>
+}

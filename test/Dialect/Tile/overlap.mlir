@@ -95,7 +95,9 @@ gpu.module @m {
   // beginning and one end. Who loads from the tile of the second product does so
   // before it.
   // CHECK-LABEL: gpu.func @chain(
-  // CHECK:       scf.if
+  // CHECK:       %[[ENTERED:.*]] = arith.cmpi slt
+  // CHECK-NOT:   arith.cmpi
+  // CHECK:       scf.if %[[ENTERED]]
   // CHECK-NOT:   arith.cmpi
   // CHECK:         tile.mma_async %{{.*}} transpose_b
   // CHECK:         arith.truncf
@@ -122,8 +124,8 @@ gpu.module @m {
     %c1 = arith.constant 1 : index
     %kr = tile.ring : !ring
     %vr = tile.ring inspected : !ring
+    %entered = arith.cmpi slt, %m, %n : index
     tile.warp_specialize consumers(4, registers = 232) {
-      %entered = arith.cmpi slt, %m, %n : index
       %o3:2 = scf.if %entered -> (!scores, index) {
         %o:2 = scf.for %i = %m to %n step %c1 iter_args(%acc = %init, %t = %c0) -> (!scores, index) {
           %kt = tile.ring.wait %kr[%t] : !ring
@@ -164,10 +166,12 @@ gpu.module @m {
       }
     } producer(registers = 40) {
     } inspector {
-      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> index {
-        tile.ring.inspect %vr[%t] : !ring
-        %next = arith.addi %t, %c1 : index
-        scf.yield %next : index
+      scf.if %entered {
+        %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> index {
+          tile.ring.inspect %vr[%t] : !ring
+          %next = arith.addi %t, %c1 : index
+          scf.yield %next : index
+        }
       }
     }
     gpu.return

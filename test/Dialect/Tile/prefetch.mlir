@@ -8,34 +8,35 @@
 !registers = tensor<16x64xf16, #tile.fragment<1>>
 
 // One stage: the values of a step are copied once its keys are there, the keys of
-// the next step once its values are. The loops are one chain: all copies end where
-// the last loop ends, and know how many rows its last tile has. What the copies
-// before the loops need is computed there.
+// the next step once its values are. The loops are one chain: behind the end of the
+// first come the tiles of the second, of which only that one knows how many rows
+// exist. What the copies before the loops need is computed there.
 
 // CHECK-LABEL: gpu.func @one_stage(
 // CHECK-SAME:  %[[K:.*]]: memref<{{.*}}>, %[[V:.*]]: memref<{{.*}}>, %[[N:.*]]: index
 // CHECK-DAG:   %[[KR:.*]] = tile.ring {keys} :
 // CHECK-DAG:   %[[VR:.*]] = tile.ring {values} :
-// CHECK:       %[[ANY:.*]] = arith.cmpi slt, %c0{{.*}}, %[[N]]
-// CHECK-NEXT:  scf.if %[[ANY]] {
+// CHECK:       scf.if %true
 // CHECK-NEXT:    tile.ring.acquire %[[KR]][%[[ZERO:.*]]] :
-// CHECK-NEXT:    %[[ROWS:.*]] = arith.subi %[[N]], %c0
-// CHECK-NEXT:    tile.copy_async %[[K]][%c0] rows(%[[ROWS]]) to %[[KR]][%[[ZERO]]]
+// CHECK-NEXT:    tile.copy_async %[[K]][%c0] rows(%c16{{.*}}) to %[[KR]][%[[ZERO]]]
 // CHECK-NEXT:  }
 // CHECK-NOT:   tile.copy_async
 // CHECK:       scf.for %[[J:.*]] = %c0 to %c32 {{.*}} iter_args(%[[T:.*]] =
 // CHECK-NEXT:    tile.ring.wait %[[KR]][%[[T]]]
 // CHECK-NEXT:    tile.ring.acquire %[[VR]][%[[T]]]
-// CHECK-NEXT:    %[[ROWS:.*]] = arith.subi %[[N]], %[[J]]
-// CHECK-NEXT:    tile.copy_async %[[V]][%[[J]]] rows(%[[ROWS]]) to %[[VR]][%[[T]]]
+// CHECK-NEXT:    tile.copy_async %[[V]][%[[J]]] to %[[VR]][%[[T]]]
 // CHECK:         tile.ring.release %[[KR]][%[[T]]]
 // CHECK-NEXT:    tile.ring.wait %[[VR]][%[[T]]]
 // CHECK-DAG:     %[[J1:.*]] = arith.addi %[[J]],
 // CHECK-DAG:     %[[T1:.*]] = arith.addi %[[T]],
-// CHECK:         %[[MORE:.*]] = arith.cmpi slt, %[[J1]], %[[N]]
+// CHECK:         %[[HERE:.*]] = arith.cmpi slt, %[[J1]], %c32
+// CHECK:         %[[LEFT:.*]] = arith.subi %[[N]], %[[J1]]
+// CHECK:         %[[NEXT:.*]] = arith.cmpi slt, %[[J1]], %[[N]]
+// CHECK:         %[[ROWS:.*]] = arith.select %[[HERE]], %c16{{.*}}, %[[LEFT]]
+// CHECK:         %[[MORE:.*]] = arith.ori %[[HERE]], %[[NEXT]]
 // CHECK-NEXT:    scf.if %[[MORE]] {
 // CHECK-NEXT:      tile.ring.acquire %[[KR]][%[[T1]]]
-// CHECK:           tile.copy_async %[[K]][%[[J1]]] rows(%{{.*}}) to %[[KR]][%[[T1]]]
+// CHECK-NEXT:      tile.copy_async %[[K]][%[[J1]]] rows(%[[ROWS]]) to %[[KR]][%[[T1]]]
 // CHECK-NEXT:    }
 // CHECK-NEXT:    tile.load
 // CHECK-NEXT:    tile.ring.release %[[VR]][%[[T]]]
@@ -44,7 +45,7 @@
 // CHECK:       scf.for
 // CHECK-NEXT:    arith.subi
 // CHECK-NEXT:    tile.ring.wait %[[KR]]
-// CHECK-NEXT:    tile.ring.acquire %[[VR]]
+// CHECK:         tile.ring.acquire %[[VR]]
 // CHECK:         tile.ring.wait %[[VR]]
 // CHECK:         tile.ring.acquire %[[KR]]
 // CHECK-NOT:     tile.copy_async %[[V]]
@@ -106,8 +107,8 @@ gpu.module @m {
 // CHECK:         tile.copy_async %[[K]][%c0]
 // CHECK:       scf.if
 // CHECK:         tile.copy_async %[[V]][%c0]
-// CHECK:       %[[J1:.*]] = arith.addi %c0{{.*}}, %c16
-// CHECK:       scf.if
+// CHECK:       %[[ANY:.*]] = arith.cmpi sgt, %[[N]], %[[J1:c16.*]] :
+// CHECK-NEXT:  scf.if %[[ANY]] {
 // CHECK:         tile.copy_async %[[K]][%[[J1]]]
 // CHECK-NOT:   tile.copy_async
 // CHECK:       scf.for %[[J:.*]] = {{.*}} iter_args(%[[T:.*]] =
@@ -200,18 +201,74 @@ gpu.module @m {
 !ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
 !registers = tensor<16x64xf16, #tile.fragment<1>>
 
-// Loops that do not continue each other prefetch on their own.
+// A loop may go on anywhere: behind the end of the first, the row is that of the
+// second. Where the bounds are not known, how far it is from the first row that
+// loop one no longer visits is computed before.
+
+// CHECK-LABEL: gpu.func @gap(
+// CHECK-SAME:  %[[K:.*]]: memref<{{.*}}>, %[[M:.*]]: index, %[[LO:.*]]: index, %[[N:.*]]: index
+// CHECK:       %[[TRIPS:.*]] = arith.ceildivsi %[[M]], %c16
+// CHECK:       %[[NOT_NEGATIVE:.*]] = arith.maxsi %[[TRIPS]], %c0
+// CHECK:       %[[END:.*]] = arith.muli %[[NOT_NEGATIVE]], %c16
+// CHECK:       %[[JUMP:.*]] = arith.subi %[[LO]], %[[END]]
+// CHECK:       %[[ANY:.*]] = arith.cmpi sgt, %[[M]], %c0
+// CHECK:       %[[OTHER:.*]] = arith.cmpi slt, %[[JUMP]], %[[N]]
+// CHECK:       %[[ROW:.*]] = arith.select %[[ANY]], %c0, %[[JUMP]]
+// CHECK:       arith.ori %[[ANY]], %[[OTHER]]
+// CHECK:         tile.copy_async %[[K]][%[[ROW]]]
+// CHECK:       scf.for %[[J:.*]] = %c0 to %[[M]]
+// CHECK:         %[[AHEAD:.*]] = arith.addi %[[J]], %c16
+// CHECK:         %[[HERE:.*]] = arith.cmpi slt, %[[AHEAD]], %[[M]]
+// CHECK:         %[[BEHIND:.*]] = arith.addi %[[AHEAD]], %[[JUMP]]
+// CHECK:         %[[THERE:.*]] = arith.cmpi slt, %[[BEHIND]], %[[N]]
+// CHECK:         %[[ROW:.*]] = arith.select %[[HERE]], %[[AHEAD]], %[[BEHIND]]
+// CHECK:         arith.ori %[[HERE]], %[[THERE]]
+// CHECK:           tile.copy_async %[[K]][%[[ROW]]]
+// CHECK:       scf.for %[[J:.*]] = %[[LO]] to %[[N]]
+// CHECK:         %[[AHEAD:.*]] = arith.addi %[[J]], %c16
+// CHECK:         arith.cmpi slt, %[[AHEAD]], %[[N]]
+// CHECK:           tile.copy_async %[[K]][%[[AHEAD]]]
+gpu.module @m {
+  gpu.func @gap(%k: !memory, %m: index, %lo: index, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %kr = tile.ring : !ring1
+    %a = scf.for %j = %c0 to %m step %c16 iter_args(%t = %c0) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring1
+      tile.copy_async %k[%j] to %kr[%t] : !memory to !ring1
+      %kt = tile.ring.wait %kr[%t] : !ring1
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring1
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    %b = scf.for %j = %lo to %n step %c16 iter_args(%t = %a) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring1
+      tile.copy_async %k[%j] to %kr[%t] : !memory to !ring1
+      %kt = tile.ring.wait %kr[%t] : !ring1
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring1
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
+// Of loops that share a ring and are no chain, here since their steps differ, none
+// copies ahead: each would copy the first steps.
 
 // CHECK-LABEL: gpu.func @two_chains(
-// CHECK-SAME:  %{{.*}}: memref<{{.*}}>, %[[N:.*]]: index
-// CHECK:       arith.cmpi slt, %c0{{.*}}, %c16
-// CHECK-NEXT:  scf.if
-// CHECK:       scf.for
-// CHECK:         arith.cmpi slt, %{{.*}}, %c16
-// CHECK:       arith.cmpi slt, %c32{{.*}}, %[[N]]
-// CHECK-NEXT:  scf.if
-// CHECK:       scf.for
-// CHECK:         arith.cmpi slt, %{{.*}}, %[[N]]
+// CHECK-NOT:   scf.if
+// CHECK:       gpu.return
 gpu.module @m {
   gpu.func @two_chains(%k: !memory, %n: index) kernel {
     %c0 = arith.constant 0 : index
@@ -228,7 +285,7 @@ gpu.module @m {
       %t1 = arith.addi %t, %c1 : index
       scf.yield %t1 : index
     }
-    %b = scf.for %j = %c32 to %n step %c16 iter_args(%t = %c0) -> (index) {
+    %b = scf.for %j = %c16 to %n step %c32 iter_args(%t = %a) -> (index) {
       tile.ring.acquire %kr[%t] : !ring1
       tile.copy_async %k[%j] to %kr[%t] : !memory to !ring1
       %kt = tile.ring.wait %kr[%t] : !ring1
@@ -290,8 +347,8 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @division(
 // CHECK:       arith.divui
 // CHECK:       %[[END:.*]] = arith.muli
-// CHECK:       arith.cmpi slt, %{{.*}}, %[[END]]
-// CHECK-NEXT:  scf.if
+// CHECK:       arith.cmpi sgt, %[[END]], %
+// CHECK:       scf.if
 // CHECK:       scf.for
 // CHECK:       scf.for %{{.*}} to %[[END]]
 gpu.module @m {
@@ -315,6 +372,109 @@ gpu.module @m {
     %b = scf.for %j = %c32 to %end step %c16 iter_args(%t = %a) -> (index) {
       tile.ring.acquire %kr[%t] : !ring
       tile.copy_async %k[%j] to %kr[%t] : !memory to !ring
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
+// How many rows exist may be known in its iteration only, from what the loop
+// carries; where a later loop goes on may be known behind the first only. Nothing
+// moves.
+
+// CHECK-LABEL: gpu.func @carried_rows(
+// CHECK-NOT:   scf.if
+// CHECK-LABEL: gpu.func @late_bound(
+// CHECK-NOT:   scf.if
+// CHECK:       gpu.return
+gpu.module @m {
+  gpu.func @carried_rows(%k: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %kr = tile.ring : !ring
+    %a:2 = scf.for %j = %c0 to %n step %c16 iter_args(%rows = %c1, %t = %c0) -> (index, index) {
+      tile.ring.acquire %kr[%t] : !ring
+      tile.copy_async %k[%j] rows(%rows) to %kr[%t] : !memory to !ring
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring
+      %more = arith.addi %rows, %c1 : index
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %more, %t1 : index, index
+    }
+    gpu.return
+  }
+
+  gpu.func @late_bound(%k: !memory, %bounds: memref<2xindex>, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %kr = tile.ring : !ring
+    %a = scf.for %j = %c0 to %n step %c16 iter_args(%t = %c0) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring
+      tile.copy_async %k[%j] to %kr[%t] : !memory to !ring
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    %end = memref.load %bounds[%c0] : memref<2xindex>
+    %b = scf.for %j = %n to %end step %c16 iter_args(%t = %a) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring
+      tile.copy_async %k[%j] to %kr[%t] : !memory to !ring
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x?x64xf16, strided<[?, ?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
+// Loops over tiles of different heads are no chain.
+
+// CHECK-LABEL: gpu.func @other_head(
+// CHECK-NOT:   scf.if
+// CHECK:       gpu.return
+gpu.module @m {
+  gpu.func @other_head(%k: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %kr = tile.ring : !ring
+    %a = scf.for %j = %c0 to %n step %c16 iter_args(%t = %c0) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring
+      tile.copy_async %k[%c0, %j] to %kr[%t] : !memory to !ring
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    %b = scf.for %j = %n to %n step %c16 iter_args(%t = %a) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring
+      tile.copy_async %k[%c1, %j] to %kr[%t] : !memory to !ring
       %kt = tile.ring.wait %kr[%t] : !ring
       %ktr = tile.load %kt : !tile to !registers
       tile.ring.release %kr[%t] : !ring

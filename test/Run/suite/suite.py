@@ -93,6 +93,7 @@ class Case:
         self.rank = 4
         self.dynamic = self.lengths = self.sink = self.lse = False
         self.inputs = "random"  # or "large", "nan_row", "nan_masked"
+        self.lengths_of = None  # those of the first batches, in place of 0
         self.schedule = None
         self.features = None
         self.share = None  # what a schedule in the program says beside its tiles
@@ -179,7 +180,9 @@ class Case:
         names = [name for name, _, _ in self.tensors()]
         fills = []
         if self.lengths:
-            fills.append(f"{names.index('lengths')}=0@0")
+            # Of further batches the lengths are random.
+            for batch, length in enumerate(self.lengths_of or [0]):
+                fills.append(f"{names.index('lengths')}={length}@{batch}")
         if self.inputs == "large":
             # |q.k| * scale reaches about 1e4.
             fills += [f"{i}=x{1e2 / self.D**0.25:.4g}" for i in (0, 1)]
@@ -275,6 +278,11 @@ def cases():
         for mask, more in (("causal", {"lengths": True, "lse": True}), ("by_head", {"score": "alibi"}), ("nothing", {"lse": True}),
                            ("prefix_or_band", {"score": "per_query", "D": 128}), ("window", {"score": "bias", "Dv": 24})):
             add(f"one-query-{dtype}-{mask}", dtype=dtype, mask=mask, B=2, Hq=6, Hkv=2, Nq=1, Nk=rng.randint(300, 1200), **more)
+    # A padded batch: lengths of every kind, those out of range too, so that a mask's bounds cross them everywhere.
+    for mask in MASKS:
+        nk = rng.randint(200, 500)
+        add(f"padded-f16-{mask}", dtype="f16", mask=mask, lengths=True, lengths_of=[0, 1, nk // 2, nk - 1, nk, nk + 7, -3], B=8, Hq=2, Hkv=1,
+            D=64, Nq=rng.randint(100, 600), Nk=nk, dynamic=rng.random() < 0.5)
     return result
 
 

@@ -69,6 +69,9 @@ private:
   SmallVector<Value> copyStep(Value key, ValueRange carried, StepKind kind);
   /// Makes a copied step read whole tiles, all of whose keys exist.
   void dropPadding(OnlineAttentionOp copy);
+  /// Emits how many of the tiles have all their keys: those before it have, and
+  /// none behind them.
+  Value countWholeTiles();
   /// The first tile from `tile` on that the loop visits, which may be one
   /// behind its end.
   Value nextVisited(Value tile);
@@ -95,7 +98,7 @@ private:
   int64_t queryTile, keyTile;
   SmallVector<Value> position; ///< (b, h, i) of the query tile.
   SmallVector<Value> extents;  ///< (nq, nk).
-  bool ragged;                 ///< Whether the last tile may lack keys.
+  bool ragged;                 ///< Whether some tiles may lack keys.
   Value wholeTiles;            ///< Tiles before this one have all their keys.
   /// The first tile of the loop, and the distance between its tiles; null if it
   /// visits all.
@@ -168,24 +171,89 @@ Value Splitter::isInAny(ArrayRef<IntegerSet> sets, ArrayRef<Value> dims) {
   return any;
 }
 
+Value Splitter::countWholeTiles() {
+  // A tile at j has min(n - j, keyTile) of n keys: whatever the loop's end is,
+  // this says n.
+  auto keys = step.getKeys().getDefiningOp<affine::AffineMinOp>();
+  if (!keys)
+    return constant(0);
+  AffineMap map = keys.getMap();
+  SmallVector<OpFoldResult> operands;
+  AffineExpr tileStart;
+  for (auto [i, operand] : llvm::enumerate(keys.getOperands())) {
+    if (operand == loop.getInductionVar())
+      tileStart = i < map.getNumDims()
+                      ? b.getAffineDimExpr(i)
+                      : b.getAffineSymbolExpr(i - map.getNumDims());
+    else if (!loop.isDefinedOutsideOfLoop(operand))
+      return constant(0);
+    operands.push_back(operand);
+  }
+  bool isOfTile = false;
+  SmallVector<AffineExpr> counts;
+  for (AffineExpr result : map.getResults()) {
+    auto most = dyn_cast<AffineConstantExpr>(result);
+    if (most && most.getValue() == keyTile) {
+      isOfTile = true;
+      continue;
+    }
+    AffineExpr count =
+        tileStart ? simplifyAffineExpr(result + tileStart, map.getNumDims(),
+                                       map.getNumSymbols())
+                  : AffineExpr();
+    bool dependsOnTile = false;
+    if (count)
+      count.walk([&](AffineExpr part) { dependsOnTile |= part == tileStart; });
+    if (!count || dependsOnTile)
+      return constant(0);
+    counts.push_back(count);
+  }
+  if (!isOfTile || counts.empty())
+    return constant(0);
+  for (OpFoldResult &operand : operands)
+    if (operand == OpFoldResult(loop.getInductionVar()))
+      operand = b.getIndexAttr(0); // In no count.
+  Value count = extremum(/*isMin=*/true,
+                         AffineMap::get(map.getNumDims(), map.getNumSymbols(),
+                                        counts, b.getContext()),
+                         operands);
+  return apply(b.getAffineDimExpr(0).floorDiv(keyTile), count);
+}
+
+/// The slice of which `tile` is a copy that is padded behind its first `rows`
+/// rows, and nowhere else; null if it is none.
+static tensor::ExtractSliceOp getPaddedSlice(Value tile, Value rows) {
+  auto pad = tile.getDefiningOp<tensor::PadOp>();
+  auto slice =
+      pad ? pad.getSource().getDefiningOp<tensor::ExtractSliceOp>() : nullptr;
+  if (!slice || !llvm::all_of(pad.getMixedLowPad(), isZeroInteger) ||
+      slice.getType().getDimSize(0) != ShapedType::kDynamic ||
+      slice.getType().getDimSize(1) != pad.getType().getDimSize(1))
+    return nullptr;
+  ValueRange sizes = slice.getSizes();
+  return llvm::hasSingleElement(sizes) && sizes.front() == rows ? slice
+                                                                : nullptr;
+}
+
 void Splitter::dropPadding(OnlineAttentionOp copy) {
-  copy.getKeysMutable().clear();
   for (OpOperand *operand : {&copy.getKeyMutable(), &copy.getValueMutable()}) {
-    auto pad = operand->get().getDefiningOp<tensor::PadOp>();
-    auto slice =
-        pad ? pad.getSource().getDefiningOp<tensor::ExtractSliceOp>() : nullptr;
+    tensor::ExtractSliceOp slice =
+        getPaddedSlice(operand->get(), copy.getKeys());
     if (!slice)
       continue;
     SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
     for (OpFoldResult &size : sizes)
-      if (!getConstantIntValue(size))
+      if (isa<Value>(size))
         size = b.getIndexAttr(keyTile);
     OpBuilder::InsertionGuard guard(b);
+    Operation *pad = operand->get().getDefiningOp();
     b.setInsertionPoint(pad);
     operand->set(tensor::ExtractSliceOp::create(
-        b, loc, pad.getResultType(), slice.getSource(), slice.getMixedOffsets(),
-        sizes, slice.getMixedStrides()));
+        b, loc, cast<RankedTensorType>(operand->get().getType()),
+        slice.getSource(), slice.getMixedOffsets(), sizes,
+        slice.getMixedStrides()));
   }
+  copy.getKeysMutable().clear();
 }
 
 SmallVector<Value> Splitter::copyStep(Value key, ValueRange carried,
@@ -366,11 +434,10 @@ void Splitter::run() {
     tileStep = apply(toTile, stride);
   }
 
-  // Keys end where the loop does, which may be before nk.
-  AffineExpr length = b.getAffineDimExpr(0);
-  OpFoldResult end = getAsOpFoldResult(loop.getUpperBound());
-  Value endTile = apply(length.ceilDiv(keyTile), end);
-  wholeTiles = apply(length.floorDiv(keyTile), end);
+  Value endTile = apply(b.getAffineDimExpr(0).ceilDiv(keyTile),
+                        getAsOpFoldResult(loop.getUpperBound()));
+  if (ragged)
+    wholeTiles = countWholeTiles();
   Value lo = combine(/*outerIsMin=*/true, tiles.lo, constant(0));
   Value hi = min(combine(/*outerIsMin=*/false, tiles.hi, constant(0)), endTile);
   if (tiles.visitedIsRange && tiles.fullIsRange)
@@ -411,7 +478,16 @@ static bool isMultipleOf(OpFoldResult value, int64_t factor) {
 /// or every n-th, for a tile of the queries: what the classification of tiles
 /// supposes.
 static bool isKeyLoop(scf::ForOp loop, OnlineAttentionOp step) {
-  return step.isTile() && step.getKey().getType().hasStaticShape() &&
+  // What is the same for all tiles is asked for before the loop.
+  auto isOutside = [&](OpFoldResult entry) {
+    auto value = dyn_cast<Value>(entry);
+    return !value || loop.isDefinedOutsideOfLoop(value);
+  };
+  return llvm::hasSingleElement(loop.getOps<OnlineAttentionOp>()) &&
+         llvm::all_of(ArrayRef(step.getMixedPosition()).drop_back(),
+                      isOutside) &&
+         llvm::all_of(step.getMixedExtents(), isOutside) && step.isTile() &&
+         step.getKey().getType().hasStaticShape() &&
          step.getQuery().getType().hasStaticShape() &&
          isMultipleOf(getAsOpFoldResult(loop.getLowerBound()),
                       step.getKey().getType().getDimSize(0)) &&

@@ -40,23 +40,42 @@ struct Loop {
   Value getStep() { return op.getRegionIterArgs().back(); }
 };
 
-/// Loops over the same rings, each starting where the one before ends.
+/// Loops over the same rings, each of which counts steps on from the one
+/// before.
 class Chain {
 public:
   explicit Chain(Loop first) { loops.push_back(std::move(first)); }
   /// Adds `loop` if it continues the chain.
   bool append(Loop &loop);
-  /// Whether copies of any step can be made anywhere: they depend on nothing
-  /// in the loop but its induction variable, which is the row.
+  /// Whether nothing else copies to the rings, and copies of any step can be
+  /// made anywhere: they depend on nothing in a loop but its induction
+  /// variable, which is the row.
   bool canPrefetch();
   void prefetch();
 
 private:
-  /// Emits the copy of `ring` for the tile that starts at `row`, as step
-  /// `step`, if there is such a tile.
-  void emitCopy(OpBuilder &b, Value ring, Value row, Value step, bool guard);
+  /// A tile that a copy may be started for ahead of its loop's iteration.
+  struct Tile {
+    Value row;    ///< Where it starts in the memory.
+    Value rows;   ///< How many of its rows exist; null: all.
+    Value exists; ///< Whether a loop has an iteration for it.
+  };
+
+  /// The op in front of which the copies of the first steps go.
+  Operation *getStart();
+  /// Emits `jumps`.
+  void emitJumps(OpBuilder &b);
+  /// What the loop `index` or one behind it copies to `ring` in the iteration
+  /// whose row would be `row` if the loop went on without end.
+  Tile emitTile(OpBuilder &b, size_t index, Value ring, Value row);
+  /// Emits the copy of `tile` to `ring` as step `step`, if there is such a
+  /// tile.
+  void emitCopy(OpBuilder &b, Value ring, const Tile &tile, Value step);
 
   SmallVector<Loop> loops;
+  /// What to add to a row behind the end of each loop but the last for the row
+  /// of the next loop: 0 where that starts at this end.
+  SmallVector<Value> jumps;
 };
 } // namespace
 
@@ -83,30 +102,78 @@ static std::optional<Loop> analyze(scf::ForOp op) {
 bool Chain::append(Loop &loop) {
   Loop &last = loops.back();
   if (loop.op->getBlock() != last.op->getBlock() ||
-      loop.op.getLowerBound() != last.op.getUpperBound() ||
       loop.op.getStep() != last.op.getStep() ||
       loop.op.getInitArgs().back() != last.op.getResults().back() ||
       loop.rings.size() != last.rings.size())
     return false;
-  for (auto [mine, theirs] : llvm::zip_equal(loop.rings, last.rings))
-    if (mine.first != theirs.first ||
-        mine.second.copy.getSource() != theirs.second.copy.getSource())
+  for (auto [mine, theirs] : llvm::zip_equal(loop.rings, last.rings)) {
+    CopyAsyncOp copy = mine.second.copy, before = theirs.second.copy;
+    if (mine.first != theirs.first || copy.getSource() != before.getSource() ||
+        copy.getIndices().drop_back() != before.getIndices().drop_back())
       return false;
+  }
   loops.push_back(std::move(loop));
   return true;
 }
 
+/// Whether `value` can be computed anew for another iteration of the loop.
+static bool dependsOnRowOnly(Value value, scf::ForOp loop) {
+  if (value == loop.getInductionVar() || loop.isDefinedOutsideOfLoop(value))
+    return true;
+  Operation *op = value.getDefiningOp();
+  return op && op->getNumRegions() == 0 && isPure(op) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return dependsOnRowOnly(operand, loop);
+         });
+}
+
+/// Whether `value` is known at `before`, or can be computed there. Divisions
+/// may be among what computes it: it is in any case.
+static bool canHoist(Value value, Operation *before) {
+  Operation *op = value.getDefiningOp();
+  return !op || op->getBlock() != before->getBlock() ||
+         op->isBeforeInBlock(before) ||
+         (isMemoryEffectFree(op) && op->getNumRegions() == 0 &&
+          llvm::all_of(op->getOperands(), [&](Value operand) {
+            return canHoist(operand, before);
+          }));
+}
+
+Operation *Chain::getStart() {
+  Operation *start = loops.front().op;
+  for (auto wait : start->getBlock()->getOps<RingWaitOp>()) {
+    // The copies of the first steps go before anything is waited for.
+    if (wait->isBeforeInBlock(start))
+      start = wait;
+    break;
+  }
+  return start;
+}
+
 bool Chain::canPrefetch() {
-  for (Loop &loop : loops)
+  Operation *start = getStart();
+  llvm::SmallPtrSet<Operation *, 8> own;
+  for (Loop &loop : loops) {
+    scf::ForOp op = loop.op;
+    if (!canHoist(op.getLowerBound(), start) ||
+        !canHoist(op.getUpperBound(), start))
+      return false;
     for (auto &[ring, use] : loop.rings) {
+      own.insert(use.copy);
       ValueRange indices = use.copy.getIndices();
-      scf::ForOp op = loop.op;
       if (indices.back() != op.getInductionVar() ||
-          !llvm::all_of(indices.drop_back(), [&](Value index) {
-            return op.isDefinedOutsideOfLoop(index);
-          }))
+          !llvm::all_of(
+              indices.drop_back(),
+              [&](Value index) { return op.isDefinedOutsideOfLoop(index); }) ||
+          (use.copy.getRows() && !dependsOnRowOnly(use.copy.getRows(), op)))
         return false;
     }
+  }
+  // The first steps would be copied once for each chain.
+  for (auto &[ring, use] : loops.front().rings)
+    for (Operation *user : ring.getUsers())
+      if (isa<CopyAsyncOp>(user) && !own.contains(user))
+        return false;
   return true;
 }
 
@@ -122,43 +189,74 @@ static Value cloneFor(OpBuilder &b, Value value, scf::ForOp loop,
   return mapping.lookup(value);
 }
 
-void Chain::emitCopy(OpBuilder &b, Value ring, Value row, Value step,
-                     bool guard) {
-  // The last loop is the one that knows how many rows the last tile has.
-  Loop &last = loops.back();
-  CopyAsyncOp copy = last.rings[ring].copy;
+Chain::Tile Chain::emitTile(OpBuilder &b, size_t index, Value ring, Value row) {
+  Loop &loop = loops[index];
+  CopyAsyncOp copy = loop.rings[ring].copy;
+  Location loc = copy.getLoc();
+  Tile tile = {row, copy.getRows(), {}};
+  if (tile.rows) {
+    IRMapping mapping;
+    mapping.map(loop.op.getInductionVar(), row);
+    tile.rows = cloneFor(b, tile.rows, loop.op, mapping);
+  }
+  tile.exists = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt,
+                                              row, loop.op.getUpperBound());
+  if (index + 1 == loops.size())
+    return tile;
+  Tile next = emitTile(b, index + 1, ring,
+                       b.createOrFold<arith::AddIOp>(loc, row, jumps[index]));
+  if (tile.rows || next.rows) {
+    Value all = arith::ConstantIndexOp::create(
+        b, loc, copy.getRing().getType().getSlot().getRows());
+    tile.rows = b.createOrFold<arith::SelectOp>(loc, tile.exists,
+                                                tile.rows ? tile.rows : all,
+                                                next.rows ? next.rows : all);
+  }
+  tile.row =
+      b.createOrFold<arith::SelectOp>(loc, tile.exists, tile.row, next.row);
+  tile.exists = b.createOrFold<arith::OrIOp>(loc, tile.exists, next.exists);
+  return tile;
+}
+
+void Chain::emitCopy(OpBuilder &b, Value ring, const Tile &tile, Value step) {
+  CopyAsyncOp copy = loops.front().rings[ring].copy;
   Location loc = copy.getLoc();
   OpBuilder::InsertionGuard insertion(b);
-  if (guard) {
-    Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, row,
-                                         last.op.getUpperBound());
-    auto choice = scf::IfOp::create(b, loc, exists);
-    b.setInsertionPointToStart(choice.thenBlock());
-  }
+  if (tile.exists)
+    b.setInsertionPointToStart(
+        scf::IfOp::create(b, loc, tile.exists).thenBlock());
   RingAcquireOp::create(b, loc, ring, step);
-  IRMapping mapping;
-  mapping.map(last.op.getInductionVar(), row);
-  Value rows =
-      copy.getRows() ? cloneFor(b, copy.getRows(), last.op, mapping) : Value();
   SmallVector<Value> indices(copy.getIndices());
-  indices.back() = row;
-  CopyAsyncOp::create(b, loc, copy.getSource(), indices, rows, ring, step);
+  indices.back() = tile.row;
+  CopyAsyncOp::create(b, loc, copy.getSource(), indices, tile.rows, ring, step);
 }
 
 /// Moves what `[before, end)` computes from values known earlier to before it:
-/// bounds of later loops, which say where copies end. They are computed in any
-/// case, so that divisions may be among them.
+/// bounds of later loops, which say where copies end.
 static void hoistScalars(Operation *before, Operation *end) {
-  auto isLate = [&](Value value) {
-    Operation *op = value.getDefiningOp();
-    return op && op->getBlock() == before->getBlock() &&
-           !op->isBeforeInBlock(before);
-  };
   for (Operation *op = before, *next; op != end; op = next) {
     next = op->getNextNode();
-    if (op != before && isMemoryEffectFree(op) && op->getNumRegions() == 0 &&
-        llvm::none_of(op->getOperands(), isLate))
+    if (op != before && op->getNumResults() > 0 &&
+        canHoist(op->getResult(0), before))
       op->moveBefore(before);
+  }
+}
+
+void Chain::emitJumps(OpBuilder &b) {
+  for (size_t i = 0; i + 1 < loops.size(); ++i) {
+    scf::ForOp loop = loops[i].op;
+    Location loc = loop.getLoc();
+    Value distance = b.createOrFold<arith::SubIOp>(loc, loop.getUpperBound(),
+                                                   loop.getLowerBound());
+    Value steps =
+        b.createOrFold<arith::CeilDivSIOp>(loc, distance, loop.getStep());
+    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+    steps = b.createOrFold<arith::MaxSIOp>(loc, steps, zero);
+    Value end = b.createOrFold<arith::AddIOp>(
+        loc, loop.getLowerBound(),
+        b.createOrFold<arith::MulIOp>(loc, steps, loop.getStep()));
+    jumps.push_back(b.createOrFold<arith::SubIOp>(
+        loc, loops[i + 1].op.getLowerBound(), end));
   }
 }
 
@@ -192,42 +290,49 @@ void Chain::prefetch() {
     places[ring] = place;
   }
 
-  // The copies of the first steps go before anything is waited for.
-  Operation *before = first;
-  for (auto wait : first->getBlock()->getOps<RingWaitOp>()) {
-    if (wait->isBeforeInBlock(before))
-      before = wait;
-    break;
-  }
-  hoistScalars(before, loops.back().op);
-  OpBuilder b(before);
+  Operation *start = getStart();
+  hoistScalars(start, loops.back().op);
+  OpBuilder b(start);
+  emitJumps(b);
   int64_t furthest = 0;
   for (auto &[ring, place] : places)
     furthest = std::max(furthest, place.ahead);
-  Value row = first.getLowerBound();
+  Value row = first.getLowerBound(), firstStep = first.getInitArgs().back();
   for (int64_t step = 0; step < furthest; ++step) {
-    Value number = arith::ConstantIndexOp::create(b, loc, step);
+    Value offset = arith::ConstantIndexOp::create(b, loc, step);
+    Value number = b.createOrFold<arith::AddIOp>(loc, firstStep, offset);
     for (auto &[ring, place] : places)
       if (step < place.ahead)
-        emitCopy(b, ring, row, number, /*guard=*/true);
-    row = arith::AddIOp::create(b, loc, row, first.getStep());
+        emitCopy(b, ring, emitTile(b, 0, ring, row), number);
+    row = b.createOrFold<arith::AddIOp>(loc, row, first.getStep());
   }
 
-  for (Loop &loop : loops)
+  for (size_t i = 0; i < loops.size(); ++i)
     for (auto &[ring, place] : places) {
+      Loop &loop = loops[i];
       RingUse &use = loop.rings[ring];
       if (place.after)
         b.setInsertionPointAfter(loop.rings[place.after].wait);
       else
         b.setInsertionPointAfter(use.release);
       Value row = loop.op.getInductionVar(), step = loop.getStep();
-      if (place.ahead > 0) {
-        Value ahead = arith::ConstantIndexOp::create(b, loc, place.ahead);
-        Value distance = arith::MulIOp::create(b, loc, ahead, first.getStep());
-        row = arith::AddIOp::create(b, loc, row, distance);
-        step = arith::AddIOp::create(b, loc, step, ahead);
+      if (place.ahead == 0) {
+        // This tile itself: what its copy needs may stand behind the place.
+        IRMapping mapping;
+        mapping.map(row, row);
+        Value rows = use.copy.getRows();
+        emitCopy(
+            b, ring,
+            {row, rows ? cloneFor(b, rows, loop.op, mapping) : Value(), {}},
+            step);
+        continue;
       }
-      emitCopy(b, ring, row, step, /*guard=*/place.ahead > 0);
+      Value ahead = arith::ConstantIndexOp::create(b, loc, place.ahead);
+      Value distance =
+          b.createOrFold<arith::MulIOp>(loc, ahead, first.getStep());
+      row = arith::AddIOp::create(b, loc, row, distance);
+      step = arith::AddIOp::create(b, loc, step, ahead);
+      emitCopy(b, ring, emitTile(b, i, ring, row), step);
     }
   for (Loop &loop : loops)
     for (auto &[ring, use] : loop.rings) {

@@ -76,8 +76,10 @@ def Prefetch : Pass<"tile-prefetch", "::mlir::gpu::GPUFuncOp"> {
     ring is started where its slot has just become free: after the first wait of
     another ring that follows the release (all threads meet there anyway), for
     the step that is as many stages ahead. Copies of the first steps go before
-    the loops. The loops of a chain (each starting where the one before ends)
-    are treated as one.
+    the loops. The loops of a chain, each of which counts the steps on, are treated
+    as one: the tiles of the next come behind the end of the one before, wherever
+    they lie. Where other loops copy to the same rings, or only an iteration can
+    tell what it copies, copies stay where they are.
 
     With one stage this is the schedule of FlashAttention-2 (Dao, arXiv
     2307.08691): the next keys are copied during softmax and second product, the
