@@ -7,6 +7,8 @@
 !scores = tensor<64x64xf32, #tile.fragment<4>>
 !weights = tensor<64x64xf16, #tile.fragment<4>>
 
+!memory = memref<?x64xf16, strided<[?, 1]>>
+
 gpu.module @m {
   // CHECK-LABEL: gpu.func @two_products(
   // A loop of no iteration has no first one.
@@ -119,7 +121,7 @@ gpu.module @m {
   // CHECK:         tile.ring.wait %[[VR]]
   // CHECK-NEXT:    tile.mma_async
   // CHECK:       } else {
-  gpu.func @chain(%q: !tile, %init: !scores, %n: index, %m: index) kernel attributes {tile.overlap} {
+  gpu.func @chain(%q: !tile, %k: !memory, %init: !scores, %n: index, %m: index) kernel attributes {tile.overlap} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %kr = tile.ring : !ring
@@ -165,9 +167,32 @@ gpu.module @m {
         scf.yield %init, %c0 : !scores, index
       }
     } producer(registers = 40) {
+      scf.if %entered {
+        %a = scf.for %i = %m to %n step %c1 iter_args(%t = %c0) -> index {
+          tile.ring.acquire %kr[%t] : !ring
+          tile.copy_async %k[%i] to %kr[%t] : !memory to !ring
+          tile.ring.acquire %vr[%t] : !ring
+          tile.copy_async %k[%i] to %vr[%t] : !memory to !ring
+          %next = arith.addi %t, %c1 : index
+          scf.yield %next : index
+        }
+        %b = scf.for %i = %c0 to %m step %c1 iter_args(%t = %a) -> index {
+          tile.ring.acquire %kr[%t] : !ring
+          tile.copy_async %k[%i] to %kr[%t] : !memory to !ring
+          tile.ring.acquire %vr[%t] : !ring
+          tile.copy_async %k[%i] to %vr[%t] : !memory to !ring
+          %next = arith.addi %t, %c1 : index
+          scf.yield %next : index
+        }
+      }
     } inspector {
       scf.if %entered {
-        %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> index {
+        %a = scf.for %i = %m to %n step %c1 iter_args(%t = %c0) -> index {
+          tile.ring.inspect %vr[%t] : !ring
+          %next = arith.addi %t, %c1 : index
+          scf.yield %next : index
+        }
+        %b = scf.for %i = %c0 to %m step %c1 iter_args(%t = %a) -> index {
           tile.ring.inspect %vr[%t] : !ring
           %next = arith.addi %t, %c1 : index
           scf.yield %next : index

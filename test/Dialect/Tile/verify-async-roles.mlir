@@ -345,3 +345,230 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// A producer that goes on longer than the consumers waits for ever.
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!memory = memref<?x64xf16, strided<[?, 1]>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %lo: index, %mid: index, %hi: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %entered = arith.cmpi slt, %lo, %mid : index
+    // expected-error @below {{'tile.ring' op is copied to in steps that are not those in which it is released}}
+    %r = tile.ring : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      %a = scf.for %j = %lo to %mid step %c1 iter_args(%t = %c0) -> index {
+        %kt8 = tile.ring.wait %r[%t] : !ring
+        // expected-note @below {{released, without a counterpart}}
+        tile.ring.release %r[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    } producer(registers = 40) {
+      %a = scf.for %j = %lo to %hi step %c1 iter_args(%t = %c0) -> index {
+        tile.ring.acquire %r[%t] : !ring
+        // expected-note @below {{copied, without a counterpart}}
+        tile.copy_async %k[%j] to %r[%t] : !memory to !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Nothing says that the second loop has no tile where the first has none.
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!memory = memref<?x64xf16, strided<[?, 1]>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %lo: index, %mid: index, %hi: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %entered = arith.cmpi slt, %lo, %mid : index
+    // expected-error @below {{'tile.ring' op is copied to in steps that are not those in which it is released}}
+    %r = tile.ring : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      scf.if %entered {
+        %a = scf.for %j = %lo to %mid step %c1 iter_args(%t = %c0) -> index {
+          %kt10 = tile.ring.wait %r[%t] : !ring
+          tile.ring.release %r[%t] : !ring
+          %next = arith.addi %t, %c1 : index
+          scf.yield %next : index
+        }
+        %b = scf.for %j = %mid to %hi step %c1 iter_args(%t = %a) -> index {
+          %kt10 = tile.ring.wait %r[%t] : !ring
+          // expected-note @below {{released, without a counterpart}}
+          tile.ring.release %r[%t] : !ring
+          %next = arith.addi %t, %c1 : index
+          scf.yield %next : index
+        }
+      }
+    } producer(registers = 40) {
+      %a = scf.for %j = %lo to %mid step %c1 iter_args(%t = %c0) -> index {
+        tile.ring.acquire %r[%t] : !ring
+        tile.copy_async %k[%j] to %r[%t] : !memory to !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+      %b = scf.for %j = %mid to %hi step %c1 iter_args(%t = %a) -> index {
+        tile.ring.acquire %r[%t] : !ring
+        // expected-note @below {{copied, without a counterpart}}
+        tile.copy_async %k[%j] to %r[%t] : !memory to !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// The first iteration may stand in front of the loop, where there is one.
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!memory = memref<?x64xf16, strided<[?, 1]>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %lo: index, %mid: index, %hi: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %entered = arith.cmpi slt, %lo, %mid : index
+    %r = tile.ring : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      scf.if %entered {
+        %kt8 = tile.ring.wait %r[%c0] : !ring
+        tile.ring.release %r[%c0] : !ring
+        %second = arith.addi %lo, %c1 : index
+        %a = scf.for %j = %second to %mid step %c1 iter_args(%t = %c1) -> index {
+          %kt10 = tile.ring.wait %r[%t] : !ring
+          tile.ring.release %r[%t] : !ring
+          %next = arith.addi %t, %c1 : index
+          scf.yield %next : index
+        }
+      }
+    } producer(registers = 40) {
+      %ends = arith.cmpi sle, %mid, %lo : index
+      scf.if %ends {
+      } else {
+        %a = scf.for %j = %lo to %mid step %c1 iter_args(%t = %c0) -> index {
+          tile.ring.acquire %r[%t] : !ring
+          tile.copy_async %k[%j] to %r[%t] : !memory to !ring
+          %next = arith.addi %t, %c1 : index
+          scf.yield %next : index
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Without the guard the iteration in front is one too many where the loop is empty.
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!memory = memref<?x64xf16, strided<[?, 1]>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %lo: index, %mid: index, %hi: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %entered = arith.cmpi slt, %lo, %mid : index
+    // expected-error @below {{'tile.ring' op is copied to in steps that are not those in which it is released}}
+    %r = tile.ring : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      %kt6 = tile.ring.wait %r[%c0] : !ring
+      // expected-note @below {{released, without a counterpart}}
+      tile.ring.release %r[%c0] : !ring
+      %second = arith.addi %lo, %c1 : index
+      %a = scf.for %j = %second to %mid step %c1 iter_args(%t = %c1) -> index {
+        %kt8 = tile.ring.wait %r[%t] : !ring
+        tile.ring.release %r[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    } producer(registers = 40) {
+      %a = scf.for %j = %lo to %mid step %c1 iter_args(%t = %c0) -> index {
+        tile.ring.acquire %r[%t] : !ring
+        // expected-note @below {{copied, without a counterpart}}
+        tile.copy_async %k[%j] to %r[%t] : !memory to !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// What an iteration copies once, and a choice where there is none, is copied once.
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!memory = memref<?x64xf16, strided<[?, 1]>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %lo: index, %mid: index, %hi: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %entered = arith.cmpi slt, %lo, %mid : index
+    %r = tile.ring : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      %kt6 = tile.ring.wait %r[%c0] : !ring
+      tile.ring.release %r[%c0] : !ring
+    } producer(registers = 40) {
+      scf.if %entered {
+      } else {
+        tile.ring.acquire %r[%c0] : !ring
+        tile.copy_async %k[%lo] to %r[%c0] : !memory to !ring
+      }
+      scf.for %j = %lo to %mid step %c1 {
+        %first = arith.cmpi eq, %j, %lo : index
+        scf.if %first {
+          tile.ring.acquire %r[%c0] : !ring
+          tile.copy_async %k[%lo] to %r[%c0] : !memory to !ring
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Who inspects a ring looks at each of its tiles.
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!memory = memref<?x64xf16, strided<[?, 1]>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %lo: index, %mid: index, %hi: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %entered = arith.cmpi slt, %lo, %mid : index
+    // expected-error @below {{'tile.ring' op is copied to in steps that are not those in which it is inspected}}
+    %r = tile.ring inspected : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      %a = scf.for %j = %lo to %mid step %c1 iter_args(%t = %c0) -> index {
+        %finite = tile.ring.is_finite %r[%t] : !ring
+        %kt8 = tile.ring.wait %r[%t] : !ring
+        tile.ring.release %r[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    } producer(registers = 40) {
+      %a = scf.for %j = %lo to %mid step %c1 iter_args(%t = %c0) -> index {
+        tile.ring.acquire %r[%t] : !ring
+        // expected-note @below {{copied, without a counterpart}}
+        tile.copy_async %k[%j] to %r[%t] : !memory to !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    } inspector {
+      %a = scf.for %j = %lo to %hi step %c1 iter_args(%t = %c0) -> index {
+        // expected-note @below {{inspected, without a counterpart}}
+        tile.ring.inspect %r[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    }
+    gpu.return
+  }
+}

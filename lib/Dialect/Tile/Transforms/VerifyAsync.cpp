@@ -248,6 +248,10 @@ struct VerifyAsync : flash::tile::impl::VerifyAsyncBase<VerifyAsync> {
           .Default(success());
     };
     WalkResult result = getOperation().walk<WalkOrder::PreOrder>(verify);
+    if (!result.wasInterrupted())
+      result = getOperation().walk([](WarpSpecializeOp roles) -> WalkResult {
+        return verifyCounts(roles);
+      });
     if (result.wasInterrupted())
       return signalPassFailure();
     markAllAnalysesPreserved();

@@ -296,6 +296,10 @@ def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
     - the steps of a ring are counted by one loop, or by loops that go on
       counting from each other, in each role;
     - consumers wait and release only, the producer acquires and copies only;
+    - the loops and choices around the copies of a ring are those around its
+      releases, and around the looks of the inspector, but for an iteration that
+      stands beside its loop or is chosen in it: no role waits for a step that
+      another never does;
     - turns are taken and passed on alternately;
     - what several warps do together does not depend on a `tile.any`.
 
