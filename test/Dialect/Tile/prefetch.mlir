@@ -484,3 +484,64 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
+// Each loop has its own places: keys that are held during the values' wait are
+// copied behind their own release.
+
+// CHECK-LABEL: gpu.func @held(
+// CHECK:       scf.for
+// CHECK:         tile.ring.release %[[KR:[0-9]+]]
+// CHECK-NEXT:    tile.ring.wait %[[VR:[0-9]+]]
+// CHECK:           tile.ring.acquire %[[KR]]
+// CHECK:       scf.for
+// CHECK-NEXT:    tile.ring.wait %[[KR]]
+// CHECK-NEXT:    tile.ring.acquire %[[VR]]
+// CHECK:         tile.ring.wait %[[VR]]
+// CHECK-NOT:     tile.ring.acquire
+// CHECK:         tile.ring.release %[[KR]]
+// CHECK:           tile.ring.acquire %[[KR]]
+gpu.module @m {
+  gpu.func @held(%k: !memory, %v: !memory, %m: index, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %kr = tile.ring : !ring
+    %vr = tile.ring : !ring
+    %a = scf.for %j = %c0 to %m step %c16 iter_args(%t = %c0) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring
+      tile.copy_async %k[%j] to %kr[%t] : !memory to !ring
+      tile.ring.acquire %vr[%t] : !ring
+      tile.copy_async %v[%j] to %vr[%t] : !memory to !ring
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring
+      %vt = tile.ring.wait %vr[%t] : !ring
+      %vtr = tile.load %vt : !tile to !registers
+      tile.ring.release %vr[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    %b = scf.for %j = %m to %n step %c16 iter_args(%t = %a) -> (index) {
+      tile.ring.acquire %kr[%t] : !ring
+      tile.copy_async %k[%j] to %kr[%t] : !memory to !ring
+      tile.ring.acquire %vr[%t] : !ring
+      tile.copy_async %v[%j] to %vr[%t] : !memory to !ring
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %vt = tile.ring.wait %vr[%t] : !ring
+      %ktr = tile.load %kt : !tile to !registers
+      %vtr = tile.load %vt : !tile to !registers
+      tile.ring.release %vr[%t] : !ring
+      tile.ring.release %kr[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+}

@@ -290,12 +290,10 @@ static void rotate(ArrayRef<TwoProducts> chain) {
   scf::IfOp guard = getEntryGuard(first);
   if (!isAlwaysEntered(first))
     guard = emitGuard(chain);
-  // No register has the answer while the queries are awaited, unless other
-  // roles ask for it, too.
-  if (guard)
-    if (Operation *condition = guard.getCondition().getDefiningOp();
-        condition->getBlock() == guard->getBlock())
-      condition->moveBefore(guard);
+  // No register has the answer while the queries are awaited, unless others ask
+  // for it, too.
+  if (guard && guard.getCondition().hasOneUse())
+    guard.getCondition().getDefiningOp()->moveBefore(guard);
   RingReleaseOp release = getReleaseOfFirstOperand(chain, guard);
   OpBuilder b(last);
   Location loc = first.getLoc();

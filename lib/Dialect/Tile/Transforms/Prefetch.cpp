@@ -40,6 +40,12 @@ struct Loop {
   Value getStep() { return op.getRegionIterArgs().back(); }
 };
 
+/// Where the copy to a ring goes in the body of a loop.
+struct Place {
+  Operation *after;
+  int64_t ahead; ///< How many steps ahead it is.
+};
+
 /// Loops over the same rings, each of which counts steps on from the one
 /// before.
 class Chain {
@@ -99,6 +105,21 @@ static std::optional<Loop> analyze(scf::ForOp op) {
   return loop;
 }
 
+/// Where a copy's slot has just become free, and all threads meet anyway:
+/// behind the first wait for another ring that follows the release, in this
+/// iteration or the next, or else behind the release.
+static Place getPlace(Loop &loop, Value ring) {
+  RingUse &use = loop.rings[ring];
+  int64_t stages = cast<RingType>(ring.getType()).getStages();
+  for (auto &[other, otherUse] : loop.rings)
+    if (use.release->isBeforeInBlock(otherUse.wait))
+      return {otherUse.wait, stages};
+  auto &[first, firstUse] = loop.rings.front();
+  if (first != ring || stages > 1)
+    return {firstUse.wait, stages - 1};
+  return {use.release, stages};
+}
+
 bool Chain::append(Loop &loop) {
   Loop &last = loops.back();
   if (loop.op->getBlock() != last.op->getBlock() ||
@@ -108,7 +129,9 @@ bool Chain::append(Loop &loop) {
     return false;
   for (auto [mine, theirs] : llvm::zip_equal(loop.rings, last.rings)) {
     CopyAsyncOp copy = mine.second.copy, before = theirs.second.copy;
-    if (mine.first != theirs.first || copy.getSource() != before.getSource() ||
+    if (mine.first != theirs.first ||
+        getPlace(loop, mine.first).ahead != getPlace(last, mine.first).ahead ||
+        copy.getSource() != before.getSource() ||
         copy.getIndices().drop_back() != before.getIndices().drop_back())
       return false;
   }
@@ -263,58 +286,28 @@ void Chain::emitJumps(OpBuilder &b) {
 void Chain::prefetch() {
   scf::ForOp first = loops.front().op;
   Location loc = first.getLoc();
-  /// Where a ring's copy goes in the body, and how many steps ahead it is.
-  struct Place {
-    Value after; ///< The ring whose wait it follows; null: its release.
-    int64_t ahead = 0;
-  };
-  llvm::MapVector<Value, Place> places;
-  Loop &model = loops.front();
-  for (auto &[ring, use] : model.rings) {
-    int64_t stages = cast<RingType>(ring.getType()).getStages();
-    Place place = {Value(), stages};
-    // The first wait behind the release, in this iteration or the next.
-    RingWaitOp next, nextAround;
-    for (auto &[other, otherUse] : model.rings) {
-      if (!next && use.release->isBeforeInBlock(otherUse.wait))
-        next = otherUse.wait;
-      if (!nextAround)
-        nextAround = otherUse.wait;
-    }
-    if (next) {
-      place.after = next.getRing();
-    } else if (nextAround.getRing() != ring || stages > 1) {
-      place.after = nextAround.getRing();
-      place.ahead = stages - 1;
-    }
-    places[ring] = place;
-  }
-
   Operation *start = getStart();
   hoistScalars(start, loops.back().op);
   OpBuilder b(start);
   emitJumps(b);
   int64_t furthest = 0;
-  for (auto &[ring, place] : places)
-    furthest = std::max(furthest, place.ahead);
+  for (auto &[ring, use] : loops.front().rings)
+    furthest = std::max(furthest, getPlace(loops.front(), ring).ahead);
   Value row = first.getLowerBound(), firstStep = first.getInitArgs().back();
   for (int64_t step = 0; step < furthest; ++step) {
     Value offset = arith::ConstantIndexOp::create(b, loc, step);
     Value number = b.createOrFold<arith::AddIOp>(loc, firstStep, offset);
-    for (auto &[ring, place] : places)
-      if (step < place.ahead)
+    for (auto &[ring, use] : loops.front().rings)
+      if (step < getPlace(loops.front(), ring).ahead)
         emitCopy(b, ring, emitTile(b, 0, ring, row), number);
     row = b.createOrFold<arith::AddIOp>(loc, row, first.getStep());
   }
 
   for (size_t i = 0; i < loops.size(); ++i)
-    for (auto &[ring, place] : places) {
+    for (auto &[ring, use] : loops[i].rings) {
       Loop &loop = loops[i];
-      RingUse &use = loop.rings[ring];
-      if (place.after)
-        b.setInsertionPointAfter(loop.rings[place.after].wait);
-      else
-        b.setInsertionPointAfter(use.release);
+      Place place = getPlace(loop, ring);
+      b.setInsertionPointAfter(place.after);
       Value row = loop.op.getInductionVar(), step = loop.getStep();
       if (place.ahead == 0) {
         // This tile itself: what its copy needs may stand behind the place.

@@ -157,8 +157,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     one head of rank 2: `q : [M, D]`, `k : [N, D]`, `v : [N, Dv]`.
     `at[b, h, i, j]` is the position of the first element in the whole problem,
     whose lengths are `of[nq, nk]`. `keys(n)` says that only the first `n` keys
-    of a tile exist, the rest being padding; `lengths`, on rank 4, and
-    `precision` are as in `flash.attention`.
+    of a tile exist, the rest being padding with finite values, such as zeros;
+    `lengths`, on rank 4, and `precision` are as in `flash.attention`.
 
     Example:
 
