@@ -270,3 +270,31 @@ func.func @own_extents(%q: tensor<16x8xf32>, %k: tensor<64x8xf32>, %acc: tensor<
   }
   return %r#0 : tensor<16x8xf32>
 }
+
+// -----
+
+// Loops in a choice have been arranged already.
+
+// CHECK-LABEL: func @arranged(
+// CHECK:         scf.if
+// CHECK:           scf.for %{{.*}} = %c0 to %c64 step %c16
+// CHECK:             mask(#flash.causal)
+// CHECK-NOT:     flash.online_attention
+func.func @arranged(%c: i1, %q: tensor<16x8xf32>, %k: tensor<64x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>) -> tensor<16x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %o = scf.if %c -> tensor<16x8xf32> {
+    %r:3 = scf.for %j = %c0 to %c64 step %c16 iter_args(%a = %acc, %m = %max, %l = %sum)
+        -> (tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) {
+      %kt = tensor.extract_slice %k[%j, 0] [16, 8] [1, 1] : tensor<64x8xf32> to tensor<16x8xf32>
+      %a1, %m1, %l1 = flash.online_attention ins(%q, %kt, %kt : tensor<16x8xf32>, tensor<16x8xf32>, tensor<16x8xf32>)
+          outs(%a, %m, %l : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, %j] of[16, 64] scale(1.0) mask(#flash.causal)
+      scf.yield %a1, %m1, %l1 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>
+    }
+    scf.yield %r#0 : tensor<16x8xf32>
+  } else {
+    scf.yield %acc : tensor<16x8xf32>
+  }
+  return %o : tensor<16x8xf32>
+}

@@ -504,8 +504,11 @@ struct SplitMask : flash::impl::SplitMaskBase<SplitMask> {
   void runOnOperation() override {
     SmallVector<std::pair<scf::ForOp, OnlineAttentionOp>> loops;
     getOperation().walk([&](OnlineAttentionOp step) {
+      // Loops in a choice are what putLastFirst has made, or arranged
+      // otherwise.
       auto loop = dyn_cast<scf::ForOp>(step->getParentOp());
-      if (loop && isKeyLoop(loop, step) && (step.getMask() || step.getKeys()))
+      if (loop && !isa<scf::IfOp>(loop->getParentOp()) &&
+          isKeyLoop(loop, step) && (step.getMask() || step.getKeys()))
         loops.emplace_back(loop, step);
     });
     for (auto [loop, step] : loops)

@@ -456,7 +456,8 @@ def SplitMask : Pass<"flash-split-mask", "::mlir::func::FuncOp"> {
 
     Where the schedule of the step overlaps products, tiles that need care come
     first, in a loop that always has the last tile. A choice guards all loops by
-    the bounds of this one: there is a tile to visit, or there is none.
+    the bounds of this one: there is a tile to visit, or there is none. Loops that
+    stand in a choice are left as they are.
 
     For other masks, such as the union of a prefix and a band, one loop over the
     hull tests each tile with the same exact predicates.
