@@ -244,11 +244,12 @@ void HeaderPrinter::printComment(const KernelOrigin &origin) {
   line(
       " * $_launch neither allocates nor waits, so the stream may be capturing "
       "a graph.");
+  line(" * A module belongs to the context that was current when it was "
+       "loaded, which has to");
   line(
-      " * A module belongs to the context that was current when it was loaded; "
-      "several");
-  line(" * GPUs need one each. Threads may share a module, but not a workspace "
-       "or results.");
+      " * be current in launches, too; several GPUs need one each. Threads may "
+      "share a");
+  line(" * module, but not a workspace or results.");
   if (llvm::any_of(plan.launches, [&](const LaunchPlan::Launch &launch) {
         return !getConstant(launch.sharedBytes);
       })) {
