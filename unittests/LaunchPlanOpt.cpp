@@ -42,8 +42,11 @@ struct Argument {
     auto [left, right] = text.split(':');
     sizes = parseList(left);
     strides = parseList(right);
-    if (!right.empty())
+    if (!right.empty()) {
+      if (sizes.size() == strides.size())
+        setIdleStrides(sizes, strides);
       return;
+    }
     strides.assign(sizes.size(), 1);
     for (size_t d = sizes.size(); d-- > 1;)
       strides[d - 1] = uint64_t(strides[d]) * uint64_t(sizes[d]);
@@ -85,7 +88,7 @@ struct PrintLaunchPlan : PassWrapper<PrintLaunchPlan, OperationPass<ModuleOp>> {
 
   llvm::Error printHeader(const LaunchPlan &plan) {
     KernelImage image{file.empty(), file.empty() ? embed : file};
-    return printCHeader(plan, header, image, llvm::outs());
+    return printCHeader(plan, header, image, /*origin=*/{}, llvm::outs());
   }
 
   /// Prints what call.c prints with the C header and the driver it brings.
@@ -140,13 +143,14 @@ struct PrintLaunchPlan : PassWrapper<PrintLaunchPlan, OperationPass<ModuleOp>> {
       os << "\n";
       addresses[result.buffer] = (i + 1) << 28;
     }
-    uint64_t count = 0;
+    uint64_t first = uint64_t(1) << 32, end = first;
     for (auto [i, bytes] : llvm::enumerate(call.bufferBytes)) {
-      if (plan.buffers[i].isResult || bytes == 0)
+      if (plan.buffers[i].isResult)
         continue;
-      os << "allocate " << bytes << "\n";
-      addresses[i] = ++count << 32;
+      addresses[i] = end;
+      end = llvm::alignTo(end + bytes, LaunchPlan::alignment);
     }
+    os << "workspace " << end - first << "\n";
     if (llvm::Error error = plan.bind(arguments, addresses, call, encode)) {
       os << "error: " << llvm::toString(std::move(error)) << "\n";
       return;

@@ -37,7 +37,7 @@ static double expected(int head, int query, int column) {
     for (d = 0; d < dim; ++d)
       score += (double)q[(head * length + query) * dim + d] *
                (double)k[(head * length + j) * dim + d];
-    weights[j] = score / sqrt(dim);
+    weights[j] = score / sqrt((double)dim);
     if (weights[j] > largest)
       largest = weights[j];
   }
@@ -49,8 +49,8 @@ static double expected(int head, int query, int column) {
   return total / sum;
 }
 
-/* A tensor of the program's shape in device memory, with a copy of `values` if
- * there are any. Strides are in elements; all but the last may be others. */
+/* A dense tensor of the program's shape in device memory, with a copy of
+ * `values` if there are any. */
 static attention_tensor place(const float *values) {
   attention_tensor tensor = {0, 4, {1, heads, length, dim}, {0}};
   int d;
@@ -68,6 +68,8 @@ int main(void) {
   CUcontext context;
   attention_module module;
   attention_tensor arguments[3], result, where;
+  CUdeviceptr workspace = 0;
+  size_t bytes = 0;
   const char *message = "";
   double worst = 0;
   int head, query, column, i;
@@ -87,13 +89,23 @@ int main(void) {
 
   if (attention_load(&module, &message) != CUDA_SUCCESS ||
       attention_shapes(&arguments[0], &arguments[1], &arguments[2], &result,
-                       &message) != CUDA_SUCCESS) {
+                       &message) != CUDA_SUCCESS ||
+      attention_workspace(&arguments[0], &arguments[1], &arguments[2], &bytes,
+                          &message) != CUDA_SUCCESS) {
     fprintf(stderr, "%s\n", message);
     return 1;
   }
   result.address = where.address;
-  if (attention_launch(&module, NULL, &arguments[0], &arguments[1],
-                       &arguments[2], &result, &message) != CUDA_SUCCESS) {
+  /* Dense, as _shapes has it, but for the order: the heads of a position lie
+   * side by side, as frameworks like it. Strides are in elements; those that
+   * are '?' in the header, of arguments and results, may be any. */
+  result.strides[1] = dim;
+  result.strides[2] = heads * dim;
+  if (bytes > 0)
+    require(cuMemAlloc(&workspace, bytes), "cuMemAlloc");
+  if (attention_launch(&module, NULL, workspace, bytes, &arguments[0],
+                       &arguments[1], &arguments[2], &result,
+                       &message) != CUDA_SUCCESS) {
     fprintf(stderr, "%s\n", message);
     return 1;
   }
@@ -104,7 +116,7 @@ int main(void) {
   for (head = 0; head < heads; ++head)
     for (query = 0; query < length; query += 13)
       for (column = 0; column < dim; column += 7) {
-        double got = o[(head * length + query) * dim + column];
+        double got = o[(query * heads + head) * dim + column];
         double error = fabs(got - expected(head, query, column));
         if (isnan(error) || error > worst) /* once NaN, it stays so */
           worst = error;
@@ -112,6 +124,8 @@ int main(void) {
   for (i = 0; i < 3; ++i)
     require(cuMemFree(arguments[i].address), "cuMemFree");
   require(cuMemFree(where.address), "cuMemFree");
+  if (bytes > 0)
+    require(cuMemFree(workspace), "cuMemFree");
   printf("largest error: %g\n", worst);
   return worst <= 1e-5 ? 0 : 1;
 }

@@ -7,8 +7,13 @@
 |*                                                                            *|
 |* Compiles programs from text and runs them on the CPU or launches them on   *|
 |* a GPU. Functions that can fail return a FlashStatus; the text of a failure *|
-|* is flashGetErrorMessage(). Functions may be called from several threads,   *|
-|* but not with the same object at the same time, unless stated otherwise.    *|
+|* is flashGetErrorMessage(), and what they would have written is as before.  *|
+|* Functions may be called from several threads, but not with the same object *|
+|* at the same time, unless stated otherwise.                                 *|
+|*                                                                            *|
+|* No pointer may be null unless stated otherwise: a null one is              *|
+|* FLASH_INVALID_ARGUMENT. Functions that return something else than a status *|
+|* say below what they return for null; the message is set then, too.         *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 
@@ -77,12 +82,17 @@ typedef struct FlashTensorType {
   const int64_t *sizes;
 } FlashTensorType;
 
-/** A tensor in memory that somebody owns: on a device, or on the host. */
+/** A tensor in memory that somebody owns: on a device, or on the host. What
+    breaks a rule below is FLASH_INVALID_TENSOR. */
 typedef struct FlashTensor {
+  /** The address of the first element, a multiple of the size of an element.
+      May be null if the tensor has no elements. */
   void *data;
   int32_t rank;
+  /** `rank` sizes, none of which is negative; may be null if rank is 0. */
   const int64_t *sizes;
-  /** In elements. */
+  /** `rank` strides in elements; may be null if rank is 0. Those of dimensions
+      of size 1, and of tensors without elements, do not matter. */
   const int64_t *strides;
 } FlashTensor;
 
@@ -101,21 +111,25 @@ typedef struct FlashCompileOptions {
   const char *schedule;
 } FlashCompileOptions;
 
-/** The target for a device of this machine: "sm_80" or "sm_90a". The string is
-    static. */
+/** The target for a device of this machine, counted from 0: "sm_80" or
+    "sm_90a". The string is static. */
 FLASH_CAPI FlashStatus flashGetDeviceTarget(int device, const char **target);
 
-/** Compiles a program. Needs no GPU. */
+/** Compiles a program, a text of `length` bytes. Needs no GPU. */
 FLASH_CAPI FlashStatus flashKernelCompile(const char *text, size_t length,
                                           const FlashCompileOptions *options,
                                           FlashKernel **kernel);
-/** Calls that were made of the kernel must be destroyed before. */
+/** Calls that were made of the kernel must be destroyed before. Null is
+    allowed. */
 FLASH_CAPI void flashKernelDestroy(FlashKernel *kernel);
 
-/** As in the options. */
+/** As in the options; "" for null. */
 FLASH_CAPI const char *flashKernelGetTarget(const FlashKernel *kernel);
+/** 0 for null. */
 FLASH_CAPI size_t flashKernelGetNumArguments(const FlashKernel *kernel);
 FLASH_CAPI size_t flashKernelGetNumResults(const FlashKernel *kernel);
+/** The sizes live as long as the kernel. For null, or where there is no such
+    argument or result, the rank is -1. */
 FLASH_CAPI FlashTensorType flashKernelGetArgument(const FlashKernel *kernel,
                                                   size_t index);
 FLASH_CAPI FlashTensorType flashKernelGetResult(const FlashKernel *kernel,
@@ -150,18 +164,21 @@ FLASH_CAPI FlashStatus flashKernelDeserialize(const char *bytes, size_t length,
 typedef struct FlashBuffer FlashBuffer;
 
 /** Runs a kernel for "cpu" or "emulate" on dense row-major tensors and waits
-    for it. `results` takes a buffer for each result. May be called from several
-    threads with the same kernel. */
+    for it. `results` takes a buffer for each result. `arguments` may be null if
+    there are none. May be called from several threads with the same kernel. */
 FLASH_CAPI FlashStatus flashKernelRun(const FlashKernel *kernel,
                                       const FlashTensor *arguments,
                                       size_t numArguments,
                                       FlashBuffer **results);
+/** Its rank is -1 for null. */
 FLASH_CAPI FlashTensor flashBufferGetTensor(const FlashBuffer *buffer);
+/** Null is allowed. */
 FLASH_CAPI void flashBufferDestroy(FlashBuffer *buffer);
 
-/** Threads that kernels use on the CPU; 0 is one for each of the machine's.
-    Must not be called while a kernel runs. */
-FLASH_CAPI void flashSetThreadCount(unsigned count);
+/** Threads that kernels use on the CPU, up to 1024; 0 is one for each of the
+    machine's. Where the system does not give as many, kernels make do with
+    fewer. Must not be called while a kernel runs. */
+FLASH_CAPI FlashStatus flashSetThreadCount(unsigned count);
 
 /*===----------------------------------------------------------------------===*\
 |* Launching on a GPU
@@ -174,26 +191,32 @@ typedef struct FlashCall FlashCall;
 /** Loads the kernel on a device, which may wait for running kernels. */
 FLASH_CAPI FlashStatus flashCallCreate(FlashKernel *kernel, int device,
                                        FlashCall **call);
+/** Null is allowed. */
 FLASH_CAPI void flashCallDestroy(FlashCall *call);
 
 /** Checks arguments and computes all that follows from their sizes and strides.
-    The driver is not called. Sizes and strides are copied. */
+    The driver is not called. Sizes and strides are copied. `arguments` may be
+    null if there are none. */
 FLASH_CAPI FlashStatus flashCallPrepare(FlashCall *call,
                                         const FlashTensor *arguments,
                                         size_t numArguments);
 
 /** The sizes and strides of a result of a prepared call, which is dense and
-    row-major; its data is NULL. Valid until the call is prepared again. */
+    row-major; its data is NULL. Valid until the call is prepared again. For
+    null, a call that is not prepared, or where there is no such result, the
+    rank is -1. */
 FLASH_CAPI FlashTensor flashCallGetResult(const FlashCall *call, size_t index);
 
-/** Bytes of device memory that a prepared call needs beside its results. */
+/** Bytes of device memory that a prepared call needs beside its results; -1 for
+    null and for calls that are not prepared. */
 FLASH_CAPI int64_t flashCallGetScratchBytes(const FlashCall *call);
 
 /** Queues the kernels of a prepared call on a stream (CUstream or cudaStream_t)
     and returns. Neither waits nor allocates device memory, so a stream may be
     capturing a graph. `results` holds an address for each result, aligned to
     256 bytes as `scratch` is; what the call uses must live until the stream has
-    come to the end of it. The device's context is current afterwards. */
+    come to the end of it. Null are only the addresses of no bytes, and the
+    default stream. The device's context is current afterwards. */
 FLASH_CAPI FlashStatus flashCallLaunch(FlashCall *call, void *const *results,
                                        size_t numResults, void *scratch,
                                        void *stream);

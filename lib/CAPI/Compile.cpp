@@ -85,6 +85,10 @@ FlashStatus flashKernelCompile(const char *text, size_t length,
     return fail(FLASH_INVALID_ARGUMENT,
                 "flashKernelCompile: text, options, target and kernel must not "
                 "be null");
+  if (length > size_t(PTRDIFF_MAX))
+    return fail(
+        FLASH_INVALID_ARGUMENT,
+        llvm::formatv("flashKernelCompile: no text has {0} bytes", length));
   auto result = std::make_unique<FlashKernel>();
   result->text.assign(text, length);
   result->target = options->target;
@@ -103,19 +107,38 @@ FlashStatus flashKernelCompile(const char *text, size_t length,
 
 void flashKernelDestroy(FlashKernel *kernel) { delete kernel; }
 
+/// Leaves a message if there is no kernel to ask.
+static bool isKernel(const FlashKernel *kernel, llvm::StringRef function) {
+  if (!kernel)
+    fail(FLASH_INVALID_ARGUMENT, function + ": kernel must not be null");
+  return kernel;
+}
+
 const char *flashKernelGetTarget(const FlashKernel *kernel) {
-  return kernel->target.c_str();
+  return isKernel(kernel, "flashKernelGetTarget") ? kernel->target.c_str() : "";
 }
 
 size_t flashKernelGetNumArguments(const FlashKernel *kernel) {
-  return kernel->arguments.size();
+  return isKernel(kernel, "flashKernelGetNumArguments")
+             ? kernel->arguments.size()
+             : 0;
 }
 
 size_t flashKernelGetNumResults(const FlashKernel *kernel) {
-  return kernel->results.size();
+  return isKernel(kernel, "flashKernelGetNumResults") ? kernel->results.size()
+                                                      : 0;
 }
 
-static FlashTensorType describe(const FlashKernel::Type &type) {
+static FlashTensorType describe(llvm::ArrayRef<FlashKernel::Type> types,
+                                size_t index, const char *what) {
+  if (index >= types.size()) {
+    fail(FLASH_INVALID_ARGUMENT,
+         llvm::formatv("there is no {0} {1}: the kernel has {2}, counted from "
+                       "0",
+                       what, index, types.size()));
+    return {FLASH_F16, -1, nullptr};
+  }
+  const FlashKernel::Type &type = types[index];
   return {FlashElementType(type.element), int32_t(type.sizes.size()),
           type.sizes.data()};
 }
@@ -127,9 +150,13 @@ static_assert(mlir::ShapedType::kDynamic == FLASH_DYNAMIC);
 
 FlashTensorType flashKernelGetArgument(const FlashKernel *kernel,
                                        size_t index) {
-  return describe(kernel->arguments[index]);
+  if (!isKernel(kernel, "flashKernelGetArgument"))
+    return {FLASH_F16, -1, nullptr};
+  return describe(kernel->arguments, index, "argument");
 }
 
 FlashTensorType flashKernelGetResult(const FlashKernel *kernel, size_t index) {
-  return describe(kernel->results[index]);
+  if (!isKernel(kernel, "flashKernelGetResult"))
+    return {FLASH_F16, -1, nullptr};
+  return describe(kernel->results, index, "result");
 }

@@ -8,6 +8,7 @@
 #include "Kernel.h"
 
 #include "flash/Runtime/Cuda/Error.h"
+#include "flash/Support/Version.h"
 
 using flash::cuda::CudaError;
 using flash::cuda::ErrorKind;
@@ -16,7 +17,7 @@ static thread_local std::string lastMessage;
 
 const char *flashGetErrorMessage() { return lastMessage.c_str(); }
 
-const char *flashGetVersion() { return FLASH_VERSION; }
+const char *flashGetVersion() { return flash::getVersion(); }
 
 FlashStatus flash::capi::fail(FlashStatus status, const llvm::Twine &message) {
   // The message may refer to the last one.
@@ -38,6 +39,9 @@ FlashStatus flash::capi::fail(FlashStatus status, llvm::Error error) {
           break;
         case ErrorKind::OutOfMemory:
           status = FLASH_OUT_OF_MEMORY;
+          break;
+        case ErrorKind::InvalidRequest:
+          // The caller knows of what.
           break;
         default:
           status = FLASH_FAILURE;

@@ -51,6 +51,10 @@ FlashStatus fail(FlashStatus status, const llvm::Twine &message);
 /// The same; errors of the CUDA runtime have a status of their own.
 FlashStatus fail(FlashStatus status, llvm::Error error);
 
+/// Why a tensor is none of this rank: the rank, or what is null. Empty if it
+/// is.
+std::string findFault(const FlashTensor &tensor, size_t rank);
+
 /// LLVM registers its targets in tables that threads share without care, so
 /// that one thread compiles at a time.
 std::unique_lock<std::mutex> lockCompiler();

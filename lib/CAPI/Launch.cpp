@@ -58,6 +58,9 @@ llvm::Expected<cuda::Device> flash::capi::getDevice(int ordinal) {
 }
 
 FlashStatus flashGetDeviceTarget(int device, const char **target) {
+  if (!target)
+    return fail(FLASH_INVALID_ARGUMENT,
+                "flashGetDeviceTarget: target must not be null");
   auto opened = flash::capi::getDevice(device);
   if (!opened)
     return fail(FLASH_UNAVAILABLE, opened.takeError());
@@ -105,14 +108,17 @@ void FlashCall::copyArguments(llvm::ArrayRef<FlashTensor> arguments) {
   tensors.clear();
   int64_t *next = shapes.data();
   auto copy = [&](const int64_t *values, size_t count) {
-    llvm::ArrayRef<int64_t> copied(next, count);
+    llvm::MutableArrayRef<int64_t> copied(next, count);
     next = std::copy_n(values, count, next);
     return copied;
   };
-  for (const FlashTensor &argument : arguments)
-    tensors.push_back({reinterpret_cast<uint64_t>(argument.data),
-                       copy(argument.sizes, argument.rank),
-                       copy(argument.strides, argument.rank)});
+  for (const FlashTensor &argument : arguments) {
+    auto sizes = copy(argument.sizes, argument.rank);
+    auto strides = copy(argument.strides, argument.rank);
+    flash::runtime::setIdleStrides(sizes, strides);
+    tensors.push_back(
+        {reinterpret_cast<uint64_t>(argument.data), sizes, strides});
+  }
 }
 
 llvm::Error FlashCall::checkResult(size_t index) const {
@@ -134,7 +140,6 @@ llvm::Error FlashCall::checkResult(size_t index) const {
 }
 
 llvm::Error FlashCall::prepare() {
-  isPrepared = false;
   if (llvm::Error error = plan.prepare(tensors, invocation))
     return error;
   for (auto [i, result] : llvm::enumerate(plan.results)) {
@@ -163,6 +168,18 @@ FlashStatus flashCallPrepare(FlashCall *call, const FlashTensor *arguments,
   if (!call || (!arguments && numArguments))
     return fail(FLASH_INVALID_ARGUMENT,
                 "flashCallPrepare: no argument may be null");
+  call->isPrepared = false;
+  const LaunchPlan &plan = call->plan;
+  if (numArguments != plan.arguments.size())
+    return fail(FLASH_INVALID_TENSOR,
+                formatv("@{0} takes {1} arguments, but {2} are given",
+                        plan.name, plan.arguments.size(), numArguments));
+  for (size_t i = 0; i != numArguments; ++i) {
+    std::string fault =
+        flash::capi::findFault(arguments[i], plan.arguments[i].sizes.size());
+    if (!fault.empty())
+      return fail(FLASH_INVALID_TENSOR, formatv("argument {0} {1}", i, fault));
+  }
   call->copyArguments({arguments, numArguments});
   if (llvm::Error error = call->prepare())
     return fail(FLASH_INVALID_TENSOR, std::move(error));
@@ -170,11 +187,24 @@ FlashStatus flashCallPrepare(FlashCall *call, const FlashTensor *arguments,
 }
 
 FlashTensor flashCallGetResult(const FlashCall *call, size_t index) {
+  if (!call || !call->isPrepared || index >= call->resultSizes.size()) {
+    fail(FLASH_INVALID_ARGUMENT,
+         !call || !call->isPrepared
+             ? "flashCallGetResult: prepare the call first"
+             : formatv("flashCallGetResult: there is no result {0}", index)
+                   .str());
+    return {nullptr, -1, nullptr, nullptr};
+  }
   return {nullptr, int32_t(call->resultSizes[index].size()),
           call->resultSizes[index].data(), call->resultStrides[index].data()};
 }
 
 int64_t flashCallGetScratchBytes(const FlashCall *call) {
+  if (!call || !call->isPrepared) {
+    fail(FLASH_INVALID_ARGUMENT,
+         "flashCallGetScratchBytes: prepare the call first");
+    return -1;
+  }
   return call->scratchBytes;
 }
 
@@ -188,6 +218,16 @@ FlashStatus flashCallLaunch(FlashCall *call, void *const *results,
     return fail(FLASH_INVALID_ARGUMENT,
                 formatv("flashCallLaunch: {0} addresses for {1} results",
                         numResults, plan.results.size()));
+  if (!scratch && call->scratchBytes)
+    return fail(FLASH_INVALID_ARGUMENT,
+                formatv("flashCallLaunch: scratch is null, but {0} bytes of "
+                        "scratch memory are needed",
+                        call->scratchBytes));
+  for (auto [i, result] : llvm::enumerate(plan.results))
+    if (!results[i] && call->invocation.bufferBytes[result.buffer])
+      return fail(
+          FLASH_INVALID_ARGUMENT,
+          formatv("flashCallLaunch: the address of result {0} is null", i));
   auto address = reinterpret_cast<uint64_t>(scratch);
   for (auto [i, buffer] : llvm::enumerate(plan.buffers)) {
     if (buffer.isResult)

@@ -20,9 +20,9 @@ struct FlashBuffer {
 /// Why a tensor is none that the kernel takes; empty if it is.
 static std::string findFault(const FlashKernel::Type &type,
                              const FlashTensor &tensor) {
-  if (size_t(tensor.rank) != type.sizes.size())
-    return formatv("has rank {0}, expected {1}", tensor.rank,
-                   type.sizes.size());
+  std::string fault = flash::capi::findFault(tensor, type.sizes.size());
+  if (!fault.empty())
+    return fault;
   for (auto [d, size] : llvm::enumerate(type.sizes)) {
     if (tensor.sizes[d] < 0)
       return formatv("has size {0} in dimension {1}", tensor.sizes[d], d);
@@ -30,6 +30,11 @@ static std::string findFault(const FlashKernel::Type &type,
       return formatv("has size {0} in dimension {1}, expected {2}",
                      tensor.sizes[d], d, size);
   }
+  auto address = reinterpret_cast<uintptr_t>(tensor.data);
+  if (int64_t bytes = flash::run::getSize(type.element); address % bytes)
+    return formatv("is at the address {0:x}, which is not a multiple of {1}, "
+                   "the bytes of an element",
+                   address, bytes);
   return "";
 }
 
@@ -67,6 +72,11 @@ FlashStatus flashKernelRun(const FlashKernel *kernel,
 }
 
 FlashTensor flashBufferGetTensor(const FlashBuffer *buffer) {
+  if (!buffer) {
+    fail(FLASH_INVALID_ARGUMENT,
+         "flashBufferGetTensor: buffer must not be null");
+    return {nullptr, -1, nullptr, nullptr};
+  }
   const flash::StridedBuffer &view = buffer->buffer.get();
   return {view.data, int32_t(view.sizes.size()), view.sizes.data(),
           view.strides.data()};
@@ -74,6 +84,12 @@ FlashTensor flashBufferGetTensor(const FlashBuffer *buffer) {
 
 void flashBufferDestroy(FlashBuffer *buffer) { delete buffer; }
 
-void flashSetThreadCount(unsigned count) {
+FlashStatus flashSetThreadCount(unsigned count) {
+  if (count > flash::runtime::maxThreadCount)
+    return fail(FLASH_INVALID_ARGUMENT,
+                formatv("flashSetThreadCount: {0} threads are not from 0 to "
+                        "{1}",
+                        count, flash::runtime::maxThreadCount));
   flash::runtime::setThreadCount(count);
+  return FLASH_SUCCESS;
 }

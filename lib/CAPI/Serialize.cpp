@@ -35,8 +35,8 @@ template <typename A> void describe(A &archive, Instruction &instruction) {
 }
 
 template <typename A> void describe(A &archive, LaunchPlan::Argument &value) {
-  archive(value.elementType, value.elementBytes, value.sizes, value.strides,
-          value.isDense, value.alignment);
+  archive(value.name, value.elementType, value.elementBytes, value.sizes,
+          value.strides, value.isDense, value.alignment);
 }
 
 template <typename A> void describe(A &archive, LaunchPlan::Buffer &value) {
@@ -44,7 +44,8 @@ template <typename A> void describe(A &archive, LaunchPlan::Buffer &value) {
 }
 
 template <typename A> void describe(A &archive, LaunchPlan::Result &value) {
-  archive(value.buffer, value.sizes, value.strides);
+  archive(value.buffer, value.sizes, value.strides, value.openStrides,
+          value.isDense, value.alignment);
 }
 
 template <typename A>
@@ -78,7 +79,8 @@ template <typename A> void describe(A &archive, GpuProgram::Module &module) {
 }
 
 template <typename A> void describe(A &archive, GpuProgram &program) {
-  archive(program.target, program.plan, program.modules, program.resultTypes);
+  archive(program.target, program.plan, program.modules, program.resultTypes,
+          program.schedules);
 }
 
 } // namespace run

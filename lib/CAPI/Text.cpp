@@ -36,14 +36,14 @@ static llvm::Expected<StringRef> getText(FlashKernel &kernel, StringRef stage) {
         formatv("there is no stage '{0}' for the target {1}; the stages are "
                 "{2}",
                 stage, kernel.target, llvm::join(stages, ", ")));
-  auto [found, isNew] = kernel.stages.try_emplace(stage.str());
-  std::string &text = found->second;
-  if (!isNew)
-    return text;
+  auto found = kernel.stages.find(stage.str());
+  if (found != kernel.stages.end())
+    return found->second;
+  std::string text;
   if (stage == "ptx") {
     for (const GpuProgram::Module &module : kernel.program->modules)
       text += module.ptx;
-    return text;
+    return kernel.stages[stage.str()] = std::move(text);
   }
   FlashKernel again;
   again.text = kernel.text;
@@ -56,7 +56,7 @@ static llvm::Expected<StringRef> getText(FlashKernel &kernel, StringRef stage) {
   std::string diagnostics;
   if (llvm::Error error = again.compile(diagnostics))
     return std::move(error);
-  return text;
+  return kernel.stages[stage.str()] = std::move(text);
 }
 
 FlashStatus flashKernelGetText(FlashKernel *kernel, const char *stage,
@@ -81,7 +81,7 @@ static llvm::Error save(FlashKernel &kernel, StringRef path) {
     Options options = kernel.options;
     if (llvm::Error error = parseOutput(path, /*header=*/"", options))
       return error;
-    return writeAheadOfTime(*kernel.program, options);
+    return writeAheadOfTime(*kernel.program, kernel.text, options);
   }
   StringRef text = kernel.text;
   StringRef stage = extension == ".ll"  ? "llvm"

@@ -132,6 +132,20 @@ runBaseline(Session &session, const Program &program, Target target,
   return baseline;
 }
 
+/// The functions to compile: the one that is chosen, or for -o all that others
+/// may call.
+static llvm::SmallVector<mlir::func::FuncOp>
+getFunctions(const Program &program, const Options &options) {
+  llvm::SmallVector<mlir::func::FuncOp> functions = {program.entry};
+  if (options.output.empty() || options.runs() || !options.function.empty())
+    return functions;
+  for (auto function :
+       mlir::ModuleOp(*program.module).getOps<mlir::func::FuncOp>())
+    if (function.isPublic() && function != program.entry)
+      functions.push_back(function);
+  return functions;
+}
+
 /// What is compiled only: printed, or written for other programs.
 static llvm::Error compileOnly(const Program &program, const Options &options) {
   mlir::func::FuncOp entry = program.entry;
@@ -141,13 +155,20 @@ static llvm::Error compileOnly(const Program &program, const Options &options) {
                            options)
         .takeError();
   }
-  auto compiled = GpuProgram::compile(*program.module, entry.getSymName(),
-                                      Variant::Flash, options.target, options);
-  if (!compiled)
-    return compiled.takeError();
+  std::vector<GpuProgram> compiled;
+  for (mlir::func::FuncOp function : getFunctions(program, options)) {
+    auto next = GpuProgram::compile(*program.module, function.getSymName(),
+                                    Variant::Flash, options.target, options);
+    if (!next)
+      return next.takeError();
+    compiled.push_back(std::move(*next));
+  }
   if (options.output.empty())
     return llvm::Error::success();
-  return writeAheadOfTime(*compiled, options);
+  const llvm::SourceMgr &sources = *program.sources;
+  return writeAheadOfTime(
+      compiled, sources.getMemoryBuffer(sources.getMainFileID())->getBuffer(),
+      options);
 }
 
 llvm::Expected<bool> flash::run::runProgram(Session &session,

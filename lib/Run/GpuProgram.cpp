@@ -14,6 +14,7 @@
 #include "flash/Run/OutputFile.h"
 #include "flash/Run/Stopwatch.h"
 #include "flash/Runtime/LaunchPlanHeader.h"
+#include "flash/Support/Version.h"
 #include "flash/Target/Nvptx/ExtractLaunchPlan.h"
 #include "flash/Target/Nvptx/Ptx.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -29,6 +30,18 @@ using llvm::formatv;
 llvm::StringRef GpuProgram::Module::getImage() const {
   return cubin ? llvm::StringRef(cubin->bytes.data(), cubin->bytes.size())
                : llvm::StringRef(ptx);
+}
+
+/// Those of the attentions, which level 1 has in pieces.
+static std::vector<std::string> getSchedules(ModuleOp module) {
+  std::vector<std::string> schedules;
+  llvm::DenseSet<std::pair<Location, flash::ScheduleAttr>> seen;
+  module.walk([&](flash::OnlineAttentionOp op) {
+    std::optional<flash::ScheduleAttr> schedule = op.getSchedule();
+    if (schedule && seen.insert({op.getLoc(), *schedule}).second)
+      llvm::raw_string_ostream(schedules.emplace_back()) << *schedule;
+  });
+  return schedules;
 }
 
 /// From the program to the LLVM dialect and host functions on memrefs.
@@ -78,6 +91,7 @@ static llvm::Error runGpuPasses(ModuleOp module, Variant variant,
   };
   if (llvm::Error error = run(tile, Dump::L1, "l1"))
     return error;
+  program.schedules = getSchedules(module);
   if (llvm::Error error = run(flash::buildBlockPipeline, Dump::L2, "l2"))
     return error;
   return toThreads();
@@ -135,26 +149,56 @@ llvm::Error GpuProgram::assembleFor(StringRef chip) {
   return llvm::Error::success();
 }
 
-llvm::Error flash::run::writeAheadOfTime(GpuProgram &program,
-                                         const Options &options) {
-  if (program.modules.size() != 1)
-    return createStringError(
-        formatv("-o: the program has {0} gpu.modules, and one file holds one",
-                program.modules.size()));
-  GpuProgram::Module &module = program.modules.front();
+/// The file of a function's kernels, where there are several functions: f.ptx
+/// becomes f.name.ptx.
+static std::string getImagePath(StringRef output, StringRef function,
+                                bool isOnly) {
+  if (isOnly)
+    return output.str();
+  auto [stem, ending] = output.rsplit('.');
+  return formatv("{0}.{1}.{2}", stem, function, ending);
+}
+
+llvm::Error
+flash::run::writeAheadOfTime(llvm::MutableArrayRef<GpuProgram> programs,
+                             StringRef text, const Options &options) {
   bool isCubin = StringRef(options.output).ends_with(".cubin");
-  if (isCubin && !module.cubin)
-    if (llvm::Error error = program.assembleFor(getName(program.target)))
-      return error;
-  StringRef image = isCubin ? module.getImage() : StringRef(module.ptx);
+  auto getImage = [&](const GpuProgram &program) {
+    const GpuProgram::Module &module = program.modules.front();
+    return isCubin ? module.getImage() : StringRef(module.ptx);
+  };
+  std::string compiler = formatv("flash-mlir {0}", flash::getVersion());
   std::string header;
   llvm::raw_string_ostream os(header);
-  if (llvm::Error error = runtime::printCHeader(
-          program.plan, program.plan.name, {/*isEmbedded=*/true, image}, os))
-    return error;
-  if (llvm::Error error = writeFile(
-          options.output, [&](llvm::raw_ostream &os) { os << image; }))
-    return error;
+  for (GpuProgram &program : programs) {
+    if (program.modules.size() != 1)
+      return createStringError(
+          formatv("-o: @{0} has {1} gpu.modules, and one file holds one",
+                  program.plan.name, program.modules.size()));
+    if (isCubin && !program.modules.front().cubin)
+      if (llvm::Error error = program.assembleFor(getName(program.target)))
+        return error;
+    runtime::KernelOrigin origin;
+    origin.compiler = compiler;
+    origin.target = getName(program.target);
+    origin.file = options.file == "-" ? "" : StringRef(options.file);
+    origin.schedules = program.schedules;
+    // Once is enough.
+    if (&program == programs.begin())
+      origin.program = text;
+    else
+      os << "\n";
+    if (llvm::Error error = runtime::printCHeader(
+            program.plan, program.plan.name,
+            {/*isEmbedded=*/true, getImage(program)}, origin, os))
+      return error;
+  }
+  for (GpuProgram &program : programs)
+    if (llvm::Error error =
+            writeFile(getImagePath(options.output, program.plan.name,
+                                   programs.size() == 1),
+                      [&](llvm::raw_ostream &os) { os << getImage(program); }))
+      return error;
   return writeFile(options.header,
                    [&](llvm::raw_ostream &os) { os << header; });
 }

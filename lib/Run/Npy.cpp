@@ -10,6 +10,7 @@
 #include "flash/Run/OutputFile.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/EndianStream.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
@@ -99,6 +100,13 @@ static llvm::Error readData(llvm::StringRef file, const TensorSpec &spec,
 
 static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 openFile(llvm::StringRef path) {
+  // Devices may never end, and pipes can be read once only.
+  llvm::sys::fs::file_status status;
+  if (!llvm::sys::fs::status(path, status) &&
+      !llvm::sys::fs::is_regular_file(status) &&
+      !llvm::sys::fs::is_directory(status))
+    return createStringError(
+        formatv("'{0}' is a device or a pipe; expected a .npy file", path));
   auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
                                           /*RequiresNullTerminator=*/false);
   if (!file)

@@ -8,6 +8,7 @@
 #include "flash/Run/Options.h"
 
 #include "flash/Run/OptionValues.h"
+#include "flash/Runtime/Cpu.h"
 #include "flash/Target/Nvptx/Ptx.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -233,9 +234,10 @@ llvm::Error readFlags(Flags &flags, Options &options) {
   take(flags.cudaDriver, options.cudaDriver);
 
   if (flags.threads.getNumOccurrences() &&
-      (options.threads < 1 || options.threads > 1024))
-    return createStringError(
-        formatv("--threads={0} is not from 1 to 1024", options.threads));
+      (options.threads < 1 || options.threads > flash::runtime::maxThreadCount))
+    return createStringError(formatv("--threads={0} is not from 1 to {1}",
+                                     options.threads,
+                                     flash::runtime::maxThreadCount));
   if (!(options.timeout > 0 && options.timeout <= 86400))
     return createStringError(
         formatv("--timeout={0} is not a number of seconds from 0 to 86400",
@@ -328,8 +330,30 @@ llvm::Expected<Options> flash::run::parseOptions(int argc, char **argv) {
   return options;
 }
 
+/// Whether every quote of a line is closed and every backslash has something to
+/// quote, as llvm::cl::TokenizeGNUCommandLine reads them; it does not tell.
+static bool isComplete(StringRef line) {
+  char quote = '\0';
+  for (size_t i = 0; i != line.size(); ++i) {
+    char c = line[i];
+    if (c == '\\') {
+      if (++i == line.size())
+        return false;
+    } else if (quote) {
+      if (c == quote)
+        quote = '\0';
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    }
+  }
+  return !quote;
+}
+
 llvm::Expected<Options> flash::run::parseCase(StringRef line,
                                               const Options &defaults) {
+  if (!isComplete(line))
+    return createStringError("a quote is not closed, or a backslash ends the "
+                             "line");
   llvm::BumpPtrAllocator allocator;
   llvm::StringSaver saver(allocator);
   SmallVector<const char *> arguments = {"flash-run"};

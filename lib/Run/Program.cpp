@@ -9,11 +9,11 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Run/Npy.h"
+#include "flash/Support/InputFile.h"
 #include "flash/Support/SourceCheck.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Support/FileUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -55,7 +55,40 @@ static llvm::Error checkSignature(func::FuncOp entry) {
   return llvm::Error::success();
 }
 
-static llvm::Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name) {
+/// The name at a place of the text, without the `%`; empty if there is none.
+static StringRef getNameAt(llvm::SourceMgr &sources, Location location) {
+  auto at = dyn_cast<FileLineColLoc>(location);
+  unsigned buffer = sources.getMainFileID();
+  if (!at || at.getFilename().getValue() !=
+                 sources.getMemoryBuffer(buffer)->getBufferIdentifier())
+    return "";
+  llvm::SMLoc start =
+      sources.FindLocForLineAndColumn(buffer, at.getLine(), at.getColumn());
+  if (!start.isValid())
+    return "";
+  StringRef rest(start.getPointer(),
+                 sources.getMemoryBuffer(buffer)->getBufferEnd() -
+                     start.getPointer());
+  if (!rest.consume_front("%"))
+    return "";
+  return rest.take_while(
+      [](char c) { return llvm::isAlnum(c) || StringRef("$._-").contains(c); });
+}
+
+/// Keeps the names of functions' arguments, which the parser drops, in their
+/// locations. C headers have them.
+static void nameArguments(ModuleOp module, llvm::SourceMgr &sources) {
+  for (auto func : module.getOps<func::FuncOp>())
+    for (BlockArgument argument : func.getArguments())
+      if (StringRef name = getNameAt(sources, argument.getLoc()); !name.empty())
+        argument.setLoc(NameLoc::get(StringAttr::get(module.getContext(), name),
+                                     argument.getLoc()));
+}
+
+/// The function of this name or, without a name, the only public one; the first
+/// if what is asked for is made of all.
+static llvm::Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name,
+                                              bool isForAll) {
   SmallVector<std::string> names;
   func::FuncOp entry;
   for (auto func : module.getOps<func::FuncOp>()) {
@@ -76,7 +109,7 @@ static llvm::Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name) {
   if (name.empty() && names.empty())
     return createStringError(
         "there is no function to run; write a public func.func with a body");
-  if (name.empty() && names.size() > 1)
+  if (name.empty() && names.size() > 1 && !isForAll)
     return createStringError(
         formatv("there are {0} public functions: {1}; choose one with "
                 "--function=NAME",
@@ -86,11 +119,12 @@ static llvm::Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name) {
 
 llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
                                                 const Options &options) {
-  std::string message;
-  auto file = mlir::openInputFile(options.file, &message);
+  auto file = flash::readTextFile(options.file);
   if (!file)
-    return createStringError(message);
-  return loadProgram(context, std::move(file), options, llvm::errs());
+    return createStringError(formatv("cannot open input file '{0}': {1}",
+                                     options.file,
+                                     llvm::toString(file.takeError())));
+  return loadProgram(context, std::move(*file), options, llvm::errs());
 }
 
 llvm::Expected<Program>
@@ -128,12 +162,20 @@ flash::run::loadProgram(MLIRContext &context,
                                      "flash-run links no other files, so "
                                      "define it here",
                                      external));
-  auto entry = findEntry(*program.module, options.function);
+  nameArguments(*program.module, *program.sources);
+  // -o writes what all functions need.
+  bool isForAll = !options.output.empty() && !options.runs();
+  auto entry = findEntry(*program.module, options.function, isForAll);
   if (!entry)
     return entry.takeError();
   program.entry = *entry;
   if (llvm::Error error = checkSignature(program.entry))
     return error;
+  if (isForAll && options.function.empty())
+    for (auto func : program.module->getOps<func::FuncOp>())
+      if (func.isPublic())
+        if (llvm::Error error = checkSignature(func))
+          return error;
   return program;
 }
 

@@ -7,8 +7,8 @@
 
 #include "flash/Run/Session.h"
 
+#include "flash/Support/InputFile.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ThreadPool.h"
 #include "llvm/Support/Threading.h"
 #include "llvm/Support/WithColor.h"
@@ -193,9 +193,14 @@ void Session::compileAhead(ArrayRef<Options> runs) {
       device = *opened;
     }
     for (Variant variant : {Variant::Flash, Variant::Naive}) {
-      auto file = llvm::MemoryBuffer::getFile(run.file, /*IsText=*/true);
-      if (!file || (variant == Variant::Naive && !run.baseline))
+      if (variant == Variant::Naive && !run.baseline)
         continue;
+      auto file = flash::readTextFile(run.file);
+      if (!file) {
+        // The case itself will say so.
+        llvm::consumeError(file.takeError());
+        continue;
+      }
       std::string key = getKey((*file)->getBuffer(), variant, run);
       if (!kernels.count(key))
         jobs.try_emplace(key, Job{std::move(*file), variant, &run, nullptr});

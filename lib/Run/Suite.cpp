@@ -10,9 +10,9 @@
 #include "flash/Run/Driver.h"
 #include "flash/Run/OutputFile.h"
 #include "flash/Run/Stopwatch.h"
+#include "flash/Support/InputFile.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/LineIterator.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 using namespace flash::run;
@@ -184,13 +184,20 @@ static llvm::Error writeJson(llvm::ArrayRef<CaseResult> results,
 
 llvm::Expected<bool> flash::run::runSuite(Session &session,
                                           const Options &options) {
-  auto file = llvm::MemoryBuffer::getFile(options.suite, /*IsText=*/true);
+  auto file = flash::readTextFile(options.suite);
   if (!file)
     return createStringError(formatv("cannot read the suite '{0}': {1}",
-                                     options.suite, file.getError().message()));
+                                     options.suite,
+                                     llvm::toString(file.takeError())));
   if (!options.json.empty())
     if (llvm::Error error = checkWritable(options.json))
       return std::move(error);
+  // A line would end there, and what follows be left out.
+  StringRef text = (*file)->getBuffer();
+  if (size_t nul = text.find('\0'); nul != StringRef::npos)
+    return createStringError(
+        formatv("the suite '{0}' is no text: there is a NUL in line {1}",
+                options.suite, 1 + text.take_front(nul).count('\n')));
   std::vector<SuiteCase> cases;
   for (llvm::line_iterator line(**file, /*SkipBlanks=*/true, '#');
        !line.is_at_eof(); ++line)

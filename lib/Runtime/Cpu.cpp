@@ -16,6 +16,7 @@
 #include <cstring>
 #include <mutex>
 #include <pthread.h>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -182,13 +183,25 @@ void work(Job &job, int64_t limit = INT64_MAX) {
   insideParallel = outerInside;
 }
 
+/// Starts a thread; false if the system gives no more.
+template <typename Body>
+bool startThread(std::vector<std::thread> &threads, Body body) {
+  try {
+    threads.emplace_back(body);
+    return true;
+  } catch (const std::system_error &) {
+    return false;
+  }
+}
+
 /// Workers wait for a generation to start: a short spin, since kernels follow
 /// one another closely, then a condition variable.
 class Pool {
 public:
-  explicit Pool(unsigned count) {
+  explicit Pool(unsigned count) : count(count) {
     for (unsigned i = 1; i < count; ++i)
-      workers.emplace_back([this] { loop(); });
+      if (!startThread(workers, [this] { loop(); }))
+        break;
   }
   ~Pool() {
     {
@@ -200,7 +213,8 @@ public:
     for (std::thread &worker : workers)
       worker.join();
   }
-  unsigned size() const { return workers.size() + 1; }
+  /// The threads that were asked for.
+  unsigned size() const { return count; }
 
   void run(Job &job) {
     if (workers.empty() || job.count <= 1)
@@ -244,6 +258,7 @@ private:
     }
   }
 
+  const unsigned count;
   std::vector<std::thread> workers;
   std::mutex submission, mutex;
   std::condition_variable wake;
@@ -300,14 +315,35 @@ extern "C" void flash_parallel_for(int64_t count, void (*body)(void *, int64_t),
     longjmp(*escape, 1);
 }
 
-/// The threads end before this returns, so that what calls it may escape.
-static void runConcurrently(Job &job) {
+/// The threads end before this returns, so that what calls it may escape. False
+/// if there were not enough, and so no body could be sure of the others.
+static bool runConcurrently(Job &job) {
+  // None begins before all are there.
+  std::mutex mutex;
+  std::condition_variable decided;
+  enum { Undecided, Go, GiveUp } decision = Undecided;
   std::vector<std::thread> threads;
-  for (int64_t i = 1; i < job.count; ++i)
-    threads.emplace_back([&job] { work(job, /*limit=*/1); });
-  work(job, /*limit=*/1);
+  bool isEnough = true;
+  for (int64_t i = 1; i < job.count && isEnough; ++i)
+    isEnough = startThread(threads, [&] {
+      {
+        std::unique_lock<std::mutex> lock(mutex);
+        decided.wait(lock, [&] { return decision != Undecided; });
+        if (decision == GiveUp)
+          return;
+      }
+      work(job, /*limit=*/1);
+    });
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    decision = isEnough ? Go : GiveUp;
+  }
+  decided.notify_all();
+  if (isEnough)
+    work(job, /*limit=*/1);
   for (std::thread &thread : threads)
     thread.join();
+  return isEnough;
 }
 
 extern "C" void flash_concurrent_for(int64_t count,
@@ -318,7 +354,9 @@ extern "C" void flash_concurrent_for(int64_t count,
   job.body = body;
   job.context = context;
   job.owner = invocation;
-  runConcurrently(job);
+  if (!runConcurrently(job))
+    flash_runtime_failure("out of memory: the system gives no thread for each "
+                          "role of a block");
   if (invocation && invocation->failed)
     longjmp(*escape, 1);
 }

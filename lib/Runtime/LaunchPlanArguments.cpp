@@ -15,6 +15,19 @@ using llvm::createStringError;
 using llvm::Error;
 using llvm::formatv;
 
+void flash::runtime::setIdleStrides(llvm::ArrayRef<int64_t> sizes,
+                                    llvm::MutableArrayRef<int64_t> strides) {
+  bool isEmpty = llvm::is_contained(sizes, 0);
+  int64_t dense = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] <= 1 || isEmpty)
+      strides[d] = dense;
+    // Where the product is no number, there is no dense tensor.
+    if (sizes[d] > 1 && llvm::MulOverflow(dense, sizes[d], dense))
+      dense = 0;
+  }
+}
+
 /// Checks that the bytes between the first and the last element can be counted.
 static bool hasSpan(const TensorArgument &argument, int64_t elementBytes) {
   int64_t low = 0, high = elementBytes;

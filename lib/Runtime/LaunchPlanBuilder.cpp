@@ -40,6 +40,11 @@ Register LaunchPlanBuilder::stride(unsigned argument, unsigned dimension) {
   return append({Opcode::Stride, argument, dimension});
 }
 
+Register LaunchPlanBuilder::resultStride(unsigned result, unsigned dimension,
+                                         Register dense) {
+  return append({Opcode::ResultStride, dense, result, dimension});
+}
+
 std::optional<int64_t> LaunchPlanBuilder::getConstant(Register value) const {
   const Instruction &instruction = plan.instructions[value];
   if (instruction.opcode != Opcode::Constant)

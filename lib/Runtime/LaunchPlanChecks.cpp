@@ -17,12 +17,44 @@ using llvm::formatv;
 using llvm::StringRef;
 using llvm::Twine;
 
+void CheckPrinter::printStrideChecks(StringRef tensor, StringRef who,
+                                     llvm::ArrayRef<int64_t> strides,
+                                     bool isDense, int64_t elementBytes) {
+  StringRef whole = tensor.drop_back(2);
+  auto fail = [&](const Twine &what) {
+    returnFailure("      ", who + ": " + what);
+  };
+  if (isDense && !strides.empty())
+    line("    int64_t dense = 1;");
+  for (size_t d = strides.size(); d-- > 0;) {
+    int64_t stride = strides[d];
+    bool isOpen = stride == LaunchPlan::dynamic;
+    if (!isOpen || isDense) {
+      line(formatv("    if ({0}sizes[{1}] > 1 && {0}strides[{1}] != {2})",
+                   tensor, d, isOpen ? "dense" : literal(stride)));
+      fail(formatv("the stride of dimension {0} is not {1}{2}", d,
+                   isOpen ? "that of a dense tensor" : std::to_string(stride),
+                   d + 1 == strides.size() && stride == 1
+                       ? ": the innermost dimension must be contiguous"
+                       : "")
+               .str());
+    }
+    if (isDense) {
+      line(formatv("    if (!$_mul(dense, {0}sizes[{1}], &dense))", tensor, d));
+      fail("the number of elements does not fit in 64 bits");
+    }
+  }
+  line(formatv("    if (!$_span({0}, {1}))", whole, elementBytes));
+  fail("the bytes that its strides span do not fit in 64 bits");
+}
+
 void CheckPrinter::printArgumentChecks(unsigned index) {
   const LaunchPlan::Argument &argument = plan.arguments[index];
   size_t rank = argument.sizes.size();
   std::string tensor = formatv("arguments[{0}]->", index);
+  std::string who = formatv("argument {0}", index);
   auto fail = [&](const Twine &what) {
-    returnFailure("    ", "argument " + Twine(index) + ": " + what);
+    returnFailure("    ", who + ": " + what);
   };
   line("  if (" + tensor + "rank != " + Twine(rank) + ")");
   fail("the rank is not " + Twine(rank));
@@ -34,36 +66,32 @@ void CheckPrinter::printArgumentChecks(unsigned index) {
          (isOpen ? "negative" : "not " + Twine(size)));
   }
   line("  if (!$_empty(arguments[" + Twine(index) + "])) {");
-  if (argument.isDense && rank > 0)
-    line("    int64_t dense = 1;");
-  for (size_t d = rank; d-- > 0;) {
-    int64_t stride = argument.strides[d];
-    bool isOpen = stride == LaunchPlan::dynamic;
-    if (!isOpen || argument.isDense) {
-      line(formatv("    if ({0}sizes[{1}] > 1 && {0}strides[{1}] != {2})",
-                   tensor, d, isOpen ? "dense" : literal(stride)));
-      returnFailure("      ", formatv("argument {0}: the stride of dimension "
-                                      "{1} is not {2}{3}",
-                                      index, d,
-                                      isOpen ? "that of a dense tensor"
-                                             : std::to_string(stride),
-                                      d + 1 == rank && stride == 1
-                                          ? ": the innermost dimension must "
-                                            "be contiguous"
-                                          : ""));
-    }
-    if (argument.isDense) {
-      line(formatv("    if (!$_mul(dense, {0}sizes[{1}], &dense))", tensor, d));
-      returnFailure("      ", formatv("argument {0}: the number of elements "
-                                      "does not fit in 64 bits",
-                                      index));
-    }
+  printStrideChecks(tensor, who, argument.strides, argument.isDense,
+                    argument.elementBytes);
+  line("  }");
+}
+
+/// Of the rank the caller has looked at before instructions read strides.
+void CheckPrinter::printResultChecks(unsigned index) {
+  const LaunchPlan::Result &result = plan.results[index];
+  std::string tensor = formatv("results[{0}]->", index);
+  std::string who = formatv("result {0}", index);
+  for (auto [d, size] : llvm::enumerate(result.sizes)) {
+    line(formatv("  if (results && {0}sizes[{1}] != {2})", tensor, d,
+                 operand(size)));
+    returnFailure("    ", formatv("{0}: the size of dimension {1} is not that "
+                                  "of {2}_shapes",
+                                  who, d, name));
   }
-  line(formatv("    if (!$_span(arguments[{0}], {1}))", index,
-               argument.elementBytes));
-  returnFailure("      ", formatv("argument {0}: the bytes that its strides "
-                                  "span do not fit in 64 bits",
-                                  index));
+  line(formatv("  if (results && !$_empty(results[{0}])) {{", index));
+  llvm::SmallVector<int64_t, 4> strides(result.sizes.size(),
+                                        LaunchPlan::dynamic);
+  if (!result.openStrides.empty())
+    strides = result.openStrides;
+  printStrideChecks(tensor, who, strides, result.isDense,
+                    plan.buffers[result.buffer].elementBytes);
+  line(formatv("    if ($_overlaps(results[{0}]))", index));
+  returnFailure("      ", who + ": elements may share an address");
   line("  }");
 }
 
@@ -159,18 +187,28 @@ void CheckPrinter::printLaunchChecks(const LaunchPlan::Launch &launch) {
 void CheckPrinter::printPrepare() {
   line("\n/* Everything that follows from sizes and strides: r has the values "
        "of the");
-  line(" * plan, bytes the sizes of its buffers. */");
-  line("static inline CUresult $_prepare(const $_tensor *const *arguments, "
-       "int64_t *r,");
+  line(" * plan, bytes the sizes of its buffers. Without results, they are "
+       "dense. */");
+  line("static inline CUresult $_prepare(const $_tensor *const *arguments,");
+  line("                                 const $_tensor *const *results, "
+       "int64_t "
+       "*r,");
   line("                                 int64_t *bytes, const char **message) "
        "{");
   line("  int64_t unused = 0;");
-  line("  (void)arguments, (void)r, (void)bytes, (void)unused;");
+  line("  (void)arguments, (void)results, (void)r, (void)bytes, (void)unused;");
   line("  if (message)");
   line("    *message = NULL;");
   for (unsigned i = 0; i != plan.arguments.size(); ++i)
     printArgumentChecks(i);
+  for (auto [i, result] : llvm::enumerate(plan.results)) {
+    size_t rank = result.sizes.size();
+    line(formatv("  if (results && results[{0}]->rank != {1})", i, rank));
+    returnFailure("    ", formatv("result {0}: the rank is not {1}", i, rank));
+  }
   printInstructions();
+  for (unsigned i = 0; i != plan.results.size(); ++i)
+    printResultChecks(i);
   printBuffers();
   for (const LaunchPlan::Launch &launch : plan.launches)
     printLaunchChecks(launch);

@@ -44,15 +44,6 @@ void CodePrinter::string(StringRef text) {
   os << '"';
 }
 
-void CodePrinter::list(StringRef head, StringRef tail, StringRef element,
-                       size_t count) {
-  std::string values;
-  for (size_t i = 0; i != count; ++i)
-    values += (i ? ", " : "") + (element + Twine(i)).str();
-  line(head + Twine(std::max<size_t>(count, 1)) + tail + " = {" +
-       (count ? values : "NULL") + "};");
-}
-
 void CodePrinter::returnFailure(StringRef indent, const Twine &message) {
   os << indent << "return " << name << "_fail(message, ";
   string(message.str());
@@ -92,7 +83,7 @@ std::string CodePrinter::operands(llvm::ArrayRef<Register> values) const {
 
 std::string CodePrinter::getAddress(const LaunchPlan::Field &field) const {
   std::string root = field.isArgument
-                         ? formatv("argument{0}->address", field.root).str()
+                         ? formatv("arguments[{0}]->address", field.root).str()
                          : formatv("buffers[{0}]", field.root).str();
   if (getConstant(field.value) == 0)
     return root;
@@ -206,10 +197,15 @@ void CodePrinter::printInstruction(Register index,
   case Opcode::Constant:
     return;
   case Opcode::Size:
+    return line(formatv("  r[{0}] = arguments[{1}]->sizes[{2}];", index,
+                        instruction.a, instruction.b));
   case Opcode::Stride:
-    return line(formatv("  r[{0}] = arguments[{1}]->{2}s[{3}];", index,
-                        instruction.a, getName(instruction.opcode),
-                        instruction.b));
+    return line(formatv("  r[{0}] = $_stride(arguments[{1}], {2});", index,
+                        instruction.a, instruction.b));
+  case Opcode::ResultStride:
+    return line(
+        formatv("  r[{0}] = results ? $_stride(results[{1}], {2}) : {3};",
+                index, instruction.b, instruction.c, a));
   case Opcode::Assert:
     line("  if (!" + a + ")");
     return returnFailure("    ", plan.messages[instruction.value]);
@@ -254,6 +250,10 @@ void CodePrinter::printHelpers() {
          "(int64_t a, int64_t b, int64_t *result) {");
     line(body + "  return 1;\n}");
   }
+  printTensorHelpers();
+}
+
+void CodePrinter::printTensorHelpers() {
   line("\nstatic inline int $_empty(const $_tensor *tensor) {");
   line("  int d;");
   line("  for (d = 0; d < tensor->rank; ++d)");
@@ -288,15 +288,38 @@ void CodePrinter::printHelpers() {
   line("  if (isEmpty)");
   line("    *bytes = 0;");
   line("  return isEmpty || !overflows;\n}");
-  line("\nstatic inline int $_matches(const $_tensor *tensor,");
-  line("                            const $_tensor *expected) {");
-  line("  int d;");
-  line("  if (tensor->rank != expected->rank)");
-  line("    return 0;");
-  line("  for (d = 0; d < tensor->rank; ++d)");
-  line("    if (tensor->sizes[d] != expected->sizes[d] ||");
-  line("        (tensor->sizes[d] > 1 &&");
-  line("         tensor->strides[d] != expected->strides[d]))");
+  line("\n/* Where a stride does not matter, that of a dense tensor. */");
+  line("static inline int64_t $_stride(const $_tensor *tensor, int d) {");
+  line("  int64_t stride = 1;");
+  line("  int k;");
+  line("  if (tensor->sizes[d] > 1 && !$_empty(tensor))");
+  line("    return tensor->strides[d];");
+  line("  for (k = d + 1; k < tensor->rank; ++k)");
+  line("    if (tensor->sizes[k] > 1 && !$_mul(stride, tensor->sizes[k], "
+       "&stride))");
   line("      return 0;");
-  line("  return 1;\n}");
+  line("  return stride;\n}");
+  if (plan.results.empty())
+    return;
+  line("\n/* Whether elements may share an address: each stride has to exceed "
+       "what the");
+  line(" * smaller ones span. */");
+  line("static inline int $_overlaps(const $_tensor *tensor) {");
+  line("  int d, k;");
+  line("  for (d = 0; d < tensor->rank; ++d) {");
+  line("    int64_t stride = tensor->strides[d], span = 0;");
+  line("    stride = stride < 0 ? -stride : stride;");
+  line("    if (tensor->sizes[d] <= 1)");
+  line("      continue;");
+  line("    for (k = 0; k < tensor->rank; ++k) {");
+  line("      int64_t other = tensor->strides[k];");
+  line("      other = other < 0 ? -other : other;");
+  line("      if (tensor->sizes[k] > 1 &&");
+  line("          (other < stride || (other == stride && k > d)))");
+  line("        span += (tensor->sizes[k] - 1) * other;");
+  line("    }");
+  line("    if (stride <= span)");
+  line("      return 1;");
+  line("  }");
+  line("  return 0;\n}");
 }

@@ -26,10 +26,6 @@ protected:
   void line(const llvm::Twine &text);
   /// Writes a literal of these characters.
   void string(llvm::StringRef text);
-  /// Writes `head`, the count, `tail` and as initializer the names with their
-  /// numbers: "const t *arguments[2] = {argument0, argument1};".
-  void list(llvm::StringRef head, llvm::StringRef tail, llvm::StringRef element,
-            size_t count);
   void returnFailure(llvm::StringRef indent, const llvm::Twine &message);
 
   std::optional<int64_t> getConstant(Register value) const;
@@ -38,8 +34,8 @@ protected:
   std::string operand(Register value) const;
   /// Several of them, with commas.
   std::string operands(llvm::ArrayRef<Register> values) const;
-  /// What the kernel is passed, or its tensor map begins with; buffers have
-  /// their addresses in `buffers`.
+  /// What the kernel is passed, or its tensor map begins with; arguments are in
+  /// `arguments`, the addresses of buffers in `buffers`.
   std::string getAddress(const LaunchPlan::Field &field) const;
 
   /// The functions that the others call.
@@ -51,6 +47,7 @@ protected:
   llvm::raw_ostream &os;
 
 private:
+  void printTensorHelpers();
   void printInstruction(Register index, const Instruction &instruction);
 };
 
@@ -84,6 +81,11 @@ protected:
 
 private:
   void printArgumentChecks(unsigned index);
+  void printResultChecks(unsigned index);
+  /// Of `tensor`, an expression that ends in ->, which `who` names.
+  void printStrideChecks(llvm::StringRef tensor, llvm::StringRef who,
+                         llvm::ArrayRef<int64_t> strides, bool isDense,
+                         int64_t elementBytes);
   void printBuffers();
   void printLaunchChecks(const LaunchPlan::Launch &launch);
 };

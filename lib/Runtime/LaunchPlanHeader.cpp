@@ -16,14 +16,15 @@
 #include "flash/Runtime/LaunchLimits.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
-#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MathExtras.h"
-#include <array>
 
 using namespace flash;
 using namespace flash::runtime;
+using llvm::ArrayRef;
 using llvm::formatv;
 using llvm::StringRef;
 using llvm::Twine;
@@ -31,12 +32,14 @@ using llvm::Twine;
 namespace {
 class HeaderPrinter : CheckPrinter {
 public:
-  using CheckPrinter::CheckPrinter;
-  void print(const KernelImage &image);
+  HeaderPrinter(const LaunchPlan &plan, StringRef name, llvm::raw_ostream &os);
+  void print(const KernelImage &image, const KernelOrigin &origin);
 
 private:
-  void printComment();
+  void printOrigin(const KernelOrigin &origin);
+  void printComment(const KernelOrigin &origin);
   void printTypes();
+  void printText(StringRef text);
   void printImage(const KernelImage &image);
   void printLoad(const KernelImage &image);
   void printResults();
@@ -44,33 +47,164 @@ private:
   void printPackedParameters(const LaunchPlan::Launch &launch);
   void printParameterPointers(const LaunchPlan::Launch &launch);
   void printLaunch(const LaunchPlan::Launch &launch);
+  void printWorkspace();
   void printLaunchFunction();
-  void printParameters(bool withResults, StringRef resultType);
+  /// The parameters for arguments, with a comma after each, and for results if
+  /// they have a type.
+  void printParameters(StringRef resultType);
+  /// What every entry point begins with.
+  void printLocals();
+  void printList(StringRef head, ArrayRef<std::string> names);
+  bool hasWorkspace() const {
+    return !llvm::all_of(plan.buffers, [](const LaunchPlan::Buffer &buffer) {
+      return buffer.isResult;
+    });
+  }
   std::string getValue(const LaunchPlan::Field &field);
   unsigned getFunction(const LaunchPlan::Launch &launch) {
     return llvm::find(kernels, launch.kernel) - kernels.begin();
   }
+  /// The most that its launches are known to need; others ask for it when they
+  /// are made.
+  int64_t getSharedBytes(StringRef kernel) {
+    int64_t most = 0;
+    for (const LaunchPlan::Launch &launch : plan.launches)
+      if (launch.kernel == kernel)
+        most = std::max(most, getConstant(launch.sharedBytes).value_or(0));
+    return most;
+  }
+  static bool isText(StringRef image) { return !image.contains('\0'); }
 
   /// Each kernel once.
   std::vector<StringRef> kernels;
+  /// Of the parameters.
+  std::vector<std::string> argumentNames, resultNames;
 };
 } // namespace
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+/// Whether something else in the header, in C, C++ or their libraries may have
+/// the name.
+static bool isTaken(StringRef candidate, StringRef name) {
+  static const llvm::StringSet<> taken = {
+      // Of the functions that have parameters of the program's names.
+      "arguments", "box", "buffers", "bytes", "extra", "failure", "message",
+      "module", "offsets", "parameters", "r", "result", "results", "size",
+      "sizes", "stream", "strides", "total", "workspace", "workspaceBytes",
+      // Macros of compilers, and of headers.
+      "NULL", "i386", "linux", "offsetof", "unix",
+      // Keywords.
+      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor",
+      "bool", "break", "case", "catch", "char", "char16_t", "char32_t",
+      "char8_t", "class", "co_await", "co_return", "co_yield", "compl",
+      "concept", "const", "const_cast", "consteval", "constexpr", "constinit",
+      "continue", "decltype", "default", "delete", "do", "double",
+      "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false",
+      "float", "for", "friend", "goto", "if", "inline", "int", "long",
+      "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr",
+      "operator", "or", "or_eq", "private", "protected", "public", "register",
+      "reinterpret_cast", "requires", "restrict", "return", "short", "signed",
+      "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
+      "template", "this", "thread_local", "throw", "true", "try", "typedef",
+      "typeid", "typename", "typeof", "typeof_unqual", "union", "unsigned",
+      "using", "virtual", "void", "volatile", "wchar_t", "while", "xor",
+      "xor_eq"};
+  return taken.contains(candidate) ||
+         candidate.starts_with((name + "_").str()) ||
+         candidate.starts_with("cu") || candidate.starts_with("CU") ||
+         candidate.starts_with("INT") || candidate.starts_with("UINT") ||
+         candidate.starts_with("SIZE_") || candidate.starts_with("PTRDIFF_") ||
+         candidate.ends_with("_t");
+}
+
+/// The name of a parameter: that of the program where C allows it.
+static std::string getIdentifier(StringRef wanted, StringRef prefix,
+                                 unsigned index, StringRef name) {
+  std::string result = wanted.str();
+  for (char &c : result)
+    if (!llvm::isAlnum(c))
+      c = '_';
+  if (result.empty())
+    return (prefix + Twine(index)).str();
+  // Names that start with _ may be the compiler's.
+  if (!llvm::isAlpha(result.front()))
+    result = (prefix + result).str();
+  if (isTaken(result, name))
+    result += '_';
+  return result;
+}
+
+HeaderPrinter::HeaderPrinter(const LaunchPlan &plan, StringRef name,
+                             llvm::raw_ostream &os)
+    : CheckPrinter(plan, name, os) {
+  for (const LaunchPlan::Launch &launch : plan.launches)
+    if (!llvm::is_contained(kernels, launch.kernel))
+      kernels.push_back(launch.kernel);
+  llvm::StringSet<> seen;
+  auto add = [&](std::string identifier) {
+    std::string unique = identifier;
+    for (unsigned i = 2; !seen.insert(unique).second; ++i)
+      unique = (identifier + "_" + Twine(i)).str();
+    return unique;
+  };
+  for (size_t i = 0; i != plan.results.size(); ++i)
+    resultNames.push_back(add(("result" + Twine(i)).str()));
+  for (auto [i, argument] : llvm::enumerate(plan.arguments))
+    argumentNames.push_back(
+        add(getIdentifier(argument.name, "argument", i, name)));
+}
 
 //===----------------------------------------------------------------------===//
 // Declarations
 //===----------------------------------------------------------------------===//
 
-void HeaderPrinter::printComment() {
-  line("/* Launches the compiled function '$'. Generated by flash-mlir.");
-  line(" *");
-  line(" * Needs the CUDA driver's header, and libcuda to link. A context must "
-       "be");
-  line(" * current. Every function returns CUDA_SUCCESS or an error, of which");
-  line(" * *message (where message is not NULL) is then a description.");
+/// A line of a comment: what would end it, or is none of a text, is changed.
+static std::string getCommentText(StringRef text) {
+  std::string result;
+  for (char c : text.rtrim()) {
+    char last = result.empty() ? '\0' : result.back();
+    if ((last == '*' && c == '/') || (last == '/' && c == '*'))
+      result += ' ';
+    bool isControl = static_cast<unsigned char>(c) < ' ' && c != '\t';
+    result += isControl || c == '\x7f' ? ' ' : c;
+  }
+  return result;
+}
+
+void HeaderPrinter::printOrigin(const KernelOrigin &origin) {
+  os << "/* Launches the compiled function '" << name << "'";
+  if (!origin.target.empty())
+    os << " on " << origin.target;
+  os << ". Generated by "
+     << (origin.compiler.empty() ? "flash-mlir" : origin.compiler) << ".\n";
+  for (const std::string &schedule : origin.schedules)
+    os << " * Schedule: " << getCommentText(schedule) << "\n";
+  if (!origin.file.empty())
+    os << " * Source: " << getCommentText(origin.file) << "\n";
+  if (!origin.program.empty()) {
+    os << " *\n";
+    for (StringRef text : llvm::split(origin.program.rtrim(), '\n'))
+      os << " *     " << getCommentText(text) << "\n";
+  }
+  os << " *\n";
+}
+
+void HeaderPrinter::printComment(const KernelOrigin &origin) {
+  printOrigin(origin);
+  line(" * Needs the CUDA driver's header, and libcuda to link. Every function "
+       "returns");
+  line(" * CUDA_SUCCESS or an error, of which *message (where message is not "
+       "NULL) is");
+  line(" * then a description.");
   line(" *");
   line(" * Tensors lie in device memory; strides count elements. Sizes and "
        "strides");
-  line(" * ('?': any; strides of dimensions of size 1 do not matter):");
+  line(" * ('?': any; strides of dimensions of size 1, and of tensors without "
+       "elements,");
+  line(" * do not matter):");
   auto list = [](llvm::ArrayRef<int64_t> values) {
     std::string text;
     for (int64_t value : values)
@@ -78,28 +212,53 @@ void HeaderPrinter::printComment() {
               (value == LaunchPlan::dynamic ? "?" : std::to_string(value));
     return "[" + text + "]";
   };
-  for (auto [i, argument] : llvm::enumerate(plan.arguments))
-    line(formatv(" *   argument{0}: {1}, sizes {2}, strides {3}{4}, aligned "
-                 "to {5} bytes",
-                 i, argument.elementType, list(argument.sizes),
-                 list(argument.strides), argument.isDense ? ", dense" : "",
-                 argument.alignment));
-  for (auto [i, result] : llvm::enumerate(plan.results)) {
+  for (auto [argument, parameter] :
+       llvm::zip_equal(plan.arguments, argumentNames))
+    os << formatv(" *   {0}: {1}, sizes {2}, strides {3}{4}, aligned to {5} "
+                  "bytes\n",
+                  parameter, argument.elementType, list(argument.sizes),
+                  list(argument.strides), argument.isDense ? ", dense" : "",
+                  argument.alignment);
+  for (auto [result, parameter] : llvm::zip_equal(plan.results, resultNames)) {
     llvm::SmallVector<int64_t, 4> sizes, strides;
     for (Register size : result.sizes)
       sizes.push_back(getConstant(size).value_or(LaunchPlan::dynamic));
-    for (Register stride : result.strides)
-      strides.push_back(getConstant(stride).value_or(LaunchPlan::dynamic));
-    line(formatv(" *   result{0}: {1}, sizes {2}, strides {3}", i,
-                 plan.buffers[result.buffer].elementType, list(sizes),
-                 list(strides)));
+    strides = result.openStrides;
+    strides.resize(sizes.size(), LaunchPlan::dynamic);
+    os << formatv(" *   {0}: {1}, sizes {2}, strides {3}{4}, aligned to {5} "
+                  "bytes\n",
+                  parameter, plan.buffers[result.buffer].elementType,
+                  list(sizes), list(strides), result.isDense ? ", dense" : "",
+                  result.alignment);
   }
+  line(" * $_shapes says the sizes of the results, and the strides of dense "
+       "ones. Their");
+  line(" * memory is the caller's, and must not be that of an argument.");
+  if (hasWorkspace())
+    line(
+        formatv(" * So is the workspace, of as many bytes as $_workspace says, "
+                "aligned to {0}\n * bytes as cuMemAlloc does. It is in use "
+                "until the stream is through with the call.",
+                LaunchPlan::alignment));
+  line(" *");
   line(
-      " * $_shapes computes the sizes and strides of the results. Their memory "
-      "is");
-  line(formatv(" * the caller's, aligned to {0} bytes as cuMemAlloc does.",
-               LaunchPlan::alignment));
+      " * $_launch neither allocates nor waits, so the stream may be capturing "
+      "a graph.");
+  line(" * A module belongs to the context that was current when it was "
+       "loaded, which has to");
+  line(
+      " * be current in launches, too; several GPUs need one each. Threads may "
+      "share a");
+  line(" * module, but not a workspace or results.");
+  if (llvm::any_of(plan.launches, [&](const LaunchPlan::Launch &launch) {
+        return !getConstant(launch.sharedBytes);
+      })) {
+    line(" * They must not launch at the same time: how much shared memory "
+         "kernels have");
+    line(" * depends on sizes, and is the module's.");
+  }
   if (!plan.tensorMaps.empty()) {
+    line(" *");
     line(" * Kernels take tensor maps: <cuda.h> and the driver must be of CUDA "
          "12.0 or");
     line(" * later, the device of sm_90 or later.");
@@ -126,38 +285,85 @@ void HeaderPrinter::printTypes() {
   line("} $_module;\n");
 }
 
+/// C99 compilers need not take literals of more than 4095 characters, so the
+/// text has several, which $_join puts together.
+void HeaderPrinter::printText(StringRef text) {
+  constexpr size_t longest = 4000;
+  line("\nstatic const char *const $_image[] = {");
+  auto getNext = [&] {
+    size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    return text.take_front(std::min(end, longest));
+  };
+  size_t length = 0;
+  while (!text.empty()) {
+    StringRef part = getNext();
+    text = text.drop_front(part.size());
+    length += part.size();
+    os << "    ";
+    string(part);
+    if (text.empty() || length + getNext().size() > longest) {
+      os << ",";
+      length = 0;
+    }
+    os << "\n";
+  }
+  line("    NULL};");
+  line("\nstatic inline char *$_join(void) {");
+  line("  size_t i, bytes = 1;");
+  line("  char *text, *end;");
+  line("  for (i = 0; $_image[i]; ++i)");
+  line("    bytes += strlen($_image[i]);");
+  line("  text = end = (char *)malloc(bytes);");
+  line("  for (i = 0; text && $_image[i]; ++i) {");
+  line("    size_t length = strlen($_image[i]);");
+  line("    memcpy(end, $_image[i], length);");
+  line("    end += length;");
+  line("  }");
+  line("  if (text)");
+  line("    *end = 0;");
+  line("  return text;\n}");
+}
+
+/// The bytes of a binary, as the words that every host of a GPU makes of them.
+static void printWords(StringRef bytes, llvm::raw_ostream &os) {
+  for (size_t i = 0; i < bytes.size(); i += 8) {
+    char word[8] = {};
+    StringRef part = bytes.substr(i, 8);
+    llvm::copy(part, word);
+    os << (i % 32 ? " " : "\n    ")
+       << llvm::format_hex(llvm::support::endian::read64le(word), 18) << ",";
+  }
+}
+
 void HeaderPrinter::printImage(const KernelImage &image) {
   if (!image.isEmbedded)
     return;
-  // The union aligns the image; the last zero ends PTX.
-  line("\nstatic const union {");
-  line("  unsigned char bytes[" + Twine(image.text.size() + 1) + "];");
-  line("  int64_t alignment;");
-  os << "} " << name << "_image = {{";
-  // Hundreds of thousands of numbers: a stream takes long for each.
-  std::array<std::string, 256> numbers;
-  for (unsigned byte : llvm::seq(256u))
-    numbers[byte] = std::to_string(byte) + ",";
-  llvm::ArrayRef<uint8_t> bytes = llvm::arrayRefFromStringRef(image.text);
-  while (!bytes.empty()) {
-    llvm::SmallString<80> row("\n    ");
-    for (uint8_t byte : bytes.take_front(16))
-      row += numbers[byte];
-    os << row;
-    bytes = bytes.drop_front(std::min<size_t>(16, bytes.size()));
-  }
-  line("\n    0}};");
+  if (isText(image.text))
+    return printText(image.text);
+  os << "\nstatic const uint64_t " << name << "_image[] = {";
+  printWords(image.text, os);
+  line("};");
 }
 
 void HeaderPrinter::printLoad(const KernelImage &image) {
-  line("\n/* Loads the kernels into the current context. */");
+  line("\n/* Loads the kernels into the current context, which $_launch takes "
+       "them from. */");
   line("static inline CUresult $_load($_module *module, const char **message) "
        "{");
   line("  CUresult result;");
+  if (image.isEmbedded && isText(image.text))
+    line("  char *text;");
   line("  if (message)");
   line("    *message = NULL;");
-  if (image.isEmbedded) {
-    line("  result = cuModuleLoadData(&module->module, $_image.bytes);");
+  if (image.isEmbedded && isText(image.text)) {
+    line("  text = $_join();");
+    line("  if (!text)");
+    line("    return $_fail(message, \"no memory for the kernels\",");
+    line("                  CUDA_ERROR_OUT_OF_MEMORY);");
+    line("  result = cuModuleLoadData(&module->module, text);");
+    line("  free(text);");
+  } else if (image.isEmbedded) {
+    line("  result = cuModuleLoadData(&module->module, $_image);");
   } else {
     os << "  result = cuModuleLoad(&module->module, ";
     string(image.text);
@@ -165,16 +371,29 @@ void HeaderPrinter::printLoad(const KernelImage &image) {
   }
   line("  if (result != CUDA_SUCCESS)");
   line("    return $_fail(message, \"the kernels cannot be loaded\", result);");
+  auto require = [&](const Twine &problem) {
+    line("  if (result != CUDA_SUCCESS) {");
+    line("    cuModuleUnload(module->module);");
+    os << "    return " << name << "_fail(message, ";
+    string(problem.str());
+    line(", result);\n  }");
+  };
   for (auto [i, kernel] : llvm::enumerate(kernels)) {
     os << "  result = cuModuleGetFunction(&module->functions[" << i
        << "], module->module, ";
     string(kernel);
     line(");");
-    line("  if (result != CUDA_SUCCESS) {");
-    line("    cuModuleUnload(module->module);");
-    os << "    return " << name << "_fail(message, ";
-    string(("there is no kernel @" + kernel).str());
-    line(", result);\n  }");
+    require("there is no kernel @" + kernel);
+    // Here, since launches on several threads would change it for one another.
+    int64_t bytes = getSharedBytes(kernel);
+    if (bytes <= defaultSharedBytes)
+      continue;
+    line("  result = cuFuncSetAttribute(");
+    line(formatv("      module->functions[{0}], "
+                 "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,",
+                 i));
+    line("      " + Twine(bytes) + ");");
+    require("the device has not the shared memory that @" + kernel + " needs");
   }
   line("  return CUDA_SUCCESS;\n}");
   line("\nstatic inline CUresult $_unload($_module *module) {");
@@ -185,13 +404,21 @@ void HeaderPrinter::printLoad(const KernelImage &image) {
 // Entry points
 //===----------------------------------------------------------------------===//
 
-void HeaderPrinter::printParameters(bool withResults, StringRef resultType) {
-  for (size_t i = 0; i != plan.arguments.size(); ++i)
-    line("    const $_tensor *argument" + Twine(i) + ",");
-  for (size_t i = 0; withResults && i != plan.results.size(); ++i)
-    line("    " + resultType + " *result" + Twine(i) + ",");
-  line("    const char **message) {");
-  list("  const $_tensor *arguments[", "]", "argument", plan.arguments.size());
+void HeaderPrinter::printParameters(StringRef resultType) {
+  for (const std::string &argument : argumentNames)
+    line("    const $_tensor *" + argument + ",");
+  if (!resultType.empty())
+    for (const std::string &result : resultNames)
+      line("    " + resultType + " *" + result + ",");
+}
+
+void HeaderPrinter::printList(StringRef head, ArrayRef<std::string> names) {
+  line(head + "[" + Twine(std::max<size_t>(names.size(), 1)) + "] = {" +
+       (names.empty() ? "NULL" : llvm::join(names, ", ")) + "};");
+}
+
+void HeaderPrinter::printLocals() {
+  printList("  const $_tensor *arguments", argumentNames);
   line("  int64_t r[" + Twine(std::max<size_t>(plan.instructions.size(), 1)) +
        "];");
   line("  int64_t bytes[" + Twine(std::max<size_t>(plan.buffers.size(), 1)) +
@@ -216,15 +443,54 @@ void HeaderPrinter::printResults() {
 }
 
 void HeaderPrinter::printShapes() {
-  line("\n/* Sets rank, sizes and strides of the results; addresses are not "
-       "looked at. */");
+  line("\n/* Sets rank, sizes and dense strides of the results; addresses are "
+       "not looked at. */");
   line("static inline CUresult $_shapes(");
-  printParameters(/*withResults=*/true, "$_tensor");
-  list("  $_tensor *results[", "]", "result", plan.results.size());
-  line("  CUresult result = $_prepare(arguments, r, bytes, message);");
+  printParameters("$_tensor");
+  line("    const char **message) {");
+  printLocals();
+  printList("  $_tensor *results", resultNames);
+  line("  CUresult result = $_prepare(arguments, NULL, r, bytes, message);");
   line("  if (result == CUDA_SUCCESS)");
   line("    $_results(r, results);");
   line("  return result;\n}");
+}
+
+void HeaderPrinter::printWorkspace() {
+  line(
+      "\n/* Where the buffers of a call lie in the workspace, and its bytes; 0 "
+      "if there");
+  line(" * are too many. */");
+  line("static inline int $_layout(const int64_t *bytes, int64_t *offsets,");
+  line("                           int64_t *total) {");
+  line("  (void)bytes, (void)offsets;");
+  line("  *total = 0;");
+  for (auto [i, buffer] : llvm::enumerate(plan.buffers)) {
+    if (buffer.isResult)
+      continue;
+    line(formatv("  offsets[{0}] = *total;", i));
+    line(formatv("  if (!$_add(*total, bytes[{0}], total) ||\n"
+                 "      !$_add(*total, {1}, total))",
+                 i, LaunchPlan::alignment - 1));
+    line("    return 0;");
+    line(formatv("  *total -= *total % {0};", LaunchPlan::alignment));
+  }
+  line("  return 1;\n}");
+  line("\n/* Sets the bytes of the workspace that a call with such arguments "
+       "needs. */");
+  line("static inline CUresult $_workspace(");
+  printParameters("");
+  line("    size_t *workspaceBytes, const char **message) {");
+  printLocals();
+  line(formatv("  int64_t offsets[{0}], total;",
+               std::max<size_t>(plan.buffers.size(), 1)));
+  line("  CUresult result = $_prepare(arguments, NULL, r, bytes, message);");
+  line("  if (result != CUDA_SUCCESS)");
+  line("    return result;");
+  line("  if (!$_layout(bytes, offsets, &total))");
+  returnFailure("    ", "the bytes of the workspace do not fit in 64 bits");
+  line("  *workspaceBytes = (size_t)total;");
+  line("  return CUDA_SUCCESS;\n}");
 }
 
 static StringRef getCType(AbiType type) {
@@ -293,10 +559,11 @@ void HeaderPrinter::printLaunch(const LaunchPlan::Launch &launch) {
     printParameterPointers(launch);
   else if (!launch.fields.empty())
     printPackedParameters(launch);
-  std::optional<int64_t> known = getConstant(launch.sharedBytes);
-  if (!known || *known > defaultSharedBytes) {
+  if (!getConstant(launch.sharedBytes)) {
     line("    if (result == CUDA_SUCCESS && " + shared + " > " +
-         Twine(defaultSharedBytes) + ")");
+         Twine(std::max<int64_t>(defaultSharedBytes,
+                                 getSharedBytes(launch.kernel))) +
+         ")");
     line("      result = cuFuncSetAttribute(");
     line(formatv("          module->functions[{0}], "
                  "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,",
@@ -317,22 +584,27 @@ void HeaderPrinter::printLaunch(const LaunchPlan::Launch &launch) {
 }
 
 void HeaderPrinter::printLaunchFunction() {
-  line("\n/* Runs the function on a stream. Scratch memory comes from the "
-       "stream's");
-  line(" * pool. After an error, some kernels may have been launched. */");
+  line("\n/* Runs the function on a stream. After an error, some kernels may "
+       "have been");
+  line(" * launched. */");
   line("static inline CUresult $_launch(");
-  line("    $_module *module, CUstream stream,");
-  printParameters(/*withResults=*/true, "const $_tensor");
-  line("  CUdeviceptr buffers[" +
-       Twine(std::max<size_t>(plan.buffers.size(), 1)) + "] = {0};");
-  line("  CUresult result = $_prepare(arguments, r, bytes, message);");
+  line("    const $_module *module, CUstream stream, CUdeviceptr workspace,");
+  line("    size_t workspaceBytes,");
+  printParameters("const $_tensor");
+  line("    const char **message) {");
+  printLocals();
+  printList("  const $_tensor *results", resultNames);
+  size_t numBuffers = std::max<size_t>(plan.buffers.size(), 1);
+  line(formatv("  int64_t offsets[{0}], total;", numBuffers));
+  line(formatv("  CUdeviceptr buffers[{0}] = {{0};", numBuffers));
+  line("  CUresult result = $_prepare(arguments, results, r, bytes, message);");
   line("  (void)module, (void)stream, (void)buffers;");
   line("  if (result != CUDA_SUCCESS)");
   line("    return result;");
   for (auto [i, argument] : llvm::enumerate(plan.arguments)) {
     if (argument.alignment <= 1)
       continue;
-    line(formatv("  if (argument{0}->address % {1} != 0)", i,
+    line(formatv("  if (arguments[{0}]->address % {1} != 0)", i,
                  argument.alignment));
     returnFailure("    ",
                   formatv("argument {0}: the address is not a multiple of {1}",
@@ -347,67 +619,42 @@ void HeaderPrinter::printLaunchFunction() {
         printAddressCheck(launch, field);
     line("  }");
   }
-  if (!plan.results.empty()) {
-    line("  {");
-    line("    $_tensor expected[" + Twine(plan.results.size()) + "];");
-    os << "    " << name << "_tensor *results[] = {";
-    llvm::interleaveComma(llvm::seq(plan.results.size()), os,
-                          [&](size_t i) { os << "&expected[" << i << "]"; });
-    line("};");
-    line("    $_results(r, results);");
-    for (size_t i = 0; i != plan.results.size(); ++i) {
-      line(formatv("    if (!$_matches(result{0}, &expected[{0}]))", i));
-      returnFailure("      ", formatv("result {0}: the sizes or strides are "
-                                      "not those of {1}_shapes",
-                                      i, name));
-      line(formatv("    if (result{0}->address % {1} != 0)", i,
-                   LaunchPlan::alignment));
-      returnFailure("      ",
-                    formatv("result {0}: the address is not a multiple of {1}",
-                            i, LaunchPlan::alignment));
-      line(formatv("    buffers[{0}] = result{1}->address;",
-                   plan.results[i].buffer, i));
-    }
-    line("  }");
+  for (auto [i, result] : llvm::enumerate(plan.results)) {
+    line(formatv("  if (results[{0}]->address % {1} != 0)", i,
+                 result.alignment));
+    returnFailure("    ",
+                  formatv("result {0}: the address is not a multiple of {1}", i,
+                          result.alignment));
+    line(formatv("  buffers[{0}] = results[{1}]->address;", result.buffer, i));
   }
-  for (auto [i, buffer] : llvm::enumerate(plan.buffers)) {
-    if (buffer.isResult)
-      continue;
-    line(formatv("  if (result == CUDA_SUCCESS && bytes[{0}] > 0) {{", i));
-    line(formatv("    result = cuMemAllocAsync(&buffers[{0}], "
-                 "(size_t)bytes[{0}], stream);",
-                 i));
-    line("    if (result != CUDA_SUCCESS) {");
-    line(formatv("      buffers[{0}] = 0;", i));
-    line("      $_fail(message, \"scratch memory cannot be allocated\", "
-         "result);");
-    line("    }\n  }");
-  }
+  line("  if (!$_layout(bytes, offsets, &total) || (uint64_t)total > "
+       "workspaceBytes)");
+  returnFailure("    ", formatv("the workspace has fewer bytes than "
+                                "{0}_workspace says",
+                                name));
+  line(formatv("  if (workspace % {0} != 0)", LaunchPlan::alignment));
+  returnFailure("    ", formatv("the workspace's address is not a multiple of "
+                                "{0}",
+                                LaunchPlan::alignment));
+  line("  if (total > 0 && !workspace)");
+  returnFailure("    ", "the workspace is null");
+  for (auto [i, buffer] : llvm::enumerate(plan.buffers))
+    if (!buffer.isResult)
+      line(formatv("  buffers[{0}] = workspace + (CUdeviceptr)offsets[{0}];",
+                   i));
   for (const LaunchPlan::Launch &launch : plan.launches)
     printLaunch(launch);
-  for (auto [i, buffer] : llvm::enumerate(plan.buffers)) {
-    if (buffer.isResult)
-      continue;
-    line(formatv("  if (buffers[{0}]) {{", i));
-    line(formatv("    CUresult freed = cuMemFreeAsync(buffers[{0}], stream);",
-                 i));
-    line("    if (result == CUDA_SUCCESS && freed != CUDA_SUCCESS)");
-    line("      result = $_fail(message, \"scratch memory cannot be freed\", "
-         "freed);");
-    line("  }");
-  }
   line("  return result;\n}");
 }
 
-void HeaderPrinter::print(const KernelImage &image) {
-  for (const LaunchPlan::Launch &launch : plan.launches)
-    if (!llvm::is_contained(kernels, launch.kernel))
-      kernels.push_back(launch.kernel);
-  std::string guard = name.upper() + "_LAUNCH_H";
-  printComment();
+void HeaderPrinter::print(const KernelImage &image,
+                          const KernelOrigin &origin) {
+  // Names that differ in case only are two.
+  std::string guard = ("FLASH_" + name + "_H").str();
+  printComment(origin);
   line("#ifndef " + guard + "\n#define " + guard);
   line("\n#include <cuda.h>\n#include <stddef.h>\n#include "
-       "<stdint.h>\n#include <string.h>");
+       "<stdint.h>\n#include <stdlib.h>\n#include <string.h>");
   printTypes();
   printHelpers();
   printTensorMapHelpers();
@@ -416,6 +663,7 @@ void HeaderPrinter::print(const KernelImage &image) {
   printPrepare();
   printResults();
   printShapes();
+  printWorkspace();
   printLaunchFunction();
   line("\n#endif /* " + guard + " */");
 }
@@ -428,6 +676,7 @@ static bool isIdentifier(StringRef name) {
 
 llvm::Error flash::runtime::printCHeader(const LaunchPlan &plan, StringRef name,
                                          const KernelImage &image,
+                                         const KernelOrigin &origin,
                                          llvm::raw_ostream &os) {
   if (!isIdentifier(name))
     return llvm::createStringError(
@@ -440,6 +689,6 @@ llvm::Error flash::runtime::printCHeader(const LaunchPlan &plan, StringRef name,
           formatv("the kernels lie in @{0} and @{1}, but a C header loads one "
                   "module: put them into one gpu.module",
                   plan.launches.front().module, launch.module));
-  HeaderPrinter(plan, name, os).print(image);
+  HeaderPrinter(plan, name, os).print(image, origin);
   return llvm::Error::success();
 }

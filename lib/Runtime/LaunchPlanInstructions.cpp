@@ -17,11 +17,11 @@ using llvm::formatv;
 
 llvm::StringRef flash::runtime::getName(Opcode opcode) {
   static constexpr llvm::StringLiteral names[] = {
-      "constant", "size", "stride",   "add",      "sub",       "mul",
-      "divs",     "divu", "ceildivs", "ceildivu", "floordivs", "rems",
-      "remu",     "mins", "minu",     "maxs",     "maxu",      "and",
-      "or",       "xor",  "eq",       "ne",       "lts",       "ltu",
-      "les",      "leu",  "select",   "toi32",    "assert"};
+      "constant", "size", "stride", "resultstride", "add",      "sub",
+      "mul",      "divs", "divu",   "ceildivs",     "ceildivu", "floordivs",
+      "rems",     "remu", "mins",   "minu",         "maxs",     "maxu",
+      "and",      "or",   "xor",    "eq",           "ne",       "lts",
+      "ltu",      "les",  "leu",    "select",       "toi32",    "assert"};
   return names[static_cast<int>(opcode)];
 }
 
@@ -31,6 +31,7 @@ unsigned flash::runtime::getNumOperands(Opcode opcode) {
   case Opcode::Size:
   case Opcode::Stride:
     return 0;
+  case Opcode::ResultStride:
   case Opcode::ToI32:
   case Opcode::Assert:
     return 1;
@@ -119,6 +120,7 @@ static inline bool computeInline(const Instruction &instruction, int64_t a,
     return llvm::isInt<32>(a);
   case Opcode::Size:
   case Opcode::Stride:
+  case Opcode::ResultStride:
   case Opcode::Assert:
     break;
   }
@@ -159,6 +161,9 @@ Error flash::runtime::runInstructions(const LaunchPlan &plan,
       break;
     case Opcode::Constant:
       *result = instruction.value;
+      break;
+    case Opcode::ResultStride:
+      *result = r[instruction.a];
       break;
     default:
       // Operands that the opcode lacks are 0: register 0 is written by then.

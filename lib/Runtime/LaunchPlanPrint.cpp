@@ -59,6 +59,9 @@ struct Printer {
     if (instruction.opcode == Opcode::Size ||
         instruction.opcode == Opcode::Stride) {
       os << instruction.b << " of argument " << instruction.a;
+    } else if (instruction.opcode == Opcode::ResultStride) {
+      os << instruction.c << " of result " << instruction.b << " or ";
+      operand(instruction.a);
     } else {
       Register all[] = {instruction.a, instruction.b, instruction.c};
       llvm::ArrayRef used(all, getNumOperands(instruction.opcode));
@@ -130,7 +133,10 @@ struct Printer {
       operands(result.sizes);
       os << " strides ";
       operands(result.strides);
-      os << "\n";
+      os << " open ";
+      openSizes(result.openStrides);
+      os << (result.isDense ? " dense" : "") << " align " << result.alignment
+         << "\n";
     }
     for (const LaunchPlan::Launch &launch : plan.launches)
       print(launch);

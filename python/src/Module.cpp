@@ -36,9 +36,12 @@ NB_MODULE(_core, m) {
     check(flashGetDeviceTarget(device, &target));
     return target;
   });
-  m.def("set_thread_count", &flashSetThreadCount, nb::arg("count"),
-        "Threads that kernels use on the CPU; 0 is one for each of the "
-        "machine's. Must not be called while a kernel runs.");
+  m.def(
+      "set_thread_count",
+      [](unsigned count) { check(flashSetThreadCount(count)); },
+      nb::arg("count"),
+      "Threads that kernels use on the CPU, up to 1024; 0 is one for each of "
+      "the machine's. Must not be called while a kernel runs.");
   // What a captured tensor is: (number of the dtype, is bool, rank).
   m.def("inspect", [](nb::handle object, const std::string &name) {
     Array array = readArray(object, name.c_str());

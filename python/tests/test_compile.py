@@ -69,7 +69,9 @@ def test_save(tmp_path):
     gpu = flash.compile(PROGRAM, target="sm_80")
     gpu.save(tmp_path / "f.ptx")
     assert (tmp_path / "f.ptx").read_text() == gpu.ptx
-    assert "attention_launch(" in (tmp_path / "f.h").read_text()
+    header = (tmp_path / "f.h").read_text()
+    assert "attention_launch(" in header and "const attention_tensor *q," in header
+    assert all(line in header for line in PROGRAM.splitlines()) and "#flash.schedule<" in header
     gpu.save(tmp_path / "f.mlir")
     assert (tmp_path / "f.mlir").read_text() == PROGRAM
     cpu = flash.compile(PROGRAM, target="cpu")
@@ -170,3 +172,10 @@ def test_cached_call_is_fast(make):
     for _ in range(200):
         flash.attention(query, key, value, mask=mask)
     assert (time.perf_counter() - start) / 200 < 1e-3
+
+
+def test_thread_count():
+    flash.set_thread_count(2)
+    with pytest.raises(ValueError, match="1000000 threads are not from 0 to 1024"):
+        flash.set_thread_count(1000000)
+    flash.set_thread_count(0)

@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Pipelines/Registration.h"
+#include "flash/Support/Version.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 
 int main(int argc, char **argv) {
+  flash::registerVersionPrinter();
   mlir::DialectRegistry registry;
   flash::registerAllDialects(registry);
   return failed(mlir::MlirLspServerMain(argc, argv, registry));

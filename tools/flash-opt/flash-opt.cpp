@@ -6,13 +6,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Pipelines/Registration.h"
+#include "flash/Support/InputFile.h"
 #include "flash/Support/SourceCheck.h"
+#include "flash/Support/Version.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 int main(int argc, char **argv) {
+  flash::registerVersionPrinter();
   flash::registerAllPasses();
   mlir::DialectRegistry registry;
   flash::registerAllDialects(registry);
@@ -25,17 +28,22 @@ int main(int argc, char **argv) {
 
   // Upstream's main, but for the check of the text before it is parsed.
   std::string message;
-  auto input = mlir::openInputFile(inputName, &message);
-  auto output = input ? mlir::openOutputFile(outputName, &message) : nullptr;
+  auto input = flash::readTextFile(inputName);
+  if (!input) {
+    llvm::errs() << "cannot open input file '" << inputName
+                 << "': " << llvm::toString(input.takeError()) << "\n";
+    return EXIT_FAILURE;
+  }
+  auto output = mlir::openOutputFile(outputName, &message);
   if (!output) {
     llvm::errs() << message << "\n";
     return EXIT_FAILURE;
   }
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(*input), {});
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(**input), {});
   if (failed(flash::checkSource(sources)) ||
       failed(
-          mlir::MlirOptMain(output->os(), std::move(input), registry, config)))
+          mlir::MlirOptMain(output->os(), std::move(*input), registry, config)))
     return EXIT_FAILURE;
   output->keep();
   return EXIT_SUCCESS;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Pipelines/Registration.h"
+#include "flash/Support/Version.h"
 #include "flash/Target/Nvptx/Assemble.h"
 #include "flash/Target/Nvptx/Ptx.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -78,6 +79,7 @@ static llvm::Expected<int> translate(mlir::ModuleOp module) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  flash::registerVersionPrinter();
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "Thread programs to PTX\n");
   mlir::DialectRegistry registry;

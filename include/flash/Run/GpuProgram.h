@@ -29,6 +29,9 @@ struct GpuProgram {
   runtime::LaunchPlan plan;
   std::vector<Module> modules;
   llvm::SmallVector<DType> resultTypes;
+  /// Of the attentions, where there are any, in their order: what the schedule
+  /// attribute says.
+  std::vector<std::string> schedules;
   StageTimes times;
   /// The program at level 0.
   mlir::OwningOpRef<mlir::ModuleOp> level0;
@@ -44,11 +47,15 @@ struct GpuProgram {
   llvm::Error assembleFor(llvm::StringRef chip);
 };
 
-/// Writes what a program without this compiler needs: the PTX or, where the
-/// path ends in .cubin, the cubin, and a C header that contains it and has one
-/// function to launch it (docs/launch.md). Errors: `ptxas` is missing or
-/// fails, the program has several gpu.modules, a file cannot be written.
-llvm::Error writeAheadOfTime(GpuProgram &program, const Options &options);
+/// Writes what programs without this compiler need: the PTX or, where the path
+/// ends in .cubin, the cubin, and a C header that contains it and has functions
+/// to launch it (docs/launch.md). `text` is what was compiled, for the header's
+/// comment. Of several functions each has its kernels in a file of its own,
+/// with its name before the ending; the header has them all. Errors: `ptxas` is
+/// missing or fails, a program has several gpu.modules, a file cannot be
+/// written.
+llvm::Error writeAheadOfTime(llvm::MutableArrayRef<GpuProgram> programs,
+                             llvm::StringRef text, const Options &options);
 
 } // namespace flash::run
 

@@ -25,7 +25,8 @@ void flash_parallel_for(int64_t count, void (*body)(void *, int64_t),
                         void *context);
 
 /// As flash_parallel_for, but with a thread for each i, since the bodies wait
-/// for one another. If one fails, so must those that wait for it.
+/// for one another. If one fails, so must those that wait for it. Fails where
+/// the system does not give a thread for each.
 void flash_concurrent_for(int64_t count, void (*body)(void *, int64_t),
                           void *context);
 
@@ -41,8 +42,12 @@ void _mlir_memref_to_llvm_free(void *pointer);
 
 namespace flash::runtime {
 
+/// The most threads that callers may ask for.
+constexpr unsigned maxThreadCount = 1024;
+
 /// The number of threads that kernels use, the caller among them; 0 means one
-/// per hardware thread. Must not be called while a kernel runs.
+/// per hardware thread. Fewer work where the system does not give as many. Must
+/// not be called while a kernel runs.
 void setThreadCount(unsigned count);
 unsigned getThreadCount();
 

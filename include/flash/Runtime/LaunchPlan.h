@@ -39,6 +39,10 @@ enum class Opcode : uint8_t {
   /// Of dimension b of argument a.
   Size,
   Stride,
+  /// Of dimension c of result b, where the caller gives results a place with
+  /// strides of its own (as the C header lets it). a is that of a dense tensor,
+  /// which it is otherwise, and where it does not matter.
+  ResultStride,
   Add,
   Sub,
   Mul,
@@ -80,7 +84,7 @@ struct Instruction {
 llvm::StringRef getName(Opcode opcode);
 /// How many of a, b and c are registers: 0 to 3.
 unsigned getNumOperands(Opcode opcode);
-/// Computes an instruction without side effects, neither Size nor Stride.
+/// Computes an instruction without side effects, of registers alone.
 /// False if the result cannot be represented or the divisor is 0.
 bool compute(const Instruction &instruction, int64_t a, int64_t b, int64_t c,
              int64_t &result);
@@ -92,6 +96,12 @@ struct TensorArgument {
   llvm::ArrayRef<int64_t> sizes;
   llvm::ArrayRef<int64_t> strides;
 };
+
+/// Gives strides that do not matter, of dimensions with at most one element and
+/// of tensors without elements, the value that they have in a dense tensor:
+/// kernels are passed them, and what plans assert of strides is to hold.
+void setIdleStrides(llvm::ArrayRef<int64_t> sizes,
+                    llvm::MutableArrayRef<int64_t> strides);
 
 /// Has the driver encode a tensor map; the text says which, for messages.
 using TensorMapEncoder = llvm::function_ref<llvm::Expected<TensorMap>(
@@ -108,6 +118,8 @@ struct LaunchPlan {
   /// What an argument must be. Strides of dimensions with at most one element
   /// do not matter.
   struct Argument {
+    /// As the program has it, without the `%`; empty if it has none.
+    std::string name;
     /// As MLIR names it, such as "bf16".
     std::string elementType;
     int64_t elementBytes = 0;
@@ -130,6 +142,13 @@ struct LaunchPlan {
   struct Result {
     unsigned buffer = 0;
     llvm::SmallVector<Register, 4> sizes, strides;
+    /// What the strides must be where the caller gives them: `dynamic`, or a
+    /// number.
+    llvm::SmallVector<int64_t, 4> openStrides = {};
+    /// The caller's must be those of a dense tensor.
+    bool isDense = false;
+    /// The caller's address is a multiple of this many bytes.
+    int64_t alignment = 16;
   };
 
   /// How TMA copies read a tensor; where it lies is said by the field that is

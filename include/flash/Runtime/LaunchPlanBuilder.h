@@ -25,6 +25,8 @@ public:
   Register constant(int64_t value);
   Register size(unsigned argument, unsigned dimension);
   Register stride(unsigned argument, unsigned dimension);
+  /// `dense` where the caller gives no other.
+  Register resultStride(unsigned result, unsigned dimension, Register dense);
   /// For every other opcode with a result.
   Register create(Opcode opcode, Register a, Register b = 0, Register c = 0);
   /// Adds nothing if the condition is known to hold.

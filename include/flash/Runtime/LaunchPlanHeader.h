@@ -12,20 +12,33 @@
 
 namespace flash::runtime {
 
-/// The compiled kernels, PTX or cubin: within the header, or in a file that is
-/// read when the program starts.
+/// The compiled kernels, PTX or cubin: within the header, as text if they are,
+/// or in a file that is read when the program starts.
 struct KernelImage {
   bool isEmbedded = false;
   /// The image itself, or the name of the file.
   llvm::StringRef text;
 };
 
-/// Prints a C99 header that runs the plan with the CUDA driver, and whose only
-/// dependencies are <cuda.h> and libcuda. All its names start with `name`; see
-/// docs/launch.md. Errors: `name` is no C identifier, or the launches take
-/// their kernels from several modules.
+/// What the kernels were made of, for the comment that a header starts with.
+/// What is empty is left out.
+struct KernelOrigin {
+  /// The compiler and its version, and the GPU.
+  llvm::StringRef compiler, target;
+  /// The file of the program, and its text.
+  llvm::StringRef file, program;
+  /// In the order of the attentions.
+  llvm::ArrayRef<std::string> schedules;
+};
+
+/// Prints a C99 header, also C++11, that runs the plan with the CUDA driver,
+/// and whose only dependencies are <cuda.h> and libcuda. All its names start
+/// with `name`, so that a file may include several; see docs/launch.md. Errors:
+/// `name` is no C identifier, or the launches take their kernels from several
+/// modules.
 llvm::Error printCHeader(const LaunchPlan &plan, llvm::StringRef name,
-                         const KernelImage &image, llvm::raw_ostream &os);
+                         const KernelImage &image, const KernelOrigin &origin,
+                         llvm::raw_ostream &os);
 
 } // namespace flash::runtime
 

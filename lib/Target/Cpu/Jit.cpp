@@ -19,6 +19,7 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -299,6 +300,21 @@ flash::CpuExecutable::link(CpuObject object) {
   return std::move(result);
 }
 
+/// Whether the elements lie in row-major order without gaps.
+static bool isDense(const flash::StridedBuffer &buffer) {
+  // Of no elements none lies elsewhere.
+  if (is_contained(buffer.sizes, 0))
+    return true;
+  int64_t expected = 1;
+  for (auto [size, stride] : reverse(zip(buffer.sizes, buffer.strides))) {
+    if (size > 1 && stride != expected)
+      return false;
+    if (MulOverflow(expected, size, expected))
+      return false;
+  }
+  return true;
+}
+
 Error flash::CpuExecutable::invoke(
     ArrayRef<StridedBuffer> inputs,
     SmallVectorImpl<OwnedBuffer> &results) const {
@@ -306,14 +322,9 @@ Error flash::CpuExecutable::invoke(
     return makeError("the kernel takes " + Twine(object.numInputs) +
                      " arguments, not " + Twine(inputs.size()));
   // Kernels are compiled for the identity layout and would not see others.
-  for (auto [i, input] : enumerate(inputs)) {
-    int64_t expected = 1;
-    for (auto [size, stride] : reverse(zip(input.sizes, input.strides))) {
-      if (size > 1 && stride != expected)
-        return makeError("argument " + Twine(i) + " is not contiguous");
-      expected *= size;
-    }
-  }
+  for (auto [i, input] : enumerate(inputs))
+    if (!isDense(input))
+      return makeError("argument " + Twine(i) + " is not contiguous");
   SmallVector<SmallVector<int64_t, 16>> descriptors;
   for (const StridedBuffer &input : inputs)
     appendDescriptor(descriptors.emplace_back(), input);

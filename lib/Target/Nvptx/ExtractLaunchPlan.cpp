@@ -10,6 +10,7 @@
 #include "HostScalars.h"
 #include "HostTensorMaps.h"
 #include "HostViews.h"
+#include "flash/Dialect/Tile/IR/StoreGranules.h"
 #include "flash/Target/Nvptx/KernelAbi.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -106,7 +107,11 @@ LogicalResult Extractor::translateLaunch(gpu::LaunchFuncOp op) {
   Value shared = op.getDynamicSharedMemorySize();
   launch.sharedBytes = shared ? scalars.get(shared) : builder.constant(0);
 
+  auto granules = op->getAttrOfType<DenseI64ArrayAttr>(tile::storeGranulesAttr);
   for (auto [i, operand] : llvm::enumerate(op.getKernelOperands())) {
+    views.addUse(operand,
+                 granules && i < size_t(granules.size()) ? granules[i] : 0,
+                 launch.kernel);
     SmallVector<AbiField> fields = getAbiFields(operand.getType());
     if (fields.empty())
       return op.emitOpError()
@@ -144,7 +149,11 @@ LogicalResult Extractor::translateReturn(func::ReturnOp op) {
                               << ": it is memory of another result; copy it "
                                  "into a memref.alloc";
     buffer.isResult = true;
-    builder.plan.results.push_back({view.root, view.sizes, view.strides});
+    LaunchPlan::Result &result = views.getResult(i);
+    result.buffer = view.root;
+    result.sizes = view.sizes;
+    result.strides = view.strides;
+    builder.plan.results.push_back(std::move(result));
   }
   return success();
 }
@@ -203,7 +212,10 @@ FailureOr<LaunchPlan> Extractor::extract(func::FuncOp function) {
              << " of type " << argument.getType()
              << ": arguments are memrefs with strides, offset 0 or ?, and "
                 "elements of whole bytes";
-  for (Operation &op : function.getBody().front())
+  Block &body = function.getBody().front();
+  if (auto returned = dyn_cast<func::ReturnOp>(body.getTerminator()))
+    views.findResults(returned);
+  for (Operation &op : body)
     if (failed(translate(&op)))
       return failure();
   return builder.finish();

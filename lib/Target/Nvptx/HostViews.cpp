@@ -53,6 +53,8 @@ LogicalResult HostViews::addArgument(BlockArgument argument) {
 
   unsigned index = builder.plan.arguments.size();
   LaunchPlan::Argument &result = builder.plan.arguments.emplace_back();
+  if (auto name = dyn_cast<NameLoc>(argument.getLoc()))
+    result.name = name.getName().str();
   result.elementType = print(type.getElementType());
   result.elementBytes = *bytes;
   result.sizes.assign(type.getShape().begin(), type.getShape().end());
@@ -82,6 +84,93 @@ SmallVector<Register, 4> HostViews::getDenseStrides(ArrayRef<Register> sizes) {
   return strides;
 }
 
+/// The dimension of an expanded group that has the stride of what was expanded:
+/// the only one that may have several elements. Nothing if there are more.
+static std::optional<int64_t> getOnlyLongDim(MemRefType type,
+                                             ArrayRef<int64_t> group) {
+  std::optional<int64_t> found;
+  for (int64_t dim : group) {
+    if (type.getDimSize(dim) == 1)
+      continue;
+    if (found)
+      return std::nullopt;
+    found = dim;
+  }
+  return found.value_or(group.back());
+}
+
+void HostViews::traceResult(OpOperand &returned) {
+  ReturnedBuffer buffer;
+  buffer.result = returned.getOperandNumber();
+  auto type = dyn_cast<MemRefType>(returned.get().getType());
+  if (!type)
+    return;
+  for (int64_t d = 0; d < type.getRank(); ++d)
+    buffer.origins.push_back({d, {}});
+  bool isCollapsed = false;
+  Operation *op = returned.get().getDefiningOp();
+  while (op && !isa<memref::AllocOp>(op)) {
+    SmallVector<StrideOrigin, 4> sources;
+    if (isa<memref::CastOp>(op)) {
+      sources = std::move(buffer.origins);
+    } else if (auto expand = dyn_cast<memref::ExpandShapeOp>(op);
+               expand && !isCollapsed) {
+      for (ArrayRef<int64_t> group : expand.getReassociationIndices()) {
+        auto dim = getOnlyLongDim(expand.getResultType(), group);
+        if (!dim)
+          return;
+        sources.push_back(buffer.origins[*dim]);
+      }
+    } else if (auto collapse = dyn_cast<memref::CollapseShapeOp>(op);
+               collapse && !isCollapsed) {
+      // What is spanned are sizes of the buffer.
+      isCollapsed = true;
+      for (auto [group, origin] :
+           llvm::zip_equal(collapse.getReassociationIndices(), buffer.origins))
+        for (size_t i = 0; i != group.size(); ++i)
+          sources.push_back(
+              {origin.dimension,
+               llvm::to_vector<1>(ArrayRef(group).drop_front(i + 1))});
+    } else {
+      return;
+    }
+    buffer.origins = std::move(sources);
+    op = op->getOperand(0).getDefiningOp();
+  }
+  // A cast from a memref of no rank may change it.
+  if (!op || size_t(llvm::cast<memref::AllocOp>(op).getType().getRank()) !=
+                 buffer.origins.size())
+    return;
+  LaunchPlan::Result &result = results[buffer.result];
+  result.isDense = false;
+  result.openStrides.assign(type.getRank(), LaunchPlan::dynamic);
+  returnedBuffers[op] = std::move(buffer);
+}
+
+void HostViews::findResults(func::ReturnOp op) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    LaunchPlan::Result &result = results.emplace_back();
+    result.isDense = true;
+    traceResult(operand);
+  }
+}
+
+const HostViews::ReturnedBuffer *
+HostViews::getReturned(const HostView &view) const {
+  return view.isArgument ? nullptr : returnedRoots.lookup(view.root);
+}
+
+void HostViews::chooseStrides(const ReturnedBuffer &returned, HostView &view) {
+  for (auto [d, origin] : llvm::enumerate(returned.origins)) {
+    Register stride =
+        view.strides[origin.spanned.empty() ? d : origin.spanned.back()];
+    stride = builder.resultStride(returned.result, origin.dimension, stride);
+    for (int64_t spanned : origin.spanned)
+      stride = builder.create(Opcode::Mul, stride, view.sizes[spanned]);
+    view.strides[d] = stride;
+  }
+}
+
 LogicalResult HostViews::addBuffer(memref::AllocOp op) {
   MemRefType type = op.getType();
   std::optional<int64_t> bytes = getElementBytes(type.getElementType());
@@ -89,6 +178,7 @@ LogicalResult HostViews::addBuffer(memref::AllocOp op) {
       op.getAlignment().value_or(1) > uint64_t(LaunchPlan::alignment))
     return failure();
   HostView view;
+  view.isWhole = true;
   view.root = builder.plan.buffers.size();
   view.offset = builder.constant(0);
   view.sizes = scalars.getMixed(op.getMixedSizes());
@@ -97,6 +187,13 @@ LogicalResult HostViews::addBuffer(memref::AllocOp op) {
   buffer.elementType = print(type.getElementType());
   buffer.elementBytes = *bytes;
   buffer.sizes = view.sizes;
+  if (auto found = returnedBuffers.find(op); found != returnedBuffers.end()) {
+    const ReturnedBuffer &returned = found->second;
+    returnedRoots[view.root] = &returned;
+    chooseStrides(returned, view);
+    int64_t &alignment = results[returned.result].alignment;
+    alignment = std::max<int64_t>(alignment, op.getAlignment().value_or(1));
+  }
   views[op] = std::move(view);
   return success();
 }
@@ -111,9 +208,47 @@ LogicalResult HostViews::assumeAlignment(memref::AssumeAlignmentOp op) {
     known = std::max(known, alignment);
   } else if (alignment > LaunchPlan::alignment) {
     return failure();
+  } else if (const ReturnedBuffer *returned = getReturned(view)) {
+    int64_t &known = results[returned->result].alignment;
+    known = std::max(known, alignment);
   }
   views[op->getResult(0)] = std::move(view);
   return success();
+}
+
+void HostViews::addUse(Value operand, int64_t granule, StringRef kernel) {
+  auto type = dyn_cast<MemRefType>(operand.getType());
+  if (!type)
+    return;
+  const HostView &view = get(operand);
+  const ReturnedBuffer *returned = getReturned(view);
+  if (!returned)
+    return;
+  // The kernel may count on what the type says.
+  if (type.getLayout().isIdentity()) {
+    results[returned->result].isDense = true;
+    return;
+  }
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  (void)type.getStridesAndOffset(strides, offset);
+  for (auto [d, stride] : llvm::enumerate(strides)) {
+    Register actual = view.strides[d];
+    if (builder.getConstant(actual))
+      continue;
+    if (!ShapedType::isDynamic(stride)) {
+      require("gpu.launch_func", actual, stride, "stride", d);
+    } else if (granule > 1) {
+      Register rest =
+          builder.create(Opcode::RemS, actual, builder.constant(granule));
+      builder.assertTrue(
+          builder.create(Opcode::Equal, rest, builder.constant(0)),
+          llvm::formatv("the kernel '{0}' stores {1} elements at a time: the "
+                        "strides of its results must be multiples of that",
+                        kernel, granule)
+              .str());
+    }
+  }
 }
 
 void HostViews::extractMetadata(memref::ExtractStridedMetadataOp op) {
@@ -134,14 +269,14 @@ void HostViews::extractMetadata(memref::ExtractStridedMetadataOp op) {
 // Views
 //===----------------------------------------------------------------------===//
 
-void HostViews::require(Register actual, int64_t expected, StringRef what,
-                        unsigned dimension) {
+void HostViews::require(StringRef who, Register actual, int64_t expected,
+                        StringRef what, unsigned dimension) {
   Register isEqual =
       builder.create(Opcode::Equal, actual, builder.constant(expected));
-  builder.assertTrue(isEqual, llvm::formatv("memref.cast: the {0} of dimension "
-                                            "{1} is not {2}",
-                                            what, dimension, expected)
-                                  .str());
+  builder.assertTrue(isEqual,
+                     llvm::formatv("{0}: the {1} of dimension {2} is not {3}",
+                                   who, what, dimension, expected)
+                         .str());
 }
 
 /// What the result's type knows and the source's does not is checked: for an
@@ -157,8 +292,19 @@ std::optional<HostView> HostViews::cast(memref::CastOp op) {
   SmallVector<int64_t> strides;
   int64_t offset;
   (void)type.getStridesAndOffset(strides, offset);
-  LaunchPlan::Argument *argument =
-      view.isWhole ? &builder.plan.arguments[view.root] : nullptr;
+  LaunchPlan::Argument *argument = view.isArgument && view.isWhole
+                                       ? &builder.plan.arguments[view.root]
+                                       : nullptr;
+  const ReturnedBuffer *returned = view.isWhole ? getReturned(view) : nullptr;
+  // The place where a stride is asked of the caller.
+  auto getOpenStride = [&](unsigned d) -> int64_t * {
+    if (argument)
+      return &argument->strides[d];
+    if (!returned || !returned->origins[d].spanned.empty())
+      return nullptr;
+    return &results[returned->result]
+                .openStrides[returned->origins[d].dimension];
+  };
   auto refine = [&](Register &value, int64_t expected, int64_t *open,
                     StringRef what, unsigned d) {
     if (ShapedType::isDynamic(expected))
@@ -166,14 +312,13 @@ std::optional<HostView> HostViews::cast(memref::CastOp op) {
     if (open && (ShapedType::isDynamic(*open) || *open == expected))
       *open = expected;
     else
-      require(value, expected, what, d);
+      require("memref.cast", value, expected, what, d);
     value = builder.constant(expected);
   };
   for (unsigned d = 0; d != type.getRank(); ++d) {
     refine(view.sizes[d], type.getDimSize(d),
            argument ? &argument->sizes[d] : nullptr, "size", d);
-    refine(view.strides[d], strides[d],
-           argument ? &argument->strides[d] : nullptr, "stride", d);
+    refine(view.strides[d], strides[d], getOpenStride(d), "stride", d);
   }
   if (argument && type.getLayout().isIdentity())
     argument->isDense = true;

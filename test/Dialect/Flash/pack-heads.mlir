@@ -48,17 +48,19 @@ func.func @positions(%q: tensor<2x6x1x16xf32>, %k: tensor<2x2x90x16xf32>, %bias:
 // -----
 
 // What stays: a head for each key head, several queries, sizes that are not
-// known, a sink.
+// known, a sink, no sequences.
 // CHECK-LABEL: func @apart(
 // CHECK-NOT:     tensor.
 // CHECK:         return
 func.func @apart(%q: tensor<2x4x1x16xf32>, %k: tensor<2x4x90x16xf32>, %q2: tensor<2x4x2x16xf32>, %k2: tensor<2x2x90x16xf32>,
-                 %any: tensor<2x?x1x16xf32>, %anyk: tensor<2x?x90x16xf32>, %sink: tensor<4xf32>)
-    -> (tensor<2x4x1x16xf32>, tensor<2x4x2x16xf32>, tensor<2x?x1x16xf32>, tensor<2x4x1x16xf32>) {
+                 %any: tensor<2x?x1x16xf32>, %anyk: tensor<2x?x90x16xf32>, %sink: tensor<4xf32>,
+                 %q0: tensor<0x4x1x16xf32>, %k0: tensor<0x2x90x16xf32>)
+    -> (tensor<2x4x1x16xf32>, tensor<2x4x2x16xf32>, tensor<2x?x1x16xf32>, tensor<2x4x1x16xf32>, tensor<0x4x1x16xf32>) {
   %a = flash.attention %q, %k, %k : (tensor<2x4x1x16xf32>, tensor<2x4x90x16xf32>, tensor<2x4x90x16xf32>) -> tensor<2x4x1x16xf32>
   %b = flash.attention %q2, %k2, %k2 : (tensor<2x4x2x16xf32>, tensor<2x2x90x16xf32>, tensor<2x2x90x16xf32>) -> tensor<2x4x2x16xf32>
   %c = flash.attention %any, %anyk, %anyk : (tensor<2x?x1x16xf32>, tensor<2x?x90x16xf32>, tensor<2x?x90x16xf32>) -> tensor<2x?x1x16xf32>
   %d = flash.attention %q, %k2, %k2 sink(%sink : tensor<4xf32>)
       : (tensor<2x4x1x16xf32>, tensor<2x2x90x16xf32>, tensor<2x2x90x16xf32>) -> tensor<2x4x1x16xf32>
-  return %a, %b, %c, %d : tensor<2x4x1x16xf32>, tensor<2x4x2x16xf32>, tensor<2x?x1x16xf32>, tensor<2x4x1x16xf32>
+  %e = flash.attention %q0, %k0, %k0 : (tensor<0x4x1x16xf32>, tensor<0x2x90x16xf32>, tensor<0x2x90x16xf32>) -> tensor<0x4x1x16xf32>
+  return %a, %b, %c, %d, %e : tensor<2x4x1x16xf32>, tensor<2x4x2x16xf32>, tensor<2x?x1x16xf32>, tensor<2x4x1x16xf32>, tensor<0x4x1x16xf32>
 }

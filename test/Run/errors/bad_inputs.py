@@ -4,6 +4,7 @@ Each case is a name, the arguments, and a regular expression for the message.
 `{d}` in the arguments is a folder with the files that `prepare` makes.
 """
 
+import os
 import pathlib
 import re
 import struct
@@ -38,6 +39,10 @@ FILES = {
     "dynamic.mlir": DYNAMIC,
     "empty.mlir": "",
     "suite.txt": "# A comment.\ngood.mlir --suite=x\ngood.mlir --help\n\ngood.mlir --chek\n--seed=3\ngood.mlir --threads=0\nnone.mlir\n",
+    "nul.txt": b"good.mlir\ngood.mlir \0--check\ngood.mlir\n",
+    "quotes.txt": "good.mlir\ngood.mlir \"--check\n",
+    "apostrophe.txt": "good.mlir '--seed=1 --check\n",
+    "backslash.txt": "good.mlir --check \\\n",
     "binary.mlir": bytes(range(256)) * 16,
     "bytecode.mlir": b"ML\xefR\x0d" + bytes(range(200)),
     "inline_set.mlir": GOOD.replace(
@@ -113,6 +118,7 @@ CASES = [
     ("head dimension", "{d}/head_dim.mlir", r"head_dim.mlir:2:\d+: error.*multiple"),
     ("no function", "{d}/no_function.mlir", "no function to run; write a public func.func"),
     ("private only", "{d}/private.mlir", "no function to run"),
+    ("two functions to run ahead of time", "{d}/two.mlir --target=sm_80 -o {d}/k.ptx --bench", "2 public functions: @attention, @other; choose one"),
     ("two functions", "{d}/two.mlir", "2 public functions: @attention, @other; choose one with --function"),
     ("unknown function", "{d}/two.mlir --function=third", "no function @third.*@attention, @other"),
     ("external function", "{d}/external.mlir", "@g is declared but has no body"),
@@ -149,6 +155,15 @@ CASES = [
     ("file of dynamic argument", "{d}/dynamic.mlir --inputs={d}/short.npy" + REST, "short.npy' ends inside its .npy header"),
     ("missing npy", "{d}/good.mlir --inputs={d}/none.npy" + REST, "none.npy': No such file"),
     ("npy directory", "{d}/good.mlir --inputs={d}" + REST, "directory"),
+    # Files that never end, or have no end to wait for.
+    ("endless input", "{d}/good.mlir --inputs=/dev/zero" + REST, "'/dev/zero' is a device or a pipe; expected a .npy file"),
+    ("endless input of a dynamic argument", "{d}/dynamic.mlir --inputs=/dev/zero" + REST, "'/dev/zero' is a device or a pipe"),
+    ("input from a pipe", "{d}/good.mlir --inputs={d}/pipe" + REST, "pipe' is a device or a pipe"),
+    ("endless program", "/dev/zero", "'/dev/zero': more than 64 MiB of a device or a pipe"),
+    ("endless suite", "--suite=/dev/zero", "more than 64 MiB of a device or a pipe"),
+    ("endless tuning file", "{d}/good.mlir --tuning-file=/dev/zero", "more than 64 MiB of a device or a pipe"),
+    ("program directory", "{d}", "Is a directory"),
+    ("suite directory", "--suite={d}", "Is a directory"),
 ] + [
     (f"{name}.npy", f"{{d}}/good.mlir --inputs={{d}}/{name}.npy" + REST, rf"{name}.npy' .*{message}")
     for name, message in [
@@ -236,6 +251,10 @@ CASES = [
     ("help in a suite", "--suite={d}/suite.txt", "a case of a suite cannot have '--help'"),
     ("unknown flag in a suite", "--suite={d}/suite.txt", "Unknown command line argument '--chek'"),
     ("case without program", "--suite={d}/suite.txt", "the case names no program"),
+    ("NUL in a suite", "--suite={d}/nul.txt", "nul.txt' is no text: there is a NUL in line 2"),
+    ("open quote in a suite", "--suite={d}/quotes.txt", "a quote is not closed"),
+    ("open apostrophe in a suite", "--suite={d}/apostrophe.txt", "a quote is not closed"),
+    ("backslash ends a line of a suite", "--suite={d}/backslash.txt", "a backslash ends the line"),
     ("bad case", "--suite={d}/suite.txt", "--threads=0 is not from 1 to 1024"),
     ("missing program in a suite", "--suite={d}/suite.txt", "none.mlir"),
     ("schedule key", "{d}/good.mlir --schedule=query=64", "no key 'query'; the keys are"),
@@ -266,6 +285,7 @@ def main():
             for file, content in FILES.items():
                 path = pathlib.Path(folder, file)
                 path.write_bytes(content if isinstance(content, bytes) else content.encode())
+            os.mkfifo(pathlib.Path(folder, "pipe"))
             command = [tool] + arguments.format(d=folder).split()
             if "--target" not in arguments:
                 command.append("--target=cpu")
@@ -274,7 +294,7 @@ def main():
                 code, text = process.returncode, (process.stderr + process.stdout).decode(errors="replace")
             except subprocess.TimeoutExpired:
                 code, text = "timeout", ""
-            written = {p.name for p in pathlib.Path(folder).iterdir()} - set(FILES)
+            written = {p.name for p in pathlib.Path(folder).iterdir()} - set(FILES) - {"pipe"}
             problems = []
             if code != 1:
                 problems.append(f"exit status {code}")

@@ -6,20 +6,21 @@
 // Two query tiles and 64 key tiles: 20 splits of the keys.
 // CHECK-LABEL: {{^}}1x1x200x64
 // CHECK-NEXT:  result 1:12800 1:12800 200:64 64:1
-// CHECK-NEXT:  allocate 1024000
-// CHECK-NEXT:  allocate 16000
+// CHECK-NEXT:  workspace 1040128
 // CHECK-NEXT:  launch attention 40 1 1 128 1 1
 // CHECK-NEXT:  launch attention_0 25 1 1 256 1 1
 
 // Few keys.
 // CHECK-LABEL: {{^}}1x1x200x64
 // CHECK-NEXT:  result
+// CHECK-NEXT:  workspace 0
 // CHECK-NEXT:  launch attention 2 1 1 128 1 1
 // CHECK-NOT:   launch
 
 // Many query tiles.
 // CHECK-LABEL: {{^}}4x8x200x64
 // CHECK-NEXT:  result
+// CHECK-NEXT:  workspace 0
 // CHECK-NEXT:  launch attention 64 1 1 128 1 1
 // CHECK-NOT:   launch
 

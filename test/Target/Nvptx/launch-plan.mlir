@@ -24,8 +24,8 @@
 // ATTENTION:       buffer 0 f16 sizes [r[[B]], 4, r[[NQ]], 64]
 // ATTENTION-NEXT:  buffer 1 f32 sizes [r[[B]], 4, r[[NQ]]]
 // ATTENTION-NEXT:  buffer 2 f32 sizes [r[[SPLITS]], r[[B]], 4, r[[NQ]], 64]
-// ATTENTION-NEXT:  result 0 buffer 0 sizes [r[[B]], 4, r[[NQ]], 64] strides [{{.*}}, 64, 1]
-// ATTENTION-NEXT:  result 1 buffer 1 sizes [r[[B]], 4, r[[NQ]]]
+// ATTENTION-NEXT:  result 0 buffer 0 sizes [r[[B]], 4, r[[NQ]], 64] strides [{{.*}}] open [?, ?, ?, ?] dense align 64
+// ATTENTION-NEXT:  result 1 buffer 1 sizes [r[[B]], 4, r[[NQ]]] strides [{{.*}}] open [?, ?, ?] dense align 16
 // ATTENTION-NEXT:  launch @kernels::@attention grid [r[[TILES]], r[[HEADS]], r[[SPLITS]]] block [128, 1, 1] shared 65536 parameters 168
 // ATTENTION-NEXT:    0: ptr argument 0 + 0
 // ATTENTION-NEXT:    8: i32 r[[B]]
@@ -60,7 +60,7 @@ func.func @views(%x: memref<?x6xf32, strided<[?, ?], offset: ?>>) -> memref<?x1x
   // CHECK: r[[HALF:[0-9]+]] = divu r[[A]], 2
   // CHECK: r[[STEP:[0-9]+]] = mul 2, r[[S0]]
   // CHECK: r[[OFFSET:[0-9]+]] = add r[[S0]], r[[GROUP]]
-  // CHECK: result 0 buffer 0 sizes [r[[A]], 1, 6] strides [6, 6, 1]
+  // CHECK: result 0 buffer 0 sizes [r[[A]], 1, 6] strides [r[[ROW:[0-9]+]], r[[ROW]], r{{[0-9]+}}] open [?, ?, ?] dense align 16
   %o = memref.alloc(%a) : memref<?x6xf32>
   %result = memref.expand_shape %o [[0, 1], [2]] output_shape [%a, 1, 6] : memref<?x6xf32> into memref<?x1x6xf32>
   // CHECK:      launch @kernels::@views

@@ -24,10 +24,12 @@ using namespace flash;
 static int64_t getPackedHeads(AttentionOp op) {
   RankedTensorType query = op.getQuery().getType(), key = op.getKey().getType();
   // With more queries the heads of a group are no equally spaced rows in all
-  // layouts. A sink is one of a head, and would have to be one of a row.
+  // layouts. A sink is one of a head, and would have to be one of a row. A
+  // batch without sequences has no rows, and no slice starts in it.
   bool isPossible = query.getRank() == 4 && query.getDimSize(2) == 1 &&
                     !query.isDynamicDim(1) && !key.isDynamicDim(1) &&
-                    key.getDimSize(1) != 0 && !op.getSink();
+                    key.getDimSize(1) != 0 && query.getDimSize(0) != 0 &&
+                    !op.getSink();
   return isPossible ? query.getDimSize(1) / key.getDimSize(1) : 1;
 }
 

@@ -7,6 +7,7 @@
 
 #include "flash/Dialect/Flash/Transforms/TuningTable.h"
 
+#include "flash/Support/InputFile.h"
 #include "flash/Support/Multiprocessors.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -14,7 +15,6 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/LineIterator.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace flash;
@@ -257,10 +257,10 @@ llvm::Expected<TuningTable> TuningTable::parse(StringRef text, StringRef name) {
 }
 
 llvm::Expected<TuningTable> TuningTable::load(StringRef path) {
-  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  auto file = flash::readTextFile(path);
   if (!file)
     return createStringError(formatv("cannot read the tuning file '{0}': {1}",
-                                     path, file.getError().message()));
+                                     path, llvm::toString(file.takeError())));
   return parse((*file)->getBuffer(), path);
 }
 

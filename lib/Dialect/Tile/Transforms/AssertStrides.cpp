@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "flash/Dialect/Tile/IR/StoreGranules.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -33,6 +34,22 @@ static int64_t getCopiedRows(BlockArgument argument) {
       rows = std::max(rows, store.getStageType().getRows());
   }
   return rows;
+}
+
+/// How many elements a store to the argument has, or 0.
+static int64_t getStoreGranule(BlockArgument argument) {
+  int64_t granule = 0;
+  for (Operation *user : argument.getUsers()) {
+    if (auto store = dyn_cast<StoreBulkOp>(user))
+      granule = copyBytes * 8 / store.getX().getType().getElementTypeBitWidth();
+    // A thread has two neighbouring elements of a fragment.
+    if (auto store = dyn_cast<StoreOp>(user)) {
+      auto type = cast<RankedTensorType>(store.getX().getType());
+      if (type.getRank() == 2 && isa<FragmentAttr>(type.getEncoding()))
+        granule = std::max<int64_t>(granule, 2);
+    }
+  }
+  return granule;
 }
 
 /// Emits the assertions for one operand of the launch, and replaces it by a
@@ -94,6 +111,12 @@ struct AssertStrides : flash::tile::impl::AssertStridesBase<AssertStrides> {
       if (!kernel)
         return;
       Block &entry = kernel.getBody().front();
+      SmallVector<int64_t> granules =
+          llvm::map_to_vector(entry.getArguments(), getStoreGranule);
+      granules.resize(launch.getNumKernelOperands());
+      if (llvm::any_of(granules, [](int64_t granule) { return granule > 0; }))
+        launch->setAttr(storeGranulesAttr,
+                        DenseI64ArrayAttr::get(&getContext(), granules));
       for (auto [argument, operand] : llvm::zip_first(
                entry.getArguments(), launch.getKernelOperandsMutable()))
         if (int64_t rows = getCopiedRows(argument))

@@ -58,41 +58,61 @@ int main(int argc, char **argv) {
   }
   while (fgets(line, sizeof line, file)) {
     attention_tensor arguments[3], o, lse;
+    const CUdeviceptr workspace = (CUdeviceptr)1 << 32;
+    size_t bytes = 0;
     char *word;
     int i;
     printf("%s", line);
     for (i = 0, word = strtok(line, " \n"); i < 3;
          ++i, word = strtok(NULL, " \n"))
       arguments[i] = parse(word ? word : "", i + 1);
-    fakeReset();
     if (attention_shapes(&arguments[0], &arguments[1], &arguments[2], &o, &lse,
                          &message) != CUDA_SUCCESS) {
       printf("error: %s\n", message);
+      if (attention_workspace(&arguments[0], &arguments[1], &arguments[2],
+                              &bytes, NULL) == CUDA_SUCCESS)
+        printf("the bytes of a wrong call were counted\n");
       continue;
     }
     print(&o);
     print(&lse);
     o.address = (CUdeviceptr)1 << 28;
     lse.address = (CUdeviceptr)2 << 28;
-    if (attention_launch(&module, NULL, &arguments[0], &arguments[1],
-                         &arguments[2], &o, &lse, &message) != CUDA_SUCCESS)
+    if (attention_workspace(&arguments[0], &arguments[1], &arguments[2], &bytes,
+                            &message) != CUDA_SUCCESS)
       printf("error: %s\n", message);
-    lse.address += 16;
-    if (attention_launch(&module, NULL, &arguments[0], &arguments[1],
-                         &arguments[2], &o, &lse, NULL) == CUDA_SUCCESS)
+    printf("workspace %llu\n", (unsigned long long)bytes);
+#define LAUNCH(workspace, bytes, message)                                      \
+  attention_launch(&module, NULL, workspace, bytes, &arguments[0],             \
+                   &arguments[1], &arguments[2], &o, &lse, message)
+    if (LAUNCH(workspace, bytes, &message) != CUDA_SUCCESS)
+      printf("error: %s\n", message);
+    lse.address += 8;
+    if (LAUNCH(workspace, bytes, NULL) == CUDA_SUCCESS)
       printf("a result at a wrong address was accepted\n");
-    lse.address -= 16;
+    lse.address -= 8;
     lse.rank += 1;
-    if (attention_launch(&module, NULL, &arguments[0], &arguments[1],
-                         &arguments[2], &o, &lse, NULL) == CUDA_SUCCESS)
-      printf("a result of a wrong shape was accepted\n");
+    if (LAUNCH(workspace, bytes, NULL) == CUDA_SUCCESS)
+      printf("a result of a wrong rank was accepted\n");
     lse.rank -= 1;
+    lse.sizes[0] += 1;
+    if (LAUNCH(workspace, bytes, NULL) == CUDA_SUCCESS)
+      printf("a result of a wrong size was accepted\n");
+    lse.sizes[0] -= 1;
+    o.strides[o.rank - 1] = 0;
+    if (o.sizes[0] && o.sizes[o.rank / 2] && o.sizes[o.rank - 1] > 1 &&
+        LAUNCH(workspace, bytes, NULL) == CUDA_SUCCESS)
+      printf("a result with wrong strides was accepted\n");
+    o.strides[o.rank - 1] = 1;
     arguments[0].address += 1;
-    if (attention_launch(&module, NULL, &arguments[0], &arguments[1],
-                         &arguments[2], &o, &lse, NULL) == CUDA_SUCCESS)
+    if (LAUNCH(workspace, bytes, NULL) == CUDA_SUCCESS)
       printf("an argument at a wrong address was accepted\n");
-    if (fakeLeaks())
-      printf("scratch memory was not freed\n");
+    arguments[0].address -= 1;
+    if (LAUNCH(workspace + 16, bytes, NULL) == CUDA_SUCCESS)
+      printf("a workspace at a wrong address was accepted\n");
+    if (bytes && (LAUNCH(workspace, bytes - 1, NULL) == CUDA_SUCCESS ||
+                  LAUNCH(0, bytes, NULL) == CUDA_SUCCESS))
+      printf("a workspace that is too small was accepted\n");
   }
   fclose(file);
   return attention_unload(&module) != CUDA_SUCCESS;

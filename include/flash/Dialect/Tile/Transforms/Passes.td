@@ -322,7 +322,9 @@ def AssertStrides : Pass<"tile-assert-strides", "::mlir::ModuleOp"> {
     A thread copies 16 bytes at a time, and offsets inside a tile have 32 bits.
     For every memref that a launched kernel copies from, the host asserts that
     its address is a multiple of 16 bytes, that its strides are, and that the
-    rows of a tile span less than 2^31 bytes.
+    rows of a tile span less than 2^31 bytes. The launch says with
+    `tile.store_granules` how many elements are stored to each operand at a time,
+    for callers that choose the strides of results.
 
     ```mlir
     gpu.launch_func @kernels::@f ... args(%k : memref<?x64xf16, strided<[?, 1]>>)

@@ -1,10 +1,14 @@
 /* The part of the CUDA driver's interface that launch headers and the example
- * of their use need, and two functions of the fake driver beside it. */
+ * of their use need. */
 #ifndef CUDA_H
 #define CUDA_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 typedef unsigned long long CUdeviceptr;
 typedef int CUdevice;
@@ -76,8 +80,6 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
                              const char *name);
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
                             int value);
-CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream);
-CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream);
 CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
                         unsigned gridZ, unsigned blockX, unsigned blockY,
                         unsigned blockZ, unsigned sharedBytes, CUstream stream,
@@ -90,9 +92,8 @@ CUresult cuTensorMapEncodeTiled(
     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
     CUtensorMapFloatOOBfill fill);
 
-/* Allocations count from one again. */
-void fakeReset(void);
-/* Whether there are allocations that were not freed. */
-int fakeLeaks(void);
+#ifdef __cplusplus
+}
+#endif
 
 #endif

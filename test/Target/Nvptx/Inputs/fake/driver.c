@@ -14,16 +14,13 @@ struct CUfunc_st {
 };
 
 static struct CUfunc_st functions[16];
-static int numFunctions, numAllocations, numLive;
-static const char *image;
+static int numFunctions;
+static char *image;
 
 static int fails(const char *name) {
   const char *failing = getenv("FAKE_FAIL");
   return failing && !strcmp(failing, name);
 }
-
-void fakeReset(void) { numAllocations = 0; }
-int fakeLeaks(void) { return numLive != 0; }
 
 CUresult cuInit(unsigned flags) {
   (void)flags;
@@ -83,7 +80,10 @@ CUresult cuModuleLoad(CUmodule *module, const char *name) {
 
 CUresult cuModuleLoadData(CUmodule *module, const void *data) {
   *module = NULL;
-  image = (const char *)data;
+  /* The caller's may end with the call. */
+  free(image);
+  image = (char *)malloc(strlen((const char *)data) + 1);
+  strcpy(image, (const char *)data);
   printf("load \"%s\"\n", image);
   return CUDA_SUCCESS;
 }
@@ -107,25 +107,10 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
 
 CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
                             int value) {
-  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+  if (fails("cuFuncSetAttribute") ||
+      attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
     return CUDA_ERROR_INVALID_VALUE;
   function->sharedBytes = value;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes, CUstream stream) {
-  (void)stream;
-  if (fails("cuMemAllocAsync"))
-    return CUDA_ERROR_OUT_OF_MEMORY;
-  printf("allocate %zu\n", bytes);
-  *address = (CUdeviceptr)++numAllocations << 32;
-  ++numLive;
-  return CUDA_SUCCESS;
-}
-
-CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
-  (void)address, (void)stream;
-  --numLive;
   return CUDA_SUCCESS;
 }
 

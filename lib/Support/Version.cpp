@@ -1,0 +1,20 @@
+//===- Version.cpp - Which flash-mlir this is -----------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Support/Version.h"
+
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
+
+const char *flash::getVersion() { return FLASH_VERSION; }
+
+void flash::registerVersionPrinter() {
+  llvm::cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << "flash-mlir " << flash::getVersion() << " with LLVM "
+       << LLVM_VERSION_STRING << "\n";
+  });
+}

@@ -1,0 +1,261 @@
+/* Misuse of the C interface: each call must return the status and the message
+ * that its rule says, and leave what it would have written alone. */
+#include "flash-c/Flash.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* The attention of a tensor to itself. */
+#define PROGRAM(T)                                                             \
+  "func.func @f(%q: " T ") -> " T " {\n"                                       \
+  "  %o = flash.attention %q, %q, %q : (" T ", " T ", " T ") -> " T "\n"       \
+  "  return %o : " T "\n"                                                      \
+  "}\n"
+static const char program[] = PROGRAM("tensor<?x?x?x16xf32>");
+/* In f16, blocks have roles. */
+static const char halves[] = PROGRAM("tensor<?x?x?x16xf16>");
+
+static int failures = 0;
+
+static void fail(int line, const char *what, const char *got) {
+  ++failures;
+  printf("FAILED: line %d: %s: %s\n", line, what, got);
+}
+
+static void expectStatus(int line, const char *call, FlashStatus status,
+                         FlashStatus expected, const char *part) {
+  if (status != expected)
+    fail(line, call, status ? flashGetErrorMessage() : "is accepted");
+  else if (expected != FLASH_SUCCESS && !strstr(flashGetErrorMessage(), part))
+    fail(line, call, flashGetErrorMessage());
+}
+
+static void expectTrue(int line, const char *what, int ok) {
+  if (!ok)
+    fail(line, what, "is false");
+}
+
+#define OK(call) expectStatus(__LINE__, #call, call, FLASH_SUCCESS, "")
+#define REFUSED(call, part)                                                    \
+  expectStatus(__LINE__, #call, call, FLASH_INVALID_ARGUMENT, part)
+#define BAD_TENSOR(call, part)                                                 \
+  expectStatus(__LINE__, #call, call, FLASH_INVALID_TENSOR, part)
+#define TRUE(condition) expectTrue(__LINE__, #condition, condition)
+
+static float data[96];
+static const int64_t sizes[4] = {1, 2, 3, 16}, strides[4] = {96, 48, 16, 1};
+static const FlashTensor good = {data, 4, sizes, strides};
+
+static FlashKernel *compile(const char *text, const char *target) {
+  FlashCompileOptions options = {NULL, NULL, NULL};
+  FlashKernel *kernel = NULL;
+  options.target = target;
+  OK(flashKernelCompile(text, strlen(text), &options, &kernel));
+  return kernel;
+}
+
+static void testCompile(void) {
+  FlashCompileOptions none = {NULL, NULL, NULL}, cpu = {"cpu", NULL, NULL};
+  FlashKernel *kernel = NULL;
+  const char *text;
+  size_t length;
+  REFUSED(flashKernelCompile(NULL, 0, &cpu, &kernel), "must not be null");
+  REFUSED(flashKernelCompile(program, 1, NULL, &kernel), "must not be null");
+  REFUSED(flashKernelCompile(program, 1, &none, &kernel), "must not be null");
+  REFUSED(flashKernelCompile(program, 1, &cpu, NULL), "must not be null");
+  REFUSED(flashKernelCompile(program, SIZE_MAX, &cpu, &kernel), "no text has");
+  REFUSED(flashKernelGetText(NULL, "l0", &text, &length), "null");
+  REFUSED(flashKernelSave(NULL, "f.mlir"), "null");
+  REFUSED(flashKernelSerialize(NULL, &text, &length), "null");
+  REFUSED(flashKernelDeserialize(NULL, 0, &kernel), "null");
+  REFUSED(flashKernelDeserialize("", 0, NULL), "null");
+  TRUE(kernel == NULL);
+  flashKernelDestroy(NULL);
+}
+
+static void testGetters(FlashKernel *kernel) {
+  const char *text;
+  size_t length;
+  TRUE(!strcmp(flashKernelGetTarget(NULL), ""));
+  TRUE(strstr(flashGetErrorMessage(), "flashKernelGetTarget") != NULL);
+  TRUE(flashKernelGetNumArguments(NULL) == 0);
+  TRUE(flashKernelGetNumResults(NULL) == 0);
+  TRUE(flashKernelGetArgument(NULL, 0).rank == -1);
+  TRUE(flashKernelGetResult(NULL, 0).rank == -1);
+  TRUE(flashKernelGetArgument(kernel, 0).rank == 4);
+  TRUE(flashKernelGetArgument(kernel, 1).rank == -1);
+  TRUE(strstr(flashGetErrorMessage(), "there is no argument 1") != NULL);
+  TRUE(flashKernelGetArgument(kernel, SIZE_MAX).rank == -1);
+  TRUE(flashKernelGetResult(kernel, 1).rank == -1);
+  REFUSED(flashKernelGetText(kernel, NULL, &text, &length), "null");
+  REFUSED(flashKernelGetText(kernel, "l0", NULL, &length), "null");
+  REFUSED(flashKernelGetText(kernel, "l0", &text, NULL), "null");
+  REFUSED(flashKernelGetText(kernel, "l9", &text, &length), "no stage 'l9'");
+  REFUSED(flashKernelSave(kernel, NULL), "null");
+  REFUSED(flashKernelSerialize(kernel, NULL, &length), "null");
+  REFUSED(flashKernelSerialize(kernel, &text, NULL), "null");
+}
+
+/* What running and launching have in common. */
+static FlashStatus use(FlashKernel *kernel, FlashCall *call,
+                       const FlashTensor *tensor) {
+  FlashBuffer *result = NULL;
+  FlashStatus status;
+  if (call)
+    return flashCallPrepare(call, tensor, 1);
+  status = flashKernelRun(kernel, tensor, 1, &result);
+  flashBufferDestroy(result);
+  return status;
+}
+
+static void testTensors(FlashKernel *kernel, FlashCall *call) {
+  static const int64_t negative[4] = {1, 2, -3, 16}, wrong[4] = {1, 2, 3, 17};
+  static const int64_t huge[4] = {INT64_MAX, INT64_MAX, INT64_MAX, 16};
+  static const int64_t empty[4] = {1000, 2, 0, 16};
+  static const int64_t any[4] = {7, 7, 7, 1};
+  FlashTensor tensor = good;
+  OK(use(kernel, call, &tensor));
+  tensor.data = NULL;
+  BAD_TENSOR(use(kernel, call, &tensor), "argument 0 has elements");
+  tensor = good;
+  tensor.sizes = NULL;
+  BAD_TENSOR(use(kernel, call, &tensor), "argument 0 has sizes that are null");
+  tensor = good;
+  tensor.strides = NULL;
+  BAD_TENSOR(use(kernel, call, &tensor), "argument 0 has strides that");
+  tensor = good;
+  tensor.rank = -1;
+  BAD_TENSOR(use(kernel, call, &tensor), "argument 0 has rank -1, expected 4");
+  tensor.rank = INT32_MIN;
+  BAD_TENSOR(use(kernel, call, &tensor), "argument 0 has rank");
+  tensor.rank = INT32_MAX;
+  BAD_TENSOR(use(kernel, call, &tensor), "argument 0 has rank");
+  tensor.rank = 0;
+  BAD_TENSOR(use(kernel, call, &tensor), "argument 0 has rank 0, expected 4");
+  tensor = good;
+  tensor.data = (char *)data + 2;
+  BAD_TENSOR(use(kernel, call, &tensor), "not a multiple of");
+  tensor = good;
+  tensor.sizes = negative;
+  BAD_TENSOR(use(kernel, call, &tensor), "-3");
+  tensor.sizes = wrong;
+  BAD_TENSOR(use(kernel, call, &tensor), "17");
+  tensor.sizes = huge;
+  BAD_TENSOR(use(kernel, call, &tensor), "argument 0");
+  /* Without elements neither strides nor the address matter. */
+  tensor = good;
+  tensor.data = NULL;
+  tensor.sizes = empty;
+  tensor.strides = any;
+  OK(use(kernel, call, &tensor));
+}
+
+static void testRun(FlashKernel *kernel, FlashKernel *gpu) {
+  FlashBuffer *result = NULL;
+  REFUSED(flashKernelRun(NULL, &good, 1, &result), "null");
+  REFUSED(flashKernelRun(kernel, NULL, 1, &result), "null");
+  REFUSED(flashKernelRun(kernel, &good, 1, NULL), "null");
+  REFUSED(flashKernelRun(gpu, &good, 1, &result), "the kernel is for sm_80");
+  BAD_TENSOR(flashKernelRun(kernel, NULL, 0, &result), "takes 1 arguments");
+  BAD_TENSOR(flashKernelRun(kernel, &good, 0, &result), "takes 1 arguments");
+  TRUE(result == NULL);
+  TRUE(flashBufferGetTensor(NULL).rank == -1);
+  flashBufferDestroy(NULL);
+  testTensors(kernel, NULL);
+}
+
+static void testLaunch(FlashKernel *kernel, FlashKernel *cpu) {
+  FlashCall *call = NULL;
+  const char *target = NULL;
+  void *none[1] = {NULL}, *results[1], *odd[1];
+  REFUSED(flashGetDeviceTarget(0, NULL), "null");
+  TRUE(flashGetDeviceTarget(-1, &target) == FLASH_UNAVAILABLE);
+  TRUE(flashGetDeviceTarget(INT32_MAX, &target) == FLASH_UNAVAILABLE);
+  TRUE(target == NULL);
+  OK(flashGetDeviceTarget(0, &target));
+  REFUSED(flashCallCreate(NULL, 0, &call), "null");
+  REFUSED(flashCallCreate(kernel, 0, NULL), "null");
+  REFUSED(flashCallCreate(cpu, 0, &call), "the kernel is for cpu");
+  TRUE(flashCallCreate(kernel, -1, &call) == FLASH_UNAVAILABLE);
+  TRUE(call == NULL);
+  OK(flashCallCreate(kernel, 0, &call));
+  if (!call)
+    return;
+
+  /* Before it is prepared. */
+  TRUE(flashCallGetResult(NULL, 0).rank == -1);
+  TRUE(flashCallGetResult(call, 0).rank == -1);
+  TRUE(flashCallGetScratchBytes(NULL) == -1);
+  TRUE(flashCallGetScratchBytes(call) == -1);
+  REFUSED(flashCallLaunch(NULL, none, 1, NULL, NULL), "prepare the call first");
+  REFUSED(flashCallLaunch(call, none, 1, NULL, NULL), "prepare the call first");
+  REFUSED(flashCallPrepare(NULL, &good, 1), "null");
+  REFUSED(flashCallPrepare(call, NULL, 1), "null");
+  BAD_TENSOR(flashCallPrepare(call, NULL, 0), "takes 1 arguments");
+
+  testTensors(kernel, call);
+  /* Of a result without bytes the address does not matter. */
+  OK(flashCallLaunch(call, none, 1, NULL, NULL));
+  OK(flashCallPrepare(call, &good, 1));
+  TRUE(flashCallGetResult(call, 0).rank == 4);
+  TRUE(flashCallGetResult(call, 1).rank == -1);
+  TRUE(flashCallGetScratchBytes(call) >= 0);
+  REFUSED(flashCallLaunch(call, NULL, 1, NULL, NULL), "1 addresses");
+  REFUSED(flashCallLaunch(call, none, 0, NULL, NULL), "0 addresses");
+  REFUSED(flashCallLaunch(call, none, 1, NULL, NULL), "result 0 is null");
+  results[0] = aligned_alloc(256, 512);
+  odd[0] = (char *)results[0] + 16;
+  BAD_TENSOR(flashCallLaunch(call, odd, 1, NULL, NULL), "multiple of 256");
+  /* What failed to be prepared is not the last call. */
+  BAD_TENSOR(flashCallPrepare(call, NULL, 0), "takes 1 arguments");
+  REFUSED(flashCallLaunch(call, results, 1, NULL, NULL), "prepare");
+  free(results[0]);
+  flashCallDestroy(call);
+  flashCallDestroy(NULL);
+}
+
+/* Memory that is left for stacks: too little for the threads. */
+static void limitMemory(void) {
+  struct rlimit limit;
+  char line[256];
+  long kilobytes = 0;
+  FILE *file = fopen("/proc/self/status", "r");
+  while (file && fgets(line, sizeof line, file))
+    sscanf(line, "VmSize: %ld", &kilobytes);
+  if (file)
+    fclose(file);
+  limit.rlim_cur = limit.rlim_max = (kilobytes + 96 * 1024) * 1024;
+  TRUE(kilobytes && setrlimit(RLIMIT_AS, &limit) == 0);
+}
+
+static void testThreads(FlashKernel *cpu, FlashKernel *roles) {
+  FlashBuffer *result = NULL;
+  REFUSED(flashSetThreadCount(1000000), "1000000 threads are not from 0");
+  REFUSED(flashSetThreadCount(1025), "are not from 0 to 1024");
+  limitMemory();
+  OK(flashSetThreadCount(1024));
+  OK(use(cpu, NULL, &good));
+  /* Roles are threads that wait for one another: all of them or none. */
+  TRUE(flashKernelRun(roles, &good, 1, &result) == FLASH_OUT_OF_MEMORY);
+  TRUE(strstr(flashGetErrorMessage(), "no thread for each role") != NULL);
+  OK(flashSetThreadCount(0));
+  OK(use(roles, NULL, &good));
+}
+
+int main(void) {
+  FlashKernel *cpu = compile(program, "cpu"), *gpu = compile(program, "sm_80"),
+              *roles = compile(halves, "emulate:sm_90a");
+  testCompile();
+  testGetters(cpu);
+  testRun(cpu, gpu);
+  testLaunch(gpu, cpu);
+  testThreads(cpu, roles);
+  flashKernelDestroy(cpu);
+  flashKernelDestroy(gpu);
+  flashKernelDestroy(roles);
+  if (!failures)
+    printf("misuse refused as it should be\n");
+  return failures != 0;
+}
