@@ -71,6 +71,8 @@ void flash::buildCpuLowerToLLVMPipeline(OpPassManager &pm) {
   // What LLVM has an intrinsic for, then what libm has; the latter takes
   // vectors apart.
   pm.addPass(createConvertMathToLLVMPass());
+  // Powers with integer exponents, which libm has not.
+  pm.addPass(createConvertMathToFuncs());
   pm.addPass(createConvertMathToLibmPass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
