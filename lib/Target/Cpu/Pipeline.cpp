@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/Transforms/RequestCWrappers.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -71,7 +72,10 @@ void flash::buildCpuLowerToLLVMPipeline(OpPassManager &pm) {
   // What LLVM has an intrinsic for, then what libm has; the latter takes
   // vectors apart.
   pm.addPass(createConvertMathToLLVMPass());
-  // Powers with integer exponents, which libm has not.
+  // What libm has not: clamps and powers with integer exponents.
+  math::MathExpandOpsPassOptions expandMath;
+  expandMath.opMnemonics = {"clampf"};
+  pm.addPass(math::createMathExpandOpsPass(expandMath));
   pm.addPass(createConvertMathToFuncs());
   pm.addPass(createConvertMathToLibmPass());
   pm.addPass(memref::createExpandStridedMetadataPass());

@@ -35,6 +35,7 @@ GENERIC = f"""  %g = linalg.generic {{indexing_maps = [{MAP}, {MAP}], iterator_t
     linalg.yield %n : f16
   }} -> {T}"""
 VIEW = "tensor<1x2x64x16xf16>"
+EVERY_FUNCTION = pathlib.Path(__file__).parents[2] / "Ptxas" / "math.mlir"
 
 CASES = [
     ("attention", program(attention("%r")), None),
@@ -43,9 +44,7 @@ CASES = [
     ("an empty batch", program(attention("%r")).replace("1x2x32x16", "0x2x32x16"), None),
     ("no keys", program(attention("%r"), f"%q: {T}, %k: KEY").replace(f", {T}, {T})", ", KEY, KEY)").replace("KEY", "tensor<1x2x0x16xf16>"), None),
     ("rank 3", program(attention("%r")).replace("1x2x32x16", "2x32x16"), None),
-    ("float functions", program(attention("%r", extra=score("%t = math.tanh %s : f32", "%u = math.atan2 %t, %s : f32", "%x = math.cbrt %u : f32"))), None),
-    ("a power with an integer", program(attention("%r", extra=score("%n = arith.index_cast %i : index to i32", "%m = math.ipowi %n, %n : i32", "%f = arith.sitofp %m : i32 to f32", "%x = arith.addf %f, %s : f32"))), None),
-    ("a float power with an integer", program(attention("%r", extra=score("%n = arith.index_cast %i : index to i32", "%x = math.fpowi %s, %n : f32, i32"))), None),
+    ("every function in a score region", EVERY_FUNCTION.read_text().replace("@every_function", "@main"), None),
     ("integers of all widths", program(attention("%r", extra=score("%n = arith.index_cast %i : index to i8", "%m = arith.extui %n : i8 to i64", "%y = arith.uitofp %m : i64 to f64", "%t = arith.truncf %y : f64 to f32", "%x = arith.addf %s, %t : f32"))), None),
     ("a slice of a result", program(f"  %e = tensor.extract_slice %w[0, 0, 32, 0] [1, 2, 32, 16] [1, 1, 1, 1] : {VIEW} to {T}\n" + attention("%r", "%e"), f"%w: {VIEW}, %k: {T}"), None),
     ("a softmax", program(f"  %e = tensor.empty() : {M}\n  %r = linalg.softmax dimension(2) ins(%q : {M}) outs(%e : {M}) -> {M}", f"%q: {M}", M), None),
