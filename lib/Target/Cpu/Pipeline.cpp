@@ -14,7 +14,6 @@
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/Transforms/RequestCWrappers.h"
-#include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -72,11 +71,6 @@ void flash::buildCpuLowerToLLVMPipeline(OpPassManager &pm) {
   // What LLVM has an intrinsic for, then what libm has; the latter takes
   // vectors apart.
   pm.addPass(createConvertMathToLLVMPass());
-  // What libm has not: clamps and powers with integer exponents.
-  math::MathExpandOpsPassOptions expandMath;
-  expandMath.opMnemonics = {"clampf"};
-  pm.addPass(math::createMathExpandOpsPass(expandMath));
-  pm.addPass(createConvertMathToFuncs());
   pm.addPass(createConvertMathToLibmPass());
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(createLowerAffinePass());
