@@ -27,6 +27,7 @@ void flash::buildRecognizePipeline(OpPassManager &pm) {
   func.addPass(createRaiseAttention());
   func.addPass(createExpandRank());
   func.addPass(createAssertShapes());
+  func.addPass(createGuardReads());
 }
 
 void flash::buildPackPipeline(OpPassManager &pm, StringRef target) {
@@ -93,6 +94,8 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
 }
 
 void flash::buildEmulatePipeline(OpPassManager &pm) {
+  pm.nest<func::FuncOp>().addPass(createCheckHost());
+  pm.addPass(createAssertReads());
   pm.addPass(tile::createEmulate());
   buildDecomposePipeline(pm);
 }
@@ -143,6 +146,7 @@ void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createExpandRank());
   func.addPass(createAssertShapes());
+  func.addPass(createGuardReads());
   func.addPass(createDecomposeNaive({options.rowBlock}));
   // Programs may hold elementwise arithmetic on whole tensors.
   func.addPass(createConvertElementwiseToLinalgPass());
@@ -152,6 +156,7 @@ void flash::buildReferencePipeline(OpPassManager &pm) {
   NaiveOptions options;
   options.rowBlock = 64;
   buildNaivePipeline(pm, options);
+  pm.addPass(createAssertReads());
   pm.addPass(createPromoteToF64());
 }
 

@@ -7,8 +7,12 @@
 
 #include "flash/Run/Check.h"
 
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Run/Inputs.h"
 #include "flash/Run/Work.h"
+#include "flash/Support/Place.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
@@ -55,6 +59,30 @@ bool flash::run::hasTf32Products(Kernel &kernel) {
   return kernel.getTarget() != Target::Cpu && permitsTf32(kernel.getLevel0());
 }
 
+/// Says of a score region that jumps where it may do so, since there f32 and
+/// f64 need not be on the same side.
+static std::string getHint(mlir::ModuleOp program) {
+  namespace arith = mlir::arith;
+  namespace math = mlir::math;
+  std::string hint;
+  program.walk([&](flash::AttentionOp attention) {
+    attention.getScore().walk([&](mlir::Operation *op) {
+      if (hint.empty() &&
+          mlir::isa<arith::FPToSIOp, arith::FPToUIOp, arith::RemFOp,
+                    math::FloorOp, math::CeilOp, math::RoundOp,
+                    math::RoundEvenOp, math::TruncOp>(op))
+        hint = formatv(
+            "{0}{1} in a score region jumps at whole numbers: where its "
+            "operand is near one, f32 and the fp64 reference may get different "
+            "results, and both be right; compute it from integers or read it "
+            "from a tensor, or add a small constant to the operand, such as "
+            "1e-3, so that no element is near a whole number",
+            op->getName(), flash::describePlace(op->getLoc()));
+    });
+  });
+  return hint;
+}
+
 llvm::Expected<Expectation>
 flash::run::runReference(Session &session, const Program &program,
                          const Options &options,
@@ -66,10 +94,15 @@ flash::run::runReference(Session &session, const Program &program,
   if (!promoted)
     return promoted.takeError();
   auto results = (*reference)->getExecutor().run(*promoted);
-  if (!results)
-    return createStringError(formatv("the fp64 reference failed: {0}",
-                                     llvm::toString(results.takeError())));
+  if (!results) {
+    std::string message = llvm::toString(results.takeError());
+    // All else it finds is wrong with the program.
+    if (llvm::StringRef(message).starts_with("out of memory"))
+      message = "the fp64 reference failed: " + message;
+    return createStringError(message);
+  }
   Expectation expected;
+  expected.hint = getHint(*program.module);
   expected.results = std::move(*results);
   expected.scoreMagnitude = getScoreMagnitude(
       llvm::ArrayRef(expected.results).drop_front(numResults), inputs);
@@ -102,6 +135,8 @@ flash::run::checkRuns(const CheckedRuns &runs, const Expectation &expected,
                                     : Tolerance::get(dtype, magnitude);
     tolerance.relativeRms = std::max(tolerance.relativeRms, loosest);
     check.results.push_back(compare(result, wanted, tolerance));
+    if (!check.results.back().ok)
+      check.hint = expected.hint;
   }
   return check;
 }

@@ -24,7 +24,8 @@ extern "C" void flashHandleFault(int signal) {
       : signal == SIGILL
           ? "flash-run: error: the program executed an illegal instruction\n"
           : "flash-run: error: the program accessed memory out of range of its "
-            "tensors, or ran out of stack\n";
+            "tensors, or ran out of stack; --check names reads of score "
+            "regions that are out of range\n";
   // Only functions that are safe in a signal handler.
   [[maybe_unused]] ssize_t written =
       write(STDERR_FILENO, message, strlen(message));

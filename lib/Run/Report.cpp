@@ -90,6 +90,8 @@ static void printCheck(const Report::Check &check, llvm::raw_ostream &os) {
   if (!check.repeatable)
     os << "  two runs on the same inputs gave different bits";
   os << "\n";
+  if (!check.hint.empty())
+    os << "hint: " << check.hint << "\n";
 }
 
 void flash::run::printCheck(const Report &report, llvm::raw_ostream &os) {

@@ -51,6 +51,8 @@ static json::Object toJson(const Report::Check &check) {
   object["ok"] = check.isOk();
   object["worst_result"] = worst;
   object["repeatable"] = check.repeatable;
+  if (!check.hint.empty())
+    object["hint"] = check.hint;
   json::Array results;
   for (const Comparison &comparison : check.results)
     results.push_back(toJson(comparison));

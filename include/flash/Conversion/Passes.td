@@ -70,9 +70,11 @@ def ConvertFlashToTile : Pass<"convert-flash-to-tile", "::mlir::ModuleOp"> {
 def CheckHost : Pass<"flash-check-host", "::mlir::func::FuncOp"> {
   let summary = "Refuse what has no translation to a GPU";
   let description = [{
-    Run after `convert-flash-to-tile`, on what is left outside of kernels. The
-    host side of a GPU program computes sizes, makes views, allocates and
-    launches; any op that computes the elements of a tensor is an error.
+    Run after `convert-flash-to-tile`, on what is left outside of kernels, by the
+    pipelines of GPUs and by those that emulate them. The host side of a GPU
+    program computes sizes, makes views, allocates and launches; any op that
+    computes the elements of a tensor, or depends on them, is an error. So are
+    loops, branches, calls, and results that are memory of an argument.
 
     ```mlir
     // error: 'linalg.matmul' op runs on the CPU only: of a program, attention

@@ -32,6 +32,9 @@ struct Expectation {
   double scoreMagnitude = 0;
   /// Whether products of f32 may have been rounded to tf32.
   bool hasTf32Products = false;
+  /// Why a program that is right may have other results; empty if nothing is
+  /// known.
+  std::string hint;
 };
 
 /// Whether a kernel rounds operands of f32 to tf32. The CPU does not.

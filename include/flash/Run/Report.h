@@ -29,6 +29,9 @@ struct Report {
     std::vector<Comparison> results;
     /// Whether a second run gave the same bits.
     bool repeatable = true;
+    /// Of results that are wrong: why they may be although the program is
+    /// right.
+    std::string hint;
 
     bool isOk() const;
     /// The result that is furthest from the reference in terms of its

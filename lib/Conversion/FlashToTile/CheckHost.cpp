@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/CallInterfaces.h"
 
 namespace flash {
 #define GEN_PASS_DEF_CHECKHOST
@@ -20,11 +21,16 @@ namespace flash {
 using namespace mlir;
 using namespace flash;
 
-/// Whether the op computes elements of tensors, rather than sizes or views.
+/// Whether the op computes elements of tensors or depends on them, rather than
+/// sizes or views.
 static bool computesTensor(Operation *op) {
-  if (isa<linalg::LinalgDialect, FlashDialect>(op->getDialect()) ||
-      isa<scf::ForallOp>(op))
+  if (isa<linalg::LinalgDialect, FlashDialect, scf::SCFDialect>(
+          op->getDialect()) ||
+      isa<tensor::ExtractOp, CallOpInterface>(op))
     return true;
+  // What holds the values of a constant is in the kernels.
+  if (op->hasTrait<OpTrait::ConstantLike>())
+    return isa<TensorType>(op->getResult(0).getType()) && !op->use_empty();
   if (llvm::none_of(op->getResultTypes(), llvm::IsaPred<TensorType>))
     return false;
   if (OpTrait::hasElementwiseMappableTraits(op))
@@ -34,11 +40,42 @@ static bool computesTensor(Operation *op) {
               tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op);
 }
 
+/// The argument of the function whose memory the tensor is, or null.
+static BlockArgument getArgument(Value tensor) {
+  while (Operation *op = tensor.getDefiningOp()) {
+    if (!isa<tensor::CastOp, tensor::ExtractSliceOp, tensor::ExpandShapeOp,
+             tensor::CollapseShapeOp>(op))
+      return BlockArgument();
+    tensor = op->getOperand(0);
+  }
+  return cast<BlockArgument>(tensor);
+}
+
+/// A kernel writes to memory of its own, which is returned as it is.
+static LogicalResult verifyReturn(func::ReturnOp op) {
+  for (auto [i, value] : llvm::enumerate(op.getOperands()))
+    if (!isa<RankedTensorType>(value.getType()))
+      continue;
+    else if (BlockArgument argument = getArgument(value))
+      return op.emitOpError("cannot return result ")
+             << i << " on a GPU: it is memory of argument "
+             << argument.getArgNumber()
+             << "; leave it out, or use --target=cpu";
+  return success();
+}
+
 namespace {
 struct CheckHost : flash::impl::CheckHostBase<CheckHost> {
   void runOnOperation() override {
+    if (!getOperation().isExternal() &&
+        !getOperation().getBody().hasOneBlock()) {
+      getOperation().emitOpError("branches, which runs on the CPU only");
+      return signalPassFailure();
+    }
     WalkResult walk =
         getOperation().walk<WalkOrder::PreOrder>([](Operation *op) {
+          if (auto exit = dyn_cast<func::ReturnOp>(op))
+            return WalkResult(verifyReturn(exit));
           if (!computesTensor(op))
             return WalkResult::advance();
           op->emitOpError("runs on the CPU only: of a program, attention and "

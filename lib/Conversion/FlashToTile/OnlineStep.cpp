@@ -233,6 +233,11 @@ Value StepEmitter::modifiedScore(OpBuilder &nested, Value score, Value row,
   if (hasScore()) {
     Block &region = op.getScore().front();
     ScorePosition position = positionOf(nested, row, column);
+    Value guard;
+    if (hasGuards(op.getScore()))
+      if (Value condition = takesPart(nested, row, column))
+        guard = emitRowExists(nested, loc, condition, position.query,
+                              position.numQueries);
     // Padding may lie past the last query or key, where a captured tensor must
     // not be read.
     auto clampBelow = [&](Value index, Value extent, BlockArgument of) {
@@ -257,7 +262,14 @@ Value StepEmitter::modifiedScore(OpBuilder &nested, Value score, Value row,
     mapping.map(region.getArguments(),
                 ValueRange{score, position.batch, position.head, query, key});
     for (Operation &inner : region.without_terminator())
-      if (failed(copyAsProduct(nested, inner, mapping)))
+      if (auto guarded = dyn_cast<GuardOp>(inner))
+        mapping.map(guarded.getResult(),
+                    emitGuard(nested, guarded,
+                              mapping.contains(guarded.getValue())
+                                  ? mapping.lookup(guarded.getValue())
+                                  : inputs.lookup(guarded.getValue()),
+                              guard));
+      else if (failed(copyAsProduct(nested, inner, mapping)))
         inputs.copyScoreOp(nested, inner, mapping);
     Value yielded = cast<YieldOp>(region.getTerminator()).getResult();
     score = mapping.contains(yielded) ? mapping.lookup(yielded)

@@ -38,6 +38,21 @@ struct Expand : OpRewritePattern<OpTy> {
   }
 };
 
+/// Which floats are infinite or normal, of any type; LLVM has the other
+/// classes.
+template <typename OpTy, Value (*function)(FloatEmitter &, Value)>
+struct Class : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    Value x = op.getOperand();
+    FloatEmitter emitter(rewriter, op.getLoc(), x.getType());
+    rewriter.replaceOp(op, function(emitter, x));
+    return success();
+  }
+};
+
 /// An integer power is a library function of the compiler, which the process
 /// need not have, and takes no vector of exponents; the power of reals does.
 struct PowerOfReal : OpRewritePattern<math::FPowIOp> {
@@ -52,13 +67,30 @@ struct PowerOfReal : OpRewritePattern<math::FPowIOp> {
   }
 };
 
+struct IntegerPower : OpRewritePattern<math::IPowIOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::IPowIOp op,
+                                PatternRewriter &rewriter) const override {
+    Type element = getElementTypeOrSelf(op.getType());
+    unsigned width = element.isIndex() ? IndexType::kInternalStorageBitWidth
+                                       : element.getIntOrFloatBitWidth();
+    rewriter.replaceOp(op, emitIntegerPower(rewriter, op.getLoc(), op.getLhs(),
+                                            op.getRhs(), width));
+    return success();
+  }
+};
+
 struct ExpandMath : flash::impl::FlashCpuExpandMathBase<ExpandMath> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<Expand<math::Exp2Op, single::exp2>,
-                 Expand<math::ExpOp, single::exp>,
-                 Expand<math::TanhOp, single::tanh>, PowerOfReal>(
+    patterns.add<
+        Expand<math::Exp2Op, single::exp2>, Expand<math::ExpOp, single::exp>,
+        Expand<math::TanhOp, single::tanh>,
+        Class<math::IsInfOp, any::isInfinite>,
+        Class<math::IsNormalOp, any::isNormal>, IntegerPower, PowerOfReal>(
         &getContext());
+    math::populateExpansionPatterns(patterns, {"clampf"});
     // 16-bit functions are computed in f32; the few that f16 hardware and the
     // C library lack would not link otherwise.
     populateMathF32ExpansionPatterns(patterns, [](StringRef name) {

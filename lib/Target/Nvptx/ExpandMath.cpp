@@ -43,25 +43,6 @@ static bool hasInstruction(Operation *op) {
   return isa<math::Exp2Op>(op) && type.isF32();
 }
 
-static Value isFinite(FloatEmitter &e, Value x) {
-  return e.less(e.abs(x), std::numeric_limits<double>::infinity());
-}
-
-static Value isInfinite(FloatEmitter &e, Value x) {
-  return e.equal(e.abs(x), std::numeric_limits<double>::infinity());
-}
-
-static Value isNaN(FloatEmitter &e, Value x) { return e.isNaN(x); }
-
-static Value isNormal(FloatEmitter &e, Value x) {
-  const llvm::fltSemantics &semantics =
-      cast<FloatType>(getElementTypeOrSelf(x)).getFloatSemantics();
-  double smallest = APFloat::getSmallestNormalized(semantics).convertToDouble();
-  Value isLarge =
-      e.compare(arith::CmpFPredicate::OGE, e.abs(x), e.constant(smallest));
-  return e.both(isLarge, isFinite(e, x));
-}
-
 /// As single::tanh, with instructions that keep NaN within bounds and that need
 /// not give the nearest quotient: softcap has one for each score.
 static Value tanhByInstructions(FloatEmitter &e, Value x) {
@@ -243,9 +224,9 @@ struct ExpandMath : flash::impl::FlashGpuExpandMathBase<ExpandMath> {
         InF64<math::AtanOp, wide::atan>,
         BinaryInF64<math::Atan2Op, wide::atan2>, InF64<math::ErfOp, wide::erf>,
         InF64<math::ErfcOp, wide::erfc>, SineAndCosine,
-        Class<math::IsFiniteOp, isFinite>, Class<math::IsInfOp, isInfinite>,
-        Class<math::IsNaNOp, isNaN>, Class<math::IsNormalOp, isNormal>, Half>(
-        &getContext());
+        Class<math::IsFiniteOp, any::isFinite>,
+        Class<math::IsInfOp, any::isInfinite>, Class<math::IsNaNOp, any::isNaN>,
+        Class<math::IsNormalOp, any::isNormal>, Half>(&getContext());
     math::populateExpansionPatterns(patterns, {"clampf"});
     GreedyRewriteConfig config;
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);

@@ -177,9 +177,10 @@ LogicalResult Extractor::translate(Operation *op) {
       .Case([&](memref::AssumeAlignmentOp op) -> LogicalResult {
         if (succeeded(views.assumeAlignment(op)))
           return success();
-        return op.emitOpError() << "must be on an argument, or ask for at most "
-                                << LaunchPlan::alignment
-                                << " bytes of a memref.alloc, from its start";
+        return op.emitOpError()
+               << "must be at a multiple of its bytes from the start of an "
+                  "argument or a memref.alloc, of the latter at most "
+               << LaunchPlan::alignment;
       })
       .Case([&](memref::AllocOp op) -> LogicalResult {
         if (succeeded(views.addBuffer(op)))

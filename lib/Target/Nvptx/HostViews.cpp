@@ -201,8 +201,23 @@ LogicalResult HostViews::addBuffer(memref::AllocOp op) {
 LogicalResult HostViews::assumeAlignment(memref::AssumeAlignmentOp op) {
   HostView view = get(op.getMemref());
   int64_t alignment = op.getAlignment();
-  if (builder.getConstant(view.offset) != 0)
-    return failure();
+  int64_t elementBytes =
+      llvm::divideCeil(op.getMemref().getType().getElementTypeBitWidth(), 8);
+  if (std::optional<int64_t> offset = builder.getConstant(view.offset)) {
+    if (*offset * elementBytes % alignment != 0)
+      return failure();
+  } else {
+    Register bytes = builder.create(Opcode::Mul, view.offset,
+                                    builder.constant(elementBytes));
+    Register rest =
+        builder.create(Opcode::RemS, bytes, builder.constant(alignment));
+    builder.assertTrue(
+        builder.create(Opcode::Equal, rest, builder.constant(0)),
+        llvm::formatv("memref.assume_alignment: a view does not start at a "
+                      "multiple of {0} bytes",
+                      alignment)
+            .str());
+  }
   if (view.isArgument) {
     int64_t &known = builder.plan.arguments[view.root].alignment;
     known = std::max(known, alignment);

@@ -76,3 +76,30 @@ func.func @heads(%q: tensor<1x?x8x16xf32>, %one: tensor<1x1x8x16xf32>, %three: t
   %p = flash.attention %q, %three, %three : (tensor<1x?x8x16xf32>, tensor<1x3x8x16xf32>, tensor<1x3x8x16xf32>) -> tensor<1x?x8x16xf32>
   return %o, %p : tensor<1x?x8x16xf32>, tensor<1x?x8x16xf32>
 }
+
+// -----
+
+// Arrays that the score region reads: an element for each position, the one of a
+// constant, and any where the index is computed. What types say costs nothing.
+
+// CHECK-LABEL: func @reads(
+// CHECK:         %[[NQ:.*]] = tensor.dim %arg0, %c2
+// CHECK:         cf.assert {{.*}}"flash.attention at {{.*}}: tensor.extract at {{.*}}assert-shapes.mlir:{{.*}} reads dimension 1 by the query, of which there are more"
+// CHECK:         cf.assert {{.*}} reads dimension 0 at 6, which it does not have"
+// CHECK:         %[[SOME:.*]] = arith.minui {{.*}}, %[[NQ]]
+// CHECK:         cf.assert {{.*}} reads dimension 1, which is empty"
+// CHECK-NOT:     cf.assert
+func.func @reads(%q: tensor<2x4x?x16xf32>, %t: tensor<?x?xf32>, %h: tensor<4xf32>) -> tensor<2x4x?x16xf32> {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %head: index, %i: index, %j: index):
+    %c6 = arith.constant 6 : index
+    %x = tensor.extract %t[%c6, %i] : tensor<?x?xf32>
+    %d = arith.subi %i, %j : index
+    %y = tensor.extract %t[%c6, %d] : tensor<?x?xf32>
+    %z = tensor.extract %h[%head] : tensor<4xf32>
+    %u = arith.addf %x, %y : f32
+    %r = arith.addf %u, %z : f32
+    flash.yield %r : f32
+  } : (tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>) -> tensor<2x4x?x16xf32>
+  return %o : tensor<2x4x?x16xf32>
+}

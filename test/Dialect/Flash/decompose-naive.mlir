@@ -93,11 +93,11 @@ func.func @full(%q: tensor<1x1x16x16xf32>, %k: tensor<1x1x32x16xf32>, %v: tensor
 // CHECK:           tensor.extract %arg1[%{{.*}}, %[[HEAD]], %{{.*}}, %{{.*}}]
 // CHECK:           tensor.extract %arg2[
 // A length and the score region, with its captured tensor, apply to each score.
+// CHECK:           %[[LENGTH:.*]] = tensor.extract %arg3[
+// CHECK:           %[[KEEP:.*]] = arith.cmpi slt
 // CHECK:           %[[BIAS:.*]] = tensor.extract %arg5[
 // CHECK:           %[[MODIFIED:.*]] = arith.addf %{{.*}}, %[[BIAS]]
-// CHECK:           %[[LENGTH:.*]] = tensor.extract %arg3[
-// CHECK:           arith.cmpi slt
-// CHECK:           arith.select %{{.*}}, %[[MODIFIED]],
+// CHECK:           arith.select %[[KEEP]], %[[MODIFIED]],
 // The sink is in the maximum and in the sum.
 // CHECK:           tensor.extract %arg4[
 // CHECK:           arith.maximumf

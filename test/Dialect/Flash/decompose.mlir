@@ -119,3 +119,44 @@ func.func @whole(%q: tensor<1x1x64x64xf32>, %acc: tensor<1x1x64x64xf32>, %max: t
       outs(%acc, %max, %sum : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>) at[0, 0, 0, 0] of[64, 64] scale(1.0)
   return %a : tensor<1x1x64x64xf32>
 }
+
+// -----
+
+// A guard gives the value where the element takes part, of a query that exists;
+// without a mask every element does.
+
+// CHECK-LABEL: func @guards(
+// CHECK-SAME:    %[[BIAS:[^:]*]]: tensor<?xf32>
+// CHECK:         %[[KEEP:.*]] = arith.cmpi sge
+// CHECK:         %[[EXISTS:.*]] = arith.cmpi slt
+// CHECK:         %[[BOTH:.*]] = arith.andi %[[KEEP]], %[[EXISTS]]
+// CHECK-COUNT-2: arith.minsi
+// CHECK-NEXT:    %[[D:.*]] = arith.subi
+// CHECK:         %[[AT:.*]] = arith.select %[[BOTH]], %[[D]], %c0{{.*}} : index
+// CHECK:         tensor.extract %[[BIAS]][%[[AT]]]
+// CHECK:         arith.select %[[KEEP]]
+// CHECK-COUNT-2: arith.minsi
+// CHECK-NEXT:    %[[E:.*]] = arith.subi
+// CHECK-NEXT:    tensor.extract %[[BIAS]][%[[E]]]
+func.func @guards(%bias: tensor<?xf32>, %q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
+    -> tensor<16x8xf32> {
+  %0:3 = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
+      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[12, 32] scale(0.5) mask(#flash.causal<top_left>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %n = flash.guard %d else 0 : index
+    %e = tensor.extract %bias[%n] : tensor<?xf32>
+    %r = arith.addf %s, %e : f32
+    flash.yield %r : f32
+  }
+  %1:3 = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
+      outs(%0#0, %0#1, %0#2 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[12, 32] scale(0.5) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %n = flash.guard %d else 0 : index
+    %e = tensor.extract %bias[%n] : tensor<?xf32>
+    %r = arith.addf %s, %e : f32
+    flash.yield %r : f32
+  }
+  return %1#0 : tensor<16x8xf32>
+}

@@ -1031,3 +1031,96 @@ func.func @f(%q: tensor<1x1x8x8xf32>) {
       : (tensor<1x1x8x8xf32>, tensor<1x1x8x8xf32>, tensor<1x1x8x8xf32>) -> tensor<1x1x8x8xf32>
   return
 }
+
+// -----
+
+// Indices that are known.
+func.func @behind(%q: tensor<1x2x8x16xf32>, %t: tensor<5xf32>) -> tensor<1x2x8x16xf32> {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %c = arith.constant 5 : index
+    // expected-error @below {{'tensor.extract' op index of dimension 0 must be from 0 to 4, got 5}}
+    %x = tensor.extract %t[%c] : tensor<5xf32>
+    flash.yield %s : f32
+  } : (tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>) -> tensor<1x2x8x16xf32>
+  return %o : tensor<1x2x8x16xf32>
+}
+
+// -----
+
+func.func @before(%q: tensor<1x2x8x16xf32>, %t: tensor<5x?xf32>) -> tensor<1x2x8x16xf32> {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %c = arith.constant -1 : i32
+    %n = arith.index_cast %c : i32 to index
+    // expected-error @below {{'tensor.extract' op index of dimension 1 must not be negative, got -1}}
+    %x = tensor.extract %t[%h, %n] : tensor<5x?xf32>
+    flash.yield %s : f32
+  } : (tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>) -> tensor<1x2x8x16xf32>
+  return %o : tensor<1x2x8x16xf32>
+}
+
+// -----
+
+func.func @none(%q: tensor<1x2x8x16xf32>, %t: tensor<0xf32>) -> tensor<1x2x8x16xf32> {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %c = arith.constant 0 : index
+    // expected-error @below {{'tensor.extract' op index of dimension 0 reads what is empty}}
+    %x = tensor.extract %t[%c] : tensor<0xf32>
+    flash.yield %s : f32
+  } : (tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>) -> tensor<1x2x8x16xf32>
+  return %o : tensor<1x2x8x16xf32>
+}
+
+// -----
+
+func.func @no_such_dimension(%q: tensor<1x2x8x16xf32>, %t: tensor<5xf32>) -> tensor<1x2x8x16xf32> {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %c = arith.constant 1 : index
+    // expected-error @below {{'tensor.dim' op dimension must be from 0 to 0, got 1}}
+    %x = tensor.dim %t, %c : tensor<5xf32>
+    flash.yield %s : f32
+  } : (tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>) -> tensor<1x2x8x16xf32>
+  return %o : tensor<1x2x8x16xf32>
+}
+
+// -----
+
+// Positions of which there are more than elements.
+func.func @too_few_for_queries(%q: tensor<1x2x8x16xf32>, %t: tensor<2x7xf32>) -> tensor<1x2x8x16xf32> {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    // expected-error @below {{'tensor.extract' op reads dimension 1, of size 7, by the query, of which there are 8}}
+    %x = tensor.extract %t[%h, %i] : tensor<2x7xf32>
+    flash.yield %s : f32
+  } : (tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>) -> tensor<1x2x8x16xf32>
+  return %o : tensor<1x2x8x16xf32>
+}
+
+// -----
+
+func.func @too_few_for_heads(%q: tensor<1x2x8x16xf32>, %t: tensor<1xf32>) -> tensor<1x2x8x16xf32> {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    // expected-error @below {{'tensor.extract' op reads dimension 0, of size 1, by the head, of which there are 2}}
+    %x = tensor.extract %t[%h] : tensor<1xf32>
+    flash.yield %s : f32
+  } : (tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>, tensor<1x2x8x16xf32>) -> tensor<1x2x8x16xf32>
+  return %o : tensor<1x2x8x16xf32>
+}
+
+// -----
+
+// Without a dimension of batches there is one.
+func.func @one_batch(%q: tensor<2x8x16xf32>, %t: tensor<1xf32>, %u: tensor<1xf32>) -> tensor<2x8x16xf32> {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %t[%b] : tensor<1xf32>
+    // expected-error @below {{reads dimension 0, of size 1, by the head, of which there are 2}}
+    %y = tensor.extract %u[%h] : tensor<1xf32>
+    flash.yield %y : f32
+  } : (tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
+  return %o : tensor<2x8x16xf32>
+}

@@ -32,6 +32,7 @@ func.func @lse(%q: tensor<2x8x333x64xf32>, %k: tensor<2x2x517x64xf32>, %v: tenso
 // CHECK: flash.attention {{.*}} scale(1.250000e-01) mask(#flash.prefix<7>) lengths(%{{.*}} : tensor<?xi32>)
 // CHECK-SAME: sink(%{{.*}} : tensor<?xf32>) schedule(<query_tile = 64, key_tile = 128>) score {
 // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index):
+// CHECK: flash.guard %{{.*}} else 0 : index
 // CHECK: flash.yield
 // CHECK-NEXT: } {note = "kept"} : (tensor<?x?x?x128xbf16>
 func.func @everything(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x256xbf16>,
@@ -43,7 +44,8 @@ func.func @everything(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v
     %size = tensor.dim %bias, %c1 : tensor<?x?xf32>
     %inside = arith.cmpi ult, %j, %size : index
     %at = arith.select %inside, %j, %c1 : index
-    %y = tensor.extract %bias[%i, %at] : tensor<?x?xf32>
+    %guarded = flash.guard %at else 0 : index
+    %y = tensor.extract %bias[%i, %guarded] : tensor<?x?xf32>
     %z = arith.addf %x, %y : f32
     %r = math.tanh %z : f32
     flash.yield %r : f32

@@ -542,3 +542,134 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+
+// Both guards may hold.
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %c: i1, %d: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    scf.if %c {
+      // expected-note @below {{the other one}}
+      tile.ring.acquire %r[%c0] : !ring
+      tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    }
+    %same = arith.constant 0 : index
+    scf.if %d {
+      // expected-error @below {{'tile.ring.acquire' op names a step that another one names, and no choice leaves out one of them}}
+      tile.ring.acquire %r[%same] : !ring
+      tile.copy_async %k[%c0] to %r[%same] : !memory to !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+
+// Another value for the same step, in a block around the other.
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %c: i1, %t: index) kernel {
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %r = tile.ring : !ring
+    %a = arith.addi %t, %c1 : index
+    %b = arith.addi %a, %c1 : index
+    // expected-note @below {{the other one}}
+    tile.ring.acquire %r[%b] : !ring
+    tile.copy_async %k[%t] to %r[%b] : !memory to !ring
+    scf.if %c {
+      %same = arith.addi %c2, %t : index
+      // expected-error @below {{'tile.ring.acquire' op names a step that another one names}}
+      tile.ring.acquire %r[%same] : !ring
+      tile.copy_async %k[%t] to %r[%same] : !memory to !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+
+// Two acquires before one copy.
+gpu.module @m {
+  gpu.func @kernel(%k: !memory) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    // expected-note @below {{the other one}}
+    tile.ring.acquire %r[%c0] : !ring
+    // expected-error @below {{'tile.ring.acquire' op names a step that another one names}}
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %c: i1, %d: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    scf.if %c {
+      // expected-note @below {{the other one}}
+      %kt = tile.ring.wait %r[%c0] : !ring
+      tile.ring.release %r[%c0] : !ring
+    }
+    scf.if %d {
+      // expected-error @below {{'tile.ring.wait' op names a step that another one names}}
+      %kt = tile.ring.wait %r[%c0] : !ring
+      tile.ring.release %r[%c0] : !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+
+// One of two branches is taken; a step later is another one.
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %c: i1, %t: index) kernel {
+    %c1 = arith.constant 1 : index
+    %r = tile.ring : !ring
+    scf.if %c {
+      tile.ring.acquire %r[%t] : !ring
+      tile.copy_async %k[%t] to %r[%t] : !memory to !ring
+    } else {
+      tile.ring.acquire %r[%t] : !ring
+      tile.copy_async %k[%c1] to %r[%t] : !memory to !ring
+    }
+    %next = arith.addi %t, %c1 : index
+    tile.ring.acquire %r[%next] : !ring
+    tile.copy_async %k[%next] to %r[%next] : !memory to !ring
+    scf.if %c {
+      %kt = tile.ring.wait %r[%t] : !ring
+      tile.ring.release %r[%t] : !ring
+    } else {
+      %kt = tile.ring.wait %r[%t] : !ring
+      tile.ring.release %r[%t] : !ring
+    }
+    gpu.return
+  }
+}

@@ -68,7 +68,17 @@ func.func @attention(%q: tensor<1x2x33x16xf32>, %k: tensor<1x2x47x16xf32>) -> te
     %fused = math.fma %power, %integerPower, %angle : f32
     %rest = arith.remf %fused, %offset : f32
     %larger = arith.maximumf %rest, %signed : f32
-    %sum = arith.addf %a24, %larger : f32
+    %between = math.clampf %larger to [%offset, %x] : f32
+    %isInfinite = math.isinf %between : f32
+    %isNormal = math.isnormal %between : f32
+    %isSpecial = arith.xori %isInfinite, %isNormal : i1
+    %usual = arith.select %isSpecial, %between, %s : f32
+    %n = arith.index_cast %i : index to i32
+    %cubed = math.ipowi %n, %three : i32
+    %root = arith.sitofp %cubed : i32 to f32
+    %small = arith.mulf %root, %factor : f32
+    %changed = arith.addf %usual, %small : f32
+    %sum = arith.addf %a24, %changed : f32
     flash.yield %sum : f32
   } : (tensor<1x2x33x16xf32>, tensor<1x2x47x16xf32>, tensor<1x2x47x16xf32>) -> tensor<1x2x33x16xf32>
   return %o : tensor<1x2x33x16xf32>

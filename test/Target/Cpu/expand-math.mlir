@@ -47,3 +47,17 @@ func.func @integer_power(%x: vector<8xf32>, %n: vector<8xi32>) -> vector<8xf32> 
   %y = math.fpowi %x, %n : vector<8xf32>, vector<8xi32>
   return %y : vector<8xf32>
 }
+
+// What neither LLVM nor libm has.
+
+// CHECK-LABEL: func.func @arithmetic(
+// CHECK-NOT:     math.{{clampf|isinf|isnormal|ipowi}}
+// CHECK:         return
+func.func @arithmetic(%x: vector<8xf32>, %n: vector<8xi32>, %i: index) -> (vector<8xf32>, vector<8xi1>, vector<8xi1>, vector<8xi32>, index) {
+  %a = math.clampf %x to [%x, %x] : vector<8xf32>
+  %b = math.isinf %x : vector<8xf32>
+  %c = math.isnormal %x : vector<8xf32>
+  %d = math.ipowi %n, %n : vector<8xi32>
+  %e = math.ipowi %i, %i : index
+  return %a, %b, %c, %d, %e : vector<8xf32>, vector<8xi1>, vector<8xi1>, vector<8xi32>, index
+}

@@ -299,7 +299,7 @@ module attributes {gpu.container_module} {
 
 func.func @alignment_of_buffer() {
   %0 = memref.alloc() : memref<4xf32>
-  // expected-error@+1 {{'memref.assume_alignment' op must be on an argument, or ask for at most 256 bytes of a memref.alloc, from its start}}
+  // expected-error@+1 {{'memref.assume_alignment' op must be at a multiple of its bytes from the start of an argument or a memref.alloc, of the latter at most 256}}
   %1 = memref.assume_alignment %0, 512 : memref<4xf32>
   return
 }
@@ -308,7 +308,7 @@ func.func @alignment_of_buffer() {
 
 func.func @alignment_of_part(%x: memref<4xf32>) {
   %0 = memref.subview %x[2] [2] [1] : memref<4xf32> to memref<2xf32, strided<[1], offset: 2>>
-  // expected-error@+1 {{'memref.assume_alignment' op must be on an argument, or ask for at most 256 bytes of a memref.alloc, from its start}}
+  // expected-error@+1 {{'memref.assume_alignment' op must be at a multiple of its bytes from the start of an argument or a memref.alloc, of the latter at most 256}}
   %1 = memref.assume_alignment %0, 16 : memref<2xf32, strided<[1], offset: 2>>
   return
 }

@@ -126,6 +126,26 @@ func.func @metadata(%x: memref<?x6xf16, strided<[?, 1], offset: ?>>) -> memref<?
   return %result : memref<?xf16>
 }
 
+// A view is aligned where its argument is and its offset is a multiple.
+
+// CHECK-LABEL: plan @aligned_views
+// CHECK:       argument 0 {{.*}}align 16
+// CHECK:       r[[OFFSET:[0-9]+]] = mul
+// CHECK:       r[[BYTES:[0-9]+]] = mul r[[OFFSET]], 2
+// CHECK:       r[[REST:[0-9]+]] = rems r[[BYTES]], 16
+// CHECK:       r[[OK:[0-9]+]] = eq r[[REST]], 0
+// CHECK-NEXT:  assert r[[OK]], "memref.assume_alignment: a view does not start at a multiple of 16 bytes"
+func.func @aligned_views(%x: memref<?x8xf16>, %i: memref<?xf16>) -> memref<?xf16> {
+  %c0 = arith.constant 0 : index
+  %n = memref.dim %i, %c0 : memref<?xf16>
+  %fixed = memref.subview %x[2, 0] [2, 8] [1, 1] : memref<?x8xf16> to memref<2x8xf16, strided<[8, 1], offset: 16>>
+  %0 = memref.assume_alignment %fixed, 16 : memref<2x8xf16, strided<[8, 1], offset: 16>>
+  %open = memref.subview %x[%n, 0] [2, 8] [1, 1] : memref<?x8xf16> to memref<2x8xf16, strided<[8, 1], offset: ?>>
+  %1 = memref.assume_alignment %open, 16 : memref<2x8xf16, strided<[8, 1], offset: ?>>
+  %o = memref.alloc(%n) : memref<?xf16>
+  return %o : memref<?xf16>
+}
+
 gpu.module @kernels {
   gpu.func @views(%a: memref<?x2x3xf32, strided<[?, ?, ?], offset: ?>>, %b: memref<?x3xf32, strided<[?, ?], offset: ?>>,
                   %c: memref<?x2xf32, strided<[?, 1], offset: ?>>, %d: memref<?x1x6xf32>) kernel {

@@ -114,8 +114,9 @@ def FlashCpuExpandMath : Pass<"flash-cpu-expand-math"> {
     exp2, exp and tanh on f32 become polynomials accurate to about 1e-7
     (relative); the other f32 functions go through the approximations that
     MLIR has, or to libm. Functions on f16 and bf16 are computed in f32; those
-    on f64 are taken apart into scalars for libm. Integer powers become powers
-    of reals. exp2 of anything below -126
+    on f64 are taken apart into scalars for libm. Integer powers of reals become
+    powers of reals; those of integers, clamps, and whether a number is infinite or
+    normal, become arithmetic. exp2 of anything below -126
     is exactly 0, so that a masked score contributes nothing.
 
     ```mlir

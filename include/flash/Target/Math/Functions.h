@@ -56,6 +56,15 @@ mlir::Value erf(FloatEmitter &e, mlir::Value x);
 mlir::Value erfc(FloatEmitter &e, mlir::Value x);
 } // namespace wide
 
+/// Classes of floats, or of vectors of them, of any type: comparisons of the
+/// magnitude.
+namespace any {
+mlir::Value isFinite(FloatEmitter &e, mlir::Value x);
+mlir::Value isInfinite(FloatEmitter &e, mlir::Value x);
+mlir::Value isNaN(FloatEmitter &e, mlir::Value x);
+mlir::Value isNormal(FloatEmitter &e, mlir::Value x);
+} // namespace any
+
 /// x^n for integers of `width` bits, as math.ipowi has it.
 mlir::Value emitIntegerPower(mlir::OpBuilder &builder, mlir::Location loc,
                              mlir::Value x, mlir::Value n, unsigned width);

@@ -64,6 +64,43 @@ LogicalResult verifySameSize(Operation *op, const Twine &what, int64_t lhs,
                            << " and " << printSize(rhs);
 }
 
+/// Checks an index that is known, of `size` elements.
+LogicalResult verifyIndex(Operation *op, Value index, int64_t size,
+                          const Twine &what) {
+  if (auto cast = index.getDefiningOp<arith::IndexCastOp>())
+    index = cast.getIn();
+  APInt value;
+  if (!matchPattern(index, m_ConstantInt(&value)))
+    return success();
+  int64_t known = value.getSExtValue();
+  if (known >= 0 && (ShapedType::isDynamic(size) || known < size))
+    return success();
+  if (size == 0)
+    return op->emitOpError() << what << " reads what is empty";
+  if (ShapedType::isDynamic(size))
+    return op->emitOpError() << what << " must not be negative, got " << known;
+  return op->emitOpError() << what << " must be from 0 to " << size - 1
+                           << ", got " << known;
+}
+
+/// Checks what is known of the indices of an op that reads a tensor.
+LogicalResult verifyConstantIndices(Operation *op) {
+  if (auto dim = dyn_cast<tensor::DimOp>(op)) {
+    auto type = dyn_cast<RankedTensorType>(dim.getSource().getType());
+    return type ? verifyIndex(op, dim.getIndex(), type.getRank(), "dimension")
+                : success();
+  }
+  auto extract = dyn_cast<tensor::ExtractOp>(op);
+  if (!extract)
+    return success();
+  ArrayRef<int64_t> shape = extract.getTensor().getType().getShape();
+  for (auto [d, index] : llvm::enumerate(extract.getIndices()))
+    if (failed(
+            verifyIndex(op, index, shape[d], "index of dimension " + Twine(d))))
+      return failure();
+  return success();
+}
+
 /// The score region runs on vectors of scores, so only ops with an elementwise
 /// or an explicit gather meaning can be allowed in it.
 LogicalResult verifyScoreRegion(Operation *op, Region &region) {
@@ -79,7 +116,9 @@ LogicalResult verifyScoreRegion(Operation *op, Region &region) {
   if (block.empty() || !isa<YieldOp>(block.back()))
     return op->emitOpError("the score region must end with flash.yield");
   for (Operation &inner : block) {
-    if (isa<YieldOp, tensor::ExtractOp, tensor::DimOp>(inner) ||
+    if (failed(verifyConstantIndices(&inner)))
+      return failure();
+    if (isa<YieldOp, GuardOp, tensor::ExtractOp, tensor::DimOp>(inner) ||
         inner.hasTrait<OpTrait::ConstantLike>())
       continue;
     if (!isa_and_nonnull<arith::ArithDialect, math::MathDialect>(
@@ -290,9 +329,46 @@ LogicalResult AttentionOp::verify() {
     return failure();
   if (getScale() && failed(verifyScale(*this, *getScale())))
     return failure();
-  if (failed(verifyPrecision(*this, getPrecision(), query.getElementType())))
+  if (failed(verifyPrecision(*this, getPrecision(), query.getElementType())) ||
+      failed(verifyScoreRegion(*this, getScore())))
     return failure();
-  return verifyScoreRegion(*this, getScore());
+  for (const PositionRead &read : getPositionReads()) {
+    auto sizeOf = [](Value tensor, int64_t dim) {
+      return cast<RankedTensorType>(tensor.getType()).getDimSize(dim);
+    };
+    int64_t size = sizeOf(read.extract->getOperand(0), read.dim);
+    int64_t extent = read.extentOf ? sizeOf(read.extentOf, read.extentDim) : 1;
+    if (!ShapedType::isDynamic(size) && !ShapedType::isDynamic(extent) &&
+        size < extent)
+      return read.extract->emitOpError()
+             << "reads dimension " << read.dim << ", of size " << size
+             << ", by the " << read.name << ", of which there are " << extent;
+  }
+  return success();
+}
+
+SmallVector<PositionRead> AttentionOp::getPositionReads() {
+  SmallVector<PositionRead> reads;
+  if (getScore().empty())
+    return reads;
+  int64_t rank = getQuery().getType().getRank();
+  // The position's tensor and dimension, in the order of the region's
+  // arguments.
+  const std::tuple<StringRef, Value, int64_t> extents[] = {
+      {"batch", hasBatch() ? getQuery() : Value(), 0},
+      {"head", hasHeads() ? getQuery() : Value(), rank - 3},
+      {"query", getQuery(), rank - 2},
+      {"key", getKey(), rank - 2}};
+  for (auto extract : getScore().front().getOps<tensor::ExtractOp>())
+    for (auto [dim, index] : llvm::enumerate(extract.getIndices())) {
+      auto argument = dyn_cast<BlockArgument>(index);
+      if (!argument || argument.getOwner() != &getScore().front())
+        continue;
+      auto [name, tensor, tensorDim] = extents[argument.getArgNumber() - 1];
+      reads.push_back(
+          {extract, static_cast<int64_t>(dim), name, tensor, tensorDim});
+    }
+  return reads;
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,10 +7,12 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Support/Place.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace flash {
 #define GEN_PASS_DEF_ASSERTSHAPES
@@ -19,21 +21,6 @@ namespace flash {
 
 using namespace mlir;
 using namespace flash;
-
-/// " at file:line:col" for the first file location within `loc`, or nothing.
-static std::string describeLocation(Location loc) {
-  std::string text;
-  loc->walk([&](Location part) {
-    auto file = dyn_cast<FileLineColLoc>(part);
-    if (!file)
-      return WalkResult::advance();
-    llvm::raw_string_ostream(text)
-        << " at " << file.getFilename().strref() << ":" << file.getLine() << ":"
-        << file.getColumn();
-    return WalkResult::interrupt();
-  });
-  return text;
-}
 
 namespace {
 /// A size: a dimension of an operand, or a constant if `tensor` is null.
@@ -58,7 +45,7 @@ class ShapeAsserter {
 public:
   explicit ShapeAsserter(AttentionOp op)
       : op(op), b(op), loc(op.getLoc()),
-        prefix("flash.attention" + describeLocation(loc) + ": ") {}
+        prefix("flash.attention" + describePlace(loc) + ": ") {}
   void run();
 
 private:
@@ -82,6 +69,9 @@ private:
   }
   void headGroups(const Size &queryHeads, const Size &keyHeads);
   void resultSizes(RankedTensorType type, const Twine &name);
+  void atLeast(const Size &size, const Size &wanted, Operation *read,
+               const Twine &message);
+  void readSizes(ArrayRef<Size> extents);
 
   AttentionOp op;
   OpBuilder b;
@@ -126,6 +116,51 @@ void ShapeAsserter::resultSizes(RankedTensorType type, const Twine &name) {
   }
 }
 
+/// Checks that a dimension that `read` reads has `wanted` elements.
+void ShapeAsserter::atLeast(const Size &size, const Size &wanted,
+                            Operation *read, const Twine &message) {
+  if (size.isSame(wanted) || (size.isStatic() && wanted.isStatic() &&
+                              size.constant >= wanted.constant))
+    return;
+  assertThat(arith::CmpIPredicate::uge, get(size), get(wanted),
+             read->getName().getStringRef() + describePlace(read->getLoc()) +
+                 " reads dimension " + Twine(size.dim) + message);
+}
+
+/// Checks the arrays that the score region reads. Where an index is computed
+/// from the query or key, elements that do not take part read the first.
+void ShapeAsserter::readSizes(ArrayRef<Size> extents) {
+  for (const PositionRead &read : op.getPositionReads())
+    atLeast(Size::of(read.extract->getOperand(0), read.dim),
+            read.extentOf ? Size::of(read.extentOf, read.extentDim)
+                          : Size::known(1),
+            read.extract, " by the " + read.name + ", of which there are more");
+  if (op.getScore().empty())
+    return;
+  Value some; // One if the attention has an element.
+  for (auto extract : op.getScore().front().getOps<tensor::ExtractOp>())
+    for (auto [dim, index] : llvm::enumerate(extract.getIndices())) {
+      Size size = Size::of(extract.getTensor(), dim);
+      if (std::optional<int64_t> constant = getConstantIntValue(index)) {
+        atLeast(size, Size::known(*constant + 1), extract,
+                " at " + Twine(*constant) + ", which it does not have");
+        continue;
+      }
+      if (isa<BlockArgument>(index) || (size.isStatic() && size.constant > 0))
+        continue;
+      if (!some) {
+        some = arith::ConstantIndexOp::create(b, loc, 1);
+        for (const Size &extent : extents)
+          if (!extent.isStatic() || extent.constant == 0)
+            some = arith::MinUIOp::create(b, loc, some, get(extent));
+      }
+      assertThat(arith::CmpIPredicate::uge, get(size), some,
+                 extract->getName().getStringRef() +
+                     describePlace(extract.getLoc()) + " reads dimension " +
+                     Twine(dim) + ", which is empty");
+    }
+}
+
 void ShapeAsserter::run() {
   Value query = op.getQuery(), key = op.getKey(), value = op.getValue();
   int64_t rank = op.getQuery().getType().getRank();
@@ -153,6 +188,8 @@ void ShapeAsserter::run() {
   resultSizes(op.getOutput().getType(), "output");
   if (op.getLse())
     resultSizes(op.getLse().getType(), "log-sum-exp");
+  readSizes(
+      {batch, queryHeads, Size::of(query, rank - 2), Size::of(key, rank - 2)});
 }
 
 namespace {

@@ -207,18 +207,23 @@ Value StepBuilder::modifiedScores(Value scores) {
         Value key = linalg::IndexOp::create(nested, loc, 0);
         Value query = linalg::IndexOp::create(nested, loc, 1);
         Value score = args[0];
+        Value condition = takesPart(nested, query, key, /*withKeys=*/true);
         if (hasScore()) {
           // Padding may lie past the last query or key: a captured tensor must
           // not be read there.
           ScorePosition position = positionOf(nested, query, key);
+          Value guard;
+          if (condition && hasGuards(op.getScore()))
+            guard = emitRowExists(nested, loc, condition, position.query,
+                                  position.numQueries);
           position.query =
               clampBelow(nested, position.query, position.numQueries);
           position.key = clampBelow(nested, position.key, position.numKeys);
-          score = emitScoreRegion(nested, loc, op.getScore(), score, position);
+          score = emitScoreRegion(nested, loc, op.getScore(), score, position,
+                                  guard);
           score = arith::MulFOp::create(nested, loc, score,
                                         constant(nested, llvm::numbers::log2e));
         }
-        Value condition = takesPart(nested, query, key, /*withKeys=*/true);
         if (!condition)
           return score;
         Value minusInfinity =

@@ -261,21 +261,20 @@ SmallVector<Value> NaiveAttention::emitPiece(const Piece &piece) {
             nested, loc, widen(nested, loc, args[0]), args[1], contract);
         return arith::AddFOp::create(nested, loc, args[2], product, contract);
       });
-  scores =
-      generic({scoreMap}, scoreIterators, {}, scores,
-              [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
-                ScorePosition at =
-                    position(nested, loc, piece, /*withKey=*/true);
-                Value scaled =
-                    arith::MulFOp::create(nested, loc, args[0], scale(nested));
-                Value modified =
-                    emitScoreRegion(nested, loc, op.getScore(), scaled, at);
-                Value keep = takesPart(nested, loc, blockLength, at);
-                if (!keep)
-                  return modified;
-                return arith::SelectOp::create(nested, loc, keep, modified,
-                                               minusInfinity(nested));
-              });
+  scores = generic(
+      {scoreMap}, scoreIterators, {}, scores,
+      [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
+        ScorePosition at = position(nested, loc, piece, /*withKey=*/true);
+        Value scaled =
+            arith::MulFOp::create(nested, loc, args[0], scale(nested));
+        Value keep = takesPart(nested, loc, blockLength, at);
+        Value modified =
+            emitScoreRegion(nested, loc, op.getScore(), scaled, at, keep);
+        if (!keep)
+          return modified;
+        return arith::SelectOp::create(nested, loc, keep, modified,
+                                       minusInfinity(nested));
+      });
 
   // Their softmax.
   SmallVector<utils::IteratorType> reduceIterators(scoreIterators);

@@ -236,6 +236,9 @@ Value NaiveTiler::modifiedScores(Value products, ValueRange position) {
         ScorePosition here = {position[0], position[1], at(0),
                               at(1),       numQueries,  numKeys};
         Value keep = takesPart(nested, here, end);
+        Value guard = keep;
+        if (keep && queries.isRagged())
+          guard = emitRowExists(nested, loc, keep, here.query, numQueries);
         // Of padding, captured tensors must not be read.
         auto clampBelow = [&](Value at, Value extent) -> Value {
           Value one = arith::ConstantIndexOp::create(nested, loc, 1);
@@ -246,7 +249,7 @@ Value NaiveTiler::modifiedScores(Value products, ValueRange position) {
         here.key = clampBelow(here.key, numKeys);
         Value score = arith::MulFOp::create(nested, loc, args[0],
                                             constant(op.getScaleOrDefault()));
-        score = emitScoreRegion(nested, loc, op.getScore(), score, here);
+        score = emitScoreRegion(nested, loc, op.getScore(), score, here, guard);
         if (keep)
           score = arith::SelectOp::create(
               nested, loc, keep, score,

@@ -70,8 +70,33 @@ Value flash::emitLengthPredicate(OpBuilder &b, Location loc, Value predicate,
   return arith::AndIOp::create(b, loc, predicate, exists);
 }
 
+bool flash::hasGuards(Region &region) {
+  return !region.empty() && !region.front().getOps<GuardOp>().empty();
+}
+
+Value flash::emitGuard(OpBuilder &b, GuardOp guard, Value value,
+                       Value takesPart) {
+  if (!takesPart)
+    return value;
+  Value otherwise = arith::ConstantOp::create(
+      b, guard.getLoc(),
+      b.getIntegerAttr(value.getType(), guard.getOtherwise()));
+  return arith::SelectOp::create(b, guard.getLoc(), takesPart, value,
+                                 otherwise);
+}
+
+Value flash::emitRowExists(OpBuilder &b, Location loc, Value predicate,
+                           Value query, Value numQueries) {
+  Value exists = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, query,
+                                       numQueries);
+  if (!predicate)
+    return exists;
+  return arith::AndIOp::create(b, loc, predicate, exists);
+}
+
 Value flash::emitScoreRegion(OpBuilder &b, Location loc, Region &region,
-                             Value score, const ScorePosition &position) {
+                             Value score, const ScorePosition &position,
+                             Value takesPart) {
   if (region.empty())
     return score;
   Block &block = region.front();
@@ -80,7 +105,12 @@ Value flash::emitScoreRegion(OpBuilder &b, Location loc, Region &region,
               ValueRange{score, position.batch, position.head, position.query,
                          position.key});
   for (Operation &op : block.without_terminator())
-    b.clone(op, mapping);
+    if (auto guard = dyn_cast<GuardOp>(op))
+      mapping.map(guard.getResult(),
+                  emitGuard(b, guard, mapping.lookupOrDefault(guard.getValue()),
+                            takesPart));
+    else
+      b.clone(op, mapping);
   return mapping.lookupOrDefault(
       cast<YieldOp>(block.getTerminator()).getResult());
 }

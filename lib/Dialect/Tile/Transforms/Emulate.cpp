@@ -8,6 +8,7 @@
 #include "Emulate.h"
 
 #include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "flash/Support/Place.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -137,11 +138,7 @@ Value EmulationCalls::getPlace(OpBuilder &b, Operation *op) {
   // Rings are named by other operations' messages.
   std::string text =
       isa<RingOp>(op) ? "ring" : op->getName().getStringRef().str();
-  LocationAttr loc = op->getLoc();
-  if (auto place = loc.findInstanceOf<FileLineColLoc>())
-    llvm::raw_string_ostream(text)
-        << " at " << place.getFilename().getValue() << ':' << place.getLine()
-        << ':' << place.getColumn();
+  text += flash::describePlace(op->getLoc());
   LLVM::GlobalOp &global = places[text];
   if (!global) {
     OpBuilder::InsertionGuard guard(b);

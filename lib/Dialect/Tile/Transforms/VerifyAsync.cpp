@@ -229,6 +229,74 @@ static LogicalResult verifyRing(RingOp ring) {
   return success();
 }
 
+/// The part of a step that is not known here, null if there is none, and what
+/// is added to it.
+static std::pair<Value, int64_t> splitStep(Value step) {
+  int64_t offset = 0;
+  while (true) {
+    if (std::optional<int64_t> constant = getConstantIntValue(step))
+      return {Value(), offset + *constant};
+    auto sum = step.getDefiningOp<arith::AddIOp>();
+    if (!sum)
+      return {step, offset};
+    if (std::optional<int64_t> rhs = getConstantIntValue(sum.getRhs())) {
+      offset += *rhs;
+      step = sum.getLhs();
+    } else if (std::optional<int64_t> lhs = getConstantIntValue(sum.getLhs())) {
+      offset += *lhs;
+      step = sum.getRhs();
+    } else {
+      return {step, offset};
+    }
+  }
+}
+
+/// Whether only one of the two is ever carried out: the innermost op around
+/// both chooses between them, or gives them to different warps.
+static bool areExclusive(Operation *a, Operation *b) {
+  for (Region *region = a->getParentRegion(); region;
+       region = region->getParentRegion())
+    if (region->getParentOp()->isAncestor(b))
+      return !region->isAncestor(b->getParentRegion()) &&
+             isa<scf::IfOp, scf::IndexSwitchOp, WarpSpecializeOp>(
+                 region->getParentOp());
+  return false;
+}
+
+/// Each step of a ring is acquired, filled, waited for and released by one op,
+/// whatever the guards are.
+static LogicalResult verifyOnce(RingOp ring) {
+  using Key = std::tuple<TypeID, Value, int64_t>;
+  DenseMap<Key, SmallVector<Operation *, 1>> seen;
+  // The last use is listed first.
+  SmallVector<Operation *> users(ring->getUsers());
+  for (Operation *user : llvm::reverse(users)) {
+    auto step =
+        TypeSwitch<Operation *, Value>(user)
+            .Case<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp>(
+                [](auto op) { return op.getStep(); })
+            .Default(Value());
+    if (!step)
+      continue;
+    auto [base, offset] = splitStep(step);
+    SmallVector<Operation *, 1> &others =
+        seen[{user->getName().getTypeID(), base, offset}];
+    for (Operation *other : others) {
+      // A second wait for the same tile does nothing.
+      bool isHarmless =
+          isa<RingWaitOp>(user) && user->getBlock() == other->getBlock();
+      if (isHarmless || areExclusive(user, other))
+        continue;
+      return (user->emitOpError("names a step that another one names, and no "
+                                "choice leaves out one of them")
+                  .attachNote(other->getLoc())
+              << "the other one");
+    }
+    others.push_back(user);
+  }
+  return success();
+}
+
 namespace {
 struct VerifyAsync : flash::tile::impl::VerifyAsyncBase<VerifyAsync> {
   void runOnOperation() override {
@@ -247,7 +315,11 @@ struct VerifyAsync : flash::tile::impl::VerifyAsyncBase<VerifyAsync> {
           .Case([](AnyOp op) { return verifyAnswerOfWarp(op); })
           .Default(success());
     };
+    // What is wrong with one op says more than that there are two of them.
     WalkResult result = getOperation().walk<WalkOrder::PreOrder>(verify);
+    if (!result.wasInterrupted())
+      result = getOperation().walk(
+          [](RingOp ring) -> WalkResult { return verifyOnce(ring); });
     if (!result.wasInterrupted())
       result = getOperation().walk([](WarpSpecializeOp roles) -> WalkResult {
         return verifyCounts(roles);

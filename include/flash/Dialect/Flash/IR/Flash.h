@@ -38,6 +38,18 @@ using mlir::TilingResult;
 using mlir::Value;
 using mlir::ValueRange;
 
+/// A read of a score region's captured tensor, one of whose indices is the
+/// batch, head, query or key of the element.
+struct PositionRead {
+  mlir::Operation *extract; ///< A tensor.extract.
+  int64_t dim;              ///< The dimension that is read by this index.
+  llvm::StringRef name;     ///< "batch", "head", "query" or "key".
+  /// The dimension of an operand that says how many of these there are; null if
+  /// there is one.
+  mlir::Value extentOf;
+  int64_t extentDim;
+};
+
 /// Each of the first `numRequiredOperands` operand groups holds one operand.
 template <typename ConcreteOp>
 class SingleOperandGroups

@@ -118,6 +118,9 @@ def Flash_AttentionOp : Flash_Op<"attention",
     bool hasBatch();
     /// Whether the operands have a head dimension (always before the last two).
     bool hasHeads();
+    /// The reads of the score region at the element's own position. A tile
+    /// makes them for elements that a mask leaves out, too.
+    ::llvm::SmallVector<::flash::PositionRead> getPositionReads();
     /// Emits an error unless the rank is 4, as flash-expand-rank makes it.
     ::llvm::LogicalResult requireRank4();
     int64_t getHeadDim() { return getQuery().getType().getShape().back(); }
@@ -313,6 +316,27 @@ def Flash_CombineOp : Flash_Op<"combine", [Pure]> {
     custom<AttentionResults>(type($output), type($lse))
   }];
   let hasVerifier = 1;
+}
+
+def Flash_GuardOp : Flash_Op<"guard",
+    [Pure, AllTypesMatch<["value", "result"]>,
+     ParentOneOf<["AttentionOp", "OnlineAttentionOp"]>]> {
+  let summary = "an index or divisor that elements left out do not use";
+  let description = [{
+    In a score region, `value` for an element that takes part, and for any other
+    a number that is harmless. Tiles compute scores that a mask leaves out, and
+    drop them: an index that is right for the others alone must not be read at
+    for those. `flash-guard-reads` writes it.
+
+    ```mlir
+    %d = arith.subi %i, %j : index
+    %n = flash.guard %d else 0 : index
+    %x = tensor.extract %table[%n] : tensor<?xf32>
+    ```
+  }];
+  let arguments = (ins AnySignlessIntegerOrIndex:$value, I64Attr:$otherwise);
+  let results = (outs AnySignlessIntegerOrIndex:$result);
+  let assemblyFormat = "$value `else` $otherwise attr-dict `:` type($value)";
 }
 
 def Flash_YieldOp : Flash_Op<"yield",

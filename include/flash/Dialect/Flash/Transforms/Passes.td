@@ -176,7 +176,9 @@ def AssertShapes : Pass<"flash-assert-shapes", "::mlir::func::FuncOp"> {
     lengths agree, there is a key head and query heads are a multiple of key
     heads, lengths and sinks have an entry per batch and per query head, and
     static result sizes are those of the operands. Rules that the types already
-    guarantee cost nothing. The message names the rule and the source line.
+    guarantee cost nothing. So are the arrays that a score region reads: by the
+    batch, head, query or key itself they have an element for each, by a constant
+    one for that. The message names the rule and the source line.
 
     ```mlir
     %o = flash.attention %q, %k, %v : (tensor<2x4x?x64xf32>, ...)
@@ -191,6 +193,55 @@ def AssertShapes : Pass<"flash-assert-shapes", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::cf::ControlFlowDialect", "::mlir::tensor::TensorDialect"];
+}
+
+def GuardReads : Pass<"flash-guard-reads", "::mlir::func::FuncOp"> {
+  let summary = "Keep elements that are left out from reading out of range";
+  let description = [{
+    Tiles compute scores of elements that a mask or a length leaves out, and of
+    rows that pad a tile, and drop them. The indices that a score region computes
+    from the query, the key or the score are therefore put behind `flash.guard`,
+    and so are the divisors of integers; a lowering of the region makes a
+    select of it where elements may be left out, and nothing elsewhere.
+
+    Not guarded are the query and the key themselves, which tiles clamp to those
+    that exist; indices that depend on batch and head alone, which must be in
+    range for each of them; and those that are in range whatever the position
+    is, by the ranges of what they are computed from.
+
+    ```mlir
+    %d = arith.subi %i, %j : index
+    %x = tensor.extract %table[%d] : tensor<?xf32>
+    // becomes
+    %d = arith.subi %i, %j : index
+    %n = flash.guard %d else 0 : index
+    %x = tensor.extract %table[%n] : tensor<?xf32>
+    ```
+  }];
+  let dependentDialects = ["::flash::FlashDialect"];
+}
+
+def AssertReads : Pass<"flash-assert-reads", "::mlir::ModuleOp"> {
+  let summary = "Check at run time that elements are read in range";
+  let description = [{
+    Inserts a `cf.assert` before each `tensor.extract` and `memref.load` for
+    every index that may be negative or too large. Part of the reference that
+    `flash-run --check` compares with, and of emulation, where the elements that
+    `flash.guard` keeps from reading pass.
+
+    ```mlir
+    %x = tensor.extract %table[%n] : tensor<100xf32>
+    // becomes
+    %some = arith.cmpi sge, %n, %c0 : index
+    cf.assert %some, "tensor.extract at a.mlir:7:10: the index of dimension 0 is negative"
+    %below = arith.cmpi slt, %n, %c100 : index
+    cf.assert %below, "tensor.extract at a.mlir:7:10: the index of dimension 0 is not below the size of the dimension, 100"
+    %x = tensor.extract %table[%n] : tensor<100xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {

@@ -41,11 +41,29 @@ mlir::Value emitLengthPredicate(mlir::OpBuilder &b, mlir::Location loc,
                                 mlir::Value predicate, mlir::Value length,
                                 mlir::Value key);
 
+/// Whether the score region has guards, so that it must know which elements
+/// take part.
+bool hasGuards(mlir::Region &region);
+
+/// Emits what `guard` is, whose operand has become `value`: an i1 says whether
+/// the element takes part, null that it does.
+mlir::Value emitGuard(mlir::OpBuilder &b, GuardOp guard, mlir::Value value,
+                      mlir::Value takesPart);
+
 /// Inlines the score region on `score`, or returns `score` if there is none.
 /// The region is left as it is, so it can be inlined any number of times.
+/// `takesPart` says of elements that exist and of those that pad a tile whether
+/// they are used, null that all are; only guards depend on it.
 mlir::Value emitScoreRegion(mlir::OpBuilder &b, mlir::Location loc,
                             mlir::Region &region, mlir::Value score,
-                            const ScorePosition &position);
+                            const ScorePosition &position,
+                            mlir::Value takesPart);
+
+/// Emits `predicate` and `query < numQueries`, for tiles with rows that do not
+/// exist. `predicate` may be null.
+mlir::Value emitRowExists(mlir::OpBuilder &b, mlir::Location loc,
+                          mlir::Value predicate, mlir::Value query,
+                          mlir::Value numQueries);
 
 /// Erases the ops of `block` whose results nothing uses, for example the
 /// positions that a mask did not ask for.

@@ -1,0 +1,69 @@
+//===- AssertReads.cpp - Check the indices of reads at run time -----------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Support/Place.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace flash {
+#define GEN_PASS_DEF_ASSERTREADS
+#include "flash/Dialect/Flash/Transforms/Passes.h.inc"
+} // namespace flash
+
+using namespace mlir;
+
+/// Asserts before `op` that it reads `source` in range.
+static void assertRead(Operation *op, Value source, ValueRange indices) {
+  OpBuilder b(op);
+  Location loc = op->getLoc();
+  auto type = cast<ShapedType>(source.getType());
+  for (int64_t d = 0; d < type.getRank(); ++d) {
+    Value index = indices[d];
+    int64_t size = type.getDimSize(d);
+    std::optional<int64_t> known = getConstantIntValue(index);
+    if (known && *known >= 0 && !ShapedType::isDynamic(size) && *known < size)
+      continue;
+    std::string message =
+        op->getName().getStringRef().str() + flash::describePlace(loc) +
+        ": the index of dimension " + std::to_string(d) + " is ";
+    auto assertThat = [&](arith::CmpIPredicate predicate, Value bound,
+                          const Twine &rule) {
+      Value holds = arith::CmpIOp::create(b, loc, predicate, index, bound);
+      cf::AssertOp::create(b, loc, holds, b.getStringAttr(message + rule));
+    };
+    Value first = arith::ConstantIndexOp::create(b, loc, 0), end;
+    if (!ShapedType::isDynamic(size))
+      end = arith::ConstantIndexOp::create(b, loc, size);
+    else if (isa<MemRefType>(type))
+      end = memref::DimOp::create(b, loc, source, d);
+    else
+      end = tensor::DimOp::create(b, loc, source, d);
+    assertThat(arith::CmpIPredicate::sge, first, "negative");
+    assertThat(arith::CmpIPredicate::slt, end,
+               ShapedType::isDynamic(size)
+                   ? "not below the size of the dimension"
+                   : "not below the size of the dimension, " + Twine(size));
+  }
+}
+
+namespace {
+struct AssertReads : flash::impl::AssertReadsBase<AssertReads> {
+  void runOnOperation() override {
+    getOperation().walk([](Operation *op) {
+      if (auto extract = dyn_cast<tensor::ExtractOp>(op))
+        assertRead(op, extract.getTensor(), extract.getIndices());
+      else if (auto load = dyn_cast<memref::LoadOp>(op))
+        assertRead(op, load.getMemRef(), load.getIndices());
+    });
+  }
+};
+} // namespace

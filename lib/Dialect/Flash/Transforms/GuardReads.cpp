@@ -1,0 +1,145 @@
+//===- GuardReads.cpp - What elements left out must not read --------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/InferIntRangeInterface.h"
+
+namespace flash {
+#define GEN_PASS_DEF_GUARDREADS
+#include "flash/Dialect/Flash/Transforms/Passes.h.inc"
+} // namespace flash
+
+using namespace mlir;
+using namespace flash;
+
+namespace {
+/// What is known of the values of one score region.
+class ScoreValues {
+public:
+  /// `extents` are how many batches, heads, queries and keys there are.
+  ScoreValues(Block &score, ArrayRef<int64_t> extents);
+
+  /// Whether the value may be another one for each query or key.
+  bool varies(Value value) const { return varying.contains(value); }
+  /// Whether the index is below `size` for all positions.
+  bool isBelow(Value index, int64_t size) const;
+
+private:
+  ConstantIntRanges getRange(Value value) const;
+
+  DenseSet<Value> varying;
+  DenseMap<Value, ConstantIntRanges> ranges;
+};
+} // namespace
+
+ScoreValues::ScoreValues(Block &score, ArrayRef<int64_t> extents) {
+  for (auto [argument, extent] :
+       llvm::zip_equal(score.getArguments().drop_front(), extents)) {
+    int64_t last = ShapedType::isDynamic(extent)
+                       ? std::numeric_limits<int64_t>::max()
+                       : std::max<int64_t>(extent - 1, 0);
+    ranges.insert({argument, ConstantIntRanges::fromSigned(APInt(64, 0),
+                                                           APInt(64, last))});
+  }
+  for (unsigned number : {0, 3, 4}) // The score, the query and the key.
+    varying.insert(score.getArgument(number));
+  for (Operation &op : score) {
+    if (llvm::any_of(op.getOperands(),
+                     [&](Value operand) { return varies(operand); }))
+      varying.insert_range(op.getResults());
+    auto inferable = dyn_cast<InferIntRangeInterface>(op);
+    if (!inferable || !llvm::all_of(op.getOperandTypes(), [](Type type) {
+          return type.isIntOrIndex();
+        }))
+      continue;
+    auto operands = llvm::map_to_vector(
+        op.getOperands(), [&](Value operand) { return getRange(operand); });
+    inferable.inferResultRanges(
+        operands, [&](Value result, const ConstantIntRanges &range) {
+          ranges.insert({result, range});
+        });
+  }
+}
+
+ConstantIntRanges ScoreValues::getRange(Value value) const {
+  auto known = ranges.find(value);
+  if (known != ranges.end())
+    return known->second;
+  unsigned width = ConstantIntRanges::getStorageBitwidth(value.getType());
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return ConstantIntRanges::constant(constant.sextOrTrunc(width));
+  return ConstantIntRanges::maxRange(width);
+}
+
+bool ScoreValues::isBelow(Value index, int64_t size) const {
+  ConstantIntRanges range = getRange(index);
+  return !ShapedType::isDynamic(size) && !range.smin().isNegative() &&
+         range.smax().slt(size);
+}
+
+/// The operands of `op` that must not be what they are for elements that do not
+/// take part, and what they are instead.
+static SmallVector<std::pair<OpOperand *, int64_t>>
+getDangerousOperands(Operation &op, const ScoreValues &values) {
+  SmallVector<std::pair<OpOperand *, int64_t>> dangerous;
+  if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
+    ArrayRef<int64_t> shape = extract.getTensor().getType().getShape();
+    for (auto [size, index] :
+         llvm::zip_equal(shape, extract.getIndicesMutable()))
+      // The position itself is of an element that exists.
+      if (!isa<BlockArgument>(index.get()) && values.varies(index.get()) &&
+          !values.isBelow(index.get(), size))
+        dangerous.push_back({&index, 0});
+  } else if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+                 arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(
+                 op)) {
+    OpOperand &divisor = op.getOpOperand(1);
+    if (values.varies(divisor.get()))
+      dangerous.push_back({&divisor, 1});
+  }
+  llvm::erase_if(dangerous, [](auto &pair) {
+    return pair.first->get().template getDefiningOp<GuardOp>();
+  });
+  return dangerous;
+}
+
+static void guard(Block &score, ArrayRef<int64_t> extents) {
+  ScoreValues values(score, extents);
+  for (Operation &op : score)
+    for (auto [operand, otherwise] : getDangerousOperands(op, values)) {
+      OpBuilder b(&op);
+      operand->set(GuardOp::create(b, op.getLoc(), operand->get().getType(),
+                                   operand->get(), otherwise));
+    }
+}
+
+namespace {
+struct GuardReads : flash::impl::GuardReadsBase<GuardReads> {
+  void runOnOperation() override {
+    getOperation().walk([](AttentionOp op) {
+      if (op.getScore().empty())
+        return;
+      ArrayRef<int64_t> query = op.getQuery().getType().getShape();
+      guard(op.getScore().front(),
+            {op.hasBatch() ? query.front() : 1,
+             op.hasHeads() ? query[query.size() - 3] : 1,
+             query[query.size() - 2],
+             op.getKey().getType().getShape()[query.size() - 2]});
+    });
+    getOperation().walk([](OnlineAttentionOp op) {
+      if (!op.getScore().empty())
+        guard(op.getScore().front(),
+              SmallVector<int64_t>(4, ShapedType::kDynamic));
+    });
+  }
+};
+} // namespace
