@@ -146,6 +146,13 @@ class Value:
         return _call("torch", function, arguments, options)
 
 
+def get_operands(value):
+    """The values that a value is computed from."""
+    if value.op in ("symbol", "constant"):
+        return ()
+    return value.operands[1] if value.op == "load" else value.operands
+
+
 def _call(library, function, arguments, options):
     """Traces a function of another library by that of the same name here."""
     traced = _FUNCTIONS.get(function.__name__)

@@ -37,6 +37,14 @@ MASKS = {
         lambda b, h, q, k: ((q - k) // 5 == -2) | ((q - k) % 3 == 1),
     ),
     "product of positions": (lambda b, h, q, k: q * k % 3 == 0, lambda b, h, q, k: q * k % 3 == 0),
+    "half affine union": (
+        lambda b, h, q, k: (k < 4) | ((k <= q) & (q * k % 3 == 0)),
+        lambda b, h, q, k: (k < 4) | ((k <= q) & (q * k % 3 == 0)),
+    ),
+    "half affine negation": (
+        lambda b, h, q, k: ~((k > q) | (q * k % 3 == 0) | ~(q < 30)),
+        lambda b, h, q, k: ~((k > q) | (q * k % 3 == 0) | ~(q < 30)),
+    ),
     "lengths of the problem": (
         lambda b, h, q, k: k < flash.key_length - flash.query_length,
         lambda b, h, q, k: k < 53 - 37 + 0 * q,
@@ -59,9 +67,9 @@ def test_masks(make, name):
 
 
 def test_affine_masks_stay_attributes():
-    assert flash.causal().lowered == ("#flash.causal", None)
+    assert flash.causal().lowered[0].operands == ("#flash.causal",) and flash.causal().lowered[1] is None
     attribute, rest = flash.mask(lambda b, h, q, k: (k <= q) & (k // 4 == q // 4)).lowered
-    assert rest is None and attribute[0] == "all_of"
+    assert rest is None and attribute.kind == "all_of"
     assert (~flash.causal()).lowered[1] is None
 
 
