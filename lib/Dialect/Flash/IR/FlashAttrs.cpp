@@ -73,16 +73,6 @@ struct MaskSpace {
   MLIRContext *context;
 };
 
-/// The sets of the union of two conjunctions' constraints: their intersection.
-IntegerSet intersect(IntegerSet lhs, IntegerSet rhs) {
-  SmallVector<AffineExpr> constraints(lhs.getConstraints());
-  SmallVector<bool> equalities(lhs.getEqFlags());
-  llvm::append_range(constraints, rhs.getConstraints());
-  llvm::append_range(equalities, rhs.getEqFlags());
-  return IntegerSet::get(lhs.getNumDims(), lhs.getNumSymbols(), constraints,
-                         equalities);
-}
-
 LogicalResult verifyMaskList(function_ref<InFlightDiagnostic()> emitError,
                              StringRef name,
                              ArrayRef<MaskAttrInterface> masks) {
@@ -92,25 +82,23 @@ LogicalResult verifyMaskList(function_ref<InFlightDiagnostic()> emitError,
 }
 } // namespace
 
-SmallVector<IntegerSet> FullAttr::getAffineSets() const {
-  return {MaskSpace(getContext()).set({})};
-}
+MaskForm FullAttr::getForm() const { return MaskSpace(getContext()).set({}); }
 
-SmallVector<IntegerSet> CausalAttr::getAffineSets() const {
+MaskForm CausalAttr::getForm() const {
   MaskSpace space(getContext());
   AffineExpr diagonal =
       getAlignment() == Alignment::TopLeft ? space.query() : space.diagonal();
-  return {space.set({diagonal - space.key()})};
+  return space.set({diagonal - space.key()});
 }
 
-SmallVector<IntegerSet> WindowAttr::getAffineSets() const {
+MaskForm WindowAttr::getForm() const {
   MaskSpace space(getContext());
   SmallVector<AffineExpr> constraints;
   if (getLeft())
     constraints.push_back(space.key() - space.diagonal() + *getLeft());
   if (getRight())
     constraints.push_back(space.diagonal() + *getRight() - space.key());
-  return {space.set(constraints)};
+  return space.set(constraints);
 }
 
 LogicalResult WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -123,9 +111,9 @@ LogicalResult WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-SmallVector<IntegerSet> PrefixAttr::getAffineSets() const {
+MaskForm PrefixAttr::getForm() const {
   MaskSpace space(getContext());
-  return {space.set({getLength() - 1 - space.key()})};
+  return space.set({getLength() - 1 - space.key()});
 }
 
 LogicalResult PrefixAttr::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -136,9 +124,7 @@ LogicalResult PrefixAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-SmallVector<IntegerSet> AffineMaskAttr::getAffineSets() const {
-  return {getSet().getValue()};
-}
+MaskForm AffineMaskAttr::getForm() const { return getSet().getValue(); }
 
 /// Whether every divisor in `expr` is a positive constant; floordiv and mod
 /// have no agreed meaning otherwise.
@@ -186,11 +172,8 @@ AffineMaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-SmallVector<IntegerSet> AnyOfAttr::getAffineSets() const {
-  SmallVector<IntegerSet> sets;
-  for (MaskAttrInterface mask : getMasks())
-    llvm::append_range(sets, mask.getAffineSets());
-  return sets;
+MaskForm AnyOfAttr::getForm() const {
+  return {MaskForm::Kind::Union, getMasks()};
 }
 
 LogicalResult AnyOfAttr::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -198,16 +181,8 @@ LogicalResult AnyOfAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return verifyMaskList(emitError, "any_of", masks);
 }
 
-SmallVector<IntegerSet> AllOfAttr::getAffineSets() const {
-  SmallVector<IntegerSet> product = {MaskSpace(getContext()).set({})};
-  for (MaskAttrInterface mask : getMasks()) {
-    SmallVector<IntegerSet> next;
-    for (IntegerSet lhs : product)
-      for (IntegerSet rhs : mask.getAffineSets())
-        next.push_back(intersect(lhs, rhs));
-    product = std::move(next);
-  }
-  return product;
+MaskForm AllOfAttr::getForm() const {
+  return {MaskForm::Kind::Intersection, getMasks()};
 }
 
 LogicalResult AllOfAttr::verify(function_ref<InFlightDiagnostic()> emitError,

@@ -334,12 +334,11 @@ void Splitter::run() {
   SmallVector<OpFoldResult> of = step.getMixedExtents();
   for (OpFoldResult entry : of)
     extents.push_back(getValueOrCreateConstantIndexOp(b, loc, entry));
-  SmallVector<IntegerSet> sets =
-      step.getMask() ? step.getMask()->getAffineSets()
-                     : FullAttr::get(b.getContext()).getAffineSets();
+  MaskAttrInterface mask =
+      step.getMask() ? *step.getMask() : FullAttr::get(b.getContext());
   MaskTiles tiles =
-      computeMaskTiles(b.getContext(), sets, queryTile, keyTile,
-                       getConstantIntValue(of[0]), getConstantIntValue(of[1]));
+      computeMaskTiles(mask, queryTile, keyTile, getConstantIntValue(of[0]),
+                       getConstantIntValue(of[1]));
 
   OpFoldResult start = getAsOpFoldResult(loop.getLowerBound()),
                stride = getAsOpFoldResult(loop.getStep());
