@@ -345,12 +345,12 @@ static void testLimits(MLIRContext *context) {
   } const hard[] = {
       {{"huge coefficients",
         Shape::Any,
-        {"123456789012 * i - 987654321098 * j >= 0"}},
+        {"2147483647 * i - 2147483629 * j >= 0"}},
        Answer::None},
       {{"coprime cone",
         Shape::Any,
         {"1000003 * i - 999983 * j >= 0, 999979 * j - 1000033 * i + 7 >= 0"}},
-       Answer::Bounds},
+       Answer::None},
       {{"nested divisions",
         Shape::Any,
         {"((i * 7 + j * 5) floordiv 31 + (i * 3 - j) floordiv 17) floordiv 13 "

@@ -73,6 +73,10 @@ struct MaskSpace {
   MLIRContext *context;
 };
 
+/// No sequence is as long, and sums with such numbers would not fit in the 32
+/// bits that indices have on a GPU.
+constexpr int64_t endless = int64_t(1) << 30;
+
 LogicalResult verifyMaskList(function_ref<InFlightDiagnostic()> emitError,
                              StringRef name,
                              ArrayRef<MaskAttrInterface> masks) {
@@ -94,9 +98,9 @@ MaskForm CausalAttr::getForm() const {
 MaskForm WindowAttr::getForm() const {
   MaskSpace space(getContext());
   SmallVector<AffineExpr> constraints;
-  if (getLeft())
+  if (getLeft() && *getLeft() < endless)
     constraints.push_back(space.key() - space.diagonal() + *getLeft());
-  if (getRight())
+  if (getRight() && *getRight() < endless)
     constraints.push_back(space.diagonal() + *getRight() - space.key());
   return space.set(constraints);
 }
@@ -113,6 +117,8 @@ LogicalResult WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 MaskForm PrefixAttr::getForm() const {
   MaskSpace space(getContext());
+  if (getLength() >= endless)
+    return space.set({});
   return space.set({getLength() - 1 - space.key()});
 }
 
@@ -144,6 +150,17 @@ static bool hasPositiveDivisors(AffineExpr expr) {
               .wasInterrupted();
 }
 
+/// A constant in `expr` that does not fit in 32 bits, the indices of a GPU.
+static std::optional<int64_t> findLargeConstant(AffineExpr expr) {
+  std::optional<int64_t> found;
+  expr.walk([&](AffineExpr part) {
+    auto constant = dyn_cast<AffineConstantExpr>(part);
+    if (constant && !llvm::isInt<32>(constant.getValue()))
+      found = constant.getValue();
+  });
+  return found;
+}
+
 LogicalResult
 AffineMaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        IntegerSetAttr set) {
@@ -156,10 +173,15 @@ AffineMaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << value.getNumSymbols();
   for (AffineExpr constraint : value.getConstraints()) {
     bool isPureAffine = constraint.isPureAffine();
-    if (isPureAffine && hasPositiveDivisors(constraint))
+    std::optional<int64_t> large = findLargeConstant(constraint);
+    if (isPureAffine && hasPositiveDivisors(constraint) && !large)
       continue;
     std::string text;
     llvm::raw_string_ostream(text) << constraint;
+    if (isPureAffine && large)
+      return emitError() << "constraint '" << text << "' of an affine mask has "
+                         << "the constant " << *large
+                         << ", which does not fit in 32 bits";
     if (isPureAffine)
       return emitError() << "constraint '" << text
                          << "' of an affine mask divides by a constant that is "

@@ -276,7 +276,7 @@ void Splitter::putLastFirst(Value lo, Value fullLo, Value whole, Value hi) {
   loopOver(fullLo, from, stepOf({/*masked=*/false, /*ragged=*/false}));
 }
 
-/// Says that a mask leaves no tile out only because it is too complicated.
+/// Says that a mask leaves no tile out only because the analysis gave up.
 static void warnOfAllTiles(Location loc, MaskAttrInterface mask) {
   constexpr size_t mostParts = 8, mostChars = 160;
   // The text of a mask has a shared part once for each path to it.
@@ -288,10 +288,11 @@ static void warnOfAllTiles(Location loc, MaskAttrInterface mask) {
     if (text.size() > mostChars)
       text.replace(mostChars, std::string::npos, "...");
   }
-  emitWarning(loc) << "the mask " << text
-                   << " is too complicated to tell which "
-                   << "tiles of keys it leaves out: all are visited, which is "
-                   << "right but slow";
+  emitWarning(loc)
+      << "the mask " << text
+      << " is too complicated, or its numbers are too large, to "
+         "tell which tiles of keys it leaves out: all are visited, "
+         "which is right but slow";
 }
 
 /// Where visited and full tiles are ranges, up to four loops cover

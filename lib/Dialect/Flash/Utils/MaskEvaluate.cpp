@@ -290,6 +290,40 @@ int64_t KeyCounter::count(Interval keys) {
   return count({keys.lo, middle}) + count({middle + 1, keys.hi});
 }
 
+/// The greatest magnitude of the value; none if that or one it is computed from
+/// does not fit in 32 bits.
+static std::optional<int64_t> getMagnitude(AffineExpr expr,
+                                           ArrayRef<int64_t> mostDims,
+                                           ArrayRef<int64_t> mostSymbols) {
+  int64_t most;
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+    most = std::abs(
+        std::max(constant.getValue(), -std::numeric_limits<int64_t>::max()));
+  } else if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
+    most = mostSymbols[symbol.getPosition()];
+  } else if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    most = mostDims[dim.getPosition()];
+  } else {
+    auto binary = cast<AffineBinaryOpExpr>(expr);
+    auto lhs = getMagnitude(binary.getLHS(), mostDims, mostSymbols),
+         rhs = getMagnitude(binary.getRHS(), mostDims, mostSymbols);
+    if (!lhs || !rhs)
+      return std::nullopt;
+    most = expr.getKind() == AffineExprKind::Add   ? *lhs + *rhs
+           : expr.getKind() == AffineExprKind::Mul ? *lhs * *rhs
+           : expr.getKind() == AffineExprKind::Mod ? *rhs
+                                                   : *lhs / *rhs + 1;
+  }
+  if (most > std::numeric_limits<int32_t>::max())
+    return std::nullopt;
+  return most;
+}
+
+bool flash::fitsIn32Bits(AffineExpr expr, ArrayRef<int64_t> mostDims,
+                         ArrayRef<int64_t> mostSymbols) {
+  return getMagnitude(expr, mostDims, mostSymbols).has_value();
+}
+
 std::optional<int64_t> flash::countUnmasked(MaskAttrInterface mask,
                                             MaskSizes sizes,
                                             ArrayRef<int64_t> lengths) {

@@ -53,6 +53,7 @@ private:
   System getTile();
   /// The tiles with a pair of the mask, or of its complement. `facts` are known
   /// of the tiles that are asked about.
+  void dropLargeRows(Union &result);
   Union project(NormalForm &form, bool isComplement, ArrayRef<Row> facts = {});
 
   std::pair<AffineExpr, int64_t> getScaledExpr(ArrayRef<int64_t> row) const;
@@ -67,6 +68,7 @@ private:
   int64_t Q, K;
   std::optional<int64_t> nq, nk;
   Projector projector;
+  bool dropsRows = false;
 };
 
 /// The constraints of a disjunct by their effect on the key tile.
@@ -133,6 +135,19 @@ System Analysis::getTile() {
   return tile;
 }
 
+/// Leaves out what a GPU cannot compute.
+void Analysis::dropLargeRows(Union &result) {
+  int64_t queries = nq.value_or(kMostLength), keys = nk.value_or(kMostLength);
+  for (Conjunct &conjunct : result)
+    llvm::erase_if(conjunct, [&](const Row &row) {
+      bool isLarge = !fitsIn32Bits(
+          getScaledExpr(row).first,
+          {kMostHeads, kMostHeads, queries, keys / K + 1}, {queries, keys});
+      dropsRows |= isLarge;
+      return isLarge;
+    });
+}
+
 Analysis::Union Analysis::project(NormalForm &form, bool isComplement,
                                   ArrayRef<Row> facts) {
   while (true) {
@@ -141,8 +156,10 @@ Analysis::Union Analysis::project(NormalForm &form, bool isComplement,
     for (System &system : form.get(isComplement, projector))
       projector.eliminate(std::move(system), result);
     projector.simplify(result, kT);
-    if (!projector.hasFailed())
+    if (!projector.hasFailed()) {
+      dropLargeRows(result);
       return result;
+    }
     projector = makeProjector(Projector::Method::Shadow);
     // A new projector has none of the old one's divisions.
     if (llvm::any_of(facts, [](const Row &row) { return row.size() > kEnd; }))
@@ -334,7 +351,8 @@ MaskTiles Analysis::run(MaskAttrInterface mask) {
                     {kOne, row[4]}});
   });
   auto isExact = [&] {
-    return form.isExact() && projector.getMethod() == Projector::Method::Exact;
+    return form.isExact() && !dropsRows &&
+           projector.getMethod() == Projector::Method::Exact;
   };
 
   MaskTiles tiles;

@@ -7,6 +7,7 @@
 
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Dialect/Flash/Utils/MaskNodes.h"
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -28,6 +29,53 @@ openConstraints(IntegerSet set) {
   return open;
 }
 
+/// The value of an expression that may not fit in 32 bits, the indices of a
+/// GPU, as an i64. An operation of index type would be done in 32 bits there.
+static Value expandWide(OpBuilder &b, Location loc, AffineExpr expr,
+                        ArrayRef<Value> dims, ArrayRef<Value> symbols) {
+  Block *block = b.getInsertionBlock();
+  auto end = b.getInsertionPoint();
+  Operation *before = end == block->begin() ? nullptr : &*std::prev(end);
+  Value value = affine::expandAffineExpr(b, loc, expr, dims, symbols);
+
+  Type wide = b.getI64Type();
+  IRMapping widened;
+  auto widen = [&](Value operand) -> Value {
+    if (!operand.getType().isIndex())
+      return operand;
+    if (Value known = widened.lookupOrNull(operand))
+      return known;
+    Value cast = arith::IndexCastOp::create(b, loc, wide, operand);
+    widened.map(operand, cast);
+    return cast;
+  };
+  SmallVector<Operation *> ops;
+  for (auto it = before ? std::next(before->getIterator()) : block->begin();
+       it != end; ++it)
+    ops.push_back(&*it);
+  OpBuilder::InsertionGuard guard(b);
+  for (Operation *op : ops) {
+    b.setInsertionPoint(op);
+    if (auto constant = dyn_cast<arith::ConstantIndexOp>(op)) {
+      widened.map(op->getResult(0),
+                  arith::ConstantIntOp::create(b, loc, constant.value(), 64));
+      continue;
+    }
+    SmallVector<Value> operands = llvm::map_to_vector(op->getOperands(), widen);
+    OperationState state(loc, op->getName(), operands,
+                         llvm::map_to_vector(op->getResultTypes(),
+                                             [&](Type type) -> Type {
+                                               return type.isIndex() ? wide
+                                                                     : type;
+                                             }),
+                         op->getAttrs());
+    for (auto [old, result] :
+         llvm::zip_equal(op->getResults(), b.create(state)->getResults()))
+      widened.map(old, result);
+  }
+  return widened.contains(value) ? widened.lookup(value) : widen(value);
+}
+
 Value flash::emitMaskPredicate(OpBuilder &b, Location loc,
                                MaskAttrInterface mask,
                                const ScorePosition &position) {
@@ -42,14 +90,20 @@ Value flash::emitMaskPredicate(OpBuilder &b, Location loc,
   };
   auto addConstraints = [&](Value all, IntegerSet set) {
     for (auto [constraint, isEquality] : openConstraints(set)) {
+      auto predicate =
+          isEquality ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge;
+      if (!fitsIn32Bits(constraint,
+                        {kMostHeads, kMostHeads, kMostLength, kMostLength},
+                        {kMostLength, kMostLength})) {
+        Value lhs = expandWide(b, loc, constraint, dims, symbols);
+        Value zero = arith::ConstantIntOp::create(b, loc, 0, 64);
+        all = conjoin(all, arith::CmpIOp::create(b, loc, predicate, lhs, zero));
+        continue;
+      }
       if (!zero)
         zero = arith::ConstantIndexOp::create(b, loc, 0);
       Value lhs = affine::expandAffineExpr(b, loc, constraint, dims, symbols);
-      Value holds = arith::CmpIOp::create(
-          b, loc,
-          isEquality ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge,
-          lhs, zero);
-      all = conjoin(all, holds);
+      all = conjoin(all, arith::CmpIOp::create(b, loc, predicate, lhs, zero));
     }
     return all;
   };

@@ -132,6 +132,16 @@ KeysOfQuery estimateKeysOfQuery(MaskAttrInterface mask, int64_t nq, int64_t nk);
 /// for the first ones.
 bool haveEvenPairs(MaskAttrInterface mask, int64_t nq, int64_t nk);
 
+/// Whether an expression, and all that it is computed from, fits in 32 bits,
+/// the indices of a GPU, where its variables are not negative and at most so
+/// great.
+bool fitsIn32Bits(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> mostDims,
+                  llvm::ArrayRef<int64_t> mostSymbols);
+/// Batches, heads and lengths that are not known are supposed to be at most so
+/// great. Longer ones are right if numbers in the mask are small.
+constexpr int64_t kMostHeads = int64_t(1) << 16;
+constexpr int64_t kMostLength = int64_t(1) << 22;
+
 /// The value of an affine expression, for example of a mask at a pair.
 int64_t evaluate(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> dims,
                  llvm::ArrayRef<int64_t> symbols);
