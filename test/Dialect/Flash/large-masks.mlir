@@ -14,7 +14,7 @@
 // CHECK: arith.index_cast %{{.*}} : index to i64
 // CHECK: arith.muli {{.*}} : i64
 // CHECK: arith.cmpi sge, %{{.*}} : i64
-// PTX: mul.wide.s32 {{.*}}, 1000003;
+// PTX: mul.wide.s32 {{.*}}, -333333;
 func.func @wide(%q: !t) -> !t {
   %o = flash.attention %q, %q, %q mask(#flash.affine<#wide>) : (!t, !t, !t) -> !t
   return %o : !t
