@@ -53,11 +53,10 @@ void flash::run::dump(Dump stage, ModuleOp module, const Options &options) {
   if (!options.has(stage))
     return;
   std::string text;
-  llvm::raw_string_ostream os(text);
-  // With aliases, unlike <<: what is printed can be read again, and shared parts
-  // of masks are printed once.
-  module->print(os);
-  os << "\n";
+  // Without aliases, a set with >= inside of a mask is not read again.
+  llvm::raw_string_ostream stream(text);
+  module.print(stream);
+  stream << "\n";
   dump(stage, text, options);
 }
 
