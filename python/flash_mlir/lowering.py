@@ -214,9 +214,10 @@ def _flatten(literal):
 # The score region
 # ===----------------------------------------------------------------------=== #
 
+_FUNCTIONS = "exp exp2 expm1 log log1p log2 sqrt rsqrt tanh sin cos erf floor ceil roundeven trunc".split()
 _FLOAT_OPS = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf", "powf": "math.powf"}
 _FLOAT_OPS.update(maximumf="arith.maximumf", minimumf="arith.minimumf", negf="arith.negf", absf="math.absf")
-_FLOAT_OPS.update({name: f"math.{name}" for name in "exp exp2 log log2 sqrt rsqrt tanh sin cos erf floor ceil".split()})
+_FLOAT_OPS.update({name: f"math.{name}" for name in _FUNCTIONS})
 _INDEX_OPS = {"add": "arith.addi", "sub": "arith.subi", "mul": "arith.muli"}
 _LOGIC_OPS = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
 _INDEX_PREDICATES = {"lt": "slt", "le": "sle", "eq": "eq", "ne": "ne"}
@@ -296,6 +297,13 @@ class Region:
         if op == "to_float":
             narrow = self._emit(f"arith.index_cast {names[0]} : index to i32")
             return self._emit(f"arith.sitofp {narrow} : i32 to f32")
+        if op == "to_index":
+            narrow = self._emit(f"arith.fptosi {names[0]} : f32 to i32")
+            return self._emit(f"arith.index_cast {narrow} : i32 to index")
+        if op in ("round_f16", "round_bf16"):
+            element = op[len("round_") :]
+            narrow = self._emit(f"arith.truncf {names[0]} : f32 to {element}")
+            return self._emit(f"arith.extf {narrow} : {element} to f32")
         if op == "not":
             return self._emit(f"arith.xori {names[0]}, {self._emit('arith.constant true')} : i1")
         if op == "select":

@@ -118,6 +118,39 @@ def test_operands(make_tensors, device, dtype):
     assert_close(lse.cpu().numpy(), expected_lse, dtype)
 
 
+# As they are written for FlexAttention. Each runs with traced values, and with tensors as the reference.
+SCORES = {
+    "casts": lambda s, b, h, q, k: (4 * s).to(torch.int32).float() + (q - k).to(s.dtype) / 9 + (3 * s).long() % 2,
+    "half": lambda s, b, h, q, k: (30 * s).half().float() / 30 + (5 * s).to(torch.bfloat16).to(torch.float32) / 8,
+    "clamp": lambda s, b, h, q, k: s.clamp(-0.5, 0.5) + (q - k).clamp(min=-3) * 0.25 + torch.clamp(s, max=0.25),
+    "fill": lambda s, b, h, q, k: s.masked_fill(q - k > 100, -float("inf")) + torch.where(k.eq(3), s.new_ones(()), 0.5),
+    "new": lambda s, b, h, q, k: s.where(q.new_ones((), dtype=torch.bool), s.new_zeros(())) + s.new_full((), 2) * k,
+    "like": lambda s, b, h, q, k: torch.where(q > k, torch.zeros_like(s), s) + torch.full_like(s, 0.5) * (k % 2),
+    "methods": lambda s, b, h, q, k: s.abs().sqrt() + s.sigmoid().log1p() - s.tanh().square() + (q - k).abs() / 50,
+    "division": lambda s, b, h, q, k: torch.div(s * 8, 3, rounding_mode="floor")
+    + torch.div(q - k, 5, rounding_mode="trunc") / 4 + torch.floor_divide(q, 4) % 3 + torch.remainder(k, 5),
+    "rounding": lambda s, b, h, q, k: torch.round(3 * s) + torch.trunc(s * 4) + s.floor() + s.ceil() + s.sign(),
+    "bucket": lambda s, b, h, q, k: s + 0.1 * torch.log2((q - k).abs().float() + 0.5).mul(2).to(torch.long),
+}
+MASK_MODS = {
+    "names": lambda b, h, q, k: torch.le(k, q) & q.sub(k).lt(50) | torch.eq(k, 0) & ~torch.ge(q, 30),
+    "logic": lambda b, h, q, k: torch.logical_and((q - k).abs() < 40, q.new_ones((), dtype=torch.bool))
+    | torch.logical_xor(q.ne(k), k.gt(3)).logical_not(),
+}
+
+
+def test_functions_and_methods(make_tensors):
+    query, key, value = make_tensors("cpu", batch=1, heads=2, key_heads=2, queries=61, keys=75, size=16, value_size=16)
+    scores = query @ key.transpose(2, 3) / 4
+    b, h, q, k = (torch.arange(n).reshape(-1, *[1] * (3 - i)) for i, n in enumerate((1, 2, 61, 75)))
+    for function in SCORES.values():
+        weights = torch.softmax(function(scores, b, h, q, k), dim=-1)
+        compare(flash.attention(query, key, value, score=function), (weights @ value).double(), "float32")
+    for function in MASK_MODS.values():
+        expected = sdpa(query, key, value, function(b, h, q, k))
+        compare(flash.attention(query, key, value, mask=function), expected, "float32")
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_torch_compile(make_tensors, device):
     query, key, value = make_tensors(device)
