@@ -88,6 +88,7 @@ def install():
     vars(torch).update(DTYPES)
     torch.library = types.SimpleNamespace()
     torch.is_grad_enabled = lambda: True
+    torch.is_autocast_enabled = lambda: False
     torch.compiler = types.SimpleNamespace(is_compiling=lambda: False)
     torch.cuda = types.SimpleNamespace(device=_Device)
     torch._C = types.SimpleNamespace(

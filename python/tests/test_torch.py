@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 
 import flash_mlir as flash  # noqa: E402
 
+CAUSAL = flash.causal()
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 DEVICES = ["cpu", pytest.param("cuda", marks=needs_gpu)]
 DTYPES = ["float32", "float16", "bfloat16"]
@@ -179,6 +180,64 @@ def test_torch_compile(make_tensors, device):
         for length in (137, 64):
             short = query[:, :, :length]
             torch.testing.assert_close(compiled(short, key, value), function(short, key, value))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_autocast(make_tensors, device):
+    """As scaled_dot_product_attention: query, key and value become of the dtype of autocast, whatever they were."""
+    query, key, value = make_tensors(device, "float16", heads=2, key_heads=2)
+    bias = torch.linspace(-1, 1, 153, device=device)
+    attend = flash.Attention(mask=flash.causal(), score=lambda s, b, h, q, k: s + bias[k])
+    sink = torch.zeros(2, device=device)
+    compiled = torch.compile(lambda *x: attend(*x, sink=sink) * 2, backend="aot_eager", fullgraph=True)
+    with_mask = torch.compile(
+        lambda *x: flash.attention(*x, mask=CAUSAL, sink=sink) * 2, backend="aot_eager", fullgraph=True
+    )
+    for dtype in (torch.bfloat16, torch.float16):
+        inputs = query.to(dtype), key.to(dtype), value.to(dtype)
+        expected = attend(*inputs, sink=sink)
+        for arguments in ((query, key.float(), value.bfloat16()), (query.float(), key.float(), value.float())):
+            with torch.autocast(device, dtype=dtype):
+                output = attend(*arguments, sink=sink)
+                known = torch.nn.functional.scaled_dot_product_attention(*arguments)
+                assert output.dtype == known.dtype == dtype
+                assert_close(output.double().cpu(), expected.double().cpu().numpy(), "bfloat16")
+                assert compiled(*arguments).dtype == with_mask(*arguments).dtype == dtype
+                assert_close(compiled(*arguments).double().cpu() / 2, expected.double().cpu().numpy(), "bfloat16")
+                output = flash.attention(*arguments, mask=CAUSAL, sink=sink)
+                assert torch.equal(2 * output, with_mask(*arguments))
+    with pytest.raises(TypeError, match="key is float32 of shape .*, query float16 of shape .*; the dtypes must agree"):
+        attend(query, key.float(), value)
+    with torch.autocast(device), pytest.raises(TypeError, match="query is float64"):
+        attend(query.double(), key, value)
+
+
+def test_copies(make_tensors):
+    """A copy of a module has copies of its buffers, which a `flash.Attention` in it reads."""
+    import copy
+    import io
+
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("slopes", torch.tensor([0.5, 0.25, 0.125, 0.0625]))
+            slopes = self.slopes
+            self.attend = flash.Attention(flash.causal(), lambda s, b, h, q, k: s + slopes[h] * (k - q))
+
+        def forward(self, *inputs):
+            return self.attend(*inputs)
+
+    inputs = make_tensors("cpu")
+    layer = Layer()
+    other = copy.deepcopy(layer)
+    assert torch.equal(layer(*inputs), other(*inputs))
+    other.slopes.zero_()
+    torch.testing.assert_close(other(*inputs), flash.attention(*inputs, mask=CAUSAL))
+    assert not torch.equal(other(*inputs), layer(*inputs))
+    file = io.BytesIO()
+    torch.save(layer.attend, file)
+    file.seek(0)
+    assert torch.equal(torch.load(file, weights_only=False)(*inputs), layer(*inputs))
 
 
 def test_operator(make_tensors):
