@@ -549,6 +549,11 @@ _FUNCTIONS.update(
 )
 
 
+def is_traced(name):
+    """Whether functions of other libraries that have this name are traced."""
+    return name in _FUNCTIONS
+
+
 class Tensor:
     """A NumPy array or PyTorch tensor whose elements a mask or score function reads.
 
@@ -567,6 +572,13 @@ class Tensor:
         self.array = array
         self.name = name
         self.dtype, self.is_bool, self.rank = _core.inspect(array, name)
+
+    def without_array(self):
+        """A tensor of the same kind, which keeps no array."""
+        copy = Tensor.__new__(Tensor)
+        copy.array = None
+        copy.name, copy.dtype, copy.is_bool, copy.rank = self.name, self.dtype, self.is_bool, self.rank
+        return copy
 
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
