@@ -36,6 +36,9 @@ class Kernel:
     def __init__(self, kernel):
         self._kernel = kernel
 
+    def __reduce__(self):
+        return _deserialize, (self._kernel.serialize(),)
+
     def __call__(self, *arguments):
         results = self._kernel.call(list(arguments))
         return results[0] if len(results) == 1 else tuple(results)
@@ -79,6 +82,10 @@ class Kernel:
             return ", ".join(f"{dtype}{[size if size is not None else '?' for size in sizes]}" for dtype, sizes in types)
 
         return f"<flash_mlir.Kernel for {self.target}: ({describe(self.arguments)}) -> ({describe(self.results)})>"
+
+
+def _deserialize(content):
+    return Kernel(_core.Kernel.deserialize(content))
 
 
 def compile(text, target=None, function=None, schedule=None):
