@@ -8,6 +8,7 @@ import functools
 import numbers
 import operator
 import sys
+import weakref
 
 from .errors import TraceError
 
@@ -229,6 +230,8 @@ class Value:
 
     @classmethod
     def __torch_function__(cls, function, types, arguments=(), options=None):
+        if function.__name__ == "__getitem__":
+            return _capture(arguments[0])[arguments[1]]
         return _call("torch", function, arguments, options)
 
 
@@ -564,7 +567,7 @@ class Tensor:
     own b, h, q and k, the array's size is checked.
     """
 
-    __slots__ = ("array", "name", "dtype", "is_bool", "rank")
+    __slots__ = ("array", "name", "dtype", "is_bool", "rank", "__weakref__")
 
     def __init__(self, array, name="a captured tensor"):
         from . import _core
@@ -621,6 +624,17 @@ for _name in (
     "and rand or ror xor rxor invert bool float int index".split()
 ):
     setattr(Tensor, f"__{_name}__", _forward(f"__{_name}__"))
+
+
+_captured = weakref.WeakValueDictionary()
+
+
+def _capture(array):
+    """What stands for a tensor that a function reached by a way that is not replaced, such as an attribute."""
+    known = _captured.get(id(array))
+    if known is None or known.array is not array:
+        known = _captured[id(array)] = Tensor(array)
+    return known
 
 
 def tensor(array, name="a captured tensor"):
