@@ -9,6 +9,7 @@ import math
 import numbers
 import operator
 import sys
+import weakref
 
 from .errors import TraceError
 
@@ -230,6 +231,8 @@ class Value:
 
     @classmethod
     def __torch_function__(cls, function, types, arguments=(), options=None):
+        if function.__name__ == "__getitem__":
+            return _capture(arguments[0])[arguments[1]]
         return _call("torch", function, arguments, options)
 
 
@@ -591,7 +594,7 @@ class Tensor:
     for each position, also where a mask hides it; `ranges` says when that is checked.
     """
 
-    __slots__ = ("array", "name", "dtype", "is_bool", "is_unsigned", "rank")
+    __slots__ = ("array", "name", "dtype", "is_bool", "is_unsigned", "rank", "__weakref__")
 
     def __init__(self, array, name="a captured tensor"):
         from . import _core
@@ -603,7 +606,7 @@ class Tensor:
     def without_array(self):
         """A tensor of the same kind, which keeps no array."""
         copy = Tensor.__new__(Tensor)
-        for name in Tensor.__slots__:
+        for name in ("name", "dtype", "is_bool", "is_unsigned", "rank"):
             setattr(copy, name, getattr(self, name))
         copy.array = None
         return copy
@@ -649,6 +652,17 @@ for _name in (
     "and rand or ror xor rxor invert bool float int index".split()
 ):
     setattr(Tensor, f"__{_name}__", _forward(f"__{_name}__"))
+
+
+_captured = weakref.WeakValueDictionary()
+
+
+def _capture(array):
+    """What stands for a tensor that a function reached by a way that is not replaced, such as an attribute."""
+    known = _captured.get(id(array))
+    if known is None or known.array is not array:
+        known = _captured[id(array)] = Tensor(array)
+    return known
 
 
 def tensor(array, name="a captured tensor"):

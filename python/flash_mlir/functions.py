@@ -269,6 +269,8 @@ def _rebuild(function, tensors, functions, rebuilt):
             return tensors[id(value)]
         if type(value) is types.FunctionType and value in functions:
             return _rebuild(value, tensors, functions, rebuilt)
+        if type(value) is tuple:
+            return tuple([replace(item) for item in value])
         return value
 
     scope = dict(function.__globals__)

@@ -183,6 +183,42 @@ def test_torch_compile(make_tensors, device):
 
 
 @pytest.mark.parametrize("device", DEVICES)
+def test_flex_attention_masks(make_tensors, device):
+    """Masks that PyTorch's functions compose, and tensors that are neither in a closure nor globals."""
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+
+    class Documents:
+        def __init__(self, ids):
+            self.ids = ids
+
+        def keep(self, b, h, q, k):
+            return self.ids[q] == self.ids[k]
+
+    ids = torch.arange(153, device=device) // 40
+    other = torch.arange(153, device=device) // 33
+
+    def documents(b, h, q, k):
+        return ids[q] == ids[k]
+
+    def left(b, h, q, k):
+        return q - k <= 30
+
+    def first(b, h, q, k):
+        return k < 3 + 0 * ids[q]
+
+    query, key, value = make_tensors(device)
+    q, k, _ = positions(query, key)
+    keep = documents(0, 0, q, k)
+    for mask, expected in (
+        (flex.and_masks(documents, left), keep & (q - k <= 30)),
+        (flex.or_masks(flex.and_masks(documents, left), first), keep & (q - k <= 30) | (k < 3)),
+        (Documents(ids).keep, keep),
+        (Documents(other).keep, other[q] == other[k]),
+    ):
+        compare(flash.attention(query, key, value, mask=mask), sdpa(query, key, value, expected), "float32")
+
+
+@pytest.mark.parametrize("device", DEVICES)
 def test_autocast(make_tensors, device):
     """As scaled_dot_product_attention: query, key and value become of the dtype of autocast, whatever they were."""
     query, key, value = make_tensors(device, "float16", heads=2, key_heads=2)
