@@ -52,6 +52,9 @@ class Kernel:
     def __init__(self, kernel):
         self._kernel = kernel
 
+    def __reduce__(self):
+        return _deserialize, (self._kernel.serialize(),)
+
     def __call__(self, *arguments):
         results = self._kernel.call(list(arguments))
         return results[0] if len(results) == 1 else tuple(results)
@@ -105,6 +108,10 @@ class Kernel:
         return f"<flash_mlir.Kernel for {self.target}: ({describe(self.arguments)}) -> ({describe(self.results)})>"
 
 
+def _deserialize(content):
+    return Kernel(_core.Kernel.deserialize(content))
+
+
 def compile(text, target=None, function=None, schedule=None):
     """Compiles a program (docs/language.md), or finds it in the cache.
 
@@ -124,4 +131,9 @@ def compile(text, target=None, function=None, schedule=None):
     """
     if not isinstance(text, str):
         raise TypeError(f"the program is a {type(text).__name__}; expected its text")
+    if target is not None and not isinstance(target, str):
+        raise TypeError(f"target is a {type(target).__name__}; expected one of {', '.join(TARGETS)}")
+    for name, given in (("function", function), ("schedule", schedule)):
+        if given is not None and not isinstance(given, str):
+            raise TypeError(f"{name} is a {type(given).__name__}; expected text")
     return Kernel(cache.get_kernel(text, target or choose_target(), function or "", schedule or ""))

@@ -83,7 +83,7 @@ def _find_choice(*roots):
     found, done = None, {}
     for value in in_order(roots, _get_index_operands, done):
         done[id(value)] = value
-        if value.op == "select":
+        if value.op == "select" and value.type == INDEX:
             found = value
     return found
 

@@ -4,6 +4,7 @@ A mask composes with others by `&` (both), `|` (either) and `~` (not). Masks tha
 affine in the positions let the compiler leave out all tiles that they hide.
 """
 
+import copy
 import functools
 import operator
 
@@ -85,6 +86,15 @@ class Mask:
     @_untraced
     def __invert__(self):
         return Mask._of(~self._value, name=f"~{self}")
+
+    def __getstate__(self):
+        """All but what is computed when it is needed: hashes of strings are others in another process."""
+        return {name: vars(self)[name] for name in ("_trace", "_attribute", "_lengths", "_name")}
+
+    def __deepcopy__(self, memo):
+        if self.lengths is None and not self.tensors:
+            return self
+        return Mask(copy.deepcopy(self._trace, memo), self._attribute, copy.deepcopy(self._lengths, memo), self._name)
 
     def __bool__(self):
         raise TypeError("masks compose with &, | and ~, not with and, or and not")

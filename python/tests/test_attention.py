@@ -1,5 +1,10 @@
 """Results of `attention` on NumPy arrays, against fp64."""
 
+import copy
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from conftest import assert_close, reference
@@ -289,3 +294,34 @@ def test_rank_3(make):
     expected, expected_lse = reference(query, key, value, MASKS["causal"][1], alibi)
     assert_close(output, expected, "float32")
     assert_close(lse, expected_lse, "float32")
+
+
+def test_copies(make):
+    """Objects and masks are copied and pickled with the arrays that they read."""
+    bias = np.random.default_rng(1).standard_normal((4, 37)).astype(np.float32)
+    lengths = np.array([20, 53], dtype=np.int32)
+    mask = (flash.causal() | flash.documents(np.arange(37) // 9, np.arange(53) // 9)) & flash.key_lengths(lengths)
+    attend = flash.Attention(mask=mask, score=lambda s, b, h, q, k: s + bias[h, q] * k, scale=0.3, return_lse=True)
+    query, key, value = make()
+    expected = attend(query, key, value)
+    for other in (copy.copy(attend), copy.deepcopy(attend), pickle.loads(pickle.dumps(attend))):
+        for result, known in zip(other(query, key, value), expected):
+            np.testing.assert_array_equal(result, known)
+    # The arrays of a deep copy are its own, and those that a module has, too, are the same there.
+    first, again = copy.deepcopy((attend, bias))
+    assert first.captured[-1] is again and again is not bias
+    for other in (copy.copy(mask), copy.deepcopy(mask), pickle.loads(pickle.dumps(mask))):
+        assert other == mask and hash(other) == hash(mask)
+        expected = flash.attention(query, key, value, mask=mask)
+        np.testing.assert_array_equal(flash.attention(query, key, value, mask=other), expected)
+    assert copy.deepcopy(flash.causal()) is flash.causal()
+    assert pickle.loads(pickle.dumps(flash.causal() & flash.prefix(3))) == flash.causal() & flash.prefix(3)
+
+
+def test_pickles_of_other_processes():
+    script = "import pickle, sys, flash_mlir as f; m = f.causal() & f.prefix(3); hash(m); "
+    script += "sys.stdout.buffer.write(pickle.dumps(({m: 1}, f.Attention(m, scale=0.5))))"
+    found, attend = pickle.loads(subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True).stdout)
+    assert found[flash.causal() & flash.prefix(3)] == 1
+    array = np.ones((1, 1, 4, 8), dtype=np.float32)
+    assert_close(attend(array, array, array), array, "float32")
