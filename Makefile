@@ -16,7 +16,7 @@ configure = test -f $(1)/build.ninja || cmake -S . -B $(1) $(2) -G Ninja \
   > /dev/null
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
-.PHONY: build run test bench python dist docs asan fuzz format lint clean setup
+.PHONY: build run test test-torch bench python dist docs asan fuzz format lint clean setup
 
 build: setup
 	@$(call configure,$(BUILD))
@@ -34,6 +34,10 @@ python: build ## the Python package, in the virtual environment $(BUILD)/python
 
 test: python ## every test; the last line is the tally
 	$(PYTHON) scripts/run-tests.py $(LLVM)/bin/lit $(BUILD)
+
+test-torch: python ## the Python tests with PyTorch, in the virtual environment $(BUILD)/torch
+	scripts/setup-torch.sh $(BUILD) $(PYTHON)
+	$(BUILD)/torch/bin/python -m pytest -q -p no:cacheprovider python/tests
 
 bench: build ## every experiment: JSON, a report and plots in $(BUILD)/bench
 	@scripts/setup.sh python3-matplotlib

@@ -6,7 +6,9 @@ version: str
 
 def get_device_target(device: int) -> str: ...
 def set_thread_count(count: int) -> None: ...
-def inspect(object: Any, name: str) -> Tuple[int, bool, int]: ...
+def inspect(object: Any, name: str) -> Tuple[int, bool, bool, int]: ...
+
+no_backward: str
 
 class Kernel:
     @staticmethod
@@ -21,6 +23,7 @@ class Kernel:
     def results(self) -> List[Tuple[str, Tuple[Optional[int], ...]]]: ...
     def text(self, stage: str) -> str: ...
     def save(self, path: str) -> None: ...
+    def count_tiles(self, sizes: Sequence[Sequence[int]]) -> Tuple[int, int, int, int, int]: ...
     def serialize(self) -> bytes: ...
     def call(self, arguments: Sequence[Any]) -> List[Any]: ...
 
@@ -28,10 +31,20 @@ class Attention:
     def __init__(
         self,
         compile: Callable[[str, int, int, int, int], Kernel],
-        captures: List[Tuple[str, int, bool, str]],
+        captures: List[Tuple[str, int, bool, bool, int, List[Tuple[int, List[Any], str]]]],
         return_lse: bool,
+        dispatch: Callable[..., Any],
     ) -> None: ...
     def __call__(
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        lengths: Optional[Any],
+        sink: Optional[Any],
+        captured: Tuple[Any, ...],
+    ) -> Any: ...
+    def run(
         self,
         query: Any,
         key: Any,

@@ -1,11 +1,14 @@
 """Attention with masks and score functions."""
 
+import math
 import sys
 
-from .expressions import BATCH, HEAD, KEY, QUERY, SCORE
+from .errors import TraceError
+from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, refuse_gradient, to_float32
 from .functions import Trace, trace
 from .masks import Mask, check_condition
-from .programs import Variant, get_function
+from .compiler import Kernel, choose_target
+from .programs import Variant, get_function, get_kernel
 
 _SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 _MAX_PREPARED = 512
@@ -50,6 +53,21 @@ def _get_mask(function):
     return known, id(traced.value), traced.arrays
 
 
+def _get_scale(scale):
+    refuse_gradient(scale, "scale")
+    try:
+        number = None if isinstance(scale, (str, bytes)) else to_float32(scale, "scale")
+    except TraceError as error:
+        raise ValueError(str(error)) from None
+    except (TypeError, ValueError):
+        number = None
+    if number is None:
+        raise TypeError(f"scale is a {type(scale).__name__}; expected a number")
+    if not math.isfinite(number):
+        raise ValueError(f"scale is {number}; it must be finite")
+    return number
+
+
 def _prepare(mask, score, scale, lengths, has_sink, return_lse):
     """The variant, the arrays that it reads, and the lengths."""
     mask_key = score_key = None
@@ -70,7 +88,7 @@ def _prepare(mask, score, scale, lengths, has_sink, return_lse):
         score_key = id(score.value)
         arrays += score.arrays
     if scale is not None:
-        scale = float(scale)
+        scale = _get_scale(scale)
     key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse)
     prepared = _prepared.get(key)
     if prepared is None:
@@ -85,6 +103,25 @@ def _is_compiling():
     """Whether torch.compile is tracing."""
     torch = sys.modules.get("torch")
     return torch is not None and torch.compiler.is_compiling()
+
+
+def _autocast(query, key, value):
+    """The arguments as scaled_dot_product_attention takes them under torch.autocast."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(query, torch.Tensor):
+        return query, key, value
+    # Without an argument it is about CUDA, and takes a fifth of the time.
+    enabled = torch.is_autocast_enabled() if query.is_cuda else torch.is_autocast_enabled("cpu")
+    if not enabled:
+        return query, key, value
+    dtype = torch.get_autocast_dtype("cuda" if query.is_cuda else "cpu")
+
+    def cast(array):
+        if not isinstance(array, torch.Tensor) or not array.is_floating_point() or array.dtype == torch.float64:
+            return array
+        return array.to(dtype)
+
+    return cast(query), cast(key), cast(value)
 
 
 def attention(
@@ -109,6 +146,7 @@ def attention(
       query: (batch, heads, query length, D), or (heads, query length, D); float16, bfloat16 or float32.
         Any strides, on CUDA with a contiguous last dimension: (batch, length, heads, D) is passed as
         x.transpose(1, 2).
+        Under torch.autocast, query, key and value are cast to its dtype.
       key: (batch, key heads, key length, D). heads must be a multiple of key heads: query head h sees
         key head h // (heads // key heads).
       value: (batch, key heads, key length, Dv). D and Dv are multiples of 8 from 8 to 256.
@@ -130,6 +168,7 @@ def attention(
       DeviceError: The GPU is too old (compute capability 8.0 is needed).
       NotImplementedError: A tensor requires gradients, which there are none of.
     """
+    query, key, value = _autocast(query, key, value)
     if _is_compiling():
         from .torch_operator import attention as compiled
 
@@ -143,7 +182,8 @@ class Attention:
 
     The functions are traced once, when the object is made, and the arrays that they read are those of
     that time. Calls are a little cheaper than those of `attention`, and torch.compile takes the object
-    with every mask and score function without a break in the graph.
+    with every mask and score function without a break in the graph. Objects can be copied and pickled,
+    with the arrays that they read.
     """
 
     def __init__(self, mask=None, score=None, scale=None, return_lse=False):
@@ -163,6 +203,14 @@ class Attention:
                 self._functions.append(prepared.function)
                 self._configs.append(prepared.config)
 
+    def __getstate__(self):
+        """All but the native functions, which are made from the configurations."""
+        return {name: value for name, value in vars(self).items() if name != "_functions"}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._functions = [get_function(config) for config in self._configs]
+
     def __call__(self, query, key, value, lengths=None, sink=None):
         """As `attention`; raises what it does."""
         if self._mask_lengths is not None:
@@ -170,8 +218,51 @@ class Attention:
                 raise ValueError("lengths are given twice: as an argument and by key_lengths in the mask")
             lengths = self._mask_lengths
         index = 2 * (lengths is not None) + (sink is not None)
+        query, key, value = _autocast(query, key, value)
         if _is_compiling():
             from .torch_operator import call
 
             return call(query, key, value, lengths, sink, self.captured, self._configs[index], self.return_lse)
         return self._functions[index](query, key, value, lengths, sink, self.captured)
+
+    def tiles(
+        self,
+        query_length,
+        key_length,
+        batch=1,
+        heads=1,
+        key_heads=None,
+        dim=64,
+        value_dim=None,
+        dtype="float16",
+        target=None,
+    ):
+        """How many tiles of queries and keys a call would leave out, and in how many it looks at the mask.
+
+        The more tiles are skipped, the less is computed; in those that are unmasked, the mask costs nothing.
+        What of a mask is not affine, as what reads an array, skips nothing and is looked at in each tile that
+        is visited; lengths are not counted either. Compiles the kernel if there is none yet.
+
+        Args:
+          query_length, key_length, batch, heads, key_heads, dim, value_dim: Sizes of a call, with as many
+            key heads as heads and a value_dim of dim if left out.
+          dtype: "float16", "bfloat16" or "float32".
+          target: One of `compiler.TARGETS`; by default that of the first CUDA device, or "cpu". Tiles differ.
+
+        Returns:
+          `Tiles`: skipped, unmasked, masked, query_tile, key_tile.
+        """
+        elements = {"float16": "f16", "bfloat16": "bf16", "float32": "f32"}
+        if dtype not in elements:
+            raise ValueError(f"the dtype is {dtype!r}; expected one of {', '.join(elements)}")
+        key_heads, value_dim = heads if key_heads is None else key_heads, dim if value_dim is None else value_dim
+        config = self._configs[0 if self._mask_lengths is None else 2]
+        kernel = Kernel(get_kernel(config, elements[dtype], 4, dim, value_dim, target or choose_target()))
+        sizes = [
+            (batch, heads, query_length, dim),
+            (batch, key_heads, key_length, dim),
+            (batch, key_heads, key_length, value_dim),
+        ]
+        # Lengths and captured arrays have no say, whatever their sizes.
+        sizes += [(1,) * len(shape) for _, shape in kernel.arguments[len(sizes) :]]
+        return kernel.tiles(*sizes)

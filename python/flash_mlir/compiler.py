@@ -1,6 +1,7 @@
 """Programs written in MLIR, compiled and called from Python."""
 
 import os
+from typing import NamedTuple
 
 from . import _core, cache
 from .errors import DeviceError
@@ -13,11 +14,26 @@ def get_device_target(device=0):
     return _core.get_device_target(device)
 
 
-def _choose_target():
+def choose_target():
+    """The target of the first CUDA device, or "cpu" if there is none."""
     try:
         return get_device_target()
     except DeviceError:
         return "cpu"
+
+
+class Tiles(NamedTuple):
+    """Tiles of queries and keys, in all batches and heads."""
+
+    #: Of these nothing is computed.
+    skipped: int
+    #: In these the mask hides no key, and is not evaluated.
+    unmasked: int
+    #: In these the mask is evaluated for each query and key.
+    masked: int
+    #: The queries and the keys of a tile.
+    query_tile: int
+    key_tile: int
 
 
 class Kernel:
@@ -35,6 +51,9 @@ class Kernel:
 
     def __init__(self, kernel):
         self._kernel = kernel
+
+    def __reduce__(self):
+        return _deserialize, (self._kernel.serialize(),)
 
     def __call__(self, *arguments):
         results = self._kernel.call(list(arguments))
@@ -64,6 +83,14 @@ class Kernel:
         """
         return self._kernel.text(f"l{level}" if isinstance(level, int) else level)
 
+    def tiles(self, *sizes):
+        """The `Tiles` that a call with arguments of these sizes visits.
+
+        Takes a tuple of sizes for each argument. Only masks count: `lengths` cut off nothing. Raises
+        ValueError for sizes that the kernel does not take.
+        """
+        return Tiles(*self._kernel.count_tiles([tuple(each) for each in sizes]))
+
     @property
     def ptx(self):
         """The PTX of a kernel for GPUs; the same as `ir("ptx")`."""
@@ -79,6 +106,10 @@ class Kernel:
             return ", ".join(f"{dtype}{[size if size is not None else '?' for size in sizes]}" for dtype, sizes in types)
 
         return f"<flash_mlir.Kernel for {self.target}: ({describe(self.arguments)}) -> ({describe(self.results)})>"
+
+
+def _deserialize(content):
+    return Kernel(_core.Kernel.deserialize(content))
 
 
 def compile(text, target=None, function=None, schedule=None):
@@ -100,4 +131,9 @@ def compile(text, target=None, function=None, schedule=None):
     """
     if not isinstance(text, str):
         raise TypeError(f"the program is a {type(text).__name__}; expected its text")
-    return Kernel(cache.get_kernel(text, target or _choose_target(), function or "", schedule or ""))
+    if target is not None and not isinstance(target, str):
+        raise TypeError(f"target is a {type(target).__name__}; expected one of {', '.join(TARGETS)}")
+    for name, given in (("function", function), ("schedule", schedule)):
+        if given is not None and not isinstance(given, str):
+            raise TypeError(f"{name} is a {type(given).__name__}; expected text")
+    return Kernel(cache.get_kernel(text, target or choose_target(), function or "", schedule or ""))

@@ -4,9 +4,12 @@ A function is called once with values of this module in place of numbers. What i
 computes with them is a graph, from which `lowering` makes a mask or a score region.
 """
 
+import functools
+import math
 import numbers
 import operator
 import sys
+import weakref
 
 from .errors import TraceError
 
@@ -17,8 +20,9 @@ class Value:
     """A number or truth value that is known when the kernel runs.
 
     The operators of Python, `where` and the functions of this package apply, and so do
-    those of NumPy and PyTorch of the same name. Integers are exact; mixed with numbers,
-    they become float32. Comparisons give truth values, combined with `&`, `|` and `~`.
+    those of NumPy and PyTorch of the same name, as functions and as methods. Integers are
+    exact; mixed with numbers, they become float32. Comparisons give truth values, combined
+    with `&`, `|` and `~`. Casts truncate towards zero.
     """
 
     __slots__ = ("op", "operands", "type")
@@ -57,13 +61,20 @@ class Value:
     def __floordiv__(self, other):
         return _divide("floordiv", self, other)
 
+    def __rfloordiv__(self, other):
+        return _divide("floordiv", other, self)
+
     def __mod__(self, other):
         return _divide("mod", self, other)
 
+    def __rmod__(self, other):
+        return _divide("mod", other, self)
+
     def __pow__(self, exponent):
-        if isinstance(exponent, numbers.Integral) and 0 < exponent <= 8:
+        exponent = lift(exponent)
+        if exponent.type == INDEX and exponent.op == "constant" and 0 < exponent.operands[0] <= 8:
             result = self
-            for _ in range(exponent - 1):
+            for _ in range(exponent.operands[0] - 1):
                 result = result * self
             return result
         return Value("powf", (to_float(self), to_float(exponent)), FLOAT)
@@ -129,9 +140,86 @@ class Value:
         )
 
     def __float__(self):
-        raise TraceError("a traced value has no number before the kernel runs; compute with it as it is")
+        raise TraceError(
+            "a traced value has no number before the kernel runs; compute with it as it is, or with x.astype(float) "
+            "and x.astype(int)"
+        )
 
-    __int__ = __index__ = __float__
+    __int__ = __index__ = item = __float__
+
+    # Methods of arrays and tensors. Those of the names of functions are found by `__getattr__`.
+    def __getattr__(self, name):
+        function = _FUNCTIONS.get(name)
+        if function is None:
+            raise AttributeError(f"traced values have no {name}; {_list_functions()}")
+        return functools.partial(function, self)
+
+    @property
+    def dtype(self):
+        """The name of a dtype, which `to` and `astype` take."""
+        return {INDEX: "int32", FLOAT: "float32", BOOL: "bool"}[self.type]
+
+    def astype(self, dtype):
+        """The value as float32, as an integer, as a truth value, or rounded to what float16 or bfloat16 can hold."""
+        if isinstance(dtype, Value):
+            dtype = dtype.dtype
+        name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", None) or str(dtype)
+        cast = _CASTS.get(name.rpartition(".")[2])
+        if cast is None:
+            raise TraceError(
+                f"there are no traced values of dtype {name}; float32, int32, int64 and bool are possible, and "
+                "float16 and bfloat16, to which numbers are rounded"
+            )
+        return cast(self)
+
+    type_as = astype
+
+    def to(self, *arguments, dtype=None, device=None, non_blocking=False, copy=False):
+        """The value as of a dtype, or as another value; devices have no meaning here."""
+        for argument in (*arguments, dtype):
+            is_device = type(argument).__name__ == "device" or str(argument).partition(":")[0] in ("cpu", "cuda")
+            if argument is not None and not is_device:
+                return self.astype(argument)
+        return self
+
+    def float(self):
+        return to_float(self)
+
+    def int(self):
+        return to_index(self)
+
+    long = int
+
+    def bool(self):
+        return self.astype("bool")
+
+    def half(self):
+        return self.astype("float16")
+
+    def bfloat16(self):
+        return self.astype("bfloat16")
+
+    def clone(self):
+        return self
+
+    contiguous = cpu = cuda = detach = clone
+
+    def where(self, condition, other):
+        return where(condition, self, other)
+
+    def masked_fill(self, condition, other):
+        return where(condition, other, self)
+
+    def new_full(self, size, fill_value, dtype=None, device=None):
+        if size not in ((), []):
+            raise TraceError(f"a traced value is a number; one of shape {size} cannot be made")
+        return lift(fill_value).astype(self if dtype is None else dtype)
+
+    def new_zeros(self, size=(), dtype=None, device=None):
+        return self.new_full(size, 0, dtype)
+
+    def new_ones(self, size=(), dtype=None, device=None):
+        return self.new_full(size, 1, dtype)
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
         if method != "__call__":
@@ -143,17 +231,36 @@ class Value:
 
     @classmethod
     def __torch_function__(cls, function, types, arguments=(), options=None):
+        if function.__name__ == "__getitem__":
+            return _capture(arguments[0])[arguments[1]]
         return _call("torch", function, arguments, options)
+
+
+def get_operands(value):
+    """The values that a value is computed from."""
+    if value.op in ("symbol", "constant"):
+        return ()
+    return value.operands[1] if value.op == "load" else value.operands
+
+
+def _list_functions():
+    return "these can be traced: " + ", ".join(sorted(_FUNCTIONS))
 
 
 def _call(library, function, arguments, options):
     """Traces a function of another library by that of the same name here."""
+    name = f"{library}.{function.__name__}"
     traced = _FUNCTIONS.get(function.__name__)
-    if traced is None or options:
-        names = ", ".join(sorted(_FUNCTIONS))
-        raise TraceError(f"{library}.{function.__name__} cannot be traced; these can: {names}")
+    if traced is None:
+        raise TraceError(f"{name} cannot be traced; {_list_functions()}")
     # Numbers of the library would call it again.
-    return traced(*(lift(argument) for argument in arguments))
+    lifted = [x if x is None or isinstance(x, (str, tuple, list)) else lift(x) for x in arguments]
+    try:
+        return traced(*lifted, **(options or {}))
+    except TraceError:
+        raise
+    except TypeError as error:
+        raise TraceError(f"{name} cannot be traced with these arguments: {error}") from error
 
 
 def _symbol(name):
@@ -181,18 +288,44 @@ def lift(value):
             return value[()]
         raise TraceError(f"{value.name} has {value.rank} dimensions; index it with {value.rank} positions")
     if is_array(value) and value.ndim == 0:
+        refuse_gradient(value, "a number that a function reads")
         value = value.item()
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return constant(bool(value), BOOL)
     if isinstance(value, numbers.Integral):
         if not -(2**31) <= int(value) < 2**31:
-            raise TraceError(f"the integer {value} does not fit in 32 bits")
+            text = f"the integer {value}" if abs(value) < 2**64 else "an integer"
+            raise TraceError(f"{text} does not fit in 32 bits")
         return constant(int(value), INDEX)
     if isinstance(value, numbers.Real):
-        return constant(float(value), FLOAT)
+        return constant(to_float32(value, "a number"), FLOAT)
     raise TraceError(
         f"a {type(value).__name__} cannot be traced; numbers, traced values and elements of captured tensors can"
     )
+
+
+# Half a step above the greatest float32, from which numbers are rounded to infinity.
+_FLOAT32_LIMIT = 2.0**128 - 2.0**103
+
+
+def to_float32(value, what):
+    """A number as a float that float32 has no infinity for, unless it is infinite."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number, value = _FLOAT32_LIMIT, "a number of so many digits"
+    if _FLOAT32_LIMIT <= abs(number) < math.inf:
+        raise TraceError(f"{what} is {value}, which does not fit in float32")
+    return number
+
+
+def refuse_gradient(value, what):
+    """Raises NotImplementedError for a tensor that would lose its gradient by becoming a number."""
+    if getattr(value, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+        raise NotImplementedError(
+            f"{what} requires gradients, and attention has no backward pass yet; "
+            "call it under torch.no_grad(), or detach() what it is given"
+        )
 
 
 def to_float(value):
@@ -204,6 +337,33 @@ def to_float(value):
     if value.type == BOOL:
         return where(value, 1.0, 0.0)
     return Value("to_float", (value,), FLOAT)
+
+
+def to_index(value):
+    """Truncates a number towards zero. What 32 bits do not hold becomes the nearest that they do; NaN is no number."""
+    value = lift(value)
+    if value.type == INDEX:
+        return value
+    if value.type == BOOL:
+        return where(value, 1, 0)
+    if value.op == "constant" and -(2**31) <= value.operands[0] < 2**31:
+        return lift(int(value.operands[0]))
+    # The conversion itself is undefined beyond 32 bits.
+    value = where(value > -(2.0**31), value, -(2.0**31))
+    return Value("to_index", (where(value < _GREATEST, value, _GREATEST),), INDEX)
+
+
+_GREATEST = 2.0**31 - 128  # Of the float32 numbers that 32 bits hold.
+
+
+def _round_to(element):
+    return lambda value: Value(f"round_{element}", (to_float(value),), FLOAT)
+
+
+_CASTS = {name: to_float for name in ("float", "float32")}
+_CASTS.update({name: to_index for name in ("int", "int32", "int64")})
+_CASTS.update({name: lambda value: value if value.type == BOOL else value != 0 for name in ("bool", "bool_")})
+_CASTS.update(float16=_round_to("f16"), bfloat16=_round_to("bf16"))
 
 
 def to_bool(value):
@@ -223,11 +383,10 @@ def _arithmetic(op, left, right):
 
 
 def _divide(op, left, right):
-    left = lift(left)
-    positive = isinstance(right, numbers.Integral) and right > 0
-    if left.type != INDEX or not positive:
+    left, right = lift(left), lift(right)
+    if left.type != INDEX or right.type != INDEX or right.op != "constant" or right.operands[0] <= 0:
         raise TraceError("// and % divide integers by a positive constant; use / for other numbers")
-    return Value(op, (left, lift(right)), INDEX)
+    return Value(op, (left, right), INDEX)
 
 
 _MIRRORED = {"gt": "lt", "ge": "le"}
@@ -297,6 +456,12 @@ floor = _unary("floor", "floor", "The greatest integer that is not greater")
 ceil = _unary("ceil", "ceil", "The least integer that is not less")
 
 
+log1p = _unary("log1p", "log1p", "The natural logarithm of 1 + a number")
+expm1 = _unary("expm1", "expm1", "e to the power of a number, less 1")
+round = _unary("round", "roundeven", "The nearest integer, of two the even one")
+trunc = _unary("trunc", "trunc", "The nearest integer towards zero")
+
+
 def sigmoid(x):
     """1 / (1 + exp(-x)), in float32."""
     return 1.0 / (1.0 + exp(-to_float(x)))
@@ -307,9 +472,73 @@ def absolute(x):
     return abs(lift(x))
 
 
-_FUNCTIONS = {f.__name__: f for f in (exp, exp2, log, log2, sqrt, rsqrt, tanh, sin, cos, erf, floor, ceil)}
-_FUNCTIONS.update(sigmoid=sigmoid, minimum=minimum, maximum=maximum, where=where, abs=absolute, absolute=absolute)
+def clip(x, min=None, max=None):
+    """A number, or the bound that it is beyond. None is no bound; NaN if one is NaN."""
+    x = lift(x)
+    if min is not None:
+        x = maximum(x, min)
+    return x if max is None else minimum(x, max)
+
+
+def sign(x):
+    """-1, 0 or 1; NaN of NaN."""
+    x = lift(x)
+    if x.type == INDEX:
+        return where(x > 0, 1, where(x < 0, -1, 0))
+    x = to_float(x)
+    return where(x > 0, 1.0, where(x < 0, -1.0, x))
+
+
+# ===----------------------------------------------------------------------=== #
+# Functions of NumPy and PyTorch
+# ===----------------------------------------------------------------------=== #
+
+
+def _clip(x, a_min=None, a_max=None, min=None, max=None):
+    return clip(x, a_min if min is None else min, a_max if max is None else max)
+
+
+def _div(a, b, rounding_mode=None):
+    a, b = lift(a), lift(b)
+    if rounding_mode is None:
+        return a / b
+    if rounding_mode == "floor":
+        return a // b if a.type == b.type == INDEX else floor(a / b)
+    if rounding_mode != "trunc":
+        raise TraceError(f"there is no rounding mode {rounding_mode!r}; 'floor' and 'trunc' are possible")
+    return where(a < 0, -(-a // b), a // b) if a.type == b.type == INDEX else trunc(a / b)
+
+
+def _full_like(x, fill_value, dtype=None, device=None):
+    return x.new_full((), fill_value, dtype)
+
+
+_FUNCTIONS = {f.__name__: f for f in (exp, exp2, expm1, log, log1p, log2, sqrt, rsqrt, tanh, sin, cos, erf)}
+_FUNCTIONS.update({f.__name__: f for f in (floor, ceil, round, trunc, sigmoid, minimum, maximum, where, sign)})
 _FUNCTIONS.update(
+    abs=absolute,
+    absolute=absolute,
+    fabs=absolute,
+    around=round,
+    rint=round,
+    round_=round,
+    fix=trunc,
+    clip=_clip,
+    clamp=_clip,
+    clamp_min=maximum,
+    clamp_max=minimum,
+    # Of two values; those of one reduce arrays.
+    max=lambda a, b: maximum(a, b),
+    min=lambda a, b: minimum(a, b),
+    relu=lambda x: maximum(x, 0),
+    square=lambda x: lift(x) * x,
+    reciprocal=lambda x: 1.0 / to_float(x),
+    isnan=lambda x: to_float(x) != to_float(x),
+    isinf=lambda x: abs(to_float(x)) == float("inf"),
+    isfinite=lambda x: abs(to_float(x)) < float("inf"),
+    full_like=_full_like,
+    zeros_like=lambda x, dtype=None, device=None: x.new_full((), 0, dtype),
+    ones_like=lambda x, dtype=None, device=None: x.new_full((), 1, dtype),
     add=operator.add,
     subtract=operator.sub,
     sub=operator.sub,
@@ -317,23 +546,42 @@ _FUNCTIONS.update(
     multiply=operator.mul,
     mul=operator.mul,
     true_divide=operator.truediv,
-    divide=operator.truediv,
-    div=operator.truediv,
+    divide=_div,
+    div=_div,
+    floor_divide=operator.floordiv,
+    remainder=operator.mod,
+    pow=operator.pow,
+    power=operator.pow,
     less=operator.lt,
+    lt=operator.lt,
     less_equal=operator.le,
+    le=operator.le,
     greater=operator.gt,
+    gt=operator.gt,
     greater_equal=operator.ge,
+    ge=operator.ge,
     equal=operator.eq,
+    eq=operator.eq,
     not_equal=operator.ne,
+    ne=operator.ne,
     logical_and=operator.and_,
     logical_or=operator.or_,
+    logical_xor=operator.xor,
     logical_not=operator.invert,
     bitwise_and=operator.and_,
     bitwise_or=operator.or_,
+    bitwise_xor=operator.xor,
     bitwise_not=operator.invert,
+    invert=operator.invert,
     negative=operator.neg,
     neg=operator.neg,
+    positive=operator.pos,
 )
+
+
+def is_traced(name):
+    """Whether functions of other libraries that have this name are traced."""
+    return name in _FUNCTIONS
 
 
 class Tensor:
@@ -342,18 +590,26 @@ class Tensor:
     Functions see the arrays of their closure and globals as such; elsewhere write
     `tensor(array)`. Indexed by as many integers as it has dimensions: floating-point
     elements are float32 numbers then, integers integers, and booleans truth values.
-    An index must be in range when the kernel runs; where it is one of the function's
-    own b, h, q and k, the array's size is checked.
+    A constant index that is negative counts from the end. All others must be in range
+    for each position, also where a mask hides it; `ranges` says when that is checked.
     """
 
-    __slots__ = ("array", "name", "dtype", "is_bool", "rank")
+    __slots__ = ("array", "name", "dtype", "is_bool", "is_unsigned", "rank", "__weakref__")
 
     def __init__(self, array, name="a captured tensor"):
         from . import _core
 
         self.array = array
         self.name = name
-        self.dtype, self.is_bool, self.rank = _core.inspect(array, name)
+        self.dtype, self.is_bool, self.is_unsigned, self.rank = _core.inspect(array, name)
+
+    def without_array(self):
+        """A tensor of the same kind, which keeps no array."""
+        copy = Tensor.__new__(Tensor)
+        for name in ("name", "dtype", "is_bool", "is_unsigned", "rank"):
+            setattr(copy, name, getattr(self, name))
+        copy.array = None
+        return copy
 
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
@@ -365,6 +621,13 @@ class Tensor:
                 raise TraceError(f"{self.name} is indexed with a value that is no integer")
         kind = BOOL if self.is_bool else FLOAT if self.dtype <= 3 else INDEX
         return Value("load", (self, positions), kind)
+
+    def __getattr__(self, name):
+        if name.startswith("__") or name in Tensor.__slots__ or self.rank > 0:
+            raise AttributeError(
+                f"a captured tensor has no {name} while functions are traced; index it before computing with it"
+            )
+        return getattr(lift(self), name)
 
     def _number(self):
         return lift(self)
@@ -385,9 +648,21 @@ def _forward(name):
 
 # A captured tensor without dimensions is a number.
 for _name in (
-    "add radd sub rsub mul rmul truediv rtruediv floordiv mod neg abs pow lt le gt ge and rand or ror invert".split()
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod neg pos abs pow rpow lt le gt ge eq ne "
+    "and rand or ror xor rxor invert bool float int index".split()
 ):
     setattr(Tensor, f"__{_name}__", _forward(f"__{_name}__"))
+
+
+_captured = weakref.WeakValueDictionary()
+
+
+def _capture(array):
+    """What stands for a tensor that a function reached by a way that is not replaced, such as an attribute."""
+    known = _captured.get(id(array))
+    if known is None or known.array is not array:
+        known = _captured[id(array)] = Tensor(array)
+    return known
 
 
 def tensor(array, name="a captured tensor"):

@@ -2,18 +2,24 @@
 
 Arrays in a function's closure and globals are replaced by `Tensor`s for the call. What
 a function becomes is remembered by its code and by all it refers to; of arrays, only
-the kind counts, since a kernel gets them as arguments.
+the kind counts, since a kernel gets them as arguments. A function that refers to what
+may change without a sign of it, such as an object's attribute, is called each time, and
+what it becomes is found again by the expression.
 """
 
+import builtins
+import dis
 import functools
-import numbers
+import sys
 import types
 
 from .errors import TraceError
-from .expressions import Tensor, Value, is_array, lift
+from .expressions import Tensor, Value, get_operands, is_array, is_traced, lift
+from .graphs import in_order
 
 _MAX_TRACES = 256
 _traces = {}
+_shared = {}
 
 
 class Trace:
@@ -27,25 +33,23 @@ class Trace:
         self.arrays = arrays
 
 
-_FIXED = (str, bytes, type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
+# ===----------------------------------------------------------------------=== #
+# What a function depends on
+# ===----------------------------------------------------------------------=== #
+
+# A function that reaches more others is sooner called than described.
+_MAX_FUNCTIONS = 32
+_HEAP_TYPE = 1 << 9  # Of a type's flags: its attributes can be set.
+_PACKAGE = __name__.split(".")[0]
+_LIBRARIES = ("numpy", "torch")
+_PURE_BUILTINS = frozenset(
+    "abs all any divmod isinstance iter len max min next pow print round sorted sum".split()
+)
+_PURE_MODULES = ("math", "_operator")
 
 
-class _Mutable(Exception):
-    """A function refers to an object that may be another at the next call."""
-
-
-def _freeze(value):
-    """What tells a value that a function refers to from others."""
-    if isinstance(value, tuple):
-        return tuple(_freeze(item) for item in value)
-    if isinstance(value, numbers.Number):
-        # 1, 1.0 and True are equal, and so are 0.0 and -0.0.
-        return type(value), repr(value)
-    if value is None or isinstance(value, _FIXED) or type(value).__name__ == "ufunc":
-        return value
-    if isinstance(value, Value):
-        return id(value), _Kept(value)
-    raise _Mutable
+class _Changing(Exception):
+    """A function refers to what may be another at the next call without a sign of it."""
 
 
 class _Kept:
@@ -61,14 +65,64 @@ class _Kept:
         return 0
 
 
+def _freeze_number(value):
+    # 1, 1.0 and True are equal, and so are 0.0 and -0.0, but not NaN and NaN.
+    return type(value), repr(value)
+
+
+def _get_itself(value):
+    return value
+
+
+_FREEZERS = {kind: _freeze_number for kind in (bool, int, float, complex)}
+_FREEZERS.update({kind: _get_itself for kind in (str, bytes, type(None), type(Ellipsis))})
+
+
+def _get_root(value):
+    """The package that a function or a type says it is of."""
+    return (getattr(value, "__module__", None) or "").partition(".")[0]
+
+
 @functools.lru_cache(maxsize=1024)
-def _get_names(code):
-    """The names that code and the functions in it may look up in their globals."""
-    names = list(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names += _get_names(constant)
-    return tuple(dict.fromkeys(names))
+def _is_pure(function):
+    """Whether a function that is not the user's does no more than to compute with its arguments."""
+    if isinstance(function, types.BuiltinFunctionType):
+        owner = function.__self__
+        if owner is builtins:
+            return function.__name__ in _PURE_BUILTINS
+        if isinstance(owner, types.ModuleType) and owner.__name__ in _PURE_MODULES:
+            return True
+        # Methods of objects may have any name.
+        return is_traced(function.__name__) and isinstance(owner, (type, types.ModuleType, type(None)))
+    if type(function).__name__ == "ufunc":
+        return True
+    root = _get_root(function)
+    return root == _PACKAGE or (root in _LIBRARIES and is_traced(getattr(function, "__name__", "")))
+
+
+class _Names:
+    """The names that code and the functions in it look up: as globals, and as attributes; and whether there is no
+    other way by which it can reach what is not in its globals, its closure and its arguments."""
+
+    def __init__(self, code):
+        lookups = [instruction for instruction in dis.get_instructions(code) if instruction.opcode in dis.hasname]
+        are_global, are_attributes = [], []
+        for lookup in lookups:
+            is_global = "GLOBAL" in lookup.opname or "NAME" in lookup.opname
+            (are_global if is_global else are_attributes).append(lookup.argval)
+        # Such as __globals__.
+        self.are_all = all(n.opname != "IMPORT_NAME" and not n.argval.startswith("__") for n in lookups)
+        for constant in code.co_consts:
+            if isinstance(constant, types.CodeType):
+                inner = _get_names(constant)
+                are_global += inner.globals
+                are_attributes += inner.attributes
+                self.are_all &= inner.are_all
+        self.globals = tuple(dict.fromkeys(are_global))
+        self.attributes = tuple(dict.fromkeys(are_attributes))
+
+
+_get_names = functools.lru_cache(maxsize=1024)(_Names)
 
 
 def _references(function):
@@ -79,54 +133,150 @@ def _references(function):
             yield name, cell.cell_contents
         except ValueError:  # Not assigned yet.
             pass
-    for name in _get_names(code):
+    known = vars(builtins)
+    for name in _get_names(code).globals:
         if name in scope:
             yield name, scope[name]
+        elif name in known:
+            yield name, known[name]
     for index, value in enumerate(function.__defaults__ or ()):
         yield f"default {index}", value
     yield from (function.__kwdefaults__ or {}).items()
 
 
-def _is_own(helper, function):
-    """Whether a function is of the same module, so that it is traced as the user's own."""
-    return isinstance(helper, types.FunctionType) and helper.__globals__ is function.__globals__
+class _Description:
+    """What a function depends on.
+
+    Attributes:
+      key: By which its trace can be found again; None if it may depend on more than can be told.
+      functions: It and the others whose arrays are replaced, each with its number.
+      arrays: (name, array or `Tensor`) for each array in these.
+    """
+
+    def __init__(self, function):
+        self.functions = {function: 0}
+        self.arrays = []
+        self._is_fixed = True
+        self._modules = []
+        self._parts = parts = []
+        self._pending = pending = [function]
+        while pending:
+            self._describe(pending.pop())
+        if self._modules:
+            self._describe_modules()
+        self.key = tuple(parts) if self._is_fixed else None
+
+    def _describe(self, function, is_replaced=True):
+        self._parts.append(function.__code__)
+        # What helpers carry as attributes, functions that decorators return name as __wrapped__ at most.
+        if not _get_names(function.__code__).are_all or function.__dict__.keys() - {"__wrapped__"}:
+            self._is_fixed = False
+        for name, value in _references(function):
+            self._parts.append(name)
+            if type(value) in _FREEZERS:
+                self._parts.append(_FREEZERS[type(value)](value))
+            elif is_array(value) or isinstance(value, Tensor):
+                # One that is not replaced may become a constant.
+                self._is_fixed &= is_replaced
+                if is_replaced:
+                    self.arrays.append((name, value))
+                    self._parts.append(_describe_array(value))
+            else:
+                self._add(value)
+
+    def _describe_modules(self):
+        """Any of the functions may read a module's attributes, whatever name the module goes by."""
+        functions, described = dict(self.functions), len(self.functions)
+        while self._is_fixed:
+            codes = [function.__code__ for function in self.functions]
+            names = dict.fromkeys([name for code in codes for name in _get_names(code).attributes])
+            for module in self._modules:  # The list grows.
+                scope = vars(module)
+                self._parts.append(module)
+                if "__getattr__" in scope and module.__name__.partition(".")[0] not in _LIBRARIES:
+                    self._is_fixed = False
+                for name in names:
+                    if name in scope:
+                        self._parts.append(name)
+                        self._add(scope[name])
+            if len(self.functions) == described:
+                break
+            described = len(self.functions)
+            while self._pending:
+                self._describe(self._pending.pop(), is_replaced=False)
+        # Those that are attributes of modules stay what they are.
+        self.functions = functions
+
+    def _add(self, value):
+        try:
+            self._parts.append(self._freeze(value))
+        except _Changing:
+            self._is_fixed = False
+
+    def _freeze(self, value):
+        """What tells a value from others."""
+        kind = type(value)
+        if kind in _FREEZERS:
+            return _FREEZERS[kind](value)
+        if kind is tuple:
+            return (tuple, *map(self._freeze, value))
+        if kind is types.ModuleType:
+            if value not in self._modules:
+                self._modules.append(value)
+            return value
+        if kind is types.FunctionType and _get_root(value) not in (_PACKAGE, *_LIBRARIES):
+            number = self.functions.get(value)
+            if number is None:
+                if len(self.functions) == _MAX_FUNCTIONS:
+                    raise _Changing
+                number = self.functions[value] = len(self.functions)
+                self._pending.append(value)
+            return kind, number
+        if kind is Value:
+            return id(value), _Kept(value)
+        if isinstance(value, type):
+            if not value.__flags__ & _HEAP_TYPE and _get_root(value) in ("builtins", *_LIBRARIES):
+                return value
+        elif callable(value):
+            if kind is not types.MethodType and not kind.__flags__ & _HEAP_TYPE and _is_pure(value):
+                return value
+        elif _get_root(kind) in _LIBRARIES and not kind.__flags__ & _HEAP_TYPE:
+            if kind.__name__ == "dtype":  # Of PyTorch.
+                return value
+            if isinstance(value, sys.modules["numpy"].generic) and kind.__name__ != "void":
+                return kind, value.tobytes()
+        raise _Changing
 
 
-def _describe(function, arrays, visited):
-    """A key by which a trace can be found again; collects the arrays."""
-    parts = [function.__code__]
-    for name, value in _references(function):
-        if is_array(value):
-            arrays.append((name, value))
-            parts.append((str(value.dtype), value.ndim))
-        elif isinstance(value, Tensor):
-            arrays.append((name, value))
-            parts.append((value.dtype, value.is_bool, value.rank))
-        elif _is_own(value, function):
-            if value not in visited:
-                visited.add(value)
-                parts.append(_describe(value, arrays, visited))
-        else:
-            parts.append(_freeze(value))
-    return tuple(parts)
+def _describe_array(array):
+    if isinstance(array, Tensor):
+        return Tensor, array.dtype, array.is_bool, array.is_unsigned, array.rank
+    return type(array), array.dtype, array.ndim
 
 
-def _rebuild(function, tensors, rebuilt):
-    """A copy of a function that sees tensors in place of arrays."""
+# ===----------------------------------------------------------------------=== #
+# Traces
+# ===----------------------------------------------------------------------=== #
+
+
+def _rebuild(function, tensors, functions, rebuilt):
+    """A copy of a function that sees tensors in place of arrays, and so do the given functions that it calls."""
     if function in rebuilt:
         return rebuilt[function]
 
     def replace(value):
         if id(value) in tensors:
             return tensors[id(value)]
-        if _is_own(value, function):
-            return _rebuild(value, tensors, rebuilt)
+        if type(value) is types.FunctionType and value in functions:
+            return _rebuild(value, tensors, functions, rebuilt)
+        if type(value) is tuple:
+            return tuple([replace(item) for item in value])
         return value
 
     scope = dict(function.__globals__)
     copy = types.FunctionType(function.__code__, scope, function.__name__, None, _empty_cells(function))
     rebuilt[function] = copy
-    for name in _get_names(function.__code__):
+    for name in _get_names(function.__code__).globals:
         if name in scope:
             scope[name] = replace(scope[name])
     for cell, original in zip(copy.__closure__ or (), function.__closure__ or ()):
@@ -136,6 +286,7 @@ def _rebuild(function, tensors, rebuilt):
             pass
     copy.__defaults__ = tuple(replace(value) for value in function.__defaults__ or ()) or None
     copy.__kwdefaults__ = {name: replace(value) for name, value in (function.__kwdefaults__ or {}).items()} or None
+    copy.__dict__.update(function.__dict__)
     return copy
 
 
@@ -144,12 +295,14 @@ def _empty_cells(function):
 
 
 def _call(function, symbols, what):
+    name = getattr(function, "__name__", type(function).__name__)
     try:
         result = function(*symbols)
     except TraceError:
         raise
-    except (TypeError, IndexError) as error:
-        name = getattr(function, "__name__", type(function).__name__)
+    except RecursionError as error:
+        raise TraceError(f"the {what} function {name} cannot be traced: it calls itself too often") from error
+    except (TypeError, IndexError, AttributeError) as error:
         raise TraceError(
             f"the {what} function {name} cannot be traced: {error}; it is called with {len(symbols)} values, and "
             "arrays that it reads must be in its closure or globals, or wrapped by flash_mlir.tensor"
@@ -167,44 +320,83 @@ def trace(function, symbols, what, remember=True):
     if not isinstance(function, types.FunctionType):
         if not callable(function):
             raise TypeError(f"{what} is a {type(function).__name__}; expected a function")
-        return of_value(_call(function, symbols, what))
-    found = []
-    try:
-        key = (what, _describe(function, found, {function}))
-    except _Mutable:
-        key = None
-    arrays = tuple(value.array if isinstance(value, Tensor) else value for _, value in found)
-    if not remember:
-        key = None
+        value = _call(function, symbols, what)
+        return _share(value) if remember else of_value(value)
+    description = _Description(function)
+    found = description.arrays
+    arrays = tuple([value.array if isinstance(value, Tensor) else value for _, value in found])
+    key = (what, description.key) if remember and description.key is not None else None
     known = _traces.get(key) if key is not None else None
     if known is not None:
         return Trace(known.value, known.tensors, arrays)
     tensors = {id(value): Tensor(array, name) for (name, value), array in zip(found, arrays)}
-    result = Trace(_call(_rebuild(function, tensors, {}), symbols, what), tuple(tensors.values()), arrays)
+    value = _call(_rebuild(function, tensors, description.functions, {}), symbols, what)
     if key is not None and len(tensors) == len(arrays):
+        result = Trace(value, tuple(tensors.values()), ())
         for tensor in result.tensors:
             tensor.array = None  # Other calls have others.
         if len(_traces) >= _MAX_TRACES:
             _traces.clear()
         _traces[key] = result
-        return Trace(result.value, result.tensors, arrays)
-    return of_value(result.value)
+        return Trace(value, result.tensors, arrays)
+    return _share(value) if remember else of_value(value)
 
 
 def of_value(value):
     """The trace of an expression whose tensors know their arrays."""
-    tensors = {}
-    pending, seen = [value], set()
-    while pending:
-        current = pending.pop()
-        if id(current) in seen:
-            continue
-        seen.add(id(current))
-        for operand in current.operands:
-            if isinstance(operand, Tensor):
-                tensors[id(operand)] = operand
-            elif isinstance(operand, tuple):
-                pending.extend(operand)
-            elif isinstance(operand, Value):
-                pending.append(operand)
-    return Trace(value, tuple(tensors.values()), tuple(tensor.array for tensor in tensors.values()))
+    tensors = _get_tensors(_in_order(value))
+    return Trace(value, tensors, tuple([tensor.array for tensor in tensors]))
+
+
+def _get_tensors(order):
+    """The tensors that values are loaded from."""
+    return tuple({id(node.operands[0]): node.operands[0] for node in order if node.op == "load"}.values())
+
+
+def _in_order(value):
+    """The values in an expression, each once, after those that it is computed from."""
+    order, seen = [], set()
+    for node in in_order([value], get_operands, seen):
+        seen.add(id(node))
+        order.append(node)
+    return order
+
+
+def _share(value):
+    """The trace of an expression, with the values of an equal one before it, by which its kernel is found again."""
+    order = _in_order(value)
+    tensors = _get_tensors(order)
+    places = {id(node): place for place, node in enumerate(order)}
+    numbers = {id(tensor): number for number, tensor in enumerate(tensors)}
+    parts = [(t.name, t.dtype, t.is_bool, t.is_unsigned, t.rank) for t in tensors]
+    for node in order:
+        op, operands = node.op, node.operands
+        if op == "load":
+            parts.append((op, numbers[id(operands[0])], *[places[id(position)] for position in operands[1]]))
+        elif op == "constant":
+            parts.append((op, node.type, repr(operands[0])))
+        elif op == "symbol":
+            parts.append(operands)
+        else:
+            parts.append((op, node.type, *[places[id(operand)] for operand in operands]))
+    key = tuple(parts)
+    known = _shared.get(key)
+    if known is None:
+        if len(_shared) >= _MAX_TRACES:
+            _shared.clear()
+        known = _shared[key] = _copy(order, tensors)
+    return Trace(known.value, known.tensors, tuple([tensor.array for tensor in tensors]))
+
+
+def _copy(order, tensors):
+    """The trace of an expression, without the arrays."""
+    copies = {id(tensor): tensor.without_array() for tensor in tensors}
+    for node in order:
+        op, operands = node.op, node.operands
+        if op == "load":
+            operands = copies[id(operands[0])], tuple([copies[id(position)] for position in operands[1]])
+        elif op not in ("score", "symbol", "constant"):
+            operands = tuple([copies[id(operand)] for operand in operands])
+        # Attention knows the score itself.
+        copies[id(node)] = node if op == "score" else Value(op, operands, node.type)
+    return Trace(copies[id(order[-1])], tuple([copies[id(tensor)] for tensor in tensors]), ())

@@ -6,104 +6,221 @@ which sets what it hides to minus infinity.
 """
 
 import struct
+import weakref
 
+from .conditions import Expander
 from .errors import TraceError
-from .expressions import BOOL, FLOAT, INDEX, to_float
-
-# More sets than this are no faster than a look at each element.
-MAX_SETS = 8
+from .expressions import BOOL, FLOAT, INDEX, get_operands, to_float
+from .graphs import in_order
+from .ranges import get_range
 
 # ===----------------------------------------------------------------------=== #
-# Affine sets
+# Masks
 # ===----------------------------------------------------------------------=== #
 
-
-def _affine(value):
-    """The text of an affine expression; None if the value is not one."""
-    if value.op == "symbol":
-        return value.operands[0]
-    if value.op == "constant":
-        return str(value.operands[0]) if value.type == INDEX else None
-    if value.op not in ("add", "sub", "mul", "floordiv", "mod") or value.type != INDEX:
-        return None
-    left, right = (_affine(operand) for operand in value.operands)
-    if left is None or right is None:
-        return None
-    if value.op == "mul" and not any(operand.op == "constant" for operand in value.operands):
-        return None
-    if value.op == "mul" and value.operands[0].op == "constant":
-        left, right = right, left
-    sign = {"add": "+", "sub": "-", "mul": "*"}.get(value.op, value.op)
-    return f"({left} {sign} {right})"
+# An affine expression of more operations is computed for each element: a set cannot share parts of its expressions.
+MAX_OPERATIONS = 64
 
 
-def _affine_sets(value, negated=False):
-    """A union of sets, each a tuple of constraints; None if the value has no such form."""
-    if value.type != BOOL:
-        return None
-    if value.op == "constant":
-        return [()] if value.operands[0] != negated else []
-    if value.op == "not":
-        return _affine_sets(value.operands[0], not negated)
-    if value.op in ("and", "or"):
-        left, right = (_affine_sets(operand, negated) for operand in value.operands)
-        if left is None or right is None:
-            return None
-        if (value.op == "or") != negated:
-            sets = left + right
-        else:
-            sets = [a + b for a in left for b in right]
-        return sets if len(sets) <= MAX_SETS else None
-    if value.op not in ("lt", "le", "eq", "ne"):
-        return None
-    left, right = (_affine(operand) for operand in value.operands)
-    if left is None or right is None:
-        return None
-    below, above = (f"{right} - {left} - 1 >= 0",), (f"{left} - {right} - 1 >= 0",)
-    if value.op in ("eq", "ne"):
-        return [(f"{left} - {right} == 0",)] if (value.op == "eq") != negated else [below, above]
-    if value.op == "lt":
-        return [(f"{left} - {right} >= 0",)] if negated else [below]
-    return [above] if negated else [(f"{right} - {left} >= 0",)]
+class Part:
+    """A mask or a part of one. Equal ones are the same object.
+
+    Attributes:
+      kind: "any_of", "all_of", "affine", or "named" for masks that the language has a name for.
+      operands: The parts of a union or an intersection; else one text, the constraint or the name.
+    """
+
+    __slots__ = ("kind", "operands", "__weakref__")
+
+    def __new__(cls, kind, operands):
+        part = _parts.get((kind, operands))
+        if part is None:
+            part = _parts[kind, operands] = super().__new__(cls)
+            part.kind, part.operands = kind, operands
+        return part
+
+    def __reduce__(self):
+        return Part, (self.kind, self.operands)
 
 
-def affine_attributes(value):
-    """The attributes of a mask's sets, in the form that `Program` takes; None if it is not affine."""
-    sets = _affine_sets(value)
-    if sets is None:
-        return None
-    texts = [", ".join(constraints) or "0 >= 0" for constraints in sets] or ["-1 >= 0"]
-    return tuple(f"affine_set<(b, h, i, j)[nq, nk] : ({text})>" for text in texts)
+_parts = weakref.WeakValueDictionary()
+_NOTHING = Part("affine", ("-1 >= 0",))
 
 
-def combine(kind, attributes):
-    """A nest of "any_of" and "all_of" over attributes."""
-    return attributes[0] if len(attributes) == 1 else (kind, *attributes)
+def combine(kind, parts):
+    """The union or the intersection of some parts."""
+    parts = tuple(dict.fromkeys(parts))
+    return parts[0] if len(parts) == 1 else Part(kind, parts)
+
+
+def _get_parts(part):
+    return part.operands if part.kind in ("any_of", "all_of") else ()
 
 
 def print_mask(mask, aliases):
-    """The attribute of a mask; its sets get names, which MLIR's parser needs, in `aliases`."""
-    if isinstance(mask, tuple):
-        return f"#flash.{mask[0]}<[{', '.join(print_mask(part, aliases) for part in mask[1:])}]>"
-    if mask.startswith("affine_set"):
-        return f"#flash.affine<#{aliases.setdefault(mask, f'set{len(aliases)}')}>"
-    return mask
+    """The attribute of a mask. What it is made of gets names in `aliases`, so that shared parts are written once."""
+    texts = {}
+    for part in in_order([mask], _get_parts, texts):
+        if part.kind == "named":
+            text = part.operands[0]
+        elif part.kind == "affine":
+            # MLIR's parser wants a name for a set.
+            affine_set = f"affine_set<(b, h, i, j)[nq, nk] : ({part.operands[0]})>"
+            text = f"#flash.affine<#{aliases.setdefault(affine_set, f'set{len(aliases)}')}>"
+        else:
+            text = f"#flash.{part.kind}<[{', '.join(texts[id(inner)] for inner in part.operands)}]>"
+            if part is not mask:
+                text = "#" + aliases.setdefault(text, f"mask{len(aliases)}")
+        texts[id(part)] = text
+    return texts[id(mask)]
 
 
-def conjuncts(value):
-    """The parts of a condition that must all hold."""
-    if value.op == "and":
-        return conjuncts(value.operands[0]) + conjuncts(value.operands[1])
-    return [value]
+class MaskBuilder:
+    """Finds the part of a condition that is a mask: one that is affine in the positions.
+
+    Conditions are looked at as literals, (value, whether it is negated), so that negations end at comparisons.
+    """
+
+    def __init__(self):
+        self._expander = Expander()
+        self._expressions = {}
+        self._masks = {}
+
+    def split(self, condition):
+        """A mask that keeps all elements that the condition does, or None, and the condition that is left, or None.
+
+        An element is kept where both hold.
+        """
+        literal = _strip(condition, False)
+        conjuncts = _flatten(literal) if _get_kind(literal) == "all_of" else [literal]
+        masks, rest = [], None
+        for conjunct in conjuncts:
+            value, is_negated = conjunct
+            mask, is_exact = self._get_mask(_strip(self._expander.expand(value), is_negated))
+            if mask is not None:
+                masks.append(mask)
+            if not is_exact:
+                value = ~value if is_negated else value
+                rest = value if rest is None else rest & value
+        return (combine("all_of", masks) if masks else None), rest
+
+    def _get_mask(self, root):
+        """The least known mask that contains a literal, None for that of all elements; and whether they are equal."""
+        stack = [root]
+        while stack:
+            literal = stack[-1]
+            if _key(literal) in self._masks:
+                stack.pop()
+                continue
+            kind = _get_kind(literal)
+            operands = _flatten(literal) if kind else ()
+            missing = [operand for operand in operands if _key(operand) not in self._masks]
+            if missing:
+                stack += reversed(missing)
+                continue
+            # The value is kept, so that its id stays its own.
+            self._masks[_key(literal)] = (literal[0], *self._combine(kind, literal, operands))
+        return self._masks[_key(root)][1:]
+
+    def _combine(self, kind, literal, operands):
+        if not kind:
+            return self._compare(*literal)
+        known = [self._masks[_key(operand)] for operand in operands]
+        is_exact = all(exact for _, _, exact in known)
+        masks = [mask for _, mask, _ in known if mask is not None]
+        if kind == "any_of" and len(masks) < len(known):
+            return None, any(mask is None and exact for _, mask, exact in known)
+        return (combine(kind, masks) if masks else None), is_exact
+
+    def _compare(self, value, is_negated):
+        """The mask of a comparison or a constant."""
+        op = value.op
+        if op == "constant":
+            return (None if value.operands[0] != is_negated else _NOTHING), True
+        if op not in ("lt", "le", "eq", "ne"):
+            return None, False
+        left, right = (self._get_affine(operand) for operand in value.operands)
+        if left is None or right is None:
+            return None, False
+        below, above = f"{right} - {left} - 1 >= 0", f"{left} - {right} - 1 >= 0"
+        if op in ("eq", "ne"):
+            constraints = [f"{left} - {right} == 0"] if (op == "eq") != is_negated else [below, above]
+        elif op == "lt":
+            constraints = [f"{left} - {right} >= 0" if is_negated else below]
+        else:
+            constraints = [above if is_negated else f"{right} - {left} >= 0"]
+        return combine("any_of", [Part("affine", (constraint,)) for constraint in constraints]), True
+
+    def _get_affine(self, root):
+        """The text of an affine expression; None if the value is not one, or too long."""
+        for value in in_order([root], get_operands, self._expressions):
+            self._expressions[id(value)] = (value, *self._print(value))
+        return self._expressions[id(root)][1]
+
+    def _print(self, value):
+        """The text, and of how many operations it is."""
+        if value.type != INDEX:
+            return None, 0
+        if value.op in ("symbol", "constant"):
+            return str(value.operands[0]), 0
+        if value.op not in ("add", "sub", "mul", "floordiv", "mod"):
+            return None, 0
+        (_, left, left_size), (_, right, right_size) = (self._expressions[id(operand)] for operand in value.operands)
+        size = left_size + right_size + 1
+        if left is None or right is None or size > MAX_OPERATIONS:
+            return None, 0
+        if value.op == "mul":
+            if not any(operand.op == "constant" for operand in value.operands):
+                return None, 0
+            if value.operands[0].op == "constant":
+                left, right = right, left
+        sign = {"add": "+", "sub": "-", "mul": "*"}.get(value.op, value.op)
+        return f"({left} {sign} {right})", size
+
+
+def _strip(value, is_negated):
+    """A literal whose value is no negation."""
+    while value.op == "not":
+        value, is_negated = value.operands[0], not is_negated
+    return value, is_negated
+
+
+def _key(literal):
+    return id(literal[0]), literal[1]
+
+
+def _get_kind(literal):
+    """Whether a literal is a union or an intersection, or else None."""
+    value, is_negated = literal
+    if value.op not in ("and", "or"):
+        return None
+    return "all_of" if (value.op == "and") != is_negated else "any_of"
+
+
+def _flatten(literal):
+    """What a union or an intersection is of, each once, with those of the same kind in it taken apart."""
+    kind, operands, seen, pending = _get_kind(literal), [], set(), [literal]
+    while pending:
+        current = pending.pop()
+        if _key(current) in seen:
+            continue
+        seen.add(_key(current))
+        if _get_kind(current) == kind:
+            value, is_negated = current
+            pending += [_strip(operand, is_negated) for operand in reversed(value.operands)]
+        else:
+            operands.append(current)
+    return operands
 
 
 # ===----------------------------------------------------------------------=== #
 # The score region
 # ===----------------------------------------------------------------------=== #
 
+_FUNCTIONS = "exp exp2 expm1 log log1p log2 sqrt rsqrt tanh sin cos erf floor ceil roundeven trunc".split()
 _FLOAT_OPS = {"add": "arith.addf", "sub": "arith.subf", "mul": "arith.mulf", "div": "arith.divf", "powf": "math.powf"}
 _FLOAT_OPS.update(maximumf="arith.maximumf", minimumf="arith.minimumf", negf="arith.negf", absf="math.absf")
-_FLOAT_OPS.update({name: f"math.{name}" for name in "exp exp2 log log2 sqrt rsqrt tanh sin cos erf floor ceil".split()})
+_FLOAT_OPS.update({name: f"math.{name}" for name in _FUNCTIONS})
 _INDEX_OPS = {"add": "arith.addi", "sub": "arith.subi", "mul": "arith.muli"}
 _LOGIC_OPS = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
 _INDEX_PREDICATES = {"lt": "slt", "le": "sle", "eq": "eq", "ne": "ne"}
@@ -123,7 +240,7 @@ class Region:
     def __init__(self, query_type, key_type, rank):
         self.lines = []
         self.captures = []
-        self._capture_indices = []
+        self._ranges = []
         self._known = {}
         self._values = {}
         self._lengths = {"nq": ("%query", query_type), "nk": ("%key", key_type)}
@@ -137,32 +254,31 @@ class Region:
         return name
 
     def capture(self, tensor, positions):
-        """The number of a captured tensor, whose indices are noted."""
+        """The number of a captured tensor, the ranges of whose indices are noted."""
         for number, known in enumerate(self.captures):
             if known is tensor:
                 break
         else:
             number = len(self.captures)
             self.captures.append(tensor)
-            self._capture_indices.append([None] * tensor.rank)
-        indices = self._capture_indices[number]
+            self._ranges.append({})
         for dimension, position in enumerate(positions):
-            symbol = position.operands[0] if position.op == "symbol" and position.operands[0] in "bhij" else " "
-            indices[dimension] = symbol if indices[dimension] in (None, symbol) else " "
+            found = get_range(position)
+            if found is not None:
+                steps, text = found
+                self._ranges[number][dimension, tuple(steps)] = text
         return number
 
-    def get_indices(self):
-        """For each captured tensor what its dimensions are indexed with: one of "bhqk" or " "."""
-        spelled = {"i": "q", "j": "k"}
-        return ["".join(spelled.get(c, c) for c in indices) for indices in self._capture_indices]
+    def get_ranges(self):
+        """For each captured tensor (dimension, steps, text) of the indices whose range is known (`ranges`)."""
+        return [[(*key, text) for key, text in ranges.items()] for ranges in self._ranges]
 
-    def emit(self, value):
+    def emit(self, root):
         """Writes what computes a value and returns its name."""
-        known = self._values.get(id(value))
-        if known is None:
+        for value in in_order([root], get_operands, self._values):
             # The value is kept, so that its id stays its own.
-            known = self._values[id(value)] = (self._emit_new(value), value)
-        return known[0]
+            self._values[id(value)] = (self._emit_new(value), value)
+        return self._values[id(root)][0]
 
     def _emit_new(self, value):
         op, operands = value.op, value.operands
@@ -182,8 +298,16 @@ class Region:
             return self._emit_division(value)
         names = [self.emit(operand) for operand in operands]
         if op == "to_float":
-            narrow = self._emit(f"arith.index_cast {names[0]} : index to i32")
-            return self._emit(f"arith.sitofp {narrow} : i32 to f32")
+            integer = "i64" if _is_wide(operands[0]) else "i32"
+            cast = self._emit(f"arith.index_cast {names[0]} : index to {integer}")
+            return self._emit(f"arith.sitofp {cast} : {integer} to f32")
+        if op == "to_index":
+            narrow = self._emit(f"arith.fptosi {names[0]} : f32 to i32")
+            return self._emit(f"arith.index_cast {narrow} : i32 to index")
+        if op in ("round_f16", "round_bf16"):
+            element = op[len("round_") :]
+            narrow = self._emit(f"arith.truncf {names[0]} : f32 to {element}")
+            return self._emit(f"arith.extf {narrow} : {element} to f32")
         if op == "not":
             return self._emit(f"arith.xori {names[0]}, {self._emit('arith.constant true')} : i1")
         if op == "select":
@@ -205,17 +329,27 @@ class Region:
 
     def _emit_load(self, tensor, positions):
         number = self.capture(tensor, positions)
-        names = ", ".join(self.emit(position) for position in positions)
+        names = ", ".join(self._emit_index(*place, number, tensor) for place in enumerate(positions))
         element = _ELEMENTS[tensor.dtype]
         loaded = self._emit(f"tensor.extract %capture{number}[{names}] : {capture_type(tensor)}")
         if tensor.is_bool:
             zero = self._emit("arith.constant 0 : i8")
             return self._emit(f"arith.cmpi ne, {loaded}, {zero} : i8")
         if tensor.dtype in _INTEGERS:
-            return self._emit(f"arith.index_cast {loaded} : {element} to index")
+            cast = "index_castui" if tensor.is_unsigned else "index_cast"
+            return self._emit(f"arith.{cast} {loaded} : {element} to index")
         if element == "f32":
             return loaded
         return self._emit(f"arith.{'truncf' if element == 'f64' else 'extf'} {loaded} : {element} to f32")
+
+    def _emit_index(self, dimension, position, number, tensor):
+        """An index; a negative constant counts from the end, as in NumPy."""
+        name = self.emit(position)
+        if position.op != "constant" or position.operands[0] >= 0:
+            return name
+        which = self._emit(f"arith.constant {dimension} : index")
+        size = self._emit(f"tensor.dim %capture{number}, {which} : {capture_type(tensor)}")
+        return self._emit(f"arith.addi {size}, {name} : index")
 
     def _emit_division(self, value):
         """Division that rounds down, by a positive constant. Positions are not negative, but differences can be."""
@@ -230,6 +364,18 @@ class Region:
         one = self._emit("arith.constant 1 : index")
         lower = self._emit(f"arith.subi {quotient}, {one} : index")
         return self._emit(f"arith.select {negative}, {lower}, {quotient} : index")
+
+
+def _is_wide(value):
+    """Whether an integer is computed from elements of 32 bits without a sign, or of 64; positions need no more than 31."""
+    seen = set()
+    for node in in_order([value], get_operands, seen):
+        seen.add(id(node))
+        if node.op == "load":
+            tensor = node.operands[0]
+            if _ELEMENTS[tensor.dtype] == "i64" or (tensor.is_unsigned and _ELEMENTS[tensor.dtype] == "i32"):
+                return True
+    return False
 
 
 def capture_type(tensor):

@@ -4,6 +4,7 @@ A mask composes with others by `&` (both), `|` (either) and `~` (not). Masks tha
 affine in the positions let the compiler leave out all tiles that they hide.
 """
 
+import copy
 import functools
 import operator
 
@@ -61,7 +62,7 @@ class Mask:
         other = as_mask(other)
         attribute = None
         if self._attribute and other._attribute:
-            parts = [mask._attribute for mask in (self, other) if mask._attribute != _FULL]
+            parts = [mask._attribute for mask in (self, other) if mask._attribute is not _FULL]
             attribute = lowering.combine("all_of", parts) if parts else _FULL
         if self._lengths is not None and other._lengths is not None:
             return Mask._of(self._trace.value & other._value, lengths=self._lengths, name=_join(self, "&", other))
@@ -86,23 +87,24 @@ class Mask:
     def __invert__(self):
         return Mask._of(~self._value, name=f"~{self}")
 
+    def __getstate__(self):
+        """All but what is computed when it is needed: hashes of strings are others in another process."""
+        return {name: vars(self)[name] for name in ("_trace", "_attribute", "_lengths", "_name")}
+
+    def __deepcopy__(self, memo):
+        if self.lengths is None and not self.tensors:
+            return self
+        return Mask(copy.deepcopy(self._trace, memo), self._attribute, copy.deepcopy(self._lengths, memo), self._name)
+
     def __bool__(self):
         raise TypeError("masks compose with &, | and ~, not with and, or and not")
 
     @functools.cached_property
     def lowered(self):
-        """The attribute of the affine part, or None, and the condition that is left, or None."""
+        """A mask that holds all that is kept, or None, and the condition that is left, or None."""
         if self._attribute:
-            return (None if self._attribute == _FULL else self._attribute), None
-        attributes, rest = [], []
-        for part in lowering.conjuncts(self._trace.value):
-            sets = lowering.affine_attributes(part)
-            if sets is None:
-                rest.append(part)
-            else:
-                attributes.append(lowering.combine("any_of", sets))
-        attribute = lowering.combine("all_of", attributes) if attributes else None
-        return attribute, functools.reduce(operator.and_, rest) if rest else None
+            return (None if self._attribute is _FULL else self._attribute), None
+        return lowering.MaskBuilder().split(self._trace.value)
 
     @functools.cached_property
     def _key(self):
@@ -142,11 +144,17 @@ class Mask:
         return self._name or "mask"
 
 
-_FULL = "#flash.full"
+def _named(text):
+    return lowering.Part("named", (text,))
+
+
+_FULL = _named("#flash.full")
+_MAX_NAME = 200
 
 
 def _join(left, operation, right):
-    return f"({left} {operation} {right})"
+    name = f"({left} {operation} {right})"
+    return name if len(name) <= _MAX_NAME else f"(... {operation} ...)"
 
 
 def as_mask(object):
@@ -200,8 +208,8 @@ def causal(top_left=False):
     sequence; with `top_left`, the first query sees the first key.
     """
     if top_left:
-        return Mask._of(KEY <= QUERY, "#flash.causal<top_left>", name="causal(top_left=True)")
-    return Mask._of(KEY <= QUERY + key_length - query_length, "#flash.causal", name="causal()")
+        return Mask._of(KEY <= QUERY, _named("#flash.causal<top_left>"), name="causal(top_left=True)")
+    return Mask._of(KEY <= QUERY + key_length - query_length, _named("#flash.causal"), name="causal()")
 
 
 @_cached
@@ -223,14 +231,14 @@ def window(left=None, right=None):
         value = below if value is None else value & below
     if value is None:
         return full()
-    return Mask._of(value, f"#flash.window<{', '.join(sides)}>", name=f"window(left={left}, right={right})")
+    return Mask._of(value, _named(f"#flash.window<{', '.join(sides)}>"), name=f"window(left={left}, right={right})")
 
 
 @_cached
 def prefix(length):
     """Every query sees the first `length` keys."""
     length = _natural("length", length)
-    return Mask._of(KEY < length, f"#flash.prefix<{length}>", name=f"prefix({length})")
+    return Mask._of(KEY < length, _named(f"#flash.prefix<{length}>"), name=f"prefix({length})")
 
 
 @_untraced

@@ -71,6 +71,23 @@ nb::str Kernel::getText(const std::string &stage) {
   return nb::str(text, length);
 }
 
+nb::tuple
+Kernel::countTiles(const std::vector<std::vector<int64_t>> &sizes) const {
+  std::vector<FlashTensor> arguments;
+  for (const std::vector<int64_t> &each : sizes)
+    arguments.push_back({nullptr, int32_t(each.size()), each.data(), nullptr});
+  FlashTileCounts counts;
+  FlashStatus status;
+  {
+    nb::gil_scoped_release release;
+    status = flashKernelCountTiles(handle, arguments.data(), arguments.size(),
+                                   &counts);
+  }
+  check(status);
+  return nb::make_tuple(counts.skipped, counts.unmasked, counts.masked,
+                        counts.query_tile, counts.key_tile);
+}
+
 void Kernel::save(const std::string &path) {
   check(flashKernelSave(handle, path.c_str()));
 }
@@ -100,8 +117,10 @@ std::vector<nb::object> Kernel::call(const std::vector<nb::object> &arguments) {
     Array &array = arrays[i];
     array = onDevice ? readArray(arguments[i], name.c_str())
                      : readDense(arguments[i], name.c_str(), owners[i]);
+    if (!array.hasMemory)
+      raiseNoMemory(arguments[i], name.c_str());
     FlashElementType element = flashKernelGetArgument(handle, i).element;
-    if (array.element != element || array.isBool)
+    if (!array.hasType(element))
       raise(PyExc_TypeError, name, " is ", array.describe(),
             "; the program has ", getName(element));
     if (onDevice != (array.device >= 0) || array.device != arrays[0].device)

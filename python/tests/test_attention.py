@@ -1,5 +1,10 @@
 """Results of `attention` on NumPy arrays, against fp64."""
 
+import copy
+import pickle
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from conftest import assert_close, reference
@@ -22,6 +27,43 @@ MASKS = {
     "prefix": (flash.prefix(20), lambda b, h, q, k: k < 20 + 0 * q),
     "and": (flash.causal() & flash.window(left=9), lambda b, h, q, k: (k <= diagonal(q)) & (k >= diagonal(q) - 9)),
     "or": (flash.causal() | flash.prefix(30), lambda b, h, q, k: (k <= diagonal(q)) | (k < 30)),
+    "abs": (lambda b, h, q, k: abs(q - k) <= 9, lambda b, h, q, k: abs(q - k) <= 9),
+    "not abs": (lambda b, h, q, k: ~(abs(q - 2 * k) < 30), lambda b, h, q, k: abs(q - 2 * k) >= 30),
+    "equal abs": (lambda b, h, q, k: abs(q - k) == 5, lambda b, h, q, k: abs(q - k) == 5),
+    "unequal abs": (lambda b, h, q, k: abs(q - k) != 5, lambda b, h, q, k: abs(q - k) != 5),
+    "minimum": (
+        lambda b, h, q, k: flash.minimum(q + 3, 20) >= k,
+        lambda b, h, q, k: np.minimum(q + 3, 20) >= k,
+    ),
+    "maximum in a quotient": (
+        lambda b, h, q, k: flash.maximum(q - 7, k) // 8 <= 2,
+        lambda b, h, q, k: np.maximum(q - 7, k) // 8 <= 2,
+    ),
+    "where": (
+        lambda b, h, q, k: flash.where(h % 2 == 0, k <= q, k < 9),
+        lambda b, h, q, k: np.where(h % 2 == 0, k <= q, k < 9),
+    ),
+    "where of numbers": (
+        lambda b, h, q, k: k < flash.where(q < 16, flash.where(h == 1, 3, q), 2 * q),
+        lambda b, h, q, k: k < np.where(q < 16, np.where(h == 1, 3, q), 2 * q),
+    ),
+    "where not": (
+        lambda b, h, q, k: flash.where(~(q < k), q - k, k - q) < 6,
+        lambda b, h, q, k: np.where(~(q < k), q - k, k - q) < 6,
+    ),
+    "where least": (
+        lambda b, h, q, k: flash.where(2 * q - 2 * k <= 4, q, k + 2) < 11,
+        lambda b, h, q, k: np.where(2 * q - 2 * k <= 4, q, k + 2) < 11,
+    ),
+    "exclusive or": (lambda b, h, q, k: (k <= q) ^ (k < 20), lambda b, h, q, k: (k <= q) ^ (k < 20)),
+    "many choices": (
+        lambda b, h, q, k: abs(abs(abs(abs(abs(q - k) - 20) - 10) - 5) - 2) <= 1,
+        lambda b, h, q, k: abs(abs(abs(abs(abs(q - k) - 20) - 10) - 5) - 2) <= 1,
+    ),
+    "grid": (
+        lambda b, h, q, k: (abs(q // 8 - k // 8) <= 1) & (abs(q % 8 - k % 8) <= 1),
+        lambda b, h, q, k: (abs(q // 8 - k // 8) <= 1) & (abs(q % 8 - k % 8) <= 1),
+    ),
     "not": (~flash.causal(top_left=True), lambda b, h, q, k: k > q),
     "not and": (
         ~(flash.prefix(10) & flash.causal()) & flash.window(left=30),
@@ -37,6 +79,14 @@ MASKS = {
         lambda b, h, q, k: ((q - k) // 5 == -2) | ((q - k) % 3 == 1),
     ),
     "product of positions": (lambda b, h, q, k: q * k % 3 == 0, lambda b, h, q, k: q * k % 3 == 0),
+    "half affine union": (
+        lambda b, h, q, k: (k < 4) | ((k <= q) & (q * k % 3 == 0)),
+        lambda b, h, q, k: (k < 4) | ((k <= q) & (q * k % 3 == 0)),
+    ),
+    "half affine negation": (
+        lambda b, h, q, k: ~((k > q) | (q * k % 3 == 0) | ~(q < 30)),
+        lambda b, h, q, k: ~((k > q) | (q * k % 3 == 0) | ~(q < 30)),
+    ),
     "lengths of the problem": (
         lambda b, h, q, k: k < flash.key_length - flash.query_length,
         lambda b, h, q, k: k < 53 - 37 + 0 * q,
@@ -59,9 +109,9 @@ def test_masks(make, name):
 
 
 def test_affine_masks_stay_attributes():
-    assert flash.causal().lowered == ("#flash.causal", None)
+    assert flash.causal().lowered[0].operands == ("#flash.causal",) and flash.causal().lowered[1] is None
     attribute, rest = flash.mask(lambda b, h, q, k: (k <= q) & (k // 4 == q // 4)).lowered
-    assert rest is None and attribute[0] == "all_of"
+    assert rest is None and attribute.kind == "all_of"
     assert (~flash.causal()).lowered[1] is None
 
 
@@ -244,3 +294,34 @@ def test_rank_3(make):
     expected, expected_lse = reference(query, key, value, MASKS["causal"][1], alibi)
     assert_close(output, expected, "float32")
     assert_close(lse, expected_lse, "float32")
+
+
+def test_copies(make):
+    """Objects and masks are copied and pickled with the arrays that they read."""
+    bias = np.random.default_rng(1).standard_normal((4, 37)).astype(np.float32)
+    lengths = np.array([20, 53], dtype=np.int32)
+    mask = (flash.causal() | flash.documents(np.arange(37) // 9, np.arange(53) // 9)) & flash.key_lengths(lengths)
+    attend = flash.Attention(mask=mask, score=lambda s, b, h, q, k: s + bias[h, q] * k, scale=0.3, return_lse=True)
+    query, key, value = make()
+    expected = attend(query, key, value)
+    for other in (copy.copy(attend), copy.deepcopy(attend), pickle.loads(pickle.dumps(attend))):
+        for result, known in zip(other(query, key, value), expected):
+            np.testing.assert_array_equal(result, known)
+    # The arrays of a deep copy are its own, and those that a module has, too, are the same there.
+    first, again = copy.deepcopy((attend, bias))
+    assert first.captured[-1] is again and again is not bias
+    for other in (copy.copy(mask), copy.deepcopy(mask), pickle.loads(pickle.dumps(mask))):
+        assert other == mask and hash(other) == hash(mask)
+        expected = flash.attention(query, key, value, mask=mask)
+        np.testing.assert_array_equal(flash.attention(query, key, value, mask=other), expected)
+    assert copy.deepcopy(flash.causal()) is flash.causal()
+    assert pickle.loads(pickle.dumps(flash.causal() & flash.prefix(3))) == flash.causal() & flash.prefix(3)
+
+
+def test_pickles_of_other_processes():
+    script = "import pickle, sys, flash_mlir as f; m = f.causal() & f.prefix(3); hash(m); "
+    script += "sys.stdout.buffer.write(pickle.dumps(({m: 1}, f.Attention(m, scale=0.5))))"
+    found, attend = pickle.loads(subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, check=True).stdout)
+    assert found[flash.causal() & flash.prefix(3)] == 1
+    array = np.ones((1, 1, 4, 8), dtype=np.float32)
+    assert_close(attend(array, array, array), array, "float32")

@@ -1,6 +1,8 @@
 """Programs in MLIR, files, and the cache."""
 
+import copy
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -35,6 +37,9 @@ def test_call(make, target):
     assert kernel.arguments[0] == ("float16", (None, None, None, 64))
     assert kernel.results[1] == ("float32", (None, None, None))
     assert "float16[?, ?, ?, 64]" in repr(kernel).replace("'", "")
+    for other in (copy.deepcopy(kernel), pickle.loads(pickle.dumps(kernel))):
+        assert other.target == target
+        np.testing.assert_array_equal(other(query, key, value)[0], output)
 
 
 def test_levels():

@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 
 import flash_mlir as flash  # noqa: E402
 
+CAUSAL = flash.causal()
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 DEVICES = ["cpu", pytest.param("cuda", marks=needs_gpu)]
 DTYPES = ["float32", "float16", "bfloat16"]
@@ -118,6 +119,39 @@ def test_operands(make_tensors, device, dtype):
     assert_close(lse.cpu().numpy(), expected_lse, dtype)
 
 
+# As they are written for FlexAttention. Each runs with traced values, and with tensors as the reference.
+SCORES = {
+    "casts": lambda s, b, h, q, k: (4 * s).to(torch.int32).float() + (q - k).to(s.dtype) / 9 + (3 * s).long() % 2,
+    "half": lambda s, b, h, q, k: (30 * s).half().float() / 30 + (5 * s).to(torch.bfloat16).to(torch.float32) / 8,
+    "clamp": lambda s, b, h, q, k: s.clamp(-0.5, 0.5) + (q - k).clamp(min=-3) * 0.25 + torch.clamp(s, max=0.25),
+    "fill": lambda s, b, h, q, k: s.masked_fill(q - k > 100, -float("inf")) + torch.where(k.eq(3), s.new_ones(()), 0.5),
+    "new": lambda s, b, h, q, k: s.where(q.new_ones((), dtype=torch.bool), s.new_zeros(())) + s.new_full((), 2) * k,
+    "like": lambda s, b, h, q, k: torch.where(q > k, torch.zeros_like(s), s) + torch.full_like(s, 0.5) * (k % 2),
+    "methods": lambda s, b, h, q, k: s.abs().sqrt() + s.sigmoid().log1p() - s.tanh().square() + (q - k).abs() / 50,
+    "division": lambda s, b, h, q, k: torch.div(s * 8, 3, rounding_mode="floor")
+    + torch.div(q - k, 5, rounding_mode="trunc") / 4 + torch.floor_divide(q, 4) % 3 + torch.remainder(k, 5),
+    "rounding": lambda s, b, h, q, k: torch.round(3 * s) + torch.trunc(s * 4) + s.floor() + s.ceil() + s.sign(),
+    "bucket": lambda s, b, h, q, k: s + 0.1 * torch.log2((q - k).abs().float() + 0.5).mul(2).to(torch.long),
+}
+MASK_MODS = {
+    "names": lambda b, h, q, k: torch.le(k, q) & q.sub(k).lt(50) | torch.eq(k, 0) & ~torch.ge(q, 30),
+    "logic": lambda b, h, q, k: torch.logical_and((q - k).abs() < 40, q.new_ones((), dtype=torch.bool))
+    | torch.logical_xor(q.ne(k), k.gt(3)).logical_not(),
+}
+
+
+def test_functions_and_methods(make_tensors):
+    query, key, value = make_tensors("cpu", batch=1, heads=2, key_heads=2, queries=61, keys=75, size=16, value_size=16)
+    scores = query @ key.transpose(2, 3) / 4
+    b, h, q, k = (torch.arange(n).reshape(-1, *[1] * (3 - i)) for i, n in enumerate((1, 2, 61, 75)))
+    for function in SCORES.values():
+        weights = torch.softmax(function(scores, b, h, q, k), dim=-1)
+        compare(flash.attention(query, key, value, score=function), (weights @ value).double(), "float32")
+    for function in MASK_MODS.values():
+        expected = sdpa(query, key, value, function(b, h, q, k))
+        compare(flash.attention(query, key, value, mask=function), expected, "float32")
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_torch_compile(make_tensors, device):
     query, key, value = make_tensors(device)
@@ -148,6 +182,100 @@ def test_torch_compile(make_tensors, device):
             torch.testing.assert_close(compiled(short, key, value), function(short, key, value))
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_flex_attention_masks(make_tensors, device):
+    """Masks that PyTorch's functions compose, and tensors that are neither in a closure nor globals."""
+    flex = pytest.importorskip("torch.nn.attention.flex_attention")
+
+    class Documents:
+        def __init__(self, ids):
+            self.ids = ids
+
+        def keep(self, b, h, q, k):
+            return self.ids[q] == self.ids[k]
+
+    ids = torch.arange(153, device=device) // 40
+    other = torch.arange(153, device=device) // 33
+
+    def documents(b, h, q, k):
+        return ids[q] == ids[k]
+
+    def left(b, h, q, k):
+        return q - k <= 30
+
+    def first(b, h, q, k):
+        return k < 3 + 0 * ids[q]
+
+    query, key, value = make_tensors(device)
+    q, k, _ = positions(query, key)
+    keep = documents(0, 0, q, k)
+    for mask, expected in (
+        (flex.and_masks(documents, left), keep & (q - k <= 30)),
+        (flex.or_masks(flex.and_masks(documents, left), first), keep & (q - k <= 30) | (k < 3)),
+        (Documents(ids).keep, keep),
+        (Documents(other).keep, other[q] == other[k]),
+    ):
+        compare(flash.attention(query, key, value, mask=mask), sdpa(query, key, value, expected), "float32")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_autocast(make_tensors, device):
+    """As scaled_dot_product_attention: query, key and value become of the dtype of autocast, whatever they were."""
+    query, key, value = make_tensors(device, "float16", heads=2, key_heads=2)
+    bias = torch.linspace(-1, 1, 153, device=device)
+    attend = flash.Attention(mask=flash.causal(), score=lambda s, b, h, q, k: s + bias[k])
+    sink = torch.zeros(2, device=device)
+    compiled = torch.compile(lambda *x: attend(*x, sink=sink) * 2, backend="aot_eager", fullgraph=True)
+    with_mask = torch.compile(
+        lambda *x: flash.attention(*x, mask=CAUSAL, sink=sink) * 2, backend="aot_eager", fullgraph=True
+    )
+    for dtype in (torch.bfloat16, torch.float16):
+        inputs = query.to(dtype), key.to(dtype), value.to(dtype)
+        expected = attend(*inputs, sink=sink)
+        for arguments in ((query, key.float(), value.bfloat16()), (query.float(), key.float(), value.float())):
+            with torch.autocast(device, dtype=dtype):
+                output = attend(*arguments, sink=sink)
+                known = torch.nn.functional.scaled_dot_product_attention(*arguments)
+                assert output.dtype == known.dtype == dtype
+                assert_close(output.double().cpu(), expected.double().cpu().numpy(), "bfloat16")
+                assert compiled(*arguments).dtype == with_mask(*arguments).dtype == dtype
+                assert_close(compiled(*arguments).double().cpu() / 2, expected.double().cpu().numpy(), "bfloat16")
+                output = flash.attention(*arguments, mask=CAUSAL, sink=sink)
+                assert torch.equal(2 * output, with_mask(*arguments))
+    with pytest.raises(TypeError, match="key is float32 of shape .*, query float16 of shape .*; the dtypes must agree"):
+        attend(query, key.float(), value)
+    with torch.autocast(device), pytest.raises(TypeError, match="query is float64"):
+        attend(query.double(), key, value)
+
+
+def test_copies(make_tensors):
+    """A copy of a module has copies of its buffers, which a `flash.Attention` in it reads."""
+    import copy
+    import io
+
+    class Layer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("slopes", torch.tensor([0.5, 0.25, 0.125, 0.0625]))
+            slopes = self.slopes
+            self.attend = flash.Attention(flash.causal(), lambda s, b, h, q, k: s + slopes[h] * (k - q))
+
+        def forward(self, *inputs):
+            return self.attend(*inputs)
+
+    inputs = make_tensors("cpu")
+    layer = Layer()
+    other = copy.deepcopy(layer)
+    assert torch.equal(layer(*inputs), other(*inputs))
+    other.slopes.zero_()
+    torch.testing.assert_close(other(*inputs), flash.attention(*inputs, mask=CAUSAL))
+    assert not torch.equal(other(*inputs), layer(*inputs))
+    file = io.BytesIO()
+    torch.save(layer.attend, file)
+    file.seek(0)
+    assert torch.equal(torch.load(file, weights_only=False)(*inputs), layer(*inputs))
+
+
 def test_operator(make_tensors):
     from flash_mlir.attention import _prepare
     from flash_mlir.torch_operator import operator
@@ -169,6 +297,159 @@ def test_errors(make_tensors):
         flash.attention(query.to(torch.complex64), key, value)
     with pytest.raises(TypeError, match="value is a NoneType"):
         flash.attention(query, key, None)
+
+
+def bias_of(tensor):
+    return lambda s, b, h, q, k: s + tensor[h]
+
+
+class Temperature(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.number = torch.nn.Parameter(torch.tensor(0.5))
+
+    def score(self, s, b, h, q, k):
+        return s * self.number
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_gradients_are_refused(make_tensors, device):
+    """Whatever requires a gradient would lose it."""
+    query, key, value = inputs = make_tensors(device)
+    parameter = torch.nn.Parameter(torch.ones(4, device=device))
+    module = Temperature().to(device)
+    attend = flash.Attention(score=bias_of(parameter))
+    number = torch.tensor(0.5, requires_grad=True)
+    calls = {
+        "query": lambda: flash.attention(query.clone().requires_grad_(), key, value),
+        "key": lambda: flash.attention(query, key.clone().requires_grad_(), value),
+        "value": lambda: flash.attention(query, key, 2 * value.clone().requires_grad_()),
+        "tensor": lambda: flash.attention(*inputs, score=bias_of(parameter)),
+        "sink": lambda: flash.attention(*inputs, sink=parameter),
+        "scale": lambda: flash.attention(*inputs, scale=number),
+        "a number that a function reads": lambda: flash.attention(*inputs, score=module.score),
+        "an object": lambda: attend(*inputs),
+    }
+    for name, call in calls.items():
+        what = "tensor" if name == "an object" else name
+        with pytest.raises(NotImplementedError, match=f"{what} requires gradients, and attention has no backward"):
+            call()
+        with torch.no_grad():
+            call()
+        with torch.inference_mode():
+            call()
+        torch._dynamo.reset()
+        compiled = torch.compile(call, backend="aot_eager")
+        with pytest.raises(NotImplementedError, match="requires gradients, and attention has no backward pass yet"):
+            compiled()
+        with torch.no_grad():
+            compiled()
+    torch._dynamo.reset()
+    whole = torch.compile(lambda *x: attend(*x), backend="aot_eager", fullgraph=True)
+    with pytest.raises(Exception, match="requires gradients, and attention has no backward pass yet"):
+        whole(*inputs)
+    with torch.no_grad():
+        torch.testing.assert_close(whole(*inputs), attend(*inputs))
+
+
+def test_derivatives_are_refused(make_tensors):
+    """Those that PyTorch follows by other means than requires_grad."""
+    from torch.autograd import forward_ad
+
+    query, key, value = make_tensors("cpu", queries=5, keys=7)
+    with forward_ad.dual_level():
+        assert flash.attention(query, key, value).shape == query.shape
+        dual = forward_ad.make_dual(query, torch.ones_like(query))
+        with pytest.raises(NotImplementedError, match="attention has no forward-mode derivative"):
+            flash.attention(dual, key, value)
+    attend = lambda query: flash.attention(query, key, value)
+    with pytest.raises(NotImplementedError, match="attention has no forward-mode derivative"):
+        torch.func.jvp(attend, (query,), (query,))
+    with pytest.raises(NotImplementedError, match="attention has no backward pass yet"):
+        torch.func.grad(lambda query: attend(query).sum())(query)
+    with pytest.raises(RuntimeError, match="flash_mlir::attention"):
+        torch.vmap(attend)(query[None])
+
+
+def test_tensors_without_memory(make_tensors):
+    """They give what PyTorch's operators give for such, or an error, and never a crash."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    query, key, value = inputs = make_tensors("cpu", "float16", queries=5, value_size=32)
+    slopes = torch.ones(4)
+    attend = flash.Attention(flash.causal(), bias_of(slopes), return_lse=True)
+    meta = [x.to("meta") for x in inputs]
+    result = flash.attention(*meta, mask=flash.causal())
+    assert (result.device.type, result.dtype, result.shape) == ("meta", torch.float16, (2, 4, 5, 32))
+    output, lse = flash.attention(*meta, score=bias_of(slopes.to("meta")), return_lse=True)
+    assert lse.is_meta and lse.dtype == torch.float32 and lse.shape == (2, 4, 5)
+    for wrong in ((query, *meta[1:]), (meta[0], key, value)):
+        with pytest.raises(ValueError, match="a tensor is on .*; they must be in one place"):
+            flash.attention(*wrong)
+    with pytest.raises(ValueError, match="a tensor is on meta, query on cpu"):
+        flash.attention(*inputs, score=bias_of(slopes.to("meta")))
+
+    with FakeTensorMode() as mode:
+        fake = [mode.from_tensor(x) for x in inputs]
+        result = flash.attention(*fake)
+        assert type(result) is type(fake[0]) and result.shape == (2, 4, 5, 32)
+    assert type(flash.attention(*fake)) is type(fake[0])  # Also outside of the mode.
+
+    for mode in ("real", "fake", "symbolic"):
+        graph = make_fx(lambda *x: attend(*x)[0] + 1, tracing_mode=mode, _allow_non_fake_inputs=True)(*inputs)
+        assert any("flash_mlir" in str(node.target) for node in graph.graph.nodes)
+        assert torch.equal(graph(*inputs), attend(*inputs)[0] + 1)
+    assert torch.equal(torch.func.functionalize(lambda x: flash.attention(x, key, value))(query), flash.attention(*inputs))
+
+    freed = query.clone()
+    freed.untyped_storage().resize_(0)
+    table = torch.ones(4)
+    table.untyped_storage().resize_(0)
+    with pytest.raises(ValueError, match="query is a Tensor on the device cpu without memory"):
+        flash.attention(freed, key, value)
+    with pytest.raises(ValueError, match="tensor is a Tensor on the device cpu without memory"):
+        flash.attention(*inputs, score=bias_of(table))
+    kernel = flash.compile(
+        "func.func @f(%q: tensor<?xf32>) -> tensor<?xf32> {\n  return %q : tensor<?xf32>\n}", target="cpu"
+    )
+    with pytest.raises(ValueError, match="argument 0 is a Tensor on the device meta without memory"):
+        kernel(slopes.to("meta"))
+
+
+def test_kinds_of_tensors(make_tensors):
+    query, key, value = make_tensors("cpu", queries=5, keys=7)
+    kinds = {
+        "query is a torch.sparse_coo tensor; a dense one is needed": query.to_sparse(),
+        "query is a nested tensor": torch.nested.nested_tensor([query[0], query[1]]),
+        "query is a nested tensor; a": torch.nested.nested_tensor([query[0], query[1]], layout=torch.jagged),
+        "query has dtype torch.qint8": torch.quantize_per_tensor(query, 0.1, 0, torch.qint8),
+        "query has dtype torch.complex64": query.to(torch.complex64),
+        "query has dtype torch.float8_e4m3fn": query.to(torch.float8_e4m3fn),
+        "query is uint8 of shape": query.to(torch.uint8),
+    }
+    for message, tensor in kinds.items():
+        with pytest.raises(TypeError, match=message):
+            flash.attention(tensor, key, value)
+    for tensor in (torch.eye(7).to_sparse_csr(), torch.ones(7, 7, dtype=torch.uint64)):
+        with pytest.raises(TypeError, match="table is a torch.sparse_csr tensor|table has dtype torch.uint64"):
+            table = tensor
+            flash.attention(query, key, value, score=lambda s, b, h, q, k: s + table[q, k])
+    for dtype in (torch.uint8, torch.uint16, torch.uint32):
+        table = torch.full((5,), torch.iinfo(dtype).max, dtype=torch.int64).to(dtype)
+        top = float(torch.iinfo(dtype).max)
+        output = flash.attention(query, key, value, score=lambda s, b, h, q, k: s * (table[q] / top))
+        torch.testing.assert_close(output, flash.attention(query, key, value))
+
+
+def test_tracing_is_remembered():
+    """Functions that name PyTorch's can be told apart."""
+    from flash_mlir.functions import _Description
+
+    table = torch.ones(4)
+    score = lambda s, b, h, q, k: torch.where(q > k, s.to(torch.float32), torch.clamp(s, max=2)) + table[h]
+    assert _Description(score).key is not None
+    assert _Description(lambda s, b, h, q, k: s * torch.rand(()).item()).key is None
 
 
 @needs_gpu
