@@ -105,13 +105,16 @@ class _Names:
     other way by which it can reach what is not in its globals, its closure and its arguments."""
 
     def __init__(self, code):
-        lookups = [instruction for instruction in dis.get_instructions(code) if instruction.opcode in dis.hasname]
+        instructions = list(dis.get_instructions(code))
+        lookups = [instruction for instruction in instructions if instruction.opcode in dis.hasname]
         are_global, are_attributes = [], []
         for lookup in lookups:
             is_global = "GLOBAL" in lookup.opname or "NAME" in lookup.opname
             (are_global if is_global else are_attributes).append(lookup.argval)
+        # Classes in a match name attributes, too.
+        self.are_all = not any(i.opname in ("IMPORT_NAME", "MATCH_CLASS") for i in instructions)
         # Such as __globals__.
-        self.are_all = all(n.opname != "IMPORT_NAME" and not n.argval.startswith("__") for n in lookups)
+        self.are_all &= not any(lookup.argval.startswith("__") for lookup in lookups)
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
                 inner = _get_names(constant)
