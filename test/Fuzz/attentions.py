@@ -330,7 +330,7 @@ class Program:
         self.tf32 = False
         self.lse = False
         self.shapes = []  # of the results
-        self.tiles = None  # set where the program is on tiles, and has no other schedule
+        self.targets = None  # where it runs, if its schedule is written in it
 
 
 def tensor_type(rng, shape, element, dynamic, fixed=0):

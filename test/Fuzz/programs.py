@@ -29,14 +29,17 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "Run" / "suite")]
 import attentions
+import tiles
 from fuzz import ALARMS, ENVIRONMENT
 from oracle import attention
 
 TARGETS = ["cpu", "emulate", "emulate:sm_90a"]
-# The schedules are drawn without asking what fits into registers and shared memory.
+# Schedules are drawn without asking what fits into registers and shared memory.
 REFUSALS = [re.compile(text) for text in (
     "need N registers of (each of N threads|a thread)",
     "need N bytes of shared memory",
+    # Of programs on tiles, which may fetch in ways that flash-tile does not.
+    "'scf.for' op fetches other tiles than the loop before",
 )]
 # As flash-run --check has them (docs/flash-run.md), but for each row of a result.
 ROW_FACTOR = 6
@@ -137,10 +140,10 @@ def run(program, target, rng, folder, arguments):
     command = [os.path.join(arguments.bin, "flash-run"), str(folder / "program.mlir"), f"--target={target}",
                f"--threads={rng.choice([1, 1, 2])}", f"--inputs={','.join(map(str, files))}",
                f"--outputs={','.join(map(str, outputs))}"]
-    schedule = draw_schedule(rng, target, program.element) if program.tiles is None else None
+    schedule = draw_schedule(rng, target, program.element) if program.targets is None else None
     if schedule:
         command.append(f"--schedule={schedule}")
-    if rng.random() < 0.125:
+    if program.targets is None and rng.random() < 0.125:
         command.append("--check")
     (folder / "command.txt").write_text(" ".join(command) + "\n")
     for output in outputs:
@@ -166,11 +169,16 @@ def run(program, target, rng, folder, arguments):
     return None, compare(program, target, results)
 
 
+def draw(rng):
+    """Of five programs one is on tiles."""
+    return tiles.draw(rng) if rng.random() < 0.2 else attentions.draw(rng)
+
+
 def one(task):
     """Draws and runs a program; returns its findings and kinds of refusals by target."""
     index, arguments = task
     rng = random.Random(f"{arguments.seed}/{index}")
-    program = attentions.draw(rng)
+    program = draw(rng)
     findings, refusals, worst = [], [], 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -180,7 +188,7 @@ def one(task):
         for target in TARGETS:
             # Of its own, so that --target repeats the run that it was among the others.
             target_rng = random.Random(f"{arguments.seed}/{index}/{target}")
-            if arguments.target and target != arguments.target:
+            if target not in (program.targets or TARGETS) or arguments.target not in (None, target):
                 continue
             try:
                 refusal, error = run(program, target, target_rng, folder, arguments)
@@ -212,7 +220,7 @@ def main():
 
     if arguments.print:
         for index in range(arguments.first, arguments.first + arguments.count):
-            print(f"// Program {index}.\n{attentions.draw(random.Random(f'{arguments.seed}/{index}')).text}")
+            print(f"// Program {index}.\n{draw(random.Random(f'{arguments.seed}/{index}')).text}")
         return 0
     print(f"seed {arguments.seed}", flush=True)
     tasks = ((index, arguments) for index in range(arguments.first, arguments.first + arguments.count))

@@ -98,7 +98,8 @@ def write_inputs(case, folder, seed):
             array = rng.integers(0, case.Nk + 1, shape).astype(np.int32)
             array[0] = 0  # as case.fills() says
         else:
-            array = rng.standard_normal(shape).astype(np.float32)
+            # numpy has no bf16: flash-run rounds f32 to it.
+            array = rng.standard_normal(shape).astype(np.float16 if element == "f16" else np.float32)
         np.save(folder / f"{name}.npy", array)
         files.append(str(folder / f"{name}.npy"))
     return files
