@@ -53,7 +53,10 @@ void flash::run::dump(Dump stage, ModuleOp module, const Options &options) {
   if (!options.has(stage))
     return;
   std::string text;
-  llvm::raw_string_ostream(text) << *module << "\n";
+  // Without aliases, a set with >= inside of a mask is not read again.
+  llvm::raw_string_ostream stream(text);
+  module.print(stream);
+  stream << "\n";
   dump(stage, text, options);
 }
 
