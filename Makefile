@@ -16,7 +16,7 @@ configure = test -f $(1)/build.ninja || cmake -S . -B $(1) $(2) -G Ninja \
   > /dev/null
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
-.PHONY: build run test test-torch bench python dist docs asan fuzz format lint clean setup
+.PHONY: build run test test-torch bench python dist docs asan fuzz programs format lint clean setup
 
 build: setup
 	@$(call configure,$(BUILD))
@@ -60,6 +60,9 @@ asan: ## the tools with the address and undefined sanitizers
 
 fuzz: asan ## ten thousand mutated inputs through the sanitized tools
 	$(PYTHON) test/Fuzz/fuzz.py --bin build-asan/bin --count 10000 --save build-asan/fuzz
+
+programs: build ## three thousand random programs, compared with numpy
+	$(PYTHON) test/Fuzz/programs.py --bin $(BUILD)/bin --count 3000 --save $(BUILD)/programs
 
 format:
 	@scripts/setup.sh clang-format

@@ -2,8 +2,8 @@
 
 The seeds are the example programs, the dialect's tests and small .npy files.
 Each input is a seed (or two, spliced) changed at the level of bytes, tokens or
-lines. It goes to flash-opt (round trip, or a random list of this project's
-passes) or to flash-run, where that is built. A run is bad when it ends by a
+lines. It goes to flash-opt (round trip, or this project's pipelines, parts of them
+and random lists of passes) or to flash-run, where that is built. A run is bad when it ends by a
 signal, reports an assertion or a sanitizer finding, or takes too long; that a
 tool refuses an input is its job. The same --seed gives the same inputs.
 
@@ -54,10 +54,14 @@ class Mutator:
 
     def text(self):
         text = self.rng.choice(self.seeds)
-        if self.rng.random() < 0.05:
+        # What the parser refuses never reaches a pass: most inputs have other
+        # numbers at most.
+        if self.rng.random() < 0.3:
             return text
+        steps = [self.number] if self.rng.random() < 0.6 else [self.tokens, self.tokens, self.tokens, self.number, self.lines,
+                                                               self.bytes]
         for _ in range(self.rng.choice([1, 1, 1, 2, 2, 3, 6])):
-            step = self.rng.choice([self.tokens, self.tokens, self.tokens, self.number, self.lines, self.bytes])
+            step = self.rng.choice(steps)
             text = step(text)
         return text
 
@@ -136,19 +140,60 @@ def split_seeds(paths):
     return seeds
 
 
-def draw_passes(rng, passes):
-    """Mostly a prefix of the pipelines' order, at times any list."""
-    if rng.random() < 0.6:
-        order = [p for p in ORDER if p in passes or not p.startswith("--flash")]
-        return order[: rng.randrange(1, len(order) + 1)]
-    return rng.choices(passes, k=rng.randrange(1, 6))
+class Passes:
+    """This project's passes and pipelines, as flash-opt tells of them."""
+
+    # Of upstream's, these two are run on anything.
+    ROBUST = ("canonicalize", "cse")
+
+    def __init__(self, opt):
+        described = subprocess.run([opt, "--help"], capture_output=True, text=True, check=True).stdout
+        passes, pipelines = re.search(r"\n +Passes:\n(.*)\n +Pass Pipelines:\n(.*)", described, re.S).groups()
+        own = r"^ {6}--(flash-[\w-]+|tile-[\w-]+|convert-(?:flash|tile|nvx)-[\w-]+) "
+        self.names = sorted(re.findall(own, passes, re.M))
+        self.pipelines = sorted(re.findall(own, pipelines, re.M))
+        self.ways, self.anchors = [], {}
+        for pipeline in self.pipelines:
+            printed = subprocess.run([opt, f"--{pipeline}", "--dump-pass-pipeline", "-o", os.devnull], input="module {}",
+                                     capture_output=True, text=True, check=True).stderr
+            way = [(anchor, name, text) for anchor, name, text in flatten(printed[printed.index("builtin.module("):])
+                   if name in self.names or name in self.ROBUST]
+            self.ways.append(way)
+            self.anchors.update({name: anchor for anchor, name, _ in way if name in self.names})
+
+    def draw(self, rng):
+        """A part of a pipeline from its start, a whole one, or any list of passes."""
+        kind = rng.random()
+        if kind < 0.2:
+            return f"--{rng.choice(self.pipelines)}"
+        if kind < 0.6:
+            way = rng.choice(self.ways)
+            drawn = [(anchor, text) for anchor, _, text in way[: rng.randrange(1, len(way) + 1)]]
+        else:
+            names = rng.choices(self.names, k=rng.randrange(1, 6))
+            drawn = [(self.anchors.get(name, ()), name + rng.choice(OPTIONS.get(name, [""]))) for name in names]
+        texts = ["".join(f"{op}(" for op in anchor) + text + ")" * len(anchor) for anchor, text in drawn]
+        return f"--pass-pipeline=builtin.module({','.join(texts)})"
 
 
-ORDER = ["--flash-raise-attention", "--flash-expand-rank", "--flash-select-schedule", "--flash-online-softmax",
-         "--flash-tile", "--flash-split-mask", "--flash-decompose", "--convert-elementwise-to-linalg",
-         "--flash-cpu-backend"]
+def flatten(text):
+    """The passes of a pipeline's text: the ops in a module that each is run on, its name, and the name with options."""
+    around = []
+    text = re.sub(r"\s*([(),])\s*", r"\1", text)
+    for name, options, then in re.findall(r"([\w.-]+)(\{[^}]*\})?([(),]*)", text):
+        if then == "(":
+            around.append(name)
+            continue
+        yield tuple(around[1:]), name, name + options
+        for _ in range(then.count(")")):
+            around.pop()
+
+
 # Options that take a bounded time on any legal sizes.
-EXTRA = {"--flash-select-schedule": ["", "=query-tile=8 key-tile=16", "=query-tile=-3", "=key-tile=99999"]}
+OPTIONS = {"flash-select-schedule": ["", "{query-tile=8 key-tile=16}", "{query-tile=-3}", "{key-tile=99999}",
+                                     "{target=sm_80 splits=3}", "{target=sm_90a}"],
+           "tile-persist": ["", "{multiprocessors=0}"],
+           "tile-allocate-smem": ["", "{limit=0}"]}
 
 
 def npy_seeds(np, directory):
@@ -224,13 +269,14 @@ def one(task):
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as out:
             out.write(text)
         if use_run:
-            target = rng.choice(["--target=cpu", "--target=cpu", "--target=emulate"])
-            command = [run, path, "--check", target] + (["--inputs", ",".join(files[1:])] if len(files) > 1 else [])
+            flags = rng.choice([["--target=cpu", "--check"], ["--target=emulate", "--check"],
+                                ["--target=emulate:sm_90a", "--check"], ["--target=sm_80", "--dump=ptx"],
+                                ["--target=sm_90a", "--dump=ptx"]])
+            command = [run, path, *flags] + (["--inputs", ",".join(files[1:])] if len(files) > 1 else [])
         else:
             command = [os.path.join(args.bin, "flash-opt"), path, "--split-input-file"]
             if rng.random() < 0.7:
-                drawn = draw_passes(rng, passes)
-                command += [name + rng.choice(EXTRA.get(name, [""])) for name in drawn]
+                command.append(passes.draw(rng))
             elif rng.random() < 0.5:
                 command.append("--mlir-print-op-generic")
         reason, stderr = execute(command, args.timeout)
@@ -268,8 +314,7 @@ def main():
 
     tests = [path for path in sorted(glob.glob(os.path.join(ROOT, "test", "**", "*.mlir"), recursive=True))]
     seeds = split_seeds(sorted(glob.glob(os.path.join(ROOT, "examples", "*.mlir"))) + tests)
-    described = subprocess.run([os.path.join(args.bin, "flash-opt"), "--help"], capture_output=True, text=True)
-    passes = sorted(set(re.findall(r"--(?:flash|tile|convert-flash)-[\w-]+", described.stdout)))
+    passes = Passes(os.path.join(args.bin, "flash-opt"))
     blobs = []
     try:
         import numpy
@@ -286,7 +331,7 @@ def main():
                 print(f"input {index}: {reason}: {command}", flush=True)
     apart = {reason: reasons.pop(reason) for reason in ("program fault",) if reason in reasons}
     bad = sum(reasons.values())
-    print(f"fuzz: {args.count} inputs, {len(seeds)} seeds, {len(passes)} passes, {bad} bad"
+    print(f"fuzz: {args.count} inputs, {len(seeds)} seeds, {len(passes.names)} passes, {bad} bad"
           + (f" ({dict(reasons)})" if bad else "") + (f"; apart: {apart}" if apart else ""))
     return 1 if bad else 0
 

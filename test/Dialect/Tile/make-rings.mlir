@@ -198,3 +198,26 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+gpu.module @m {
+  gpu.func @more(%k: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    scf.for %j = %c0 to %n step %c16 {
+      %kt = tile.fetch %k[%j] : !memory to !tile
+      %kr = tile.load %kt : !tile to tensor<16x64xf16, #tile.fragment<1>>
+    }
+    // expected-error @below {{'scf.for' op fetches other tiles than the loop before}}
+    scf.for %j = %c0 to %n step %c16 {
+      %kt = tile.fetch %k[%j] : !memory to !tile
+      %kr = tile.load %kt : !tile to tensor<16x64xf16, #tile.fragment<1>>
+      %lt = tile.fetch %k[%j] : !memory to !tile
+      %lr = tile.load %lt : !tile to tensor<16x64xf16, #tile.fragment<1>>
+    }
+    gpu.return
+  }
+}

@@ -50,28 +50,47 @@ MODIFIED = {
 }
 
 
-def attention(case, q, k, v, lengths=None, sinks=None, captured=None):
-    """Output and log-sum-exp in fp64, from the definition in docs/language.md."""
-    b, h, i, j = np.ogrid[: case.B, : case.Hq, : case.Nq, : case.Nk]
-    heads = np.arange(case.Hq) // (case.Hq // case.Hkv)
-    scores = np.einsum("bhid,bhjd->bhij", q, k[:, heads]) * (case.scale or case.D**-0.5)
-    if case.score:
-        scores = MODIFIED[case.score](scores, captured, b, h, i, j)
-    keep = PREDICATES[case.mask or "full"](b, h, i, j, i + case.Nk - case.Nq, case.Nk)
-    if lengths is not None:
-        keep = keep & (j < lengths.reshape(-1, 1, 1, 1))
-    scores = np.where(keep, scores, -np.inf)
-    peak = scores.max(-1, keepdims=True)
+def attention(q, k, v, scale, count, score=None, sinks=None):
+    """Output and log-sum-exp in fp64, from the definition in docs/language.md.
+
+    All operands have rank 4. `count[b, h, i, j]` says how often a key takes part: 0 or 1
+    but in programs on tiles, which may visit keys more than once.
+    `score(s, b, h, i, j)` changes the scaled scores.
+    """
+    batches, heads, queries, keys = count.shape
+    of_head = np.arange(heads) // max(heads // max(k.shape[1], 1), 1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        scores = np.einsum("bhid,bhjd->bhij", q, k[:, of_head]) * scale
+        if score:
+            scores = score(scores, *np.ogrid[:batches, :heads, :queries, :keys])
+    scores = np.where(count > 0, scores, -np.inf)
+    peak = scores.max(-1, keepdims=True, initial=-np.inf)
     if sinks is not None:
         peak = np.maximum(peak, sinks.reshape(1, -1, 1, 1))
-    peak = np.where(np.isinf(peak), 0, peak)
-    weights = np.exp(scores - peak)
+    peak = np.where(peak == -np.inf, 0, peak)
+    weights = np.where(count > 0, np.exp(scores - peak), 0) * count
     total = weights.sum(-1, keepdims=True)
     if sinks is not None:
         total = total + np.exp(sinks.reshape(1, -1, 1, 1) - peak)
     with np.errstate(divide="ignore"):
         lse = (peak + np.log(total))[..., 0]
-    return np.einsum("bhij,bhjd->bhid", weights, v[:, heads]) / np.where(total == 0, 1, total), lse
+    # 0 times NaN would be NaN where the key takes no part.
+    values = v[:, of_head]
+    output = np.einsum("bhij,bhjd->bhid", weights, np.where(np.isfinite(values), values, 0))
+    takes_nan = np.einsum("bhij,bhjd->bhid", (count > 0).astype(float), np.isnan(values).astype(float)) > 0
+    output = np.where(takes_nan, np.nan, output / np.where(total == 0, 1, total))
+    return output, lse
+
+
+def expect(case, q, k, v, lengths=None, sinks=None, captured=None):
+    """What a case of the suite gives."""
+    b, h, i, j = np.ogrid[: case.B, : case.Hq, : case.Nq, : case.Nk]
+    keep = PREDICATES[case.mask or "full"](b, h, i, j, i + case.Nk - case.Nq, case.Nk)
+    if lengths is not None:
+        keep = keep & (j < lengths.reshape(-1, 1, 1, 1))
+    count = np.broadcast_to(keep, (case.B, case.Hq, case.Nq, case.Nk)).astype(int)
+    score = (lambda s, *position: MODIFIED[case.score](s, captured, *position)) if case.score else None
+    return attention(q, k, v, case.scale or case.D**-0.5, count, score, sinks)
 
 
 def write_inputs(case, folder, seed):
@@ -82,7 +101,8 @@ def write_inputs(case, folder, seed):
             array = rng.integers(0, case.Nk + 1, shape).astype(np.int32)
             array[0] = 0  # as case.fills() says
         else:
-            array = rng.standard_normal(shape).astype(np.float32)
+            # numpy has no bf16: flash-run rounds f32 to it.
+            array = rng.standard_normal(shape).astype(np.float16 if element == "f16" else np.float32)
         np.save(folder / f"{name}.npy", array)
         files.append(str(folder / f"{name}.npy"))
     return files
@@ -97,7 +117,7 @@ def check(case, folder, seed):
         return False
     names = [name for name, _, _ in case.tensors()]
     values = {n: np.load(f).astype(np.float64 if n != "lengths" else np.int64) for n, f in zip(names, files)}
-    expected = attention(case, **values)
+    expected = expect(case, **values)
     for what, want in zip(("o", "lse"), expected):
         got = np.load(folder / f"{what}.npy")
         finite = np.isfinite(want)

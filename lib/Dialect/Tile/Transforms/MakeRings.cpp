@@ -148,6 +148,7 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     bool countsSteps = loops.size() == 1 && isCounter(first);
     for (scf::ForOp loop : loops) {
       SmallVector<FetchOp> fetches(loop.getOps<FetchOp>());
+      size_t numRings = rings.size();
       Value number = loop.getInductionVar();
       if (!countsSteps) {
         loop = addStepCounter(loop, step);
@@ -163,7 +164,9 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
           ring = createRing(fetch, stages);
         expandFetch(fetch, ring, number);
       }
-      if (fetches.size() != rings.size())
+      // A ring of some loops only would lack the steps of the others.
+      bool areOthers = numRings != 0 && numRings != rings.size();
+      if (areOthers || fetches.size() != rings.size())
         return loop.emitOpError("fetches other tiles than the loop before");
     }
     // A loop around them, and around choices whether they are reached, goes on

@@ -1,0 +1,252 @@
+"""Runs random attention programs and compares them with attention written in numpy.
+
+    programs.py                            100 programs, from a fresh seed that is printed
+    programs.py --count 3000 --save DIR    the long run; failures are kept in DIR
+    programs.py --seed S --first N --count 1 --save DIR    one of them again
+
+Each program runs on the CPU and emulated, as sm_80 and as sm_90a, with schedules
+drawn for each. A finding is a wrong number, a crash, a time-out, an error at run time,
+or a refusal that is not listed in REFUSALS: what may be refused is a schedule that does
+not fit. Refusals are counted by kind, since a program that is refused tests nothing.
+The reference that flash-run compiles is not asked, but for every eighth run, which
+checks also that nothing behind the arguments is read.
+"""
+import argparse
+import collections
+import concurrent.futures
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "Run" / "suite")]
+import attentions
+import tiles
+from fuzz import ALARMS, ENVIRONMENT
+from oracle import attention
+
+TARGETS = ["cpu", "emulate", "emulate:sm_90a"]
+# Schedules are drawn without asking what fits into registers and shared memory.
+REFUSALS = [re.compile(text) for text in (
+    "need N registers of (each of N threads|a thread)",
+    "need N bytes of shared memory",
+    # Of programs on tiles, which may fetch in ways that flash-tile does not.
+    "'scf.for' op fetches other tiles than the loop before",
+    # Where all loops are known to be empty.
+    "'scf.yield' op cannot be left to warps that only copy",
+)]
+# As flash-run --check has them (docs/flash-run.md), but for each row of a result.
+ROW_FACTOR = 6
+TOLERANCES = {"f32": 1e-6, "f16": 1e-3, "bf16": 8e-3}
+
+
+def draw_schedule(rng, target, element):
+    """Keys of --schedule, or None for the model's choice."""
+    if rng.random() < 0.25:
+        return None
+    if target == "cpu":
+        return f"query_tile={rng.choice([8, 16, 24, 32, 64, 128])},key_tile={rng.choice([8, 16, 32, 48, 64, 128])}"
+    keys = {}
+    if target == "emulate:sm_90a" and element != "f32" and rng.random() < 0.8:
+        keys["query_tile"] = rng.choice([64, 64, 128, 128, 192])
+        keys["key_tile"] = rng.choice([16, 16, 32, 48, 64, 80])
+        features = ["specialize_warps"] + [feature for feature in ("overlap", "lazy_rescale", "persistent", "bulk_store")
+                                           if rng.random() < 0.6]
+        if keys["query_tile"] > 64 and rng.random() < 0.5:
+            features.append("ping_pong")
+        keys["features"] = "|".join(features)
+        if rng.random() < 0.3:
+            keys["query_stages"] = rng.choice([1, 2])
+        if rng.random() < 0.2:
+            keys["resident_blocks"] = 2
+        most = 5
+    else:
+        keys["query_tile"] = rng.choice([16, 16, 32, 48, 64, 128])
+        keys["key_tile"] = rng.choice([8, 16, 24, 32, 64] if element == "f32" else [16, 16, 32, 48, 64])
+        if rng.random() < 0.4:
+            keys["warps"] = rng.choice([n for n in (1, 2, 3, 4, 8) if keys["query_tile"] // 16 % n == 0])
+        if target == "emulate:sm_90a" and element != "f32":
+            keys["features"] = "none"
+        most = 4
+    if rng.random() < 0.7:
+        keys["stages"] = rng.randint(1, most)
+    if rng.random() < 0.3:
+        keys[rng.choice(["splits", "units"])] = rng.choice([1, 2, 3, 5, 40])
+    return ",".join(f"{key}={value}" for key, value in keys.items())
+
+
+class Finding(Exception):
+    """What is wrong with a run."""
+
+
+def compare(program, target, results):
+    """Raises a Finding if a result is not what the definition gives."""
+    scale = program.scale if program.scale is not None else program.q.shape[-1] ** -0.5
+    with np.errstate(invalid="ignore", over="ignore"):
+        expected = attention(*(x.astype(np.float64) for x in (program.q, program.k, program.v)), scale, program.count,
+                             program.score, None if program.sinks is None else program.sinks.astype(np.float64))
+    # A score is off by units in the last place of the products that are summed up in it,
+    # which may be larger than the score.
+    norms = [np.sqrt((np.where(np.isfinite(x), x, 0).astype(np.float64) ** 2).sum(-1)).max(initial=0)
+             for x in (program.q, program.k)]
+    lse = np.where(np.isfinite(expected[1]), np.abs(expected[1]), 0)
+    magnitude = max(1, norms[0] * norms[1] * abs(scale), lse.max(initial=0))
+    if program.score:
+        magnitude = max(10, 4 * magnitude)  # Score regions multiply, add and subtract.
+    # Log-sum-exps have 24 bits whatever the elements have.
+    tolerances = [max(TOLERANCES[program.element], 1e-7 * magnitude), max(1e-6, 2e-7 * magnitude)]
+    if program.tf32 and target != "cpu":
+        tolerances = [max(1e-3, 1e-4 * magnitude), 1e-3 * magnitude]
+    worst = 0
+    for what, got, want, tolerance in zip(("output", "log-sum-exp"), results, expected, tolerances):
+        want = want.reshape(got.shape)
+        finite = np.isfinite(want)
+        same = (got == want) | (np.isnan(got) & np.isnan(want))
+        if not np.all(np.where(finite, np.isfinite(got), same)):
+            at = np.argwhere(~np.where(finite, np.isfinite(got), same))[0]
+            raise Finding(f"{what}{list(at)} is {got[tuple(at)]}, not {want[tuple(at)]}")
+        with np.errstate(invalid="ignore"):
+            error = got - want
+        error, want = np.where(finite, error, 0), np.where(finite, want, 0)
+        if what == "output":
+            # Of rows, such that one key too few in one row is seen.
+            error, want = (np.sqrt((x**2).sum(-1)) for x in (error, want))
+            whole = np.sqrt((error**2).sum()) / max(np.sqrt((want**2).sum()), 1e-300)
+            if whole > tolerance:
+                raise Finding(f"the output is off by {whole:.2e}")
+            bound = ROW_FACTOR * tolerance * np.maximum(want, np.sqrt((want**2).mean()) / 2 if want.size else 0)
+        else:
+            bound = np.full(error.shape, tolerance)
+        if error.size:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                worst = max(worst, np.nan_to_num(np.abs(error) / bound).max())
+        if np.any(np.abs(error) > bound):
+            at = np.unravel_index(np.argmax(np.abs(error) - bound), error.shape)
+            raise Finding(f"{what}{list(at)} is off by {abs(error[at]):.2e}, and may be by {bound[at]:.2e}")
+    return worst
+
+
+def kind_of(message):
+    """A message without places and numbers."""
+    message = re.sub(r"^\S*:\d+:\d+: ", "", message)
+    return re.sub(r"-?\b\d+\b", "N", message)[:160]
+
+
+def run(program, target, rng, folder, arguments):
+    """The kind of the refusal, if the run was refused, or else None."""
+    files = [folder / f"{name}.npy" for name, _, _ in program.arguments]
+    outputs = [folder / name for name in ("o.npy", "l.npy")[: 2 if program.lse else 1]]
+    command = [os.path.join(arguments.bin, "flash-run"), str(folder / "program.mlir"), f"--target={target}",
+               f"--threads={rng.choice([1, 1, 2])}", f"--inputs={','.join(map(str, files))}",
+               f"--outputs={','.join(map(str, outputs))}"]
+    schedule = draw_schedule(rng, target, program.element) if program.targets is None else None
+    if schedule:
+        command.append(f"--schedule={schedule}")
+    if program.targets is None and rng.random() < 0.125:
+        command.append("--check")
+    (folder / "command.txt").write_text(" ".join(command) + "\n")
+    for output in outputs:
+        output.unlink(missing_ok=True)
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=arguments.timeout, env=ENVIRONMENT)
+    except subprocess.TimeoutExpired:
+        raise Finding("time-out")
+    errors = done.stderr.decode(errors="replace")
+    alarm = ALARMS.search(done.stderr)
+    if done.returncode < 0 or done.returncode > 1 or alarm:
+        raise Finding(f"crash with status {done.returncode}{': ' + alarm.group().decode() if alarm else ''}\n{errors[-4000:]}")
+    if done.returncode:
+        line = next((line for line in errors.splitlines() if "error: " in line), errors + done.stdout.decode())
+        kind = kind_of(line)
+        if line.startswith(str(folder)) and any(refusal.search(kind) for refusal in REFUSALS):
+            return kind, 0
+        raise Finding(f"{kind}\n{line}")
+    results = [attentions.from_file(np.load(path), element) for path, element in zip(outputs, (program.element, "f32"))]
+    for result, shape in zip(results, program.shapes):
+        if list(result.shape) != list(shape):
+            raise Finding(f"a result has the shape {result.shape}, not {shape}")
+    return None, compare(program, target, results)
+
+
+def draw(rng):
+    """Of five programs one is on tiles."""
+    return tiles.draw(rng) if rng.random() < 0.2 else attentions.draw(rng)
+
+
+def one(task):
+    """Draws and runs a program; returns its findings and kinds of refusals by target."""
+    index, arguments = task
+    rng = random.Random(f"{arguments.seed}/{index}")
+    program = draw(rng)
+    findings, refusals, worst = [], [], 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "program.mlir").write_text(program.text)
+        for argument, array, element in program.arguments:
+            np.save(folder / f"{argument}.npy", attentions.to_file(array, element))
+        for target in TARGETS:
+            # Of its own, so that --target repeats the run that it was among the others.
+            target_rng = random.Random(f"{arguments.seed}/{index}/{target}")
+            if target not in (program.targets or TARGETS) or arguments.target not in (None, target):
+                continue
+            try:
+                refusal, error = run(program, target, target_rng, folder, arguments)
+                worst = max(worst, error)
+                if refusal:
+                    refusals.append((target, refusal))
+            except Finding as finding:
+                findings.append((target, str(finding)))
+                if arguments.save:
+                    keep = arguments.save / f"{index}-{target.replace(':', '-')}"
+                    shutil.copytree(folder, keep, dirs_exist_ok=True)
+                    command = (keep / "command.txt").read_text().replace(name, str(keep))
+                    (keep / "command.txt").write_text(f"{command}{finding}\n")
+    return index, findings, refusals, worst
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", default=str(HERE.parent.parent / "build" / "bin"), help="where flash-run is")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="number of the first program, to repeat one")
+    parser.add_argument("--seed", default=str(time.time_ns() % 2**31))
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--timeout", type=float, default=120, help="of one run, in seconds")
+    parser.add_argument("--target", choices=TARGETS, help="only this one")
+    parser.add_argument("--save", type=pathlib.Path, help="a directory for the programs that failed")
+    parser.add_argument("--print", action="store_true", help="print the programs, do not run them")
+    arguments = parser.parse_args()
+
+    if arguments.print:
+        for index in range(arguments.first, arguments.first + arguments.count):
+            print(f"// Program {index}.\n{draw(random.Random(f'{arguments.seed}/{index}')).text}")
+        return 0
+    print(f"seed {arguments.seed}", flush=True)
+    tasks = ((index, arguments) for index in range(arguments.first, arguments.first + arguments.count))
+    bad, refused, worst = 0, collections.Counter(), 0
+    # Threads would take turns in numpy.
+    with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
+        for index, findings, refusals, error in pool.map(one, tasks):
+            worst = max(worst, error)
+            bad += len(findings)
+            refused.update(refusals)
+            for target, finding in findings:
+                print(f"program {index} on {target}: {finding}", flush=True)
+    for (target, kind), count in refused.most_common():
+        print(f"refused {count} times on {target}: {kind}")
+    runs = arguments.count * (1 if arguments.target else len(TARGETS))
+    print(f"programs: {arguments.count} in {runs} runs, {sum(refused.values())} refused, {bad} bad; "
+          f"the largest error is {worst:.2f} of what it may be")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
