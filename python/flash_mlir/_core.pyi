@@ -6,7 +6,9 @@ version: str
 
 def get_device_target(device: int) -> str: ...
 def set_thread_count(count: int) -> None: ...
-def inspect(object: Any, name: str) -> Tuple[int, bool, int]: ...
+def inspect(object: Any, name: str) -> Tuple[int, bool, bool, int]: ...
+
+no_backward: str
 
 class Kernel:
     @staticmethod
@@ -28,10 +30,20 @@ class Attention:
     def __init__(
         self,
         compile: Callable[[str, int, int, int, int], Kernel],
-        captures: List[Tuple[str, int, bool, str]],
+        captures: List[Tuple[str, int, bool, bool, int, List[Tuple[int, List[Any], str]]]],
         return_lse: bool,
+        dispatch: Callable[..., Any],
     ) -> None: ...
     def __call__(
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        lengths: Optional[Any],
+        sink: Optional[Any],
+        captured: Tuple[Any, ...],
+    ) -> Any: ...
+    def run(
         self,
         query: Any,
         key: Any,

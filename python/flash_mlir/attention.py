@@ -1,8 +1,10 @@
 """Attention with masks and score functions."""
 
+import math
 import sys
 
-from .expressions import BATCH, HEAD, KEY, QUERY, SCORE
+from .errors import TraceError
+from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, refuse_gradient, to_float32
 from .functions import Trace, trace
 from .masks import Mask, check_condition
 from .programs import Variant, get_function
@@ -50,6 +52,21 @@ def _get_mask(function):
     return known, id(traced.value), traced.arrays
 
 
+def _get_scale(scale):
+    refuse_gradient(scale, "scale")
+    try:
+        number = None if isinstance(scale, (str, bytes)) else to_float32(scale, "scale")
+    except TraceError as error:
+        raise ValueError(str(error)) from None
+    except (TypeError, ValueError):
+        number = None
+    if number is None:
+        raise TypeError(f"scale is a {type(scale).__name__}; expected a number")
+    if not math.isfinite(number):
+        raise ValueError(f"scale is {number}; it must be finite")
+    return number
+
+
 def _prepare(mask, score, scale, lengths, has_sink, return_lse):
     """The variant, the arrays that it reads, and the lengths."""
     mask_key = score_key = None
@@ -70,7 +87,7 @@ def _prepare(mask, score, scale, lengths, has_sink, return_lse):
         score_key = id(score.value)
         arrays += score.arrays
     if scale is not None:
-        scale = float(scale)
+        scale = _get_scale(scale)
     key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse)
     prepared = _prepared.get(key)
     if prepared is None:

@@ -107,4 +107,9 @@ def compile(text, target=None, function=None, schedule=None):
     """
     if not isinstance(text, str):
         raise TypeError(f"the program is a {type(text).__name__}; expected its text")
+    if target is not None and not isinstance(target, str):
+        raise TypeError(f"target is a {type(target).__name__}; expected one of {', '.join(TARGETS)}")
+    for name, given in (("function", function), ("schedule", schedule)):
+        if given is not None and not isinstance(given, str):
+            raise TypeError(f"{name} is a {type(given).__name__}; expected text")
     return Kernel(cache.get_kernel(text, target or _choose_target(), function or "", schedule or ""))

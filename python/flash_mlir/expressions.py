@@ -5,6 +5,7 @@ computes with them is a graph, from which `lowering` makes a mask or a score reg
 """
 
 import functools
+import math
 import numbers
 import operator
 import sys
@@ -287,18 +288,44 @@ def lift(value):
             return value[()]
         raise TraceError(f"{value.name} has {value.rank} dimensions; index it with {value.rank} positions")
     if is_array(value) and value.ndim == 0:
+        refuse_gradient(value, "a number that a function reads")
         value = value.item()
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return constant(bool(value), BOOL)
     if isinstance(value, numbers.Integral):
         if not -(2**31) <= int(value) < 2**31:
-            raise TraceError(f"the integer {value} does not fit in 32 bits")
+            text = f"the integer {value}" if abs(value) < 2**64 else "an integer"
+            raise TraceError(f"{text} does not fit in 32 bits")
         return constant(int(value), INDEX)
     if isinstance(value, numbers.Real):
-        return constant(float(value), FLOAT)
+        return constant(to_float32(value, "a number"), FLOAT)
     raise TraceError(
         f"a {type(value).__name__} cannot be traced; numbers, traced values and elements of captured tensors can"
     )
+
+
+# Half a step above the greatest float32, from which numbers are rounded to infinity.
+_FLOAT32_LIMIT = 2.0**128 - 2.0**103
+
+
+def to_float32(value, what):
+    """A number as a float that float32 has no infinity for, unless it is infinite."""
+    try:
+        number = float(value)
+    except OverflowError:
+        number, value = _FLOAT32_LIMIT, "a number of so many digits"
+    if _FLOAT32_LIMIT <= abs(number) < math.inf:
+        raise TraceError(f"{what} is {value}, which does not fit in float32")
+    return number
+
+
+def refuse_gradient(value, what):
+    """Raises NotImplementedError for a tensor that would lose its gradient by becoming a number."""
+    if getattr(value, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+        raise NotImplementedError(
+            f"{what} requires gradients, and attention has no backward pass yet; "
+            "call it under torch.no_grad(), or detach() what it is given"
+        )
 
 
 def to_float(value):
@@ -563,24 +590,25 @@ class Tensor:
     Functions see the arrays of their closure and globals as such; elsewhere write
     `tensor(array)`. Indexed by as many integers as it has dimensions: floating-point
     elements are float32 numbers then, integers integers, and booleans truth values.
-    An index must be in range when the kernel runs; where it is one of the function's
-    own b, h, q and k, the array's size is checked.
+    A constant index that is negative counts from the end. All others must be in range
+    for each position, also where a mask hides it; `ranges` says when that is checked.
     """
 
-    __slots__ = ("array", "name", "dtype", "is_bool", "rank", "__weakref__")
+    __slots__ = ("array", "name", "dtype", "is_bool", "is_unsigned", "rank", "__weakref__")
 
     def __init__(self, array, name="a captured tensor"):
         from . import _core
 
         self.array = array
         self.name = name
-        self.dtype, self.is_bool, self.rank = _core.inspect(array, name)
+        self.dtype, self.is_bool, self.is_unsigned, self.rank = _core.inspect(array, name)
 
     def without_array(self):
         """A tensor of the same kind, which keeps no array."""
         copy = Tensor.__new__(Tensor)
+        for name in Tensor.__slots__:
+            setattr(copy, name, getattr(self, name))
         copy.array = None
-        copy.name, copy.dtype, copy.is_bool, copy.rank = self.name, self.dtype, self.is_bool, self.rank
         return copy
 
     def __getitem__(self, index):

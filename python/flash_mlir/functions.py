@@ -249,7 +249,7 @@ class _Description:
 
 def _describe_array(array):
     if isinstance(array, Tensor):
-        return Tensor, array.dtype, array.is_bool, array.rank
+        return Tensor, array.dtype, array.is_bool, array.is_unsigned, array.rank
     return type(array), array.dtype, array.ndim
 
 
@@ -376,7 +376,7 @@ def _share(value):
     tensors = _get_tensors(order)
     places = {id(node): place for place, node in enumerate(order)}
     numbers = {id(tensor): number for number, tensor in enumerate(tensors)}
-    parts = [(tensor.name, tensor.dtype, tensor.is_bool, tensor.rank) for tensor in tensors]
+    parts = [(t.name, t.dtype, t.is_bool, t.is_unsigned, t.rank) for t in tensors]
     for node in order:
         op, operands = node.op, node.operands
         if op == "load":

@@ -11,6 +11,7 @@ import weakref
 from .errors import TraceError
 from .expressions import BOOL, FLOAT, INDEX, get_operands, to_float
 from .graphs import in_order
+from .ranges import get_range
 
 # ===----------------------------------------------------------------------=== #
 # Masks
@@ -237,7 +238,7 @@ class Region:
     def __init__(self, query_type, key_type, rank):
         self.lines = []
         self.captures = []
-        self._capture_indices = []
+        self._ranges = []
         self._known = {}
         self._values = {}
         self._lengths = {"nq": ("%query", query_type), "nk": ("%key", key_type)}
@@ -251,24 +252,24 @@ class Region:
         return name
 
     def capture(self, tensor, positions):
-        """The number of a captured tensor, whose indices are noted."""
+        """The number of a captured tensor, the ranges of whose indices are noted."""
         for number, known in enumerate(self.captures):
             if known is tensor:
                 break
         else:
             number = len(self.captures)
             self.captures.append(tensor)
-            self._capture_indices.append([None] * tensor.rank)
-        indices = self._capture_indices[number]
+            self._ranges.append({})
         for dimension, position in enumerate(positions):
-            symbol = position.operands[0] if position.op == "symbol" and position.operands[0] in "bhij" else " "
-            indices[dimension] = symbol if indices[dimension] in (None, symbol) else " "
+            found = get_range(position)
+            if found is not None:
+                steps, text = found
+                self._ranges[number][dimension, tuple(steps)] = text
         return number
 
-    def get_indices(self):
-        """For each captured tensor what its dimensions are indexed with: one of "bhqk" or " "."""
-        spelled = {"i": "q", "j": "k"}
-        return ["".join(spelled.get(c, c) for c in indices) for indices in self._capture_indices]
+    def get_ranges(self):
+        """For each captured tensor (dimension, steps, text) of the indices whose range is known (`ranges`)."""
+        return [[(*key, text) for key, text in ranges.items()] for ranges in self._ranges]
 
     def emit(self, root):
         """Writes what computes a value and returns its name."""
@@ -295,8 +296,9 @@ class Region:
             return self._emit_division(value)
         names = [self.emit(operand) for operand in operands]
         if op == "to_float":
-            narrow = self._emit(f"arith.index_cast {names[0]} : index to i32")
-            return self._emit(f"arith.sitofp {narrow} : i32 to f32")
+            integer = "i64" if _is_wide(operands[0]) else "i32"
+            cast = self._emit(f"arith.index_cast {names[0]} : index to {integer}")
+            return self._emit(f"arith.sitofp {cast} : {integer} to f32")
         if op == "to_index":
             narrow = self._emit(f"arith.fptosi {names[0]} : f32 to i32")
             return self._emit(f"arith.index_cast {narrow} : i32 to index")
@@ -325,17 +327,27 @@ class Region:
 
     def _emit_load(self, tensor, positions):
         number = self.capture(tensor, positions)
-        names = ", ".join(self.emit(position) for position in positions)
+        names = ", ".join(self._emit_index(*place, number, tensor) for place in enumerate(positions))
         element = _ELEMENTS[tensor.dtype]
         loaded = self._emit(f"tensor.extract %capture{number}[{names}] : {capture_type(tensor)}")
         if tensor.is_bool:
             zero = self._emit("arith.constant 0 : i8")
             return self._emit(f"arith.cmpi ne, {loaded}, {zero} : i8")
         if tensor.dtype in _INTEGERS:
-            return self._emit(f"arith.index_cast {loaded} : {element} to index")
+            cast = "index_castui" if tensor.is_unsigned else "index_cast"
+            return self._emit(f"arith.{cast} {loaded} : {element} to index")
         if element == "f32":
             return loaded
         return self._emit(f"arith.{'truncf' if element == 'f64' else 'extf'} {loaded} : {element} to f32")
+
+    def _emit_index(self, dimension, position, number, tensor):
+        """An index; a negative constant counts from the end, as in NumPy."""
+        name = self.emit(position)
+        if position.op != "constant" or position.operands[0] >= 0:
+            return name
+        which = self._emit(f"arith.constant {dimension} : index")
+        size = self._emit(f"tensor.dim %capture{number}, {which} : {capture_type(tensor)}")
+        return self._emit(f"arith.addi {size}, {name} : index")
 
     def _emit_division(self, value):
         """Division that rounds down, by a positive constant. Positions are not negative, but differences can be."""
@@ -350,6 +362,21 @@ class Region:
         one = self._emit("arith.constant 1 : index")
         lower = self._emit(f"arith.subi {quotient}, {one} : index")
         return self._emit(f"arith.select {negative}, {lower}, {quotient} : index")
+
+
+def _is_wide(value):
+    """Whether an integer is computed from elements of 32 bits without a sign, or of 64; positions need no more than 31."""
+    pending, seen = [value], set()
+    while pending:
+        node = pending.pop()
+        if node.op == "load":
+            tensor = node.operands[0]
+            if _ELEMENTS[tensor.dtype] == "i64" or (tensor.is_unsigned and _ELEMENTS[tensor.dtype] == "i32"):
+                return True
+        elif node.op not in ("symbol", "constant") and id(node) not in seen:
+            seen.add(id(node))
+            pending += node.operands
+    return False
 
 
 def capture_type(tensor):

@@ -32,8 +32,8 @@ class Variant:
             {
                 "programs": {rank: self._print("$E", rank, "$D", "$V") for rank in (3, 4)},
                 "captures": [
-                    (tensor.name, tensor.dtype, tensor.is_bool, indices)
-                    for tensor, indices in zip(self.captures, region.get_indices() if region else ())
+                    (tensor.name, tensor.dtype, tensor.is_bool, tensor.is_unsigned, tensor.rank, ranges)
+                    for tensor, ranges in zip(self.captures, region.get_ranges() if region else ())
                 ],
                 "lse": return_lse,
             }
@@ -95,4 +95,9 @@ def get_function(config):
         text = text.replace("$E", element).replace("$D", str(head_dim)).replace("$V", str(value_dim))
         return cache.get_kernel(text, "cpu" if device < 0 else _core.get_device_target(device))
 
-    return _core.Attention(compile, [tuple(capture) for capture in parts["captures"]], parts["lse"])
+    def dispatch(query, key, value, lengths, sink, captured):
+        from . import torch_operator
+
+        return torch_operator.dispatch(query, key, value, lengths, sink, captured, config, parts["lse"])
+
+    return _core.Attention(compile, [tuple(capture) for capture in parts["captures"]], parts["lse"], dispatch)

@@ -3,7 +3,9 @@
 from typing import List, Optional, Tuple
 
 import torch
+from torch.autograd import forward_ad
 
+from . import _core
 from .attention import _prepare
 from .masks import Mask
 from .programs import get_function
@@ -21,23 +23,47 @@ def operator(
     return_lse: bool,
 ) -> Tuple[torch.Tensor, torch.Tensor]:
     """The result and the log-sum-exp, which is empty unless asked for."""
-    result = get_function(config)(query, key, value, lengths, sink, tuple(captured))
+    result = get_function(config).run(query, key, value, lengths, sink, tuple(captured))
     return result if return_lse else (result, query.new_empty(0, dtype=torch.float32))
 
 
 @operator.register_fake
 def _(query, key, value, lengths, sink, captured, config, return_lse):
+    for other in (key, value, lengths, sink, *captured):
+        if other is not None and other.device != query.device:
+            raise ValueError(f"a tensor is on {other.device}, query on {query.device}; they must be in one place")
     rows = query.shape[:-1]
     output = query.new_empty((*rows, value.shape[-1]))
     return output, query.new_empty(rows if return_lse else (0,), dtype=torch.float32)
 
 
+def _refuse_gradients(ctx, inputs, output):
+    raise NotImplementedError(_core.no_backward)
+
+
+# What would go backward is never reached.
+operator.register_autograd(lambda ctx, *gradients: None, setup_context=_refuse_gradients)
+
+
 def call(query, key, value, lengths, sink, captured, config, return_lse):
     """Calls the operator, as torch.compile can trace it."""
+    if torch.is_grad_enabled():
+        for tensor in (query, key, value, sink, *captured):
+            if tensor is not None and tensor.requires_grad:
+                raise NotImplementedError(_core.no_backward)
     output, lse = torch.ops.flash_mlir.attention(
         query, key, value, lengths, sink, list(captured), config, return_lse
     )
     return (output, lse) if return_lse else output
+
+
+def dispatch(query, key, value, lengths, sink, captured, config, return_lse):
+    """Calls the operator for tensors without memory, or where something watches the operators that are called."""
+    if forward_ad._current_level >= 0:
+        for tensor in (query, key, value, sink, *captured):
+            if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:
+                raise NotImplementedError("attention has no forward-mode derivative, and an argument has a tangent")
+    return call(query, key, value, lengths, sink, captured, config, return_lse)
 
 
 @torch.compiler.assume_constant_result
@@ -59,7 +85,8 @@ def attention(query, key, value, mask, score, scale, lengths, sink, return_lse):
     """What `flash_mlir.attention` is while torch.compile traces it."""
     config = None
     # Functions with closures are none of Dynamo's constants.
-    if score is None and (mask is None or isinstance(mask, Mask)):
+    is_constant = score is None and (mask is None or isinstance(mask, Mask)) and not isinstance(scale, torch.Tensor)
+    if is_constant:
         config = _get_config(mask, scale, lengths is not None, sink is not None, return_lse)
     if config is None:
         return _call_eagerly(query, key, value, mask, score, scale, lengths, sink, return_lse)

@@ -37,14 +37,20 @@ int64_t flash::python::getBytes(FlashElementType element) {
 // Array
 //===----------------------------------------------------------------------===//
 
+bool Array::isEmpty() const {
+  return std::any_of(sizes, sizes + rank, [](int64_t n) { return n == 0; });
+}
+
 bool Array::isDense() const {
   int64_t expected = 1;
-  bool dense = true, empty = false;
-  for (int d = rank; d-- > 0; expected *= sizes[d]) {
+  bool dense = true;
+  for (int d = rank; d-- > 0; expected *= sizes[d])
     dense &= sizes[d] <= 1 || strides[d] == expected;
-    empty |= sizes[d] == 0;
-  }
-  return dense || empty;
+  return dense || isEmpty();
+}
+
+bool Array::isAligned() const {
+  return reinterpret_cast<uintptr_t>(data) % getBytes(element) == 0;
 }
 
 void Array::setUnitStrides() {
@@ -54,8 +60,8 @@ void Array::setUnitStrides() {
 }
 
 std::string Array::describe() const {
-  std::string text =
-      std::string(isBool ? "bool" : getName(element)) + " of shape (";
+  std::string text = std::string(isUnsigned ? "u" : "") +
+                     (isBool ? "bool" : getName(element)) + " of shape (";
   for (int d = 0; d < rank; ++d)
     text += (d ? ", " : "") + std::to_string(sizes[d]);
   return text + (rank == 1 ? ",)" : ")");
@@ -123,9 +129,22 @@ Torch *Torch::get() {
   result->empty = imported.attr("empty");
   result->boolType = imported.attr("bool");
   result->isGradEnabled = imported.attr("is_grad_enabled");
-  for (int i = 0; i <= FLASH_I64; ++i)
+  auto find = [](nb::handle object, const char *name) {
+    return nb::object(nb::getattr(object, name, nb::none()));
+  };
+  result->parameterType = find(find(imported, "nn"), "Parameter");
+  result->strided = find(imported, "strided");
+  result->disabledDispatch = find(result->tensorType, "__torch_dispatch__");
+  for (int i = 0; i <= FLASH_I64; ++i) {
     result->dtypes[i] = imported.attr(names[i]);
+    result->unsignedDtypes[i] =
+        i < FLASH_I8 || i == FLASH_I64
+            ? nb::none()
+            : find(imported, ("u" + std::string(names[i])).c_str());
+  }
   nb::object native = imported.attr("_C");
+  result->countModes = find(native, "_len_torch_dispatch_stack");
+  result->forwardAd = find(find(imported, "autograd"), "forward_ad");
   // Builds for the CPU lack these.
   if (nb::hasattr(native, "_cuda_getCurrentRawStream")) {
     result->currentStream = native.attr("_cuda_getCurrentRawStream");
@@ -134,6 +153,15 @@ Torch *Torch::get() {
   }
   result->exchange = findExchange(result->tensorType);
   return torch = result;
+}
+
+bool Torch::isWatched() const {
+  static PyObject *level = intern("_current_level");
+  if (!countModes.is_none() &&
+      PyLong_AsLong(steal(PyObject_CallNoArgs(countModes.ptr())).ptr()) > 0)
+    return true;
+  return !forwardAd.is_none() &&
+         PyLong_AsLong(getAttribute(forwardAd, level).ptr()) >= 0;
 }
 
 /// Says what an allocation failed of.
@@ -187,7 +215,8 @@ static bool readFast(const Torch &torch, nb::handle object, Array &array) {
   DLTensor tensor;
   // Tensors of other types may stand for what has no memory.
   if (!torch.exchange || !torch.exchange->readTensor ||
-      !object.type().is(torch.tensorType))
+      !(object.type().is(torch.tensorType) ||
+        object.type().is(torch.parameterType)))
     return false;
   if (torch.exchange->readTensor(object.ptr(), &tensor)) {
     PyErr_Clear();
@@ -197,14 +226,17 @@ static bool readFast(const Torch &torch, nb::handle object, Array &array) {
       tensor.device.type < dlCpu || tensor.device.type > dlCudaHost)
     return false;
   array.isBool = tensor.dtype.code == dlBool;
+  array.isUnsigned = tensor.dtype.code == dlUInt;
   int element = 0;
   for (; element <= FLASH_I64; ++element) {
     DLDataType known = getDtype(FlashElementType(element));
+    bool isInteger = array.isBool || array.isUnsigned;
     if (known.bits == tensor.dtype.bits &&
-        known.code == (array.isBool ? dlInt : tensor.dtype.code))
+        known.code == (isInteger ? dlInt : tensor.dtype.code))
       break;
   }
-  if (element > FLASH_I64)
+  // Integers have 64 bits at most, with a sign.
+  if (element > FLASH_I64 || (array.isUnsigned && element == FLASH_I64))
     return false;
   array.element = FlashElementType(element);
   array.data = static_cast<char *>(tensor.data) + tensor.byteOffset;
@@ -212,6 +244,7 @@ static bool readFast(const Torch &torch, nb::handle object, Array &array) {
   std::copy_n(tensor.sizes, tensor.rank, array.sizes);
   std::copy_n(tensor.strides, tensor.rank, array.strides);
   array.device = tensor.device.type == dlCuda ? tensor.device.id : -1;
+  array.hasMemory = tensor.data || array.isEmpty();
   return true;
 }
 
@@ -233,7 +266,10 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
   static PyObject *shape = intern("shape"), *stride = intern("stride"),
                   *dtype = intern("dtype"), *dataPtr = intern("data_ptr"),
                   *getDevice = intern("get_device"),
-                  *isCuda = intern("is_cuda"),
+                  *isCuda = intern("is_cuda"), *layout = intern("layout"),
+                  *isNested = intern("is_nested"),
+                  *deviceName = intern("device"),
+                  *dispatch = intern("__torch_dispatch__"),
                   *requiresGrad = intern("requires_grad");
   Array array;
   array.isTorch = true;
@@ -241,12 +277,29 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
     array.requiresGrad = getAttribute(object, requiresGrad).ptr() == Py_True;
     return array;
   }
-  array.device = int(PyLong_AsLong(callMethod(object, getDevice).ptr()));
-  if (array.device >= 0 && getAttribute(object, isCuda).ptr() != Py_True)
-    raise(PyExc_TypeError, name, " is on neither the CPU nor a CUDA device");
+  array = Array();
+  array.isTorch = true;
+  if (!torch.strided.is_none()) {
+    nb::object found = getAttribute(object, layout);
+    bool nested = getAttribute(object, isNested).ptr() == Py_True;
+    if (nested || !found.is(torch.strided))
+      raise(PyExc_TypeError, name, " is a ",
+            nested ? "nested" : nb::str(found).c_str(),
+            " tensor; a dense one is needed");
+  }
+  nb::object device = getAttribute(object, deviceName);
+  nb::str deviceType = nb::str(device.attr("type"));
+  bool isMeta = std::strcmp(deviceType.c_str(), "meta") == 0;
+  bool isOnCuda = getAttribute(object, isCuda).ptr() == Py_True;
+  if (!isMeta && !isOnCuda && std::strcmp(deviceType.c_str(), "cpu") != 0)
+    raise(PyExc_TypeError, name, " is on the device ", nb::str(device).c_str(),
+          "; the CPU and CUDA devices are possible");
+  array.device =
+      isOnCuda ? int(PyLong_AsLong(callMethod(object, getDevice).ptr())) : -1;
   nb::object type = getAttribute(object, dtype);
   int element = 0;
-  while (element <= FLASH_I64 && !type.is(torch.dtypes[element]))
+  while (element <= FLASH_I64 && !type.is(torch.dtypes[element]) &&
+         !type.is(torch.unsignedDtypes[element]))
     ++element;
   if (type.is(torch.boolType)) {
     array.isBool = true;
@@ -254,15 +307,32 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
   }
   if (element > FLASH_I64)
     raise(PyExc_TypeError, name, " has dtype ", nb::str(type).c_str(),
-          "; float16, bfloat16, float32, float64, int8 to int64 and bool are "
-          "possible");
+          "; float16, bfloat16, float32, float64, int8 to int64, uint8 to "
+          "uint32 and bool are possible");
+  array.isUnsigned = type.is(torch.unsignedDtypes[element]);
   array.element = FlashElementType(element);
   array.rank = readInts(getAttribute(object, shape), array.sizes, name);
-  readInts(callMethod(object, stride), array.strides, name);
-  array.data = PyLong_AsVoidPtr(callMethod(object, dataPtr).ptr());
-  if (PyErr_Occurred())
-    throw nb::python_error();
   array.requiresGrad = getAttribute(object, requiresGrad).ptr() == Py_True;
+  // Sizes and strides may be symbols there.
+  array.hasMemory =
+      !isMeta &&
+      (torch.disabledDispatch.is_none() ||
+       getAttribute(object.type(), dispatch).is(torch.disabledDispatch));
+  if (!array.hasMemory)
+    return array;
+  readInts(callMethod(object, stride), array.strides, name);
+  PyObject *pointer = PyObject_CallMethodNoArgs(object.ptr(), dataPtr);
+  if (!pointer) {
+    // Such as those of vmap.
+    if (!PyErr_ExceptionMatches(PyExc_RuntimeError))
+      throw nb::python_error();
+    PyErr_Clear();
+  } else {
+    array.data = PyLong_AsVoidPtr(nb::steal(pointer).ptr());
+    if (PyErr_Occurred())
+      throw nb::python_error();
+  }
+  array.hasMemory = array.data || (pointer && array.isEmpty());
   return array;
 }
 
@@ -273,7 +343,8 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
 /// Divides strides in bytes.
 static void setStrides(Array &array, const char *name) {
   for (int d = 0; d < array.rank; ++d) {
-    if (array.strides[d] % bytes[array.element])
+    // A stride that no element is at means nothing.
+    if (array.sizes[d] > 1 && array.strides[d] % bytes[array.element])
       raise(PyExc_ValueError, name, ": the stride of dimension ", d, " is ",
             array.strides[d], " bytes, no multiple of an element's ",
             bytes[array.element]);
@@ -284,6 +355,9 @@ static void setStrides(Array &array, const char *name) {
 /// The element type for a format of the buffer protocol; false if there is
 /// none.
 static bool readFormat(const char *format, Py_ssize_t size, Array &array) {
+  // Unaligned elements of this machine's byte order have such a sign.
+  if (format && (format[0] == '=' || format[0] == '^'))
+    ++format;
   if (!format || std::strlen(format) != 1)
     return false;
   switch (format[0]) {
@@ -305,11 +379,18 @@ static bool readFormat(const char *format, Py_ssize_t size, Array &array) {
   case 'i':
   case 'l':
   case 'q':
+  case 'B':
+  case 'H':
+  case 'I':
+  case 'L':
+  case 'Q':
     array.element = size == 1   ? FLASH_I8
                     : size == 2 ? FLASH_I16
                     : size == 4 ? FLASH_I32
                                 : FLASH_I64;
-    return true;
+    array.isUnsigned = format[0] < 'a';
+    // Integers have 64 bits at most, with a sign.
+    return !array.isUnsigned || array.element != FLASH_I64;
   default:
     return false;
   }
@@ -340,11 +421,17 @@ static Array readNumpy(nb::handle object, const char *name) {
   if (!nb::hasattr(object, "__array_interface__"))
     raise(PyExc_TypeError, name, " is a ", Py_TYPE(object.ptr())->tp_name,
           "; a NumPy array or a PyTorch tensor is needed");
-  nb::str type = nb::str(object.attr("dtype").attr("name"));
+  nb::object dtype = object.attr("dtype");
+  nb::str type = nb::str(dtype.attr("name"));
+  if (!nb::cast<bool>(dtype.attr("isnative")))
+    raise(PyExc_TypeError, name, " has dtype ", nb::str(dtype).c_str(),
+          ", the byte order of another machine; convert it by "
+          "astype(array.dtype.newbyteorder('='))");
   if (std::strcmp(type.c_str(), "bfloat16") != 0)
     raise(PyExc_TypeError, name, " has dtype ", type.c_str(),
-          "; float16, bfloat16 (of ml_dtypes), float32, float64, int8 to int64 "
-          "and bool are possible");
+          "; float16, bfloat16 (of ml_dtypes), float32, float64, int8 to "
+          "int64, uint8 to uint32 and bool are possible");
+  array = Array();
   array.element = FLASH_BF16;
   nb::dict interface = nb::cast<nb::dict>(object.attr("__array_interface__"));
   array.data = PyLong_AsVoidPtr(nb::object(interface["data"][0]).ptr());
@@ -356,8 +443,7 @@ static Array readNumpy(nb::handle object, const char *name) {
 
 Array flash::python::readArray(nb::handle object, const char *name) {
   if (Torch *torch = Torch::get())
-    if (PyObject_TypeCheck(object.ptr(), reinterpret_cast<PyTypeObject *>(
-                                             torch->tensorType.ptr())))
+    if (torch->isTensor(object))
       return readTensor(*torch, object, name);
   return readNumpy(object, name);
 }
@@ -366,15 +452,30 @@ Array flash::python::readDense(nb::handle object, const char *name,
                                nb::object &owner) {
   owner = nb::borrow(object);
   Array array = readArray(object, name);
-  if (array.isDense())
+  if (!array.hasMemory || (array.isDense() && array.isAligned()))
     return array;
-  owner = array.isTorch
-              ? nb::object(object.attr("contiguous")())
-              : nb::module_::import_("numpy").attr("ascontiguousarray")(object);
+  // Neither library's "contiguous" copies for the sake of alignment.
+  owner = object.attr(array.isTorch ? "clone" : "copy")();
+  if (array.isTorch)
+    owner = owner.attr("contiguous")();
   bool requiresGrad = array.requiresGrad;
   array = readArray(owner, name);
   array.requiresGrad = requiresGrad;
   return array;
+}
+
+void flash::python::raiseNoMemory(nb::handle object, const char *name) {
+  std::string type = Py_TYPE(object.ptr())->tp_name;
+  nb::object place = object.attr("device");
+  std::string device = nb::str(place).c_str();
+  raise(PyExc_ValueError, name, " is a ", type, " on the device ", device,
+        " without memory: a kernel needs the elements, which it has none of "
+        "(or its storage was freed)");
+}
+
+std::string flash::python::describeNoBackward(const std::string &what) {
+  return what + " requires gradients, and attention has no backward pass yet; "
+                "call it under torch.no_grad(), or detach() what it is given";
 }
 
 //===----------------------------------------------------------------------===//

@@ -29,14 +29,25 @@ struct Array {
   /// In elements.
   int64_t strides[maxRank];
   FlashElementType element = FLASH_F32;
-  /// Booleans are bytes to the library.
+  /// Booleans are bytes to the library, and integers have signs.
   bool isBool = false;
+  bool isUnsigned = false;
   bool isTorch = false;
   bool requiresGrad = false;
+  /// False for tensors of the meta device, for those that stand for others
+  /// (fake ones, those of vmap and the like), and where storage was freed.
+  bool hasMemory = true;
   /// The number of a CUDA device, or -1 for the host.
   int device = -1;
 
   bool isDense() const;
+  bool isEmpty() const;
+  /// Whether each element lies at a multiple of its size.
+  bool isAligned() const;
+  /// Whether it has an element type of the library.
+  bool hasType(FlashElementType type) const {
+    return element == type && !isBool && !isUnsigned;
+  }
   /// Gives dimensions of one element, whose strides mean nothing but are read
   /// by kernels, those of a dense tensor.
   void setUnitStrides();
@@ -50,8 +61,15 @@ struct Array {
 /// objects and for element types that the library lacks.
 Array readArray(nb::handle object, const char *name);
 
-/// A row-major copy where there are gaps; both are then kept in `owner`.
+/// A row-major copy where there are gaps, or elements that are not aligned;
+/// both are then kept in `owner`.
 Array readDense(nb::handle object, const char *name, nb::object &owner);
+
+/// Raises ValueError for an array without memory.
+[[noreturn]] void raiseNoMemory(nb::handle object, const char *name);
+
+/// That `what` requires gradients.
+std::string describeNoBackward(const std::string &what);
 
 /// The name in NumPy and PyTorch, such as "bfloat16".
 const char *getName(FlashElementType element);
@@ -66,9 +84,14 @@ nb::object makeArray(FlashBuffer *buffer, FlashElementType element,
 
 /// Parts of PyTorch, looked up once it has been imported.
 struct Torch {
-  nb::object tensorType, empty, currentStream, currentDevice, deviceGuard,
-      isGradEnabled;
+  nb::object tensorType, parameterType, empty, currentStream, currentDevice,
+      deviceGuard, isGradEnabled;
   nb::object dtypes[FLASH_I64 + 1], boolType;
+  /// uint8, uint16 and uint32, at the places of the integers with signs; none
+  /// where PyTorch is older than they are.
+  nb::object unsignedDtypes[FLASH_I64 + 1];
+  /// None where PyTorch lacks them.
+  nb::object strided, disabledDispatch, countModes, forwardAd;
   /// Null where PyTorch is older than the interface.
   const ExchangeApi *exchange = nullptr;
 
@@ -79,6 +102,15 @@ struct Torch {
   nb::object allocate(const int64_t *sizes, int32_t rank,
                       FlashElementType element, int device, void *&address);
   void *getCurrentStream(int device);
+
+  /// Whether something wants to see the operators that are called: a mode, such
+  /// as that of fake tensors, or forward-mode differentiation.
+  bool isWatched() const;
+
+  bool isTensor(nb::handle object) const {
+    return PyObject_TypeCheck(
+        object.ptr(), reinterpret_cast<PyTypeObject *>(tensorType.ptr()));
+  }
 };
 
 /// Takes over what a function of Python's C API returned.

@@ -9,19 +9,11 @@
 
 using namespace flash::python;
 
-/// The dimension of a symbol of score functions in an array of rank 3 or 4.
-static int64_t getExtent(char symbol, const Array &query, const Array &key) {
+/// The positions for arrays of rank 3 or 4.
+static PositionSizes getSizes(const Array &query, const Array &key) {
   int rank = query.rank;
-  switch (symbol) {
-  case 'b':
-    return rank == 4 ? query.sizes[0] : 1;
-  case 'h':
-    return query.sizes[rank - 3];
-  case 'q':
-    return query.sizes[rank - 2];
-  default:
-    return key.sizes[rank - 2];
-  }
+  return {rank == 4 ? query.sizes[0] : 1, query.sizes[rank - 3],
+          query.sizes[rank - 2], key.sizes[rank - 2]};
 }
 
 static void checkPlace(const char *name, const Array &array,
@@ -51,7 +43,7 @@ static void checkStrides(const char *name, const Array &array) {
 
 void Attention::checkAttention(const Array &query, const Array &key,
                                const Array &value) const {
-  if (query.element > FLASH_F32 || query.isBool)
+  if (query.element > FLASH_F32)
     raise(PyExc_TypeError, "query is ", query.describe(),
           "; float16, bfloat16 and float32 are possible");
   if (query.rank != 4 && query.rank != 3)
@@ -60,7 +52,7 @@ void Attention::checkAttention(const Array &query, const Array &key,
           "of these");
   for (auto [name, array] : {std::pair("key", &key), {"value", &value}}) {
     checkPlace(name, *array, query);
-    if (array->element != query.element || array->isBool)
+    if (!array->hasType(query.element))
       raise(PyExc_TypeError, name, " is ", array->describe(), ", query ",
             query.describe(), "; the dtypes must agree");
     if (array->rank != query.rank)
@@ -96,22 +88,33 @@ void Attention::checkAttention(const Array &query, const Array &key,
 }
 
 void Attention::checkCapture(const Capture &capture, const Array &array,
-                             const Array &query, const Array &key) const {
+                             const Array &query,
+                             const PositionSizes &sizes) const {
   const char *name = capture.name.c_str();
   checkPlace(name, array, query);
   if (array.element != capture.element || array.isBool != capture.isBool ||
-      array.rank != capture.rank)
+      array.isUnsigned != capture.isUnsigned || array.rank != capture.rank)
     raise(PyExc_ValueError, name, " is ", array.describe(),
           ", which is not what it was when the function was traced");
-  for (int d = 0; d < capture.rank; ++d) {
-    char symbol = capture.indices[d];
-    if (symbol == ' ')
+  if (array.device >= 0 && !array.isAligned())
+    raise(PyExc_ValueError, name,
+          " starts at an address that is no multiple of "
+          "its elements' size, which a GPU needs");
+  for (const IndexRange &range : capture.ranges) {
+    auto found = range.evaluate(sizes);
+    if (!found)
       continue;
-    int64_t extent = getExtent(symbol, query, key);
-    if (array.sizes[d] < extent)
-      raise(PyExc_ValueError, name, " has size ", array.sizes[d],
-            " in dimension ", d, ", where ", std::string(1, symbol),
-            " goes to ", extent);
+    auto [lo, hi] = *found;
+    int64_t size = array.sizes[range.dimension];
+    // A negative constant counts from the end.
+    if (hi < size && lo >= (range.isConstant() ? -size : 0))
+      continue;
+    if (range.isConstant())
+      raise(PyExc_ValueError, name, " has size ", size, " in dimension ",
+            range.dimension, ", where it is indexed with ", lo);
+    raise(PyExc_ValueError, name, " has size ", size, " in dimension ",
+          range.dimension, ", where ", range.text, " goes from ", lo, " to ",
+          hi, "; elements are read for hidden positions, too");
   }
 }
 
@@ -136,16 +139,44 @@ static void checkVector(const char *name, const Array &array,
                         FlashElementType element, int64_t size,
                         const char *what, const Array &query) {
   checkPlace(name, array, query);
-  if (array.element != element || array.isBool || array.rank != 1 ||
-      array.sizes[0] != size)
-    raise(array.element != element ? PyExc_TypeError : PyExc_ValueError, name,
+  if (!array.hasType(element) || array.rank != 1 || array.sizes[0] != size)
+    raise(!array.hasType(element) ? PyExc_TypeError : PyExc_ValueError, name,
           " is ", array.describe(), "; expected ", getName(element),
           " of shape (", size, ",), one for each ", what);
 }
 
-nb::object Attention::call(nb::handle queryObject, nb::handle keyObject,
-                           nb::handle valueObject, nb::handle lengthsObject,
-                           nb::handle sinkObject, nb::handle captured) {
+/// Thrown where a kernel would read an array that has no memory.
+struct NoMemory {
+  nb::handle array;
+  const char *name;
+};
+
+nb::object Attention::call(nb::handle query, nb::handle key, nb::handle value,
+                           nb::handle lengths, nb::handle sink,
+                           nb::handle captured) {
+  Torch *torch = Torch::get();
+  if (!torch || !torch->isTensor(query) || !torch->isWatched()) {
+    try {
+      return execute(query, key, value, lengths, sink, captured);
+    } catch (const NoMemory &) {
+    }
+  }
+  return dispatch(query, key, value, lengths, sink, captured);
+}
+
+nb::object Attention::run(nb::handle query, nb::handle key, nb::handle value,
+                          nb::handle lengths, nb::handle sink,
+                          nb::handle captured) {
+  try {
+    return execute(query, key, value, lengths, sink, captured);
+  } catch (const NoMemory &error) {
+    raiseNoMemory(error.array, error.name);
+  }
+}
+
+nb::object Attention::execute(nb::handle queryObject, nb::handle keyObject,
+                              nb::handle valueObject, nb::handle lengthsObject,
+                              nb::handle sinkObject, nb::handle captured) {
   constexpr size_t maxArguments = 32;
   Array arrays[maxArguments];
   nb::object owners[maxArguments];
@@ -161,28 +192,23 @@ nb::object Attention::call(nb::handle queryObject, nb::handle keyObject,
   bool onDevice = query.device >= 0;
   auto read = [&](nb::handle object, const char *name) -> Array & {
     Array &array = arrays[count];
-    array = onDevice ? readArray(object, name)
-                     : readDense(object, name, owners[count]);
+    if (!onDevice)
+      array = readDense(object, name, owners[count]);
+    else if (count > 0)
+      array = readArray(object, name);
+    if (!array.hasMemory)
+      throw NoMemory{object, name};
+    if (array.requiresGrad &&
+        Torch::get()->isGradEnabled().is(nb::handle(Py_True)))
+      raise(PyExc_NotImplementedError, describeNoBackward(name));
     array.setUnitStrides();
     ++count;
     return array;
   };
-  query.setUnitStrides();
-  if (onDevice)
-    count = 1;
-  else
-    read(queryObject, "query");
+  read(queryObject, "query");
   Array &key = read(keyObject, "key");
   Array &value = read(valueObject, "value");
   checkAttention(query, key, value);
-  if (query.requiresGrad || key.requiresGrad || value.requiresGrad) {
-    Torch &torch = *Torch::get();
-    if (torch.isGradEnabled().is(nb::handle(Py_True)))
-      raise(PyExc_NotImplementedError,
-            "attention has no backward pass yet, and an argument requires "
-            "gradients; call it under torch.no_grad(), or detach() the "
-            "argument");
-  }
   if (!lengthsObject.is_none()) {
     if (query.rank != 4)
       raise(PyExc_ValueError, "lengths are per batch, and query is ",
@@ -193,11 +219,12 @@ nb::object Attention::call(nb::handle queryObject, nb::handle keyObject,
   if (!sinkObject.is_none())
     checkVector("sink", read(sinkObject, "sink"), FLASH_F32,
                 query.sizes[query.rank - 3], "query head", query);
+  PositionSizes sizes = getSizes(query, key);
   for (size_t i = 0; i < numCaptured; ++i) {
     const Capture &capture = captures[i];
     Array &array =
         read(PyTuple_GET_ITEM(captured.ptr(), i), capture.name.c_str());
-    checkCapture(capture, array, query, key);
+    checkCapture(capture, array, query, sizes);
   }
 
   Kernel &kernel = getKernel(query, value);

@@ -8,6 +8,7 @@
 #ifndef FLASH_PYTHON_ATTENTION_H
 #define FLASH_PYTHON_ATTENTION_H
 
+#include "IndexRange.h"
 #include "Kernel.h"
 
 namespace flash::python {
@@ -16,11 +17,10 @@ namespace flash::python {
 struct Capture {
   std::string name;
   FlashElementType element;
-  bool isBool;
+  bool isBool, isUnsigned;
   int rank;
-  /// For each dimension that is only indexed by 'b', 'h', 'q' or 'k': that, and
-  /// for others ' '.
-  std::string indices;
+  /// Of those indices whose ranges are known.
+  std::vector<IndexRange> ranges;
 };
 
 /// One attention variant: checks arrays, finds the kernel for their types, and
@@ -28,15 +28,26 @@ struct Capture {
 class Attention {
 public:
   /// `compile(dtype, rank, head dimension, value head dimension, device)`
-  /// returns the kernel; device is -1 for the CPU.
-  Attention(nb::object compile, std::vector<Capture> captures, bool returnLse)
+  /// returns the kernel; device is -1 for the CPU. `dispatch`, with the
+  /// arguments of a call, calls PyTorch's operator.
+  Attention(nb::object compile, std::vector<Capture> captures, bool returnLse,
+            nb::object dispatch)
       : compile(std::move(compile)), captures(std::move(captures)),
-        returnLse(returnLse) {}
+        returnLse(returnLse), dispatch(std::move(dispatch)) {}
 
+  /// Runs the kernel, or leaves the call to PyTorch's operator where tensors
+  /// have no memory or something wants to see the operators that are called.
   nb::object call(nb::handle query, nb::handle key, nb::handle value,
                   nb::handle lengths, nb::handle sink, nb::handle captured);
 
+  /// Runs the kernel: what the operator does.
+  nb::object run(nb::handle query, nb::handle key, nb::handle value,
+                 nb::handle lengths, nb::handle sink, nb::handle captured);
+
 private:
+  nb::object execute(nb::handle query, nb::handle key, nb::handle value,
+                     nb::handle lengths, nb::handle sink, nb::handle captured);
+
   /// What a kernel is compiled for.
   struct Specialization {
     FlashElementType element;
@@ -49,12 +60,13 @@ private:
   void checkAttention(const Array &query, const Array &key,
                       const Array &value) const;
   void checkCapture(const Capture &capture, const Array &array,
-                    const Array &query, const Array &key) const;
+                    const Array &query, const PositionSizes &sizes) const;
   Kernel &getKernel(const Array &query, const Array &value);
 
   nb::object compile;
   std::vector<Capture> captures;
   bool returnLse;
+  nb::object dispatch;
   std::vector<Specialization> kernels;
 };
 

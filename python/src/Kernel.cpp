@@ -100,8 +100,10 @@ std::vector<nb::object> Kernel::call(const std::vector<nb::object> &arguments) {
     Array &array = arrays[i];
     array = onDevice ? readArray(arguments[i], name.c_str())
                      : readDense(arguments[i], name.c_str(), owners[i]);
+    if (!array.hasMemory)
+      raiseNoMemory(arguments[i], name.c_str());
     FlashElementType element = flashKernelGetArgument(handle, i).element;
-    if (array.element != element || array.isBool)
+    if (!array.hasType(element))
       raise(PyExc_TypeError, name, " is ", array.describe(),
             "; the program has ", getName(element));
     if (onDevice != (array.device >= 0) || array.device != arrays[0].device)

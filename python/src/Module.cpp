@@ -12,7 +12,18 @@
 
 using namespace flash::python;
 
-/// (name, dtype, is bool, indices)
+/// The steps of a range: names and numbers.
+static std::vector<IndexRange::Step> readSteps(nb::handle list) {
+  std::vector<IndexRange::Step> steps;
+  for (nb::handle step : list) {
+    bool isName = nb::isinstance<nb::str>(step);
+    steps.push_back({isName ? nb::cast<std::string>(step) : "",
+                     isName ? 0 : nb::cast<int64_t>(step)});
+  }
+  return steps;
+}
+
+/// (name, dtype, is bool, is unsigned, rank, [(dimension, steps, text)])
 static std::vector<Capture> readCaptures(nb::list list) {
   std::vector<Capture> captures;
   for (nb::handle item : list) {
@@ -20,8 +31,11 @@ static std::vector<Capture> readCaptures(nb::list list) {
     capture.name = nb::cast<std::string>(item[0]);
     capture.element = FlashElementType(nb::cast<int>(item[1]));
     capture.isBool = nb::cast<bool>(item[2]);
-    capture.indices = nb::cast<std::string>(item[3]);
-    capture.rank = int(capture.indices.size());
+    capture.isUnsigned = nb::cast<bool>(item[3]);
+    capture.rank = nb::cast<int>(item[4]);
+    for (nb::handle range : item[5])
+      capture.ranges.emplace_back(nb::cast<int>(range[0]), readSteps(range[1]),
+                                  nb::cast<std::string>(range[2]));
     captures.push_back(std::move(capture));
   }
   return captures;
@@ -39,10 +53,14 @@ NB_MODULE(_core, m) {
   m.def("set_thread_count", &flashSetThreadCount, nb::arg("count"),
         "Threads that kernels use on the CPU; 0 is one for each of the "
         "machine's. Must not be called while a kernel runs.");
-  // What a captured tensor is: (number of the dtype, is bool, rank).
+  // What PyTorch's operator says where something wants its gradient.
+  m.attr("no_backward") = describeNoBackward("an argument");
+  // What a captured tensor is: (number of the dtype, is bool, is unsigned,
+  // rank).
   m.def("inspect", [](nb::handle object, const std::string &name) {
     Array array = readArray(object, name.c_str());
-    return nb::make_tuple(int(array.element), array.isBool, array.rank);
+    return nb::make_tuple(int(array.element), array.isBool, array.isUnsigned,
+                          array.rank);
   });
 
   nb::class_<Kernel>(m, "Kernel")
@@ -59,11 +77,15 @@ NB_MODULE(_core, m) {
   nb::class_<Attention>(m, "Attention")
       .def("__init__",
            [](Attention *self, nb::object compile, nb::list captures,
-              bool returnLse) {
+              bool returnLse, nb::object dispatch) {
              new (self) Attention(std::move(compile), readCaptures(captures),
-                                  returnLse);
+                                  returnLse, std::move(dispatch));
            })
       .def("__call__", &Attention::call, nb::arg("query").none(),
+           nb::arg("key").none(), nb::arg("value").none(),
+           nb::arg("lengths").none(), nb::arg("sink").none(),
+           nb::arg("captured"))
+      .def("run", &Attention::run, nb::arg("query").none(),
            nb::arg("key").none(), nb::arg("value").none(),
            nb::arg("lengths").none(), nb::arg("sink").none(),
            nb::arg("captured"));

@@ -14,6 +14,11 @@ def zeros(*shape, dtype=F32):
 
 Q, K = zeros(2, 4, 8, 16), zeros(2, 2, 9, 16)
 table = np.zeros(3, dtype=F32)
+swapped, wide = np.zeros(3, dtype=">i4"), np.zeros(3, dtype=np.uint64)
+
+
+def calls_itself(b, h, q, k):
+    return calls_itself(b, h, q, k + 1)
 
 
 BAD_CALLS = [
@@ -50,6 +55,22 @@ BAD_CALLS = [
     ((Q, K, K), {"score": lambda s, b, h, q, k: s + table[s]}, TypeError, "table is indexed with a value that is no"),
     ((Q, K, K), {"score": lambda s, b, h, q, k: s + table[h]}, ValueError, "table has size 3 in dimension 0, where h"),
     ((Q, K, K), {"score": lambda s, b, h, q, k: s + 2**31 * q}, TypeError, "does not fit in 32 bits"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s + 10**5000}, TypeError, "an integer does not fit in 32 bits"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s - 1e300}, TypeError, "a number is 1e+300, which does not fit in"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s + table.shape[0]}, TypeError, "cannot be traced: 'Tensor' object has"),
+    ((Q, K, K), {"mask": lambda *p: calls_itself(*p)}, TypeError, "the mask function <lambda> cannot be traced: it calls"),
+    ((Q, K, K), {"scale": float("nan")}, ValueError, "scale is nan; it must be finite"),
+    ((Q, K, K), {"scale": -float("inf")}, ValueError, "scale is -inf; it must be finite"),
+    ((Q, K, K), {"scale": 10**400}, ValueError, "scale is a number of so many digits, which does not fit in float32"),
+    ((Q, K, K), {"scale": 1e39}, ValueError, "scale is 1e+39, which does not fit in float32"),
+    ((Q, K, K), {"scale": "0.5"}, TypeError, "scale is a str; expected a number"),
+    ((Q, K, K), {"scale": 1j}, TypeError, "scale is a complex; expected a number"),
+    ((Q, K, K), {"scale": zeros(2)}, TypeError, "scale is a ndarray; expected a number"),
+    ((Q.astype(">f4"), K, K), {}, TypeError, "query has dtype >f4, the byte order of another machine; convert it by"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s + swapped[0]}, TypeError, "swapped has dtype >i4, the byte order of"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s + wide[0]}, TypeError, "wide has dtype uint64; float16"),
+    ((Q.astype(np.uint32), K, K), {}, TypeError, "query is uint32 of shape (2, 4, 8, 16); float16, bfloat16 and"),
+    ((Q, K, K), {"lengths": zeros(2, dtype=np.uint32)}, TypeError, "lengths is uint32 of shape (2,); expected int32"),
 ]
 
 
@@ -88,6 +109,11 @@ def test_diagnostics():
         flash.compile("module {}", target="cpu", schedule="tile=3")
     with pytest.raises(TypeError, match="the program is a bytes; expected its text"):
         flash.compile(b"module {}")
+    with pytest.raises(TypeError, match="target is a int; expected one of cpu, emulate"):
+        flash.compile("module {}", target=3)
+    for name in ("schedule", "function"):
+        with pytest.raises(TypeError, match=f"{name} is a dict; expected text"):
+            flash.compile("module {}", target="cpu", **{name: {}})
     # A head dimension that the language lacks, with the place in the program.
     text = "func.func @f(%q: tensor<2x8x12xf32>) -> tensor<2x8x12xf32> {\n"
     text += "  %o = flash.attention %q, %q, %q : (tensor<2x8x12xf32>, tensor<2x8x12xf32>, tensor<2x8x12xf32>)"
