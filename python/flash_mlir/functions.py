@@ -14,7 +14,8 @@ import sys
 import types
 
 from .errors import TraceError
-from .expressions import Tensor, Value, is_array, is_traced, lift
+from .expressions import Tensor, Value, get_operands, is_array, is_traced, lift
+from .graphs import in_order
 
 _MAX_TRACES = 256
 _traces = {}
@@ -354,19 +355,10 @@ def _get_tensors(order):
 
 def _in_order(value):
     """The values in an expression, each once, after those that it is computed from."""
-    order, seen, pending = [], set(), [value]
-    while pending:
-        node = pending.pop()
-        if node is None:  # Behind a value whose operands are all done.
-            order.append(pending.pop())
-        elif id(node) not in seen:
-            seen.add(id(node))
-            operands = node.operands
-            if not operands or node.op in ("symbol", "constant"):
-                order.append(node)
-                continue
-            pending += (node, None)
-            pending += operands[1] if node.op == "load" else operands
+    order, seen = [], set()
+    for node in in_order([value], get_operands, seen):
+        seen.add(id(node))
+        order.append(node)
     return order
 
 

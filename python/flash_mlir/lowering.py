@@ -366,16 +366,13 @@ class Region:
 
 def _is_wide(value):
     """Whether an integer is computed from elements of 32 bits without a sign, or of 64; positions need no more than 31."""
-    pending, seen = [value], set()
-    while pending:
-        node = pending.pop()
+    seen = set()
+    for node in in_order([value], get_operands, seen):
+        seen.add(id(node))
         if node.op == "load":
             tensor = node.operands[0]
             if _ELEMENTS[tensor.dtype] == "i64" or (tensor.is_unsigned and _ELEMENTS[tensor.dtype] == "i32"):
                 return True
-        elif node.op not in ("symbol", "constant") and id(node) not in seen:
-            seen.add(id(node))
-            pending += node.operands
     return False
 
 

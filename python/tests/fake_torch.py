@@ -30,14 +30,27 @@ DTYPES = {
 }
 
 
+class device_of:
+    type = "cuda"
+
+    def __init__(self, index):
+        self.index = index
+
+    def __str__(self):
+        return f"cuda:{self.index}"
+
+
 class Tensor:
     is_cuda = True
     requires_grad = False
+    is_nested = False
+    layout = "strided"
 
     def __init__(self, array, dtype, device):
         self.array = array
         self.dtype = dtype
         self.device_index = device
+        self.device = device_of(device)
         self.shape = array.shape
         self.ndim = array.ndim
 
@@ -86,6 +99,7 @@ def install():
     torch = types.ModuleType("torch")
     torch.Tensor, torch.empty = Tensor, empty
     vars(torch).update(DTYPES)
+    torch.strided = Tensor.layout
     torch.library = types.SimpleNamespace()
     torch.is_grad_enabled = lambda: True
     torch.is_autocast_enabled = lambda: False

@@ -12,9 +12,9 @@ import flash_mlir as flash  # noqa: E402
 make, events = fake_torch.make, fake_torch.events
 
 
-def expect_error(kind, text, *arguments, **options):
+def expect_error(kind, text, *arguments, call=flash.attention, **options):
     try:
-        flash.attention(*arguments, **options)
+        call(*arguments, **options)
     except kind as error:
         assert text in str(error), error
     else:
@@ -85,6 +85,40 @@ def test_places():
     slopes = elsewhere.array[0, 0, 0]
     score = lambda s, b, h, q, k: s * slopes[h]
     expect_error(ValueError, "slopes is on the CPU, query on cuda:0", query, query, query, score=score)
+
+
+def test_gradients():
+    """Any tensor that requires a gradient would lose it."""
+    query, sink, slopes = make((1, 2, 64, 64), "float32"), make((2,), "float32"), make((2,), "float32")
+    score = lambda s, b, h, q, k: s * slopes[h]
+    for name, tensor in (("query", query), ("sink", sink), ("slopes", slopes)):
+        tensor.requires_grad = True
+        message = f"{name} requires gradients, and attention has no backward pass yet"
+        expect_error(NotImplementedError, message, query, query, query, score=score, sink=sink)
+        tensor.requires_grad = False
+    scale = make((), "float32")
+    scale.requires_grad = True
+    expect_error(NotImplementedError, "scale requires gradients", query, query, query, scale=scale)
+
+
+def test_memory():
+    """A tensor whose storage was freed."""
+    slopes = make((2,), "float32")
+    text = """func.func @f(%q: tensor<?x8xf32>) -> tensor<?x8xf32> {\n  return %q : tensor<?x8xf32>\n}"""
+    slopes.data_ptr = lambda: 0
+    kernel = flash.compile(text, target="cpu")
+    expect_error(ValueError, "argument 0 is a Tensor on the device cuda:0 without memory", slopes, call=kernel)
+
+
+def test_unsigned():
+    """Of PyTorch's unsigned integers, what the kernel reads is told by the dtype."""
+    query, table = make((1, 2, 64, 64), "float32"), make((2,), "uint8")
+    flash.attention(query, query, query, score=lambda s, b, h, q, k: s * table[h])
+    expect_error(TypeError, "query is uint8 of shape (2,)", table, query, query)
+    short = make((63,), "int32")
+    mask = lambda b, h, q, k: short[k] == short[q]
+    message = "short has size 63 in dimension 0, where k goes from 0 to 63; elements are read for hidden positions"
+    expect_error(ValueError, message, query, query, query, mask=mask)
 
 
 def test_programs():

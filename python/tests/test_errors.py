@@ -57,7 +57,7 @@ BAD_CALLS = [
     ((Q, K, K), {"score": lambda s, b, h, q, k: s + 2**31 * q}, TypeError, "does not fit in 32 bits"),
     ((Q, K, K), {"score": lambda s, b, h, q, k: s + 10**5000}, TypeError, "an integer does not fit in 32 bits"),
     ((Q, K, K), {"score": lambda s, b, h, q, k: s - 1e300}, TypeError, "a number is 1e+300, which does not fit in"),
-    ((Q, K, K), {"score": lambda s, b, h, q, k: s + table.shape[0]}, TypeError, "a captured tensor has no shape while functions are traced"),
+    ((Q, K, K), {"score": lambda s, b, h, q, k: s + table.shape[0]}, TypeError, "a captured tensor has no shape while functions"),
     ((Q, K, K), {"mask": lambda *p: calls_itself(*p)}, TypeError, "the mask function <lambda> cannot be traced: it calls"),
     ((Q, K, K), {"scale": float("nan")}, ValueError, "scale is nan; it must be finite"),
     ((Q, K, K), {"scale": -float("inf")}, ValueError, "scale is -inf; it must be finite"),

@@ -299,6 +299,159 @@ def test_errors(make_tensors):
         flash.attention(query, key, None)
 
 
+def bias_of(tensor):
+    return lambda s, b, h, q, k: s + tensor[h]
+
+
+class Temperature(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.number = torch.nn.Parameter(torch.tensor(0.5))
+
+    def score(self, s, b, h, q, k):
+        return s * self.number
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_gradients_are_refused(make_tensors, device):
+    """Whatever requires a gradient would lose it."""
+    query, key, value = inputs = make_tensors(device)
+    parameter = torch.nn.Parameter(torch.ones(4, device=device))
+    module = Temperature().to(device)
+    attend = flash.Attention(score=bias_of(parameter))
+    number = torch.tensor(0.5, requires_grad=True)
+    calls = {
+        "query": lambda: flash.attention(query.clone().requires_grad_(), key, value),
+        "key": lambda: flash.attention(query, key.clone().requires_grad_(), value),
+        "value": lambda: flash.attention(query, key, 2 * value.clone().requires_grad_()),
+        "tensor": lambda: flash.attention(*inputs, score=bias_of(parameter)),
+        "sink": lambda: flash.attention(*inputs, sink=parameter),
+        "scale": lambda: flash.attention(*inputs, scale=number),
+        "a number that a function reads": lambda: flash.attention(*inputs, score=module.score),
+        "an object": lambda: attend(*inputs),
+    }
+    for name, call in calls.items():
+        what = "tensor" if name == "an object" else name
+        with pytest.raises(NotImplementedError, match=f"{what} requires gradients, and attention has no backward"):
+            call()
+        with torch.no_grad():
+            call()
+        with torch.inference_mode():
+            call()
+        torch._dynamo.reset()
+        compiled = torch.compile(call, backend="aot_eager")
+        with pytest.raises(NotImplementedError, match="requires gradients, and attention has no backward pass yet"):
+            compiled()
+        with torch.no_grad():
+            compiled()
+    torch._dynamo.reset()
+    whole = torch.compile(lambda *x: attend(*x), backend="aot_eager", fullgraph=True)
+    with pytest.raises(Exception, match="requires gradients, and attention has no backward pass yet"):
+        whole(*inputs)
+    with torch.no_grad():
+        torch.testing.assert_close(whole(*inputs), attend(*inputs))
+
+
+def test_derivatives_are_refused(make_tensors):
+    """Those that PyTorch follows by other means than requires_grad."""
+    from torch.autograd import forward_ad
+
+    query, key, value = make_tensors("cpu", queries=5, keys=7)
+    with forward_ad.dual_level():
+        assert flash.attention(query, key, value).shape == query.shape
+        dual = forward_ad.make_dual(query, torch.ones_like(query))
+        with pytest.raises(NotImplementedError, match="attention has no forward-mode derivative"):
+            flash.attention(dual, key, value)
+    attend = lambda query: flash.attention(query, key, value)
+    with pytest.raises(NotImplementedError, match="attention has no forward-mode derivative"):
+        torch.func.jvp(attend, (query,), (query,))
+    with pytest.raises(NotImplementedError, match="attention has no backward pass yet"):
+        torch.func.grad(lambda query: attend(query).sum())(query)
+    with pytest.raises(RuntimeError, match="flash_mlir::attention"):
+        torch.vmap(attend)(query[None])
+
+
+def test_tensors_without_memory(make_tensors):
+    """They give what PyTorch's operators give for such, or an error, and never a crash."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    query, key, value = inputs = make_tensors("cpu", "float16", queries=5, value_size=32)
+    slopes = torch.ones(4)
+    attend = flash.Attention(flash.causal(), bias_of(slopes), return_lse=True)
+    meta = [x.to("meta") for x in inputs]
+    result = flash.attention(*meta, mask=flash.causal())
+    assert (result.device.type, result.dtype, result.shape) == ("meta", torch.float16, (2, 4, 5, 32))
+    output, lse = flash.attention(*meta, score=bias_of(slopes.to("meta")), return_lse=True)
+    assert lse.is_meta and lse.dtype == torch.float32 and lse.shape == (2, 4, 5)
+    for wrong in ((query, *meta[1:]), (meta[0], key, value)):
+        with pytest.raises(ValueError, match="a tensor is on .*; they must be in one place"):
+            flash.attention(*wrong)
+    with pytest.raises(ValueError, match="a tensor is on meta, query on cpu"):
+        flash.attention(*inputs, score=bias_of(slopes.to("meta")))
+
+    with FakeTensorMode() as mode:
+        fake = [mode.from_tensor(x) for x in inputs]
+        result = flash.attention(*fake)
+        assert type(result) is type(fake[0]) and result.shape == (2, 4, 5, 32)
+    assert type(flash.attention(*fake)) is type(fake[0])  # Also outside of the mode.
+
+    for mode in ("real", "fake", "symbolic"):
+        graph = make_fx(lambda *x: attend(*x)[0] + 1, tracing_mode=mode, _allow_non_fake_inputs=True)(*inputs)
+        assert any("flash_mlir" in str(node.target) for node in graph.graph.nodes)
+        assert torch.equal(graph(*inputs), attend(*inputs)[0] + 1)
+    assert torch.equal(torch.func.functionalize(lambda x: flash.attention(x, key, value))(query), flash.attention(*inputs))
+
+    freed = query.clone()
+    freed.untyped_storage().resize_(0)
+    table = torch.ones(4)
+    table.untyped_storage().resize_(0)
+    with pytest.raises(ValueError, match="query is a Tensor on the device cpu without memory"):
+        flash.attention(freed, key, value)
+    with pytest.raises(ValueError, match="tensor is a Tensor on the device cpu without memory"):
+        flash.attention(*inputs, score=bias_of(table))
+    kernel = flash.compile(
+        "func.func @f(%q: tensor<?xf32>) -> tensor<?xf32> {\n  return %q : tensor<?xf32>\n}", target="cpu"
+    )
+    with pytest.raises(ValueError, match="argument 0 is a Tensor on the device meta without memory"):
+        kernel(slopes.to("meta"))
+
+
+def test_kinds_of_tensors(make_tensors):
+    query, key, value = make_tensors("cpu", queries=5, keys=7)
+    kinds = {
+        "query is a torch.sparse_coo tensor; a dense one is needed": query.to_sparse(),
+        "query is a nested tensor": torch.nested.nested_tensor([query[0], query[1]]),
+        "query is a nested tensor; a": torch.nested.nested_tensor([query[0], query[1]], layout=torch.jagged),
+        "query has dtype torch.qint8": torch.quantize_per_tensor(query, 0.1, 0, torch.qint8),
+        "query has dtype torch.complex64": query.to(torch.complex64),
+        "query has dtype torch.float8_e4m3fn": query.to(torch.float8_e4m3fn),
+        "query is uint8 of shape": query.to(torch.uint8),
+    }
+    for message, tensor in kinds.items():
+        with pytest.raises(TypeError, match=message):
+            flash.attention(tensor, key, value)
+    for tensor in (torch.eye(7).to_sparse_csr(), torch.ones(7, 7, dtype=torch.uint64)):
+        with pytest.raises(TypeError, match="table is a torch.sparse_csr tensor|table has dtype torch.uint64"):
+            table = tensor
+            flash.attention(query, key, value, score=lambda s, b, h, q, k: s + table[q, k])
+    for dtype in (torch.uint8, torch.uint16, torch.uint32):
+        table = torch.full((5,), torch.iinfo(dtype).max, dtype=torch.int64).to(dtype)
+        top = float(torch.iinfo(dtype).max)
+        output = flash.attention(query, key, value, score=lambda s, b, h, q, k: s * (table[q] / top))
+        torch.testing.assert_close(output, flash.attention(query, key, value))
+
+
+def test_tracing_is_remembered():
+    """Functions that name PyTorch's can be told apart."""
+    from flash_mlir.functions import _Description
+
+    table = torch.ones(4)
+    score = lambda s, b, h, q, k: torch.where(q > k, s.to(torch.float32), torch.clamp(s, max=2)) + table[h]
+    assert _Description(score).key is not None
+    assert _Description(lambda s, b, h, q, k: s * torch.rand(()).item()).key is None
+
+
 @needs_gpu
 def test_gpu_errors(make_tensors):
     query, key, value = make_tensors("cuda")
