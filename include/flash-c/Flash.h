@@ -128,6 +128,28 @@ FLASH_CAPI FlashStatus flashKernelGetText(FlashKernel *kernel,
                                           const char *stage, const char **text,
                                           size_t *length);
 
+/** Tiles of queries and keys, in all batches and heads of a kernel's
+    attentions. */
+typedef struct FlashTileCounts {
+  /** Of these nothing is computed. */
+  int64_t skipped;
+  /** In these the mask hides no element, and is not evaluated. */
+  int64_t unmasked;
+  /** In these the mask is evaluated for each element. */
+  int64_t masked;
+  /** Queries and keys of a tile, of the last attention. */
+  int64_t query_tile, key_tile;
+} FlashTileCounts;
+
+/** Counts the tiles that a kernel visits for arguments of these sizes; data and
+    strides are not read. Only the masks count: `lengths` cut off nothing.
+    FLASH_INVALID_TENSOR if the sizes are not those of the arguments, or too
+    many tiles to be counted. */
+FLASH_CAPI FlashStatus flashKernelCountTiles(const FlashKernel *kernel,
+                                             const FlashTensor *arguments,
+                                             size_t numArguments,
+                                             FlashTileCounts *counts);
+
 /** Writes what the kernel is to a file that appears when it is complete. The
     name's end says what: .mlir is the program; .ll and .s are of the CPU;
     .ptx and .cubin (for which ptxas must be in the PATH) are of GPUs, with a C

@@ -35,14 +35,19 @@ void flash::buildPackPipeline(OpPassManager &pm, StringRef target) {
     pm.nest<func::FuncOp>().addPass(createPackHeads());
 }
 
-void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
+void flash::buildSchedulePipeline(OpPassManager &pm,
+                                  const FrontOptions &options) {
   buildPackPipeline(pm, options.target);
-  OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(createSelectSchedule(
+  pm.nest<func::FuncOp>().addPass(createSelectSchedule(
       {options.queryTile, options.keyTile, options.warps, options.stages,
        options.features, options.splits, options.target, options.queryStages,
        options.residentBlocks, options.units, options.device,
        options.tuningFile}));
+}
+
+void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
+  buildSchedulePipeline(pm, options);
+  OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
   func.addPass(createSplitMask());

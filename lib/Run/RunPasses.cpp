@@ -53,7 +53,11 @@ void flash::run::dump(Dump stage, ModuleOp module, const Options &options) {
   if (!options.has(stage))
     return;
   std::string text;
-  llvm::raw_string_ostream(text) << *module << "\n";
+  llvm::raw_string_ostream os(text);
+  // With aliases, unlike <<: what is printed can be read again, and shared parts
+  // of masks are printed once.
+  module->print(os);
+  os << "\n";
   dump(stage, text, options);
 }
 

@@ -7,6 +7,7 @@
 
 #include "flash/Run/Session.h"
 
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ThreadPool.h"
@@ -80,8 +81,15 @@ llvm::Expected<Kernel> Session::compileForAny(const Program &program,
   std::string reason = getReasonForCpu(options).str();
   if (reason.empty()) {
     // Diagnostics of a program that goes to the CPU would look like failures.
+    std::vector<Diagnostic> warnings;
+    auto repeatWarnings = llvm::scope_exit([&] {
+      for (Diagnostic &warning : warnings)
+        context.getDiagEngine().emit(std::move(warning));
+    });
     ScopedDiagnosticHandler silence(&context, [&](Diagnostic &diagnostic) {
-      if (reason.empty())
+      if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
+        warnings.push_back(std::move(diagnostic));
+      else if (reason.empty())
         reason = diagnostic.str();
       return success();
     });
@@ -96,6 +104,8 @@ llvm::Expected<Kernel> Session::compileForAny(const Program &program,
                         isHopper ? Target::Sm90a : Target::Sm80, options);
       if (kernel)
         return kernel;
+      // The CPU has its own.
+      warnings.clear();
       std::string failure = llvm::toString(kernel.takeError());
       if (reason.empty())
         reason = failure;

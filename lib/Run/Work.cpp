@@ -24,45 +24,19 @@ static const HostTensor *getInput(Value value, func::FuncOp func,
   return &inputs[argument.getArgNumber()];
 }
 
-/// The set for one batch, cut to its first `length` keys.
-static IntegerSet specialize(IntegerSet set, int64_t batch, int64_t length) {
-  MLIRContext *context = set.getContext();
-  auto constraints = llvm::to_vector(set.getConstraints());
-  SmallVector<bool> equalities(set.getEqFlags());
-  constraints.push_back(getAffineConstantExpr(length - 1, context) -
-                        getAffineDimExpr(3, context));
-  equalities.push_back(false);
-  SmallVector<AffineExpr> dims = {
-      getAffineConstantExpr(batch, context), getAffineDimExpr(1, context),
-      getAffineDimExpr(2, context), getAffineDimExpr(3, context)};
-  for (AffineExpr &constraint : constraints)
-    constraint = constraint.replaceDims(dims);
-  return IntegerSet::get(4, 2, constraints, equalities);
-}
-
 static std::optional<int64_t>
 countPairs(flash::AttentionOp op, func::FuncOp func, ArrayRef<int64_t> query,
            ArrayRef<int64_t> key, ArrayRef<HostTensor> inputs) {
-  int64_t b = query[0], h = query[1], nq = query[2], nk = key[2];
-  // Counting goes row by row; the compiler has no business doing that for long.
-  int64_t rows;
-  if (llvm::MulOverflow(b * h, nq, rows) || rows > int64_t(1) << 28)
-    return std::nullopt;
-  SmallVector<IntegerSet> sets = op.getMaskOrFull().getAffineSets();
-  if (!op.getLengths())
-    return flash::countUnmasked(sets, b, h, nq, nk);
-  const HostTensor *lengths = getInput(op.getLengths(), func, inputs);
-  if (!lengths)
-    return std::nullopt;
-  int64_t total = 0;
-  for (int64_t batch = 0; batch < b; ++batch) {
-    int64_t length = std::clamp<int64_t>(lengths->get(batch), 0, nk);
-    SmallVector<IntegerSet> cut;
-    for (IntegerSet set : sets)
-      cut.push_back(specialize(set, batch, length));
-    total += flash::countUnmasked(cut, 1, h, nq, nk);
+  SmallVector<int64_t> lengths;
+  if (op.getLengths()) {
+    const HostTensor *input = getInput(op.getLengths(), func, inputs);
+    if (!input)
+      return std::nullopt;
+    for (int64_t batch = 0; batch < query[0]; ++batch)
+      lengths.push_back(input->get(batch));
   }
-  return total;
+  return flash::countUnmasked(op.getMaskOrFull(),
+                              {query[0], query[1], query[2], key[2]}, lengths);
 }
 
 std::optional<double> flash::run::countFlops(func::FuncOp level0,

@@ -11,7 +11,7 @@ See docs/python.md.
 from . import cache
 from ._core import set_thread_count
 from .attention import Attention, attention
-from .compiler import Kernel, compile, get_device_target
+from .compiler import Kernel, Tiles, compile, get_device_target
 from .errors import CompileError, DeviceError, Error, TraceError
 from .expressions import (
     absolute,
@@ -52,6 +52,7 @@ __all__ = [
     "Error",
     "Kernel",
     "Mask",
+    "Tiles",
     "TraceError",
     "absolute",
     "attention",

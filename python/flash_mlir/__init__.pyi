@@ -1,7 +1,7 @@
 """Types of the public interface. `A` is numpy.ndarray or torch.Tensor."""
 
 import os
-from typing import Any, Callable, List, Literal, Optional, Sequence, Tuple, TypeVar, Union, overload
+from typing import Any, Callable, List, Literal, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
 
 from . import cache as cache
 
@@ -69,6 +69,25 @@ class Attention:
         return_lse: bool = False,
     ) -> None: ...
     def __call__(self, query: A, key: A, value: A, lengths: Optional[A] = None, sink: Optional[A] = None) -> Any: ...
+    def tiles(
+        self,
+        query_length: int,
+        key_length: int,
+        batch: int = 1,
+        heads: int = 1,
+        key_heads: Optional[int] = None,
+        dim: int = 64,
+        value_dim: Optional[int] = None,
+        dtype: str = "float16",
+        target: Optional[Target] = None,
+    ) -> Tiles: ...
+
+class Tiles(NamedTuple):
+    skipped: int
+    unmasked: int
+    masked: int
+    query_tile: int
+    key_tile: int
 
 class Kernel:
     @property
@@ -81,6 +100,7 @@ class Kernel:
     def ptx(self) -> str: ...
     def __call__(self, *arguments: A) -> Union[A, Tuple[A, ...]]: ...
     def ir(self, level: Union[str, int]) -> str: ...
+    def tiles(self, *sizes: Sequence[int]) -> Tiles: ...
     def save(self, path: Union[str, os.PathLike[str]]) -> None: ...
 
 def compile(

@@ -7,7 +7,8 @@ from .errors import TraceError
 from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, refuse_gradient, to_float32
 from .functions import Trace, trace
 from .masks import Mask, check_condition
-from .programs import Variant, get_function
+from .compiler import Kernel, choose_target
+from .programs import Variant, get_function, get_kernel
 
 _SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 _MAX_PREPARED = 512
@@ -223,3 +224,45 @@ class Attention:
 
             return call(query, key, value, lengths, sink, self.captured, self._configs[index], self.return_lse)
         return self._functions[index](query, key, value, lengths, sink, self.captured)
+
+    def tiles(
+        self,
+        query_length,
+        key_length,
+        batch=1,
+        heads=1,
+        key_heads=None,
+        dim=64,
+        value_dim=None,
+        dtype="float16",
+        target=None,
+    ):
+        """How many tiles of queries and keys a call would leave out, and in how many it looks at the mask.
+
+        The more tiles are skipped, the less is computed; in those that are unmasked, the mask costs nothing.
+        What of a mask is not affine, as what reads an array, skips nothing and is looked at in each tile that
+        is visited; lengths are not counted either. Compiles the kernel if there is none yet.
+
+        Args:
+          query_length, key_length, batch, heads, key_heads, dim, value_dim: Sizes of a call, with as many
+            key heads as heads and a value_dim of dim if left out.
+          dtype: "float16", "bfloat16" or "float32".
+          target: One of `compiler.TARGETS`; by default that of the first CUDA device, or "cpu". Tiles differ.
+
+        Returns:
+          `Tiles`: skipped, unmasked, masked, query_tile, key_tile.
+        """
+        elements = {"float16": "f16", "bfloat16": "bf16", "float32": "f32"}
+        if dtype not in elements:
+            raise ValueError(f"the dtype is {dtype!r}; expected one of {', '.join(elements)}")
+        key_heads, value_dim = heads if key_heads is None else key_heads, dim if value_dim is None else value_dim
+        config = self._configs[0 if self._mask_lengths is None else 2]
+        kernel = Kernel(get_kernel(config, elements[dtype], 4, dim, value_dim, target or choose_target()))
+        sizes = [
+            (batch, heads, query_length, dim),
+            (batch, key_heads, key_length, dim),
+            (batch, key_heads, key_length, value_dim),
+        ]
+        # Lengths and captured arrays have no say, whatever their sizes.
+        sizes += [(1,) * len(shape) for _, shape in kernel.arguments[len(sizes) :]]
+        return kernel.tiles(*sizes)

@@ -1,6 +1,7 @@
 """Programs written in MLIR, compiled and called from Python."""
 
 import os
+from typing import NamedTuple
 
 from . import _core, cache
 from .errors import DeviceError
@@ -13,11 +14,26 @@ def get_device_target(device=0):
     return _core.get_device_target(device)
 
 
-def _choose_target():
+def choose_target():
+    """The target of the first CUDA device, or "cpu" if there is none."""
     try:
         return get_device_target()
     except DeviceError:
         return "cpu"
+
+
+class Tiles(NamedTuple):
+    """Tiles of queries and keys, in all batches and heads."""
+
+    #: Of these nothing is computed.
+    skipped: int
+    #: In these the mask hides no key, and is not evaluated.
+    unmasked: int
+    #: In these the mask is evaluated for each query and key.
+    masked: int
+    #: The queries and the keys of a tile.
+    query_tile: int
+    key_tile: int
 
 
 class Kernel:
@@ -67,6 +83,14 @@ class Kernel:
         """
         return self._kernel.text(f"l{level}" if isinstance(level, int) else level)
 
+    def tiles(self, *sizes):
+        """The `Tiles` that a call with arguments of these sizes visits.
+
+        Takes a tuple of sizes for each argument. Only masks count: `lengths` cut off nothing. Raises
+        ValueError for sizes that the kernel does not take.
+        """
+        return Tiles(*self._kernel.count_tiles([tuple(each) for each in sizes]))
+
     @property
     def ptx(self):
         """The PTX of a kernel for GPUs; the same as `ir("ptx")`."""
@@ -112,4 +136,4 @@ def compile(text, target=None, function=None, schedule=None):
     for name, given in (("function", function), ("schedule", schedule)):
         if given is not None and not isinstance(given, str):
             raise TypeError(f"{name} is a {type(given).__name__}; expected text")
-    return Kernel(cache.get_kernel(text, target or _choose_target(), function or "", schedule or ""))
+    return Kernel(cache.get_kernel(text, target or choose_target(), function or "", schedule or ""))

@@ -8,6 +8,7 @@ which sets what it hides to minus infinity.
 import struct
 import weakref
 
+from .conditions import Expander
 from .errors import TraceError
 from .expressions import BOOL, FLOAT, INDEX, get_operands, to_float
 from .graphs import in_order
@@ -81,6 +82,7 @@ class MaskBuilder:
     """
 
     def __init__(self):
+        self._expander = Expander()
         self._expressions = {}
         self._masks = {}
 
@@ -93,11 +95,11 @@ class MaskBuilder:
         conjuncts = _flatten(literal) if _get_kind(literal) == "all_of" else [literal]
         masks, rest = [], None
         for conjunct in conjuncts:
-            mask, is_exact = self._get_mask(conjunct)
+            value, is_negated = conjunct
+            mask, is_exact = self._get_mask(_strip(self._expander.expand(value), is_negated))
             if mask is not None:
                 masks.append(mask)
             if not is_exact:
-                value, is_negated = conjunct
                 value = ~value if is_negated else value
                 rest = value if rest is None else rest & value
         return (combine("all_of", masks) if masks else None), rest

@@ -85,15 +85,22 @@ class Variant:
         return "\n".join(lines) + "\n"
 
 
+def get_kernel(config, element, rank, head_dim, value_dim, target):
+    """The native kernel of a variant for these types."""
+    text = json.loads(config)["programs"][str(rank)]
+    text = text.replace("$E", element).replace("$D", str(head_dim)).replace("$V", str(value_dim))
+    return cache.get_kernel(text, target)
+
+
 @functools.lru_cache(maxsize=512)
 def get_function(config):
     """The native function of a variant."""
     parts = json.loads(config)
 
     def compile(element, rank, head_dim, value_dim, device):
-        text = parts["programs"][str(rank)]
-        text = text.replace("$E", element).replace("$D", str(head_dim)).replace("$V", str(value_dim))
-        return cache.get_kernel(text, "cpu" if device < 0 else _core.get_device_target(device))
+        return get_kernel(
+            config, element, rank, head_dim, value_dim, "cpu" if device < 0 else _core.get_device_target(device)
+        )
 
     def dispatch(query, key, value, lengths, sink, captured):
         from . import torch_operator

@@ -71,6 +71,23 @@ nb::str Kernel::getText(const std::string &stage) {
   return nb::str(text, length);
 }
 
+nb::tuple
+Kernel::countTiles(const std::vector<std::vector<int64_t>> &sizes) const {
+  std::vector<FlashTensor> arguments;
+  for (const std::vector<int64_t> &each : sizes)
+    arguments.push_back({nullptr, int32_t(each.size()), each.data(), nullptr});
+  FlashTileCounts counts;
+  FlashStatus status;
+  {
+    nb::gil_scoped_release release;
+    status = flashKernelCountTiles(handle, arguments.data(), arguments.size(),
+                                   &counts);
+  }
+  check(status);
+  return nb::make_tuple(counts.skipped, counts.unmasked, counts.masked,
+                        counts.query_tile, counts.key_tile);
+}
+
 void Kernel::save(const std::string &path) {
   check(flashKernelSave(handle, path.c_str()));
 }

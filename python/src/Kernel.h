@@ -33,6 +33,9 @@ public:
   nb::list getResults() const;
   nb::str getText(const std::string &stage);
   void save(const std::string &path);
+  /// (skipped, unmasked, masked, query_tile, key_tile) for arguments of these
+  /// sizes.
+  nb::tuple countTiles(const std::vector<std::vector<int64_t>> &sizes) const;
   nb::bytes serialize();
 
   /// Runs or launches the kernel on arrays that are all in one place.

@@ -71,6 +71,7 @@ NB_MODULE(_core, m) {
       .def_prop_ro("results", &Kernel::getResults)
       .def("text", &Kernel::getText)
       .def("save", &Kernel::save)
+      .def("count_tiles", &Kernel::countTiles)
       .def("serialize", &Kernel::serialize)
       .def("call", &Kernel::call);
 

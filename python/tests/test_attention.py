@@ -27,6 +27,43 @@ MASKS = {
     "prefix": (flash.prefix(20), lambda b, h, q, k: k < 20 + 0 * q),
     "and": (flash.causal() & flash.window(left=9), lambda b, h, q, k: (k <= diagonal(q)) & (k >= diagonal(q) - 9)),
     "or": (flash.causal() | flash.prefix(30), lambda b, h, q, k: (k <= diagonal(q)) | (k < 30)),
+    "abs": (lambda b, h, q, k: abs(q - k) <= 9, lambda b, h, q, k: abs(q - k) <= 9),
+    "not abs": (lambda b, h, q, k: ~(abs(q - 2 * k) < 30), lambda b, h, q, k: abs(q - 2 * k) >= 30),
+    "equal abs": (lambda b, h, q, k: abs(q - k) == 5, lambda b, h, q, k: abs(q - k) == 5),
+    "unequal abs": (lambda b, h, q, k: abs(q - k) != 5, lambda b, h, q, k: abs(q - k) != 5),
+    "minimum": (
+        lambda b, h, q, k: flash.minimum(q + 3, 20) >= k,
+        lambda b, h, q, k: np.minimum(q + 3, 20) >= k,
+    ),
+    "maximum in a quotient": (
+        lambda b, h, q, k: flash.maximum(q - 7, k) // 8 <= 2,
+        lambda b, h, q, k: np.maximum(q - 7, k) // 8 <= 2,
+    ),
+    "where": (
+        lambda b, h, q, k: flash.where(h % 2 == 0, k <= q, k < 9),
+        lambda b, h, q, k: np.where(h % 2 == 0, k <= q, k < 9),
+    ),
+    "where of numbers": (
+        lambda b, h, q, k: k < flash.where(q < 16, flash.where(h == 1, 3, q), 2 * q),
+        lambda b, h, q, k: k < np.where(q < 16, np.where(h == 1, 3, q), 2 * q),
+    ),
+    "where not": (
+        lambda b, h, q, k: flash.where(~(q < k), q - k, k - q) < 6,
+        lambda b, h, q, k: np.where(~(q < k), q - k, k - q) < 6,
+    ),
+    "where least": (
+        lambda b, h, q, k: flash.where(2 * q - 2 * k <= 4, q, k + 2) < 11,
+        lambda b, h, q, k: np.where(2 * q - 2 * k <= 4, q, k + 2) < 11,
+    ),
+    "exclusive or": (lambda b, h, q, k: (k <= q) ^ (k < 20), lambda b, h, q, k: (k <= q) ^ (k < 20)),
+    "many choices": (
+        lambda b, h, q, k: abs(abs(abs(abs(abs(q - k) - 20) - 10) - 5) - 2) <= 1,
+        lambda b, h, q, k: abs(abs(abs(abs(abs(q - k) - 20) - 10) - 5) - 2) <= 1,
+    ),
+    "grid": (
+        lambda b, h, q, k: (abs(q // 8 - k // 8) <= 1) & (abs(q % 8 - k % 8) <= 1),
+        lambda b, h, q, k: (abs(q // 8 - k // 8) <= 1) & (abs(q % 8 - k % 8) <= 1),
+    ),
     "not": (~flash.causal(top_left=True), lambda b, h, q, k: k > q),
     "not and": (
         ~(flash.prefix(10) & flash.causal()) & flash.window(left=30),

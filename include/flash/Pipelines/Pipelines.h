@@ -76,8 +76,11 @@ struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
 /// attention is one op on rank-4 tensors:
 void buildRecognizePipeline(mlir::OpPassManager &pm);
 /// from there to level 1, loops over tiles around the online step; the first
-/// part of that makes the attention that a schedule of `target` is for:
+/// part of that makes the attention that a schedule of `target` is for, and the
+/// second chooses the schedule:
 void buildPackPipeline(mlir::OpPassManager &pm, llvm::StringRef target);
+void buildSchedulePipeline(mlir::OpPassManager &pm,
+                           const FrontOptions &options);
 void buildTilePipeline(mlir::OpPassManager &pm, const FrontOptions &options);
 /// and from there to linalg on tensors.
 void buildDecomposePipeline(mlir::OpPassManager &pm);

@@ -418,7 +418,7 @@ static bool haveEvenPairsOfQueries(OnlineAttentionOp step) {
                          nk = getConstantIntValue(extents[1]);
   if (!nq || !nk)
     nq = nk = someLength;
-  return haveEvenPairs(step.getMask()->getAffineSets(), *nq, *nk);
+  return haveEvenPairs(*step.getMask(), *nq, *nk);
 }
 
 void BlockProgram::emitPosition() {

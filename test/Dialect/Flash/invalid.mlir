@@ -474,6 +474,12 @@ func.func private @f() attributes {m = #flash.affine<affine_set<(b, h, i, j) : (
 
 // -----
 
+#large = affine_set<(b, h, i, j)[nq, nk] : (2147483648 * i - j >= 0)>
+// expected-error @below {{constraint 'd2 * 2147483648 - d3' of an affine mask has the constant 2147483648, which does not fit in 32 bits}}
+func.func private @f() attributes {m = #flash.affine<#large>}
+
+// -----
+
 // expected-error @below {{constraint 'd2 - d3 floordiv s0' of an affine mask is not affine: products of variables and division by a symbol are not supported}}
 func.func private @f() attributes {m = #flash.affine<affine_set<(b, h, i, j)[nq, nk] : (i - j floordiv nq == 0)>>}
 

@@ -15,6 +15,7 @@
 // CHECK:   %[[BLOCK:.*]] = llvm.call @flash_emulation_begin(%[[CAST]])
 // CHECK:   memref.store %{{.*}}, %[[OUT]][%[[BX]], %[[BY]], %[[ZI]]]
 // CHECK:   llvm.call @flash_emulation_end(%[[BLOCK]])
+// CHECK: mapping = [#gpu.block<z>, #gpu.block<y>, #gpu.block<x>]
 // CHECK-NOT: gpu.
 module attributes {gpu.container_module} {
   func.func @grid(%x: i32, %y: i32, %z: i32, %out: memref<?x?x?xf32>) {

@@ -36,6 +36,9 @@ PREDICATES = {
     "sink_and_window": lambda b, h, i, j, d, nk: (j < 4) | ((j >= d - 128) & (j <= d)),
     "causal_and_prefix": lambda b, h, i, j, d, nk: (j <= i) & (j < 300),
     "nested": lambda b, h, i, j, d, nk: ((j < 20) | (abs(j - d) <= 30)) & (j <= d),
+    "unions": lambda b, h, i, j, d, nk: (
+        ((j < 30) | (j <= i - 5)) & (((j >= d - 90) & (j <= d)) | (i + j >= 200)) & ((j < 150) | (j >= i - 70))
+    ),
 }
 MODIFIED = {
     "softcap": lambda s, c, b, h, i, j: 20 * np.tanh(s / 20),

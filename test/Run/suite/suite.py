@@ -47,6 +47,10 @@ MASKS = {
     "sink_and_window": "#flash.any_of<[#flash.prefix<4>, #flash.window<left = 128, right = 0>]>",
     "causal_and_prefix": "#flash.all_of<[#flash.causal<top_left>, #flash.prefix<300>]>",
     "nested": "#flash.all_of<[#flash.any_of<[#flash.prefix<20>, #flash.window<left = 30, right = 30>]>, #flash.causal]>",
+    "unions": "#flash.all_of<["
+    "#flash.any_of<[#flash.prefix<30>, #flash.affine<affine_set<(b, h, i, j)[nq, nk] : (i - j - 5 >= 0)>>]>, "
+    "#flash.any_of<[#flash.window<left = 90, right = 0>, #flash.affine<affine_set<(b, h, i, j)[nq, nk] : (i + j - 200 >= 0)>>]>, "
+    "#flash.any_of<[#flash.prefix<150>, #flash.affine<affine_set<(b, h, i, j)[nq, nk] : (j - i + 70 >= 0)>>]>]>",
 }
 # Body of the score region and the type of the value it captures, by name.
 SCORES = {

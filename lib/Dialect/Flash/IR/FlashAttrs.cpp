@@ -73,15 +73,9 @@ struct MaskSpace {
   MLIRContext *context;
 };
 
-/// The sets of the union of two conjunctions' constraints: their intersection.
-IntegerSet intersect(IntegerSet lhs, IntegerSet rhs) {
-  SmallVector<AffineExpr> constraints(lhs.getConstraints());
-  SmallVector<bool> equalities(lhs.getEqFlags());
-  llvm::append_range(constraints, rhs.getConstraints());
-  llvm::append_range(equalities, rhs.getEqFlags());
-  return IntegerSet::get(lhs.getNumDims(), lhs.getNumSymbols(), constraints,
-                         equalities);
-}
+/// No sequence is as long, and sums with such numbers would not fit in the 32
+/// bits that indices have on a GPU.
+constexpr int64_t endless = int64_t(1) << 30;
 
 LogicalResult verifyMaskList(function_ref<InFlightDiagnostic()> emitError,
                              StringRef name,
@@ -92,25 +86,23 @@ LogicalResult verifyMaskList(function_ref<InFlightDiagnostic()> emitError,
 }
 } // namespace
 
-SmallVector<IntegerSet> FullAttr::getAffineSets() const {
-  return {MaskSpace(getContext()).set({})};
-}
+MaskForm FullAttr::getForm() const { return MaskSpace(getContext()).set({}); }
 
-SmallVector<IntegerSet> CausalAttr::getAffineSets() const {
+MaskForm CausalAttr::getForm() const {
   MaskSpace space(getContext());
   AffineExpr diagonal =
       getAlignment() == Alignment::TopLeft ? space.query() : space.diagonal();
-  return {space.set({diagonal - space.key()})};
+  return space.set({diagonal - space.key()});
 }
 
-SmallVector<IntegerSet> WindowAttr::getAffineSets() const {
+MaskForm WindowAttr::getForm() const {
   MaskSpace space(getContext());
   SmallVector<AffineExpr> constraints;
-  if (getLeft())
+  if (getLeft() && *getLeft() < endless)
     constraints.push_back(space.key() - space.diagonal() + *getLeft());
-  if (getRight())
+  if (getRight() && *getRight() < endless)
     constraints.push_back(space.diagonal() + *getRight() - space.key());
-  return {space.set(constraints)};
+  return space.set(constraints);
 }
 
 LogicalResult WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -123,9 +115,11 @@ LogicalResult WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-SmallVector<IntegerSet> PrefixAttr::getAffineSets() const {
+MaskForm PrefixAttr::getForm() const {
   MaskSpace space(getContext());
-  return {space.set({getLength() - 1 - space.key()})};
+  if (getLength() >= endless)
+    return space.set({});
+  return space.set({getLength() - 1 - space.key()});
 }
 
 LogicalResult PrefixAttr::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -136,9 +130,7 @@ LogicalResult PrefixAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-SmallVector<IntegerSet> AffineMaskAttr::getAffineSets() const {
-  return {getSet().getValue()};
-}
+MaskForm AffineMaskAttr::getForm() const { return getSet().getValue(); }
 
 /// Whether every divisor in `expr` is a positive constant; floordiv and mod
 /// have no agreed meaning otherwise.
@@ -158,6 +150,17 @@ static bool hasPositiveDivisors(AffineExpr expr) {
               .wasInterrupted();
 }
 
+/// A constant in `expr` that does not fit in 32 bits, the indices of a GPU.
+static std::optional<int64_t> findLargeConstant(AffineExpr expr) {
+  std::optional<int64_t> found;
+  expr.walk([&](AffineExpr part) {
+    auto constant = dyn_cast<AffineConstantExpr>(part);
+    if (constant && !llvm::isInt<32>(constant.getValue()))
+      found = constant.getValue();
+  });
+  return found;
+}
+
 LogicalResult
 AffineMaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        IntegerSetAttr set) {
@@ -170,10 +173,15 @@ AffineMaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << value.getNumSymbols();
   for (AffineExpr constraint : value.getConstraints()) {
     bool isPureAffine = constraint.isPureAffine();
-    if (isPureAffine && hasPositiveDivisors(constraint))
+    std::optional<int64_t> large = findLargeConstant(constraint);
+    if (isPureAffine && hasPositiveDivisors(constraint) && !large)
       continue;
     std::string text;
     llvm::raw_string_ostream(text) << constraint;
+    if (isPureAffine && large)
+      return emitError() << "constraint '" << text << "' of an affine mask has "
+                         << "the constant " << *large
+                         << ", which does not fit in 32 bits";
     if (isPureAffine)
       return emitError() << "constraint '" << text
                          << "' of an affine mask divides by a constant that is "
@@ -186,11 +194,8 @@ AffineMaskAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-SmallVector<IntegerSet> AnyOfAttr::getAffineSets() const {
-  SmallVector<IntegerSet> sets;
-  for (MaskAttrInterface mask : getMasks())
-    llvm::append_range(sets, mask.getAffineSets());
-  return sets;
+MaskForm AnyOfAttr::getForm() const {
+  return {MaskForm::Kind::Union, getMasks()};
 }
 
 LogicalResult AnyOfAttr::verify(function_ref<InFlightDiagnostic()> emitError,
@@ -198,16 +203,8 @@ LogicalResult AnyOfAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return verifyMaskList(emitError, "any_of", masks);
 }
 
-SmallVector<IntegerSet> AllOfAttr::getAffineSets() const {
-  SmallVector<IntegerSet> product = {MaskSpace(getContext()).set({})};
-  for (MaskAttrInterface mask : getMasks()) {
-    SmallVector<IntegerSet> next;
-    for (IntegerSet lhs : product)
-      for (IntegerSet rhs : mask.getAffineSets())
-        next.push_back(intersect(lhs, rhs));
-    product = std::move(next);
-  }
-  return product;
+MaskForm AllOfAttr::getForm() const {
+  return {MaskForm::Kind::Intersection, getMasks()};
 }
 
 LogicalResult AllOfAttr::verify(function_ref<InFlightDiagnostic()> emitError,

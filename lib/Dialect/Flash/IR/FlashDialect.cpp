@@ -21,8 +21,35 @@ using namespace mlir;
 #define GET_ATTRDEF_LIST
 #include "flash/Dialect/Flash/IR/FlashAttrs.h.inc"
 
+/// How deep a mask is, as far as two levels.
+static unsigned getDepth(flash::MaskAttrInterface mask, unsigned most = 2) {
+  unsigned depth = 0;
+  if (most > 0)
+    for (flash::MaskAttrInterface part : mask.getForm().parts)
+      depth = std::max(depth, 1 + getDepth(part, most - 1));
+  return depth;
+}
+
+namespace {
+/// Deep masks are printed by name: they may share parts, and their text would
+/// have a shared part once for each path to it.
+struct MaskAliases : OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+
+  AliasResult getAlias(Attribute attr, raw_ostream &os) const override {
+    auto mask = dyn_cast<flash::MaskAttrInterface>(attr);
+    if (!mask || llvm::all_of(mask.getForm().parts,
+                              [](auto part) { return getDepth(part) < 2; }))
+      return AliasResult::NoAlias;
+    os << "mask";
+    return AliasResult::OverridableAlias;
+  }
+};
+} // namespace
+
 void flash::FlashDialect::initialize() {
   registerAttributes();
+  addInterfaces<MaskAliases>();
   addOperations<
 #define GET_OP_LIST
 #include "flash/Dialect/Flash/IR/FlashOps.cpp.inc"

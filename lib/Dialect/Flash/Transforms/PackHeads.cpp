@@ -7,6 +7,7 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/MaskNodes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -81,17 +82,25 @@ static MaskAttrInterface packMask(MaskAttrInterface mask, int64_t group) {
              i = getAffineDimExpr(2, context), j = getAffineDimExpr(3, context);
   AffineExpr zero = getAffineConstantExpr(0, context),
              one = getAffineConstantExpr(1, context);
-  SmallVector<MaskAttrInterface> packed;
-  for (IntegerSet set : mask.getAffineSets())
-    packed.push_back(AffineMaskAttr::get(
-        context,
-        IntegerSetAttr::get(set.replaceDimsAndSymbols(
-            {b, h * group + i, zero, j}, {one, getAffineSymbolExpr(1, context)},
-            /*numResultDims=*/4,
-            /*numResultSyms=*/2))));
-  if (packed.size() == 1)
-    return packed.front();
-  return AnyOfAttr::get(context, packed);
+  std::vector<MaskAttrInterface> packed;
+  for (MaskNode &node : getMaskNodes(mask)) {
+    if (node.kind == MaskForm::Kind::Set) {
+      packed.push_back(AffineMaskAttr::get(
+          context, IntegerSetAttr::get(node.set.replaceDimsAndSymbols(
+                       {b, h * group + i, zero, j},
+                       {one, getAffineSymbolExpr(1, context)},
+                       /*numResultDims=*/4,
+                       /*numResultSyms=*/2))));
+      continue;
+    }
+    auto parts = llvm::map_to_vector(
+        node.parts, [&](unsigned part) { return packed[part]; });
+    packed.push_back(
+        node.kind == MaskForm::Kind::Union
+            ? cast<MaskAttrInterface>(AnyOfAttr::get(context, parts))
+            : cast<MaskAttrInterface>(AllOfAttr::get(context, parts)));
+  }
+  return packed.back();
 }
 
 /// The same for the score region, whose arguments are score, b, h, i, j.

@@ -87,7 +87,7 @@ static std::optional<KeysOfQuery> getKeysOfQuery(AttentionOp op) {
     return std::nullopt;
   if (!op.getMask())
     return KeysOfQuery{keys, keys};
-  return estimateKeysOfQuery(op.getMask()->getAffineSets(), queries, keys);
+  return estimateKeysOfQuery(*op.getMask(), queries, keys);
 }
 
 /// The schedule that `candidate` is, with tiles of at most `queryTile`.

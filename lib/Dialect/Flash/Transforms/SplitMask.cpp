@@ -7,6 +7,7 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/MaskNodes.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
@@ -275,6 +276,25 @@ void Splitter::putLastFirst(Value lo, Value fullLo, Value whole, Value hi) {
   loopOver(fullLo, from, stepOf({/*masked=*/false, /*ragged=*/false}));
 }
 
+/// Says that a mask leaves no tile out only because the analysis gave up.
+static void warnOfAllTiles(Location loc, MaskAttrInterface mask) {
+  constexpr size_t mostParts = 8, mostChars = 160;
+  // The text of a mask has a shared part once for each path to it.
+  size_t numParts = getMaskNodes(mask).size();
+  std::string text = "of " + std::to_string(numParts) + " parts";
+  if (numParts <= mostParts) {
+    text.clear();
+    llvm::raw_string_ostream(text) << mask;
+    if (text.size() > mostChars)
+      text.replace(mostChars, std::string::npos, "...");
+  }
+  emitWarning(loc)
+      << "the mask " << text
+      << " is too complicated, or its numbers are too large, to "
+         "tell which tiles of keys it leaves out: all are visited, "
+         "which is right but slow";
+}
+
 /// Where visited and full tiles are ranges, up to four loops cover
 /// [lo, fullLo), [fullLo, whole), [whole, fullHi) and [fullHi, hi).
 void Splitter::splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi) {
@@ -334,12 +354,13 @@ void Splitter::run() {
   SmallVector<OpFoldResult> of = step.getMixedExtents();
   for (OpFoldResult entry : of)
     extents.push_back(getValueOrCreateConstantIndexOp(b, loc, entry));
-  SmallVector<IntegerSet> sets =
-      step.getMask() ? step.getMask()->getAffineSets()
-                     : FullAttr::get(b.getContext()).getAffineSets();
+  MaskAttrInterface mask =
+      step.getMask() ? *step.getMask() : FullAttr::get(b.getContext());
   MaskTiles tiles =
-      computeMaskTiles(b.getContext(), sets, queryTile, keyTile,
-                       getConstantIntValue(of[0]), getConstantIntValue(of[1]));
+      computeMaskTiles(mask, queryTile, keyTile, getConstantIntValue(of[0]),
+                       getConstantIntValue(of[1]));
+  if (tiles.gaveUp)
+    warnOfAllTiles(loc, mask);
 
   OpFoldResult start = getAsOpFoldResult(loop.getLowerBound()),
                stride = getAsOpFoldResult(loop.getStep());

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "flash/Dialect/Flash/Utils/MaskNodes.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 
 #include "mlir/IR/AffineExpr.h"
@@ -121,7 +122,7 @@ void MaskTiles::print(raw_ostream &os) const {
       os << "\n";
     }
   };
-  os << "tiles" << (exact ? "" : " (inexact)") << "\n";
+  os << "tiles" << (exact ? "" : gaveUp ? " (gave up)" : " (inexact)") << "\n";
   printBounds(visitedIsRange ? "lo     =" : "lo     <=", lo);
   printBounds(visitedIsRange ? "hi     =" : "hi     >=", hi);
   printBounds("fullLo =", fullLo);
@@ -141,37 +142,71 @@ void MaskTiles::print(raw_ostream &os) const {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Counts the keys of one query that some of the sets contain.
+/// Counts the keys of one query that a mask keeps.
 class KeyCounter {
 public:
-  KeyCounter(ArrayRef<IntegerSet> mask, int64_t nq, int64_t nk)
-      : mask(mask), symbols{nq, nk} {}
+  /// Looks at `budget` parts of the mask in all, then counts half of the keys
+  /// that it does not know of.
+  KeyCounter(MaskAttrInterface mask, int64_t nq, int64_t nk, int64_t budget)
+      : nodes(getMaskNodes(mask)), found(nodes.size()), symbols{nq, nk},
+        budget(budget) {}
 
-  int64_t count(int64_t b, int64_t h, int64_t i) {
+  /// Of the first `numKeys` keys.
+  int64_t count(int64_t b, int64_t h, int64_t i, int64_t numKeys) {
     dims[0] = b;
     dims[1] = h;
     dims[2] = i;
-    return count(mask, {0, symbols[1] - 1});
+    return count({0, numKeys - 1});
+  }
+  bool isOverBudget() const { return budget < 0; }
+  bool dependsOn(unsigned dim) const {
+    return llvm::any_of(nodes, [&](const MaskNode &node) {
+      return node.kind == MaskForm::Kind::Set &&
+             llvm::any_of(node.set.getConstraints(), [&](AffineExpr expr) {
+               return expr.isFunctionOfDim(dim);
+             });
+    });
   }
 
 private:
   struct Interval {
     int64_t lo, hi; // Both inclusive.
   };
-  enum class Part { None, Some, All };
+  enum class Part : char { None, Some, All };
 
   /// The values of the expression lie in this interval, which for a single key
   /// is its value.
   Interval bound(AffineExpr expr, Interval keys) const;
-  /// Which of the keys the set contains; not Some for a single key.
+  /// Which of the keys a set, or the mask, contains; not Some for a single key.
   Part getPart(IntegerSet set, Interval keys) const;
-  /// Halves the keys until each half is in some set or in none.
-  int64_t count(ArrayRef<IntegerSet> sets, Interval keys) const;
+  Part getPart(Interval keys);
+  /// Halves the keys until the mask contains each half or nothing of it.
+  int64_t count(Interval keys);
 
-  ArrayRef<IntegerSet> mask;
+  std::vector<MaskNode> nodes;
+  std::vector<Part> found;
   int64_t symbols[2], dims[3];
+  int64_t budget;
 };
 } // namespace
+
+/// Sums and products that stay at the ends of their type.
+static int64_t saturate(int64_t value, bool overflows, bool isNegative) {
+  if (!overflows)
+    return value;
+  return isNegative ? std::numeric_limits<int64_t>::min()
+                    : std::numeric_limits<int64_t>::max();
+}
+static int64_t add(int64_t x, int64_t y) {
+  int64_t sum;
+  bool overflows = llvm::AddOverflow(x, y, sum);
+  return saturate(sum, overflows, x < 0);
+}
+static int64_t multiply(int64_t x, int64_t y) {
+  int64_t product;
+  bool overflows = llvm::MulOverflow(x, y, product);
+  return saturate(product, overflows, (x < 0) != (y < 0));
+}
 
 KeyCounter::Interval KeyCounter::bound(AffineExpr expr, Interval keys) const {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
@@ -194,9 +229,9 @@ KeyCounter::Interval KeyCounter::bound(AffineExpr expr, Interval keys) const {
   };
   switch (expr.getKind()) {
   case AffineExprKind::Add:
-    return {lhs.lo + rhs.lo, lhs.hi + rhs.hi};
+    return {add(lhs.lo, rhs.lo), add(lhs.hi, rhs.hi)};
   case AffineExprKind::Mul:
-    return monotonic([](int64_t x, int64_t y) { return x * y; });
+    return monotonic(multiply);
   case AffineExprKind::FloorDiv:
     return monotonic(
         [](int64_t x, int64_t y) { return llvm::divideFloorSigned(x, y); });
@@ -224,55 +259,110 @@ KeyCounter::Part KeyCounter::getPart(IntegerSet set, Interval keys) const {
   return part;
 }
 
-int64_t KeyCounter::count(ArrayRef<IntegerSet> sets, Interval keys) const {
-  if (keys.lo > keys.hi)
-    return 0;
-  SmallVector<IntegerSet> left;
-  for (IntegerSet set : sets) {
-    Part part = getPart(set, keys);
-    if (part == Part::All)
-      return keys.hi - keys.lo + 1;
-    if (part == Part::Some)
-      left.push_back(set);
+KeyCounter::Part KeyCounter::getPart(Interval keys) {
+  budget -= nodes.size();
+  for (auto [index, node] : llvm::enumerate(nodes)) {
+    Part &result = found[index];
+    if (node.kind == MaskForm::Kind::Set) {
+      result = getPart(node.set, keys);
+      continue;
+    }
+    // The least of an intersection's parts, the greatest of a union's.
+    bool isUnion = node.kind == MaskForm::Kind::Union;
+    result = isUnion ? Part::None : Part::All;
+    for (unsigned part : node.parts)
+      result = isUnion ? std::max(result, found[part])
+                       : std::min(result, found[part]);
   }
-  if (left.empty())
-    return 0;
-  int64_t middle = keys.lo + (keys.hi - keys.lo) / 2;
-  return count(left, {keys.lo, middle}) + count(left, {middle + 1, keys.hi});
+  return found.back();
 }
 
-int64_t flash::countUnmasked(ArrayRef<IntegerSet> mask, int64_t B, int64_t H,
-                             int64_t nq, int64_t nk) {
-  auto dependsOn = [&](unsigned dim) {
-    return llvm::any_of(mask, [&](IntegerSet set) {
-      return llvm::any_of(set.getConstraints(), [&](AffineExpr expr) {
-        return expr.isFunctionOfDim(dim);
-      });
-    });
-  };
-  int64_t numB = dependsOn(0) ? B : std::min<int64_t>(B, 1);
-  int64_t numH = dependsOn(1) ? H : std::min<int64_t>(H, 1);
-  KeyCounter counter(mask, nq, nk);
+int64_t KeyCounter::count(Interval keys) {
+  if (keys.lo > keys.hi)
+    return 0;
+  int64_t size = keys.hi - keys.lo + 1;
+  if (isOverBudget())
+    return size / 2;
+  Part part = getPart(keys);
+  if (part != Part::Some)
+    return part == Part::All ? size : 0;
+  int64_t middle = keys.lo + (keys.hi - keys.lo) / 2;
+  return count({keys.lo, middle}) + count({middle + 1, keys.hi});
+}
+
+/// The greatest magnitude of the value; none if that or one it is computed from
+/// does not fit in 32 bits.
+static std::optional<int64_t> getMagnitude(AffineExpr expr,
+                                           ArrayRef<int64_t> mostDims,
+                                           ArrayRef<int64_t> mostSymbols) {
+  int64_t most;
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+    most = std::abs(
+        std::max(constant.getValue(), -std::numeric_limits<int64_t>::max()));
+  } else if (auto symbol = dyn_cast<AffineSymbolExpr>(expr)) {
+    most = mostSymbols[symbol.getPosition()];
+  } else if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    most = mostDims[dim.getPosition()];
+  } else {
+    auto binary = cast<AffineBinaryOpExpr>(expr);
+    auto lhs = getMagnitude(binary.getLHS(), mostDims, mostSymbols),
+         rhs = getMagnitude(binary.getRHS(), mostDims, mostSymbols);
+    if (!lhs || !rhs)
+      return std::nullopt;
+    most = expr.getKind() == AffineExprKind::Add   ? *lhs + *rhs
+           : expr.getKind() == AffineExprKind::Mul ? *lhs * *rhs
+           : expr.getKind() == AffineExprKind::Mod ? *rhs
+                                                   : *lhs / *rhs + 1;
+  }
+  if (most > std::numeric_limits<int32_t>::max())
+    return std::nullopt;
+  return most;
+}
+
+bool flash::fitsIn32Bits(AffineExpr expr, ArrayRef<int64_t> mostDims,
+                         ArrayRef<int64_t> mostSymbols) {
+  return getMagnitude(expr, mostDims, mostSymbols).has_value();
+}
+
+std::optional<int64_t> flash::countUnmasked(MaskAttrInterface mask,
+                                            MaskSizes sizes,
+                                            ArrayRef<int64_t> lengths) {
+  constexpr int64_t budget = int64_t(1) << 27;
+  KeyCounter counter(mask, sizes.queries, sizes.keys, budget);
+  int64_t numB = counter.dependsOn(0) || !lengths.empty()
+                     ? sizes.batch
+                     : std::min<int64_t>(sizes.batch, 1);
+  int64_t numH =
+      counter.dependsOn(1) ? sizes.heads : std::min<int64_t>(sizes.heads, 1);
   int64_t count = 0;
-  for (int64_t b = 0; b < numB; ++b)
+  for (int64_t b = 0; b < numB; ++b) {
+    int64_t keys = lengths.empty()
+                       ? sizes.keys
+                       : std::clamp<int64_t>(lengths[b], 0, sizes.keys);
     for (int64_t h = 0; h < numH; ++h)
-      for (int64_t i = 0; i < nq; ++i)
-        count += counter.count(b, h, i);
+      for (int64_t i = 0; i < sizes.queries && !counter.isOverBudget(); ++i)
+        count += counter.count(b, h, i, keys);
+  }
+  if (counter.isOverBudget())
+    return std::nullopt;
   if (numB)
-    count *= B / numB;
+    count *= sizes.batch / numB;
   if (numH)
-    count *= H / numH;
+    count *= sizes.heads / numH;
   return count;
 }
 
-KeysOfQuery flash::estimateKeysOfQuery(ArrayRef<IntegerSet> mask, int64_t nq,
+/// A look at some queries must not take longer than the rest of compiling.
+static constexpr int64_t sampleBudget = int64_t(1) << 22;
+
+KeysOfQuery flash::estimateKeysOfQuery(MaskAttrInterface mask, int64_t nq,
                                        int64_t nk) {
   int64_t samples = std::min<int64_t>(nq, 64);
-  KeyCounter counter(mask, nq, nk);
+  KeyCounter counter(mask, nq, nk, sampleBudget);
   int64_t keys = 0, queries = 0, most = 0;
   for (int64_t sample = 0; sample < samples; ++sample) {
-    int64_t count =
-        counter.count(/*b=*/0, /*h=*/0, (2 * sample + 1) * nq / (2 * samples));
+    int64_t count = counter.count(/*b=*/0, /*h=*/0,
+                                  (2 * sample + 1) * nq / (2 * samples), nk);
     keys += count;
     queries += count != 0;
     most = std::max(most, count);
@@ -280,15 +370,15 @@ KeysOfQuery flash::estimateKeysOfQuery(ArrayRef<IntegerSet> mask, int64_t nq,
   return {queries ? keys / queries : 0, most};
 }
 
-bool flash::haveEvenPairs(ArrayRef<IntegerSet> mask, int64_t nq, int64_t nk) {
+bool flash::haveEvenPairs(MaskAttrInterface mask, int64_t nq, int64_t nk) {
   constexpr int64_t samples = 64, partsOfMean = 20;
-  KeyCounter counter(mask, nq, nk);
+  KeyCounter counter(mask, nq, nk, sampleBudget);
   SmallVector<int64_t> sums;
   int64_t all = 0;
   for (int64_t sample = 0; sample < samples && nq > 0; ++sample) {
     int64_t query = (2 * sample + 1) * nq / (4 * samples);
-    sums.push_back(counter.count(/*b=*/0, /*h=*/0, query) +
-                   counter.count(/*b=*/0, /*h=*/0, nq - 1 - query));
+    sums.push_back(counter.count(/*b=*/0, /*h=*/0, query, nk) +
+                   counter.count(/*b=*/0, /*h=*/0, nq - 1 - query, nk));
     all += sums.back();
   }
   // The mean distance from the mean, in samples squared.

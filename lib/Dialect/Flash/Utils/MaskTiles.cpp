@@ -5,51 +5,38 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A tile is visited if some (i, j) of it lies in a set of the mask, and not
-// full if some (i, j) of it violates a constraint of every set. Each such
-// choice of constraints is one system over i, j and the divisions in the mask;
-// projecting those out leaves constraints on the tile.
+// A tile is visited if some (i, j) of it lies in the mask, and not full if some
+// (i, j) of it lies in the complement. Each is a union of systems over i, j and
+// the divisions in the mask; projecting those out leaves constraints on the
+// tile.
 //
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 
+#include "NormalForm.h"
 #include "Projection.h"
-#include "mlir/Analysis/FlatLinearValueConstraints.h"
 #include "mlir/IR/AffineExpr.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/MathExtras.h"
 #include <numeric>
 
 using namespace mlir;
 using namespace flash;
 using namespace flash::detail;
 
-static constexpr unsigned kMaxSets = 16;
-static constexpr unsigned kMaxSetConstraints = 16;
-static constexpr unsigned kMaxSetDivisions = 6;
-static constexpr unsigned kMaxPieces = 64;
-static constexpr int64_t kMaxMaskCoefficient = int64_t(1) << 31;
-
 namespace {
 /// Columns of a row. The start of the query tile is Q * kQueryTile: knowing
 /// that it is a multiple of Q is what makes bounds of static shapes short.
 enum Column : unsigned { kOne, kB, kH, kQueryTile, kT, kNq, kNk, kEnd };
-
-/// A set of the mask, with its divisions as existential variables after i, j.
-struct FlatSet {
-  std::vector<Constraint> eqs, ineqs, definitions;
-  unsigned numLocals = 0;
-};
 
 class Analysis {
 public:
   Analysis(MLIRContext *context, int64_t Q, int64_t K,
            std::optional<int64_t> nq, std::optional<int64_t> nk)
       : context(context), Q(Q), K(K), nq(nq), nk(nk),
-        projector(kEnd - 1, getContextRows()) {}
+        projector(makeProjector(Projector::Method::Exact)) {}
 
-  MaskTiles run(ArrayRef<IntegerSet> mask);
+  MaskTiles run(MaskAttrInterface mask);
 
 private:
   using Union = SmallVector<Conjunct>;
@@ -60,13 +47,14 @@ private:
   Row getLastTileRow() const {
     return makeRow({{kNk, 1}, {kT, -K}, {kOne, -1}});
   }
+  Projector makeProjector(Projector::Method method) const {
+    return Projector(kEnd - 1, getContextRows(), method);
+  }
   System getTile();
-
-  std::optional<FlatSet> flatten(IntegerSet set) const;
-  void add(System &system, const Constraint &constraint, bool isEq,
-           unsigned localOffset) const;
-  Union projectSets(ArrayRef<FlatSet> sets);
-  Union projectComplement(ArrayRef<FlatSet> sets);
+  /// The tiles with a pair of the mask, or of its complement. `facts` are known
+  /// of the tiles that are asked about.
+  void dropLargeRows(Union &result);
+  Union project(NormalForm &form, bool isComplement, ArrayRef<Row> facts = {});
 
   std::pair<AffineExpr, int64_t> getScaledExpr(ArrayRef<int64_t> row) const;
   AffineExpr getQuotient(ArrayRef<int64_t> num, int64_t den) const;
@@ -80,6 +68,7 @@ private:
   int64_t Q, K;
   std::optional<int64_t> nq, nk;
   Projector projector;
+  bool dropsRows = false;
 };
 
 /// The constraints of a disjunct by their effect on the key tile.
@@ -146,124 +135,36 @@ System Analysis::getTile() {
   return tile;
 }
 
-std::optional<FlatSet> Analysis::flatten(IntegerSet set) const {
-  if (set.getNumDims() != 4 || set.getNumSymbols() != 2 ||
-      set.getNumConstraints() > kMaxSetConstraints)
-    return std::nullopt;
-  std::vector<SmallVector<int64_t, 8>> exprs;
-  FlatLinearConstraints locals;
-  if (failed(getFlattenedAffineExprs(set, &exprs, &locals)))
-    return std::nullopt;
-  FlatSet flat;
-  flat.numLocals = locals.getNumLocalVars();
-  if (flat.numLocals > kMaxSetDivisions)
-    return std::nullopt;
-
-  // Flattened columns: b, h, i, j, nq, nk, locals, constant.
-  auto convert = [&](ArrayRef<int64_t> expr) -> std::optional<Constraint> {
-    for (int64_t value : expr)
-      if (llvm::AbsoluteValue(value) > uint64_t(kMaxMaskCoefficient))
-        return std::nullopt;
-    Constraint constraint;
-    constraint.p = makeRow({{kB, expr[0]},
-                            {kH, expr[1]},
-                            {kNq, expr[4]},
-                            {kNk, expr[5]},
-                            {kOne, expr.back()}});
-    constraint.x = {expr[2], expr[3]};
-    llvm::append_range(constraint.x, expr.slice(6, flat.numLocals));
-    return constraint;
-  };
-  auto append = [&](ArrayRef<int64_t> expr, std::vector<Constraint> &to) {
-    std::optional<Constraint> constraint = convert(expr);
-    if (constraint)
-      to.push_back(*constraint);
-    return constraint.has_value();
-  };
-  for (auto [expr, isEq] : llvm::zip(exprs, set.getEqFlags()))
-    if (!append(expr, isEq ? flat.eqs : flat.ineqs))
-      return std::nullopt;
-  if (flat.numLocals == 0)
-    return flat;
-  for (unsigned i = 0, e = locals.getNumInequalities(); i != e; ++i) {
-    SmallVector<int64_t> expr;
-    for (const llvm::DynamicAPInt &value : locals.getInequality(i)) {
-      if (llvm::abs(value) > kMaxMaskCoefficient)
-        return std::nullopt;
-      expr.push_back(int64_t(value));
-    }
-    if (!append(expr, flat.definitions))
-      return std::nullopt;
-  }
-  return flat;
+/// Leaves out what a GPU cannot compute.
+void Analysis::dropLargeRows(Union &result) {
+  int64_t queries = nq.value_or(kMostLength), keys = nk.value_or(kMostLength);
+  for (Conjunct &conjunct : result)
+    llvm::erase_if(conjunct, [&](const Row &row) {
+      bool isLarge = !fitsIn32Bits(
+          getScaledExpr(row).first,
+          {kMostHeads, kMostHeads, queries, keys / K + 1}, {queries, keys});
+      dropsRows |= isLarge;
+      return isLarge;
+    });
 }
 
-/// Adds a constraint of a set whose divisions start at `localOffset`.
-void Analysis::add(System &system, const Constraint &constraint, bool isEq,
-                   unsigned localOffset) const {
-  Constraint shifted = constraint;
-  shifted.x.insert(shifted.x.begin() + 2, localOffset, 0);
-  (isEq ? system.eqs : system.ineqs).push_back(std::move(shifted));
-}
-
-Analysis::Union Analysis::projectSets(ArrayRef<FlatSet> sets) {
-  Union result;
-  for (const FlatSet &set : sets) {
-    System system = getTile();
-    for (const Constraint &eq : set.eqs)
-      add(system, eq, /*isEq=*/true, 0);
-    for (const Constraint &ineq : set.ineqs)
-      add(system, ineq, /*isEq=*/false, 0);
-    for (const Constraint &definition : set.definitions)
-      add(system, definition, /*isEq=*/false, 0);
-    projector.eliminate(std::move(system), result);
-  }
-  return result;
-}
-
-Analysis::Union Analysis::projectComplement(ArrayRef<FlatSet> sets) {
-  std::vector<System> pieces = {getTile()};
-  unsigned localOffset = 0;
-  for (const FlatSet &set : sets) {
-    // One of the set's constraints is violated, an equality from either side.
-    SmallVector<Constraint> violations;
-    auto addViolation = [&](const Constraint &constraint, int64_t sign) {
-      Constraint violation = constraint;
-      for (int64_t &value : violation.p)
-        value *= sign;
-      for (int64_t &value : violation.x)
-        value *= sign;
-      violation.p[kOne] -= 1;
-      violations.push_back(violation);
-    };
-    for (const Constraint &ineq : set.ineqs)
-      addViolation(ineq, -1);
-    for (const Constraint &eq : set.eqs) {
-      addViolation(eq, 1);
-      addViolation(eq, -1);
+Analysis::Union Analysis::project(NormalForm &form, bool isComplement,
+                                  ArrayRef<Row> facts) {
+  while (true) {
+    projector.addContext(facts);
+    Union result;
+    for (System &system : form.get(isComplement, projector))
+      projector.eliminate(std::move(system), result);
+    projector.simplify(result, kT);
+    if (!projector.hasFailed()) {
+      dropLargeRows(result);
+      return result;
     }
-    std::vector<System> products;
-    for (const System &piece : pieces) {
-      for (const Constraint &violation : violations) {
-        System product = piece;
-        add(product, violation, /*isEq=*/false, localOffset);
-        for (const Constraint &definition : set.definitions)
-          add(product, definition, /*isEq=*/false, localOffset);
-        if (!projector.isEmpty(product))
-          products.push_back(std::move(product));
-        if (products.size() > kMaxPieces) {
-          projector.fail();
-          return {};
-        }
-      }
-    }
-    pieces = std::move(products);
-    localOffset += set.numLocals;
+    projector = makeProjector(Projector::Method::Shadow);
+    // A new projector has none of the old one's divisions.
+    if (llvm::any_of(facts, [](const Row &row) { return row.size() > kEnd; }))
+      facts = {};
   }
-  Union result;
-  for (System &piece : pieces)
-    projector.eliminate(std::move(piece), result);
-  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -439,50 +340,45 @@ void Analysis::setFullRange(const Union &notFull, MaskTiles &tiles) const {
   }
 }
 
-MaskTiles Analysis::run(ArrayRef<IntegerSet> mask) {
-  MaskTiles tiles;
-  Union visited = {Conjunct()}, notFull = {Conjunct()};
-  SmallVector<FlatSet> sets;
-  tiles.exact = mask.size() <= kMaxSets;
-  for (IntegerSet set : mask) {
-    std::optional<FlatSet> flat;
-    if (tiles.exact)
-      flat = flatten(set);
-    tiles.exact &= flat.has_value();
-    if (flat)
-      sets.push_back(std::move(*flat));
-  }
+MaskTiles Analysis::run(MaskAttrInterface mask) {
+  std::vector<MaskNode> nodes = getMaskNodes(mask);
+  System tile = getTile();
+  NormalForm form(nodes, tile, [&](ArrayRef<int64_t> row) {
+    return makeRow({{kB, row[0]},
+                    {kH, row[1]},
+                    {kNq, row[2]},
+                    {kNk, row[3]},
+                    {kOne, row[4]}});
+  });
+  auto isExact = [&] {
+    return form.isExact() && !dropsRows &&
+           projector.getMethod() == Projector::Method::Exact;
+  };
 
-  // Each half that succeeds is used; the other keeps its safe answer.
-  if (tiles.exact) {
-    Union exact = projectSets(sets);
-    projector.simplify(exact, kT);
-    tiles.exact = !projector.hasFailed();
-    if (tiles.exact)
-      visited = std::move(exact);
-  }
+  MaskTiles tiles;
+  Union visited = project(form, /*isComplement=*/false);
   for (const Conjunct &conjunct : visited)
     tiles.visited.push_back(getSet(conjunct, /*numDims=*/4));
   setVisitedRange(visited, tiles);
-  if (tiles.exact) {
-    // Only visited tiles are asked about.
-    if (visited.size() == 1)
-      projector.addContext(visited.front());
-    Union exact = projectComplement(sets);
-    projector.simplify(exact, kT);
-    tiles.exact = !projector.hasFailed();
-    if (tiles.exact)
-      notFull = std::move(exact);
-  }
+  tiles.exact = isExact();
+  tiles.gaveUp = !tiles.exact && llvm::is_contained(visited, Conjunct());
+
+  // Only visited tiles are asked about.
+  ArrayRef<Row> facts;
+  if (visited.size() == 1)
+    facts = visited.front();
+  if (projector.getMethod() == Projector::Method::Shadow)
+    projector = makeProjector(Projector::Method::Exact);
+  Union notFull = project(form, /*isComplement=*/true, facts);
   for (const Conjunct &conjunct : notFull)
     tiles.notFull.push_back(getSet(conjunct, /*numDims=*/4));
   setFullRange(notFull, tiles);
+  tiles.exact &= isExact();
   return tiles;
 }
 
-MaskTiles flash::computeMaskTiles(MLIRContext *context,
-                                  ArrayRef<IntegerSet> mask, int64_t queryTile,
+MaskTiles flash::computeMaskTiles(MaskAttrInterface mask, int64_t queryTile,
                                   int64_t keyTile, std::optional<int64_t> nq,
                                   std::optional<int64_t> nk) {
-  return Analysis(context, queryTile, keyTile, nq, nk).run(mask);
+  return Analysis(mask.getContext(), queryTile, keyTile, nq, nk).run(mask);
 }

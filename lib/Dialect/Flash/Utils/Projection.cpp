@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
+#include <utility>
 
 using namespace llvm;
 using namespace flash::detail;
@@ -21,8 +22,8 @@ static constexpr unsigned kMaxDivisions = 24;
 static constexpr int64_t kMaxSplinters = 16;
 static constexpr int64_t kMaxCoefficient = int64_t(1) << 53;
 
-Projector::Projector(unsigned numParams, ArrayRef<Row> context)
-    : firstDivision(numParams + 1), context(context) {
+Projector::Projector(unsigned numParams, ArrayRef<Row> context, Method method)
+    : firstDivision(numParams + 1), method(method), context(context) {
   for (Row &row : this->context) {
     Constraint constraint{row, {}};
     normalize(constraint, /*isEquality=*/false);
@@ -340,7 +341,99 @@ Constraint Projector::combineBounds(const System &system,
   return result;
 }
 
+bool Projector::takeOverflow() { return std::exchange(failed, false); }
+
+/// Drops inequalities that the others imply.
+void Projector::dropImplied(System &system) {
+  for (unsigned i = system.ineqs.size(); i-- > 0;) {
+    Constraint constraint = std::move(system.ineqs[i]);
+    system.ineqs[i] = combine(-1, constraint, 0, constraint);
+    system.ineqs[i].p[0] -= 1;
+    if (isEmpty(system))
+      system.ineqs.erase(system.ineqs.begin() + i);
+    else
+      system.ineqs[i] = std::move(constraint);
+  }
+}
+
+/// Leaves out what overflows and, of too many constraints, those that depend on
+/// most variables.
+void Projector::eliminateByShadow(System system,
+                                  SmallVectorImpl<Conjunct> &out) {
+  auto numVariables = [](const Constraint &constraint) {
+    return count_if(constraint.x, [](int64_t v) { return v != 0; });
+  };
+  while (true) {
+    bool mayHold = tidy(system);
+    if (takeOverflow()) {
+      sort(system.ineqs, [&](const Constraint &x, const Constraint &y) {
+        return numVariables(x) < numVariables(y);
+      });
+      system.ineqs.resize(
+          std::min<size_t>(system.ineqs.size(), kMaxConstraints / 2));
+      continue;
+    }
+    if (!mayHold)
+      return;
+    if (system.ineqs.size() > kMaxConstraints / 4)
+      dropImplied(system);
+
+    System next;
+    unsigned numX = 0;
+    for (const Constraint &ineq : system.ineqs)
+      numX = std::max<unsigned>(numX, ineq.x.size());
+    auto eq =
+        find_if(system.eqs, [](const Constraint &eq) { return !eq.x.empty(); });
+    if (eq == system.eqs.end() && numX == 0)
+      break;
+    auto append = [&](std::vector<Constraint> &to, Constraint constraint) {
+      if (!takeOverflow())
+        to.push_back(std::move(constraint));
+    };
+    if (eq != system.eqs.end()) {
+      // Solves for the variable with the least coefficient.
+      unsigned var = eq->x.size() - 1;
+      for (unsigned i = 0, e = eq->x.size(); i != e; ++i)
+        if (eq->x[i] != 0 &&
+            AbsoluteValue(eq->x[i]) < AbsoluteValue(eq->x[var]))
+          var = i;
+      int64_t sign = eq->x[var] < 0 ? -1 : 1, scale = sign * eq->x[var];
+      auto solve = [&](const Constraint &constraint) {
+        return combine(scale, constraint, -sign * at(constraint.x, var), *eq);
+      };
+      for (auto it = system.eqs.begin(), e = system.eqs.end(); it != e; ++it)
+        if (it != eq)
+          append(next.eqs, solve(*it));
+      for (const Constraint &ineq : system.ineqs)
+        append(next.ineqs, solve(ineq));
+      system = std::move(next);
+      continue;
+    }
+
+    unsigned var = chooseVariable(system, numX);
+    next.eqs = system.eqs;
+    for (const Constraint &lower : system.ineqs) {
+      if (at(lower.x, var) == 0)
+        next.ineqs.push_back(lower);
+      for (const Constraint &upper : system.ineqs)
+        if (at(lower.x, var) > 0 && at(upper.x, var) < 0)
+          append(next.ineqs,
+                 combine(-upper.x[var], lower, lower.x[var], upper));
+    }
+    system = std::move(next);
+  }
+  Conjunct &conjunct = out.emplace_back();
+  for (const Constraint &eq : system.eqs) {
+    conjunct.push_back(eq.p);
+    conjunct.push_back(combine(-1, eq.p, 0, eq.p));
+  }
+  for (const Constraint &ineq : system.ineqs)
+    conjunct.push_back(ineq.p);
+}
+
 void Projector::eliminate(System system, SmallVectorImpl<Conjunct> &out) {
+  if (method == Method::Shadow)
+    return eliminateByShadow(std::move(system), out);
   if (--budget < 0)
     failed = true;
   bool isFirst = true;

@@ -11,6 +11,10 @@
 // addition: a result may contain floor divisions of parameters, so a variable
 // bounded on one side by parameters only needs no dark shadow and no splinters.
 //
+// Or eliminates them by rational shadows only: the result holds wherever the
+// exact one does, and more than that where a quotient has few values or the
+// bounds of a variable leave a gap. That takes little time for any system.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef FLASH_LIB_DIALECT_FLASH_UTILS_PROJECTION_H
@@ -50,16 +54,18 @@ struct Division {
 };
 
 /// Projects systems that share parameters and a context of facts about them.
-/// Work is bounded: a system beyond the limits makes `hasFailed` true, and
-/// every result since construction is then meaningless.
+/// Work is bounded: an exact projector that meets a system beyond the limits
+/// has failed, and every result since construction is then meaningless. One
+/// with shadows never fails; its results hold at least what they should.
 class Projector {
 public:
+  enum class Method { Exact, Shadow };
   static constexpr unsigned kMaxDisjuncts = 24;
 
-  Projector(unsigned numParams, llvm::ArrayRef<Row> context);
+  Projector(unsigned numParams, llvm::ArrayRef<Row> context, Method method);
 
+  Method getMethod() const { return method; }
   bool hasFailed() const { return failed; }
-  void fail() { failed = true; }
   llvm::ArrayRef<Division> getDivisions() const { return divisions; }
   void addContext(llvm::ArrayRef<Row> rows);
 
@@ -71,9 +77,10 @@ public:
   /// divisions of that parameter are turned into bounds where possible.
   void simplify(llvm::SmallVectorImpl<Conjunct> &conjuncts, unsigned solveFor);
 
-  /// True if no rational point of the context satisfies the system.
+  /// True if it is known that no rational point of the context satisfies the
+  /// system.
   bool isEmpty(const System &system);
-  /// True if `row >= 0` wherever the context and `given` hold.
+  /// True if it is known that `row >= 0` wherever the context and `given` hold.
   bool isImplied(const Row &row, llvm::ArrayRef<Row> given,
                  bool useContext = true);
 
@@ -99,6 +106,12 @@ private:
   bool normalize(Constraint &constraint, bool isEquality);
   bool tidy(System &system);
   void solveEquality(System &system);
+  void dropImplied(System &system);
+  void eliminateByShadow(System system, llvm::SmallVectorImpl<Conjunct> &out);
+  /// Whether the limit on tests leaves another one.
+  bool mayTest();
+  /// Whether the last combinations did overflow, which a shadow leaves out.
+  bool takeOverflow();
   unsigned chooseVariable(const System &system, unsigned numX);
   Constraint combineBounds(const System &system, const Constraint &lower,
                            const Constraint &upper, unsigned var,
@@ -109,6 +122,7 @@ private:
   bool merge(const Conjunct &lhs, const Conjunct &rhs, Conjunct &merged);
 
   unsigned firstDivision;
+  Method method;
   llvm::SmallVector<Row> context;
   llvm::SmallVector<Division> divisions;
   int budget = 400;

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "flash/Dialect/Flash/Utils/MaskNodes.h"
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
@@ -27,35 +29,120 @@ openConstraints(IntegerSet set) {
   return open;
 }
 
+/// The value of an expression that may not fit in 32 bits, the indices of a
+/// GPU, as an i64. An operation of index type would be done in 32 bits there.
+static Value expandWide(OpBuilder &b, Location loc, AffineExpr expr,
+                        ArrayRef<Value> dims, ArrayRef<Value> symbols) {
+  Block *block = b.getInsertionBlock();
+  auto end = b.getInsertionPoint();
+  Operation *before = end == block->begin() ? nullptr : &*std::prev(end);
+  Value value = affine::expandAffineExpr(b, loc, expr, dims, symbols);
+
+  Type wide = b.getI64Type();
+  IRMapping widened;
+  auto widen = [&](Value operand) -> Value {
+    if (!operand.getType().isIndex())
+      return operand;
+    if (Value known = widened.lookupOrNull(operand))
+      return known;
+    Value cast = arith::IndexCastOp::create(b, loc, wide, operand);
+    widened.map(operand, cast);
+    return cast;
+  };
+  SmallVector<Operation *> ops;
+  for (auto it = before ? std::next(before->getIterator()) : block->begin();
+       it != end; ++it)
+    ops.push_back(&*it);
+  OpBuilder::InsertionGuard guard(b);
+  for (Operation *op : ops) {
+    b.setInsertionPoint(op);
+    if (auto constant = dyn_cast<arith::ConstantIndexOp>(op)) {
+      widened.map(op->getResult(0),
+                  arith::ConstantIntOp::create(b, loc, constant.value(), 64));
+      continue;
+    }
+    SmallVector<Value> operands = llvm::map_to_vector(op->getOperands(), widen);
+    OperationState state(loc, op->getName(), operands,
+                         llvm::map_to_vector(op->getResultTypes(),
+                                             [&](Type type) -> Type {
+                                               return type.isIndex() ? wide
+                                                                     : type;
+                                             }),
+                         op->getAttrs());
+    for (auto [old, result] :
+         llvm::zip_equal(op->getResults(), b.create(state)->getResults()))
+      widened.map(old, result);
+  }
+  return widened.contains(value) ? widened.lookup(value) : widen(value);
+}
+
 Value flash::emitMaskPredicate(OpBuilder &b, Location loc,
                                MaskAttrInterface mask,
                                const ScorePosition &position) {
   Value dims[] = {position.batch, position.head, position.query, position.key};
   Value symbols[] = {position.numQueries, position.numKeys};
-  SmallVector<SmallVector<std::pair<AffineExpr, bool>>> sets;
-  for (IntegerSet set : mask.getAffineSets()) {
-    sets.push_back(openConstraints(set));
-    if (sets.back().empty())
-      return Value();
-  }
-  if (sets.empty())
-    return arith::ConstantOp::create(b, loc, b.getBoolAttr(false));
-
-  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-  Value anySet;
-  for (ArrayRef<std::pair<AffineExpr, bool>> constraints : sets) {
-    Value all;
-    for (auto [constraint, isEquality] : constraints) {
+  Value zero;
+  // What is null always holds.
+  auto conjoin = [&](Value lhs, Value rhs) -> Value {
+    if (!lhs || !rhs)
+      return lhs ? lhs : rhs;
+    return arith::AndIOp::create(b, loc, lhs, rhs);
+  };
+  auto addConstraints = [&](Value all, IntegerSet set) {
+    for (auto [constraint, isEquality] : openConstraints(set)) {
+      auto predicate =
+          isEquality ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge;
+      if (!fitsIn32Bits(constraint,
+                        {kMostHeads, kMostHeads, kMostLength, kMostLength},
+                        {kMostLength, kMostLength})) {
+        Value lhs = expandWide(b, loc, constraint, dims, symbols);
+        Value zero = arith::ConstantIntOp::create(b, loc, 0, 64);
+        all = conjoin(all, arith::CmpIOp::create(b, loc, predicate, lhs, zero));
+        continue;
+      }
+      if (!zero)
+        zero = arith::ConstantIndexOp::create(b, loc, 0);
       Value lhs = affine::expandAffineExpr(b, loc, constraint, dims, symbols);
-      Value holds = arith::CmpIOp::create(
-          b, loc,
-          isEquality ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge,
-          lhs, zero);
-      all = all ? arith::AndIOp::create(b, loc, all, holds) : holds;
+      all = conjoin(all, arith::CmpIOp::create(b, loc, predicate, lhs, zero));
     }
-    anySet = anySet ? arith::OrIOp::create(b, loc, anySet, all) : all;
+    return all;
+  };
+
+  // A set that belongs to one intersection only adds its constraints to it;
+  // other parts are computed once, however many share them.
+  std::vector<MaskNode> nodes = getMaskNodes(mask);
+  std::vector<unsigned> uses(nodes.size());
+  for (const MaskNode &node : nodes)
+    for (unsigned part : node.parts)
+      ++uses[part];
+  std::vector<Value> values(nodes.size());
+  auto add = [&](Value all, unsigned part) {
+    if (nodes[part].kind == MaskForm::Kind::Set && uses[part] == 1)
+      return addConstraints(all, nodes[part].set);
+    return conjoin(all, values[part]);
+  };
+  for (auto [index, node] : llvm::enumerate(nodes)) {
+    Value &value = values[index];
+    switch (node.kind) {
+    case MaskForm::Kind::Set:
+      if (uses[index] != 1)
+        value = addConstraints(Value(), node.set);
+      break;
+    case MaskForm::Kind::Intersection:
+      for (unsigned part : node.parts)
+        value = add(value, part);
+      break;
+    case MaskForm::Kind::Union:
+      value = add(Value(), node.parts.front());
+      for (unsigned part : ArrayRef(node.parts).drop_front()) {
+        Value holds = value ? add(Value(), part) : Value();
+        value = holds ? arith::OrIOp::create(b, loc, value, holds).getResult()
+                      : Value();
+      }
+      break;
+    }
   }
-  return anySet;
+  return values.back();
 }
 
 Value flash::emitLengthPredicate(OpBuilder &b, Location loc, Value predicate,

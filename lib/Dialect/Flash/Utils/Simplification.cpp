@@ -78,11 +78,15 @@ static bool isRationallyEmpty(ArrayRef<const Constraint *> eqs,
   return simplex.isEmpty();
 }
 
+bool Projector::mayTest() {
+  bool isOver = failed || ++numTests > kMaxTests;
+  failed = isOver && method == Method::Exact;
+  return numTests <= kMaxTests && !failed;
+}
+
 bool Projector::isEmpty(const System &system) {
-  if (failed || ++numTests > kMaxTests) {
-    failed = true;
+  if (!mayTest())
     return false;
-  }
   SmallVector<Constraint> facts;
   for (const Row &row : context)
     facts.push_back({row, {}});
@@ -98,10 +102,8 @@ bool Projector::isEmpty(const System &system) {
 
 bool Projector::isImplied(const Row &row, ArrayRef<Row> given,
                           bool useContext) {
-  if (failed || ++numTests > kMaxTests) {
-    failed = true;
+  if (!mayTest())
     return false;
-  }
   Constraint opposite{negate(row), {}};
   if (!normalize(opposite, /*isEquality=*/false))
     return true;
@@ -210,6 +212,21 @@ bool Projector::merge(const Conjunct &lhs, const Conjunct &rhs,
   return true;
 }
 
+/// What is true in all of the disjuncts.
+static Conjunct getHull(ArrayRef<Conjunct> conjuncts) {
+  Conjunct hull = conjuncts.front();
+  for (const Conjunct &conjunct : conjuncts.drop_front())
+    erase_if(hull, [&](Row &row) {
+      auto *it = find_if(conjunct, [&](const Row &other) {
+        return ArrayRef(other).drop_front() == ArrayRef(row).drop_front();
+      });
+      if (it != conjunct.end())
+        row[0] = std::max(row[0], (*it)[0]);
+      return it == conjunct.end();
+    });
+  return hull;
+}
+
 void Projector::simplify(SmallVectorImpl<Conjunct> &conjuncts,
                          unsigned solveFor) {
   SmallVector<Conjunct> kept;
@@ -235,7 +252,7 @@ void Projector::simplify(SmallVectorImpl<Conjunct> &conjuncts,
     }
     kept.push_back(std::move(tidied));
   }
-  if (kept.size() > kMaxDisjuncts)
+  if (kept.size() > kMaxDisjuncts && method == Method::Exact)
     failed = true;
   if (failed)
     return;
@@ -260,6 +277,11 @@ void Projector::simplify(SmallVectorImpl<Conjunct> &conjuncts,
       hasMerged = true;
     }
     i = hasMerged ? 0 : i + 1;
+  }
+  if (kept.size() > kMaxDisjuncts) {
+    Conjunct hull = getHull(ArrayRef(kept).drop_front(kMaxDisjuncts - 1));
+    kept.resize(kMaxDisjuncts - 1);
+    kept.push_back(std::move(hull));
   }
   conjuncts.assign(kept.begin(), kept.end());
 }

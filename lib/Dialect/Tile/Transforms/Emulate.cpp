@@ -269,9 +269,16 @@ static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
   };
   SmallVector<Value> grid = asIndices(launch.getGridSizeOperandValues()),
                      threads = asIndices(launch.getBlockSizeOperandValues());
+  // Loops with a mapping are not folded into the host's function, not even
+  // those of one block: a function of many kernels takes more than linear time
+  // to compile.
+  ArrayAttr mapping = b.getArrayAttr(
+      {gpu::GPUBlockMappingAttr::get(b.getContext(), gpu::MappingId::DimZ),
+       gpu::GPUBlockMappingAttr::get(b.getContext(), gpu::MappingId::DimY),
+       gpu::GPUBlockMappingAttr::get(b.getContext(), gpu::MappingId::DimX)});
   auto loop = scf::ForallOp::create(
       b, loc, getAsOpFoldResult({grid[2], grid[1], grid[0]}),
-      /*outputs=*/ValueRange(), /*mapping=*/std::nullopt);
+      /*outputs=*/ValueRange(), mapping);
   b.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> block =
       llvm::to_vector(llvm::reverse(loop.getInductionVars()));
@@ -281,10 +288,10 @@ static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
   number = arith::AddIOp::create(b, loc, number, block[0]);
   calls.beginBlock(b, loop, number);
 
-  IRMapping mapping;
-  mapping.map(kernel.getBody().getArguments(), launch.getKernelOperands());
+  IRMapping values;
+  values.map(kernel.getBody().getArguments(), launch.getKernelOperands());
   for (Operation &op : kernel.getBody().front().without_terminator())
-    b.clone(op, mapping);
+    b.clone(op, values);
   calls.endBlock(b, loop);
 
   auto replace = [&](Operation *op, ArrayRef<Value> sizes,

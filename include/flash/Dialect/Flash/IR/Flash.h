@@ -23,6 +23,27 @@
 #include "flash/Dialect/Flash/IR/FlashDialect.h.inc"
 #include "flash/Dialect/Flash/IR/FlashEnums.h.inc"
 
+namespace flash {
+class MaskAttrInterface;
+
+/// What a mask is: an affine set of pairs, or the union or the intersection of
+/// other masks. Masks may share parts, so what walks the form of a mask must
+/// not do so once for each path; see `getMaskNodes`.
+struct MaskForm {
+  enum class Kind { Set, Union, Intersection };
+
+  MaskForm(mlir::IntegerSet set) : kind(Kind::Set), set(set) {}
+  MaskForm(Kind kind, llvm::ArrayRef<MaskAttrInterface> parts)
+      : kind(kind), parts(parts) {}
+
+  Kind kind;
+  /// Over the dimensions `(b, h, i, j)` with the symbols `[nq, nk]`.
+  mlir::IntegerSet set;
+  /// At least one, of a union and of an intersection.
+  llvm::ArrayRef<MaskAttrInterface> parts;
+};
+} // namespace flash
+
 #include "flash/Dialect/Flash/IR/FlashMaskInterface.h.inc"
 
 #define GET_ATTRDEF_CLASSES

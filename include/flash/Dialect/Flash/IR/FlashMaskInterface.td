@@ -14,18 +14,13 @@ def Flash_MaskAttrInterface : AttrInterface<"MaskAttrInterface"> {
   let cppNamespace = "::flash";
   let description = [{
     A mask says which (query `i`, key `j`) pairs of (batch `b`, head `h`) take
-    part in the softmax. It provides exactly one thing: the set of those pairs
-    as a union of affine sets. The element predicate, the classification of
-    tiles into empty, partial and full, and the count of unmasked elements are
-    all derived from it, so they cannot disagree.
+    part in the softmax. It provides exactly one thing: its form, an affine set
+    of those pairs or the union or intersection of other masks. The element
+    predicate, the classification of tiles into empty, partial and full, and the
+    count of unmasked elements are all derived from it, so they cannot disagree.
   }];
   let methods = [
-    InterfaceMethod<[{
-        The unmasked elements as a union of sets over the dimensions
-        `(b, h, i, j)` with the symbols `[nq, nk]`. An empty union masks
-        everything.
-      }],
-      "::llvm::SmallVector<::mlir::IntegerSet>", "getAffineSets">
+    InterfaceMethod<"What the mask is.", "::flash::MaskForm", "getForm">
   ];
 }
 

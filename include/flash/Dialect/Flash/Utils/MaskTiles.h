@@ -5,22 +5,25 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A mask is a union of affine sets `(b, h, i, j)[nq, nk]`: the pairs of a query
-// i < nq and a key j < nk that take part. Queries come in tiles of Q that start
-// at i0, a multiple of Q; key tile t holds the keys from K * t. A tile, clipped
-// to the lengths, is
+// A mask is built of affine sets `(b, h, i, j)[nq, nk]` by unions and
+// intersections: the pairs of a query i < nq and a key j < nk that take part.
+// Queries come in tiles of Q that start at i0, a multiple of Q; key tile t
+// holds the keys from K * t. A tile, clipped to the lengths, is
 //
 //   visited   if one of its pairs takes part, and
 //   not full  if one of its pairs does not.
 //
 // Both are projections of integer sets onto (b, h, i0, t)[nq, nk], computed
-// exactly; for the usual masks they are ranges of t in closed form.
+// exactly; for the usual masks they are ranges of t in closed form. The work is
+// bounded: a mask beyond the limits gets projections that hold at least what
+// they should, so that a tile is visited, or looked at pair by pair, in vain.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef FLASH_DIALECT_FLASH_UTILS_MASKTILES_H
 #define FLASH_DIALECT_FLASH_UTILS_MASKTILES_H
 
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/IntegerSet.h"
 #include <optional>
@@ -49,10 +52,11 @@ struct TileRange {
 
 /// The key tiles of a mask.
 struct MaskTiles {
-  /// False if the mask exceeded the limits of the analysis. What could not be
-  /// computed is then replaced by a safe answer: every tile is visited, and no
-  /// visited tile is full.
+  /// False if the mask exceeded the limits of the analysis: some tiles without
+  /// a pair may be visited then, and some full tiles not be known as such.
   bool exact = true;
+  /// True if that is why all tiles of some query tile are visited.
+  bool gaveUp = false;
 
   /// The tile is visited if any of these sets over `(b, h, i0, t)[nq, nk]`
   /// holds. Meaningful for tiles in range: i0 < nq and 0 <= K * t < nk.
@@ -94,19 +98,25 @@ struct MaskTiles {
   void print(llvm::raw_ostream &os) const;
 };
 
-/// Analyses the union of `mask` for query tiles of `queryTile` and key tiles of
-/// `keyTile`. Lengths that are known become constants of the result. The result
-/// holds for b, h >= 0 and every i0 that is a multiple of `queryTile`.
-MaskTiles computeMaskTiles(mlir::MLIRContext *context,
-                           llvm::ArrayRef<mlir::IntegerSet> mask,
-                           int64_t queryTile, int64_t keyTile,
+/// Analyses `mask` for query tiles of `queryTile` and key tiles of `keyTile`.
+/// Lengths that are known become constants of the result. The result holds for
+/// b, h >= 0 and every i0 that is a multiple of `queryTile`.
+MaskTiles computeMaskTiles(MaskAttrInterface mask, int64_t queryTile,
+                           int64_t keyTile,
                            std::optional<int64_t> nq = std::nullopt,
                            std::optional<int64_t> nk = std::nullopt);
 
-/// The number of (b, h, i, j) of a B x H x nq x nk problem in the union of
-/// `mask`. Linear in nq when j is under no division, else in nq * nk.
-int64_t countUnmasked(llvm::ArrayRef<mlir::IntegerSet> mask, int64_t B,
-                      int64_t H, int64_t nq, int64_t nk);
+/// The sizes of an attention.
+struct MaskSizes {
+  int64_t batch, heads, queries, keys;
+};
+
+/// The number of (b, h, i, j) of a problem that a mask keeps, of each batch
+/// among the first `lengths[b]` keys if there are lengths. Linear in the number
+/// of queries when j is under no division, else in that of pairs; none if it
+/// would take seconds.
+std::optional<int64_t> countUnmasked(MaskAttrInterface mask, MaskSizes sizes,
+                                     llvm::ArrayRef<int64_t> lengths = {});
 
 /// How many keys the queries have that have any; 0 if none has.
 struct KeysOfQuery {
@@ -114,15 +124,23 @@ struct KeysOfQuery {
 };
 
 /// Estimates that from some queries of the first head at even distances.
-KeysOfQuery estimateKeysOfQuery(llvm::ArrayRef<mlir::IntegerSet> mask,
-                                int64_t nq, int64_t nk);
+KeysOfQuery estimateKeysOfQuery(MaskAttrInterface mask, int64_t nq, int64_t nk);
 
 /// Whether any two queries as far from the beginning and from the end of the
 /// first head have about as many keys together as any other two: so it is under
 /// a causal mask, but not in a window, whose queries have as many each except
 /// for the first ones.
-bool haveEvenPairs(llvm::ArrayRef<mlir::IntegerSet> mask, int64_t nq,
-                   int64_t nk);
+bool haveEvenPairs(MaskAttrInterface mask, int64_t nq, int64_t nk);
+
+/// Whether an expression, and all that it is computed from, fits in 32 bits,
+/// the indices of a GPU, where its variables are not negative and at most so
+/// great.
+bool fitsIn32Bits(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> mostDims,
+                  llvm::ArrayRef<int64_t> mostSymbols);
+/// Batches, heads and lengths that are not known are supposed to be at most so
+/// great. Longer ones are right if numbers in the mask are small.
+constexpr int64_t kMostHeads = int64_t(1) << 16;
+constexpr int64_t kMostLength = int64_t(1) << 22;
 
 /// The value of an affine expression, for example of a mask at a pair.
 int64_t evaluate(mlir::AffineExpr expr, llvm::ArrayRef<int64_t> dims,

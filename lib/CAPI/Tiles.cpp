@@ -1,0 +1,85 @@
+//===- Tiles.cpp - Tiles that a kernel visits -----------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Kernel.h"
+#include "flash/Pipelines/Registration.h"
+#include "flash/Run/Program.h"
+#include "flash/Run/VisitedTiles.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace flash::capi;
+using namespace flash::run;
+using llvm::createStringError;
+using llvm::formatv;
+
+/// The sizes of arguments, if they are ones that the kernel takes.
+static llvm::Expected<std::vector<TensorSpec>>
+readSizes(const FlashKernel &kernel, llvm::ArrayRef<FlashTensor> arguments) {
+  if (arguments.size() != kernel.arguments.size())
+    return createStringError(formatv("the function takes {0} arguments, not "
+                                     "{1}",
+                                     kernel.arguments.size(),
+                                     arguments.size()));
+  std::vector<TensorSpec> specs;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const FlashKernel::Type &type = kernel.arguments[i];
+    const FlashTensor &argument = arguments[i];
+    if (argument.rank != int32_t(type.sizes.size()) ||
+        (argument.rank && !argument.sizes))
+      return createStringError(formatv("argument {0} has {1} dimensions, not "
+                                       "{2}",
+                                       i, type.sizes.size(), argument.rank));
+    llvm::ArrayRef<int64_t> sizes(argument.sizes, argument.rank);
+    for (auto [size, known] : llvm::zip_equal(sizes, type.sizes))
+      if (known != FLASH_DYNAMIC && size != known)
+        return createStringError(formatv("argument {0} has a size of {1}, not "
+                                         "{2}",
+                                         i, known, size));
+    auto spec = TensorSpec::create(type.element, sizes);
+    if (!spec)
+      return spec.takeError();
+    specs.push_back(std::move(*spec));
+  }
+  return specs;
+}
+
+static llvm::Expected<VisitedTiles>
+countTiles(const FlashKernel &kernel, llvm::ArrayRef<TensorSpec> inputs) {
+  auto lock = lockCompiler();
+  mlir::DialectRegistry registry;
+  flash::registerAllDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  // It has compiled before.
+  std::string diagnostics;
+  llvm::raw_string_ostream os(diagnostics);
+  auto parsed = loadProgram(
+      context, llvm::MemoryBuffer::getMemBufferCopy(kernel.text, "program"),
+      kernel.options, os);
+  if (!parsed)
+    return parsed.takeError();
+  return countVisitedTiles(*parsed->module, parsed->entry.getSymName(), inputs,
+                           kernel.options);
+}
+
+FlashStatus flashKernelCountTiles(const FlashKernel *kernel,
+                                  const FlashTensor *arguments,
+                                  size_t numArguments,
+                                  FlashTileCounts *counts) {
+  if (!kernel || (numArguments && !arguments) || !counts)
+    return fail(FLASH_INVALID_ARGUMENT,
+                "flashKernelCountTiles: kernel, arguments and counts must not "
+                "be null");
+  auto specs = readSizes(*kernel, llvm::ArrayRef(arguments, numArguments));
+  if (!specs)
+    return fail(FLASH_INVALID_TENSOR, specs.takeError());
+  auto tiles = countTiles(*kernel, *specs);
+  if (!tiles)
+    return fail(FLASH_INVALID_TENSOR, tiles.takeError());
+  *counts = {tiles->skipped, tiles->unmasked, tiles->masked, tiles->queryTile,
+             tiles->keyTile};
+  return FLASH_SUCCESS;
+}

@@ -1,0 +1,73 @@
+//===- MaskNodes.cpp - A mask as a list of its parts ----------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/Utils/MaskNodes.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace flash;
+
+/// How many parts each part is a part of.
+static DenseMap<Attribute, unsigned> countUses(MaskAttrInterface mask) {
+  DenseMap<Attribute, unsigned> uses;
+  SmallVector<MaskAttrInterface> left = {mask};
+  while (!left.empty())
+    for (MaskAttrInterface part : left.pop_back_val().getForm().parts)
+      if (uses[part]++ == 0)
+        left.push_back(part);
+  return uses;
+}
+
+std::vector<MaskNode> flash::getMaskNodes(MaskAttrInterface mask) {
+  DenseMap<Attribute, unsigned> uses = countUses(mask);
+  // The distinct parts of a union or intersection, those of the same kind that
+  // belong to no other in place.
+  auto getParts = [&](MaskForm form) {
+    SetVector<MaskAttrInterface> parts;
+    SmallVector<MaskAttrInterface> left(llvm::reverse(form.parts));
+    while (!left.empty()) {
+      MaskAttrInterface part = left.pop_back_val();
+      MaskForm inner = part.getForm();
+      if (inner.kind == form.kind && uses.lookup(part) == 1)
+        llvm::append_range(left, llvm::reverse(inner.parts));
+      else
+        parts.insert(part);
+    }
+    return parts.takeVector();
+  };
+
+  struct Open {
+    MaskAttrInterface mask;
+    MaskForm form;
+    SmallVector<MaskAttrInterface> parts;
+    unsigned next = 0;
+  };
+  auto open = [&](MaskAttrInterface mask) {
+    MaskForm form = mask.getForm();
+    return Open{mask, form, getParts(form)};
+  };
+  std::vector<MaskNode> nodes;
+  DenseMap<Attribute, unsigned> positions;
+  std::vector<Open> stack = {open(mask)};
+  while (!stack.empty()) {
+    Open &top = stack.back();
+    if (top.next < top.parts.size()) {
+      MaskAttrInterface part = top.parts[top.next++];
+      if (!positions.contains(part))
+        stack.push_back(open(part));
+      continue;
+    }
+    MaskNode node{top.form.kind, top.form.set, {}};
+    for (MaskAttrInterface part : top.parts)
+      node.parts.push_back(positions.lookup(part));
+    positions[top.mask] = nodes.size();
+    nodes.push_back(std::move(node));
+    stack.pop_back();
+  }
+  return nodes;
+}
