@@ -594,7 +594,8 @@ class Tensor:
     for each position, also where a mask hides it; `ranges` says when that is checked.
     """
 
-    __slots__ = ("array", "name", "dtype", "is_bool", "is_unsigned", "rank", "__weakref__")
+    _FIELDS = ("array", "name", "dtype", "is_bool", "is_unsigned", "rank")
+    __slots__ = (*_FIELDS, "__weakref__")
 
     def __init__(self, array, name="a captured tensor"):
         from . import _core
@@ -606,7 +607,7 @@ class Tensor:
     def without_array(self):
         """A tensor of the same kind, which keeps no array."""
         copy = Tensor.__new__(Tensor)
-        for name in ("name", "dtype", "is_bool", "is_unsigned", "rank"):
+        for name in Tensor._FIELDS:
             setattr(copy, name, getattr(self, name))
         copy.array = None
         return copy
@@ -623,7 +624,7 @@ class Tensor:
         return Value("load", (self, positions), kind)
 
     def __getattr__(self, name):
-        if name.startswith("__") or name in Tensor.__slots__ or self.rank > 0:
+        if name.startswith("__") or name in Tensor._FIELDS or self.rank > 0:
             raise AttributeError(
                 f"a captured tensor has no {name} while functions are traced; index it before computing with it"
             )
