@@ -590,8 +590,8 @@ class Tensor:
     Functions see the arrays of their closure and globals as such; elsewhere write
     `tensor(array)`. Indexed by as many integers as it has dimensions: floating-point
     elements are float32 numbers then, integers integers, and booleans truth values.
-    A constant index that is negative counts from the end. All others must be in range
-    for each position, also where a mask hides it; `ranges` says when that is checked.
+    A constant index that is negative counts from the end. All others must be in range;
+    docs/python.md says where, and when that is checked.
     """
 
     _FIELDS = ("array", "name", "dtype", "is_bool", "is_unsigned", "rank")

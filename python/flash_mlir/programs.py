@@ -32,12 +32,18 @@ class Variant:
             {
                 "programs": {rank: self._print("$E", rank, "$D", "$V") for rank in (3, 4)},
                 "captures": [
-                    (tensor.name, tensor.dtype, tensor.is_bool, tensor.is_unsigned, tensor.rank, ranges)
+                    (tensor.name, tensor.dtype, tensor.is_bool, tensor.is_unsigned, tensor.rank, self._limit(ranges))
                     for tensor, ranges in zip(self.captures, region.get_ranges() if region else ())
                 ],
                 "lse": return_lse,
             }
         )
+
+    def _limit(self, ranges):
+        """The ranges that hold for all that is read: not those of distances, some of which are left out."""
+        if self.mask is None and not self.has_lengths:
+            return ranges
+        return [(dimension, steps, text) for dimension, steps, text in ranges if not {"q", "k"} <= set(steps)]
 
     def _emit_region(self, query_type, key_type, rank):
         if self.score is None:

@@ -114,7 +114,7 @@ void Attention::checkCapture(const Capture &capture, const Array &array,
             range.dimension, ", where it is indexed with ", lo);
     raise(PyExc_ValueError, name, " has size ", size, " in dimension ",
           range.dimension, ", where ", range.text, " goes from ", lo, " to ",
-          hi, "; elements are read for hidden positions, too");
+          hi, "; that must be in range also where it is hidden");
   }
 }
 

@@ -117,7 +117,7 @@ def test_unsigned():
     expect_error(TypeError, "query is uint8 of shape (2,)", table, query, query)
     short = make((63,), "int32")
     mask = lambda b, h, q, k: short[k] == short[q]
-    message = "short has size 63 in dimension 0, where k goes from 0 to 63; elements are read for hidden positions"
+    message = "short has size 63 in dimension 0, where k goes from 0 to 63; that must be in range also where it is hidden"
     expect_error(ValueError, message, query, query, query, mask=mask)
 
 

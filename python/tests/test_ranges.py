@@ -58,8 +58,8 @@ def test_ranges(make, name):
     assert f"table has size {hi} in dimension 0, where {text} goes from {lo} to {hi}; " in str(error.value)
     table = whole[None]
     shifted = lambda s, b, h, q, k: s + table[0, index(b, h, q, k) - 1 - lo]
-    with pytest.raises(ValueError, match=r"goes from -1 to \d+; elements are read for hidden positions, too"):
-        flash.attention(query, key, value, score=shifted, mask=flash.causal())
+    with pytest.raises(ValueError, match=r"goes from -1 to \d+; that must be in range also where it is hidden"):
+        flash.attention(query, key, value, score=shifted, mask=lambda b, h, q, k: q * k % 3 == 0)
 
 
 def make_text(generator, depth):
@@ -104,6 +104,20 @@ def test_ranges_of_random_expressions(sizes):
             flash.attention(query, key, key, score=score)
         assert expected in str(error.value), text
     assert known > 50
+
+
+def test_hidden_distances(make):
+    """An index of both positions need not be in range where a mask leaves scores out; one of a single position must."""
+    query, key, value = make(queries=40, keys=40)
+    table = np.linspace(-1, 1, 40, dtype=np.float32)
+    score = lambda s, b, h, q, k: s + table[q - k]
+    expected, _ = reference(query, key, value, lambda b, h, q, k: k <= q, score)
+    assert_close(flash.attention(query, key, value, mask=flash.causal(), score=score), expected, "float32")
+    message = "table has size 40 in dimension 0, where q - k goes from -39 to 39; that must be in range also where it is"
+    with pytest.raises(ValueError, match=message):
+        flash.attention(query, key, value, score=score)
+    with pytest.raises(ValueError, match="where q goes from 0 to 39|where k - 3 goes from -3 to 36"):
+        flash.attention(query, key, value, mask=flash.causal(), score=lambda s, b, h, q, k: s + table[k - 3])
 
 
 def test_arrays_with_several_indices(make):
