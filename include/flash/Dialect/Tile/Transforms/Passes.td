@@ -295,9 +295,9 @@ def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
       started later and are not waited for yet;
     - the steps of a ring are counted by one loop, or by loops that go on
       counting from each other, in each role;
-    - a step is acquired, filled, waited for and released by one operation each,
-      or by one in each branch of a choice; guards that nothing relates may both
-      hold;
+    - without roles, a step is acquired, filled, waited for and released by one
+      operation each, or by one in each branch of a choice; guards that nothing
+      relates may both hold;
     - consumers wait and release only, the producer acquires and copies only;
     - the loops and choices around the copies of a ring are those around its
       releases, and around the looks of the inspector, but for an iteration that
