@@ -362,11 +362,8 @@ def draw(rng):
         nk = nq
     if rng.random() < 0.05:
         nq, nk = rng.choice([(0, nk), (nq, 0), (0, 0)])
-    elif rng.random() < 0.03:
-        if form == "heads":
-            heads = kv_heads = 0
-        else:
-            batches = 0
+    elif rng.random() < 0.02 and form != "heads":
+        batches = 0
     d = rng.choice(HEAD_DIMS) if rng.random() < 0.95 else rng.choice([72, 96, 128, 192, 256])
     dv = d if rng.random() < 0.6 else rng.choice(HEAD_DIMS)
     dynamic = rng.random() < 0.4
