@@ -163,9 +163,11 @@ class Score:
         self.rng, self.sizes, self.dynamic = rng, sizes, dynamic
         self.lines, self.steps, self.captured = [], [], []  # captured: (name, array, element type, type)
         self.count = 0
-        self.masks = False  # whether a step makes scores -inf
+        self.masks = False  # whether the last step makes scores -inf
         self.value = "%s"
-        for _ in range(rng.choice([1, 1, 2, 3])):
+        steps = rng.choice([1, 1, 2, 3])
+        for number in range(steps):
+            self.is_last = number == steps - 1
             rng.choice([self.softcap, self.add, self.add, self.multiply, self.distance, self.select, self.same_document,
                         self.clamp, self.function, self.relative])()
 
@@ -262,7 +264,8 @@ class Score:
         lead = ["%b"] if batch else []
         query, key = extract(*lead, "%i"), extract(*lead, "%j")
         holds = self.emit(f"arith.cmpi eq, {query}, {key}", "i64")
-        self.masks = self.rng.random() < 0.5
+        # Other steps would make infinity or NaN of it.
+        self.masks = self.is_last and self.rng.random() < 0.5
         other = self.constant(-3.0) if not self.masks else self.emit("arith.constant 0xFF800000", "f32")
         number_of_other = -np.inf if self.masks else -3.0
         self.value = self.emit(f"arith.select {holds}, {self.value}, {other}", "f32")
@@ -291,11 +294,8 @@ class Score:
         self.steps.append(lambda s, p, c: np.minimum(np.maximum(s, float(f"{low:e}")), float(f"{high:e}")))
 
     def function(self):
-        # A score of -inf has no sine.
         name, function = self.rng.choice([("sin", np.sin), ("cos", np.cos), ("erf", np.vectorize(math.erf, [float])),
                                           ("atan", np.arctan)])
-        if self.masks:
-            return self.softcap()
         self.value = self.emit(f"math.{name} {self.value}", "f32")
         self.steps.append(lambda s, p, c: function(s))
 
@@ -393,14 +393,15 @@ def draw(rng):
     program.score = score.modify if score else None
     program.sinks = round_to(generator.standard_normal(heads) * 2, "f32") if rng.random() < 0.25 else None
 
-    # What no query may see must not matter, and what some may see only to these.
-    if count.size and not (score and score.masks) and rng.random() < 0.5:
-        spoil(rng, program, q, k, v, count, shared)
-    elif count.size and rng.random() < 0.1:
-        x = rng.choice([q, k, v])
-        x[tuple(rng.randrange(n) for n in x.shape)] = np.nan
-        if score and score.masks:
-            x[np.isnan(x)] = 0  # a weight of 0 times NaN: the definition has no number for it
+    # What no query may see must not matter, and what some may see only to these. Where the
+    # score region masks, a weight of 0 meets NaN, and the definition has no number for it.
+    kind = rng.random()
+    if count.size and not (score and score.masks):
+        if kind < 0.5:
+            spoil(rng, program, q, k, v, count, shared)
+        elif kind < 0.55:
+            x = rng.choice([q, k, v])
+            x[tuple(rng.randrange(n) for n in x.shape)] = np.nan
 
     program.q, program.k, program.v = q, k, v
     program.scale = rng.choice([None, None, 0.2, 1.0, -0.4, 0.05])

@@ -240,6 +240,9 @@ def main():
             refused.update(refusals)
             for target, finding in findings:
                 print(f"program {index} on {target}: {finding}", flush=True)
+            done = index - arguments.first + 1
+            if done % 100 == 0 and done != arguments.count:
+                print(f"{done} programs, {bad} bad", flush=True)
     for (target, kind), count in refused.most_common():
         print(f"refused {count} times on {target}: {kind}")
     runs = arguments.count * (1 if arguments.target else len(TARGETS))
