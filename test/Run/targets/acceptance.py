@@ -42,6 +42,7 @@ CASES = [
     ("two attentions", program(attention("%o") + "\n" + attention("%r", "%o")), None),
     ("a mask that no tile survives", program(attention("%r", extra="mask(#flash.prefix<0>)")), None),
     ("an empty batch", program(attention("%r")).replace("1x2x32x16", "0x2x32x16"), None),
+    ("no keys", program(attention("%r"), f"%q: {T}, %k: KEY").replace(f", {T}, {T})", ", KEY, KEY)").replace("KEY", "tensor<1x2x0x16xf16>"), None),
     ("rank 3", program(attention("%r")).replace("1x2x32x16", "2x32x16"), None),
     ("every function in a score region", EVERY_FUNCTION.read_text().replace("@every_function", "@main"), None),
     ("integers of all widths", program(attention("%r", extra=score("%n = arith.index_cast %i : index to i8", "%m = arith.extui %n : i8 to i64", "%y = arith.uitofp %m : i64 to f64", "%t = arith.truncf %y : f64 to f32", "%x = arith.addf %s, %t : f32"))), None),

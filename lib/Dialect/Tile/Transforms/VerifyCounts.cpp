@@ -238,12 +238,16 @@ void RoleSteps::collect(Block &block) {
   }
 }
 
-/// Leaves out of the choices around an op those that are known; returns whether
-/// the op is ever reached.
+/// Leaves out of the choices around an op those that are known; returns false
+/// if the op is known to be never reached.
 static bool simplify(Term &term, Numbering &numbers) {
   SmallVector<Factor> factors;
   for (Factor factor : term.factors) {
-    if (factor.kind == Factor::Choice) {
+    if (factor.kind == Factor::Loop) {
+      unsigned isEntered = numbers.getLess(factor.a, factor.b);
+      if (numbers.getConstantValue(isEntered) == 0)
+        return false;
+    } else {
       // The first iteration of a loop is one, wherever there is any.
       if (!factors.empty() && factors.back().kind == Factor::Loop && factor.b) {
         Factor loop = factors.back();
