@@ -59,11 +59,11 @@ def draw_loops(rng, masks, nk, least, tile):
         if kind == 0 and steps == 1:
             # Up to the diagonal.
             shift = rng.choice([0, 1, tile, 3 * tile])
-            upper = lambda i, x=bounds[1]: min((i + shift + tile - 1) // tile * tile, x)
+            upper = lambda i, x=bounds[1], shift=shift: min((i + shift + tile - 1) // tile * tile, x)
             upper_map = f"affine.min affine_map<(d0) -> ((d0 + {shift}) ceildiv {tile} * {tile}, {bounds[1]})>(%ii)"
         elif kind == 1 and steps == 1:
             shift = rng.choice([0, tile, 3 * tile])
-            lower = lambda i, x=bounds[0]: max((i - shift) // tile * tile, x)
+            lower = lambda i, x=bounds[0], shift=shift: max((i - shift) // tile * tile, x)
             lower_map = f"affine.max affine_map<(d0) -> ((d0 - {shift}) floordiv {tile} * {tile}, {bounds[0]})>(%ii)"
         loops.append(Loop(lower, upper, lower_map, upper_map, ragged, steps, keys, mask))
     return loops
