@@ -243,11 +243,7 @@ void RoleSteps::collect(Block &block) {
 static bool simplify(Term &term, Numbering &numbers) {
   SmallVector<Factor> factors;
   for (Factor factor : term.factors) {
-    if (factor.kind == Factor::Loop) {
-      unsigned isEntered = numbers.getLess(factor.a, factor.b);
-      if (numbers.getConstantValue(isEntered) == 0)
-        return false;
-    } else {
+    if (factor.kind == Factor::Choice) {
       // The first iteration of a loop is one, wherever there is any.
       if (!factors.empty() && factors.back().kind == Factor::Loop && factor.b) {
         Factor loop = factors.back();
@@ -313,17 +309,29 @@ static bool unite(Term &a, const Term &b, Numbering &numbers) {
   return true;
 }
 
-/// A choice that asks whether the loop in it has an iteration changes nothing.
-static void dropGuards(Term &term, Numbering &numbers) {
+/// Leaves out choices that ask whether the loop in them has an iteration, which
+/// change nothing, and loops that are known to have one; returns false if the
+/// op is in a loop that is known to have none.
+static bool dropLoops(Term &term, Numbering &numbers) {
   SmallVector<Factor> factors;
   for (Factor factor : term.factors) {
-    if (factor.kind == Factor::Loop && !factors.empty() &&
-        factors.back() ==
-            Factor{Factor::Choice, numbers.getLess(factor.a, factor.b), 1, 0})
-      factors.pop_back();
+    if (factor.kind == Factor::Loop) {
+      unsigned isEntered = numbers.getLess(factor.a, factor.b);
+      if (!factors.empty() &&
+          factors.back() == Factor{Factor::Choice, isEntered, 1, 0})
+        factors.pop_back();
+      std::optional<int64_t> lower = numbers.getConstantValue(factor.a),
+                             upper = numbers.getConstantValue(factor.b),
+                             step = numbers.getConstantValue(factor.c);
+      if (lower && upper && *lower >= *upper)
+        return false;
+      if (lower && upper && step && *upper - *lower <= *step)
+        continue;
+    }
     factors.push_back(factor);
   }
   term.factors = std::move(factors);
+  return true;
 }
 
 static void simplify(Terms &terms, Numbering &numbers) {
@@ -339,8 +347,7 @@ static void simplify(Terms &terms, Numbering &numbers) {
   };
   while (uniteTwo())
     ;
-  for (Term &term : terms)
-    dropGuards(term, numbers);
+  llvm::erase_if(terms, [&](Term &term) { return !dropLoops(term, numbers); });
   llvm::sort(terms, [](const Term &a, const Term &b) {
     return a.factors < b.factors;
   });
