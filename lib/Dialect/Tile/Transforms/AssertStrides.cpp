@@ -28,9 +28,12 @@ static constexpr int64_t copyBytes = 16;
 static int64_t getCopiedRows(BlockArgument argument) {
   int64_t rows = 0;
   for (Operation *user : argument.getUsers()) {
-    if (auto copy = dyn_cast<CopyAsyncOp>(user))
+    // An argument may also be an index of a copy.
+    if (auto copy = dyn_cast<CopyAsyncOp>(user);
+        copy && copy.getSource() == argument)
       rows = std::max(rows, copy.getRing().getType().getSlot().getRows());
-    if (auto store = dyn_cast<StoreBulkOp>(user))
+    if (auto store = dyn_cast<StoreBulkOp>(user);
+        store && store.getDestination() == argument)
       rows = std::max(rows, store.getStageType().getRows());
   }
   return rows;
@@ -40,10 +43,12 @@ static int64_t getCopiedRows(BlockArgument argument) {
 static int64_t getStoreGranule(BlockArgument argument) {
   int64_t granule = 0;
   for (Operation *user : argument.getUsers()) {
-    if (auto store = dyn_cast<StoreBulkOp>(user))
+    if (auto store = dyn_cast<StoreBulkOp>(user);
+        store && store.getDestination() == argument)
       granule = copyBytes * 8 / store.getX().getType().getElementTypeBitWidth();
     // A thread has two neighbouring elements of a fragment.
-    if (auto store = dyn_cast<StoreOp>(user)) {
+    if (auto store = dyn_cast<StoreOp>(user);
+        store && store.getDestination() == argument) {
       auto type = cast<RankedTensorType>(store.getX().getType());
       if (type.getRank() == 2 && isa<FragmentAttr>(type.getEncoding()))
         granule = std::max<int64_t>(granule, 2);
