@@ -19,8 +19,8 @@ mlir::Region *getRole(mlir::Operation *op);
 mlir::LogicalResult verifyRoles(WarpSpecializeOp roles);
 
 /// Checks that the producer copies to each ring in the steps in which the
-/// consumers release it, and the inspector looks at it: by the loops and choices
-/// around these, so that none waits for a step that another never does.
+/// consumers release it, and the inspector looks at it: by the loops and
+/// choices around these, so that none waits for a step that another never does.
 mlir::LogicalResult verifyCounts(WarpSpecializeOp roles);
 
 /// Checks that turns are taken and passed on alternately.
