@@ -356,6 +356,17 @@ void Projector::dropImplied(System &system) {
   }
 }
 
+void Projector::appendConjunct(const System &system,
+                               SmallVectorImpl<Conjunct> &out) {
+  Conjunct &conjunct = out.emplace_back();
+  for (const Constraint &eq : system.eqs) {
+    conjunct.push_back(eq.p);
+    conjunct.push_back(combine(-1, eq.p, 0, eq.p));
+  }
+  for (const Constraint &ineq : system.ineqs)
+    conjunct.push_back(ineq.p);
+}
+
 /// Leaves out what overflows and, of too many constraints, those that depend on
 /// most variables.
 void Projector::eliminateByShadow(System system,
@@ -422,13 +433,7 @@ void Projector::eliminateByShadow(System system,
     }
     system = std::move(next);
   }
-  Conjunct &conjunct = out.emplace_back();
-  for (const Constraint &eq : system.eqs) {
-    conjunct.push_back(eq.p);
-    conjunct.push_back(combine(-1, eq.p, 0, eq.p));
-  }
-  for (const Constraint &ineq : system.ineqs)
-    conjunct.push_back(ineq.p);
+  appendConjunct(system, out);
 }
 
 void Projector::eliminate(System system, SmallVectorImpl<Conjunct> &out) {
@@ -453,13 +458,7 @@ void Projector::eliminate(System system, SmallVectorImpl<Conjunct> &out) {
     for (const Constraint &constraint : system.ineqs)
       numX = std::max<unsigned>(numX, constraint.x.size());
     if (numX == 0) {
-      Conjunct &conjunct = out.emplace_back();
-      for (const Constraint &eq : system.eqs) {
-        conjunct.push_back(eq.p);
-        conjunct.push_back(combine(-1, eq.p, 0, eq.p));
-      }
-      for (const Constraint &ineq : system.ineqs)
-        conjunct.push_back(ineq.p);
+      appendConjunct(system, out);
       if (out.size() > 4 * kMaxDisjuncts)
         failed = true;
       return;

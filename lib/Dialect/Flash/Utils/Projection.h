@@ -107,6 +107,9 @@ private:
   bool tidy(System &system);
   void solveEquality(System &system);
   void dropImplied(System &system);
+  /// Adds what a system without variables to eliminate says of the others.
+  void appendConjunct(const System &system,
+                      llvm::SmallVectorImpl<Conjunct> &out);
   void eliminateByShadow(System system, llvm::SmallVectorImpl<Conjunct> &out);
   /// Whether the limit on tests leaves another one.
   bool mayTest();
