@@ -67,6 +67,13 @@ def ConvertFlashToTile : Pass<"convert-flash-to-tile", "::mlir::ModuleOp"> {
     "::flash::tile::TileDialect"];
 }
 
+def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
+  let summary = "Make a block program of each parallel loop over tiles";
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect",
+    "::flash::tile::TileDialect"];
+}
+
 def CheckHost : Pass<"flash-check-host", "::mlir::func::FuncOp"> {
   let summary = "Refuse what has no translation to a GPU";
   let description = [{

@@ -275,7 +275,7 @@ func.func @f(%x: tensor<32x4xf32, #tile.lanes<1>>) {
 
 func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>) {
   // expected-error @below {{needs a region with the arguments ('f32', index, index)}}
-  %r = tile.map %x : tensor<16x8xf32, #tile.fragment<1>> {
+  %r = tile.map %x : (tensor<16x8xf32, #tile.fragment<1>>) -> tensor<16x8xf32, #tile.fragment<1>> {
   ^bb0(%e: f32):
     tile.yield %e : f32
   }
@@ -286,7 +286,7 @@ func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>) {
 
 func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>) {
   // expected-error @below {{needs a region that yields 'f32'}}
-  %r = tile.map %x : tensor<16x8xf32, #tile.fragment<1>> {
+  %r = tile.map %x : (tensor<16x8xf32, #tile.fragment<1>>) -> tensor<16x8xf32, #tile.fragment<1>> {
   ^bb0(%e: f32, %i: index, %j: index):
     tile.yield %i : index
   }

@@ -54,7 +54,7 @@ static void expandFetch(FetchOp fetch, Value ring, Value step) {
   OpBuilder b(fetch);
   RingAcquireOp::create(b, loc, ring, step);
   CopyAsyncOp::create(b, loc, fetch.getSource(), fetch.getIndices(),
-                      fetch.getRows(), ring, step);
+                      fetch.getRows(), ring, step, fetch.getUnfilled());
   b.setInsertionPoint(first);
   Value tile =
       RingWaitOp::create(b, loc, fetch.getResult().getType(), ring, step);

@@ -251,7 +251,8 @@ void Chain::emitCopy(OpBuilder &b, Value ring, const Tile &tile, Value step) {
   RingAcquireOp::create(b, loc, ring, step);
   SmallVector<Value> indices(copy.getIndices());
   indices.back() = tile.row;
-  CopyAsyncOp::create(b, loc, copy.getSource(), indices, tile.rows, ring, step);
+  CopyAsyncOp::create(b, loc, copy.getSource(), indices, tile.rows, ring, step,
+                      copy.getUnfilled());
 }
 
 /// Moves what `[before, end)` computes from values known earlier to before it:
