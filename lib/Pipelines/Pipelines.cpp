@@ -81,7 +81,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   // No canonicalization before tile-make-rings: it would inline a loop of one
   // iteration, whose fetches then had slots of their own.
   pm.addPass(createCSEPass());
-  pm.addPass(createConvertFlashToTile());
+  pm.addPass(createConvertLinalgToTile());
   pm.addPass(tile::createLowerPositions());
   pm.addPass(createCSEPass());
   pm.addPass(tile::createPersist());

@@ -15,15 +15,22 @@
 using namespace mlir;
 using namespace flash;
 
-/// The warps that the loop's schedule says; 0 where it says none.
-static int64_t getWarpsOfSchedule(scf::ForallOp forall) {
+/// The warps that the loop's schedule or its operations ask for; 0 where these
+/// ask for none.
+static int64_t getWantedWarps(scf::ForallOp forall) {
+  // Whole rows take no more warps than there are of them.
+  bool hasRows = forall.walk([](Operation *op) {
+    return getRowInput(op) ? WalkResult::interrupt() : WalkResult::advance();
+  }).wasInterrupted();
+  if (hasRows)
+    return getRowBlock(forall).warps;
   auto schedule = forall->getAttrOfType<ScheduleAttr>("flash.schedule");
   return schedule ? schedule.getWarps().value_or(0) : 0;
 }
 
 BlockConverter::BlockConverter(scf::ForallOp forall, gpu::GPUFuncOp kernel)
     : forall(forall), kernel(kernel), b(kernel.getContext()),
-      loc(forall.getLoc()), layouts(forall, getWarpsOfSchedule(forall)) {
+      loc(forall.getLoc()), layouts(forall, getWantedWarps(forall)) {
   b.setInsertionPointToEnd(&kernel.getBody().front());
 }
 
@@ -186,25 +193,28 @@ void BlockConverter::emitPosition() {
   SmallVector<OpFoldResult> lower = forall.getMixedLowerBound(),
                             upper = forall.getMixedUpperBound(),
                             step = forall.getMixedStep();
-  size_t rank = lower.size();
-  SmallVector<Value> trips, indices(rank);
-  for (size_t d = 0; d < rank; ++d) {
+  SmallVector<Value> trips;
+  for (size_t d = 0; d < lower.size(); ++d) {
     Value extent =
         b.createOrFold<arith::SubIOp>(loc, lookup(upper[d]), lookup(lower[d]));
     trips.push_back(
         b.createOrFold<arith::CeilDivSIOp>(loc, extent, lookup(step[d])));
   }
-  Value rest = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
-  for (size_t d = rank; d-- > 0;) {
-    indices[d] = rest;
-    if (d == 0)
-      break;
-    indices[d] = b.createOrFold<arith::RemUIOp>(loc, rest, trips[d]);
-    rest = b.createOrFold<arith::DivUIOp>(loc, rest, trips[d]);
+  auto order =
+      tile::TileDialect::OrderAttrHelper(b.getContext()).getAttr(forall);
+  if (!order)
+    order = tile::OrderAttr::get(b.getContext(), tile::OrderKind::Linear);
+  Value table;
+  if (std::optional<int64_t> argument = order.getArgument()) {
+    auto function = forall->getParentOfType<FunctionOpInterface>();
+    table = capture(function.getArgument(*argument));
+    order = tile::OrderAttr::get(b.getContext(), order.getKind());
   }
-  for (size_t d = 0; d < rank; ++d) {
-    Value offset =
-        b.createOrFold<arith::MulIOp>(loc, indices[d], lookup(step[d]));
+  Value number = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
+  auto position = tile::PositionOp::create(b, loc, number, trips, order, table);
+  for (size_t d = 0; d < lower.size(); ++d) {
+    Value offset = b.createOrFold<arith::MulIOp>(loc, position.getResult(d),
+                                                 lookup(step[d]));
     mapping.map(forall.getInductionVars()[d],
                 b.createOrFold<arith::AddIOp>(loc, lookup(lower[d]), offset));
   }
@@ -302,10 +312,18 @@ LogicalResult BlockConverter::convert(Operation &op) {
       if (auto insertion = dyn_cast<tensor::ParallelInsertSliceOp>(inner);
           !insertion)
         return refuse(&inner, "a block writes by tensor.parallel_insert_slice");
+      else if (Operation *source = stripCasts(insertion.getSource())
+                                       .getDefiningOp();
+               getRowInput(source))
+        continue; // Stored already.
       else if (failed(store(insertion)))
         return failure();
     return success();
   }
+  if (auto combine = dyn_cast<CombineOp>(op))
+    return convertCombine(combine);
+  if (getRowInput(&op))
+    return convertSoftmax(op);
   if (auto generic = dyn_cast<linalg::LinalgOp>(op))
     return convertLinalg(generic);
   if (auto look = dyn_cast<IsFiniteOp>(op))

@@ -11,6 +11,7 @@
 #include "BodyEmitter.h"
 #include "Layouts.h"
 #include "MemoryTile.h"
+#include "RowSoftmax.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -26,6 +27,16 @@ struct Capture {
   mlir::Value value;
   llvm::SmallVector<unsigned> order;
 };
+
+/// What an op on whole rows of memory reads, a softmax its scores and a
+/// flash.combine its outputs; null if `op` is neither.
+mlir::Value getRowInput(mlir::Operation *op);
+
+/// How many rows a block has that works on whole rows, and how many warps.
+struct RowBlock {
+  int64_t rows, warps;
+};
+RowBlock getRowBlock(mlir::scf::ForallOp forall);
 
 /// Converts the body of one scf.forall into a kernel, operation by operation.
 class BlockConverter {
@@ -116,6 +127,19 @@ private:
                                           unsigned rows, unsigned columns);
   BodyEmitter createBody(mlir::linalg::LinalgOp op,
                          llvm::ArrayRef<int64_t> shape, VectorOf of);
+
+  //===--------------------------------------------------------------------===//
+  // Whole rows (RowOperations.cpp)
+  //===--------------------------------------------------------------------===//
+
+  llvm::SmallVector<mlir::Value>
+  lookupAll(llvm::ArrayRef<mlir::OpFoldResult> values);
+  /// The softmax of rows, which writes its results to where they are stored.
+  mlir::LogicalResult convertSoftmax(mlir::Operation &op);
+  mlir::LogicalResult convertCombine(CombineOp op);
+  /// Finds where the results of an op on rows are stored.
+  mlir::LogicalResult findStores(mlir::Operation &op,
+                                 llvm::ArrayRef<MemoryPlace *> places);
 
   mlir::scf::ForallOp forall;
   mlir::gpu::GPUFuncOp kernel;

@@ -55,13 +55,41 @@ Value BodyEmitter::resolve(Value value) {
   return lookup(value);
 }
 
+void BodyEmitter::setArgument(unsigned number, Value value) {
+  auto give = [&](Value inBody, Value outside) {
+    values.map(inBody, outside);
+    given.push_back(inBody);
+  };
+  BlockArgument argument = op.getBlock()->getArgument(number);
+  Type element = getElementTypeOrSelf(value.getType());
+  if (element == argument.getType()) {
+    give(argument, value);
+    return;
+  }
+  // What widens them gives them as they are.
+  bool isWidenedOnly = true;
+  for (Operation *user : argument.getUsers()) {
+    auto widen = dyn_cast<arith::ExtFOp>(user);
+    if (widen && widen.getType() == element)
+      give(widen.getResult(), value);
+    else
+      isWidenedOnly = false;
+  }
+  if (isWidenedOnly)
+    return;
+  auto type = cast<RankedTensorType>(value.getType());
+  give(argument, arith::TruncFOp::create(b, loc, type.clone(argument.getType()),
+                                         value));
+}
+
 SmallVector<Operation *> BodyEmitter::getOpsFor(Value wanted) {
   Block *body = op.getBlock();
   llvm::SmallPtrSet<Operation *, 16> needed;
   SmallVector<Value> list = {wanted};
   while (!list.empty()) {
-    Operation *definition = list.pop_back_val().getDefiningOp();
-    if (!definition || definition->getBlock() != body ||
+    Value next = list.pop_back_val();
+    Operation *definition = next.getDefiningOp();
+    if (values.contains(next) || !definition || definition->getBlock() != body ||
         !needed.insert(definition).second)
       continue;
     definition->walk([&](Operation *inner) {
@@ -114,14 +142,11 @@ FailureOr<Value> BodyEmitter::emitMap(Value wanted,
     return refuse(op, "a tile computed from positions has elements of f16, "
                       "bf16 or f32; compare and choose in the same operation");
   // The tiles that the body reads, as f32.
-  SmallVector<BlockArgument> read;
-  for (BlockArgument argument : op.getBlock()->getArguments())
-    if (Value value = values.lookupOrNull(argument);
-        value && getRank(value) > 0)
-      read.push_back(argument);
+  SmallVector<Value> read = llvm::to_vector(llvm::make_filter_range(
+      given, [&](Value value) { return getRank(values.lookup(value)) > 0; }));
   SmallVector<Value> inputs;
-  for (BlockArgument argument : read) {
-    Value value = values.lookup(argument);
+  for (Value element : read) {
+    Value value = values.lookup(element);
     auto own = cast<RankedTensorType>(value.getType());
     if (!own.getElementType().isF32())
       value = arith::ExtFOp::create(b, loc, own.clone(f32), value);
@@ -141,12 +166,11 @@ FailureOr<Value> BodyEmitter::emitMap(Value wanted,
     return arith::TruncFOp::create(b, loc, to, value);
   };
   IRMapping inner;
-  for (auto [argument, value] : llvm::zip(read, body->getArguments()))
-    inner.map(argument, convertTo(value, argument.getType()));
-  for (BlockArgument argument : op.getBlock()->getArguments())
-    if (Value value = values.lookupOrNull(argument);
-        value && getRank(value) == 0)
-      inner.map(argument, value);
+  for (auto [element, value] : llvm::zip(read, body->getArguments()))
+    inner.map(element, convertTo(value, element.getType()));
+  for (Value element : given)
+    if (!inner.contains(element))
+      inner.map(element, values.lookup(element));
   for (Operation *each : ops) {
     if (auto index = dyn_cast<linalg::IndexOp>(each)) {
       Value known = indices.lookup(index.getDim());

@@ -33,10 +33,9 @@ public:
       : b(b), op(op), loc(op.getLoc()), layouts(layouts), shape(shape), of(of),
         lookup(std::move(lookup)), copyScalar(std::move(copyScalar)) {}
 
-  /// Says what a block argument is: a scalar, a tile, or a vector.
-  void setArgument(unsigned number, mlir::Value value) {
-    values.map(op.getBlock()->getArgument(number), value);
-  }
+  /// Says what a block argument is: a scalar, a tile, or a vector. It may have
+  /// elements of f32 that are ones of the argument's type.
+  void setArgument(unsigned number, mlir::Value value);
   /// Says what the index of a loop is: a scalar, or the dimension of the tile.
   void setIndex(unsigned loop, mlir::Value index) { indices[loop] = index; }
   void setIndex(unsigned loop, unsigned dim) { dims[loop] = dim; }
@@ -70,6 +69,8 @@ private:
   Lookup lookup;
   CopyScalar copyScalar;
   mlir::IRMapping values;
+  /// Those of `values` that were given.
+  llvm::SmallVector<mlir::Value> given;
   llvm::DenseMap<unsigned, mlir::Value> indices;
   llvm::DenseMap<unsigned, unsigned> dims;
 };

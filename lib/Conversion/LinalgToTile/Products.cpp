@@ -116,7 +116,7 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
   FailureOr<SharedTile> second = fetch(product->b->get(), op);
   if (failed(second))
     return failure();
-  PrecisionAttr precision = b.getContext()
+  ProductPrecisionAttr precision = b.getContext()
                                 ->getLoadedDialect<FlashDialect>()
                                 ->getPrecisionAttrHelper()
                                 .getAttr(op);
@@ -166,14 +166,8 @@ LogicalResult BlockConverter::convertSumOfTerms(linalg::LinalgOp op) {
   Value row = tile::LoadRowOp::create(b, op.getLoc(), type->clone(f32),
                                       second->value, at);
   BodyEmitter body = createBody(op, type->getShape(), VectorOf::Rows);
-  for (auto [operand, value] : {std::pair(sum->a, column), {sum->b, row}}) {
-    Type element = getElementTypeOrSelf(operand->get().getType());
-    if (!element.isF32())
-      value = arith::TruncFOp::create(
-          b, op.getLoc(),
-          cast<RankedTensorType>(value.getType()).clone(element), value);
+  for (auto [operand, value] : {std::pair(sum->a, column), {sum->b, row}})
     body.setArgument(operand->getOperandNumber(), value);
-  }
   body.setArgument(sum->init->getOperandNumber(), loop.getRegionIterArgs()[0]);
   body.setIndex(sum->inner, at);
   body.setIndex(sum->row, 0u);
