@@ -57,7 +57,11 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
 void flash::buildDecomposePipeline(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createTileSoftmax());
-  func.addPass(createDecompose());
+  DecomposeOptions decompose;
+  decompose.transposeScores = true;
+  decompose.guardValues = true;
+  func.addPass(createDecompose(decompose));
+  func.addPass(createDecomposeIsFinite());
   // Programs may hold elementwise arithmetic on whole tensors.
   func.addPass(createConvertElementwiseToLinalgPass());
 }

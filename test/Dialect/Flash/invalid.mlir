@@ -1130,3 +1130,55 @@ func.func @one_batch(%q: tensor<2x8x16xf32>, %t: tensor<1xf32>, %u: tensor<1xf32
   } : (tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
   return %o : tensor<2x8x16xf32>
 }
+
+// -----
+
+func.func @f(%v: tensor<4x8xi32>) {
+  // expected-error @below {{operand #0 must be 2D tensor without encoding of 16-bit float or bfloat16 type or 32-bit float values, but got 'tensor<4x8xi32>'}}
+  %f = flash.is_finite %v : tensor<4x8xi32>
+  return
+}
+
+// -----
+
+func.func @f(%v: tensor<8xf32>) {
+  // expected-error @below {{operand #0 must be 2D tensor without encoding}}
+  %f = flash.is_finite %v : tensor<8xf32>
+  return
+}
+
+// -----
+
+// expected-error @below {{'flash.precision' belongs to a linalg.contract of f32}}
+func.func @f() attributes {flash.precision = #flash.precision<tf32>} {
+  return
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+func.func @f(%x: tensor<8x8xf16>, %y: tensor<8x8xf32>) {
+  // expected-error @below {{'flash.precision' belongs to a linalg.contract of f32}}
+  %0 = linalg.contract indexing_maps = [#a, #b, #c] {flash.precision = #flash.precision<tf32>} ins(%x, %x : tensor<8x8xf16>, tensor<8x8xf16>) outs(%y : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+func.func @f(%x: tensor<8x8xf32>) {
+  // expected-error @below {{'flash.precision' must be a #flash.precision, got "tf32"}}
+  %0 = linalg.contract indexing_maps = [#a, #b, #c] {flash.precision = "tf32"} ins(%x, %x : tensor<8x8xf32>, tensor<8x8xf32>) outs(%x : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+// expected-error @below {{has the unknown attribute 'flash.precise'}}
+func.func @f() attributes {flash.precise} {
+  return
+}

@@ -194,3 +194,10 @@ func.func @combine(%o: tensor<4x?x64xf32>, %l: tensor<4x?xf32>) -> tensor<?x64xf
 func.func private @splits() attributes {s = #flash.schedule<splits = 2, key_tile = 16, query_tile = 8>}
 // CHECK: attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, units = 264>}
 func.func private @units() attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, units = 264>}
+
+// CHECK-LABEL: func @is_finite(
+// CHECK: flash.is_finite %{{.*}} : tensor<128x64xf16>
+func.func @is_finite(%v: tensor<128x64xf16>) -> i1 {
+  %f = flash.is_finite %v : tensor<128x64xf16>
+  return %f : i1
+}

@@ -55,3 +55,22 @@ void flash::FlashDialect::initialize() {
 #include "flash/Dialect/Flash/IR/FlashOps.cpp.inc"
       >();
 }
+
+LogicalResult
+flash::FlashDialect::verifyOperationAttribute(Operation *op,
+                                              NamedAttribute attribute) {
+  if (attribute.getName() != PrecisionAttrHelper::getNameStr())
+    return op->emitOpError() << "has the unknown attribute '"
+                             << attribute.getName().getValue() << "'";
+  if (!isa<ProductPrecisionAttr>(attribute.getValue()))
+    return op->emitOpError() << "'" << attribute.getName().getValue()
+                             << "' must be a #flash.precision, got "
+                             << attribute.getValue();
+  auto contract = dyn_cast<linalg::ContractOp>(op);
+  if (!contract || !llvm::all_of(contract.getInputs(), [](Value input) {
+        return getElementTypeOrSelf(input).isF32();
+      }))
+    return op->emitOpError() << "'" << attribute.getName().getValue()
+                             << "' belongs to a linalg.contract of f32";
+  return success();
+}

@@ -20,7 +20,6 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/TilingInterface.h"
 
-#include "flash/Dialect/Flash/IR/FlashDialect.h.inc"
 #include "flash/Dialect/Flash/IR/FlashEnums.h.inc"
 
 namespace flash {
@@ -48,6 +47,9 @@ struct MaskForm {
 
 #define GET_ATTRDEF_CLASSES
 #include "flash/Dialect/Flash/IR/FlashAttrs.h.inc"
+
+// The dialect has a discardable attribute of one of these types.
+#include "flash/Dialect/Flash/IR/FlashDialect.h.inc"
 
 namespace flash {
 // PartialReductionOpInterface names these without their namespace.

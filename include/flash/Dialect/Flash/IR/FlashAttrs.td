@@ -196,4 +196,19 @@ def Flash_PrecisionAttr : I32EnumAttr<"Precision",
   let cppNamespace = "::flash";
 }
 
+def Flash_ProductPrecisionAttr : Flash_Attr<"ProductPrecision", "precision"> {
+  let summary = "what the operands of a product may be rounded to";
+  let description = [{
+    `flash.precision = #flash.precision<tf32>`, a discardable attribute of a
+    `linalg.contract` of f32, says of this product what `precision(tf32)` says of
+    both products of an attention:
+
+    ```mlir
+    linalg.contract indexing_maps = [...] {flash.precision = #flash.precision<tf32>} ins(...)
+    ```
+  }];
+  let parameters = (ins EnumParameter<Flash_PrecisionAttr>:$value);
+  let assemblyFormat = "`<` $value `>`";
+}
+
 #endif // FLASH_ATTRS_TD

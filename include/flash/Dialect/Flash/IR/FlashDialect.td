@@ -37,6 +37,8 @@ def Flash_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = "void registerAttributes();";
+  let discardableAttrs = (ins "::flash::ProductPrecisionAttr":$precision);
+  let hasOperationAttrVerify = 1;
   // Tiling builds ops of these.
   let dependentDialects = ["::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

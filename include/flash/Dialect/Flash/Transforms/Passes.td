@@ -545,32 +545,76 @@ def CountTiles : Pass<"flash-count-tiles", "::mlir::ModuleOp"> {
 }
 
 def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
-  let summary = "Write the online step of one tile as linalg";
+  let summary = "Write the operations on one tile as linalg";
   let description = [{
     Turns `flash.online_attention` and `flash.finalize` on tiles into linalg,
-    arith and math ops on statically shaped f32 tensors. Scores are held
-    transposed, keys by queries, so that vectors run over queries: no reduction
-    is within a vector and neither product needs a transposed key or value.
+    arith and math ops on statically shaped tensors. Every target takes this
+    text; what it computes is written nowhere else. Rows are queries, columns
+    keys, products take the elements as they are and give f32:
 
     ```mlir
     %a1, %m1, %l1 = flash.online_attention ins(%q, %k, %v) outs(%a, %m, %l) ...
     // becomes
-    %qt = transpose(%q) * scale * log2(e)          // leaves the key loop
-    %s  = linalg.generic  s[j, i] += k[j, d] * qt[d, i]
-    %m1 = linalg.generic  max over j of s, and %m
-    %r  = linalg.generic  exp2(%m - %m1)
-    %p  = linalg.generic  exp2(s[j, i] - m1[i])
-    %l1 = linalg.generic  l * r + sum over j of p
-    %a1 = linalg.generic  a * r + sum over j of p[j, i] * v[j, d]
+    %s = linalg.contract  s[i, j] = sum_d q[i, d] * k[j, d]
+    %x = linalg.generic   select(the mask keeps (i, j), s[i, j], -inf)
+    %t = linalg.generic   max_j x[i, j]
+    %m1, %r = linalg.generic  max(m[i], c * t[i]), exp2(m[i] - m1[i])
+    %z = linalg.generic   select(m1[i] == -inf, 0, m1[i])
+    %p = linalg.generic   exp2(c * x[i, j] - z[i])
+    %l1 = linalg.generic  l[i] * r[i] + sum_j p[i, j]
+    %pt = arith.truncf %p                          // to the type of %v
+    %a1 = linalg.contract  a[i, d] * r[i] + sum_j pt[i, j] * v[j, d]
     ```
 
-    A partial tile whose values hold a NaN or an infinity takes a slower product
-    that leaves masked elements out, so that they change nothing.
+    where `c` is the scale times log2(e). With a score region, or a scale that
+    is not positive, the scores are scaled in `%x` and `c` is 1. A step whose
+    schedule has the feature `lazy_rescale` leaves the maximum of a row as it is
+    unless it grows by more than 8, row by row.
+
+    A key that a mask leaves out has the probability 0, and 0 times a NaN is
+    NaN. So under a mask the second product is a `linalg.generic` that adds only
+    what takes part, which is right and slow. With `guard-values` it is chosen
+    at run time, where a value is not finite:
+
+    ```mlir
+    %finite = flash.is_finite %v
+    %a1 = scf.if %finite { linalg.contract ... } else { linalg.generic ... }
+    ```
+
+    With `transpose-scores` scores are held keys by queries, and 16-bit operands
+    are widened, the query tile before the loop over keys: on a CPU vectors run
+    over queries, no reduction is within a vector, and neither product needs a
+    transposed key or value. The formulas are the same.
   }];
+  let options = [
+    Option<"transposeScores", "transpose-scores", "bool", "false",
+           "Hold scores keys by queries, and multiply f32 alone">,
+    Option<"guardValues", "guard-values", "bool", "false",
+           "Multiply the values of a masked tile at once where all are finite">
+  ];
   let dependentDialects = ["::mlir::linalg::LinalgDialect",
     "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect",
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
     "::mlir::affine::AffineDialect"];
+}
+
+def DecomposeIsFinite : Pass<"flash-decompose-is-finite", "::mlir::func::FuncOp"> {
+  let summary = "Write the check for values that are not finite as a sum";
+  let description = [{
+    For the CPU; GPUs have an operation on tiles in shared memory for it. 0 times
+    a finite number is 0, and 0 times any other is NaN.
+
+    ```mlir
+    %finite = flash.is_finite %v : tensor<128x64xf32>
+    // becomes
+    %columns = linalg.generic  sum over rows of 0 * %v
+    %sum = linalg.generic      sum of %columns
+    %x = tensor.extract %sum[] : tensor<f32>
+    %finite = arith.cmpf ord, %x, %x : f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect"];
 }
 
 #endif // FLASH_TRANSFORMS_PASSES_TD
