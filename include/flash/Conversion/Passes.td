@@ -64,7 +64,7 @@ def ConvertFlashToTile : Pass<"convert-flash-to-tile", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
     "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect",
-    "::flash::tile::TileDialect"];
+    "::flash::FlashDialect", "::flash::tile::TileDialect"];
 }
 
 def CheckHost : Pass<"flash-check-host", "::mlir::func::FuncOp"> {

@@ -60,37 +60,15 @@ bool BlockProgram::isTranslated(scf::ForallOp forall) {
 
 void BlockProgram::chooseTypes() {
   MLIRContext *context = b.getContext();
-  auto setStages = [&](int64_t stages) {
-    kernel->setAttr("tile.stages", b.getI64IntegerAttr(stages));
-  };
   auto finalizes = forall.getOps<FinalizeOp>();
   if (!finalizes.empty()) {
-    // Where a mask leaves no key, there is no step.
-    OnlineAttentionOp step = findStep(forall);
-    std::optional<ScheduleAttr> schedule =
-        step ? step.getSchedule() : std::nullopt;
+    // Where a mask leaves no key, there is no step, and nothing to schedule.
+    Schedule schedule = findStep(forall) ? getSchedule(forall) : Schedule();
     int64_t queries = (*finalizes.begin()).getAcc().getType().getDimSize(0);
-    int64_t warps = schedule && schedule->getWarps()
-                        ? *schedule->getWarps()
-                        : ScheduleAttr::getDefaultWarps(queries);
-    types = {queries, warps, context};
-    if (schedule && schedule->getStages())
-      setStages(*schedule->getStages());
-    if (schedule && schedule->getQueryStages())
-      kernel->setAttr("tile.outer_stages",
-                      b.getI64IntegerAttr(*schedule->getQueryStages()));
-    if (schedule && schedule->getResidentBlocks())
-      kernel->setAttr(tile::residentBlocksName,
-                      b.getI64IntegerAttr(*schedule->getResidentBlocks()));
+    types = {queries, schedule.warps.value_or(getDefaultWarps(queries)),
+             context};
     // The pass of each feature looks for the kernels that want it.
-    for (auto [feature, attribute] :
-         {std::pair(ScheduleFeatures::SpecializeWarps, "tile.specialize_warps"),
-          std::pair(ScheduleFeatures::Overlap, "tile.overlap"),
-          std::pair(ScheduleFeatures::PingPong, "tile.ping_pong"),
-          std::pair(ScheduleFeatures::Persistent, "tile.persistent"),
-          std::pair(ScheduleFeatures::BulkStore, "tile.bulk_store")})
-      if (schedule && bitEnumContainsAny(schedule->getFeatures(), feature))
-        kernel->setAttr(attribute, b.getUnitAttr());
+    setSchedule(kernel, schedule);
     return;
   }
   // A product alone needs fewer registers than attention, so that twice as many
@@ -98,9 +76,11 @@ void BlockProgram::chooseTypes() {
   forall.walk([&](linalg::ContractOp contract) {
     int64_t rows =
         cast<RankedTensorType>(contract.getResult(0).getType()).getDimSize(0);
-    types = {rows, rows % 128 == 0 ? 8 : ScheduleAttr::getDefaultWarps(rows),
-             context};
-    setStages(2);
+    Schedule schedule;
+    schedule.warps = rows % 128 == 0 ? 8 : getDefaultWarps(rows);
+    schedule.stages = 2;
+    types = {rows, *schedule.warps, context};
+    setSchedule(kernel, schedule);
     return WalkResult::interrupt();
   });
   if (types.warps > 0)
@@ -453,7 +433,7 @@ void BlockProgram::emitPosition() {
     MaskedTiles tiles{heads, trips.back(),
                       multiprocessors * tile::getResidentBlocks(kernel)};
     auto [head, tile] =
-        kernel->hasAttr("tile.persistent")
+        getSchedule(kernel).has(ScheduleFeatures::Persistent)
             ? emitInPairs(b, loc, tiles, haveEvenPairsOfQueries(masked), rest)
             : emitLongestFirst(b, loc, tiles, rest);
     indices.back() = tile;

@@ -132,7 +132,7 @@ private:
   Value rescaled(Value acc, const Growth &growth);
   bool hasFeature(ScheduleFeatures feature) {
     std::optional<ScheduleAttr> schedule = op.getSchedule();
-    return schedule && bitEnumContainsAny(schedule->getFeatures(), feature);
+    return schedule && schedule->getValue().has(feature);
   }
   bool isLazy() { return hasFeature(ScheduleFeatures::LazyRescale); }
   /// Whether tiles end where memory does, whatever the number of keys.

@@ -8,8 +8,10 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -54,4 +56,21 @@ void flash::FlashDialect::initialize() {
 #define GET_OP_LIST
 #include "flash/Dialect/Flash/IR/FlashOps.cpp.inc"
       >();
+}
+
+LogicalResult
+flash::FlashDialect::verifyOperationAttribute(Operation *op,
+                                              NamedAttribute attribute) {
+  if (attribute.getName() != getScheduleAttrHelper().getName())
+    return success();
+  if (!isa<ScheduleAttr>(attribute.getValue()))
+    return op->emitOpError()
+           << attribute.getName() << " must be a #flash.schedule, got "
+           << attribute.getValue();
+  auto kernel = dyn_cast<gpu::GPUFuncOp>(op);
+  if (!isa<scf::ForallOp>(op) && !(kernel && kernel.isKernel()))
+    return op->emitOpError() << "cannot have " << attribute.getName()
+                             << "; an scf.forall over tiles and a kernel, a "
+                                "gpu.func with the attribute kernel, can";
+  return success();
 }

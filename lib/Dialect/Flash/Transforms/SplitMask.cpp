@@ -395,7 +395,7 @@ void Splitter::splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi) {
 
   std::optional<ScheduleAttr> schedule = step.getSchedule();
   if (schedule && !tileStep &&
-      bitEnumContainsAny(schedule->getFeatures(), ScheduleFeatures::Overlap))
+      schedule->getValue().has(ScheduleFeatures::Overlap))
     return putLastFirst(lo, fullLo, whole, hi);
   loopOver(lo, fullLo, stepOf({/*masked=*/true, ragged}));
   loopOver(fullLo, whole, stepOf({/*masked=*/false, /*ragged=*/false}));
