@@ -20,7 +20,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
-using namespace flash;
+using namespace flash::tile;
 
 using Order = llvm::function_ref<TileOfHead(OpBuilder &, Location,
                                             const MaskedTiles &, Value)>;

@@ -79,6 +79,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   // iteration, whose fetches then had slots of their own.
   pm.addPass(createCSEPass());
   pm.addPass(createConvertFlashToTile());
+  pm.addPass(tile::createLowerPositions());
   pm.addPass(createCSEPass());
   pm.addPass(tile::createPersist());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();

@@ -1,5 +1,5 @@
 // RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-split-mask --canonicalize --cse \
-// RUN:   --convert-flash-to-tile --canonicalize --cse | FileCheck %s
+// RUN:   --convert-flash-to-tile --tile-lower-positions --canonicalize --cse | FileCheck %s
 
 // The launch: a block for each tile of queries, head and batch; memory with
 // strides known at run time, a contiguous last dimension.

@@ -6,11 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockProgram.h"
-#include "TileOrder.h"
 
-#include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
-#include "flash/Support/Multiprocessors.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -390,63 +387,33 @@ FailureOr<Value> BlockProgram::fetch(Value tile) {
 // Operations
 //===----------------------------------------------------------------------===//
 
-/// Of lengths that are not known, neither may be much longer than the other.
-static bool haveEvenPairsOfQueries(OnlineAttentionOp step) {
-  constexpr int64_t someLength = 4096;
-  SmallVector<OpFoldResult> extents = step.getMixedExtents();
-  std::optional<int64_t> nq = getConstantIntValue(extents[0]),
-                         nk = getConstantIntValue(extents[1]);
-  if (!nq || !nk)
-    nq = nk = someLength;
-  return haveEvenPairs(*step.getMask(), *nq, *nk);
-}
-
 void BlockProgram::emitPosition() {
   SmallVector<OpFoldResult> lower = forall.getMixedLowerBound(),
                             upper = forall.getMixedUpperBound(),
                             step = forall.getMixedStep();
   size_t rank = lower.size();
-  SmallVector<Value> trips, indices(rank);
+  SmallVector<Value> trips;
   for (size_t d = 0; d < rank; ++d) {
     Value extent =
         b.createOrFold<arith::SubIOp>(loc, lookup(upper[d]), lookup(lower[d]));
     trips.push_back(
         b.createOrFold<arith::CeilDivSIOp>(loc, extent, lookup(step[d])));
   }
-  auto split = [&](Value number, Value by) -> std::pair<Value, Value> {
-    return {b.createOrFold<arith::DivUIOp>(loc, number, by),
-            b.createOrFold<arith::RemUIOp>(loc, number, by)};
-  };
-  OnlineAttentionOp masked;
-  forall.walk([&](OnlineAttentionOp op) {
-    if (op.getMask())
-      masked = op;
-  });
-  Value rest = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
-  size_t outer = rank;
-  if (masked && rank > 1) {
-    // Blocks differ in length.
-    outer = rank - 1;
-    Value heads = trips.front();
-    for (size_t d = 1; d < outer; ++d)
-      heads = b.createOrFold<arith::MulIOp>(loc, heads, trips[d]);
-    MaskedTiles tiles{heads, trips.back(),
-                      multiprocessors * tile::getResidentBlocks(kernel)};
-    auto [head, tile] =
-        getSchedule(kernel).has(ScheduleFeatures::Persistent)
-            ? emitInPairs(b, loc, tiles, haveEvenPairsOfQueries(masked), rest)
-            : emitLongestFirst(b, loc, tiles, rest);
-    indices.back() = tile;
-    rest = head;
+  auto order =
+      tile::TileDialect::OrderAttrHelper(b.getContext()).getAttr(forall);
+  if (!order)
+    order = tile::OrderAttr::get(b.getContext(), tile::OrderKind::Linear);
+  Value table;
+  if (std::optional<int64_t> argument = order.getArgument()) {
+    auto function = forall->getParentOfType<FunctionOpInterface>();
+    table = captureTensor(function.getArgument(*argument));
+    order = tile::OrderAttr::get(b.getContext(), order.getKind());
   }
-  for (size_t d = outer; d-- > 0;) {
-    indices[d] = rest;
-    if (d > 0)
-      std::tie(rest, indices[d]) = split(rest, trips[d]);
-  }
+  Value number = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
+  auto position = tile::PositionOp::create(b, loc, number, trips, order, table);
   for (size_t d = 0; d < rank; ++d) {
-    Value offset =
-        b.createOrFold<arith::MulIOp>(loc, indices[d], lookup(step[d]));
+    Value offset = b.createOrFold<arith::MulIOp>(loc, position.getResult(d),
+                                                 lookup(step[d]));
     mapping.map(forall.getInductionVars()[d],
                 b.createOrFold<arith::AddIOp>(loc, lookup(lower[d]), offset));
   }

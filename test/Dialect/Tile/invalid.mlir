@@ -457,3 +457,87 @@ func.func @f(%t: !tile.smem<64x64xf16, swizzle = 128>) {
   tile.clear %t warps(0) : !tile.smem<64x64xf16, swizzle = 128>
   return
 }
+
+// -----
+
+func.func @f(%n: index) {
+  // expected-error @below {{needs a grid of at least one dimension}}
+  tile.position %n of () linear
+  return
+}
+
+// -----
+
+func.func @f(%n: index) {
+  // expected-error @below {{needs a table for the order 'table', and for no other}}
+  %i = tile.position %n of (%n) table
+  return
+}
+
+// -----
+
+func.func @f(%n: index, %table: memref<?xi32>) {
+  // expected-error @below {{needs a table for the order 'table', and for no other}}
+  %i = tile.position %n of (%n) linear(%table : memref<?xi32>)
+  return
+}
+
+// -----
+
+func.func @f(%n: index, %table: memref<?xi32>) {
+  // expected-error @below {{has its table as an operand, not as an argument of a function}}
+  %i = "tile.position"(%n, %n, %table) <{operandSegmentSizes = array<i32: 1, 1, 1>, order = #tile.order<table(0)>}> : (index, index, memref<?xi32>) -> index
+  return
+}
+
+// -----
+
+func.func @f(%n: index) {
+  // expected-error @below {{expected an order of tiles: linear, longest_first, snake, pairs or table}}
+  %i = tile.position %n of (%n) shortest_first
+  return
+}
+
+// -----
+
+func.func @f(%n: index) {
+  // expected-error @below {{has an order of tiles, which only a loop 'scf.forall' has}}
+  %i = arith.addi %n, %n {tile.order = #tile.order<linear>} : index
+  return
+}
+
+// -----
+
+func.func @f(%n: index) {
+  // expected-error @below {{has an order of tiles that is no #tile.order: "linear"}}
+  scf.forall (%i) in (%n) {
+  } {tile.order = "linear"}
+  return
+}
+
+// -----
+
+func.func @f(%n: index) {
+  // expected-error @below {{takes its order from an argument of the function for 'table', and for nothing else}}
+  scf.forall (%i) in (%n) {
+  } {tile.order = #tile.order<snake(0)>}
+  return
+}
+
+// -----
+
+func.func @f(%n: index) {
+  // expected-error @below {{takes its order from argument 1 of a function of 1}}
+  scf.forall (%i) in (%n) {
+  } {tile.order = #tile.order<table(1)>}
+  return
+}
+
+// -----
+
+func.func @f(%n: index) {
+  // expected-error @below {{takes its order from a tensor<?xi32>, not from 'index'}}
+  scf.forall (%i) in (%n) {
+  } {tile.order = #tile.order<table(0)>}
+  return
+}

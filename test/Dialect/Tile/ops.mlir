@@ -8,6 +8,26 @@
 !memory = memref<?x?x?x64xf16, strided<[?, ?, ?, 1]>>
 
 // The examples in the descriptions of the operations.
+// CHECK-LABEL: func @position(
+func.func @position(%n: index, %b: index, %h: index, %table: memref<?xi32>) {
+  // CHECK: %{{.*}}:2 = tile.position %{{.*}} of(%{{.*}}, %{{.*}}) longest_first
+  %p:2 = tile.position %n of (%b, %h) longest_first
+  // CHECK: %{{.*}} = tile.position %{{.*}} of(%{{.*}}) table(%{{.*}} : memref<?xi32>)
+  %i = tile.position %n of (%b) table(%table : memref<?xi32>)
+  return
+}
+
+// CHECK-LABEL: func @ordered(
+func.func @ordered(%n: index, %table: tensor<?xi32>) {
+  // CHECK: {tile.order = #tile.order<pairs>}
+  scf.forall (%i) in (%n) {
+  } {tile.order = #tile.order<pairs>}
+  // CHECK: {tile.order = #tile.order<table(1)>}
+  scf.forall (%i) in (%n) {
+  } {tile.order = #tile.order<table(1)>}
+  return
+}
+
 // CHECK-LABEL: func @fetch(
 func.func @fetch(%k: !memory, %b: index, %h: index, %j: index, %n: index) {
   // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : memref<{{.*}}> to <128x64xf16, swizzle = 128>

@@ -9,6 +9,7 @@
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/MaskNodes.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -520,6 +521,39 @@ static bool isKeyLoop(scf::ForOp loop, OnlineAttentionOp step) {
                       step.getQuery().getType().getDimSize(0));
 }
 
+/// Of lengths that are not known, neither may be much longer than the other.
+static bool haveEvenPairsOfQueries(OnlineAttentionOp step) {
+  constexpr int64_t someLength = 4096;
+  SmallVector<OpFoldResult> extents = step.getMixedExtents();
+  std::optional<int64_t> nq = getConstantIntValue(extents[0]),
+                         nk = getConstantIntValue(extents[1]);
+  if (!nq || !nk)
+    nq = nk = someLength;
+  return haveEvenPairs(*step.getMask(), *nq, *nk);
+}
+
+/// Says in which order tiles of queries are taken that the mask makes longer or
+/// shorter, unless the program does.
+static void setOrder(scf::ForallOp forall) {
+  OnlineAttentionOp masked;
+  forall.walk([&](OnlineAttentionOp step) {
+    if (step.getMask())
+      masked = step;
+  });
+  MLIRContext *context = forall.getContext();
+  tile::TileDialect::OrderAttrHelper order(context);
+  if (!masked || forall.getRank() < 2 || order.isAttrPresent(forall))
+    return;
+  std::optional<ScheduleAttr> schedule = masked.getSchedule();
+  bool isPersistent =
+      schedule && schedule->getValue().has(ScheduleFeatures::Persistent);
+  tile::OrderKind kind = !isPersistent ? tile::OrderKind::LongestFirst
+                         : haveEvenPairsOfQueries(masked)
+                             ? tile::OrderKind::Pairs
+                             : tile::OrderKind::Snake;
+  order.setAttr(forall, tile::OrderAttr::get(context, kind));
+}
+
 namespace {
 struct SplitMask : flash::impl::SplitMaskBase<SplitMask> {
   void runOnOperation() override {
@@ -534,6 +568,7 @@ struct SplitMask : flash::impl::SplitMaskBase<SplitMask> {
     });
     for (auto [loop, step] : loops)
       Splitter(loop, step).run();
+    getOperation().walk(setOrder);
   }
 };
 } // namespace

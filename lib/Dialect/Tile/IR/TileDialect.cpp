@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 
@@ -19,4 +21,39 @@ void flash::tile::TileDialect::initialize() {
 #define GET_OP_LIST
 #include "flash/Dialect/Tile/IR/TileOps.cpp.inc"
       >();
+}
+
+/// The order of a loop over tiles, whose table is an argument of the function.
+static LogicalResult verifyOrder(Operation *op, Attribute attribute) {
+  auto order = dyn_cast<flash::tile::OrderAttr>(attribute);
+  if (!order)
+    return op->emitOpError("has an order of tiles that is no #tile.order: ")
+           << attribute;
+  if (!isa<scf::ForallOp>(op))
+    return op->emitOpError("has an order of tiles, which only a loop "
+                           "'scf.forall' has");
+  bool isTable = order.getKind() == flash::tile::OrderKind::Table;
+  if (isTable != order.getArgument().has_value())
+    return op->emitOpError("takes its order from an argument of the function "
+                           "for 'table', and for nothing else");
+  if (!isTable)
+    return success();
+  auto function = op->getParentOfType<FunctionOpInterface>();
+  int64_t number = *order.getArgument();
+  int64_t count = function ? function.getNumArguments() : 0;
+  if (number < 0 || number >= count)
+    return op->emitOpError("takes its order from argument ")
+           << number << " of a function of " << count;
+  auto type = dyn_cast<RankedTensorType>(function.getArgumentTypes()[number]);
+  if (type && type.getRank() == 1 && type.getElementType().isInteger(32))
+    return success();
+  return op->emitOpError("takes its order from a tensor<?xi32>, not from ")
+         << function.getArgumentTypes()[number];
+}
+
+LogicalResult flash::tile::TileDialect::verifyOperationAttribute(
+    Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == getOrderAttrHelper().getName())
+    return verifyOrder(op, attribute.getValue());
+  return success();
 }

@@ -13,6 +13,34 @@
 using namespace mlir;
 using namespace flash::tile;
 
+/// An order, whose table is an operand.
+static ParseResult
+parseOrder(OpAsmParser &parser, OrderAttr &order,
+           std::optional<OpAsmParser::UnresolvedOperand> &table, Type &type) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef keyword;
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<OrderKind> kind = symbolizeOrderKind(keyword);
+  if (!kind)
+    return parser.emitError(loc, "expected an order of tiles: linear, "
+                                 "longest_first, snake, pairs or table");
+  order = OrderAttr::get(parser.getContext(), *kind);
+  if (succeeded(parser.parseOptionalLParen())) {
+    table.emplace();
+    return failure(parser.parseOperand(*table) ||
+                   parser.parseColonType(type) || parser.parseRParen());
+  }
+  return success();
+}
+
+static void printOrder(OpAsmPrinter &printer, Operation *, OrderAttr order,
+                       Value table, Type type) {
+  printer << stringifyOrderKind(order.getKind());
+  if (table)
+    printer << '(' << table << " : " << type << ')';
+}
+
 #define GET_OP_CLASSES
 #include "flash/Dialect/Tile/IR/TileOps.cpp.inc"
 
@@ -97,6 +125,26 @@ RingReleaseOp RingWaitOp::getRelease() {
     if (release.getRing() == getRing() && release.getStep() == getStep())
       return release;
   return {};
+}
+
+LogicalResult PositionOp::inferReturnTypes(
+    MLIRContext *context, std::optional<Location>, ValueRange operands,
+    DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
+    SmallVectorImpl<Type> &types) {
+  Adaptor adaptor(operands, attributes, properties, regions);
+  types.assign(adaptor.getSizes().size(), IndexType::get(context));
+  return success();
+}
+
+LogicalResult PositionOp::verify() {
+  if (getSizes().empty())
+    return emitOpError("needs a grid of at least one dimension");
+  if (getOrder().getArgument())
+    return emitOpError("has its table as an operand, not as an argument of a "
+                       "function");
+  if ((getOrder().getKind() == OrderKind::Table) != !!getTable())
+    return emitOpError("needs a table for the order 'table', and for no other");
+  return success();
 }
 
 LogicalResult FetchOp::verify() {

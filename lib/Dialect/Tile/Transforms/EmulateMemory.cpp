@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emulate.h"
+#include "TileOrder.h"
 
+#include "flash/Support/Multiprocessors.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -108,6 +110,22 @@ Value flash::tile::readTile(OpBuilder &b, Location loc, Value buffer,
 }
 
 namespace {
+
+struct EmulatePosition : EmulationPattern<PositionOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(PositionOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    if (op.getTable()) {
+      Location loc = op.getLoc();
+      Value first = constant(b, loc, 0);
+      Value entries = memref::DimOp::create(b, loc, op.getTable(), first);
+      calls.create(b, op, "check_range", Type(),
+                   {op.getNumber(), constant(b, loc, 1), first, entries});
+    }
+    b.replaceOp(op, emitPosition(b, op, flash::multiprocessors));
+    return success();
+  }
+};
 
 struct EmulateFetch : EmulationPattern<FetchOp> {
   using EmulationPattern::EmulationPattern;
@@ -482,7 +500,7 @@ struct EmulateRead : EmulationPattern<ReadOp> {
 void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                                           EmulationCalls &calls,
                                           RewritePatternSet &patterns) {
-  patterns.add<EmulateFetch, EmulateRing, EmulateRingAcquire, EmulateCopyAsync,
+  patterns.add<EmulatePosition, EmulateFetch, EmulateRing, EmulateRingAcquire, EmulateCopyAsync,
                EmulateRingWait<RingWaitOp>, EmulateRingWait<RingPeekOp>,
                EmulateRingRelease, EmulateLoad, EmulateLoadRow, EmulateIsFinite,
                EmulateRingInspect, EmulateRingIsFinite, EmulateRead,

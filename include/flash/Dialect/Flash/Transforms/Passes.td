@@ -498,10 +498,17 @@ def SplitMask : Pass<"flash-split-mask", "::mlir::func::FuncOp"> {
 
     For other masks, such as the union of a prefix and a band, one loop over the
     hull tests each tile with the same exact predicates.
+
+    Where a mask is left, tiles of queries take longer and shorter: the loop over
+    them says in which order GPUs take them (`tile.order`, see `#tile.order`),
+    unless it says so already. Blocks that take one tile each begin with the
+    longest; persistent ones take them in waves, every other wave backwards, in
+    pairs of heads if a tile and its counterpart from the other end of a head are
+    as long as any two such tiles.
   }];
   let dependentDialects = ["::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
-    "::mlir::arith::ArithDialect"];
+    "::mlir::arith::ArithDialect", "::flash::tile::TileDialect"];
 }
 
 def CountTiles : Pass<"flash-count-tiles", "::mlir::ModuleOp"> {

@@ -16,15 +16,18 @@
 #include "mlir/IR/OpDefinition.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
-#include "flash/Dialect/Tile/IR/TileDialect.h.inc"
 #include "flash/Dialect/Tile/IR/TileEnums.h.inc"
 
 #include "flash/Dialect/Tile/IR/TileLayoutInterface.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "flash/Dialect/Tile/IR/TileAttrs.h.inc"
+
+// Has attributes that are declared there.
+#include "flash/Dialect/Tile/IR/TileDialect.h.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "flash/Dialect/Tile/IR/TileTypes.h.inc"

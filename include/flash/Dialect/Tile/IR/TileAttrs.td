@@ -99,4 +99,53 @@ def Tile_ReductionEnum : I32EnumAttr<"Reduction", "how values are combined", [
 def Tile_ReductionAttr
     : EnumAttr<Tile_Dialect, Tile_ReductionEnum, "reduction">;
 
+def Tile_OrderKind : I32EnumAttr<"OrderKind", "in which order tiles are taken", [
+    I32EnumAttrCase<"Linear", 0, "linear">,
+    I32EnumAttrCase<"LongestFirst", 1, "longest_first">,
+    I32EnumAttrCase<"Snake", 2, "snake">, I32EnumAttrCase<"Pairs", 3, "pairs">,
+    I32EnumAttrCase<"Table", 4, "table">]> {
+  let cppNamespace = "::flash::tile";
+  let genSpecializedAttr = 0;
+}
+
+def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
+  let mnemonic = "order";
+  let summary = "the order in which CTAs take the tiles of a grid";
+  let description = [{
+    A grid has tiles in some dimensions. Along the last of them tiles may take
+    longer and longer (queries under a causal mask); the others together are
+    the heads. A wave is as many CTAs as run at the same time.
+
+    - `linear`: row by row, the last dimension the fastest.
+    - `longest_first`: for CTAs that take one tile each, whenever there is room
+      for them. Of as many heads as fill two waves, the longest tiles first.
+    - `snake`: for persistent CTAs, which take one tile of each wave, every
+      other wave backwards (`tile-persist`). The longest tiles of all heads
+      first.
+    - `pairs`: as `snake`, where a tile and its counterpart from the other end
+      of a head are as long as any two such tiles. What a CTA gets in two waves,
+      a tile of one head and one of the next, is as long as what any other gets;
+      so heads follow each other, and the keys that all CTAs read at the same
+      time are those of few heads. Only the last waves go by length.
+    - `table`: a table has the tile's number, as `linear` counts, for each CTA:
+      for work whose lengths only the data tell. It must have every tile once.
+
+    On a loop over tiles, `scf.forall`, the order is the discardable attribute
+    `tile.order`; a table is then an argument of the function, by its number:
+
+    ```mlir
+    func.func @f(%q: tensor<...>, %table: tensor<?xi32>) {
+      scf.forall (%b, %h, %i) in (...) shared_outs(...) {
+        ...
+      } {tile.order = #tile.order<table(1)>}
+    ```
+  }];
+  let parameters = (ins EnumParameter<Tile_OrderKind>:$kind,
+                        OptionalParameter<"std::optional<int64_t>">:$argument);
+  let assemblyFormat = "`<` $kind (`(` $argument^ `)`)? `>`";
+  let builders = [AttrBuilder<(ins "OrderKind":$kind), [{
+    return $_get($_ctxt, kind, std::nullopt);
+  }]>];
+}
+
 #endif // FLASH_TILE_ATTRS_TD

@@ -39,6 +39,9 @@ def Tile_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
+  // Of `scf.forall`.
+  let discardableAttrs = (ins "::flash::tile::OrderAttr":$order);
+  let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     void registerAttributes();
     void registerTypes();

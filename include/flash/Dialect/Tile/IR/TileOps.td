@@ -10,6 +10,7 @@
 
 include "flash/Dialect/Tile/IR/TileAttrs.td"
 include "flash/Dialect/Tile/IR/TileTypes.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Tile_Op<string mnemonic, list<Trait> traits = []>
@@ -28,6 +29,39 @@ class Tile_AnyTensorOf<list<Type> types>
     : AnyTypeOf<types, "", "::mlir::RankedTensorType">;
 def Tile_RegisterTensor : Tile_TensorWith<"LayoutAttrInterface">;
 def Tile_GlobalTensor : MemRefOf<[F16, BF16, F32]>;
+
+//===----------------------------------------------------------------------===//
+// Which tile a block works on
+//===----------------------------------------------------------------------===//
+
+def Tile_PositionOp : Tile_Op<"position",
+    [AttrSizedOperandSegments, DeclareOpInterfaceMethods<InferTypeOpInterface>]> {
+  let summary = "the tile that a block takes, from the number of the block";
+  let description = [{
+    Of a grid of `sizes` tiles, one index for each dimension, in an `order` (see
+    `#tile.order`). Numbers from 0 to the number of tiles are defined. What
+    conversion to this level emits; `tile-lower-positions` computes it.
+
+    ```mlir
+    %b, %h, %i = tile.position %number of (%batches, %heads, %tiles) longest_first
+    ```
+
+    A table of the order `table` is an operand, of an entry for each tile:
+
+    ```mlir
+    %b, %i = tile.position %number of (%batches, %tiles) table(%table : memref<?xi32>)
+    ```
+  }];
+  let arguments = (ins Index:$number, Variadic<Index>:$sizes,
+                       Tile_OrderAttr:$order,
+                       Arg<Optional<MemRefRankOf<[I32], [1]>>, "", [MemRead]>:$table);
+  let results = (outs Variadic<Index>:$position);
+  let assemblyFormat = [{
+    $number `of` `(` $sizes `)` custom<Order>($order, $table, type($table))
+    attr-dict
+  }];
+  let hasVerifier = 1;
+}
 
 //===----------------------------------------------------------------------===//
 // From global to shared memory

@@ -12,6 +12,29 @@ include "mlir/Pass/PassBase.td"
 
 // In the order in which the pipelines run them.
 
+def LowerPositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
+  let summary = "Compute which tile a block takes from its number";
+  let description = [{
+    Each `tile.position` becomes arithmetic on indices, or the reading of its
+    table, for which the host asserts that it has an entry for each block. A wave
+    is as many blocks as the multiprocessors hold; with
+    `resident_blocks = 2` in the schedule of the kernel, twice as many.
+
+    ```mlir
+    %h, %i = tile.position %number of (%heads, %tiles) linear
+    // becomes
+    %h = arith.divui %number, %tiles : index
+    %i = arith.remui %number, %tiles : index
+    ```
+  }];
+  let options = [Option<"multiprocessors", "multiprocessors", "int64_t",
+                        "::flash::multiprocessors",
+                        "Multiprocessors that run blocks at the same time">];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::cf::ControlFlowDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
   let summary = "Launch as many blocks as there are multiprocessors";
   let description = [{

@@ -8,10 +8,11 @@
 #include "TileOrder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
-using namespace flash;
+using namespace flash::tile;
 
 namespace {
 /// Unsigned arithmetic on indices. What is known becomes a constant.
@@ -52,7 +53,7 @@ struct IndexBuilder {
 };
 } // namespace
 
-TileOfHead flash::emitLongestFirst(OpBuilder &builder, Location loc,
+TileOfHead flash::tile::emitLongestFirst(OpBuilder &builder, Location loc,
                                    const MaskedTiles &tiles, Value number) {
   constexpr int64_t granule = 8;
   assert(2 * tiles.blocksOfRound % granule == 0 && "rounds of whole granules");
@@ -101,7 +102,7 @@ static Value emitPairsOfRounds(IndexBuilder &b, const MaskedTiles &tiles,
   return b.sub(b.max(rounds, byLength), byLength);
 }
 
-TileOfHead flash::emitInPairs(OpBuilder &builder, Location loc,
+TileOfHead flash::tile::emitInPairs(OpBuilder &builder, Location loc,
                               const MaskedTiles &tiles, bool haveEvenPairs,
                               Value number) {
   constexpr int64_t mostTilesOfShortHead = 8;
@@ -179,4 +180,40 @@ TileOfHead flash::emitInPairs(OpBuilder &builder, Location loc,
   Value tile = b.select(isPaired, pairTile, tileOf(level));
   return {b.select(isByHead, quotient, head),
           b.select(isByHead, tileOf(remainder), tile)};
+}
+
+SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
+                                             int64_t blocksOfRound) {
+  Location loc = op.getLoc();
+  IndexBuilder b{builder, loc};
+  ValueRange sizes = op.getSizes();
+  size_t outer = sizes.size();
+  SmallVector<Value> position(outer);
+  Value rest = op.getNumber();
+  OrderKind kind = op.getOrder().getKind();
+  if (kind == OrderKind::Table) {
+    Value entry = memref::LoadOp::create(builder, loc, op.getTable(), rest);
+    rest = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                      entry);
+  } else if (kind != OrderKind::Linear) {
+    --outer;
+    Value heads = outer == 0 ? b.constant(1) : sizes.front();
+    for (size_t d = 1; d < outer; ++d)
+      heads = b.mul(heads, sizes[d]);
+    MaskedTiles tiles{heads, sizes.back(), blocksOfRound};
+    TileOfHead at =
+        kind == OrderKind::LongestFirst
+            ? emitLongestFirst(builder, loc, tiles, rest)
+            : emitInPairs(builder, loc, tiles,
+                          /*haveEvenPairs=*/kind == OrderKind::Pairs, rest);
+    position.back() = at.tile;
+    rest = at.head;
+  }
+  for (size_t d = outer; d-- > 0;) {
+    Value number = rest;
+    if (d > 0)
+      rest = b.div(number, sizes[d]);
+    position[d] = d > 0 ? b.rem(number, sizes[d]) : number;
+  }
+  return position;
 }

@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_CONVERSION_FLASHTOTILE_TILEORDER_H
-#define FLASH_LIB_CONVERSION_FLASHTOTILE_TILEORDER_H
+#ifndef FLASH_LIB_DIALECT_TILE_TRANSFORMS_TILEORDER_H
+#define FLASH_LIB_DIALECT_TILE_TRANSFORMS_TILEORDER_H
 
+#include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/IR/Builders.h"
 
-namespace flash {
+namespace flash::tile {
 
 /// The tiles of queries under a mask, of which the last of a head are taken for
 /// the longest: `heads` times `tilesOfHead`, each for one number from 0 on.
@@ -42,6 +43,11 @@ TileOfHead emitInPairs(mlir::OpBuilder &b, mlir::Location loc,
                        const MaskedTiles &tiles, bool haveEvenPairs,
                        mlir::Value number);
 
-} // namespace flash
+/// The indices of the tile that `op` gives, where so many blocks run at the
+/// same time.
+llvm::SmallVector<mlir::Value> emitPosition(mlir::OpBuilder &b, PositionOp op,
+                                            int64_t blocksOfRound);
 
-#endif // FLASH_LIB_CONVERSION_FLASHTOTILE_TILEORDER_H
+} // namespace flash::tile
+
+#endif // FLASH_LIB_DIALECT_TILE_TRANSFORMS_TILEORDER_H

@@ -1,0 +1,98 @@
+//===- LowerPositions.cpp - Tiles from the numbers of blocks --------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileOrder.h"
+
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+namespace flash::tile {
+#define GEN_PASS_DEF_LOWERPOSITIONS
+#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace flash::tile
+
+using namespace mlir;
+using namespace flash::tile;
+
+/// Asserts that a table of tiles has an entry for each block.
+static void assertEntries(gpu::LaunchFuncOp launch, Value table) {
+  OpBuilder b(launch);
+  Location loc = launch.getLoc();
+  Value first = arith::ConstantIndexOp::create(b, loc, 0);
+  Value entries = memref::DimOp::create(b, loc, table, first);
+  Value isEnough =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, entries,
+                            launch.getGridSizeOperandValues().x);
+  cf::AssertOp::create(b, loc, isEnough,
+                       "the kernel '" +
+                           launch.getKernelName().getValue().str() +
+                           "' takes its tiles from a table, which has fewer "
+                           "entries than there are tiles");
+}
+
+/// Folds what is computed from `values`: of a dimension of one tile the index is
+/// known, and nothing that the host can compute need be passed to the kernel.
+static void foldUsers(ValueRange values) {
+  llvm::SetVector<Operation *> users;
+  auto add = [&](Value value) {
+    for (Operation *user : value.getUsers())
+      if (isa<arith::ArithDialect>(user->getDialect()))
+        users.insert(user);
+  };
+  llvm::for_each(values, add);
+  while (!users.empty()) {
+    Operation *op = users.pop_back_val();
+    OpBuilder b(op);
+    SmallVector<Value> results;
+    if (failed(b.tryFold(op, results)) || results.empty())
+      continue;
+    op->replaceAllUsesWith(results);
+    op->erase();
+    llvm::for_each(results, add);
+  }
+}
+
+namespace {
+struct LowerPositions : flash::tile::impl::LowerPositionsBase<LowerPositions> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    SymbolTableCollection symbols;
+    DenseMap<Operation *, SmallVector<unsigned, 1>> tables;
+    SmallVector<PositionOp> positions;
+    getOperation().walk([&](PositionOp op) { positions.push_back(op); });
+    for (PositionOp op : positions) {
+      auto kernel = op->getParentOfType<gpu::GPUFuncOp>();
+      if (!kernel) {
+        op.emitOpError("is outside of any kernel");
+        return signalPassFailure();
+      }
+      if (auto table = dyn_cast_if_present<BlockArgument>(op.getTable()))
+        tables[kernel].push_back(table.getArgNumber());
+      OpBuilder b(op);
+      int64_t blocks = multiprocessors * getResidentBlocks(kernel);
+      SmallVector<Value> position = emitPosition(b, op, blocks);
+      op->replaceAllUsesWith(position);
+      op.erase();
+      llvm::erase_if(position, [](Value index) {
+        return !matchPattern(index, m_Constant());
+      });
+      foldUsers(position);
+    }
+    getOperation().walk([&](gpu::LaunchFuncOp launch) {
+      Operation *kernel =
+          symbols.lookupNearestSymbolFrom(launch, launch.getKernelAttr());
+      for (unsigned table : tables.lookup(kernel))
+        assertEntries(launch, launch.getKernelOperand(table));
+    });
+  }
+};
+} // namespace

@@ -1,0 +1,92 @@
+// Which tile a block takes; TileOrderTest looks at all numbers of many sizes.
+// RUN: flash-opt %s --split-input-file --tile-lower-positions=multiprocessors=4 | FileCheck %s
+
+// Row by row, the last dimension the fastest.
+// CHECK-LABEL: gpu.func @linear(
+// CHECK-SAME:    %[[N:.*]]: index, %[[B:.*]]: index, %[[H:.*]]: index, %[[T:.*]]: index,
+// CHECK:         %[[REST:.*]] = arith.divui %[[N]], %[[T]] : index
+// CHECK:         %[[I:.*]] = arith.remui %[[N]], %[[T]] : index
+// CHECK:         %[[BATCH:.*]] = arith.divui %[[REST]], %[[H]] : index
+// CHECK:         %[[HEAD:.*]] = arith.remui %[[REST]], %[[H]] : index
+// CHECK:         memref.load %{{.*}}[%[[BATCH]], %[[HEAD]], %[[I]]]
+gpu.module @m {
+  gpu.func @linear(%n: index, %b: index, %h: index, %t: index, %m: memref<?x?x?xf32>) kernel {
+    %p:3 = tile.position %n of (%b, %h, %t) linear
+    %x = memref.load %m[%p#0, %p#1, %p#2] : memref<?x?x?xf32>
+    memref.store %x, %m[%p#0, %p#1, %p#2] : memref<?x?x?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// The longest tiles, which are the last, come first: of as many heads as fill two
+// waves of four blocks.
+// CHECK-LABEL: gpu.func @longest_first(
+// CHECK-SAME:    %[[N:.*]]: index, %[[H:.*]]: index, %[[T:.*]]: index,
+// CHECK:         %[[TWO_WAVES:.*]] = arith.constant 8 : index
+// CHECK:         %[[TOGETHER:.*]] = arith.select
+// CHECK:         %[[GROUP:.*]] = arith.muli %[[TOGETHER]],
+// CHECK:         %[[INSIDE:.*]] = arith.remui %[[N]], %[[GROUP]] : index
+// CHECK:         %[[LEVEL:.*]] = arith.divui %[[INSIDE]],
+// CHECK:         %[[TILE:.*]] = arith.subi %{{.*}}, %[[LEVEL]] : index
+// CHECK:         memref.load %{{.*}}[%{{.*}}, %[[TILE]]]
+gpu.module @m {
+  gpu.func @longest_first(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
+    %p:2 = tile.position %n of (%h, %t) longest_first
+    %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
+    memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// A wave has more blocks where they share a multiprocessor; with one dimension
+// there is one head.
+// CHECK-LABEL: gpu.func @shared(
+// CHECK-SAME:    %[[N:.*]]: index, %[[T:.*]]: index,
+// CHECK-DAG:     arith.constant 16 : index
+// CHECK:         memref.load
+gpu.module @m {
+  gpu.func @shared(%n: index, %t: index, %m: memref<?xf32>) kernel attributes {flash.schedule = #flash.schedule<resident_blocks = 2>} {
+    %p = tile.position %n of (%t) snake
+    %x = memref.load %m[%p] : memref<?xf32>
+    memref.store %x, %m[%p] : memref<?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// A table says which tile comes when; the host asserts that it is long enough.
+// CHECK-LABEL: func.func @launch(
+// CHECK-SAME:    %[[BLOCKS:.*]]: index, %{{.*}}: index, %[[TABLE:.*]]: memref<?xi32>,
+// CHECK:         %[[ENTRIES:.*]] = memref.dim %[[TABLE]], %
+// CHECK:         %[[ENOUGH:.*]] = arith.cmpi sge, %[[ENTRIES]], %[[BLOCKS]] : index
+// CHECK:         cf.assert %[[ENOUGH]], "the kernel 'table' takes its tiles from a table, which has fewer entries than there are tiles"
+// CHECK:         gpu.launch_func @m::@table
+// CHECK-LABEL: gpu.func @table(
+// CHECK-SAME:    %[[T:.*]]: index, %[[ENTRIES:.*]]: memref<?xi32>,
+// CHECK:         %[[ID:.*]] = gpu.block_id x
+// CHECK:         %[[ENTRY:.*]] = memref.load %[[ENTRIES]][%[[ID]]]
+// CHECK:         %[[TILE:.*]] = arith.index_cast %[[ENTRY]] : i32 to index
+// CHECK:         arith.divui %[[TILE]], %[[T]]
+// CHECK:         arith.remui %[[TILE]], %[[T]]
+module attributes {gpu.container_module} {
+  func.func @launch(%blocks: index, %t: index, %table: memref<?xi32>, %m: memref<?x?xf32>) {
+    %c1 = arith.constant 1 : index
+    gpu.launch_func @m::@table blocks in (%blocks, %c1, %c1) threads in (%c1, %c1, %c1)
+        args(%t : index, %table : memref<?xi32>, %m : memref<?x?xf32>)
+    return
+  }
+  gpu.module @m {
+    gpu.func @table(%t: index, %table: memref<?xi32>, %m: memref<?x?xf32>) kernel {
+      %id = gpu.block_id x
+      %p:2 = tile.position %id of (%t, %t) table(%table : memref<?xi32>)
+      %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
+      memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
+      gpu.return
+    }
+  }
+}
