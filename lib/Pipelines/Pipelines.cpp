@@ -40,10 +40,7 @@ void flash::buildSchedulePipeline(OpPassManager &pm,
                                   const FrontOptions &options) {
   buildPackPipeline(pm, options.target);
   pm.nest<func::FuncOp>().addPass(createSelectSchedule(
-      {options.queryTile, options.keyTile, options.warps, options.stages,
-       options.features, options.splits, options.target, options.queryStages,
-       options.residentBlocks, options.units, options.device,
-       options.tuningFile}));
+      {options.schedule, options.target, options.device, options.tuningFile}));
 }
 
 void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {

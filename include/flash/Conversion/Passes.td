@@ -60,7 +60,7 @@ def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
     "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect",
-    "::flash::tile::TileDialect"];
+    "::flash::FlashDialect", "::flash::tile::TileDialect"];
 }
 
 def CheckHost : Pass<"flash-check-host", "::mlir::func::FuncOp"> {

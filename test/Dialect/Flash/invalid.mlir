@@ -510,8 +510,7 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 922337203685
 
 // -----
 
-// expected-error @below {{failed to parse Flash_ScheduleAttr parameter 'features'}}
-// expected-error @below {{expected ::flash::ScheduleFeatures to be one of: none, specialize_warps, overlap, ping_pong, lazy_rescale, persistent}}
+// expected-error @below {{'fast' is no list of features such as specialize_warps|overlap; the features are specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store, or none}}
 func.func private @f() attributes {m = #flash.schedule<query_tile = 64, key_tile = 64, features = fast>}
 
 // -----
@@ -528,6 +527,49 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile 
 
 // expected-error @below {{splits says what units leaves to the sizes; write one of them}}
 func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, splits = 1, units = 8>}
+
+// -----
+
+// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, warps, stages, query_stages, resident_blocks, features, splits, units}}
+func.func private @f() attributes {m = #flash.schedule<tiles = 8>}
+
+// -----
+
+// expected-error @below {{warps is given twice}}
+func.func private @f() attributes {m = #flash.schedule<warps = 4, warps = 4>}
+
+// -----
+
+// expected-error @below {{warps needs a number, got 'four'}}
+func.func private @f() attributes {m = #flash.schedule<warps = four>}
+
+// -----
+
+// expected-error @below {{unknown attribute `schedul` in dialect `flash`}}
+func.func private @f() attributes {m = #flash.schedul<warps = 4>}
+
+// -----
+
+// expected-error @below {{'func.func' op cannot have "flash.schedule"; an scf.forall over tiles and a kernel, a gpu.func with the attribute kernel, can}}
+func.func private @f() attributes {flash.schedule = #flash.schedule<warps = 4>}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op cannot have "flash.schedule"}}
+  gpu.func @f() attributes {flash.schedule = #flash.schedule<warps = 4>} {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op "flash.schedule" must be a #flash.schedule, got 4 : i64}}
+  gpu.func @f() kernel attributes {flash.schedule = 4} {
+    gpu.return
+  }
+}
 
 // -----
 

@@ -103,7 +103,7 @@ func.func @identity_score(%q: tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32> {
 // CHECK-SAME: explicit = #flash.causal,
 // CHECK-SAME: features = #flash.schedule<query_tile = 128, key_tile = 64, warps = 8, stages = 2, query_stages = 1, resident_blocks = 2, features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent>
 // CHECK-SAME: full = #flash.full
-// CHECK-SAME: no_features = #flash.schedule<query_tile = 128, key_tile = 64, stages = 2>
+// CHECK-SAME: no_features = #flash.schedule<query_tile = 128, key_tile = 64, stages = 2, features = none>
 // CHECK-SAME: prefix = #flash.prefix<0>
 // CHECK-SAME: schedule = #flash.schedule<query_tile = 8, key_tile = 1024>
 // CHECK-SAME: top_left = #flash.causal<top_left>

@@ -31,7 +31,7 @@
 // CHECK:       scf.for {{.*}} iter_args(%[[U:.*]] = %[[LOOP]]) -> (index)
 // CHECK:         tile.copy_async {{.*}} rows(%{{.*}}) to %[[KEYS]][%[[U]]]
 gpu.module @m {
-  gpu.func @loops(%q: !memory, %k: !memory, %n: index) kernel attributes {tile.stages = 2} {
+  gpu.func @loops(%q: !memory, %k: !memory, %n: index) kernel attributes {flash.schedule = #flash.schedule<stages = 2>} {
     %c0 = arith.constant 0 : index
     %c16 = arith.constant 16 : index
     %c32 = arith.constant 32 : index
@@ -165,15 +165,6 @@ gpu.module @m {
         %kr = tile.load %kt : !tile to tensor<16x64xf16, #tile.fragment<1>>
       }
     }
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @m {
-  // expected-error @below {{'gpu.func' op needs tile.stages from 1 to 16, got 0}}
-  gpu.func @no_stages() kernel attributes {tile.stages = 0} {
     gpu.return
   }
 }

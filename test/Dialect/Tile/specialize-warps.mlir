@@ -64,7 +64,7 @@ module attributes {gpu.container_module} {
     return
   }
   gpu.module @m {
-    gpu.func @kernel(%m: !memory, %o: memref<?x64xf32>, %n: index, %c: i1) kernel attributes {tile.specialize_warps} {
+    gpu.func @kernel(%m: !memory, %o: memref<?x64xf32>, %n: index, %c: i1) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %zero = arith.constant dense<0.0> : !scores
@@ -117,7 +117,7 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @nothing
 // CHECK-NOT:   warp_specialize
 gpu.module @m {
-  gpu.func @nothing(%o: memref<?xf32>) kernel attributes {tile.specialize_warps} {
+  gpu.func @nothing(%o: memref<?xf32>) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
     %c0 = arith.constant 0 : index
     %zero = arith.constant dense<0.0> : tensor<64xf32, #tile.rows<4>>
     tile.store %zero, %o[%c0] : tensor<64xf32, #tile.rows<4>> to memref<?xf32>

@@ -8,8 +8,10 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -56,21 +58,39 @@ void flash::FlashDialect::initialize() {
       >();
 }
 
-LogicalResult
-flash::FlashDialect::verifyOperationAttribute(Operation *op,
-                                              NamedAttribute attribute) {
-  if (attribute.getName() != PrecisionAttrHelper::getNameStr())
-    return op->emitOpError() << "has the unknown attribute '"
-                             << attribute.getName().getValue() << "'";
+static LogicalResult verifySchedule(Operation *op, NamedAttribute attribute) {
+  if (!isa<ScheduleAttr>(attribute.getValue()))
+    return op->emitOpError()
+           << attribute.getName() << " must be a #flash.schedule, got "
+           << attribute.getValue();
+  auto kernel = dyn_cast<gpu::GPUFuncOp>(op);
+  if (!isa<scf::ForallOp>(op) && !(kernel && kernel.isKernel()))
+    return op->emitOpError() << "cannot have " << attribute.getName()
+                             << "; an scf.forall over tiles and a kernel, a "
+                                "gpu.func with the attribute kernel, can";
+  return success();
+}
+
+static LogicalResult verifyPrecision(Operation *op, NamedAttribute attribute) {
   if (!isa<ProductPrecisionAttr>(attribute.getValue()))
-    return op->emitOpError() << "'" << attribute.getName().getValue()
-                             << "' must be a #flash.precision, got "
-                             << attribute.getValue();
+    return op->emitOpError()
+           << attribute.getName() << " must be a #flash.precision, got "
+           << attribute.getValue();
   auto contract = dyn_cast<linalg::ContractOp>(op);
   if (!contract || !llvm::all_of(contract.getInputs(), [](Value input) {
         return getElementTypeOrSelf(input).isF32();
       }))
-    return op->emitOpError() << "'" << attribute.getName().getValue()
-                             << "' belongs to a linalg.contract of f32";
+    return op->emitOpError()
+           << attribute.getName() << " belongs to a linalg.contract of f32";
+  return success();
+}
+
+LogicalResult
+flash::FlashDialect::verifyOperationAttribute(Operation *op,
+                                              NamedAttribute attribute) {
+  if (attribute.getName() == getScheduleAttrHelper().getName())
+    return verifySchedule(op, attribute);
+  if (attribute.getName() == getPrecisionAttrHelper().getName())
+    return verifyPrecision(op, attribute);
   return success();
 }

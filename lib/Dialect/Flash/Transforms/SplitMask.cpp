@@ -396,7 +396,7 @@ void Splitter::splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi) {
 
   std::optional<ScheduleAttr> schedule = step.getSchedule();
   if (schedule && !tileStep &&
-      bitEnumContainsAny(schedule->getFeatures(), ScheduleFeatures::Overlap))
+      schedule->getValue().has(ScheduleFeatures::Overlap))
     return putLastFirst(lo, fullLo, whole, hi);
   loopOver(lo, fullLo, stepOf({/*masked=*/true, ragged}));
   loopOver(fullLo, whole, stepOf({/*masked=*/false, /*ragged=*/false}));
@@ -546,8 +546,7 @@ static void setOrder(scf::ForallOp forall) {
     return;
   std::optional<ScheduleAttr> schedule = masked.getSchedule();
   bool isPersistent =
-      schedule && bitEnumContainsAny(schedule->getFeatures(),
-                                     ScheduleFeatures::Persistent);
+      schedule && schedule->getValue().has(ScheduleFeatures::Persistent);
   tile::OrderKind kind = !isPersistent ? tile::OrderKind::LongestFirst
                          : haveEvenPairsOfQueries(masked)
                              ? tile::OrderKind::Pairs

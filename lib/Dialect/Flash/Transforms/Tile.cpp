@@ -263,8 +263,9 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
 void Tiler::run() {
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(b, loc, online.getQuery());
-  queries = {online.getSchedule()->getQueryTile(), sizes[2]};
-  keyTile = online.getSchedule()->getKeyTile();
+  const Schedule schedule = online.getSchedule()->getValue();
+  queries = {*schedule.queryTile, sizes[2]};
+  keyTile = *schedule.keyTile;
   groups = HeadGroups(b, loc, online.getQuery(), online.getKey());
   splits = KeySplits(b, online);
 
@@ -292,6 +293,7 @@ void Tiler::run() {
   auto forall = scf::ForallOp::create(
       b, loc, SmallVector<OpFoldResult>(ends.size(), index(0)), ends, steps,
       inits, /*mapping=*/std::nullopt);
+  setSchedule(forall, schedule);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(forall.getTerminator());
@@ -332,9 +334,11 @@ struct Tile : flash::impl::TileBase<Tile> {
     WalkResult walk = getOperation().walk([&](OnlineAttentionOp online) {
       if (online.isTile())
         return WalkResult::advance();
-      if (!online.getSchedule()) {
-        online.emitOpError(
-            "has no schedule; run flash-select-schedule or write one");
+      Schedule schedule =
+          online.getSchedule() ? online.getSchedule()->getValue() : Schedule();
+      if (!schedule.queryTile || !schedule.keyTile) {
+        online.emitOpError("has no schedule with query_tile and key_tile; run "
+                           "flash-select-schedule or write them");
         return WalkResult::interrupt();
       }
       if (!llvm::all_of(online.getMixedPosition(), isZeroInteger)) {

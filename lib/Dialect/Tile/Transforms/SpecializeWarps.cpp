@@ -300,13 +300,18 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   return success();
 }
 
+static bool isSpecialized(gpu::GPUFuncOp kernel) {
+  return flash::getSchedule(kernel).has(
+      flash::ScheduleFeatures::SpecializeWarps);
+}
+
 namespace {
 struct SpecializeWarps
     : flash::tile::impl::SpecializeWarpsBase<SpecializeWarps> {
   void runOnOperation() override {
     SymbolTableCollection symbols;
     WalkResult walk = getOperation().walk([&](gpu::GPUFuncOp kernel) {
-      if (!kernel->hasAttr("tile.specialize_warps"))
+      if (!isSpecialized(kernel))
         return WalkResult::advance();
       return failed(specialize(kernel)) ? WalkResult::interrupt()
                                         : WalkResult::advance();
@@ -316,7 +321,7 @@ struct SpecializeWarps
     getOperation().walk([&](gpu::LaunchFuncOp launch) {
       auto kernel = symbols.lookupNearestSymbolFrom<gpu::GPUFuncOp>(
           launch, launch.getKernelAttr());
-      if (!kernel || !kernel->hasAttr("tile.specialize_warps"))
+      if (!kernel || !isSpecialized(kernel))
         return;
       OpBuilder b(launch);
       launch.getBlockSizeXMutable().assign(arith::ConstantIndexOp::create(

@@ -9,6 +9,7 @@
 #define FLASH_OPS_TD
 
 include "flash/Dialect/Flash/IR/FlashAttrs.td"
+include "flash/Schedule/Schedule.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/TilingInterface.td"

@@ -245,26 +245,28 @@ def AssertReads : Pass<"flash-assert-reads", "::mlir::ModuleOp"> {
 }
 
 def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
-  let summary = "Propose tile sizes for every attention that has none";
+  let summary = "Complete the schedule of every attention";
   let description = [{
-    Writes `schedule(#flash.schedule<...>)` on each `flash.attention` without
-    one: the largest tiles that pay, reduced until what one step touches (query,
+    Writes `schedule(#flash.schedule<...>)` on each `flash.attention`. Each key
+    comes from the first of these that has it: the option `schedule`, the
+    attribute that the program has, what was measured on `device`, a model.
+
+    The model's are the largest tiles that pay, reduced until what one step touches (query,
     scores, accumulators, keys and values) fits the second-level cache, and
     until there are enough query tiles for the threads.
 
     With `target=sm_80` the tiles are for thread blocks: the largest that need
     no registers in memory, or half as many queries where these would give few
-    blocks. Whether they fit into registers and shared memory is checked also
-    where the program has a schedule. Where there may be too few blocks for the
+    blocks. Whether they fit into registers and shared memory is checked,
+    whoever chose them. Where there may be too few blocks for the
     multiprocessors, `units` says how many there should be. With `target=sm_90a`
     warps have roles too, where the elements have 16 bits.
 
-    Where `device` names a device and nothing else is given, a schedule that
-    was measured to be the best there goes before that of the model: one from
-    `tuning-file` (docs/tuning.md), or one that is compiled in.
+    What was measured on `device` is in `tuning-file` (docs/tuning.md), or
+    compiled in.
 
     `target=emulate` takes the tiles of the CPU, but does not drop `splits` and
-    `units` from a schedule that the program has, which `target=cpu` does.
+    `units`, which `target=cpu` does.
 
     ```mlir
     %o = flash.attention %q, %k, %v : (...)
@@ -274,27 +276,11 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     ```
   }];
   let options = [
-    Option<"queryTile", "query-tile", "int64_t", "0",
-           "Queries in a tile; 0 lets the model choose">,
-    Option<"keyTile", "key-tile", "int64_t", "0",
-           "Keys in a tile; 0 lets the model choose">,
-    Option<"warps", "warps", "int64_t", "0",
-           "Warps of a block; 0 lets the model choose">,
-    Option<"stages", "stages", "int64_t", "0",
-           "Slots of a ring; 0 lets the model choose">,
-    Option<"features", "features", "std::string", "\"\"",
-           "What warps do at the same time, such as specialize_warps|overlap; "
-           "empty lets the model choose">,
-    Option<"splits", "splits", "int64_t", "0",
-           "Units that share a query tile; 0 lets the model choose">,
+    Option<"schedule", "schedule", "std::string", "\"\"",
+           "Keys of #flash.schedule, such as query_tile=64,key_tile=128, which "
+           "go before those that the program has">,
     Option<"target", "target", "std::string", "\"cpu\"",
            "cpu, emulate, sm_80 or sm_90a">,
-    Option<"queryStages", "query-stages", "int64_t", "0",
-           "Slots for queries; 0 lets the model choose">,
-    Option<"residentBlocks", "resident-blocks", "int64_t", "0",
-           "Blocks that share a multiprocessor; 0 lets the model choose">,
-    Option<"units", "units", "int64_t", "0",
-           "Units that there should be; 0 lets the model choose">,
     Option<"device", "device", "std::string", "\"\"",
            "Whose measured schedules to take, such as NVIDIA H200">,
     Option<"tuningFile", "tuning-file", "std::string", "\"\"",

@@ -18,7 +18,7 @@ def LowerPositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
     Each `tile.position` becomes arithmetic on indices, or the reading of its
     table, for which the host asserts that it has an entry for each block. A wave
     is as many blocks as the multiprocessors hold; with
-    `tile.resident_blocks = 2` twice as many.
+    `resident_blocks = 2` in the schedule of the kernel, twice as many.
 
     ```mlir
     %h, %i = tile.position %number of (%heads, %tiles) linear
@@ -38,9 +38,9 @@ def LowerPositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
 def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
   let summary = "Launch as many blocks as there are multiprocessors";
   let description = [{
-    For kernels with the attribute `tile.persistent`. A block does the work of
+    For kernels whose `flash.schedule` has `persistent`. A block does the work of
     one block after the other, so that the copies of the next begin while the
-    last is being finished. With `tile.resident_blocks = 2` there are twice as
+    last is being finished. With `resident_blocks = 2` there are twice as
     many. Indices that the tiles need of sizes are computed where the kernel is
     launched, and become arguments.
 
@@ -68,8 +68,8 @@ def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
     all stay where the fetch was; nothing overlaps yet. Loops carry the number
     of the step, which goes on from one loop to the next, so that all loops of a
     block over the same memory share a ring; a loop that no other is around and
-    that counts its iterations has it already. The kernel's attribute `tile.stages`
-    is the number of slots of these rings, 1 if absent; `tile.outer_stages` that
+    that counts its iterations has it already. `stages` of the kernel's `flash.schedule`
+    is the number of slots of these rings, 1 if absent; `query_stages` that
     of tiles which are fetched in a loop around others.
 
     ```mlir
@@ -132,7 +132,7 @@ def Prefetch : Pass<"tile-prefetch", "::mlir::gpu::GPUFuncOp"> {
 def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "Let some warps compute and others copy";
   let description = [{
-    For kernels with the attribute `tile.specialize_warps`. The program is sliced
+    For kernels whose `flash.schedule` has `specialize_warps`. The program is sliced
     in two: the consumers' part is all but the acquires and copies; the
     producer's is these, the loops and branches around them, and the scalars
     that they need. Neither waits for the other but at the rings, so copies run
@@ -173,7 +173,7 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
 def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Store results by bulk copies from shared memory";
   let description = [{
-    For kernels with the attribute `tile.bulk_store`. A thread has two elements
+    For kernels whose `flash.schedule` has `bulk_store`. A thread has two elements
     of 16 bits next to each other, so to store them from registers takes many
     instructions that fill a quarter of a line each, for which the next tile's
     products wait. Instead a warpgroup puts its rows in shared memory, and one
@@ -245,7 +245,7 @@ def KeysFirst : Pass<"tile-keys-first", "::mlir::gpu::GPUFuncOp"> {
 def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Compute from a tile's scores during the product before it";
   let description = [{
-    For kernels with the attribute `tile.overlap`. Loops of two products are
+    For kernels whose `flash.schedule` has `overlap`. Loops of two products are
     rotated: the second product of an iteration runs while the next iteration
     has its first and computes the maxima of that (FlashAttention-3, arXiv
     2407.08608, section 3.2, with the exponentials too, which the assembler does
@@ -289,7 +289,7 @@ def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
 def PingPong : Pass<"tile-ping-pong", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Let warpgroups take turns on the tensor cores";
   let description = [{
-    For kernels with the attribute `tile.ping_pong`. While one warpgroup's
+    For kernels whose `flash.schedule` has `ping_pong`. While one warpgroup's
     products run the others compute exponentials (FlashAttention-3, arXiv
     2407.08608, section 3.1): products that give scores, and those started with
     them, wait for the warpgroup's turn.
