@@ -457,3 +457,73 @@ func.func @f(%t: !tile.smem<64x64xf16, swizzle = 128>) {
   tile.clear %t warps(0) : !tile.smem<64x64xf16, swizzle = 128>
   return
 }
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op has an attribute 'tile.overlaps' that dialect 'tile' does not declare; the nearest is 'tile.overlap'}}
+  gpu.func @f() kernel attributes {tile.overlaps} {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op needs an i64 as attribute 'tile.stages', got 2 : i32}}
+  gpu.func @f() kernel attributes {tile.stages = 2 : i32} {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op needs a unit attribute as attribute 'tile.overlap', got true}}
+  gpu.func @f() kernel attributes {tile.overlap = true} {
+    gpu.return
+  }
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'tile.overlap', which belongs to 'gpu.func' or 'llvm.func'}}
+func.func @f() attributes {tile.overlap} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'tile.stages' of argument 1; dialect 'tile' declares none for arguments}}
+func.func @f(%x: f32, %y: f32 {tile.stages = 2}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'tile.stages' of result 0; dialect 'tile' declares none for results}}
+func.func private @f() -> (f32 {tile.stages = 2})
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.ring' op has no attribute 'barrier'; the nearest is 'barriers'}}
+  %r = tile.ring {barrier = 4096} : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.turn.wait' op has no attribute 'warps'; it has none at all}}
+  tile.turn.wait {warps = 4}
+  return
+}
+
+// -----
+
+// Those of other dialects are theirs to judge.
+func.func @f() {
+  tile.turn.wait {test.note}
+  return
+}

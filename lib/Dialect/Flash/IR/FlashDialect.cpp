@@ -55,3 +55,19 @@ void flash::FlashDialect::initialize() {
 #include "flash/Dialect/Flash/IR/FlashOps.cpp.inc"
       >();
 }
+
+LogicalResult
+flash::FlashDialect::verifyOperationAttribute(Operation *op,
+                                              NamedAttribute attribute) {
+  return flash::verifyDeclaredAttribute(op, attribute, {});
+}
+
+LogicalResult flash::FlashDialect::verifyRegionArgAttribute(
+    Operation *op, unsigned region, unsigned number, NamedAttribute attribute) {
+  return flash::refuseValueAttribute(op, "argument", number, attribute);
+}
+
+LogicalResult flash::FlashDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned region, unsigned number, NamedAttribute attribute) {
+  return flash::refuseValueAttribute(op, "result", number, attribute);
+}

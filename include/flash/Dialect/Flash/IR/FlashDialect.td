@@ -36,6 +36,9 @@ def Flash_Dialect : Dialect {
       - A NaN in an element that takes part reaches the row's output.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = "void registerAttributes();";
   // Tiling builds ops of these.
   let dependentDialects = ["::mlir::affine::AffineDialect",

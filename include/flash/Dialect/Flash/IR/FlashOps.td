@@ -9,6 +9,7 @@
 #define FLASH_OPS_TD
 
 include "flash/Dialect/Flash/IR/FlashAttrs.td"
+include "flash/Support/DeclaredAttributes.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/TilingInterface.td"
@@ -21,7 +22,7 @@ def Flash_SingleOperandGroups : NativeOpTrait<"SingleOperandGroups">,
 }
 
 class Flash_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Flash_Dialect, mnemonic, traits>;
+    : Op<Flash_Dialect, mnemonic, traits # [DeclaredAttributesOnly]>;
 
 /// An encoding (a sparse format, say) has no meaning here and would be lost.
 def Flash_NoEncoding : CPred<
