@@ -1224,3 +1224,30 @@ func.func @f(%x: tensor<8x8xf32>) {
 func.func @f() attributes {flash.precise} {
   return
 }
+
+// -----
+
+func.func @misspelt(%q: tensor<2x8x16xf32>) -> tensor<2x8x16xf32> {
+  // expected-error @below {{'flash.attention' op has no attribute 'scal'; the nearest is 'scale'}}
+  %o = flash.attention %q, %q, %q {scal = 0.5} : (tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
+  return %o : tensor<2x8x16xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'flash.tile' that dialect 'flash' does not declare; it declares none}}
+func.func @function() attributes {flash.tile = 64} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'flash.query' of argument 0; dialect 'flash' declares none for arguments}}
+func.func @argument(%q: tensor<2x8x16xf32> {flash.query}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'flash.output' of result 0; dialect 'flash' declares none for results}}
+func.func private @result() -> (tensor<2x8x16xf32> {flash.output})

@@ -541,3 +541,55 @@ func.func @f(%n: index) {
   } {tile.order = #tile.order<table(0)>}
   return
 }
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op has an attribute 'tile.orders' that dialect 'tile' does not declare; the nearest is 'tile.order'}}
+  gpu.func @f() kernel attributes {tile.orders} {
+    gpu.return
+  }
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'tile.order', which belongs to 'scf.forall'}}
+func.func @f() attributes {tile.order} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'tile.order' of argument 1; dialect 'tile' declares none for arguments}}
+func.func @f(%x: f32, %y: f32 {tile.order = 2}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'tile.order' of result 0; dialect 'tile' declares none for results}}
+func.func private @f() -> (f32 {tile.order = 2})
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.ring' op has no attribute 'barrier'; the nearest is 'barriers'}}
+  %r = tile.ring {barrier = 4096} : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.turn.wait' op has no attribute 'warps'; it has none at all}}
+  tile.turn.wait {warps = 4}
+  return
+}
+
+// -----
+
+// Those of other dialects are theirs to judge.
+func.func @f() {
+  tile.turn.wait {test.note}
+  return
+}

@@ -58,26 +58,27 @@ void flash::FlashDialect::initialize() {
       >();
 }
 
-static LogicalResult verifySchedule(Operation *op, NamedAttribute attribute) {
-  if (!isa<ScheduleAttr>(attribute.getValue()))
-    return op->emitOpError()
-           << attribute.getName() << " must be a #flash.schedule, got "
-           << attribute.getValue();
-  auto kernel = dyn_cast<gpu::GPUFuncOp>(op);
-  if (!isa<scf::ForallOp>(op) && !(kernel && kernel.isKernel()))
-    return op->emitOpError() << "cannot have " << attribute.getName()
-                             << "; an scf.forall over tiles and a kernel, a "
-                                "gpu.func with the attribute kernel, can";
-  return success();
-}
+static constexpr llvm::StringLiteral
+    scheduled[] = {"scf.forall", "gpu.func"},
+    products[] = {"linalg.contract"};
+static constexpr flash::DeclaredAttribute declaredAttributes[] = {
+    {"flash.schedule", scheduled, "a #flash.schedule",
+     [](Attribute value) { return isa<flash::ScheduleAttr>(value); }},
+    {"flash.precision", products, "a #flash.precision",
+     [](Attribute value) { return isa<flash::ProductPrecisionAttr>(value); }},
+};
 
-static LogicalResult verifyPrecision(Operation *op, NamedAttribute attribute) {
-  if (!isa<ProductPrecisionAttr>(attribute.getValue()))
-    return op->emitOpError()
-           << attribute.getName() << " must be a #flash.precision, got "
-           << attribute.getValue();
+LogicalResult
+flash::FlashDialect::verifyOperationAttribute(Operation *op,
+                                              NamedAttribute attribute) {
+  if (failed(flash::verifyDeclaredAttribute(op, attribute, declaredAttributes)))
+    return failure();
+  if (auto kernel = dyn_cast<gpu::GPUFuncOp>(op); kernel && !kernel.isKernel())
+    return op->emitOpError() << "has " << attribute.getName()
+                             << ", which a kernel has, a gpu.func with the "
+                                "attribute kernel";
   auto contract = dyn_cast<linalg::ContractOp>(op);
-  if (!contract || !llvm::all_of(contract.getInputs(), [](Value input) {
+  if (contract && !llvm::all_of(contract.getInputs(), [](Value input) {
         return getElementTypeOrSelf(input).isF32();
       }))
     return op->emitOpError()
@@ -85,12 +86,12 @@ static LogicalResult verifyPrecision(Operation *op, NamedAttribute attribute) {
   return success();
 }
 
-LogicalResult
-flash::FlashDialect::verifyOperationAttribute(Operation *op,
-                                              NamedAttribute attribute) {
-  if (attribute.getName() == getScheduleAttrHelper().getName())
-    return verifySchedule(op, attribute);
-  if (attribute.getName() == getPrecisionAttrHelper().getName())
-    return verifyPrecision(op, attribute);
-  return success();
+LogicalResult flash::FlashDialect::verifyRegionArgAttribute(
+    Operation *op, unsigned region, unsigned number, NamedAttribute attribute) {
+  return flash::refuseValueAttribute(op, "argument", number, attribute);
+}
+
+LogicalResult flash::FlashDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned region, unsigned number, NamedAttribute attribute) {
+  return flash::refuseValueAttribute(op, "result", number, attribute);
 }

@@ -192,8 +192,12 @@ LogicalResult RoleSlice::clone(Operation &op) {
                    llvm::any_of(op.getOperandTypes(), isTile) ||
                    isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp,
                        RingIsFiniteOp>(op);
+  // A loop that does nothing for the role may still give it a number, such as
+  // the step of a ring at which the next block goes on.
   bool isNeeded =
-      op.getNumRegions() > 0 ? containsOwn(op) : isOwn(&op) || !isOfTiles;
+      op.getNumRegions() > 0
+          ? containsOwn(op) || !getScalars(op.getResultTypes()).empty()
+          : isOwn(&op) || !isOfTiles;
   if (!isNeeded) {
     missing.insert_range(op.getResults());
     return success();

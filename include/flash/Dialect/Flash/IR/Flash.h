@@ -9,6 +9,7 @@
 #define FLASH_DIALECT_FLASH_IR_FLASH_H
 
 #include "flash/Schedule/Schedule.h"
+#include "flash/Support/DeclaredAttributes.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Attributes.h"
 #include "mlir/IR/BuiltinAttributes.h"

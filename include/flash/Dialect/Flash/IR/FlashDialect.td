@@ -38,6 +38,8 @@ def Flash_Dialect : Dialect {
   let discardableAttrs = (ins "::flash::ScheduleAttr":$schedule,
                               "::flash::ProductPrecisionAttr":$precision);
   let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
     void registerAttributes();
     // That of the schedule is generated apart from the others.

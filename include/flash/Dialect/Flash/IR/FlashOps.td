@@ -10,6 +10,7 @@
 
 include "flash/Dialect/Flash/IR/FlashAttrs.td"
 include "flash/Schedule/Schedule.td"
+include "flash/Support/DeclaredAttributes.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/TilingInterface.td"
@@ -22,7 +23,7 @@ def Flash_SingleOperandGroups : NativeOpTrait<"SingleOperandGroups">,
 }
 
 class Flash_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Flash_Dialect, mnemonic, traits>;
+    : Op<Flash_Dialect, mnemonic, traits # [DeclaredAttributesOnly]>;
 
 /// An encoding (a sparse format, say) has no meaning here and would be lost.
 def Flash_NoEncoding : CPred<

@@ -10,11 +10,12 @@
 
 include "flash/Dialect/Tile/IR/TileAttrs.td"
 include "flash/Dialect/Tile/IR/TileTypes.td"
+include "flash/Support/DeclaredAttributes.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Tile_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Tile_Dialect, mnemonic, traits>;
+    : Op<Tile_Dialect, mnemonic, traits # [DeclaredAttributesOnly]>;
 
 class Tile_TensorWith<string layout>
     : Type<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self) && "
