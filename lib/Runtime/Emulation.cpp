@@ -104,7 +104,7 @@ Block::Slot *Block::find(int64_t ring, int64_t step, const char *where) {
 }
 
 int64_t Block::addRing(const TileStorage &first, int64_t stages,
-                       const char *where, int64_t readers) {
+                       const char *where, int64_t readers, int64_t copies) {
   std::lock_guard<std::mutex> lock(mutex);
   Ring &ring = rings.emplace_back();
   ring.where = where;
@@ -113,7 +113,8 @@ int64_t Block::addRing(const TileStorage &first, int64_t stages,
     TileStorage storage = first;
     storage.data =
         static_cast<char *>(first.data) + i * first.rows * first.rowBytes;
-    ring.slots.push_back({State::Free, i, storage, {}, false, 0});
+    std::vector<std::optional<TileSource>> sources(copies);
+    ring.slots.push_back({State::Free, i, storage, sources, false, 0});
     poison(storage);
   }
   return rings.size() - 1;
@@ -140,20 +141,59 @@ bool Block::acquire(int64_t ring, int64_t step, const char *where) {
   return true;
 }
 
+Block::Slot *Block::findAcquired(int64_t ring, int64_t step,
+                                 const char *where) {
+  Slot *slot = find(ring, step, where);
+  if (!slot)
+    return nullptr;
+  const char *wrong =
+      step < slot->step                                 ? " was released before"
+      : step > slot->step || slot->state == State::Free ? " was not acquired"
+      : slot->state != State::Acquired ? " is copied a second time"
+                                       : nullptr;
+  if (wrong)
+    fail(where, describe(ring, step) + wrong);
+  return wrong ? nullptr : slot;
+}
+
 bool Block::copy(int64_t ring, int64_t step, const TileSource &source,
-                 const char *where) {
+                 const char *where, int64_t part) {
+  std::lock_guard<std::mutex> lock(mutex);
+  Slot *slot = findAcquired(ring, step, where);
+  if (!slot)
+    return false;
+  int64_t parts = slot->sources.size();
+  if (part < 0 || part >= parts)
+    return fail(where, describe(ring, step) + " has no part " +
+                           std::to_string(part) + " of " +
+                           std::to_string(parts));
+  if (slot->sources[part])
+    return fail(where, "part " + std::to_string(part) + " of " +
+                           describe(ring, step) + " is copied a second time");
+  slot->sources[part] = source;
+  for (const std::optional<TileSource> &other : slot->sources)
+    if (!other)
+      return true;
+  slot->state = State::Filling;
+  notify();
+  return true;
+}
+
+bool Block::startPut(int64_t ring, int64_t step, const char *where) {
+  std::lock_guard<std::mutex> lock(mutex);
+  Slot *slot = findAcquired(ring, step, where);
+  if (!slot)
+    return false;
+  slot->state = State::Putting;
+  return true;
+}
+
+bool Block::endPut(int64_t ring, int64_t step, const char *where) {
   std::lock_guard<std::mutex> lock(mutex);
   Slot *slot = find(ring, step, where);
   if (!slot)
     return false;
-  if (step < slot->step)
-    return fail(where, describe(ring, step) + " was released before");
-  if (step > slot->step || slot->state == State::Free)
-    return fail(where, describe(ring, step) + " was not acquired");
-  if (slot->state != State::Acquired)
-    return fail(where, describe(ring, step) + " is copied a second time");
-  slot->state = State::Filling;
-  slot->source = source;
+  slot->state = State::Full;
   notify();
   return true;
 }
@@ -174,7 +214,13 @@ Lease Block::waitForTile(int64_t ring, int64_t step, const char *where,
           describe(ring, step) + " was never " + missing))
     return 0;
   if (slot->state == State::Filling) {
-    copyTile(slot->storage, slot->source);
+    TileStorage part = slot->storage;
+    part.rows /= int64_t(slot->sources.size());
+    for (std::optional<TileSource> &source : slot->sources) {
+      copyTile(part, *source);
+      part.data = static_cast<char *>(part.data) + part.rows * part.rowBytes;
+      source.reset();
+    }
     slot->state = State::Full;
   }
   return (ring + 1) << stepBits | step;
@@ -275,6 +321,7 @@ bool Block::finish() {
       if (slot.state == State::Free)
         continue;
       const char *missing = slot.state == State::Acquired  ? "copied"
+                            : slot.state == State::Putting ? "copied"
                             : slot.state == State::Filling ? "waited for"
                                                            : "released";
       return fail("the block ends, but " + describe(i, slot.step) +
@@ -321,9 +368,9 @@ extern "C" void flash_emulation_finish_role(void *block) {
 extern "C" int64_t flash_emulation_ring(void *block, int64_t storage,
                                         int64_t stages, int64_t rows,
                                         int64_t rowBytes, int64_t readers,
-                                        const char *where) {
+                                        int64_t copies, const char *where) {
   return static_cast<Block *>(block)->addRing(
-      {pointer(storage), rows, rowBytes}, stages, where, readers);
+      {pointer(storage), rows, rowBytes}, stages, where, readers, copies);
 }
 
 extern "C" void flash_emulation_acquire(void *block, int64_t ring, int64_t step,
@@ -333,11 +380,24 @@ extern "C" void flash_emulation_acquire(void *block, int64_t ring, int64_t step,
 }
 
 extern "C" void flash_emulation_copy_async(void *block, int64_t ring,
-                                           int64_t step, int64_t source,
-                                           int64_t rowStride, int64_t rows,
-                                           const char *where) {
+                                           int64_t step, int64_t part,
+                                           int64_t source, int64_t rowStride,
+                                           int64_t rows, const char *where) {
   auto *b = static_cast<Block *>(block);
-  check(b, b->copy(ring, step, {pointer(source), rowStride, rows}, where));
+  check(b,
+        b->copy(ring, step, {pointer(source), rowStride, rows}, where, part));
+}
+
+extern "C" void flash_emulation_start_put(void *block, int64_t ring,
+                                          int64_t step, const char *where) {
+  auto *b = static_cast<Block *>(block);
+  check(b, b->startPut(ring, step, where));
+}
+
+extern "C" void flash_emulation_end_put(void *block, int64_t ring, int64_t step,
+                                        const char *where) {
+  auto *b = static_cast<Block *>(block);
+  check(b, b->endPut(ring, step, where));
 }
 
 extern "C" int64_t flash_emulation_wait(void *block, int64_t ring, int64_t step,

@@ -145,6 +145,48 @@ gpu.module @m {
     gpu.return
   }
 
+  // Two neighbours of each of a thread's two rows, eight columns after eight: of 16
+  // bits in one register, of f32 in two.
+  // CHECK-LABEL: gpu.func @put_pairs(
+  // CHECK-COUNT-16: llvm.store {{.*}} : i32, !llvm.ptr<3>
+  // CHECK-COUNT-4: llvm.store {{.*}} {alignment = 8 : i64} : vector<2xf32>, !llvm.ptr<3>
+  // CHECK-NOT:   llvm.store
+  // CHECK-NOT:   nvvm.stmatrix
+  // CHECK:       gpu.return
+  gpu.func @put_pairs(%x: !query, %y: !scores) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %at = tile.smem_view %c0 : !tile
+    tile.put %x, %at {by_pairs, column = 0} : !query to !tile
+    %wide = tile.smem_view %c0 : !tile.smem<16x16xf32, swizzle = 64>
+    tile.put %y, %wide {column = 0} : !scores to !tile.smem<16x16xf32, swizzle = 64>
+    gpu.return
+  }
+
+  // Sums in memory: every element by itself.
+  // CHECK-LABEL: gpu.func @add(
+  // CHECK-COUNT-8: llvm.atomicrmw fadd {{.*}} syncscope("device") monotonic
+  // CHECK-NOT:   llvm.store
+  // CHECK:       gpu.return
+  gpu.func @add(%y: !scores, %m: memref<?x16xf32, strided<[?, 1]>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    tile.store add %y, %m[%c0] : !scores to memref<?x16xf32, strided<[?, 1]>>
+    gpu.return
+  }
+
+  // A copy of 8 rows fills those of the tile from a row on.
+  // CHECK-LABEL: gpu.func @copy_part(
+  // CHECK-SAME:  %[[ROW:[^ ]*]]: index)
+  // CHECK:       arith.addi %{{.*}}, %[[ROW]] : index
+  // CHECK-COUNT-2: nvvm.cp.async.shared.global
+  // CHECK-NOT:   nvvm.cp.async.shared.global
+  // CHECK:       gpu.return
+  gpu.func @copy_part(%k: !memory, %row: index) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %kt = tile.smem_view %c0 : !tile
+    tile.copy %k[%c0] to %kt[%row] {tile_rows = 8} : !memory to !tile
+    gpu.return
+  }
+
   // 2048 bytes are 4 chunks of 16 for each of 32 threads.
   // CHECK-LABEL: gpu.func @clear(
   // CHECK-COUNT-4: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,15 +56,18 @@ public:
 
   /// Adds a ring of `stages` tiles, which lie one after the other from `first`
   /// on, and returns its number. A slot is free when as many `readers` have
-  /// released it.
+  /// released it, and full when as many `copies` have filled a part each.
   int64_t addRing(const TileStorage &first, int64_t stages, const char *where,
-                  int64_t readers = 1);
+                  int64_t readers = 1, int64_t copies = 1);
 
   /// Waits until the slot of the step is free.
   bool acquire(int64_t ring, int64_t step, const char *where);
   /// Records the copy, which `wait` carries out.
   bool copy(int64_t ring, int64_t step, const TileSource &source,
-            const char *where);
+            const char *where, int64_t part = 0);
+  /// Before and after the caller itself writes the slot of the step.
+  bool startPut(int64_t ring, int64_t step, const char *where);
+  bool endPut(int64_t ring, int64_t step, const char *where);
   /// Waits until the copy of the step has been started, and completes it.
   Lease wait(int64_t ring, int64_t step, const char *where);
   /// Says that the tile of the step, which has been waited for, was inspected.
@@ -91,13 +95,14 @@ public:
   const char *getFailure() const { return failure.c_str(); }
 
 private:
-  enum class State { Free, Acquired, Filling, Full };
+  enum class State { Free, Acquired, Putting, Filling, Full };
   struct Slot {
     State state = State::Free;
     /// The step whose tile is in the slot or, if it is free, will be next.
     int64_t step;
     TileStorage storage;
-    TileSource source;
+    /// Of each part that has been copied and not been waited for.
+    std::vector<std::optional<TileSource>> sources;
     bool isInspected = false;
     int64_t releases = 0;
   };
@@ -109,6 +114,8 @@ private:
 
   /// The slot of a step; null, with a message, if there cannot be one.
   Slot *find(int64_t ring, int64_t step, const char *where);
+  /// The slot of a step that has been acquired and not been filled yet.
+  Slot *findAcquired(int64_t ring, int64_t step, const char *where);
   std::string describe(int64_t ring, int64_t step) const;
   /// Waits until the slot has the step's tile and `condition` holds.
   template <typename Condition>
@@ -149,12 +156,16 @@ void flash_emulation_start_roles(void *block, int64_t count);
 void flash_emulation_finish_role(void *block);
 int64_t flash_emulation_ring(void *block, int64_t storage, int64_t stages,
                              int64_t rows, int64_t rowBytes, int64_t readers,
-                             const char *where);
+                             int64_t copies, const char *where);
 void flash_emulation_acquire(void *block, int64_t ring, int64_t step,
                              const char *where);
 void flash_emulation_copy_async(void *block, int64_t ring, int64_t step,
-                                int64_t source, int64_t rowStride, int64_t rows,
-                                const char *where);
+                                int64_t part, int64_t source, int64_t rowStride,
+                                int64_t rows, const char *where);
+void flash_emulation_start_put(void *block, int64_t ring, int64_t step,
+                               const char *where);
+void flash_emulation_end_put(void *block, int64_t ring, int64_t step,
+                             const char *where);
 int64_t flash_emulation_wait(void *block, int64_t ring, int64_t step,
                              const char *where);
 void flash_emulation_set_inspected(void *block, int64_t ring, int64_t step,

@@ -151,6 +151,7 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
     Value shared = adaptor.getDestination().front();
     Value limit = op.getRows() ? adaptor.getRows().front() : Value();
 
+    int64_t tileRows = op.getTileRows().value_or(type.getRows());
     int64_t chunksInPanel = type.getSwizzle() / 16;
     int64_t rowBytes = type.getColumns() * type.getElementBytes();
     int64_t rowsAtOnce = *threads / chunksInPanel;
@@ -178,7 +179,7 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
       int64_t bytes =
           std::min(type.getSwizzle(), rowBytes - panel * type.getSwizzle());
       int64_t data = bytes / 16, filled = llvm::alignTo(bytes, 32) / 16;
-      for (int64_t first = 0; first < type.getRows(); first += rowsAtOnce) {
+      for (int64_t first = 0; first < tileRows; first += rowsAtOnce) {
         Value here = t.add(row, t.constant(first));
         Value execute, exists;
         auto both = [&](Value &condition, Value x, int64_t bound,
@@ -193,8 +194,8 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
         };
         if (filled < chunksInPanel)
           both(execute, chunk, filled, Value());
-        if (first + rowsAtOnce > type.getRows())
-          both(execute, here, type.getRows(), Value());
+        if (first + rowsAtOnce > tileRows)
+          both(execute, here, tileRows, Value());
         if (data < filled)
           both(exists, chunk, data, Value());
         if (limit)
@@ -205,7 +206,10 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
           auto choice = scf::IfOp::create(b, t.loc, execute);
           b.setInsertionPointToStart(choice.thenBlock());
         }
-        Value offset = getSwizzledOffset(t, type, here, chunk);
+        Value inTile = op.getFirstRow()
+                           ? t.add(here, adaptor.getFirstRow().front())
+                           : here;
+        Value offset = getSwizzledOffset(t, type, inTile, chunk);
         Value to =
             t.advance(t.advance(shared, offset), panel * type.getPanelBytes());
         Value distance =
@@ -461,6 +465,15 @@ struct Store : OpConversionPattern<tile::StoreOp> {
         else
           value = t.pack({registers[4 * at + index % 2 * 2],
                           registers[4 * at + index % 2 * 2 + 1]});
+        if (op.getAdd()) {
+          for (int64_t column = 0; column < 2; ++column)
+            LLVM::AtomicRMWOp::create(
+                b, t.loc, LLVM::AtomicBinOp::fadd,
+                t.advance(to, (8 * block + column) * bytes),
+                registers[4 * at + index % 2 * 2 + column],
+                LLVM::AtomicOrdering::monotonic, /*syncscope=*/"device");
+          continue;
+        }
         LLVM::StoreOp::create(b, t.loc, value, t.advance(to, 8 * block * bytes),
                               /*alignment=*/isMatrix ? 2 * bytes : bytes);
       }
@@ -469,6 +482,40 @@ struct Store : OpConversionPattern<tile::StoreOp> {
     return success();
   }
 };
+
+/// Each thread stores the two neighbours of each of its rows.
+static void putPairs(ThreadBuilder &t, tile::PutOp op,
+                     ArrayRef<Value> registers, Value shared, Value warp) {
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  tile::SmemType stage = op.getDestination().getType();
+  int64_t warps =
+      cast<tile::LayoutAttrInterface>(type.getEncoding()).getNumWarps();
+  int64_t bytes = stage.getElementBytes();
+  // Eight columns are one chunk of 16 bytes, or two.
+  int64_t chunksOfBlock = bytes / 2, chunksInPanel = stage.getSwizzle() / 16;
+  Value pair = t.mul(t.rem(t.lane(), 4), 2 * bytes);
+  Value chunkOfLane = t.div(pair, 16), inChunk = t.rem(pair, 16);
+  Value rowOfLane = t.add(t.mul(warp, 16), t.div(t.lane(), 4));
+  int64_t blocks = type.getDimSize(1) / 8, first = op.getColumn() / 8;
+  int64_t count = std::min(blocks - first, stage.getColumns() / 8);
+  for (int64_t index = 0; index < type.getDimSize(0) / (8 * warps); ++index) {
+    Value row =
+        t.add(rowOfLane, t.constant(index / 2 * 16 * warps + index % 2 * 8));
+    for (int64_t block = 0; block < count; ++block) {
+      int64_t chunk = block * chunksOfBlock;
+      Value offset = getSwizzledOffset(
+          t, stage, row, t.add(chunkOfLane, t.constant(chunk % chunksInPanel)));
+      Value to = t.advance(t.advance(shared, t.add(offset, inChunk)),
+                           chunk / chunksInPanel * stage.getPanelBytes());
+      int64_t at = index / 2 * blocks + first + block;
+      Value value = bytes == 2
+                        ? registers[2 * at + index % 2]
+                        : t.pack({registers[4 * at + index % 2 * 2],
+                                  registers[4 * at + index % 2 * 2 + 1]});
+      LLVM::StoreOp::create(t.b, t.loc, value, to, /*alignment=*/2 * bytes);
+    }
+  }
+}
 
 struct Put : OpConversionPattern<tile::PutOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -487,6 +534,11 @@ struct Put : OpConversionPattern<tile::PutOp> {
     Value warp = stage.getRows() == type.getDimSize(0)
                      ? t.warp()
                      : t.rem(t.warp(), tile::warpsOfWarpgroup);
+    if (op.getByPairs() || type.getElementType().isF32()) {
+      putPairs(t, op, registers, adaptor.getDestination(), warp);
+      rewriter.eraseOp(op);
+      return success();
+    }
     MatrixAccess matrices(t, stage, adaptor.getDestination(),
                           t.add(t.mul(warp, 16), t.rem(t.lane(), 16)),
                           t.div(t.lane(), 16));

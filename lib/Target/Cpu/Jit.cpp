@@ -84,6 +84,8 @@ orc::SymbolMap getRuntimeSymbols(orc::MangleAndInterner mangle) {
   add("flash_emulation_ring", &flash_emulation_ring);
   add("flash_emulation_acquire", &flash_emulation_acquire);
   add("flash_emulation_copy_async", &flash_emulation_copy_async);
+  add("flash_emulation_start_put", &flash_emulation_start_put);
+  add("flash_emulation_end_put", &flash_emulation_end_put);
   add("flash_emulation_wait", &flash_emulation_wait);
   add("flash_emulation_set_inspected", &flash_emulation_set_inspected);
   add("flash_emulation_wait_inspected", &flash_emulation_wait_inspected);

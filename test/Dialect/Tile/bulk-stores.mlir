@@ -1,4 +1,4 @@
-// Results of 16 bits go through shared memory, as many panels of columns at a
+// Results of 16 bits, and those that are added, go through shared memory, as many panels of columns at a
 // time as the rings leave room for.
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores)))" | FileCheck %s
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=49200})))" | FileCheck %s --check-prefix=HALF
@@ -16,6 +16,9 @@ gpu.module @m {
   // CHECK:       tile.store_bulk %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] rows(%{{.*}}) through !tile.smem<128x128xf16, swizzle = 128>
   // Results of 32 bits do not.
   // CHECK:       tile.store %
+  // Those that are added do, as many of their columns at a time as there is room
+  // for.
+  // CHECK:       tile.store_bulk add %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] through !tile.smem<128x128xf32, swizzle = 128>
   // Nor do those of kernels without roles.
   // CHECK-LABEL: gpu.func @no_roles(
   // CHECK:       tile.store %
@@ -29,6 +32,7 @@ gpu.module @m {
     tile.warp_specialize consumers(8, registers = 240) {
       tile.store %x, %out[%i, %i, %i] rows(%i) : tensor<128x128xf16, #tile.fragment<8>> to !memory
       tile.store %y, %out32[%i, %i, %i] : tensor<128x128xf32, #tile.fragment<8>> to !wide
+      tile.store add %y, %out32[%i, %i, %i] : tensor<128x128xf32, #tile.fragment<8>> to !wide
     } producer(registers = 24) {
     }
     gpu.return

@@ -42,7 +42,7 @@ module attributes {gpu.container_module} {
 // CHECK-LABEL: func.func @ring(
 // CHECK: %[[SLOTS:.*]] = memref.alloc() : memref<2x16x8xf16>
 // CHECK: %[[PLACE:.*]] = llvm.mlir.addressof @[[RINGAT]]
-// CHECK: %[[RING:.*]] = llvm.call @flash_emulation_ring(%[[BLOCK:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[PLACE]])
+// CHECK: %[[RING:.*]] = llvm.call @flash_emulation_ring(%[[BLOCK:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[PLACE]])
 // CHECK: llvm.call @flash_emulation_acquire(%[[BLOCK]], %[[RING]], %{{.*}}, %{{.*}})
 // Every index of the source is checked, then the rows that exist.
 // CHECK-COUNT-2: llvm.call @flash_emulation_check_range

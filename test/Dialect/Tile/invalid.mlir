@@ -397,7 +397,7 @@ func.func @f(%x: tensor<8x128xf32, #tile.strips<8, 4>>, %l: tensor<8x128xf32, #t
 // -----
 
 func.func @f(%s: memref<?x8xf32>, %x: tensor<64x8xf32, #tile.fragment<4>>, %i: index) {
-  // expected-error @below {{stores elements of 16 bits, through a tile of the same type, not 'f32' through 'f16'}}
+  // expected-error @below {{stores elements of 16 bits or f32, through a tile of the same type, not 'f32' through 'f16'}}
   tile.store_bulk %x, %s[%i] through !tile.smem<64x64xf16, swizzle = 128> : tensor<64x8xf32, #tile.fragment<4>> to memref<?x8xf32>
   return
 }
@@ -429,7 +429,7 @@ func.func @f(%x: tensor<64x64xf16, #tile.fragment<4>>, %i: index) {
 // -----
 
 func.func @f(%x: tensor<64x16xf32, #tile.fragment<4>>, %at: !tile.smem<64x64xf16, swizzle = 128>) {
-  // expected-error @below {{writes elements of 16 bits to a tile of the same type, not 'f32' to 'f16'}}
+  // expected-error @below {{writes elements of 16 bits or f32 to a tile of the same type, not 'f32' to 'f16'}}
   tile.put %x, %at {column = 0} : tensor<64x16xf32, #tile.fragment<4>> to !tile.smem<64x64xf16, swizzle = 128>
   return
 }
@@ -591,5 +591,42 @@ func.func @f() {
 // Those of other dialects are theirs to judge.
 func.func @f() {
   tile.turn.wait {test.note}
+  return
+}
+
+// -----
+
+// expected-error @below {{cannot be filled by 3 copies: each fills a multiple of 8 rows of a slot, without places, not of '!tile.ring<2, <64x64xf16, swizzle = 128>>'}}
+%r = tile.ring copies = 3 : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+
+// -----
+
+func.func @f(%x: tensor<64x64xf32, #tile.fragment<4>>, %r: !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>, %t: index) {
+  // expected-error @below {{writes elements of 16 bits or f32 to a tile of the same type, not 'f32' to 'f16'}}
+  tile.ring.put %x to %r[%t] : tensor<64x64xf32, #tile.fragment<4>> to !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x32xf16, #tile.fragment<4>>, %r: !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>, %t: index) {
+  // expected-error @below {{fills a slot of as many rows and columns, a multiple of 16, not '!tile.smem<64x64xf16, swizzle = 128>' with}}
+  tile.ring.put %x to %r[%t] : tensor<64x32xf16, #tile.fragment<4>> to !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x64xf16, #tile.fragment<4>>, %m: memref<?x64xf16>, %i: index) {
+  // expected-error @below {{adds a fragment of f32, not 'tensor<64x64xf16, #tile.fragment<4>>'}}
+  tile.store add %x, %m[%i] : tensor<64x64xf16, #tile.fragment<4>> to memref<?x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x64xf16, #tile.fragment<4>>, %m: memref<?x64xf16>, %i: index) {
+  // expected-error @below {{adds elements of f32, not 'f16'}}
+  tile.store_bulk add %x, %m[%i] through !tile.smem<64x64xf16, swizzle = 128> : tensor<64x64xf16, #tile.fragment<4>> to memref<?x64xf16>
   return
 }

@@ -191,3 +191,93 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// The copies of one slot are one group, in a loop too; each fills its rows.
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<32x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<32x64xf16, swizzle = 128>>
+!registers = tensor<32x64xf16, #tile.fragment<2>>
+
+// CHECK-LABEL: gpu.func @parts(
+// CHECK:       %[[ROW0:.*]] = arith.muli %c0, %c16
+// CHECK:       tile.copy %{{.*}} to %{{.*}}[%[[ROW0]]] {tile_rows = 16 : i64}
+// CHECK-NOT:   commit
+// CHECK:       %[[ROW1:.*]] = arith.muli %c1, %c16
+// CHECK:       tile.copy %{{.*}} to %{{.*}}[%[[ROW1]]] {tile_rows = 16 : i64}
+// CHECK-NEXT:  nvvm.cp.async.commit.group
+// CHECK:       scf.for
+// CHECK-NOT:     commit
+// CHECK:         tile.copy %{{.*}} {tile_rows = 16 : i64}
+// CHECK-NEXT:  }
+// CHECK-NEXT:  nvvm.cp.async.commit.group
+// CHECK-NEXT:  nvvm.cp.async.wait.group 1
+// CHECK:       nvvm.cp.async.wait.group 0
+gpu.module @m {
+  gpu.func @parts(%k: !memory) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %r = tile.ring copies = 2 {offset = 0} : !ring
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] part(%c0) : !memory to !ring
+    tile.copy_async %k[%c1] to %r[%c0] part(%c1) : !memory to !ring
+    tile.ring.acquire %r[%c1] : !ring
+    scf.for %p = %c0 to %c2 step %c1 {
+      tile.copy_async %k[%p] to %r[%c1] part(%p) : !memory to !ring
+    }
+    %t0 = tile.ring.wait %r[%c0] : !ring
+    %x0 = tile.load %t0 : !tile to !registers
+    tile.ring.release %r[%c0] : !ring
+    %t1 = tile.ring.wait %r[%c1] : !ring
+    %x1 = tile.load %t1 : !tile to !registers
+    tile.ring.release %r[%c1] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+// What threads write waits for no group of copies, and leaves those pending.
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<32x64xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<32x64xf16, swizzle = 128>>
+!registers = tensor<32x64xf16, #tile.fragment<2>>
+
+// CHECK-LABEL: gpu.func @put(
+// CHECK:       nvvm.cp.async.commit.group
+// CHECK-NOT:   nvvm.cp.async.wait.group
+// CHECK:       tile.put %{{.*}}, %{{.*}} {by_pairs, column = 0 : i64}
+// CHECK-NOT:   nvvm.cp.async.wait.group
+// CHECK-NEXT:  gpu.barrier
+// CHECK:       tile.load
+// A slot is written again when all have read it.
+// CHECK:       gpu.barrier
+// CHECK:       tile.put
+// CHECK-NEXT:  gpu.barrier
+// CHECK:       nvvm.cp.async.wait.group 0
+gpu.module @m {
+  gpu.func @put(%k: !memory, %x: !registers) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %a = tile.ring {offset = 0} : !ring
+    %r = tile.ring {offset = 4096} : !ring
+    tile.ring.acquire %a[%c0] : !ring
+    tile.copy_async %k[%c0] to %a[%c0] : !memory to !ring
+    tile.ring.acquire %r[%c0] : !ring
+    tile.ring.put %x to %r[%c0] : !registers to !ring
+    %t0 = tile.ring.wait %r[%c0] : !ring
+    %x0 = tile.load %t0 : !tile to !registers
+    tile.ring.release %r[%c0] : !ring
+    tile.ring.acquire %r[%c1] : !ring
+    tile.ring.put %x0 to %r[%c1] : !registers to !ring
+    %t1 = tile.ring.wait %r[%c1] : !ring
+    tile.ring.release %r[%c1] : !ring
+    %at = tile.ring.wait %a[%c0] : !ring
+    tile.ring.release %a[%c0] : !ring
+    gpu.return
+  }
+}

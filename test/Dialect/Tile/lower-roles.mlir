@@ -300,3 +300,106 @@ module {
     }
   }
 }
+
+// -----
+
+// Two copies fill a slot of 128 rows: each arrives at its barrier and expects its
+// own bytes, 64 rows of two panels, which lie apart as those of the slot do.
+
+!memory = memref<?x128xf16, strided<[?, 1]>>
+!tile = !tile.smem<128x128xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<128x128xf16, swizzle = 128>>
+
+// CHECK-LABEL: func.func @parts(
+// CHECK:         gpu.launch_func {{.*}}memref<64x64xf16, #gpu.address_space<workgroup>>
+// CHECK-LABEL: gpu.func @parts(
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c2_i32
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK:         nvvm.elect.sync
+// CHECK:         scf.for %[[PART:.*]] =
+// CHECK:           nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c16384_i32
+// CHECK:           %[[ROWS:.*]] = arith.muli %[[PART]], %c8192
+// CHECK:           nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK:           arith.addi %{{.*}}, %c16384
+// CHECK:           nvvm.cp.async.bulk.tensor.shared.cluster.global
+module attributes {gpu.container_module} {
+  func.func @parts(%m: !memory, %n: index) {
+    gpu.launch_func @m::@parts blocks in (%n, %n, %n) threads in (%n, %n, %n) args(%m : !memory, %n : index)
+    return
+  }
+  gpu.module @m {
+    gpu.func @parts(%m: !memory, %n: index) kernel {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %c2 = arith.constant 2 : index
+      %r = tile.ring copies = 2 {offset = 0, barriers = 32768} : !ring
+      tile.warp_specialize consumers(4, registers = 232) {
+        %t = tile.ring.wait %r[%c0] : !ring
+        tile.ring.release %r[%c0] : !ring
+      } producer(registers = 40) {
+        tile.ring.acquire %r[%c0] : !ring
+        scf.for %p = %c0 to %c2 step %c1 {
+          tile.copy_async %m[%p] to %r[%c0] part(%p) : !memory to !ring
+        }
+      }
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+// Consumers fill a slot: each of the two warpgroups arrives when its threads have
+// written and what they wrote can be seen by products.
+
+!ring = !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+!x = tensor<128x64xf16, #tile.fragment<8>>
+
+// CHECK-LABEL: gpu.func @put(
+// CHECK-COUNT-2: nvvm.mbarrier.init %{{.*}}, %c2_i32
+// CHECK:         nvvm.setmaxregister increase
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         %[[SLOT:.*]] = tile.smem_view
+// CHECK:         tile.put %{{.*}}, %[[SLOT]] {column = 0 : i64}
+// CHECK-NEXT:    nvvm.fence.proxy
+// CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32
+// CHECK:         scf.if
+// CHECK:           nvvm.mbarrier.arrive
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         tile.smem_view
+gpu.module @m {
+  gpu.func @put(%x: !x) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring {offset = 0, barriers = 16384} : !ring
+    tile.warp_specialize consumers(8, registers = 240) {
+      tile.ring.acquire %r[%c0] : !ring
+      tile.ring.put %x to %r[%c0] : !x to !ring
+      %t = tile.ring.wait %r[%c0] : !ring
+      tile.ring.release %r[%c0] : !ring
+    } producer(registers = 24) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// A bulk store that adds, of f32: two panels of 32 columns.
+
+!x = tensor<64x64xf32, #tile.fragment<4>>
+
+// CHECK-LABEL: gpu.func @add(
+// CHECK:         tile.put %{{.*}} {column = 0 : i64} : {{.*}} to <64x64xf32, swizzle = 128>
+// CHECK:         nvvm.fence.proxy
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.reduce
+// CHECK:         nvvm.cp.async.bulk.commit.group
+gpu.module @m {
+  gpu.func @add(%x: !x, %m: memref<?x64xf32>) kernel {
+    %c0 = arith.constant 0 : index
+    tile.warp_specialize consumers(4, registers = 232) {
+      tile.store_bulk add %x, %m[%c0] through !tile.smem<64x64xf32, swizzle = 128> {offset = 0} : !x to memref<?x64xf32>
+    } producer(registers = 40) {
+    }
+    gpu.return
+  }
+}

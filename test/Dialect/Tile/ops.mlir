@@ -28,6 +28,36 @@ func.func @ordered(%n: index, %table: tensor<?xi32>) {
   return
 }
 
+!slot = !tile.smem<128x64xf16, swizzle = 128>
+!paged = !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+!acc = tensor<128x64xf32, #tile.fragment<8>>
+
+// CHECK-LABEL: func @parts(
+func.func @parts(%k: !memory, %b: index, %t: index, %x: tensor<128x64xf16, #tile.fragment<8>>) {
+  // CHECK: %[[RING:.*]] = tile.ring copies = 2 : <2, <128x64xf16, swizzle = 128>>
+  %ring = tile.ring copies = 2 : !paged
+  // CHECK: tile.copy_async %{{.*}} to %[[RING]][%{{.*}}] part(%{{.*}}) : memref<
+  tile.copy_async %k[%b, %b, %b] to %ring[%t] part(%b) : !memory to !paged
+  // CHECK: tile.copy %{{.*}} to %{{.*}}[%{{.*}}] {tile_rows = 64 : i64} : memref<
+  %view = tile.smem_view %b : !slot
+  tile.copy %k[%b, %b, %b] to %view[%t] {tile_rows = 64} : !memory to !slot
+  // CHECK: tile.ring.put %{{.*}} to %{{.*}}[%{{.*}}] : tensor<128x64xf16, #tile.fragment<8>> to <2
+  %filled = tile.ring : !paged
+  tile.ring.put %x to %filled[%t] : tensor<128x64xf16, #tile.fragment<8>> to !paged
+  // CHECK: tile.put %{{.*}}, %{{.*}} {by_pairs, column = 0 : i64}
+  tile.put %x, %view {by_pairs, column = 0} : tensor<128x64xf16, #tile.fragment<8>> to !slot
+  return
+}
+
+// CHECK-LABEL: func @add(
+func.func @add(%x: !acc, %m: memref<?x64xf32>, %i: index) {
+  // CHECK: tile.store add %{{.*}}, %{{.*}}[%{{.*}}] : tensor<128x64xf32, #tile.fragment<8>> to memref<?x64xf32>
+  tile.store add %x, %m[%i] : !acc to memref<?x64xf32>
+  // CHECK: tile.store_bulk add %{{.*}}, %{{.*}}[%{{.*}}] through !tile.smem<128x32xf32, swizzle = 128>
+  tile.store_bulk add %x, %m[%i] through !tile.smem<128x32xf32, swizzle = 128> : !acc to memref<?x64xf32>
+  return
+}
+
 // CHECK-LABEL: func @fetch(
 func.func @fetch(%k: !memory, %b: index, %h: index, %j: index, %n: index) {
   // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] : memref<{{.*}}> to <128x64xf16, swizzle = 128>

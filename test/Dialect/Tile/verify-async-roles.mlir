@@ -572,3 +572,47 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Consumers fill a ring from their registers, and read it.
+
+!ring = !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+!x = tensor<64x64xf16, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @kernel(%x: !x, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      scf.for %i = %c0 to %n step %c1 {
+        tile.ring.acquire %r[%i] : !ring
+        tile.ring.put %x to %r[%i] : !x to !ring
+        %t = tile.ring.wait %r[%i] : !ring
+        tile.ring.release %r[%i] : !ring
+      }
+    } producer(registers = 40) {
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+!x = tensor<64x64xf16, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @kernel(%x: !x, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize consumers(4, registers = 232) {
+      %t = tile.ring.wait %r[%c0] : !ring
+      tile.ring.release %r[%c0] : !ring
+    } producer(registers = 40) {
+      // expected-error @below {{'tile.ring.acquire' op is for the consumers: the producer acquires slots and copies into them}}
+      tile.ring.acquire %r[%c0] : !ring
+      tile.ring.put %x to %r[%c0] : !x to !ring
+    }
+    gpu.return
+  }
+}

@@ -673,3 +673,218 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Slots that two copies fill, one by one or in a loop, and those that a register
+// tile fills.
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!x = tensor<16x64xf16, #tile.fragment<1>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %x: !x) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %r = tile.ring copies = 2 : !ring
+    %one = tile.ring : !ring
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] part(%c1) : !memory to !ring
+    tile.copy_async %k[%c1] to %r[%c0] part(%c0) : !memory to !ring
+    tile.ring.acquire %r[%c1] : !ring
+    scf.for %p = %c0 to %c2 step %c1 {
+      tile.copy_async %k[%p] to %r[%c1] part(%p) : !memory to !ring
+    }
+    %t0 = tile.ring.wait %r[%c0] : !ring
+    tile.ring.release %r[%c0] : !ring
+    %t1 = tile.ring.wait %r[%c1] : !ring
+    tile.ring.release %r[%c1] : !ring
+    tile.ring.acquire %one[%c0] : !ring
+    tile.ring.put %x to %one[%c0] : !x to !ring
+    %t = tile.ring.wait %one[%c0] : !ring
+    tile.ring.release %one[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!x = tensor<16x64xf16, #tile.fragment<1>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %x: !x, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %r = tile.ring copies = 2 : !ring
+    %one = tile.ring : !ring
+    // expected-error @below {{'tile.ring.acquire' op takes a slot of which copies after it fill 1 parts of 2}}
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] part(%c0) : !memory to !ring
+    %t = tile.ring.wait %r[%c0] : !ring
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!x = tensor<16x64xf16, #tile.fragment<1>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %x: !x, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %r = tile.ring copies = 2 : !ring
+    %one = tile.ring : !ring
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] part(%c0) : !memory to !ring
+    // expected-error @below {{'tile.copy_async' op fills a slot that a copy before it fills}}
+    tile.copy_async %k[%c0] to %r[%c0] part(%c0) : !memory to !ring
+    %t = tile.ring.wait %r[%c0] : !ring
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!x = tensor<16x64xf16, #tile.fragment<1>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %x: !x, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %r = tile.ring copies = 2 : !ring
+    %one = tile.ring : !ring
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] part(%c0) : !memory to !ring
+    scf.for %p = %c0 to %c2 step %c1 {
+      // expected-error @below {{'tile.copy_async' op fills a slot that a copy before it fills}}
+      tile.copy_async %k[%c0] to %r[%c0] part(%p) : !memory to !ring
+    }
+    %t = tile.ring.wait %r[%c0] : !ring
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!x = tensor<16x64xf16, #tile.fragment<1>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %x: !x, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %r = tile.ring copies = 2 : !ring
+    %one = tile.ring : !ring
+    // expected-error @+2 {{'tile.copy_async' op names a part that is no constant below 2, nor counted by a loop from 0 to 2}}
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] part(%c2) : !memory to !ring
+    %t = tile.ring.wait %r[%c0] : !ring
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!x = tensor<16x64xf16, #tile.fragment<1>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %x: !x, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %r = tile.ring copies = 2 : !ring
+    %one = tile.ring : !ring
+    // expected-error @+2 {{'tile.copy_async' op must name which part of the slot it fills}}
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    %t = tile.ring.wait %r[%c0] : !ring
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!x = tensor<16x64xf16, #tile.fragment<1>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %x: !x, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %r = tile.ring copies = 2 : !ring
+    %one = tile.ring : !ring
+    // expected-error @+2 {{'tile.copy_async' op names a part of a slot that one copy fills}}
+    tile.ring.acquire %one[%c0] : !ring
+    tile.copy_async %k[%c0] to %one[%c0] part(%c0) : !memory to !ring
+    %t = tile.ring.wait %one[%c0] : !ring
+    tile.ring.release %one[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!x = tensor<16x64xf16, #tile.fragment<1>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %x: !x, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %r = tile.ring copies = 2 : !ring
+    %one = tile.ring : !ring
+    // expected-error @+2 {{'tile.ring.put' op fills a slot that copies fill}}
+    tile.ring.acquire %r[%c0] : !ring
+    tile.ring.put %x to %r[%c0] : !x to !ring
+    %t = tile.ring.wait %r[%c0] : !ring
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!x = tensor<16x64xf16, #tile.fragment<1>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %x: !x, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %r = tile.ring copies = 2 : !ring
+    %one = tile.ring : !ring
+    tile.ring.acquire %one[%c0] : !ring
+    tile.ring.put %x to %one[%c0] : !x to !ring
+    tile.ring.acquire %one[%c1] : !ring
+    // expected-error @below {{'tile.copy_async' op copies into a ring that register tiles fill}}
+    tile.copy_async %k[%c0] to %one[%c1] : !memory to !ring
+    gpu.return
+  }
+}

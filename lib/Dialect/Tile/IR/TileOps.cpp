@@ -13,6 +13,8 @@
 using namespace mlir;
 using namespace flash::tile;
 
+#include "flash/Dialect/Tile/IR/TileRingInterface.cpp.inc"
+
 /// An order, whose table is an operand.
 static ParseResult
 parseOrder(OpAsmParser &parser, OrderAttr &order,
@@ -28,8 +30,8 @@ parseOrder(OpAsmParser &parser, OrderAttr &order,
   order = OrderAttr::get(parser.getContext(), *kind);
   if (succeeded(parser.parseOptionalLParen())) {
     table.emplace();
-    return failure(parser.parseOperand(*table) ||
-                   parser.parseColonType(type) || parser.parseRParen());
+    return failure(parser.parseOperand(*table) || parser.parseColonType(type) ||
+                   parser.parseRParen());
   }
   return success();
 }
@@ -105,10 +107,24 @@ int64_t RingOp::getNumPlaces() {
   return getPlaces().value_or(getResult().getType().getStages());
 }
 
+bool RingOp::isFilledFromRegisters() {
+  return llvm::any_of(getResult().getUsers(), llvm::IsaPred<RingPutOp>);
+}
+
 LogicalResult RingOp::verify() {
+  RingType type = getResult().getType();
+  // A copy of eight rows has all of the swizzle's pattern.
+  constexpr int64_t granule = 8;
+  if (std::optional<int64_t> copies = getCopies();
+      copies && (*copies < 1 || getPlaces() ||
+                 type.getSlot().getRows() % (*copies * granule) != 0))
+    return emitOpError("cannot be filled by ")
+           << *copies
+           << " copies: each fills a multiple of 8 rows of a slot, without "
+              "places, not of "
+           << type;
   if (!getPlaces())
     return success();
-  RingType type = getResult().getType();
   int64_t rows = type.getSlot().getRows(), least = rows / rowsOfWarpgroup;
   if (type.getStages() != 1 || rows % rowsOfWarpgroup != 0 || getInspected())
     return emitOpError("has places for the 64 rows of each warpgroup, which "
@@ -127,10 +143,11 @@ RingReleaseOp RingWaitOp::getRelease() {
   return {};
 }
 
-LogicalResult PositionOp::inferReturnTypes(
-    MLIRContext *context, std::optional<Location>, ValueRange operands,
-    DictionaryAttr attributes, OpaqueProperties properties, RegionRange regions,
-    SmallVectorImpl<Type> &types) {
+LogicalResult
+PositionOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
+                             ValueRange operands, DictionaryAttr attributes,
+                             OpaqueProperties properties, RegionRange regions,
+                             SmallVectorImpl<Type> &types) {
   Adaptor adaptor(operands, attributes, properties, regions);
   types.assign(adaptor.getSizes().size(), IndexType::get(context));
   return success();
@@ -159,8 +176,34 @@ LogicalResult CopyAsyncOp::verify() {
                             tile.getElementType(), tile.getColumns());
 }
 
+/// Checks a fragment that is written to a tile of shared memory.
+static LogicalResult verifyPut(Operation *op, RankedTensorType x, SmemType to) {
+  if ((x.getElementTypeBitWidth() != 16 && !x.getElementType().isF32()) ||
+      x.getElementType() != to.getElementType())
+    return op->emitOpError("writes elements of 16 bits or f32 to a tile of the "
+                           "same type, not ")
+           << x.getElementType() << " to " << to.getElementType();
+  return success();
+}
+
+LogicalResult RingPutOp::verify() {
+  RankedTensorType x = getX().getType();
+  SmemType to = getRing().getType().getSlot();
+  if (failed(verifyPut(*this, x, to)))
+    return failure();
+  if (x.getDimSize(0) == to.getRows() && x.getDimSize(1) == to.getColumns() &&
+      to.getColumns() % 16 == 0)
+    return success();
+  return emitOpError("fills a slot of as many rows and columns, a multiple of "
+                     "16, not ")
+         << to << " with " << x;
+}
+
 LogicalResult StoreOp::verify() {
   auto tile = cast<RankedTensorType>(getX().getType());
+  if (getAdd() && (!tile.getElementType().isF32() ||
+                   !isa<FragmentAttr>(tile.getEncoding())))
+    return emitOpError("adds a fragment of f32, not ") << tile;
   MemRefType memory = getDestination().getType();
   bool isMatrix = tile.getRank() == 2;
   bool areStrips = isMatrix && isa<StripsAttr>(tile.getEncoding());
@@ -177,11 +220,13 @@ LogicalResult StoreOp::verify() {
 LogicalResult StoreBulkOp::verify() {
   auto tile = cast<RankedTensorType>(getX().getType());
   SmemType stage = getStageType();
-  if (tile.getElementTypeBitWidth() != 16 ||
+  if ((tile.getElementTypeBitWidth() != 16 && !tile.getElementType().isF32()) ||
       stage.getElementType() != tile.getElementType())
-    return emitOpError("stores elements of 16 bits, through a tile of the same "
-                       "type, not ")
+    return emitOpError("stores elements of 16 bits or f32, through a tile of "
+                       "the same type, not ")
            << tile.getElementType() << " through " << stage.getElementType();
+  if (getAdd() && !tile.getElementType().isF32())
+    return emitOpError("adds elements of f32, not ") << tile.getElementType();
   int64_t rows = getPlace() ? rowsOfWarpgroup : tile.getDimSize(0);
   if (tile.getDimSize(1) % 16 != 0 || stage.getRows() != rows ||
       stage.getColumns() % stage.getPanelColumns() != 0)
@@ -202,11 +247,8 @@ LogicalResult StoreBulkOp::verify() {
 LogicalResult PutOp::verify() {
   auto x = cast<RankedTensorType>(getX().getType());
   SmemType to = getDestination().getType();
-  if (x.getElementTypeBitWidth() != 16 ||
-      x.getElementType() != to.getElementType())
-    return emitOpError("writes elements of 16 bits to a tile of the same type, "
-                       "not ")
-           << x.getElementType() << " to " << to.getElementType();
+  if (failed(verifyPut(*this, x, to)))
+    return failure();
   if ((x.getDimSize(0) != to.getRows() && to.getRows() != rowsOfWarpgroup) ||
       x.getDimSize(1) % 16 != 0 || to.getColumns() % 16 != 0)
     return emitOpError("writes a multiple of 16 columns to the same rows, or "

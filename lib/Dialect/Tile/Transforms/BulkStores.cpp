@@ -23,7 +23,8 @@ static bool canBeBulk(StoreOp store) {
   auto type = cast<RankedTensorType>(store.getX().getType());
   MemRefType memory = store.getDestination().getType();
   return type.getRank() == 2 && isa<FragmentAttr>(type.getEncoding()) &&
-         type.getElementTypeBitWidth() == 16 && type.getDimSize(1) % 16 == 0 &&
+         (type.getElementTypeBitWidth() == 16 || store.getAdd()) &&
+         type.getDimSize(1) % 16 == 0 &&
          isa<BlockArgument>(store.getDestination()) &&
          static_cast<int64_t>(store.getIndices().size()) ==
              memory.getRank() - 1 &&
@@ -63,7 +64,9 @@ static RingWaitOp getPlace(StoreOp store) {
     SmemType tile = wait.getTile().getType();
     auto ring = wait.getRing().getDefiningOp<RingOp>();
     if (wait->isBeforeInBlock(store) && !ring.getPlaces() &&
-        !ring.getInspected() && wait.getRing().getType().getStages() == 1 &&
+        !ring.getInspected() && ring.getNumCopies() == 1 &&
+        !ring.isFilledFromRegisters() &&
+        wait.getRing().getType().getStages() == 1 &&
         tile.getRows() > rowsOfWarpgroup &&
         tile.getRows() == result.getRows() &&
         tile.getNumBytes() >= result.getNumBytes() &&
@@ -117,7 +120,7 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
     });
     for (StoreOp store : stores) {
       auto type = cast<RankedTensorType>(store.getX().getType());
-      RingWaitOp place = getPlace(store);
+      RingWaitOp place = store.getAdd() ? RingWaitOp() : getPlace(store);
       RingReleaseOp release = place ? place.getRelease() : RingReleaseOp();
       SmemType stage;
       if (release && makePlaces(place, left)) {
@@ -134,7 +137,7 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
       if (!stage)
         continue;
       OpBuilder b(store);
-      StoreBulkOp::create(b, store.getLoc(), store.getX(),
+      StoreBulkOp::create(b, store.getLoc(), store.getAddAttr(), store.getX(),
                           store.getDestination(), store.getIndices(),
                           store.getRows(), TypeAttr::get(stage),
                           place ? place.getTile() : Value(),

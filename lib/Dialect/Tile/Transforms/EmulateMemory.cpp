@@ -65,10 +65,10 @@ static void emitRangeChecks(OpBuilder &b, Operation *op, EmulationCalls &calls,
 static SmallVector<Value> emitSource(OpBuilder &b, Operation *op,
                                      EmulationCalls &calls, Value memory,
                                      ValueRange indices, Value rows,
-                                     SmemType tile) {
+                                     int64_t tileRows, SmemType tile) {
   Location loc = op->getLoc();
   size_t rowDim = cast<MemRefType>(memory.getType()).getRank() - 2;
-  rows = emitRows(b, loc, rows, tile.getRows());
+  rows = emitRows(b, loc, rows, tileRows);
   emitRangeChecks(b, op, calls, memory, indices, rowDim, rows,
                   constant(b, loc, tile.getColumns()));
   auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memory);
@@ -135,7 +135,7 @@ struct EmulateFetch : EmulationPattern<FetchOp> {
     SmemType type = op.getResult().getType();
     SmallVector<Value> source = emitSource(
         b, op, calls, single(adaptor.getSource()), single(adaptor.getIndices()),
-        single(adaptor.getRows()), type);
+        single(adaptor.getRows()), type.getRows(), type);
     Value tile = memref::AllocOp::create(
         b, loc,
         MemRefType::get({type.getRows(), type.getColumns()},
@@ -171,7 +171,8 @@ struct EmulateRing : EmulationPattern<RingOp> {
         {address, constant(b, loc, type.getStages()),
          constant(b, loc, slot.getRows()),
          constant(b, loc, slot.getColumns() * slot.getElementBytes()),
-         constant(b, loc, op.getInspected() ? 2 : 1)});
+         constant(b, loc, op.getInspected() ? 2 : 1),
+         constant(b, loc, op.getNumCopies())});
     b.replaceOpWithMultiple(op, {{slots, ring}});
     return success();
   }
@@ -192,11 +193,17 @@ struct EmulateCopyAsync : EmulationPattern<CopyAsyncOp> {
   using EmulationPattern::EmulationPattern;
   LogicalResult matchAndRewrite(CopyAsyncOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
+    SmemType slot = op.getRing().getType().getSlot();
+    auto ring = op.getRing().getDefiningOp<RingOp>();
+    Value part = single(adaptor.getPart());
+    if (!part)
+      part = constant(b, op.getLoc(), 0);
     SmallVector<Value> arguments = {adaptor.getRing()[1],
-                                    single(adaptor.getStep())};
-    arguments.append(emitSource(
-        b, op, calls, single(adaptor.getSource()), single(adaptor.getIndices()),
-        single(adaptor.getRows()), op.getRing().getType().getSlot()));
+                                    single(adaptor.getStep()), part};
+    arguments.append(
+        emitSource(b, op, calls, single(adaptor.getSource()),
+                   single(adaptor.getIndices()), single(adaptor.getRows()),
+                   ring ? ring.getRowsOfCopy() : slot.getRows(), slot));
     calls.create(b, op, "copy_async", Type(), arguments);
     b.eraseOp(op);
     return success();
@@ -217,6 +224,23 @@ static Value getSlot(OpBuilder &b, Location loc, RingType type, Value slots,
                              b.getIndexAttr(slotType.getColumns())},
       ArrayRef<OpFoldResult>{one, one, one});
 }
+
+struct EmulateRingPut : EmulationPattern<RingPutOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(RingPutOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Value at[] = {adaptor.getRing()[1], single(adaptor.getStep())};
+    calls.create(b, op, "start_put", Type(), at);
+    Value tile = getSlot(b, op.getLoc(), op.getRing().getType(),
+                         adaptor.getRing()[0], at[1]);
+    auto copy = bufferization::MaterializeInDestinationOp::create(
+        b, op.getLoc(), /*result=*/Type(), single(adaptor.getX()), tile);
+    copy.setWritable(true);
+    calls.create(b, op, "end_put", Type(), at);
+    b.eraseOp(op);
+    return success();
+  }
+};
 
 template <typename OpTy> struct EmulateRingWait : EmulationPattern<OpTy> {
   using EmulationPattern<OpTy>::EmulationPattern;
@@ -379,9 +403,9 @@ struct EmulateStoreBulk : EmulationPattern<StoreBulkOp> {
                                 ConversionPatternRewriter &b) const override {
     if (op.getPlace())
       calls.checkLease(b, op, adaptor.getPlace()[1]);
-    b.replaceOpWithNewOp<StoreOp>(op, op.getX(), op.getDestination(),
-                                  op.getIndices(), op.getRows(),
-                                  /*columns=*/Value());
+    b.replaceOpWithNewOp<StoreOp>(op, op.getAdd(), op.getX(),
+                                  op.getDestination(), op.getIndices(),
+                                  op.getRows(), /*columns=*/Value());
     return success();
   }
 };
@@ -436,6 +460,20 @@ struct EmulateStore : EmulationPattern<StoreOp> {
         sizes, memoryStrides);
     Value view = memref::SubViewOp::create(b, loc, viewType, memory, offsets,
                                            sizes, memoryStrides);
+    if (op.getAdd()) {
+      // Blocks run at the same time.
+      SmallVector<Value> zeros(2, constant(b, loc, 0)),
+          ones(2, constant(b, loc, 1));
+      scf::buildLoopNest(b, loc, zeros, {rows, columns}, ones,
+                         [&](OpBuilder &b, Location loc, ValueRange at) {
+                           Value x =
+                               tensor::ExtractOp::create(b, loc, existing, at);
+                           memref::AtomicRMWOp::create(
+                               b, loc, arith::AtomicRMWKind::addf, x, view, at);
+                         });
+      b.eraseOp(op);
+      return success();
+    }
     auto copy = bufferization::MaterializeInDestinationOp::create(
         b, loc, /*result=*/Type(), existing, view);
     copy.setWritable(true);
@@ -502,10 +540,10 @@ struct EmulateRead : EmulationPattern<ReadOp> {
 void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                                           EmulationCalls &calls,
                                           RewritePatternSet &patterns) {
-  patterns.add<EmulatePosition, EmulateFetch, EmulateRing, EmulateRingAcquire, EmulateCopyAsync,
-               EmulateRingWait<RingWaitOp>, EmulateRingWait<RingPeekOp>,
-               EmulateRingRelease, EmulateLoad, EmulateLoadRow, EmulateIsFinite,
-               EmulateRingInspect, EmulateRingIsFinite, EmulateRead,
-               EmulateStore, EmulateStoreBulk, EmulateClear>(
-      types, patterns.getContext(), calls);
+  patterns.add<EmulatePosition, EmulateFetch, EmulateRing, EmulateRingAcquire,
+               EmulateCopyAsync, EmulateRingPut, EmulateRingWait<RingWaitOp>,
+               EmulateRingWait<RingPeekOp>, EmulateRingRelease, EmulateLoad,
+               EmulateLoadRow, EmulateIsFinite, EmulateRingInspect,
+               EmulateRingIsFinite, EmulateRead, EmulateStore, EmulateStoreBulk,
+               EmulateClear>(types, patterns.getContext(), calls);
 }

@@ -78,7 +78,7 @@ struct KeysFirst : flash::tile::impl::KeysFirstBase<KeysFirst> {
       roles.getProducer().walk([&](RingAcquireOp acquire) {
         auto copy = dyn_cast_if_present<CopyAsyncOp>(acquire->getNextNode());
         if (copy && isa<scf::ForOp>(copy->getParentOp()) &&
-            copy.getRing() == acquire.getRing() &&
+            copy.getRing() == acquire.getRing() && !copy.getPart() &&
             copy.getRing().getType().getStages() == 1)
           waiting.emplace_back(acquire, copy);
       });

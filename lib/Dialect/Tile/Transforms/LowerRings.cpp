@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_LOWERRINGS
@@ -56,6 +57,7 @@ public:
 private:
   State visit(Block &block, State state);
   void visit(Operation &op, State &state);
+  void visit(RingOpInterface op, State &state);
 };
 } // namespace
 
@@ -65,25 +67,77 @@ State Analysis::visit(Block &block, State state) {
   return state;
 }
 
-void Analysis::visit(Operation &op, State &state) {
-  if (auto acquire = dyn_cast<RingAcquireOp>(op)) {
-    bool barrier = state.released.count(acquire.getRing());
-    needsBarrier[&op] = barrier;
+/// Whether a copy of the op's block behind it fills the same step, too.
+static bool isFollowed(CopyAsyncOp copy) {
+  for (Operation *op = copy->getNextNode(); op; op = op->getNextNode())
+    if (auto other = dyn_cast<CopyAsyncOp>(op);
+        other && other.getRing() == copy.getRing() &&
+        isEqualConstantIntOrValue(other.getStep(), copy.getStep()))
+      return true;
+  return false;
+}
+
+/// The op behind which the copies of a step are a group: the last of them, or
+/// the loop over them. Null for the others.
+static Operation *getEndOfGroup(CopyAsyncOp copy) {
+  if (!copy.getPart())
+    return copy;
+  if (auto loop = dyn_cast<scf::ForOp>(copy->getParentOp());
+      loop && copy.getPart() == loop.getInductionVar())
+    return loop;
+  return isFollowed(copy) ? nullptr : copy.getOperation();
+}
+
+/// The ring that the op fills by a loop over the parts of a slot, or null.
+static Value getRingOfParts(Operation *op) {
+  auto loop = dyn_cast<scf::ForOp>(op);
+  if (loop)
+    for (auto copy : loop.getOps<CopyAsyncOp>())
+      if (getEndOfGroup(copy) == op)
+        return copy.getRing();
+  return {};
+}
+
+void Analysis::visit(RingOpInterface op, State &state) {
+  Value ring = op.getRing();
+  switch (op.getRingEffect()) {
+  case RingEffect::Acquire: {
+    bool barrier = state.released.count(ring);
+    needsBarrier[op] = barrier;
     if (barrier)
       state.released.clear();
-  } else if (auto copy = dyn_cast<CopyAsyncOp>(op)) {
-    state.pending.push_back(copy.getRing());
-  } else if (auto wait = dyn_cast<RingWaitOp>(op)) {
-    auto *oldest = llvm::find(state.pending, wait.getRing());
+    break;
+  }
+  case RingEffect::Wait: {
+    state.released.clear();
+    // Threads have written at once.
+    if (ring.getDefiningOp<RingOp>().isFilledFromRegisters())
+      break;
+    auto *oldest = llvm::find(state.pending, ring);
     int64_t left = 0;
     if (state.isExact && oldest != state.pending.end())
       left = state.pending.end() - oldest - 1;
     state.pending.erase(state.pending.begin(), state.pending.end() - left);
     state.isExact = true;
-    groupsLeft[&op] = left;
-    state.released.clear();
-  } else if (auto release = dyn_cast<RingReleaseOp>(op)) {
-    state.released.insert(release.getRing());
+    groupsLeft[op] = left;
+    break;
+  }
+  case RingEffect::Release:
+    state.released.insert(ring);
+    break;
+  default:
+    break;
+  }
+}
+
+void Analysis::visit(Operation &op, State &state) {
+  if (auto copy = dyn_cast<CopyAsyncOp>(op)) {
+    if (getEndOfGroup(copy) == copy)
+      state.pending.push_back(copy.getRing());
+  } else if (auto ringOp = dyn_cast<RingOpInterface>(op)) {
+    visit(ringOp, state);
+  } else if (Value ring = getRingOfParts(&op)) {
+    state.pending.push_back(ring);
   } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
     // Until what holds at the start of the body holds at its end.
     State entry = state;
@@ -138,31 +192,37 @@ Value Lowering::getSlot(OpBuilder &b, Location loc, Value ring, Value step) {
   return SmemViewOp::create(b, loc, type.getSlot(), offset);
 }
 
+/// Whether nothing but copies, and what they need, happens in the block.
+static bool hasOnlyCopies(Block &block) {
+  return llvm::all_of(block.without_terminator(), [](Operation &op) {
+    return isa<RingAcquireOp, CopyAsyncOp>(op) ||
+           (isPure(&op) && op.getNumRegions() == 0) ||
+           (getRingOfParts(&op) &&
+            hasOnlyCopies(*cast<scf::ForOp>(op).getBody()));
+  });
+}
+
 /// Whether nothing but copies happens under the guard.
 static bool guardsOnlyCopies(scf::IfOp choice) {
   return choice.getNumResults() == 0 && !choice.elseBlock() &&
-         llvm::all_of(choice.thenBlock()->without_terminator(),
-                      [](Operation &op) {
-                        return isa<RingAcquireOp, CopyAsyncOp>(op) ||
-                               (isPure(&op) && op.getNumRegions() == 0);
-                      });
+         hasOnlyCopies(*choice.thenBlock());
 }
 
 /// Makes copies under a guard unconditional copies of no rows where it does not
 /// hold: a branch would split the loop for the scheduler of instructions.
 static void removeGuard(scf::IfOp choice) {
-  for (auto copy : choice.thenBlock()->getOps<CopyAsyncOp>()) {
+  choice.walk([&](CopyAsyncOp copy) {
     OpBuilder b(copy);
     Location loc = copy.getLoc();
     Value rows = copy.getRows();
     if (!rows)
       rows = arith::ConstantIndexOp::create(
-          b, loc, copy.getRing().getType().getSlot().getRows());
+          b, loc, copy.getRing().getDefiningOp<RingOp>().getRowsOfCopy());
     Value none = arith::ConstantIndexOp::create(b, loc, 0);
     copy.getRowsMutable().assign(
         arith::SelectOp::create(b, loc, choice.getCondition(), rows, none)
             .getResult());
-  }
+  });
   choice.thenBlock()->getTerminator()->erase();
   choice->getBlock()->getOperations().splice(
       choice->getIterator(), choice.thenBlock()->getOperations());
@@ -172,20 +232,38 @@ static void removeGuard(scf::IfOp choice) {
 void Lowering::lower(Operation *op) {
   OpBuilder b(op);
   Location loc = op->getLoc();
-  if (auto acquire = dyn_cast<RingAcquireOp>(op)) {
+  if (isa<RingAcquireOp>(op)) {
     if (analysis.needsBarrier.lookup(op))
       gpu::BarrierOp::create(b, loc);
   } else if (auto copy = dyn_cast<CopyAsyncOp>(op)) {
+    Value firstRow;
+    IntegerAttr tileRows;
+    if (Value part = copy.getPart()) {
+      int64_t rows = copy.getRing().getDefiningOp<RingOp>().getRowsOfCopy();
+      tileRows = b.getI64IntegerAttr(rows);
+      firstRow = arith::MulIOp::create(
+          b, loc, part, arith::ConstantIndexOp::create(b, loc, rows));
+    }
     CopyOp::create(b, loc, copy.getSource(), copy.getIndices(), copy.getRows(),
-                   getSlot(b, loc, copy.getRing(), copy.getStep()));
-    // The group is made on both ways of a guard, so that its number is known.
-    Operation *last = op;
-    while (isa<scf::IfOp>(last->getParentOp()))
-      last = last->getParentOp();
-    b.setInsertionPointAfter(last);
-    NVVM::CpAsyncCommitGroupOp::create(b, loc);
+                   getSlot(b, loc, copy.getRing(), copy.getStep()), firstRow,
+                   tileRows);
+    if (Operation *last = getEndOfGroup(copy)) {
+      // The group is made on both ways of a guard, so that its number is known.
+      while (isa<scf::IfOp>(last->getParentOp()))
+        last = last->getParentOp();
+      b.setInsertionPointAfter(last);
+      NVVM::CpAsyncCommitGroupOp::create(b, loc);
+    }
+  } else if (auto put = dyn_cast<RingPutOp>(op)) {
+    // These machines have no stmatrix.
+    PutOp::create(b, loc, put.getX(),
+                  getSlot(b, loc, put.getRing(), put.getStep()),
+                  b.getI64IntegerAttr(0), /*by_pairs=*/b.getUnitAttr());
   } else if (auto wait = dyn_cast<RingWaitOp>(op)) {
-    NVVM::CpAsyncWaitGroupOp::create(b, loc, analysis.groupsLeft.lookup(op));
+    // There are none of a ring that register tiles fill.
+    if (auto left = analysis.groupsLeft.find(op);
+        left != analysis.groupsLeft.end())
+      NVVM::CpAsyncWaitGroupOp::create(b, loc, left->second);
     gpu::BarrierOp::create(b, loc);
     wait.replaceAllUsesWith(getSlot(b, loc, wait.getRing(), wait.getStep()));
   }
@@ -205,7 +283,7 @@ struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
     SmallVector<Operation *> ops;
     SmallVector<RingOp> rings;
     getOperation().walk([&](Operation *op) {
-      if (isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp>(op))
+      if (isa<RingOpInterface>(op))
         ops.push_back(op);
       else if (auto ring = dyn_cast<RingOp>(op))
         rings.push_back(ring);

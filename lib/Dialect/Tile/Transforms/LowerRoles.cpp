@@ -81,9 +81,11 @@ private:
   void acquire(RingOp ring, Value turn);
   void lowerAcquire(RingAcquireOp op);
   void lowerCopy(CopyAsyncOp op);
-  /// Fills the place of a turn, from the row and column that come last in
-  /// `indices` on.
-  void copy(RingOp ring, Value source, ArrayRef<Value> indices, Value turn);
+  /// Fills the place of a turn, or a part of it, from the row and column that
+  /// come last in `indices` on.
+  void copy(RingOp ring, Value source, ArrayRef<Value> indices, Value turn,
+            Value part = Value());
+  void lowerPut(RingPutOp op);
   template <typename OpTy> void lowerWait(OpTy op);
   void lowerClear(ClearOp op);
   void lowerInspect(RingInspectOp op);
@@ -205,7 +207,12 @@ void RoleLowering::initializeBarriers() {
                             ? 1
                             : roles.getNumConsumerWarpgroups() +
                                   (ring.getInspected() ? inspectorWarps : 0);
-      SmallVector<std::pair<Of, int64_t>> arrivals = {{Of::Full, 1},
+      // Every copy that fills a part of the slot arrives, and every warpgroup
+      // that fills its rows.
+      int64_t writers = ring.isFilledFromRegisters()
+                            ? roles.getNumConsumerWarpgroups()
+                            : ring.getNumCopies();
+      SmallVector<std::pair<Of, int64_t>> arrivals = {{Of::Full, writers},
                                                       {Of::Empty, readers}};
       if (ring.getInspected())
         arrivals.push_back({Of::Inspected, inspectorWarps});
@@ -267,7 +274,7 @@ void RoleLowering::lowerCopy(CopyAsyncOp op) {
   if (static_cast<int64_t>(indices.size()) < op.getSource().getType().getRank())
     indices.push_back(index(0));
   if (!ring.getPlaces())
-    return copy(ring, op.getSource(), indices, op.getStep());
+    return copy(ring, op.getSource(), indices, op.getStep(), op.getPart());
   for (int64_t warpgroup = 0; warpgroup < roles.getNumConsumerWarpgroups();
        ++warpgroup) {
     Value turn = getTurn(ring, op.getStep(), index(warpgroup));
@@ -281,13 +288,25 @@ void RoleLowering::lowerCopy(CopyAsyncOp op) {
 }
 
 void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
-                        Value turn) {
-  SmemType place = ring.getPlaceType();
-  Value map = getTensorMap(source, place);
+                        Value turn, Value part) {
+  SmemType place = ring.getPlaceType(), filled = place;
+  if (part)
+    filled = SmemType::get(b.getContext(), ring.getRowsOfCopy(),
+                           place.getColumns(), place.getElementType(),
+                           place.getSwizzle());
+  auto getStart = [&] {
+    Value start = placeOffset(ring, turn);
+    if (!part)
+      return start;
+    Value rows =
+        arith::MulIOp::create(b, loc, part, index(filled.getPanelBytes()));
+    return arith::AddIOp::create(b, loc, start, rows).getResult();
+  };
+  Value map = getTensorMap(source, filled);
   Value full = getBarrier(ring, turn, Of::Full);
   // Parts of a box outside of the memory count as copied.
   NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full,
-                                         i32(place.getNumBytes()),
+                                         i32(filled.getNumBytes()),
                                          NVVM::MemScopeKind::CTA,
                                          /*relaxed=*/false, Value());
   SmallVector<Value> coordinates = {Value()};
@@ -299,7 +318,7 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
   for (int64_t panel = 0; panel < place.getNumPanels(); ++panel) {
     coordinates.front() = toI32(arith::AddIOp::create(
         b, loc, indices.back(), index(panel * place.getPanelColumns())));
-    Value offset = arith::AddIOp::create(b, loc, placeOffset(ring, turn),
+    Value offset = arith::AddIOp::create(b, loc, getStart(),
                                          index(panel * place.getPanelBytes()));
     Value to =
         LLVM::AddrSpaceCastOp::create(b, loc, cluster, sharedPointer(offset));
@@ -309,6 +328,18 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
         NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, /*group=*/nullptr,
         /*predicate=*/Value());
   }
+}
+
+void RoleLowering::lowerPut(RingPutOp op) {
+  auto ring = op.getRing().getDefiningOp<RingOp>();
+  Value view = SmemViewOp::create(b, loc, ring.getPlaceType(),
+                                  placeOffset(ring, op.getStep()));
+  PutOp::create(b, loc, op.getX(), view, b.getI64IntegerAttr(0),
+                /*by_pairs=*/UnitAttr());
+  // Products and bulk copies read it.
+  fenceForBulkCopies();
+  meet();
+  forLeader([&] { arrive(getBarrier(ring, op.getStep(), Of::Full)); });
 }
 
 template <typename OpTy> void RoleLowering::lowerWait(OpTy op) {
@@ -449,9 +480,14 @@ void RoleLowering::storePanels(StoreBulkOp op, SmemType own, Value start,
     coordinates.front() = i32(column);
     Value from = sharedPointer(
         arith::AddIOp::create(b, loc, start, index(panel * panelBytes)));
-    NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
-        b, loc, map, from, coordinates, /*l2CacheHint=*/Value(),
-        NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
+    if (op.getAdd())
+      NVVM::CpAsyncBulkTensorReduceOp::create(
+          b, loc, map, from, NVVM::TMAReduxKind::ADD, NVVM::TMAStoreMode::TILE,
+          coordinates, /*l2CacheHint=*/Value());
+    else
+      NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+          b, loc, map, from, coordinates, /*l2CacheHint=*/Value(),
+          NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
   }
   NVVM::CpAsyncBulkCommitGroupOp::create(b, loc);
 }
@@ -469,7 +505,7 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
     auto [ring, step] = placesOfStores.lookup(op);
     Value offset = placeOffset(ring, getOwnTurn(ring, step));
     PutOp::create(b, loc, op.getX(), SmemViewOp::create(b, loc, stage, offset),
-                  0);
+                  b.getI64IntegerAttr(0), /*by_pairs=*/UnitAttr());
     fenceForBulkCopies();
     meet();
     forLeader([&] { storePanels(op, own, offset, /*firstColumn=*/0); });
@@ -487,7 +523,8 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
   for (int64_t first = 0; first < columns; first += stage.getColumns()) {
     waitForStores();
     meet();
-    PutOp::create(b, loc, op.getX(), view, first);
+    PutOp::create(b, loc, op.getX(), view, b.getI64IntegerAttr(first),
+                  /*by_pairs=*/UnitAttr());
     fenceForBulkCopies();
     meet();
     forLeader([&] { storePanels(op, own, start, first); });
@@ -573,9 +610,7 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   initializeBarriers();
   SmallVector<Operation *> ops;
   roles.walk([&](Operation *op) {
-    if (isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingPeekOp, RingReleaseOp,
-            RingInspectOp, RingIsFiniteOp, TurnWaitOp, TurnPassOp, ClearOp,
-            StoreBulkOp>(op))
+    if (isa<RingOpInterface, TurnWaitOp, TurnPassOp, ClearOp, StoreBulkOp>(op))
       ops.push_back(op);
   });
   roles.walk([&](RingWaitOp wait) {
@@ -584,7 +619,7 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       if (isa<StoreBulkOp>(user))
         placesOfStores[user] = {wait.getRing().getDefiningOp<RingOp>(),
                                 wait.getStep()};
-      if (release && isa<LoadRowOp>(user))
+      if (release && isa<LoadRowOp, LoadOp>(user))
         afterLoads.insert(release);
       if (release && isa<StoreBulkOp>(user))
         afterStores.insert(release);
@@ -599,6 +634,8 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       lowerAcquire(acquire);
     else if (auto copy = dyn_cast<CopyAsyncOp>(op))
       lowerCopy(copy);
+    else if (auto put = dyn_cast<RingPutOp>(op))
+      lowerPut(put);
     else if (auto wait = dyn_cast<RingWaitOp>(op))
       lowerWait(wait);
     else if (auto peek = dyn_cast<RingPeekOp>(op))

@@ -55,7 +55,8 @@ static void expandFetch(FetchOp fetch, Value ring, Value step) {
   OpBuilder b(fetch);
   RingAcquireOp::create(b, loc, ring, step);
   CopyAsyncOp::create(b, loc, fetch.getSource(), fetch.getIndices(),
-                      fetch.getRows(), ring, step, fetch.getUnfilled());
+                      fetch.getRows(), ring, step, /*part=*/Value(),
+                      fetch.getUnfilled());
   b.setInsertionPoint(first);
   Value tile =
       RingWaitOp::create(b, loc, fetch.getResult().getType(), ring, step);
@@ -218,7 +219,7 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
       if (!hasFetches(other))
         continue;
       loops.push_back(other);
-      other.getBody()->walk([&](RingWaitOp) { isInnermost = false; });
+      other.getBody()->walk([&](RingOpInterface) { isInnermost = false; });
     }
     return expandLoops(loops, isInnermost ? stages : outerStages);
   }

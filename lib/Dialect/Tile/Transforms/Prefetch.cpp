@@ -24,10 +24,10 @@ using namespace flash::tile;
 namespace {
 /// What one loop does with one ring in each iteration.
 struct RingUse {
-  RingAcquireOp acquire;
+  RingOpInterface acquire;
   CopyAsyncOp copy;
   RingWaitOp wait;
-  RingReleaseOp release;
+  RingOpInterface release;
 
   bool isComplete() { return acquire && copy && wait && release; }
 };
@@ -85,17 +85,35 @@ private:
 };
 } // namespace
 
+/// Whether one copy fills a slot of the op's ring. What several copies fill, or
+/// registers, stays where it is.
+static bool isFilledByOneCopy(RingOpInterface op) {
+  auto ring = op.getRing().getDefiningOp<RingOp>();
+  return ring && ring.getNumCopies() == 1 && !ring.isFilledFromRegisters();
+}
+
 static std::optional<Loop> analyze(scf::ForOp op) {
   Loop loop = {op, {}};
   for (auto wait : op.getOps<RingWaitOp>())
-    loop.rings[wait.getRing()].wait = wait;
-  for (Operation &inner : *op.getBody()) {
-    if (auto acquire = dyn_cast<RingAcquireOp>(inner))
-      loop.rings[acquire.getRing()].acquire = acquire;
-    else if (auto copy = dyn_cast<CopyAsyncOp>(inner))
-      loop.rings[copy.getRing()].copy = copy;
-    else if (auto release = dyn_cast<RingReleaseOp>(inner))
-      loop.rings[release.getRing()].release = release;
+    if (isFilledByOneCopy(wait))
+      loop.rings[wait.getRing()].wait = wait;
+  for (auto inner : op.getOps<RingOpInterface>()) {
+    if (!isFilledByOneCopy(inner))
+      continue;
+    RingUse &use = loop.rings[inner.getRing()];
+    switch (inner.getRingEffect()) {
+    case RingEffect::Acquire:
+      use.acquire = inner;
+      break;
+    case RingEffect::Fill:
+      use.copy = dyn_cast<CopyAsyncOp>(inner.getOperation());
+      break;
+    case RingEffect::Release:
+      use.release = inner;
+      break;
+    default:
+      break;
+    }
   }
   if (loop.rings.empty() || op.getNumRegionIterArgs() == 0)
     return std::nullopt;
@@ -252,7 +270,7 @@ void Chain::emitCopy(OpBuilder &b, Value ring, const Tile &tile, Value step) {
   SmallVector<Value> indices(copy.getIndices());
   indices.back() = tile.row;
   CopyAsyncOp::create(b, loc, copy.getSource(), indices, tile.rows, ring, step,
-                      copy.getUnfilled());
+                      /*part=*/Value(), copy.getUnfilled());
 }
 
 /// Moves what `[before, end)` computes from values known earlier to before it:
@@ -330,7 +348,7 @@ void Chain::prefetch() {
     }
   for (Loop &loop : loops)
     for (auto &[ring, use] : loop.rings) {
-      use.acquire.erase();
+      use.acquire->erase();
       use.copy.erase();
     }
 }

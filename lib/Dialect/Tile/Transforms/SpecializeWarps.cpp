@@ -27,8 +27,13 @@ static bool isTile(Type type) {
   return isa<SmemType, PendingType>(type);
 }
 
+/// Whether the op fills slots, or takes them to be filled, by copies.
 static bool isCopy(Operation *op) {
-  return isa<RingAcquireOp, CopyAsyncOp>(op);
+  auto ringOp = dyn_cast<RingOpInterface>(op);
+  return ringOp &&
+         (ringOp.hasRingEffect(RingEffect::Acquire) ||
+          ringOp.hasRingEffect(RingEffect::Fill)) &&
+         !ringOp.getRing().getDefiningOp<RingOp>().isFilledFromRegisters();
 }
 
 /// The ops of the kernel that a role must carry out: those on tiles and rings,
@@ -190,8 +195,7 @@ LogicalResult RoleSlice::cloneChoice(scf::IfOp choice) {
 LogicalResult RoleSlice::clone(Operation &op) {
   bool isOfTiles = llvm::any_of(op.getResultTypes(), isTile) ||
                    llvm::any_of(op.getOperandTypes(), isTile) ||
-                   isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp,
-                       RingIsFiniteOp>(op);
+                   isa<RingOpInterface>(op);
   // A loop that does nothing for the role may still give it a number, such as
   // the step of a ring at which the next block goes on.
   bool isNeeded =

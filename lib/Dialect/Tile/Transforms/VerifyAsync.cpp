@@ -27,30 +27,100 @@ static bool isSame(Value a, Value b) {
   return a == b || (constant && constant == getConstantIntValue(b));
 }
 
-template <typename OpTy> static bool isOfStep(OpTy op, Value ring, Value step) {
-  return op && op.getRing() == ring && isSame(op.getStep(), step);
+/// Whether `op` has such an effect on the step of a ring.
+static bool isOfStep(Operation *op, RingEffect effect, Value ring, Value step) {
+  auto ringOp = dyn_cast<RingOpInterface>(op);
+  return ringOp && ringOp.hasRingEffect(effect) && ringOp.getRing() == ring &&
+         isSame(ringOp.getStep(), step);
 }
 
-/// A copy directly behind the acquire of its step, but for ops that do nothing
+/// What fills a part of a slot: which part, or that a loop counts them.
+struct Part {
+  Operation *at; ///< The op, or the loop.
+  std::optional<int64_t> number;
+};
+
+static FailureOr<Part> getPart(RingOpInterface fill) {
+  auto copy = dyn_cast<CopyAsyncOp>(fill.getOperation());
+  Value part = copy ? copy.getPart() : Value();
+  auto ring = fill.getRing().getDefiningOp<RingOp>();
+  int64_t copies = ring ? ring.getNumCopies() : 1;
+  if (copies > 1 && !copy)
+    return fill.emitOpError("fills a slot that copies fill");
+  if ((copies > 1) != !!part)
+    return part ? fill.emitOpError("names a part of a slot that one copy fills")
+                : fill.emitOpError("must name which part of the slot it fills");
+  if (!part)
+    return Part{fill, 0};
+  std::optional<int64_t> number = getConstantIntValue(part);
+  if (number && *number >= 0 && *number < copies)
+    return Part{fill, number};
+  auto loop = dyn_cast<scf::ForOp>(fill->getParentOp());
+  if (loop && part == loop.getInductionVar() &&
+      getConstantIntValue(loop.getLowerBound()) == 0 &&
+      getConstantIntValue(loop.getUpperBound()) == copies &&
+      getConstantIntValue(loop.getStep()) == 1)
+    return Part{loop, std::nullopt};
+  return fill.emitOpError("names a part that is no constant below ")
+         << copies << ", nor counted by a loop from 0 to " << copies;
+}
+
+/// The ops that fill the step of a ring, in `op` itself or in a loop over
+/// parts.
+static SmallVector<RingOpInterface, 1> getFills(Operation *op, Value ring,
+                                                Value step) {
+  SmallVector<RingOpInterface, 1> fills;
+  auto add = [&](Operation *inner) {
+    if (isOfStep(inner, RingEffect::Fill, ring, step))
+      fills.push_back(cast<RingOpInterface>(inner));
+  };
+  add(op);
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    for (Operation &inner : *loop.getBody())
+      add(&inner);
+  return fills;
+}
+
+/// A slot is filled behind the acquire of its step, but for ops that do nothing
 /// to this step, in the same block.
-static LogicalResult verifyCopy(CopyAsyncOp copy) {
-  for (Operation *op = copy->getPrevNode(); op; op = op->getPrevNode()) {
-    if (isOfStep(dyn_cast<RingAcquireOp>(op), copy.getRing(), copy.getStep()))
+static LogicalResult verifyFill(RingOpInterface fill) {
+  FailureOr<Part> part = getPart(fill);
+  if (failed(part))
+    return failure();
+  Value ring = fill.getRing(), step = fill.getStep();
+  for (Operation *op = part->at->getPrevNode(); op; op = op->getPrevNode()) {
+    if (isOfStep(op, RingEffect::Acquire, ring, step))
       return success();
-    if (isOfStep(dyn_cast<CopyAsyncOp>(op), copy.getRing(), copy.getStep()))
-      return copy.emitOpError("fills a slot that a copy before it fills");
+    for (RingOpInterface before : getFills(op, ring, step)) {
+      FailureOr<Part> other = getPart(before);
+      if (failed(other))
+        return failure();
+      if (!part->number || !other->number || part->number == other->number)
+        return fill.emitOpError("fills a slot that a copy before it fills");
+    }
   }
-  return copy.emitOpError("fills a slot that has not been acquired before it, "
+  return fill.emitOpError("fills a slot that has not been acquired before it, "
                           "under the same guard");
 }
 
-static LogicalResult verifyAcquire(RingAcquireOp acquire) {
+static LogicalResult verifyAcquire(RingOpInterface acquire) {
+  auto ring = acquire.getRing().getDefiningOp<RingOp>();
+  int64_t copies = ring ? ring.getNumCopies() : 1, found = 0;
   for (Operation *op = acquire->getNextNode(); op; op = op->getNextNode())
-    if (isOfStep(dyn_cast<CopyAsyncOp>(op), acquire.getRing(),
-                 acquire.getStep()))
-      return success();
-  return acquire.emitOpError(
-      "takes a slot that no copy after it fills, under the same guard");
+    for (RingOpInterface fill :
+         getFills(op, acquire.getRing(), acquire.getStep())) {
+      FailureOr<Part> part = getPart(fill);
+      if (failed(part))
+        return failure();
+      found += part->number ? 1 : copies;
+    }
+  if (found == 0)
+    return acquire.emitOpError(
+        "takes a slot that no copy after it fills, under the same guard");
+  if (found < copies)
+    return acquire.emitOpError("takes a slot of which copies after it fill ")
+           << found << " parts of " << copies;
+  return success();
 }
 
 static LogicalResult verifyProduct(MmaAsyncOp product) {
@@ -104,14 +174,15 @@ static SmallVector<Operation *> getReaders(RingWaitOp wait) {
 
 /// The releases of the step in the rest of the op's block: one, or one in each
 /// branch of a choice.
-static SmallVector<RingReleaseOp> getReleases(RingWaitOp wait, Operation *op) {
+static SmallVector<RingOpInterface> getReleases(RingWaitOp wait,
+                                                Operation *op) {
   for (; op; op = op->getNextNode()) {
-    if (isOfStep(dyn_cast<RingReleaseOp>(op), wait.getRing(), wait.getStep()))
-      return {cast<RingReleaseOp>(op)};
+    if (isOfStep(op, RingEffect::Release, wait.getRing(), wait.getStep()))
+      return {cast<RingOpInterface>(op)};
     auto choice = dyn_cast<scf::IfOp>(op);
     if (!choice || !choice.elseBlock())
       continue;
-    SmallVector<RingReleaseOp> releases;
+    SmallVector<RingOpInterface> releases;
     for (Block *branch : {choice.thenBlock(), choice.elseBlock()})
       llvm::append_range(releases, getReleases(wait, &branch->front()));
     if (releases.size() == 2)
@@ -121,12 +192,13 @@ static SmallVector<RingReleaseOp> getReleases(RingWaitOp wait, Operation *op) {
 }
 
 static LogicalResult verifyWait(RingWaitOp wait) {
-  SmallVector<RingReleaseOp> releases = getReleases(wait, wait->getNextNode());
+  SmallVector<RingOpInterface> releases =
+      getReleases(wait, wait->getNextNode());
   if (releases.empty())
     return wait.emitOpError(
         "gives a tile that is not released after it, in the same block");
   for (Operation *reader : getReaders(wait))
-    for (RingReleaseOp release : releases) {
+    for (RingOpInterface release : releases) {
       // What is around both comes first, or is a choice that takes the reader's
       // branch.
       Operation *ancestor = release->getBlock()->findAncestorOpInBlock(*reader);
@@ -146,15 +218,15 @@ static LogicalResult verifyWait(RingWaitOp wait) {
   return success();
 }
 
-static LogicalResult verifyRelease(RingReleaseOp release) {
+static LogicalResult verifyRelease(RingOpInterface release) {
   for (Operation *at = release; at;
        at = dyn_cast_if_present<scf::IfOp>(at->getParentOp()))
     for (Operation *op = at->getPrevNode(); op; op = op->getPrevNode()) {
-      if (isOfStep(dyn_cast<RingWaitOp>(op), release.getRing(),
-                   release.getStep()))
+      if (isOfStep(op, RingEffect::Wait, release.getRing(), release.getStep()))
         return success();
-      WalkResult walk = op->walk([&](RingReleaseOp other) {
-        return isOfStep(other, release.getRing(), release.getStep())
+      WalkResult walk = op->walk([&](Operation *other) {
+        return isOfStep(other, RingEffect::Release, release.getRing(),
+                        release.getStep())
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       });
@@ -164,6 +236,19 @@ static LogicalResult verifyRelease(RingReleaseOp release) {
   return release.emitOpError(
       "gives a slot back that has not been waited for before it, in the same "
       "block");
+}
+
+static LogicalResult verifyStep(RingOpInterface op) {
+  switch (op.getRingEffect()) {
+  case RingEffect::Acquire:
+    return verifyAcquire(op);
+  case RingEffect::Fill:
+    return verifyFill(op);
+  case RingEffect::Release:
+    return verifyRelease(op);
+  default:
+    return success();
+  }
 }
 
 /// The first of the loops that count the step, each from where the one before
@@ -199,22 +284,29 @@ static scf::ForOp getFirstCounter(Value step) {
 
 /// The steps of a ring have one count in each role.
 static LogicalResult verifyRing(RingOp ring) {
+  auto hasEffect = [](RingEffect effect) {
+    return [effect](Operation *user) {
+      auto ringOp = dyn_cast<RingOpInterface>(user);
+      return ringOp && ringOp.hasRingEffect(effect);
+    };
+  };
   // Its slots would never be free.
   if (ring.getInspected() &&
-      llvm::none_of(ring->getUsers(), llvm::IsaPred<RingInspectOp>))
+      llvm::none_of(ring->getUsers(), hasEffect(RingEffect::Inspect)))
     return ring.emitOpError("is inspected, but by nobody");
   llvm::SmallDenseMap<Region *, scf::ForOp> counters;
   for (Operation *user : ring->getUsers()) {
-    auto step = TypeSwitch<Operation *, Value>(user)
-                    .Case<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingPeekOp,
-                          RingReleaseOp, RingInspectOp, RingIsFiniteOp>(
-                        [](auto op) { return op.getStep(); })
-                    .Default(Value());
-    if (!step)
+    auto ringOp = dyn_cast<RingOpInterface>(user);
+    if (!ringOp)
       return user->emitOpError("may not use a ring");
-    if (isa<RingInspectOp, RingIsFiniteOp>(user) && !ring.getInspected())
+    bool isOfInspected = ringOp.hasRingEffect(RingEffect::Inspect) ||
+                         ringOp.hasRingEffect(RingEffect::Ask);
+    if (isOfInspected && !ring.getInspected())
       return user->emitOpError("is of a ring that is not inspected");
-    scf::ForOp first = getFirstCounter(step);
+    if (ringOp.hasRingEffect(RingEffect::Fill) &&
+        isa<RingPutOp>(user) != ring.isFilledFromRegisters())
+      return user->emitOpError("copies into a ring that register tiles fill");
+    scf::ForOp first = getFirstCounter(ringOp.getStep());
     scf::ForOp &counter = counters[getRole(user)];
     if (first && counter && first != counter) {
       InFlightDiagnostic error =
@@ -266,7 +358,8 @@ static bool areExclusive(Operation *a, Operation *b) {
 /// Each step of a ring is acquired, filled, waited for and released by one op,
 /// whatever the guards are.
 static LogicalResult verifyOnce(RingOp ring) {
-  using Key = std::tuple<TypeID, Value, int64_t>;
+  // The effect, the step, and for copies the part.
+  using Key = std::tuple<int, Value, int64_t, int64_t>;
   DenseMap<Key, SmallVector<Operation *, 1>> seen;
   // The last use is listed first.
   SmallVector<Operation *> users(ring->getUsers());
@@ -274,20 +367,20 @@ static LogicalResult verifyOnce(RingOp ring) {
     // Of roles verifyCounts compares how often each does what.
     if (getRole(user))
       continue;
-    auto step =
-        TypeSwitch<Operation *, Value>(user)
-            .Case<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingReleaseOp>(
-                [](auto op) { return op.getStep(); })
-            .Default(Value());
-    if (!step)
+    auto ringOp = cast<RingOpInterface>(user);
+    RingEffect effect = ringOp.getRingEffect();
+    if (effect == RingEffect::Peek || effect == RingEffect::Ask)
       continue;
-    auto [base, offset] = splitStep(step);
+    auto [base, offset] = splitStep(ringOp.getStep());
+    int64_t part = 0;
+    if (auto copy = dyn_cast<CopyAsyncOp>(user); copy && copy.getPart())
+      part = getConstantIntValue(copy.getPart()).value_or(-1);
     SmallVector<Operation *, 1> &others =
-        seen[{user->getName().getTypeID(), base, offset}];
+        seen[{static_cast<int>(effect), base, offset, part}];
     for (Operation *other : others) {
       // A second wait for the same tile does nothing.
       bool isHarmless =
-          isa<RingWaitOp>(user) && user->getBlock() == other->getBlock();
+          effect == RingEffect::Wait && user->getBlock() == other->getBlock();
       if (isHarmless || areExclusive(user, other))
         continue;
       return (user->emitOpError("names a step that another one names, and no "
@@ -306,12 +399,10 @@ struct VerifyAsync : flash::tile::impl::VerifyAsyncBase<VerifyAsync> {
     // What a role must not do comes before how it does it.
     auto verify = [](Operation *op) -> WalkResult {
       return TypeSwitch<Operation *, LogicalResult>(op)
-          .Case([](CopyAsyncOp op) { return verifyCopy(op); })
-          .Case([](RingAcquireOp op) { return verifyAcquire(op); })
+          .Case([](RingWaitOp op) { return verifyWait(op); })
+          .Case([](RingOpInterface op) { return verifyStep(op); })
           .Case([](MmaAsyncOp op) { return verifyProduct(op); })
           .Case([](MmaWaitOp op) { return verifyYounger(op); })
-          .Case([](RingWaitOp op) { return verifyWait(op); })
-          .Case([](RingReleaseOp op) { return verifyRelease(op); })
           .Case([](RingOp op) { return verifyRing(op); })
           .Case([](WarpSpecializeOp op) { return verifyRoles(op); })
           .Case<TurnWaitOp, TurnPassOp>([](auto op) { return verifyTurn(op); })

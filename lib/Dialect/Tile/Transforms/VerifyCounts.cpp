@@ -366,29 +366,40 @@ static Operation *findMissing(ArrayRef<Term> terms, ArrayRef<Term> others) {
   return nullptr;
 }
 
+/// The first op that fills the slot which `acquire` takes.
+static Operation *getFill(Operation *acquire) {
+  Operation *fill = acquire;
+  for (Operation *op = acquire->getNextNode(); op && fill == acquire;
+       op = op->getNextNode())
+    op->walk([&](RingOpInterface other) {
+      if (!other.hasRingEffect(RingEffect::Fill) ||
+          other.getRing() != cast<RingOpInterface>(acquire).getRing())
+        return WalkResult::advance();
+      fill = other;
+      return WalkResult::interrupt();
+    });
+  return fill;
+}
+
 LogicalResult flash::tile::verifyCounts(WarpSpecializeOp roles) {
   Numbering numbers;
-  auto ofCopy = [](Operation *op) {
-    auto copy = dyn_cast<CopyAsyncOp>(op);
-    return copy ? copy.getRing() : Value();
+  // Every slot that is taken is filled, by one op or several.
+  auto having = [](RingEffect effect) {
+    return [effect](Operation *op) {
+      auto ringOp = dyn_cast<RingOpInterface>(op);
+      return ringOp && ringOp.hasRingEffect(effect) ? ringOp.getRing()
+                                                    : Value();
+    };
   };
-  auto ofRelease = [](Operation *op) {
-    auto release = dyn_cast<RingReleaseOp>(op);
-    return release ? release.getRing() : Value();
-  };
-  auto ofLook = [](Operation *op) {
-    auto look = dyn_cast<RingInspectOp>(op);
-    return look ? look.getRing() : Value();
-  };
-  RoleSteps copied(numbers, ofCopy), released(numbers, ofRelease),
+  auto ofAcquire = having(RingEffect::Acquire),
+       ofRelease = having(RingEffect::Release),
+       ofLook = having(RingEffect::Inspect);
+  RoleSteps copied(numbers, ofAcquire), released(numbers, ofRelease),
       inspected(numbers, ofLook);
-  auto collect = [](RoleSteps &steps, Region &role) {
+  for (Region &role : roles->getRegions())
     for (Block &block : role)
-      steps.collect(block);
-  };
-  collect(copied, roles.getProducer());
-  collect(released, roles.getConsumer());
-  collect(inspected, roles.getInspector());
+      for (RoleSteps *steps : {&copied, &released, &inspected})
+        steps->collect(block);
   for (RoleSteps *steps : {&copied, &released, &inspected})
     for (auto &[ring, terms] : steps->terms)
       simplify(terms, numbers);
@@ -406,7 +417,8 @@ LogicalResult flash::tile::verifyCounts(WarpSpecializeOp roles) {
                                                       "which it is ")
                                      << what;
           if (copy)
-            error.attachNote(copy->getLoc()) << "copied, without a counterpart";
+            error.attachNote(getFill(copy)->getLoc())
+                << "copied, without a counterpart";
           if (step)
             error.attachNote(step->getLoc())
                 << what << ", without a counterpart";

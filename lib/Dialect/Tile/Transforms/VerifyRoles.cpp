@@ -19,12 +19,22 @@ Region *flash::tile::getRole(Operation *op) {
 }
 
 LogicalResult flash::tile::verifyRoles(WarpSpecializeOp roles) {
-  WalkResult walk = roles.getConsumer().walk([](Operation *op) {
-    if (isa<RingInspectOp>(op)) {
+  auto fillsFromRegisters = [](RingOpInterface op) {
+    auto ring = op.getRing().getDefiningOp<RingOp>();
+    return ring && ring.isFilledFromRegisters();
+  };
+  auto takesOrFills = [](RingOpInterface op) {
+    return op && (op.hasRingEffect(RingEffect::Acquire) ||
+                  op.hasRingEffect(RingEffect::Fill));
+  };
+  WalkResult walk = roles.getConsumer().walk([&](Operation *op) {
+    auto ringOp = dyn_cast<RingOpInterface>(op);
+    if (ringOp && ringOp.hasRingEffect(RingEffect::Inspect)) {
       op->emitOpError("is for the inspector: consumers ask it");
       return WalkResult::interrupt();
     }
-    if (!isa<RingAcquireOp, CopyAsyncOp, FetchOp>(op))
+    bool isCopy = takesOrFills(ringOp) && !fillsFromRegisters(ringOp);
+    if (!isCopy && !isa<FetchOp>(op))
       return WalkResult::advance();
     op->emitOpError("is for the producer: consumers wait for slots and release "
                     "them");
@@ -32,9 +42,10 @@ LogicalResult flash::tile::verifyRoles(WarpSpecializeOp roles) {
   });
   if (walk.wasInterrupted())
     return failure();
-  walk = roles.getProducer().walk([](Operation *op) {
+  walk = roles.getProducer().walk([&](Operation *op) {
+    auto ringOp = dyn_cast<RingOpInterface>(op);
     if (!isa<TileDialect>(op->getDialect()) ||
-        isa<RingAcquireOp, CopyAsyncOp>(op))
+        (takesOrFills(ringOp) && !fillsFromRegisters(ringOp)))
       return WalkResult::advance();
     op->emitOpError("is for the consumers: the producer acquires slots and "
                     "copies into them");
@@ -43,7 +54,9 @@ LogicalResult flash::tile::verifyRoles(WarpSpecializeOp roles) {
   if (walk.wasInterrupted())
     return failure();
   walk = roles.getInspector().walk([](Operation *op) {
-    if (!isa<TileDialect>(op->getDialect()) || isa<RingInspectOp>(op))
+    auto ringOp = dyn_cast<RingOpInterface>(op);
+    if (!isa<TileDialect>(op->getDialect()) ||
+        (ringOp && ringOp.hasRingEffect(RingEffect::Inspect)))
       return WalkResult::advance();
     op->emitOpError("is not for the inspector, which only looks at tiles");
     return WalkResult::interrupt();
@@ -52,9 +65,7 @@ LogicalResult flash::tile::verifyRoles(WarpSpecializeOp roles) {
     return failure();
   // All threads come to what is around the roles.
   walk = roles->getParentOfType<gpu::GPUFuncOp>().walk([](Operation *op) {
-    if (!isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingPeekOp, RingReleaseOp,
-             RingInspectOp, RingIsFiniteOp>(op) ||
-        getRole(op))
+    if (!isa<RingOpInterface>(op) || getRole(op))
       return WalkResult::advance();
     op->emitOpError("has no role, in a kernel whose other warps have");
     return WalkResult::interrupt();
@@ -88,8 +99,10 @@ LogicalResult flash::tile::verifyTurn(TurnPassOp pass) {
 static bool isOfSeveralWarps(Operation *op) {
   if (auto product = dyn_cast<MmaAsyncOp>(op))
     return product.getWarpgroup();
-  return isa<RingAcquireOp, CopyAsyncOp, RingWaitOp, RingPeekOp, RingReleaseOp,
-             IsFiniteOp, ClearOp, StoreBulkOp, TurnWaitOp, TurnPassOp,
+  // An answer is there for each warp alone.
+  if (auto ringOp = dyn_cast<RingOpInterface>(op))
+    return !ringOp.hasRingEffect(RingEffect::Ask);
+  return isa<IsFiniteOp, ClearOp, StoreBulkOp, TurnWaitOp, TurnPassOp,
              WarpSpecializeOp>(op);
 }
 

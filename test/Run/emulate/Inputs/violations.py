@@ -35,6 +35,7 @@ gpu.func @main(%in: !memory, %out: !memory) kernel {
   %c4 = arith.constant 4 : index
   %c5 = arith.constant 5 : index
   %c60 = arith.constant 60 : index
+  %pages = tile.ring copies = 2 : !ring
   %ring = tile.ring : !ring
 BODY  gpu.return
 }
@@ -55,6 +56,13 @@ def steps(text, step=0):
     table = {"a": ACQUIRE, "c": COPY, "w": WAIT, "l": LOAD, "s": STORE, "r": RELEASE}
     return [table[letter].format(step) for letter in text]
 
+
+PAGE = "tile.copy_async %in[%c0] to %pages[%c0] part(%{}) : !memory to !ring"
+ACQUIRE_PAGES = "tile.ring.acquire %pages[%c0] : !ring"
+WAIT_PAGES = "%pt = tile.ring.wait %pages[%c0] : !ring"
+RELEASE_PAGES = "tile.ring.release %pages[%c0] : !ring"
+ZERO = "%zero = arith.constant dense<0.0> : !x"
+PUT = "tile.ring.put %zero to %ring[%c0] : !x to !ring"
 
 MMA = "%p = tile.mma_async %t0, %t0 transpose_b : !slot, !slot -> !tile.pending<!x>"
 MMA_WAIT = "%d = tile.mma_wait %p : !tile.pending<!x>"
@@ -84,6 +92,12 @@ CASES = [
     ("copied at the end", steps("ac"), None, 0, "the block ends, but step 0 (slot 0) of the ring at {ring} was never waited for"),
     ("full at the end", steps("acwls"), None, 0, "the block ends, but step 0 (slot 0) of the ring at {ring} was never released"),
     ("negative step", ["tile.ring.acquire %ring[%minus] : !ring"], "tile.ring.acquire", 1, "step -1 of the ring at {ring} is out of range: steps count from 0 on"),
+    ("a part missing", [ACQUIRE_PAGES, PAGE.format("c1"), WAIT_PAGES], "tile.ring.wait", 3, "step 0 (slot 0) of the {pages} was never copied"),
+    ("a part twice", [ACQUIRE_PAGES, PAGE.format("c1"), PAGE.format("c1")], "tile.copy_async", 3, "part 1 of step 0 (slot 0) of the {pages} is copied a second time"),
+    ("no such part", [ACQUIRE_PAGES, PAGE.format("c2")], "tile.copy_async", 2, "step 0 (slot 0) of the {pages} has no part 2 of 2"),
+    ("put without acquire", [ZERO, PUT], "tile.ring.put", 2, "step 0 (slot 0) of the ring at {ring} was not acquired"),
+    ("put into a full slot", [ZERO] + steps("a") + [PUT, PUT], "tile.ring.put", 4, "step 0 (slot 0) of the ring at {ring} is copied a second time"),
+    ("put never released", [ZERO] + steps("a") + [PUT], None, 0, "the block ends, but step 0 (slot 0) of the ring at {ring} was never released"),
     ("copy past the end", steps("a") + ["tile.copy_async %in[%c60] to %ring[%c0] : !memory to !ring"], "tile.copy_async", 2, "touches indices 60 to 75 of dimension 0, which has 64"),
     ("fetch before the start", ["%t0 = tile.fetch %in[%minus] : !memory to !slot"] + steps("ls"), "tile.fetch", 1, "touches indices -1 to 14 of dimension 0, which has 64"),
     ("store past the end", steps("acwlr") + ["tile.store %x0, %out[%c60] : !x to !memory"], "tile.store", 6, "touches indices 60 to 75 of dimension 0, which has 64"),
@@ -121,6 +135,8 @@ LEGAL = [
     ("rows past the end", steps("a") + ["tile.copy_async %in[%c60] rows(%c4) to %ring[%c0] : !memory to !ring"] + steps("wlr")
      + ["tile.store %x0, %out[%c60] rows(%c4) : !x to !memory"]),
     ("roles", roles(steps("wlsr") + steps("wlsr", 1) + steps("wlsr", 2) + steps("wlsr", 3), steps("ac") + steps("ac", 1) + steps("ac", 2) + steps("ac", 3))),
+    ("parts in any order", [ACQUIRE_PAGES, PAGE.format("c1"), PAGE.format("c0"), WAIT_PAGES, RELEASE_PAGES]),
+    ("put", [ZERO] + steps("a") + [PUT] + steps("wlsr")),
     ("roles with nothing to do", roles([], [])),
 ]
 
@@ -146,7 +162,7 @@ def main():
         for name, body, operation, line, message in CASES + ROLE_CASES:
             program, before, process = run(folder, body)
             place = f"{operation} at {program}:{before + line}:" if operation else ""
-            expected = message.format(ring=f"{program}:{before}:11")
+            expected = message.format(ring=f"{program}:{before}:11", pages=f"ring at {program}:{before - 1}:12")
             got = process.stderr.strip()
             if (process.returncode != 1 or f"flash-run: error: {place}" not in got or f"{expected} (block 0)" not in got):
                 failures += 1

@@ -33,6 +33,13 @@
 #define GET_TYPEDEF_CLASSES
 #include "flash/Dialect/Tile/IR/TileTypes.h.inc"
 
+namespace flash::tile {
+/// What an operation does to the slot of a ring, see TileRingInterface.td.
+enum class RingEffect { Acquire, Fill, Wait, Peek, Release, Inspect, Ask };
+} // namespace flash::tile
+
+#include "flash/Dialect/Tile/IR/TileRingInterface.h.inc"
+
 #define GET_OP_CLASSES
 #include "flash/Dialect/Tile/IR/TileOps.h.inc"
 

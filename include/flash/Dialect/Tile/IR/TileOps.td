@@ -9,6 +9,7 @@
 #define FLASH_TILE_OPS_TD
 
 include "flash/Dialect/Tile/IR/TileAttrs.td"
+include "flash/Dialect/Tile/IR/TileRingInterface.td"
 include "flash/Dialect/Tile/IR/TileTypes.td"
 include "flash/Support/DeclaredAttributes.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -115,6 +116,13 @@ def Tile_RingOp : Tile_Op<"ring"> {
     %ring = tile.ring places = 3 : !tile.ring<1, !tile.smem<128x256xf16, swizzle = 128>>
     ```
 
+    With `copies` every slot is filled by as many copies, each of as many of its
+    rows: tiles of pages that lie apart.
+
+    ```mlir
+    %ring = tile.ring copies = 2 : !tile.ring<3, !tile.smem<128x64xf16, swizzle = 128>>
+    ```
+
     `tile-allocate-smem` sets `offset`, the byte of shared memory at which the
     slots or places start, and for warps with roles `barriers`, that of the
     mbarriers of 8 bytes, one for each of them: those that say which are full
@@ -123,6 +131,7 @@ def Tile_RingOp : Tile_Op<"ring"> {
     warps.
   }];
   let arguments = (ins UnitAttr:$inspected, OptionalAttr<I64Attr>:$places,
+                       OptionalAttr<I64Attr>:$copies,
                        OptionalAttr<I64Attr>:$offset,
                        OptionalAttr<I64Attr>:$barriers);
   let builders = [OpBuilder<(ins "::mlir::Type":$result), [{
@@ -130,7 +139,8 @@ def Tile_RingOp : Tile_Op<"ring"> {
   }]>];
   let results = (outs Tile_RingType:$result);
   let assemblyFormat = [{
-    (`inspected` $inspected^)? (`places` `=` $places^)? attr-dict
+    (`inspected` $inspected^)? (`places` `=` $places^)? (`copies` `=` $copies^)?
+    attr-dict
     `:` type($result)
   }];
   let hasVerifier = 1;
@@ -141,6 +151,13 @@ def Tile_RingOp : Tile_Op<"ring"> {
     /// Bytes from one place to the next.
     int64_t getPlaceDistance() { return getPlaceType().getAlignedBytes(); }
     int64_t getNumBytes() { return getNumPlaces() * getPlaceDistance(); }
+    /// How many copies fill a slot, and the rows of each.
+    int64_t getNumCopies() { return getCopies().value_or(1); }
+    int64_t getRowsOfCopy() {
+      return getResult().getType().getSlot().getRows() / getNumCopies();
+    }
+    /// Whether register tiles fill the slots, rather than copies.
+    bool isFilledFromRegisters();
     /// Of the mbarriers and answers, for warps with roles.
     int64_t getNumBarrierBytes() {
       return getNumPlaces() * (getInspected() ? 5 : 2) * 8;
@@ -148,17 +165,26 @@ def Tile_RingOp : Tile_Op<"ring"> {
   }];
 }
 
-class Tile_RingStepOp<string mnemonic, list<Trait> traits = []>
-    : Tile_Op<mnemonic, traits> {
+/// An operation on the slot of a step.
+class Tile_RingSlotOp<string mnemonic, string effect, list<Trait> traits = []>
+    : Tile_Op<mnemonic,
+        traits # [Tile_RingOpInterface]> {
+  code ringEffect = "RingEffect getRingEffect() { return RingEffect::" # effect # "; }";
+  let extraClassDeclaration = ringEffect;
+}
+
+class Tile_RingStepOp<string mnemonic, string effect, list<Trait> traits = []>
+    : Tile_RingSlotOp<mnemonic, effect, traits> {
   let arguments = (ins Tile_RingType:$ring, Index:$step);
 }
 
-def Tile_RingAcquireOp : Tile_RingStepOp<"ring.acquire"> {
+def Tile_RingAcquireOp : Tile_RingStepOp<"ring.acquire", "Acquire"> {
   let summary = "waits until the slot of a step is free to be filled";
   let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
 }
 
-def Tile_CopyAsyncOp : Tile_Op<"copy_async", [AttrSizedOperandSegments]> {
+def Tile_CopyAsyncOp
+    : Tile_RingSlotOp<"copy_async", "Fill", [AttrSizedOperandSegments]> {
   let summary = "starts to copy a tile of global memory into a slot";
   let description = [{
     As `tile.fetch`, into the acquired slot of a step, which is full when the
@@ -168,18 +194,51 @@ def Tile_CopyAsyncOp : Tile_Op<"copy_async", [AttrSizedOperandSegments]> {
     tile.copy_async %k[%b, %h, %j] rows(%n) to %ring[%t]
         : memref<?x?x?x64xf16, strided<[?, ?, ?, 1]>> to !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
     ```
+
+    Where several copies fill a slot, each names its `part`, from 0 on: of a ring
+    with `copies = 2` and slots of 128 rows, part 1 is the rows from 64 on. The
+    part is a constant, or counted by a loop over all of them.
+
+    ```mlir
+    tile.ring.acquire %ring[%t] : ...
+    scf.for %p = %c0 to %c2 step %c1 {
+      %page = memref.load %pages[%first, %p] : memref<?x?xindex>
+      tile.copy_async %k[%page, %h, %c0] to %ring[%t] part(%p) : ...
+    }
+    ```
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
                        Optional<Index>:$rows, Tile_RingType:$ring, Index:$step,
-                       UnitAttr:$unfilled);
+                       Optional<Index>:$part, UnitAttr:$unfilled);
   let assemblyFormat = [{
     $source `[` $indices `]` (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)?
-    `to` $ring `[` $step `]` attr-dict `:` type($source) `to` type($ring)
+    `to` $ring `[` $step `]` (`part` `(` $part^ `)`)? attr-dict
+    `:` type($source) `to` type($ring)
   }];
   let hasVerifier = 1;
 }
 
-def Tile_RingWaitOp : Tile_RingStepOp<"ring.wait",
+def Tile_RingPutOp : Tile_RingSlotOp<"ring.put", "Fill"> {
+  let summary = "writes a register tile to a slot";
+  let description = [{
+    Into the acquired slot of a step, by the threads that hold the tile: of 16-bit
+    elements or f32. The slot is full when all of them have written their rows.
+
+    ```mlir
+    tile.ring.acquire %ring[%t] : ...
+    tile.ring.put %p to %ring[%t]
+        : tensor<128x64xf16, #tile.fragment<8>> to !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+    %pt = tile.ring.wait %ring[%t] : ...
+    ```
+  }];
+  let arguments = (ins Tile_FragmentTensor:$x, Tile_RingType:$ring, Index:$step);
+  let assemblyFormat = [{
+    $x `to` $ring `[` $step `]` attr-dict `:` type($x) `to` type($ring)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_RingWaitOp : Tile_RingStepOp<"ring.wait", "Wait",
     [TypesMatchWith<"the tile is the ring's slot", "ring", "tile",
                     "::llvm::cast<RingType>($_self).getSlot()">]> {
   let summary = "waits until the slot of a step is full, and gives its tile";
@@ -192,14 +251,14 @@ def Tile_RingWaitOp : Tile_RingStepOp<"ring.wait",
   }];
   let results = (outs Tile_SmemType:$tile);
   let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = ringEffect # [{
     /// The release of the step in the op's own block; null if there is none, as
     /// where each branch of a choice has one.
     RingReleaseOp getRelease();
   }];
 }
 
-def Tile_RingPeekOp : Tile_RingStepOp<"ring.peek",
+def Tile_RingPeekOp : Tile_RingStepOp<"ring.peek", "Peek",
     [TypesMatchWith<"the tile is the ring's slot", "ring", "tile",
                     "::llvm::cast<RingType>($_self).getSlot()">]> {
   let summary = "waits until the slot of a step is full, to look at its tile";
@@ -214,12 +273,12 @@ def Tile_RingPeekOp : Tile_RingStepOp<"ring.peek",
   let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
 }
 
-def Tile_RingReleaseOp : Tile_RingStepOp<"ring.release"> {
+def Tile_RingReleaseOp : Tile_RingStepOp<"ring.release", "Release"> {
   let summary = "gives the slot of a step back";
   let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
 }
 
-def Tile_RingInspectOp : Tile_RingStepOp<"ring.inspect"> {
+def Tile_RingInspectOp : Tile_RingStepOp<"ring.inspect", "Inspect"> {
   let summary = "looks whether the tile of a step is finite, and releases it";
   let description = [{
     Waits until the slot is full. With `unseen` nobody will ask, and the tile is
@@ -234,7 +293,7 @@ def Tile_RingInspectOp : Tile_RingStepOp<"ring.inspect"> {
       "$ring `[` $step `]` (`unseen` $unseen^)? attr-dict `:` type($ring)";
 }
 
-def Tile_RingIsFiniteOp : Tile_RingStepOp<"ring.is_finite"> {
+def Tile_RingIsFiniteOp : Tile_RingStepOp<"ring.is_finite", "Ask"> {
   let summary = "what has been found of the tile of a step";
   let description = [{
     Waits until the step has been inspected: whether no element is NaN or
@@ -630,18 +689,26 @@ def Tile_StoreOp : Tile_Op<"store",
     Row `r` goes to row `i + r` of the matrix (or vector, for a value for each
     row) at the leading indices; rows from `rows` on are not written. The index
     of a first column is as in `tile.fetch`. Strips have such an index always,
-    and columns from `columns` on are not written.
+    and columns from `columns` on are not written. With `add` elements of f32 of
+    a fragment are added to those in memory, each at once, in no order between
+    blocks.
 
     ```mlir
     tile.store %o, %out[%b, %h, %i] rows(%n) : tensor<128x64xf16, #tile.fragment<4>> to memref<?x?x?x64xf16>
     ```
   }];
-  let arguments = (ins
+  let arguments = (ins UnitAttr:$add,
     AnyTypeOf<[Tile_FragmentTensor, Tile_RowsTensor, Tile_StripsTensor]>:$x,
     Tile_GlobalTensor:$destination, Variadic<Index>:$indices,
     Optional<Index>:$rows, Optional<Index>:$columns);
+  let builders = [OpBuilder<(ins "::mlir::Value":$x,
+      "::mlir::Value":$destination, "::mlir::ValueRange":$indices,
+      "::mlir::Value":$rows, "::mlir::Value":$columns), [{
+    build($_builder, $_state, /*add=*/false, x, destination, indices, rows,
+          columns);
+  }]>];
   let assemblyFormat = [{
-    $x `,` $destination `[` $indices `]` (`rows` `(` $rows^ `)`)?
+    (`add` $add^)? $x `,` $destination `[` $indices `]` (`rows` `(` $rows^ `)`)?
     (`columns` `(` $columns^ `)`)? attr-dict
     `:` type($x) `to` type($destination)
   }];
@@ -652,8 +719,7 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
     [MemoryEffects<[MemWrite]>, AttrSizedOperandSegments]> {
   let summary = "writes a register tile to global memory through shared memory";
   let description = [{
-    As `tile.store` of a matrix of 16-bit elements to whole rows of a kernel's
-    argument, by bulk copies from a tile of shared memory: as many columns at a
+    As `tile.store` of a matrix to whole rows of a kernel's argument, by bulk copies from a tile of shared memory: as many columns at a
     time as that has. `offset`, its byte in shared memory, is set by
     `tile-allocate-smem`.
 
@@ -670,14 +736,22 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
       in %qt : !tile.smem<128x256xf16, swizzle = 128>
       : tensor<128x256xf16, #tile.fragment<8>> to memref<?x?x?x256xf16>
     ```
+
+    With `add` elements of f32 are added to those in memory, each at once, in no
+    order between blocks (`cp.reduce.async.bulk`).
+
+    ```mlir
+    tile.store_bulk add %dq, %out[%b, %h, %i] through !tile.smem<128x32xf32, swizzle = 128>
+      : tensor<128x64xf32, #tile.fragment<8>> to memref<?x?x?x64xf32>
+    ```
   }];
-  let arguments = (ins Tile_FragmentTensor:$x, Tile_GlobalTensor:$destination,
+  let arguments = (ins UnitAttr:$add, Tile_FragmentTensor:$x, Tile_GlobalTensor:$destination,
                        Variadic<Index>:$indices, Optional<Index>:$rows,
                        TypeAttrOf<Tile_SmemType>:$stage,
                        Optional<Tile_SmemType>:$place,
                        OptionalAttr<I64Attr>:$offset);
   let assemblyFormat = [{
-    $x `,` $destination `[` $indices `]` (`rows` `(` $rows^ `)`)?
+    (`add` $add^)? $x `,` $destination `[` $indices `]` (`rows` `(` $rows^ `)`)?
     `through` $stage (`in` $place^ `:` type($place))? attr-dict
     `:` type($x) `to` type($destination)
   }];
@@ -712,21 +786,25 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
   let description = [{
     `tile.copy_async` without its ring: every thread copies its share by
     `cp.async`, which `nvvm.cp.async.commit.group` and
-    `nvvm.cp.async.wait.group` follow.
+    `nvvm.cp.async.wait.group` follow. It fills `tile_rows` rows of the tile from
+    `first_row` on, if these are given.
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
-                       Optional<Index>:$rows, Tile_SmemType:$destination);
+                       Optional<Index>:$rows, Tile_SmemType:$destination,
+                       Optional<Index>:$first_row,
+                       OptionalAttr<I64Attr>:$tile_rows);
   let assemblyFormat = [{
     $source `[` $indices `]` (`rows` `(` $rows^ `)`)? `to` $destination
-    attr-dict `:` type($source) `to` type($destination)
+    (`[` $first_row^ `]`)? attr-dict `:` type($source) `to` type($destination)
   }];
 }
 
 def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes columns of a register tile to shared memory";
   let description = [{
-    Those from `column` on, as many as there are and as the destination has, by
-    `stmatrix`. The rows of a thread's warp go to the same rows of the
+    Those from `column` on, as many as there are and as the destination has:
+    16-bit elements by `stmatrix`, f32 and all `by_pairs` by stores of the two
+    neighbours that a thread has. The rows of a thread's warp go to the same rows of the
     destination, or of the 64 that its warpgroup has of its own.
 
     ```mlir
@@ -734,7 +812,7 @@ def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
     ```
   }];
   let arguments = (ins Tile_FragmentTensor:$x, Tile_SmemType:$destination,
-                       I64Attr:$column);
+                       I64Attr:$column, UnitAttr:$by_pairs);
   let assemblyFormat = [{
     $x `,` $destination attr-dict `:` type($x) `to` type($destination)
   }];

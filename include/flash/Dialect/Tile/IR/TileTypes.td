@@ -51,7 +51,7 @@ def Tile_SmemType : Tile_Type<"Smem", "smem"> {
 }
 
 def Tile_RingType : Tile_Type<"Ring", "ring"> {
-  let summary = "a queue of shared-memory tiles that copies fill";
+  let summary = "a queue of shared-memory tiles";
   let description = "`!tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>`";
   let parameters = (ins "int64_t":$stages, Tile_SmemType:$slot);
   let assemblyFormat = "`<` $stages `,` $slot `>`";

@@ -309,8 +309,9 @@ def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
     What must hold of every program of this level, and can be seen without
     running it:
 
-    - a copy fills a slot that was acquired before it under the same guard, and
-      every acquired slot is filled;
+    - a copy, or a register tile, fills a slot that was acquired before it under
+      the same guard, and every acquired slot is filled: where several copies
+      fill it, each part of it once;
     - a tile is used between the wait that gives it and the release of its step,
       both in one block, by products too: those must be waited for before;
     - a product is waited for exactly once, where it was started;
@@ -382,7 +383,7 @@ def LowerRings : Pass<"tile-lower-rings", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Turn rings into groups of copies and barriers (sm_80)";
   let description = [{
     For blocks all of whose threads copy and compute. A copy is a group of
-    `cp.async`; a wait waits for the thread's own groups, leaving as many
+    `cp.async`, or those of all parts of a slot are; a wait waits for the thread's own groups, leaving as many
     pending as were started after the awaited one, and then for all threads at a
     barrier. Acquiring needs a barrier only if none lies between the release and
     it.
@@ -403,7 +404,8 @@ def LowerRoles : Pass<"tile-lower-roles", "::mlir::ModuleOp"> {
   let summary = "Turn roles and their rings into mbarriers and bulk copies (sm_90a)";
   let description = [{
     For kernels with a `tile.warp_specialize`. Each slot of a ring has two
-    mbarriers: a copy by the tensor memory accelerator completes the one, an
+    mbarriers: a copy by the tensor memory accelerator completes the one, or one
+    for each part, or an arrival of each warpgroup that fills its rows; an
     arrival of each reader, which are the consumer warpgroups and the warps that
     inspect, the other. A slot of an inspected ring has a third, for the answers.
     The tensor maps with which copies are made become arguments of the kernel;
@@ -442,7 +444,7 @@ def Emulate : Pass<"tile-emulate", "::mlir::ModuleOp"> {
     %kt = tile.ring.wait %ring[%t] : ...
     %s = tile.mma_async %q, %kt transpose_b : ...
     // becomes
-    llvm.call @flash_emulation_copy_async(%block, %ring, %t, %address, %stride, %rows, %place1)
+    llvm.call @flash_emulation_copy_async(%block, %ring, %t, %part, %address, %stride, %rows, %place1)
     %lease = llvm.call @flash_emulation_wait(%block, %ring, %t, %place2)
     llvm.call @flash_emulation_check_lease(%block, %lease, %place3)
     %b = ... // the slot's tile, transposed and extended to f32
