@@ -78,11 +78,20 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   TileSoftmaxOptions softmax;
   softmax.rowTile = 8;
   softmax.reductionTile = 0;
-  pm.nest<func::FuncOp>().addPass(createTileSoftmax(softmax));
+  DecomposeOptions decompose;
+  decompose.guardValues = true;
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createTileSoftmax(softmax));
+  func.addPass(createDecompose(decompose));
   // No canonicalization before tile-make-rings: it would inline a loop of one
   // iteration, whose fetches then had slots of their own.
   pm.addPass(createCSEPass());
   pm.addPass(createConvertLinalgToTile());
+  pm.addPass(createCSEPass());
+  OpPassManager &tiles = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
+  tiles.addPass(tile::createPartialSums());
+  tiles.addPass(tile::createSkipRescale());
+  tiles.addPass(tile::createHoistProducts());
   pm.addPass(tile::createLowerPositions());
   pm.addPass(createCSEPass());
   pm.addPass(tile::createPersist());

@@ -24,8 +24,7 @@ static int64_t getWantedWarps(scf::ForallOp forall) {
   }).wasInterrupted();
   if (hasRows)
     return getRowBlock(forall).warps;
-  auto schedule = forall->getAttrOfType<ScheduleAttr>("flash.schedule");
-  return schedule ? schedule.getWarps().value_or(0) : 0;
+  return getSchedule(forall).warps.value_or(0);
 }
 
 BlockConverter::BlockConverter(scf::ForallOp forall, gpu::GPUFuncOp kernel)
@@ -355,8 +354,10 @@ LogicalResult BlockConverter::convert(Operation &op) {
   }
   bool hasTiles = llvm::any_of(op.getResultTypes(), llvm::IsaPred<ShapedType>);
   if (!hasTiles && op.getNumRegions() == 0 && isMemoryEffectFree(&op)) {
+    // Elements of memory are read anywhere.
     if (auto extract = dyn_cast<tensor::ExtractOp>(op);
-        extract && forall->isProperAncestor(extract.getTensor().getDefiningOp()))
+        extract && forall->isAncestor(
+                       extract.getTensor().getParentBlock()->getParentOp()))
       return refuse(&op, "it takes one element of a tile, which a block's "
                          "threads hold each for themselves");
     copyScalar(b, op, mapping);
@@ -380,6 +381,10 @@ LogicalResult BlockConverter::run() {
   if (failed(convert(*forall.getBody())))
     return failure();
   gpu::ReturnOp::create(b, loc);
+  // Where a mask leaves nothing to compute there is nothing to schedule.
+  if (kernel.walk([](tile::MmaAsyncOp) { return WalkResult::interrupt(); })
+          .wasInterrupted())
+    setSchedule(kernel, getSchedule(forall));
   Block &entry = kernel.getBody().front();
   kernel.setFunctionType(
       b.getFunctionType(entry.getArgumentTypes(), TypeRange{}));

@@ -26,6 +26,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
@@ -40,6 +41,18 @@ using namespace flash;
 
 static constexpr double minusInfinity =
     -std::numeric_limits<double>::infinity();
+
+static bool isPaddedWithAnything(tensor::PadOp pad) {
+  Value padding = pad.getConstantPaddingValue();
+  return padding && padding.getDefiningOp<ub::PoisonOp>();
+}
+
+static void fillWithZeros(tensor::PadOp pad) {
+  OpBuilder b(pad);
+  Value zero = arith::ConstantOp::create(
+      b, pad.getLoc(), b.getZeroAttr(pad.getType().getElementType()));
+  pad.getBody()->getTerminator()->setOperand(0, zero);
+}
 
 namespace {
 /// Decomposes one tile of flash.online_attention.
@@ -99,6 +112,8 @@ private:
   Value asProduct(ImplicitLocOpBuilder &at, Operation &inner,
                   const IRMapping &mapping);
   Value scores();
+  /// Whether the values of all keys are finite.
+  Value isFinite(Value values);
   /// `acc` plus the product of the probabilities and the values.
   Value weightedValues(Value p, Value acc);
   Value carefulWeightedValues(Value p, Value values, Value acc);
@@ -113,8 +128,7 @@ private:
 
 bool StepBuilder::isLazy() {
   std::optional<ScheduleAttr> schedule = op.getSchedule();
-  return schedule && bitEnumContainsAny(schedule->getFeatures(),
-                                        ScheduleFeatures::LazyRescale);
+  return schedule && schedule->getValue().has(ScheduleFeatures::LazyRescale);
 }
 
 //===----------------------------------------------------------------------===//
@@ -319,6 +333,26 @@ Value StepBuilder::carefulWeightedValues(Value p, Value values, Value acc) {
       })[0];
 }
 
+Value StepBuilder::isFinite(Value values) {
+  auto look = [&]() -> Value {
+    return IsFiniteOp::create(b, b.getI1Type(), values);
+  };
+  if (op.getMask())
+    return look();
+  // Most tiles have all their keys.
+  Value all = arith::ConstantIndexOp::create(b, keys);
+  Value isWhole = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
+                                        op.getKeys(), all);
+  auto choice = scf::IfOp::create(b, b.getI1Type(), isWhole,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.thenBlock());
+  scf::YieldOp::create(b, isWhole);
+  b.setInsertionPointToStart(choice.elseBlock());
+  scf::YieldOp::create(b, look());
+  return choice.getResult(0);
+}
+
 Value StepBuilder::weightedValues(Value p, Value acc) {
   Value values = operand(op.getValue());
   if (auto type = cast<RankedTensorType>(values.getType());
@@ -330,13 +364,16 @@ Value StepBuilder::weightedValues(Value p, Value acc) {
         options.transposeScores ? map(3, {2, 0}) : map(3, {0, 2});
     return contract(p, values, acc, {pMap, map(3, {2, 1}), map(3, {0, 1})});
   };
-  if (!op.getMask())
+  // Of keys that do not exist the values may be anything, too.
+  auto pad = op.getValue().getDefiningOp<tensor::PadOp>();
+  bool mayBeAnything = pad && op.getKeys() && isPaddedWithAnything(pad);
+  if (!op.getMask() && !mayBeAnything)
     return product();
   // A masked key has probability 0, but 0 * NaN is NaN: a tile with such values
   // takes the slow product that leaves masked elements out.
   if (!options.guardValues)
     return carefulWeightedValues(p, values, acc);
-  Value finite = IsFiniteOp::create(b, b.getI1Type(), values);
+  Value finite = isFinite(values);
   auto choice = scf::IfOp::create(b, acc.getType(), finite,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -386,8 +423,16 @@ void StepBuilder::run() {
       [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         return {arith::AddFOp::create(at, args[1], args[0])};
       })[0];
-  Value acc = generic(rescale, op.getAcc(), {map(2, {0}), map(2, {0, 1})},
-                      multiply)[0];
+  // Where products are added to the accumulator outside of tensor cores,
+  // addition and multiplication become one instruction.
+  auto flags = op.getValue().getType().getElementType().isF32()
+                   ? arith::FastMathFlags::contract
+                   : arith::FastMathFlags::none;
+  Value acc = generic(
+      rescale, op.getAcc(), {map(2, {0}), map(2, {0, 1})},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::MulFOp::create(at, args[1], args[0], flags)};
+      })[0];
   acc = weightedValues(p, acc);
   op->replaceAllUsesWith(ValueRange{acc, max, sum});
   op.erase();
@@ -455,6 +500,12 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
     });
     if (whole)
       return signalPassFailure();
+    // A CPU has memory of its own for a padded tile, and reads all of it.
+    if (transposeScores)
+      getOperation().walk([](tensor::PadOp pad) {
+        if (isPaddedWithAnything(pad))
+          fillWithZeros(pad);
+      });
     StepBuilder::QueryCache queryCache;
     DecomposeOptions options{transposeScores, guardValues};
     for (OnlineAttentionOp step : steps)

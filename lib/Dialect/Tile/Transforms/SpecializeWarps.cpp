@@ -81,6 +81,9 @@ private:
   LogicalResult cloneChoice(scf::IfOp choice);
   /// The values among `values` that are no tiles.
   static SmallVector<unsigned> getScalars(TypeRange types);
+  /// Whether a loop or branch, which has nothing of the role's own, gives a
+  /// scalar that only other warps know.
+  bool dependsOnMissing(Operation &op);
   LogicalResult checkOperands(Operation &op);
 
   OpBuilder b;
@@ -192,6 +195,25 @@ LogicalResult RoleSlice::cloneChoice(scf::IfOp choice) {
   return success();
 }
 
+bool RoleSlice::dependsOnMissing(Operation &op) {
+  llvm::DenseSet<Value> unknown;
+  return op
+      .walk<WalkOrder::PreOrder>([&](Operation *inner) {
+        bool isUnknown = llvm::any_of(inner->getOperands(), [&](Value operand) {
+          return !isTile(operand.getType()) &&
+                 (missing.contains(operand) || unknown.contains(operand));
+        });
+        // Only what goes on from there counts.
+        if (isUnknown && isa<scf::YieldOp>(inner))
+          return WalkResult::interrupt();
+        if (isUnknown || isa<RingOpInterface>(inner) ||
+            llvm::any_of(inner->getOperandTypes(), isTile))
+          unknown.insert_range(inner->getResults());
+        return WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 LogicalResult RoleSlice::clone(Operation &op) {
   bool isOfTiles = llvm::any_of(op.getResultTypes(), isTile) ||
                    llvm::any_of(op.getOperandTypes(), isTile) ||
@@ -200,7 +222,8 @@ LogicalResult RoleSlice::clone(Operation &op) {
   // the step of a ring at which the next block goes on.
   bool isNeeded =
       op.getNumRegions() > 0
-          ? containsOwn(op) || !getScalars(op.getResultTypes()).empty()
+          ? containsOwn(op) || (!getScalars(op.getResultTypes()).empty() &&
+                                !dependsOnMissing(op))
           : isOwn(&op) || !isOfTiles;
   if (!isNeeded) {
     missing.insert_range(op.getResults());

@@ -464,7 +464,8 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
     If their number is known at run time only, the units of the first loop write
     the results themselves where it is 1, and the second has no iteration.
   }];
-  let dependentDialects = ["::mlir::scf::SCFDialect",
+  let dependentDialects = ["::mlir::ub::UBDialect",
+    "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect"];
 }

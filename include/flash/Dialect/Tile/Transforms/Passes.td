@@ -12,6 +12,83 @@ include "mlir/Pass/PassBase.td"
 
 // In the order in which the pipelines run them.
 
+def PartialSums : Pass<"tile-partial-sums", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Add up the sums of lanes after the loop";
+  let description = [{
+    A sum for each row that loops carry, multiply and add the sums of tiles to
+    is held by four lanes, each of which can have a sum of its own: to add these
+    up takes two exchanges between lanes, once behind the loops rather than for
+    each tile. The first is divided among the lanes, which is exact.
+
+    ```mlir
+    %scaled = arith.mulf %sum, %factor : tensor<128xf32, #tile.rows<8>>
+    %lanes = tile.fold add %p into %zero : ...
+    %tile = tile.reduce add %lanes : ...
+    %next = arith.addf %scaled, %tile : tensor<128xf32, #tile.rows<8>>
+    // becomes, of sums of lanes,
+    %factors = tile.broadcast %factor : ... to tensor<128x4xf32, #tile.lanes<8>>
+    %scaled = arith.mulf %sum, %factors : tensor<128x4xf32, #tile.lanes<8>>
+    %next = tile.fold add %p into %scaled : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def SkipRescale : Pass<"tile-skip-rescale", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Multiply by factors only in warps that have one other than 1";
+  let description = [{
+    Lazily rescaled (the feature `lazy_rescale`), the factors of an accumulator's
+    rows are 1 unless a condition holds, which is for few tiles after the first.
+    A warp for whose rows it does not hold leaves out the multiplication and
+    what else the condition decides. That a row is above a bound is one of its
+    lanes' being above it, which needs no exchange between lanes.
+
+    ```mlir
+    %factor = arith.select %above, %f, %one : tensor<128xi1, #tile.rows<8>>, tensor<128xf32, #tile.rows<8>>
+    %factors = tile.broadcast %factor : ...
+    %scaled = arith.mulf %acc, %factors : tensor<128x64xf32, #tile.fragment<8>>
+    // becomes
+    %any = tile.any %lanes_above : tensor<128x4xi1, #tile.lanes<8>>
+    %factor = scf.if %any { ... } else { scf.yield %one }
+    %scaled = scf.if %any { ... arith.mulf %acc, %factors ... } else { scf.yield %acc }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def HoistProducts : Pass<"tile-hoist-products", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Take products out of choices";
+  let description = [{
+    For kernels whose `flash.schedule` has `specialize_warps`. A product that is
+    left out under a condition, such as values that are not finite, cannot
+    overlap with anything, as its end is that of the choice. Behind the choice
+    it can. Where it was left out its second operand is cleared, so that it adds
+    nothing.
+
+    ```mlir
+    %o = scf.if %finite {
+      %op = tile.mma_async %p, %vt add %acc : ...
+      %r = tile.mma_wait %op : ...
+      scf.yield %r : ...
+    } else {
+      ... // without a product
+      scf.yield %s : ...
+    }
+    // becomes
+    %c = scf.if %finite {
+      scf.yield %acc : ...
+    } else {
+      ...
+      tile.clear %vt warps(8) : ...
+      scf.yield %s : ...
+    }
+    %op = tile.mma_async %p, %vt add %c : ...
+    %o = tile.mma_wait %op : ...
+    ```
+  }];
+}
+
 def LowerPositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
   let summary = "Compute which tile a block takes from its number";
   let description = [{
