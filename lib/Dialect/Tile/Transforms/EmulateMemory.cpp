@@ -171,7 +171,7 @@ struct EmulateRing : EmulationPattern<RingOp> {
         {address, constant(b, loc, type.getStages()),
          constant(b, loc, slot.getRows()),
          constant(b, loc, slot.getColumns() * slot.getElementBytes()),
-         constant(b, loc, op.getInspected() ? 2 : 1),
+         constant(b, loc, std::max<int64_t>(calls.readers.lookup(op), 1)),
          constant(b, loc, op.getNumCopies())});
     b.replaceOpWithMultiple(op, {{slots, ring}});
     return success();
