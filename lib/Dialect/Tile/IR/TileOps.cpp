@@ -188,17 +188,25 @@ static LogicalResult verifyPut(Operation *op, RankedTensorType x, SmemType to) {
   return success();
 }
 
-LogicalResult RingPutOp::verify() {
-  RankedTensorType x = getX().getType();
-  SmemType to = getRing().getType().getSlot();
-  if (failed(verifyPut(*this, x, to)))
+/// Checks a fragment that fills a tile of shared memory.
+static LogicalResult verifyWholePut(Operation *op, RankedTensorType x,
+                                    SmemType to) {
+  if (failed(verifyPut(op, x, to)))
     return failure();
   if (x.getDimSize(0) == to.getRows() && x.getDimSize(1) == to.getColumns() &&
       to.getColumns() % 16 == 0)
     return success();
-  return emitOpError("fills a slot of as many rows and columns, a multiple of "
-                     "16, not ")
+  return op->emitOpError("fills a tile of as many rows and columns, a multiple "
+                         "of 16, not ")
          << to << " with " << x;
+}
+
+LogicalResult ShareOp::verify() {
+  return verifyWholePut(*this, getX().getType(), getResult().getType());
+}
+
+LogicalResult RingPutOp::verify() {
+  return verifyWholePut(*this, getX().getType(), getRing().getType().getSlot());
 }
 
 LogicalResult StoreOp::verify() {

@@ -133,6 +133,13 @@ static std::optional<DeferredProduct> matchDeferred(scf::ForOp loop,
   if (!part.wait || part.wait->getBlock() != loop.getBody() ||
       !product.getC() || !product->hasOneUse())
     return std::nullopt;
+  // What the iteration itself puts into shared memory it gives back before it
+  // puts the next.
+  auto ring = part.wait.getRing().getDefiningOp<RingOp>();
+  bool isOfIteration = isa<SmemType>(product.getA().getType()) &&
+                       !loop.isDefinedOutsideOfLoop(product.getA());
+  if (isOfIteration || (ring && ring.isFilledFromRegisters()))
+    return std::nullopt;
   part.result = dyn_cast<MmaWaitOp>(*product->user_begin());
   for (auto release : loop.getOps<RingReleaseOp>())
     if (release.getRing() == part.wait.getRing())

@@ -93,6 +93,23 @@ def Tile_FetchOp : Tile_Op<"fetch",
   let hasVerifier = 1;
 }
 
+def Tile_ShareOp : Tile_Op<"share"> {
+  let summary = "a register tile, in shared memory";
+  let description = [{
+    For what products read from there: second operands, and those that are read
+    transposed. Elements are of 16 bits or f32. `tile-make-rings` turns it into a
+    ring that the threads fill which hold the tile.
+
+    ```mlir
+    %pt = tile.share %p : tensor<128x64xf16, #tile.fragment<8>> to !tile.smem<128x64xf16, swizzle = 128>
+    ```
+  }];
+  let arguments = (ins Tile_FragmentTensor:$x);
+  let results = (outs Tile_SmemType:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `to` type($result)";
+  let hasVerifier = 1;
+}
+
 def Tile_RingOp : Tile_Op<"ring"> {
   let summary = "a ring, all of whose slots are free";
   let description = [{

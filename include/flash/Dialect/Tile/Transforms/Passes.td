@@ -65,7 +65,8 @@ def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Turn fetches into rings that asynchronous copies fill";
   let description = [{
     Every `tile.fetch` becomes a ring and the four operations of one step, which
-    all stay where the fetch was; nothing overlaps yet. Loops carry the number
+    all stay where the fetch was; nothing overlaps yet. So does every
+    `tile.share`, whose ring of one slot the threads fill. Loops carry the number
     of the step, which goes on from one loop to the next, so that all loops of a
     block over the same memory share a ring; a loop that no other is around and
     that counts its iterations has it already. The kernel's attribute `tile.stages`
