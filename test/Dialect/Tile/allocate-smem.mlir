@@ -38,8 +38,8 @@ module attributes {gpu.container_module} {
     gpu.func @roles() kernel {
       %large = tile.ring : !tile.ring<2, !tile.smem<24x64xf16, swizzle = 128>>
       %small = tile.ring : !tile.ring<1, !tile.smem<8x8xf16, swizzle = 32>>
-      tile.warp_specialize consumers(4, registers = 232) {
-      } producer(registers = 40) {
+      tile.warp_specialize @consumer(warps = 4, registers = 232) {
+      } @producer(warps = 1, registers = 40) {
       }
       gpu.return
     }

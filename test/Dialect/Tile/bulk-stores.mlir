@@ -29,11 +29,11 @@ gpu.module @m {
   gpu.func @kernel(%out: !memory, %out32: !wide, %x: tensor<128x128xf16, #tile.fragment<8>>,
                    %y: tensor<128x128xf32, #tile.fragment<8>>, %i: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
     %ring = tile.ring : !ring
-    tile.warp_specialize consumers(8, registers = 240) {
+    tile.warp_specialize @consumer(warps = 8, registers = 240) {
       tile.store %x, %out[%i, %i, %i] rows(%i) : tensor<128x128xf16, #tile.fragment<8>> to !memory
       tile.store %y, %out32[%i, %i, %i] : tensor<128x128xf32, #tile.fragment<8>> to !wide
       tile.store add %y, %out32[%i, %i, %i] : tensor<128x128xf32, #tile.fragment<8>> to !wide
-    } producer(registers = 24) {
+    } @producer(warps = 1, registers = 24) {
     }
     gpu.return
   }
@@ -54,23 +54,23 @@ gpu.module @m {
 gpu.module @loops {
   // PLACES-LABEL: gpu.func @loop(
   // PLACES:       tile.ring places = 3 : <1, <128x128xf16
-  // PLACES:       tile.warp_specialize consumers(8, registers = 232)
+  // PLACES:       tile.warp_specialize @consumer(warps = 8, registers = 232)
   // PLACES:       %[[Q:.*]] = tile.ring.wait
   // PLACES:       tile.mma_wait
   // PLACES-NOT:   tile.ring.release
   // PLACES:       tile.store_bulk %{{.*}} through !tile.smem<64x128xf16, swizzle = 128> in %[[Q]] :
   // PLACES-NEXT:  tile.ring.release
   // Who copies to places has more to count.
-  // PLACES:       producer(registers = 40)
+  // PLACES:       @producer(warps = 1, registers = 40)
   // NOROOM-LABEL: gpu.func @loop(
   // NOROOM:       tile.ring : <1, <128x128xf16
   // NOROOM:       tile.ring.release
   // NOROOM:       tile.store_bulk %{{.*}} through !tile.smem<128x64xf16, swizzle = 128> :
-  gpu.func @loop(%out: !static, %x: tensor<128x128xf16, #tile.fragment<8>>, %k: !keys, %i: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
+  gpu.func @loop(%in: !static, %out: !static, %x: tensor<128x128xf16, #tile.fragment<8>>, %k: !keys, %i: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %ring = tile.ring : !ring
-    tile.warp_specialize consumers(8, registers = 240) {
+    tile.warp_specialize @consumer(warps = 8, registers = 240) {
       scf.for %t = %c0 to %i step %c1 {
         %q = tile.ring.wait %ring[%t] : !ring
         %p = tile.mma_async %q, %k transpose_b warpgroup : !tile.smem<128x128xf16, swizzle = 128>, !keys -> !pending
@@ -78,7 +78,11 @@ gpu.module @loops {
         tile.ring.release %ring[%t] : !ring
         tile.store %x, %out[%t, %t, %t] : tensor<128x128xf16, #tile.fragment<8>> to !static
       }
-    } producer(registers = 24) {
+    } @producer(warps = 1, registers = 24) {
+      scf.for %t = %c0 to %i step %c1 {
+        tile.ring.acquire %ring[%t] : !ring
+        tile.copy_async %in[%t, %t, %t] to %ring[%t] : !static to !ring
+      }
     }
     gpu.return
   }
@@ -90,7 +94,7 @@ gpu.module @loops {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %ring = tile.ring : !ring
-    tile.warp_specialize consumers(8, registers = 240) {
+    tile.warp_specialize @consumer(warps = 8, registers = 240) {
       scf.for %t = %c0 to %i step %c1 {
         %q = tile.ring.wait %ring[%t] : !ring
         %p = tile.mma_async %q, %k transpose_b warpgroup : !tile.smem<128x128xf16, swizzle = 128>, !keys -> !pending
@@ -98,7 +102,7 @@ gpu.module @loops {
         tile.ring.release %ring[%t] : !ring
         tile.store %x, %out[%t, %t, %t] : tensor<128x128xf16, #tile.fragment<8>> to !memory
       }
-    } producer(registers = 24) {
+    } @producer(warps = 1, registers = 24) {
     }
     gpu.return
   }
@@ -110,14 +114,14 @@ gpu.module @loops {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %ring = tile.ring : !ring
-    tile.warp_specialize consumers(8, registers = 240) {
+    tile.warp_specialize @consumer(warps = 8, registers = 240) {
       scf.for %t = %c0 to %i step %c1 {
         %q = tile.ring.wait %ring[%t] : !ring
         %row = tile.load_row %q[%c0] : !tile.smem<128x128xf16, swizzle = 128> to tensor<128x128xf32, #tile.fragment<8>>
         tile.ring.release %ring[%t] : !ring
         tile.store %x, %out[%t, %t, %t] : tensor<128x128xf16, #tile.fragment<8>> to !static
       }
-    } producer(registers = 24) {
+    } @producer(warps = 1, registers = 24) {
     }
     gpu.return
   }

@@ -199,12 +199,12 @@ module attributes {gpu.container_module} {
   gpu.module @kernels {
     gpu.func @k(%m: memref<?x64xf16>, %n: index) kernel {
       %ring = tile.ring : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
-      tile.warp_specialize consumers(8, registers = 240) {
+      tile.warp_specialize @consumer(warps = 8, registers = 240) {
         %t = tile.ring.wait %ring[%n] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
         tile.turn.wait
         tile.turn.pass
         tile.ring.release %ring[%n] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
-      } producer(registers = 24) {
+      } @producer(warps = 1, registers = 24) {
         tile.ring.acquire %ring[%n] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
         tile.copy_async %m[%n] to %ring[%n] : memref<?x64xf16> to !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
       }

@@ -610,7 +610,7 @@ func.func @f(%x: tensor<64x64xf32, #tile.fragment<4>>, %r: !tile.ring<2, !tile.s
 // -----
 
 func.func @f(%x: tensor<64x32xf16, #tile.fragment<4>>, %r: !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>, %t: index) {
-  // expected-error @below {{fills a slot of as many rows and columns, a multiple of 16, not '!tile.smem<64x64xf16, swizzle = 128>' with}}
+  // expected-error @below {{fills a tile of as many rows and columns, a multiple of 16, not '!tile.smem<64x64xf16, swizzle = 128>' with}}
   tile.ring.put %x to %r[%t] : tensor<64x32xf16, #tile.fragment<4>> to !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
   return
 }
@@ -628,5 +628,13 @@ func.func @f(%x: tensor<64x64xf16, #tile.fragment<4>>, %m: memref<?x64xf16>, %i:
 func.func @f(%x: tensor<64x64xf16, #tile.fragment<4>>, %m: memref<?x64xf16>, %i: index) {
   // expected-error @below {{adds elements of f32, not 'f16'}}
   tile.store_bulk add %x, %m[%i] through !tile.smem<64x64xf16, swizzle = 128> : tensor<64x64xf16, #tile.fragment<4>> to memref<?x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x32xf16, #tile.fragment<4>>) {
+  // expected-error @below {{fills a tile of as many rows and columns, a multiple of 16, not '!tile.smem<64x64xf16, swizzle = 128>' with}}
+  %t = tile.share %x : tensor<64x32xf16, #tile.fragment<4>> to !tile.smem<64x64xf16, swizzle = 128>
   return
 }

@@ -31,8 +31,8 @@ gpu.module @kernels {
     %c64 = arith.constant 64 : index
     %queries = tile.ring : <1, !queries>
     %keys = tile.ring : <2, !slot>
-    tile.warp_specialize consumers(4, registers = 240) {
-    } producer(registers = 24) {
+    tile.warp_specialize @consumer(warps = 4, registers = 240) {
+    } @producer(warps = 1, registers = 24) {
       scf.for %i = %c0 to %tiles step %c1 iter_args(%s = %c0) -> (index) {
         tile.ring.acquire %queries[%i] : <1, !queries>
         tile.copy_async %q[%i] to %queries[%i] : !memory to <1, !queries>
@@ -70,8 +70,8 @@ gpu.module @kernels {
     %c64 = arith.constant 64 : index
     %queries = tile.ring : <1, !queries>
     %keys = tile.ring : <2, !slot>
-    tile.warp_specialize consumers(4, registers = 240) {
-    } producer(registers = 24) {
+    tile.warp_specialize @consumer(warps = 4, registers = 240) {
+    } @producer(warps = 1, registers = 24) {
       scf.for %i = %c0 to %tiles step %c1 iter_args(%s = %c0) -> (index) {
         %entered = arith.cmpi slt, %lo, %hi : index
         tile.ring.acquire %queries[%i] : <1, !queries>
@@ -107,8 +107,8 @@ gpu.module @kernels {
     %queries = tile.ring : <2, !queries>
     %small = tile.ring : <1, !slot>
     %keys = tile.ring : <2, !slot>
-    tile.warp_specialize consumers(4, registers = 240) {
-    } producer(registers = 24) {
+    tile.warp_specialize @consumer(warps = 4, registers = 240) {
+    } @producer(warps = 1, registers = 24) {
       tile.ring.acquire %single[%c0] : <1, !queries>
       tile.copy_async %q[%c0] to %single[%c0] : !memory to <1, !queries>
       scf.for %i = %c0 to %tiles step %c1 iter_args(%s = %c0) -> (index) {

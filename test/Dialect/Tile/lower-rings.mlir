@@ -281,3 +281,43 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// A tile that is looked at before it is waited for is awaited at once.
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<32x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<32x64xf16, swizzle = 128>>
+!registers = tensor<32x64xf16, #tile.fragment<2>>
+
+// CHECK-LABEL: gpu.func @peek(
+// CHECK:       nvvm.cp.async.wait.group 0
+// CHECK-NEXT:  gpu.barrier
+// CHECK:       %[[TILE:.*]] = tile.smem_view
+// CHECK-NEXT:  tile.load %[[TILE]]
+gpu.module @m {
+  gpu.func @peek(%k: !memory) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring {offset = 0} : !ring
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    %t0 = tile.ring.peek %r[%c0] : !ring
+    %x0 = tile.load %t0 : !tile to !registers
+    %t1 = tile.ring.wait %r[%c0] : !ring
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @inspect() kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring inspected {offset = 0} : !tile.ring<1, !tile.smem<32x64xf16, swizzle = 128>>
+    // expected-error @below {{'tile.ring.inspect' op is for warps with roles}}
+    tile.ring.inspect %r[%c0] : !tile.ring<1, !tile.smem<32x64xf16, swizzle = 128>>
+    gpu.return
+  }
+}

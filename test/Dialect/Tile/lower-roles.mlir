@@ -66,12 +66,12 @@ module attributes {gpu.container_module} {
     gpu.func @kernel(%m: !memory, %n: index) kernel {
       %c0 = arith.constant 0 : index
       %r = tile.ring {offset = 0, barriers = 32768} : !ring
-      tile.warp_specialize consumers(8, registers = 240) {
+      tile.warp_specialize @consumer(warps = 8, registers = 240) {
         %kt = tile.ring.wait %r[%n] : !ring
         tile.turn.wait
         tile.turn.pass
         tile.ring.release %r[%n] : !ring
-      } producer(registers = 24) {
+      } @producer(warps = 1, registers = 24) {
         tile.ring.acquire %r[%n] : !ring
         tile.copy_async %m[%c0, %n] to %r[%n] : !memory to !ring
       }
@@ -86,8 +86,8 @@ gpu.module @m {
   gpu.func @kernel() kernel {
     // expected-error @below {{'tile.ring' op has no place; run tile-allocate-smem first}}
     %r = tile.ring {offset = 0} : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
-    tile.warp_specialize consumers(4, registers = 232) {
-    } producer(registers = 40) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+    } @producer(warps = 1, registers = 40) {
     }
     gpu.return
   }
@@ -111,11 +111,11 @@ module {
     gpu.func @loads(%m: !memory) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
       %c0 = arith.constant 0 : index
       %r = tile.ring {offset = 0 : i64, barriers = 32768 : i64} : !ring
-      tile.warp_specialize consumers(4, registers = 232) {
+      tile.warp_specialize @consumer(warps = 4, registers = 232) {
         %t = tile.ring.wait %r[%c0] : !ring
         %x = tile.load_row %t[%c0] : !tile to tensor<64x128xf32, #tile.fragment<4>>
         tile.ring.release %r[%c0] : !ring
-      } producer(registers = 40) {
+      } @producer(warps = 1, registers = 40) {
         tile.ring.acquire %r[%c0] : !ring
         tile.copy_async %m[%c0, %c0] to %r[%c0] : !memory to !ring
       }
@@ -143,10 +143,10 @@ module {
     gpu.func @clears(%m: !memory) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
       %c0 = arith.constant 0 : index
       %r = tile.ring {offset = 0 : i64, barriers = 32768 : i64} : !ring
-      tile.warp_specialize consumers(8, registers = 240) {
+      tile.warp_specialize @consumer(warps = 8, registers = 240) {
         %t = tile.ring.peek %r[%c0] : !ring
         tile.clear %t warps(8) : !tile
-      } producer(registers = 24) {
+      } @producer(warps = 1, registers = 24) {
         tile.ring.acquire %r[%c0] : !ring
         tile.copy_async %m[%c0, %c0] to %r[%c0] : !memory to !ring
       }
@@ -172,9 +172,9 @@ module {
 module {
   gpu.module @m {
     gpu.func @stores(%m: !memory, %x: !result, %i: index) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
-      tile.warp_specialize consumers(8, registers = 240) {
+      tile.warp_specialize @consumer(warps = 8, registers = 240) {
         tile.store_bulk %x, %m[%i, %i] through !tile.smem<128x64xf16, swizzle = 128> {offset = 1024 : i64} : !result to !memory
-      } producer(registers = 24) {
+      } @producer(warps = 1, registers = 24) {
       }
       gpu.return
     }
@@ -222,13 +222,15 @@ module {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %r = tile.ring inspected {offset = 0, barriers = 32768} : !ring
-      tile.warp_specialize consumers(4, registers = 232) {
+      tile.warp_specialize @consumer(warps = 4, registers = 232) {
         %finite = tile.ring.is_finite %r[%c0] : !ring
         llvm.store %finite, %o : i1, !llvm.ptr
-      } producer(registers = 40) {
+        %t = tile.ring.wait %r[%c0] : !ring
+        tile.ring.release %r[%c0] : !ring
+      } @producer(warps = 1, registers = 40) {
         tile.ring.acquire %r[%c0] : !ring
         tile.copy_async %m[%c0, %c0] to %r[%c0] : !memory to !ring
-      } inspector {
+      } @inspector(warps = 3, registers = 40) {
         tile.ring.inspect %r[%c0] : !ring
         tile.ring.inspect %r[%c1] unseen : !ring
       }
@@ -286,13 +288,13 @@ module {
   gpu.module @m {
     gpu.func @places(%q: !memory, %out: !memory, %k: !keys, %x: !result, %i: index) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
       %r = tile.ring places = 3 {offset = 0, barriers = 49152} : !ring
-      tile.warp_specialize consumers(8, registers = 240) {
+      tile.warp_specialize @consumer(warps = 8, registers = 240) {
         %qt = tile.ring.wait %r[%i] : !ring
         %p = tile.mma_async %qt, %k transpose_b warpgroup : !tile, !keys -> !pending
         %s = tile.mma_wait %p : !pending
         tile.store_bulk %x, %out[%i, %i] through !tile.smem<64x128xf16, swizzle = 128> in %qt : !tile : !result to !memory
         tile.ring.release %r[%i] : !ring
-      } producer(registers = 24) {
+      } @producer(warps = 1, registers = 24) {
         tile.ring.acquire %r[%i] : !ring
         tile.copy_async %q[%i, %i] to %r[%i] : !memory to !ring
       }
@@ -333,10 +335,10 @@ module attributes {gpu.container_module} {
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
       %r = tile.ring copies = 2 {offset = 0, barriers = 32768} : !ring
-      tile.warp_specialize consumers(4, registers = 232) {
+      tile.warp_specialize @consumer(warps = 4, registers = 232) {
         %t = tile.ring.wait %r[%c0] : !ring
         tile.ring.release %r[%c0] : !ring
-      } producer(registers = 40) {
+      } @producer(warps = 1, registers = 40) {
         tile.ring.acquire %r[%c0] : !ring
         scf.for %p = %c0 to %c2 step %c1 {
           tile.copy_async %m[%p] to %r[%c0] part(%p) : !memory to !ring
@@ -371,12 +373,12 @@ gpu.module @m {
   gpu.func @put(%x: !x) kernel {
     %c0 = arith.constant 0 : index
     %r = tile.ring {offset = 0, barriers = 16384} : !ring
-    tile.warp_specialize consumers(8, registers = 240) {
+    tile.warp_specialize @consumer(warps = 8, registers = 240) {
       tile.ring.acquire %r[%c0] : !ring
       tile.ring.put %x to %r[%c0] : !x to !ring
       %t = tile.ring.wait %r[%c0] : !ring
       tile.ring.release %r[%c0] : !ring
-    } producer(registers = 24) {
+    } @producer(warps = 1, registers = 24) {
     }
     gpu.return
   }
@@ -396,10 +398,62 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @add(%x: !x, %m: memref<?x64xf32>) kernel {
     %c0 = arith.constant 0 : index
-    tile.warp_specialize consumers(4, registers = 232) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
       tile.store_bulk add %x, %m[%c0] through !tile.smem<64x64xf32, swizzle = 128> {offset = 0} : !x to memref<?x64xf32>
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
     }
     gpu.return
+  }
+}
+
+// -----
+
+// Any number of roles: those of whole warpgroups one after the other, two that
+// share the last warpgroup, of each of which one thread copies.
+
+!memory = memref<?x128xf16, strided<[?, 1]>>
+!ring = !tile.ring<2, !tile.smem<64x128xf16, swizzle = 128>>
+
+// CHECK-LABEL: gpu.func @any_roles(
+// Two roles read the ring: two warpgroups and one.
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c3_i32
+// CHECK:         arith.cmpi slt, %{{.*}}, %c2_i32
+// CHECK:         nvvm.setmaxregister increase 160
+// CHECK:         arith.cmpi slt, %{{.*}}, %c3_i32
+// CHECK:         nvvm.setmaxregister decrease 104
+// CHECK:         nvvm.setmaxregister decrease 56
+// CHECK:         arith.cmpi eq, %{{.*}}, %c12_i32
+// CHECK:         nvvm.elect.sync
+// CHECK:         nvvm.cp.async.bulk.tensor.shared.cluster.global
+// CHECK:         arith.cmpi eq, %{{.*}}, %c14_i32
+// CHECK:         nvvm.elect.sync
+// CHECK:         nvvm.cp.async.bulk.tensor.shared.cluster.global
+module attributes {gpu.container_module} {
+  func.func @launch(%m: !memory, %n: index) {
+    gpu.launch_func @m::@any_roles blocks in (%n, %n, %n) threads in (%n, %n, %n) args(%m : !memory, %n : index)
+    return
+  }
+  gpu.module @m {
+    gpu.func @any_roles(%m: !memory, %n: index) kernel {
+      %a = tile.ring {offset = 0, barriers = 65536} : !ring
+      %b = tile.ring {offset = 32768, barriers = 65568} : !ring
+      tile.warp_specialize @math(warps = 8, registers = 160) {
+        %at = tile.ring.wait %a[%n] : !ring
+        tile.ring.release %a[%n] : !ring
+        %bt = tile.ring.wait %b[%n] : !ring
+        tile.ring.release %b[%n] : !ring
+      } @watch(warps = 4, registers = 104) {
+        %at = tile.ring.wait %a[%n] : !ring
+        tile.ring.release %a[%n] : !ring
+      } @keys(warps = 1, registers = 56) {
+        tile.ring.acquire %a[%n] : !ring
+        tile.copy_async %m[%n] to %a[%n] : !memory to !ring
+      } @values(warps = 1 from 14, registers = 56) {
+        tile.ring.acquire %b[%n] : !ring
+        tile.copy_async %m[%n] to %b[%n] : !memory to !ring
+      }
+      gpu.return
+    }
   }
 }

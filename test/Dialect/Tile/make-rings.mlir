@@ -212,3 +212,45 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// A register tile goes through a ring of one slot, whatever the kernel's number of
+// stages is: the threads that hold it fill it, and two loops share it.
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!slot = !tile.smem<64x64xf16, swizzle = 128>
+!half = tensor<64x64xf16, #tile.fragment<4>>
+
+// CHECK-LABEL: gpu.func @share(
+// CHECK:       %[[P:.*]] = tile.ring : <1, <64x64xf16, swizzle = 128>>
+// CHECK:       %[[K:.*]] = tile.ring : <2, <64x64xf16, swizzle = 128>>
+// CHECK:       scf.for
+// CHECK:         tile.ring.acquire %[[K]][%[[T:.*]]] :
+// CHECK:         %[[X:.*]] = tile.load
+// CHECK:         tile.ring.acquire %[[P]][%[[T]]] :
+// CHECK-NEXT:    tile.ring.put %[[X]] to %[[P]][%[[T]]] :
+// CHECK-NEXT:    %[[PT:.*]] = tile.ring.wait %[[P]][%[[T]]] :
+// CHECK-NEXT:    tile.load %[[PT]]
+// CHECK-NEXT:    tile.ring.release %[[P]][%[[T]]] :
+// CHECK:       scf.for
+// CHECK:         tile.ring.put %{{.*}} to %[[P]][
+gpu.module @m {
+  gpu.func @share(%k: !memory, %n: index) kernel attributes {tile.stages = 2} {
+    %c0 = arith.constant 0 : index
+    %c64 = arith.constant 64 : index
+    scf.for %j = %c0 to %n step %c64 {
+      %kt = tile.fetch %k[%j] : !memory to !slot
+      %x = tile.load %kt : !slot to !half
+      %pt = tile.share %x : !half to !slot
+      %y = tile.load %pt : !slot to !half
+    }
+    scf.for %j = %c0 to %n step %c64 {
+      %kt = tile.fetch %k[%j] : !memory to !slot
+      %x = tile.load %kt : !slot to !half
+      %pt = tile.share %x : !half to !slot
+      %y = tile.load %pt : !slot to !half
+    }
+    gpu.return
+  }
+}

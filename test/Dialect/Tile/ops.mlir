@@ -49,6 +49,13 @@ func.func @parts(%k: !memory, %b: index, %t: index, %x: tensor<128x64xf16, #tile
   return
 }
 
+// CHECK-LABEL: func @share(
+func.func @share(%x: tensor<128x64xf16, #tile.fragment<8>>) {
+  // CHECK: tile.share %{{.*}} : tensor<128x64xf16, #tile.fragment<8>> to <128x64xf16, swizzle = 128>
+  %t = tile.share %x : tensor<128x64xf16, #tile.fragment<8>> to !slot
+  return
+}
+
 // CHECK-LABEL: func @add(
 func.func @add(%x: !acc, %m: memref<?x64xf32>, %i: index) {
   // CHECK: tile.store add %{{.*}}, %{{.*}}[%{{.*}}] : tensor<128x64xf32, #tile.fragment<8>> to memref<?x64xf32>

@@ -127,7 +127,7 @@ gpu.module @m {
     %kr = tile.ring : !ring
     %vr = tile.ring inspected : !ring
     %entered = arith.cmpi slt, %m, %n : index
-    tile.warp_specialize consumers(4, registers = 232) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
       %o3:2 = scf.if %entered -> (!scores, index) {
         %o:2 = scf.for %i = %m to %n step %c1 iter_args(%acc = %init, %t = %c0) -> (!scores, index) {
           %kt = tile.ring.wait %kr[%t] : !ring
@@ -166,7 +166,7 @@ gpu.module @m {
       } else {
         scf.yield %init, %c0 : !scores, index
       }
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
       scf.if %entered {
         %a = scf.for %i = %m to %n step %c1 iter_args(%t = %c0) -> index {
           tile.ring.acquire %kr[%t] : !ring
@@ -185,7 +185,7 @@ gpu.module @m {
           scf.yield %next : index
         }
       }
-    } inspector {
+    } @inspector(warps = 3, registers = 40) {
       scf.if %entered {
         %a = scf.for %i = %m to %n step %c1 iter_args(%t = %c0) -> index {
           tile.ring.inspect %vr[%t] : !ring

@@ -20,14 +20,14 @@ gpu.module @m {
   // CHECK-NEXT:  tile.mma_wait
   // CHECK-NOT:   tile.turn
   gpu.func @kernel(%q: !tile, %k: !values, %p: !weights, %acc: !scores) kernel attributes {flash.schedule = #flash.schedule<features = ping_pong>} {
-    tile.warp_specialize consumers(8, registers = 240) {
+    tile.warp_specialize @consumer(warps = 8, registers = 240) {
       %sp = tile.mma_async %q, %k transpose_b warpgroup : !tile, !values -> !tile.pending<!scores>
       %op = tile.mma_async %p, %k add %acc warpgroup : !weights, !values, !scores -> !tile.pending<!scores>
       %s = tile.mma_wait %sp younger(%op : !tile.pending<!scores>) : !tile.pending<!scores>
       %o = tile.mma_wait %op : !tile.pending<!scores>
       %lp = tile.mma_async %p, %k add %o warpgroup : !weights, !values, !scores -> !tile.pending<!scores>
       %l = tile.mma_wait %lp : !tile.pending<!scores>
-    } producer(registers = 24) {
+    } @producer(warps = 1, registers = 24) {
     }
     gpu.return
   }
@@ -35,10 +35,10 @@ gpu.module @m {
   // CHECK-LABEL: gpu.func @without(
   // CHECK-NOT:   tile.turn
   gpu.func @without(%q: !tile, %k: !values) kernel {
-    tile.warp_specialize consumers(8, registers = 240) {
+    tile.warp_specialize @consumer(warps = 8, registers = 240) {
       %sp = tile.mma_async %q, %k transpose_b warpgroup : !tile, !values -> !tile.pending<!scores>
       %s = tile.mma_wait %sp : !tile.pending<!scores>
-    } producer(registers = 24) {
+    } @producer(warps = 1, registers = 24) {
     }
     gpu.return
   }
@@ -49,8 +49,8 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @kernel() kernel attributes {flash.schedule = #flash.schedule<features = ping_pong>} {
     // expected-error @below {{'tile.warp_specialize' op has one warpgroup of consumers, and ping-pong takes two or three}}
-    tile.warp_specialize consumers(4, registers = 232) {
-    } producer(registers = 40) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+    } @producer(warps = 1, registers = 40) {
     }
     gpu.return
   }

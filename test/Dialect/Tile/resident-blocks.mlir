@@ -4,9 +4,9 @@
 // RUN: flash-opt %s --tile-specialize-warps --tile-allocate-smem --tile-lower-roles | FileCheck %s --check-prefix=LOWERED
 // RUN: not flash-opt %s --tile-specialize-warps --tile-allocate-smem=limit=33000 2>&1 | FileCheck %s --check-prefix=LIMIT
 
-// ROLES: tile.warp_specialize consumers(8, registers = 104) {
-// ROLES: } producer(registers = 32) {
-// ROLES: } inspector {
+// ROLES: tile.warp_specialize @consumer(warps = 8, registers = 104) {
+// ROLES: } @producer(warps = 1, registers = 32) {
+// ROLES: } @inspector(warps = 1 from 11, registers = 32) {
 
 // LOWERED-LABEL: gpu.func @kernel(
 // LOWERED-SAME:  nvvm.minctasm = 2 : i32

@@ -3,16 +3,56 @@
 // RUN: flash-opt %s --split-input-file --verify-diagnostics
 
 func.func @f() {
-  // expected-error @below {{'tile.warp_specialize' op needs 4 to 28 consumers in warpgroups of four, got 6}}
-  tile.warp_specialize consumers(6, registers = 240) {} producer(registers = 24) {}
+  // expected-error @below {{'tile.warp_specialize' op needs a name, warps and registers for each of its roles, of which there is at least one}}
+  tile.warp_specialize
   return
 }
 
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.warp_specialize' op needs 4 to 28 consumers in warpgroups of four, got 32}}
-  tile.warp_specialize consumers(32, registers = 32) {} producer(registers = 24) {}
+  // expected-error @below {{'tile.warp_specialize' op has two roles with the name 'a'}}
+  tile.warp_specialize @a(warps = 4, registers = 104) {} @a(warps = 4, registers = 104) {}
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.warp_specialize' op gives the role 'b' the warps from 3 to 6, not some of a block's 32 behind those of the role before, with no warpgroup between them}}
+  tile.warp_specialize @a(warps = 4, registers = 104) {} @b(warps = 4 from 3, registers = 104) {}
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.warp_specialize' op gives the role 'b' the warps from 8 to 11, not some of a block's 32 behind those of the role before, with no warpgroup between them}}
+  tile.warp_specialize @a(warps = 4, registers = 104) {} @b(warps = 4 from 8, registers = 104) {}
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.warp_specialize' op gives the role 'a' the warps from 0 to 35, not some of a block's 32 behind those of the role before, with no warpgroup between them}}
+  tile.warp_specialize @a(warps = 36, registers = 32) {}
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.warp_specialize' op gives the role 'a' 6 warps, more than a warpgroup, that are no whole ones}}
+  tile.warp_specialize @a(warps = 6, registers = 104) {}
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.warp_specialize' op gives the role 'b' other registers than the role before, of whose warpgroup it has warps}}
+  tile.warp_specialize @a(warps = 1, registers = 104) {} @b(warps = 1, registers = 96) {}
   return
 }
 
@@ -20,7 +60,7 @@ func.func @f() {
 
 func.func @f() {
   // expected-error @below {{'tile.warp_specialize' op gives a thread 24 to 256 registers, a multiple of 8, not 250}}
-  tile.warp_specialize consumers(8, registers = 250) {} producer(registers = 24) {}
+  tile.warp_specialize @consumer(warps = 8, registers = 250) {} @producer(warps = 1, registers = 24) {}
   return
 }
 
@@ -28,15 +68,15 @@ func.func @f() {
 
 func.func @f() {
   // expected-error @below {{'tile.warp_specialize' op gives a thread 24 to 256 registers, a multiple of 8, not 16}}
-  tile.warp_specialize consumers(8, registers = 240) {} producer(registers = 16) {}
+  tile.warp_specialize @consumer(warps = 8, registers = 240) {} @producer(warps = 1, registers = 16) {}
   return
 }
 
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.warp_specialize' op needs 512 registers of four threads, one in each warpgroup, and 384 threads start with 168 each}}
-  tile.warp_specialize consumers(8, registers = 240) {} producer(registers = 32) {}
+  // expected-error @below {{'tile.warp_specialize' op needs 512 registers of threads, one in each warpgroup, and 384 threads start with 168 each}}
+  tile.warp_specialize @consumer(warps = 8, registers = 240) {} @producer(warps = 1, registers = 32) {}
   return
 }
 
@@ -91,8 +131,8 @@ func.func @f(%x: tensor<64x4xf32, #tile.lanes<4>>) {
 // Registers are those of all blocks that share a multiprocessor.
 gpu.module @m {
   gpu.func @kernel() kernel attributes {flash.schedule = #flash.schedule<resident_blocks = 2>} {
-    // expected-error @below {{'tile.warp_specialize' op needs 504 registers of four threads, one in each warpgroup, and 384 threads start with 80 each}}
-    tile.warp_specialize consumers(8, registers = 240) {} producer(registers = 24) {}
+    // expected-error @below {{'tile.warp_specialize' op needs 504 registers of threads, one in each warpgroup, and 384 threads start with 80 each}}
+    tile.warp_specialize @consumer(warps = 8, registers = 240) {} @producer(warps = 1, registers = 24) {}
     gpu.return
   }
 }

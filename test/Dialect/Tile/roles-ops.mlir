@@ -14,8 +14,8 @@
 func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
   // CHECK: tile.ring {barriers = 65536 : i64, offset = 32768 : i64} : <2
   %ring = tile.ring {offset = 32768, barriers = 65536} : !ring
-  // CHECK: tile.warp_specialize consumers(8, registers = 240) {
-  tile.warp_specialize consumers(8, registers = 240) {
+  // CHECK: tile.warp_specialize @consumer(warps = 8, registers = 240) {
+  tile.warp_specialize @consumer(warps = 8, registers = 240) {
     %kt = tile.ring.wait %ring[%t] : !ring
     // CHECK: tile.turn.wait
     tile.turn.wait
@@ -38,8 +38,8 @@ func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
     // CHECK: tile.clear %{{.*}} warps(8) : <128x64xf16, swizzle = 128>
     tile.clear %kt warps(8) : !tile
     tile.ring.release %ring[%t] : !ring
-    // CHECK: } producer(registers = 24) {
-  } producer(registers = 24) {
+    // CHECK: } @producer(warps = 1, registers = 24) {
+  } @producer(warps = 1, registers = 24) {
     // CHECK-NEXT: tile.ring.acquire
     tile.ring.acquire %ring[%t] : !ring
     // CHECK-NEXT: tile.copy_async
@@ -48,17 +48,32 @@ func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
   }
   // CHECK: %[[SEEN:.*]] = tile.ring inspected : <2
   %seen = tile.ring inspected : !ring
-  // CHECK: tile.warp_specialize consumers(4, registers = 232) {
-  // CHECK-NEXT: } producer(registers = 40) {
-  // CHECK-NEXT: } inspector {
+  // CHECK: tile.warp_specialize @consumer(warps = 4, registers = 232) {
+  // CHECK-NEXT: } @producer(warps = 1, registers = 40) {
+  // CHECK-NEXT: } @inspector(warps = 3, registers = 40) {
   // CHECK-NEXT: tile.ring.inspect %[[SEEN]][%{{.*}}] : <2
   // CHECK-NEXT: tile.ring.inspect %[[SEEN]][%{{.*}}] unseen : <2
   // CHECK-NEXT: }
-  tile.warp_specialize consumers(4, registers = 232) {
-  } producer(registers = 40) {
-  } inspector {
+  tile.warp_specialize @consumer(warps = 4, registers = 232) {
+  } @producer(warps = 1, registers = 40) {
+  } @inspector(warps = 3, registers = 40) {
     tile.ring.inspect %seen[%t] : !ring
     tile.ring.inspect %seen[%j] unseen : !ring
+  }
+  return
+}
+
+// CHECK-LABEL: func @any_roles(
+func.func @any_roles() {
+  // CHECK: tile.warp_specialize @math(warps = 8, registers = 160) {
+  // CHECK-NEXT: } @correction(warps = 4, registers = 128) {
+  // CHECK-NEXT: } @load(warps = 1, registers = 56) {
+  // CHECK-NEXT: } @store(warps = 1 from 14, registers = 56) {
+  // CHECK-NEXT: }
+  tile.warp_specialize @math(warps = 8, registers = 160) {
+  } @correction(warps = 4, registers = 128) {
+  } @load(warps = 1 from 12, registers = 56) {
+  } @store(warps = 1 from 14, registers = 56) {
   }
   return
 }

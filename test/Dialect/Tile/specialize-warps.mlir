@@ -18,7 +18,7 @@
 // CHECK-SAME:  known_block_size = array<i32: 384, 1, 1>
 // CHECK:         %[[Q:.*]] = tile.ring : <1
 // CHECK:         %[[R:.*]] = tile.ring inspected : <2
-// CHECK:         tile.warp_specialize consumers(8, registers = 240) {
+// CHECK:         tile.warp_specialize @consumer(warps = 8, registers = 240) {
 // CHECK-NOT:       {{acquire|copy_async}}
 // CHECK:           arith.constant dense
 // CHECK:           tile.ring.wait %[[Q]]
@@ -29,7 +29,7 @@
 // CHECK:             tile.ring.release %[[R]]
 // CHECK:           tile.ring.release %[[Q]]
 // CHECK:           tile.store
-// CHECK:         } producer(registers = 24) {
+// CHECK:         } @producer(warps = 1, registers = 24) {
 // CHECK-NOT:       {{wait|release|mma|store|tensor}}
 // CHECK:           tile.ring.acquire %[[Q]][%c0]
 // CHECK-NEXT:      tile.copy_async %{{.*}} to %[[Q]][%c0]
@@ -46,7 +46,7 @@
 // CHECK-NEXT:        tile.copy_async
 // CHECK-NEXT:      }
 // The inspector has all steps of the ring, also those that nobody asks about.
-// CHECK-NEXT:    } inspector {
+// CHECK-NEXT:    } @inspector(warps = 3, registers = 24) {
 // CHECK-NOT:       {{acquire|copy_async|wait|release|mma|store|tensor}}
 // CHECK:           scf.for {{.*}} iter_args(%[[U:.*]] = %c0) -> (index) {
 // CHECK-NEXT:        tile.ring.inspect %[[R]][%[[U]]] : <2

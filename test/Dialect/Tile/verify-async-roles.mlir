@@ -15,7 +15,7 @@ gpu.module @m {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %r = tile.ring : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
       %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> index {
         %kt = tile.ring.wait %r[%t] : !ring
         tile.turn.wait
@@ -33,7 +33,7 @@ gpu.module @m {
         %next = arith.addi %t, %c1 : index
         scf.yield %next : index
       }
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
       %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> index {
         tile.ring.acquire %r[%t] : !ring
         tile.copy_async %k[%i] to %r[%t] : !memory to !ring
@@ -53,11 +53,11 @@ gpu.module @m {
   gpu.func @kernel(%k: !memory) kernel {
     %c0 = arith.constant 0 : index
     %r = tile.ring : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
-      // expected-error @below {{'tile.ring.acquire' op is for the producer: consumers wait for slots and release them}}
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+      // expected-error @below {{'tile.ring.acquire' op is for a role of one warp: those that compute wait for slots and release them}}
       tile.ring.acquire %r[%c0] : !ring
       tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
     }
     gpu.return
   }
@@ -71,10 +71,10 @@ gpu.module @m {
   gpu.func @kernel(%k: !memory) kernel {
     %c0 = arith.constant 0 : index
     %r = tile.ring : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
-      // expected-error @below {{'tile.copy_async' op is for the producer: consumers wait for slots and release them}}
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+      // expected-error @below {{'tile.copy_async' op is for a role of one warp: those that compute wait for slots and release them}}
       tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
       tile.ring.acquire %r[%c0] : !ring
     }
     gpu.return
@@ -88,9 +88,9 @@ gpu.module @m {
   gpu.func @kernel() kernel {
     %c0 = arith.constant 0 : index
     %r = tile.ring : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
-    } producer(registers = 40) {
-      // expected-error @below {{'tile.ring.wait' op is for the consumers: the producer acquires slots and copies into them}}
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+    } @producer(warps = 1, registers = 40) {
+      // expected-error @below {{'tile.ring.wait' op is for a role of whole warpgroups}}
       %kt = tile.ring.wait %r[%c0] : !ring
       tile.ring.release %r[%c0] : !ring
     }
@@ -105,11 +105,11 @@ gpu.module @m {
   gpu.func @kernel() kernel {
     %c0 = arith.constant 0 : index
     %r = tile.ring : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
       %kt = tile.ring.wait %r[%c0] : !ring
       tile.ring.release %r[%c0] : !ring
-    } producer(registers = 40) {
-      // expected-error @below {{'tile.ring.release' op is for the consumers: the producer acquires slots and copies into them}}
+    } @producer(warps = 1, registers = 40) {
+      // expected-error @below {{'tile.ring.release' op is for a role of whole warpgroups}}
       tile.ring.release %r[%c0] : !ring
     }
     gpu.return
@@ -126,8 +126,8 @@ gpu.module @m {
     // expected-error @below {{'tile.ring.wait' op has no role, in a kernel whose other warps have}}
     %kt = tile.ring.wait %r[%c0] : !ring
     tile.ring.release %r[%c0] : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
-    } producer(registers = 40) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+    } @producer(warps = 1, registers = 40) {
     }
     gpu.return
   }
@@ -143,7 +143,7 @@ gpu.module @m {
     %c1 = arith.constant 1 : index
     // expected-error @below {{'tile.ring' op has steps that unrelated loops count}}
     %r = tile.ring : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
       // expected-note @below {{one}}
       %a = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> index {
         %kt = tile.ring.wait %r[%t] : !ring
@@ -158,7 +158,7 @@ gpu.module @m {
         %next = arith.addi %t, %c1 : index
         scf.yield %next : index
       }
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
     }
     gpu.return
   }
@@ -293,10 +293,10 @@ gpu.module @m {
   gpu.func @kernel() kernel {
     %c0 = arith.constant 0 : index
     %r = tile.ring inspected : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
-      // expected-error @below {{'tile.ring.inspect' op is for the inspector: consumers ask it}}
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+      // expected-error @below {{'tile.ring.inspect' op is for at most four warps, the last of the block}}
       tile.ring.inspect %r[%c0] : !ring
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
     }
     gpu.return
   }
@@ -309,11 +309,11 @@ gpu.module @m {
   gpu.func @kernel() kernel {
     %c0 = arith.constant 0 : index
     %r = tile.ring inspected : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
-    } producer(registers = 40) {
-    } inspector {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+    } @producer(warps = 1, registers = 40) {
+    } @inspector(warps = 3, registers = 40) {
       tile.ring.inspect %r[%c0] : !ring
-      // expected-error @below {{'tile.ring.release' op is not for the inspector, which only looks at tiles}}
+      // expected-error @below {{'tile.ring.release' op is not for a role that inspects, which only looks at tiles}}
       tile.ring.release %r[%c0] : !ring
     }
     gpu.return
@@ -327,10 +327,10 @@ gpu.module @m {
   gpu.func @kernel() kernel {
     %c0 = arith.constant 0 : index
     %r = tile.ring : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
       // expected-error @below {{'tile.ring.is_finite' op is of a ring that is not inspected}}
       %f = tile.ring.is_finite %r[%c0] : !ring
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
     }
     gpu.return
   }
@@ -358,7 +358,7 @@ gpu.module @m {
     %entered = arith.cmpi slt, %lo, %mid : index
     // expected-error @below {{'tile.ring' op is copied to in steps that are not those in which it is released}}
     %r = tile.ring : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
       %a = scf.for %j = %lo to %mid step %c1 iter_args(%t = %c0) -> index {
         %kt8 = tile.ring.wait %r[%t] : !ring
         // expected-note @below {{released, without a counterpart}}
@@ -366,7 +366,7 @@ gpu.module @m {
         %next = arith.addi %t, %c1 : index
         scf.yield %next : index
       }
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
       %a = scf.for %j = %lo to %hi step %c1 iter_args(%t = %c0) -> index {
         tile.ring.acquire %r[%t] : !ring
         // expected-note @below {{copied, without a counterpart}}
@@ -391,7 +391,7 @@ gpu.module @m {
     %entered = arith.cmpi slt, %lo, %mid : index
     // expected-error @below {{'tile.ring' op is copied to in steps that are not those in which it is released}}
     %r = tile.ring : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
       scf.if %entered {
         %a = scf.for %j = %lo to %mid step %c1 iter_args(%t = %c0) -> index {
           %kt10 = tile.ring.wait %r[%t] : !ring
@@ -407,7 +407,7 @@ gpu.module @m {
           scf.yield %next : index
         }
       }
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
       %a = scf.for %j = %lo to %mid step %c1 iter_args(%t = %c0) -> index {
         tile.ring.acquire %r[%t] : !ring
         tile.copy_async %k[%j] to %r[%t] : !memory to !ring
@@ -437,7 +437,7 @@ gpu.module @m {
     %c1 = arith.constant 1 : index
     %entered = arith.cmpi slt, %lo, %mid : index
     %r = tile.ring : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
       scf.if %entered {
         %kt8 = tile.ring.wait %r[%c0] : !ring
         tile.ring.release %r[%c0] : !ring
@@ -449,7 +449,7 @@ gpu.module @m {
           scf.yield %next : index
         }
       }
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
       %ends = arith.cmpi sle, %mid, %lo : index
       scf.if %ends {
       } else {
@@ -477,7 +477,7 @@ gpu.module @m {
     %entered = arith.cmpi slt, %lo, %mid : index
     // expected-error @below {{'tile.ring' op is copied to in steps that are not those in which it is released}}
     %r = tile.ring : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
       %kt6 = tile.ring.wait %r[%c0] : !ring
       // expected-note @below {{released, without a counterpart}}
       tile.ring.release %r[%c0] : !ring
@@ -488,7 +488,7 @@ gpu.module @m {
         %next = arith.addi %t, %c1 : index
         scf.yield %next : index
       }
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
       %a = scf.for %j = %lo to %mid step %c1 iter_args(%t = %c0) -> index {
         tile.ring.acquire %r[%t] : !ring
         // expected-note @below {{copied, without a counterpart}}
@@ -512,10 +512,10 @@ gpu.module @m {
     %c1 = arith.constant 1 : index
     %entered = arith.cmpi slt, %lo, %mid : index
     %r = tile.ring : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
       %kt6 = tile.ring.wait %r[%c0] : !ring
       tile.ring.release %r[%c0] : !ring
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
       scf.if %entered {
       } else {
         tile.ring.acquire %r[%c0] : !ring
@@ -545,7 +545,7 @@ gpu.module @m {
     %entered = arith.cmpi slt, %lo, %mid : index
     // expected-error @below {{'tile.ring' op is copied to in steps that are not those in which it is inspected}}
     %r = tile.ring inspected : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
       %a = scf.for %j = %lo to %mid step %c1 iter_args(%t = %c0) -> index {
         %finite = tile.ring.is_finite %r[%t] : !ring
         %kt8 = tile.ring.wait %r[%t] : !ring
@@ -553,7 +553,7 @@ gpu.module @m {
         %next = arith.addi %t, %c1 : index
         scf.yield %next : index
       }
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
       %a = scf.for %j = %lo to %mid step %c1 iter_args(%t = %c0) -> index {
         tile.ring.acquire %r[%t] : !ring
         // expected-note @below {{copied, without a counterpart}}
@@ -561,7 +561,7 @@ gpu.module @m {
         %next = arith.addi %t, %c1 : index
         scf.yield %next : index
       }
-    } inspector {
+    } @inspector(warps = 3, registers = 40) {
       %a = scf.for %j = %lo to %hi step %c1 iter_args(%t = %c0) -> index {
         // expected-note @below {{inspected, without a counterpart}}
         tile.ring.inspect %r[%t] : !ring
@@ -584,14 +584,14 @@ gpu.module @m {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %r = tile.ring : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
       scf.for %i = %c0 to %n step %c1 {
         tile.ring.acquire %r[%i] : !ring
         tile.ring.put %x to %r[%i] : !x to !ring
         %t = tile.ring.wait %r[%i] : !ring
         tile.ring.release %r[%i] : !ring
       }
-    } producer(registers = 40) {
+    } @producer(warps = 1, registers = 40) {
     }
     gpu.return
   }
@@ -605,13 +605,136 @@ gpu.module @m {
   gpu.func @kernel(%x: !x, %n: index) kernel {
     %c0 = arith.constant 0 : index
     %r = tile.ring : !ring
-    tile.warp_specialize consumers(4, registers = 232) {
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
       %t = tile.ring.wait %r[%c0] : !ring
       tile.ring.release %r[%c0] : !ring
-    } producer(registers = 40) {
-      // expected-error @below {{'tile.ring.acquire' op is for the consumers: the producer acquires slots and copies into them}}
+    } @producer(warps = 1, registers = 40) {
+      // expected-error @below {{'tile.ring.acquire' op is for a role of whole warpgroups}}
       tile.ring.acquire %r[%c0] : !ring
       tile.ring.put %x to %r[%c0] : !x to !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Any number of roles: two that copy, each into a ring of its own.
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %a = tile.ring : !ring
+    %b = tile.ring : !ring
+    tile.warp_specialize @math(warps = 4, registers = 232) {
+      scf.for %i = %c0 to %n step %c1 {
+        %at = tile.ring.wait %a[%i] : !ring
+        %bt = tile.ring.wait %b[%i] : !ring
+        tile.ring.release %a[%i] : !ring
+        tile.ring.release %b[%i] : !ring
+      }
+    } @keys(warps = 1, registers = 40) {
+      scf.for %i = %c0 to %n step %c1 {
+        tile.ring.acquire %a[%i] : !ring
+        tile.copy_async %k[%i] to %a[%i] : !memory to !ring
+      }
+    } @values(warps = 1, registers = 40) {
+      scf.for %i = %c0 to %n step %c1 {
+        tile.ring.acquire %b[%i] : !ring
+        tile.copy_async %k[%i] to %b[%i] : !memory to !ring
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    // expected-error @below {{'tile.ring' op is filled by two roles}}
+    %r = tile.ring : !ring
+    tile.warp_specialize @math(warps = 4, registers = 232) {
+    } @even(warps = 1, registers = 40) {
+      tile.ring.acquire %r[%c0] : !ring
+      tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+    } @odd(warps = 1, registers = 40) {
+      tile.ring.acquire %r[%c1] : !ring
+      tile.copy_async %k[%c1] to %r[%c1] : !memory to !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize @math(warps = 4, registers = 232) {
+    } @producer(warps = 1, registers = 40) {
+      tile.ring.acquire %r[%c0] : !ring
+      tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
+      // expected-error @below {{'tile.ring.wait' op is not for a role that copies: its thread acquires slots and copies into them}}
+      %t = tile.ring.wait %r[%c0] : !ring
+      tile.ring.release %r[%c0] : !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!x = tensor<64x64xf16, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @kernel(%x: !x, %m: memref<?x64xf16>) kernel {
+    %c0 = arith.constant 0 : index
+    tile.warp_specialize @math(warps = 4, registers = 104) {
+    } @more(warps = 4, registers = 104) {
+      // expected-error @below {{'tile.store' op has register tiles, which only the role that starts at warp 0 has}}
+      tile.store %x, %m[%c0] : !x to memref<?x64xf16>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+// Every role that gives slots back does so for all of them.
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    // expected-error @below {{'tile.ring' op is copied to in steps that are not those in which it is released}}
+    %r = tile.ring : !ring
+    tile.warp_specialize @math(warps = 4, registers = 104) {
+      scf.for %i = %c0 to %n step %c1 {
+        %t = tile.ring.wait %r[%i] : !ring
+        tile.ring.release %r[%i] : !ring
+      }
+    } @more(warps = 4, registers = 104) {
+      %t = tile.ring.wait %r[%c0] : !ring
+      // expected-note @below {{released, without a counterpart}}
+      tile.ring.release %r[%c0] : !ring
+    } @producer(warps = 1, registers = 40) {
+      scf.for %i = %c0 to %n step %c1 {
+        tile.ring.acquire %r[%i] : !ring
+        // expected-note @below {{copied, without a counterpart}}
+        tile.copy_async %k[%i] to %r[%i] : !memory to !ring
+      }
     }
     gpu.return
   }

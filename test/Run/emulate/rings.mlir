@@ -1,5 +1,5 @@
-// Slots that several copies fill, slots that register tiles fill, and stores that
-// add, with roles and without; against numpy.
+// Roles that read the same ring, slots that several copies fill, slots that register tiles fill, and stores that
+// add; against numpy.
 // RUN: %python %S/Inputs/rings.py inputs %t
 // RUN: flash-run %s --target=emulate --inputs=%t-x.npy,%t-pages.npy --outputs=%t-sums.npy,%t-scores.npy,%t-loop.npy
 // RUN: %python %S/Inputs/rings.py check %t
@@ -32,7 +32,7 @@ module attributes {gpu.container_module} {
     %c1 = arith.constant 1 : index
     %c2 = arith.constant 2 : index
     %c256 = arith.constant 256 : index
-    %c384 = arith.constant 384 : index
+    %c512 = arith.constant 512 : index
     %bx = bufferization.to_buffer %x read_only : !x to memref<256x64xf16, strided<[?, ?], offset: ?>>
     %mx = memref.cast %bx : memref<256x64xf16, strided<[?, ?], offset: ?>> to !memory
     %bp = bufferization.to_buffer %pages read_only : tensor<4xi32> to memref<4xi32, strided<[?], offset: ?>>
@@ -42,7 +42,7 @@ module attributes {gpu.container_module} {
     %scores = memref.alloc() : !scores
     gpu.launch_func @kernels::@clear blocks in (%c1, %c1, %c1) threads in (%c256, %c1, %c1)
         args(%sums : !sums, %loop : !sums)
-    gpu.launch_func @kernels::@roles blocks in (%c2, %c1, %c1) threads in (%c384, %c1, %c1)
+    gpu.launch_func @kernels::@roles blocks in (%c2, %c1, %c1) threads in (%c512, %c1, %c1)
         args(%mx : !memory, %mp : !table, %sums : !sums, %scores : !scores)
     gpu.launch_func @kernels::@threads blocks in (%c2, %c1, %c1) threads in (%c256, %c1, %c1)
         args(%mx : !memory, %mp : !table, %loop : !sums)
@@ -64,7 +64,7 @@ module attributes {gpu.container_module} {
     // Each block copies two pages, doubles them in registers, multiplies them by
     // themselves through a second ring, and adds what came through a third.
     gpu.func @roles(%x: !memory, %pages: !table, %sums: !sums, %scores: !scores) kernel
-        attributes {known_block_size = array<i32: 384, 1, 1>} {
+        attributes {known_block_size = array<i32: 512, 1, 1>} {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c2 = arith.constant 2 : index
@@ -73,7 +73,7 @@ module attributes {gpu.container_module} {
       %in = tile.ring copies = 2 : !pages
       %doubled = tile.ring : !pages
       %singles = tile.ring : !wide
-      tile.warp_specialize consumers(8, registers = 240) {
+      tile.warp_specialize @math(warps = 8, registers = 160) {
         %xt = tile.ring.wait %in[%c0] : !pages
         %xh = tile.load %xt : !slot to !half
         %xw = arith.extf %xh : !half to !single
@@ -92,7 +92,10 @@ module attributes {gpu.container_module} {
         %wt = tile.ring.wait %singles[%c0] : !wide
         tile.ring.release %singles[%c0] : !wide
         tile.store_bulk add %wide, %sums[%c0] through !tile.smem<128x64xf32, swizzle = 128> : !single to !sums
-      } producer(registers = 24) {
+      } @watch(warps = 4, registers = 104) {
+        %xt = tile.ring.wait %in[%c0] : !pages
+        tile.ring.release %in[%c0] : !pages
+      } @producer(warps = 1, registers = 56) {
         tile.ring.acquire %in[%c0] : !pages
         scf.for %page = %c0 to %c2 step %c1 {
           %first = arith.muli %b, %c2 : index

@@ -9,6 +9,8 @@
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -186,17 +188,25 @@ static LogicalResult verifyPut(Operation *op, RankedTensorType x, SmemType to) {
   return success();
 }
 
-LogicalResult RingPutOp::verify() {
-  RankedTensorType x = getX().getType();
-  SmemType to = getRing().getType().getSlot();
-  if (failed(verifyPut(*this, x, to)))
+/// Checks a fragment that fills a tile of shared memory.
+static LogicalResult verifyWholePut(Operation *op, RankedTensorType x,
+                                    SmemType to) {
+  if (failed(verifyPut(op, x, to)))
     return failure();
   if (x.getDimSize(0) == to.getRows() && x.getDimSize(1) == to.getColumns() &&
       to.getColumns() % 16 == 0)
     return success();
-  return emitOpError("fills a slot of as many rows and columns, a multiple of "
-                     "16, not ")
+  return op->emitOpError("fills a tile of as many rows and columns, a multiple "
+                         "of 16, not ")
          << to << " with " << x;
+}
+
+LogicalResult ShareOp::verify() {
+  return verifyWholePut(*this, getX().getType(), getResult().getType());
+}
+
+LogicalResult RingPutOp::verify() {
+  return verifyWholePut(*this, getX().getType(), getRing().getType().getSlot());
 }
 
 LogicalResult StoreOp::verify() {
@@ -317,28 +327,162 @@ LogicalResult MmaAsyncOp::verify() {
   return success();
 }
 
+/// Where a role's warps start if nothing else is said: behind those before.
+static int64_t getDefaultFirstWarp(int64_t end, int64_t warps) {
+  return warps % warpsOfWarpgroup == 0 ? llvm::alignTo(end, warpsOfWarpgroup)
+                                       : end;
+}
+
+void WarpSpecializeOp::build(OpBuilder &b, OperationState &state,
+                             ArrayRef<StringRef> names,
+                             ArrayRef<int64_t> firstWarps,
+                             ArrayRef<int64_t> warps,
+                             ArrayRef<int64_t> registers) {
+  build(b, state, b.getStrArrayAttr(names), b.getDenseI64ArrayAttr(firstWarps),
+        b.getDenseI64ArrayAttr(warps), b.getDenseI64ArrayAttr(registers),
+        names.size());
+  for (auto &region : state.regions)
+    region->emplaceBlock();
+}
+
+ParseResult WarpSpecializeOp::parse(OpAsmParser &parser,
+                                    OperationState &state) {
+  SmallVector<Attribute> names;
+  SmallVector<int64_t> firstWarps, warps, registers;
+  StringAttr name;
+  int64_t end = 0;
+  while (succeeded(parser.parseOptionalSymbolName(name))) {
+    int64_t first, count, each;
+    if (parser.parseLParen() || parser.parseKeyword("warps") ||
+        parser.parseEqual() || parser.parseInteger(count))
+      return failure();
+    first = getDefaultFirstWarp(end, count);
+    if (succeeded(parser.parseOptionalKeyword("from")) &&
+        parser.parseInteger(first))
+      return failure();
+    Region *region = state.addRegion();
+    if (parser.parseComma() || parser.parseKeyword("registers") ||
+        parser.parseEqual() || parser.parseInteger(each) ||
+        parser.parseRParen() || parser.parseRegion(*region))
+      return failure();
+    if (region->empty())
+      region->emplaceBlock();
+    names.push_back(name);
+    firstWarps.push_back(first);
+    warps.push_back(count);
+    registers.push_back(each);
+    end = first + count;
+  }
+  Builder &b = parser.getBuilder();
+  auto &properties = state.getOrAddProperties<Properties>();
+  properties.names = b.getArrayAttr(names);
+  properties.first_warps = b.getDenseI64ArrayAttr(firstWarps);
+  properties.warps = b.getDenseI64ArrayAttr(warps);
+  properties.registers = b.getDenseI64ArrayAttr(registers);
+  return parser.parseOptionalAttrDict(state.attributes);
+}
+
+void WarpSpecializeOp::print(OpAsmPrinter &printer) {
+  int64_t end = 0;
+  for (unsigned role = 0; role < getNumRoles(); ++role) {
+    printer << ' ';
+    printer.printSymbolName(getName(role));
+    printer << "(warps = " << getNumWarps(role);
+    if (getFirstWarp(role) != getDefaultFirstWarp(end, getNumWarps(role)))
+      printer << " from " << getFirstWarp(role);
+    printer << ", registers = " << getNumRegisters(role) << ") ";
+    printer.printRegion(getRoles()[role]);
+    end = getEndWarp(role);
+  }
+  printer.printOptionalAttrDict((*this)->getAttrs(),
+                                {"names", "first_warps", "warps", "registers"});
+}
+
+int64_t WarpSpecializeOp::getNumWarpgroups() {
+  return llvm::divideCeil(getEndWarp(getNumRoles() - 1), warpsOfWarpgroup);
+}
+
+void WarpSpecializeOp::setNumRegisters(unsigned role, int64_t registers) {
+  SmallVector<int64_t> all(getRegisters());
+  for (unsigned other = 0; other < getNumRoles(); ++other)
+    if (getFirstWarp(other) / warpsOfWarpgroup ==
+        getFirstWarp(role) / warpsOfWarpgroup)
+      all[other] = registers;
+  setRegisters(all);
+}
+
+unsigned WarpSpecializeOp::getRoleOf(Operation *op) {
+  Region *region = op->getParentRegion();
+  while (region->getParentOp() != *this)
+    region = region->getParentOp()->getParentRegion();
+  return region->getRegionNumber();
+}
+
+bool WarpSpecializeOp::isOfOneThread(unsigned role) {
+  return !getRoles()[role]
+              .walk([](Operation *op) {
+                auto ringOp = dyn_cast<RingOpInterface>(op);
+                bool isCopy =
+                    ringOp && (ringOp.hasRingEffect(RingEffect::Acquire) ||
+                               isa<CopyAsyncOp>(op));
+                return isa<TileDialect>(op->getDialect()) && !isCopy
+                           ? WalkResult::interrupt()
+                           : WalkResult::advance();
+              })
+              .wasInterrupted();
+}
+
 LogicalResult WarpSpecializeOp::verify() {
-  int64_t warps = getConsumerWarps();
-  if (warps % 4 != 0 || warps < 4 || warps > 28)
-    return emitOpError("needs 4 to 28 consumers in warpgroups of four, got ")
-           << warps;
-  int64_t needed = getProducerRegisters();
-  for (int64_t registers :
-       {needed, static_cast<int64_t>(getConsumerRegisters())})
-    if (registers % 8 != 0 || registers < 24 || registers > 256)
+  unsigned roles = getNumRoles();
+  if (roles == 0 || getNames().size() != roles ||
+      getFirstWarps().size() != roles || getWarps().size() != roles ||
+      getRegisters().size() != roles)
+    return emitOpError("needs a name, warps and registers for each of its "
+                       "roles, of which there is at least one");
+  constexpr int64_t mostWarps = 32;
+  llvm::StringSet<> names;
+  int64_t end = 0, warpgroups = 0, needed = 0, ofWarpgroup = 0;
+  for (unsigned role = 0; role < roles; ++role) {
+    if (!names.insert(getName(role)).second)
+      return emitOpError("has two roles with the name '")
+             << getName(role) << "'";
+    int64_t first = getFirstWarp(role), count = getNumWarps(role);
+    bool isShared = first < warpgroups * warpsOfWarpgroup;
+    if (count < 1 || first < end || first + count > mostWarps ||
+        first / warpsOfWarpgroup > warpgroups)
+      return emitOpError("gives the role '")
+             << getName(role) << "' the warps from " << first << " to "
+             << first + count - 1
+             << ", not some of a block's 32 behind those of the role before, "
+                "with no warpgroup between them";
+    if (count > warpsOfWarpgroup &&
+        (count % warpsOfWarpgroup != 0 || first % warpsOfWarpgroup != 0))
+      return emitOpError("gives the role '")
+             << getName(role) << "' " << count
+             << " warps, more than a warpgroup, that are no whole ones";
+    int64_t registers = getNumRegisters(role);
+    if (registers % registerGranule != 0 || registers < 24 || registers > 256)
       return emitOpError("gives a thread 24 to 256 registers, a multiple of 8, "
                          "not ")
              << registers;
+    if (isShared && registers != ofWarpgroup)
+      return emitOpError("gives the role '")
+             << getName(role)
+             << "' other registers than the role before, of whose warpgroup it "
+                "has warps";
+    end = first + count;
+    int64_t more = llvm::divideCeil(end, warpsOfWarpgroup) - warpgroups;
+    needed += more * registers;
+    warpgroups += more;
+    ofWarpgroup = registers;
+  }
   Operation *kernel = getOperation()->getParentOp();
-  int64_t atStart = getStartRegisters(getNumConsumerWarpgroups(),
-                                      kernel ? getResidentBlocks(kernel) : 1);
-  needed += getNumConsumerWarpgroups() * getConsumerRegisters();
-  int64_t available = (getNumConsumerWarpgroups() + 1) * atStart;
+  int64_t atStart =
+      getStartRegisters(warpgroups - 1, kernel ? getResidentBlocks(kernel) : 1);
   // More would never be granted.
-  if (needed > available)
+  if (needed > warpgroups * atStart)
     return emitOpError("needs ")
-           << needed
-           << " registers of four threads, one in each warpgroup, and "
+           << needed << " registers of threads, one in each warpgroup, and "
            << getNumThreads() << " threads start with " << atStart << " each";
   return success();
 }

@@ -94,10 +94,17 @@ static bool makePlaces(RingWaitOp wait, int64_t bytes) {
   }
   // Who copies has more to count.
   auto roles = wait->getParentOfType<WarpSpecializeOp>();
-  roles.setConsumerRegisters(roles.getConsumerRegisters() - registerGranule);
-  roles.setProducerRegisters(roles.getProducerRegisters() +
-                             registerGranule *
-                                 roles.getNumConsumerWarpgroups());
+  unsigned reader = roles.getRoleOf(wait);
+  for (Operation *user : ring->getUsers())
+    if (auto copy = dyn_cast<CopyAsyncOp>(user)) {
+      unsigned copier = roles.getRoleOf(copy);
+      roles.setNumRegisters(copier, roles.getNumRegisters(copier) +
+                                        registerGranule *
+                                            roles.getNumWarpgroups(reader));
+      break;
+    }
+  roles.setNumRegisters(reader,
+                        roles.getNumRegisters(reader) - registerGranule);
   return true;
 }
 

@@ -20,6 +20,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/CallInterfaces.h"
+#include "llvm/ADT/SmallSet.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_EMULATE
@@ -205,8 +206,15 @@ static LogicalResult checkModule(ModuleOp module, const EmulationTypes &types) {
 static void separateRoles(WarpSpecializeOp roles, EmulationCalls &calls) {
   OpBuilder b(roles);
   Location loc = roles.getLoc();
-  bool hasInspector = !roles.getInspector().empty();
-  int64_t numRoles = hasInspector ? 3 : 2;
+  int64_t numRoles = roles.getNumRoles();
+  roles->getParentOfType<scf::ForallOp>().walk([&](RingOp ring) {
+    llvm::SmallSet<unsigned, 2> readers;
+    for (Operation *user : ring->getUsers())
+      if (auto step = dyn_cast<RingOpInterface>(user);
+          step && step.givesBack() && roles->isProperAncestor(user))
+        readers.insert(roles.getRoleOf(user));
+    calls.readers[ring] = std::max<int64_t>(readers.size(), 1);
+  });
   calls.startRoles(b, roles, numRoles);
   auto mapping = gpu::GPUWarpgroupMappingAttr::get(b.getContext(),
                                                    gpu::MappingId::LinearDim0);
@@ -224,17 +232,18 @@ static void separateRoles(WarpSpecializeOp roles, EmulationCalls &calls) {
     to->getOperations().splice(to->getTerminator()->getIterator(),
                                from.front().getOperations());
   };
-  auto choice = scf::IfOp::create(b, loc, isRole(0), /*withElseRegion=*/true);
-  calls.finishRole(b, choice);
-  fill(choice.thenBlock(), roles.getConsumer());
-  if (hasInspector) {
-    b.setInsertionPointToStart(choice.elseBlock());
-    choice = scf::IfOp::create(b, loc, isRole(1), /*withElseRegion=*/true);
-    fill(choice.thenBlock(), roles.getProducer());
-    fill(choice.elseBlock(), roles.getInspector());
-  } else {
-    fill(choice.elseBlock(), roles.getProducer());
+  // The last role takes what is left.
+  Block *rest = loop.getBody();
+  for (int64_t role = 0; role + 1 < numRoles; ++role) {
+    auto choice =
+        scf::IfOp::create(b, loc, isRole(role), /*withElseRegion=*/true);
+    fill(choice.thenBlock(), roles.getRoles()[role]);
+    rest = choice.elseBlock();
+    b.setInsertionPointToStart(rest);
   }
+  fill(rest, roles.getRoles().back());
+  b.setInsertionPoint(loop.getBody()->getTerminator());
+  calls.finishRole(b, loop.getBody()->getTerminator());
   roles.erase();
 }
 

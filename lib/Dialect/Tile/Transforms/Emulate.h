@@ -57,6 +57,8 @@ public:
   /// Says how many roles the block of `op` has from here on, and that one ends.
   void startRoles(mlir::OpBuilder &b, mlir::Operation *op, int64_t count);
   void finishRole(mlir::OpBuilder &b, mlir::Operation *op);
+  /// How many roles give back the slots of a ring.
+  llvm::DenseMap<mlir::Operation *, int64_t> readers;
   /// Checks that the tile of `lease` may be read.
   void checkLease(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value lease);
 

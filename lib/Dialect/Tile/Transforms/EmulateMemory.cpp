@@ -153,6 +153,26 @@ struct EmulateFetch : EmulationPattern<FetchOp> {
   }
 };
 
+struct EmulateShare : EmulationPattern<ShareOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(ShareOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    SmemType type = op.getResult().getType();
+    Value tile = memref::AllocOp::create(
+        b, loc,
+        MemRefType::get({type.getRows(), type.getColumns()},
+                        type.getElementType()));
+    auto copy = bufferization::MaterializeInDestinationOp::create(
+        b, loc, /*result=*/Type(), single(adaptor.getX()), tile);
+    copy.setWritable(true);
+    Value cast = memref::CastOp::create(b, loc, getEmulatedType(type), tile);
+    Value lease = arith::ConstantIntOp::create(b, loc, 0, 64);
+    b.replaceOpWithMultiple(op, {{cast, lease}});
+    return success();
+  }
+};
+
 struct EmulateRing : EmulationPattern<RingOp> {
   using EmulationPattern::EmulationPattern;
   LogicalResult matchAndRewrite(RingOp op, OneToNOpAdaptor adaptor,
@@ -171,7 +191,7 @@ struct EmulateRing : EmulationPattern<RingOp> {
         {address, constant(b, loc, type.getStages()),
          constant(b, loc, slot.getRows()),
          constant(b, loc, slot.getColumns() * slot.getElementBytes()),
-         constant(b, loc, op.getInspected() ? 2 : 1),
+         constant(b, loc, std::max<int64_t>(calls.readers.lookup(op), 1)),
          constant(b, loc, op.getNumCopies())});
     b.replaceOpWithMultiple(op, {{slots, ring}});
     return success();
@@ -540,10 +560,11 @@ struct EmulateRead : EmulationPattern<ReadOp> {
 void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                                           EmulationCalls &calls,
                                           RewritePatternSet &patterns) {
-  patterns.add<EmulatePosition, EmulateFetch, EmulateRing, EmulateRingAcquire,
-               EmulateCopyAsync, EmulateRingPut, EmulateRingWait<RingWaitOp>,
-               EmulateRingWait<RingPeekOp>, EmulateRingRelease, EmulateLoad,
-               EmulateLoadRow, EmulateIsFinite, EmulateRingInspect,
-               EmulateRingIsFinite, EmulateRead, EmulateStore, EmulateStoreBulk,
-               EmulateClear>(types, patterns.getContext(), calls);
+  patterns.add<EmulatePosition, EmulateFetch, EmulateShare, EmulateRing,
+               EmulateRingAcquire, EmulateCopyAsync, EmulateRingPut,
+               EmulateRingWait<RingWaitOp>, EmulateRingWait<RingPeekOp>,
+               EmulateRingRelease, EmulateLoad, EmulateLoadRow, EmulateIsFinite,
+               EmulateRingInspect, EmulateRingIsFinite, EmulateRead,
+               EmulateStore, EmulateStoreBulk, EmulateClear>(
+      types, patterns.getContext(), calls);
 }

@@ -75,7 +75,7 @@ struct KeysFirst : flash::tile::impl::KeysFirstBase<KeysFirst> {
     getOperation().walk([&](WarpSpecializeOp roles) {
       // A copy in the body of a loop whose loops copy, too: the next round
       // waits for the slot.
-      roles.getProducer().walk([&](RingAcquireOp acquire) {
+      roles.walk([&](RingAcquireOp acquire) {
         auto copy = dyn_cast_if_present<CopyAsyncOp>(acquire->getNextNode());
         if (copy && isa<scf::ForOp>(copy->getParentOp()) &&
             copy.getRing() == acquire.getRing() && !copy.getPart() &&

@@ -108,7 +108,8 @@ void Analysis::visit(RingOpInterface op, State &state) {
       state.released.clear();
     break;
   }
-  case RingEffect::Wait: {
+  case RingEffect::Wait:
+  case RingEffect::Peek: {
     state.released.clear();
     // Threads have written at once.
     if (ring.getDefiningOp<RingOp>().isFilledFromRegisters())
@@ -259,13 +260,15 @@ void Lowering::lower(Operation *op) {
     PutOp::create(b, loc, put.getX(),
                   getSlot(b, loc, put.getRing(), put.getStep()),
                   b.getI64IntegerAttr(0), /*by_pairs=*/b.getUnitAttr());
-  } else if (auto wait = dyn_cast<RingWaitOp>(op)) {
+  } else if (isa<RingWaitOp, RingPeekOp>(op)) {
     // There are none of a ring that register tiles fill.
     if (auto left = analysis.groupsLeft.find(op);
         left != analysis.groupsLeft.end())
       NVVM::CpAsyncWaitGroupOp::create(b, loc, left->second);
     gpu::BarrierOp::create(b, loc);
-    wait.replaceAllUsesWith(getSlot(b, loc, wait.getRing(), wait.getStep()));
+    auto ringOp = cast<RingOpInterface>(op);
+    op->getResult(0).replaceAllUsesWith(
+        getSlot(b, loc, ringOp.getRing(), ringOp.getStep()));
   }
   op->erase();
 }
@@ -288,6 +291,11 @@ struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
       else if (auto ring = dyn_cast<RingOp>(op))
         rings.push_back(ring);
     });
+    for (Operation *op : ops)
+      if (isa<RingInspectOp, RingIsFiniteOp>(op)) {
+        op->emitOpError("is for warps with roles");
+        return signalPassFailure();
+      }
     for (RingOp ring : rings)
       if (!ring.getOffset()) {
         ring.emitOpError("has no place; run tile-allocate-smem first");

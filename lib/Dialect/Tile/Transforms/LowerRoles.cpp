@@ -15,6 +15,7 @@
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallSet.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace flash::tile {
@@ -39,7 +40,7 @@ class RoleLowering {
 public:
   RoleLowering(gpu::GPUFuncOp kernel, WarpSpecializeOp roles)
       : kernel(kernel), roles(roles), b(roles), loc(roles.getLoc()),
-        inspectorWarps(getInspectorWarps(getResidentBlocks(kernel))) {}
+        residentBlocks(getResidentBlocks(kernel)) {}
 
   void run(ArrayRef<gpu::LaunchFuncOp> launches);
 
@@ -61,6 +62,13 @@ private:
   /// other, of what a step has: that of the step, or where warpgroups have
   /// places of their own, of its rows of a warpgroup.
   Value getTurn(RingOp ring, Value step, Value warpgroup);
+  /// Of a ring with places, how many warpgroups have rows.
+  int64_t getNumOwners(RingOp ring);
+  /// How many arrivals fill a slot and free it; the latter are those of the
+  /// warpgroups that read it, and of the warps that inspect it.
+  int64_t getNumWriters(RingOp ring);
+  int64_t getNumReaders(RingOp ring);
+  int64_t getNumInspectors(RingOp ring);
   Value getOwnTurn(RingOp ring, Value step);
   /// The barrier of the place of a turn.
   enum class Of { Full, Empty, Inspected };
@@ -108,18 +116,23 @@ private:
   /// Waits until the leader's bulk stores have read shared memory.
   void waitForStores();
   /// Gives the first warpgroup the first turn, and takes the last pass back.
-  void startAndEndTurns();
+  void startAndEndTurns(unsigned role);
   Value warpgroup();
   Value turnBarrier(Value warpgroup);
   /// The tensor map with which tiles like `slot` are copied.
   Value getTensorMap(Value memory, SmemType slot);
   void addTensorMaps(gpu::LaunchFuncOp launch);
+  /// Puts what a role does where only its warps, of those that come to the
+  /// builder's place, carry it out; `isAlone` if no others come there.
+  void emitRole(unsigned role, bool isAlone);
+  /// The choices of warps between roles.
+  void separateRoles();
 
   gpu::GPUFuncOp kernel;
   WarpSpecializeOp roles;
   OpBuilder b;
   Location loc;
-  int64_t inspectorWarps;
+  int64_t residentBlocks;
   llvm::MapVector<MapKey, Value> maps;
   /// The releases of tiles from which threads load elements themselves, and of
   /// those whose places bulk stores read.
@@ -140,9 +153,41 @@ Value RoleLowering::sharedPointer(Value offset) {
 Value RoleLowering::getTurn(RingOp ring, Value step, Value warpgroup) {
   if (!ring.getPlaces())
     return step;
-  Value first = arith::MulIOp::create(b, loc, step,
-                                      index(roles.getNumConsumerWarpgroups()));
+  Value first = arith::MulIOp::create(b, loc, step, index(getNumOwners(ring)));
   return arith::AddIOp::create(b, loc, first, warpgroup);
+}
+
+int64_t RoleLowering::getNumOwners(RingOp ring) {
+  return ring.getResult().getType().getSlot().getRows() / rowsOfWarpgroup;
+}
+
+int64_t RoleLowering::getNumInspectors(RingOp ring) {
+  int64_t warps = 0;
+  for (Operation *user : ring->getUsers())
+    if (isa<RingInspectOp>(user))
+      warps = roles.getNumWarps(roles.getRoleOf(user));
+  return warps;
+}
+
+int64_t RoleLowering::getNumReaders(RingOp ring) {
+  // The rows of a place are of one warpgroup.
+  if (ring.getPlaces())
+    return 1;
+  llvm::SmallSet<unsigned, 2> readers;
+  for (Operation *user : ring->getUsers())
+    if (isa<RingReleaseOp>(user))
+      readers.insert(roles.getRoleOf(user));
+  int64_t arrivals = getNumInspectors(ring);
+  for (unsigned role : readers)
+    arrivals += roles.getNumWarpgroups(role);
+  return arrivals;
+}
+
+int64_t RoleLowering::getNumWriters(RingOp ring) {
+  for (Operation *user : ring->getUsers())
+    if (isa<RingPutOp>(user))
+      return roles.getNumWarpgroups(roles.getRoleOf(user));
+  return ring.getNumCopies();
 }
 
 Value RoleLowering::getOwnTurn(RingOp ring, Value step) {
@@ -201,21 +246,10 @@ void RoleLowering::initializeBarriers() {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(choice.thenBlock());
     kernel.walk([&](RingOp ring) {
-      // Each warpgroup gives a slot back by one arrival, and so does each
-      // warp that inspects.
-      int64_t readers = ring.getPlaces()
-                            ? 1
-                            : roles.getNumConsumerWarpgroups() +
-                                  (ring.getInspected() ? inspectorWarps : 0);
-      // Every copy that fills a part of the slot arrives, and every warpgroup
-      // that fills its rows.
-      int64_t writers = ring.isFilledFromRegisters()
-                            ? roles.getNumConsumerWarpgroups()
-                            : ring.getNumCopies();
-      SmallVector<std::pair<Of, int64_t>> arrivals = {{Of::Full, writers},
-                                                      {Of::Empty, readers}};
+      SmallVector<std::pair<Of, int64_t>> arrivals = {
+          {Of::Full, getNumWriters(ring)}, {Of::Empty, getNumReaders(ring)}};
       if (ring.getInspected())
-        arrivals.push_back({Of::Inspected, inspectorWarps});
+        arrivals.push_back({Of::Inspected, getNumInspectors(ring)});
       for (int64_t place = 0; place < ring.getNumPlaces(); ++place)
         for (auto [kind, count] : arrivals)
           NVVM::MBarrierInitOp::create(b, loc,
@@ -275,8 +309,7 @@ void RoleLowering::lowerCopy(CopyAsyncOp op) {
     indices.push_back(index(0));
   if (!ring.getPlaces())
     return copy(ring, op.getSource(), indices, op.getStep(), op.getPart());
-  for (int64_t warpgroup = 0; warpgroup < roles.getNumConsumerWarpgroups();
-       ++warpgroup) {
+  for (int64_t warpgroup = 0; warpgroup < getNumOwners(ring); ++warpgroup) {
     Value turn = getTurn(ring, op.getStep(), index(warpgroup));
     acquire(ring, turn);
     SmallVector<Value> own = indices;
@@ -291,9 +324,9 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
                         Value turn, Value part) {
   SmemType place = ring.getPlaceType(), filled = place;
   if (part)
-    filled = SmemType::get(b.getContext(), ring.getRowsOfCopy(),
-                           place.getColumns(), place.getElementType(),
-                           place.getSwizzle());
+    filled =
+        SmemType::get(b.getContext(), ring.getRowsOfCopy(), place.getColumns(),
+                      place.getElementType(), place.getSwizzle());
   auto getStart = [&] {
     Value start = placeOffset(ring, turn);
     if (!part)
@@ -377,7 +410,7 @@ void RoleLowering::lowerInspect(RingInspectOp op) {
         SmemViewOp::create(b, loc, ring.getResult().getType().getSlot(),
                            placeOffset(ring, op.getStep()));
     isFinite = IsFiniteOp::create(b, loc, b.getI1Type(), tile,
-                                  b.getI64IntegerAttr(inspectorWarps));
+                                  b.getI64IntegerAttr(getNumInspectors(ring)));
   }
   // The lane that speaks for its warp has the answer of all.
   Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
@@ -387,8 +420,8 @@ void RoleLowering::lowerInspect(RingInspectOp op) {
   b.setInsertionPointToStart(choice.thenBlock());
   if (isFinite) {
     Value warp = arith::DivUIOp::create(b, loc, thread, index(threadsOfWarp));
-    warp = arith::SubIOp::create(
-        b, loc, warp, index(roles.getConsumerWarps() + 4 - inspectorWarps));
+    int64_t first = roles.getFirstWarp(roles.getRoleOf(op));
+    warp = arith::SubIOp::create(b, loc, warp, index(first));
     LLVM::StoreOp::create(
         b, loc, arith::ExtUIOp::create(b, loc, b.getI32Type(), isFinite),
         getAnswer(ring, op.getStep(), warp));
@@ -402,7 +435,7 @@ void RoleLowering::lowerIsFinite(RingIsFiniteOp op) {
   waitAt(getBarrier(ring, op.getStep(), Of::Inspected),
          parity(ring, op.getStep()));
   Value all;
-  for (int64_t warp = 0; warp < inspectorWarps; ++warp) {
+  for (int64_t warp = 0; warp < getNumInspectors(ring); ++warp) {
     Value answer = LLVM::LoadOp::create(
         b, loc, b.getI32Type(), getAnswer(ring, op.getStep(), index(warp)));
     all = all ? arith::AndIOp::create(b, loc, all, answer).getResult() : answer;
@@ -551,12 +584,12 @@ void RoleLowering::lowerTurn(Operation *op) {
     return;
   }
   Value next = arith::AddIOp::create(b, loc, warpgroup(), i32(1));
-  next = arith::RemUIOp::create(b, loc, next,
-                                i32(roles.getNumConsumerWarpgroups()));
+  int64_t count = roles.getNumWarpgroups(roles.getRoleOf(op));
+  next = arith::RemUIOp::create(b, loc, next, i32(count));
   NVVM::BarrierArriveOp::create(b, loc, turnBarrier(next), threads);
 }
 
-void RoleLowering::startAndEndTurns() {
+void RoleLowering::startAndEndTurns(unsigned role) {
   auto ifWarpgroup = [&](int64_t number, function_ref<void()> body) {
     Value isThis = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                          warpgroup(), i32(number));
@@ -565,9 +598,9 @@ void RoleLowering::startAndEndTurns() {
     b.setInsertionPointToStart(choice.thenBlock());
     body();
   };
-  Block &consumer = roles.getConsumer().front();
+  Block &consumer = roles.getRoles()[role].front();
   b.setInsertionPointToStart(&consumer);
-  ifWarpgroup(roles.getNumConsumerWarpgroups() - 1, [&] {
+  ifWarpgroup(roles.getNumWarpgroups(role) - 1, [&] {
     NVVM::BarrierArriveOp::create(b, loc, turnBarrier(i32(0)),
                                   i32(2 * threadsOfWarpgroup));
   });
@@ -606,6 +639,81 @@ void RoleLowering::addTensorMaps(gpu::LaunchFuncOp launch) {
   }
 }
 
+void RoleLowering::emitRole(unsigned role, bool isAlone) {
+  OpBuilder::InsertionGuard guard(b);
+  Block &body = roles.getRoles()[role].front();
+  auto inside = [&](Value condition) {
+    auto choice = scf::IfOp::create(b, loc, condition);
+    b.setInsertionPointToStart(choice.thenBlock());
+  };
+  auto compare = [&](arith::CmpIPredicate predicate, Value x, int64_t y) {
+    return arith::CmpIOp::create(b, loc, predicate, x, i32(y));
+  };
+  int64_t warps = roles.getNumWarps(role), end = roles.getEndWarp(role);
+  if (!isAlone) {
+    Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
+    Value warp = uniform(
+        toI32(arith::DivUIOp::create(b, loc, thread, index(threadsOfWarp))));
+    if (end % warpsOfWarpgroup == 0) {
+      // The last warps of their warpgroup.
+      warp = arith::SubIOp::create(b, loc, warp, i32(end));
+      inside(compare(arith::CmpIPredicate::sge, warp, -warps));
+    } else if (warps == 1) {
+      inside(compare(arith::CmpIPredicate::eq, warp, end - 1));
+    } else {
+      warp = arith::SubIOp::create(b, loc, warp, i32(end - warps));
+      inside(compare(arith::CmpIPredicate::ult, warp, warps));
+    }
+  }
+  // One thread starts all copies. The assembler knows of one that its warp has
+  // elected that it is alone, and keeps what it computes in uniform registers.
+  if (warps == 1 && roles.isOfOneThread(role))
+    inside(NVVM::ElectSyncOp::create(b, loc, b.getI1Type(), Value()));
+  b.getInsertionBlock()->getOperations().splice(b.getInsertionPoint(),
+                                                body.getOperations());
+}
+
+void RoleLowering::separateRoles() {
+  OpBuilder::InsertionGuard guard(b);
+  int64_t most = 0;
+  for (int64_t registers : roles.getRegisters())
+    most = std::max(most, registers);
+  int64_t atStart =
+      getStartRegisters(roles.getNumWarpgroups() - 1, residentBlocks);
+  // Groups of roles that share a warpgroup.
+  for (unsigned role = 0; role < roles.getNumRoles();) {
+    int64_t endOfGroup =
+        llvm::alignTo(roles.getEndWarp(role), warpsOfWarpgroup);
+    unsigned next = role + 1;
+    while (next < roles.getNumRoles() && roles.getFirstWarp(next) < endOfGroup)
+      ++next;
+    bool isFirst = role == 0, isLast = next == roles.getNumRoles();
+    Block *rest = nullptr;
+    if (!isLast) {
+      Value isOfGroup = arith::CmpIOp::create(
+          b, loc, arith::CmpIPredicate::slt, uniform(warpgroup()),
+          i32(endOfGroup / warpsOfWarpgroup));
+      auto choice =
+          scf::IfOp::create(b, loc, isOfGroup, /*withElseRegion=*/true);
+      rest = choice.elseBlock();
+      b.setInsertionPoint(choice.thenBlock()->getTerminator());
+    }
+    int64_t registers = roles.getNumRegisters(role);
+    bool gets = registers == most || registers > atStart;
+    if (!isFirst || !isLast)
+      NVVM::SetMaxRegisterOp::create(
+          b, loc, registers,
+          gets ? NVVM::SetMaxRegisterAction::increase
+               : NVVM::SetMaxRegisterAction::decrease);
+    bool isAlone =
+        next == role + 1 && roles.getNumWarps(role) % warpsOfWarpgroup == 0;
+    for (; role < next; ++role)
+      emitRole(role, isAlone);
+    if (rest)
+      b.setInsertionPoint(rest->getTerminator());
+  }
+}
+
 void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   initializeBarriers();
   SmallVector<Operation *> ops;
@@ -625,8 +733,13 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
         afterStores.insert(release);
     }
   });
-  bool hasStores = llvm::any_of(ops, llvm::IsaPred<StoreBulkOp>);
-  bool takesTurns = llvm::any_of(ops, llvm::IsaPred<TurnWaitOp>);
+  std::optional<unsigned> storing, takingTurns;
+  for (Operation *op : ops) {
+    if (isa<StoreBulkOp>(op))
+      storing = roles.getRoleOf(op);
+    if (isa<TurnWaitOp>(op))
+      takingTurns = roles.getRoleOf(op);
+  }
   for (Operation *op : ops) {
     b.setInsertionPoint(op);
     loc = op->getLoc();
@@ -656,63 +769,17 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
     op->erase();
   }
   loc = roles.getLoc();
-  if (takesTurns)
-    startAndEndTurns();
+  if (takingTurns)
+    startAndEndTurns(*takingTurns);
   // A block's shared memory lasts until its threads end.
-  if (hasStores) {
-    b.setInsertionPointToEnd(&roles.getConsumer().front());
+  if (storing) {
+    b.setInsertionPointToEnd(&roles.getRoles()[*storing].front());
     waitForStores();
   }
-
   b.setInsertionPoint(roles);
-  Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
-  Value consumes = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                         uniform(warpgroup()),
-                                         i32(roles.getNumConsumerWarpgroups()));
-  auto choice = scf::IfOp::create(b, loc, consumes, /*withElseRegion=*/true);
-  auto setRegisters = [&](int64_t registers,
-                          NVVM::SetMaxRegisterAction action) {
-    NVVM::SetMaxRegisterOp::create(b, loc, registers, action);
-  };
-  b.setInsertionPoint(choice.thenBlock()->getTerminator());
-  setRegisters(roles.getConsumerRegisters(),
-               NVVM::SetMaxRegisterAction::increase);
-  choice.thenBlock()->getOperations().splice(
-      b.getInsertionPoint(), roles.getConsumer().front().getOperations());
-  b.setInsertionPoint(choice.elseBlock()->getTerminator());
-  setRegisters(roles.getProducerRegisters(),
-               NVVM::SetMaxRegisterAction::decrease);
-  // One thread starts all copies. The assembler knows of one that its warp has
-  // elected that it is alone, and keeps what it computes in uniform registers.
-  Value producerWarp = arith::CmpIOp::create(
-      b, loc, arith::CmpIPredicate::eq,
-      uniform(
-          toI32(arith::DivUIOp::create(b, loc, thread, index(threadsOfWarp)))),
-      i32(roles.getConsumerWarps()));
-  auto ofWarp = scf::IfOp::create(b, loc, producerWarp);
-  b.setInsertionPointToStart(ofWarp.thenBlock());
-  auto single = scf::IfOp::create(
-      b, loc, NVVM::ElectSyncOp::create(b, loc, b.getI1Type(), Value()));
-  b.setInsertionPointAfter(ofWarp);
-  single.thenBlock()->getOperations().splice(
-      single.thenBlock()->getTerminator()->getIterator(),
-      roles.getProducer().front().getOperations());
-  if (!roles.getInspector().empty()) {
-    // The last warps of the block.
-    Value warp = uniform(
-        toI32(arith::DivUIOp::create(b, loc, thread, index(threadsOfWarp))));
-    warp =
-        arith::SubIOp::create(b, loc, warp, i32(roles.getConsumerWarps() + 4));
-    Value inspects = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge,
-                                           warp, i32(-inspectorWarps));
-    auto looking = scf::IfOp::create(b, loc, inspects);
-    looking.thenBlock()->getOperations().splice(
-        looking.thenBlock()->getTerminator()->getIterator(),
-        roles.getInspector().front().getOperations());
-  }
+  separateRoles();
 
-  kernel->setAttr("nvvm.minctasm",
-                  b.getI32IntegerAttr(getResidentBlocks(kernel)));
+  kernel->setAttr("nvvm.minctasm", b.getI32IntegerAttr(residentBlocks));
   for (gpu::LaunchFuncOp launch : launches)
     addTensorMaps(launch);
   roles.erase();

@@ -21,16 +21,32 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
-/// The last op of the fetch's block that uses its tile, itself or inside. A
-/// product uses it until it has been waited for.
-static Operation *getLastUser(FetchOp fetch) {
-  Operation *last = fetch;
+/// Whether the op gives a tile of shared memory that a ring is to hold.
+static bool isSource(Operation *op) { return isa<FetchOp, ShareOp>(op); }
+
+static Type getTileType(Operation *source) {
+  return source->getResult(0).getType();
+}
+
+/// The ops of the block that give tiles, in their order.
+static SmallVector<Operation *> getSources(Block &block) {
+  SmallVector<Operation *> sources;
+  for (Operation &op : block)
+    if (isSource(&op))
+      sources.push_back(&op);
+  return sources;
+}
+
+/// The last op of the block that uses the tile, itself or inside. A product
+/// uses it until it has been waited for.
+static Operation *getLastUser(Operation *source) {
+  Operation *last = source;
   auto visit = [&](Operation *user) {
-    Operation *ancestor = fetch->getBlock()->findAncestorOpInBlock(*user);
+    Operation *ancestor = source->getBlock()->findAncestorOpInBlock(*user);
     if (last->isBeforeInBlock(ancestor))
       last = ancestor;
   };
-  for (Operation *user : fetch->getUsers()) {
+  for (Operation *user : source->getUsers()) {
     visit(user);
     if (auto product = dyn_cast<MmaAsyncOp>(user))
       llvm::for_each(product->getUsers(), visit);
@@ -38,32 +54,36 @@ static Operation *getLastUser(FetchOp fetch) {
   return last;
 }
 
-static Operation *getFirstUser(FetchOp fetch) {
+static Operation *getFirstUser(Operation *source) {
   Operation *first = nullptr;
-  for (Operation *user : fetch->getUsers()) {
-    Operation *ancestor = fetch->getBlock()->findAncestorOpInBlock(*user);
+  for (Operation *user : source->getUsers()) {
+    Operation *ancestor = source->getBlock()->findAncestorOpInBlock(*user);
     if (!first || ancestor->isBeforeInBlock(first))
       first = ancestor;
   }
   return first;
 }
 
-/// Replaces the fetch by step `step` of `ring`.
-static void expandFetch(FetchOp fetch, Value ring, Value step) {
-  Location loc = fetch.getLoc();
-  Operation *last = getLastUser(fetch), *first = getFirstUser(fetch);
-  OpBuilder b(fetch);
+/// Replaces what gives a tile by step `step` of `ring`.
+static void expandSource(Operation *source, Value ring, Value step) {
+  Location loc = source->getLoc();
+  Operation *last = getLastUser(source), *first = getFirstUser(source);
+  OpBuilder b(source);
   RingAcquireOp::create(b, loc, ring, step);
-  CopyAsyncOp::create(b, loc, fetch.getSource(), fetch.getIndices(),
-                      fetch.getRows(), ring, step, /*part=*/Value(),
-                      fetch.getUnfilled());
+  if (auto share = dyn_cast<ShareOp>(source)) {
+    RingPutOp::create(b, loc, share.getX(), ring, step);
+  } else {
+    auto fetch = cast<FetchOp>(source);
+    CopyAsyncOp::create(b, loc, fetch.getSource(), fetch.getIndices(),
+                        fetch.getRows(), ring, step, /*part=*/Value(),
+                        fetch.getUnfilled());
+  }
   b.setInsertionPoint(first);
-  Value tile =
-      RingWaitOp::create(b, loc, fetch.getResult().getType(), ring, step);
+  Value tile = RingWaitOp::create(b, loc, getTileType(source), ring, step);
   b.setInsertionPointAfter(last);
   RingReleaseOp::create(b, loc, ring, step);
-  fetch.replaceAllUsesWith(tile);
-  fetch.erase();
+  source->getResult(0).replaceAllUsesWith(tile);
+  source->erase();
 }
 
 /// Makes `loop` carry the number of the step, from `first` on; returns the loop
@@ -119,26 +139,24 @@ static int64_t getDepth(Operation *op) {
   return depth;
 }
 
-static bool hasFetches(scf::ForOp loop) {
-  return !loop.getOps<FetchOp>().empty();
-}
-
 namespace {
 struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
   int64_t stages = 1, outerStages = 1;
 
-  /// Ring of `stages` slots for tiles like the fetch's, at the kernel's start.
-  Value createRing(FetchOp fetch, int64_t stages) {
+  /// Ring of `stages` slots for tiles like the source's, at the kernel's start.
+  /// Threads read what they have written at once: one slot is enough.
+  Value createRing(Operation *source, int64_t stages) {
     OpBuilder b = OpBuilder::atBlockBegin(&getOperation().getBody().front());
-    auto type =
-        RingType::get(&getContext(), stages, fetch.getResult().getType());
-    return RingOp::create(b, fetch.getLoc(), type);
+    auto type = RingType::get(&getContext(), isa<ShareOp>(source) ? 1 : stages,
+                              cast<SmemType>(getTileType(source)));
+    return RingOp::create(b, source->getLoc(), type);
   }
 
   /// The loops of a block, one after the other.
   LogicalResult expandLoops(ArrayRef<scf::ForOp> loops, int64_t stages) {
-    // By memory, type of the tile, and how many such fetches of the loop there
-    // were before: a product of a matrix with itself has two.
+    // By memory, none for register tiles, type of the tile, and how many such
+    // sources of the loop there were before: a product of a matrix with itself
+    // has two.
     llvm::MapVector<std::tuple<Value, Type, int>, Value> rings;
     scf::ForOp first = loops.front();
     Operation *outermost = first;
@@ -149,7 +167,7 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     Value step = start;
     bool countsSteps = loops.size() == 1 && isCounter(first);
     for (scf::ForOp loop : loops) {
-      SmallVector<FetchOp> fetches(loop.getOps<FetchOp>());
+      SmallVector<Operation *> sources = getSources(*loop.getBody());
       size_t numRings = rings.size();
       Value number = loop.getInductionVar();
       if (!countsSteps) {
@@ -158,17 +176,18 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
         number = loop.getRegionIterArgs().back();
       }
       llvm::DenseMap<std::pair<Value, Type>, int> seen;
-      for (FetchOp fetch : fetches) {
-        Value source = fetch.getSource();
-        Type type = fetch.getResult().getType();
-        Value &ring = rings[{source, type, seen[{source, type}]++}];
+      for (Operation *source : sources) {
+        auto fetch = dyn_cast<FetchOp>(source);
+        Value memory = fetch ? Value(fetch.getSource()) : Value();
+        Type type = getTileType(source);
+        Value &ring = rings[{memory, type, seen[{memory, type}]++}];
         if (!ring)
-          ring = createRing(fetch, stages);
-        expandFetch(fetch, ring, number);
+          ring = createRing(source, stages);
+        expandSource(source, ring, number);
       }
       // A ring of some loops only would lack the steps of the others.
       bool areOthers = numRings != 0 && numRings != rings.size();
-      if (areOthers || fetches.size() != rings.size())
+      if (areOthers || sources.size() != rings.size())
         return loop.emitOpError("fetches other tiles than the loop before");
     }
     // A loop around them, and around choices whether they are reached, goes on
@@ -191,32 +210,32 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     return success();
   }
 
-  /// The first fetch with the most loops around it; null if none is left.
-  FetchOp findInnermost() {
-    FetchOp innermost;
-    getOperation().walk([&](FetchOp fetch) {
-      if (!innermost || getDepth(fetch) > getDepth(innermost))
-        innermost = fetch;
+  /// The first source with the most loops around it; null if none is left.
+  Operation *findInnermost() {
+    Operation *innermost = nullptr;
+    getOperation().walk([&](Operation *op) {
+      if (isSource(op) && (!innermost || getDepth(op) > getDepth(innermost)))
+        innermost = op;
     });
     return innermost;
   }
 
-  /// Expands a fetch, with those of its loop and of the loops next to that.
-  LogicalResult expand(FetchOp fetch) {
-    if (getDepth(fetch) == 0) {
-      OpBuilder b(fetch);
-      Value zero = arith::ConstantIndexOp::create(b, fetch.getLoc(), 0);
-      expandFetch(fetch, createRing(fetch, 1), zero);
+  /// Expands a source, with those of its loop and of the loops next to that.
+  LogicalResult expand(Operation *source) {
+    if (getDepth(source) == 0) {
+      OpBuilder b(source);
+      Value zero = arith::ConstantIndexOp::create(b, source->getLoc(), 0);
+      expandSource(source, createRing(source, 1), zero);
       return success();
     }
-    auto loop = dyn_cast<scf::ForOp>(fetch->getParentOp());
+    auto loop = dyn_cast<scf::ForOp>(source->getParentOp());
     if (!loop)
-      return fetch.emitOpError(
+      return source->emitOpError(
           "in a loop can become a ring only directly in its body");
     SmallVector<scf::ForOp> loops;
     bool isInnermost = true;
     for (auto other : loop->getBlock()->getOps<scf::ForOp>()) {
-      if (!hasFetches(other))
+      if (getSources(*other.getBody()).empty())
         continue;
       loops.push_back(other);
       other.getBody()->walk([&](RingOpInterface) { isInnermost = false; });
@@ -228,12 +247,12 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     flash::Schedule schedule = flash::getSchedule(getOperation());
     stages = schedule.stages.value_or(1);
     outerStages = schedule.queryStages.value_or(1);
-    getOperation().walk([](FetchOp fetch) {
-      if (fetch->use_empty())
-        fetch.erase();
+    getOperation().walk([](Operation *op) {
+      if (isSource(op) && op->use_empty())
+        op->erase();
     });
-    while (FetchOp fetch = findInnermost())
-      if (failed(expand(fetch)))
+    while (Operation *source = findInnermost())
+      if (failed(expand(source)))
         return signalPassFailure();
   }
 };

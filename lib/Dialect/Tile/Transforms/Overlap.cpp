@@ -24,98 +24,193 @@ using namespace mlir;
 using namespace flash::tile;
 
 namespace {
-/// A loop of two products, the second of which needs what is computed from the
-/// first, and which alone changes one of the values that the loop carries.
-struct TwoProducts {
-  scf::ForOp loop;
-  MmaAsyncOp first;
-  /// The second product and what belongs to it.
+/// A product that alone changes one of the values that its loop carries, and
+/// needs what is computed from other products, with what belongs to it.
+struct DeferredProduct {
   RingWaitOp wait;
-  MmaAsyncOp second;
+  MmaAsyncOp product;
   MmaWaitOp result;
   RingReleaseOp release;
-  /// Which of the loop's values is the second product's.
+  /// Which of the loop's values is the product's.
   unsigned accumulator;
 
-  bool isSecond(Operation *op) const {
-    return op == wait || op == second || op == result || op == release;
+  bool owns(Operation *op) {
+    return op == wait || op == product || op == result || op == release;
+  }
+};
+
+/// A loop of products, some of which can run during the next iteration.
+struct Products {
+  scf::ForOp loop;
+  /// Those that need nothing of other products.
+  SmallVector<MmaAsyncOp, 1> leading;
+  SmallVector<DeferredProduct, 1> deferred;
+
+  DeferredProduct *getOwner(Operation *op) {
+    auto *owner = llvm::find_if(
+        deferred, [&](DeferredProduct &part) { return part.owns(op); });
+    return owner == deferred.end() ? nullptr : owner;
+  }
+  bool isAccumulator(unsigned i) {
+    return llvm::any_of(
+        deferred, [&](DeferredProduct &part) { return part.accumulator == i; });
   }
 };
 
 /// Clones the parts of a loop's body to their new places.
 class Rotation {
 public:
-  Rotation(TwoProducts parts, OpBuilder &b);
+  Rotation(Products parts, OpBuilder &b);
 
   /// What an iteration leaves to the next: the loop's values, but for the
-  /// accumulator, and what its own second product needs.
+  /// accumulators, and what its own deferred products need.
   using Carried = SmallVector<Value>;
 
-  /// Emits the first iteration, without its second product.
+  /// Emits the first iteration, without its deferred products.
   Carried emitFirst();
-  /// Emits the loop from `start` on, each iteration of which has the second
-  /// product of the one before.
+  /// Emits the loop from `start` on, each iteration of which has the deferred
+  /// products of the one before.
   Carried emitOthers(Value start, const Carried &carried);
-  /// Emits the second product of the last iteration; returns the loop's values.
+  /// Emits the deferred products of the last iteration; returns the loop's
+  /// values.
   SmallVector<Value> emitLast(const Carried &carried);
 
 private:
-  /// The values of one iteration.
-  struct Iteration {
-    IRMapping mapping;
-    MmaAsyncOp second;
-  };
-  /// What the second product needs of its own iteration: computed in it, or
-  /// carried by the loop.
-  SmallVector<Value> getNeeds();
-  /// Whether the op must, or should, come behind the second product of the
+  /// Whether the op must, or should, come behind the deferred products of the
   /// iteration before.
   bool comesLast(Operation *op);
-  void cloneSecondStart(Iteration &it);
-  Value cloneSecondEnd(Iteration &it);
-  void cloneFirst(Iteration &it, bool upToProduct);
-  void cloneLast(Iteration &it);
-  Carried getCarried(Iteration &it);
+  /// The tile of the iteration's own deferred products, for what looks at it
+  /// before these.
+  void peek(RingWaitOp wait, IRMapping &it);
+  void cloneDeferredStart(IRMapping &it);
+  /// Gives the values of the accumulators.
+  SmallVector<Value> cloneDeferredEnd(IRMapping &it);
+  /// Clones what the iteration does up to its leading products, and what else
+  /// comes before the end of the deferred ones.
+  void cloneLeading(IRMapping &it);
+  void cloneMiddle(IRMapping &it);
+  void cloneLast(IRMapping &it);
+  Carried getCarried(IRMapping &it);
 
-  TwoProducts parts;
+  Products parts;
   OpBuilder &b;
   Location loc;
-  llvm::SmallPtrSet<Operation *, 8> last;
+  llvm::SmallPtrSet<Operation *, 8> last, first;
   SmallVector<Value> needs;
 };
 } // namespace
 
-static std::optional<TwoProducts> match(scf::ForOp loop) {
-  SmallVector<MmaAsyncOp> products(loop.getOps<MmaAsyncOp>());
-  if (products.size() != 2)
+/// Whether the op is computed from one of `values`, in the loop.
+static bool dependsOn(Operation *op, scf::ForOp loop,
+                      const llvm::SmallPtrSetImpl<Value> &values) {
+  SmallVector<Operation *> todo = {op};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!todo.empty()) {
+    Operation *next = todo.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    bool found = false;
+    next->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands()) {
+        found |= values.contains(operand);
+        Operation *definition = operand.getDefiningOp();
+        Operation *ancestor =
+            definition ? loop.getBody()->findAncestorOpInBlock(*definition)
+                       : nullptr;
+        if (ancestor && ancestor != next)
+          todo.push_back(ancestor);
+      }
+    });
+    if (found)
+      return true;
+  }
+  return false;
+}
+
+static std::optional<DeferredProduct> matchDeferred(scf::ForOp loop,
+                                                    MmaAsyncOp product) {
+  DeferredProduct part = {
+      product.getB().getDefiningOp<RingWaitOp>(), product, {}, {}, 0};
+  if (!part.wait || part.wait->getBlock() != loop.getBody() ||
+      !product.getC() || !product->hasOneUse())
     return std::nullopt;
-  TwoProducts parts = {loop, products[0], {}, products[1], {}, {}, 0};
-  parts.wait = parts.second.getB().getDefiningOp<RingWaitOp>();
-  if (!parts.wait || !parts.second.getC() || !parts.second->hasOneUse() ||
-      !parts.first->hasOneUse())
+  // What the iteration itself puts into shared memory it gives back before it
+  // puts the next.
+  auto ring = part.wait.getRing().getDefiningOp<RingOp>();
+  bool isOfIteration = isa<SmemType>(product.getA().getType()) &&
+                       !loop.isDefinedOutsideOfLoop(product.getA());
+  if (isOfIteration || (ring && ring.isFilledFromRegisters()))
     return std::nullopt;
-  parts.result = dyn_cast<MmaWaitOp>(*parts.second->user_begin());
+  part.result = dyn_cast<MmaWaitOp>(*product->user_begin());
   for (auto release : loop.getOps<RingReleaseOp>())
-    if (release.getRing() == parts.wait.getRing())
-      parts.release = release;
-  if (!parts.result || !parts.release || !parts.result->hasOneUse() ||
-      *parts.result->user_begin() != loop.getBody()->getTerminator())
+    if (release.getRing() == part.wait.getRing())
+      part.release = release;
+  if (!part.result || !part.release || !part.result->hasOneUse() ||
+      *part.result->user_begin() != loop.getBody()->getTerminator())
     return std::nullopt;
-  parts.accumulator = parts.result->use_begin()->getOperandNumber();
+  part.accumulator = part.result->use_begin()->getOperandNumber();
+  return part;
+}
+
+static std::optional<Products> match(scf::ForOp loop) {
+  Products parts = {loop, {}, {}};
+  SmallVector<MmaAsyncOp> products(loop.getOps<MmaAsyncOp>());
+  llvm::SmallPtrSet<Value, 4> results;
+  for (MmaAsyncOp product : products)
+    results.insert(product.getResult());
+  for (MmaAsyncOp product : products) {
+    if (!dependsOn(product, loop, results)) {
+      parts.leading.push_back(product);
+      continue;
+    }
+    std::optional<DeferredProduct> part = matchDeferred(loop, product);
+    // Of a tile of several such products the first would release it.
+    bool isShared =
+        part && llvm::any_of(parts.deferred, [&](DeferredProduct &other) {
+          return other.wait == part->wait || other.release == part->release;
+        });
+    if (part && !isShared)
+      parts.deferred.push_back(*part);
+  }
+  llvm::SmallPtrSet<Value, 4> accumulators;
+  for (DeferredProduct &part : parts.deferred)
+    accumulators.insert(loop.getRegionIterArg(part.accumulator));
+  bool canLead = llvm::all_of(parts.leading, [&](MmaAsyncOp product) {
+    return product->hasOneUse() && !dependsOn(product, loop, accumulators);
+  });
+  if (parts.leading.empty() || parts.deferred.empty() || !canLead)
+    return std::nullopt;
   return parts;
 }
 
-SmallVector<Value> Rotation::getNeeds() {
+/// What the deferred products need of their own iteration: computed in it, or
+/// carried by the loop.
+static SmallVector<Value> getNeeds(Products &parts) {
   llvm::SetVector<Value> needs;
-  for (Operation *op : {parts.wait.getOperation(), parts.second.getOperation(),
-                        parts.release.getOperation()})
-    for (Value operand : op->getOperands()) {
-      Operation *definition = operand.getDefiningOp();
-      if (!parts.isSecond(definition) &&
-          !parts.loop.isDefinedOutsideOfLoop(operand))
-        needs.insert(operand);
-    }
+  for (DeferredProduct &part : parts.deferred)
+    for (Operation *op : {part.wait.getOperation(), part.product.getOperation(),
+                          part.release.getOperation()})
+      for (Value operand : op->getOperands()) {
+        Operation *definition = operand.getDefiningOp();
+        if (!(definition && parts.getOwner(definition)) &&
+            !parts.loop.isDefinedOutsideOfLoop(operand))
+          needs.insert(operand);
+      }
   return needs.takeVector();
+}
+
+/// The op that rounds the first operand of the product, and the exponential
+/// before it with what it is of: see comesLast.
+static bool isOfRounding(Operation *op, MmaAsyncOp product) {
+  Operation *rounding = product.getA().getDefiningOp();
+  if (op == rounding)
+    return true;
+  if (auto truncation = dyn_cast_if_present<arith::TruncFOp>(rounding))
+    if (auto exponential = truncation.getIn().getDefiningOp<math::Exp2Op>())
+      return op == exponential ||
+             (op == exponential.getOperand().getDefiningOp() &&
+              isa<math::FmaOp, arith::SubFOp>(op));
+  return false;
 }
 
 bool Rotation::comesLast(Operation *op) {
@@ -123,92 +218,147 @@ bool Rotation::comesLast(Operation *op) {
   // are rounded to their registers behind it. Exponentials, which the assembler
   // puts behind the wait for it anyway, stand beside the rounding: work for
   // while the next of them is computed.
-  Operation *rounding = parts.second.getA().getDefiningOp();
-  if (op == rounding)
-    return true;
-  if (auto truncation = dyn_cast_if_present<arith::TruncFOp>(rounding))
-    if (auto exponential = truncation.getIn().getDefiningOp<math::Exp2Op>())
-      if (op == exponential ||
-          (op == exponential.getOperand().getDefiningOp() &&
-           isa<math::FmaOp, arith::SubFOp>(op)))
-        return true;
+  for (DeferredProduct &part : parts.deferred)
+    if (isOfRounding(op, part.product))
+      return true;
   bool found = false;
   op->walk([&](Operation *inner) {
-    // In a ring of one slot the tile comes only when that product has ended.
-    if (auto question = dyn_cast<RingIsFiniteOp>(inner))
-      found |= question.getRing() == parts.wait.getRing();
-    for (Value operand : inner->getOperands())
-      found |= operand == parts.loop.getRegionIterArg(parts.accumulator) ||
-               operand == parts.wait.getTile() ||
-               last.contains(operand.getDefiningOp());
+    for (DeferredProduct &part : parts.deferred) {
+      // In a ring of one slot the tile comes only when that product has ended.
+      auto ringOp = dyn_cast<RingOpInterface>(inner);
+      found |= ringOp && ringOp.hasRingEffect(RingEffect::Ask) &&
+               ringOp.getRing() == part.wait.getRing();
+      for (Value operand : inner->getOperands())
+        found |= operand == parts.loop.getRegionIterArg(part.accumulator) ||
+                 operand == part.wait.getTile() ||
+                 last.contains(operand.getDefiningOp());
+    }
   });
   return found;
 }
 
-/// Clones what the iteration does up to its first product, or what follows.
-void Rotation::cloneFirst(Iteration &it, bool upToProduct) {
-  bool isBehind = false;
-  for (Operation &op : parts.loop.getBody()->without_terminator()) {
-    if (!parts.isSecond(&op) && !last.contains(&op) &&
-        isBehind != upToProduct) {
-      Operation *copy = b.clone(op, it.mapping);
-      if (auto wait = dyn_cast<MmaWaitOp>(copy); wait && it.second)
-        wait.getYoungerMutable().assign(it.second.getResult());
+void Rotation::peek(RingWaitOp wait, IRMapping &it) {
+  if (it.contains(wait.getTile()))
+    return;
+  it.map(wait.getTile(), RingPeekOp::create(b, loc, wait.getTile().getType(),
+                                            it.lookupOrDefault(wait.getRing()),
+                                            it.lookupOrDefault(wait.getStep()))
+                             .getTile());
+}
+
+void Rotation::cloneLeading(IRMapping &it) {
+  for (Operation &op : parts.loop.getBody()->without_terminator())
+    if (first.contains(&op)) {
+      if (isa<MmaAsyncOp>(op))
+        for (DeferredProduct &part : parts.deferred)
+          if (llvm::is_contained(op.getOperands(), part.wait.getTile()))
+            peek(part.wait, it);
+      b.clone(op, it);
     }
-    isBehind |= &op == parts.first;
-  }
 }
 
-void Rotation::cloneLast(Iteration &it) {
+void Rotation::cloneMiddle(IRMapping &it) {
+  for (Operation &op : parts.loop.getBody()->without_terminator())
+    if (!parts.getOwner(&op) && !last.contains(&op) && !first.contains(&op))
+      b.clone(op, it);
+}
+
+void Rotation::cloneLast(IRMapping &it) {
   for (Operation &op : parts.loop.getBody()->without_terminator()) {
-    // What looks at the tile of the second product comes before that.
-    if (&op == parts.wait && !parts.wait->hasOneUse())
-      it.mapping.map(
-          parts.wait.getTile(),
-          RingPeekOp::create(b, loc, parts.wait.getTile().getType(),
-                             it.mapping.lookupOrDefault(parts.wait.getRing()),
-                             it.mapping.lookupOrDefault(parts.wait.getStep()))
-              .getTile());
+    // What looks at the tile of a deferred product comes before that.
+    DeferredProduct *part = parts.getOwner(&op);
+    if (part && &op == part->wait && !op.hasOneUse())
+      peek(part->wait, it);
     if (last.contains(&op))
-      b.clone(op, it.mapping);
+      b.clone(op, it);
   }
 }
 
-void Rotation::cloneSecondStart(Iteration &it) {
-  b.clone(*parts.wait, it.mapping);
-  it.second = cast<MmaAsyncOp>(b.clone(*parts.second, it.mapping));
+void Rotation::cloneDeferredStart(IRMapping &it) {
+  for (DeferredProduct &part : parts.deferred) {
+    b.clone(*part.wait, it);
+    b.clone(*part.product, it);
+  }
 }
 
-Value Rotation::cloneSecondEnd(Iteration &it) {
-  Operation *result = b.clone(*parts.result, it.mapping);
-  b.clone(*parts.release, it.mapping);
-  return result->getResult(0);
+SmallVector<Value> Rotation::cloneDeferredEnd(IRMapping &it) {
+  SmallVector<Value> values;
+  for (DeferredProduct &part : parts.deferred) {
+    values.push_back(b.clone(*part.result, it)->getResult(0));
+    b.clone(*part.release, it);
+  }
+  return values;
 }
 
-Rotation::Carried Rotation::getCarried(Iteration &it) {
+Rotation::Carried Rotation::getCarried(IRMapping &it) {
   Carried carried;
   for (auto [i, value] : llvm::enumerate(parts.loop.getYieldedValues()))
-    if (i != parts.accumulator)
-      carried.push_back(it.mapping.lookupOrDefault(value));
+    if (!parts.isAccumulator(i))
+      carried.push_back(it.lookupOrDefault(value));
   for (Value need : needs)
-    carried.push_back(it.mapping.lookup(need));
+    carried.push_back(it.lookup(need));
   return carried;
 }
 
-Rotation::Rotation(TwoProducts parts, OpBuilder &b)
-    : parts(parts), b(b), loc(parts.loop.getLoc()) {
+/// Adds the op, and what computes its operands in the loop.
+static void addSlice(Operation *op, scf::ForOp loop,
+                     llvm::SmallPtrSetImpl<Operation *> &slice) {
+  if (!slice.insert(op).second)
+    return;
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (Operation *definition = operand.getDefiningOp())
+        if (Operation *ancestor =
+                loop.getBody()->findAncestorOpInBlock(*definition))
+          addSlice(ancestor, loop, slice);
+  });
+}
+
+Rotation::Rotation(Products products, OpBuilder &b)
+    : parts(std::move(products)), b(b), loc(parts.loop.getLoc()) {
+  for (MmaAsyncOp product : parts.leading)
+    addSlice(product, parts.loop, first);
+  for (DeferredProduct &part : parts.deferred)
+    first.erase(part.wait);
   for (Operation &op : parts.loop.getBody()->without_terminator())
-    if (!parts.isSecond(&op) && comesLast(&op))
+    if (!parts.getOwner(&op) && !first.contains(&op) && comesLast(&op))
       last.insert(&op);
-  needs = getNeeds();
+  for (Operation &op : parts.loop.getBody()->without_terminator()) {
+    if (!parts.getOwner(&op) && !last.contains(&op))
+      first.insert(&op);
+    if (&op == parts.leading.front())
+      break;
+  }
+  needs = getNeeds(parts);
+}
+
+/// Lets each wait of the block name the products that may go on: those that
+/// were started behind its own and not waited for.
+static void nameYounger(Block &block) {
+  SmallVector<Value> running;
+  for (Operation &op : block) {
+    if (auto product = dyn_cast<MmaAsyncOp>(op)) {
+      running.push_back(product);
+      continue;
+    }
+    auto wait = dyn_cast<MmaWaitOp>(op);
+    if (!wait)
+      continue;
+    auto *own = llvm::find(running, wait.getPending());
+    if (own == running.end())
+      continue;
+    wait.getYoungerMutable().assign(
+        SmallVector<Value>(std::next(own), running.end()));
+    running.erase(own);
+  }
 }
 
 Rotation::Carried Rotation::emitFirst() {
-  Iteration it;
-  it.mapping.map(parts.loop.getInductionVar(), parts.loop.getLowerBound());
-  it.mapping.map(parts.loop.getRegionIterArgs(), parts.loop.getInitArgs());
-  cloneFirst(it, /*upToProduct=*/true);
-  cloneFirst(it, /*upToProduct=*/false);
+  IRMapping it;
+  it.map(parts.loop.getInductionVar(), parts.loop.getLowerBound());
+  it.map(parts.loop.getRegionIterArgs(), parts.loop.getInitArgs());
+  cloneLeading(it);
+  cloneMiddle(it);
   cloneLast(it);
   return getCarried(it);
 }
@@ -219,44 +369,52 @@ Rotation::Carried Rotation::emitOthers(Value start, const Carried &carried) {
                                     loop.getStep(), carried);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(rotated.getBody());
-  Iteration before, it;
-  before.mapping.map(needs,
-                     rotated.getRegionIterArgs().take_back(needs.size()));
-  it.mapping.map(loop.getInductionVar(), rotated.getInductionVar());
+  IRMapping before, it;
+  before.map(needs, rotated.getRegionIterArgs().take_back(needs.size()));
+  it.map(loop.getInductionVar(), rotated.getInductionVar());
   for (size_t i = 0, n = 0; i < loop.getNumResults(); ++i)
-    if (i != parts.accumulator)
-      it.mapping.map(loop.getRegionIterArg(i), rotated.getRegionIterArg(n++));
-  cloneFirst(it, /*upToProduct=*/true);
-  cloneSecondStart(before);
-  it.second = before.second;
-  cloneFirst(it, /*upToProduct=*/false);
-  it.mapping.map(loop.getRegionIterArg(parts.accumulator),
-                 cloneSecondEnd(before));
+    if (!parts.isAccumulator(i))
+      it.map(loop.getRegionIterArg(i), rotated.getRegionIterArg(n++));
+  cloneLeading(it);
+  cloneDeferredStart(before);
+  cloneMiddle(it);
+  for (auto [part, value] :
+       llvm::zip_equal(parts.deferred, cloneDeferredEnd(before)))
+    it.map(loop.getRegionIterArg(part.accumulator), value);
   cloneLast(it);
   scf::YieldOp::create(b, loc, getCarried(it));
+  nameYounger(*rotated.getBody());
   return Carried(rotated.getResults());
 }
 
 SmallVector<Value> Rotation::emitLast(const Carried &carried) {
-  Iteration it;
-  it.mapping.map(needs, ArrayRef(carried).take_back(needs.size()));
-  cloneSecondStart(it);
-  SmallVector<Value> results(ArrayRef(carried).drop_back(needs.size()));
-  results.insert(results.begin() + parts.accumulator, cloneSecondEnd(it));
+  IRMapping it;
+  it.map(needs, ArrayRef(carried).take_back(needs.size()));
+  cloneDeferredStart(it);
+  SmallVector<Value> accumulators = cloneDeferredEnd(it), results;
+  for (size_t i = 0, n = 0; i < parts.loop.getNumResults(); ++i) {
+    const auto *part =
+        llvm::find_if(parts.deferred, [&](DeferredProduct &part) {
+          return part.accumulator == i;
+        });
+    results.push_back(part == parts.deferred.end()
+                          ? carried[n++]
+                          : accumulators[part - parts.deferred.begin()]);
+  }
   return results;
 }
 
 /// The release, behind the loops and the choice that guards them, of what
 /// nothing but the first products of the chain reads; null if there is none.
-static RingReleaseOp getReleaseOfFirstOperand(ArrayRef<TwoProducts> chain,
+static RingReleaseOp getReleaseOfFirstOperand(MutableArrayRef<Products> chain,
                                               scf::IfOp guard) {
-  TwoProducts parts = chain.back();
-  auto wait = parts.first.getA().getDefiningOp<RingWaitOp>();
+  Products &parts = chain.back();
+  auto wait = parts.leading.front().getA().getDefiningOp<RingWaitOp>();
   Operation *around = guard ? guard.getOperation() : parts.loop.getOperation();
   if (!wait || wait->getBlock() != around->getBlock() ||
       !llvm::all_of(wait->getUsers(), [&](Operation *user) {
-        return llvm::any_of(chain, [&](const TwoProducts &parts) {
-          return parts.first == user;
+        return llvm::any_of(chain, [&](Products &parts) {
+          return llvm::is_contained(parts.leading, user);
         });
       }))
     return nullptr;
@@ -266,7 +424,7 @@ static RingReleaseOp getReleaseOfFirstOperand(ArrayRef<TwoProducts> chain,
 /// Makes a choice that reaches the loops of the chain where the first is
 /// entered. It is the only one then: nothing says that others are not entered
 /// where it is not.
-static scf::IfOp emitGuard(ArrayRef<TwoProducts> chain) {
+static scf::IfOp emitGuard(MutableArrayRef<Products> chain) {
   assert(chain.size() == 1 && "of several loops the first is always entered");
   scf::ForOp loop = chain.front().loop;
   OpBuilder b(loop);
@@ -286,7 +444,7 @@ static scf::IfOp emitGuard(ArrayRef<TwoProducts> chain) {
 /// Rotates loops of which each goes on where the one before has stopped. What
 /// the first products read is given back before the last of the others: its
 /// next tile may come.
-static void rotate(ArrayRef<TwoProducts> chain) {
+static void rotate(MutableArrayRef<Products> chain) {
   scf::ForOp first = chain.front().loop, last = chain.back().loop;
   scf::IfOp guard = getEntryGuard(first);
   if (!isAlwaysEntered(first))
@@ -299,7 +457,7 @@ static void rotate(ArrayRef<TwoProducts> chain) {
   OpBuilder b(last);
   Location loc = first.getLoc();
   Rotation::Carried carried;
-  for (const TwoProducts &parts : chain) {
+  for (Products &parts : chain) {
     Rotation rotation(parts, b);
     scf::ForOp loop = parts.loop;
     Value start = loop.getLowerBound();
@@ -314,8 +472,10 @@ static void rotate(ArrayRef<TwoProducts> chain) {
       last.replaceAllUsesWith(rotation.emitLast(carried));
     }
   }
-  for (const TwoProducts &parts : llvm::reverse(chain))
-    scf::ForOp(parts.loop).erase();
+  Block *block = last->getBlock();
+  for (Products &parts : llvm::reverse(chain))
+    parts.loop.erase();
+  nameYounger(*block);
   if (!release)
     return;
   if (guard) {
@@ -325,19 +485,31 @@ static void rotate(ArrayRef<TwoProducts> chain) {
   release.erase();
 }
 
+/// Whether two loops leave to their next iterations the same values.
+static bool haveSameShape(Products &a, Products &b) {
+  auto getTypes = [](Products &parts) {
+    return llvm::to_vector(ValueRange(getNeeds(parts)).getTypes());
+  };
+  return llvm::equal(a.deferred, b.deferred,
+                     [](DeferredProduct &x, DeferredProduct &y) {
+                       return x.accumulator == y.accumulator;
+                     }) &&
+         getTypes(a) == getTypes(b);
+}
+
 /// The loops behind `first`, which is always entered, that go on with all its
 /// values one after the other.
-static SmallVector<TwoProducts> getChain(TwoProducts first) {
-  SmallVector<TwoProducts> chain = {first};
+static SmallVector<Products> getChain(Products first) {
+  SmallVector<Products> chain = {first};
   if (!isAlwaysEntered(first.loop))
     return chain;
   for (Operation *op = first.loop->getNextNode(); op; op = op->getNextNode()) {
     auto loop = dyn_cast<scf::ForOp>(op);
     if (!loop)
       continue;
-    std::optional<TwoProducts> next = match(loop);
+    std::optional<Products> next = match(loop);
     scf::ForOp before = chain.back().loop;
-    if (!next || next->accumulator != first.accumulator ||
+    if (!next || !haveSameShape(first, *next) ||
         !llvm::equal(loop.getInitArgs(), before.getResults()) ||
         !llvm::all_of(before.getResults(),
                       [](Value result) { return result.hasOneUse(); }))
@@ -353,17 +525,17 @@ struct Overlap : flash::tile::impl::OverlapBase<Overlap> {
     if (!flash::getSchedule(getOperation())
              .has(flash::ScheduleFeatures::Overlap))
       return;
-    SmallVector<SmallVector<TwoProducts>> chains;
+    SmallVector<SmallVector<Products>> chains;
     llvm::SmallPtrSet<Operation *, 4> found;
     getOperation().walk<WalkOrder::PreOrder>([&](scf::ForOp loop) {
-      std::optional<TwoProducts> parts = match(loop);
+      std::optional<Products> parts = match(loop);
       if (!parts || found.contains(loop))
         return;
       chains.push_back(getChain(*parts));
-      for (const TwoProducts &other : chains.back())
+      for (Products &other : chains.back())
         found.insert(other.loop);
     });
-    for (ArrayRef<TwoProducts> chain : chains)
+    for (SmallVector<Products> &chain : chains)
       rotate(chain);
   }
 };

@@ -35,7 +35,8 @@ struct PingPong : flash::tile::impl::PingPongBase<PingPong> {
       return;
     SmallVector<MmaAsyncOp> products;
     WalkResult walk = getOperation().walk([&](WarpSpecializeOp roles) {
-      if (roles.getNumConsumerWarpgroups() == 1) {
+      // Those of the role that has register tiles.
+      if (roles.getNumWarpgroups(0) == 1) {
         roles.emitOpError("has one warpgroup of consumers, and ping-pong takes "
                           "two or three");
         return WalkResult::interrupt();

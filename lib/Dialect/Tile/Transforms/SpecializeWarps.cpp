@@ -290,17 +290,30 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   OpBuilder b(body.getTerminator());
   auto [producerRegisters, consumerRegisters] =
       getRoleRegisters(*warps / warpsOfWarpgroup, getResidentBlocks(kernel));
-  auto roles = WarpSpecializeOp::create(b, kernel.getLoc(), *warps,
-                                        consumerRegisters, producerRegisters);
-  Block &consumer = roles.getConsumer().emplaceBlock();
-  Block &producer = roles.getProducer().emplaceBlock();
-  RoleSlice copying(OpBuilder::atBlockEnd(&producer));
+  // Of the warpgroup behind the consumers the first warp copies, and the last
+  // ones inspect.
+  SmallVector<StringRef> names = {"consumer", "producer"};
+  SmallVector<int64_t> firstWarps = {0, *warps}, counts = {*warps, 1},
+                       registers = {consumerRegisters, producerRegisters};
+  if (!inspected->rings.empty()) {
+    int64_t count = getInspectorWarps(getResidentBlocks(kernel));
+    names.push_back("inspector");
+    firstWarps.push_back(*warps + warpsOfWarpgroup - count);
+    counts.push_back(count);
+    registers.push_back(producerRegisters);
+  }
+  auto roles = WarpSpecializeOp::create(b, kernel.getLoc(), names, firstWarps,
+                                        counts, registers);
+  auto getBlock = [&](unsigned role) {
+    return &roles.getRoles()[role].front();
+  };
+  Block &consumer = *getBlock(0);
+  RoleSlice copying(OpBuilder::atBlockEnd(getBlock(1)));
   for (Operation *op : ops)
     if (failed(copying.clone(*op)))
       return failure();
   if (!inspected->rings.empty()) {
-    Block &inspector = roles.getInspector().emplaceBlock();
-    RoleSlice looking(OpBuilder::atBlockEnd(&inspector), &*inspected);
+    RoleSlice looking(OpBuilder::atBlockEnd(getBlock(2)), &*inspected);
     for (Operation *op : ops)
       if (failed(looking.clone(*op)))
         return failure();

@@ -198,8 +198,8 @@ namespace {
 /// What one role does to each ring.
 class RoleSteps {
 public:
-  RoleSteps(Numbering &numbers, function_ref<Value(Operation *)> getRing)
-      : numbers(numbers), getRing(getRing) {}
+  RoleSteps(Numbering &numbers, std::function<Value(Operation *)> getRing)
+      : numbers(numbers), getRing(std::move(getRing)) {}
 
   void collect(Block &block);
 
@@ -208,7 +208,7 @@ public:
 private:
   Numbering &numbers;
   /// The ring of which the op does a step, or null.
-  function_ref<Value(Operation *)> getRing;
+  std::function<Value(Operation *)> getRing;
   SmallVector<Factor> around;
 };
 } // namespace
@@ -394,15 +394,21 @@ LogicalResult flash::tile::verifyCounts(WarpSpecializeOp roles) {
   auto ofAcquire = having(RingEffect::Acquire),
        ofRelease = having(RingEffect::Release),
        ofLook = having(RingEffect::Inspect);
-  RoleSteps copied(numbers, ofAcquire), released(numbers, ofRelease),
-      inspected(numbers, ofLook);
-  for (Region &role : roles->getRegions())
-    for (Block &block : role)
-      for (RoleSteps *steps : {&copied, &released, &inspected})
-        steps->collect(block);
-  for (RoleSteps *steps : {&copied, &released, &inspected})
-    for (auto &[ring, terms] : steps->terms)
+  // One role fills a ring; each that gives slots back does so for all of them.
+  RoleSteps copied(numbers, ofAcquire);
+  std::vector<RoleSteps> released(roles.getNumRoles(),
+                                  RoleSteps(numbers, ofRelease)),
+      inspected(roles.getNumRoles(), RoleSteps(numbers, ofLook));
+  for (unsigned role = 0; role < roles.getNumRoles(); ++role)
+    for (RoleSteps *steps : {&copied, &released[role], &inspected[role]})
+      steps->collect(roles.getRoles()[role].front());
+  auto simplifyAll = [&](RoleSteps &steps) {
+    for (auto &[ring, terms] : steps.terms)
       simplify(terms, numbers);
+  };
+  simplifyAll(copied);
+  llvm::for_each(released, simplifyAll);
+  llvm::for_each(inspected, simplifyAll);
 
   WalkResult walk = roles->getParentOfType<gpu::GPUFuncOp>().walk(
       [&](RingOp ring) -> WalkResult {
@@ -424,9 +430,23 @@ LogicalResult flash::tile::verifyCounts(WarpSpecializeOp roles) {
                 << what << ", without a counterpart";
           return error;
         };
-        if (failed(compare(released.terms[ring], "released")))
+        auto compareAll = [&](MutableArrayRef<RoleSteps> steps,
+                              StringRef what) -> LogicalResult {
+          bool found = false;
+          for (RoleSteps &ofRole : steps) {
+            auto terms = ofRole.terms.find(ring);
+            if (terms == ofRole.terms.end())
+              continue;
+            found = true;
+            if (failed(compare(terms->second, what)))
+              return failure();
+          }
+          Terms none;
+          return found ? success() : compare(none, what);
+        };
+        if (failed(compareAll(released, "released")))
           return failure();
-        return ring.getInspected() ? compare(inspected.terms[ring], "inspected")
+        return ring.getInspected() ? compareAll(inspected, "inspected")
                                    : success();
       });
   return failure(walk.wasInterrupted());

@@ -7,6 +7,7 @@
 
 #include "VerifyRoles.h"
 
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 using namespace mlir;
@@ -18,57 +19,100 @@ Region *flash::tile::getRole(Operation *op) {
   return op ? op->getParentRegion() : nullptr;
 }
 
+/// Whether the op takes a slot for a copy, or starts one.
+static bool isCopy(Operation *op) {
+  auto ringOp = dyn_cast<RingOpInterface>(op);
+  if (!ringOp || (!ringOp.hasRingEffect(RingEffect::Acquire) &&
+                  !ringOp.hasRingEffect(RingEffect::Fill)))
+    return false;
+  auto ring = ringOp.getRing().getDefiningOp<RingOp>();
+  return !ring || !ring.isFilledFromRegisters();
+}
+
+static bool isLook(Operation *op) {
+  auto ringOp = dyn_cast<RingOpInterface>(op);
+  return ringOp && ringOp.hasRingEffect(RingEffect::Inspect);
+}
+
+static bool hasRegisterTiles(Operation *op) {
+  auto isTile = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return isa<PendingType>(type) ||
+           (tensor &&
+            isa_and_nonnull<LayoutAttrInterface>(tensor.getEncoding()));
+  };
+  return llvm::any_of(op->getOperandTypes(), isTile) ||
+         llvm::any_of(op->getResultTypes(), isTile);
+}
+
+/// Of one role: what its warps are for follows from what it does.
+static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
+  bool copies = false, looks = false;
+  roles.getRoles()[role].walk([&](Operation *op) {
+    copies |= isCopy(op);
+    looks |= isLook(op);
+  });
+  int64_t warps = roles.getNumWarps(role);
+  auto refuse = [&](Operation *op, const Twine &message) -> WalkResult {
+    op->emitOpError(message);
+    return WalkResult::interrupt();
+  };
+  WalkResult walk = roles.getRoles()[role].walk([&](Operation *op) {
+    bool isOfTile = isa<TileDialect>(op->getDialect());
+    if (isa<FetchOp>(op) || (isCopy(op) && warps != 1))
+      return refuse(op,
+                    "is for a role of one warp: those that compute wait for "
+                    "slots and release them");
+    if (copies && isOfTile && !isCopy(op))
+      return refuse(op, "is not for a role that copies: its thread acquires "
+                        "slots and copies into them");
+    if (looks && isOfTile && !isLook(op))
+      return refuse(op, "is not for a role that inspects, which only looks at "
+                        "tiles");
+    if (isLook(op) &&
+        (warps > warpsOfWarpgroup ||
+         roles.getEndWarp(role) != roles.getNumWarpgroups() * warpsOfWarpgroup))
+      return refuse(op, "is for at most four warps, the last of the block");
+    if (isOfTile && hasRegisterTiles(op) && roles.getFirstWarp(role) != 0)
+      return refuse(op,
+                    "has register tiles, which only the role that starts at "
+                    "warp 0 has");
+    auto ringOp = dyn_cast<RingOpInterface>(op);
+    if (ringOp && !isCopy(op) && !isLook(op) && warps % warpsOfWarpgroup != 0)
+      return refuse(op, "is for a role of whole warpgroups");
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 LogicalResult flash::tile::verifyRoles(WarpSpecializeOp roles) {
-  auto fillsFromRegisters = [](RingOpInterface op) {
-    auto ring = op.getRing().getDefiningOp<RingOp>();
-    return ring && ring.isFilledFromRegisters();
-  };
-  auto takesOrFills = [](RingOpInterface op) {
-    return op && (op.hasRingEffect(RingEffect::Acquire) ||
-                  op.hasRingEffect(RingEffect::Fill));
-  };
-  WalkResult walk = roles.getConsumer().walk([&](Operation *op) {
-    auto ringOp = dyn_cast<RingOpInterface>(op);
-    if (ringOp && ringOp.hasRingEffect(RingEffect::Inspect)) {
-      op->emitOpError("is for the inspector: consumers ask it");
-      return WalkResult::interrupt();
-    }
-    bool isCopy = takesOrFills(ringOp) && !fillsFromRegisters(ringOp);
-    if (!isCopy && !isa<FetchOp>(op))
-      return WalkResult::advance();
-    op->emitOpError("is for the producer: consumers wait for slots and release "
-                    "them");
-    return WalkResult::interrupt();
-  });
-  if (walk.wasInterrupted())
-    return failure();
-  walk = roles.getProducer().walk([&](Operation *op) {
-    auto ringOp = dyn_cast<RingOpInterface>(op);
-    if (!isa<TileDialect>(op->getDialect()) ||
-        (takesOrFills(ringOp) && !fillsFromRegisters(ringOp)))
-      return WalkResult::advance();
-    op->emitOpError("is for the consumers: the producer acquires slots and "
-                    "copies into them");
-    return WalkResult::interrupt();
-  });
-  if (walk.wasInterrupted())
-    return failure();
-  walk = roles.getInspector().walk([](Operation *op) {
-    auto ringOp = dyn_cast<RingOpInterface>(op);
-    if (!isa<TileDialect>(op->getDialect()) ||
-        (ringOp && ringOp.hasRingEffect(RingEffect::Inspect)))
-      return WalkResult::advance();
-    op->emitOpError("is not for the inspector, which only looks at tiles");
-    return WalkResult::interrupt();
-  });
-  if (walk.wasInterrupted())
-    return failure();
+  for (unsigned role = 0; role < roles.getNumRoles(); ++role)
+    if (failed(verifyRole(roles, role)))
+      return failure();
   // All threads come to what is around the roles.
-  walk = roles->getParentOfType<gpu::GPUFuncOp>().walk([](Operation *op) {
-    if (!isa<RingOpInterface>(op) || getRole(op))
+  auto kernel = roles->getParentOfType<gpu::GPUFuncOp>();
+  WalkResult walk = kernel.walk([](RingOpInterface op) {
+    if (getRole(op))
       return WalkResult::advance();
     op->emitOpError("has no role, in a kernel whose other warps have");
     return WalkResult::interrupt();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  // Two roles would not know whose step is next.
+  walk = kernel.walk([&](RingOp ring) {
+    Operation *first = nullptr;
+    for (Operation *user : ring->getUsers()) {
+      auto ringOp = dyn_cast<RingOpInterface>(user);
+      if (!ringOp || !ringOp.hasRingEffect(RingEffect::Acquire))
+        continue;
+      if (first && getRole(first) != getRole(user)) {
+        ring.emitOpError("is filled by two roles");
+        return WalkResult::interrupt();
+      }
+      first = user;
+    }
+    return WalkResult::advance();
   });
   return failure(walk.wasInterrupted());
 }

@@ -15,12 +15,12 @@ namespace flash::tile {
 /// The role that carries the op out, or null where warps have none.
 mlir::Region *getRole(mlir::Operation *op);
 
-/// Checks that each role does only what is its own.
+/// Checks that each role does only what its warps can do together.
 mlir::LogicalResult verifyRoles(WarpSpecializeOp roles);
 
-/// Checks that the producer copies to each ring in the steps in which the
-/// consumers release it, and the inspector looks at it: by the loops and
-/// choices around these, so that none waits for a step that another never does.
+/// Checks that each ring is filled in the steps in which every role that reads
+/// it gives slots back: by the loops and choices around these, so that none
+/// waits for a step that another never does.
 mlir::LogicalResult verifyCounts(WarpSpecializeOp roles);
 
 /// Checks that turns are taken and passed on alternately.

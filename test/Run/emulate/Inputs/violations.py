@@ -104,7 +104,7 @@ CASES = [
 ]
 
 def roles(consumer, producer):
-    return (["tile.warp_specialize consumers(4, registers = 232) {"] + consumer + ["} producer(registers = 40) {"] + producer + ["}"])
+    return (["tile.warp_specialize @consumer(warps = 4, registers = 232) {"] + consumer + ["} @producer(warps = 1, registers = 40) {"] + producer + ["}"])
 
 
 # The same of blocks whose warps have roles. Lines are those of the body too: the

@@ -97,6 +97,23 @@ def Tile_FetchOp : Tile_Op<"fetch",
   let hasVerifier = 1;
 }
 
+def Tile_ShareOp : Tile_Op<"share"> {
+  let summary = "a register tile, in shared memory";
+  let description = [{
+    For what products read from there: second operands, and those that are read
+    transposed. Elements are of 16 bits or f32. `tile-make-rings` turns it into a
+    ring that the threads fill which hold the tile.
+
+    ```mlir
+    %pt = tile.share %p : tensor<128x64xf16, #tile.fragment<8>> to !tile.smem<128x64xf16, swizzle = 128>
+    ```
+  }];
+  let arguments = (ins Tile_FragmentTensor:$x);
+  let results = (outs Tile_SmemType:$result);
+  let assemblyFormat = "$x attr-dict `:` type($x) `to` type($result)";
+  let hasVerifier = 1;
+}
+
 def Tile_RingOp : Tile_Op<"ring"> {
   let summary = "a ring, all of whose slots are free";
   let description = [{
@@ -375,44 +392,66 @@ def Tile_MmaWaitOp : Tile_Op<"mma_wait",
 
 def Tile_WarpSpecializeOp
     : Tile_Op<"warp_specialize",
-        [NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
-  let summary = "lets some warps compute, others copy or look";
+        [NoTerminator, SingleBlock, RecursiveMemoryEffects, NoRegionArguments]> {
+  let summary = "gives the warps of a block different things to do";
   let description = [{
-    The first `consumers` warps run the first region, which holds the register
-    tiles; warpgroups of four go at their own pace. The four warps behind them
-    run the second region, which fills the rings, and the third, if there is one,
-    which looks whether what has been copied is finite. Each thread
-    of a role may use as many `registers` as are given; the block is started
-    with the same number for all its threads, and the roles together must not
-    need more of them.
+    Each role is a region that some warps run, at their own pace: as many `warps`
+    as it says, behind those of the role before it, those of four and more from a
+    whole warpgroup on, or `from` a given one. Warps without a role end. What a
+    role does follows from its operations:
+
+    - Register tiles belong to the role that starts at warp 0. Warpgroups of four
+      of its warps go at their own pace.
+    - Copies into rings are started by one thread of a role of one warp.
+    - Looks at whether tiles are finite are shared by all warps of a role, the
+      last of the block.
+
+    Each thread of a role may use as many `registers` as are given, the same for
+    roles that share a warpgroup; the block is started with the same number for
+    all its threads, and the roles together must not need more of them.
 
     ```mlir
-    tile.warp_specialize consumers(8, registers = 240) {
+    tile.warp_specialize @consumer(warps = 8, registers = 240) {
       %kt = tile.ring.wait %ring[%t] : ...
       ...
-    } producer(registers = 24) {
+    } @producer(warps = 1, registers = 24) {
       tile.ring.acquire %ring[%t] : ...
       tile.copy_async %k[%b, %h, %j] to %ring[%t] : ...
-    } inspector {
+    } @inspector(warps = 1 from 11, registers = 24) {
       tile.ring.inspect %ring[%t] : ...
     }
     ```
   }];
-  let arguments = (ins I64Attr:$consumer_warps, I64Attr:$consumer_registers,
-                       I64Attr:$producer_registers);
-  let regions = (region SizedRegion<1>:$consumer, SizedRegion<1>:$producer,
-                        MaxSizedRegion<1>:$inspector);
-  let assemblyFormat = [{
-    `consumers` `(` $consumer_warps `,` `registers` `=` $consumer_registers `)`
-    $consumer
-    `producer` `(` `registers` `=` $producer_registers `)` $producer
-    (`inspector` $inspector^)? attr-dict
-  }];
+  let arguments = (ins StrArrayAttr:$names, DenseI64ArrayAttr:$first_warps,
+                       DenseI64ArrayAttr:$warps, DenseI64ArrayAttr:$registers);
+  let regions = (region VariadicRegion<SizedRegion<1>>:$roles);
+  let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::llvm::ArrayRef<::llvm::StringRef>":$names,
+    "::llvm::ArrayRef<int64_t>":$firstWarps, "::llvm::ArrayRef<int64_t>":$warps,
+    "::llvm::ArrayRef<int64_t>":$registers)>];
   let extraClassDeclaration = [{
+    unsigned getNumRoles() { return getRoles().size(); }
+    ::llvm::StringRef getName(unsigned role) {
+      return ::llvm::cast<::mlir::StringAttr>(getNames()[role]).getValue();
+    }
+    /// The warps of a role, from the first one on.
+    int64_t getFirstWarp(unsigned role) { return getFirstWarps()[role]; }
+    int64_t getNumWarps(unsigned role) { return getWarps()[role]; }
+    int64_t getEndWarp(unsigned role) {
+      return getFirstWarp(role) + getNumWarps(role);
+    }
+    int64_t getNumWarpgroups(unsigned role) { return getNumWarps(role) / 4; }
     /// Of the block.
-    int64_t getNumThreads() { return 32 * (getConsumerWarps() + 4); }
-    int64_t getNumConsumerWarpgroups() { return getConsumerWarps() / 4; }
+    int64_t getNumWarpgroups();
+    int64_t getNumThreads() { return 128 * getNumWarpgroups(); }
+    /// Of a thread of a role; setting it does so for all that share a warpgroup.
+    int64_t getNumRegisters(unsigned role) { return getRegisters()[role]; }
+    void setNumRegisters(unsigned role, int64_t registers);
+    /// The role that carries out the op, which is in one.
+    unsigned getRoleOf(::mlir::Operation *op);
+    /// Whether one thread carries the role out: it only starts copies.
+    bool isOfOneThread(unsigned role);
   }];
 }
 

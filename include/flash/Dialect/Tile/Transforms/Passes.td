@@ -142,7 +142,8 @@ def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Turn fetches into rings that asynchronous copies fill";
   let description = [{
     Every `tile.fetch` becomes a ring and the four operations of one step, which
-    all stay where the fetch was; nothing overlaps yet. Loops carry the number
+    all stay where the fetch was; nothing overlaps yet. So does every
+    `tile.share`, whose ring of one slot the threads fill. Loops carry the number
     of the step, which goes on from one loop to the next, so that all loops of a
     block over the same memory share a ring; a loop that no other is around and
     that counts its iterations has it already. `stages` of the kernel's `flash.schedule`
@@ -229,13 +230,13 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
       tile.ring.release %ring[%t]
     }
     // becomes
-    tile.warp_specialize consumers(8, registers = 240) {
+    tile.warp_specialize @consumer(warps = 8, registers = 240) {
       scf.for %j = ... iter_args(%acc = ..., %t = %c0) {
         %kt = tile.ring.wait %ring[%t]
         ...
         tile.ring.release %ring[%t]
       }
-    } producer(registers = 24) {
+    } @producer(warps = 1, registers = 24) {
       scf.for %j = ... iter_args(%t = %c0) {
         tile.ring.acquire %ring[%t]
         tile.copy_async %k[%b, %h, %j] to %ring[%t] : ...
@@ -322,21 +323,26 @@ def KeysFirst : Pass<"tile-keys-first", "::mlir::gpu::GPUFuncOp"> {
 def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Compute from a tile's scores during the product before it";
   let description = [{
-    For kernels whose `flash.schedule` has `overlap`. Loops of two products are
-    rotated: the second product of an iteration runs while the next iteration
-    has its first and computes the maxima of that (FlashAttention-3, arXiv
+    For kernels whose `flash.schedule` has `overlap`. A product is deferred if it
+    needs what is computed from other products of its iteration, and nothing but
+    the loop's next iteration needs it: it adds to a value that the loop carries.
+    Leading products need no other. Loops that have both are rotated: the
+    deferred products of an iteration run while the next one has its leading
+    products and computes the maxima of these (FlashAttention-3, arXiv
     2407.08608, section 3.2, with the exponentials too, which the assembler does
-    not leave there; so they come behind the second product, beside the rounding
-    and the sums, which take turns with them). The
-    first iteration without its second product comes before the loop, the last
-    second product after it. Behind a loop that is always entered, since its
+    not leave there; so they come behind the deferred products, beside the
+    rounding and the sums, which take turns with them). What else depends on a
+    product stays behind the leading ones. The
+    first iteration without its deferred products comes before the loop, the last
+    deferred products after it. Behind a loop that is always entered, since its
     bounds are constants or a choice around it asks for an iteration, other loops
-    go on with what it carries: the last second product of one runs in the first
-    iteration of the next.
+    go on with what it carries: the last deferred products of one run in the
+    first iteration of the next.
 
-    Who loads from the tile of the second product, to leave out values of masked
-    keys, does so in the iteration itself, by `tile.ring.peek`. What all first
-    products read, the queries, is given back before the last second product.
+    Who reads the tile of a deferred product in the iteration itself, to leave out
+    values of masked keys or as a leading product does, gets it by
+    `tile.ring.peek`. What all leading products read, the queries, is given back
+    before the last deferred product.
 
     ```mlir
     scf.for %j = %lo to %hi step %n iter_args(%acc = ...) {
