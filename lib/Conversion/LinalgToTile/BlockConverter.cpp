@@ -41,6 +41,10 @@ Value BlockConverter::constant(int64_t value) {
   return arith::ConstantIndexOp::create(b, loc, value);
 }
 
+Value BlockConverter::constantF32(double value) {
+  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+}
+
 bool BlockConverter::isOutput(Value memory) {
   auto argument = dyn_cast<BlockArgument>(memory);
   return argument && argument.getOwner() == forall.getBody();

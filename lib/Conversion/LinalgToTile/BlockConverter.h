@@ -58,6 +58,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   mlir::Value constant(int64_t value);
+  mlir::Value constantF32(double value);
   /// The kernel's argument for a tensor, whose last dimension is contiguous.
   mlir::Value capture(mlir::Value tensor, llvm::ArrayRef<unsigned> order = {});
   /// The kernel's value for a scalar of the program.
@@ -101,10 +102,23 @@ private:
     bool transposed = false;
   };
   void setInsertionPointAt(mlir::Operation *definition);
-  mlir::FailureOr<SharedTile> fetch(mlir::Value tile, mlir::Operation *user);
+  /// A tile of memory that the loop may read.
+  mlir::FailureOr<MemoryTile> getInput(mlir::Value tile, mlir::Operation *user);
+  /// The tile in shared memory, or nothing where copies cannot make it.
+  mlir::FailureOr<std::optional<SharedTile>> fetch(mlir::Value tile,
+                                                   mlir::Operation *user);
+  /// The tile, or what it is transposed, read element by element.
+  mlir::FailureOr<mlir::Value> read(mlir::Value tile,
+                                    mlir::RankedTensorType type,
+                                    mlir::Operation *user, bool transposed);
+  /// A tile of memory in registers, by the shortest way.
   mlir::FailureOr<mlir::Value> load(mlir::Value tile,
                                     mlir::RankedTensorType type,
-                                    mlir::Operation *user);
+                                    mlir::Operation *user,
+                                    bool transposed = false);
+  /// A tile of memory or of registers in shared memory.
+  mlir::FailureOr<SharedTile> getSharedTile(mlir::Value tile,
+                                            mlir::Operation *user);
   mlir::LogicalResult store(mlir::tensor::ParallelInsertSliceOp op);
   mlir::LogicalResult convertIsFinite(IsFiniteOp op);
 
@@ -112,6 +126,13 @@ private:
   // linalg (Products.cpp, Elementwise.cpp, Reductions.cpp)
   //===--------------------------------------------------------------------===//
 
+  /// The first operand of a product, or what it is transposed, in registers.
+  mlir::FailureOr<mlir::Value> getFirstRegisters(mlir::Value tile,
+                                                 bool transposed,
+                                                 mlir::Operation *user);
+  /// The same, in shared memory where it is copied there.
+  mlir::FailureOr<mlir::Value> getFirstFactor(mlir::Value tile, bool transposed,
+                                              mlir::Operation *user);
   mlir::LogicalResult convertLinalg(mlir::linalg::LinalgOp op);
   mlir::LogicalResult convertFill(mlir::linalg::FillOp fill);
   mlir::LogicalResult convertProduct(mlir::linalg::LinalgOp op);

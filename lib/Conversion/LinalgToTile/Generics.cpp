@@ -35,16 +35,24 @@ FailureOr<Value> BlockConverter::getOperand(linalg::LinalgOp op,
   if (!tensor)
     return lookup(tile);
   AffineMap map = op.getMatchingIndexingMap(&operand);
-  if (!map.isProjectedPermutation() || map.getNumResults() == 0 ||
-      (map.getNumResults() == 2 &&
-       (map.getDimPosition(0) != rows || map.getDimPosition(1) != columns)))
-    return refuse(op, "an operand of it lies across the others: operands have "
-                      "its rows, its columns, or both in this order");
-  RankedTensorType type = layouts.getType(
-      tensor.getShape(), tensor.getElementType(),
-      ::getVectorOf(map.getDimPosition(0), columns));
+  if (!map.isProjectedPermutation() || map.getNumResults() == 0)
+    return refuse(op, "the elements of an operand are not those of the tile, "
+                      "its rows or its columns");
+  SmallVector<int64_t> shape(tensor.getShape());
+  bool transposed =
+      map.getNumResults() == 2 && map.getDimPosition(0) == columns;
+  if (transposed)
+    std::swap(shape[0], shape[1]);
+  RankedTensorType type =
+      layouts.getType(shape, tensor.getElementType(),
+                      ::getVectorOf(map.getDimPosition(0), columns));
   if (!type)
     return refuseShape(tensor, op);
+  if (isMemoryTile(tile, forall))
+    return load(tile, type, op, transposed);
+  if (transposed)
+    return refuse(op, "an operand of it is computed, and lies across the "
+                      "others; compute it the other way round");
   return getRegisters(tile, type, op);
 }
 

@@ -7,7 +7,6 @@
 
 #include "Layouts.h"
 
-#include "MemoryTile.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 
 using namespace mlir;
@@ -24,12 +23,13 @@ static bool isTensor(Value value, int64_t rank) {
   return type && type.getRank() == rank;
 }
 
-/// The warps over which all matrices of the loop can be spread.
+/// The warps over which all matrices of the loop can be spread, those of memory,
+/// too, which may be read to registers.
 static int64_t chooseWarps(scf::ForallOp loop) {
   int64_t groups = 0;
   loop.walk([&](Operation *op) {
     for (Value result : op->getResults())
-      if (isTensor(result, 2) && !isMemoryTile(result, loop))
+      if (isTensor(result, 2))
         groups = std::gcd(groups, cast<RankedTensorType>(result.getType())
                                           .getDimSize(0) /
                                       rowsOfWarp);

@@ -7,11 +7,13 @@
 
 #include "BlockConverter.h"
 #include "flash/Conversion/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace flash {
 #define GEN_PASS_DEF_CONVERTLINALGTOTILE
@@ -60,14 +62,69 @@ static Value getWrittenBuffer(Value output) {
              : Value();
 }
 
-/// Refuses an output that holds anything before the loop: a kernel would lose
-/// what its blocks do not write.
-static LogicalResult verifyOutput(scf::ForallOp forall, Value output) {
+/// Whether `size` is as many elements of a tile of `step` from `start` on as
+/// there are below `end`.
+static bool isRestOfTile(OpFoldResult size, Value start, int64_t step,
+                         int64_t end) {
+  if (end % step == 0 && isConstantIntValue(size, step))
+    return true;
+  auto min = dyn_cast_if_present<affine::AffineMinOp>(
+      dyn_cast<Value>(size) ? cast<Value>(size).getDefiningOp() : nullptr);
+  if (!min || min.getNumOperands() != 1 || min.getOperand(0) != start)
+    return false;
+  AffineMap map = min.getMap();
+  MLIRContext *context = map.getContext();
+  AffineExpr at = map.getNumDims() == 1 ? getAffineDimExpr(0, context)
+                                        : getAffineSymbolExpr(0, context);
+  return map.getNumResults() == 2 &&
+         llvm::is_contained(map.getResults(),
+                            getAffineConstantExpr(step, context)) &&
+         llvm::is_contained(map.getResults(), -at + end);
+}
+
+/// Whether the blocks together write all of the output by `store`.
+static bool writesAll(scf::ForallOp forall,
+                      tensor::ParallelInsertSliceOp store) {
+  RankedTensorType type = store.getDestType();
+  llvm::SmallDenseSet<Value> used;
+  for (auto [dim, offset, size, stride] :
+       llvm::enumerate(store.getMixedOffsets(), store.getMixedSizes(),
+                       store.getMixedStrides())) {
+    if (type.isDynamicDim(dim) || !isConstantIntValue(stride, 1))
+      return false;
+    int64_t end = type.getDimSize(dim);
+    if (isZeroInteger(offset) && isConstantIntValue(size, end))
+      continue;
+    auto start = dyn_cast<Value>(offset);
+    auto *position = llvm::find(forall.getInductionVars(), start);
+    if (!start || position == forall.getInductionVars().end() ||
+        !used.insert(start).second)
+      return false;
+    unsigned loop = cast<BlockArgument>(start).getArgNumber();
+    std::optional<int64_t> step =
+        getConstantIntValue(forall.getMixedStep()[loop]);
+    if (!isZeroInteger(forall.getMixedLowerBound()[loop]) || !step ||
+        !isConstantIntValue(forall.getMixedUpperBound()[loop], end) ||
+        !isRestOfTile(size, start, *step, end))
+      return false;
+  }
+  return true;
+}
+
+/// Refuses an output that holds anything before the loop, unless its blocks
+/// write all of it: a kernel would lose what they do not write.
+static LogicalResult verifyOutput(scf::ForallOp forall, OpOperand &operand) {
+  Value output = operand.get();
   if (output.getDefiningOp<tensor::EmptyOp>() || getWrittenBuffer(output))
     return success();
+  BlockArgument argument = forall.getTiedBlockArgument(&operand);
+  for (Operation &op : forall.getTerminator().getBody()->getOperations())
+    if (auto store = dyn_cast<tensor::ParallelInsertSliceOp>(op);
+        store && store.getDest() == argument && writesAll(forall, store))
+      return success();
   InFlightDiagnostic error =
-      refuse(forall, "an output of it starts with values, which its blocks may "
-                     "leave; start from tensor.empty");
+      refuse(forall, "an output of it starts with values, and its blocks may "
+                     "not write all of it; start from tensor.empty");
   error.attachNote(output.getLoc()) << "the values";
   return error;
 }
@@ -153,7 +210,7 @@ struct ConvertLinalgToTile
     SymbolTable symbols(kernels);
     b.setInsertionPointToEnd(kernels.getBody());
     for (scf::ForallOp forall : loops) {
-      for (Value output : forall.getOutputs())
+      for (OpOperand &output : forall.getOutputsMutable())
         if (failed(verifyOutput(forall, output)))
           return signalPassFailure();
       StringRef name = forall->getParentOfType<func::FuncOp>().getSymName();

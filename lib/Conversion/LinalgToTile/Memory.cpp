@@ -7,7 +7,9 @@
 
 #include "BlockConverter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace flash;
@@ -50,10 +52,7 @@ void BlockConverter::setInsertionPointAt(Operation *definition) {
     b.setInsertionPointToStart(block);
 }
 
-FailureOr<BlockConverter::SharedTile>
-BlockConverter::fetch(Value value, Operation *user) {
-  if (auto known = fetched.find(value); known != fetched.end())
-    return known->second;
+FailureOr<MemoryTile> BlockConverter::getInput(Value value, Operation *user) {
   FailureOr<MemoryTile> tile = getMemoryTile(value, forall);
   if (failed(tile))
     return failure();
@@ -61,12 +60,22 @@ BlockConverter::fetch(Value value, Operation *user) {
   if (isOutput(tile->memory))
     return refuse(at, "it reads an output of the loop, which other blocks "
                       "write; take what it starts from as an input");
+  if (!isa<Float16Type, BFloat16Type, Float32Type>(
+          getElementTypeOrSelf(value.getType())))
+    return refuse(at, "tiles are of f16, bf16 and f32");
+  return tile;
+}
+
+FailureOr<std::optional<BlockConverter::SharedTile>>
+BlockConverter::fetch(Value value, Operation *user) {
+  if (auto known = fetched.find(value); known != fetched.end())
+    return std::optional(known->second);
+  FailureOr<MemoryTile> tile = getInput(value, user);
+  if (failed(tile))
+    return failure();
   auto type = cast<RankedTensorType>(value.getType());
-  if (type.getRank() != 2 || !type.hasStaticShape())
-    return refuse(at, "a tile of memory for a product is a matrix of static "
-                      "size");
-  if (!isa<Float16Type, BFloat16Type, Float32Type>(type.getElementType()))
-    return refuse(at, "tiles in shared memory are of f16, bf16 or f32");
+  if (!tile->isPlain() || type.getRank() != 2 || !type.hasStaticShape())
+    return std::optional<SharedTile>();
   // Its columns lie next to each other, or its rows do.
   SharedTile result;
   unsigned last = tile->offsets.size() - 1;
@@ -76,12 +85,8 @@ BlockConverter::fetch(Value value, Operation *user) {
     std::swap(tile->dims[0], tile->dims[1]);
     std::swap(rows, columns);
   }
-  if (tile->dims[1].inMemory != last)
-    return refuse(at, "neither its rows nor its columns are along the last "
-                      "dimension of the memory, whose elements are neighbours");
-  if (getExisting(tile->dims[1], columns))
-    return refuse(at, "it is padded along the last dimension of the memory; "
-                      "pad rows, or take a narrower tile");
+  if (tile->dims[1].inMemory != last || getExisting(tile->dims[1], columns))
+    return std::optional<SharedTile>();
 
   OpBuilder::InsertionGuard guard(b);
   setInsertionPointAt(tile->definition);
@@ -97,53 +102,118 @@ BlockConverter::fetch(Value value, Operation *user) {
   if (OpFoldResult some = getExisting(tile->dims[0], rows))
     existing = lookup(some);
   result.value = tile::FetchOp::create(
-      b, at->getLoc(),
+      b, value.getLoc(),
       tile::SmemType::get(rows, columns, type.getElementType()), memory,
-      indices, existing, /*unfilled=*/existing && tile->paddedWithAnything);
+      indices, existing,
+      /*unfilled=*/existing && tile->isPaddedWithAnything());
   fetched[value] = result;
-  return result;
+  return std::optional(result);
+}
+
+FailureOr<Value> BlockConverter::read(Value value, RankedTensorType type,
+                                      Operation *user, bool transposed) {
+  FailureOr<MemoryTile> tile = getInput(value, user);
+  if (failed(tile))
+    return failure();
+  if (transposed)
+    std::swap(tile->dims[0], tile->dims[1]);
+  Location loc = user->getLoc();
+  SmallVector<Value> offsets, strides;
+  for (auto [offset, stride] : llvm::zip_equal(tile->offsets, tile->strides)) {
+    offsets.push_back(lookup(offset));
+    strides.push_back(isConstantIntValue(stride, 1) ? Value() : lookup(stride));
+  }
+  struct Range {
+    Value low, existing;
+  };
+  SmallVector<Range> ranges;
+  for (auto [dim, size] : llvm::zip_equal(tile->dims, type.getShape())) {
+    Range range;
+    if (!isZeroInteger(dim.low))
+      range.low = lookup(dim.low);
+    if (range.low || getExisting(dim, size))
+      range.existing = lookup(dim.existing);
+    ranges.push_back(range);
+  }
+  Value memory = capture(tile->memory);
+  Value padding = constantF32(0.0);
+  if (tile->padding && !tile->isPaddedWithAnything())
+    padding = lookup(tile->padding);
+
+  RankedTensorType f32 = type.clone(b.getF32Type());
+  auto map = tile::MapOp::create(b, loc, f32, ValueRange());
+  OpBuilder::InsertionGuard guard(b);
+  SmallVector<Type> types(type.getRank(), b.getIndexType());
+  Block *body = b.createBlock(&map.getBody(), {}, types,
+                              SmallVector<Location>(types.size(), loc));
+  auto widen = [&](Value element) -> Value {
+    if (element.getType().isF32())
+      return element;
+    return arith::ExtFOp::create(b, loc, b.getF32Type(), element);
+  };
+  SmallVector<Value> indices = offsets;
+  Value exists;
+  for (auto [dim, range, position] :
+       llvm::zip_equal(tile->dims, ranges, body->getArguments())) {
+    Value at = position;
+    if (range.low)
+      at = arith::SubIOp::create(b, loc, at, range.low);
+    if (range.existing) {
+      // One comparison: what is in front is a large number without a sign.
+      Value isInside = arith::CmpIOp::create(
+          b, loc, arith::CmpIPredicate::ult, at, range.existing);
+      exists = exists ? arith::AndIOp::create(b, loc, exists, isInside)
+                      : isInside;
+    }
+    if (Value stride = strides[dim.inMemory])
+      at = arith::MulIOp::create(b, loc, at, stride);
+    Value &index = indices[dim.inMemory];
+    index = arith::AddIOp::create(b, loc, index, at);
+  }
+  auto load = [&]() -> Value {
+    return widen(memref::LoadOp::create(b, loc, memory, indices));
+  };
+  Value element;
+  if (!exists) {
+    element = load();
+  } else {
+    auto choice = scf::IfOp::create(b, loc, b.getF32Type(), exists,
+                                    /*addThenBlock=*/true,
+                                    /*addElseBlock=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(choice.thenBlock());
+    scf::YieldOp::create(b, loc, load());
+    b.setInsertionPointToEnd(choice.elseBlock());
+    scf::YieldOp::create(b, loc, widen(padding));
+    element = choice.getResult(0);
+  }
+  tile::YieldOp::create(b, loc, element);
+  b.setInsertionPointAfter(map);
+  // Of as many bits as it has in memory, which is exact.
+  if (type == f32)
+    return map.getResult();
+  return arith::TruncFOp::create(b, loc, type, map).getResult();
 }
 
 FailureOr<Value> BlockConverter::load(Value value, RankedTensorType type,
-                                      Operation *user) {
-  if (type.getRank() == 2) {
-    FailureOr<SharedTile> tile = fetch(value, user);
+                                      Operation *user, bool transposed) {
+  if (type.getRank() == 2 && !transposed) {
+    FailureOr<std::optional<SharedTile>> tile = fetch(value, user);
     if (failed(tile))
       return failure();
-    if (tile->transposed)
-      return refuse(user, "an operand of it lies transposed in memory");
-    return tile::LoadOp::create(b, user->getLoc(), type, tile->value)
-        .getResult();
+    if (*tile && !(*tile)->transposed)
+      return tile::LoadOp::create(b, user->getLoc(), type, (*tile)->value)
+          .getResult();
   }
-  FailureOr<MemoryTile> tile = getMemoryTile(value, forall);
-  if (failed(tile))
-    return failure();
-  Operation *at = tile->definition ? tile->definition : user;
-  if (isOutput(tile->memory))
-    return refuse(at, "it reads an output of the loop, which other blocks "
-                      "write; take what it starts from as an input");
-  if (tile->dims.size() != 1 || !type.getElementType().isF32())
-    return refuse(at, "a vector of memory is of f32");
-  if (tile->dims[0].inMemory != tile->offsets.size() - 1)
-    return refuse(at, "a vector lies along the last dimension of the memory, "
-                      "whose elements are neighbours");
-  SmallVector<Value> indices;
-  for (OpFoldResult offset : tile->offsets)
-    indices.push_back(lookup(offset));
-  Value existing;
-  if (OpFoldResult some = getExisting(tile->dims[0], type.getDimSize(0)))
-    existing = lookup(some);
-  return tile::ReadOp::create(b, user->getLoc(), type, capture(tile->memory),
-                              indices, existing, /*columns=*/Value(),
-                              /*aligned=*/false)
-      .getResult();
+  return read(value, type, user, transposed);
 }
 
 LogicalResult BlockConverter::store(tensor::ParallelInsertSliceOp op) {
   Value source = stripCasts(op.getSource());
-  FailureOr<MemoryTile> place = getMemoryTile(op);
-  if (failed(place))
-    return failure();
+  MemoryTile place = getMemoryTile(op);
+  if (!place.isPlain())
+    return refuse(op, "it stores to elements that are not neighbours; insert "
+                      "with strides of 1");
   // Of a tile in registers the first rows may be stored alone.
   if (auto slice = source.getDefiningOp<tensor::ExtractSliceOp>();
       slice && !isMemoryTile(source, forall)) {
@@ -162,24 +232,24 @@ LogicalResult BlockConverter::store(tensor::ParallelInsertSliceOp op) {
     return failure();
   if (!isa<tile::FragmentAttr, tile::RowsAttr>(type->getEncoding()))
     return refuse(op, "it stores a value for each column");
-  unsigned last = place->offsets.size() - 1;
-  if (static_cast<int64_t>(place->dims.size()) != type->getRank() ||
-      place->dims.back().inMemory != last)
+  unsigned last = place.offsets.size() - 1;
+  if (static_cast<int64_t>(place.dims.size()) != type->getRank() ||
+      place.dims.back().inMemory != last)
     return refuse(op, "the last dimension of the tile is not along that of the "
                       "memory, whose elements are neighbours");
-  SmallVector<unsigned> order = getOrder(*place);
+  SmallVector<unsigned> order = getOrder(place);
   SmallVector<Value> indices;
   for (unsigned dim : order)
-    indices.push_back(lookup(place->offsets[dim]));
+    indices.push_back(lookup(place.offsets[dim]));
   if (type->getRank() == 2) {
     int64_t columns = type->getDimSize(1);
-    if (getExisting(place->dims[1], columns))
+    if (getExisting(place.dims[1], columns))
       return refuse(op, "it stores some of the columns of a tile; store all");
     if (op.getDestType().getDimSize(last) == columns)
       indices.pop_back();
   }
   Value existing;
-  if (OpFoldResult some = getExisting(place->dims[0], type->getDimSize(0)))
+  if (OpFoldResult some = getExisting(place.dims[0], type->getDimSize(0)))
     existing = lookup(some);
   tile::StoreOp::create(b, op.getLoc(), *registers,
                         capture(op.getDest(), order), indices, existing,
@@ -188,7 +258,7 @@ LogicalResult BlockConverter::store(tensor::ParallelInsertSliceOp op) {
 }
 
 LogicalResult BlockConverter::convertIsFinite(IsFiniteOp op) {
-  FailureOr<SharedTile> tile = fetch(op.getTile(), op);
+  FailureOr<SharedTile> tile = getSharedTile(op.getTile(), op);
   if (failed(tile))
     return failure();
   mapping.map(op.getResult(),

@@ -50,14 +50,18 @@ bool flash::isMemoryTile(Value tile, scf::ForallOp loop) {
   }
 }
 
-/// Refuses strides. That of a single element says nothing.
-static LogicalResult verifyStrides(OffsetSizeAndStrideOpInterface slice) {
-  for (auto [size, stride] :
-       llvm::zip_equal(slice.getMixedSizes(), slice.getMixedStrides()))
-    if (getConstantIntValue(size) != 1 && getConstantIntValue(stride) != 1)
-      return refuse(slice, "its elements are not neighbours; take a slice with "
-                           "strides of 1");
-  return success();
+bool MemoryTile::isPaddedWithAnything() const {
+  return padding && padding.getDefiningOp<ub::PoisonOp>();
+}
+
+bool MemoryTile::isPlain() const {
+  return llvm::all_of(dims,
+                      [&](const Dim &dim) {
+                        return isZeroInteger(dim.low) &&
+                               isConstantIntValue(strides[dim.inMemory], 1);
+                      }) &&
+         (!padding || isPaddedWithAnything() ||
+          matchPattern(padding, m_AnyZeroFloat()));
 }
 
 /// The dimensions of the memory along which those of the tile lie.
@@ -69,37 +73,40 @@ static SmallVector<unsigned> getKeptDims(const llvm::SmallBitVector &dropped) {
   return kept;
 }
 
-static LogicalResult slice(MemoryTile &tile, tensor::ExtractSliceOp op) {
-  if (failed(verifyStrides(op)))
-    return failure();
+static void slice(MemoryTile &tile, tensor::ExtractSliceOp op) {
   OpBuilder b(op);
-  AffineExpr x = b.getAffineDimExpr(0), y = b.getAffineSymbolExpr(0);
+  AffineExpr x = b.getAffineDimExpr(0), y = b.getAffineSymbolExpr(0),
+             z = b.getAffineSymbolExpr(1);
+  auto compose = [&](AffineExpr expr, ArrayRef<OpFoldResult> operands) {
+    return affine::makeComposedFoldedAffineApply(b, op.getLoc(), expr,
+                                                 operands);
+  };
   SmallVector<OpFoldResult> offsets = op.getMixedOffsets(),
-                            sizes = op.getMixedSizes();
+                            sizes = op.getMixedSizes(),
+                            strides = op.getMixedStrides();
   SmallVector<MemoryTile::Dim> dims;
-  for (auto [dim, offset] : llvm::zip_equal(tile.dims, offsets)) {
-    OpFoldResult &at = tile.offsets[dim.inMemory];
-    at = isZeroInteger(at) ? offset
-                           : affine::makeComposedFoldedAffineApply(
-                                 b, op.getLoc(), x + y, {at, offset});
+  for (auto [dim, offset, step] :
+       llvm::zip_equal(tile.dims, offsets, strides)) {
+    OpFoldResult &at = tile.offsets[dim.inMemory],
+                 &stride = tile.strides[dim.inMemory];
+    bool isFirst = isZeroInteger(at) && isConstantIntValue(stride, 1);
+    at = isFirst ? offset : compose(x + y * z, {at, offset, stride});
+    stride = isFirst ? step : compose(x * y, {stride, step});
   }
   for (unsigned kept : getKeptDims(op.getDroppedDims()))
-    dims.push_back({tile.dims[kept].inMemory, sizes[kept]});
+    dims.push_back({tile.dims[kept].inMemory, b.getIndexAttr(0), sizes[kept]});
   tile.dims = dims;
-  return success();
 }
 
 static LogicalResult pad(MemoryTile &tile, tensor::PadOp op) {
-  for (OpFoldResult low : op.getMixedLowPad())
-    if (!isZeroInteger(low))
-      return refuse(op, "it pads in front of the first element; pad behind the "
-                        "last");
-  Value padding = op.getConstantPaddingValue();
-  if (padding && padding.getDefiningOp<ub::PoisonOp>())
-    tile.paddedWithAnything = true;
-  else if (!padding || !matchPattern(padding, m_AnyZeroFloat()))
-    return refuse(op, "it pads with another value than zero; pad with zero and "
-                      "compare indices where the value counts");
+  if (tile.padding)
+    return refuse(op, "it pads a tile that is padded; pad once");
+  tile.padding = op.getConstantPaddingValue();
+  if (!tile.padding)
+    return refuse(op, "it pads with what depends on the position; pad with one "
+                      "value");
+  for (auto [dim, low] : llvm::zip_equal(tile.dims, op.getMixedLowPad()))
+    dim.low = low;
   return success();
 }
 
@@ -120,21 +127,19 @@ FailureOr<MemoryTile> flash::getMemoryTile(Value value, scf::ForallOp loop) {
   bool isSliced = !ops.empty() && isa<tensor::ExtractSliceOp>(ops.back());
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     tile.offsets.push_back(b.getIndexAttr(0));
+    tile.strides.push_back(b.getIndexAttr(1));
     OpFoldResult size;
     if (!isSliced)
       size = tensor::getMixedSize(b, loop.getLoc(), tile.memory, dim);
-    tile.dims.push_back({static_cast<unsigned>(dim), size});
+    tile.dims.push_back({static_cast<unsigned>(dim), b.getIndexAttr(0), size});
   }
-  bool isPadded = false;
   for (Operation *op : llvm::reverse(ops)) {
     tile.definition = op;
     if (auto slicing = dyn_cast<tensor::ExtractSliceOp>(op)) {
-      if (isPadded)
+      if (tile.padding)
         return refuse(op, "it takes part of a padded tile; pad what it takes");
-      if (failed(slice(tile, slicing)))
-        return failure();
+      slice(tile, slicing);
     } else if (auto padding = dyn_cast<tensor::PadOp>(op)) {
-      isPadded = true;
       if (failed(pad(tile, padding)))
         return failure();
     }
@@ -142,17 +147,15 @@ FailureOr<MemoryTile> flash::getMemoryTile(Value value, scf::ForallOp loop) {
   return tile;
 }
 
-FailureOr<MemoryTile>
-flash::getMemoryTile(tensor::ParallelInsertSliceOp store) {
-  if (failed(verifyStrides(
-          cast<OffsetSizeAndStrideOpInterface>(store.getOperation()))))
-    return failure();
+MemoryTile flash::getMemoryTile(tensor::ParallelInsertSliceOp store) {
+  OpBuilder b(store);
   MemoryTile tile;
   tile.memory = store.getDest();
   tile.offsets = store.getMixedOffsets();
+  tile.strides = store.getMixedStrides();
   SmallVector<OpFoldResult> sizes = store.getMixedSizes();
   for (unsigned kept : getKeptDims(store.getDroppedDims()))
-    tile.dims.push_back({kept, sizes[kept]});
+    tile.dims.push_back({kept, b.getIndexAttr(0), sizes[kept]});
   tile.definition = store;
   return tile;
 }

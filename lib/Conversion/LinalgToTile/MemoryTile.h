@@ -18,19 +18,27 @@ namespace flash {
 struct MemoryTile {
   /// Defined outside of the loop, or an output of it.
   mlir::Value memory;
-  /// Of the first element, in each dimension of the memory.
-  llvm::SmallVector<mlir::OpFoldResult> offsets;
+  /// Of the first element, in each dimension of the memory, and the distance to
+  /// the next.
+  llvm::SmallVector<mlir::OpFoldResult> offsets, strides;
   /// Of each dimension of the tile: the dimension of the memory along which it
-  /// lies, and how many of its elements exist. The others, behind these, are
-  /// zero unless the padding may be anything.
+  /// lies, how many elements are padding in front of those that exist, and how
+  /// many exist. Behind them is padding again.
   struct Dim {
     unsigned inMemory;
-    mlir::OpFoldResult existing;
+    mlir::OpFoldResult low, existing;
   };
   llvm::SmallVector<Dim> dims;
-  bool paddedWithAnything = false;
+  /// The value of the padding; null if there is none.
+  mlir::Value padding;
   /// The last of the operations that make the tile.
   mlir::Operation *definition = nullptr;
+
+  /// Whether the padding may be anything.
+  bool isPaddedWithAnything() const;
+  /// Whether copies to shared memory can make the tile: nothing but its first
+  /// elements exist, next to each other, and the rest is zero or anything.
+  bool isPlain() const;
 };
 
 /// What an operation that takes or writes part of a tensor says is not of a
@@ -45,15 +53,13 @@ mlir::Value stripCasts(mlir::Value tensor);
 bool isMemoryTile(mlir::Value tile, mlir::scf::ForallOp loop);
 
 /// The tile of memory that a value is of which `isMemoryTile` holds. Fails,
-/// after an error at the operation, where one of these is of a form that block
-/// programs lack: a stride, a padding in front, or with another value than
-/// zero.
+/// after an error at the operation, where one takes part of a padded tile, or
+/// pads with what depends on the position.
 llvm::FailureOr<MemoryTile> getMemoryTile(mlir::Value tile,
                                           mlir::scf::ForallOp loop);
 
 /// The same for the place in an output that an insertion writes to.
-llvm::FailureOr<MemoryTile>
-getMemoryTile(mlir::tensor::ParallelInsertSliceOp store);
+MemoryTile getMemoryTile(mlir::tensor::ParallelInsertSliceOp store);
 
 } // namespace flash
 

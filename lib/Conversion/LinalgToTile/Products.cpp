@@ -66,6 +66,60 @@ static bool isZero(Value tile) {
   return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat());
 }
 
+FailureOr<BlockConverter::SharedTile>
+BlockConverter::getSharedTile(Value tile, Operation *user) {
+  if (isMemoryTile(tile, forall)) {
+    FailureOr<std::optional<SharedTile>> copied = fetch(tile, user);
+    if (failed(copied))
+      return failure();
+    if (*copied)
+      return **copied;
+  }
+  FailureOr<RankedTensorType> type = getType(tile, user);
+  if (failed(type))
+    return failure();
+  FailureOr<Value> registers = getRegisters(tile, *type, user);
+  if (failed(registers))
+    return failure();
+  if (type->getDimSize(1) % 16 != 0)
+    return refuse(user, "a tile that goes from registers through shared memory "
+                        "has a multiple of 16 columns");
+  auto shared =
+      tile::SmemType::get(type->getDimSize(0), type->getDimSize(1),
+                          type->getElementType());
+  return SharedTile{
+      tile::ShareOp::create(b, user->getLoc(), shared, *registers)};
+}
+
+FailureOr<Value> BlockConverter::getFirstRegisters(Value tile, bool transposed,
+                                                   Operation *user) {
+  auto tensor = cast<RankedTensorType>(tile.getType());
+  SmallVector<int64_t> shape(tensor.getShape());
+  if (transposed)
+    std::swap(shape[0], shape[1]);
+  RankedTensorType type = layouts.getType(shape, tensor.getElementType());
+  if (!type)
+    return refuseShape(tensor, user);
+  if (isMemoryTile(tile, forall))
+    return load(tile, type, user, transposed);
+  if (transposed)
+    return refuse(user, "its first operand is computed, and transposed; "
+                        "compute it with its rows along those of the result");
+  return getRegisters(tile, type, user);
+}
+
+FailureOr<Value> BlockConverter::getFirstFactor(Value tile, bool transposed,
+                                                Operation *user) {
+  if (isMemoryTile(tile, forall)) {
+    FailureOr<std::optional<SharedTile>> copied = fetch(tile, user);
+    if (failed(copied))
+      return failure();
+    if (*copied && (*copied)->transposed == transposed)
+      return (*copied)->value;
+  }
+  return getFirstRegisters(tile, transposed, user);
+}
+
 LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
   std::optional<Contraction> product = match(op);
   if (!product)
@@ -88,32 +142,11 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
       return failure();
     sum = *init;
   }
-  Value first;
-  bool transposedA = product->transposedA;
-  if (isMemoryTile(product->a->get(), forall)) {
-    FailureOr<SharedTile> a = fetch(product->a->get(), op);
-    if (failed(a))
-      return failure();
-    first = a->value;
-    transposedA ^= a->transposed;
-  } else {
-    FailureOr<RankedTensorType> typeOfA = getType(product->a->get(), op);
-    if (failed(typeOfA))
-      return failure();
-    FailureOr<Value> a = getRegisters(product->a->get(), *typeOfA, op);
-    if (failed(a))
-      return failure();
-    first = *a;
-    if (transposedA)
-      return refuse(op, "its first operand is computed, and transposed; "
-                        "compute it with its rows along those of the result");
-  }
-  if (transposedA)
-    return refuse(op, "its first operand lies transposed in memory");
-  if (!isMemoryTile(product->b->get(), forall))
-    return refuse(op, "its second operand is computed, where only the first "
-                      "may be; the second comes from memory");
-  FailureOr<SharedTile> second = fetch(product->b->get(), op);
+  FailureOr<Value> first =
+      getFirstFactor(product->a->get(), product->transposedA, op);
+  if (failed(first))
+    return failure();
+  FailureOr<SharedTile> second = getSharedTile(product->b->get(), op);
   if (failed(second))
     return failure();
   ProductPrecisionAttr precision = b.getContext()
@@ -121,7 +154,7 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
                                 ->getPrecisionAttrHelper()
                                 .getAttr(op);
   Value pending = tile::MmaAsyncOp::create(
-      b, op.getLoc(), tile::PendingType::get(b.getContext(), *type), first,
+      b, op.getLoc(), tile::PendingType::get(b.getContext(), *type), *first,
       second->value, sum, product->transposedB ^ second->transposed,
       /*tf32=*/precision && precision.getValue() == Precision::TF32,
       /*warpgroup=*/false);
@@ -133,28 +166,26 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
 
 LogicalResult BlockConverter::convertSumOfTerms(linalg::LinalgOp op) {
   std::optional<Contraction> sum = match(op);
-  if (!sum || sum->transposedA || sum->transposedB)
+  if (!sum || sum->transposedB)
     return refuse(op, "a sum is over the columns of one matrix and the rows of "
                       "another");
-  FailureOr<RankedTensorType> type = getType(op->getResult(0), op),
-                              typeOfA = getType(sum->a->get(), op);
-  if (failed(type) || failed(typeOfA))
+  FailureOr<RankedTensorType> type = getType(op->getResult(0), op);
+  if (failed(type))
     return failure();
   FailureOr<Value> init = getRegisters(sum->init->get(), *type, op),
-                   first = getRegisters(sum->a->get(), *typeOfA, op);
+                   first =
+                       getFirstRegisters(sum->a->get(), sum->transposedA, op);
   if (failed(init) || failed(first))
     return failure();
-  if (!isMemoryTile(sum->b->get(), forall))
-    return refuse(op, "its second operand is computed, where only the first "
-                      "may be; the second comes from memory");
-  FailureOr<SharedTile> second = fetch(sum->b->get(), op);
+  FailureOr<SharedTile> second = getSharedTile(sum->b->get(), op);
   if (failed(second))
     return failure();
   if (second->transposed)
     return refuse(op, "its second operand lies transposed in memory");
 
   Type f32 = b.getF32Type();
-  int64_t terms = typeOfA->getDimSize(1);
+  int64_t terms =
+      cast<RankedTensorType>(first->getType()).getDimSize(1);
   auto loop = scf::ForOp::create(b, op.getLoc(), constant(0), constant(terms),
                                  constant(1), *init);
   OpBuilder::InsertionGuard guard(b);

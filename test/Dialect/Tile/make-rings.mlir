@@ -236,7 +236,7 @@ gpu.module @m {
 // CHECK:       scf.for
 // CHECK:         tile.ring.put %{{.*}} to %[[P]][
 gpu.module @m {
-  gpu.func @share(%k: !memory, %n: index) kernel attributes {tile.stages = 2} {
+  gpu.func @share(%k: !memory, %n: index) kernel attributes {flash.schedule = #flash.schedule<stages = 2>} {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     scf.for %j = %c0 to %n step %c64 {

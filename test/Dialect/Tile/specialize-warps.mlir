@@ -117,7 +117,7 @@ module attributes {gpu.container_module} {
 !ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
 !scores = tensor<64x64xf32, #tile.fragment<4>>
 gpu.module @m {
-  gpu.func @counts(%m: !memory, %o: memref<?x64xf32>, %n: index) kernel attributes {tile.specialize_warps} {
+  gpu.func @counts(%m: !memory, %o: memref<?x64xf32>, %n: index) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %zero = arith.constant dense<0.0> : !scores
