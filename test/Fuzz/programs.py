@@ -47,6 +47,7 @@ REFUSALS = [re.compile(text) for text in (
 # registers and shared memory that they have. The CPU refuses nothing.
 TILE_REFUSALS = [re.compile(text) for text in (
     "has no translation to a block program",
+    "stores no tile that is in registers",
     "runs on the CPU only",
     "need N registers of (each of N threads|a thread)",
     "need N bytes of shared memory",
