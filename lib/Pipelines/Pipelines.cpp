@@ -40,10 +40,7 @@ void flash::buildSchedulePipeline(OpPassManager &pm,
                                   const FrontOptions &options) {
   buildPackPipeline(pm, options.target);
   pm.nest<func::FuncOp>().addPass(createSelectSchedule(
-      {options.queryTile, options.keyTile, options.warps, options.stages,
-       options.features, options.splits, options.target, options.queryStages,
-       options.residentBlocks, options.units, options.device,
-       options.tuningFile}));
+      {options.schedule, options.target, options.device, options.tuningFile}));
 }
 
 void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
@@ -57,7 +54,11 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
 void flash::buildDecomposePipeline(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createTileSoftmax());
-  func.addPass(createDecompose());
+  DecomposeOptions decompose;
+  decompose.transposeScores = true;
+  decompose.guardValues = true;
+  func.addPass(createDecompose(decompose));
+  func.addPass(createDecomposeIsFinite());
   // Programs may hold elementwise arithmetic on whole tensors.
   func.addPass(createConvertElementwiseToLinalgPass());
 }
@@ -77,11 +78,20 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   TileSoftmaxOptions softmax;
   softmax.rowTile = 8;
   softmax.reductionTile = 0;
-  pm.nest<func::FuncOp>().addPass(createTileSoftmax(softmax));
+  DecomposeOptions decompose;
+  decompose.guardValues = true;
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createTileSoftmax(softmax));
+  func.addPass(createDecompose(decompose));
   // No canonicalization before tile-make-rings: it would inline a loop of one
   // iteration, whose fetches then had slots of their own.
   pm.addPass(createCSEPass());
-  pm.addPass(createConvertFlashToTile());
+  pm.addPass(createConvertLinalgToTile());
+  pm.addPass(createCSEPass());
+  OpPassManager &tiles = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
+  tiles.addPass(tile::createPartialSums());
+  tiles.addPass(tile::createSkipRescale());
+  tiles.addPass(tile::createHoistProducts());
   pm.addPass(tile::createLowerPositions());
   pm.addPass(createCSEPass());
   pm.addPass(tile::createPersist());

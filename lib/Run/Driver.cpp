@@ -55,7 +55,7 @@ static llvm::Error checkLevel(mlir::ModuleOp program, const Options &options) {
         "--{0} needs a program that says what to compute, and this one is at "
         "level 2 (it has a gpu.launch_func)",
         options.check ? "check" : "baseline"));
-  if (options.schedule.isGiven())
+  if (!options.schedule.isEmpty())
     return createStringError("--schedule: the program is at level 2 (it has a "
                              "gpu.launch_func), where the tiles are cut "
                              "already");

@@ -7,7 +7,6 @@
 
 #include "flash/Run/OptionValues.h"
 
-#include "flash/Dialect/Flash/IR/Flash.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -172,60 +171,14 @@ llvm::Error flash::run::parseDump(StringRef text, Options &options) {
   return llvm::Error::success();
 }
 
-static llvm::Error parseFeatures(StringRef text, Schedule &schedule) {
-  if (!schedule.features.empty())
-    return createStringError("--schedule gives features twice");
-  if (!flash::symbolizeScheduleFeatures(text))
-    return createStringError(formatv(
-        "--schedule: '{0}' is no list of features such as "
-        "specialize_warps|overlap; those of #flash.schedule are allowed",
-        text));
-  schedule.features = text.str();
-  return llvm::Error::success();
-}
-
 llvm::Error flash::run::parseSchedule(StringRef text, Options &options) {
-  auto items = splitList("schedule", text);
-  if (!items)
-    return items.takeError();
-  Schedule schedule;
-  for (StringRef item : *items) {
-    auto [key, valueText] = item.split('=');
-    if (key == "features") {
-      if (llvm::Error error = parseFeatures(valueText, schedule))
-        return error;
-      continue;
-    }
-    int64_t *field = llvm::StringSwitch<int64_t *>(key)
-                         .Case("query_tile", &schedule.queryTile)
-                         .Case("key_tile", &schedule.keyTile)
-                         .Case("warps", &schedule.warps)
-                         .Case("stages", &schedule.stages)
-                         .Case("query_stages", &schedule.queryStages)
-                         .Case("resident_blocks", &schedule.residentBlocks)
-                         .Case("splits", &schedule.splits)
-                         .Case("units", &schedule.units)
-                         .Default(nullptr);
-    if (!field)
-      return createStringError(formatv("--schedule has no key '{0}'; the keys "
-                                       "are query_tile, key_tile, warps, "
-                                       "stages, query_stages, resident_blocks, "
-                                       "features, splits and units",
-                                       key));
-    if (*field)
-      return createStringError(formatv("--schedule gives {0} twice", key));
-    int64_t value;
-    if (valueText.getAsInteger(10, value))
-      return createStringError(formatv(
-          "--schedule: '{0}' needs a number, for example {1}=64", item, key));
-    std::string fault = flash::ScheduleAttr::getFault(key, value);
-    if (!fault.empty())
-      return createStringError("--schedule: " + fault);
-    *field = value;
-  }
-  if (schedule.splits && schedule.units)
-    return createStringError("--schedule: splits says what units leaves to the "
-                             "sizes; write one of them");
-  options.schedule = schedule;
+  auto schedule = Schedule::parse(text);
+  if (!schedule)
+    return createStringError("--schedule: " +
+                             llvm::toString(schedule.takeError()));
+  if (schedule->isEmpty())
+    return createStringError("--schedule needs keys, for example "
+                             "--schedule=query_tile=64,key_tile=128");
+  options.schedule = *schedule;
   return llvm::Error::success();
 }

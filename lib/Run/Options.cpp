@@ -295,7 +295,7 @@ llvm::Error readFlags(Flags &flags, Options &options) {
         return items.takeError();
       *list = std::move(*items);
     }
-  if (options.tune && options.schedule.isGiven())
+  if (options.tune && !options.schedule.isEmpty())
     return createStringError("--tune looks for the schedule; leave out "
                              "--schedule");
   if (options.tune && options.baseline)

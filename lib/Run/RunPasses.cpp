@@ -84,20 +84,12 @@ OwningOpRef<ModuleOp> flash::run::copyProgram(ModuleOp program,
 
 void flash::run::setSchedule(FrontOptions &front, StringRef target,
                              ModuleOp module, const Options &options) {
-  const Schedule &schedule = options.schedule;
   front.target = target.str();
-  front.queryTile = schedule.queryTile;
-  front.keyTile = schedule.keyTile;
-  front.warps = schedule.warps;
-  front.stages = schedule.stages;
-  front.queryStages = schedule.queryStages;
-  front.residentBlocks = schedule.residentBlocks;
-  front.splits = schedule.splits;
-  front.units = schedule.units;
-  front.features = schedule.features;
+  front.schedule = options.schedule.str();
   // A file that is being written to has no say yet.
   front.device = options.tune ? "" : options.device;
   front.tuningFile = options.tune ? "" : options.tuningFile;
-  if (schedule.isGiven() || options.tune)
+  // What is looked for goes before what the program says.
+  if (options.tune)
     module.walk([](flash::AttentionOp op) { op.removeScheduleAttr(); });
 }

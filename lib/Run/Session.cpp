@@ -138,7 +138,6 @@ llvm::Expected<Kernel> Session::compileForCpu(const Program &program,
 /// All that a kernel is made from.
 static std::string getKey(StringRef text, Variant variant,
                           const Options &options) {
-  const Schedule &schedule = options.schedule;
   std::string key;
   llvm::raw_string_ostream os(key);
   os << static_cast<int>(variant) << ' ' << options.function;
@@ -146,12 +145,8 @@ static std::string getKey(StringRef text, Variant variant,
     os << ' ' << static_cast<int>(options.target) << ' ' << options.ptxas << ' '
        << static_cast<int>(options.layout);
   if (variant == Variant::Flash)
-    os << ' ' << schedule.queryTile << ' ' << schedule.keyTile << ' '
-       << schedule.warps << ' ' << schedule.stages << ' '
-       << schedule.queryStages << ' ' << schedule.residentBlocks << ' '
-       << schedule.splits << ' ' << schedule.units << ' ' << schedule.features
-       << ' ' << options.countTiles << ' ' << options.tune << ' '
-       << options.device << '\n'
+    os << ' ' << options.schedule.str() << ' ' << options.countTiles << ' '
+       << options.tune << ' ' << options.device << '\n'
        << options.tuningFile;
   os << '\n' << text;
   return key;

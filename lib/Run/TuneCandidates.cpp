@@ -13,25 +13,6 @@
 using namespace mlir;
 using namespace flash::run;
 
-Options flash::run::getOptionsOf(const flash::Schedule &schedule,
-                                 const Options &options) {
-  Options result = options;
-  result.schedule.queryTile = schedule.queryTile;
-  result.schedule.keyTile = schedule.keyTile;
-  if (options.target == Target::Cpu)
-    return result;
-  result.schedule.warps = schedule.warps;
-  result.schedule.stages = schedule.stages;
-  result.schedule.queryStages = schedule.queryStages;
-  result.schedule.residentBlocks = schedule.residentBlocks;
-  result.schedule.features = stringifyScheduleFeatures(schedule.features);
-  result.schedule.units = schedule.units;
-  // What is left out would be the model's choice.
-  result.schedule.splits =
-      schedule.units ? 0 : std::max<int64_t>(schedule.splits, 1);
-  return result;
-}
-
 CandidateCompiler::CandidateCompiler(Session &session, const Program &program,
                                      Target target, const Options &options,
                                      Gpu *gpu)
@@ -57,7 +38,8 @@ void CandidateCompiler::compile(llvm::MutableArrayRef<Candidate> candidates) {
 }
 
 void CandidateCompiler::compileOne(Candidate &candidate) {
-  Options own = getOptionsOf(candidate.schedule, options);
+  Options own = options;
+  own.schedule = candidate.schedule;
   func::FuncOp entry = program.entry;
   unsigned main = program.sources->getMainFileID();
   auto kernel = [&]() -> llvm::Expected<Kernel> {

@@ -8,7 +8,6 @@
 #ifndef FLASH_LIB_RUN_TUNECANDIDATES_H
 #define FLASH_LIB_RUN_TUNECANDIDATES_H
 
-#include "flash/Dialect/Flash/Transforms/Schedule.h"
 #include "flash/Run/Session.h"
 
 namespace flash::run {
@@ -23,9 +22,6 @@ struct Candidate {
   /// Why it cannot run.
   std::string message;
 };
-
-/// The options of a run with just that schedule.
-Options getOptionsOf(const flash::Schedule &schedule, const Options &options);
 
 /// Compiles candidates for one device.
 class CandidateCompiler {

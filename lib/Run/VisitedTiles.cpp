@@ -32,8 +32,8 @@ static llvm::Error addTiles(flash::AttentionOp op, ArrayRef<TensorSpec> inputs,
     return createStringError("the sizes of the arguments do not tell those of "
                              "an attention in the program");
   int64_t nq = (*query)[2], nk = (*key)[2];
-  int64_t queryTile = op.getSchedule()->getQueryTile(),
-          keyTile = op.getSchedule()->getKeyTile();
+  const flash::Schedule schedule = op.getSchedule()->getValue();
+  int64_t queryTile = *schedule.queryTile, keyTile = *schedule.keyTile;
   int64_t rows = llvm::divideCeil(nq, queryTile),
           columns = llvm::divideCeil(nk, keyTile);
   flash::MaskAttrInterface mask = op.getMaskOrFull();

@@ -81,7 +81,7 @@ gpu.module @m {
   // CHECK-NOT:   arith.select
   // CHECK:       gpu.return
   gpu.func @map(%x: !scores, %zero: f32) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
-    %m = tile.map %x : !scores {
+    %m = tile.map %x : (!scores) -> !scores {
     ^bb0(%e: f32, %i: index, %j: index):
       %keep = arith.cmpi sle, %j, %i : index
       %f = arith.select %keep, %e, %zero : f32

@@ -190,8 +190,8 @@ def flatten(text):
 
 
 # Options that take a bounded time on any legal sizes.
-OPTIONS = {"flash-select-schedule": ["", "{query-tile=8 key-tile=16}", "{query-tile=-3}", "{key-tile=99999}",
-                                     "{target=sm_80 splits=3}", "{target=sm_90a}"],
+OPTIONS = {"flash-select-schedule": ["", "{schedule=query_tile=8,key_tile=16}", "{schedule=query_tile=-3}", "{schedule=key_tile=99999}",
+                                     "{target=sm_80 schedule=splits=3}", "{target=sm_90a}"],
            "tile-persist": ["", "{multiprocessors=0}"],
            "tile-allocate-smem": ["", "{limit=0}"]}
 

@@ -40,8 +40,6 @@ REFUSALS = [re.compile(text) for text in (
     "need N bytes of shared memory",
     # Of programs on tiles, which may fetch in ways that flash-tile does not.
     "'scf.for' op fetches other tiles than the loop before",
-    # Where all loops are known to be empty.
-    "'scf.yield' op cannot be left to warps that only copy",
 )]
 # As flash-run --check has them (docs/flash-run.md), but for each row of a result.
 ROW_FACTOR = 6

@@ -255,5 +255,5 @@ def write(program, loops, schedule, query_tile, tile, types, results, has_length
         w.add(f"%ls = tensor.extract_slice %lt[0] [%nrows] [1] : {row} to {ltype}")
     w.add(f"scf.forall.in_parallel {{\ntensor.parallel_insert_slice {oname} into %oo[%bb, %hh, %ii, 0] [1, 1, {rows}, {dv}] "
           f"[1, 1, 1, 1] : {otype} into {results[0]}\ntensor.parallel_insert_slice {lname} into %ll[%bb, %hh, %ii] [1, 1, {rows}] "
-          f"[1, 1, 1] : {ltype} into {results[1]}\n}}\n}}")
+          f"[1, 1, 1] : {ltype} into {results[1]}\n}}\n}} {{flash.schedule = #flash.{schedule.replace('(', '').replace(')', '')}}}")
     return "\n".join(w.lines) + "\n"

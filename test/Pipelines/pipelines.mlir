@@ -1,16 +1,16 @@
 // The registered pipelines: --flash-front ends in linalg on tiles, the others in
 // the LLVM dialect alone, the tiled ones with a function for the parallel loop.
-// RUN: flash-opt %s --flash-front="query-tile=16 key-tile=32" | FileCheck %s --check-prefix=FRONT
+// RUN: flash-opt %s --flash-front="schedule=query_tile=16,key_tile=32" | FileCheck %s --check-prefix=FRONT
 // DEFINE: %{only_llvm} = --implicit-check-not='{{(flash|scf|linalg|vector|memref|tensor|math|arith)[.]}}'
 // RUN: flash-opt %s --flash-cpu | FileCheck %s --check-prefixes=LLVM,PARALLEL %{only_llvm}
-// RUN: flash-opt %s --flash-emulate="query-tile=16" | FileCheck %s --check-prefixes=LLVM,PARALLEL,RINGS %{only_llvm} --implicit-check-not=gpu.
+// RUN: flash-opt %s --flash-emulate="schedule=query_tile=16" | FileCheck %s --check-prefixes=LLVM,PARALLEL,RINGS %{only_llvm} --implicit-check-not=gpu.
 // RUN: flash-opt %s --flash-naive="row-block=16" | FileCheck %s --check-prefixes=LLVM,PARALLEL %{only_llvm}
 // RUN: flash-opt %s --flash-naive | FileCheck %s --check-prefix=LLVM %{only_llvm} --implicit-check-not=parallel
 // RUN: flash-opt %s --flash-reference | FileCheck %s --check-prefixes=LLVM,PARALLEL %{only_llvm} --implicit-check-not=f32
 
 // FRONT:     scf.forall {{.*}} step (1, 1, 16)
 // FRONT:       tensor<32x16xf32>
-// FRONT-NOT: flash.
+// FRONT-NOT: = flash.
 
 // LLVM:      llvm.func @_mlir_ciface_attention(
 // PARALLEL:  llvm.func internal @attention_parallel_0(

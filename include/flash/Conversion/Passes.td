@@ -10,53 +10,49 @@
 
 include "mlir/Pass/PassBase.td"
 
-def ConvertFlashToTile : Pass<"convert-flash-to-tile", "::mlir::ModuleOp"> {
-  let summary = "Make a block program of each parallel loop over query tiles";
+def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
+  let summary = "Make a block program of each parallel loop over tiles";
   let description = [{
-    Takes what `flash-tile` and `flash-split-mask` leave behind. The body of the
-    `scf.forall` becomes a `gpu.func`, one thread block for each iteration; the
-    loop itself a `gpu.launch_func` with a one-dimensional grid, query tiles
-    fastest. Where there is a mask the blocks differ in length: some heads are
-    gone through together, their last query tiles first, which are longest where
-    the mask is causal.
+    The body of an `scf.forall` becomes a `gpu.func`, one thread block for each
+    iteration; the loop itself a `gpu.launch_func` with a one-dimensional grid.
+    `tile.order` of the loop says in which order blocks take the iterations, and
+    `flash.schedule` how many warps share a tile. Each operation is converted by
+    itself:
 
-    A step of the online softmax becomes two products and arithmetic on register
-    tiles between them; tiles are fetched from global memory where they are
-    used, without any overlap yet.
+    - A slice of a tensor from outside, padded behind its rows or not, becomes
+      `tile.fetch` where a product reads it, or `tile.read` of a vector. Where
+      its rows and columns are not the last dimensions of the tensor, the kernel
+      gets the tensor with its dimensions in another order, which moves nothing.
+      `tensor.parallel_insert_slice` becomes `tile.store`.
+    - `linalg.contract` of two matrices, or what comes to the same, becomes
+      `tile.mma_async` and `tile.mma_wait`. A sum of other terms than products
+      goes through the inner dimension in a loop.
+    - Elementwise `linalg` and `arith` become arithmetic on tiles, or on a value
+      for each row or column as long as that will do; one that asks for indices
+      becomes `tile.map`.
+    - A reduction of rows becomes `tile.fold` and `tile.reduce`, of columns
+      `tile.reduce_rows`; by `arith.addf` or `arith.maxnumf`.
+    - `scf.for`, `scf.if` and arithmetic on scalars stay what they are.
+
+    All matrices have the layout of products. A vector has a value for each row
+    or for each column, as the matrices that it meets say. What has no
+    translation is an error at the operation.
 
     ```mlir
-    %acc1, %max1, %sum1 = flash.online_attention ins(%q, %k, %v : ...) outs(%acc, %max, %sum : ...) ...
+    %s = linalg.contract ... ins(%q, %kt : tensor<64x64xf16>, tensor<64x64xf16>) outs(%zero : tensor<64x64xf32>)
+    %m = linalg.generic ... ins(%s : tensor<64x64xf32>) outs(%none : tensor<64xf32>) { ... arith.maxnumf ... }
     // becomes
-    %kt = tile.fetch %key[%b, %h, %j] : memref<...> to !tile.smem<64x64xf16, swizzle = 128>
-    %sp = tile.mma_async %qs, %kt transpose_b : ...
+    %qs = tile.fetch %query[%b, %h, %i] : memref<...> to !tile.smem<64x64xf16, swizzle = 128>
+    %ks = tile.fetch %key[%b, %h, %j] : memref<...> to !tile.smem<64x64xf16, swizzle = 128>
+    %sp = tile.mma_async %qs, %ks transpose_b : ... -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
     %s = tile.mma_wait %sp : ...
-    ... // row maximum, exponentials, row sum, rescaling
-    %vt = tile.fetch %value[%b, %h, %j] : ...
-    %op = tile.mma_async %p, %vt add %rescaled : ...
-    %acc1 = tile.mma_wait %op : ...
+    %l = tile.fold max %s into %none : ... into tensor<64x4xf32, #tile.lanes<4>>
+    %m = tile.reduce max %l : ... to tensor<64xf32, #tile.rows<4>>
     ```
 
-    Of loops around other ops, a `linalg.contract` of two slices becomes a
-    product, an elementwise `linalg.generic` without inputs a `tile.map`, and
-    elementwise `arith` on tiles itself. A `flash.softmax` or `linalg.softmax`
-    of a slice of rows becomes two loops over strips of the rows: the first
-    finds maximum and sum, for each lane, by the online softmax, the second
-    writes the quotients.
-
-    ```mlir
-    %p = linalg.softmax dimension(1) ins(%rows : tensor<8x?xf16>) outs(...)
-    // becomes
-    %m, %l = scf.for %j = %c0 to %n step %c1024 iter_args(%max = -inf, %sum = 0) {
-      %x = tile.read %s[%i, %j] rows(...) columns(...) : memref<...> to tensor<8x1024xf32, #tile.strips<8, 8>>
-      %max1 = tile.fold max %x into %max : ...
-      ... // exponentials and the rescaled sum
-    }
-    ... // exchanges between lanes
-    scf.for %j = %c0 to %n step %c1024 {
-      %x = tile.read %s[%i, %j] ...
-      tile.store %quotients, %out[%i, %j] rows(...) columns(...) : ...
-    }
-    ```
+    A `flash.softmax` or `linalg.softmax` of a slice of rows becomes two loops
+    over strips of the rows: the first finds maximum and sum, for each lane, by
+    the online softmax, the second writes the quotients.
 
     Tensors become memrefs with run-time strides, whose last dimension is
     contiguous. A captured constant is copied into the kernel, any other scalar
@@ -64,7 +60,7 @@ def ConvertFlashToTile : Pass<"convert-flash-to-tile", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
     "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect",
-    "::flash::tile::TileDialect"];
+    "::flash::FlashDialect", "::flash::tile::TileDialect"];
 }
 
 def CheckHost : Pass<"flash-check-host", "::mlir::func::FuncOp"> {

@@ -14,48 +14,15 @@
 namespace flash {
 
 struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
-  Option<int64_t> queryTile{
-      *this, "query-tile",
-      llvm::cl::desc("Queries in a tile; 0 lets the model choose"),
-      llvm::cl::init(0)};
-  Option<int64_t> keyTile{
-      *this, "key-tile",
-      llvm::cl::desc("Keys in a tile; 0 lets the model choose"),
-      llvm::cl::init(0)};
-  Option<int64_t> warps{
-      *this, "warps",
-      llvm::cl::desc("Warps of a block; 0 lets the model choose"),
-      llvm::cl::init(0)};
-  Option<int64_t> stages{
-      *this, "stages",
-      llvm::cl::desc("Slots of a ring; 0 lets the model choose"),
-      llvm::cl::init(0)};
-  Option<std::string> features{
-      *this, "features",
-      llvm::cl::desc("What warps do at the same time, such as "
-                     "specialize_warps|overlap; empty lets the model choose"),
+  Option<std::string> schedule{
+      *this, "schedule",
+      llvm::cl::desc("Keys of #flash.schedule, such as "
+                     "query_tile=64,key_tile=128; the others are chosen"),
       llvm::cl::init("")};
-  Option<int64_t> splits{
-      *this, "splits",
-      llvm::cl::desc("Units that share a query tile; 0 lets the model choose"),
-      llvm::cl::init(0)};
   Option<std::string> target{
       *this, "target",
       llvm::cl::desc("Whose schedules: cpu, emulate, sm_80 or sm_90a"),
       llvm::cl::init("cpu")};
-  Option<int64_t> queryStages{
-      *this, "query-stages",
-      llvm::cl::desc("Slots for queries; 0 lets the model choose"),
-      llvm::cl::init(0)};
-  Option<int64_t> residentBlocks{
-      *this, "resident-blocks",
-      llvm::cl::desc("Blocks that share a multiprocessor; 0 lets the model "
-                     "choose"),
-      llvm::cl::init(0)};
-  Option<int64_t> units{
-      *this, "units",
-      llvm::cl::desc("Units that there should be; 0 lets the model choose"),
-      llvm::cl::init(0)};
   Option<std::string> device{
       *this, "device",
       llvm::cl::desc("Whose measured schedules to take, such as NVIDIA H200"),

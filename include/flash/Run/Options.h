@@ -8,6 +8,7 @@
 #ifndef FLASH_RUN_OPTIONS_H
 #define FLASH_RUN_OPTIONS_H
 
+#include "flash/Schedule/Schedule.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 #include <functional>
@@ -37,20 +38,6 @@ enum class Target {
 
 /// The name by which `--target` chooses it.
 llvm::StringRef getName(Target target);
-
-/// The keys of #flash.schedule; 0 or no feature lets the compiler choose.
-struct Schedule {
-  int64_t queryTile = 0, keyTile = 0, warps = 0, stages = 0, queryStages = 0,
-          residentBlocks = 0, splits = 0, units = 0;
-  std::string features;
-
-  bool isGiven() const { return queryTile || keyTile || isOfBlocks(); }
-  /// Whether it says what only block programs have.
-  bool isOfBlocks() const {
-    return warps || stages || queryStages || residentBlocks || splits ||
-           units || !features.empty();
-  }
-};
 
 /// How the arguments lie in device memory. The last dimension is contiguous.
 enum class Layout {

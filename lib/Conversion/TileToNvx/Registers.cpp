@@ -147,7 +147,14 @@ struct Broadcast : OpConversionPattern<tile::BroadcastOp> {
       return success();
     }
     SmallVector<Value> rows = t.unpack(adaptor.getSource()), registers;
-    if (isa<tile::FragmentAttr>(result.getEncoding())) {
+    if (auto source = cast<RankedTensorType>(op.getSource().getType());
+        isa<tile::ColumnsAttr>(source.getEncoding())) {
+      // Of two rows, the same pairs.
+      for (int64_t row = 0; row < result.getDimSize(0);
+           row += 16 * getLayout(result).getNumWarps())
+        for (size_t at = 0; at < rows.size(); at += 2)
+          registers.append({rows[at], rows[at + 1], rows[at], rows[at + 1]});
+    } else if (isa<tile::FragmentAttr>(result.getEncoding())) {
       int64_t blocks = result.getDimSize(1) / 8;
       for (size_t row = 0; row < rows.size(); row += 2)
         for (int64_t block = 0; block < blocks; ++block)
@@ -333,22 +340,30 @@ struct Map : OpConversionPattern<tile::MapOp> {
   matchAndRewrite(tile::MapOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
-    RankedTensorType type = op.getX().getType();
+    RankedTensorType type = op.getResult().getType();
     tile::LayoutAttrInterface layout = getLayout(type);
-    Value row = t.fragmentRow(), column = t.fragmentColumn();
+    SmallVector<Value> ofThread;
+    if (!isa<tile::ColumnsAttr>(layout))
+      ofThread.push_back(t.fragmentRow());
+    if (!isa<tile::RowsAttr>(layout))
+      ofThread.push_back(t.fragmentColumn());
     Block &body = op.getBody().front();
-    SmallVector<Value> registers = t.unpack(adaptor.getX());
-    for (auto [index, value] : llvm::enumerate(registers)) {
-      SmallVector<int64_t, 2> at =
-          layout.getRegisterPart(type.getShape(), index);
+    SmallVector<SmallVector<Value>> inputs = llvm::map_to_vector(
+        adaptor.getInputs(), [&](Value input) { return t.unpack(input); });
+    SmallVector<Value> registers;
+    for (int64_t i = 0; i < layout.getNumRegisters(type.getShape()); ++i) {
+      SmallVector<int64_t, 2> at = layout.getRegisterPart(type.getShape(), i);
+      SmallVector<Value> arguments;
+      for (ArrayRef<Value> input : inputs)
+        arguments.push_back(input[i]);
+      for (auto [thread, inTile] : llvm::zip_equal(ofThread, at))
+        arguments.push_back(t.add(thread, t.constant(inTile)));
       IRMapping mapping;
-      mapping.map(body.getArguments(),
-                  ValueRange{value, t.add(row, t.constant(at[0])),
-                             t.add(column, t.constant(at[1]))});
+      mapping.map(body.getArguments(), arguments);
       for (Operation &inner : body.without_terminator())
         rewriter.clone(inner, mapping);
-      value = mapping.lookupOrDefault(
-          cast<tile::YieldOp>(body.getTerminator()).getResult());
+      registers.push_back(mapping.lookupOrDefault(
+          cast<tile::YieldOp>(body.getTerminator()).getResult()));
     }
     rewriter.replaceOp(op, t.pack(registers));
     return success();

@@ -114,8 +114,10 @@ struct Read : OpConversionPattern<tile::ReadOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
     GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
-    RankedTensorType type = op.getResult().getType();
-    auto strips = cast<tile::StripsAttr>(type.getEncoding());
+    auto type = cast<RankedTensorType>(op.getResult().getType());
+    auto strips = dyn_cast<tile::StripsAttr>(type.getEncoding());
+    if (!strips)
+      return rewriter.notifyMatchFailure(op, "reads no strips");
     SmallVector<Value> start = getIndices(adaptor.getIndices()), registers;
     Value rows = op.getRows() ? adaptor.getRows().front() : Value();
     int64_t count = type.getDimSize(0) / strips.getWarps();

@@ -9,6 +9,7 @@
 
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
+#include "flash/Schedule/Schedule.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/Transforms/Patterns.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -41,7 +42,9 @@ struct ConvertTileToNvx : flash::impl::ConvertTileToNvxBase<ConvertTileToNvx> {
     populateWarpgroupProductPatterns(converter, patterns);
     if (failed(
             applyFullConversion(getOperation(), target, std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+    // A thread has no schedule.
+    getOperation()->removeDiscardableAttr(ScheduleAttr::name);
   }
 };
 } // namespace

@@ -343,13 +343,18 @@ void RegisterTiler::emitTile(int64_t rows, ArrayRef<LaneChunk> chunks) {
   if (reductions.empty()) {
     results = compute(outside);
   } else {
-    for (OpOperand &init : inits)
+    for (OpOperand &init : inits) {
+      Value start = initialValues.lookup(&init);
+      // A sum is added to what was there as a whole: that is one addition with
+      // its error, whatever the number of terms.
+      if (!start && isSum(init))
+        start = arith::ConstantOp::create(
+            b, loc, b.getZeroAttr(getElementTypeOrSelf(init.get())));
       for (int64_t r = 0; r < rows; ++r)
         for (LaneChunk chunk : chunks)
-          results.push_back(
-              initialValues.count(&init)
-                  ? broadcast(outside, initialValues[&init], chunk.width)
-                  : load(outside, init, r, chunk));
+          results.push_back(start ? broadcast(outside, start, chunk.width)
+                                  : load(outside, init, r, chunk));
+    }
     SmallVector<scf::ForOp> loops;
     OpBuilder::InsertionGuard guard(b);
     for (unsigned dim : reductions) {
@@ -378,10 +383,20 @@ void RegisterTiler::emitTile(int64_t rows, ArrayRef<LaneChunk> chunks) {
   }
 
   unsigned next = 0;
-  for (OpOperand &init : inits)
+  for (OpOperand &init : inits) {
+    bool isAdded = !reductions.empty() && !initialValues.count(&init) &&
+                   isSum(init);
     for (int64_t r = 0; r < rows; ++r)
-      for (LaneChunk chunk : chunks)
-        store(outside, init, results[next++], r, chunk);
+      for (LaneChunk chunk : chunks) {
+        Value result = results[next++];
+        if (isAdded)
+          result = arith::AddFOp::create(
+              b, loc,
+              broadcast(outside, load(outside, init, r, chunk), chunk.width),
+              result);
+        store(outside, init, result, r, chunk);
+      }
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -475,6 +490,49 @@ Value RegisterTiler::evaluate(Cache &cache, Value value, int64_t r,
   return cache.values[key] = result;
 }
 
+/// Whether `value` is the element of an output that a reduction accumulates.
+bool RegisterTiler::isAccumulated(Value value) {
+  auto arg = dyn_cast<BlockArgument>(value);
+  return arg && arg.getOwner() == op.getBlock() &&
+         op.isDpsInit(op.getMatchingOpOperand(arg));
+}
+
+/// Whether a reduction only ever adds to this output.
+bool RegisterTiler::isSum(OpOperand &init) {
+  BlockArgument arg = op.getMatchingBlockArgument(&init);
+  auto add = op.getMatchingYieldValue(&init)->get().getDefiningOp<arith::AddFOp>();
+  return add && arg.hasOneUse() && *arg.getUsers().begin() == add;
+}
+
+/// The greater of an element and an accumulated maximum. That is never NaN if it
+/// starts from a number, so that one instruction does what `maxnumf` wants.
+Value RegisterTiler::compareWithNumber(Cache &cache, Operation *bodyOp,
+                                       int64_t r, LaneChunk chunk) {
+  auto max = dyn_cast<arith::MaxNumFOp>(bodyOp);
+  if (!max)
+    return {};
+  for (auto [old, added] : {std::pair(max.getLhs(), max.getRhs()),
+                            std::pair(max.getRhs(), max.getLhs())}) {
+    if (!isAccumulated(old))
+      continue;
+    OpOperand &init = *op.getMatchingOpOperand(cast<BlockArgument>(old));
+    FloatAttr start;
+    if (op.getMatchingYieldValue(&init)->get() != max.getResult() ||
+        !initialValues.count(&init) ||
+        !matchPattern(initialValues[&init], m_Constant(&start)) ||
+        start.getValue().isNaN())
+      continue;
+    auto vector = [&](Value value) {
+      return broadcast(cache, evaluate(cache, value, r, chunk), chunk.width);
+    };
+    Value lhs = vector(added), rhs = vector(old);
+    Value isGreater =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, lhs, rhs);
+    return arith::SelectOp::create(b, loc, isGreater, lhs, rhs);
+  }
+  return {};
+}
+
 /// An accumulated product is one fused multiply-add.
 Value RegisterTiler::fuseMultiplyAdd(Cache &cache, Operation *bodyOp, int64_t r,
                                      LaneChunk chunk) {
@@ -483,17 +541,14 @@ Value RegisterTiler::fuseMultiplyAdd(Cache &cache, Operation *bodyOp, int64_t r,
     return {};
   for (auto [sum, product] : {std::pair(add.getLhs(), add.getRhs()),
                               std::pair(add.getRhs(), add.getLhs())}) {
-    auto arg = dyn_cast<BlockArgument>(sum);
     auto multiply = product.getDefiningOp<arith::MulFOp>();
-    if (!arg || !multiply || !multiply->hasOneUse() ||
-        arg.getOwner() != op.getBlock() ||
-        !op.isDpsInit(op.getMatchingOpOperand(arg)))
+    if (!multiply || !multiply->hasOneUse() || !isAccumulated(sum))
       continue;
     auto vector = [&](Value value) {
       return broadcast(cache, evaluate(cache, value, r, chunk), chunk.width);
     };
     Value lhs = vector(multiply.getLhs()), rhs = vector(multiply.getRhs());
-    return vector::FMAOp::create(b, loc, lhs, rhs, vector(arg));
+    return vector::FMAOp::create(b, loc, lhs, rhs, vector(sum));
   }
   return {};
 }
@@ -514,6 +569,8 @@ Value RegisterTiler::evaluateOp(Cache &cache, Operation *bodyOp, int64_t r,
   }
   if (Value fused = fuseMultiplyAdd(cache, bodyOp, r, chunk))
     return fused;
+  if (Value compared = compareWithNumber(cache, bodyOp, r, chunk))
+    return compared;
 
   SmallVector<Value> operands;
   for (Value operand : bodyOp->getOperands())

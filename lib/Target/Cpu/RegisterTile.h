@@ -99,6 +99,10 @@ private:
                          LaneChunk chunk);
   mlir::Value fuseMultiplyAdd(Cache &cache, mlir::Operation *bodyOp,
                               int64_t row, LaneChunk chunk);
+  mlir::Value compareWithNumber(Cache &cache, mlir::Operation *bodyOp,
+                                int64_t row, LaneChunk chunk);
+  bool isSum(mlir::OpOperand &init);
+  bool isAccumulated(mlir::Value value);
 
   mlir::RewriterBase &b;
   mlir::linalg::LinalgOp op;

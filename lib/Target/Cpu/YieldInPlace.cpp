@@ -27,20 +27,39 @@ static bool isReadAfter(Value value, Operation *writer) {
   });
 }
 
-/// Follows destinations back from `value` to the tensor it updates in place;
-/// null if a step is not in place.
-static Value getUpdatedTensor(Value value) {
+static Value getUpdatedTensor(Value value, Block *within = nullptr);
+
+/// The tensor from outside of a choice that both branches update in place to
+/// give its result; null if there is none.
+static Value getUpdatedByBoth(scf::IfOp choice, unsigned result) {
+  if (!choice.elseBlock())
+    return {};
+  Value updated[2];
+  for (auto [block, tensor] : llvm::zip(
+           ArrayRef{choice.thenBlock(), choice.elseBlock()}, updated))
+    tensor = getUpdatedTensor(block->getTerminator()->getOperand(result), block);
+  return updated[0] == updated[1] ? updated[0] : Value();
+}
+
+/// Follows destinations back from `value` to the tensor it updates in place, as
+/// long as the operations are in the block `within`, if there is one; null if a
+/// step is not in place.
+static Value getUpdatedTensor(Value value, Block *within) {
   while (auto result = dyn_cast<OpResult>(value)) {
     Operation *op = result.getOwner();
+    if (within && op->getBlock() != within)
+      break;
     if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
       value = destination.getTiedOpOperand(result)->get();
     else if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
       value = loop.getTiedLoopInit(result)->get();
     else if (auto cast = dyn_cast<tensor::CastOp>(op))
       value = cast.getSource();
+    else if (auto choice = dyn_cast<scf::IfOp>(op))
+      value = getUpdatedByBoth(choice, result.getResultNumber());
     else
       break;
-    if (isReadAfter(value, op))
+    if (!value || isReadAfter(value, op))
       return {};
   }
   return value;

@@ -411,6 +411,18 @@ HostView HostViews::collapseShape(memref::CollapseShapeOp op) {
   return view;
 }
 
+HostView HostViews::transpose(memref::TransposeOp op) {
+  const HostView &source = get(op.getIn());
+  HostView view = source;
+  view.isWhole = false;
+  for (auto [to, from] : llvm::enumerate(op.getPermutation().getResults())) {
+    unsigned dim = llvm::cast<AffineDimExpr>(from).getPosition();
+    view.sizes[to] = source.sizes[dim];
+    view.strides[to] = source.strides[dim];
+  }
+  return view;
+}
+
 LogicalResult HostViews::translate(Operation *op) {
   if (op->getNumResults() != 1 ||
       !isa<BaseMemRefType>(op->getResult(0).getType()) ||
@@ -423,6 +435,7 @@ LogicalResult HostViews::translate(Operation *op) {
           .Case([&](memref::ReinterpretCastOp op) { return reinterpret(op); })
           .Case([&](memref::ExpandShapeOp op) { return expandShape(op); })
           .Case([&](memref::CollapseShapeOp op) { return collapseShape(op); })
+          .Case([&](memref::TransposeOp op) { return transpose(op); })
           .Default(std::nullopt);
   if (!view)
     return failure();

@@ -85,6 +85,7 @@ private:
   HostView reinterpret(mlir::memref::ReinterpretCastOp op);
   HostView expandShape(mlir::memref::ExpandShapeOp op);
   HostView collapseShape(mlir::memref::CollapseShapeOp op);
+  HostView transpose(mlir::memref::TransposeOp op);
   void require(llvm::StringRef who, runtime::Register actual, int64_t expected,
                llvm::StringRef what, unsigned dimension);
   llvm::SmallVector<runtime::Register, 4>

@@ -1,72 +1,129 @@
+// The text that every target takes: rows are queries, columns are keys.
 // RUN: flash-opt %s --flash-decompose --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: flash-opt %s --flash-decompose=guard-values --split-input-file --verify-diagnostics | FileCheck %s --check-prefix=GUARD
 
-// CHECK-DAG:   #[[DI:.*]] = affine_map<(d0, d1) -> (d1, d0)>
-// CHECK-DAG:   #[[KEY:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
-// CHECK-DAG:   #[[QUERY:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// Without a score region the scale, 0.5 * log2(e), joins the exponential.
+
+// CHECK-DAG:   #[[MD:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
+// CHECK-DAG:   #[[ND:.*]] = affine_map<(d0, d1, d2) -> (d1, d2)>
+// CHECK-DAG:   #[[DN:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// CHECK-DAG:   #[[MN:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
+// CHECK-DAG:   #[[TILE:.*]] = affine_map<(d0, d1) -> (d0, d1)>
+// CHECK-DAG:   #[[ROW:.*]] = affine_map<(d0, d1) -> (d0)>
 // CHECK-LABEL: func @step(
-// CHECK-SAME:    %[[Q:.*]]: tensor<16x8xf32>, %[[K:.*]]: tensor<32x8xf32>, %[[V:.*]]: tensor<32x24xf32>,
+// CHECK-SAME:    %[[Q:.*]]: tensor<16x8xf16>, %[[K:.*]]: tensor<32x8xf16>, %[[V:.*]]: tensor<32x24xf16>,
 // CHECK-SAME:    %[[ACC:.*]]: tensor<16x24xf32>, %[[MAX:.*]]: tensor<16xf32>, %[[SUM:.*]]: tensor<16xf32>
-// CHECK:         %[[QT:.*]] = linalg.generic {indexing_maps = [#[[DI]], {{.*}} ins(%[[Q]]
-// Scaled to base-2 logarithms: 0.5 * log2(e).
-// CHECK:           arith.constant 0.72134751
-// CHECK:         %[[S:.*]] = linalg.generic {indexing_maps = [#[[KEY]], #[[QUERY]], {{.*}} ins(%[[K]], %[[QT]] : {{.*}} outs(%{{.*}} : tensor<32x16xf32>)
-// CHECK:         %[[NEW_MAX:.*]] = linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]} ins(%[[S]] : {{.*}} outs(%[[MAX]]
-// CHECK:         %[[SHIFT:.*]] = linalg.generic {{.*}} ins(%[[NEW_MAX]]
-// CHECK:         %[[RESCALE:.*]] = linalg.generic {{.*}} ins(%[[MAX]], %[[SHIFT]]
-// CHECK:           math.exp2
-// CHECK:         %[[P:.*]] = linalg.generic {{.*}} ins(%[[SHIFT]] : {{.*}} outs(%[[S]]
-// CHECK:           math.exp2
-// CHECK:         %[[TILE_SUM:.*]] = linalg.generic {{.*}} ins(%[[P]]
-// CHECK:         %[[NEW_SUM:.*]] = linalg.generic {{.*}} ins(%[[TILE_SUM]], %[[RESCALE]] : {{.*}} outs(%[[SUM]]
-// CHECK:         %[[PV:.*]] = linalg.generic {{.*}} ins(%[[P]], %[[V]]
-// CHECK:         %[[NEW_ACC:.*]] = linalg.generic {{.*}} ins(%[[PV]], %[[RESCALE]] : {{.*}} outs(%[[ACC]]
-// CHECK:         return %[[NEW_ACC]], %[[NEW_MAX]], %[[NEW_SUM]]
-func.func @step(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %v: tensor<32x24xf32>, %acc: tensor<16x24xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
+// CHECK:         %[[ZERO:.*]] = linalg.fill ins(%cst
+// CHECK:         %[[S:.*]] = linalg.contract indexing_maps = [#[[MD]], #[[ND]], #[[MN]]] ins(%[[Q]], %[[K]] : {{.*}}) outs(%[[ZERO]] : tensor<16x32xf32>)
+// CHECK:         %[[LEAST:.*]] = linalg.fill ins(%cst
+// CHECK:         %[[T:.*]] = linalg.generic {indexing_maps = [#[[TILE]], #[[ROW]]], iterator_types = ["parallel", "reduction"]} ins(%[[S]] : {{.*}}) outs(%[[LEAST]]
+// CHECK:           arith.maxnumf %out, %in
+// CHECK:         %[[GROWN:.*]]:2 = linalg.generic {{.*}} ins(%[[T]] : {{.*}}) outs(%[[MAX]], %{{.*}} :
+// CHECK:           %[[C:.*]] = arith.constant 0.72134751
+// CHECK:           %[[LATE:.*]] = arith.mulf %in, %[[C]]
+// CHECK:           %[[M1:.*]] = arith.maxnumf %out, %[[LATE]]
+// CHECK:           %[[UNSEEN:.*]] = arith.cmpf oeq, %[[M1]], %{{.*}}
+// CHECK:           %[[SHIFT:.*]] = arith.select %[[UNSEEN]], %{{.*}}, %[[M1]]
+// CHECK:           %[[D:.*]] = arith.subf %out, %[[SHIFT]]
+// CHECK:           %[[R:.*]] = math.exp2 %[[D]]
+// CHECK:           linalg.yield %[[M1]], %[[R]]
+// CHECK:         %[[ROWSHIFT:.*]] = linalg.generic {{.*}} ins(%[[GROWN]]#0
+// CHECK:         %[[P:.*]] = linalg.generic {indexing_maps = [#[[ROW]], #[[TILE]]], iterator_types = ["parallel", "parallel"]} ins(%[[ROWSHIFT]] : {{.*}}) outs(%[[S]]
+// CHECK:           %[[MINUS:.*]] = arith.negf %in
+// CHECK:           %[[X:.*]] = math.fma %out, %{{.*}}, %[[MINUS]]
+// CHECK:           math.exp2 %[[X]]
+// CHECK:         %[[KEPT:.*]] = linalg.generic {{.*}} ins(%[[GROWN]]#1 : {{.*}}) outs(%[[SUM]]
+// CHECK:         %[[L1:.*]] = linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%[[P]] : {{.*}}) outs(%[[KEPT]]
+// CHECK:           arith.addf %out, %in
+// CHECK:         %[[RESCALED:.*]] = linalg.generic {{.*}} ins(%[[GROWN]]#1 : {{.*}}) outs(%[[ACC]]
+// CHECK:           arith.mulf %out, %in
+// CHECK:         %[[PT:.*]] = arith.truncf %[[P]] : tensor<16x32xf32> to tensor<16x32xf16>
+// CHECK:         %[[A1:.*]] = linalg.contract indexing_maps = [#[[MD]], #[[DN]], #[[MN]]] ins(%[[PT]], %[[V]] : {{.*}}) outs(%[[RESCALED]]
+// CHECK:         return %[[A1]], %[[GROWN]]#0, %[[L1]]
+func.func @step(%q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %v: tensor<32x24xf16>, %acc: tensor<16x24xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> (tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>) {
-  %a, %m, %l = flash.online_attention ins(%q, %k, %v : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x24xf32>)
+  %a, %m, %l = flash.online_attention ins(%q, %k, %v : tensor<16x8xf16>, tensor<32x8xf16>, tensor<32x24xf16>)
       outs(%acc, %max, %sum : tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5)
   return %a, %m, %l : tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>
 }
 
 // -----
 
-// 16-bit tiles are widened once, so that products run on f32 alone.
+// Products of f32 have f32 probabilities, and say if they may round.
 
-// CHECK-LABEL: func @half(
-// CHECK:         linalg.generic {{.*}} ins(%{{.*}} : tensor<32x8xf16>) outs(%{{.*}} : tensor<32x8xf32>)
-// CHECK-NEXT:    ^bb0
-// CHECK-NEXT:      arith.extf
-// CHECK:         linalg.generic {{.*}} ins(%{{.*}} : tensor<32x24xf16>) outs(%{{.*}} : tensor<32x24xf32>)
-// CHECK-NEXT:    ^bb0
-// CHECK-NEXT:      arith.extf
-func.func @half(%q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %v: tensor<32x24xf16>, %acc: tensor<16x24xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
-    -> tensor<16x24xf32> {
-  %a, %m, %l = flash.online_attention ins(%q, %k, %v : tensor<16x8xf16>, tensor<32x8xf16>, tensor<32x24xf16>)
-      outs(%acc, %max, %sum : tensor<16x24xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5)
-  return %a : tensor<16x24xf32>
+// CHECK-LABEL: func @tf32(
+// CHECK-NOT:     arith.truncf
+// CHECK-COUNT-2: linalg.contract {{.*}} {flash.precision = #flash.precision<tf32>}
+func.func @tf32(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
+    -> tensor<16x8xf32> {
+  %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
+      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5) precision(tf32)
+  return %a : tensor<16x8xf32>
 }
 
 // -----
 
-// Mask and missing keys become -inf; values that are not finite take the
-// product that leaves masked elements out.
+// A maximum that grows by at most 8 stays, and nothing is rescaled.
+
+// CHECK-LABEL: func @lazy(
+// CHECK:         %[[G:.*]]:2 = linalg.generic {{.*}} outs(%{{.*}}, %{{.*}} : tensor<16xf32>, tensor<16xf32>)
+// CHECK:           %[[T:.*]] = arith.mulf %in, %{{.*}}
+// CHECK:           %[[EIGHT:.*]] = arith.constant 8.0
+// CHECK:           %[[BOUND:.*]] = arith.addf %[[MAX:.*]], %[[EIGHT]]
+// CHECK:           %[[ABOVE:.*]] = arith.cmpf ogt, %[[T]], %[[BOUND]]
+// CHECK:           %[[GROWN:.*]] = arith.maxnumf %[[MAX]], %[[T]]
+// CHECK:           %[[R:.*]] = math.exp2
+// CHECK:           %[[ONE:.*]] = arith.constant 1.0
+// CHECK-DAG:       %[[M1:.*]] = arith.select %[[ABOVE]], %[[GROWN]], %[[MAX]]
+// CHECK-DAG:       %[[FACTOR:.*]] = arith.select %[[ABOVE]], %[[R]], %[[ONE]]
+// CHECK:           linalg.yield %[[M1]], %[[FACTOR]]
+func.func @lazy(%q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
+    -> (tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) {
+  %0:3 = flash.online_attention ins(%q, %k, %k : tensor<16x8xf16>, tensor<32x8xf16>, tensor<32x8xf16>)
+      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5)
+      schedule(<query_tile = 16, key_tile = 32, features = lazy_rescale>)
+  return %0#0, %0#1, %0#2 : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>
+}
+
+// -----
+
+// Mask and missing keys become -inf. What takes no part is not multiplied by
+// its value, or only by values that are known to be finite.
 
 // CHECK-LABEL: func @masked(
 // CHECK-SAME:    %[[N:[^:]*]]: index
-// CHECK:         %[[KEY:.*]] = linalg.index 0
-// CHECK:         %[[QUERY:.*]] = linalg.index 1
-// CHECK:         %[[KEPT:.*]] = arith.cmpi sge
-// CHECK:         %[[EXISTS:.*]] = arith.cmpi slt, %[[KEY]], %[[N]]
-// CHECK:         %[[BOTH:.*]] = arith.andi %[[KEPT]], %[[EXISTS]]
-// CHECK:         arith.select %[[BOTH]], %{{.*}}, %{{.*}} : f32
-// CHECK:         %[[FINITE:.*]] = arith.cmpf ord, %[[ZERO:.*]], %[[ZERO]]
-// CHECK:         scf.if %[[FINITE]]
-// CHECK-NOT:       arith.select
-// CHECK:         } else {
-// CHECK:           arith.select
-func.func @masked(%n: index, %q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
+// CHECK:         %[[S:.*]] = linalg.contract
+// CHECK:         %[[X:.*]] = linalg.generic {{.*}} outs(%[[S]]
+// CHECK:           %[[QUERY:.*]] = linalg.index 0
+// CHECK:           %[[KEY:.*]] = linalg.index 1
+// CHECK:           arith.addi {{.*}} overflow<nsw> : index
+// CHECK:           %[[KEPT:.*]] = arith.cmpi sge
+// CHECK:           %[[EXISTS:.*]] = arith.cmpi slt, %[[KEY]], %[[N]]
+// CHECK:           %[[BOTH:.*]] = arith.andi %[[KEPT]], %[[EXISTS]]
+// CHECK:           %[[LEAST:.*]] = arith.constant 0xFF800000
+// CHECK:           arith.select %[[BOTH]], %out, %[[LEAST]] : f32
+// CHECK:         %[[ACC:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<16x8xf32>)
+// CHECK:         %[[P:.*]] = arith.truncf
+// CHECK-NOT:     flash.is_finite
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel", "parallel", "reduction"]} ins(%[[P]], %{{.*}} : {{.*}}) outs(%[[ACC]]
+// CHECK:           linalg.index 0
+// CHECK:           linalg.index 2
+// CHECK:           %[[PRODUCT:.*]] = arith.mulf
+// CHECK:           %[[SUM:.*]] = arith.addf %out, %[[PRODUCT]]
+// CHECK:           arith.select %{{.*}}, %[[SUM]], %out : f32
+
+// GUARD-LABEL: func @masked(
+// GUARD:         %[[ACC:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<16x8xf32>)
+// GUARD:         %[[FINITE:.*]] = flash.is_finite %[[V:.*]] : tensor<32x8xf16>
+// GUARD:         %[[A1:.*]] = scf.if %[[FINITE]]
+// GUARD:           linalg.contract {{.*}} ins(%[[P:.*]], %[[V]] : {{.*}}) outs(%[[ACC]]
+// GUARD:         } else {
+// GUARD:           linalg.generic {{.*}} ins(%[[P]], %[[V]] : {{.*}}) outs(%[[ACC]]
+// GUARD:             arith.select
+// GUARD:         return %[[A1]]
+func.func @masked(%n: index, %q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> tensor<16x8xf32> {
-  %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
+  %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf16>, tensor<32x8xf16>, tensor<32x8xf16>)
       outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>)
       at[0, 0, 0, 0] of[16, 32] keys(%n) scale(0.5) mask(#flash.causal)
   return %a : tensor<16x8xf32>
@@ -74,15 +131,40 @@ func.func @masked(%n: index, %q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: t
 
 // -----
 
-// A score region sees natural units and clamped positions.
+// A scale that is not positive does not keep the order: scores are multiplied
+// before the maximum.
+
+// CHECK-LABEL: func @negative(
+// CHECK:         linalg.generic
+// CHECK:           arith.constant -0.72134751
+// CHECK:           arith.mulf
+// CHECK-NOT:     math.fma
+// CHECK:         return
+func.func @negative(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
+    -> tensor<16x8xf32> {
+  %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
+      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(-0.5)
+  return %a : tensor<16x8xf32>
+}
+
+// -----
+
+// A score region sees natural units and, where it reads a tensor, positions that
+// exist. Without keys(n) all keys do.
 
 // CHECK-LABEL: func @score(
 // CHECK-SAME:    %[[BIAS:[^:]*]]: tensor<?xf32>
+// CHECK:         %[[J:.*]] = arith.addi
+// CHECK-NOT:     arith.minsi
+// CHECK:         %[[SCALED:.*]] = arith.mulf %out, %{{.*}} : f32
+// CHECK:         %[[B:.*]] = tensor.extract %[[BIAS]][%[[J]]]
+// CHECK:         %[[SUM:.*]] = arith.addf %[[SCALED]], %[[B]]
+// CHECK:         %[[LOG2E:.*]] = arith.constant 1.44269502
+// CHECK:         arith.mulf %[[SUM]], %[[LOG2E]] : f32
+// CHECK-LABEL: func @ragged(
 // CHECK:         arith.minsi
 // CHECK:         %[[J:.*]] = arith.minsi
-// CHECK:         %[[B:.*]] = tensor.extract %[[BIAS]][%[[J]]]
-// CHECK:         %[[SUM:.*]] = arith.addf %{{.*}}, %[[B]]
-// CHECK:         arith.mulf %[[SUM]], %{{.*}} : f32
+// CHECK:         tensor.extract %{{.*}}[%{{.*}}, %[[J]]]
 func.func @score(%bias: tensor<?xf32>, %q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> tensor<16x8xf32> {
   %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
@@ -94,15 +176,65 @@ func.func @score(%bias: tensor<?xf32>, %q: tensor<16x8xf32>, %k: tensor<32x8xf32
   }
   return %a : tensor<16x8xf32>
 }
+func.func @ragged(%n: index, %bias: tensor<?x?xf32>, %q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
+    -> tensor<16x8xf32> {
+  %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
+      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[12, 32] keys(%n) scale(0.5) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %e = tensor.extract %bias[%i, %j] : tensor<?x?xf32>
+    %r = arith.addf %s, %e : f32
+    flash.yield %r : f32
+  }
+  return %a : tensor<16x8xf32>
+}
+
+// -----
+
+// A quotient of a score of 16-bit operands is a product; of f32 it stays.
+
+// CHECK-LABEL: func @quotient(
+// CHECK-NOT:     arith.divf
+// CHECK:         %[[FACTOR:.*]] = arith.constant 5.000000e-02
+// CHECK:         arith.mulf %{{.*}}, %[[FACTOR]]
+// CHECK-LABEL: func @exact_quotient(
+// CHECK:         arith.divf
+func.func @quotient(%q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
+    -> tensor<16x8xf32> {
+  %c = arith.constant 20.0 : f32
+  %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf16>, tensor<32x8xf16>, tensor<32x8xf16>)
+      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %r = arith.divf %s, %c : f32
+    flash.yield %r : f32
+  }
+  return %a : tensor<16x8xf32>
+}
+func.func @exact_quotient(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
+    -> tensor<16x8xf32> {
+  %c = arith.constant 20.0 : f32
+  %a, %m, %l = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
+      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.5) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %r = arith.divf %s, %c : f32
+    flash.yield %r : f32
+  }
+  return %a : tensor<16x8xf32>
+}
 
 // -----
 
 // CHECK-LABEL: func @finalize(
-// CHECK:         arith.divf
-// CHECK:         arith.cmpf oeq
-// CHECK:         arith.select
-// CHECK:         arith.truncf {{.*}} to bf16
-// CHECK:         math.log
+// CHECK-SAME:    %[[ACC:.*]]: tensor<16x8xf32>, %[[MAX:.*]]: tensor<16xf32>, %[[SUM:.*]]: tensor<16xf32>, %[[O:.*]]: tensor<16x8xbf16>, %[[E:.*]]: tensor<16xf32>
+// CHECK:         %[[INVERSE:.*]] = linalg.generic {{.*}} ins(%[[SUM]]
+// CHECK:           %[[EMPTY:.*]] = arith.cmpf oeq
+// CHECK:           %[[DIVISOR:.*]] = arith.select %[[EMPTY]], %[[ONE:.*]], %in
+// CHECK:           arith.divf %[[ONE]], %[[DIVISOR]]
+// CHECK:         %[[OUT:.*]] = linalg.generic {{.*}} ins(%[[ACC]], %[[INVERSE]] : {{.*}}) outs(%[[O]]
+// CHECK:           arith.mulf
+// CHECK:           arith.truncf {{.*}} to bf16
+// CHECK:         %[[LSE:.*]] = linalg.generic {{.*}} ins(%[[MAX]], %[[SUM]] : {{.*}}) outs(%[[E]]
+// CHECK:           math.log
+// CHECK:         return %[[OUT]], %[[LSE]]
 func.func @finalize(%a: tensor<16x8xf32>, %m: tensor<16xf32>, %l: tensor<16xf32>, %o: tensor<16x8xbf16>, %e: tensor<16xf32>)
     -> (tensor<16x8xbf16>, tensor<16xf32>) {
   %r:2 = flash.finalize ins(%a, %m, %l : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>)
@@ -130,13 +262,14 @@ func.func @whole(%q: tensor<1x1x64x64xf32>, %acc: tensor<1x1x64x64xf32>, %max: t
 // CHECK:         %[[KEEP:.*]] = arith.cmpi sge
 // CHECK:         %[[EXISTS:.*]] = arith.cmpi slt
 // CHECK:         %[[BOTH:.*]] = arith.andi %[[KEEP]], %[[EXISTS]]
-// CHECK-COUNT-2: arith.minsi
-// CHECK-NEXT:    %[[D:.*]] = arith.subi
+// CHECK:         arith.minsi
+// CHECK:         %[[D:.*]] = arith.subi
 // CHECK:         %[[AT:.*]] = arith.select %[[BOTH]], %[[D]], %c0{{.*}} : index
 // CHECK:         tensor.extract %[[BIAS]][%[[AT]]]
+// CHECK:         %[[KEEP:.*]] = arith.cmpi sge
 // CHECK:         arith.select %[[KEEP]]
-// CHECK-COUNT-2: arith.minsi
-// CHECK-NEXT:    %[[E:.*]] = arith.subi
+// CHECK:         arith.minsi
+// CHECK:         %[[E:.*]] = arith.subi
 // CHECK-NEXT:    tensor.extract %[[BIAS]][%[[E]]]
 func.func @guards(%bias: tensor<?xf32>, %q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> tensor<16x8xf32> {

@@ -510,8 +510,7 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 922337203685
 
 // -----
 
-// expected-error @below {{failed to parse Flash_ScheduleAttr parameter 'features'}}
-// expected-error @below {{expected ::flash::ScheduleFeatures to be one of: none, specialize_warps, overlap, ping_pong, lazy_rescale, persistent}}
+// expected-error @below {{'fast' is no list of features such as specialize_warps|overlap; the features are specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store, or none}}
 func.func private @f() attributes {m = #flash.schedule<query_tile = 64, key_tile = 64, features = fast>}
 
 // -----
@@ -528,6 +527,49 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile 
 
 // expected-error @below {{splits says what units leaves to the sizes; write one of them}}
 func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, splits = 1, units = 8>}
+
+// -----
+
+// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, warps, stages, query_stages, resident_blocks, features, splits, units}}
+func.func private @f() attributes {m = #flash.schedule<tiles = 8>}
+
+// -----
+
+// expected-error @below {{warps is given twice}}
+func.func private @f() attributes {m = #flash.schedule<warps = 4, warps = 4>}
+
+// -----
+
+// expected-error @below {{warps needs a number, got 'four'}}
+func.func private @f() attributes {m = #flash.schedule<warps = four>}
+
+// -----
+
+// expected-error @below {{unknown attribute `schedul` in dialect `flash`}}
+func.func private @f() attributes {m = #flash.schedul<warps = 4>}
+
+// -----
+
+// expected-error @below {{'func.func' op cannot have "flash.schedule"; an scf.forall over tiles and a kernel, a gpu.func with the attribute kernel, can}}
+func.func private @f() attributes {flash.schedule = #flash.schedule<warps = 4>}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op cannot have "flash.schedule"}}
+  gpu.func @f() attributes {flash.schedule = #flash.schedule<warps = 4>} {
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op "flash.schedule" must be a #flash.schedule, got 4 : i64}}
+  gpu.func @f() kernel attributes {flash.schedule = 4} {
+    gpu.return
+  }
+}
 
 // -----
 
@@ -1130,3 +1172,82 @@ func.func @one_batch(%q: tensor<2x8x16xf32>, %t: tensor<1xf32>, %u: tensor<1xf32
   } : (tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
   return %o : tensor<2x8x16xf32>
 }
+
+// -----
+
+func.func @f(%v: tensor<4x8xi32>) {
+  // expected-error @below {{operand #0 must be 2D tensor without encoding of 16-bit float or bfloat16 type or 32-bit float values, but got 'tensor<4x8xi32>'}}
+  %f = flash.is_finite %v : tensor<4x8xi32>
+  return
+}
+
+// -----
+
+func.func @f(%v: tensor<8xf32>) {
+  // expected-error @below {{operand #0 must be 2D tensor without encoding}}
+  %f = flash.is_finite %v : tensor<8xf32>
+  return
+}
+
+// -----
+
+// expected-error @below {{'flash.precision' belongs to a linalg.contract of f32}}
+func.func @f() attributes {flash.precision = #flash.precision<tf32>} {
+  return
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+func.func @f(%x: tensor<8x8xf16>, %y: tensor<8x8xf32>) {
+  // expected-error @below {{'flash.precision' belongs to a linalg.contract of f32}}
+  %0 = linalg.contract indexing_maps = [#a, #b, #c] {flash.precision = #flash.precision<tf32>} ins(%x, %x : tensor<8x8xf16>, tensor<8x8xf16>) outs(%y : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+func.func @f(%x: tensor<8x8xf32>) {
+  // expected-error @below {{'flash.precision' must be a #flash.precision, got "tf32"}}
+  %0 = linalg.contract indexing_maps = [#a, #b, #c] {flash.precision = "tf32"} ins(%x, %x : tensor<8x8xf32>, tensor<8x8xf32>) outs(%x : tensor<8x8xf32>) -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+// expected-error @below {{has the unknown attribute 'flash.precise'}}
+func.func @f() attributes {flash.precise} {
+  return
+}
+
+// -----
+
+func.func @misspelt(%q: tensor<2x8x16xf32>) -> tensor<2x8x16xf32> {
+  // expected-error @below {{'flash.attention' op has no attribute 'scal'; the nearest is 'scale'}}
+  %o = flash.attention %q, %q, %q {scal = 0.5} : (tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
+  return %o : tensor<2x8x16xf32>
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'flash.tile' that dialect 'flash' does not declare; it declares none}}
+func.func @function() attributes {flash.tile = 64} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'flash.query' of argument 0; dialect 'flash' declares none for arguments}}
+func.func @argument(%q: tensor<2x8x16xf32> {flash.query}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'flash.output' of result 0; dialect 'flash' declares none for results}}
+func.func private @result() -> (tensor<2x8x16xf32> {flash.output})

@@ -34,7 +34,7 @@ func.func @lse(%q: tensor<2x8x333x64xf32>, %k: tensor<2x2x517x64xf32>, %v: tenso
 // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index, %{{.*}}: index):
 // CHECK: flash.guard %{{.*}} else 0 : index
 // CHECK: flash.yield
-// CHECK-NEXT: } {note = "kept"} : (tensor<?x?x?x128xbf16>
+// CHECK-NEXT: } {test.note = "kept"} : (tensor<?x?x?x128xbf16>
 func.func @everything(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v: tensor<?x?x?x256xbf16>,
                       %n: tensor<?xi32>, %s: tensor<?xf32>, %bias: tensor<?x?xf32>) -> tensor<?x?x?x256xbf16> {
   %o, %lse = flash.attention %q, %k, %v scale(0.125) mask(#flash.prefix<7>) lengths(%n : tensor<?xi32>)
@@ -49,7 +49,7 @@ func.func @everything(%q: tensor<?x?x?x128xbf16>, %k: tensor<?x?x?x128xbf16>, %v
     %z = arith.addf %x, %y : f32
     %r = math.tanh %z : f32
     flash.yield %r : f32
-  } {note = "kept"} : (tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x256xbf16>)
+  } {test.note = "kept"} : (tensor<?x?x?x128xbf16>, tensor<?x?x?x128xbf16>, tensor<?x?x?x256xbf16>)
       -> (tensor<?x?x?x256xbf16>, tensor<?x?x?xf32>)
   return %o : tensor<?x?x?x256xbf16>
 }
@@ -103,7 +103,7 @@ func.func @identity_score(%q: tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32> {
 // CHECK-SAME: explicit = #flash.causal,
 // CHECK-SAME: features = #flash.schedule<query_tile = 128, key_tile = 64, warps = 8, stages = 2, query_stages = 1, resident_blocks = 2, features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent>
 // CHECK-SAME: full = #flash.full
-// CHECK-SAME: no_features = #flash.schedule<query_tile = 128, key_tile = 64, stages = 2>
+// CHECK-SAME: no_features = #flash.schedule<query_tile = 128, key_tile = 64, stages = 2, features = none>
 // CHECK-SAME: prefix = #flash.prefix<0>
 // CHECK-SAME: schedule = #flash.schedule<query_tile = 8, key_tile = 1024>
 // CHECK-SAME: top_left = #flash.causal<top_left>
@@ -142,7 +142,7 @@ func.func @tile_step(%qt: tensor<64x64xf16>, %kt: tensor<128x64xf16>, %vt: tenso
 
 // CHECK-LABEL: func @tile_step_padded(
 // CHECK: at[0, 1, %{{.*}}, 128] of[%{{.*}}, 300] keys(%{{.*}}) scale(1.000000e+00) schedule(<query_tile = 8, key_tile = 8>) score {
-// CHECK: {note}
+// CHECK: {test.note}
 func.func @tile_step_padded(%qt: tensor<?x8xf32>, %kt: tensor<8x8xf32>, %vt: tensor<8x16xf32>, %a: tensor<?x16xf32>,
                             %m: tensor<?xf32>, %i: index, %nq: index, %n: index) {
   %0:3 = flash.online_attention
@@ -152,7 +152,7 @@ func.func @tile_step_padded(%qt: tensor<?x8xf32>, %kt: tensor<8x8xf32>, %vt: ten
   ^bb0(%x: f32, %b: index, %h: index, %q: index, %k: index):
     %r = arith.mulf %x, %x : f32
     flash.yield %r : f32
-  } {note}
+  } {test.note}
   return
 }
 
@@ -194,3 +194,10 @@ func.func @combine(%o: tensor<4x?x64xf32>, %l: tensor<4x?xf32>) -> tensor<?x64xf
 func.func private @splits() attributes {s = #flash.schedule<splits = 2, key_tile = 16, query_tile = 8>}
 // CHECK: attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, units = 264>}
 func.func private @units() attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, units = 264>}
+
+// CHECK-LABEL: func @is_finite(
+// CHECK: flash.is_finite %{{.*}} : tensor<128x64xf16>
+func.func @is_finite(%v: tensor<128x64xf16>) -> i1 {
+  %f = flash.is_finite %v : tensor<128x64xf16>
+  return %f : i1
+}

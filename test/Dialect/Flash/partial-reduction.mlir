@@ -20,19 +20,18 @@
 // CHECK-DAG:       %[[LS:.*]] = tensor.extract_slice %[[PL]][%[[S]], 0, 0, 0]
 // CHECK-DAG:       %[[KS:.*]] = tensor.extract_slice %[[K]][0, 0, %[[J]], 0] [1, 2, 128, 16]
 // CHECK:           flash.online_attention ins(%[[Q]], %[[KS]], %{{.*}} outs(%[[AS]], %[[MS]], %[[LS]] :
-// CHECK-SAME:        at[0, 0, 0, %[[J]]] of[32, 512] scale({{.*}}) mask(#flash.causal) {step}
+// CHECK-SAME:        at[0, 0, 0, %[[J]]] of[32, 512] scale({{.*}}) mask(#flash.causal) {test.step}
 // CHECK-COUNT-3:   tensor.parallel_insert_slice {{.*}}[%[[S]], 0, 0, 0
 // CHECK:         } {loop}
 // CHECK:         %[[ML:.*]]:2 = linalg.generic {indexing_maps = [#[[ALL]], #[[ALL]], #[[ROWS]], #[[ROWS]]]
 // CHECK-SAME:      iterator_types = ["reduction", "parallel", "parallel", "parallel"]
 // CHECK-SAME:      ins(%[[P]]#1, %[[P]]#2 : {{.*}}) outs(%[[M]], %[[L]] : {{.*}}) attrs = {merge}
 // CHECK-NEXT:    ^bb0(%[[M1:.*]]: f32, %[[L1:.*]]: f32, %[[M2:.*]]: f32, %[[L2:.*]]: f32):
-// CHECK:           %[[GREATER:.*]] = arith.cmpf ogt, %[[M1]], %[[M2]]
-// CHECK:           %[[MAX:.*]] = arith.select %[[GREATER]], %[[M1]], %[[M2]]
+// CHECK:           %[[MAX:.*]] = arith.maxnumf %[[M2]], %[[M1]]
 // CHECK:           %[[UNSEEN:.*]] = arith.cmpf oeq, %[[MAX]], %[[INF]]
 // CHECK:           %[[SHIFT:.*]] = arith.select %[[UNSEEN]], %[[ZERO]], %[[MAX]]
-// CHECK:           arith.subf %[[M1]], %[[SHIFT]]
 // CHECK:           arith.subf %[[M2]], %[[SHIFT]]
+// CHECK:           arith.subf %[[M1]], %[[SHIFT]]
 // CHECK:           linalg.yield %[[MAX]], %{{.*}}
 // CHECK:         %[[SCALED:.*]] = linalg.generic {indexing_maps = [#[[FIRST]], #[[FIRST]], #[[ALL]]]
 // CHECK-SAME:      ins(%[[M]], %[[ML]]#0 : {{.*}}) outs(%[[A]] : {{.*}}) attrs = {merge}
@@ -58,7 +57,7 @@ module attributes {transform.with_named_sequence} {
     transform.annotate %identity#0 "identity" : !transform.any_op
     transform.annotate %identity#1 "identity" : !transform.any_op
     transform.annotate %identity#2 "identity" : !transform.any_op
-    transform.annotate %step "step" : !transform.any_op
+    transform.annotate %step "test.step" : !transform.any_op
     transform.annotate %merge#0 "merge" : !transform.any_op
     transform.annotate %merge#1 "merge" : !transform.any_op
     transform.annotate %merge#2 "merge" : !transform.any_op

@@ -1,14 +1,14 @@
 // Features as an option, and targets that there are not.
-// RUN: flash-opt %s --flash-select-schedule="target=sm_90a features=specialize_warps|overlap" | FileCheck %s
-// RUN: flash-opt %s --flash-select-schedule="target=sm_90a features=none" | FileCheck %s --check-prefix=NONE
-// RUN: flash-opt %s --flash-select-schedule="target=sm_90a query-tile=128 key-tile=128" | FileCheck %s --check-prefix=TILES
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a features=fast" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_80 features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=SM80
+// RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=specialize_warps|overlap" | FileCheck %s
+// RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=none" | FileCheck %s --check-prefix=NONE
+// RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=query_tile=128,key_tile=128" | FileCheck %s --check-prefix=TILES
+// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=fast" 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// RUN: not flash-opt %s --flash-select-schedule="target=sm_80 schedule=features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=SM80
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_70" 2>&1 | FileCheck %s --check-prefix=TARGET
 
 // CHECK: schedule(<query_tile = {{.*}}, features = specialize_warps|overlap
-// NONE: schedule(<query_tile = {{[^f]*}}>)
-// UNKNOWN: error: 'flash.attention' op cannot be scheduled: 'fast' is no list of features such as specialize_warps|overlap
+// NONE: schedule(<query_tile = {{[^f]*}}, features = none, 
+// UNKNOWN: error: the schedule that is given: 'fast' is no list of features such as specialize_warps|overlap
 // SM80: error: 'flash.attention' op cannot be scheduled: the features specialize_warps need the target sm_90a and elements of 16 bits
 // TARGET: error: there is no schedule for the target 'sm_70'; there are cpu, emulate, sm_80 and sm_90a
 func.func @f(%q: tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16> {

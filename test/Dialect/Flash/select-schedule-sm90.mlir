@@ -84,7 +84,7 @@ func.func @short(%q: tensor<2x4x20x128xf16>, %k: tensor<2x4x4096x128xf16>) -> te
 
 // Products of f32 have no form for warpgroups: the schedules of sm_80 serve.
 // CHECK-LABEL: func @f32(
-// CHECK-NOT: features
+// CHECK: features = none
 // CHECK: return
 func.func @f32(%q: tensor<2x4x128x64xf32>) -> tensor<2x4x128x64xf32> {
   %o = flash.attention %q, %q, %q : (tensor<2x4x128x64xf32>, tensor<2x4x128x64xf32>, tensor<2x4x128x64xf32>) -> tensor<2x4x128x64xf32>
@@ -92,7 +92,7 @@ func.func @f32(%q: tensor<2x4x128x64xf32>) -> tensor<2x4x128x64xf32> {
 }
 
 // CHECK-LABEL: func @written(
-// CHECK: schedule(<query_tile = 128, key_tile = 64, warps = 8, stages = 3, query_stages = 1, features = specialize_warps|overlap|ping_pong|lazy_rescale>)
+// CHECK: schedule(<query_tile = 128, key_tile = 64, warps = 8, stages = 3, query_stages = 1, features = specialize_warps|overlap|ping_pong|lazy_rescale, splits = 1>)
 func.func @written(%q: tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16> {
   %o = flash.attention %q, %q, %q schedule(<query_tile = 128, key_tile = 64, stages = 3, features = specialize_warps|overlap|ping_pong|lazy_rescale>) : (tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16>
   return %o : tensor<2x4x512x64xf16>
@@ -117,14 +117,14 @@ func.func @few_short(%q: tensor<1x2x512x64xf16>) -> tensor<1x2x512x64xf16> {
 
 // Short rows of many columns take turns, but do not overlap.
 // CHECK-LABEL: func @short_wide(
-// CHECK: features = specialize_warps|ping_pong|lazy_rescale|persistent|bulk_store>
+// CHECK: features = specialize_warps|ping_pong|lazy_rescale|persistent|bulk_store, splits = 1>
 func.func @short_wide(%q: tensor<16x8x1024x256xf16>) -> tensor<16x8x1024x256xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<16x8x1024x256xf16>, tensor<16x8x1024x256xf16>, tensor<16x8x1024x256xf16>) -> tensor<16x8x1024x256xf16>
   return %o : tensor<16x8x1024x256xf16>
 }
 
 // CHECK-LABEL: func @long_wide(
-// CHECK: features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store>
+// CHECK: features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store, splits = 1>
 func.func @long_wide(%q: tensor<8x8x2048x256xf16>) -> tensor<8x8x2048x256xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<8x8x2048x256xf16>, tensor<8x8x2048x256xf16>, tensor<8x8x2048x256xf16>) -> tensor<8x8x2048x256xf16>
   return %o : tensor<8x8x2048x256xf16>
@@ -204,9 +204,9 @@ func.func @wide_long(%q: tensor<2x16x16384x128xf16>) -> tensor<2x16x16384x128xf1
   return %o : tensor<2x16x16384x128xf16>
 }
 
-// A schedule that is written without roles is one of sm_80.
+// Tiles that warpgroups cannot have are those of sm_80.
 // CHECK-LABEL: func @without_roles(
-// CHECK: schedule(<query_tile = 32, key_tile = 64, warps = 2, stages = 1>)
+// CHECK: schedule(<query_tile = 32, key_tile = 64, warps = 2, stages = 1, features = none, units = 264>)
 func.func @without_roles(%q: tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16> {
   %o = flash.attention %q, %q, %q schedule(<query_tile = 32, key_tile = 64>) : (tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16>
   return %o : tensor<2x4x512x64xf16>
@@ -334,7 +334,7 @@ func.func @f(%q: !type) -> !type {
 !type = tensor<2x4x512x64xf16>
 func.func @f(%q: !type) -> !type {
   // expected-error @below {{cannot be scheduled: resident_blocks is of kernels whose warps have roles; they are of the target sm_90a and elements of 16 bits}}
-  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64, resident_blocks = 2>) : (!type, !type, !type) -> !type
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64, resident_blocks = 2, features = none>) : (!type, !type, !type) -> !type
   return %o : !type
 }
 

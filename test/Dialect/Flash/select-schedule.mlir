@@ -1,10 +1,10 @@
 // RUN: flash-opt %s --flash-select-schedule | FileCheck %s --check-prefixes=ALL,MODEL
-// RUN: flash-opt %s --flash-select-schedule="query-tile=8 key-tile=24" | FileCheck %s --check-prefixes=ALL,GIVEN
-// RUN: not flash-opt %s --flash-select-schedule=query-tile=12 2>&1 | FileCheck %s --check-prefix=BAD
-// RUN: not flash-opt %s --flash-select-schedule=key-tile=-8 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// RUN: flash-opt %s --flash-select-schedule="schedule=query_tile=8,key_tile=24" | FileCheck %s --check-prefixes=ALL,GIVEN
+// RUN: not flash-opt %s --flash-select-schedule=schedule=query_tile=12 2>&1 | FileCheck %s --check-prefix=BAD
+// RUN: not flash-opt %s --flash-select-schedule=schedule=key_tile=-8 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 
-// BAD: error: 'flash.attention' op cannot be scheduled: query_tile must be a multiple of 8 from 8 to 1024, got 12; the nearest is 16
-// NEGATIVE: error: 'flash.attention' op cannot be scheduled: key_tile must be a multiple of 8 from 8 to 1024, got -8; the nearest is 8
+// BAD: error: the schedule that is given: query_tile must be a multiple of 8 from 8 to 1024, got 12; the nearest is 16
+// NEGATIVE: error: the schedule that is given: key_tile must be a multiple of 8 from 8 to 1024, got -8; the nearest is 8
 
 // Tiles no larger than the lengths need; the largest where those are unknown.
 // ALL-LABEL: func @short(
@@ -47,9 +47,10 @@ func.func @wide(%q: tensor<4x8x4096x256xf16>) -> tensor<4x8x4096x256xf16> {
   return %o : tensor<4x8x4096x256xf16>
 }
 
-// What is written stays.
+// What is written stays, unless something else is given.
 // ALL-LABEL: func @written(
-// ALL: schedule(<query_tile = 128, key_tile = 8>)
+// MODEL: schedule(<query_tile = 128, key_tile = 8>)
+// GIVEN: schedule(<query_tile = 8, key_tile = 24>)
 func.func @written(%q: tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32> {
   %o = flash.attention %q, %q, %q schedule(<query_tile = 128, key_tile = 8>)
       : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>

@@ -1,4 +1,4 @@
-// RUN: flash-opt %s --flash-select-schedule="target=emulate query-tile=64 key-tile=128" --flash-online-softmax --flash-tile --flash-split-mask \
+// RUN: flash-opt %s --flash-select-schedule="target=emulate schedule=query_tile=64,key_tile=128" --flash-online-softmax --flash-tile --flash-split-mask \
 // RUN:   --canonicalize --cse --split-input-file | FileCheck %s
 
 // Full tiles first, without mask; then the tiles on the diagonal.

@@ -18,6 +18,7 @@
 // CHECK-SAME:          at[%[[B]], %[[H]], %[[I]], %[[J]]] of[128, 256] scale
 // CHECK:           %[[O:.*]] = flash.finalize ins(%[[STATE]]#0, %[[STATE]]#1, %[[STATE]]#2
 // CHECK:           tensor.parallel_insert_slice %[[O]] into %{{.*}}[%[[B]], %[[H]], %[[I]], 0] [1, 1, 64, 48]
+// CHECK:         } {flash.schedule = #flash.schedule<query_tile = 64, key_tile = 128>}
 func.func @even(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x256x64xf16>, %v: tensor<2x2x256x48xf16>,
                 %acc: tensor<2x8x128x48xf32>, %max: tensor<2x8x128xf32>, %sum: tensor<2x8x128xf32>,
                 %out: tensor<2x8x128x48xf16>) -> tensor<2x8x128x48xf16> {
@@ -72,7 +73,7 @@ func.func @ragged(%lengths: tensor<?xi32>, %q: tensor<?x?x?x64xf32>, %k: tensor<
 
 func.func @no_schedule(%q: tensor<1x1x64x64xf32>, %acc: tensor<1x1x64x64xf32>, %max: tensor<1x1x64xf32>, %sum: tensor<1x1x64xf32>,
                        %out: tensor<1x1x64x64xf32>) -> tensor<1x1x64x64xf32> {
-  // expected-error @below {{has no schedule; run flash-select-schedule or write one}}
+  // expected-error @below {{has no schedule with query_tile and key_tile; run flash-select-schedule or write them}}
   %a, %m, %l = flash.online_attention ins(%q, %q, %q : tensor<1x1x64x64xf32>, tensor<1x1x64x64xf32>, tensor<1x1x64x64xf32>)
       outs(%acc, %max, %sum : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>) at[0, 0, 0, 0] of[64, 64] scale(1.0)
   %o = flash.finalize ins(%a, %m, %l : tensor<1x1x64x64xf32>, tensor<1x1x64xf32>, tensor<1x1x64xf32>)

@@ -78,3 +78,38 @@ func.func @f() {
   nvx.warpgroup_wait 8 : () -> ()
   return
 }
+
+// -----
+
+func.func @f(%x: f32) {
+  // expected-error @below {{'nvx.log2' op has no attribute 'fastmath'; it has none at all}}
+  %y = nvx.log2 %x {fastmath = #arith.fastmath<fast>} : f32
+  return
+}
+
+// -----
+
+func.func @f(%d: i64) {
+  // expected-error @below {{'nvx.warpgroup_mma' op has no attribute 'transpose_a'; the nearest is 'transpose_b'}}
+  %s = nvx.warpgroup_mma f16 %d at [0] : i64, %d at [0] {transpose_a} -> vector<64xf32>
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'nvx.cluster' that dialect 'nvx' does not declare; it declares none}}
+func.func @f() attributes {nvx.cluster = 2} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'nvx.shared' of argument 0; dialect 'nvx' declares none for arguments}}
+func.func @f(%d: i64 {nvx.shared}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'nvx.shared' of result 0; dialect 'nvx' declares none for results}}
+func.func private @f() -> (i64 {nvx.shared})

@@ -27,7 +27,7 @@ gpu.module @m {
   // NONE-LABEL:  gpu.func @kernel(
   // NONE-NOT:    tile.store_bulk
   gpu.func @kernel(%out: !memory, %out32: !wide, %x: tensor<128x128xf16, #tile.fragment<8>>,
-                   %y: tensor<128x128xf32, #tile.fragment<8>>, %i: index) kernel attributes {tile.bulk_store} {
+                   %y: tensor<128x128xf32, #tile.fragment<8>>, %i: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
     %ring = tile.ring : !ring
     tile.warp_specialize @consumer(warps = 8, registers = 240) {
       tile.store %x, %out[%i, %i, %i] rows(%i) : tensor<128x128xf16, #tile.fragment<8>> to !memory
@@ -37,7 +37,7 @@ gpu.module @m {
     }
     gpu.return
   }
-  gpu.func @no_roles(%out: !memory, %x: tensor<128x128xf16, #tile.fragment<8>>, %i: index) kernel attributes {tile.bulk_store} {
+  gpu.func @no_roles(%out: !memory, %x: tensor<128x128xf16, #tile.fragment<8>>, %i: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
     tile.store %x, %out[%i, %i, %i] : tensor<128x128xf16, #tile.fragment<8>> to !memory
     gpu.return
   }
@@ -66,7 +66,7 @@ gpu.module @loops {
   // NOROOM:       tile.ring : <1, <128x128xf16
   // NOROOM:       tile.ring.release
   // NOROOM:       tile.store_bulk %{{.*}} through !tile.smem<128x64xf16, swizzle = 128> :
-  gpu.func @loop(%in: !static, %out: !static, %x: tensor<128x128xf16, #tile.fragment<8>>, %k: !keys, %i: index) kernel attributes {tile.bulk_store} {
+  gpu.func @loop(%in: !static, %out: !static, %x: tensor<128x128xf16, #tile.fragment<8>>, %k: !keys, %i: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %ring = tile.ring : !ring
@@ -90,7 +90,7 @@ gpu.module @loops {
   // Sizes known at run time only take the registers that places take.
   // PLACES-LABEL: gpu.func @dynamic_sizes(
   // PLACES:       tile.ring : <1, <128x128xf16
-  gpu.func @dynamic_sizes(%out: !memory, %x: tensor<128x128xf16, #tile.fragment<8>>, %k: !keys, %i: index) kernel attributes {tile.bulk_store} {
+  gpu.func @dynamic_sizes(%out: !memory, %x: tensor<128x128xf16, #tile.fragment<8>>, %k: !keys, %i: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %ring = tile.ring : !ring
@@ -110,7 +110,7 @@ gpu.module @loops {
   // Others than products read the rows of all warpgroups.
   // PLACES-LABEL: gpu.func @loads(
   // PLACES:       tile.ring : <1, <128x128xf16
-  gpu.func @loads(%out: !static, %x: tensor<128x128xf16, #tile.fragment<8>>, %i: index) kernel attributes {tile.bulk_store} {
+  gpu.func @loads(%out: !static, %x: tensor<128x128xf16, #tile.fragment<8>>, %i: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %ring = tile.ring : !ring

@@ -155,7 +155,7 @@ module attributes {gpu.container_module} {
       %w = tile.broadcast %r : tensor<16xf32, #tile.rows<1>> to !x
       %y = arith.mulf %x, %w : !x
       %f = arith.constant 0.0 : f32
-      %z = tile.map %y : !x {
+      %z = tile.map %y : (!x) -> !x {
       ^bb0(%e: f32, %i: index, %j: index):
         %keep = arith.cmpi sle, %j, %i : index
         %s = arith.select %keep, %e, %f : f32

@@ -275,7 +275,7 @@ func.func @f(%x: tensor<32x4xf32, #tile.lanes<1>>) {
 
 func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>) {
   // expected-error @below {{needs a region with the arguments ('f32', index, index)}}
-  %r = tile.map %x : tensor<16x8xf32, #tile.fragment<1>> {
+  %r = tile.map %x : (tensor<16x8xf32, #tile.fragment<1>>) -> tensor<16x8xf32, #tile.fragment<1>> {
   ^bb0(%e: f32):
     tile.yield %e : f32
   }
@@ -286,7 +286,7 @@ func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>) {
 
 func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>) {
   // expected-error @below {{needs a region that yields 'f32'}}
-  %r = tile.map %x : tensor<16x8xf32, #tile.fragment<1>> {
+  %r = tile.map %x : (tensor<16x8xf32, #tile.fragment<1>>) -> tensor<16x8xf32, #tile.fragment<1>> {
   ^bb0(%e: f32, %i: index, %j: index):
     tile.yield %i : index
   }
@@ -539,6 +539,58 @@ func.func @f(%n: index) {
   // expected-error @below {{takes its order from a tensor<?xi32>, not from 'index'}}
   scf.forall (%i) in (%n) {
   } {tile.order = #tile.order<table(0)>}
+  return
+}
+
+// -----
+
+gpu.module @m {
+  // expected-error @below {{'gpu.func' op has an attribute 'tile.orders' that dialect 'tile' does not declare; the nearest is 'tile.order'}}
+  gpu.func @f() kernel attributes {tile.orders} {
+    gpu.return
+  }
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'tile.order', which belongs to 'scf.forall'}}
+func.func @f() attributes {tile.order} {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'tile.order' of argument 1; dialect 'tile' declares none for arguments}}
+func.func @f(%x: f32, %y: f32 {tile.order = 2}) {
+  return
+}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'tile.order' of result 0; dialect 'tile' declares none for results}}
+func.func private @f() -> (f32 {tile.order = 2})
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.ring' op has no attribute 'barrier'; the nearest is 'barriers'}}
+  %r = tile.ring {barrier = 4096} : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'tile.turn.wait' op has no attribute 'warps'; it has none at all}}
+  tile.turn.wait {warps = 4}
+  return
+}
+
+// -----
+
+// Those of other dialects are theirs to judge.
+func.func @f() {
+  tile.turn.wait {test.note}
   return
 }
 

@@ -31,7 +31,7 @@
 // CHECK:       scf.for {{.*}} iter_args(%[[U:.*]] = %[[LOOP]]) -> (index)
 // CHECK:         tile.copy_async {{.*}} rows(%{{.*}}) to %[[KEYS]][%[[U]]]
 gpu.module @m {
-  gpu.func @loops(%q: !memory, %k: !memory, %n: index) kernel attributes {tile.stages = 2} {
+  gpu.func @loops(%q: !memory, %k: !memory, %n: index) kernel attributes {flash.schedule = #flash.schedule<stages = 2>} {
     %c0 = arith.constant 0 : index
     %c16 = arith.constant 16 : index
     %c32 = arith.constant 32 : index
@@ -171,15 +171,6 @@ gpu.module @m {
 
 // -----
 
-gpu.module @m {
-  // expected-error @below {{'gpu.func' op needs tile.stages from 1 to 16, got 0}}
-  gpu.func @no_stages() kernel attributes {tile.stages = 0} {
-    gpu.return
-  }
-}
-
-// -----
-
 !memory = memref<?x64xf16, strided<[?, 1]>>
 !tile = !tile.smem<16x64xf16, swizzle = 128>
 gpu.module @m {
@@ -245,7 +236,7 @@ gpu.module @m {
 // CHECK:       scf.for
 // CHECK:         tile.ring.put %{{.*}} to %[[P]][
 gpu.module @m {
-  gpu.func @share(%k: !memory, %n: index) kernel attributes {tile.stages = 2} {
+  gpu.func @share(%k: !memory, %n: index) kernel attributes {flash.schedule = #flash.schedule<stages = 2>} {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     scf.for %j = %c0 to %n step %c64 {

@@ -123,9 +123,9 @@ func.func @registers(%p: tensor<128x64xf32, #tile.fragment<4>>, %rows: tensor<12
   %l1 = tile.fold add %p into %l0 : tensor<128x64xf32, #tile.fragment<4>> into tensor<128x4xf32, #tile.lanes<4>>
   // CHECK: tile.reduce max %{{.*}} : tensor<128x4xf32, #tile.lanes<4>> to tensor<128xf32, #tile.rows<4>>
   %l = tile.reduce max %l1 : tensor<128x4xf32, #tile.lanes<4>> to tensor<128xf32, #tile.rows<4>>
-  // CHECK: tile.map %{{.*}} : tensor<128x64xf32, #tile.fragment<4>> {
+  // CHECK: tile.map %{{.*}} : (tensor<128x64xf32, #tile.fragment<4>>) -> tensor<128x64xf32, #tile.fragment<4>> {
   // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: index, %{{.*}}: index):
-  %y = tile.map %x : tensor<128x64xf32, #tile.fragment<4>> {
+  %y = tile.map %x : (tensor<128x64xf32, #tile.fragment<4>>) -> tensor<128x64xf32, #tile.fragment<4>> {
   ^bb0(%e: f32, %i: index, %j: index):
     %keep = arith.cmpi sle, %j, %i : index
     %r = arith.select %keep, %e, %minus_infinity : f32

@@ -46,7 +46,7 @@ gpu.module @m {
   // CHECK-NEXT:    scf.yield
   // CHECK:       } else {
   // CHECK-NEXT:    scf.yield
-  gpu.func @two_products(%q: !tile, %init: !scores, %n: index) kernel attributes {tile.overlap} {
+  gpu.func @two_products(%q: !tile, %init: !scores, %n: index) kernel attributes {flash.schedule = #flash.schedule<features = overlap>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %half = arith.constant dense<0.5> : !scores
@@ -75,7 +75,7 @@ gpu.module @m {
   // CHECK-NOT:   arith.cmpi
   // CHECK:       scf.for
   // CHECK:       scf.if
-  gpu.func @one_product(%q: !tile, %init: !scores, %n: index, %c: i1) kernel attributes {tile.overlap} {
+  gpu.func @one_product(%q: !tile, %init: !scores, %n: index, %c: i1) kernel attributes {flash.schedule = #flash.schedule<features = overlap>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %o = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %init) -> (!scores) {
@@ -121,7 +121,7 @@ gpu.module @m {
   // CHECK:         tile.ring.wait %[[VR]]
   // CHECK-NEXT:    tile.mma_async
   // CHECK:       } else {
-  gpu.func @chain(%q: !tile, %k: !memory, %init: !scores, %n: index, %m: index) kernel attributes {tile.overlap} {
+  gpu.func @chain(%q: !tile, %k: !memory, %init: !scores, %n: index, %m: index) kernel attributes {flash.schedule = #flash.schedule<features = overlap>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %kr = tile.ring : !ring
@@ -217,7 +217,7 @@ gpu.module @m {
   // CHECK-NEXT:    scf.yield
   // CHECK-NEXT:  }
   // CHECK-NEXT:  gpu.return
-  gpu.func @first_operand(%init: !scores, %n: index) kernel attributes {tile.overlap} {
+  gpu.func @first_operand(%init: !scores, %n: index) kernel attributes {flash.schedule = #flash.schedule<features = overlap>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %qr = tile.ring : !ring
@@ -253,7 +253,7 @@ gpu.module @m {
   // CHECK-NEXT:    scf.if %[[ALSO]]
   // CHECK:         } else {
   // CHECK-NEXT:      scf.yield %[[ONE]]#0, %[[ONE]]#1
-  gpu.func @unguarded(%q: !tile, %init: !scores, %lo: index, %mid: index, %hi: index) kernel attributes {tile.overlap} {
+  gpu.func @unguarded(%q: !tile, %init: !scores, %lo: index, %mid: index, %hi: index) kernel attributes {flash.schedule = #flash.schedule<features = overlap>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %kr = tile.ring : !ring
@@ -297,7 +297,7 @@ gpu.module @m {
   // CHECK-LABEL: gpu.func @constant_bounds(
   // CHECK-NOT:   scf.if
   // CHECK:       gpu.return
-  gpu.func @constant_bounds(%q: !tile, %init: !scores, %hi: index) kernel attributes {tile.overlap} {
+  gpu.func @constant_bounds(%q: !tile, %init: !scores, %hi: index) kernel attributes {flash.schedule = #flash.schedule<features = overlap>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c4 = arith.constant 4 : index

@@ -38,7 +38,7 @@ module attributes {gpu.container_module} {
     return
   }
   gpu.module @m {
-    gpu.func @kernel(%m: memref<?xf32>) kernel attributes {tile.persistent} {
+    gpu.func @kernel(%m: memref<?xf32>) kernel attributes {flash.schedule = #flash.schedule<features = persistent>} {
       %f = arith.constant 1.0 : f32
       %i = gpu.block_id x
       memref.store %f, %m[%i] : memref<?xf32>
@@ -60,7 +60,7 @@ module attributes {gpu.container_module} {
     return
   }
   gpu.module @m {
-    gpu.func @kernel(%m: memref<?xf32>) kernel attributes {tile.persistent, tile.resident_blocks = 3 : i64} {
+    gpu.func @kernel(%m: memref<?xf32>) kernel attributes {flash.schedule = #flash.schedule<resident_blocks = 3, features = persistent>} {
       %f = arith.constant 1.0 : f32
       %i = gpu.block_id x
       memref.store %f, %m[%i] : memref<?xf32>
@@ -96,7 +96,7 @@ module attributes {gpu.container_module} {
     return
   }
   gpu.module @m {
-    gpu.func @kernel(%m: memref<?xf32>, %k: index) kernel attributes {tile.persistent} {
+    gpu.func @kernel(%m: memref<?xf32>, %k: index) kernel attributes {flash.schedule = #flash.schedule<features = persistent>} {
       %f = arith.constant 1.0 : f32
       %c0 = arith.constant 0 : index
       %c3 = arith.constant 3 : index
@@ -132,7 +132,7 @@ module attributes {gpu.container_module} {
     return
   }
   gpu.module @m {
-    gpu.func @kernel(%m: memref<?xf32>) kernel attributes {tile.persistent} {
+    gpu.func @kernel(%m: memref<?xf32>) kernel attributes {flash.schedule = #flash.schedule<features = persistent>} {
       %f = arith.constant 1.0 : f32
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index

@@ -19,7 +19,7 @@ gpu.module @m {
   // CHECK-NEXT:  tile.mma_async
   // CHECK-NEXT:  tile.mma_wait
   // CHECK-NOT:   tile.turn
-  gpu.func @kernel(%q: !tile, %k: !values, %p: !weights, %acc: !scores) kernel attributes {tile.ping_pong} {
+  gpu.func @kernel(%q: !tile, %k: !values, %p: !weights, %acc: !scores) kernel attributes {flash.schedule = #flash.schedule<features = ping_pong>} {
     tile.warp_specialize @consumer(warps = 8, registers = 240) {
       %sp = tile.mma_async %q, %k transpose_b warpgroup : !tile, !values -> !tile.pending<!scores>
       %op = tile.mma_async %p, %k add %acc warpgroup : !weights, !values, !scores -> !tile.pending<!scores>
@@ -47,7 +47,7 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @kernel() kernel attributes {tile.ping_pong} {
+  gpu.func @kernel() kernel attributes {flash.schedule = #flash.schedule<features = ping_pong>} {
     // expected-error @below {{'tile.warp_specialize' op has one warpgroup of consumers, and ping-pong takes two or three}}
     tile.warp_specialize @consumer(warps = 4, registers = 232) {
     } @producer(warps = 1, registers = 40) {

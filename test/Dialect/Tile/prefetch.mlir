@@ -14,8 +14,8 @@
 
 // CHECK-LABEL: gpu.func @one_stage(
 // CHECK-SAME:  %[[K:.*]]: memref<{{.*}}>, %[[V:.*]]: memref<{{.*}}>, %[[N:.*]]: index
-// CHECK-DAG:   %[[KR:.*]] = tile.ring {keys} :
-// CHECK-DAG:   %[[VR:.*]] = tile.ring {values} :
+// CHECK-DAG:   %[[KR:.*]] = tile.ring {test.keys} :
+// CHECK-DAG:   %[[VR:.*]] = tile.ring {test.values} :
 // CHECK:       scf.if %true
 // CHECK-NEXT:    tile.ring.acquire %[[KR]][%[[ZERO:.*]]] :
 // CHECK-NEXT:    tile.copy_async %[[K]][%c0] rows(%c16{{.*}}) to %[[KR]][%[[ZERO]]]
@@ -56,8 +56,8 @@ gpu.module @m {
     %c1 = arith.constant 1 : index
     %c16 = arith.constant 16 : index
     %c32 = arith.constant 32 : index
-    %kr = tile.ring {keys} : !ring1
-    %vr = tile.ring {values} : !ring1
+    %kr = tile.ring {test.keys} : !ring1
+    %vr = tile.ring {test.values} : !ring1
     %a = scf.for %j = %c0 to %c32 step %c16 iter_args(%t = %c0) -> (index) {
       tile.ring.acquire %kr[%t] : !ring1
       tile.copy_async %k[%j] to %kr[%t] : !memory to !ring1

@@ -26,7 +26,7 @@
 !scores = tensor<128x64xf32, #tile.fragment<8>>
 module {
   gpu.module @m {
-    gpu.func @kernel(%m: !memory) kernel attributes {tile.specialize_warps, tile.resident_blocks = 2 : i64} {
+    gpu.func @kernel(%m: !memory) kernel attributes {flash.schedule = #flash.schedule<resident_blocks = 2, features = specialize_warps>} {
       %c0 = arith.constant 0 : index
       %r = tile.ring : !ring
       tile.ring.acquire %r[%c0] : !ring

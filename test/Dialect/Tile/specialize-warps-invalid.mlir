@@ -3,7 +3,7 @@
 !tile = !tile.smem<32x64xf16, swizzle = 128>
 !scores = tensor<32x32xf32, #tile.fragment<2>>
 gpu.module @m {
-  gpu.func @kernel(%q: !tile) kernel attributes {tile.specialize_warps} {
+  gpu.func @kernel(%q: !tile) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
     // expected-error @below {{'tile.mma_async' op needs 64 rows for each warpgroup of four warps}}
     %p = tile.mma_async %q, %q transpose_b : !tile, !tile -> !tile.pending<!scores>
     %d = tile.mma_wait %p : !tile.pending<!scores>
@@ -19,7 +19,7 @@ gpu.module @m {
 !ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
 !scores = tensor<64x64xf32, #tile.fragment<4>>
 gpu.module @m {
-  gpu.func @kernel(%m: !memory, %q: !tile) kernel attributes {tile.specialize_warps} {
+  gpu.func @kernel(%m: !memory, %q: !tile) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
     %c0 = arith.constant 0 : index
     %r = tile.ring : !ring
     %p = tile.mma_async %q, %q transpose_b : !tile, !tile -> !tile.pending<!scores>
@@ -47,7 +47,7 @@ gpu.module @m {
 !ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
 !scores = tensor<64x64xf32, #tile.fragment<4>>
 gpu.module @m {
-  gpu.func @kernel(%m: !memory, %q: !tile) kernel attributes {tile.specialize_warps} {
+  gpu.func @kernel(%m: !memory, %q: !tile) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
     %c0 = arith.constant 0 : index
     %r = tile.ring : !ring
     %p = tile.mma_async %q, %q transpose_b : !tile, !tile -> !tile.pending<!scores>
@@ -69,7 +69,7 @@ gpu.module @m {
 !tile = !tile.smem<64x64xf16, swizzle = 128>
 !scores = tensor<64x64xf32, #tile.fragment<4>>
 gpu.module @m {
-  gpu.func @kernel(%q: !tile) kernel attributes {tile.specialize_warps} {
+  gpu.func @kernel(%q: !tile) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
     %p = tile.mma_async %q, %q transpose_b : !tile, !tile -> !tile.pending<!scores>
     %d = tile.mma_wait %p : !tile.pending<!scores>
     // expected-error @below {{'tile.is_finite' op looks at a tile of no ring, which only rings show to other warps}}

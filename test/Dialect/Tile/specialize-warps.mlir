@@ -64,7 +64,7 @@ module attributes {gpu.container_module} {
     return
   }
   gpu.module @m {
-    gpu.func @kernel(%m: !memory, %o: memref<?x64xf32>, %n: index, %c: i1) kernel attributes {tile.specialize_warps} {
+    gpu.func @kernel(%m: !memory, %o: memref<?x64xf32>, %n: index, %c: i1) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %zero = arith.constant dense<0.0> : !scores
@@ -100,6 +100,60 @@ module attributes {gpu.container_module} {
 
 // -----
 
+// The inspector counts the steps of a ring at whose tiles it does not look, too:
+// the loop around carries the number.
+// CHECK-LABEL: gpu.func @counts(
+// CHECK:         %[[R:.*]] = tile.ring : <2
+// CHECK:         %[[V:.*]] = tile.ring inspected : <2
+// CHECK:         } @inspector(warps = 3, registers = {{[0-9]+}}) {
+// CHECK:           scf.for {{.*}} iter_args(%[[T:.*]] = %c0, %[[U:.*]] = %c0) -> (index, index) {
+// CHECK-NEXT:        %[[COUNT:.*]] = scf.for {{.*}} iter_args(%[[C:.*]] = %[[T]]) -> (index) {
+// CHECK-NEXT:          %[[NEXT:.*]] = arith.addi %[[C]], %c1
+// CHECK-NEXT:          scf.yield %[[NEXT]] : index
+// CHECK-NEXT:        }
+// CHECK-NEXT:        tile.ring.inspect %[[V]][%[[U]]]
+// CHECK-NEXT:        %[[LAST:.*]] = arith.addi %[[U]], %c1
+// CHECK-NEXT:        scf.yield %[[COUNT]], %[[LAST]] : index, index
+// CHECK-NEXT:      }
+// CHECK-NEXT:    }
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @counts(%m: !memory, %o: memref<?x64xf32>, %n: index) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant dense<0.0> : !scores
+    %r = tile.ring : !ring
+    %v = tile.ring : !ring
+    %steps:2 = scf.for %block = %c0 to %n step %c1 iter_args(%t = %c0, %u = %c0) -> (index, index) {
+      %s:2 = scf.for %i = %c0 to %block step %c1 iter_args(%acc = %zero, %count = %t) -> (!scores, index) {
+        tile.ring.acquire %r[%count] : !ring
+        tile.copy_async %m[%i] to %r[%count] : !memory to !ring
+        %kt = tile.ring.wait %r[%count] : !ring
+        %p = tile.mma_async %kt, %kt add %acc transpose_b : !tile, !tile, !scores -> !tile.pending<!scores>
+        %d = tile.mma_wait %p : !tile.pending<!scores>
+        tile.ring.release %r[%count] : !ring
+        %next = arith.addi %count, %c1 : index
+        scf.yield %d, %next : !scores, index
+      }
+      tile.ring.acquire %v[%u] : !ring
+      tile.copy_async %m[%block] to %v[%u] : !memory to !ring
+      %vt = tile.ring.wait %v[%u] : !ring
+      %f = tile.is_finite %vt : !tile
+      %e = arith.select %f, %s#0, %zero : !scores
+      tile.ring.release %v[%u] : !ring
+      tile.store %e, %o[%block] : !scores to memref<?x64xf32>
+      %last = arith.addi %u, %c1 : index
+      scf.yield %s#1, %last : index, index
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // Without the attribute nothing changes.
 // CHECK-LABEL: gpu.func @other
 // CHECK-NOT:   warp_specialize
@@ -117,7 +171,7 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @nothing
 // CHECK-NOT:   warp_specialize
 gpu.module @m {
-  gpu.func @nothing(%o: memref<?xf32>) kernel attributes {tile.specialize_warps} {
+  gpu.func @nothing(%o: memref<?xf32>) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
     %c0 = arith.constant 0 : index
     %zero = arith.constant dense<0.0> : tensor<64xf32, #tile.rows<4>>
     tile.store %zero, %o[%c0] : tensor<64xf32, #tile.rows<4>> to memref<?xf32>

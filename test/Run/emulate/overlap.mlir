@@ -53,7 +53,7 @@ module attributes {gpu.container_module} {
   }
 
   gpu.module @kernels {
-    gpu.func @main(%k: !memory, %v: !memory, %a: !out, %b: !out) kernel attributes {tile.overlap} {
+    gpu.func @main(%k: !memory, %v: !memory, %a: !out, %b: !out) kernel attributes {flash.schedule = #flash.schedule<features = overlap>} {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
       %c64 = arith.constant 64 : index

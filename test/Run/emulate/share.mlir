@@ -55,7 +55,7 @@ module attributes {gpu.container_module} {
 
   gpu.module @kernels {
     gpu.func @shared(%k: !memory, %o: !out) kernel
-        attributes {tile.overlap, tile.specialize_warps, known_block_size = array<i32: 128, 1, 1>} {
+        attributes {flash.schedule = #flash.schedule<features = overlap|specialize_warps>, known_block_size = array<i32: 128, 1, 1>} {
       %c0 = arith.constant 0 : index
       %c64 = arith.constant 64 : index
       %c256 = arith.constant 256 : index

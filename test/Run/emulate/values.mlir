@@ -78,7 +78,7 @@ module attributes {gpu.container_module} {
 
       // What was loaded, and a function of the position that reads memory.
       tile.store %xh, %o4[%b, %c0] rows(%n) : !half to memref<2x60x24xf16>
-      %f = tile.map %xw : !wide {
+      %f = tile.map %xw : (!wide) -> !wide {
       ^bb0(%e: f32, %i: index, %j: index):
         %t = memref.load %v[%i] : memref<64xf32>
         %later = arith.cmpi ult, %i, %j : index

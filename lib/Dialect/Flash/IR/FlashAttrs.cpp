@@ -39,7 +39,29 @@ void FlashDialect::registerAttributes() {
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "flash/Dialect/Flash/IR/FlashAttrs.cpp.inc"
-      >();
+      , ScheduleAttr>();
+}
+
+Attribute FlashDialect::parseAttribute(DialectAsmParser &parser,
+                                       Type type) const {
+  llvm::SMLoc start = parser.getCurrentLocation();
+  StringRef mnemonic;
+  Attribute attribute;
+  if (generatedAttributeParser(parser, &mnemonic, type, attribute).has_value())
+    return attribute;
+  if (mnemonic == ScheduleAttr::getMnemonic())
+    return ScheduleAttr::parse(parser, type);
+  parser.emitError(start) << "unknown attribute `" << mnemonic
+                          << "` in dialect `" << getNamespace() << "`";
+  return {};
+}
+
+void FlashDialect::printAttribute(Attribute attribute,
+                                  DialectAsmPrinter &printer) const {
+  if (succeeded(generatedAttributePrinter(attribute, printer)))
+    return;
+  printer << ScheduleAttr::getMnemonic();
+  cast<ScheduleAttr>(attribute).print(printer);
 }
 
 //===----------------------------------------------------------------------===//
@@ -210,58 +232,4 @@ MaskForm AllOfAttr::getForm() const {
 LogicalResult AllOfAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                 ArrayRef<MaskAttrInterface> masks) {
   return verifyMaskList(emitError, "all_of", masks);
-}
-
-//===----------------------------------------------------------------------===//
-// Schedule
-//===----------------------------------------------------------------------===//
-
-std::string ScheduleAttr::getFault(StringRef key, int64_t value) {
-  std::string fault;
-  llvm::raw_string_ostream os(fault);
-  if (key == "query_tile" || key == "key_tile") {
-    constexpr int64_t granule = 8, largest = 1024;
-    if (value <= 0 || value % granule != 0 || value > largest)
-      os << key << " must be a multiple of " << granule << " from " << granule
-         << " to " << largest << ", got " << value << "; the nearest is "
-         << llvm::alignTo(std::clamp(value, granule, largest), granule);
-    return fault;
-  }
-  int64_t most = llvm::StringSwitch<int64_t>(key)
-                     .Case("warps", 32)
-                     .Case("stages", 16)
-                     .Case("query_stages", 2)
-                     .Case("resident_blocks", 4)
-                     .Case("splits", 256)
-                     .Default(65536);
-  if (value < 1 || value > most)
-    os << key << " must be from 1 to " << most << ", got " << value;
-  return fault;
-}
-
-int64_t ScheduleAttr::getDefaultWarps(int64_t queryTile) {
-  for (int64_t warps : {4, 2})
-    if (queryTile % (16 * warps) == 0)
-      return warps;
-  return 1;
-}
-
-LogicalResult ScheduleAttr::verify(
-    function_ref<InFlightDiagnostic()> emitError, int64_t queryTile,
-    int64_t keyTile, std::optional<int64_t> warps,
-    std::optional<int64_t> stages, std::optional<int64_t> queryStages,
-    std::optional<int64_t> residentBlocks, ScheduleFeatures,
-    std::optional<int64_t> splits, std::optional<int64_t> units) {
-  std::pair<StringRef, std::optional<int64_t>> entries[] = {
-      {"query_tile", queryTile}, {"key_tile", keyTile},
-      {"warps", warps},          {"stages", stages},
-      {"splits", splits},        {"query_stages", queryStages},
-      {"units", units},          {"resident_blocks", residentBlocks}};
-  for (auto [key, value] : entries)
-    if (std::string fault = value ? getFault(key, *value) : ""; !fault.empty())
-      return emitError() << fault;
-  if (splits && units)
-    return emitError() << "splits says what units leaves to the sizes; write "
-                          "one of them";
-  return success();
 }

@@ -8,8 +8,10 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -54,4 +56,42 @@ void flash::FlashDialect::initialize() {
 #define GET_OP_LIST
 #include "flash/Dialect/Flash/IR/FlashOps.cpp.inc"
       >();
+}
+
+static constexpr llvm::StringLiteral
+    scheduled[] = {"scf.forall", "gpu.func"},
+    products[] = {"linalg.contract"};
+static constexpr flash::DeclaredAttribute declaredAttributes[] = {
+    {"flash.schedule", scheduled, "a #flash.schedule",
+     [](Attribute value) { return isa<flash::ScheduleAttr>(value); }},
+    {"flash.precision", products, "a #flash.precision",
+     [](Attribute value) { return isa<flash::ProductPrecisionAttr>(value); }},
+};
+
+LogicalResult
+flash::FlashDialect::verifyOperationAttribute(Operation *op,
+                                              NamedAttribute attribute) {
+  if (failed(flash::verifyDeclaredAttribute(op, attribute, declaredAttributes)))
+    return failure();
+  if (auto kernel = dyn_cast<gpu::GPUFuncOp>(op); kernel && !kernel.isKernel())
+    return op->emitOpError() << "has " << attribute.getName()
+                             << ", which a kernel has, a gpu.func with the "
+                                "attribute kernel";
+  auto contract = dyn_cast<linalg::ContractOp>(op);
+  if (contract && !llvm::all_of(contract.getInputs(), [](Value input) {
+        return getElementTypeOrSelf(input).isF32();
+      }))
+    return op->emitOpError()
+           << attribute.getName() << " belongs to a linalg.contract of f32";
+  return success();
+}
+
+LogicalResult flash::FlashDialect::verifyRegionArgAttribute(
+    Operation *op, unsigned region, unsigned number, NamedAttribute attribute) {
+  return flash::refuseValueAttribute(op, "argument", number, attribute);
+}
+
+LogicalResult flash::FlashDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned region, unsigned number, NamedAttribute attribute) {
+  return flash::refuseValueAttribute(op, "result", number, attribute);
 }

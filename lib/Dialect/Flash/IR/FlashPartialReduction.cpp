@@ -12,9 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -24,10 +24,6 @@ using namespace flash;
 
 static constexpr double minusInfinity =
     -std::numeric_limits<double>::infinity();
-
-static Value constant(ImplicitLocOpBuilder &b, double value) {
-  return arith::ConstantOp::create(b, b.getF32FloatAttr(value));
-}
 
 FailureOr<SmallVector<Value>>
 OnlineAttentionOp::generateInitialTensorForPartialReduction(
@@ -44,7 +40,7 @@ OnlineAttentionOp::generateInitialTensorForPartialReduction(
     shape.insert(shape.begin(), sizes[keyLoop]);
     Value empty = tensor::EmptyOp::create(b, shape, b.getF32Type());
     partials.push_back(
-        linalg::FillOp::create(b, constant(b, identity), empty).getResult(0));
+        linalg::FillOp::create(b, emitConstant(b, identity), empty).getResult(0));
   }
   return partials;
 }
@@ -123,11 +119,7 @@ static linalg::GenericOp generic(
 
 /// 2^(max - newMax), what a state of maximum `max` is multiplied by.
 static Value weight(ImplicitLocOpBuilder &b, Value max, Value newMax) {
-  // While a row has seen no score, its maximum is -inf and -inf - -inf is NaN.
-  Value unseen = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, newMax,
-                                       constant(b, minusInfinity));
-  Value shift = arith::SelectOp::create(b, unseen, constant(b, 0.0), newMax);
-  return math::Exp2Op::create(b, arith::SubFOp::create(b, max, shift));
+  return emitExponential(b, max, emitShift(b, newMax));
 }
 
 FailureOr<MergeResult>
@@ -148,13 +140,11 @@ OnlineAttentionOp::mergeReductions(OpBuilder &builder, Location loc,
       {splitRows, splitRows, row, row}, /*overSplits=*/true,
       [](ImplicitLocOpBuilder &b, ValueRange args) -> SmallVector<Value> {
         // As in a step, a NaN score is left to the sum.
-        Value greater = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT,
-                                              args[0], args[2]);
-        Value max = arith::SelectOp::create(b, greater, args[0], args[2]);
+        Growth growth = emitGrowth(b, args[2], args[0]);
         Value added =
-            arith::MulFOp::create(b, args[1], weight(b, args[0], max));
-        Value kept = arith::MulFOp::create(b, args[3], weight(b, args[2], max));
-        return {max, arith::AddFOp::create(b, kept, added)};
+            arith::MulFOp::create(b, args[1], weight(b, args[0], growth.max));
+        Value kept = arith::MulFOp::create(b, args[3], growth.rescale);
+        return {growth.max, arith::AddFOp::create(b, kept, added)};
       });
   Value max = maxAndSum.getResult(0);
 

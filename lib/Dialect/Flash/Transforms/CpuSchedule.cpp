@@ -65,5 +65,8 @@ Schedule flash::chooseCpuSchedule(AttentionOp op) {
          (getWorkingSet(op, queries, keys) > cacheBytes ||
           !hasEnoughUnits(op, queries)))
     queries = halve(queries);
-  return {queries, keys};
+  Schedule schedule;
+  schedule.queryTile = queries;
+  schedule.keyTile = keys;
+  return schedule;
 }

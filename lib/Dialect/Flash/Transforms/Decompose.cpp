@@ -1,29 +1,35 @@
-//===- Decompose.cpp - The online step of one tile as linalg --------------===//
+//===- Decompose.cpp - The operations on one tile as linalg ---------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Scores are held transposed, keys by queries: s[j, i]. A vector of
-// neighbouring elements then belongs to different queries, so that the maximum
-// and the sum over keys need no reduction within a vector, and both products
-// read the key and value tiles as they lie in memory:
+// What a step computes is written here, once for all targets. They differ in
+// how scores are held: queries by keys, s[i, j], or transposed, keys by queries.
+// A vector of neighbouring elements then belongs to different queries, so that
+// the maximum and the sum over keys need no reduction within a vector, and both
+// products read the key and value tiles as they lie in memory:
 //
 //   s[j, i]  = sum_d k[j, d] * qt[d, i]    (the query tile is transposed once)
 //   o[i, d] += sum_j p[j, i] * v[j, d]
 //
 //===----------------------------------------------------------------------===//
 
+#include "TileBuilder.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 
 namespace flash {
 #define GEN_PASS_DEF_DECOMPOSE
@@ -33,351 +39,443 @@ namespace flash {
 using namespace mlir;
 using namespace flash;
 
+static constexpr double minusInfinity =
+    -std::numeric_limits<double>::infinity();
+
+static bool isPaddedWithAnything(tensor::PadOp pad) {
+  Value padding = pad.getConstantPaddingValue();
+  return padding && padding.getDefiningOp<ub::PoisonOp>();
+}
+
+static void fillWithZeros(tensor::PadOp pad) {
+  OpBuilder b(pad);
+  Value zero = arith::ConstantOp::create(
+      b, pad.getLoc(), b.getZeroAttr(pad.getType().getElementType()));
+  pad.getBody()->getTerminator()->setOperand(0, zero);
+}
+
 namespace {
-/// Builds linalg on f32 tiles.
-class TileBuilder {
-public:
-  TileBuilder(OpBuilder &b, Location loc) : b(b), loc(loc) {}
-
-  using Body = function_ref<Value(OpBuilder &, ValueRange)>;
-
-  Value constant(OpBuilder &at, double value) {
-    return arith::ConstantOp::create(at, loc, at.getF32FloatAttr(value));
-  }
-  Value empty(ArrayRef<int64_t> shape) {
-    return tensor::EmptyOp::create(b, loc, shape, b.getF32Type());
-  }
-  Value zeros(ArrayRef<int64_t> shape) {
-    return linalg::FillOp::create(b, loc, constant(b, 0.0), empty(shape))
-        .getResult(0);
-  }
-  /// The map of `rank` loops to the loops `dims`.
-  AffineMap map(unsigned rank, ArrayRef<unsigned> dims) {
-    return AffineMap::getMultiDimMapWithTargets(rank, dims, b.getContext());
-  }
-  /// A linalg.generic with one result, reducing over `reductions`.
-  Value generic(ValueRange inputs, Value init, ArrayRef<AffineMap> maps,
-                ArrayRef<unsigned> reductions, Body body) {
-    SmallVector<utils::IteratorType> iterators(maps[0].getNumDims(),
-                                               utils::IteratorType::parallel);
-    for (unsigned dim : reductions)
-      iterators[dim] = utils::IteratorType::reduction;
-    return linalg::GenericOp::create(
-               b, loc, init.getType(), inputs, init, maps, iterators,
-               [&](OpBuilder &nested, Location, ValueRange args) {
-                 linalg::YieldOp::create(nested, loc, body(nested, args));
-               })
-        .getResult(0);
-  }
-  /// out[x, y] += lhs * rhs over the loops (x, y, z), z reduced.
-  Value contract(Value lhs, Value rhs, Value init, ArrayRef<unsigned> lhsDims,
-                 ArrayRef<unsigned> rhsDims) {
-    return generic(
-        {lhs, rhs}, init, {map(3, lhsDims), map(3, rhsDims), map(3, {0, 1})},
-        {2}, [&](OpBuilder &nested, ValueRange args) -> Value {
-          Value product = arith::MulFOp::create(nested, loc, args[0], args[1]);
-          return arith::AddFOp::create(nested, loc, args[2], product);
-        });
-  }
-  /// `tensor` as f32; a no-op on f32.
-  Value toF32(Value tensor) {
-    auto type = cast<RankedTensorType>(tensor.getType());
-    if (type.getElementType().isF32())
-      return tensor;
-    AffineMap identity = b.getMultiDimIdentityMap(type.getRank());
-    return generic({tensor}, empty(type.getShape()), {identity, identity}, {},
-                   [&](OpBuilder &nested, ValueRange args) {
-                     return extend(nested, args[0]);
-                   });
-  }
-  Value extend(OpBuilder &nested, Value scalar) {
-    if (scalar.getType().isF32())
-      return scalar;
-    return arith::ExtFOp::create(nested, loc, nested.getF32Type(), scalar);
-  }
-
-  OpBuilder &b;
-  Location loc;
-};
-
 /// Decomposes one tile of flash.online_attention.
 class StepBuilder : TileBuilder {
 public:
-  /// Transposed query tiles with their scale, shared by all steps of a tile.
-  using QueryCache = DenseMap<std::pair<Value, Attribute>, Value>;
+  /// Transposed query tiles, shared by all steps of a tile.
+  using QueryCache = DenseMap<Value, Value>;
 
-  StepBuilder(OpBuilder &b, OnlineAttentionOp op, QueryCache &queryCache)
-      : TileBuilder(b, op.getLoc()), op(op), queryCache(queryCache),
+  StepBuilder(OnlineAttentionOp op, const DecomposeOptions &options,
+              QueryCache &queryCache)
+      : TileBuilder(op), op(op), options(options), queryCache(queryCache),
         queries(op.getQuery().getType().getDimSize(0)),
         keys(op.getKey().getType().getDimSize(0)),
-        valueDim(op.getValue().getType().getDimSize(1)) {}
+        scale(op.getScale().convertToDouble()),
+        log2Scale(scale * llvm::numbers::log2e) {}
 
   void run();
 
 private:
   bool hasScore() { return !op.getScore().empty(); }
+  /// Whether the maximum of the products, scaled, is that of the scores; the
+  /// scale then joins the subtraction of the exponential in one instruction.
+  bool scalesLate() { return !hasScore() && scale > 0; }
+  bool isLazy();
 
+  /// Which loop over a tile of scores goes over the queries, and which over the
+  /// keys.
+  unsigned queryLoop() { return options.transposeScores ? 1 : 0; }
+  unsigned keyLoop() { return 1 - queryLoop(); }
+  SmallVector<int64_t> scoreShape() {
+    return options.transposeScores ? SmallVector<int64_t>{keys, queries}
+                                   : SmallVector<int64_t>{queries, keys};
+  }
+  AffineMap scoreMap() { return b.getMultiDimIdentityMap(2); }
+  AffineMap rowMap() { return map(2, {queryLoop()}); }
+
+  /// An operand of a product. A vector unit multiplies f32 alone: there 16-bit
+  /// tiles are widened once.
+  Value operand(Value tile);
   Value transposedQuery();
-  Value scores();
-  /// Where the element with the given tile coordinates is.
-  ScorePosition positionOf(OpBuilder &nested, Value query, Value key);
+  /// `sum` plus the product of `a` and `other`.
+  Value contract(Value a, Value other, Value sum, ArrayRef<AffineMap> maps);
+  Value products();
+
+  ScorePosition positionOf(ImplicitLocOpBuilder &at, Value query, Value key);
   /// Whether the element with the given tile coordinates takes part, or null
   /// if all do.
-  Value takesPart(OpBuilder &nested, Value query, Value key, bool withKeys);
-  /// `index`, or the last below `extent`.
-  Value clampBelow(OpBuilder &nested, Value index, Value extent) {
-    Value one = arith::ConstantIndexOp::create(nested, loc, 1);
-    Value last = arith::SubIOp::create(nested, loc, extent, one);
-    return arith::MinSIOp::create(nested, loc, index, last);
-  }
-  Value modifiedScores(Value scores);
-  Value valuesAreFinite(Value values);
-  Value weightedValues(Value weights);
+  Value takesPart(ImplicitLocOpBuilder &at, Value query, Value key);
+  Value modifiedScore(ImplicitLocOpBuilder &at, Value product, Value query,
+                      Value key);
+  /// The score region on the scaled score of an element.
+  Value scoreRegion(ImplicitLocOpBuilder &at, Value score, Value query,
+                    Value key);
+  /// A quotient of the region by a constant as a product. It may differ in the
+  /// last bit, which scores of 16-bit queries and keys do not have, and needs
+  /// one instruction instead of ten with a branch. Null for any other op.
+  Value asProduct(ImplicitLocOpBuilder &at, Operation &inner,
+                  const IRMapping &mapping);
+  Value scores();
+  /// Whether the values of all keys are finite.
+  Value isFinite(Value values);
+  /// `acc` plus the product of the probabilities and the values.
+  Value weightedValues(Value p, Value acc);
+  Value carefulWeightedValues(Value p, Value values, Value acc);
 
   OnlineAttentionOp op;
+  const DecomposeOptions &options;
   QueryCache &queryCache;
-  int64_t queries, keys, valueDim;
+  int64_t queries, keys;
+  double scale, log2Scale;
 };
 } // namespace
 
+bool StepBuilder::isLazy() {
+  std::optional<ScheduleAttr> schedule = op.getSchedule();
+  return schedule && schedule->getValue().has(ScheduleFeatures::LazyRescale);
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+Value StepBuilder::operand(Value tile) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  if (!options.transposeScores || type.getElementType().isF32())
+    return tile;
+  AffineMap all = b.getMultiDimIdentityMap(2);
+  return generic(tile, empty(type.getShape()), {all, all},
+                 [](ImplicitLocOpBuilder &at,
+                    ValueRange args) -> SmallVector<Value> {
+                   return {extendToF32(at, args[0])};
+                 })[0];
+}
+
 Value StepBuilder::transposedQuery() {
-  // Without a score region the scores are scaled to base-2 logarithms at once.
-  double scale = op.getScale().convertToDouble();
-  if (!hasScore())
-    scale *= llvm::numbers::log2e;
-  Value &transposed = queryCache[{op.getQuery(), b.getF64FloatAttr(scale)}];
+  Value &transposed = queryCache[op.getQuery()];
   if (transposed)
     return transposed;
   // Before the loop over keys, where the query tile is defined.
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointAfterValue(op.getQuery());
   int64_t headDim = op.getQuery().getType().getDimSize(1);
-  transposed = generic({op.getQuery()}, empty({headDim, queries}),
-                       {map(2, {1, 0}), map(2, {0, 1})}, {},
-                       [&](OpBuilder &nested, ValueRange args) -> Value {
-                         return arith::MulFOp::create(nested, loc,
-                                                      extend(nested, args[0]),
-                                                      constant(nested, scale));
-                       });
+  transposed =
+      generic(op.getQuery(), empty({headDim, queries}),
+              {map(2, {1, 0}), map(2, {0, 1})},
+              [](ImplicitLocOpBuilder &at,
+                 ValueRange args) -> SmallVector<Value> {
+                return {extendToF32(at, args[0])};
+              })[0];
   return transposed;
 }
 
-Value StepBuilder::scores() {
-  return contract(toF32(op.getKey()), transposedQuery(), zeros({keys, queries}),
-                  {0, 2}, {2, 1});
+Value StepBuilder::contract(Value a, Value other, Value sum,
+                            ArrayRef<AffineMap> maps) {
+  auto contract = linalg::ContractOp::create(b, sum.getType(),
+                                             ValueRange{a, other}, sum,
+                                             b.getAffineMapArrayAttr(maps));
+  if (std::optional<Precision> precision = op.getPrecision())
+    FlashDialect::PrecisionAttrHelper(b.getContext())
+        .setAttr(contract,
+                 ProductPrecisionAttr::get(b.getContext(), *precision));
+  return contract.getResult(0);
 }
 
-ScorePosition StepBuilder::positionOf(OpBuilder &nested, Value query,
+Value StepBuilder::products() {
+  Value zero = filled(scoreShape(), 0.0);
+  if (options.transposeScores) {
+    Value key = operand(op.getKey());
+    return contract(key, transposedQuery(), zero,
+                    {map(3, {0, 2}), map(3, {2, 1}), map(3, {0, 1})});
+  }
+  return contract(op.getQuery(), op.getKey(), zero,
+                  {map(3, {0, 2}), map(3, {1, 2}), map(3, {0, 1})});
+}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+ScorePosition StepBuilder::positionOf(ImplicitLocOpBuilder &at, Value query,
                                       Value key) {
   auto value = [&](OpFoldResult entry) {
-    return getValueOrCreateConstantIndexOp(nested, loc, entry);
+    return getValueOrCreateConstantIndexOp(at, at.getLoc(), entry);
   };
-  SmallVector<OpFoldResult> at = op.getMixedPosition(),
-                            of = op.getMixedExtents();
-  return {value(at[0]),
-          value(at[1]),
-          arith::AddIOp::create(nested, loc, value(at[2]), query),
-          arith::AddIOp::create(nested, loc, value(at[3]), key),
-          value(of[0]),
-          value(of[1])};
+  SmallVector<OpFoldResult> first = op.getMixedPosition(),
+                            extents = op.getMixedExtents();
+  return {value(first[0]),
+          value(first[1]),
+          arith::AddIOp::create(at, value(first[2]), query),
+          arith::AddIOp::create(at, value(first[3]), key),
+          value(extents[0]),
+          value(extents[1])};
 }
 
-Value StepBuilder::takesPart(OpBuilder &nested, Value query, Value key,
-                             bool withKeys) {
+Value StepBuilder::takesPart(ImplicitLocOpBuilder &at, Value query, Value key) {
   Value condition;
-  if (op.getMask())
-    condition = emitMaskPredicate(nested, loc, *op.getMask(),
-                                  positionOf(nested, query, key));
-  if (withKeys && op.getKeys()) {
-    Value exists = arith::CmpIOp::create(nested, loc, arith::CmpIPredicate::slt,
-                                         key, op.getKeys());
-    condition = condition
-                    ? arith::AndIOp::create(nested, loc, condition, exists)
-                    : exists;
+  if (op.getMask()) {
+    Block *block = at.getInsertionBlock();
+    Operation *before = block->empty() ? nullptr : &block->back();
+    condition = emitMaskPredicate(at, at.getLoc(), *op.getMask(),
+                                  positionOf(at, query, key));
+    // Positions are far from the ends of their type. With that a comparison of
+    // sums becomes one of a thread's own value and a constant.
+    for (Operation *op = before ? before->getNextNode() : &block->front(); op;
+         op = op->getNextNode())
+      if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op) &&
+          op->getResult(0).getType().isIndex())
+        op->setAttr("overflowFlags",
+                    arith::IntegerOverflowFlagsAttr::get(
+                        at.getContext(), arith::IntegerOverflowFlags::nsw));
   }
-  return condition;
+  if (!op.getKeys())
+    return condition;
+  Value exists = arith::CmpIOp::create(at, arith::CmpIPredicate::slt, key,
+                                       op.getKeys());
+  if (!condition)
+    return exists;
+  return arith::AndIOp::create(at, condition, exists);
 }
 
-Value StepBuilder::modifiedScores(Value scores) {
-  if (!hasScore() && !op.getMask() && !op.getKeys())
-    return scores;
-  AffineMap identity = b.getMultiDimIdentityMap(2);
-  return generic(
-      {}, scores, {identity}, {}, [&](OpBuilder &nested, ValueRange args) {
-        Value key = linalg::IndexOp::create(nested, loc, 0);
-        Value query = linalg::IndexOp::create(nested, loc, 1);
-        Value score = args[0];
-        Value condition = takesPart(nested, query, key, /*withKeys=*/true);
-        if (hasScore()) {
-          // Padding may lie past the last query or key: a captured tensor must
-          // not be read there.
-          ScorePosition position = positionOf(nested, query, key);
-          Value guard;
-          if (condition && hasGuards(op.getScore()))
-            guard = emitRowExists(nested, loc, condition, position.query,
-                                  position.numQueries);
-          position.query =
-              clampBelow(nested, position.query, position.numQueries);
-          position.key = clampBelow(nested, position.key, position.numKeys);
-          score = emitScoreRegion(nested, loc, op.getScore(), score, position,
-                                  guard);
-          score = arith::MulFOp::create(nested, loc, score,
-                                        constant(nested, llvm::numbers::log2e));
-        }
-        if (!condition)
-          return score;
-        Value minusInfinity =
-            constant(nested, -std::numeric_limits<double>::infinity());
-        return arith::SelectOp::create(nested, loc, condition, score,
-                                       minusInfinity)
-            .getResult();
-      });
+Value StepBuilder::asProduct(ImplicitLocOpBuilder &at, Operation &inner,
+                             const IRMapping &mapping) {
+  auto quotient = dyn_cast<arith::DivFOp>(inner);
+  APFloat divisor(0.0);
+  if (op.getQuery().getType().getElementTypeBitWidth() != 16 || !quotient ||
+      !quotient.getType().isF32() || !mapping.contains(quotient.getLhs()) ||
+      !matchPattern(quotient.getRhs(), m_ConstantFloat(&divisor)))
+    return {};
+  double factor = 1.0 / divisor.convertToDouble();
+  if (!APFloat(static_cast<float>(factor)).isNormal())
+    return {};
+  return arith::MulFOp::create(at, mapping.lookup(quotient.getLhs()),
+                               emitConstant(at, factor));
 }
 
-/// Whether no element of the value tile is NaN or infinite, as an i1: exactly
-/// then 0 * v sums to something that equals itself.
-Value StepBuilder::valuesAreFinite(Value values) {
-  Value columns =
-      generic({values}, zeros({valueDim}), {map(2, {0, 1}), map(2, {1})}, {0},
-              [&](OpBuilder &nested, ValueRange args) -> Value {
-                Value zero = arith::MulFOp::create(nested, loc, args[0],
-                                                   constant(nested, 0.0));
-                return arith::AddFOp::create(nested, loc, args[1], zero);
-              });
-  Value total =
-      generic({columns}, zeros({}), {map(1, {0}), map(1, {})}, {0},
-              [&](OpBuilder &nested, ValueRange args) -> Value {
-                return arith::AddFOp::create(nested, loc, args[0], args[1]);
-              });
-  Value sum = tensor::ExtractOp::create(b, loc, total, ValueRange{});
-  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, sum, sum);
-}
-
-Value StepBuilder::weightedValues(Value weights) {
-  Value values = toF32(op.getValue());
-  Value init = zeros({queries, valueDim});
-  auto product = [&] {
-    return contract(weights, values, init, {2, 0}, {2, 1});
+Value StepBuilder::scoreRegion(ImplicitLocOpBuilder &at, Value score,
+                               Value query, Value key) {
+  Block &region = op.getScore().front();
+  ScorePosition position = positionOf(at, query, key);
+  Value guard;
+  if (hasGuards(op.getScore()))
+    if (Value condition = takesPart(at, query, key))
+      guard = emitRowExists(at, at.getLoc(), condition, position.query,
+                            position.numQueries);
+  // Padding may lie past the last query or key, where a captured tensor must
+  // not be read.
+  auto clampBelow = [&](Value index, Value extent, BlockArgument of) -> Value {
+    llvm::SetVector<Operation *> users;
+    getForwardSlice(of, &users);
+    // Reading outside is undefined, but an extract counts as speculatable.
+    if (llvm::none_of(users, [](Operation *user) {
+          return isa<tensor::ExtractOp>(user) || !isSpeculatable(user);
+        }))
+      return index;
+    Value one = arith::ConstantIndexOp::create(at, 1);
+    Value last = arith::SubIOp::create(at, extent, one);
+    return arith::MinSIOp::create(at, index, last);
   };
-  if (!op.getMask())
-    return product();
-  // A masked key has weight 0, but 0 * NaN is NaN: a tile with such values
-  // takes the slow product that leaves masked elements out.
-  Value finite = valuesAreFinite(values);
-  auto choice = scf::IfOp::create(b, loc, init.getType(), finite,
+  position.query =
+      clampBelow(position.query, position.numQueries, region.getArgument(3));
+  if (op.getKeys())
+    position.key =
+        clampBelow(position.key, position.numKeys, region.getArgument(4));
+  score = arith::MulFOp::create(at, score, emitConstant(at, scale));
+  return emitScoreRegion(at, at.getLoc(), op.getScore(), score, position, guard,
+                         [&](Operation &inner, const IRMapping &mapping) {
+                           return asProduct(at, inner, mapping);
+                         });
+}
+
+Value StepBuilder::modifiedScore(ImplicitLocOpBuilder &at, Value product,
+                                 Value query, Value key) {
+  Value score = product;
+  if (hasScore())
+    score = scoreRegion(at, score, query, key);
+  if (!scalesLate())
+    score = arith::MulFOp::create(
+        at, score,
+        emitConstant(at, hasScore() ? llvm::numbers::log2e : log2Scale));
+  if (Value condition = takesPart(at, query, key))
+    score = arith::SelectOp::create(at, condition, score,
+                                    emitConstant(at, minusInfinity));
+  return score;
+}
+
+Value StepBuilder::scores() {
+  Value s = products();
+  if (scalesLate() && !op.getMask() && !op.getKeys())
+    return s;
+  return generic(
+      {}, s, scoreMap(),
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value query = linalg::IndexOp::create(at, queryLoop());
+        Value key = linalg::IndexOp::create(at, keyLoop());
+        return {modifiedScore(at, args[0], query, key)};
+      })[0];
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Value StepBuilder::carefulWeightedValues(Value p, Value values, Value acc) {
+  AffineMap pMap =
+      options.transposeScores ? map(3, {2, 0}) : map(3, {0, 2});
+  return generic(
+      {p, values}, acc, {pMap, map(3, {2, 1}), map(3, {0, 1})},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value query = linalg::IndexOp::create(at, 0);
+        Value key = linalg::IndexOp::create(at, 2);
+        Value condition = takesPart(at, query, key);
+        Value term = arith::MulFOp::create(at, extendToF32(at, args[0]),
+                                           extendToF32(at, args[1]));
+        Value sum = arith::AddFOp::create(at, args[2], term);
+        if (condition)
+          sum = arith::SelectOp::create(at, condition, sum, args[2]);
+        return {sum};
+      })[0];
+}
+
+Value StepBuilder::isFinite(Value values) {
+  auto look = [&]() -> Value {
+    return IsFiniteOp::create(b, b.getI1Type(), values);
+  };
+  if (op.getMask())
+    return look();
+  // Most tiles have all their keys.
+  Value all = arith::ConstantIndexOp::create(b, keys);
+  Value isWhole = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
+                                        op.getKeys(), all);
+  auto choice = scf::IfOp::create(b, b.getI1Type(), isWhole,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(choice.thenBlock());
-  scf::YieldOp::create(b, loc, product());
+  scf::YieldOp::create(b, isWhole);
   b.setInsertionPointToStart(choice.elseBlock());
-  Value careful = generic(
-      {weights, values}, init, {map(3, {2, 0}), map(3, {2, 1}), map(3, {0, 1})},
-      {2}, [&](OpBuilder &nested, ValueRange args) -> Value {
-        Value query = linalg::IndexOp::create(nested, loc, 0);
-        Value key = linalg::IndexOp::create(nested, loc, 2);
-        Value condition = takesPart(nested, query, key, /*withKeys=*/false);
-        Value term = arith::MulFOp::create(nested, loc, args[0], args[1]);
-        Value sum = arith::AddFOp::create(nested, loc, args[2], term);
-        if (!condition)
-          return sum;
-        return arith::SelectOp::create(nested, loc, condition, sum, args[2]);
-      });
-  scf::YieldOp::create(b, loc, careful);
+  scf::YieldOp::create(b, look());
+  return choice.getResult(0);
+}
+
+Value StepBuilder::weightedValues(Value p, Value acc) {
+  Value values = operand(op.getValue());
+  if (auto type = cast<RankedTensorType>(values.getType());
+      !type.getElementType().isF32())
+    p = arith::TruncFOp::create(
+        b, cast<RankedTensorType>(p.getType()).clone(type.getElementType()), p);
+  auto product = [&] {
+    AffineMap pMap =
+        options.transposeScores ? map(3, {2, 0}) : map(3, {0, 2});
+    return contract(p, values, acc, {pMap, map(3, {2, 1}), map(3, {0, 1})});
+  };
+  // Of keys that do not exist the values may be anything, too.
+  auto pad = op.getValue().getDefiningOp<tensor::PadOp>();
+  bool mayBeAnything = pad && op.getKeys() && isPaddedWithAnything(pad);
+  if (!op.getMask() && !mayBeAnything)
+    return product();
+  // A masked key has probability 0, but 0 * NaN is NaN: a tile with such values
+  // takes the slow product that leaves masked elements out.
+  if (!options.guardValues)
+    return carefulWeightedValues(p, values, acc);
+  Value finite = isFinite(values);
+  auto choice = scf::IfOp::create(b, acc.getType(), finite,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.thenBlock());
+  scf::YieldOp::create(b, product());
+  b.setInsertionPointToStart(choice.elseBlock());
+  scf::YieldOp::create(b, carefulWeightedValues(p, values, acc));
   return choice.getResult(0);
 }
 
 void StepBuilder::run() {
-  AffineMap row = map(2, {1}), tile = map(2, {0, 1});
-  AffineMap vector = b.getMultiDimIdentityMap(1);
-  Value s = modifiedScores(scores());
-  Value max = generic(
-      {s}, op.getMax(), {tile, row}, {0},
-      [&](OpBuilder &nested, ValueRange args) -> Value {
-        // One max instruction; a NaN score is left to the sum.
-        Value greater = arith::CmpFOp::create(
-            nested, loc, arith::CmpFPredicate::OGT, args[0], args[1]);
-        return arith::SelectOp::create(nested, loc, greater, args[0], args[1]);
+  Value x = scores();
+  Value tileMax = generic(
+      x, filled({queries}, minusInfinity), {scoreMap(), rowMap()},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::MaxNumFOp::create(at, args[1], args[0])};
+      })[0];
+  ValueRange growth = rows(
+      tileMax, {op.getMax(), empty({queries})},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value added = args[0], max = args[1];
+        if (scalesLate())
+          added = arith::MulFOp::create(at, added, emitConstant(at, log2Scale));
+        Growth growth = isLazy() ? emitLazyGrowth(at, max, added)
+                                 : emitGrowth(at, max, added);
+        return {growth.max, growth.rescale};
       });
-  // While a row has seen no score, its maximum is -inf and -inf - -inf is NaN.
-  Value shift =
-      generic({max}, empty({queries}), {vector, vector}, {},
-              [&](OpBuilder &nested, ValueRange args) -> Value {
-                Value minusInfinity =
-                    constant(nested, -std::numeric_limits<double>::infinity());
-                Value unseen = arith::CmpFOp::create(nested, loc,
-                                                     arith::CmpFPredicate::OEQ,
-                                                     args[0], minusInfinity);
-                return arith::SelectOp::create(nested, loc, unseen,
-                                               constant(nested, 0.0), args[0]);
-              });
-  auto exp2OfDifference = [&](OpBuilder &nested, Value lhs,
-                              Value rhs) -> Value {
-    Value difference = arith::SubFOp::create(nested, loc, lhs, rhs);
-    return math::Exp2Op::create(nested, loc, difference);
+  Value max = growth[0], rescale = growth[1];
+  Value shift = rows(
+      max, empty({queries}),
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {emitShift(at, args[0])};
+      })[0];
+  Value p = generic(
+      shift, x, {rowMap(), scoreMap()},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        if (scalesLate())
+          return {emitScaledExponential(at, args[1], log2Scale, args[0])};
+        return {emitExponential(at, args[1], args[0])};
+      })[0];
+  auto multiply = [](ImplicitLocOpBuilder &at,
+                     ValueRange args) -> SmallVector<Value> {
+    return {arith::MulFOp::create(at, args[1], args[0])};
   };
-  Value rescale =
-      generic({op.getMax(), shift}, empty({queries}), {vector, vector, vector},
-              {}, [&](OpBuilder &nested, ValueRange args) {
-                return exp2OfDifference(nested, args[0], args[1]);
-              });
-  Value weights = generic({shift}, s, {row, tile}, {},
-                          [&](OpBuilder &nested, ValueRange args) {
-                            return exp2OfDifference(nested, args[1], args[0]);
-                          });
-  // The sums of a tile are added to the state as wholes: error grows with the
-  // number of tiles rather than of keys.
-  Value tileSum =
-      generic({weights}, zeros({queries}), {tile, row}, {0},
-              [&](OpBuilder &nested, ValueRange args) -> Value {
-                return arith::AddFOp::create(nested, loc, args[0], args[1]);
-              });
-  auto scaleAndAdd = [&](OpBuilder &nested, ValueRange args) -> Value {
-    Value scaled = arith::MulFOp::create(nested, loc, args[2], args[1]);
-    return arith::AddFOp::create(nested, loc, scaled, args[0]);
-  };
-  Value sum = generic({tileSum, rescale}, op.getSum(), {vector, vector, vector},
-                      {}, scaleAndAdd);
-  Value acc = generic({weightedValues(weights), rescale}, op.getAcc(),
-                      {tile, map(2, {0}), tile}, {}, scaleAndAdd);
+  Value sum = generic(
+      p, rows(rescale, op.getSum(), multiply), {scoreMap(), rowMap()},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::AddFOp::create(at, args[1], args[0])};
+      })[0];
+  // Where products are added to the accumulator outside of tensor cores,
+  // addition and multiplication become one instruction.
+  auto flags = op.getValue().getType().getElementType().isF32()
+                   ? arith::FastMathFlags::contract
+                   : arith::FastMathFlags::none;
+  Value acc = generic(
+      rescale, op.getAcc(), {map(2, {0}), map(2, {0, 1})},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::MulFOp::create(at, args[1], args[0], flags)};
+      })[0];
+  acc = weightedValues(p, acc);
   op->replaceAllUsesWith(ValueRange{acc, max, sum});
   op.erase();
 }
 
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
 /// Decomposes one tile of flash.finalize.
-static void decomposeFinalize(OpBuilder &b, FinalizeOp op) {
-  TileBuilder t(b, op.getLoc());
+static void decomposeFinalize(FinalizeOp op) {
+  TileBuilder t(op);
+  auto outputType = cast<RankedTensorType>(op.getOutput().getType());
+  // A row without keys has an accumulator of 0: any divisor but 0 will do.
+  Value inverse = t.rows(
+      op.getSum(), t.empty(outputType.getDimSize(0)),
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {emitInverseOfSum(at, args[0])};
+      })[0];
   AffineMap tile = t.map(2, {0, 1}), row = t.map(2, {0});
-  AffineMap vector = b.getMultiDimIdentityMap(1);
-  Type elementType = op.getOutput().getType().getElementType();
   SmallVector<Value> results = {t.generic(
-      {op.getAcc(), op.getSum()}, op.getOutputInit(), {tile, row, tile}, {},
-      [&](OpBuilder &nested, ValueRange args) -> Value {
-        Value zero = t.constant(nested, 0.0);
-        Value quotient = arith::DivFOp::create(nested, t.loc, args[0], args[1]);
-        Value empty = arith::CmpFOp::create(
-            nested, t.loc, arith::CmpFPredicate::OEQ, args[1], zero);
-        Value result =
-            arith::SelectOp::create(nested, t.loc, empty, zero, quotient);
-        if (elementType.isF32())
-          return result;
-        return arith::TruncFOp::create(nested, t.loc, elementType, result);
-      })};
+      {op.getAcc(), inverse}, op.getOutputInit(), {tile, row, tile},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value quotient = arith::MulFOp::create(at, args[0], args[1]);
+        return {truncateF32(at, outputType.getElementType(), quotient)};
+      })[0]};
   if (op.getLseInit())
-    results.push_back(t.generic(
-        {op.getMax(), op.getSum()}, op.getLseInit(), {vector, vector, vector},
-        {}, [&](OpBuilder &nested, ValueRange args) -> Value {
+    results.push_back(t.rows(
+        {op.getMax(), op.getSum()}, op.getLseInit(),
+        [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
           // log(0) is -inf, as is the maximum of a row without keys.
           Value max = arith::MulFOp::create(
-              nested, t.loc, args[0], t.constant(nested, llvm::numbers::ln2));
-          Value log = math::LogOp::create(nested, t.loc, args[1]);
-          return arith::AddFOp::create(nested, t.loc, max, log);
-        }));
+              at, args[0], emitConstant(at, llvm::numbers::ln2));
+          return {arith::AddFOp::create(at, max,
+                                        math::LogOp::create(at, args[1]))};
+        })[0]);
   op->replaceAllUsesWith(results);
   op.erase();
 }
 
 namespace {
 struct Decompose : flash::impl::DecomposeBase<Decompose> {
+  using Base::Base;
   void runOnOperation() override {
     SmallVector<OnlineAttentionOp> steps;
     SmallVector<FinalizeOp> finalizes;
@@ -402,16 +500,18 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
     });
     if (whole)
       return signalPassFailure();
-    OpBuilder b(&getContext());
+    // A CPU has memory of its own for a padded tile, and reads all of it.
+    if (transposeScores)
+      getOperation().walk([](tensor::PadOp pad) {
+        if (isPaddedWithAnything(pad))
+          fillWithZeros(pad);
+      });
     StepBuilder::QueryCache queryCache;
-    for (OnlineAttentionOp step : steps) {
-      b.setInsertionPoint(step);
-      StepBuilder(b, step, queryCache).run();
-    }
-    for (FinalizeOp finalize : finalizes) {
-      b.setInsertionPoint(finalize);
-      decomposeFinalize(b, finalize);
-    }
+    DecomposeOptions options{transposeScores, guardValues};
+    for (OnlineAttentionOp step : steps)
+      StepBuilder(step, options, queryCache).run();
+    for (FinalizeOp finalize : finalizes)
+      decomposeFinalize(finalize);
   }
 };
 } // namespace

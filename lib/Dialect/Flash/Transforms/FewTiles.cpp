@@ -30,11 +30,11 @@ public:
   /// If each tile of queries has `splits` blocks.
   double getTime(const Schedule &schedule, int64_t splits) const;
   int64_t countTiles(const Schedule &schedule) const {
-    return *countQueryTiles(query, schedule.queryTile);
+    return *countQueryTiles(query, *schedule.queryTile);
   }
   int64_t getMostSplits(const Schedule &schedule) const {
     return countSplits(mostSharedRounds * multiprocessors, countTiles(schedule),
-                       llvm::divideCeil(keys, schedule.keyTile));
+                       llvm::divideCeil(keys, *schedule.keyTile));
   }
 
 private:
@@ -62,17 +62,17 @@ Clock::Clock(AttentionOp op, KeysOfQuery keysOfQuery)
 
 double Clock::getSteps(const Schedule &schedule, int64_t splits) const {
   auto countKeyTiles = [&](int64_t positions) {
-    return llvm::divideCeil(std::min(keys, positions), schedule.keyTile);
+    return llvm::divideCeil(std::min(keys, positions), *schedule.keyTile);
   };
   // Under a mask, other queries of the tile may have other keys.
   int64_t longest = llvm::divideCeil(
-      countKeyTiles(keysOfQuery.most + schedule.queryTile - 1), splits);
+      countKeyTiles(keysOfQuery.most + *schedule.queryTile - 1), splits);
   if (!isMasked)
     return countRounds(schedule, splits) * longest;
   // The longest tiles go first, so that at the end all multiprocessors are as
   // busy but for a part of a tile. A block without keys takes half of a step.
-  double mean = double(keysOfQuery.mean + schedule.queryTile / 2) /
-                double(schedule.keyTile);
+  double mean = double(keysOfQuery.mean + *schedule.queryTile / 2) /
+                double(*schedule.keyTile);
   double all = countTiles(schedule) * std::max(mean, 0.5 * splits);
   return std::max(double(longest), all / multiprocessors + 0.75);
 }
@@ -83,8 +83,8 @@ double Clock::getTime(const Schedule &schedule, int64_t splits) const {
   constexpr double ofPair = 2.25e-5, ofColumnOfPair = 2.8e-7;
   constexpr double ofFurtherRound = 1.7;
   constexpr double ofCombination = 2.4, ofPartialByte = 0.52e-6;
-  double ofStep = (schedule.queryTile + queriesBeside) *
-                  (schedule.keyTile + keysBeside) *
+  double ofStep = (*schedule.queryTile + queriesBeside) *
+                  (*schedule.keyTile + keysBeside) *
                   (ofPair + ofColumnOfPair * columns);
   double time = getSteps(schedule, splits) * ofStep +
                 (countRounds(schedule, splits) - 1) * ofFurtherRound;
@@ -112,7 +112,9 @@ Schedule flash::chooseForFewTiles(AttentionOp op, KeysOfQuery keysOfQuery,
         continue;
       least = time;
       best = schedule;
-      best.units = splits > 1 ? clock.countTiles(schedule) * splits : 0;
+      best.units.reset();
+      if (splits > 1)
+        best.units = clock.countTiles(schedule) * splits;
     }
   }
   return best;

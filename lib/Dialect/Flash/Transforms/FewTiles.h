@@ -15,7 +15,7 @@
 #ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_FEWTILES_H
 #define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_FEWTILES_H
 
-#include "flash/Dialect/Flash/Transforms/Schedule.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 
 namespace flash {

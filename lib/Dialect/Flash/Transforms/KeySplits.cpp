@@ -53,7 +53,7 @@ int64_t flash::countSplits(int64_t units, int64_t queryTiles,
 /// The same at run time.
 static Value emitCount(OpBuilder &b, Location loc, int64_t units,
                        ArrayRef<OpFoldResult> querySizes, OpFoldResult numKeys,
-                       ScheduleAttr schedule) {
+                       const Schedule &schedule) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
@@ -61,13 +61,13 @@ static Value emitCount(OpBuilder &b, Location loc, int64_t units,
     return getValueOrCreateConstantIndexOp(b, loc, size);
   };
   Value tiles = arith::CeilDivUIOp::create(b, loc, value(querySizes[2]),
-                                           constant(schedule.getQueryTile()));
+                                           constant(*schedule.queryTile));
   for (OpFoldResult size : querySizes.take_front(2))
     tiles = arith::MulIOp::create(b, loc, tiles, value(size));
   tiles = arith::MaxUIOp::create(b, loc, tiles, constant(1));
   Value wanted = arith::DivUIOp::create(b, loc, constant(units), tiles);
   Value keyTiles = arith::CeilDivUIOp::create(b, loc, value(numKeys),
-                                              constant(schedule.getKeyTile()));
+                                              constant(*schedule.keyTile));
   Value most = arith::DivUIOp::create(b, loc, keyTiles, constant(fewestOfUnit));
   Value count = arith::MinUIOp::create(b, loc, wanted, most);
   count = arith::MinUIOp::create(b, loc, count, constant(mostSplits));
@@ -79,10 +79,10 @@ static Value emitCount(OpBuilder &b, Location loc, int64_t units,
 
 KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online)
     : count(b.getIndexAttr(1)) {
-  ScheduleAttr schedule = *online.getSchedule();
-  if (schedule.getSplits())
-    count = b.getIndexAttr(*schedule.getSplits());
-  if (!schedule.getUnits())
+  const Schedule schedule = online.getSchedule()->getValue();
+  if (schedule.splits)
+    count = b.getIndexAttr(*schedule.splits);
+  if (!schedule.units)
     return;
   Location loc = online.getLoc();
   SmallVector<OpFoldResult> sizes =
@@ -90,16 +90,14 @@ KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online)
   OpFoldResult numKeys = tensor::getMixedSize(b, loc, online.getKey(), 2);
   std::optional<int64_t> keys = getConstantIntValue(numKeys);
   std::optional<int64_t> queryTiles =
-      countQueryTiles(online.getQuery().getType(), schedule.getQueryTile());
+      countQueryTiles(online.getQuery().getType(), *schedule.queryTile);
   // More query tiles than units are never split, whatever the number of keys.
-  if (queryTiles && (keys || *queryTiles > *schedule.getUnits() / 2)) {
-    int64_t keyTiles =
-        keys ? llvm::divideCeil(*keys, schedule.getKeyTile()) : 1;
-    count = b.getIndexAttr(
-        countSplits(*schedule.getUnits(), *queryTiles, keyTiles));
+  if (queryTiles && (keys || *queryTiles > *schedule.units / 2)) {
+    int64_t keyTiles = keys ? llvm::divideCeil(*keys, *schedule.keyTile) : 1;
+    count = b.getIndexAttr(countSplits(*schedule.units, *queryTiles, keyTiles));
     return;
   }
-  count = emitCount(b, loc, *schedule.getUnits(), sizes, numKeys, schedule);
+  count = emitCount(b, loc, *schedule.units, sizes, numKeys, schedule);
 }
 
 OpFoldResult KeySplits::choose(OpBuilder &b, Location loc, OpFoldResult one,

@@ -16,11 +16,11 @@ int64_t flash::getSharedBytes(AttentionOp op, const Schedule &schedule) {
   auto getTileBytes = [&](int64_t rows, int64_t columns) {
     return tile::SmemType::get(rows, columns, element).getAlignedBytes();
   };
-  int64_t slots = getTileBytes(schedule.keyTile, op.getHeadDim()) +
-                  getTileBytes(schedule.keyTile, op.getValueDim());
-  return std::max<int64_t>(schedule.queryStages, 1) *
-             getTileBytes(schedule.queryTile, op.getHeadDim()) +
-         schedule.stages * slots;
+  int64_t slots = getTileBytes(*schedule.keyTile, op.getHeadDim()) +
+                  getTileBytes(*schedule.keyTile, op.getValueDim());
+  return schedule.queryStages.value_or(1) *
+             getTileBytes(*schedule.queryTile, op.getHeadDim()) +
+         *schedule.stages * slots;
 }
 
 flash::Models flash::getModels(AttentionOp op, StringRef target,

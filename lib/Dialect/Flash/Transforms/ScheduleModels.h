@@ -8,7 +8,7 @@
 #ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SCHEDULEMODELS_H
 #define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SCHEDULEMODELS_H
 
-#include "flash/Dialect/Flash/Transforms/Schedule.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Support/Multiprocessors.h"
 
 namespace flash {

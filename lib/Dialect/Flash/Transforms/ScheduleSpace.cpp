@@ -19,8 +19,8 @@ namespace {
 // Tiles of the kernels with roles, of those without, and of the CPU; those that
 // win more often come first, in case that time runs out.
 // Where warps have roles, with how many blocks share a multiprocessor.
-constexpr std::pair<int64_t, int64_t> roleQueryTiles[] = {
-    {128, 0}, {192, 0}, {128, 2}, {64, 2}, {64, 3}, {64, 0}};
+constexpr std::pair<int64_t, std::optional<int64_t>> roleQueryTiles[] = {
+    {128, {}}, {192, {}}, {128, 2}, {64, 2}, {64, 3}, {64, {}}};
 constexpr int64_t roleKeyTiles[] = {48,  64,  80,  96,  112, 128,
                                     144, 160, 176, 192, 224, 256};
 constexpr int64_t warpQueryTiles[] = {128, 64, 32, 16};
@@ -52,10 +52,8 @@ public:
     // What does not fit is no news.
     ScopedDiagnosticHandler silence(op.getContext(),
                                     [](Diagnostic &) { return success(); });
-    Models models =
-        getModels(op, target, schedule.features != ScheduleFeatures::None);
-    auto emit = [&] { return op.emitOpError(); };
-    if (!schedule.getAttribute(op.getContext(), emit) ||
+    Models models = getModels(op, target, schedule.hasRoles());
+    if (!schedule.findFault().empty() ||
         (models.complete && failed(models.complete(op, schedule))))
       return;
     if (!llvm::is_contained(schedules, schedule))
@@ -65,7 +63,7 @@ public:
   /// The tiles, with keys shared as the models do.
   void addTiles(int64_t queryTile, int64_t keyTile,
                 ScheduleFeatures features = ScheduleFeatures::None,
-                int64_t residentBlocks = 0) {
+                std::optional<int64_t> residentBlocks = {}) {
     // A tile need not be longer than the lengths there are.
     auto isTooLong = [](int64_t tile, int64_t length) {
       return !ShapedType::isDynamic(length) && tile >= 2 * length && tile > 64;
@@ -75,13 +73,13 @@ public:
     Schedule schedule;
     schedule.queryTile = queryTile;
     schedule.keyTile = keyTile;
-    schedule.features = features;
+    if (!isCpu())
+      schedule.features = features;
     schedule.residentBlocks = residentBlocks;
     if (!isCpu()) {
       int64_t blocks = getBlocks(schedule);
       std::optional<int64_t> tiles = countTiles(queryTile);
-      bool isPersistent =
-          bitEnumContainsAny(features, ScheduleFeatures::Persistent);
+      bool isPersistent = schedule.has(ScheduleFeatures::Persistent);
       bool isUnknown = !tiles && features == ScheduleFeatures::None;
       if (!isPersistent && (isUnknown || (tiles && *tiles <= blocks / 2)))
         schedule.units = blocks;
@@ -95,10 +93,9 @@ public:
 
   /// How many blocks fill the GPU.
   static int64_t getBlocks(const Schedule &schedule) {
-    return schedule.features == ScheduleFeatures::None
-               ? getFillingBlocks(schedule.queryTile)
-               : multiprocessors *
-                     std::max<int64_t>(schedule.residentBlocks, 1);
+    return schedule.hasRoles()
+               ? multiprocessors * schedule.residentBlocks.value_or(1)
+               : getFillingBlocks(*schedule.queryTile);
   }
 
   AttentionOp op;
@@ -134,33 +131,31 @@ SmallVector<Schedule> flash::listVariations(AttentionOp op, StringRef target,
   Space space(op, target);
   if (space.isCpu())
     return {};
-  auto vary = [&](int64_t Schedule::*field, int64_t value) {
+  auto vary = [&](std::optional<int64_t> Schedule::*field, int64_t value) {
     Schedule variation = schedule;
     variation.*field = value;
     // The number of slots for queries follows from what is left.
     if (field == &Schedule::stages)
-      variation.queryStages = 0;
+      variation.queryStages.reset();
     if (field == &Schedule::splits)
-      variation.units = 0;
+      variation.units.reset();
     space.add(variation);
   };
-  bool hasRoles = schedule.features != ScheduleFeatures::None;
   for (int64_t stages : {1, 2, 3, 4})
     vary(&Schedule::stages, stages);
-  if (hasRoles)
+  if (schedule.hasRoles())
     for (int64_t slots : {1, 2})
       vary(&Schedule::queryStages, slots);
   else
     for (int64_t warps : {1, 2, 4, 8})
       vary(&Schedule::warps, warps);
-  std::optional<int64_t> tiles = space.countTiles(schedule.queryTile);
+  std::optional<int64_t> tiles = space.countTiles(*schedule.queryTile);
   int64_t blocks = Space::getBlocks(schedule);
-  bool isPersistent =
-      bitEnumContainsAny(schedule.features, ScheduleFeatures::Persistent);
+  bool isPersistent = schedule.has(ScheduleFeatures::Persistent);
   if (tiles && *tiles < blocks && !isPersistent &&
       !ShapedType::isDynamic(space.keys))
     for (int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32})
-      if (splits * 2 * schedule.keyTile <= space.keys || splits == 1)
+      if (splits * 2 * *schedule.keyTile <= space.keys || splits == 1)
         vary(&Schedule::splits, splits);
   llvm::erase(space.schedules, schedule);
   return space.schedules;

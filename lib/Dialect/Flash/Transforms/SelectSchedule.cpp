@@ -10,6 +10,7 @@
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Transforms/TuningTable.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -25,102 +26,58 @@ namespace {
 struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
   using Base::Base;
 
-  bool isAnyGiven() const {
-    return queryTile || keyTile || warps || stages || queryStages ||
-           residentBlocks || splits || units || !features.empty();
-  }
-
-  /// What was measured to be best on the device, if anything was. A file goes
-  /// before what is compiled in.
-  FailureOr<std::optional<Schedule>> lookUp(AttentionOp op) {
-    std::optional<Schedule> none;
-    if (device.empty() || isAnyGiven())
-      return none;
+  /// What was measured to be best on the device; nothing if nothing was. A file
+  /// goes before what is compiled in.
+  FailureOr<Schedule> lookUp(AttentionOp op) {
+    if (device.empty())
+      return Schedule();
     TuningKey key = TuningKey::get(op, target, device);
     const TuningEntry *entry = file ? file->find(key) : nullptr;
     bool isOfFile = entry;
     if (!entry)
       entry = TuningTable::getShipped().find(key);
     if (!entry)
-      return none;
+      return Schedule();
+    // What was measured is all of it: nothing in it is left to the model. A
+    // file may have been written by hand.
     Schedule schedule = entry->schedule;
-    if (!isOfFile)
-      return std::optional(schedule);
-    // A file may have been written by hand.
-    Models models =
-        getModels(op, target, schedule.features != ScheduleFeatures::None);
-    if (!getAttribute(op, schedule) ||
-        (models.complete && failed(models.complete(op, schedule))))
-      return emitError(
-                 FileLineColLoc::get(&getContext(), tuningFile, entry->line, 1))
+    Models models = getModels(op, target, schedule.hasRoles());
+    if (models.complete && failed(models.complete(op, schedule)))
+      return emitError(FileLineColLoc::get(&getContext(),
+                                           isOfFile ? StringRef(tuningFile)
+                                                    : "the shipped schedules",
+                                           entry->line, 1))
              << "this schedule is not possible for the program";
-    return std::optional(schedule);
-  }
-
-  /// What the model or an option proposes.
-  FailureOr<Schedule> propose(AttentionOp op, const Models &models) {
-    Schedule chosen = models.choose(op);
-    // Several blocks share a multiprocessor because their tiles are small:
-    // other tiles have neither their number nor their slots.
-    if (chosen.residentBlocks && (queryTile || keyTile))
-      chosen.residentBlocks = chosen.stages = 0;
-    for (auto [option, field] :
-         {std::pair(&queryTile, &chosen.queryTile),
-          std::pair(&keyTile, &chosen.keyTile),
-          std::pair(&warps, &chosen.warps), std::pair(&stages, &chosen.stages),
-          std::pair(&queryStages, &chosen.queryStages),
-          std::pair(&residentBlocks, &chosen.residentBlocks),
-          std::pair(&splits, &chosen.splits), std::pair(&units, &chosen.units)})
-      if (*option)
-        *field = *option;
-    if (splits && !units)
-      chosen.units = 0;
-    if (features.empty())
-      return chosen;
-    std::optional<ScheduleFeatures> parsed =
-        symbolizeScheduleFeatures(features);
-    if (!parsed)
-      return op.emitOpError("cannot be scheduled: '")
-             << features
-             << "' is no list of features such as specialize_warps|overlap";
-    chosen.features = *parsed;
-    return chosen;
-  }
-
-  static ScheduleAttr getAttribute(AttentionOp op, const Schedule &schedule) {
-    return schedule.getAttribute(op.getContext(), [&] {
-      return op.emitOpError("cannot be scheduled: ");
-    });
+    return schedule;
   }
 
   LogicalResult select(AttentionOp op) {
-    std::optional<Schedule> written;
-    if (op.getSchedule()) {
-      written = Schedule::get(*op.getSchedule());
-    } else {
-      auto tuned = lookUp(op);
-      if (failed(tuned))
-        return failure();
-      written = *tuned;
-    }
-    bool hasRoles = written ? written->features != ScheduleFeatures::None
-                            : features != "none";
-    // Tiles that only warps without roles can have ask for such.
-    if (!written && features.empty())
-      hasRoles = canHaveSm90Tiles(queryTile, keyTile);
-    Models models = getModels(op, target, hasRoles);
-    FailureOr<Schedule> schedule =
-        written ? FailureOr<Schedule>(*written) : propose(op, models);
-    if (failed(schedule))
+    // The user's keys go before those that were measured, and these before the
+    // model's.
+    Schedule schedule = given;
+    if (op.getSchedule())
+      schedule = schedule.over(op.getSchedule()->getValue());
+    FailureOr<Schedule> measured = lookUp(op);
+    if (failed(measured))
       return failure();
+    schedule = schedule.over(*measured);
+    // Tiles that only warps without roles can have ask for such.
+    bool hasRoles = schedule.features
+                        ? schedule.hasRoles()
+                        : canHaveSm90Tiles(schedule.queryTile.value_or(0),
+                                           schedule.keyTile.value_or(0));
+    Models models = getModels(op, target, hasRoles);
+    Schedule model = models.choose(op);
+    // One warpgroup has nobody to take turns with.
+    if (schedule.queryTile == tile::rowsOfWarpgroup && model.features)
+      model.features = *model.features & ~ScheduleFeatures::PingPong;
+    schedule = schedule.over(model);
     // The CPU has few threads, for which the query tiles are enough.
     if (target == "cpu")
-      schedule->splits = schedule->units = 0;
-    // The rules of the attribute come first.
-    if (!getAttribute(op, *schedule) ||
-        (models.complete && failed(models.complete(op, *schedule))))
+      schedule.splits = schedule.units = std::nullopt;
+    if (models.complete && failed(models.complete(op, schedule)))
       return failure();
-    op.setScheduleAttr(getAttribute(op, *schedule));
+    op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
     return success();
   }
 
@@ -155,6 +112,13 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
           << target << "'; there are cpu, emulate, sm_80 and sm_90a";
       return signalPassFailure();
     }
+    llvm::Expected<Schedule> parsed = Schedule::parse(schedule);
+    if (!parsed) {
+      emitError(getOperation().getLoc(), "the schedule that is given: ")
+          << llvm::toString(parsed.takeError());
+      return signalPassFailure();
+    }
+    given = *parsed;
     if (failed(loadFile()))
       return signalPassFailure();
     WalkResult result = getOperation().walk([&](AttentionOp op) {
@@ -165,6 +129,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
       signalPassFailure();
   }
 
+  Schedule given;
   std::shared_ptr<const TuningTable> file;
 };
 } // namespace

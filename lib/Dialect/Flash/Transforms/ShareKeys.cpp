@@ -22,18 +22,18 @@ void flash::shareKeys(AttentionOp op, Schedule &schedule) {
   RankedTensorType query = op.getQuery().getType();
   int64_t keys = op.getKey().getType().getDimSize(query.getRank() - 2);
   auto hasFewBlocks = [&] {
-    std::optional<int64_t> tiles = countQueryTiles(query, schedule.queryTile);
+    std::optional<int64_t> tiles = countQueryTiles(query, *schedule.queryTile);
     if (!tiles || ShapedType::isDynamic(keys))
       return false;
-    int64_t splits = countSplits(getFillingBlocks(schedule.queryTile), *tiles,
-                                 llvm::divideCeil(keys, schedule.keyTile));
+    int64_t splits = countSplits(getFillingBlocks(*schedule.queryTile), *tiles,
+                                 llvm::divideCeil(keys, *schedule.keyTile));
     return *tiles * splits < multiprocessors || splits > mostSplits;
   };
-  while (schedule.queryTile >= 2 * granule &&
-         schedule.queryTile % granule == 0 && hasFewBlocks())
-    schedule.queryTile -= granule;
-  int64_t blocks = getFillingBlocks(schedule.queryTile);
-  std::optional<int64_t> tiles = countQueryTiles(query, schedule.queryTile);
+  while (*schedule.queryTile >= 2 * granule &&
+         *schedule.queryTile % granule == 0 && hasFewBlocks())
+    *schedule.queryTile -= granule;
+  int64_t blocks = getFillingBlocks(*schedule.queryTile);
+  std::optional<int64_t> tiles = countQueryTiles(query, *schedule.queryTile);
   if (!tiles || *tiles <= blocks / 2)
     schedule.units = blocks;
 }

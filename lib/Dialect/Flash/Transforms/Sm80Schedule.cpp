@@ -37,8 +37,8 @@ int64_t getElementBytes(AttentionOp op) {
 }
 
 Resources getResources(AttentionOp op, const Schedule &schedule) {
-  int64_t values = schedule.queryTile * (schedule.keyTile + op.getValueDim());
-  return {values / (32 * schedule.warps), getSharedBytes(op, schedule)};
+  int64_t values = *schedule.queryTile * (*schedule.keyTile + op.getValueDim());
+  return {values / (32 * *schedule.warps), getSharedBytes(op, schedule)};
 }
 
 /// Tiles that need no spills for head dimensions up to a bound, best first; as
@@ -58,8 +58,7 @@ constexpr Candidate maskedCandidatesOf32Bits[] = {
 } // namespace
 
 int64_t flash::getFillingBlocks(int64_t queryTile) {
-  return multiprocessors * warpsOfMultiprocessor /
-         ScheduleAttr::getDefaultWarps(queryTile);
+  return multiprocessors * warpsOfMultiprocessor / getDefaultWarps(queryTile);
 }
 
 Schedule flash::chooseSm80Schedule(AttentionOp op) {
@@ -78,7 +77,7 @@ Schedule flash::chooseSm80Schedule(AttentionOp op) {
   // A tile need not be longer than the queries there are.
   int64_t rank = op.getQuery().getType().getRank();
   int64_t queries = op.getQuery().getType().getDimSize(rank - 2);
-  if (!ShapedType::isDynamic(queries) && queries <= schedule.queryTile / 2)
+  if (!ShapedType::isDynamic(queries) && queries <= fit->queryTile / 2)
     schedule.queryTile =
         std::max<int64_t>(llvm::alignTo(queries, rowsOfWarp), rowsOfWarp);
   shareKeys(op, schedule);
@@ -86,44 +85,47 @@ Schedule flash::chooseSm80Schedule(AttentionOp op) {
 }
 
 LogicalResult flash::completeSm80Schedule(AttentionOp op, Schedule &schedule) {
-  if (schedule.features != ScheduleFeatures::None)
+  if (schedule.hasRoles())
     return op.emitOpError("cannot be scheduled: the features ")
-           << stringifyScheduleFeatures(schedule.features)
+           << stringifyScheduleFeatures(*schedule.features)
            << " need the target sm_90a and elements of 16 bits";
+  schedule.features = ScheduleFeatures::None;
   if (schedule.residentBlocks)
     return op.emitOpError("cannot be scheduled: resident_blocks is of kernels "
                           "whose warps have roles; they are of the target "
                           "sm_90a and elements of 16 bits");
-  if (schedule.queryTile % rowsOfWarp != 0)
+  if (*schedule.queryTile % rowsOfWarp != 0)
     return op.emitOpError("cannot be scheduled: query_tile must be a multiple "
                           "of 16 on tensor cores, got ")
-           << schedule.queryTile << "; the nearest is "
-           << llvm::alignTo(schedule.queryTile, rowsOfWarp);
+           << *schedule.queryTile << "; the nearest is "
+           << llvm::alignTo(*schedule.queryTile, rowsOfWarp);
   int64_t keys = getElementBytes(op) == 4 ? 8 : 16;
-  if (schedule.keyTile % keys != 0)
+  if (*schedule.keyTile % keys != 0)
     return op.emitOpError(
                "cannot be scheduled: key_tile must be a multiple of ")
            << keys << " on tensor cores for "
            << op.getQuery().getType().getElementType() << ", got "
-           << schedule.keyTile << "; the nearest is "
-           << llvm::alignTo(schedule.keyTile, keys);
-  int64_t groups = schedule.queryTile / rowsOfWarp;
+           << *schedule.keyTile << "; the nearest is "
+           << llvm::alignTo(*schedule.keyTile, keys);
+  int64_t groups = *schedule.queryTile / rowsOfWarp;
   if (!schedule.warps)
-    schedule.warps = ScheduleAttr::getDefaultWarps(schedule.queryTile);
-  if (groups % schedule.warps != 0)
+    schedule.warps = getDefaultWarps(*schedule.queryTile);
+  if (groups % *schedule.warps != 0)
     return op.emitOpError("cannot be scheduled: query_tile must be a multiple "
                           "of 16 times the warps, got ")
-           << schedule.queryTile << " and " << schedule.warps << " warps";
+           << *schedule.queryTile << " and " << *schedule.warps << " warps";
   if (!schedule.stages)
     schedule.stages = 1;
+  if (!schedule.units && !schedule.splits)
+    schedule.splits = 1;
 
   Resources needed = getResources(op, schedule);
   int64_t registers = registersOfThread - otherRegisters;
   if (needed.registers > registers)
     return op.emitOpError("cannot be scheduled: scores and accumulator of ")
-           << schedule.queryTile << " queries and " << schedule.keyTile
+           << *schedule.queryTile << " queries and " << *schedule.keyTile
            << " keys need " << needed.registers << " registers of each of "
-           << 32 * schedule.warps << " threads, and there are " << registers
+           << 32 * *schedule.warps << " threads, and there are " << registers
            << "; choose smaller tiles or more warps";
   if (needed.sharedBytes > sharedBytesOfBlock)
     return op.emitOpError("cannot be scheduled: the tiles need ")

@@ -41,7 +41,7 @@ constexpr ScheduleFeatures inTurns = overlapped | ScheduleFeatures::PingPong;
 struct Candidate {
   int64_t largestDim, leastKeys, mostKeys, queryTile, keyTile;
   ScheduleFeatures features;
-  int64_t stages = 0, residentBlocks = 0;
+  std::optional<int64_t> stages = {}, residentBlocks = {};
 };
 constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 constexpr Candidate candidates[] = {
@@ -91,7 +91,7 @@ static std::optional<KeysOfQuery> getKeysOfQuery(AttentionOp op) {
 }
 
 /// The schedule that `candidate` is, with tiles of at most `queryTile`.
-static Schedule getSchedule(const Candidate &candidate, int64_t queryTile) {
+static Schedule makeSchedule(const Candidate &candidate, int64_t queryTile) {
   Schedule schedule;
   schedule.queryTile = std::min(candidate.queryTile, queryTile);
   schedule.keyTile = candidate.keyTile;
@@ -99,7 +99,7 @@ static Schedule getSchedule(const Candidate &candidate, int64_t queryTile) {
   schedule.stages = candidate.stages;
   schedule.residentBlocks = candidate.residentBlocks;
   if (schedule.queryTile == rowsOfWarpgroup)
-    schedule.features = schedule.features & ~ScheduleFeatures::PingPong;
+    schedule.features = *schedule.features & ~ScheduleFeatures::PingPong;
   return schedule;
 }
 
@@ -122,8 +122,8 @@ static SmallVector<Schedule> getTiles(ArrayRef<const Candidate *> fits,
   SmallVector<Schedule> schedules;
   for (const Candidate *tile : tiles)
     if (tile->queryTile <= mostQueries)
-      schedules.push_back(getSchedule(*tile, tile->queryTile));
-  schedules.push_back(getSchedule(*smallest, rowsOfWarpgroup));
+      schedules.push_back(makeSchedule(*tile, tile->queryTile));
+  schedules.push_back(makeSchedule(*smallest, rowsOfWarpgroup));
   return schedules;
 }
 
@@ -137,8 +137,8 @@ Schedule flash::chooseSm90Schedule(AttentionOp op) {
   // Whether there are tiles for all blocks that are to share multiprocessors.
   auto hasEnough = [&](const Candidate &c) {
     std::optional<int64_t> tiles = countQueryTiles(query, c.queryTile);
-    return c.residentBlocks == 0 ||
-           (tiles && *tiles >= c.residentBlocks * multiprocessors);
+    return !c.residentBlocks ||
+           (tiles && *tiles >= *c.residentBlocks * multiprocessors);
   };
   SmallVector<const Candidate *> fits;
   for (const Candidate &c : all) {
@@ -153,67 +153,68 @@ Schedule flash::chooseSm90Schedule(AttentionOp op) {
   if (!ShapedType::isDynamic(queries))
     mostQueries = std::clamp<int64_t>(llvm::alignTo(queries, rowsOfWarpgroup),
                                       rowsOfWarpgroup, largestQueryTile);
-  Schedule schedule = getSchedule(*fits.front(), mostQueries);
-  if (keys && !schedule.residentBlocks && hasFewTiles(op, schedule.queryTile))
+  Schedule schedule = makeSchedule(*fits.front(), mostQueries);
+  if (keys && !schedule.residentBlocks && hasFewTiles(op, *schedule.queryTile))
     return chooseForFewTiles(op, *keys, getTiles(fits, mostQueries));
   // To leave the number of units to sizes that are not known costs registers,
   // which only a block of one warpgroup has left. Then all units run at once,
   // and no block goes on to another tile.
-  std::optional<int64_t> tiles = countQueryTiles(query, schedule.queryTile);
+  std::optional<int64_t> tiles = countQueryTiles(query, *schedule.queryTile);
   bool mayShareKeys = tiles ? *tiles <= multiprocessors / 2
                             : schedule.queryTile == rowsOfWarpgroup;
   if (mayShareKeys) {
     schedule.units = multiprocessors;
-    schedule.features = schedule.features & ~ScheduleFeatures::Persistent;
+    schedule.features = *schedule.features & ~ScheduleFeatures::Persistent;
   }
   return schedule;
 }
 
 LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
   auto refuse = [&]() { return op.emitOpError("cannot be scheduled: "); };
-  if (!bitEnumContainsAny(schedule.features, ScheduleFeatures::SpecializeWarps))
+  if (!schedule.has(ScheduleFeatures::SpecializeWarps))
     return refuse() << "the features "
-                    << stringifyScheduleFeatures(schedule.features)
+                    << stringifyScheduleFeatures(*schedule.features)
                     << " need specialize_warps too";
-  if (!canHaveSm90Tiles(schedule.queryTile, keysOfStep))
+  if (!canHaveSm90Tiles(*schedule.queryTile, keysOfStep))
     return refuse() << "query_tile must be 64, 128 or 192 where warps have "
                        "roles, got "
-                    << schedule.queryTile << "; the nearest is "
+                    << *schedule.queryTile << "; the nearest is "
                     << std::min(
-                           llvm::alignTo(schedule.queryTile, rowsOfWarpgroup),
+                           llvm::alignTo(*schedule.queryTile, rowsOfWarpgroup),
                            uint64_t(largestQueryTile));
-  if (!canHaveSm90Tiles(rowsOfWarpgroup, schedule.keyTile))
+  if (!canHaveSm90Tiles(rowsOfWarpgroup, *schedule.keyTile))
     return refuse() << "key_tile must be a multiple of 16 up to 256 where "
                        "warps have roles, got "
-                    << schedule.keyTile << "; the nearest is "
-                    << std::min(llvm::alignTo(schedule.keyTile, keysOfStep),
+                    << *schedule.keyTile << "; the nearest is "
+                    << std::min(llvm::alignTo(*schedule.keyTile, keysOfStep),
                                 uint64_t(largestKeyTile));
-  int64_t warpgroups = schedule.queryTile / rowsOfWarpgroup;
+  int64_t warpgroups = *schedule.queryTile / rowsOfWarpgroup;
   int64_t warps = warpsOfWarpgroup * warpgroups;
   if (schedule.warps && schedule.warps != warps)
-    return refuse() << "a query_tile of " << schedule.queryTile << " needs "
+    return refuse() << "a query_tile of " << *schedule.queryTile << " needs "
                     << warps << " warps where warps have roles, got "
-                    << schedule.warps;
+                    << *schedule.warps;
   schedule.warps = warps;
-  if (warpgroups == 1 &&
-      bitEnumContainsAny(schedule.features, ScheduleFeatures::PingPong))
+  if (warpgroups == 1 && schedule.has(ScheduleFeatures::PingPong))
     return refuse() << "ping_pong takes two or three warpgroups, so query_tile "
                        "must be 128 or 192, got "
-                    << schedule.queryTile;
+                    << *schedule.queryTile;
   if (!schedule.stages)
     schedule.stages = 2;
-  int64_t blocks = std::max<int64_t>(schedule.residentBlocks, 1);
+  if (!schedule.units && !schedule.splits)
+    schedule.splits = 1;
+  int64_t blocks = schedule.residentBlocks.value_or(1);
   int64_t sharedBytesOfBlock =
       tile::getSharedLimit(sharedLimit, blocks) - barrierBytes;
 
   // Of 64 rows each of 128 threads has half as many elements as there are
   // columns; weights are rounded to 16 bits.
-  int64_t registers = schedule.keyTile / 2 + schedule.keyTile / 4 +
+  int64_t registers = *schedule.keyTile / 2 + *schedule.keyTile / 4 +
                       op.getValueDim() / 2 + otherRegisters;
   int64_t available = tile::getRoleRegisters(warpgroups, blocks).consumer;
   if (registers > available)
     return refuse() << "scores, weights and accumulator of 64 queries and "
-                    << schedule.keyTile << " keys need " << registers
+                    << *schedule.keyTile << " keys need " << registers
                     << " registers of a thread, and with " << warpgroups
                     << " warpgroups"
                     << (blocks > 1 ? " in each of " + std::to_string(blocks) +
@@ -226,10 +227,10 @@ LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
   constexpr int64_t registersBesideResult = 30;
   int64_t start = tile::getStartRegisters(warpgroups, blocks);
   int64_t result =
-      std::max(schedule.keyTile, op.getValueDim()) / 2 + registersBesideResult;
+      std::max(*schedule.keyTile, op.getValueDim()) / 2 + registersBesideResult;
   if (result > start)
     return refuse() << "a product with "
-                    << std::max(schedule.keyTile, op.getValueDim())
+                    << std::max(*schedule.keyTile, op.getValueDim())
                     << " columns needs " << result
                     << " registers of a thread, and threads start with "
                     << start << "; choose fewer resident_blocks";
@@ -238,12 +239,10 @@ LogicalResult flash::completeSm90Schedule(AttentionOp op, Schedule &schedule) {
   if (!schedule.queryStages) {
     Schedule wide = schedule;
     wide.queryStages = 2;
-    bool hasStage =
-        bitEnumContainsAny(schedule.features, ScheduleFeatures::BulkStore);
-    int64_t stageBytes = hasStage ? schedule.queryTile * bytesOfPanelRow : 0;
-    bool isWide =
-        bitEnumContainsAny(schedule.features, ScheduleFeatures::Persistent) &&
-        getSharedBytes(op, wide) + stageBytes <= sharedBytesOfBlock;
+    bool hasStage = schedule.has(ScheduleFeatures::BulkStore);
+    int64_t stageBytes = hasStage ? *schedule.queryTile * bytesOfPanelRow : 0;
+    bool isWide = schedule.has(ScheduleFeatures::Persistent) &&
+                  getSharedBytes(op, wide) + stageBytes <= sharedBytesOfBlock;
     schedule.queryStages = isWide ? 2 : 1;
   }
   int64_t bytes = getSharedBytes(op, schedule);

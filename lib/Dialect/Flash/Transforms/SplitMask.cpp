@@ -69,6 +69,9 @@ private:
 
   /// Copies the loop body for the key tile that starts at `key`.
   SmallVector<Value> copyStep(Value key, ValueRange carried, StepKind kind);
+  /// Copies what steps of the tile that starts at `key` read, for all copies of
+  /// the step that follow.
+  void shareTiles(Value key);
   /// Makes a copied step read whole tiles, all of whose keys exist.
   void dropPadding(OnlineAttentionOp copy);
   /// Emits how many of the tiles have all their keys: those before it have, and
@@ -106,6 +109,7 @@ private:
   /// visits all.
   Value firstTile, tileStep;
   DenseMap<Value, Value> visited; ///< Results of nextVisited.
+  IRMapping shared;               ///< What copies of the step have in common.
   SmallVector<Value> state;
 };
 } // namespace
@@ -255,22 +259,38 @@ void Splitter::dropPadding(OnlineAttentionOp copy) {
         slice.getSource(), slice.getMixedOffsets(), sizes,
         slice.getMixedStrides()));
   }
-  copy.getKeysMutable().clear();
+}
+
+void Splitter::shareTiles(Value key) {
+  shared.map(loop.getInductionVar(), key);
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    auto isKnown = [&](Value value) {
+      return loop.isDefinedOutsideOfLoop(value) || shared.contains(value);
+    };
+    if (isMemoryEffectFree(&op) && &op != step &&
+        llvm::all_of(op.getOperands(), isKnown))
+      b.clone(op, shared);
+  }
 }
 
 SmallVector<Value> Splitter::copyStep(Value key, ValueRange carried,
                                       StepKind kind) {
-  IRMapping mapping;
+  IRMapping mapping = shared;
   mapping.map(loop.getInductionVar(), key);
   mapping.map(loop.getRegionIterArgs(), carried);
   SmallVector<Operation *> copies;
   for (Operation &op : loop.getBody()->without_terminator())
-    copies.push_back(b.clone(op, mapping));
+    if (op.getNumResults() == 0 || !shared.contains(op.getResult(0)))
+      copies.push_back(b.clone(op, mapping));
   auto copy = cast<OnlineAttentionOp>(mapping.lookup(step.getOperation()));
   if (!kind.masked)
     copy.removeMaskAttr();
-  if (!kind.ragged)
-    dropPadding(copy);
+  if (!kind.ragged) {
+    // Steps that are chosen between share their tiles, padded or not.
+    if (shared.getValueMap().empty())
+      dropPadding(copy);
+    copy.getKeysMutable().clear();
+  }
   SmallVector<Value> results =
       llvm::map_to_vector(loop.getYieldedValues(), [&](Value yielded) {
         return mapping.lookup(yielded);
@@ -396,7 +416,7 @@ void Splitter::splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi) {
 
   std::optional<ScheduleAttr> schedule = step.getSchedule();
   if (schedule && !tileStep &&
-      bitEnumContainsAny(schedule->getFeatures(), ScheduleFeatures::Overlap))
+      schedule->getValue().has(ScheduleFeatures::Overlap))
     return putLastFirst(lo, fullLo, whole, hi);
   loopOver(lo, fullLo, stepOf({/*masked=*/true, ragged}));
   loopOver(fullLo, whole, stepOf({/*masked=*/false, /*ragged=*/false}));
@@ -408,6 +428,7 @@ void Splitter::splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi) {
 void Splitter::testEachTile(const MaskTiles &tiles, Value lo, Value hi) {
   loopOver(lo, hi, [&](Value key, ValueRange carried) {
     Value tile = apply(b.getAffineDimExpr(0).floorDiv(keyTile), key);
+    shareTiles(key);
     SmallVector<Value> point(position);
     point.push_back(tile);
     auto choiceOf = [&](StepKind kind) {
@@ -546,8 +567,7 @@ static void setOrder(scf::ForallOp forall) {
     return;
   std::optional<ScheduleAttr> schedule = masked.getSchedule();
   bool isPersistent =
-      schedule && bitEnumContainsAny(schedule->getFeatures(),
-                                     ScheduleFeatures::Persistent);
+      schedule && schedule->getValue().has(ScheduleFeatures::Persistent);
   tile::OrderKind kind = !isPersistent ? tile::OrderKind::LongestFirst
                          : haveEvenPairsOfQueries(masked)
                              ? tile::OrderKind::Pairs

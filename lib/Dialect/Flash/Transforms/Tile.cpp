@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace flash {
@@ -41,6 +42,10 @@ private:
     return arith::ConstantIndexOp::create(b, loc, value);
   }
 
+  /// The value that all elements of a head have in a state's initial value, or
+  /// null if these may differ: `init` is a fill, or made of a tensor with an
+  /// element for each head, such as sinks.
+  Value getScalarOfHead(Value init, ArrayRef<Value> position);
   /// The tile of a state's initial value.
   Value initialTile(Value init, Value batch, Value head, Value start,
                     OpFoldResult rows, int64_t tile);
@@ -71,23 +76,54 @@ private:
   Location loc;
   TiledDim queries = {0, {}};
   int64_t keyTile = 0;
+  /// Bulk copies fill no rows; nothing depends on those that do not exist.
+  Padding padding = Padding::Zero;
   HeadGroups groups;
   KeySplits splits;
   size_t numResults = 0; ///< How many outputs of a unit are results.
 };
 } // namespace
 
+Value Tiler::getScalarOfHead(Value init, ArrayRef<Value> position) {
+  if (auto fill = init.getDefiningOp<linalg::FillOp>())
+    return fill.value();
+  auto generic = init.getDefiningOp<linalg::GenericOp>();
+  if (!generic || generic.getNumDpsInits() != 1 ||
+      generic.getNumLoops() != position.size() ||
+      generic.getNumReductionLoops() != 0 || generic.hasIndexSemantics() ||
+      generic.payloadUsesValueFromOperand(generic.getDpsInitOperand(0)))
+    return Value();
+  // All elements of a row of queries have the same value.
+  IRMapping mapping;
+  for (OpOperand *input : generic.getDpsInputOperands()) {
+    AffineMap map = generic.getMatchingIndexingMap(input);
+    if (!map.isProjectedPermutation() ||
+        map.isFunctionOfDim(map.getNumDims() - 1))
+      return Value();
+    SmallVector<Value> indices;
+    for (AffineExpr dim : map.getResults())
+      indices.push_back(position[cast<AffineDimExpr>(dim).getPosition()]);
+    mapping.map(generic.getMatchingBlockArgument(input),
+                tensor::ExtractOp::create(b, loc, input->get(), indices)
+                    .getResult());
+  }
+  for (Operation &op : generic.getBody()->without_terminator())
+    b.clone(op, mapping);
+  return mapping.lookupOrDefault(
+      generic.getBody()->getTerminator()->getOperand(0));
+}
+
 Value Tiler::initialTile(Value init, Value batch, Value head, Value start,
                          OpFoldResult rows, int64_t tile) {
-  auto fill = init.getDefiningOp<linalg::FillOp>();
-  if (!fill)
+  Value scalar = getScalarOfHead(init, {batch, head, start});
+  if (!scalar)
     return extractRows(b, loc, init, {batch, head, start}, rows, tile);
   auto type = cast<RankedTensorType>(init.getType());
   SmallVector<int64_t> shape = {tile};
   if (type.getRank() == 4)
     shape.push_back(type.getShape().back());
   Value empty = tensor::EmptyOp::create(b, loc, shape, type.getElementType());
-  return linalg::FillOp::create(b, loc, fill.value(), empty).getResult(0);
+  return linalg::FillOp::create(b, loc, scalar, empty).getResult(0);
 }
 
 OpFoldResult Tiler::keyEnd(Value batch) {
@@ -166,9 +202,10 @@ SmallVector<Value> Tiler::keyLoop(Value query, Value split, Value batch,
   ValueRange carried = loop.getRegionIterArgs();
   OpFoldResult existing = keys.existing(b, loc, at);
   SmallVector<OpFoldResult> first = {batch, headOfKeys, at};
-  Value key = extractRows(b, loc, online.getKey(), first, existing, keyTile);
-  Value value =
-      extractRows(b, loc, online.getValue(), first, existing, keyTile);
+  Value key = extractRows(b, loc, online.getKey(), first, existing, keyTile,
+                          /*columns=*/std::nullopt, padding);
+  Value value = extractRows(b, loc, online.getValue(), first, existing, keyTile,
+                            /*columns=*/std::nullopt, padding);
   SmallVector<int64_t> staticPosition(4, ShapedType::kDynamic);
   auto step = OnlineAttentionOp::create(
       b, loc, carried.getTypes(), query, key, value, carried[0], carried[1],
@@ -228,7 +265,8 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   Value batch = ofResults[0], head = ofResults[1], start = ofResults[2];
   OpFoldResult rows = queries.existing(b, loc, start);
   Value query = extractRows(b, loc, online.getQuery(), {batch, head, start},
-                            rows, queries.tile);
+                            rows, queries.tile,
+                            /*columns=*/std::nullopt, padding);
   SmallVector<Value> state = initialState(split, batch, head, start, rows);
   state = keyLoop(query, split, batch, head, start, state);
 
@@ -263,8 +301,11 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
 void Tiler::run() {
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(b, loc, online.getQuery());
-  queries = {online.getSchedule()->getQueryTile(), sizes[2]};
-  keyTile = online.getSchedule()->getKeyTile();
+  const Schedule schedule = online.getSchedule()->getValue();
+  queries = {*schedule.queryTile, sizes[2]};
+  keyTile = *schedule.keyTile;
+  if (schedule.has(ScheduleFeatures::SpecializeWarps))
+    padding = Padding::Anything;
   groups = HeadGroups(b, loc, online.getQuery(), online.getKey());
   splits = KeySplits(b, online);
 
@@ -292,6 +333,7 @@ void Tiler::run() {
   auto forall = scf::ForallOp::create(
       b, loc, SmallVector<OpFoldResult>(ends.size(), index(0)), ends, steps,
       inits, /*mapping=*/std::nullopt);
+  setSchedule(forall, schedule);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(forall.getTerminator());
@@ -332,9 +374,11 @@ struct Tile : flash::impl::TileBase<Tile> {
     WalkResult walk = getOperation().walk([&](OnlineAttentionOp online) {
       if (online.isTile())
         return WalkResult::advance();
-      if (!online.getSchedule()) {
-        online.emitOpError(
-            "has no schedule; run flash-select-schedule or write one");
+      Schedule schedule =
+          online.getSchedule() ? online.getSchedule()->getValue() : Schedule();
+      if (!schedule.queryTile || !schedule.keyTile) {
+        online.emitOpError("has no schedule with query_tile and key_tile; run "
+                           "flash-select-schedule or write them");
         return WalkResult::interrupt();
       }
       if (!llvm::all_of(online.getMixedPosition(), isZeroInteger)) {

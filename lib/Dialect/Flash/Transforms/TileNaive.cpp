@@ -159,6 +159,16 @@ SmallVector<Value> NaiveTiler::parallelLoop(ArrayRef<OpFoldResult> extents,
   forall.getTerminator()->erase();
   b.setInsertionPointToStart(forall.getBody());
   body(forall.getInductionVars(), forall.getRegionIterArgs());
+  if (!forall
+           .walk([](linalg::ContractOp) { return WalkResult::interrupt(); })
+           .wasInterrupted())
+    return SmallVector<Value>(forall.getResults());
+  // A product alone needs fewer registers than attention, so that twice as many
+  // warps fit; nothing else hides the latency of memory but a second stage.
+  Schedule schedule;
+  schedule.warps = tileSize / 16;
+  schedule.stages = 2;
+  setSchedule(forall, schedule);
   return SmallVector<Value>(forall.getResults());
 }
 

@@ -12,6 +12,8 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include "mlir/Dialect/UB/IR/UBOps.h"
+
 using namespace mlir;
 using namespace flash;
 
@@ -50,7 +52,8 @@ OpFoldResult HeadGroups::getKeyHead(OpBuilder &b, Location loc,
 
 Value flash::extractRows(OpBuilder &b, Location loc, Value tensor,
                          ArrayRef<OpFoldResult> first, OpFoldResult rows,
-                         int64_t tile, std::optional<Columns> columns) {
+                         int64_t tile, std::optional<Columns> columns,
+                         Padding padding) {
   auto type = cast<RankedTensorType>(tensor.getType());
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   SmallVector<OpFoldResult> offsets(first), sizes = {one, one, rows};
@@ -77,9 +80,13 @@ Value flash::extractRows(OpBuilder &b, Location loc, Value tensor,
       high(tileShape.size(), zero);
   high[0] =
       affine::makeComposedFoldedAffineApply(b, loc, tile - existing, {rows});
-  Value padding =
-      arith::ConstantOp::create(b, loc, b.getZeroAttr(type.getElementType()));
+  Type element = type.getElementType();
+  Value filler;
+  if (padding == Padding::Anything)
+    filler = ub::PoisonOp::create(b, loc, element);
+  else
+    filler = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
   return tensor::PadOp::create(
       b, loc, RankedTensorType::get(tileShape, type.getElementType()), slice,
-      low, high, padding);
+      low, high, filler);
 }

@@ -48,14 +48,19 @@ struct Columns {
   int64_t count;
 };
 
+/// What the rows of a tile are that do not exist: zero, or anything
+/// (`ub.poison`), where nothing depends on them.
+enum class Padding { Zero, Anything };
+
 /// `rows` rows from `first` = (batch, head, row) on of a rank-4 or, without the
-/// last dimension, rank-3 tensor, zero-padded to `tile` rows; all columns of
-/// them unless `columns` are given.
+/// last dimension, rank-3 tensor, padded to `tile` rows; all columns of them
+/// unless `columns` are given.
 mlir::Value extractRows(mlir::OpBuilder &b, mlir::Location loc,
                         mlir::Value tensor,
                         llvm::ArrayRef<mlir::OpFoldResult> first,
                         mlir::OpFoldResult rows, int64_t tile,
-                        std::optional<Columns> columns = std::nullopt);
+                        std::optional<Columns> columns = std::nullopt,
+                        Padding padding = Padding::Zero);
 
 } // namespace flash
 

@@ -346,6 +346,12 @@ static linalg::SoftmaxOp expandVector(linalg::SoftmaxOp op) {
 
 /// Makes a parallel loop over blocks of whole rows.
 static LogicalResult cutRows(linalg::SoftmaxOp op, int64_t rowTile) {
+  // What its output holds before has no part in the result.
+  IRRewriter atOp(op);
+  Value output = op.getOutput();
+  op.getOutputMutable().assign(tensor::EmptyOp::create(
+      atOp, op.getLoc(), tensor::getMixedSizes(atOp, op.getLoc(), output),
+      getElementTypeOrSelf(output.getType())));
   int64_t rank = op.getInputOperandRank();
   if (static_cast<int64_t>(op.getDimension()) != rank - 1)
     return success();

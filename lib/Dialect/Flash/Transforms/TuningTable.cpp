@@ -172,36 +172,25 @@ void EntryReader::readSchedule(Schedule &schedule) {
   if (!keys)
     return fail("'schedule' must be an object such as {\"query_tile\": 128, "
                 "\"key_tile\": 64}");
-  size_t known = 0;
-  Schedule::forEachNumber(schedule, [&](StringRef name, int64_t &field) {
-    const json::Value *number = keys->get(name);
-    if (!number)
-      return;
-    ++known;
-    auto integer = number->getAsInteger();
-    if (!integer)
-      return fail("'" + name + "' of the schedule must be an integer");
-    if (std::string wrong = ScheduleAttr::getFault(name, *integer);
-        !wrong.empty())
+  for (const auto &[name, value] : *keys) {
+    std::string text;
+    if (auto integer = value.getAsInteger())
+      text = std::to_string(*integer);
+    else if (auto features = value.getAsString();
+             features && name == "features")
+      text = features->str();
+    else
+      return fail("'" + StringRef(name) + "' of the schedule must be " +
+                  (name == "features"
+                       ? "a list such as \"specialize_warps|overlap\""
+                       : "an integer"));
+    if (std::string wrong = schedule.set(name, text); !wrong.empty())
       return fail(wrong);
-    field = *integer;
-  });
-  if (const json::Value *features = keys->get("features")) {
-    ++known;
-    auto text = features->getAsString();
-    auto parsed = symbolizeScheduleFeatures(text.value_or(""));
-    if (!parsed)
-      return fail("'features' of the schedule must be a list such as "
-                  "specialize_warps|overlap");
-    schedule.features = *parsed;
   }
-  if (known != keys->size())
-    return fail("the schedule has a key that #flash.schedule does not have");
   if (!schedule.queryTile || !schedule.keyTile)
     return fail("the schedule needs query_tile and key_tile");
-  if (schedule.splits && schedule.units)
-    return fail("splits says what units leaves to the sizes; write one of "
-                "them");
+  if (std::string wrong = schedule.findFault(); !wrong.empty())
+    return fail(wrong);
 }
 
 llvm::Expected<TuningEntry> EntryReader::read() {
@@ -309,14 +298,13 @@ void TuningTable::print(llvm::raw_ostream &os) const {
                          ? json::Value(*key.hasFewBlocks ? "few" : "many")
                          : json::Value(nullptr));
       line.attributeObject("schedule", [&] {
-        Schedule::forEachNumber(entry.schedule,
-                                [&](StringRef name, int64_t value) {
-                                  if (value)
-                                    line.attribute(name, value);
-                                });
-        if (entry.schedule.features != ScheduleFeatures::None)
-          line.attribute("features",
-                         stringifyScheduleFeatures(entry.schedule.features));
+        entry.schedule.forEach([&](StringRef name, StringRef value) {
+          int64_t number;
+          if (value.getAsInteger(10, number))
+            line.attribute(name, value);
+          else
+            line.attribute(name, number);
+        });
       });
       for (auto [name, seconds] :
            {std::pair("ms", entry.seconds),

@@ -10,7 +10,6 @@
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 
@@ -181,9 +180,10 @@ Value flash::emitRowExists(OpBuilder &b, Location loc, Value predicate,
   return arith::AndIOp::create(b, loc, predicate, exists);
 }
 
-Value flash::emitScoreRegion(OpBuilder &b, Location loc, Region &region,
-                             Value score, const ScorePosition &position,
-                             Value takesPart) {
+Value flash::emitScoreRegion(
+    OpBuilder &b, Location loc, Region &region, Value score,
+    const ScorePosition &position, Value takesPart,
+    function_ref<Value(Operation &, const IRMapping &)> replace) {
   if (region.empty())
     return score;
   Block &block = region.front();
@@ -191,13 +191,18 @@ Value flash::emitScoreRegion(OpBuilder &b, Location loc, Region &region,
   mapping.map(block.getArguments(),
               ValueRange{score, position.batch, position.head, position.query,
                          position.key});
-  for (Operation &op : block.without_terminator())
+  for (Operation &op : block.without_terminator()) {
+    Value replacement;
     if (auto guard = dyn_cast<GuardOp>(op))
-      mapping.map(guard.getResult(),
-                  emitGuard(b, guard, mapping.lookupOrDefault(guard.getValue()),
-                            takesPart));
+      replacement = emitGuard(
+          b, guard, mapping.lookupOrDefault(guard.getValue()), takesPart);
+    else if (replace)
+      replacement = replace(op, mapping);
+    if (replacement)
+      mapping.map(op.getResult(0), replacement);
     else
       b.clone(op, mapping);
+  }
   return mapping.lookupOrDefault(
       cast<YieldOp>(block.getTerminator()).getResult());
 }

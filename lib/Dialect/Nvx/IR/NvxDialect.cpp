@@ -23,6 +23,22 @@ void flash::nvx::NvxDialect::initialize() {
       >();
 }
 
+LogicalResult
+flash::nvx::NvxDialect::verifyOperationAttribute(Operation *op,
+                                                 NamedAttribute attribute) {
+  return flash::verifyDeclaredAttribute(op, attribute, {});
+}
+
+LogicalResult flash::nvx::NvxDialect::verifyRegionArgAttribute(
+    Operation *op, unsigned region, unsigned number, NamedAttribute attribute) {
+  return flash::refuseValueAttribute(op, "argument", number, attribute);
+}
+
+LogicalResult flash::nvx::NvxDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned region, unsigned number, NamedAttribute attribute) {
+  return flash::refuseValueAttribute(op, "result", number, attribute);
+}
+
 static LogicalResult verifyRegisters(Operation *op, VectorType type,
                                      int64_t expected, StringRef what) {
   if (type.getNumElements() == expected)

@@ -129,6 +129,40 @@ SmallVector<int64_t, 2> RowsAttr::getRegisterPart(ArrayRef<int64_t>,
 }
 
 //===----------------------------------------------------------------------===//
+// A value for each column
+//===----------------------------------------------------------------------===//
+
+LogicalResult ColumnsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                  int64_t warps) {
+  return verifyWarps(emitError, warps);
+}
+
+LogicalResult
+ColumnsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                            function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() == 1 && shape[0] > 0 && shape[0] % 8 == 0)
+    return success();
+  return emitError() << "this layout is of static vectors with a multiple of 8 "
+                        "elements";
+}
+
+int64_t ColumnsAttr::getNumWarps() const { return getWarps(); }
+
+int64_t ColumnsAttr::getNumRegisters(ArrayRef<int64_t> shape) const {
+  return shape[0] / 4;
+}
+
+SmallVector<int64_t, 2> ColumnsAttr::getThreadPart(int64_t,
+                                                   int64_t lane) const {
+  return {lane % 4 * 2};
+}
+
+SmallVector<int64_t, 2> ColumnsAttr::getRegisterPart(ArrayRef<int64_t>,
+                                                     int64_t index) const {
+  return {index / 2 * 8 + index % 2};
+}
+
+//===----------------------------------------------------------------------===//
 // Lanes
 //===----------------------------------------------------------------------===//
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "flash/Dialect/Tile/IR/StoreGranules.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -23,15 +24,17 @@ void flash::tile::TileDialect::initialize() {
       >();
 }
 
+static constexpr llvm::StringLiteral loops[] = {"scf.forall"},
+                                     launches[] = {"gpu.launch_func"};
+static constexpr flash::DeclaredAttribute declaredAttributes[] = {
+    {"tile.order", loops, "a #tile.order",
+     [](Attribute value) { return isa<flash::tile::OrderAttr>(value); }},
+    {flash::tile::storeGranulesAttr, launches, "an array of i64",
+     [](Attribute value) { return isa<DenseI64ArrayAttr>(value); }},
+};
+
 /// The order of a loop over tiles, whose table is an argument of the function.
-static LogicalResult verifyOrder(Operation *op, Attribute attribute) {
-  auto order = dyn_cast<flash::tile::OrderAttr>(attribute);
-  if (!order)
-    return op->emitOpError("has an order of tiles that is no #tile.order: ")
-           << attribute;
-  if (!isa<scf::ForallOp>(op))
-    return op->emitOpError("has an order of tiles, which only a loop "
-                           "'scf.forall' has");
+static LogicalResult verifyOrder(Operation *op, flash::tile::OrderAttr order) {
   bool isTable = order.getKind() == flash::tile::OrderKind::Table;
   if (isTable != order.getArgument().has_value())
     return op->emitOpError("takes its order from an argument of the function "
@@ -51,9 +54,22 @@ static LogicalResult verifyOrder(Operation *op, Attribute attribute) {
          << function.getArgumentTypes()[number];
 }
 
-LogicalResult flash::tile::TileDialect::verifyOperationAttribute(
-    Operation *op, NamedAttribute attribute) {
-  if (attribute.getName() == getOrderAttrHelper().getName())
-    return verifyOrder(op, attribute.getValue());
+LogicalResult
+flash::tile::TileDialect::verifyOperationAttribute(Operation *op,
+                                                   NamedAttribute attribute) {
+  if (failed(flash::verifyDeclaredAttribute(op, attribute, declaredAttributes)))
+    return failure();
+  if (auto order = dyn_cast<flash::tile::OrderAttr>(attribute.getValue()))
+    return verifyOrder(op, order);
   return success();
+}
+
+LogicalResult flash::tile::TileDialect::verifyRegionArgAttribute(
+    Operation *op, unsigned region, unsigned number, NamedAttribute attribute) {
+  return flash::refuseValueAttribute(op, "argument", number, attribute);
+}
+
+LogicalResult flash::tile::TileDialect::verifyRegionResultAttribute(
+    Operation *op, unsigned region, unsigned number, NamedAttribute attribute) {
+  return flash::refuseValueAttribute(op, "result", number, attribute);
 }

@@ -552,6 +552,14 @@ LogicalResult BroadcastOp::verify() {
   if (getElementTypeOrSelf(getSource().getType()) != result.getElementType())
     return emitOpError("does not convert elements to ")
            << result.getElementType();
+  if (source && isa<ColumnsAttr>(source.getEncoding())) {
+    if (isa<FragmentAttr>(result.getEncoding()) &&
+        result.getDimSize(1) == source.getDimSize(0) &&
+        getLayout(result).getNumWarps() == getLayout(source).getNumWarps())
+      return success();
+    return emitOpError("needs a fragment over the same warps with as many "
+                       "columns as its operand has elements");
+  }
   if (source && !areRelated(result, source))
     return emitOpError("needs as many rows and warps in its result as in its "
                        "operand");
@@ -573,13 +581,36 @@ LogicalResult ReduceOp::verify() {
                      "result");
 }
 
+LogicalResult ReduceRowsOp::verify() {
+  RankedTensorType x = getX().getType(), result = getResult().getType();
+  if (x.getElementType().isF32() && result.getElementType().isF32() &&
+      x.getDimSize(1) == result.getDimSize(0) &&
+      getLayout(x).getNumWarps() == getLayout(result).getNumWarps())
+    return success();
+  return emitOpError("gives an f32 for each column of a tile of f32, over the "
+                     "same warps, not ")
+         << result << " for " << x;
+}
+
 LogicalResult MapOp::verify() {
+  RankedTensorType result = getResult().getType();
+  if (!isa<FragmentAttr, RowsAttr, ColumnsAttr>(result.getEncoding()) ||
+      !result.getElementType().isF32())
+    return emitOpError("gives a tile of f32 in a layout of fragments, not ")
+           << result;
+  for (Value input : getInputs())
+    if (input.getType() != result)
+      return emitOpError("takes tiles of the same type as it gives, not ")
+             << input.getType();
   Block &block = getBody().front();
-  Type element = getX().getType().getElementType();
-  Type index = IndexType::get(getContext());
-  if (block.getArgumentTypes() != ArrayRef<Type>({element, index, index}))
-    return emitOpError("needs a region with the arguments (")
-           << element << ", index, index)";
+  Type element = result.getElementType();
+  SmallVector<Type> types(getInputs().size(), element);
+  types.append(result.getRank(), IndexType::get(getContext()));
+  if (block.getArgumentTypes() != ArrayRef(types))
+    return emitOpError("needs a region with an argument of ")
+           << element << " for each of " << getInputs().size()
+           << " tiles and of index for each of " << result.getRank()
+           << " dimensions";
   auto yield = dyn_cast<YieldOp>(block.getTerminator());
   if (!yield || yield.getResult().getType() != element)
     return emitOpError("needs a region that yields ") << element;

@@ -114,7 +114,7 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
 
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
-    if (!kernel->hasAttr("tile.bulk_store"))
+    if (!flash::getSchedule(kernel).has(flash::ScheduleFeatures::BulkStore))
       return;
     int64_t left = getSharedLimit(limit, getResidentBlocks(kernel));
     kernel.walk([&](RingOp ring) {

@@ -518,6 +518,9 @@ struct EmulateRead : EmulationPattern<ReadOp> {
                              : Value();
     emitRangeChecks(b, op, calls, memory, indices,
                     indices.size() - type.getRank(), rows, columns);
+    bool areStrips = isa<StripsAttr>(
+        cast<RankedTensorType>(op.getType()).getEncoding());
+    float missing = areStrips ? -std::numeric_limits<float>::infinity() : 0.0f;
     auto readElement = [&](OpBuilder &b, Location loc, ValueRange at) {
       auto isBelow = [&](Value x, Value bound) {
         return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x,
@@ -540,9 +543,8 @@ struct EmulateRead : EmulationPattern<ReadOp> {
             scf::YieldOp::create(b, loc, value);
           },
           [&](OpBuilder &b, Location loc) {
-            Value none = arith::ConstantOp::create(
-                b, loc,
-                b.getF32FloatAttr(-std::numeric_limits<float>::infinity()));
+            Value none =
+                arith::ConstantOp::create(b, loc, b.getF32FloatAttr(missing));
             scf::YieldOp::create(b, loc, none);
           });
       tensor::YieldOp::create(b, loc, choice.getResult(0));

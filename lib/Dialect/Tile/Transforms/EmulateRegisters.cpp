@@ -229,10 +229,12 @@ struct EmulateBroadcast : OpConversionPattern<BroadcastOp> {
           op, type, split, SmallVector<ReassociationIndices>{{0}, {1, 2, 3}});
       return success();
     }
-    AffineMap rows = AffineMap::get(2, 0, b.getAffineDimExpr(0));
+    bool isOfColumns = isa<ColumnsAttr>(
+        cast<RankedTensorType>(op.getSource().getType()).getEncoding());
+    AffineMap vector = AffineMap::get(2, 0, b.getAffineDimExpr(isOfColumns));
     b.replaceOp(op,
                 createGeneric(b, loc, source, createEmpty(b, loc, type),
-                              {rows, b.getMultiDimIdentityMap(2)},
+                              {vector, b.getMultiDimIdentityMap(2)},
                               {utils::IteratorType::parallel,
                                utils::IteratorType::parallel},
                               [](OpBuilder &, Location, ValueRange elements) {
@@ -359,26 +361,54 @@ struct EmulateMap : OpConversionPattern<MapOp> {
   LogicalResult matchAndRewrite(MapOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
     Location loc = op.getLoc();
-    auto type = cast<RankedTensorType>(adaptor.getX().getType());
-    AffineMap map = b.getMultiDimIdentityMap(2);
-    SmallVector<utils::IteratorType> iterators(2,
+    auto type = getTypeConverter()->convertType<RankedTensorType>(op.getType());
+    ValueRange inputs = adaptor.getInputs();
+    SmallVector<AffineMap> maps(inputs.size() + 1,
+                                b.getMultiDimIdentityMap(type.getRank()));
+    SmallVector<utils::IteratorType> iterators(type.getRank(),
                                                utils::IteratorType::parallel);
     auto generic = linalg::GenericOp::create(
-        b, loc, type, adaptor.getX(), createEmpty(b, loc, type),
-        ArrayRef<AffineMap>{map, map}, iterators);
+        b, loc, type, inputs, createEmpty(b, loc, type), maps, iterators);
     b.replaceOp(op, generic.getResult(0));
 
-    Type element = type.getElementType();
+    SmallVector<Type> types(inputs.size() + 1, type.getElementType());
     Block *block =
-        b.createBlock(&generic.getRegion(), {}, {element, element}, {loc, loc});
-    Value row = linalg::IndexOp::create(b, loc, 0);
-    Value column = linalg::IndexOp::create(b, loc, 1);
+        b.createBlock(&generic.getRegion(), {}, types,
+                      SmallVector<Location>(types.size(), loc));
+    SmallVector<Value> arguments(block->getArguments().drop_back());
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      arguments.push_back(linalg::IndexOp::create(b, loc, dim));
     Block &body = op.getBody().front();
     auto yield = cast<YieldOp>(body.getTerminator());
-    b.inlineBlockBefore(&body, block, block->end(),
-                        {block->getArgument(0), row, column});
+    b.inlineBlockBefore(&body, block, block->end(), arguments);
     b.setInsertionPoint(yield);
     b.replaceOpWithNewOp<linalg::YieldOp>(yield, yield.getResult());
+    return success();
+  }
+};
+
+/// The rows of a thread, of the lanes and of the warps, as a GPU has them.
+struct EmulateReduceRows : OpConversionPattern<ReduceRowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+  LogicalResult matchAndRewrite(ReduceRowsOp op, OpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    auto type = getTypeConverter()->convertType<RankedTensorType>(op.getType());
+    double neutral = op.getReduction() == Reduction::Add
+                         ? 0.0
+                         : -std::numeric_limits<double>::infinity();
+    Value none = arith::ConstantOp::create(b, op.getLoc(),
+                                           b.getF32FloatAttr(neutral));
+    AffineMap column = AffineMap::get(2, 0, b.getAffineDimExpr(1));
+    b.replaceOp(
+        op, createGeneric(b, op.getLoc(), adaptor.getX(),
+                          fill(b, op.getLoc(), type, none),
+                          {b.getMultiDimIdentityMap(2), column},
+                          {utils::IteratorType::reduction,
+                           utils::IteratorType::parallel},
+                          [&](OpBuilder &b, Location loc, ValueRange elements) {
+                            return combine(b, loc, op.getReduction(),
+                                           elements[1], elements[0]);
+                          }));
     return success();
   }
 };
@@ -391,7 +421,7 @@ void flash::tile::populateRegisterEmulation(const EmulationTypes &types,
   MLIRContext *context = patterns.getContext();
   patterns.add<EmulateColumn, EmulateConstant, EmulateElementwise,
                EmulateBroadcast, EmulateFold, EmulateReduce, EmulateAny,
-               EmulateMap, EmulateTurn<TurnWaitOp>, EmulateTurn<TurnPassOp>>(
+               EmulateMap, EmulateReduceRows, EmulateTurn<TurnWaitOp>, EmulateTurn<TurnPassOp>>(
       types, context);
   patterns.add<EmulateMmaAsync, EmulateMmaWait>(types, context, calls);
 }

@@ -7,6 +7,7 @@
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "flash/Schedule/Schedule.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/PatternMatch.h"
@@ -74,7 +75,8 @@ static void expandSource(Operation *source, Value ring, Value step) {
   } else {
     auto fetch = cast<FetchOp>(source);
     CopyAsyncOp::create(b, loc, fetch.getSource(), fetch.getIndices(),
-                        fetch.getRows(), ring, step, /*part=*/Value());
+                        fetch.getRows(), ring, step, /*part=*/Value(),
+                        fetch.getUnfilled());
   }
   b.setInsertionPoint(first);
   Value tile = RingWaitOp::create(b, loc, getTileType(source), ring, step);
@@ -242,18 +244,9 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
   }
 
   void runOnOperation() override {
-    if (auto attribute =
-            getOperation()->getAttrOfType<IntegerAttr>("tile.stages"))
-      stages = attribute.getInt();
-    if (auto attribute =
-            getOperation()->getAttrOfType<IntegerAttr>("tile.outer_stages"))
-      outerStages = attribute.getInt();
-    for (int64_t count : {stages, outerStages})
-      if (count < 1 || count > 16) {
-        getOperation().emitOpError("needs tile.stages from 1 to 16, got ")
-            << count;
-        return signalPassFailure();
-      }
+    flash::Schedule schedule = flash::getSchedule(getOperation());
+    stages = schedule.stages.value_or(1);
+    outerStages = schedule.queryStages.value_or(1);
     getOperation().walk([](Operation *op) {
       if (isSource(op) && op->use_empty())
         op->erase();

@@ -9,6 +9,7 @@
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "flash/Schedule/Schedule.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -521,7 +522,8 @@ static SmallVector<Products> getChain(Products first) {
 namespace {
 struct Overlap : flash::tile::impl::OverlapBase<Overlap> {
   void runOnOperation() override {
-    if (!getOperation()->hasAttr("tile.overlap"))
+    if (!flash::getSchedule(getOperation())
+             .has(flash::ScheduleFeatures::Overlap))
       return;
     SmallVector<SmallVector<Products>> chains;
     llvm::SmallPtrSet<Operation *, 4> found;

@@ -150,6 +150,10 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   return scalars;
 }
 
+static bool isPersistent(gpu::GPUFuncOp kernel) {
+  return flash::getSchedule(kernel).has(flash::ScheduleFeatures::Persistent);
+}
+
 namespace {
 struct Persist : flash::tile::impl::PersistBase<Persist> {
   using Base::Base;
@@ -158,13 +162,13 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
     SymbolTableCollection symbols;
     DenseMap<Operation *, SmallVector<Value>> scalars;
     getOperation().walk([&](gpu::GPUFuncOp kernel) {
-      if (kernel->hasAttr("tile.persistent"))
+      if (isPersistent(kernel))
         scalars[kernel] = persist(kernel);
     });
     getOperation().walk([&](gpu::LaunchFuncOp launch) {
       auto kernel = symbols.lookupNearestSymbolFrom<gpu::GPUFuncOp>(
           launch, launch.getKernelAttr());
-      if (!kernel || !kernel->hasAttr("tile.persistent"))
+      if (!kernel || !isPersistent(kernel))
         return;
       OpBuilder b(launch);
       Location loc = launch.getLoc();

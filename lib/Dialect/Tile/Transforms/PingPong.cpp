@@ -7,6 +7,7 @@
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "flash/Schedule/Schedule.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_PINGPONG
@@ -29,7 +30,8 @@ static MmaAsyncOp getLastOfGroup(MmaAsyncOp first) {
 namespace {
 struct PingPong : flash::tile::impl::PingPongBase<PingPong> {
   void runOnOperation() override {
-    if (!getOperation()->hasAttr("tile.ping_pong"))
+    if (!flash::getSchedule(getOperation())
+             .has(flash::ScheduleFeatures::PingPong))
       return;
     SmallVector<MmaAsyncOp> products;
     WalkResult walk = getOperation().walk([&](WarpSpecializeOp roles) {

@@ -270,7 +270,7 @@ void Chain::emitCopy(OpBuilder &b, Value ring, const Tile &tile, Value step) {
   SmallVector<Value> indices(copy.getIndices());
   indices.back() = tile.row;
   CopyAsyncOp::create(b, loc, copy.getSource(), indices, tile.rows, ring, step,
-                      /*part=*/Value());
+                      /*part=*/Value(), copy.getUnfilled());
 }
 
 /// Moves what `[before, end)` computes from values known earlier to before it:

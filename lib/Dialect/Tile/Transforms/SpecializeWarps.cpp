@@ -81,6 +81,9 @@ private:
   LogicalResult cloneChoice(scf::IfOp choice);
   /// The values among `values` that are no tiles.
   static SmallVector<unsigned> getScalars(TypeRange types);
+  /// Whether a loop or branch, which has nothing of the role's own, gives a
+  /// scalar that only other warps know.
+  bool dependsOnMissing(Operation &op);
   LogicalResult checkOperands(Operation &op);
 
   OpBuilder b;
@@ -192,12 +195,36 @@ LogicalResult RoleSlice::cloneChoice(scf::IfOp choice) {
   return success();
 }
 
+bool RoleSlice::dependsOnMissing(Operation &op) {
+  llvm::DenseSet<Value> unknown;
+  return op
+      .walk<WalkOrder::PreOrder>([&](Operation *inner) {
+        bool isUnknown = llvm::any_of(inner->getOperands(), [&](Value operand) {
+          return !isTile(operand.getType()) &&
+                 (missing.contains(operand) || unknown.contains(operand));
+        });
+        // Only what goes on from there counts.
+        if (isUnknown && isa<scf::YieldOp>(inner))
+          return WalkResult::interrupt();
+        if (isUnknown || isa<RingOpInterface>(inner) ||
+            llvm::any_of(inner->getOperandTypes(), isTile))
+          unknown.insert_range(inner->getResults());
+        return WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 LogicalResult RoleSlice::clone(Operation &op) {
   bool isOfTiles = llvm::any_of(op.getResultTypes(), isTile) ||
                    llvm::any_of(op.getOperandTypes(), isTile) ||
                    isa<RingOpInterface>(op);
+  // A loop that does nothing for the role may still give it a number, such as
+  // the step of a ring at which the next block goes on.
   bool isNeeded =
-      op.getNumRegions() > 0 ? containsOwn(op) : isOwn(&op) || !isOfTiles;
+      op.getNumRegions() > 0
+          ? containsOwn(op) || (!getScalars(op.getResultTypes()).empty() &&
+                                !dependsOnMissing(op))
+          : isOwn(&op) || !isOfTiles;
   if (!isNeeded) {
     missing.insert_range(op.getResults());
     return success();
@@ -317,13 +344,18 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   return success();
 }
 
+static bool isSpecialized(gpu::GPUFuncOp kernel) {
+  return flash::getSchedule(kernel).has(
+      flash::ScheduleFeatures::SpecializeWarps);
+}
+
 namespace {
 struct SpecializeWarps
     : flash::tile::impl::SpecializeWarpsBase<SpecializeWarps> {
   void runOnOperation() override {
     SymbolTableCollection symbols;
     WalkResult walk = getOperation().walk([&](gpu::GPUFuncOp kernel) {
-      if (!kernel->hasAttr("tile.specialize_warps"))
+      if (!isSpecialized(kernel))
         return WalkResult::advance();
       return failed(specialize(kernel)) ? WalkResult::interrupt()
                                         : WalkResult::advance();
@@ -333,7 +365,7 @@ struct SpecializeWarps
     getOperation().walk([&](gpu::LaunchFuncOp launch) {
       auto kernel = symbols.lookupNearestSymbolFrom<gpu::GPUFuncOp>(
           launch, launch.getKernelAttr());
-      if (!kernel || !kernel->hasAttr("tile.specialize_warps"))
+      if (!kernel || !isSpecialized(kernel))
         return;
       OpBuilder b(launch);
       launch.getBlockSizeXMutable().assign(arith::ConstantIndexOp::create(

@@ -8,6 +8,8 @@
 #ifndef FLASH_DIALECT_FLASH_IR_FLASH_H
 #define FLASH_DIALECT_FLASH_IR_FLASH_H
 
+#include "flash/Schedule/Schedule.h"
+#include "flash/Support/DeclaredAttributes.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Attributes.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -20,7 +22,6 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/TilingInterface.h"
 
-#include "flash/Dialect/Flash/IR/FlashDialect.h.inc"
 #include "flash/Dialect/Flash/IR/FlashEnums.h.inc"
 
 namespace flash {
@@ -48,6 +49,9 @@ struct MaskForm {
 
 #define GET_ATTRDEF_CLASSES
 #include "flash/Dialect/Flash/IR/FlashAttrs.h.inc"
+
+// The dialect has a discardable attribute of one of these types.
+#include "flash/Dialect/Flash/IR/FlashDialect.h.inc"
 
 namespace flash {
 // PartialReductionOpInterface names these without their namespace.

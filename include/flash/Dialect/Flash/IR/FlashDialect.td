@@ -35,8 +35,19 @@ def Flash_Dialect : Dialect {
         even when that element is NaN or infinite.
       - A NaN in an element that takes part reaches the row's output.
   }];
-  let useDefaultAttributePrinterParser = 1;
-  let extraClassDeclaration = "void registerAttributes();";
+  let discardableAttrs = (ins "::flash::ScheduleAttr":$schedule,
+                              "::flash::ProductPrecisionAttr":$precision);
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+    // That of the schedule is generated apart from the others.
+    ::mlir::Attribute parseAttribute(::mlir::DialectAsmParser &parser,
+                                     ::mlir::Type type) const override;
+    void printAttribute(::mlir::Attribute attribute,
+                        ::mlir::DialectAsmPrinter &printer) const override;
+  }];
   // Tiling builds ops of these.
   let dependentDialects = ["::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

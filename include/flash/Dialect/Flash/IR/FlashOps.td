@@ -9,6 +9,8 @@
 #define FLASH_OPS_TD
 
 include "flash/Dialect/Flash/IR/FlashAttrs.td"
+include "flash/Schedule/Schedule.td"
+include "flash/Support/DeclaredAttributes.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/TilingInterface.td"
@@ -21,7 +23,7 @@ def Flash_SingleOperandGroups : NativeOpTrait<"SingleOperandGroups">,
 }
 
 class Flash_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Flash_Dialect, mnemonic, traits>;
+    : Op<Flash_Dialect, mnemonic, traits # [DeclaredAttributesOnly]>;
 
 /// An encoding (a sparse format, say) has no meaning here and would be lost.
 def Flash_NoEncoding : CPred<
@@ -33,7 +35,12 @@ class Flash_VectorOf<list<Type> types>
     : RankedTensorOf<types, [HasAnyRankOfPred<[1]>, Flash_NoEncoding],
                      "1D tensor without encoding">;
 
+class Flash_MatrixOf<list<Type> types>
+    : RankedTensorOf<types, [HasAnyRankOfPred<[2]>, Flash_NoEncoding],
+                     "2D tensor without encoding">;
+
 def Flash_FloatTensor : Flash_TensorOf<[F16, BF16, F32]>;
+def Flash_FloatTile : Flash_MatrixOf<[F16, BF16, F32]>;
 def Flash_F32Tensor : Flash_TensorOf<[F32]>;
 def Flash_LengthsTensor : Flash_VectorOf<[I32]>;
 def Flash_SinkTensor : Flash_VectorOf<[F32]>;
@@ -316,6 +323,24 @@ def Flash_CombineOp : Flash_Op<"combine", [Pure]> {
     custom<AttentionResults>(type($output), type($lse))
   }];
   let hasVerifier = 1;
+}
+
+def Flash_IsFiniteOp : Flash_Op<"is_finite", [Pure]> {
+  let summary = "whether no element of a tile is NaN or infinite";
+  let description = [{
+    A key that takes no part has the probability 0, but 0 times a value that is
+    not finite is NaN. `flash-decompose` asks this of the values of a masked
+    tile before it multiplies them all.
+
+    Example:
+
+    ```mlir
+    %finite = flash.is_finite %v : tensor<128x64xf16>
+    ```
+  }];
+  let arguments = (ins Flash_FloatTile:$tile);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$tile attr-dict `:` type($tile)";
 }
 
 def Flash_GuardOp : Flash_Op<"guard",

@@ -245,26 +245,28 @@ def AssertReads : Pass<"flash-assert-reads", "::mlir::ModuleOp"> {
 }
 
 def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
-  let summary = "Propose tile sizes for every attention that has none";
+  let summary = "Complete the schedule of every attention";
   let description = [{
-    Writes `schedule(#flash.schedule<...>)` on each `flash.attention` without
-    one: the largest tiles that pay, reduced until what one step touches (query,
+    Writes `schedule(#flash.schedule<...>)` on each `flash.attention`. Each key
+    comes from the first of these that has it: the option `schedule`, the
+    attribute that the program has, what was measured on `device`, a model.
+
+    The model's are the largest tiles that pay, reduced until what one step touches (query,
     scores, accumulators, keys and values) fits the second-level cache, and
     until there are enough query tiles for the threads.
 
     With `target=sm_80` the tiles are for thread blocks: the largest that need
     no registers in memory, or half as many queries where these would give few
-    blocks. Whether they fit into registers and shared memory is checked also
-    where the program has a schedule. Where there may be too few blocks for the
+    blocks. Whether they fit into registers and shared memory is checked,
+    whoever chose them. Where there may be too few blocks for the
     multiprocessors, `units` says how many there should be. With `target=sm_90a`
     warps have roles too, where the elements have 16 bits.
 
-    Where `device` names a device and nothing else is given, a schedule that
-    was measured to be the best there goes before that of the model: one from
-    `tuning-file` (docs/tuning.md), or one that is compiled in.
+    What was measured on `device` is in `tuning-file` (docs/tuning.md), or
+    compiled in.
 
     `target=emulate` takes the tiles of the CPU, but does not drop `splits` and
-    `units` from a schedule that the program has, which `target=cpu` does.
+    `units`, which `target=cpu` does.
 
     ```mlir
     %o = flash.attention %q, %k, %v : (...)
@@ -274,27 +276,11 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     ```
   }];
   let options = [
-    Option<"queryTile", "query-tile", "int64_t", "0",
-           "Queries in a tile; 0 lets the model choose">,
-    Option<"keyTile", "key-tile", "int64_t", "0",
-           "Keys in a tile; 0 lets the model choose">,
-    Option<"warps", "warps", "int64_t", "0",
-           "Warps of a block; 0 lets the model choose">,
-    Option<"stages", "stages", "int64_t", "0",
-           "Slots of a ring; 0 lets the model choose">,
-    Option<"features", "features", "std::string", "\"\"",
-           "What warps do at the same time, such as specialize_warps|overlap; "
-           "empty lets the model choose">,
-    Option<"splits", "splits", "int64_t", "0",
-           "Units that share a query tile; 0 lets the model choose">,
+    Option<"schedule", "schedule", "std::string", "\"\"",
+           "Keys of #flash.schedule, such as query_tile=64,key_tile=128, which "
+           "go before those that the program has">,
     Option<"target", "target", "std::string", "\"cpu\"",
            "cpu, emulate, sm_80 or sm_90a">,
-    Option<"queryStages", "query-stages", "int64_t", "0",
-           "Slots for queries; 0 lets the model choose">,
-    Option<"residentBlocks", "resident-blocks", "int64_t", "0",
-           "Blocks that share a multiprocessor; 0 lets the model choose">,
-    Option<"units", "units", "int64_t", "0",
-           "Units that there should be; 0 lets the model choose">,
     Option<"device", "device", "std::string", "\"\"",
            "Whose measured schedules to take, such as NVIDIA H200">,
     Option<"tuningFile", "tuning-file", "std::string", "\"\"",
@@ -478,7 +464,8 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
     If their number is known at run time only, the units of the first loop write
     the results themselves where it is 1, and the second has no iteration.
   }];
-  let dependentDialects = ["::mlir::scf::SCFDialect",
+  let dependentDialects = ["::mlir::ub::UBDialect",
+    "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect"];
 }
@@ -545,32 +532,76 @@ def CountTiles : Pass<"flash-count-tiles", "::mlir::ModuleOp"> {
 }
 
 def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
-  let summary = "Write the online step of one tile as linalg";
+  let summary = "Write the operations on one tile as linalg";
   let description = [{
     Turns `flash.online_attention` and `flash.finalize` on tiles into linalg,
-    arith and math ops on statically shaped f32 tensors. Scores are held
-    transposed, keys by queries, so that vectors run over queries: no reduction
-    is within a vector and neither product needs a transposed key or value.
+    arith and math ops on statically shaped tensors. Every target takes this
+    text; what it computes is written nowhere else. Rows are queries, columns
+    keys, products take the elements as they are and give f32:
 
     ```mlir
     %a1, %m1, %l1 = flash.online_attention ins(%q, %k, %v) outs(%a, %m, %l) ...
     // becomes
-    %qt = transpose(%q) * scale * log2(e)          // leaves the key loop
-    %s  = linalg.generic  s[j, i] += k[j, d] * qt[d, i]
-    %m1 = linalg.generic  max over j of s, and %m
-    %r  = linalg.generic  exp2(%m - %m1)
-    %p  = linalg.generic  exp2(s[j, i] - m1[i])
-    %l1 = linalg.generic  l * r + sum over j of p
-    %a1 = linalg.generic  a * r + sum over j of p[j, i] * v[j, d]
+    %s = linalg.contract  s[i, j] = sum_d q[i, d] * k[j, d]
+    %x = linalg.generic   select(the mask keeps (i, j), s[i, j], -inf)
+    %t = linalg.generic   max_j x[i, j]
+    %m1, %r = linalg.generic  max(m[i], c * t[i]), exp2(m[i] - m1[i])
+    %z = linalg.generic   select(m1[i] == -inf, 0, m1[i])
+    %p = linalg.generic   exp2(c * x[i, j] - z[i])
+    %l1 = linalg.generic  l[i] * r[i] + sum_j p[i, j]
+    %pt = arith.truncf %p                          // to the type of %v
+    %a1 = linalg.contract  a[i, d] * r[i] + sum_j pt[i, j] * v[j, d]
     ```
 
-    A partial tile whose values hold a NaN or an infinity takes a slower product
-    that leaves masked elements out, so that they change nothing.
+    where `c` is the scale times log2(e). With a score region, or a scale that
+    is not positive, the scores are scaled in `%x` and `c` is 1. A step whose
+    schedule has the feature `lazy_rescale` leaves the maximum of a row as it is
+    unless it grows by more than 8, row by row.
+
+    A key that a mask leaves out has the probability 0, and 0 times a NaN is
+    NaN. So under a mask the second product is a `linalg.generic` that adds only
+    what takes part, which is right and slow. With `guard-values` it is chosen
+    at run time, where a value is not finite:
+
+    ```mlir
+    %finite = flash.is_finite %v
+    %a1 = scf.if %finite { linalg.contract ... } else { linalg.generic ... }
+    ```
+
+    With `transpose-scores` scores are held keys by queries, and 16-bit operands
+    are widened, the query tile before the loop over keys: on a CPU vectors run
+    over queries, no reduction is within a vector, and neither product needs a
+    transposed key or value. The formulas are the same.
   }];
+  let options = [
+    Option<"transposeScores", "transpose-scores", "bool", "false",
+           "Hold scores keys by queries, and multiply f32 alone">,
+    Option<"guardValues", "guard-values", "bool", "false",
+           "Multiply the values of a masked tile at once where all are finite">
+  ];
   let dependentDialects = ["::mlir::linalg::LinalgDialect",
     "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect",
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
     "::mlir::affine::AffineDialect"];
+}
+
+def DecomposeIsFinite : Pass<"flash-decompose-is-finite", "::mlir::func::FuncOp"> {
+  let summary = "Write the check for values that are not finite as a sum";
+  let description = [{
+    For the CPU; GPUs have an operation on tiles in shared memory for it. 0 times
+    a finite number is 0, and 0 times any other is NaN.
+
+    ```mlir
+    %finite = flash.is_finite %v : tensor<128x64xf32>
+    // becomes
+    %columns = linalg.generic  sum over rows of 0 * %v
+    %sum = linalg.generic      sum of %columns
+    %x = tensor.extract %sum[] : tensor<f32>
+    %finite = arith.cmpf ord, %x, %x : f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect"];
 }
 
 #endif // FLASH_TRANSFORMS_PASSES_TD

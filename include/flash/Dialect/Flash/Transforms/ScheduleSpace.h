@@ -8,7 +8,7 @@
 #ifndef FLASH_DIALECT_FLASH_TRANSFORMS_SCHEDULESPACE_H
 #define FLASH_DIALECT_FLASH_TRANSFORMS_SCHEDULESPACE_H
 
-#include "flash/Dialect/Flash/Transforms/Schedule.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
 
 namespace flash {
 

@@ -12,7 +12,7 @@
 #ifndef FLASH_DIALECT_FLASH_TRANSFORMS_TUNINGTABLE_H
 #define FLASH_DIALECT_FLASH_TRANSFORMS_TUNINGTABLE_H
 
-#include "flash/Dialect/Flash/Transforms/Schedule.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "llvm/Support/Error.h"
 #include <vector>
 

@@ -8,6 +8,7 @@
 #ifndef FLASH_DIALECT_NVX_IR_NVX_H
 #define FLASH_DIALECT_NVX_IR_NVX_H
 
+#include "flash/Support/DeclaredAttributes.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Dialect.h"

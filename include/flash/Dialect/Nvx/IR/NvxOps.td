@@ -8,6 +8,7 @@
 #ifndef FLASH_NVX_OPS_TD
 #define FLASH_NVX_OPS_TD
 
+include "flash/Support/DeclaredAttributes.td"
 include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
 include "mlir/IR/OpBase.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
@@ -22,11 +23,14 @@ def Nvx_Dialect : Dialect {
     `llvm`, `arith`, `scf` and `vector`, whose one-dimensional vectors are the
     registers of a register tile; and the few operations here.
   }];
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 class Nvx_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Nvx_Dialect, mnemonic, traits>;
+    : Op<Nvx_Dialect, mnemonic, traits # [DeclaredAttributesOnly]>;
 
 def Nvx_SharedMemoryOp : Nvx_Op<"shared_memory", [Pure]> {
   let summary = "the start of the block's dynamic shared memory";

@@ -54,6 +54,15 @@ def Tile_RowsAttr : Tile_Layout<"Rows", "rows"> {
   }];
 }
 
+def Tile_ColumnsAttr : Tile_Layout<"Columns", "columns"> {
+  let summary = "the layout of one value for each column of a fragment";
+  let description = [{
+    `tensor<NxT, #tile.columns<W>>`: every thread holds the values of the columns
+    in which it has elements of a `#tile.fragment<W>`, so each value is held by
+    eight lanes of each warp. Register `2 * (j / 8) + j mod 2` is column `j`.
+  }];
+}
+
 def Tile_LanesAttr : Tile_Layout<"Lanes", "lanes"> {
   let summary = "the layout of four values for each row, one in each lane";
   let description = [{

@@ -43,6 +43,8 @@ def Tile_Dialect : Dialect {
   // Of `scf.forall`.
   let discardableAttrs = (ins "::flash::tile::OrderAttr":$order);
   let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = [{
     void registerAttributes();
     void registerTypes();

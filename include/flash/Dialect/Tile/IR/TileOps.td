@@ -11,11 +11,12 @@
 include "flash/Dialect/Tile/IR/TileAttrs.td"
 include "flash/Dialect/Tile/IR/TileRingInterface.td"
 include "flash/Dialect/Tile/IR/TileTypes.td"
+include "flash/Support/DeclaredAttributes.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Tile_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Tile_Dialect, mnemonic, traits>;
+    : Op<Tile_Dialect, mnemonic, traits # [DeclaredAttributesOnly]>;
 
 class Tile_TensorWith<string layout>
     : Type<CPred<"::llvm::isa<::mlir::RankedTensorType>($_self) && "
@@ -24,6 +25,7 @@ class Tile_TensorWith<string layout>
            "tensor in the layout " # layout, "::mlir::RankedTensorType">;
 def Tile_FragmentTensor : Tile_TensorWith<"FragmentAttr">;
 def Tile_RowsTensor : Tile_TensorWith<"RowsAttr">;
+def Tile_ColumnsTensor : Tile_TensorWith<"ColumnsAttr">;
 def Tile_LanesTensor : Tile_TensorWith<"LanesAttr">;
 def Tile_StripsTensor : Tile_TensorWith<"StripsAttr">;
 class Tile_AnyTensorOf<list<Type> types>
@@ -73,10 +75,11 @@ def Tile_FetchOp : Tile_Op<"fetch",
   let summary = "a tile of global memory, in shared memory";
   let description = [{
     Rows `i .. i + M` of the matrix at the leading indices; rows from `rows` on
-    do not exist and are zero. An index more, one for each dimension of the
-    memory, is the first column, of which all exist then: without it the memory
-    has as many columns as the tile. What conversion to this level emits;
-    `tile-make-rings` turns it into a ring and an asynchronous copy.
+    do not exist and are zero, or anything where they are `unfilled`. An index
+    more, one for each dimension of the memory, is the first column, of which all
+    exist then: without it the memory has as many columns as the tile. What
+    conversion to this level emits; `tile-make-rings` turns it into a ring and an
+    asynchronous copy.
 
     ```mlir
     %kt = tile.fetch %k[%b, %h, %j] rows(%n)
@@ -84,10 +87,11 @@ def Tile_FetchOp : Tile_Op<"fetch",
     ```
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
-                       Optional<Index>:$rows);
+                       Optional<Index>:$rows, UnitAttr:$unfilled);
   let results = (outs Tile_SmemType:$result);
   let assemblyFormat = [{
-    $source `[` $indices `]` (`rows` `(` $rows^ `)`)? attr-dict
+    $source `[` $indices `]` (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)?
+    attr-dict
     `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
@@ -222,9 +226,9 @@ def Tile_CopyAsyncOp
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
                        Optional<Index>:$rows, Tile_RingType:$ring, Index:$step,
-                       Optional<Index>:$part);
+                       Optional<Index>:$part, UnitAttr:$unfilled);
   let assemblyFormat = [{
-    $source `[` $indices `]` (`rows` `(` $rows^ `)`)?
+    $source `[` $indices `]` (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)?
     `to` $ring `[` $step `]` (`part` `(` $part^ `)`)? attr-dict
     `:` type($source) `to` type($ring)
   }];
@@ -504,17 +508,19 @@ def Tile_ReadOp : Tile_Op<"read",
         : memref<?x?x?xf16, strided<[?, ?, 1]>> to tensor<8x1024xf32, #tile.strips<8, 8>>
     ```
 
-    Without columns, a value for each row, from the last index on:
+    Without columns, a vector, from the last index on. Its elements from `rows` on
+    do not exist; in the layouts of fragments they are zero.
 
     ```mlir
     %l = tile.read %lse[%b, %i] rows(%m)
-        : memref<?x?xf32, strided<[?, 1]>> to tensor<8xf32, #tile.strips<8, 1>>
+        : memref<?x?xf32, strided<[?, 1]>> to tensor<64xf32, #tile.rows<4>>
     ```
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
                        Optional<Index>:$rows, Optional<Index>:$columns,
                        UnitAttr:$aligned);
-  let results = (outs Tile_StripsTensor:$result);
+  let results = (outs Tile_AnyTensorOf<[Tile_StripsTensor, Tile_RowsTensor,
+                                        Tile_ColumnsTensor]>:$result);
   let assemblyFormat = [{
     $source `[` $indices `]` (`rows` `(` $rows^ `)`)?
     (`columns` `(` $columns^ `)`)? (`aligned` $aligned^)? attr-dict
@@ -605,7 +611,7 @@ def Tile_AnyOp : Tile_Op<"any", [Pure]> {
 }
 
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
-  let summary = "repeats a scalar, or a value for each row, along the tile";
+  let summary = "repeats a scalar, or the values of a vector, along the tile";
   let description = [{
     The value of a lane of strips goes to the elements that the lane holds.
 
@@ -614,7 +620,8 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
     ```
   }];
   let arguments =
-      (ins AnyTypeOf<[F32, Tile_RowsTensor, Tile_StripsTensor]>:$source);
+      (ins AnyTypeOf<[F16, BF16, F32, Tile_RowsTensor, Tile_ColumnsTensor,
+                      Tile_StripsTensor]>:$source);
   let results = (outs Tile_RegisterTensor:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
   let hasVerifier = 1;
@@ -661,16 +668,37 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Tile_MapOp : Tile_Op<"map",
-    [RecursiveMemoryEffects, SingleBlock, AllTypesMatch<["x", "result"]>]> {
-  let summary = "applies scalar code to each element and its position";
+def Tile_ReduceRowsOp : Tile_Op<"reduce_rows", [MemoryEffects<[MemWrite]>]> {
+  let summary = "combines the rows of a register tile";
   let description = [{
-    The region gets an element and its coordinates in the tile. It may read
-    memory; so masks, score modifications and biases are written once for every
-    layout.
+    `result[j]` is all `x[i, j]` combined: those of a thread, then of the lanes
+    of its warp, then of the warps, through shared memory, where all of them
+    meet. `offset`, its byte there, is set by `tile-allocate-smem`.
 
     ```mlir
-    %y = tile.map %x : tensor<128x64xf32, #tile.fragment<4>> {
+    %s = tile.reduce_rows add %p : tensor<128x64xf32, #tile.fragment<4>> to tensor<64xf32, #tile.columns<4>>
+    ```
+  }];
+  let arguments = (ins Tile_ReductionAttr:$reduction, Tile_FragmentTensor:$x,
+                       OptionalAttr<I64Attr>:$offset);
+  let results = (outs Tile_ColumnsTensor:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result,
+                                 "Reduction":$reduction, "::mlir::Value":$x), [{
+    build($_builder, $_state, result, reduction, x, ::mlir::IntegerAttr());
+  }]>];
+  let assemblyFormat = "$reduction $x attr-dict `:` type($x) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def Tile_MapOp : Tile_Op<"map", [RecursiveMemoryEffects, SingleBlock]> {
+  let summary = "applies scalar code to each element and its position";
+  let description = [{
+    The region gets an element of each tile and its coordinates in the tile. It
+    may read memory; so masks, score modifications and biases are written once
+    for every layout.
+
+    ```mlir
+    %y = tile.map %x : (tensor<128x64xf32, #tile.fragment<4>>) -> tensor<128x64xf32, #tile.fragment<4>> {
     ^bb0(%e: f32, %i: index, %j: index):
       %keep = arith.cmpi sle, %j, %i : index
       %r = arith.select %keep, %e, %minus_infinity : f32
@@ -678,10 +706,11 @@ def Tile_MapOp : Tile_Op<"map",
     }
     ```
   }];
-  let arguments = (ins Tile_FragmentTensor:$x);
-  let results = (outs Tile_FragmentTensor:$result);
+  let arguments = (ins Variadic<Tile_RegisterTensor>:$inputs);
+  let results = (outs Tile_RegisterTensor:$result);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$x attr-dict `:` type($x) $body";
+  let assemblyFormat =
+      "($inputs^)? attr-dict `:` functional-type($inputs, $result) $body";
   let hasVerifier = 1;
 }
 

@@ -8,8 +8,8 @@
 #ifndef FLASH_DIALECT_TILE_IR_WARPGROUPS_H
 #define FLASH_DIALECT_TILE_IR_WARPGROUPS_H
 
+#include "flash/Schedule/Schedule.h"
 #include "flash/Support/Multiprocessors.h"
-#include "mlir/IR/Operation.h"
 
 namespace flash::tile {
 
@@ -65,12 +65,9 @@ static_assert(getRoleRegisters(2, 1).consumer == 240 &&
               getRoleRegisters(3, 1).consumer == 160 &&
               getRoleRegisters(2, 2).consumer == 104);
 
-/// The kernel's attribute, of how many blocks share a multiprocessor.
-constexpr llvm::StringLiteral residentBlocksName = "tile.resident_blocks";
-
+/// How many blocks of a kernel share a multiprocessor.
 inline int64_t getResidentBlocks(mlir::Operation *kernel) {
-  auto blocks = kernel->getAttrOfType<mlir::IntegerAttr>(residentBlocksName);
-  return blocks ? blocks.getInt() : 1;
+  return getSchedule(kernel).residentBlocks.value_or(1);
 }
 
 /// The bytes of shared memory that each of `blocks` may have, if one alone may

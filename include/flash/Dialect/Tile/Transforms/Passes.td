@@ -12,13 +12,90 @@ include "mlir/Pass/PassBase.td"
 
 // In the order in which the pipelines run them.
 
+def PartialSums : Pass<"tile-partial-sums", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Add up the sums of lanes after the loop";
+  let description = [{
+    A sum for each row that loops carry, multiply and add the sums of tiles to
+    is held by four lanes, each of which can have a sum of its own: to add these
+    up takes two exchanges between lanes, once behind the loops rather than for
+    each tile. The first is divided among the lanes, which is exact.
+
+    ```mlir
+    %scaled = arith.mulf %sum, %factor : tensor<128xf32, #tile.rows<8>>
+    %lanes = tile.fold add %p into %zero : ...
+    %tile = tile.reduce add %lanes : ...
+    %next = arith.addf %scaled, %tile : tensor<128xf32, #tile.rows<8>>
+    // becomes, of sums of lanes,
+    %factors = tile.broadcast %factor : ... to tensor<128x4xf32, #tile.lanes<8>>
+    %scaled = arith.mulf %sum, %factors : tensor<128x4xf32, #tile.lanes<8>>
+    %next = tile.fold add %p into %scaled : ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def SkipRescale : Pass<"tile-skip-rescale", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Multiply by factors only in warps that have one other than 1";
+  let description = [{
+    Lazily rescaled (the feature `lazy_rescale`), the factors of an accumulator's
+    rows are 1 unless a condition holds, which is for few tiles after the first.
+    A warp for whose rows it does not hold leaves out the multiplication and
+    what else the condition decides. That a row is above a bound is one of its
+    lanes' being above it, which needs no exchange between lanes.
+
+    ```mlir
+    %factor = arith.select %above, %f, %one : tensor<128xi1, #tile.rows<8>>, tensor<128xf32, #tile.rows<8>>
+    %factors = tile.broadcast %factor : ...
+    %scaled = arith.mulf %acc, %factors : tensor<128x64xf32, #tile.fragment<8>>
+    // becomes
+    %any = tile.any %lanes_above : tensor<128x4xi1, #tile.lanes<8>>
+    %factor = scf.if %any { ... } else { scf.yield %one }
+    %scaled = scf.if %any { ... arith.mulf %acc, %factors ... } else { scf.yield %acc }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def HoistProducts : Pass<"tile-hoist-products", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Take products out of choices";
+  let description = [{
+    For kernels whose `flash.schedule` has `specialize_warps`. A product that is
+    left out under a condition, such as values that are not finite, cannot
+    overlap with anything, as its end is that of the choice. Behind the choice
+    it can. Where it was left out its second operand is cleared, so that it adds
+    nothing.
+
+    ```mlir
+    %o = scf.if %finite {
+      %op = tile.mma_async %p, %vt add %acc : ...
+      %r = tile.mma_wait %op : ...
+      scf.yield %r : ...
+    } else {
+      ... // without a product
+      scf.yield %s : ...
+    }
+    // becomes
+    %c = scf.if %finite {
+      scf.yield %acc : ...
+    } else {
+      ...
+      tile.clear %vt warps(8) : ...
+      scf.yield %s : ...
+    }
+    %op = tile.mma_async %p, %vt add %c : ...
+    %o = tile.mma_wait %op : ...
+    ```
+  }];
+}
+
 def LowerPositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
   let summary = "Compute which tile a block takes from its number";
   let description = [{
     Each `tile.position` becomes arithmetic on indices, or the reading of its
     table, for which the host asserts that it has an entry for each block. A wave
     is as many blocks as the multiprocessors hold; with
-    `tile.resident_blocks = 2` twice as many.
+    `resident_blocks = 2` in the schedule of the kernel, twice as many.
 
     ```mlir
     %h, %i = tile.position %number of (%heads, %tiles) linear
@@ -38,9 +115,9 @@ def LowerPositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
 def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
   let summary = "Launch as many blocks as there are multiprocessors";
   let description = [{
-    For kernels with the attribute `tile.persistent`. A block does the work of
+    For kernels whose `flash.schedule` has `persistent`. A block does the work of
     one block after the other, so that the copies of the next begin while the
-    last is being finished. With `tile.resident_blocks = 2` there are twice as
+    last is being finished. With `resident_blocks = 2` there are twice as
     many. Indices that the tiles need of sizes are computed where the kernel is
     launched, and become arguments.
 
@@ -69,8 +146,8 @@ def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
     `tile.share`, whose ring of one slot the threads fill. Loops carry the number
     of the step, which goes on from one loop to the next, so that all loops of a
     block over the same memory share a ring; a loop that no other is around and
-    that counts its iterations has it already. The kernel's attribute `tile.stages`
-    is the number of slots of these rings, 1 if absent; `tile.outer_stages` that
+    that counts its iterations has it already. `stages` of the kernel's `flash.schedule`
+    is the number of slots of these rings, 1 if absent; `query_stages` that
     of tiles which are fetched in a loop around others.
 
     ```mlir
@@ -133,7 +210,7 @@ def Prefetch : Pass<"tile-prefetch", "::mlir::gpu::GPUFuncOp"> {
 def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
   let summary = "Let some warps compute and others copy";
   let description = [{
-    For kernels with the attribute `tile.specialize_warps`. The program is sliced
+    For kernels whose `flash.schedule` has `specialize_warps`. The program is sliced
     in two: the consumers' part is all but the acquires and copies; the
     producer's is these, the loops and branches around them, and the scalars
     that they need. Neither waits for the other but at the rings, so copies run
@@ -174,7 +251,7 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
 def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Store results by bulk copies from shared memory";
   let description = [{
-    For kernels with the attribute `tile.bulk_store`. A thread has two elements
+    For kernels whose `flash.schedule` has `bulk_store`. A thread has two elements
     of 16 bits next to each other, so to store them from registers takes many
     instructions that fill a quarter of a line each, for which the next tile's
     products wait. Instead a warpgroup puts its rows in shared memory, and one
@@ -246,7 +323,7 @@ def KeysFirst : Pass<"tile-keys-first", "::mlir::gpu::GPUFuncOp"> {
 def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Compute from a tile's scores during the product before it";
   let description = [{
-    For kernels with the attribute `tile.overlap`. A product is deferred if it
+    For kernels whose `flash.schedule` has `overlap`. A product is deferred if it
     needs what is computed from other products of its iteration, and nothing but
     the loop's next iteration needs it: it adds to a value that the loop carries.
     Leading products need no other. Loops that have both are rotated: the
@@ -295,7 +372,7 @@ def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
 def PingPong : Pass<"tile-ping-pong", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Let warpgroups take turns on the tensor cores";
   let description = [{
-    For kernels with the attribute `tile.ping_pong`. While one warpgroup's
+    For kernels whose `flash.schedule` has `ping_pong`. While one warpgroup's
     products run the others compute exponentials (FlashAttention-3, arXiv
     2407.08608, section 3.1): products that give scores, and those started with
     them, wait for the warpgroup's turn.

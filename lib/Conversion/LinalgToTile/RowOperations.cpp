@@ -5,15 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BlockProgram.h"
-
+#include "BlockConverter.h"
 #include "RowCombine.h"
+#include "RowSoftmax.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace flash;
 
-Value BlockProgram::getRowInput(Operation *op) {
+Value flash::getRowInput(Operation *op) {
   if (auto softmax = dyn_cast_or_null<SoftmaxOp>(op))
     return softmax.getScores();
   if (auto softmax = dyn_cast_or_null<linalg::SoftmaxOp>(op))
@@ -23,11 +23,42 @@ Value BlockProgram::getRowInput(Operation *op) {
   return Value();
 }
 
-static LogicalResult refuse(Operation *op, const Twine &reason) {
-  return op->emitOpError("has no translation to a block program: ") << reason;
+/// The slice of memory that a padded or whole tile comes from.
+static tensor::ExtractSliceOp getRowSlice(Value tile) {
+  if (auto pad = tile.getDefiningOp<tensor::PadOp>())
+    tile = pad.getSource();
+  return stripCasts(tile).getDefiningOp<tensor::ExtractSliceOp>();
 }
 
-LogicalResult BlockProgram::findStores(Operation &op,
+RowBlock flash::getRowBlock(scf::ForallOp forall) {
+  // A loop of one iteration may have been dropped; the number of rows is static
+  // then.
+  int64_t rows = getConstantIntValue(forall.getMixedStep().back()).value_or(1);
+  forall.walk([&](Operation *op) {
+    Value input = getRowInput(op);
+    tensor::ExtractSliceOp slice =
+        input ? getRowSlice(input) : tensor::ExtractSliceOp();
+    if (!slice || slice.getSourceType().getRank() < 2)
+      return;
+    SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
+    if (std::optional<int64_t> known =
+            getConstantIntValue(sizes[sizes.size() - 2]))
+      rows = std::max<int64_t>(*known, 1);
+  });
+  // Every warp has whole rows.
+  int64_t warps = std::min<int64_t>(rows, 8);
+  while (rows % warps != 0)
+    --warps;
+  return {rows, warps};
+}
+
+SmallVector<Value>
+BlockConverter::lookupAll(ArrayRef<OpFoldResult> values) {
+  return llvm::map_to_vector(
+      values, [&](OpFoldResult entry) { return lookup(entry); });
+}
+
+LogicalResult BlockConverter::findStores(Operation &op,
                                        ArrayRef<MemoryPlace *> places) {
   for (OpResult result : op.getResults()) {
     Operation *user = &op;
@@ -39,23 +70,23 @@ LogicalResult BlockProgram::findStores(Operation &op,
     auto store = dyn_cast<tensor::ParallelInsertSliceOp>(user);
     if (!store)
       return refuse(&op, "its results are not stored, once");
-    *places[result.getResultNumber()] = {captureTensor(store.getDest()),
+    *places[result.getResultNumber()] = {capture(store.getDest()),
                                          lookupAll(store.getMixedOffsets())};
   }
   return success();
 }
 
-LogicalResult BlockProgram::translateSoftmax(Operation &op) {
+LogicalResult BlockConverter::convertSoftmax(Operation &op) {
   if (auto softmax = dyn_cast<linalg::SoftmaxOp>(op);
       softmax && static_cast<int64_t>(softmax.getDimension()) !=
                      softmax.getInputOperandRank() - 1)
     return refuse(&op, "it is not along the last dimension");
-  tensor::ExtractSliceOp input = getSlice(getRowInput(&op));
+  tensor::ExtractSliceOp input = getRowSlice(getRowInput(&op));
   if (!input || input.getSourceType().getRank() < 2)
     return refuse(&op, "its input is no slice of a matrix");
   RowSoftmax softmax;
   softmax.zeroEmptyRows = isa<SoftmaxOp>(op);
-  softmax.input = {captureTensor(input.getSource()),
+  softmax.input = {capture(input.getSource()),
                    lookupAll(input.getMixedOffsets())};
   SmallVector<OpFoldResult> sizes = input.getMixedSizes();
   softmax.rows = lookup(sizes[sizes.size() - 2]);
@@ -64,13 +95,13 @@ LogicalResult BlockProgram::translateSoftmax(Operation &op) {
     softmax.sink = lookup(withSink.getSink());
   if (failed(findStores(op, {&softmax.output, &softmax.lse})))
     return failure();
-  emitRowSoftmax(b, op.getLoc(), types.queries, types.warps, softmax);
+  emitRowSoftmax(b, op.getLoc(), getRowBlock(forall).rows, layouts.getNumWarps(), softmax);
   return success();
 }
 
-LogicalResult BlockProgram::translateCombine(CombineOp op) {
-  tensor::ExtractSliceOp outs = getSlice(op.getOuts()),
-                         lses = getSlice(op.getLses());
+LogicalResult BlockConverter::convertCombine(CombineOp op) {
+  tensor::ExtractSliceOp outs = getRowSlice(op.getOuts()),
+                         lses = getRowSlice(op.getLses());
   // The rows of each part are where the parts of its memory are.
   auto isSliceOfParts = [](tensor::ExtractSliceOp slice, int64_t rank) {
     return slice && slice.getSourceType().getRank() == rank &&
@@ -79,15 +110,15 @@ LogicalResult BlockProgram::translateCombine(CombineOp op) {
   if (!isSliceOfParts(outs, 5) || !isSliceOfParts(lses, 4))
     return refuse(op, "its inputs are no slices of parts of batches of heads");
   RowCombine combine;
-  combine.outs = {captureTensor(outs.getSource()),
+  combine.outs = {capture(outs.getSource()),
                   lookupAll(outs.getMixedOffsets())};
-  combine.lses = {captureTensor(lses.getSource()),
+  combine.lses = {capture(lses.getSource()),
                   lookupAll(lses.getMixedOffsets())};
   combine.parts = lookup(outs.getMixedSizes()[0]);
   combine.rows = lookup(outs.getMixedSizes()[3]);
   combine.valueDim = op.getOuts().getType().getShape().back();
   if (failed(findStores(*op, {&combine.output, &combine.lse})))
     return failure();
-  emitRowCombine(b, op.getLoc(), types.queries, types.warps, combine);
+  emitRowCombine(b, op.getLoc(), getRowBlock(forall).rows, layouts.getNumWarps(), combine);
   return success();
 }

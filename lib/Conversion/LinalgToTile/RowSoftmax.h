@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_CONVERSION_FLASHTOTILE_ROWSOFTMAX_H
-#define FLASH_LIB_CONVERSION_FLASHTOTILE_ROWSOFTMAX_H
+#ifndef FLASH_LIB_CONVERSION_LINALGTOTILE_ROWSOFTMAX_H
+#define FLASH_LIB_CONVERSION_LINALGTOTILE_ROWSOFTMAX_H
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/IR/Builders.h"
@@ -36,4 +36,4 @@ void emitRowSoftmax(mlir::OpBuilder &b, mlir::Location loc, int64_t rows,
 
 } // namespace flash
 
-#endif // FLASH_LIB_CONVERSION_FLASHTOTILE_ROWSOFTMAX_H
+#endif // FLASH_LIB_CONVERSION_LINALGTOTILE_ROWSOFTMAX_H

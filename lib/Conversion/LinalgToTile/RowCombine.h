@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_CONVERSION_FLASHTOTILE_ROWCOMBINE_H
-#define FLASH_LIB_CONVERSION_FLASHTOTILE_ROWCOMBINE_H
+#ifndef FLASH_LIB_CONVERSION_LINALGTOTILE_ROWCOMBINE_H
+#define FLASH_LIB_CONVERSION_LINALGTOTILE_ROWCOMBINE_H
 
 #include "RowSoftmax.h"
 
@@ -28,4 +28,4 @@ void emitRowCombine(mlir::OpBuilder &b, mlir::Location loc, int64_t rows,
 
 } // namespace flash
 
-#endif // FLASH_LIB_CONVERSION_FLASHTOTILE_ROWCOMBINE_H
+#endif // FLASH_LIB_CONVERSION_LINALGTOTILE_ROWCOMBINE_H

@@ -1,11 +1,11 @@
-//===- FlashToTile.cpp - Launches of block programs -----------------------===//
+//===- LinalgToTile.cpp - Launches of block programs ----------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "BlockProgram.h"
+#include "BlockConverter.h"
 #include "flash/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -14,7 +14,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace flash {
-#define GEN_PASS_DEF_CONVERTFLASHTOTILE
+#define GEN_PASS_DEF_CONVERTLINALGTOTILE
 #include "flash/Conversion/Passes.h.inc"
 } // namespace flash
 
@@ -60,10 +60,22 @@ static Value getWrittenBuffer(Value output) {
              : Value();
 }
 
+/// Refuses an output that holds anything before the loop: a kernel would lose
+/// what its blocks do not write.
+static LogicalResult verifyOutput(scf::ForallOp forall, Value output) {
+  if (output.getDefiningOp<tensor::EmptyOp>() || getWrittenBuffer(output))
+    return success();
+  InFlightDiagnostic error =
+      refuse(forall, "an output of it starts with values, which its blocks may "
+                     "leave; start from tensor.empty");
+  error.attachNote(output.getLoc()) << "the values";
+  return error;
+}
+
 /// Replaces the loop by the launch of `kernel`, whose arguments stand for
 /// `captures`.
 static void emitLaunch(scf::ForallOp forall, gpu::GPUFuncOp kernel,
-                       ArrayRef<Value> captures, int64_t warps) {
+                       ArrayRef<Capture> captures, int64_t warps) {
   OpBuilder b(forall);
   Location loc = forall.getLoc();
   DenseMap<Value, Value> buffers;
@@ -85,19 +97,24 @@ static void emitLaunch(scf::ForallOp forall, gpu::GPUFuncOp kernel,
   }
 
   SmallVector<Value> operands;
-  for (Value captured : captures) {
-    auto type = dyn_cast<RankedTensorType>(captured.getType());
+  for (auto [i, captured] : llvm::enumerate(captures)) {
+    auto type = dyn_cast<RankedTensorType>(captured.value.getType());
     if (!type) {
-      operands.push_back(captured);
+      operands.push_back(captured.value);
       continue;
     }
-    MemRefType memoryType = getKernelMemRefType(type);
-    Value buffer = buffers.lookup(captured);
+    Value buffer = buffers.lookup(captured.value);
     if (!buffer)
       buffer = bufferization::ToBufferOp::create(
-          b, loc, getFullyDynamicMemRefType(type), captured,
+          b, loc, getFullyDynamicMemRefType(type), captured.value,
           /*read_only=*/true);
-    operands.push_back(memref::CastOp::create(b, loc, memoryType, buffer));
+    if (!llvm::equal(captured.order, llvm::seq<unsigned>(type.getRank())))
+      buffer = memref::TransposeOp::create(
+          b, loc, buffer,
+          AffineMapAttr::get(AffineMap::getPermutationMap(captured.order,
+                                                          b.getContext())));
+    operands.push_back(memref::CastOp::create(
+        b, loc, kernel.getArgument(i).getType(), buffer));
   }
   Value one = arith::ConstantIndexOp::create(b, loc, 1);
   Value threads = arith::ConstantIndexOp::create(b, loc, 32 * warps);
@@ -116,13 +133,13 @@ static void emitLaunch(scf::ForallOp forall, gpu::GPUFuncOp kernel,
 }
 
 namespace {
-struct ConvertFlashToTile
-    : flash::impl::ConvertFlashToTileBase<ConvertFlashToTile> {
+struct ConvertLinalgToTile
+    : flash::impl::ConvertLinalgToTileBase<ConvertLinalgToTile> {
   void runOnOperation() override {
     SmallVector<scf::ForallOp> loops;
-    getOperation().walk([&](scf::ForallOp forall) {
-      if (BlockProgram::isTranslated(forall))
-        loops.push_back(forall);
+    getOperation().walk<WalkOrder::PreOrder>([&](scf::ForallOp forall) {
+      loops.push_back(forall);
+      return WalkResult::skip();
     });
     if (loops.empty())
       return;
@@ -136,19 +153,22 @@ struct ConvertFlashToTile
     SymbolTable symbols(kernels);
     b.setInsertionPointToEnd(kernels.getBody());
     for (scf::ForallOp forall : loops) {
+      for (Value output : forall.getOutputs())
+        if (failed(verifyOutput(forall, output)))
+          return signalPassFailure();
       StringRef name = forall->getParentOfType<func::FuncOp>().getSymName();
       auto kernel = gpu::GPUFuncOp::create(b, forall.getLoc(), name,
                                            b.getFunctionType({}, {}));
       kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                       b.getUnitAttr());
       symbols.insert(kernel);
-      BlockProgram program(forall, kernel);
-      if (failed(program.run()))
+      BlockConverter converter(forall, kernel);
+      if (failed(converter.run()))
         return signalPassFailure();
-      int64_t warps = program.getNumWarps();
+      int64_t warps = converter.getNumWarps();
       kernel.setKnownBlockSizeAttr(
           b.getDenseI32ArrayAttr({static_cast<int32_t>(32 * warps), 1, 1}));
-      emitLaunch(forall, kernel, program.getCaptures(), warps);
+      emitLaunch(forall, kernel, converter.getCaptures(), warps);
     }
   }
 };

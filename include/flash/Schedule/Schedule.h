@@ -1,0 +1,112 @@
+//===- Schedule.h - How an attention is cut into tiles ----------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one place that knows the keys of a schedule: how they are read, checked,
+// merged and printed. `#flash.schedule`, flash-run's `--schedule`, the option
+// of flash-select-schedule and the tuning files are made of it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_SCHEDULE_SCHEDULE_H
+#define FLASH_SCHEDULE_SCHEDULE_H
+
+#include "mlir/IR/Attributes.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/Support/Error.h"
+
+#include "flash/Schedule/ScheduleEnums.h.inc"
+
+namespace flash {
+
+/// The values of the keys; absent where nobody says. #flash.schedule documents
+/// what they mean.
+struct Schedule {
+  std::optional<int64_t> queryTile, keyTile, warps, stages, queryStages,
+      residentBlocks;
+  std::optional<ScheduleFeatures> features;
+  std::optional<int64_t> splits, units;
+
+  bool isEmpty() const { return *this == Schedule(); }
+  /// Whether it says what only block programs have.
+  bool isOfBlocks() const;
+  /// Whether it asks for any of `feature`.
+  bool has(ScheduleFeatures feature) const {
+    return features && bitEnumContainsAny(*features, feature);
+  }
+  /// Whether warps have roles, and with that any feature.
+  bool hasRoles() const {
+    return features.value_or(ScheduleFeatures::None) != ScheduleFeatures::None;
+  }
+
+  /// Reads the value of a key, such as "64" for "query_tile" and
+  /// "specialize_warps|overlap" for "features". Returns what is wrong with the
+  /// key or its value; empty if nothing is.
+  std::string set(llvm::StringRef key, llvm::StringRef value);
+  /// What is wrong with the values; empty if nothing is.
+  std::string findFault() const;
+  /// Reads "query_tile=64,key_tile=128"; nothing of an empty text.
+  static llvm::Expected<Schedule> parse(llvm::StringRef text);
+
+  /// This schedule, with what it leaves out taken from `lower`. Keys that
+  /// follow from the tiles (warps, stages, query_stages, resident_blocks) are
+  /// taken only if the tiles are the same; `splits` and `units` exclude each
+  /// other.
+  Schedule over(const Schedule &lower) const;
+
+  /// Calls `visit` with each key that has a value, in the order of the
+  /// attribute.
+  void
+  forEach(llvm::function_ref<void(llvm::StringRef key, llvm::StringRef value)>
+              visit) const;
+  /// As `parse` reads it.
+  std::string str() const;
+
+  bool operator==(const Schedule &other) const;
+};
+
+llvm::hash_code hash_value(const Schedule &schedule);
+
+namespace detail {
+struct ScheduleAttrStorage : mlir::AttributeStorage {
+  using KeyTy = Schedule;
+
+  explicit ScheduleAttrStorage(const Schedule &value) : value(value) {}
+  bool operator==(const KeyTy &key) const { return value == key; }
+  static llvm::hash_code hashKey(const KeyTy &key) { return hash_value(key); }
+  static ScheduleAttrStorage *
+  construct(mlir::AttributeStorageAllocator &allocator, const KeyTy &key) {
+    return new (allocator.allocate<ScheduleAttrStorage>())
+        ScheduleAttrStorage(key);
+  }
+
+  Schedule value;
+};
+} // namespace detail
+
+} // namespace flash
+
+#define GET_ATTRDEF_CLASSES
+#include "flash/Schedule/ScheduleAttr.h.inc"
+
+namespace flash {
+
+/// The schedule of a parallel loop over tiles or of a kernel, its attribute
+/// `flash.schedule`; an empty one if it has none.
+Schedule getSchedule(mlir::Operation *op);
+
+/// Gives a loop or kernel the attribute; none if the schedule is empty.
+void setSchedule(mlir::Operation *op, const Schedule &schedule);
+
+/// The warps that share a tile of queries where no schedule says: as many as it
+/// has groups of 16, up to four. More would share the tiles of keys in shared
+/// memory, but each reads all of them.
+int64_t getDefaultWarps(int64_t queryTile);
+
+} // namespace flash
+
+#endif // FLASH_SCHEDULE_SCHEDULE_H

@@ -1,0 +1,392 @@
+//===- BlockConverter.cpp - The body of a parallel loop as a kernel -------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockConverter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace flash;
+
+/// The warps that the loop's schedule or its operations ask for; 0 where these
+/// ask for none.
+static int64_t getWantedWarps(scf::ForallOp forall) {
+  // Whole rows take no more warps than there are of them.
+  bool hasRows = forall.walk([](Operation *op) {
+    return getRowInput(op) ? WalkResult::interrupt() : WalkResult::advance();
+  }).wasInterrupted();
+  if (hasRows)
+    return getRowBlock(forall).warps;
+  return getSchedule(forall).warps.value_or(0);
+}
+
+BlockConverter::BlockConverter(scf::ForallOp forall, gpu::GPUFuncOp kernel)
+    : forall(forall), kernel(kernel), b(kernel.getContext()),
+      loc(forall.getLoc()), layouts(forall, getWantedWarps(forall)) {
+  b.setInsertionPointToEnd(&kernel.getBody().front());
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+Value BlockConverter::constant(int64_t value) {
+  return arith::ConstantIndexOp::create(b, loc, value);
+}
+
+bool BlockConverter::isOutput(Value memory) {
+  auto argument = dyn_cast<BlockArgument>(memory);
+  return argument && argument.getOwner() == forall.getBody();
+}
+
+/// The type as which a kernel sees a tensor: strides are known at run time
+/// only, but the last dimension is contiguous.
+static MemRefType getKernelType(RankedTensorType type,
+                                ArrayRef<unsigned> order) {
+  SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic), shape;
+  if (!strides.empty())
+    strides.back() = 1;
+  for (unsigned dim : order)
+    shape.push_back(type.getDimSize(dim));
+  auto layout =
+      StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, strides);
+  return MemRefType::get(shape, type.getElementType(), layout);
+}
+
+Value BlockConverter::capture(Value tensor, ArrayRef<unsigned> order) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  auto all = llvm::to_vector(llvm::seq<unsigned>(type.getRank()));
+  if (order.empty())
+    order = all;
+  for (auto [i, known] : llvm::enumerate(captures))
+    if (known.value == tensor && known.order == order)
+      return kernel.getArgument(i);
+  captures.push_back({tensor, SmallVector<unsigned>(order)});
+  return kernel.getBody().front().addArgument(getKernelType(type, order),
+                                              tensor.getLoc());
+}
+
+Value BlockConverter::lookup(Value value) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  // What has not been converted is from outside.
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&kernel.getBody().front());
+  if (matchPattern(value, m_Constant())) {
+    Operation *copy = b.clone(*value.getDefiningOp());
+    mapping.map(value, copy->getResult(0));
+    return copy->getResult(0);
+  }
+  if (auto dim = value.getDefiningOp<tensor::DimOp>();
+      dim && dim.getConstantIndex()) {
+    Value size = memref::DimOp::create(b, loc, capture(dim.getSource()),
+                                       *dim.getConstantIndex());
+    mapping.map(value, size);
+    return size;
+  }
+  // Kernels are passed numbers but no conditions.
+  if (auto compare = value.getDefiningOp<arith::CmpIOp>()) {
+    IRMapping operands;
+    Operation *last = nullptr;
+    for (Value operand : compare->getOperands()) {
+      Value known = lookup(operand);
+      operands.map(operand, known);
+      // Those known before are somewhere behind the start.
+      Operation *op = known.getDefiningOp();
+      if (op && (!last || last->isBeforeInBlock(op)))
+        last = op;
+    }
+    if (last)
+      b.setInsertionPointAfter(last);
+    Operation *copy = b.clone(*compare, operands);
+    mapping.map(value, copy->getResult(0));
+    return copy->getResult(0);
+  }
+  captures.push_back({value, {}});
+  Value argument =
+      kernel.getBody().front().addArgument(value.getType(), value.getLoc());
+  mapping.map(value, argument);
+  return argument;
+}
+
+Value BlockConverter::lookup(OpFoldResult value) {
+  if (std::optional<int64_t> known = getConstantIntValue(value))
+    return constant(*known);
+  return lookup(cast<Value>(value));
+}
+
+void BlockConverter::copyScalar(OpBuilder &builder, Operation &op,
+                                IRMapping &map) {
+  auto find = [&](Value value) {
+    return map.contains(value) ? map.lookup(value) : lookup(value);
+  };
+  if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
+    SmallVector<Value> indices =
+        llvm::map_to_vector(extract.getIndices(), find);
+    map.map(extract.getResult(),
+            memref::LoadOp::create(builder, op.getLoc(),
+                                   capture(extract.getTensor()), indices)
+                .getResult());
+    return;
+  }
+  if (auto dim = dyn_cast<tensor::DimOp>(op)) {
+    map.map(dim.getResult(),
+            memref::DimOp::create(builder, op.getLoc(),
+                                  capture(dim.getSource()),
+                                  find(dim.getIndex()))
+                .getResult());
+    return;
+  }
+  IRMapping operands = map;
+  for (Value operand : op.getOperands())
+    operands.map(operand, find(operand));
+  Operation *copy = builder.clone(op, operands);
+  map.map(op.getResults(), copy->getResults());
+}
+
+InFlightDiagnostic BlockConverter::refuseShape(RankedTensorType type,
+                                               Operation *user) {
+  return refuse(user, "")
+         << type << " is no tile of " << getNumWarps()
+         << " warps, which has rows in multiples of " << 16 * getNumWarps()
+         << " and columns in multiples of 8";
+}
+
+FailureOr<RankedTensorType> BlockConverter::getType(Value tile,
+                                                    Operation *user) {
+  if (RankedTensorType type = layouts.getType(tile))
+    return type;
+  return refuseShape(cast<RankedTensorType>(tile.getType()), user);
+}
+
+FailureOr<Value> BlockConverter::getRegisters(Value tile, RankedTensorType type,
+                                              Operation *user) {
+  if (Value known = mapping.lookupOrNull(tile)) {
+    if (known.getType() == type)
+      return known;
+    if (auto fill = tile.getDefiningOp<linalg::FillOp>())
+      return emitSplat(b, user->getLoc(), lookup(fill.getInputs()[0]), type);
+    return refuse(user, "it takes a value for each row as one for each column, "
+                        "or the other way round");
+  }
+  if (isMemoryTile(tile, forall))
+    return load(tile, type, user);
+  if (tile.getDefiningOp<tensor::EmptyOp>())
+    return refuse(user, "it reads elements that nothing has written; fill the "
+                        "tile first");
+  return refuse(user, "it reads a tile that is not in registers");
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+void BlockConverter::emitPosition() {
+  SmallVector<OpFoldResult> lower = forall.getMixedLowerBound(),
+                            upper = forall.getMixedUpperBound(),
+                            step = forall.getMixedStep();
+  SmallVector<Value> trips;
+  for (size_t d = 0; d < lower.size(); ++d) {
+    Value extent =
+        b.createOrFold<arith::SubIOp>(loc, lookup(upper[d]), lookup(lower[d]));
+    trips.push_back(
+        b.createOrFold<arith::CeilDivSIOp>(loc, extent, lookup(step[d])));
+  }
+  auto order =
+      tile::TileDialect::OrderAttrHelper(b.getContext()).getAttr(forall);
+  if (!order)
+    order = tile::OrderAttr::get(b.getContext(), tile::OrderKind::Linear);
+  Value table;
+  if (std::optional<int64_t> argument = order.getArgument()) {
+    auto function = forall->getParentOfType<FunctionOpInterface>();
+    table = capture(function.getArgument(*argument));
+    order = tile::OrderAttr::get(b.getContext(), order.getKind());
+  }
+  Value number = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
+  auto position = tile::PositionOp::create(b, loc, number, trips, order, table);
+  for (size_t d = 0; d < lower.size(); ++d) {
+    Value offset = b.createOrFold<arith::MulIOp>(loc, position.getResult(d),
+                                                 lookup(step[d]));
+    mapping.map(forall.getInductionVars()[d],
+                b.createOrFold<arith::AddIOp>(loc, lookup(lower[d]), offset));
+  }
+}
+
+LogicalResult BlockConverter::convertLoop(scf::ForOp loop) {
+  SmallVector<Value> inits;
+  for (auto [init, carried] :
+       llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs())) {
+    if (!isa<RankedTensorType>(init.getType())) {
+      inits.push_back(lookup(init));
+      continue;
+    }
+    FailureOr<RankedTensorType> type = getType(carried, loop);
+    if (failed(type))
+      return failure();
+    FailureOr<Value> value = getRegisters(init, *type, loop);
+    if (failed(value))
+      return failure();
+    inits.push_back(*value);
+  }
+  auto copy = scf::ForOp::create(b, loop.getLoc(), lookup(loop.getLowerBound()),
+                                 lookup(loop.getUpperBound()),
+                                 lookup(loop.getStep()), inits);
+  copy->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  mapping.map(loop.getInductionVar(), copy.getInductionVar());
+  mapping.map(loop.getRegionIterArgs(), copy.getRegionIterArgs());
+  mapping.map(loop.getResults(), copy.getResults());
+  OpBuilder::InsertionGuard guard(b);
+  // A loop that carries nothing has a terminator already.
+  if (inits.empty())
+    copy.getBody()->getTerminator()->erase();
+  b.setInsertionPointToEnd(copy.getBody());
+  return convert(*loop.getBody());
+}
+
+LogicalResult BlockConverter::convertChoice(scf::IfOp choice) {
+  SmallVector<Type> types;
+  for (Value result : choice.getResults()) {
+    if (!isa<RankedTensorType>(result.getType())) {
+      types.push_back(result.getType());
+      continue;
+    }
+    FailureOr<RankedTensorType> type = getType(result, choice);
+    if (failed(type))
+      return failure();
+    types.push_back(*type);
+  }
+  auto copy = scf::IfOp::create(b, choice.getLoc(), types,
+                                lookup(choice.getCondition()),
+                                /*addThenBlock=*/true,
+                                /*addElseBlock=*/!!choice.elseBlock());
+  mapping.map(choice.getResults(), copy.getResults());
+  OpBuilder::InsertionGuard guard(b);
+  for (auto [from, to] :
+       llvm::zip_equal(choice->getRegions(), copy->getRegions())) {
+    if (from.empty())
+      continue;
+    if (!to.front().empty())
+      to.front().clear();
+    b.setInsertionPointToEnd(&to.front());
+    if (failed(convert(from.front())))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult BlockConverter::convertYield(scf::YieldOp yield) {
+  SmallVector<Value> values;
+  Operation *parent = b.getInsertionBlock()->getParentOp();
+  for (auto [i, operand] : llvm::enumerate(yield.getOperands())) {
+    if (!isa<RankedTensorType>(operand.getType())) {
+      values.push_back(lookup(operand));
+      continue;
+    }
+    FailureOr<Value> value = getRegisters(
+        operand, cast<RankedTensorType>(parent->getResult(i).getType()), yield);
+    if (failed(value))
+      return failure();
+    values.push_back(*value);
+  }
+  scf::YieldOp::create(b, yield.getLoc(), values);
+  return success();
+}
+
+LogicalResult BlockConverter::convert(Operation &op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return convertLoop(loop);
+  if (auto choice = dyn_cast<scf::IfOp>(op))
+    return convertChoice(choice);
+  if (auto yield = dyn_cast<scf::YieldOp>(op))
+    return convertYield(yield);
+  if (auto stores = dyn_cast<scf::InParallelOp>(op)) {
+    for (Operation &inner : *stores.getBody())
+      if (auto insertion = dyn_cast<tensor::ParallelInsertSliceOp>(inner);
+          !insertion)
+        return refuse(&inner, "a block writes by tensor.parallel_insert_slice");
+      else if (Operation *source = stripCasts(insertion.getSource())
+                                       .getDefiningOp();
+               getRowInput(source))
+        continue; // Stored already.
+      else if (failed(store(insertion)))
+        return failure();
+    return success();
+  }
+  if (auto combine = dyn_cast<CombineOp>(op))
+    return convertCombine(combine);
+  if (getRowInput(&op))
+    return convertSoftmax(op);
+  if (auto generic = dyn_cast<linalg::LinalgOp>(op))
+    return convertLinalg(generic);
+  if (auto look = dyn_cast<IsFiniteOp>(op))
+    return convertIsFinite(look);
+  // Tiles of memory are made where they are used.
+  if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::CastOp>(op)) {
+    places[&op] = {b.getInsertionBlock(), b.getInsertionBlock()->empty()
+                                              ? nullptr
+                                              : &b.getInsertionBlock()->back()};
+    return success();
+  }
+  if (isa<tensor::EmptyOp>(op))
+    return success();
+  if (auto splat = dyn_cast<arith::ConstantOp>(op);
+      splat && isa<RankedTensorType>(splat.getType())) {
+    auto value = dyn_cast<SplatElementsAttr>(splat.getValue());
+    if (!value)
+      return refuse(&op, "a constant tile has the same value everywhere");
+    FailureOr<RankedTensorType> type = getType(splat.getResult(), &op);
+    if (failed(type))
+      return failure();
+    mapping.map(splat.getResult(),
+                arith::ConstantOp::create(
+                    b, op.getLoc(),
+                    DenseElementsAttr::get(*type,
+                                           value.getSplatValue<Attribute>()))
+                    .getResult());
+    return success();
+  }
+  bool hasTiles = llvm::any_of(op.getResultTypes(), llvm::IsaPred<ShapedType>);
+  if (!hasTiles && op.getNumRegions() == 0 && isMemoryEffectFree(&op)) {
+    // Elements of memory are read anywhere.
+    if (auto extract = dyn_cast<tensor::ExtractOp>(op);
+        extract && forall->isAncestor(
+                       extract.getTensor().getParentBlock()->getParentOp()))
+      return refuse(&op, "it takes one element of a tile, which a block's "
+                         "threads hold each for themselves");
+    copyScalar(b, op, mapping);
+    return success();
+  }
+  if (OpTrait::hasElementwiseMappableTraits(&op) && op.getNumResults() == 1)
+    return convertTensorArithmetic(op);
+  return refuse(&op, "blocks have loops, conditions, linalg, slices, paddings "
+                     "and arithmetic on tiles, and arithmetic on scalars");
+}
+
+LogicalResult BlockConverter::convert(Block &block) {
+  for (Operation &op : block)
+    if (failed(convert(op)))
+      return failure();
+  return success();
+}
+
+LogicalResult BlockConverter::run() {
+  emitPosition();
+  if (failed(convert(*forall.getBody())))
+    return failure();
+  gpu::ReturnOp::create(b, loc);
+  // Where a mask leaves nothing to compute there is nothing to schedule.
+  if (kernel.walk([](tile::MmaAsyncOp) { return WalkResult::interrupt(); })
+          .wasInterrupted())
+    setSchedule(kernel, getSchedule(forall));
+  Block &entry = kernel.getBody().front();
+  kernel.setFunctionType(
+      b.getFunctionType(entry.getArgumentTypes(), TypeRange{}));
+  return success();
+}

@@ -1,0 +1,160 @@
+//===- BlockConverter.h - The body of a parallel loop as a kernel -*- C++ -*-=//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_CONVERSION_LINALGTOTILE_BLOCKCONVERTER_H
+#define FLASH_LIB_CONVERSION_LINALGTOTILE_BLOCKCONVERTER_H
+
+#include "BodyEmitter.h"
+#include "Layouts.h"
+#include "MemoryTile.h"
+#include "RowSoftmax.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace flash {
+
+/// A value of the program that an argument of a kernel stands for. The kernel
+/// sees the dimensions of a tensor in an order of its own, so that those of a
+/// tile come last.
+struct Capture {
+  mlir::Value value;
+  llvm::SmallVector<unsigned> order;
+};
+
+/// What an op on whole rows of memory reads, a softmax its scores and a
+/// flash.combine its outputs; null if `op` is neither.
+mlir::Value getRowInput(mlir::Operation *op);
+
+/// How many rows a block has that works on whole rows, and how many warps.
+struct RowBlock {
+  int64_t rows, warps;
+};
+RowBlock getRowBlock(mlir::scf::ForallOp forall);
+
+/// Converts the body of one scf.forall into a kernel, operation by operation.
+class BlockConverter {
+public:
+  /// `kernel` is empty and has no arguments yet.
+  BlockConverter(mlir::scf::ForallOp forall, mlir::gpu::GPUFuncOp kernel);
+
+  /// Fails where an operation has no conversion, after an error at it.
+  mlir::LogicalResult run();
+
+  /// What the kernel's arguments stand for, in their order. Of the loop's
+  /// outputs, the block arguments stand here.
+  llvm::ArrayRef<Capture> getCaptures() const { return captures; }
+  int64_t getNumWarps() const { return layouts.getNumWarps(); }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Values (BlockConverter.cpp)
+  //===--------------------------------------------------------------------===//
+
+  mlir::Value constant(int64_t value);
+  /// The kernel's argument for a tensor, whose last dimension is contiguous.
+  mlir::Value capture(mlir::Value tensor, llvm::ArrayRef<unsigned> order = {});
+  /// The kernel's value for a scalar of the program.
+  mlir::Value lookup(mlir::Value scalar);
+  mlir::Value lookup(mlir::OpFoldResult scalar);
+  /// The registers of a tile, in the layout of `type`, for `user`. Fails after
+  /// an error where the tile has none, or another layout.
+  mlir::FailureOr<mlir::Value>
+  getRegisters(mlir::Value tile, mlir::RankedTensorType type,
+               mlir::Operation *user);
+  /// The type of a tile in registers; fails after an error at `user`.
+  mlir::FailureOr<mlir::RankedTensorType> getType(mlir::Value tile,
+                                                  mlir::Operation *user);
+  mlir::InFlightDiagnostic refuseShape(mlir::RankedTensorType type,
+                                       mlir::Operation *user);
+  /// Whether the tensor is an output of the loop.
+  bool isOutput(mlir::Value memory);
+
+  //===--------------------------------------------------------------------===//
+  // Operations (BlockConverter.cpp)
+  //===--------------------------------------------------------------------===//
+
+  /// The loop's induction variables from the block's number.
+  void emitPosition();
+  mlir::LogicalResult convert(mlir::Block &block);
+  mlir::LogicalResult convert(mlir::Operation &op);
+  mlir::LogicalResult convertLoop(mlir::scf::ForOp loop);
+  mlir::LogicalResult convertChoice(mlir::scf::IfOp choice);
+  mlir::LogicalResult convertYield(mlir::scf::YieldOp yield);
+  /// An operation on scalars, which may read memory.
+  void copyScalar(mlir::OpBuilder &builder, mlir::Operation &op,
+                  mlir::IRMapping &map);
+
+  //===--------------------------------------------------------------------===//
+  // Memory (Memory.cpp)
+  //===--------------------------------------------------------------------===//
+
+  /// A tile in shared memory, which may lie there with its columns as rows.
+  struct SharedTile {
+    mlir::Value value;
+    bool transposed = false;
+  };
+  void setInsertionPointAt(mlir::Operation *definition);
+  mlir::FailureOr<SharedTile> fetch(mlir::Value tile, mlir::Operation *user);
+  mlir::FailureOr<mlir::Value> load(mlir::Value tile,
+                                    mlir::RankedTensorType type,
+                                    mlir::Operation *user);
+  mlir::LogicalResult store(mlir::tensor::ParallelInsertSliceOp op);
+  mlir::LogicalResult convertIsFinite(IsFiniteOp op);
+
+  //===--------------------------------------------------------------------===//
+  // linalg (Products.cpp, Elementwise.cpp, Reductions.cpp)
+  //===--------------------------------------------------------------------===//
+
+  mlir::LogicalResult convertLinalg(mlir::linalg::LinalgOp op);
+  mlir::LogicalResult convertFill(mlir::linalg::FillOp fill);
+  mlir::LogicalResult convertProduct(mlir::linalg::LinalgOp op);
+  /// A sum of terms other than products of two elements, one after the other.
+  mlir::LogicalResult convertSumOfTerms(mlir::linalg::LinalgOp op);
+  mlir::LogicalResult convertElementwise(mlir::linalg::LinalgOp op);
+  mlir::LogicalResult convertReduction(mlir::linalg::LinalgOp op);
+  mlir::LogicalResult convertTensorArithmetic(mlir::Operation &op);
+  /// The registers of an operand of an operation whose loops `rows` and
+  /// `columns` go through matrices: a matrix, a vector or a scalar.
+  mlir::FailureOr<mlir::Value> getOperand(mlir::linalg::LinalgOp op,
+                                          mlir::OpOperand &operand,
+                                          unsigned rows, unsigned columns);
+  BodyEmitter createBody(mlir::linalg::LinalgOp op,
+                         llvm::ArrayRef<int64_t> shape, VectorOf of);
+
+  //===--------------------------------------------------------------------===//
+  // Whole rows (RowOperations.cpp)
+  //===--------------------------------------------------------------------===//
+
+  llvm::SmallVector<mlir::Value>
+  lookupAll(llvm::ArrayRef<mlir::OpFoldResult> values);
+  /// The softmax of rows, which writes its results to where they are stored.
+  mlir::LogicalResult convertSoftmax(mlir::Operation &op);
+  mlir::LogicalResult convertCombine(CombineOp op);
+  /// Finds where the results of an op on rows are stored.
+  mlir::LogicalResult findStores(mlir::Operation &op,
+                                 llvm::ArrayRef<MemoryPlace *> places);
+
+  mlir::scf::ForallOp forall;
+  mlir::gpu::GPUFuncOp kernel;
+  mlir::OpBuilder b;
+  mlir::Location loc;
+  Layouts layouts;
+  mlir::IRMapping mapping;
+  llvm::SmallVector<Capture> captures;
+  llvm::DenseMap<mlir::Value, SharedTile> fetched;
+  /// Where a tile of memory is made: the block, and its last operation then.
+  llvm::DenseMap<mlir::Operation *,
+                 std::pair<mlir::Block *, mlir::Operation *>>
+      places;
+};
+
+} // namespace flash
+
+#endif // FLASH_LIB_CONVERSION_LINALGTOTILE_BLOCKCONVERTER_H

@@ -1,0 +1,241 @@
+//===- Generics.cpp - Operations on each element, and reductions ----------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockConverter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace flash;
+
+LogicalResult BlockConverter::convertFill(linalg::FillOp fill) {
+  // Of tiles alone, which may not have a layout where a product starts from
+  // zero.
+  if (RankedTensorType type = layouts.getType(fill.getResult(0)))
+    mapping.map(fill.getResult(0),
+                emitSplat(b, fill.getLoc(), lookup(fill.getInputs()[0]), type));
+  return success();
+}
+
+/// What a vector is of that has the elements of the loop `dim` of an operation
+/// that goes through matrices by the loops `rows` and `columns`.
+static VectorOf getVectorOf(unsigned dim, unsigned columns) {
+  return dim == columns ? VectorOf::Columns : VectorOf::Rows;
+}
+
+FailureOr<Value> BlockConverter::getOperand(linalg::LinalgOp op,
+                                            OpOperand &operand, unsigned rows,
+                                            unsigned columns) {
+  Value tile = operand.get();
+  auto tensor = dyn_cast<RankedTensorType>(tile.getType());
+  if (!tensor)
+    return lookup(tile);
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  if (!map.isProjectedPermutation() || map.getNumResults() == 0 ||
+      (map.getNumResults() == 2 &&
+       (map.getDimPosition(0) != rows || map.getDimPosition(1) != columns)))
+    return refuse(op, "an operand of it lies across the others: operands have "
+                      "its rows, its columns, or both in this order");
+  RankedTensorType type = layouts.getType(
+      tensor.getShape(), tensor.getElementType(),
+      ::getVectorOf(map.getDimPosition(0), columns));
+  if (!type)
+    return refuseShape(tensor, op);
+  return getRegisters(tile, type, op);
+}
+
+BodyEmitter BlockConverter::createBody(linalg::LinalgOp op,
+                                       ArrayRef<int64_t> shape, VectorOf of) {
+  return BodyEmitter(
+      b, op, layouts, shape, of, [&](Value value) { return lookup(value); },
+      [&](OpBuilder &builder, Operation &inner, IRMapping &map) {
+        copyScalar(builder, inner, map);
+      });
+}
+
+LogicalResult BlockConverter::convertElementwise(linalg::LinalgOp op) {
+  if (op.getNumLoops() < 1 || op.getNumLoops() > 2)
+    return refuse(op, "tiles are matrices and vectors, which take one loop or "
+                      "two");
+  for (auto [i, result] : llvm::enumerate(op->getResults())) {
+    OpOperand *init = op.getDpsInitOperand(i);
+    if (!op.getMatchingIndexingMap(init).isIdentity())
+      return refuse(op, "it writes with its dimensions in another order");
+    FailureOr<RankedTensorType> type = getType(result, op);
+    if (failed(type))
+      return failure();
+    bool isVector = type->getRank() == 1;
+    VectorOf of = isa<tile::ColumnsAttr>(type->getEncoding())
+                      ? VectorOf::Columns
+                      : VectorOf::Rows;
+    // A vector of columns goes along the second loop that there is not.
+    unsigned rows = isVector && of == VectorOf::Columns ? 1 : 0;
+    unsigned columns = 1 - rows;
+    BodyEmitter body = createBody(op, type->getShape(), of);
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (!op.payloadUsesValueFromOperand(&operand))
+        continue;
+      FailureOr<Value> value = getOperand(op, operand, rows, columns);
+      if (failed(value))
+        return failure();
+      body.setArgument(operand.getOperandNumber(), *value);
+    }
+    for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
+      body.setIndex(loop, loop);
+    FailureOr<Value> value =
+        body.emit(op.getBlock()->getTerminator()->getOperand(i));
+    if (failed(value))
+      return failure();
+    mapping.map(result, *value);
+  }
+  return success();
+}
+
+namespace {
+/// How a reduction combines the values so far with one more.
+struct Combiner {
+  tile::Reduction kind;
+  double neutral;
+  Operation *op;
+  Value element; ///< Of the body, what it adds.
+};
+} // namespace
+
+/// The combiner of the reduction's only result, or nothing.
+static std::optional<Combiner> getCombiner(linalg::LinalgOp op) {
+  Value yielded = op.getBlock()->getTerminator()->getOperand(0);
+  BlockArgument sum = op.getRegionOutputArgs()[0];
+  Operation *combiner = yielded.getDefiningOp();
+  if (!isa_and_nonnull<arith::AddFOp, arith::MaxNumFOp>(combiner) ||
+      !sum.hasOneUse() || *sum.getUsers().begin() != combiner)
+    return std::nullopt;
+  unsigned number = sum.use_begin()->getOperandNumber();
+  Combiner found = {tile::Reduction::Add, 0.0, combiner,
+                    combiner->getOperand(1 - number)};
+  if (isa<arith::MaxNumFOp>(combiner))
+    found = {tile::Reduction::Max, -std::numeric_limits<double>::infinity(),
+             combiner, combiner->getOperand(1 - number)};
+  return found;
+}
+
+LogicalResult BlockConverter::convertReduction(linalg::LinalgOp op) {
+  std::optional<Combiner> combiner;
+  if (op.getNumLoops() == 2 && op.getNumReductionLoops() == 1 &&
+      op.getNumDpsInits() == 1)
+    combiner = getCombiner(op);
+  if (!combiner)
+    return refuse(op, "a reduction is of the rows or the columns of a matrix, "
+                      "by arith.addf or arith.maxnumf");
+  FailureOr<RankedTensorType> type = getType(op->getResult(0), op);
+  if (failed(type))
+    return failure();
+  if (!type->getElementType().isF32())
+    return refuse(op, "a reduction sums in f32");
+  // The matrices say which loop goes along rows.
+  unsigned kept =
+      op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getDimPosition(0);
+  unsigned reduced = 1 - kept;
+  bool isOfRows = isa<tile::RowsAttr>(type->getEncoding());
+  unsigned rows = isOfRows ? kept : reduced,
+           columns = isOfRows ? reduced : kept;
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  SmallVector<int64_t> shape = {ranges[rows], ranges[columns]};
+  RankedTensorType matrix = layouts.getType(shape, b.getF32Type());
+  if (!matrix)
+    return refuseShape(RankedTensorType::get(shape, b.getF32Type()), op);
+  BodyEmitter body = createBody(op, shape, VectorOf::Rows);
+  for (OpOperand *operand : op.getDpsInputOperands()) {
+    if (!op.payloadUsesValueFromOperand(operand))
+      continue;
+    FailureOr<Value> value = getOperand(op, *operand, rows, columns);
+    if (failed(value))
+      return failure();
+    body.setArgument(operand->getOperandNumber(), *value);
+  }
+  body.setIndex(rows, 0u);
+  body.setIndex(columns, 1u);
+  FailureOr<Value> elements = body.emit(combiner->element);
+  if (failed(elements))
+    return failure();
+
+  Location loc = op.getLoc();
+  Value result;
+  if (isOfRows) {
+    auto lanes = RankedTensorType::get(
+        {shape[0], 4}, b.getF32Type(),
+        tile::LanesAttr::get(b.getContext(), layouts.getNumWarps()));
+    Value none = arith::ConstantOp::create(
+        b, loc,
+        DenseElementsAttr::get(lanes, b.getF32FloatAttr(combiner->neutral)));
+    Value folded = tile::FoldOp::create(b, loc, lanes, combiner->kind,
+                                        *elements, none);
+    result = tile::ReduceOp::create(b, loc, *type, combiner->kind, folded);
+  } else {
+    result =
+        tile::ReduceRowsOp::create(b, loc, *type, combiner->kind, *elements);
+  }
+  // Start from what the reduction starts from.
+  Value init = op.getDpsInits()[0];
+  APFloat known(0.0f);
+  auto fill = init.getDefiningOp<linalg::FillOp>();
+  bool isNeutral = fill && matchPattern(fill.getInputs()[0],
+                                        m_ConstantFloat(&known)) &&
+                   known.convertToDouble() == combiner->neutral;
+  if (!isNeutral) {
+    FailureOr<Value> start = getRegisters(init, *type, op);
+    if (failed(start))
+      return failure();
+    result = b.create(loc, combiner->op->getName().getIdentifier(),
+                      {*start, result}, *type, combiner->op->getAttrs())
+                 ->getResult(0);
+  }
+  mapping.map(op->getResult(0), result);
+  return success();
+}
+
+LogicalResult BlockConverter::convertTensorArithmetic(Operation &op) {
+  FailureOr<RankedTensorType> type = getType(op.getResult(0), &op);
+  if (failed(type))
+    return failure();
+  if (!isTileArithmetic(&op))
+    return refuse(&op, "arithmetic on tiles is of f16, bf16, f32 and i1");
+  SmallVector<Value> operands;
+  for (Value operand : op.getOperands()) {
+    if (!isa<RankedTensorType>(operand.getType())) {
+      operands.push_back(lookup(operand));
+      continue;
+    }
+    FailureOr<Value> registers = getRegisters(
+        operand, type->clone(getElementTypeOrSelf(operand.getType())), &op);
+    if (failed(registers))
+      return failure();
+    operands.push_back(*registers);
+  }
+  mapping.map(op.getResult(0),
+              b.create(op.getLoc(), op.getName().getIdentifier(), operands,
+                       *type, op.getAttrs())
+                  ->getResult(0));
+  return success();
+}
+
+LogicalResult BlockConverter::convertLinalg(linalg::LinalgOp op) {
+  if (auto fill = dyn_cast<linalg::FillOp>(op.getOperation()))
+    return convertFill(fill);
+  if (!op.hasPureTensorSemantics())
+    return refuse(op, "it works on memory");
+  for (Value result : op->getResults())
+    if (cast<RankedTensorType>(result.getType()).getRank() == 0)
+      return refuse(op, "it gives one element; tiles have rows");
+  if (op.getNumReductionLoops() == 0)
+    return convertElementwise(op);
+  if (op.getNumLoops() == 3)
+    return isa<linalg::ContractionOpInterface>(op.getOperation()) ||
+                   linalg::isaContractionOpInterface(op)
+               ? convertProduct(op)
+               : convertSumOfTerms(op);
+  return convertReduction(op);
+}

@@ -1,0 +1,55 @@
+//===- Layouts.h - Which thread holds which element -------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_CONVERSION_LINALGTOTILE_LAYOUTS_H
+#define FLASH_LIB_CONVERSION_LINALGTOTILE_LAYOUTS_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace flash {
+
+/// Along which dimension of a matrix the elements of a vector lie.
+enum class VectorOf { Rows, Columns };
+
+/// Chooses the layouts of a loop's tiles in registers. All matrices are
+/// fragments (`#tile.fragment`), which is what products are; a vector has a
+/// value for each row of the matrices that it meets in an operation, or for
+/// each column, and so have those that it meets in operations on vectors, is
+/// carried as by loops, and chosen as by conditions.
+class Layouts {
+public:
+  /// `warps` is 0 where no schedule says.
+  Layouts(mlir::scf::ForallOp loop, int64_t warps);
+
+  /// How many warps share the tiles.
+  int64_t getNumWarps() const { return warps; }
+
+  /// The type in registers of a tile of the program, or null where its shape is
+  /// none that registers have.
+  mlir::RankedTensorType getType(mlir::Value tile) const;
+  /// The same for a tile of another shape or element.
+  mlir::RankedTensorType getType(llvm::ArrayRef<int64_t> shape,
+                                 mlir::Type element,
+                                 VectorOf of = VectorOf::Rows) const;
+
+private:
+  void visit(mlir::Operation *op);
+  void visit(mlir::linalg::LinalgOp op);
+  /// Both vectors are of the same.
+  void unite(mlir::Value x, mlir::Value y);
+  void unite(mlir::ValueRange x, mlir::ValueRange y);
+  void propagate();
+
+  int64_t warps;
+  llvm::DenseMap<mlir::Value, VectorOf> vectors;
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 2>> united;
+};
+
+} // namespace flash
+
+#endif // FLASH_LIB_CONVERSION_LINALGTOTILE_LAYOUTS_H

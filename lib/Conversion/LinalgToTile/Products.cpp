@@ -1,0 +1,182 @@
+//===- Products.cpp - Sums over the inner dimension of two tiles ----------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockConverter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace flash;
+
+namespace {
+/// An operation on two matrices that reduces one dimension, in terms of its
+/// loops.
+struct Contraction {
+  unsigned row, column, inner;
+  OpOperand *a = nullptr, *b = nullptr, *init = nullptr;
+  /// Whether the inner dimension of `a` is its first, and of `b` its second.
+  bool transposedA = false, transposedB = false;
+};
+} // namespace
+
+/// Three loops, one of which is a reduction, over two matrices; or nothing.
+static std::optional<Contraction> match(linalg::LinalgOp op) {
+  if (op.getNumLoops() != 3 || op.getNumReductionLoops() != 1 ||
+      op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1)
+    return std::nullopt;
+  Contraction found;
+  for (unsigned loop = 0; loop < 3; ++loop)
+    if (op.getIteratorTypesArray()[loop] == utils::IteratorType::reduction)
+      found.inner = loop;
+  for (OpOperand &operand : op->getOpOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    if (map.getNumResults() != 2 || !map.isProjectedPermutation())
+      return std::nullopt;
+  }
+  found.init = op.getDpsInitOperand(0);
+  AffineMap map = op.getMatchingIndexingMap(found.init);
+  found.row = map.getDimPosition(0);
+  found.column = map.getDimPosition(1);
+  for (OpOperand *input : op.getDpsInputOperands()) {
+    AffineMap map = op.getMatchingIndexingMap(input);
+    unsigned first = map.getDimPosition(0), second = map.getDimPosition(1);
+    auto has = [&](unsigned loop) { return first == loop || second == loop; };
+    if (!has(found.inner))
+      return std::nullopt;
+    if (has(found.row)) {
+      found.a = input;
+      found.transposedA = first == found.inner;
+    } else {
+      found.b = input;
+      found.transposedB = second == found.inner;
+    }
+  }
+  if (!found.a || !found.b)
+    return std::nullopt;
+  return found;
+}
+
+/// Whether the tile is filled with zeros.
+static bool isZero(Value tile) {
+  auto fill = tile.getDefiningOp<linalg::FillOp>();
+  return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat());
+}
+
+LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
+  std::optional<Contraction> product = match(op);
+  if (!product)
+    return refuse(op, "a product is of two matrices, without a batch");
+  FailureOr<RankedTensorType> type = getType(op->getResult(0), op);
+  if (failed(type))
+    return failure();
+  auto getElement = [](OpOperand *operand) {
+    return getElementTypeOrSelf(operand->get().getType());
+  };
+  Type element = getElement(product->a);
+  if (!type->getElementType().isF32() || element != getElement(product->b) ||
+      !isa<Float16Type, BFloat16Type, Float32Type>(element))
+    return refuse(op, "a product is of two matrices of f16, bf16 or f32, and "
+                      "sums in f32");
+  Value sum;
+  if (!isZero(product->init->get())) {
+    FailureOr<Value> init = getRegisters(product->init->get(), *type, op);
+    if (failed(init))
+      return failure();
+    sum = *init;
+  }
+  Value first;
+  bool transposedA = product->transposedA;
+  if (isMemoryTile(product->a->get(), forall)) {
+    FailureOr<SharedTile> a = fetch(product->a->get(), op);
+    if (failed(a))
+      return failure();
+    first = a->value;
+    transposedA ^= a->transposed;
+  } else {
+    FailureOr<RankedTensorType> typeOfA = getType(product->a->get(), op);
+    if (failed(typeOfA))
+      return failure();
+    FailureOr<Value> a = getRegisters(product->a->get(), *typeOfA, op);
+    if (failed(a))
+      return failure();
+    first = *a;
+    if (transposedA)
+      return refuse(op, "its first operand is computed, and transposed; "
+                        "compute it with its rows along those of the result");
+  }
+  if (transposedA)
+    return refuse(op, "its first operand lies transposed in memory");
+  if (!isMemoryTile(product->b->get(), forall))
+    return refuse(op, "its second operand is computed, where only the first "
+                      "may be; the second comes from memory");
+  FailureOr<SharedTile> second = fetch(product->b->get(), op);
+  if (failed(second))
+    return failure();
+  ProductPrecisionAttr precision = b.getContext()
+                                ->getLoadedDialect<FlashDialect>()
+                                ->getPrecisionAttrHelper()
+                                .getAttr(op);
+  Value pending = tile::MmaAsyncOp::create(
+      b, op.getLoc(), tile::PendingType::get(b.getContext(), *type), first,
+      second->value, sum, product->transposedB ^ second->transposed,
+      /*tf32=*/precision && precision.getValue() == Precision::TF32,
+      /*warpgroup=*/false);
+  mapping.map(op->getResult(0),
+              tile::MmaWaitOp::create(b, op.getLoc(), *type, pending)
+                  .getResult());
+  return success();
+}
+
+LogicalResult BlockConverter::convertSumOfTerms(linalg::LinalgOp op) {
+  std::optional<Contraction> sum = match(op);
+  if (!sum || sum->transposedA || sum->transposedB)
+    return refuse(op, "a sum is over the columns of one matrix and the rows of "
+                      "another");
+  FailureOr<RankedTensorType> type = getType(op->getResult(0), op),
+                              typeOfA = getType(sum->a->get(), op);
+  if (failed(type) || failed(typeOfA))
+    return failure();
+  FailureOr<Value> init = getRegisters(sum->init->get(), *type, op),
+                   first = getRegisters(sum->a->get(), *typeOfA, op);
+  if (failed(init) || failed(first))
+    return failure();
+  if (!isMemoryTile(sum->b->get(), forall))
+    return refuse(op, "its second operand is computed, where only the first "
+                      "may be; the second comes from memory");
+  FailureOr<SharedTile> second = fetch(sum->b->get(), op);
+  if (failed(second))
+    return failure();
+  if (second->transposed)
+    return refuse(op, "its second operand lies transposed in memory");
+
+  Type f32 = b.getF32Type();
+  int64_t terms = typeOfA->getDimSize(1);
+  auto loop = scf::ForOp::create(b, op.getLoc(), constant(0), constant(terms),
+                                 constant(1), *init);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value at = loop.getInductionVar();
+  Value column = tile::ColumnOp::create(
+      b, op.getLoc(),
+      layouts.getType(type->getDimSize(0), f32, VectorOf::Rows), *first, at);
+  Value row = tile::LoadRowOp::create(b, op.getLoc(), type->clone(f32),
+                                      second->value, at);
+  BodyEmitter body = createBody(op, type->getShape(), VectorOf::Rows);
+  for (auto [operand, value] : {std::pair(sum->a, column), {sum->b, row}})
+    body.setArgument(operand->getOperandNumber(), value);
+  body.setArgument(sum->init->getOperandNumber(), loop.getRegionIterArgs()[0]);
+  body.setIndex(sum->inner, at);
+  body.setIndex(sum->row, 0u);
+  body.setIndex(sum->column, 1u);
+  FailureOr<Value> next =
+      body.emit(op.getBlock()->getTerminator()->getOperand(0));
+  if (failed(next))
+    return failure();
+  scf::YieldOp::create(b, op.getLoc(), *next);
+  mapping.map(op->getResult(0), loop.getResult(0));
+  return success();
+}

@@ -1,0 +1,61 @@
+//===- DecomposeIsFinite.cpp - Whether a tile is finite, as a sum ---------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileBuilder.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/IR/OnlineFormula.h"
+#include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace flash {
+#define GEN_PASS_DEF_DECOMPOSEISFINITE
+#include "flash/Dialect/Flash/Transforms/Passes.h.inc"
+} // namespace flash
+
+using namespace mlir;
+using namespace flash;
+
+/// Exactly where all elements are finite, 0 times each sums to something that
+/// equals itself.
+static void decompose(IsFiniteOp op) {
+  TileBuilder t(op);
+  Value zero = emitConstant(t.b, 0.0);
+  OpFoldResult columns = tensor::getMixedSize(t.b, op.getLoc(), op.getTile(), 1);
+  auto zeros = [&](ArrayRef<OpFoldResult> shape) -> Value {
+    Value empty = tensor::EmptyOp::create(t.b, shape, t.b.getF32Type());
+    return linalg::FillOp::create(t.b, zero, empty).getResult(0);
+  };
+  // First one sum for each column: vectors add without exchanging lanes.
+  Value sums = t.generic(
+      op.getTile(), zeros(columns), {t.map(2, {0, 1}), t.map(2, {1})},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value product = arith::MulFOp::create(at, extendToF32(at, args[0]),
+                                              emitConstant(at, 0.0));
+        return {arith::AddFOp::create(at, args[1], product)};
+      })[0];
+  Value total = t.generic(
+      sums, zeros({}), {t.map(1, {0}), t.map(1, {})},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::AddFOp::create(at, args[1], args[0])};
+      })[0];
+  Value sum = tensor::ExtractOp::create(t.b, total, ValueRange{});
+  Value isNumber =
+      arith::CmpFOp::create(t.b, arith::CmpFPredicate::ORD, sum, sum);
+  op->replaceAllUsesWith(ValueRange{isNumber});
+  op->erase();
+}
+
+namespace {
+struct DecomposeIsFinite
+    : flash::impl::DecomposeIsFiniteBase<DecomposeIsFinite> {
+  void runOnOperation() override {
+    getOperation().walk([](IsFiniteOp op) { decompose(op); });
+  }
+};
+} // namespace

@@ -1,0 +1,60 @@
+//===- TileBuilder.cpp - linalg on tiles of f32 ---------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileBuilder.h"
+
+#include "flash/Dialect/Flash/IR/OnlineFormula.h"
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace flash;
+
+Value TileBuilder::empty(ArrayRef<int64_t> shape) {
+  return tensor::EmptyOp::create(b, shape, b.getF32Type());
+}
+
+Value TileBuilder::filled(ArrayRef<int64_t> shape, double value) {
+  return linalg::FillOp::create(b, emitConstant(b, value), empty(shape))
+      .getResult(0);
+}
+
+ValueRange TileBuilder::generic(ValueRange inputs, ValueRange outputs,
+                                ArrayRef<AffineMap> maps, Body body) {
+  SmallVector<utils::IteratorType> iterators;
+  for (unsigned loop = 0; loop < maps[0].getNumDims(); ++loop)
+    iterators.push_back(maps.back().isFunctionOfDim(loop)
+                            ? utils::IteratorType::parallel
+                            : utils::IteratorType::reduction);
+  auto generic = linalg::GenericOp::create(
+      b, outputs.getTypes(), inputs, outputs, maps, iterators,
+      [&](OpBuilder &nested, Location loc, ValueRange args) {
+        ImplicitLocOpBuilder inner(loc, nested);
+        linalg::YieldOp::create(inner, body(inner, args));
+      });
+  eraseDeadOps(*generic.getBody());
+  return generic.getResults();
+}
+
+ValueRange TileBuilder::rows(ValueRange inputs, ValueRange outputs, Body body) {
+  SmallVector<AffineMap> maps(inputs.size() + outputs.size(),
+                              b.getMultiDimIdentityMap(1));
+  return generic(inputs, outputs, maps, body);
+}
+
+Value flash::extendToF32(ImplicitLocOpBuilder &b, Value scalar) {
+  if (scalar.getType().isF32())
+    return scalar;
+  return arith::ExtFOp::create(b, b.getF32Type(), scalar);
+}
+
+Value flash::truncateF32(ImplicitLocOpBuilder &b, Type type, Value scalar) {
+  if (type.isF32())
+    return scalar;
+  return arith::TruncFOp::create(b, type, scalar);
+}

@@ -1,0 +1,67 @@
+//===- HoistProducts.cpp - Products out of choices ------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "flash/Schedule/Schedule.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace flash::tile {
+#define GEN_PASS_DEF_HOISTPRODUCTS
+#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace flash::tile
+
+using namespace mlir;
+using namespace flash::tile;
+
+/// The product that is all that the choice does where its condition holds; null
+/// if it does anything else.
+static MmaAsyncOp getProduct(scf::IfOp choice) {
+  if (choice.getNumResults() != 1 || !choice.elseBlock())
+    return {};
+  auto wait = choice.thenYield().getOperand(0).getDefiningOp<MmaWaitOp>();
+  auto product =
+      wait ? wait.getPending().getDefiningOp<MmaAsyncOp>() : MmaAsyncOp();
+  if (!product || wait->getBlock() != choice.thenBlock() ||
+      product->getBlock() != choice.thenBlock() ||
+      llvm::range_size(choice.thenBlock()->without_terminator()) != 2 ||
+      !product.getC() || !wait->hasOneUse() || !product->hasOneUse())
+    return {};
+  // Where it does not hold, the tile is there to be cleared.
+  return product.getB().getDefiningOp<FetchOp>() ? product : MmaAsyncOp();
+}
+
+static void hoist(scf::IfOp choice, MmaAsyncOp product) {
+  auto wait = cast<MmaWaitOp>(*product->user_begin());
+  int64_t warps = cast<FragmentAttr>(
+                      product.getResult().getType().getValue().getEncoding())
+                      .getWarps();
+  OpBuilder b(choice);
+  choice.thenYield()->setOperand(0, product.getC());
+  b.setInsertionPoint(choice.elseYield());
+  ClearOp::create(b, product.getLoc(), product.getB(), warps);
+  product->moveAfter(choice);
+  wait->moveAfter(product);
+  choice.getResult(0).replaceAllUsesWith(wait.getResult());
+  product.getCMutable().assign(choice.getResult(0));
+}
+
+namespace {
+struct HoistProducts : flash::tile::impl::HoistProductsBase<HoistProducts> {
+  void runOnOperation() override {
+    if (!flash::getSchedule(getOperation())
+             .has(flash::ScheduleFeatures::SpecializeWarps))
+      return;
+    SmallVector<scf::IfOp> choices;
+    getOperation().walk([&](scf::IfOp choice) { choices.push_back(choice); });
+    for (scf::IfOp choice : choices)
+      if (MmaAsyncOp product = getProduct(choice))
+        hoist(choice, product);
+  }
+};
+} // namespace

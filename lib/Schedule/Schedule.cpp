@@ -1,0 +1,187 @@
+//===- Schedule.cpp - How an attention is cut into tiles ------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Schedule/Schedule.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+#include "flash/Schedule/ScheduleEnums.cpp.inc"
+
+using namespace flash;
+using llvm::StringRef;
+
+namespace {
+/// What a key's value may be.
+struct Key {
+  llvm::StringLiteral name;
+  /// Null for `features`, the only key that is no number.
+  std::optional<int64_t> Schedule::*number = nullptr;
+  int64_t least = 1, most = 1, multiple = 1;
+  /// Whether it is chosen for a pair of tiles and says nothing of others.
+  bool followsTiles = false;
+};
+
+// A new key is a line here, a member in Schedule.h, a sentence in Schedule.td,
+// and the pass that reads it.
+constexpr Key keys[] = {
+    {"query_tile", &Schedule::queryTile, 8, 1024, 8},
+    {"key_tile", &Schedule::keyTile, 8, 1024, 8},
+    {"warps", &Schedule::warps, 1, 32, 1, /*followsTiles=*/true},
+    {"stages", &Schedule::stages, 1, 16, 1, /*followsTiles=*/true},
+    {"query_stages", &Schedule::queryStages, 1, 2, 1, /*followsTiles=*/true},
+    {"resident_blocks", &Schedule::residentBlocks, 1, 4, 1,
+     /*followsTiles=*/true},
+    {"features"},
+    {"splits", &Schedule::splits, 1, 256},
+    {"units", &Schedule::units, 1, 65536}};
+} // namespace
+
+/// What is wrong with the value of a key that is a number.
+static std::string findFault(const Key &key, int64_t value) {
+  if (value >= key.least && value <= key.most && value % key.multiple == 0)
+    return "";
+  if (key.multiple == 1)
+    return llvm::formatv("{0} must be from {1} to {2}, got {3}", key.name,
+                         key.least, key.most, value);
+  int64_t nearest =
+      llvm::alignTo(std::clamp(value, key.least, key.most), key.multiple);
+  return llvm::formatv("{0} must be a multiple of {1} from {2} to {3}, got "
+                       "{4}; the nearest is {5}",
+                       key.name, key.multiple, key.least, key.most, value,
+                       nearest);
+}
+
+bool Schedule::isOfBlocks() const {
+  Schedule rest = *this;
+  rest.queryTile = rest.keyTile = std::nullopt;
+  return !rest.isEmpty();
+}
+
+std::string Schedule::set(StringRef name, StringRef value) {
+  const Key *key =
+      llvm::find_if(keys, [&](const Key &k) { return k.name == name; });
+  if (key == std::end(keys)) {
+    auto names =
+        llvm::map_range(keys, [](const Key &k) { return StringRef(k.name); });
+    return llvm::formatv("a schedule has no key '{0}'; the keys are {1}", name,
+                         llvm::join(names, ", "));
+  }
+  if (key->number ? bool(this->*key->number) : bool(features))
+    return llvm::formatv("{0} is given twice", name);
+  if (!key->number) {
+    features = symbolizeScheduleFeatures(value);
+    if (features)
+      return "";
+    return llvm::formatv("'{0}' is no list of features such as "
+                         "specialize_warps|overlap; the features are {1}, or "
+                         "none",
+                         value,
+                         stringifyScheduleFeatures(ScheduleFeatures(
+                             2 * uint32_t(ScheduleFeatures::BulkStore) - 1)));
+  }
+  int64_t number;
+  if (value.getAsInteger(10, number))
+    return llvm::formatv("{0} needs a number, got '{1}'", name, value);
+  this->*key->number = number;
+  return ::findFault(*key, number);
+}
+
+std::string Schedule::findFault() const {
+  for (const Key &key : keys)
+    if (key.number && this->*key.number)
+      if (std::string fault = ::findFault(key, *(this->*key.number));
+          !fault.empty())
+        return fault;
+  if (splits && units)
+    return "splits says what units leaves to the sizes; write one of them";
+  return "";
+}
+
+llvm::Expected<Schedule> Schedule::parse(StringRef text) {
+  Schedule schedule;
+  auto fail = [](const std::string &fault) {
+    return llvm::createStringError(fault);
+  };
+  if (text.empty())
+    return schedule;
+  for (StringRef item : llvm::split(text, ',')) {
+    auto [key, value] = item.split('=');
+    if (item.empty())
+      return fail(llvm::formatv("'{0}' has an empty item; write them separated "
+                                "by single commas",
+                                text));
+    if (std::string fault = schedule.set(key, value); !fault.empty())
+      return fail(fault);
+  }
+  if (std::string fault = schedule.findFault(); !fault.empty())
+    return fail(fault);
+  return schedule;
+}
+
+Schedule Schedule::over(const Schedule &lower) const {
+  Schedule merged = *this;
+  bool hasSameTiles = (!queryTile || queryTile == lower.queryTile) &&
+                      (!keyTile || keyTile == lower.keyTile);
+  for (const Key &key : keys) {
+    if (!key.number || merged.*key.number ||
+        (key.followsTiles && !hasSameTiles))
+      continue;
+    merged.*key.number = lower.*key.number;
+  }
+  if (!features)
+    merged.features = lower.features;
+  if (splits)
+    merged.units = units;
+  if (units)
+    merged.splits = splits;
+  return merged;
+}
+
+void Schedule::forEach(
+    llvm::function_ref<void(StringRef key, StringRef value)> visit) const {
+  for (const Key &key : keys) {
+    if (!key.number) {
+      if (features)
+        visit(key.name, stringifyScheduleFeatures(*features));
+    } else if (this->*key.number) {
+      visit(key.name, std::to_string(*(this->*key.number)));
+    }
+  }
+}
+
+std::string Schedule::str() const {
+  std::string text;
+  forEach([&](StringRef key, StringRef value) {
+    text += (llvm::Twine(text.empty() ? "" : ",") + key + "=" + value).str();
+  });
+  return text;
+}
+
+bool Schedule::operator==(const Schedule &other) const {
+  return features == other.features && llvm::all_of(keys, [&](const Key &key) {
+           return !key.number || this->*key.number == other.*key.number;
+         });
+}
+
+llvm::hash_code flash::hash_value(const Schedule &schedule) {
+  llvm::hash_code hash = llvm::hash_value(schedule.features.has_value());
+  if (schedule.features)
+    hash = llvm::hash_combine(hash, uint32_t(*schedule.features));
+  for (const Key &key : keys)
+    if (key.number)
+      hash = llvm::hash_combine(hash, (schedule.*key.number).value_or(0));
+  return hash;
+}
+
+int64_t flash::getDefaultWarps(int64_t queryTile) {
+  for (int64_t warps : {4, 2})
+    if (queryTile % (16 * warps) == 0)
+      return warps;
+  return 1;
+}
