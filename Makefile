@@ -1,5 +1,6 @@
-# Everything a person types; CMake does the work. Variables: BUILD, JOBS.
+# Everything a person types; CMake does the work. Variables: BUILD, JOBS, COUNT.
 BUILD ?= build
+COUNT ?= 3000
 JOBS ?= $(shell nproc)
 PYTHON ?= /usr/bin/python3
 CLANG_FORMAT ?= clang-format
@@ -61,8 +62,9 @@ asan: ## the tools with the address and undefined sanitizers
 fuzz: asan ## ten thousand mutated inputs through the sanitized tools
 	$(PYTHON) test/Fuzz/fuzz.py --bin build-asan/bin --count 10000 --save build-asan/fuzz
 
-programs: build ## three thousand random programs, compared with numpy
-	$(PYTHON) test/Fuzz/programs.py --bin $(BUILD)/bin --count 3000 --save $(BUILD)/programs
+programs: build ## COUNT random attentions and COUNT programs on tiles, compared with numpy
+	$(PYTHON) test/Fuzz/programs.py --bin $(BUILD)/bin --count $(COUNT) --save $(BUILD)/programs
+	$(PYTHON) test/Fuzz/programs.py --bin $(BUILD)/bin --kind linalg --count $(COUNT) --save $(BUILD)/programs
 
 format:
 	@scripts/setup.sh clang-format

@@ -1,4 +1,5 @@
-"""Runs random attention programs and compares them with attention written in numpy.
+"""Runs random programs and compares them with their meaning, written in numpy: attention, or
+with --kind linalg products and arithmetic on tiles.
 
     programs.py                            100 programs, from a fresh seed that is printed
     programs.py --count 3000 --save DIR    the long run; failures are kept in DIR
@@ -29,6 +30,7 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "Run" / "suite")]
 import attentions
+import linalg_tiles
 import tiles
 from fuzz import ALARMS, ENVIRONMENT
 from oracle import attention
@@ -40,6 +42,14 @@ REFUSALS = [re.compile(text) for text in (
     "need N bytes of shared memory",
     # Of programs on tiles, which may fetch in ways that flash-tile does not.
     "'scf.for' op fetches other tiles than the loop before",
+)]
+# What the targets of block programs do not translate of linalg on tiles, or not with the
+# registers and shared memory that they have. The CPU refuses nothing.
+TILE_REFUSALS = [re.compile(text) for text in (
+    "has no translation to a block program",
+    "runs on the CPU only",
+    "need N registers of (each of N threads|a thread)",
+    "need N bytes of shared memory",
 )]
 # As flash-run --check has them (docs/flash-run.md), but for each row of a result.
 ROW_FACTOR = 6
@@ -139,17 +149,20 @@ def kind_of(message):
 
 
 def run(program, target, rng, folder, arguments):
-    """The kind of the refusal, if the run was refused, or else None."""
+    """The kind of the refusal, if the run was refused, or else None; and the largest error."""
+    on_tiles = isinstance(program, linalg_tiles.Program)
     files = [folder / f"{name}.npy" for name, _, _ in program.arguments]
-    outputs = [folder / name for name in ("o.npy", "l.npy")[: 2 if program.lse else 1]]
+    named = program.outputs if on_tiles else [("o", program.element), ("l", "f32")][: 2 if program.lse else 1]
+    outputs = [folder / f"{name}.npy" for name, _ in named]
     command = [os.path.join(arguments.bin, "flash-run"), str(folder / "program.mlir"), f"--target={target}",
                f"--threads={rng.choice([1, 1, 2])}", f"--inputs={','.join(map(str, files))}",
                f"--outputs={','.join(map(str, outputs))}"]
-    schedule = draw_schedule(rng, target, program.element) if program.targets is None else None
-    if schedule:
-        command.append(f"--schedule={schedule}")
-    if program.targets is None and rng.random() < 0.125:
-        command.append("--check")
+    if not on_tiles and program.targets is None:
+        schedule = draw_schedule(rng, target, program.element)
+        if schedule:
+            command.append(f"--schedule={schedule}")
+        if rng.random() < 0.125:
+            command.append("--check")
     (folder / "command.txt").write_text(" ".join(command) + "\n")
     for output in outputs:
         output.unlink(missing_ok=True)
@@ -164,18 +177,27 @@ def run(program, target, rng, folder, arguments):
     if done.returncode:
         line = next((line for line in errors.splitlines() if "error: " in line), errors + done.stdout.decode())
         kind = kind_of(line)
-        if line.startswith(str(folder)) and any(refusal.search(kind) for refusal in REFUSALS):
+        refusals = TILE_REFUSALS if on_tiles and target != "cpu" else [] if on_tiles else REFUSALS
+        if line.startswith(str(folder)) and any(refusal.search(kind) for refusal in refusals):
             return kind, 0
         raise Finding(f"{kind}\n{line}")
-    results = [attentions.from_file(np.load(path), element) for path, element in zip(outputs, (program.element, "f32"))]
+    with np.errstate(invalid="ignore"):  # Results may hold NaN where nothing is written.
+        results = [attentions.from_file(np.load(path), element) for path, element in zip(outputs, [element for _, element in named])]
     for result, shape in zip(results, program.shapes):
         if list(result.shape) != list(shape):
             raise Finding(f"a result has the shape {result.shape}, not {shape}")
+    if on_tiles:
+        wrong, worst = program.compare(results)
+        if wrong:
+            raise Finding(wrong)
+        return None, worst
     return None, compare(program, target, results)
 
 
-def draw(rng):
-    """Of five programs one is on tiles."""
+def draw(rng, kind):
+    """Of five programs of attention one is on tiles."""
+    if kind == "linalg":
+        return linalg_tiles.draw(rng)
     return tiles.draw(rng) if rng.random() < 0.2 else attentions.draw(rng)
 
 
@@ -183,7 +205,7 @@ def one(task):
     """Draws and runs a program; returns its findings and kinds of refusals by target."""
     index, arguments = task
     rng = random.Random(f"{arguments.seed}/{index}")
-    program = draw(rng)
+    program = draw(rng, arguments.kind)
     findings, refusals, worst = [], [], 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -193,7 +215,7 @@ def one(task):
         for target in TARGETS:
             # Of its own, so that --target repeats the run that it was among the others.
             target_rng = random.Random(f"{arguments.seed}/{index}/{target}")
-            if target not in (program.targets or TARGETS) or arguments.target not in (None, target):
+            if target not in (getattr(program, "targets", None) or TARGETS) or arguments.target not in (None, target):
                 continue
             try:
                 refusal, error = run(program, target, target_rng, folder, arguments)
@@ -213,6 +235,7 @@ def one(task):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default=str(HERE.parent.parent / "build" / "bin"), help="where flash-run is")
+    parser.add_argument("--kind", choices=["attention", "linalg"], default="attention", help="linalg: of linalg on tiles")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--first", type=int, default=0, help="number of the first program, to repeat one")
     parser.add_argument("--seed", default=str(time.time_ns() % 2**31))
@@ -225,7 +248,7 @@ def main():
 
     if arguments.print:
         for index in range(arguments.first, arguments.first + arguments.count):
-            print(f"// Program {index}.\n{draw(random.Random(f'{arguments.seed}/{index}')).text}")
+            print(f"// Program {index}.\n{draw(random.Random(f'{arguments.seed}/{index}'), arguments.kind).text}")
         return 0
     print(f"seed {arguments.seed}", flush=True)
     tasks = ((index, arguments) for index in range(arguments.first, arguments.first + arguments.count))

@@ -8,7 +8,10 @@
 #include "flash/Target/Cpu/Passes.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace flash {
 #define GEN_PASS_DEF_FLASHCPUOWNRESULTS
@@ -17,13 +20,42 @@ namespace flash {
 
 using namespace mlir;
 
+static bool isView(Operation *op) {
+  return isa_and_nonnull<tensor::CastOp, tensor::CollapseShapeOp,
+                         tensor::ExpandShapeOp, tensor::ExtractSliceOp>(op);
+}
 /// The tensor of which `value` is the same or a part, seen otherwise.
 static Value getViewed(Value value) {
-  while (isa_and_nonnull<tensor::CastOp, tensor::CollapseShapeOp,
-                         tensor::ExpandShapeOp, tensor::ExtractSliceOp>(
-      value.getDefiningOp()))
+  while (isView(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
   return value;
+}
+
+/// Whether another operation may update `tensor` in its buffer.
+static bool isUpdated(Value tensor) {
+  return llvm::any_of(tensor.getUses(), [](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (isView(user))
+      return isUpdated(user->getResult(0));
+    if (auto destination = dyn_cast<DestinationStyleOpInterface>(user))
+      return destination.isDpsInit(&use);
+    return isa<LoopLikeOpInterface, scf::YieldOp>(user);
+  });
+}
+
+/// A parallel loop stores its tiles at its end, one after the other, and
+/// tensors that are empty at first may be parts of what it stores to. One-shot
+/// bufferization takes it that no store is in the way of another, but for a
+/// tile of which there is a newer one: that goes to the same place.
+static void copyOldTiles(scf::InParallelOp stores) {
+  OpBuilder b(stores);
+  for (auto store : stores.getOps<tensor::ParallelInsertSliceOp>()) {
+    Value tile = store.getSource();
+    if (isUpdated(getViewed(tile)))
+      store.getSourceMutable().assign(bufferization::AllocTensorOp::create(
+          b, store.getLoc(), store.getSourceType(),
+          /*dynamicSizes=*/ValueRange{}, /*copy=*/tile));
+  }
 }
 
 namespace {
@@ -37,6 +69,7 @@ struct OwnResults : flash::impl::FlashCpuOwnResultsBase<OwnResults> {
                         bufferization::BufferizationDialect::kWritableAttrName,
                         BoolAttr::get(func.getContext(), false));
     });
+    getOperation()->walk(copyOldTiles);
     getOperation()->walk([](func::ReturnOp exit) {
       OpBuilder b(exit);
       DenseSet<Value> returned;

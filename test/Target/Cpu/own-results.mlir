@@ -12,3 +12,26 @@ func.func @shared(%arg: tensor<4x?xf32>, %x: f32) -> (tensor<4x?xf32>, tensor<4x
   %view = tensor.collapse_shape %new [[0, 1]] : tensor<4x8xf32> into tensor<32xf32>
   return %arg, %new, %view : tensor<4x?xf32>, tensor<4x8xf32>, tensor<32xf32>
 }
+
+// The sum is stored as it was before it was added to, and after.
+// CHECK-LABEL: func @older_tile(
+// CHECK:         %[[OLD:.*]] = linalg.fill
+// CHECK:         %[[NEW:.*]] = linalg.add {{.*}} outs(%[[OLD]] :
+// CHECK:         %[[COPY:.*]] = bufferization.alloc_tensor() copy(%[[OLD]]) : tensor<16xf32>
+// CHECK-NOT:     alloc_tensor
+// CHECK:         tensor.parallel_insert_slice %[[NEW]] into
+// CHECK:         tensor.parallel_insert_slice %[[COPY]] into
+func.func @older_tile(%a: tensor<16xf32>, %b: tensor<16xf32>, %x: f32) -> (tensor<64xf32>, tensor<64xf32>) {
+  %o0 = tensor.empty() : tensor<64xf32>
+  %o1 = tensor.empty() : tensor<64xf32>
+  %r:2 = scf.forall (%i) = (0) to (64) step (16) shared_outs(%p0 = %o0, %p1 = %o1) -> (tensor<64xf32>, tensor<64xf32>) {
+    %e = tensor.empty() : tensor<16xf32>
+    %f = linalg.fill ins(%x : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
+    %s = linalg.add ins(%a, %b : tensor<16xf32>, tensor<16xf32>) outs(%f : tensor<16xf32>) -> tensor<16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %s into %p0[%i] [16] [1] : tensor<16xf32> into tensor<64xf32>
+      tensor.parallel_insert_slice %f into %p1[%i] [16] [1] : tensor<16xf32> into tensor<64xf32>
+    }
+  }
+  return %r#0, %r#1 : tensor<64xf32>, tensor<64xf32>
+}

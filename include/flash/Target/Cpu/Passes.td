@@ -50,6 +50,9 @@ def FlashCpuOwnResults : Pass<"flash-cpu-own-results"> {
     %1 = bufferization.alloc_tensor() copy(%o)
     return %0, %o, %1
     ```
+
+    Nor may a tile that a parallel loop stores be in the buffer of a newer one
+    that it stores too: the older is copied.
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
 }

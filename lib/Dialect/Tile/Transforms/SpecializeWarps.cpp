@@ -81,10 +81,8 @@ private:
   LogicalResult cloneChoice(scf::IfOp choice);
   /// The values among `values` that are no tiles.
   static SmallVector<unsigned> getScalars(TypeRange types);
-  /// Whether a loop or branch, which has nothing of the role's own, gives a
-  /// scalar that only other warps know.
-  bool dependsOnMissing(Operation &op);
-  LogicalResult checkOperands(Operation &op);
+  /// Emits an error if the role does not have one of the operands.
+  LogicalResult checkOperands(Operation &op, ValueRange operands);
 
   OpBuilder b;
   const Inspected *inspected;
@@ -131,8 +129,8 @@ SmallVector<unsigned> RoleSlice::getScalars(TypeRange types) {
   return scalars;
 }
 
-LogicalResult RoleSlice::checkOperands(Operation &op) {
-  for (Value operand : op.getOperands())
+LogicalResult RoleSlice::checkOperands(Operation &op, ValueRange operands) {
+  for (Value operand : operands)
     if (missing.contains(operand) && !isTile(operand.getType())) {
       InFlightDiagnostic error =
           op.emitOpError("cannot be left to warps that only copy: it depends "
@@ -151,11 +149,25 @@ LogicalResult RoleSlice::cloneBody(Block &from, Block &to,
     if (failed(clone(op)))
       return failure();
   Operation *yield = from.getTerminator();
-  if (failed(checkOperands(*yield)))
-    return failure();
+  auto loop = dyn_cast<scf::ForOp>(yield->getParentOp());
   SmallVector<Value> values;
-  for (unsigned i : kept)
-    values.push_back(mapping.lookupOrDefault(yield->getOperand(i)));
+  for (unsigned i : kept) {
+    Value value = yield->getOperand(i);
+    // A number that the role neither has nor uses, such as the step of a ring
+    // of others at which the next block goes on, stays what it is.
+    if (Value argument = loop ? loop.getRegionIterArg(i) : Value();
+        argument && missing.contains(value) &&
+        !llvm::is_contained(yield->getOperands(), argument) &&
+        mapping.lookup(argument).use_empty()) {
+      value = argument;
+      missing.insert(loop.getResult(i));
+    }
+    values.push_back(value);
+  }
+  if (failed(checkOperands(*yield, values)))
+    return failure();
+  for (Value &value : values)
+    value = mapping.lookupOrDefault(value);
   if (!to.mightHaveTerminator())
     scf::YieldOp::create(b, yield->getLoc(), values);
   return success();
@@ -195,41 +207,17 @@ LogicalResult RoleSlice::cloneChoice(scf::IfOp choice) {
   return success();
 }
 
-bool RoleSlice::dependsOnMissing(Operation &op) {
-  llvm::DenseSet<Value> unknown;
-  return op
-      .walk<WalkOrder::PreOrder>([&](Operation *inner) {
-        bool isUnknown = llvm::any_of(inner->getOperands(), [&](Value operand) {
-          return !isTile(operand.getType()) &&
-                 (missing.contains(operand) || unknown.contains(operand));
-        });
-        // Only what goes on from there counts.
-        if (isUnknown && isa<scf::YieldOp>(inner))
-          return WalkResult::interrupt();
-        if (isUnknown || isa<RingOpInterface>(inner) ||
-            llvm::any_of(inner->getOperandTypes(), isTile))
-          unknown.insert_range(inner->getResults());
-        return WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 LogicalResult RoleSlice::clone(Operation &op) {
   bool isOfTiles = llvm::any_of(op.getResultTypes(), isTile) ||
                    llvm::any_of(op.getOperandTypes(), isTile) ||
                    isa<RingOpInterface>(op);
-  // A loop that does nothing for the role may still give it a number, such as
-  // the step of a ring at which the next block goes on.
   bool isNeeded =
-      op.getNumRegions() > 0
-          ? containsOwn(op) || (!getScalars(op.getResultTypes()).empty() &&
-                                !dependsOnMissing(op))
-          : isOwn(&op) || !isOfTiles;
+      op.getNumRegions() > 0 ? containsOwn(op) : isOwn(&op) || !isOfTiles;
   if (!isNeeded) {
     missing.insert_range(op.getResults());
     return success();
   }
-  if (failed(checkOperands(op)))
+  if (failed(checkOperands(op, op.getOperands())))
     return failure();
   if (auto loop = dyn_cast<scf::ForOp>(op))
     return cloneLoop(loop);
