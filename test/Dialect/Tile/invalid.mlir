@@ -274,7 +274,7 @@ func.func @f(%x: tensor<32x4xf32, #tile.lanes<1>>) {
 // -----
 
 func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>) {
-  // expected-error @below {{needs a region with the arguments ('f32', index, index)}}
+  // expected-error @below {{needs a region with an argument of 'f32' for each of 1 tiles and of index for each of 2 dimensions}}
   %r = tile.map %x : (tensor<16x8xf32, #tile.fragment<1>>) -> tensor<16x8xf32, #tile.fragment<1>> {
   ^bb0(%e: f32):
     tile.yield %e : f32
@@ -501,7 +501,7 @@ func.func @f(%n: index) {
 // -----
 
 func.func @f(%n: index) {
-  // expected-error @below {{has an order of tiles, which only a loop 'scf.forall' has}}
+  // expected-error @below {{'arith.addi' op has an attribute 'tile.order', which belongs to 'scf.forall'}}
   %i = arith.addi %n, %n {tile.order = #tile.order<linear>} : index
   return
 }
@@ -509,7 +509,7 @@ func.func @f(%n: index) {
 // -----
 
 func.func @f(%n: index) {
-  // expected-error @below {{has an order of tiles that is no #tile.order: "linear"}}
+  // expected-error @below {{'scf.forall' op needs a #tile.order as attribute 'tile.order', got "linear"}}
   scf.forall (%i) in (%n) {
   } {tile.order = "linear"}
   return

@@ -105,7 +105,7 @@ module attributes {gpu.container_module} {
 // CHECK-LABEL: gpu.func @counts(
 // CHECK:         %[[R:.*]] = tile.ring : <2
 // CHECK:         %[[V:.*]] = tile.ring inspected : <2
-// CHECK:         } inspector {
+// CHECK:         } @inspector(warps = 3, registers = {{[0-9]+}}) {
 // CHECK:           scf.for {{.*}} iter_args(%[[T:.*]] = %c0, %[[U:.*]] = %c0) -> (index, index) {
 // CHECK-NEXT:        tile.ring.inspect %[[V]][%[[U]]]
 // CHECK-NEXT:        %[[LAST:.*]] = arith.addi %[[U]], %c1

@@ -15,10 +15,8 @@
 // RUN: flash-run %t-roles.mlir --target=sm_90a --dump=ptx | FileCheck %s --check-prefix=SM90
 
 // The tile in shared memory stays in its iteration, also where products overlap.
-// CHECK:      %[[R:.*]] = tile.ring : <1, <64x64xf16, swizzle = 128>>
 // CHECK:      scf.for
-// CHECK:        tile.ring.acquire %[[R]][%[[T:.*]]] :
-// CHECK-NEXT:   tile.ring.put %{{.*}} to %[[R]][%[[T]]] :
+// CHECK:        tile.ring.put %{{.*}} to %[[R:.*]][%[[T:.*]]] : tensor<64x64xf16, #tile.fragment<4>> to <1,
 // CHECK-NEXT:   %[[D:.*]] = tile.ring.wait %[[R]][%[[T]]] :
 // CHECK:        tile.mma_async %{{.*}}, %[[D]] add
 // CHECK:        tile.ring.release %[[R]][%[[T]]] :
