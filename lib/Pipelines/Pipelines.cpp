@@ -56,7 +56,9 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
 
 void flash::buildDecomposePipeline(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(createTileSoftmax());
+  TileSoftmaxOptions softmax;
+  softmax.transposeTiles = true;
+  func.addPass(createTileSoftmax(softmax));
   DecomposeOptions decompose;
   decompose.transposeScores = true;
   decompose.guardValues = true;

@@ -63,9 +63,9 @@ flash::FlashDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError() << "has the unknown attribute '"
                              << attribute.getName().getValue() << "'";
   if (!isa<ProductPrecisionAttr>(attribute.getValue()))
-    return op->emitOpError() << "'" << attribute.getName().getValue()
-                             << "' must be a #flash.precision, got "
-                             << attribute.getValue();
+    return op->emitOpError()
+           << "'" << attribute.getName().getValue()
+           << "' must be a #flash.precision, got " << attribute.getValue();
   auto contract = dyn_cast<linalg::ContractOp>(op);
   if (!contract || !llvm::all_of(contract.getInputs(), [](Value input) {
         return getElementTypeOrSelf(input).isF32();

@@ -47,8 +47,8 @@ Value flash::emitInverseOfSum(ImplicitLocOpBuilder &b, Value sum) {
   Value one = emitConstant(b, 1.0);
   Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum,
                                         emitConstant(b, 0.0));
-  return arith::DivFOp::create(
-      b, one, arith::SelectOp::create(b, isEmpty, one, sum));
+  return arith::DivFOp::create(b, one,
+                               arith::SelectOp::create(b, isEmpty, one, sum));
 }
 
 Growth flash::emitGrowth(ImplicitLocOpBuilder &b, Value max, Value added,

@@ -4,18 +4,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a step computes is written here, once for all targets. They differ in
-// how scores are held: queries by keys, s[i, j], or transposed, keys by queries.
-// A vector of neighbouring elements then belongs to different queries, so that
-// the maximum and the sum over keys need no reduction within a vector, and both
-// products read the key and value tiles as they lie in memory:
+// how scores are held: queries by keys, s[i, j], or transposed, keys by
+// queries. A vector of neighbouring elements then belongs to different queries,
+// so that the maximum and the sum over keys need no reduction within a vector,
+// and both products read the key and value tiles as they lie in memory:
 //
 //   s[j, i]  = sum_d k[j, d] * qt[d, i]    (the query tile is transposed once)
 //   o[i, d] += sum_j p[j, i] * v[j, d]
 //
 //===----------------------------------------------------------------------===//
 
+#include "DecomposeCombine.h"
 #include "TileBuilder.h"
-#include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
@@ -99,9 +99,9 @@ private:
   Value asProduct(ImplicitLocOpBuilder &at, Operation &inner,
                   const IRMapping &mapping);
   Value scores();
-  /// `acc` plus the product of the probabilities and the values.
-  Value weightedValues(Value p, Value acc);
-  Value carefulWeightedValues(Value p, Value values, Value acc);
+  /// `acc` plus the product of the probabilities `p` and the values.
+  Value addValues(Value p, Value acc);
+  Value addValuesCarefully(Value p, Value values, Value acc);
 
   OnlineAttentionOp op;
   const DecomposeOptions &options;
@@ -126,11 +126,11 @@ Value StepBuilder::operand(Value tile) {
   if (!options.transposeScores || type.getElementType().isF32())
     return tile;
   AffineMap all = b.getMultiDimIdentityMap(2);
-  return generic(tile, empty(type.getShape()), {all, all},
-                 [](ImplicitLocOpBuilder &at,
-                    ValueRange args) -> SmallVector<Value> {
-                   return {extendToF32(at, args[0])};
-                 })[0];
+  return generic(
+      tile, empty(type.getShape()), {all, all},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {extendToF32(at, args[0])};
+      })[0];
 }
 
 Value StepBuilder::transposedQuery() {
@@ -141,21 +141,20 @@ Value StepBuilder::transposedQuery() {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointAfterValue(op.getQuery());
   int64_t headDim = op.getQuery().getType().getDimSize(1);
-  transposed =
-      generic(op.getQuery(), empty({headDim, queries}),
-              {map(2, {1, 0}), map(2, {0, 1})},
-              [](ImplicitLocOpBuilder &at,
-                 ValueRange args) -> SmallVector<Value> {
-                return {extendToF32(at, args[0])};
-              })[0];
+  transposed = generic(
+      op.getQuery(), empty({headDim, queries}),
+      {map(2, {1, 0}), map(2, {0, 1})},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {extendToF32(at, args[0])};
+      })[0];
   return transposed;
 }
 
 Value StepBuilder::contract(Value a, Value other, Value sum,
                             ArrayRef<AffineMap> maps) {
-  auto contract = linalg::ContractOp::create(b, sum.getType(),
-                                             ValueRange{a, other}, sum,
-                                             b.getAffineMapArrayAttr(maps));
+  auto contract =
+      linalg::ContractOp::create(b, sum.getType(), ValueRange{a, other}, sum,
+                                 b.getAffineMapArrayAttr(maps));
   if (std::optional<Precision> precision = op.getPrecision())
     FlashDialect::PrecisionAttrHelper(b.getContext())
         .setAttr(contract,
@@ -212,8 +211,8 @@ Value StepBuilder::takesPart(ImplicitLocOpBuilder &at, Value query, Value key) {
   }
   if (!op.getKeys())
     return condition;
-  Value exists = arith::CmpIOp::create(at, arith::CmpIPredicate::slt, key,
-                                       op.getKeys());
+  Value exists =
+      arith::CmpIOp::create(at, arith::CmpIPredicate::slt, key, op.getKeys());
   if (!condition)
     return exists;
   return arith::AndIOp::create(at, condition, exists);
@@ -301,9 +300,8 @@ Value StepBuilder::scores() {
 // Values
 //===----------------------------------------------------------------------===//
 
-Value StepBuilder::carefulWeightedValues(Value p, Value values, Value acc) {
-  AffineMap pMap =
-      options.transposeScores ? map(3, {2, 0}) : map(3, {0, 2});
+Value StepBuilder::addValuesCarefully(Value p, Value values, Value acc) {
+  AffineMap pMap = options.transposeScores ? map(3, {2, 0}) : map(3, {0, 2});
   return generic(
       {p, values}, acc, {pMap, map(3, {2, 1}), map(3, {0, 1})},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
@@ -319,15 +317,14 @@ Value StepBuilder::carefulWeightedValues(Value p, Value values, Value acc) {
       })[0];
 }
 
-Value StepBuilder::weightedValues(Value p, Value acc) {
+Value StepBuilder::addValues(Value p, Value acc) {
   Value values = operand(op.getValue());
   if (auto type = cast<RankedTensorType>(values.getType());
       !type.getElementType().isF32())
     p = arith::TruncFOp::create(
         b, cast<RankedTensorType>(p.getType()).clone(type.getElementType()), p);
   auto product = [&] {
-    AffineMap pMap =
-        options.transposeScores ? map(3, {2, 0}) : map(3, {0, 2});
+    AffineMap pMap = options.transposeScores ? map(3, {2, 0}) : map(3, {0, 2});
     return contract(p, values, acc, {pMap, map(3, {2, 1}), map(3, {0, 1})});
   };
   if (!op.getMask())
@@ -335,7 +332,7 @@ Value StepBuilder::weightedValues(Value p, Value acc) {
   // A masked key has probability 0, but 0 * NaN is NaN: a tile with such values
   // takes the slow product that leaves masked elements out.
   if (!options.guardValues)
-    return carefulWeightedValues(p, values, acc);
+    return addValuesCarefully(p, values, acc);
   Value finite = IsFiniteOp::create(b, b.getI1Type(), values);
   auto choice = scf::IfOp::create(b, acc.getType(), finite,
                                   /*withElseRegion=*/true);
@@ -343,7 +340,7 @@ Value StepBuilder::weightedValues(Value p, Value acc) {
   b.setInsertionPointToStart(choice.thenBlock());
   scf::YieldOp::create(b, product());
   b.setInsertionPointToStart(choice.elseBlock());
-  scf::YieldOp::create(b, carefulWeightedValues(p, values, acc));
+  scf::YieldOp::create(b, addValuesCarefully(p, values, acc));
   return choice.getResult(0);
 }
 
@@ -365,11 +362,11 @@ void StepBuilder::run() {
         return {growth.max, growth.rescale};
       });
   Value max = growth[0], rescale = growth[1];
-  Value shift = rows(
-      max, empty({queries}),
-      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        return {emitShift(at, args[0])};
-      })[0];
+  Value shift =
+      rows(max, empty({queries}),
+           [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+             return {emitShift(at, args[0])};
+           })[0];
   Value p = generic(
       shift, x, {rowMap(), scoreMap()},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
@@ -386,9 +383,9 @@ void StepBuilder::run() {
       [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         return {arith::AddFOp::create(at, args[1], args[0])};
       })[0];
-  Value acc = generic(rescale, op.getAcc(), {map(2, {0}), map(2, {0, 1})},
-                      multiply)[0];
-  acc = weightedValues(p, acc);
+  Value acc =
+      generic(rescale, op.getAcc(), {map(2, {0}), map(2, {0, 1})}, multiply)[0];
+  acc = addValues(p, acc);
   op->replaceAllUsesWith(ValueRange{acc, max, sum});
   op.erase();
 }
@@ -421,8 +418,8 @@ static void decomposeFinalize(FinalizeOp op) {
           // log(0) is -inf, as is the maximum of a row without keys.
           Value max = arith::MulFOp::create(
               at, args[0], emitConstant(at, llvm::numbers::ln2));
-          return {arith::AddFOp::create(at, max,
-                                        math::LogOp::create(at, args[1]))};
+          return {
+              arith::AddFOp::create(at, max, math::LogOp::create(at, args[1]))};
         })[0]);
   op->replaceAllUsesWith(results);
   op.erase();
@@ -434,6 +431,7 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
   void runOnOperation() override {
     SmallVector<OnlineAttentionOp> steps;
     SmallVector<FinalizeOp> finalizes;
+    SmallVector<CombineOp> combines;
     bool whole = false;
     auto refuse = [&](Operation *op) {
       op->emitOpError("can be decomposed only as a statically shaped tile of "
@@ -451,6 +449,8 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
             !finalize.getAcc().getType().hasStaticShape())
           return refuse(op);
         finalizes.push_back(finalize);
+      } else if (auto combine = dyn_cast<CombineOp>(op)) {
+        combines.push_back(combine);
       }
     });
     if (whole)
@@ -461,6 +461,9 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
       StepBuilder(step, options, queryCache).run();
     for (FinalizeOp finalize : finalizes)
       decomposeFinalize(finalize);
+    for (CombineOp combine : combines)
+      if (failed(decomposeCombine(combine)))
+        return signalPassFailure();
   }
 };
 } // namespace

@@ -26,7 +26,8 @@ using namespace flash;
 static void decompose(IsFiniteOp op) {
   TileBuilder t(op);
   Value zero = emitConstant(t.b, 0.0);
-  OpFoldResult columns = tensor::getMixedSize(t.b, op.getLoc(), op.getTile(), 1);
+  OpFoldResult columns =
+      tensor::getMixedSize(t.b, op.getLoc(), op.getTile(), 1);
   auto zeros = [&](ArrayRef<OpFoldResult> shape) -> Value {
     Value empty = tensor::EmptyOp::create(t.b, shape, t.b.getF32Type());
     return linalg::FillOp::create(t.b, zero, empty).getResult(0);

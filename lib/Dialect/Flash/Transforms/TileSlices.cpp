@@ -8,6 +8,7 @@
 #include "TileSlices.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/ViewLikeInterfaceUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -69,17 +70,60 @@ Value flash::extractRows(OpBuilder &b, Location loc, Value tensor,
   Value slice = tensor::ExtractSliceOp::create(
       b, loc, RankedTensorType::get(sliceShape, type.getElementType()), tensor,
       offsets, sizes, strides);
-  if (staticRows == tile)
-    return slice;
+  return padToTile(b, loc, slice, ArrayRef(sizes).drop_front(2), tileShape,
+                   b.getZeroAttr(type.getElementType()));
+}
 
+SmallVector<OpFoldResult> flash::getSizes(OpBuilder &b, Location loc,
+                                          Value tensor) {
+  auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>();
+  if (!slice)
+    return tensor::getMixedSizes(b, loc, tensor);
+  SmallVector<OpFoldResult> sizes;
+  llvm::SmallBitVector dropped = slice.getDroppedDims();
+  for (auto [dim, size] : llvm::enumerate(slice.getMixedSizes()))
+    if (!dropped.test(dim))
+      sizes.push_back(size);
+  return sizes;
+}
+
+Value flash::extractPart(OpBuilder &b, Location loc, Value tensor,
+                         ArrayRef<OpFoldResult> offsets,
+                         ArrayRef<OpFoldResult> sizes,
+                         ArrayRef<int64_t> shape) {
+  SmallVector<OpFoldResult> allOffsets(offsets), allSizes(sizes),
+      strides(offsets.size(), b.getIndexAttr(1));
+  if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>()) {
+    SmallVector<OpFoldResult> outerOffsets, outerSizes, outerStrides;
+    if (succeeded(affine::mergeOffsetsSizesAndStrides(
+            b, loc, slice.getMixedOffsets(), slice.getMixedSizes(),
+            slice.getMixedStrides(), slice.getDroppedDims(), allOffsets,
+            allSizes, strides, outerOffsets, outerSizes, outerStrides))) {
+      tensor = slice.getSource();
+      allOffsets = outerOffsets;
+      allSizes = outerSizes;
+      strides = outerStrides;
+    }
+  }
+  Type element = getElementTypeOrSelf(tensor);
+  return tensor::ExtractSliceOp::create(b, loc,
+                                        RankedTensorType::get(shape, element),
+                                        tensor, allOffsets, allSizes, strides);
+}
+
+Value flash::padToTile(OpBuilder &b, Location loc, Value slice,
+                       ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> shape,
+                       TypedAttr padding) {
+  auto type = cast<RankedTensorType>(slice.getType());
+  if (type.getShape() == shape)
+    return slice;
   AffineExpr existing = b.getAffineDimExpr(0);
-  SmallVector<OpFoldResult> low(tileShape.size(), zero),
-      high(tileShape.size(), zero);
-  high[0] =
-      affine::makeComposedFoldedAffineApply(b, loc, tile - existing, {rows});
-  Value padding =
-      arith::ConstantOp::create(b, loc, b.getZeroAttr(type.getElementType()));
+  SmallVector<OpFoldResult> low(shape.size(), b.getIndexAttr(0)), high;
+  for (auto [size, tile] : llvm::zip_equal(sizes, shape))
+    high.push_back(
+        affine::makeComposedFoldedAffineApply(b, loc, tile - existing, {size}));
+  Value value = arith::ConstantOp::create(b, loc, padding);
   return tensor::PadOp::create(
-      b, loc, RankedTensorType::get(tileShape, type.getElementType()), slice,
-      low, high, padding);
+      b, loc, RankedTensorType::get(shape, type.getElementType()), slice, low,
+      high, value);
 }

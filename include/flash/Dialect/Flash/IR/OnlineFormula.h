@@ -48,14 +48,14 @@ struct Growth {
   mlir::Value rescale;
 };
 
-/// The maximum after scores whose maximum is `added`, in `unit`. A NaN counts as
-/// -inf; it reaches the result through the sum.
+/// The maximum after scores whose maximum is `added`, in `unit`. A NaN counts
+/// as -inf; it reaches the result through the sum.
 Growth emitGrowth(mlir::ImplicitLocOpBuilder &b, mlir::Value max,
                   mlir::Value added, LogUnit unit = LogUnit::Log2);
 
-/// The same of log2, but the maximum stays as it is unless it were exceeded by more
-/// than 8: the largest exponential is then 2^8 instead of 1. Why the result is
-/// the same: docs/rationale-levels.md.
+/// The same of log2, but the maximum stays as it is unless it were exceeded by
+/// more than 8: the largest exponential is then 2^8 instead of 1. Why the
+/// result is the same: docs/rationale-levels.md.
 Growth emitLazyGrowth(mlir::ImplicitLocOpBuilder &b, mlir::Value max,
                       mlir::Value added);
 
