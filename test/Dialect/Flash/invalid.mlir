@@ -1172,3 +1172,18 @@ func.func @one_batch(%q: tensor<2x8x16xf32>, %t: tensor<1xf32>, %u: tensor<1xf32
   } : (tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>) -> tensor<2x8x16xf32>
   return %o : tensor<2x8x16xf32>
 }
+
+// -----
+
+// expected-error @below {{'builtin.module' op "flash.multiprocessors" must be an i64 from 1 to 4096, got 0 : i64}}
+module attributes {flash.multiprocessors = 0} {}
+
+// -----
+
+// expected-error @below {{"flash.multiprocessors" must be an i64 from 1 to 4096, got "many"}}
+module attributes {flash.multiprocessors = "many"} {}
+
+// -----
+
+// expected-error @below {{'func.func' op cannot have "flash.multiprocessors"; a module can}}
+func.func private @f() attributes {flash.multiprocessors = 132}

@@ -41,14 +41,14 @@
 // LARGE: large.jsonl:2:1: error: this schedule is not possible for the program
 
 //--- table.jsonl
-{"device":"X","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"causal","score":false,"lengths":false,"queries":1024,"keys":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":96,"stages":3,"features":"specialize_warps|overlap"},"ms":1,"default_ms":2}
+{"device":"X","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"causal","score":false,"lengths":false,"queries":1024,"keys":1024,"keys_per_query":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":96,"stages":3,"features":"specialize_warps|overlap"},"ms":1,"default_ms":2}
 
-{"device":"X","target":"sm_90a","dtype":"f16","head_dim":64,"value_dim":64,"mask":"full","score":false,"lengths":false,"queries":null,"keys":null,"blocks":null,"schedule":{"query_tile":32,"key_tile":32},"ms":1,"default_ms":2}
-{"device":"Z","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"full","score":false,"lengths":false,"queries":1024,"keys":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":96},"ms":1,"default_ms":2}
-{"device":"X","target":"sm_90a","dtype":"tf32","head_dim":64,"value_dim":64,"mask":"full","score":false,"lengths":false,"queries":1024,"keys":1024,"blocks":"many","schedule":{"query_tile":16,"key_tile":24},"ms":1,"default_ms":2}
+{"device":"X","target":"sm_90a","dtype":"f16","head_dim":64,"value_dim":64,"mask":"full","score":false,"lengths":false,"queries":null,"keys":null,"keys_per_query":null,"blocks":null,"schedule":{"query_tile":32,"key_tile":32},"ms":1,"default_ms":2}
+{"device":"Z","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"full","score":false,"lengths":false,"queries":1024,"keys":1024,"keys_per_query":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":96},"ms":1,"default_ms":2}
+{"device":"X","target":"sm_90a","dtype":"tf32","head_dim":64,"value_dim":64,"mask":"full","score":false,"lengths":false,"queries":1024,"keys":1024,"keys_per_query":1024,"blocks":"many","schedule":{"query_tile":16,"key_tile":24},"ms":1,"default_ms":2}
 //--- large.jsonl
 
-{"device":"X","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"causal","score":false,"lengths":false,"queries":1024,"keys":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":128,"stages":8,"features":"specialize_warps"},"ms":1,"default_ms":2}
+{"device":"X","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"causal","score":false,"lengths":false,"queries":1024,"keys":1024,"keys_per_query":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":128,"stages":8,"features":"specialize_warps"},"ms":1,"default_ms":2}
 //--- program.mlir
 !t = tensor<4x16x1000x128xf16>
 func.func @causal(%q: !t) -> !t {

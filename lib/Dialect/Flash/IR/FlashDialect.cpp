@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Schedule/Target.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -58,12 +59,8 @@ void flash::FlashDialect::initialize() {
       >();
 }
 
-LogicalResult
-flash::FlashDialect::verifyOperationAttribute(Operation *op,
-                                              NamedAttribute attribute) {
-  if (attribute.getName() != getScheduleAttrHelper().getName())
-    return success();
-  if (!isa<ScheduleAttr>(attribute.getValue()))
+static LogicalResult verifySchedule(Operation *op, NamedAttribute attribute) {
+  if (!isa<flash::ScheduleAttr>(attribute.getValue()))
     return op->emitOpError()
            << attribute.getName() << " must be a #flash.schedule, got "
            << attribute.getValue();
@@ -72,5 +69,29 @@ flash::FlashDialect::verifyOperationAttribute(Operation *op,
     return op->emitOpError() << "cannot have " << attribute.getName()
                              << "; an scf.forall over tiles and a kernel, a "
                                 "gpu.func with the attribute kernel, can";
+  return success();
+}
+
+static LogicalResult verifyMultiprocessors(Operation *op,
+                                           NamedAttribute attribute) {
+  auto count = dyn_cast<IntegerAttr>(attribute.getValue());
+  if (!count || !count.getType().isInteger(64) || count.getInt() < 1 ||
+      count.getInt() > flash::mostMultiprocessors)
+    return op->emitOpError()
+           << attribute.getName() << " must be an i64 from 1 to "
+           << flash::mostMultiprocessors << ", got " << attribute.getValue();
+  if (!isa<ModuleOp>(op))
+    return op->emitOpError()
+           << "cannot have " << attribute.getName() << "; a module can";
+  return success();
+}
+
+LogicalResult
+flash::FlashDialect::verifyOperationAttribute(Operation *op,
+                                              NamedAttribute attribute) {
+  if (attribute.getName() == getScheduleAttrHelper().getName())
+    return verifySchedule(op, attribute);
+  if (attribute.getName() == getMultiprocessorsAttrHelper().getName())
+    return verifyMultiprocessors(op, attribute);
   return success();
 }

@@ -35,7 +35,8 @@ def Flash_Dialect : Dialect {
         even when that element is NaN or infinite.
       - A NaN in an element that takes part reaches the row's output.
   }];
-  let discardableAttrs = (ins "::flash::ScheduleAttr":$schedule);
+  let discardableAttrs = (ins "::flash::ScheduleAttr":$schedule,
+    "::mlir::IntegerAttr":$multiprocessors);
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
     void registerAttributes();
