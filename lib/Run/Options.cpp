@@ -81,10 +81,8 @@ struct Flags {
   cl::opt<std::string> schedule{
       "schedule", cl::value_desc("query_tile=64,key_tile=128"),
       cl::cat(category),
-      cl::desc("Keys of #flash.schedule (query_tile, key_tile, warps, stages, "
-               "query_stages, resident_blocks, features, splits, units), in "
-               "place of the "
-               "program's or the model's choice")};
+      cl::desc("Keys of #flash.schedule, in place of the program's or the "
+               "model's choice")};
   cl::opt<bool> tune{
       "tune", cl::cat(category),
       cl::desc("Look for the schedule with which the program is fastest")};

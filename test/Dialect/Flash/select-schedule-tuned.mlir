@@ -28,6 +28,15 @@
 // ALL-NOT: key_tile = 24
 // ALL: return
 // GIVEN: query_stages = 2, {{.*}}units = 7
+// It does not come with other tiles, or without the roles it was measured with.
+// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/table.jsonl schedule=query_tile=128" | FileCheck %s --check-prefix=TILES
+// TILES-LABEL: func @causal(
+// TILES-NOT: key_tile = 96
+// TILES-LABEL: func @longer(
+// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/table.jsonl schedule=features=none" | FileCheck %s --check-prefix=ROLES
+// ROLES-LABEL: func @causal(
+// ROLES-NOT: key_tile = 96
+// ROLES-LABEL: func @longer(
 
 // RUN: not flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/none.jsonl" 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: cannot read the tuning file '{{.*}}none.jsonl': No such file or directory

@@ -68,7 +68,11 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     FailureOr<Schedule> measured = lookUp(op, problem);
     if (failed(measured))
       return failure();
-    schedule = schedule.over(*measured);
+    // It was measured with its tiles and its kind of warps, not with others.
+    if ((!schedule.queryTile || schedule.queryTile == measured->queryTile) &&
+        (!schedule.keyTile || schedule.keyTile == measured->keyTile) &&
+        (!schedule.features || schedule.hasRoles() == measured->hasRoles()))
+      schedule = schedule.over(*measured);
     schedule = schedule.over(chooseSchedule(problem, machine, schedule));
     // The CPU has few threads, for which the query tiles are enough.
     if (target == "cpu")
