@@ -7,12 +7,12 @@
 
 #include "Kernel.h"
 
+#include "flash/Compile/CompileOptions.h"
 #include "flash/Pipelines/Registration.h"
-#include "flash/Run/OptionValues.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FormatVariadic.h"
 
-using namespace flash::run;
+using namespace flash::compile;
 using flash::capi::fail;
 using llvm::createStringError;
 

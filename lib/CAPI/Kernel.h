@@ -9,25 +9,25 @@
 #define FLASH_LIB_CAPI_KERNEL_H
 
 #include "flash-c/Flash.h"
-#include "flash/Run/CpuProgram.h"
-#include "flash/Run/LoadedProgram.h"
+#include "flash/Compile/CpuProgram.h"
+#include "flash/Compile/LoadedProgram.h"
 #include <mutex>
 
 /// A compiled program, of either kind, and what it was made from.
 struct FlashKernel {
   struct Type {
-    flash::run::DType element;
+    flash::compile::DType element;
     llvm::SmallVector<int64_t, 4> sizes;
   };
 
   std::string text, target, function, schedule;
   /// The same as flash-run has them.
-  flash::run::Options options;
+  flash::compile::CompileOptions options;
   std::vector<Type> arguments, results;
 
   /// One of the two.
   std::unique_ptr<flash::CpuExecutable> executable;
-  std::optional<flash::run::GpuProgram> program;
+  std::optional<flash::compile::GpuProgram> program;
 
   /// What was given to callers, by stage.
   std::map<std::string, std::string> stages;
@@ -35,7 +35,7 @@ struct FlashKernel {
 
   std::mutex mutex; // Of the member below.
   /// By device.
-  std::map<int, std::shared_ptr<flash::run::LoadedProgram>> loaded;
+  std::map<int, std::shared_ptr<flash::compile::LoadedProgram>> loaded;
 
   /// Reads `target` and `schedule` into `options`.
   llvm::Error readOptions();

@@ -10,7 +10,7 @@
 #include "llvm/Support/FormatVariadic.h"
 
 namespace cuda = flash::cuda;
-using namespace flash::run;
+using namespace flash::compile;
 using flash::capi::fail;
 using flash::runtime::LaunchPlan;
 using flash::runtime::TensorArgument;

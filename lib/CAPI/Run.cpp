@@ -31,7 +31,7 @@ static std::string findFault(const FlashKernel::Type &type,
                      tensor.sizes[d], d, size);
   }
   auto address = reinterpret_cast<uintptr_t>(tensor.data);
-  if (int64_t bytes = flash::run::getSize(type.element); address % bytes)
+  if (int64_t bytes = flash::compile::getSize(type.element); address % bytes)
     return formatv("is at the address {0:x}, which is not a multiple of {1}, "
                    "the bytes of an element",
                    address, bytes);

@@ -71,7 +71,7 @@ template <typename A> void describe(A &archive, LaunchPlan &plan) {
 
 } // namespace runtime
 
-namespace run {
+namespace compile {
 
 /// Cubins are made when a file of them is asked for.
 template <typename A> void describe(A &archive, GpuProgram::Module &module) {
@@ -83,7 +83,7 @@ template <typename A> void describe(A &archive, GpuProgram &program) {
           program.schedules);
 }
 
-} // namespace run
+} // namespace compile
 } // namespace flash
 
 template <typename A> void describe(A &archive, FlashKernel::Type &type) {

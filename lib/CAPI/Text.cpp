@@ -7,20 +7,20 @@
 
 #include "Kernel.h"
 
-#include "flash/Run/OptionValues.h"
-#include "flash/Run/OutputFile.h"
+#include "flash/Compile/AheadOfTime.h"
+#include "flash/Support/OutputFile.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
-using namespace flash::run;
+using namespace flash::compile;
 using flash::capi::fail;
 using llvm::createStringError;
 using llvm::formatv;
 using llvm::StringRef;
 
 /// The stages that programs for a target go through.
-static llvm::SmallVector<StringRef> getStages(const Options &options) {
+static llvm::SmallVector<StringRef> getStages(const CompileOptions &options) {
   if (options.isGpu())
     return {"l0", "l1", "l2", "l3", "ptx"};
   if (options.target == Target::Emulate)
@@ -74,14 +74,14 @@ FlashStatus flashKernelGetText(FlashKernel *kernel, const char *stage,
 
 static llvm::Error save(FlashKernel &kernel, StringRef path) {
   StringRef extension = llvm::sys::path::extension(path);
-  if (llvm::Error error = checkWritable(path))
+  if (llvm::Error error = flash::checkWritable(path))
     return error;
   if (kernel.options.isGpu() &&
       (extension == ".ptx" || extension == ".cubin")) {
-    Options options = kernel.options;
-    if (llvm::Error error = parseOutput(path, /*header=*/"", options))
-      return error;
-    return writeAheadOfTime(*kernel.program, kernel.text, options);
+    auto names = parseOutput(path, /*header=*/"");
+    if (!names)
+      return names.takeError();
+    return writeAheadOfTime(*kernel.program, kernel.text, *names);
   }
   StringRef text = kernel.text;
   StringRef stage = extension == ".ll"  ? "llvm"
@@ -101,7 +101,7 @@ static llvm::Error save(FlashKernel &kernel, StringRef path) {
       return found.takeError();
     text = *found;
   }
-  return writeFile(path, [&](llvm::raw_ostream &os) { os << text; });
+  return flash::writeFile(path, [&](llvm::raw_ostream &os) { os << text; });
 }
 
 FlashStatus flashKernelSave(FlashKernel *kernel, const char *path) {

@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernel.h"
+#include "flash/Compile/Program.h"
+#include "flash/Compile/VisitedTiles.h"
 #include "flash/Pipelines/Registration.h"
-#include "flash/Run/Program.h"
-#include "flash/Run/VisitedTiles.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace flash::capi;
-using namespace flash::run;
+using namespace flash::compile;
 using llvm::createStringError;
 using llvm::formatv;
 

@@ -38,6 +38,8 @@ void flash::buildPackPipeline(OpPassManager &pm, StringRef target) {
 
 void flash::buildSchedulePipeline(OpPassManager &pm,
                                   const FrontOptions &options) {
+  if (options.multiprocessors)
+    pm.addPass(createAttachTarget({options.multiprocessors}));
   buildPackPipeline(pm, options.target);
   pm.nest<func::FuncOp>().addPass(createSelectSchedule(
       {options.schedule, options.target, options.device, options.tuningFile}));
@@ -179,6 +181,80 @@ void flash::buildReferencePipeline(OpPassManager &pm) {
   pm.addPass(createPromoteToF64());
 }
 
+static void buildBackendPipeline(OpPassManager &pm) {
+  flash::buildCpuBackendPipeline(pm, flash::CpuBackendOptions());
+}
+
+SmallVector<flash::Stage> flash::getCpuStages(Variant variant,
+                                              const FrontOptions &options) {
+  switch (variant) {
+  case Variant::Naive:
+    return {{"linalg",
+             [](OpPassManager &pm) { buildNaivePipeline(pm, NaiveOptions()); }},
+            {"backend", buildBackendPipeline}};
+  case Variant::Reference:
+    return {{"linalg", buildReferencePipeline},
+            {"backend", buildBackendPipeline}};
+  case Variant::Flash:
+    break;
+  }
+  auto tile = [&](OpPassManager &pm) {
+    buildTilePipeline(pm, options);
+    if (options.countTiles)
+      pm.addPass(createCountTiles());
+  };
+  return {{"l0", buildRecognizePipeline},
+          {"l1", tile},
+          {"linalg", buildDecomposePipeline},
+          {"backend", buildBackendPipeline}};
+}
+
+/// From a program to level 2.
+static SmallVector<flash::Stage>
+getBlockStages(flash::Variant variant, const flash::FrontOptions &options) {
+  auto tile = [&options, variant](OpPassManager &pm) {
+    if (variant == flash::Variant::Naive)
+      flash::buildNaiveTilePipeline(pm);
+    else
+      flash::buildTilePipeline(pm, options);
+  };
+  return {{"l0", flash::buildRecognizePipeline},
+          {"l1", tile},
+          {"l2", flash::buildBlockPipeline}};
+}
+
+SmallVector<flash::Stage> flash::getEmulationStages(Variant variant,
+                                                    const FrontOptions &options,
+                                                    bool isBlockLevel) {
+  SmallVector<Stage> stages;
+  if (!isBlockLevel)
+    stages = getBlockStages(variant, options);
+  stages.push_back({"linalg", buildEmulatePipeline});
+  stages.push_back({"backend", buildBackendPipeline});
+  return stages;
+}
+
+SmallVector<flash::Stage> flash::getGpuStages(Variant variant,
+                                              const FrontOptions &options,
+                                              bool isBlockLevel) {
+  SmallVector<Stage> stages;
+  if (!isBlockLevel)
+    stages = getBlockStages(variant, options);
+  stages.push_back({"l3", buildThreadPipeline});
+  // One stage: verifying the kernels takes longer than the host's passes, which
+  // leave them alone.
+  stages.push_back({"nvvm", [](OpPassManager &pm) {
+                      buildThreadToLLVMPipeline(pm);
+                      buildHostPipeline(pm);
+                    }});
+  return stages;
+}
+
+static void build(OpPassManager &pm, ArrayRef<flash::Stage> stages) {
+  for (const flash::Stage &stage : stages)
+    stage.build(pm);
+}
+
 void flash::registerPipelines() {
   PassPipelineRegistration<FrontOptions>(
       "flash-front", "From a program to linalg on tensors, in tiles",
@@ -186,8 +262,7 @@ void flash::registerPipelines() {
   PassPipelineRegistration<FrontOptions>(
       "flash-cpu", "From a program to the LLVM dialect for this machine",
       [](OpPassManager &pm, const FrontOptions &options) {
-        buildFrontPipeline(pm, options);
-        buildCpuBackendPipeline(pm, CpuBackendOptions());
+        build(pm, getCpuStages(Variant::Flash, options));
       });
   PassPipelineRegistration<FrontOptions>(
       "flash-emulate",
@@ -198,11 +273,7 @@ void flash::registerPipelines() {
         front.copyOptionValuesFrom(options);
         if (front.target == "cpu")
           front.target = "sm_80";
-        buildRecognizePipeline(pm);
-        buildTilePipeline(pm, front);
-        buildBlockPipeline(pm);
-        buildEmulatePipeline(pm);
-        buildCpuBackendPipeline(pm, CpuBackendOptions());
+        build(pm, getEmulationStages(Variant::Flash, front));
       });
   for (auto [name, target, description] :
        {std::tuple("flash-sm80", "sm_80",
@@ -217,42 +288,27 @@ void flash::registerPipelines() {
           FrontOptions front;
           front.copyOptionValuesFrom(options);
           front.target = target.str();
-          buildRecognizePipeline(pm);
-          buildTilePipeline(pm, front);
-          buildBlockPipeline(pm);
-          buildThreadPipeline(pm);
-          buildThreadToLLVMPipeline(pm);
-          buildHostPipeline(pm);
+          build(pm, getGpuStages(Variant::Flash, front));
         });
-  PassPipelineRegistration<>("flash-sm80-naive",
-                             "As flash-sm80, but storing all scores",
-                             [](OpPassManager &pm) {
-                               buildRecognizePipeline(pm);
-                               buildNaiveTilePipeline(pm);
-                               buildBlockPipeline(pm);
-                               buildThreadPipeline(pm);
-                               buildThreadToLLVMPipeline(pm);
-                               buildHostPipeline(pm);
-                             });
-  PassPipelineRegistration<>("flash-emulate-naive",
-                             "As flash-emulate, but storing all scores",
-                             [](OpPassManager &pm) {
-                               buildRecognizePipeline(pm);
-                               buildNaiveTilePipeline(pm);
-                               buildBlockPipeline(pm);
-                               buildEmulatePipeline(pm);
-                               buildCpuBackendPipeline(pm, CpuBackendOptions());
-                             });
+  PassPipelineRegistration<>(
+      "flash-sm80-naive", "As flash-sm80, but storing all scores",
+      [](OpPassManager &pm) {
+        build(pm, getGpuStages(Variant::Naive, FrontOptions()));
+      });
+  PassPipelineRegistration<>(
+      "flash-emulate-naive", "As flash-emulate, but storing all scores",
+      [](OpPassManager &pm) {
+        build(pm, getEmulationStages(Variant::Naive, FrontOptions()));
+      });
   PassPipelineRegistration<NaiveOptions>(
       "flash-naive", "As flash-cpu, but storing all scores",
       [](OpPassManager &pm, const NaiveOptions &options) {
         buildNaivePipeline(pm, options);
-        buildCpuBackendPipeline(pm, CpuBackendOptions());
+        buildBackendPipeline(pm);
       });
-  PassPipelineRegistration<>("flash-reference",
-                             "As flash-naive, computed in f64",
-                             [](OpPassManager &pm) {
-                               buildReferencePipeline(pm);
-                               buildCpuBackendPipeline(pm, CpuBackendOptions());
-                             });
+  PassPipelineRegistration<>(
+      "flash-reference", "As flash-naive, computed in f64",
+      [](OpPassManager &pm) {
+        build(pm, getCpuStages(Variant::Reference, FrontOptions()));
+      });
 }

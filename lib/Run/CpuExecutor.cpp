@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CpuExecutor.h"
-#include "flash/Run/Stopwatch.h"
+#include "flash/Compile/Stopwatch.h"
 #include "flash/Runtime/Cpu.h"
 #include "llvm/Support/LineIterator.h"
 #include "llvm/Support/MemoryBuffer.h"

@@ -6,16 +6,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Run/Driver.h"
+#include "flash/Compile/AheadOfTime.h"
+#include "flash/Run/InputSpecs.h"
 
+#include "flash/Compile/Stopwatch.h"
 #include "flash/Run/Check.h"
 #include "flash/Run/CrashGuard.h"
 #include "flash/Run/Inputs.h"
 #include "flash/Run/Npy.h"
-#include "flash/Run/OutputFile.h"
-#include "flash/Run/Stopwatch.h"
 #include "flash/Run/Tune.h"
 #include "flash/Run/Work.h"
 #include "flash/Runtime/Cpu.h"
+#include "flash/Support/OutputFile.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <set>
 
@@ -40,7 +42,7 @@ static llvm::Error checkOutputs(mlir::func::FuncOp entry,
     if (!seen.insert(path).second && path != "/dev/null")
       return createStringError(
           formatv("the output file '{0}' is named twice", path));
-    if (llvm::Error error = checkWritable(path))
+    if (llvm::Error error = flash::checkWritable(path))
       return error;
   }
   return llvm::Error::success();
@@ -168,7 +170,7 @@ static llvm::Error compileOnly(const Program &program, const Options &options) {
   const llvm::SourceMgr &sources = *program.sources;
   return writeAheadOfTime(
       compiled, sources.getMemoryBuffer(sources.getMainFileID())->getBuffer(),
-      options);
+      {options.output, options.header, options.file});
 }
 
 llvm::Expected<bool> flash::run::runProgram(Session &session,
@@ -294,10 +296,11 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
         return error;
   // A failed check is what the report is for.
   if (!options.json.empty())
-    if (llvm::Error error = writeFile(options.json, [&](llvm::raw_ostream &os) {
-          llvm::json::OStream(os, 2).value(toJson(report));
-          os << "\n";
-        }))
+    if (llvm::Error error =
+            flash::writeFile(options.json, [&](llvm::raw_ostream &os) {
+              llvm::json::OStream(os, 2).value(toJson(report));
+              os << "\n";
+            }))
       return error;
   return ok;
 }

@@ -9,7 +9,7 @@
 
 #include "GpuExecutor.h"
 #include "NominalPeaks.h"
-#include "flash/Run/Stopwatch.h"
+#include "flash/Compile/Stopwatch.h"
 #include "flash/Run/Work.h"
 #include "llvm/Support/FormatVariadic.h"
 

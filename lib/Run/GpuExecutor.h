@@ -8,8 +8,8 @@
 #ifndef FLASH_LIB_RUN_GPUEXECUTOR_H
 #define FLASH_LIB_RUN_GPUEXECUTOR_H
 
+#include "flash/Compile/LoadedProgram.h"
 #include "flash/Run/Gpu.h"
-#include "flash/Run/LoadedProgram.h"
 #include "flash/Runtime/Cuda/DeviceBuffer.h"
 
 namespace flash::run {

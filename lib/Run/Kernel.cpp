@@ -8,16 +8,11 @@
 #include "flash/Run/Kernel.h"
 
 #include "CpuExecutor.h"
-#include "flash/Run/CpuProgram.h"
+#include "flash/Compile/CpuProgram.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 
 using namespace mlir;
 using namespace flash::run;
-
-bool flash::run::isBlockLevel(ModuleOp program) {
-  return program.walk([](gpu::LaunchFuncOp) { return WalkResult::interrupt(); })
-      .wasInterrupted();
-}
 
 llvm::Expected<Kernel> Kernel::compile(ModuleOp source, StringRef entry,
                                        Variant variant,
@@ -53,13 +48,15 @@ llvm::Expected<Kernel> Kernel::compileApart(const DialectRegistry &registry,
                                             const Options &options) {
   auto context =
       std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
-  auto program = loadProgram(*context, llvm::MemoryBuffer::getMemBuffer(text),
-                             options, llvm::nulls());
+  auto program = compile::loadProgram(
+      *context, llvm::MemoryBuffer::getMemBuffer(text), options, llvm::nulls());
   if (!program)
     return program.takeError();
   Options named = options;
   if (named.device.empty())
     named.device = gpu.device.getInfo().name;
+  if (!named.multiprocessors)
+    named.multiprocessors = gpu.device.getInfo().multiprocessors;
   auto compiled = GpuProgram::compile(
       *program->module, program->entry.getSymName(), variant, target, named);
   if (!compiled)

@@ -7,7 +7,7 @@
 
 #include "flash/Run/Npy.h"
 
-#include "flash/Run/OutputFile.h"
+#include "flash/Support/OutputFile.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/EndianStream.h"
 #include "llvm/Support/FileSystem.h"
@@ -155,7 +155,7 @@ llvm::Error flash::run::writeNpy(llvm::StringRef path,
   size_t length = llvm::alignTo(10 + dict.size() + 1, 64) - 10;
   dict.resize(length - 1, ' ');
   dict += '\n';
-  return writeFile(path, [&](llvm::raw_ostream &os) {
+  return flash::writeFile(path, [&](llvm::raw_ostream &os) {
     os << llvm::StringRef("\x93NUMPY\1\0", 8);
     llvm::support::endian::write<uint16_t>(os, static_cast<uint16_t>(length),
                                            llvm::endianness::little);

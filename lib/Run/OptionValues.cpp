@@ -17,60 +17,6 @@ using llvm::createStringError;
 using llvm::formatv;
 using llvm::StringRef;
 
-llvm::Expected<std::vector<std::string>> flash::run::splitList(StringRef flag,
-                                                               StringRef text) {
-  std::vector<std::string> items;
-  for (StringRef item : llvm::split(text, ',')) {
-    if (item.empty())
-      return createStringError(formatv(
-          "--{0}={1} has an empty item; write them separated by single commas",
-          flag, text));
-    items.push_back(item.str());
-  }
-  return items;
-}
-
-StringRef flash::run::getName(Dump dump) {
-  static constexpr llvm::StringLiteral names[] = {"l0",   "l1",  "l2", "linalg",
-                                                  "llvm", "asm", "l3", "ptx"};
-  return names[static_cast<unsigned>(dump)];
-}
-
-StringRef flash::run::getName(Target target) {
-  switch (target) {
-  case Target::Auto:
-    return "auto";
-  case Target::Cpu:
-    return "cpu";
-  case Target::Emulate:
-    return "emulate";
-  case Target::Sm80:
-    return "sm_80";
-  case Target::Sm90a:
-    return "sm_90a";
-  }
-  llvm_unreachable("unknown target");
-}
-
-llvm::Error flash::run::parseTarget(StringRef name, Options &options) {
-  options.emulated = Target::Sm80;
-  if (name == "emulate:sm_90a") {
-    options.target = Target::Emulate;
-    options.emulated = Target::Sm90a;
-    return llvm::Error::success();
-  }
-  for (Target target : {Target::Auto, Target::Cpu, Target::Emulate,
-                        Target::Sm80, Target::Sm90a})
-    if (getName(target) == name) {
-      options.target = target;
-      return llvm::Error::success();
-    }
-  return createStringError(formatv("unknown target '{0}'; the targets are "
-                                   "auto, cpu, emulate, emulate:sm_90a, sm_80 "
-                                   "and sm_90a",
-                                   name));
-}
-
 llvm::Error flash::run::parseLayout(StringRef layout, Options &options) {
   if (layout != "bhnd" && layout != "bnhd")
     return createStringError(
@@ -104,19 +50,6 @@ llvm::Error flash::run::parseFill(StringRef text, Options &options) {
   return llvm::Error::success();
 }
 
-llvm::Error flash::run::parseOutput(StringRef output, StringRef header,
-                                    Options &options) {
-  if (!output.ends_with(".ptx") && !output.ends_with(".cubin"))
-    return createStringError(formatv(
-        "-o {0}: the name must end in .ptx or .cubin, which says what to write",
-        output));
-  options.output = output.str();
-  options.header = header.str();
-  if (header.empty())
-    options.header = (output.rsplit('.').first + ".h").str();
-  return llvm::Error::success();
-}
-
 llvm::Error flash::run::parseShape(StringRef text, Options &options) {
   auto malformed = [&] {
     return createStringError(formatv(
@@ -143,42 +76,5 @@ llvm::Error flash::run::parseShape(StringRef text, Options &options) {
   if (!options.shapes.try_emplace(index, std::move(shape)).second)
     return createStringError(
         formatv("--shape gives the sizes of argument {0} twice", index));
-  return llvm::Error::success();
-}
-
-llvm::Error flash::run::parseDump(StringRef text, Options &options) {
-  auto items = splitList("dump", text);
-  if (!items)
-    return items.takeError();
-  for (StringRef item : *items) {
-    auto dump = llvm::StringSwitch<std::optional<Dump>>(item)
-                    .Case("l0", Dump::L0)
-                    .Case("l1", Dump::L1)
-                    .Case("l2", Dump::L2)
-                    .Case("l3", Dump::L3)
-                    .Case("linalg", Dump::Linalg)
-                    .Case("llvm", Dump::LLVM)
-                    .Case("asm", Dump::Asm)
-                    .Case("ptx", Dump::Ptx)
-                    .Default(std::nullopt);
-    if (!dump)
-      return createStringError(
-          formatv("--dump has no stage '{0}'; the stages "
-                  "are l0, l1, l2, l3, linalg, llvm, asm and ptx",
-                  item));
-    options.dumps |= 1u << static_cast<unsigned>(*dump);
-  }
-  return llvm::Error::success();
-}
-
-llvm::Error flash::run::parseSchedule(StringRef text, Options &options) {
-  auto schedule = Schedule::parse(text);
-  if (!schedule)
-    return createStringError("--schedule: " +
-                             llvm::toString(schedule.takeError()));
-  if (schedule->isEmpty())
-    return createStringError("--schedule needs keys, for example "
-                             "--schedule=query_tile=64,key_tile=128");
-  options.schedule = *schedule;
   return llvm::Error::success();
 }

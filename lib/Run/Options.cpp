@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Run/Options.h"
+#include "flash/Compile/AheadOfTime.h"
 
 #include "flash/Run/OptionValues.h"
 #include "flash/Runtime/Cpu.h"
+#include "flash/Schedule/Target.h"
 #include "flash/Target/Nvptx/Ptx.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -79,10 +81,8 @@ struct Flags {
   cl::opt<std::string> schedule{
       "schedule", cl::value_desc("query_tile=64,key_tile=128"),
       cl::cat(category),
-      cl::desc("Keys of #flash.schedule (query_tile, key_tile, warps, stages, "
-               "query_stages, resident_blocks, features, splits, units), in "
-               "place of the "
-               "program's or the model's choice")};
+      cl::desc("Keys of #flash.schedule, in place of the program's or the "
+               "model's choice")};
   cl::opt<bool> tune{
       "tune", cl::cat(category),
       cl::desc("Look for the schedule with which the program is fastest")};
@@ -96,6 +96,10 @@ struct Flags {
       "device", cl::value_desc("name"), cl::cat(category),
       cl::desc("Whose measured schedules to take (default: the device that "
                "runs; none for -o)")};
+  cl::opt<int64_t> multiprocessors{
+      "multiprocessors", cl::value_desc("number"), cl::cat(category),
+      cl::desc("How many the GPU has (default: as many as the device that "
+               "runs; 132 where none does)")};
   cl::opt<double> benchSeconds{
       "bench-seconds", cl::init(1), cl::value_desc("seconds"),
       cl::cat(category), cl::desc("How long to measure at least (default 1)")};
@@ -191,6 +195,9 @@ llvm::Error checkTarget(const Options &options) {
     return createStringError("--schedule: the CPU target has query_tile and "
                              "key_tile; the other keys are of block programs; "
                              "use a GPU target or --target=emulate");
+  if (options.target == Target::Cpu && options.multiprocessors)
+    return createStringError("--multiprocessors is of GPUs; use a GPU target "
+                             "or --target=emulate");
   if (options.layout != Layout::Dense)
     return createStringError("--layout=bnhd places arguments in device memory; "
                              "the CPU target takes dense tensors only");
@@ -223,6 +230,7 @@ llvm::Error readFlags(Flags &flags, Options &options) {
   take(flags.tuneSeconds, options.tuneSeconds);
   take(flags.tuningFile, options.tuningFile);
   take(flags.device, options.device);
+  take(flags.multiprocessors, options.multiprocessors);
   take(flags.benchSeconds, options.benchSeconds);
   options.bench |= options.baseline;
   take(flags.countTiles, options.countTiles);
@@ -238,6 +246,12 @@ llvm::Error readFlags(Flags &flags, Options &options) {
     return createStringError(formatv("--threads={0} is not from 1 to {1}",
                                      options.threads,
                                      flash::runtime::maxThreadCount));
+  if (flags.multiprocessors.getNumOccurrences() &&
+      (options.multiprocessors < 1 ||
+       options.multiprocessors > flash::mostMultiprocessors))
+    return createStringError(
+        formatv("--multiprocessors={0} is not from 1 to {1}",
+                options.multiprocessors, flash::mostMultiprocessors));
   if (!(options.timeout > 0 && options.timeout <= 86400))
     return createStringError(
         formatv("--timeout={0} is not a number of seconds from 0 to 86400",
@@ -271,9 +285,13 @@ llvm::Error readFlags(Flags &flags, Options &options) {
   if (flags.header.getNumOccurrences() && !flags.output.getNumOccurrences())
     return createStringError("--header names the header that -o writes; give "
                              "-o too");
-  if (flags.output.getNumOccurrences())
-    if (llvm::Error error = parseOutput(flags.output, flags.header, options))
-      return error;
+  if (flags.output.getNumOccurrences()) {
+    auto names = parseOutput(flags.output, flags.header);
+    if (!names)
+      return names.takeError();
+    options.output = names->image;
+    options.header = names->header;
+  }
   if (flags.dump.getNumOccurrences())
     if (llvm::Error error = parseDump(flags.dump, options))
       return error;

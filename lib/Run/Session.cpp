@@ -48,6 +48,8 @@ llvm::Expected<Kernel> Session::compileForGpu(const Program &program,
   Options named = options;
   if (named.device.empty())
     named.device = (*device)->device.getInfo().name;
+  if (!named.multiprocessors)
+    named.multiprocessors = (*device)->device.getInfo().multiprocessors;
   auto compiled = GpuProgram::compile(*program.module, entry.getSymName(),
                                       variant, target, named);
   if (!compiled)
@@ -145,8 +147,9 @@ static std::string getKey(StringRef text, Variant variant,
     os << ' ' << static_cast<int>(options.target) << ' ' << options.ptxas << ' '
        << static_cast<int>(options.layout);
   if (variant == Variant::Flash)
-    os << ' ' << options.schedule.str() << ' ' << options.countTiles << ' '
-       << options.tune << ' ' << options.device << '\n'
+    os << ' ' << options.schedule.str() << ' ' << options.multiprocessors << ' '
+       << options.countTiles << ' ' << options.tune << ' ' << options.device
+       << '\n'
        << options.tuningFile;
   os << '\n' << text;
   return key;

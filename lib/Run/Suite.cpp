@@ -7,10 +7,10 @@
 
 #include "flash/Run/Suite.h"
 
+#include "flash/Compile/Stopwatch.h"
 #include "flash/Run/Driver.h"
-#include "flash/Run/OutputFile.h"
-#include "flash/Run/Stopwatch.h"
 #include "flash/Support/InputFile.h"
+#include "flash/Support/OutputFile.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/LineIterator.h"
 #include "llvm/Support/Path.h"
@@ -175,7 +175,7 @@ static llvm::Error writeJson(llvm::ArrayRef<CaseResult> results,
       object["report"] = toJson(result.report);
     cases.push_back(std::move(object));
   }
-  return writeFile(path, [&](llvm::raw_ostream &os) {
+  return flash::writeFile(path, [&](llvm::raw_ostream &os) {
     llvm::json::OStream(os, 2).value(
         llvm::json::Object{{"cases", std::move(cases)}});
     os << "\n";
@@ -190,7 +190,7 @@ llvm::Expected<bool> flash::run::runSuite(Session &session,
                                      options.suite,
                                      llvm::toString(file.takeError())));
   if (!options.json.empty())
-    if (llvm::Error error = checkWritable(options.json))
+    if (llvm::Error error = flash::checkWritable(options.json))
       return std::move(error);
   // A line would end there, and what follows be left out.
   StringRef text = (*file)->getBuffer();

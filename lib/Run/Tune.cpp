@@ -6,18 +6,20 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Run/Tune.h"
+#include "flash/Run/InputSpecs.h"
 
-#include "RunPasses.h"
 #include "TuneCandidates.h"
-#include "flash/Dialect/Flash/Transforms/ScheduleSpace.h"
-#include "flash/Dialect/Flash/Transforms/TuningTable.h"
+#include "flash/Compile/RunPasses.h"
+#include "flash/Compile/Stopwatch.h"
+#include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Run/Check.h"
 #include "flash/Run/CrashGuard.h"
 #include "flash/Run/Inputs.h"
-#include "flash/Run/OutputFile.h"
-#include "flash/Run/Stopwatch.h"
 #include "flash/Run/Work.h"
 #include "flash/Runtime/Cpu.h"
+#include "flash/Schedule/Models.h"
+#include "flash/Schedule/TuningTable.h"
+#include "flash/Support/OutputFile.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -62,8 +64,8 @@ public:
 
   const Candidate &getWinner() const { return candidates[winner]; }
   Kernel &getKernel() { return *kernel; }
-  AttentionOp getAttention() const { return attention; }
-  StringRef getScheduleTarget() const { return scheduleTarget; }
+  const flash::Problem &getProblem() const { return problem; }
+  const flash::TargetInfo &getMachine() const { return machine; }
 
 private:
   llvm::Error time(llvm::MutableArrayRef<Candidate> batch);
@@ -84,8 +86,8 @@ private:
   std::optional<CandidateCompiler> compiler;
   /// The program as it is when its attention gets a schedule.
   OwningOpRef<ModuleOp> scheduled;
-  AttentionOp attention;
-  StringRef scheduleTarget;
+  flash::Problem problem;
+  flash::TargetInfo machine = flash::cpuTarget;
   /// The first is the model's.
   std::vector<Candidate> candidates;
   size_t winner = 0;
@@ -103,11 +105,11 @@ llvm::Error Search::begin() {
     return compiled.takeError();
   kernel = *compiled;
   Target target = kernel->getTarget();
-  scheduleTarget =
-      getName(target == Target::Emulate ? options.emulated : target);
+  machine = *flash::findTarget(
+      getName(target == Target::Emulate ? options.emulated : target));
   scheduled = kernel->getLevel0().clone();
   if (llvm::Error error = runPasses(*scheduled, [&](OpPassManager &pm) {
-        flash::buildPackPipeline(pm, scheduleTarget);
+        flash::buildPackPipeline(pm, machine.name);
       }))
     return error;
   SmallVector<AttentionOp> attentions;
@@ -117,13 +119,17 @@ llvm::Error Search::begin() {
         formatv("--tune: the program has {0} attentions, and a schedule is "
                 "looked for where there is one",
                 attentions.size()));
-  attention = attentions.front();
+  problem = flash::getProblem(attentions.front());
   if (target == Target::Sm80 || target == Target::Sm90a) {
     auto opened = session.getGpu(options);
     if (!opened)
       return opened.takeError();
     gpu = *opened;
   }
+  if (options.multiprocessors)
+    machine.multiprocessors = options.multiprocessors;
+  else if (gpu)
+    machine.multiprocessors = gpu->device.getInfo().multiprocessors;
   compiler.emplace(session, program, target, options, gpu);
   return llvm::Error::success();
 }
@@ -255,12 +261,12 @@ llvm::Error Search::run(Report::Tuned &tuned) {
     if (gpu)
       gpu->residentArguments.reset();
   });
-  if (llvm::Error error = timeAll(listSchedules(attention, scheduleTarget)))
+  if (llvm::Error error = timeAll(listSchedules(problem, machine)))
     return error;
   std::vector<flash::Schedule> variations;
   for (size_t index : getFastest(numVaried))
     for (const flash::Schedule &variation :
-         listVariations(attention, scheduleTarget, candidates[index].schedule))
+         listVariations(problem, machine, candidates[index].schedule))
       if (!llvm::is_contained(variations, variation) &&
           llvm::none_of(candidates, [&](const Candidate &known) {
             return known.schedule == variation;
@@ -323,7 +329,8 @@ static llvm::Error store(const flash::TuningEntry &entry, StringRef path) {
     table = std::move(*loaded);
   }
   table.insert(entry);
-  return writeFile(path, [&](llvm::raw_ostream &os) { table.print(os); });
+  return flash::writeFile(path,
+                          [&](llvm::raw_ostream &os) { table.print(os); });
 }
 
 static void print(const Report::Tuned &tuned, llvm::raw_ostream &os) {
@@ -398,8 +405,8 @@ llvm::Expected<bool> flash::run::tuneProgram(Session &session,
       device = search.getKernel().getTarget() == Target::Emulate
                    ? "emulation"
                    : report.machine.name;
-    best.key = flash::TuningKey::get(search.getAttention(),
-                                     search.getScheduleTarget(), device);
+    best.key =
+        flash::TuningKey::get(search.getProblem(), search.getMachine(), device);
     best.schedule = search.getWinner().schedule;
     best.seconds = tuned.median;
     best.defaultSeconds = tuned.defaultMedian;
@@ -407,10 +414,11 @@ llvm::Expected<bool> flash::run::tuneProgram(Session &session,
       return std::move(error);
   }
   if (!options.json.empty())
-    if (llvm::Error error = writeFile(options.json, [&](llvm::raw_ostream &os) {
-          llvm::json::OStream(os, 2).value(toJson(report));
-          os << "\n";
-        }))
+    if (llvm::Error error =
+            flash::writeFile(options.json, [&](llvm::raw_ostream &os) {
+              llvm::json::OStream(os, 2).value(toJson(report));
+              os << "\n";
+            }))
       return std::move(error);
   return true;
 }

@@ -8,6 +8,7 @@
 #ifndef FLASH_LIB_RUN_TUNECANDIDATES_H
 #define FLASH_LIB_RUN_TUNECANDIDATES_H
 
+#include "flash/Run/Options.h"
 #include "flash/Run/Session.h"
 
 namespace flash::run {

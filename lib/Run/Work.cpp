@@ -7,9 +7,9 @@
 
 #include "flash/Run/Work.h"
 
+#include "flash/Compile/Program.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
-#include "flash/Run/Program.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

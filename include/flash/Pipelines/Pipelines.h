@@ -10,6 +10,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
+#include <functional>
 
 namespace flash {
 
@@ -23,6 +24,14 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
       *this, "target",
       llvm::cl::desc("Whose schedules: cpu, emulate, sm_80 or sm_90a"),
       llvm::cl::init("cpu")};
+  Option<int64_t> multiprocessors{
+      *this, "multiprocessors",
+      llvm::cl::desc("How many the GPU has; 0 for what the module says"),
+      llvm::cl::init(0)};
+  Option<bool> countTiles{
+      *this, "count-tiles",
+      llvm::cl::desc("Count the tiles that the program visits, on the CPU"),
+      llvm::cl::init(false)};
   Option<std::string> device{
       *this, "device",
       llvm::cl::desc("Whose measured schedules to take, such as NVIDIA H200"),
@@ -78,6 +87,42 @@ void buildNaivePipeline(mlir::OpPassManager &pm, const NaiveOptions &options);
 /// The naive program, computed in f64 and in blocks of rows so that it fits
 /// into memory. Shares no pass with the front end beyond the rank expansion.
 void buildReferencePipeline(mlir::OpPassManager &pm);
+
+//===----------------------------------------------------------------------===//
+// The whole way of each target
+//===----------------------------------------------------------------------===//
+
+/// Which of the three translations of a program.
+enum class Variant {
+  /// The compiler's: tiles and the online softmax.
+  Flash,
+  /// All scores in memory: the baseline.
+  Naive,
+  /// The naive one in f64, on f64 copies of the floating-point inputs. Its
+  /// results are those of the program and then the log-sum-exp of every
+  /// attention that could be given that result.
+  Reference,
+};
+
+/// A part of the way from a program to what its target runs.
+struct Stage {
+  /// "l0" to "l3", "linalg": what the program is behind it; "backend" and
+  /// "nvvm" for the LLVM dialect.
+  llvm::StringLiteral name;
+  std::function<void(mlir::OpPassManager &)> build;
+};
+
+/// The ways, which flash-opt has as pipelines and others run stage by stage.
+/// `options` must outlive the result; only `Flash` asks for them. A program
+/// that is at level 2 (`isBlockLevel`) starts there.
+llvm::SmallVector<Stage> getCpuStages(Variant variant,
+                                      const FrontOptions &options);
+llvm::SmallVector<Stage> getEmulationStages(Variant variant,
+                                            const FrontOptions &options,
+                                            bool isBlockLevel = false);
+llvm::SmallVector<Stage> getGpuStages(Variant variant,
+                                      const FrontOptions &options,
+                                      bool isBlockLevel = false);
 
 /// Registers --flash-cpu, --flash-emulate, --flash-naive and --flash-reference,
 /// each from the program to the LLVM dialect, --flash-sm80, --flash-sm80-naive,

@@ -8,6 +8,7 @@
 #ifndef FLASH_RUN_CHECK_H
 #define FLASH_RUN_CHECK_H
 
+#include "flash/Run/Options.h"
 #include "flash/Run/Report.h"
 #include "flash/Run/Session.h"
 

@@ -8,6 +8,7 @@
 #ifndef FLASH_RUN_DRIVER_H
 #define FLASH_RUN_DRIVER_H
 
+#include "flash/Run/Options.h"
 #include "flash/Run/Report.h"
 #include "flash/Run/Session.h"
 

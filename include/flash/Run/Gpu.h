@@ -8,8 +8,9 @@
 #ifndef FLASH_RUN_GPU_H
 #define FLASH_RUN_GPU_H
 
+#include "flash/Compile/GpuProgram.h"
 #include "flash/Run/Executor.h"
-#include "flash/Run/GpuProgram.h"
+#include "flash/Run/Options.h"
 #include "flash/Runtime/Cuda/Device.h"
 #include "flash/Runtime/Cuda/DeviceBuffer.h"
 #include "flash/Runtime/Cuda/Telemetry.h"

@@ -8,40 +8,14 @@
 #ifndef FLASH_RUN_HOSTTENSOR_H
 #define FLASH_RUN_HOSTTENSOR_H
 
-#include "mlir/IR/BuiltinTypes.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/Support/Error.h"
+#include "flash/Compile/TensorSpec.h"
 #include <functional>
 #include <memory>
 #include <optional>
 
 namespace flash::run {
 
-/// The element types that flash-run can hold, make up and compare.
-enum class DType { F16, BF16, F32, F64, I8, I16, I32, I64 };
-
-/// Size of one element in bytes.
-int64_t getSize(DType dtype);
-/// The type's name in MLIR, such as "bf16".
-llvm::StringRef getName(DType dtype);
-bool isFloat(DType dtype);
-/// The dtype of an MLIR type, or nothing where flash-run has none for it.
-std::optional<DType> getDType(mlir::Type type);
-
-/// A shape and an element type. The number of bytes is known to fit in an
-/// int64_t when the value came from `create`.
-struct TensorSpec {
-  DType dtype = DType::F32;
-  llvm::SmallVector<int64_t, 4> shape;
-
-  /// Checks that no size is negative and that the bytes can be counted.
-  static llvm::Expected<TensorSpec> create(DType dtype,
-                                           llvm::ArrayRef<int64_t> shape);
-  int64_t getNumElements() const;
-  int64_t getNumBytes() const { return getNumElements() * getSize(dtype); }
-  /// For messages: "2x16x64xf32".
-  std::string str() const;
-};
+using namespace compile;
 
 /// How the memory of a tensor is laid out.
 enum class Placement {

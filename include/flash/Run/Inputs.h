@@ -8,7 +8,9 @@
 #ifndef FLASH_RUN_INPUTS_H
 #define FLASH_RUN_INPUTS_H
 
-#include "flash/Run/Program.h"
+#include "flash/Compile/Program.h"
+#include "flash/Run/HostTensor.h"
+#include "flash/Run/Options.h"
 
 namespace flash::run {
 

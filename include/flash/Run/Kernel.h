@@ -9,12 +9,9 @@
 #define FLASH_RUN_KERNEL_H
 
 #include "flash/Run/Gpu.h"
+#include "flash/Run/Options.h"
 
 namespace flash::run {
-
-/// Whether the program launches block programs itself, so that no level above
-/// says what it computes.
-bool isBlockLevel(mlir::ModuleOp program);
 
 /// A function of a program, compiled for this machine or loaded on its GPU.
 class Kernel {

@@ -12,20 +12,11 @@
 
 namespace flash::run {
 
-/// The elements of a comma-separated list, none of which may be empty.
-llvm::Expected<std::vector<std::string>> splitList(llvm::StringRef flag,
-                                                   llvm::StringRef text);
-
 // Each reads the value of a flag into the options. Errors quote the value and
 // say what is legal.
-llvm::Error parseTarget(llvm::StringRef target, Options &options);
 llvm::Error parseLayout(llvm::StringRef layout, Options &options);
 llvm::Error parseFill(llvm::StringRef text, Options &options);
-llvm::Error parseOutput(llvm::StringRef output, llvm::StringRef header,
-                        Options &options);
 llvm::Error parseShape(llvm::StringRef text, Options &options);
-llvm::Error parseDump(llvm::StringRef text, Options &options);
-llvm::Error parseSchedule(llvm::StringRef text, Options &options);
 
 } // namespace flash::run
 

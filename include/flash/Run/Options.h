@@ -8,10 +8,9 @@
 #ifndef FLASH_RUN_OPTIONS_H
 #define FLASH_RUN_OPTIONS_H
 
-#include "flash/Schedule/Schedule.h"
+#include "flash/Compile/CompileOptions.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -19,25 +18,7 @@
 
 namespace flash::run {
 
-/// A stage whose program can be printed.
-enum class Dump : unsigned { L0, L1, L2, Linalg, LLVM, Asm, L3, Ptx };
-
-/// The name by which `--dump` asks for it.
-llvm::StringRef getName(Dump dump);
-
-/// What a program is compiled for.
-enum class Target {
-  /// The GPU if there is one and the program can run on it, else the CPU.
-  Auto,
-  Cpu,
-  /// The block programs for GPUs, on the CPU.
-  Emulate,
-  Sm80,
-  Sm90a,
-};
-
-/// The name by which `--target` chooses it.
-llvm::StringRef getName(Target target);
+using namespace compile;
 
 /// How the arguments lie in device memory. The last dimension is contiguous.
 enum class Layout {
@@ -60,28 +41,18 @@ struct Fill {
 };
 
 /// The options of flash-run, checked as far as is possible without the program.
-struct Options {
+struct Options : CompileOptions {
   std::string file;
-  Target target = Target::Auto;
-  /// The GPU whose schedules are emulated.
-  Target emulated = Target::Sm80;
-  /// Empty for the only public function.
-  std::string function;
   uint64_t seed = 0;
   /// 0 for one per processor.
   unsigned threads = 0;
   std::vector<std::string> inputs, outputs;
   std::map<unsigned, llvm::SmallVector<int64_t, 4>> shapes;
-  bool check = false, bench = false, baseline = false, countTiles = false;
+  bool check = false, bench = false, baseline = false;
+  /// How long to look for the best schedule.
+  double tuneSeconds = 150;
   /// Seconds that a measurement takes at least.
   double benchSeconds = 1;
-  /// Looks for the best schedule, in at most so many seconds.
-  bool tune = false;
-  double tuneSeconds = 150;
-  /// Measured schedules, which `tune` adds to. Empty for those compiled in.
-  std::string tuningFile;
-  /// Whose measured schedules to take. Empty for the device that runs.
-  std::string device;
   std::string json;
   /// A file with a case in each line, in place of `file`.
   std::string suite;
@@ -96,19 +67,6 @@ struct Options {
   /// Seconds that a kernel may take.
   double timeout = 60;
   std::string cudaDriver = "libcuda.so.1";
-  /// Bit set over `Dump`.
-  unsigned dumps = 0;
-  /// Takes the texts of these stages; without it, they are printed.
-  std::function<void(Dump, llvm::StringRef)> takeDump;
-  /// In place of the program's schedules.
-  Schedule schedule;
-
-  bool isGpu() const {
-    return target == Target::Sm80 || target == Target::Sm90a;
-  }
-  bool has(Dump dump) const {
-    return dumps & (1u << static_cast<unsigned>(dump));
-  }
   /// Whether anything is wanted that needs the program to run. `--dump` or `-o`
   /// alone only compile.
   bool runs() const {

@@ -8,9 +8,10 @@
 #ifndef FLASH_RUN_SESSION_H
 #define FLASH_RUN_SESSION_H
 
+#include "flash/Compile/Program.h"
 #include "flash/Run/Gpu.h"
 #include "flash/Run/Kernel.h"
-#include "flash/Run/Program.h"
+#include "flash/Run/Options.h"
 #include <map>
 
 namespace flash::run {

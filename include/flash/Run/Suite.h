@@ -8,6 +8,7 @@
 #ifndef FLASH_RUN_SUITE_H
 #define FLASH_RUN_SUITE_H
 
+#include "flash/Run/Options.h"
 #include "flash/Run/Session.h"
 
 namespace flash::run {

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Apart from the attributes of the flash dialect, whose name it has: programs on
-// tiles have a schedule too, and do not know that dialect's operations.
+// Apart from the attributes of the flash dialect, whose name it has: programs
+// on tiles have a schedule too, and do not know that dialect's operations.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,39 +35,40 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
   let mnemonic = "schedule";
   let summary = "how an attention is cut into tiles, and what its blocks do";
   let description = [{
-    `#flash.schedule<query_tile = 64, key_tile = 128>`: `query_tile` queries of
-    one (batch, head) pair form a unit of parallel work, which visits the keys
-    `key_tile` at a time. Both are positive multiples of 8, at most 1024.
+    `#flash.schedule<query_tile = 64, key_tile = 128>`: `query_tile` queries
+    of one (batch, head) pair form a unit of parallel work, which visits the
+    keys `key_tile` at a time. Both are positive multiples of 8, at most 1024.
 
-    On a GPU the unit is a thread block, and
-    `#flash.schedule<query_tile = 128, key_tile = 64, warps = 4, stages = 1>`
-    says further that `warps` (1 to 32) share the queries, 16 at a time each,
-    and that `stages` (1 to 16) tiles of keys, and of values, are in shared
-    memory, and `query_stages` (1 or 2) of queries where a block has several.
-    `resident_blocks` (1 to 4) of blocks whose warps have roles share a
-    multiprocessor, its registers and its shared memory; without it, one has all.
+    On a GPU the unit is a thread block: `warps` (1 to 32) share the queries,
+    16 at a time each. `stages` (1 to 16) tiles of keys, and of values, are in
+    shared memory, and `query_stages` (1 or 2) of queries where a block has
+    several. `resident_blocks` (1 to 4) of blocks whose warps have roles share
+    a multiprocessor, its registers and its shared memory; without it, one has
+    all.
 
     `features = specialize_warps|overlap` lists what else is done, by the pass
     that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong`,
-    `tile-persist` (`persistent`), `tile-bulk-stores` and, of the online softmax, to rescale the accumulator only when a maximum has
-    grown by much (`lazy_rescale`). `features = none` asks for none of them.
+    `tile-persist` (`persistent`), `tile-bulk-stores` and, of the online
+    softmax, to rescale the accumulator only when a maximum has grown by much
+    (`lazy_rescale`). `features = none` asks for none of them.
 
     With few queries there are few units, too few to fill a GPU. So units may
     also share the key tiles of the same queries, with a second kernel that
-    combines their results: `splits = 4` (1 to 256) makes it four units for each
-    query tile. `units = 264` (1 to 65536) leaves the number to the sizes: as
-    many as give at most 264 units in all, each of which has at least two of at
-    least eight key tiles. If the sizes are known at run time only, so is the number; where it
-    is 1 there is no second kernel. The CPU ignores both.
+    combines their results: `splits = 4` (1 to 256) makes it four units for
+    each query tile. `units = 264` (1 to 65536) leaves the number to the
+    sizes: as many as give at most 264 units in all, each of which has at
+    least two of at least eight key tiles. If the sizes are known at run time
+    only, so is the number; where it is 1 there is no second kernel. The CPU
+    ignores both.
 
     Every key may be left out. On a `flash.attention`, `flash-select-schedule`
-    fills in what is missing: from a measured schedule of the device, where there
-    is one, else from a model.
+    fills in what is missing: from a measured schedule of the device, where
+    there is one, else from a model.
 
     The attribute also stands beside the operations, under the name
-    `flash.schedule`: `flash-tile` puts it on the `scf.forall` that it makes, and
-    `convert-flash-to-tile` on the kernel, whose passes read it. Other operations
-    cannot have it.
+    `flash.schedule`: `flash-tile` puts it on the `scf.forall` that it makes,
+    and `convert-flash-to-tile` on the kernel, whose passes read it. Other
+    operations cannot have it.
   }];
   let parameters = (ins "::flash::Schedule":$value);
   // The dialect, which registers it, is elsewhere.

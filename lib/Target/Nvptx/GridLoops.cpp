@@ -7,7 +7,7 @@
 
 #include "GridLoops.h"
 
-#include "flash/Support/Multiprocessors.h"
+#include "flash/Schedule/Target.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -160,7 +160,7 @@ static unsigned getShareOfThread(Function &function) {
   unsigned threads = 1;
   StringRef shape = function.getFnAttribute("nvvm.maxntid").getValueAsString();
   shape.split(',').first.getAsInteger(10, threads);
-  return flash::registersOfMultiprocessor / std::max(threads, 1u);
+  return flash::registersPerMultiprocessor / std::max(threads, 1u);
 }
 
 PreservedAnalyses flash::GridLoopsPass::run(Function &function,

@@ -1251,3 +1251,18 @@ func.func @argument(%q: tensor<2x8x16xf32> {flash.query}) {
 
 // expected-error @below {{'func.func' op has an attribute 'flash.output' of result 0; dialect 'flash' declares none for results}}
 func.func private @result() -> (tensor<2x8x16xf32> {flash.output})
+
+// -----
+
+// expected-error @below {{'builtin.module' op needs an i64 from 1 to 4096 as attribute 'flash.multiprocessors', got 0 : i64}}
+module attributes {flash.multiprocessors = 0} {}
+
+// -----
+
+// expected-error @below {{'builtin.module' op needs an i64 from 1 to 4096 as attribute 'flash.multiprocessors', got "many"}}
+module attributes {flash.multiprocessors = "many"} {}
+
+// -----
+
+// expected-error @below {{'func.func' op has an attribute 'flash.multiprocessors', which belongs to 'builtin.module'}}
+func.func private @f() attributes {flash.multiprocessors = 132}

@@ -28,6 +28,15 @@
 // ALL-NOT: key_tile = 24
 // ALL: return
 // GIVEN: query_stages = 2, {{.*}}units = 7
+// It does not come with other tiles, or without the roles it was measured with.
+// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/table.jsonl schedule=query_tile=128" | FileCheck %s --check-prefix=TILES
+// TILES-LABEL: func @causal(
+// TILES-NOT: key_tile = 96
+// TILES-LABEL: func @longer(
+// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/table.jsonl schedule=features=none" | FileCheck %s --check-prefix=ROLES
+// ROLES-LABEL: func @causal(
+// ROLES-NOT: key_tile = 96
+// ROLES-LABEL: func @longer(
 
 // RUN: not flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/none.jsonl" 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: cannot read the tuning file '{{.*}}none.jsonl': No such file or directory
@@ -41,14 +50,14 @@
 // LARGE: large.jsonl:2:1: error: this schedule is not possible for the program
 
 //--- table.jsonl
-{"device":"X","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"causal","score":false,"lengths":false,"queries":1024,"keys":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":96,"stages":3,"features":"specialize_warps|overlap"},"ms":1,"default_ms":2}
+{"device":"X","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"causal","score":false,"lengths":false,"queries":1024,"keys":1024,"keys_per_query":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":96,"stages":3,"features":"specialize_warps|overlap"},"ms":1,"default_ms":2}
 
-{"device":"X","target":"sm_90a","dtype":"f16","head_dim":64,"value_dim":64,"mask":"full","score":false,"lengths":false,"queries":null,"keys":null,"blocks":null,"schedule":{"query_tile":32,"key_tile":32},"ms":1,"default_ms":2}
-{"device":"Z","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"full","score":false,"lengths":false,"queries":1024,"keys":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":96},"ms":1,"default_ms":2}
-{"device":"X","target":"sm_90a","dtype":"tf32","head_dim":64,"value_dim":64,"mask":"full","score":false,"lengths":false,"queries":1024,"keys":1024,"blocks":"many","schedule":{"query_tile":16,"key_tile":24},"ms":1,"default_ms":2}
+{"device":"X","target":"sm_90a","dtype":"f16","head_dim":64,"value_dim":64,"mask":"full","score":false,"lengths":false,"queries":null,"keys":null,"keys_per_query":null,"blocks":null,"schedule":{"query_tile":32,"key_tile":32},"ms":1,"default_ms":2}
+{"device":"Z","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"full","score":false,"lengths":false,"queries":1024,"keys":1024,"keys_per_query":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":96},"ms":1,"default_ms":2}
+{"device":"X","target":"sm_90a","dtype":"tf32","head_dim":64,"value_dim":64,"mask":"full","score":false,"lengths":false,"queries":1024,"keys":1024,"keys_per_query":1024,"blocks":"many","schedule":{"query_tile":16,"key_tile":24},"ms":1,"default_ms":2}
 //--- large.jsonl
 
-{"device":"X","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"causal","score":false,"lengths":false,"queries":1024,"keys":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":128,"stages":8,"features":"specialize_warps"},"ms":1,"default_ms":2}
+{"device":"X","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"causal","score":false,"lengths":false,"queries":1024,"keys":1024,"keys_per_query":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":128,"stages":8,"features":"specialize_warps"},"ms":1,"default_ms":2}
 //--- program.mlir
 !t = tensor<4x16x1000x128xf16>
 func.func @causal(%q: !t) -> !t {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Schedule/Target.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -60,13 +61,20 @@ void flash::FlashDialect::initialize() {
 
 static constexpr llvm::StringLiteral
     scheduled[] = {"scf.forall", "gpu.func"},
-    products[] = {"linalg.contract"};
+    products[] = {"linalg.contract"}, modules[] = {"builtin.module"};
 static constexpr flash::DeclaredAttribute declaredAttributes[] = {
     {"flash.schedule", scheduled, "a #flash.schedule",
      [](Attribute value) { return isa<flash::ScheduleAttr>(value); }},
     {"flash.precision", products, "a #flash.precision",
      [](Attribute value) { return isa<flash::ProductPrecisionAttr>(value); }},
+    {"flash.multiprocessors", modules, "an i64 from 1 to 4096",
+     [](Attribute value) {
+       auto count = dyn_cast<IntegerAttr>(value);
+       return count && count.getType().isInteger(64) && count.getInt() >= 1 &&
+              count.getInt() <= flash::mostMultiprocessors;
+     }},
 };
+static_assert(flash::mostMultiprocessors == 4096, "as the message says");
 
 LogicalResult
 flash::FlashDialect::verifyOperationAttribute(Operation *op,

@@ -8,6 +8,8 @@
 #include "KeySplits.h"
 
 #include "TileSlices.h"
+#include "flash/Dialect/Flash/Transforms/GetProblem.h"
+#include "flash/Schedule/SplitKV.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -18,39 +20,10 @@
 using namespace mlir;
 using namespace flash;
 
-// With fewer tiles of keys in all, or for each unit, the combination would cost
-// more than it saves.
-static constexpr int64_t fewestKeyTiles = 8, fewestOfUnit = 2;
-// What `splits` may be at most.
-static constexpr int64_t mostSplits = 256;
 // Rows that are combined in a unit of parallel work: each is one warp's.
 static constexpr int64_t rowsOfCombination = 8;
 
-std::optional<int64_t> flash::countQueryTiles(RankedTensorType query,
-                                              int64_t queryTile) {
-  ArrayRef<int64_t> sizes = query.getShape().drop_back();
-  if (llvm::any_of(sizes, ShapedType::isDynamic))
-    return std::nullopt;
-  // No number of units is as large as what a product is cut off at.
-  uint32_t tiles = 1;
-  for (int64_t size : sizes.drop_back())
-    tiles = llvm::SaturatingMultiply<uint32_t>(
-        tiles, std::min<int64_t>(size, std::numeric_limits<uint32_t>::max()));
-  return llvm::SaturatingMultiply<uint32_t>(
-      tiles, std::min<int64_t>(llvm::divideCeil(sizes.back(), queryTile),
-                               std::numeric_limits<uint32_t>::max()));
-}
-
-int64_t flash::countSplits(int64_t units, int64_t queryTiles,
-                           int64_t keyTiles) {
-  if (keyTiles < fewestKeyTiles)
-    return 1;
-  int64_t wanted = units / std::max<int64_t>(queryTiles, 1);
-  return std::clamp<int64_t>(std::min(wanted, keyTiles / fewestOfUnit), 1,
-                             mostSplits);
-}
-
-/// The same at run time.
+/// `countSplits`, at run time.
 static Value emitCount(OpBuilder &b, Location loc, int64_t units,
                        ArrayRef<OpFoldResult> querySizes, OpFoldResult numKeys,
                        const Schedule &schedule) {
@@ -68,11 +41,12 @@ static Value emitCount(OpBuilder &b, Location loc, int64_t units,
   Value wanted = arith::DivUIOp::create(b, loc, constant(units), tiles);
   Value keyTiles = arith::CeilDivUIOp::create(b, loc, value(numKeys),
                                               constant(*schedule.keyTile));
-  Value most = arith::DivUIOp::create(b, loc, keyTiles, constant(fewestOfUnit));
+  Value most =
+      arith::DivUIOp::create(b, loc, keyTiles, constant(minKeyTilesPerSplit));
   Value count = arith::MinUIOp::create(b, loc, wanted, most);
-  count = arith::MinUIOp::create(b, loc, count, constant(mostSplits));
+  count = arith::MinUIOp::create(b, loc, count, constant(maxSplits));
   Value pays = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
-                                     keyTiles, constant(fewestKeyTiles));
+                                     keyTiles, constant(minKeyTiles));
   count = arith::SelectOp::create(b, loc, pays, count, constant(1));
   return arith::MaxUIOp::create(b, loc, count, constant(1));
 }

@@ -37,14 +37,6 @@ private:
   mlir::OpFoldResult count;
 };
 
-/// The tiles of queries of all heads, if that is known.
-std::optional<int64_t> countQueryTiles(mlir::RankedTensorType query,
-                                       int64_t queryTile);
-
-/// The number of splits that give at most `units` units for `queryTiles` tiles
-/// of queries, if each then has enough of the `keyTiles` tiles of keys.
-int64_t countSplits(int64_t units, int64_t queryTiles, int64_t keyTiles);
-
 /// Combines the partial results of the splits, `outputs` of rank 5 and their
 /// log-sum-exps, into `inits`, an output and, if there is a second, its
 /// log-sum-exp. Where there is one split, they stay as they are.

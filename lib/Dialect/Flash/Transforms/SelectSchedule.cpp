@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ScheduleModels.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
-#include "flash/Dialect/Flash/Transforms/TuningTable.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
-#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "flash/Schedule/Models.h"
+#include "flash/Schedule/TuningTable.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -28,10 +28,10 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
 
   /// What was measured to be best on the device; nothing if nothing was. A file
   /// goes before what is compiled in.
-  FailureOr<Schedule> lookUp(AttentionOp op) {
+  FailureOr<Schedule> lookUp(AttentionOp op, const Problem &problem) {
     if (device.empty())
       return Schedule();
-    TuningKey key = TuningKey::get(op, target, device);
+    TuningKey key = TuningKey::get(problem, machine, device);
     const TuningEntry *entry = file ? file->find(key) : nullptr;
     bool isOfFile = entry;
     if (!entry)
@@ -41,8 +41,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     // What was measured is all of it: nothing in it is left to the model. A
     // file may have been written by hand.
     Schedule schedule = entry->schedule;
-    Models models = getModels(op, target, schedule.hasRoles());
-    if (models.complete && failed(models.complete(op, schedule)))
+    if (failed(complete(op, problem, schedule)))
       return emitError(FileLineColLoc::get(&getContext(),
                                            isOfFile ? StringRef(tuningFile)
                                                     : "the shipped schedules",
@@ -51,31 +50,34 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     return schedule;
   }
 
+  LogicalResult complete(AttentionOp op, const Problem &problem,
+                         Schedule &schedule) {
+    std::string fault = completeSchedule(problem, machine, schedule);
+    if (fault.empty())
+      return success();
+    return op.emitOpError("cannot be scheduled: ") << fault;
+  }
+
   LogicalResult select(AttentionOp op) {
+    Problem problem = getProblem(op);
     // The user's keys go before those that were measured, and these before the
     // model's.
     Schedule schedule = given;
     if (op.getSchedule())
       schedule = schedule.over(op.getSchedule()->getValue());
-    FailureOr<Schedule> measured = lookUp(op);
+    FailureOr<Schedule> measured = lookUp(op, problem);
     if (failed(measured))
       return failure();
-    schedule = schedule.over(*measured);
-    // Tiles that only warps without roles can have ask for such.
-    bool hasRoles = schedule.features
-                        ? schedule.hasRoles()
-                        : canHaveSm90Tiles(schedule.queryTile.value_or(0),
-                                           schedule.keyTile.value_or(0));
-    Models models = getModels(op, target, hasRoles);
-    Schedule model = models.choose(op);
-    // One warpgroup has nobody to take turns with.
-    if (schedule.queryTile == tile::rowsOfWarpgroup && model.features)
-      model.features = *model.features & ~ScheduleFeatures::PingPong;
-    schedule = schedule.over(model);
+    // It was measured with its tiles and its kind of warps, not with others.
+    if ((!schedule.queryTile || schedule.queryTile == measured->queryTile) &&
+        (!schedule.keyTile || schedule.keyTile == measured->keyTile) &&
+        (!schedule.features || schedule.hasRoles() == measured->hasRoles()))
+      schedule = schedule.over(*measured);
+    schedule = schedule.over(chooseSchedule(problem, machine, schedule));
     // The CPU has few threads, for which the query tiles are enough.
     if (target == "cpu")
       schedule.splits = schedule.units = std::nullopt;
-    if (models.complete && failed(models.complete(op, schedule)))
+    if (failed(complete(op, problem, schedule)))
       return failure();
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
     return success();
@@ -105,13 +107,17 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
   }
 
   void runOnOperation() override {
-    if (target != "cpu" && target != "emulate" && target != "sm_80" &&
-        target != "sm_90a") {
+    std::optional<TargetInfo> known = findTarget(target);
+    if (!known) {
       emitError(getOperation().getLoc(),
                 "there is no schedule for the target '")
-          << target << "'; there are cpu, emulate, sm_80 and sm_90a";
+          << target << "'; there are " << listTargets();
       return signalPassFailure();
     }
+    machine = *known;
+    if (machine.isGpu)
+      machine.multiprocessors =
+          findMultiprocessors(getOperation()).value_or(machine.multiprocessors);
     llvm::Expected<Schedule> parsed = Schedule::parse(schedule);
     if (!parsed) {
       emitError(getOperation().getLoc(), "the schedule that is given: ")
@@ -129,6 +135,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
       signalPassFailure();
   }
 
+  TargetInfo machine = cpuTarget;
   Schedule given;
   std::shared_ptr<const TuningTable> file;
 };

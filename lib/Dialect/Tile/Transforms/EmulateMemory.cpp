@@ -8,7 +8,7 @@
 #include "Emulate.h"
 #include "TileOrder.h"
 
-#include "flash/Support/Multiprocessors.h"
+#include "flash/Schedule/Target.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -122,7 +122,7 @@ struct EmulatePosition : EmulationPattern<PositionOp> {
       calls.create(b, op, "check_range", Type(),
                    {op.getNumber(), constant(b, loc, 1), first, entries});
     }
-    b.replaceOp(op, emitPosition(b, op, flash::multiprocessors));
+    b.replaceOp(op, emitPosition(b, op, flash::getMultiprocessors(op)));
     return success();
   }
 };

@@ -38,8 +38,9 @@ static void assertEntries(gpu::LaunchFuncOp launch, Value table) {
                            "entries than there are tiles");
 }
 
-/// Folds what is computed from `values`: of a dimension of one tile the index is
-/// known, and nothing that the host can compute need be passed to the kernel.
+/// Folds what is computed from `values`: of a dimension of one tile the index
+/// is known, and nothing that the host can compute need be passed to the
+/// kernel.
 static void foldUsers(ValueRange values) {
   llvm::SetVector<Operation *> users;
   auto add = [&](Value value) {
@@ -62,8 +63,6 @@ static void foldUsers(ValueRange values) {
 
 namespace {
 struct LowerPositions : flash::tile::impl::LowerPositionsBase<LowerPositions> {
-  using Base::Base;
-
   void runOnOperation() override {
     SymbolTableCollection symbols;
     DenseMap<Operation *, SmallVector<unsigned, 1>> tables;
@@ -78,7 +77,8 @@ struct LowerPositions : flash::tile::impl::LowerPositionsBase<LowerPositions> {
       if (auto table = dyn_cast_if_present<BlockArgument>(op.getTable()))
         tables[kernel].push_back(table.getArgNumber());
       OpBuilder b(op);
-      int64_t blocks = multiprocessors * getResidentBlocks(kernel);
+      int64_t blocks =
+          flash::getMultiprocessors(kernel) * getResidentBlocks(kernel);
       SmallVector<Value> position = emitPosition(b, op, blocks);
       op->replaceAllUsesWith(position);
       op.erase();

@@ -156,8 +156,6 @@ static bool isPersistent(gpu::GPUFuncOp kernel) {
 
 namespace {
 struct Persist : flash::tile::impl::PersistBase<Persist> {
-  using Base::Base;
-
   void runOnOperation() override {
     SymbolTableCollection symbols;
     DenseMap<Operation *, SmallVector<Value>> scalars;
@@ -176,8 +174,10 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
       auto constant = [&](int64_t value) -> Value {
         return arith::ConstantIndexOp::create(b, loc, value);
       };
-      Value grid = arith::MinUIOp::create(
-          b, loc, count, constant(multiprocessors * getResidentBlocks(kernel)));
+      Value grid =
+          arith::MinUIOp::create(b, loc, count,
+                                 constant(flash::getMultiprocessors(kernel) *
+                                          getResidentBlocks(kernel)));
       // No blocks at all are launched as none.
       Value divisor = arith::MaxUIOp::create(b, loc, grid, constant(1));
       Value whole = arith::DivUIOp::create(b, loc, count, divisor);

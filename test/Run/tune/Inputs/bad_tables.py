@@ -15,7 +15,7 @@ func.func @attention(%q: !t, %k: !t, %v: !t) -> !t {
 """
 TWO = PROGRAM.replace("  return", "  %p = flash.attention %o, %k, %v : (!t, !t, !t) -> !t\n  return").replace("%o : !t\n}", "%p : !t\n}")
 GOOD = {"device": "X", "target": "cpu", "dtype": "f32", "head_dim": 16, "value_dim": 16, "mask": "full", "score": False,
-        "lengths": False, "queries": 128, "keys": None, "blocks": "few", "schedule": {"query_tile": 32, "key_tile": 32},
+        "lengths": False, "queries": 128, "keys": None, "keys_per_query": None, "blocks": "few", "schedule": {"query_tile": 32, "key_tile": 32},
         "ms": 1, "default_ms": 2}
 
 
@@ -39,6 +39,7 @@ TABLES = [
     (entry(score=1), ":2: 'score' must be true or false"),
     (entry(queries=100), ":2: 'queries' must be a power of two from 128 on, or null for lengths that are known at run time only"),
     (entry(keys=64), ":2: 'keys' must be a power of two from 128 on"),
+    (entry(keys_per_query=16), ":2: 'keys_per_query' must be a power of two from 32 on"),
     (entry(blocks="some"), ":2: 'blocks' must be \"few\", \"many\" or null"),
     (entry(ms=0), ":2: 'ms' must be a number of milliseconds"),
     (entry(extra=1), ":2: there is a key that entries do not have"),

@@ -36,7 +36,8 @@ def Flash_Dialect : Dialect {
       - A NaN in an element that takes part reaches the row's output.
   }];
   let discardableAttrs = (ins "::flash::ScheduleAttr":$schedule,
-                              "::flash::ProductPrecisionAttr":$precision);
+                              "::flash::ProductPrecisionAttr":$precision,
+                              "::mlir::IntegerAttr":$multiprocessors);
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let hasRegionResultAttrVerify = 1;

@@ -258,6 +258,26 @@ def AssertReads : Pass<"flash-assert-reads", "::mlir::ModuleOp"> {
     "::mlir::tensor::TensorDialect"];
 }
 
+def AttachTarget : Pass<"flash-attach-target", "::mlir::ModuleOp"> {
+  let summary = "Say which machine the module is for";
+  let description = [{
+    Writes the attribute `flash.multiprocessors` of the module, which schedules,
+    the order of tiles and persistent kernels take their number of blocks from.
+    Without the option the module stays as it is; a module without the attribute
+    is for the default of its target, 132 multiprocessors. Kernels are right on
+    any number.
+
+    ```mlir
+    module { ... }
+    // becomes, with multiprocessors=114,
+    module attributes {flash.multiprocessors = 114} { ... }
+    ```
+  }];
+  let options = [Option<"multiprocessors", "multiprocessors", "int64_t", "0",
+                        "How many the GPU has; 0 for what the module says">];
+  let dependentDialects = ["::flash::FlashDialect"];
+}
+
 def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
   let summary = "Complete the schedule of every attention";
   let description = [{

@@ -9,7 +9,7 @@
 #define FLASH_DIALECT_TILE_IR_WARPGROUPS_H
 
 #include "flash/Schedule/Schedule.h"
-#include "flash/Support/Multiprocessors.h"
+#include "flash/Schedule/Target.h"
 
 namespace flash::tile {
 
@@ -45,7 +45,7 @@ constexpr int64_t registerGranule = 8;
 /// with, where as many blocks share a multiprocessor.
 constexpr int64_t getStartRegisters(int64_t warpgroups, int64_t blocks) {
   int64_t threads = (warpgroups + 1) * threadsOfWarpgroup;
-  return registersOfMultiprocessor / (threads * blocks) / registerGranule *
+  return registersPerMultiprocessor / (threads * blocks) / registerGranule *
          registerGranule;
 }
 
@@ -71,10 +71,10 @@ inline int64_t getResidentBlocks(mlir::Operation *kernel) {
 }
 
 /// The bytes of shared memory that each of `blocks` may have, if one alone may
-/// have `limit`. Every block costs 1 KiB more than it has.
+/// have `limit`.
 constexpr int64_t getSharedLimit(int64_t limit, int64_t blocks) {
-  constexpr int64_t reserved = 1024;
-  return (limit + reserved) / blocks - reserved;
+  return (limit + reservedSharedBytesPerBlock) / blocks -
+         reservedSharedBytesPerBlock;
 }
 
 } // namespace flash::tile

@@ -94,7 +94,8 @@ def LowerPositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
   let description = [{
     Each `tile.position` becomes arithmetic on indices, or the reading of its
     table, for which the host asserts that it has an entry for each block. A wave
-    is as many blocks as the multiprocessors hold; with
+    is as many blocks as the multiprocessors hold, of which the module says how
+    many there are (`flash.multiprocessors`); with
     `resident_blocks = 2` in the schedule of the kernel, twice as many.
 
     ```mlir
@@ -104,9 +105,6 @@ def LowerPositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
     %i = arith.remui %number, %tiles : index
     ```
   }];
-  let options = [Option<"multiprocessors", "multiprocessors", "int64_t",
-                        "::flash::multiprocessors",
-                        "Multiprocessors that run blocks at the same time">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::cf::ControlFlowDialect",
                            "::mlir::memref::MemRefDialect"];
@@ -115,11 +113,12 @@ def LowerPositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
 def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
   let summary = "Launch as many blocks as there are multiprocessors";
   let description = [{
-    For kernels whose `flash.schedule` has `persistent`. A block does the work of
-    one block after the other, so that the copies of the next begin while the
-    last is being finished. With `resident_blocks = 2` there are twice as
-    many. Indices that the tiles need of sizes are computed where the kernel is
-    launched, and become arguments.
+    For kernels whose `flash.schedule` has `persistent`. There are as many blocks
+    as multiprocessors (`flash.multiprocessors` of the module), with
+    `resident_blocks = 2` twice as many. A block does the work of one block after
+    the other, so that the copies of the next begin while the last is being
+    finished. Indices that the tiles need of sizes are computed where the kernel
+    is launched, and become arguments.
 
     ```mlir
     %i = gpu.block_id x
@@ -131,9 +130,6 @@ def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"multiprocessors", "multiprocessors", "int64_t",
-                        "::flash::multiprocessors",
-                        "Blocks that run at a time">];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect"];
 }
@@ -283,7 +279,7 @@ def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
     ```
   }];
   let options = [
-    Option<"limit", "limit", "int64_t", /*default=*/"232448",
+    Option<"limit", "limit", "int64_t", /*default=*/"::flash::sm90aTarget.maxSharedBytesPerBlock",
            "Bytes of shared memory that a block may have">
   ];
 }
@@ -458,7 +454,8 @@ def AllocateSmem : Pass<"tile-allocate-smem", "::mlir::ModuleOp"> {
     widest swizzle needs, and the amount of dynamic shared memory in the
     launches. A kernel that needs more than `limit` bytes is refused.
   }];
-  let options = [Option<"limit", "limit", "int64_t", "232448",
+  let options = [Option<"limit", "limit", "int64_t",
+                        "::flash::sm90aTarget.maxSharedBytesPerBlock",
                         "Bytes of shared memory that a block may have">];
 }
 

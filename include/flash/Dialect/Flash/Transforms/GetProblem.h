@@ -1,0 +1,25 @@
+//===- GetProblem.h - What the schedule of an op is for ---------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_DIALECT_FLASH_TRANSFORMS_GETPROBLEM_H
+#define FLASH_DIALECT_FLASH_TRANSFORMS_GETPROBLEM_H
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Schedule/Problem.h"
+
+namespace flash {
+
+/// What schedules ask of an attention.
+Problem getProblem(AttentionOp op);
+
+/// The tiles of queries of all heads, if that is known.
+std::optional<int64_t> countQueryTiles(mlir::RankedTensorType query,
+                                       int64_t queryTile);
+
+} // namespace flash
+
+#endif // FLASH_DIALECT_FLASH_TRANSFORMS_GETPROBLEM_H

@@ -1,0 +1,44 @@
+//===- Models.h - Which schedules fit, and which is best --------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_SCHEDULE_MODELS_H
+#define FLASH_SCHEDULE_MODELS_H
+
+#include "flash/Schedule/Problem.h"
+#include "flash/Schedule/Schedule.h"
+#include "flash/Schedule/Target.h"
+
+namespace flash {
+
+/// What a model proposes. Of `given`, keys that are fixed already, it takes
+/// whether warps have roles; what it proposes is merged below them
+/// (Schedule::over).
+Schedule chooseSchedule(const Problem &problem, const TargetInfo &target,
+                        const Schedule &given);
+
+/// Checks that a block of `schedule`, which has tiles, has the shape that
+/// tensor cores need, and enough registers and shared memory; returns what it
+/// lacks, with the figures, and nothing if it is possible. Fills in what
+/// follows from the other keys: warps, stages, query_stages, features and
+/// splits. CPUs can have any tiles.
+std::string completeSchedule(const Problem &problem, const TargetInfo &target,
+                             Schedule &schedule);
+
+/// Schedules that the target admits, each complete, for a search: the model's
+/// own, then all tiles and features with the rest as the model would have it.
+llvm::SmallVector<Schedule> listSchedules(const Problem &problem,
+                                          const TargetInfo &target);
+
+/// Those that differ from `schedule` in what the above leaves to the model:
+/// stages, warps, and how units share keys.
+llvm::SmallVector<Schedule> listVariations(const Problem &problem,
+                                           const TargetInfo &target,
+                                           const Schedule &schedule);
+
+} // namespace flash
+
+#endif // FLASH_SCHEDULE_MODELS_H

@@ -1,0 +1,43 @@
+//===- Problem.h - What a schedule is for -----------------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_SCHEDULE_PROBLEM_H
+#define FLASH_SCHEDULE_PROBLEM_H
+
+#include "mlir/IR/Types.h"
+#include <optional>
+#include <string>
+
+namespace flash {
+
+/// An attention, as far as schedules ask. Sizes are absent where they are known
+/// at run time only.
+struct Problem {
+  mlir::Type element;
+  /// The products' precision where it is less than the element's ("tf32"), else
+  /// the element type.
+  std::string precision;
+  int64_t headDim = 0, valueDim = 0;
+  /// Heads of all batches, rows of queries of all of them, and the lengths of
+  /// one. Products are cut off where no schedule distinguishes them any more.
+  std::optional<int64_t> heads, queries, keys;
+  /// The outermost attribute of the mask, "full" if there is none.
+  std::string mask = "full";
+  bool isMasked = false, hasScore = false, hasLengths = false;
+  /// The keys that a query sees, of those that see any: in the mean, and at
+  /// most. Known if both lengths are.
+  std::optional<int64_t> meanKeysPerQuery, mostKeysPerQuery;
+
+  int64_t getElementBits() const { return element.getIntOrFloatBitWidth(); }
+  int64_t getElementBytes() const { return getElementBits() / 8; }
+  /// The tiles of queries of all heads, if that is known.
+  std::optional<int64_t> countQueryTiles(int64_t queryTile) const;
+};
+
+} // namespace flash
+
+#endif // FLASH_SCHEDULE_PROBLEM_H

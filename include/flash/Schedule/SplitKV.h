@@ -1,0 +1,35 @@
+//===- SplitKV.h - How many blocks share the keys of a query tile -*- C++
+//-*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Split-KV, or Flash-Decoding: where the tiles of queries are too few for the
+// GPU, several blocks take a part of the keys of each, and a second kernel
+// combines their results.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_SCHEDULE_SPLITKV_H
+#define FLASH_SCHEDULE_SPLITKV_H
+
+#include <cstdint>
+
+namespace flash {
+
+/// With fewer tiles of keys in all, or for each split, the combination would
+/// cost more than it saves (docs/benchmarks.md).
+constexpr int64_t minKeyTiles = 8, minKeyTilesPerSplit = 2;
+
+/// What the key `splits` of a schedule may be at most.
+constexpr int64_t maxSplits = 256;
+
+/// The number of splits that give at most `units` blocks for `queryTiles` tiles
+/// of queries, if each then has enough of the `keyTiles` tiles of keys.
+int64_t countSplits(int64_t units, int64_t queryTiles, int64_t keyTiles);
+
+} // namespace flash
+
+#endif // FLASH_SCHEDULE_SPLITKV_H

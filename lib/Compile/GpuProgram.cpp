@@ -1,0 +1,112 @@
+//===- GpuProgram.cpp - A program compiled for GPUs -----------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Compile/GpuProgram.h"
+
+#include "flash/Compile/RunPasses.h"
+#include "flash/Compile/Stopwatch.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Pipelines/Pipelines.h"
+#include "flash/Target/Nvptx/ExtractLaunchPlan.h"
+#include "flash/Target/Nvptx/Ptx.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace flash::compile;
+using llvm::createStringError;
+using llvm::formatv;
+
+llvm::StringRef GpuProgram::Module::getImage() const {
+  return cubin ? llvm::StringRef(cubin->bytes.data(), cubin->bytes.size())
+               : llvm::StringRef(ptx);
+}
+
+/// Those of the attentions, which level 1 has in pieces.
+static std::vector<std::string> getSchedules(ModuleOp module) {
+  std::vector<std::string> schedules;
+  llvm::DenseSet<std::pair<Location, flash::ScheduleAttr>> seen;
+  module.walk([&](flash::OnlineAttentionOp op) {
+    std::optional<flash::ScheduleAttr> schedule = op.getSchedule();
+    if (schedule && seen.insert({op.getLoc(), *schedule}).second)
+      llvm::raw_string_ostream(schedules.emplace_back()) << *schedule;
+  });
+  return schedules;
+}
+
+/// From the program to the LLVM dialect and host functions on memrefs.
+static llvm::Error runGpuPasses(ModuleOp module, Variant variant,
+                                const CompileOptions &options,
+                                GpuProgram &program) {
+  bool isBlocks = isBlockLevel(module);
+  if (isBlocks)
+    program.level0 = module.clone();
+  flash::FrontOptions front;
+  setSchedule(front, getName(program.target), module, options);
+  Stopwatch watch;
+  auto after = [&](StringRef name) {
+    program.times.emplace_back(name, watch.lap());
+    if (name == "l0")
+      program.level0 = module.clone();
+    if (name == "l1")
+      program.schedules = getSchedules(module);
+  };
+  return runStages(module, flash::getGpuStages(variant, front, isBlocks),
+                   options, after);
+}
+
+llvm::Expected<GpuProgram> GpuProgram::compile(ModuleOp source, StringRef entry,
+                                               Variant variant, Target gpu,
+                                               const CompileOptions &options) {
+  GpuProgram program;
+  program.target = gpu;
+  OwningOpRef<ModuleOp> module = copyProgram(source, entry);
+  auto func = module->lookupSymbol<func::FuncOp>(entry);
+  for (Type type : func.getResultTypes())
+    program.resultTypes.push_back(
+        *getDType(cast<ShapedType>(type).getElementType()));
+  if (llvm::Error error = runGpuPasses(*module, variant, options, program))
+    return error;
+
+  func = module->lookupSymbol<func::FuncOp>(entry);
+  auto plan = extractLaunchPlan(func);
+  if (failed(plan))
+    return createStringError(
+        formatv("@{0} computes what no GPU target can launch yet", entry));
+  program.plan = std::move(*plan);
+
+  flash::PtxTimes times;
+  for (auto gpuModule : module->getOps<gpu::GPUModuleOp>()) {
+    flash::PtxOptions ptxOptions;
+    ptxOptions.chip = getName(program.target).str();
+    auto ptx = flash::emitPtx(gpuModule, ptxOptions);
+    if (!ptx)
+      return ptx.takeError();
+    times.translate += ptx->times.translate;
+    times.optimize += ptx->times.optimize;
+    times.codegen += ptx->times.codegen;
+    dump(Dump::Ptx, ptx->text, options);
+    program.modules.push_back(
+        {gpuModule.getName().str(), std::move(ptx->text), std::nullopt});
+  }
+  program.times.append({{"translate", times.translate},
+                        {"optimize", times.optimize},
+                        {"codegen", times.codegen}});
+  return program;
+}
+
+llvm::Error GpuProgram::assembleFor(StringRef chip) {
+  Stopwatch watch;
+  for (Module &module : modules) {
+    auto cubin = flash::assemble(module.ptx, chip);
+    if (!cubin)
+      return cubin.takeError();
+    module.cubin = std::move(*cubin);
+  }
+  times.emplace_back("ptxas", watch.lap());
+  return llvm::Error::success();
+}

@@ -1,0 +1,101 @@
+//===- LoadedProgram.cpp - Kernels on a device ----------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Compile/LoadedProgram.h"
+
+#include "flash/Compile/CompileOptions.h"
+#include "flash/Runtime/Cuda/TensorMap.h"
+#include "llvm/Support/FormatVariadic.h"
+#include <map>
+
+namespace cuda = flash::cuda;
+using namespace flash::compile;
+using flash::runtime::Invocation;
+using flash::runtime::LaunchPlan;
+using flash::runtime::TensorArgument;
+using llvm::createStringError;
+using llvm::formatv;
+
+llvm::Expected<LoadedProgram> LoadedProgram::load(const GpuProgram &program,
+                                                  const cuda::Device &device) {
+  const cuda::DeviceInfo &info = device.getInfo();
+  bool runs = program.target == Target::Sm90a
+                  ? info.major == 9 && info.minor == 0
+                  : info.major >= 8;
+  if (!runs)
+    return createStringError(
+        formatv("kernels for {0} do not run on {1} ({2}); {3}",
+                getName(program.target), info.name, info.getArchitecture(),
+                info.major >= 8 ? "use --target=sm_80" : "use --target=cpu"));
+  std::map<std::string, cuda::Module> modules;
+  for (const GpuProgram::Module &module : program.modules) {
+    auto loaded = cuda::Module::load(device, module.getImage(), module.name);
+    if (!loaded)
+      return loaded.takeError();
+    modules.emplace(module.name, std::move(*loaded));
+  }
+  LoadedProgram result(device);
+  for (const LaunchPlan::Launch &launch : program.plan.launches) {
+    auto function = modules.at(launch.module).getFunction(launch.kernel);
+    if (!function)
+      return function.takeError();
+    result.functions.push_back(std::move(*function));
+  }
+  result.sharedBytes.assign(result.functions.size(), 0);
+  return result;
+}
+
+llvm::Error LoadedProgram::bind(const LaunchPlan &plan,
+                                llvm::ArrayRef<TensorArgument> arguments,
+                                llvm::ArrayRef<uint64_t> buffers,
+                                Invocation &call) const {
+  auto encode = [&](const llvm::Twine &name,
+                    const cuda::TensorMapOptions &options) {
+    return cuda::encodeTensorMap(device, name, options);
+  };
+  return plan.bind(arguments, buffers, call, encode);
+}
+
+llvm::Error LoadedProgram::allowShared(const Invocation &call) {
+  for (const Invocation::Launch &launch : call.launches) {
+    int64_t &allowed = sharedBytes[launch.index];
+    if (launch.sharedBytes <= allowed)
+      continue;
+    if (llvm::Error error =
+            functions[launch.index].setDynamicSharedLimit(launch.sharedBytes))
+      return error;
+    allowed = launch.sharedBytes;
+  }
+  return llvm::Error::success();
+}
+
+cuda::LaunchShape flash::compile::getShape(const Invocation::Launch &launch) {
+  return {{launch.grid[0], launch.grid[1], launch.grid[2]},
+          {launch.block[0], launch.block[1], launch.block[2]},
+          launch.sharedBytes};
+}
+
+llvm::Error LoadedProgram::launch(const LaunchPlan &plan,
+                                  const Invocation &call,
+                                  const cuda::Stream &stream) const {
+  llvm::ArrayRef<char> parameters = call.parameters;
+  for (auto [i, launch] : llvm::enumerate(call.launches)) {
+    const LaunchPlan::Launch &planned = plan.launches[launch.index];
+    const cuda::Function &function = functions[launch.index];
+    if (llvm::Error error =
+            planned.hasTensorMaps()
+                ? function.launch(getShape(launch), plan.getPointers(call, i),
+                                  stream)
+                : function.launchPacked(
+                      getShape(launch),
+                      parameters.slice(launch.firstByte,
+                                       planned.parameterBytes),
+                      stream))
+      return error;
+  }
+  return llvm::Error::success();
+}

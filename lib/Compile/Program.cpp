@@ -1,0 +1,220 @@
+//===- Program.cpp - The program and its function -------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Compile/Program.h"
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Support/SourceCheck.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace flash::compile;
+using llvm::createStringError;
+using llvm::formatv;
+
+/// For messages: the type as MLIR prints it.
+static std::string str(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+static llvm::Error checkTensorType(Type type, StringRef what) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !getDType(tensor.getElementType()) || tensor.getEncoding())
+    return createStringError(formatv(
+        "{0} has type {1}; flash-run passes ranked tensors of f16, bf16, f32, "
+        "f64, i8, i16, i32 or i64",
+        what, str(type)));
+  return llvm::Error::success();
+}
+
+static llvm::Error checkSignature(func::FuncOp entry) {
+  for (auto [i, type] : llvm::enumerate(entry.getArgumentTypes()))
+    if (llvm::Error error = checkTensorType(
+            type, formatv("argument {0} of @{1}", i, entry.getSymName()).str()))
+      return error;
+  for (auto [i, type] : llvm::enumerate(entry.getResultTypes()))
+    if (llvm::Error error = checkTensorType(
+            type, formatv("result {0} of @{1}", i, entry.getSymName()).str()))
+      return error;
+  if (entry.getNumResults() == 0)
+    return createStringError(
+        formatv("@{0} has no results; return what it computes as tensors",
+                entry.getSymName()));
+  return llvm::Error::success();
+}
+
+/// The name at a place of the text, without the `%`; empty if there is none.
+static StringRef getNameAt(llvm::SourceMgr &sources, Location location) {
+  auto at = dyn_cast<FileLineColLoc>(location);
+  unsigned buffer = sources.getMainFileID();
+  if (!at || at.getFilename().getValue() !=
+                 sources.getMemoryBuffer(buffer)->getBufferIdentifier())
+    return "";
+  llvm::SMLoc start =
+      sources.FindLocForLineAndColumn(buffer, at.getLine(), at.getColumn());
+  if (!start.isValid())
+    return "";
+  StringRef rest(start.getPointer(),
+                 sources.getMemoryBuffer(buffer)->getBufferEnd() -
+                     start.getPointer());
+  if (!rest.consume_front("%"))
+    return "";
+  return rest.take_while(
+      [](char c) { return llvm::isAlnum(c) || StringRef("$._-").contains(c); });
+}
+
+/// Keeps the names of functions' arguments, which the parser drops, in their
+/// locations. C headers have them.
+static void nameArguments(ModuleOp module, llvm::SourceMgr &sources) {
+  for (auto func : module.getOps<func::FuncOp>())
+    for (BlockArgument argument : func.getArguments())
+      if (StringRef name = getNameAt(sources, argument.getLoc()); !name.empty())
+        argument.setLoc(NameLoc::get(StringAttr::get(module.getContext(), name),
+                                     argument.getLoc()));
+}
+
+/// The function of this name or, without a name, the only public one; the first
+/// if what is asked for is made of all.
+static llvm::Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name,
+                                              bool isForAll) {
+  SmallVector<std::string> names;
+  func::FuncOp entry;
+  for (auto func : module.getOps<func::FuncOp>()) {
+    if (func.isExternal())
+      continue;
+    bool selected = name.empty() ? func.isPublic() : func.getSymName() == name;
+    if (func.isPublic())
+      names.push_back(("@" + func.getSymName()).str());
+    if (selected && !entry)
+      entry = func;
+  }
+  std::string list = llvm::join(names, ", ");
+  if (!name.empty() && !entry)
+    return createStringError(
+        formatv("there is no function @{0} with a body; the public functions "
+                "are: {1}",
+                name, names.empty() ? "none" : list));
+  if (name.empty() && names.empty())
+    return createStringError(
+        "there is no function to run; write a public func.func with a body");
+  if (name.empty() && names.size() > 1 && !isForAll)
+    return createStringError(
+        formatv("there are {0} public functions: {1}; choose one with "
+                "--function=NAME",
+                names.size(), list));
+  return entry;
+}
+
+llvm::Expected<Program> flash::compile::loadProgram(
+    MLIRContext &context, std::unique_ptr<llvm::MemoryBuffer> file,
+    const CompileOptions &options, llvm::raw_ostream &os, bool isForAll) {
+  std::string name = file->getBufferIdentifier().str();
+  Program program;
+  program.sources = std::make_unique<llvm::SourceMgr>();
+  program.sources->AddNewSourceBuffer(std::move(file), llvm::SMLoc());
+  program.diagnostics = std::make_unique<SourceMgrDiagnosticHandler>(
+      *program.sources, &context, os);
+  // MLIR looks for the end of a dialect's attribute before it parses the
+  // inside, and takes the `>` of a `>=` for that end.
+  ScopedDiagnosticHandler hint(&context, [](Diagnostic &diagnostic) {
+    if (StringRef(diagnostic.str()).contains("in pretty dialect name"))
+      diagnostic.attachNote()
+          << "if this is an affine set with '>=', give it a name before the "
+             "function (#set = affine_set<...>) and write #flash.affine<#set>";
+    return failure();
+  });
+  if (succeeded(checkSource(*program.sources, os)))
+    program.module = parseSourceFile<ModuleOp>(*program.sources, &context);
+  if (!program.module)
+    return createStringError(formatv("'{0}' is not a valid program", name));
+
+  // Nothing is linked, so a function without a body can only be missing.
+  std::string external;
+  program.module->walk([&](FunctionOpInterface func) {
+    if (func.isExternal() && external.empty())
+      external = func.getName().str();
+  });
+  if (!external.empty())
+    return createStringError(formatv("@{0} is declared but has no body; "
+                                     "flash-run links no other files, so "
+                                     "define it here",
+                                     external));
+  nameArguments(*program.module, *program.sources);
+  auto entry = findEntry(*program.module, options.function, isForAll);
+  if (!entry)
+    return entry.takeError();
+  program.entry = *entry;
+  if (llvm::Error error = checkSignature(program.entry))
+    return error;
+  if (isForAll && options.function.empty())
+    for (auto func : program.module->getOps<func::FuncOp>())
+      if (func.isPublic())
+        if (llvm::Error error = checkSignature(func))
+          return error;
+  return program;
+}
+
+std::optional<SmallVector<int64_t, 4>>
+flash::compile::getSizes(Value value, ArrayRef<TensorSpec> inputs) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return std::nullopt;
+  if (type.hasStaticShape())
+    return SmallVector<int64_t, 4>(type.getShape());
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    if (!isa<func::FuncOp>(argument.getOwner()->getParentOp()) ||
+        argument.getArgNumber() >= inputs.size())
+      return std::nullopt;
+    return SmallVector<int64_t, 4>(inputs[argument.getArgNumber()].shape);
+  }
+  Operation *op = value.getDefiningOp();
+  if (auto cast = dyn_cast<tensor::CastOp>(op))
+    return getSizes(cast.getSource(), inputs);
+  // The reshapes of flash-expand-rank only add or drop sizes of one.
+  auto reshape = [&](Value source) -> std::optional<SmallVector<int64_t, 4>> {
+    auto sizes = getSizes(source, inputs);
+    if (!sizes)
+      return std::nullopt;
+    SmallVector<int64_t, 4> result;
+    llvm::erase(*sizes, 1);
+    size_t next = 0;
+    for (int64_t size : type.getShape()) {
+      if (size != 1 && next == sizes->size())
+        return std::nullopt;
+      result.push_back(size == 1 ? 1 : (*sizes)[next++]);
+    }
+    if (next != sizes->size())
+      return std::nullopt;
+    return result;
+  };
+  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op))
+    return reshape(expand.getSrc());
+  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op))
+    return reshape(collapse.getSrc());
+  if (auto attention = dyn_cast<flash::AttentionOp>(op)) {
+    auto sizes = getSizes(attention.getQuery(), inputs);
+    if (!sizes)
+      return std::nullopt;
+    sizes->pop_back();
+    if (value == attention.getOutput())
+      sizes->push_back(attention.getValueDim());
+    return sizes;
+  }
+  return std::nullopt;
+}
+
+bool flash::compile::isBlockLevel(ModuleOp program) {
+  return program.walk([](gpu::LaunchFuncOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}

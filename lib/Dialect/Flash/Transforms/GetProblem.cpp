@@ -1,0 +1,69 @@
+//===- GetProblem.cpp - What the schedule of an op is for -----------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/Transforms/GetProblem.h"
+
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace flash;
+
+static std::optional<int64_t> getSize(RankedTensorType type, int64_t dim) {
+  int64_t size = type.getDimSize(dim);
+  return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
+}
+
+static void setQuerySizes(Problem &problem, RankedTensorType query) {
+  problem.queries = getSize(query, query.getRank() - 2);
+  ArrayRef<int64_t> heads = query.getShape().drop_back(2);
+  if (llvm::any_of(heads, ShapedType::isDynamic))
+    return;
+  constexpr int64_t most = std::numeric_limits<uint32_t>::max();
+  problem.heads = 1;
+  for (int64_t size : heads)
+    problem.heads = llvm::SaturatingMultiply<uint32_t>(*problem.heads,
+                                                       std::min(size, most));
+}
+
+std::optional<int64_t> flash::countQueryTiles(RankedTensorType query,
+                                              int64_t queryTile) {
+  Problem problem;
+  setQuerySizes(problem, query);
+  return problem.countQueryTiles(queryTile);
+}
+
+Problem flash::getProblem(AttentionOp op) {
+  Problem problem;
+  RankedTensorType query = op.getQuery().getType(), key = op.getKey().getType();
+  problem.element = query.getElementType();
+  if (op.getPrecision())
+    problem.precision = stringifyPrecision(*op.getPrecision());
+  else
+    llvm::raw_string_ostream(problem.precision) << problem.element;
+  problem.headDim = op.getHeadDim();
+  problem.valueDim = op.getValueDim();
+  setQuerySizes(problem, query);
+  problem.keys = getSize(key, key.getRank() - 2);
+  problem.hasScore = !op.getScore().empty();
+  problem.hasLengths = static_cast<bool>(op.getLengths());
+  problem.isMasked = op.getMask().has_value();
+  if (op.getMask())
+    problem.mask = cast<Attribute>(*op.getMask())
+                       .getAbstractAttribute()
+                       .getName()
+                       .rsplit('.')
+                       .second.str();
+  if (!problem.queries || !problem.keys)
+    return problem;
+  KeysOfQuery keys = {*problem.keys, *problem.keys};
+  if (op.getMask())
+    keys = estimateKeysOfQuery(*op.getMask(), *problem.queries, *problem.keys);
+  problem.meanKeysPerQuery = keys.mean;
+  problem.mostKeysPerQuery = keys.most;
+  return problem;
+}

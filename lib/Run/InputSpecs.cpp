@@ -1,0 +1,103 @@
+//===- InputSpecs.cpp - The program and the sizes of its inputs -----------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Run/InputSpecs.h"
+
+#include "flash/Run/Npy.h"
+#include "flash/Support/InputFile.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace flash::run;
+using llvm::createStringError;
+using llvm::formatv;
+
+static std::string str(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+llvm::Expected<Program> flash::run::loadProgram(MLIRContext &context,
+                                                const Options &options) {
+  auto file = flash::readTextFile(options.file);
+  if (!file)
+    return createStringError(formatv("cannot open input file '{0}': {1}",
+                                     options.file,
+                                     llvm::toString(file.takeError())));
+  // -o writes what all functions need.
+  bool isForAll = !options.output.empty() && !options.runs();
+  return compile::loadProgram(context, std::move(*file), options, llvm::errs(),
+                              isForAll);
+}
+
+llvm::Expected<std::vector<TensorSpec>>
+flash::run::getInputSpecs(func::FuncOp entry, const Options &options) {
+  unsigned numInputs = entry.getNumArguments();
+  for (auto &[index, shape] : options.shapes)
+    if (index >= numInputs)
+      return createStringError(
+          formatv("--shape names argument {0}, but @{1} has {2} (counted from "
+                  "0)",
+                  index, entry.getSymName(), numInputs));
+
+  std::vector<TensorSpec> specs;
+  for (auto [index, type] : llvm::enumerate(entry.getArgumentTypes())) {
+    auto tensor = cast<RankedTensorType>(type);
+    auto found = options.shapes.find(index);
+    SmallVector<int64_t, 4> shape(tensor.getShape());
+    if (found != options.shapes.end()) {
+      if (found->second.size() != shape.size())
+        return createStringError(formatv(
+            "--shape gives {0} sizes for argument {1}, which has rank {2}: {3}",
+            found->second.size(), index, shape.size(), str(tensor)));
+      for (auto [d, size] : llvm::enumerate(found->second)) {
+        if (!tensor.isDynamicDim(d) && size != shape[d])
+          return createStringError(
+              formatv("--shape gives size {0} for dimension {1} of argument "
+                      "{2}, which is fixed to {3}: {4}",
+                      size, d, index, shape[d], str(tensor)));
+        shape[d] = size;
+      }
+    } else if (!tensor.hasStaticShape() && index < options.inputs.size()) {
+      auto sizes = readNpyShape(options.inputs[index]);
+      if (!sizes)
+        return sizes.takeError();
+      bool fits = sizes->size() == shape.size();
+      for (size_t d = 0; fits && d < shape.size(); ++d)
+        fits = tensor.isDynamicDim(d) || (*sizes)[d] == shape[d];
+      if (!fits)
+        return createStringError(formatv(
+            "'{0}' has shape {1:$[x]}; expected one of {2}",
+            options.inputs[index],
+            llvm::make_range(sizes->begin(), sizes->end()), str(tensor)));
+      shape = *sizes;
+    } else if (!tensor.hasStaticShape()) {
+      // Show a size for every dimension, ready to be edited.
+      std::string sizes = llvm::join(
+          llvm::map_range(shape,
+                          [](int64_t size) {
+                            return std::to_string(
+                                ShapedType::isDynamic(size) ? 4 : size);
+                          }),
+          "x");
+      return createStringError(
+          formatv("argument {0} of @{1} has dynamic dimensions ({2}); give "
+                  "files with --inputs or its sizes, for example --shape "
+                  "{0}={3}",
+                  index, entry.getSymName(), str(tensor), sizes));
+    }
+    auto spec = TensorSpec::create(*getDType(tensor.getElementType()), shape);
+    if (!spec)
+      return createStringError(formatv("argument {0} of @{1}: {2}", index,
+                                       entry.getSymName(),
+                                       llvm::toString(spec.takeError())));
+    specs.push_back(std::move(*spec));
+  }
+  return specs;
+}

@@ -1,0 +1,131 @@
+//===- CostModel.cpp - How long a few tiles take --------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+
+#include "flash/Schedule/SplitKV.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace flash;
+
+// Waves of tiles from which on their rate is what counts.
+static constexpr int64_t manyWaves = 4;
+// Waves that tiles whose keys are shared may make.
+static constexpr int64_t mostSplitWaves = 2;
+
+// Fitted to 669 schedules of 94 problems on an H200, whose times without the
+// launch they meet within 5 % in the mean (docs/benchmarks.md).
+namespace {
+// A step of a block, one tile of keys, takes as long as if the tile had so many
+// queries and keys more.
+constexpr int64_t extraQueriesPerStep = 75, extraKeysPerStep = 8;
+// For each pair of a query and a key, and for each column of the products of
+// such a pair.
+constexpr double usPerPair = 2.25e-5, usPerPairAndColumn = 2.8e-7;
+// For each wave behind the first.
+constexpr double usPerFurtherWave = 1.7;
+// Where blocks share keys: the second kernel, and what it reads, the partial
+// results in f32.
+constexpr double usOfCombination = 2.4, usPerPartialByte = 0.52e-6;
+// A block without keys costs such a part of a step. Where the longest tiles go
+// first, all multiprocessors are as busy in the end but for a part of a step.
+constexpr double stepsOfEmptyBlock = 0.5, stepsOfLastTile = 0.75;
+
+/// Microseconds that a problem takes, without those of a launch.
+class Clock {
+public:
+  Clock(const Problem &problem, const TargetInfo &target);
+
+  /// If each tile of queries has `splits` blocks.
+  double getMicroseconds(const Schedule &schedule, int64_t splits) const;
+  int64_t countTiles(const Schedule &schedule) const {
+    return *problem.countQueryTiles(*schedule.queryTile);
+  }
+  int64_t getMostSplits(const Schedule &schedule) const {
+    return countSplits(mostSplitWaves * target.multiprocessors,
+                       countTiles(schedule),
+                       llvm::divideCeil(*problem.keys, *schedule.keyTile));
+  }
+
+private:
+  int64_t countWaves(const Schedule &schedule, int64_t splits) const {
+    return llvm::divideCeil(countTiles(schedule) * splits,
+                            target.multiprocessors);
+  }
+  /// The tiles of keys that the busiest multiprocessor works on.
+  double countSteps(const Schedule &schedule, int64_t splits) const;
+
+  const Problem &problem;
+  const TargetInfo &target;
+  int64_t columns, partialBytes;
+};
+} // namespace
+
+Clock::Clock(const Problem &problem, const TargetInfo &target)
+    : problem(problem), target(target),
+      columns((problem.headDim + problem.valueDim) / 2) {
+  int64_t rows = *problem.countQueryTiles(/*queryTile=*/1);
+  partialBytes = rows * problem.valueDim * int64_t(sizeof(float));
+}
+
+double Clock::countSteps(const Schedule &schedule, int64_t splits) const {
+  auto countKeyTiles = [&](int64_t positions) {
+    return llvm::divideCeil(std::min(*problem.keys, positions),
+                            *schedule.keyTile);
+  };
+  // Under a mask, other queries of the tile may have other keys.
+  int64_t longest = llvm::divideCeil(
+      countKeyTiles(*problem.mostKeysPerQuery + *schedule.queryTile - 1),
+      splits);
+  if (!problem.isMasked)
+    return countWaves(schedule, splits) * longest;
+  double mean = double(*problem.meanKeysPerQuery + *schedule.queryTile / 2) /
+                double(*schedule.keyTile);
+  double all =
+      countTiles(schedule) * std::max(mean, stepsOfEmptyBlock * splits);
+  return std::max(double(longest),
+                  all / target.multiprocessors + stepsOfLastTile);
+}
+
+double Clock::getMicroseconds(const Schedule &schedule, int64_t splits) const {
+  double usPerStep = (*schedule.queryTile + extraQueriesPerStep) *
+                     (*schedule.keyTile + extraKeysPerStep) *
+                     (usPerPair + usPerPairAndColumn * columns);
+  double us = countSteps(schedule, splits) * usPerStep +
+              (countWaves(schedule, splits) - 1) * usPerFurtherWave;
+  if (splits > 1)
+    us += usOfCombination + usPerPartialByte * splits * partialBytes;
+  return us;
+}
+
+bool flash::hasFewTiles(const Problem &problem, const TargetInfo &target,
+                        int64_t queryTile) {
+  std::optional<int64_t> tiles = problem.countQueryTiles(queryTile);
+  return tiles && *tiles < manyWaves * target.multiprocessors;
+}
+
+Schedule flash::chooseForFewTiles(const Problem &problem,
+                                  const TargetInfo &target,
+                                  llvm::ArrayRef<Schedule> choices) {
+  Clock clock(problem, target);
+  Schedule best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Schedule &schedule : choices) {
+    int64_t most = clock.getMostSplits(schedule);
+    for (int64_t splits = 1; splits <= most; ++splits) {
+      double us = clock.getMicroseconds(schedule, splits);
+      if (us >= least)
+        continue;
+      least = us;
+      best = schedule;
+      best.units.reset();
+      if (splits > 1)
+        best.units = clock.countTiles(schedule) * splits;
+    }
+  }
+  return best;
+}

@@ -1,0 +1,51 @@
+//===- ModelParts.h - The models of the targets -----------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_SCHEDULE_MODELPARTS_H
+#define FLASH_LIB_SCHEDULE_MODELPARTS_H
+
+#include "flash/Schedule/Models.h"
+
+namespace flash {
+
+/// Bytes of shared memory of a block: the tile of queries, and as many tiles of
+/// keys and of values as there are stages.
+int64_t getSharedBytes(const Problem &problem, const Schedule &schedule);
+
+/// Lets blocks share keys where the tiles of queries may be few, for warps
+/// without roles. Tiles become smaller where that makes a block for more of the
+/// multiprocessors, or fewer partial results because fewer blocks share the
+/// same keys.
+void shareKeys(const Problem &problem, const TargetInfo &target,
+               Schedule &schedule);
+
+/// The number of blocks that fill the GPU, if a tile has so many queries, for
+/// warps without roles.
+int64_t getFillingBlocks(const TargetInfo &target, int64_t queryTile);
+
+/// Whether the target and the problem allow products of warpgroups.
+bool canHaveRoles(const Problem &problem, const TargetInfo &target);
+/// Whether tiles of such sizes, 0 for any, can be those of warpgroups.
+bool canBeWarpgroupTiles(int64_t queryTile, int64_t keyTile);
+
+/// The best schedule for threads with vectors and caches.
+Schedule chooseCpuSchedule(const Problem &problem);
+
+/// The best schedule for tensor cores by mma.sync and copies by cp.async, and
+/// `completeSchedule` for it.
+Schedule chooseSm80Schedule(const Problem &problem, const TargetInfo &target);
+std::string completeSm80Schedule(const Problem &problem,
+                                 const TargetInfo &target, Schedule &schedule);
+
+/// The same for products of warpgroups and bulk copies.
+Schedule chooseSm90Schedule(const Problem &problem, const TargetInfo &target);
+std::string completeSm90Schedule(const Problem &problem,
+                                 const TargetInfo &target, Schedule &schedule);
+
+} // namespace flash
+
+#endif // FLASH_LIB_SCHEDULE_MODELPARTS_H

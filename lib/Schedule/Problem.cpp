@@ -1,0 +1,33 @@
+//===- Problem.cpp - What a schedule is for -------------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Schedule/Problem.h"
+
+#include "flash/Schedule/SplitKV.h"
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+
+using namespace flash;
+
+std::optional<int64_t> Problem::countQueryTiles(int64_t queryTile) const {
+  if (!heads || !queries)
+    return std::nullopt;
+  // No number of blocks is as large as what a product is cut off at.
+  constexpr int64_t most = std::numeric_limits<uint32_t>::max();
+  return llvm::SaturatingMultiply<uint32_t>(
+      std::min(*heads, most),
+      std::min<int64_t>(llvm::divideCeil(*queries, queryTile), most));
+}
+
+int64_t flash::countSplits(int64_t units, int64_t queryTiles,
+                           int64_t keyTiles) {
+  if (keyTiles < minKeyTiles)
+    return 1;
+  int64_t wanted = units / std::max<int64_t>(queryTiles, 1);
+  return std::clamp<int64_t>(std::min(wanted, keyTiles / minKeyTilesPerSplit),
+                             1, maxSplits);
+}

@@ -1,0 +1,39 @@
+//===- ShareKeys.cpp - How many units of a GPU share keys -----------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelParts.h"
+#include "flash/Schedule/SplitKV.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace flash;
+
+// Splits of a tile of queries that could be smaller, at most.
+static constexpr int64_t mostSplitsOfLargeTile = 8;
+// Queries of the smallest tile that models propose for many queries, and the
+// distance between their tiles.
+static constexpr int64_t queryTileStep = 64;
+
+void flash::shareKeys(const Problem &problem, const TargetInfo &target,
+                      Schedule &schedule) {
+  auto hasFewBlocks = [&] {
+    std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);
+    if (!tiles || !problem.keys)
+      return false;
+    int64_t splits =
+        countSplits(getFillingBlocks(target, *schedule.queryTile), *tiles,
+                    llvm::divideCeil(*problem.keys, *schedule.keyTile));
+    return *tiles * splits < target.multiprocessors ||
+           splits > mostSplitsOfLargeTile;
+  };
+  while (*schedule.queryTile >= 2 * queryTileStep &&
+         *schedule.queryTile % queryTileStep == 0 && hasFewBlocks())
+    *schedule.queryTile -= queryTileStep;
+  int64_t blocks = getFillingBlocks(target, *schedule.queryTile);
+  std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);
+  if (!tiles || *tiles <= blocks / 2)
+    schedule.units = blocks;
+}

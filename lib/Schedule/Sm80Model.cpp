@@ -1,0 +1,128 @@
+//===- Sm80Model.cpp - Tiles for mma.sync and cp.async --------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelParts.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace flash;
+using llvm::formatv;
+
+namespace {
+constexpr int64_t threadsPerWarp = 32;
+// What addresses, the state of the rows and loads in flight need of a thread's
+// registers beside the tiles: no head dimension spills with this (test/Ptxas).
+constexpr int64_t registersBesideTiles = 32;
+// Rows of a matrix instruction (mma.sync m16n8).
+constexpr int64_t rowsPerWarp = 16;
+// What a thread needs is such that the registers of a multiprocessor are enough
+// for so many warps.
+constexpr int64_t warpsPerMultiprocessor = 8;
+
+/// Of a thread, for the scores and the accumulator in f32.
+int64_t countTileRegisters(const Problem &problem, const Schedule &schedule) {
+  int64_t values = *schedule.queryTile * (*schedule.keyTile + problem.valueDim);
+  return values / (threadsPerWarp * *schedule.warps);
+}
+
+/// Tiles that need no spills for head dimensions up to a bound, best first; as
+/// measured on an H200 (docs/benchmarks.md) and assembled for all head
+/// dimensions (test/Ptxas).
+struct Candidate {
+  int64_t maxHeadDim, queryTile, keyTile;
+};
+constexpr Candidate candidatesOf16Bits[] = {
+    {72, 128, 64}, {128, 128, 32}, {144, 64, 32}, {256, 64, 64}};
+constexpr Candidate candidatesOf32Bits[] = {{16, 128, 32}, {48, 64, 32},
+                                            {56, 64, 16},  {80, 128, 32},
+                                            {96, 64, 32},  {256, 64, 16}};
+// A masked step needs registers for the product that leaves out masked keys.
+constexpr Candidate maskedCandidatesOf32Bits[] = {
+    {16, 128, 32}, {48, 64, 32}, {256, 64, 16}};
+} // namespace
+
+int64_t flash::getFillingBlocks(const TargetInfo &target, int64_t queryTile) {
+  return target.multiprocessors * warpsPerMultiprocessor /
+         getDefaultWarps(queryTile);
+}
+
+Schedule flash::chooseSm80Schedule(const Problem &problem,
+                                   const TargetInfo &target) {
+  int64_t dim = std::max(problem.headDim, problem.valueDim);
+  bool is32Bits = problem.getElementBits() == 32;
+  llvm::ArrayRef<Candidate> candidates = candidatesOf16Bits;
+  if (is32Bits && problem.isMasked)
+    candidates = maskedCandidatesOf32Bits;
+  else if (is32Bits)
+    candidates = candidatesOf32Bits;
+  const Candidate *fit = llvm::find_if(
+      candidates, [&](const Candidate &c) { return dim <= c.maxHeadDim; });
+  Schedule schedule;
+  schedule.queryTile = fit->queryTile;
+  schedule.keyTile = fit->keyTile;
+  // A tile need not be longer than the queries there are.
+  if (problem.queries && *problem.queries <= fit->queryTile / 2)
+    schedule.queryTile = std::max<int64_t>(
+        llvm::alignTo(*problem.queries, rowsPerWarp), rowsPerWarp);
+  shareKeys(problem, target, schedule);
+  return schedule;
+}
+
+std::string flash::completeSm80Schedule(const Problem &problem,
+                                        const TargetInfo &target,
+                                        Schedule &schedule) {
+  if (schedule.hasRoles())
+    return formatv("the features {0} need the target sm_90a and elements of 16 "
+                   "bits",
+                   stringifyScheduleFeatures(*schedule.features));
+  schedule.features = ScheduleFeatures::None;
+  if (schedule.residentBlocks)
+    return "resident_blocks is of kernels whose warps have roles; they are of "
+           "the target sm_90a and elements of 16 bits";
+  if (*schedule.queryTile % rowsPerWarp != 0)
+    return formatv("query_tile must be a multiple of 16 on tensor cores, got "
+                   "{0}; the nearest is {1}",
+                   *schedule.queryTile,
+                   llvm::alignTo(*schedule.queryTile, rowsPerWarp));
+  // What a matrix instruction sums over: m16n8k16, or m16n8k8 of 32 bits.
+  int64_t keysPerStep = problem.getElementBits() == 32 ? 8 : 16;
+  if (*schedule.keyTile % keysPerStep != 0) {
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << "key_tile must be a multiple of " << keysPerStep
+        << " on tensor cores for " << problem.element << ", got "
+        << *schedule.keyTile << "; the nearest is "
+        << llvm::alignTo(*schedule.keyTile, keysPerStep);
+    return text;
+  }
+  int64_t groups = *schedule.queryTile / rowsPerWarp;
+  if (!schedule.warps)
+    schedule.warps = getDefaultWarps(*schedule.queryTile);
+  if (groups % *schedule.warps != 0)
+    return formatv("query_tile must be a multiple of 16 times the warps, got "
+                   "{0} and {1} warps",
+                   *schedule.queryTile, *schedule.warps);
+  if (!schedule.stages)
+    schedule.stages = 1;
+
+  int64_t registers = countTileRegisters(problem, schedule);
+  int64_t available = maxRegistersPerThread - registersBesideTiles;
+  if (registers > available)
+    return formatv("scores and accumulator of {0} queries and {1} keys need "
+                   "{2} registers of each of {3} threads, and there are {4}; "
+                   "choose smaller tiles or more warps",
+                   *schedule.queryTile, *schedule.keyTile, registers,
+                   threadsPerWarp * *schedule.warps, available);
+  // Compiled kernels should run on sm_80, too.
+  int64_t sharedBytes = getSharedBytes(problem, schedule);
+  if (sharedBytes > sm80Target.maxSharedBytesPerBlock)
+    return formatv("the tiles need {0} bytes of shared memory, and a block may "
+                   "have {1}; choose smaller tiles or fewer stages",
+                   sharedBytes, sm80Target.maxSharedBytesPerBlock);
+  return "";
+}

@@ -1,0 +1,238 @@
+//===- Sm90Model.cpp - Tiles for wgmma and bulk copies --------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CostModel.h"
+#include "ModelParts.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace flash;
+using llvm::ArrayRef, llvm::formatv, llvm::SmallVector;
+
+namespace {
+using tile::rowsOfWarpgroup, tile::warpsOfWarpgroup;
+
+// The keys that a step of a product sums over (wgmma k16), and the columns that
+// its result can have. A block has at most three warpgroups beside the one that
+// copies: more leave each thread too few registers.
+constexpr int64_t keysPerStep = 16, maxKeyTile = 256,
+                  maxQueryTile = 3 * rowsOfWarpgroup;
+// Shared memory that the barriers of a block's rings need, rounded up.
+constexpr int64_t barrierBytesPerBlock = 1024;
+// A panel of a tile in shared memory (128-byte swizzle), through which results
+// are stored.
+constexpr int64_t panelBytesPerRow = 128;
+// Of a thread: what addresses, the state of the rows and the softmax need
+// beside the tiles; and what ptxas keeps beside the result of a product, which
+// needs all its registers at once. Both as assembled for all head dimensions
+// (test/Ptxas).
+constexpr int64_t registersBesideTiles = 24, registersBesideResult = 30;
+
+constexpr ScheduleFeatures specialized = ScheduleFeatures::SpecializeWarps |
+                                         ScheduleFeatures::LazyRescale |
+                                         ScheduleFeatures::BulkStore;
+constexpr ScheduleFeatures overlapped = specialized | ScheduleFeatures::Overlap;
+constexpr ScheduleFeatures inTurns = overlapped | ScheduleFeatures::PingPong;
+
+/// Tiles for head dimensions up to a bound and numbers of keys of a query
+/// between bounds, best first; as measured on an H200 (docs/benchmarks.md).
+struct Candidate {
+  int64_t maxHeadDim, minKeysPerQuery, maxKeysPerQuery, queryTile, keyTile;
+  ScheduleFeatures features;
+  std::optional<int64_t> stages = {}, residentBlocks = {};
+};
+constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
+constexpr Candidate candidates[] = {
+    {64, 0, unlimited, 192, 128, inTurns | ScheduleFeatures::Persistent},
+    {104, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {128, 2048, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
+    {128, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {192, 0, unlimited, 128, 96, inTurns | ScheduleFeatures::Persistent},
+    {256, 0, unlimited, 128, 64, overlapped | ScheduleFeatures::Persistent}};
+// Rows of a masked program differ in length, and so do blocks. Where rows are
+// short, more of them at a time fill the gaps between tiles. A causal mask
+// leaves a query half of the keys.
+constexpr Candidate maskedCandidates[] = {
+    {64, 0, 288, 64, 64, overlapped | ScheduleFeatures::Persistent, 2, 3},
+    {64, 0, 768, 128, 64, specialized | ScheduleFeatures::Persistent, 3, 2},
+    {64, 0, 768, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {56, 0, unlimited, 192, 96, inTurns | ScheduleFeatures::Persistent},
+    {64, 0, unlimited, 192, 128, inTurns | ScheduleFeatures::Persistent},
+    {104, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {128, 3072, unlimited, 192, 80, overlapped | ScheduleFeatures::Persistent},
+    {128, 0, unlimited, 128, 128, inTurns | ScheduleFeatures::Persistent},
+    {192, 0, unlimited, 128, 96, inTurns | ScheduleFeatures::Persistent},
+    {256, 0, 768, 128, 64,
+     specialized | ScheduleFeatures::PingPong | ScheduleFeatures::Persistent},
+    {256, 0, unlimited, 128, 64, inTurns | ScheduleFeatures::Persistent}};
+} // namespace
+
+bool flash::canBeWarpgroupTiles(int64_t queryTile, int64_t keyTile) {
+  return queryTile % rowsOfWarpgroup == 0 && queryTile <= maxQueryTile &&
+         keyTile % keysPerStep == 0 && keyTile <= maxKeyTile;
+}
+
+/// The schedule that `candidate` is, with tiles of at most `queryTile`.
+static Schedule makeSchedule(const Candidate &candidate, int64_t queryTile) {
+  Schedule schedule;
+  schedule.queryTile = std::min(candidate.queryTile, queryTile);
+  schedule.keyTile = candidate.keyTile;
+  schedule.features = candidate.features;
+  schedule.stages = candidate.stages;
+  schedule.residentBlocks = candidate.residentBlocks;
+  if (schedule.queryTile == rowsOfWarpgroup)
+    schedule.features = *schedule.features & ~ScheduleFeatures::PingPong;
+  return schedule;
+}
+
+/// Those of `fits`, best first, that differ in their tiles of queries, with at
+/// most `mostQueries`, and the smallest one with one warpgroup.
+static SmallVector<Schedule> getTiles(ArrayRef<const Candidate *> fits,
+                                      int64_t mostQueries) {
+  SmallVector<const Candidate *> tiles;
+  for (const Candidate *fit : fits) {
+    bool isThere = llvm::any_of(tiles, [&](const Candidate *other) {
+      return other->queryTile == fit->queryTile;
+    });
+    if (!isThere && !fit->residentBlocks)
+      tiles.push_back(fit);
+  }
+  const Candidate *smallest =
+      *llvm::min_element(tiles, [](const Candidate *a, const Candidate *b) {
+        return a->queryTile < b->queryTile;
+      });
+  SmallVector<Schedule> schedules;
+  for (const Candidate *tile : tiles)
+    if (tile->queryTile <= mostQueries)
+      schedules.push_back(makeSchedule(*tile, tile->queryTile));
+  schedules.push_back(makeSchedule(*smallest, rowsOfWarpgroup));
+  return schedules;
+}
+
+Schedule flash::chooseSm90Schedule(const Problem &problem,
+                                   const TargetInfo &target) {
+  int64_t dim = std::max(problem.headDim, problem.valueDim);
+  std::optional<int64_t> keys = problem.meanKeysPerQuery;
+  ArrayRef<Candidate> all =
+      problem.isMasked ? ArrayRef(maskedCandidates) : ArrayRef(candidates);
+  // Whether there are tiles for all blocks that are to share multiprocessors.
+  auto hasEnough = [&](const Candidate &c) {
+    std::optional<int64_t> tiles = problem.countQueryTiles(c.queryTile);
+    return !c.residentBlocks ||
+           (tiles && *tiles >= *c.residentBlocks * target.multiprocessors);
+  };
+  SmallVector<const Candidate *> fits;
+  for (const Candidate &c : all) {
+    bool isAny = c.minKeysPerQuery == 0 && c.maxKeysPerQuery == unlimited;
+    bool isBetween =
+        keys && *keys >= c.minKeysPerQuery && *keys <= c.maxKeysPerQuery;
+    if (dim <= c.maxHeadDim && (isAny || isBetween) && hasEnough(c))
+      fits.push_back(&c);
+  }
+  // A tile need not be longer than the queries there are.
+  int64_t mostQueries = maxQueryTile;
+  if (problem.queries)
+    mostQueries =
+        std::clamp<int64_t>(llvm::alignTo(*problem.queries, rowsOfWarpgroup),
+                            rowsOfWarpgroup, maxQueryTile);
+  Schedule schedule = makeSchedule(*fits.front(), mostQueries);
+  if (keys && !schedule.residentBlocks &&
+      hasFewTiles(problem, target, *schedule.queryTile))
+    return chooseForFewTiles(problem, target, getTiles(fits, mostQueries));
+  // To leave the number of blocks to sizes that are not known costs registers,
+  // which only a block of one warpgroup has left. Then all blocks run at once,
+  // and no block goes on to another tile.
+  std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);
+  bool mayShareKeys = tiles ? *tiles <= target.multiprocessors / 2
+                            : schedule.queryTile == rowsOfWarpgroup;
+  if (mayShareKeys) {
+    schedule.units = target.multiprocessors;
+    schedule.features = *schedule.features & ~ScheduleFeatures::Persistent;
+  }
+  return schedule;
+}
+
+std::string flash::completeSm90Schedule(const Problem &problem,
+                                        const TargetInfo &target,
+                                        Schedule &schedule) {
+  if (!schedule.has(ScheduleFeatures::SpecializeWarps))
+    return formatv("the features {0} need specialize_warps too",
+                   stringifyScheduleFeatures(*schedule.features));
+  if (!canBeWarpgroupTiles(*schedule.queryTile, keysPerStep))
+    return formatv("query_tile must be 64, 128 or 192 where warps have roles, "
+                   "got {0}; the nearest is {1}",
+                   *schedule.queryTile,
+                   std::min(llvm::alignTo(*schedule.queryTile, rowsOfWarpgroup),
+                            uint64_t(maxQueryTile)));
+  if (!canBeWarpgroupTiles(rowsOfWarpgroup, *schedule.keyTile))
+    return formatv("key_tile must be a multiple of 16 up to 256 where warps "
+                   "have roles, got {0}; the nearest is {1}",
+                   *schedule.keyTile,
+                   std::min(llvm::alignTo(*schedule.keyTile, keysPerStep),
+                            uint64_t(maxKeyTile)));
+  int64_t warpgroups = *schedule.queryTile / rowsOfWarpgroup;
+  int64_t warps = warpsOfWarpgroup * warpgroups;
+  if (schedule.warps && schedule.warps != warps)
+    return formatv("a query_tile of {0} needs {1} warps where warps have "
+                   "roles, got {2}",
+                   *schedule.queryTile, warps, *schedule.warps);
+  schedule.warps = warps;
+  if (warpgroups == 1 && schedule.has(ScheduleFeatures::PingPong))
+    return formatv("ping_pong takes two or three warpgroups, so query_tile "
+                   "must be 128 or 192, got {0}",
+                   *schedule.queryTile);
+  if (!schedule.stages)
+    schedule.stages = 2;
+  int64_t blocks = schedule.residentBlocks.value_or(1);
+  int64_t sharedBytesOfBlock =
+      tile::getSharedLimit(target.maxSharedBytesPerBlock, blocks) -
+      barrierBytesPerBlock;
+
+  // Of 64 rows each of 128 threads has half as many elements as there are
+  // columns; probabilities are rounded to 16 bits.
+  int64_t registers = *schedule.keyTile / 2 + *schedule.keyTile / 4 +
+                      problem.valueDim / 2 + registersBesideTiles;
+  int64_t available = tile::getRoleRegisters(warpgroups, blocks).consumer;
+  if (registers > available) {
+    std::string ofBlocks;
+    if (blocks > 1)
+      ofBlocks = formatv(" in each of {0} resident blocks", blocks);
+    return formatv("scores, weights and accumulator of 64 queries and {0} keys "
+                   "need {1} registers of a thread, and with {2} warpgroups{3} "
+                   "there are {4}; choose a smaller key_tile",
+                   *schedule.keyTile, registers, warpgroups, ofBlocks,
+                   available);
+  }
+  int64_t columns = std::max(*schedule.keyTile, problem.valueDim);
+  int64_t result = columns / 2 + registersBesideResult;
+  int64_t start = tile::getStartRegisters(warpgroups, blocks);
+  if (result > start)
+    return formatv("a product with {0} columns needs {1} registers of a "
+                   "thread, and threads start with {2}; choose fewer "
+                   "resident_blocks",
+                   columns, result, start);
+  // The next queries are copied early where there is a place for them, beside
+  // one for results on their way.
+  if (!schedule.queryStages) {
+    Schedule wide = schedule;
+    wide.queryStages = 2;
+    bool hasStage = schedule.has(ScheduleFeatures::BulkStore);
+    int64_t stageBytes = hasStage ? *schedule.queryTile * panelBytesPerRow : 0;
+    bool isWide =
+        schedule.has(ScheduleFeatures::Persistent) &&
+        getSharedBytes(problem, wide) + stageBytes <= sharedBytesOfBlock;
+    schedule.queryStages = isWide ? 2 : 1;
+  }
+  int64_t bytes = getSharedBytes(problem, schedule);
+  if (bytes > sharedBytesOfBlock)
+    return formatv("the tiles need {0} bytes of shared memory, and a block may "
+                   "have {1}; choose smaller tiles or fewer stages",
+                   bytes, sharedBytesOfBlock);
+  return "";
+}

@@ -1,0 +1,146 @@
+//===- Space.cpp - The schedules worth measuring --------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelParts.h"
+
+using namespace flash;
+using llvm::SmallVector;
+
+namespace {
+
+// Tiles of the kernels with roles, of those without, and of the CPU; those that
+// win more often come first, in case that time runs out.
+// Where warps have roles, with how many blocks share a multiprocessor.
+constexpr std::pair<int64_t, std::optional<int64_t>> roleQueryTiles[] = {
+    {128, {}}, {192, {}}, {128, 2}, {64, 2}, {64, 3}, {64, {}}};
+constexpr int64_t roleKeyTiles[] = {48,  64,  80,  96,  112, 128,
+                                    144, 160, 176, 192, 224, 256};
+constexpr int64_t warpQueryTiles[] = {128, 64, 32, 16};
+constexpr int64_t warpKeyTiles[] = {16, 32, 64, 96, 128};
+constexpr int64_t cpuQueryTiles[] = {16, 32, 64, 96, 128, 192, 256};
+constexpr int64_t cpuKeyTiles[] = {32, 64, 128, 192, 256, 512};
+
+constexpr ScheduleFeatures specialized = ScheduleFeatures::SpecializeWarps |
+                                         ScheduleFeatures::LazyRescale |
+                                         ScheduleFeatures::BulkStore;
+constexpr ScheduleFeatures overlapped = specialized | ScheduleFeatures::Overlap;
+constexpr ScheduleFeatures roleFeatures[] = {
+    overlapped | ScheduleFeatures::PingPong | ScheduleFeatures::Persistent,
+    overlapped | ScheduleFeatures::Persistent,
+    specialized | ScheduleFeatures::Persistent, overlapped, specialized};
+
+/// Collects schedules that fit, each once.
+class Space {
+public:
+  Space(const Problem &problem, const TargetInfo &target)
+      : problem(problem), target(target) {}
+
+  void add(Schedule schedule) {
+    if (!schedule.findFault().empty() ||
+        !completeSchedule(problem, target, schedule).empty())
+      return;
+    if (!llvm::is_contained(schedules, schedule))
+      schedules.push_back(schedule);
+  }
+
+  /// The tiles, with keys shared as the models do.
+  void addTiles(int64_t queryTile, int64_t keyTile,
+                ScheduleFeatures features = ScheduleFeatures::None,
+                std::optional<int64_t> residentBlocks = {}) {
+    // A tile need not be longer than the lengths there are.
+    auto isTooLong = [](int64_t tile, std::optional<int64_t> length) {
+      return length && tile >= 2 * *length && tile > 64;
+    };
+    if (isTooLong(queryTile, problem.queries) ||
+        isTooLong(keyTile, problem.keys))
+      return;
+    Schedule schedule;
+    schedule.queryTile = queryTile;
+    schedule.keyTile = keyTile;
+    if (target.isGpu)
+      schedule.features = features;
+    schedule.residentBlocks = residentBlocks;
+    if (target.isGpu) {
+      int64_t blocks = getBlocks(schedule);
+      std::optional<int64_t> tiles = problem.countQueryTiles(queryTile);
+      bool isPersistent = schedule.has(ScheduleFeatures::Persistent);
+      bool isUnknown = !tiles && features == ScheduleFeatures::None;
+      if (!isPersistent && (isUnknown || (tiles && *tiles <= blocks / 2)))
+        schedule.units = blocks;
+    }
+    add(schedule);
+  }
+
+  /// How many blocks fill the GPU.
+  int64_t getBlocks(const Schedule &schedule) const {
+    return schedule.hasRoles()
+               ? target.multiprocessors * schedule.residentBlocks.value_or(1)
+               : getFillingBlocks(target, *schedule.queryTile);
+  }
+
+  const Problem &problem;
+  const TargetInfo &target;
+  SmallVector<Schedule> schedules;
+};
+
+} // namespace
+
+SmallVector<Schedule> flash::listSchedules(const Problem &problem,
+                                           const TargetInfo &target) {
+  Space space(problem, target);
+  space.add(chooseSchedule(problem, target, Schedule()));
+  if (!target.isGpu) {
+    for (int64_t queryTile : cpuQueryTiles)
+      for (int64_t keyTile : cpuKeyTiles)
+        space.addTiles(queryTile, keyTile);
+    return space.schedules;
+  }
+  if (canHaveRoles(problem, target))
+    for (auto [queryTile, residentBlocks] : roleQueryTiles)
+      for (int64_t keyTile : roleKeyTiles)
+        for (ScheduleFeatures features : roleFeatures)
+          space.addTiles(queryTile, keyTile, features, residentBlocks);
+  for (int64_t queryTile : warpQueryTiles)
+    for (int64_t keyTile : warpKeyTiles)
+      space.addTiles(queryTile, keyTile);
+  return space.schedules;
+}
+
+SmallVector<Schedule> flash::listVariations(const Problem &problem,
+                                            const TargetInfo &target,
+                                            const Schedule &schedule) {
+  Space space(problem, target);
+  if (!target.isGpu)
+    return {};
+  auto vary = [&](std::optional<int64_t> Schedule::*field, int64_t value) {
+    Schedule variation = schedule;
+    variation.*field = value;
+    // The number of slots for queries follows from what is left.
+    if (field == &Schedule::stages)
+      variation.queryStages.reset();
+    if (field == &Schedule::splits)
+      variation.units.reset();
+    space.add(variation);
+  };
+  for (int64_t stages : {1, 2, 3, 4})
+    vary(&Schedule::stages, stages);
+  if (schedule.hasRoles())
+    for (int64_t slots : {1, 2})
+      vary(&Schedule::queryStages, slots);
+  else
+    for (int64_t warps : {1, 2, 4, 8})
+      vary(&Schedule::warps, warps);
+  std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);
+  int64_t blocks = space.getBlocks(schedule);
+  bool isPersistent = schedule.has(ScheduleFeatures::Persistent);
+  if (tiles && *tiles < blocks && !isPersistent && problem.keys)
+    for (int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32})
+      if (splits * 2 * *schedule.keyTile <= *problem.keys || splits == 1)
+        vary(&Schedule::splits, splits);
+  llvm::erase(space.schedules, schedule);
+  return space.schedules;
+}
