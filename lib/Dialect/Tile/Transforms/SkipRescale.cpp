@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_SKIPRESCALE
@@ -24,9 +25,12 @@ namespace {
 /// condition does not hold.
 struct Rescale {
   arith::MulFOp product;
-  Value matrix;
-  BroadcastOp factors;
-  arith::SelectOp factor;
+  unsigned matrix; ///< Which of its operands is the matrix.
+  arith::CmpFOp condition;
+
+  BroadcastOp getFactors() {
+    return product->getOperand(1 - matrix).getDefiningOp<BroadcastOp>();
+  }
 };
 } // namespace
 
@@ -38,9 +42,12 @@ static std::optional<Rescale> match(arith::MulFOp product) {
     auto factors = product->getOperand(i).getDefiningOp<BroadcastOp>();
     auto factor = factors ? factors.getSource().getDefiningOp<arith::SelectOp>()
                           : arith::SelectOp();
-    if (factor && matchPattern(factor.getFalseValue(), m_OneFloat()) &&
-        factor.getCondition().getDefiningOp<arith::CmpFOp>())
-      return Rescale{product, product->getOperand(1 - i), factors, factor};
+    auto condition =
+        factor ? factor.getCondition().getDefiningOp<arith::CmpFOp>()
+               : arith::CmpFOp();
+    if (condition && condition->getBlock() == factor->getBlock() &&
+        matchPattern(factor.getFalseValue(), m_OneFloat()))
+      return Rescale{product, 1 - i, condition};
   }
   return std::nullopt;
 }
@@ -86,18 +93,34 @@ static Value emitAny(OpBuilder &b, arith::CmpFOp condition) {
   return AnyOp::create(b, loc, b.getI1Type(), isAbove);
 }
 
+/// What is chosen where the condition does not hold.
+static Value getOtherwise(arith::SelectOp select) {
+  Value value = select.getFalseValue();
+  while (auto inner = value.getDefiningOp<arith::SelectOp>()) {
+    if (inner.getCondition() != select.getCondition())
+      break;
+    value = inner.getFalseValue();
+  }
+  return value;
+}
+
 /// The operations of the condition's block that only the values `wanted` ask
-/// for, in their order; of these, `wanted` themselves.
+/// for where it holds, in their order; of these, `wanted` themselves.
 static SmallVector<Operation *> getOpsFor(ArrayRef<arith::SelectOp> wanted) {
   llvm::SetVector<Operation *> ops;
   for (arith::SelectOp op : wanted)
     ops.insert(op);
+  auto isChosenOtherwise = [&](Operation *op) {
+    return llvm::any_of(wanted, [&](arith::SelectOp select) {
+      return getOtherwise(select).getDefiningOp() == op;
+    });
+  };
   for (size_t i = 0; i < ops.size(); ++i)
     for (Value operand : ops[i]->getOperands()) {
       Operation *definition = operand.getDefiningOp();
       if (definition && definition->getBlock() == ops[0]->getBlock() &&
           isMemoryEffectFree(definition) && definition->getNumRegions() == 0 &&
-          !isa<FoldOp>(definition) &&
+          !isa<FoldOp>(definition) && !isChosenOtherwise(definition) &&
           llvm::all_of(definition->getUsers(), [&](Operation *user) {
             return ops.contains(user);
           }))
@@ -109,15 +132,25 @@ static SmallVector<Operation *> getOpsFor(ArrayRef<arith::SelectOp> wanted) {
   return ordered;
 }
 
-static void skip(Rescale rescale) {
-  auto condition =
-      rescale.factor.getCondition().getDefiningOp<arith::CmpFOp>();
-  OpBuilder b(condition);
-  Value any = emitAny(b, condition);
-  if (!any)
-    return;
-  // All that the condition decides is decided for the warp, in its place.
+/// Whether what `decided` gives is used behind the last of them only, but for
+/// `ops`.
+static bool isUsedBehind(ArrayRef<arith::SelectOp> decided,
+                         ArrayRef<Operation *> ops) {
+  arith::SelectOp last = decided.back();
+  for (arith::SelectOp select : decided)
+    for (Operation *user : select->getUsers()) {
+      Operation *at = last->getBlock()->findAncestorOpInBlock(*user);
+      if (!llvm::is_contained(ops, user) && (!at || at->isBeforeInBlock(last)))
+        return false;
+    }
+  return true;
+}
+
+/// Skips multiplications by factors that the same condition decides.
+static void skip(MutableArrayRef<Rescale> rescales) {
+  arith::CmpFOp condition = rescales.front().condition;
   Block *block = condition->getBlock();
+  // All that the condition decides is decided for the warp, in its place.
   SmallVector<arith::SelectOp> decided;
   for (Operation *user : condition->getUsers())
     if (auto select = dyn_cast<arith::SelectOp>(user);
@@ -127,19 +160,23 @@ static void skip(Rescale rescale) {
   llvm::sort(decided, [](arith::SelectOp x, arith::SelectOp y) {
     return x->isBeforeInBlock(y);
   });
+  if (!isUsedBehind(decided, getOpsFor(decided)))
+    return;
+  OpBuilder b(condition);
+  Value any = emitAny(b, condition);
+  if (!any)
+    return;
   Location loc = condition.getLoc();
   SmallVector<Type> types;
-  for (arith::SelectOp select : decided)
+  SmallVector<Value> then, otherwise;
+  for (arith::SelectOp select : decided) {
     types.push_back(select.getType());
+    then.push_back(select.getResult());
+    otherwise.push_back(getOtherwise(select));
+  }
   b.setInsertionPointAfter(decided.back());
   auto choice = scf::IfOp::create(b, loc, types, any, /*addThenBlock=*/true,
                                   /*addElseBlock=*/true);
-  SmallVector<Value> then, otherwise;
-  for (auto [select, result] :
-       llvm::zip_equal(decided, choice.getResults())) {
-    then.push_back(select.getResult());
-    otherwise.push_back(select.getFalseValue());
-  }
   // What they need must be known to the branches.
   SmallVector<Operation *> ops = getOpsFor(decided);
   for (auto [select, result] : llvm::zip_equal(decided, choice.getResults()))
@@ -147,43 +184,55 @@ static void skip(Rescale rescale) {
       return !llvm::is_contained(ops, use.getOwner());
     });
   for (Operation *op : ops)
-    if (!llvm::is_contained(otherwise, op->getResult(0)))
-      op->moveBefore(choice.thenBlock(), choice.thenBlock()->end());
+    op->moveBefore(choice.thenBlock(), choice.thenBlock()->end());
   b.setInsertionPointToEnd(choice.thenBlock());
   scf::YieldOp::create(b, loc, then);
   b.setInsertionPointToEnd(choice.elseBlock());
   scf::YieldOp::create(b, loc, otherwise);
-  // Then the multiplication. Where products run meanwhile it is better in front
-  // of the exponentials: no branch divides these from the rounding of
+  // Then the multiplications. Where products run meanwhile they are better in
+  // front of the exponentials: no branch divides these from the rounding of
   // probabilities, and ptxas can mix them.
-  b.setInsertionPointAfter(choice);
-  auto scaled = scf::IfOp::create(b, loc, rescale.product.getType(), any,
-                                  /*addThenBlock=*/true,
-                                  /*addElseBlock=*/true);
-  BroadcastOp factors = rescale.factors;
-  arith::MulFOp product = rescale.product;
-  product.getResult().replaceAllUsesWith(scaled.getResult(0));
-  b.setInsertionPointToEnd(scaled.thenBlock());
-  Operation *inside = b.clone(*factors);
-  product->moveBefore(scaled.thenBlock(), scaled.thenBlock()->end());
-  product->replaceUsesOfWith(factors.getResult(), inside->getResult(0));
-  scf::YieldOp::create(b, loc, product.getResult());
-  b.setInsertionPointToEnd(scaled.elseBlock());
-  scf::YieldOp::create(b, loc, rescale.matrix);
-  if (factors->use_empty())
-    factors.erase();
+  Operation *place = choice;
+  for (Rescale &rescale : rescales) {
+    arith::MulFOp product = rescale.product;
+    BroadcastOp factors = rescale.getFactors();
+    Value matrix = product->getOperand(rescale.matrix);
+    Operation *definition = matrix.getDefiningOp();
+    bool isKnown = product->getBlock() == block &&
+                   (!definition || definition->getBlock() != block ||
+                    definition == place || definition->isBeforeInBlock(place));
+    if (isKnown)
+      b.setInsertionPointAfter(place);
+    else
+      b.setInsertionPoint(product);
+    auto scaled =
+        scf::IfOp::create(b, loc, product.getType(), any, /*addThenBlock=*/true,
+                          /*addElseBlock=*/true);
+    if (isKnown)
+      place = scaled;
+    product.getResult().replaceAllUsesWith(scaled.getResult(0));
+    b.setInsertionPointToEnd(scaled.thenBlock());
+    Operation *inside = b.clone(*factors);
+    product->moveBefore(scaled.thenBlock(), scaled.thenBlock()->end());
+    product->replaceUsesOfWith(factors.getResult(), inside->getResult(0));
+    scf::YieldOp::create(b, loc, product.getResult());
+    b.setInsertionPointToEnd(scaled.elseBlock());
+    scf::YieldOp::create(b, loc, matrix);
+    if (factors->use_empty())
+      factors.erase();
+  }
 }
 
 namespace {
 struct SkipRescale : flash::tile::impl::SkipRescaleBase<SkipRescale> {
   void runOnOperation() override {
-    SmallVector<Rescale> all;
+    llvm::MapVector<Operation *, SmallVector<Rescale>> all;
     getOperation().walk([&](arith::MulFOp product) {
       if (std::optional<Rescale> rescale = match(product))
-        all.push_back(*rescale);
+        all[rescale->condition].push_back(*rescale);
     });
-    for (const Rescale &rescale : all)
-      skip(rescale);
+    for (auto &[condition, rescales] : all)
+      skip(rescales);
   }
 };
 } // namespace
