@@ -53,7 +53,9 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
 
 void flash::buildDecomposePipeline(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(createTileSoftmax());
+  TileSoftmaxOptions softmax;
+  softmax.transposeTiles = true;
+  func.addPass(createTileSoftmax(softmax));
   DecomposeOptions decompose;
   decompose.transposeScores = true;
   decompose.guardValues = true;
@@ -80,6 +82,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   softmax.reductionTile = 0;
   DecomposeOptions decompose;
   decompose.guardValues = true;
+  decompose.keepCombine = true;
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createTileSoftmax(softmax));
   func.addPass(createDecompose(decompose));
@@ -90,7 +93,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   pm.addPass(createCSEPass());
   OpPassManager &tiles = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   tiles.addPass(tile::createPartialSums());
-  tiles.addPass(tile::createSkipRescale());
+  tiles.addPass(tile::createAnyOfLanes());
   tiles.addPass(tile::createHoistProducts());
   pm.addPass(tile::createLowerPositions());
   pm.addPass(createCSEPass());

@@ -304,6 +304,26 @@ LogicalResult BlockConverter::convertChoice(scf::IfOp choice) {
   return success();
 }
 
+LogicalResult BlockConverter::convertAny(AnyOp op) {
+  Type condition = b.getI1Type();
+  int64_t rows = op.getConditions().getType().getDimSize(0);
+  RankedTensorType type = layouts.getType(rows, condition);
+  if (!type)
+    return refuseShape(op.getConditions().getType(), op);
+  FailureOr<Value> registers = getRegisters(op.getConditions(), type, op);
+  if (failed(registers))
+    return failure();
+  // The lanes of a row have the same.
+  auto lanes = RankedTensorType::get(
+      {rows, 4}, condition,
+      tile::LanesAttr::get(b.getContext(), layouts.getNumWarps()));
+  Value ofLanes = tile::BroadcastOp::create(b, op.getLoc(), lanes, *registers);
+  mapping.map(op.getResult(),
+              tile::AnyOp::create(b, op.getLoc(), condition, ofLanes)
+                  .getResult());
+  return success();
+}
+
 LogicalResult BlockConverter::convertYield(scf::YieldOp yield) {
   SmallVector<Value> values;
   Operation *parent = b.getInsertionBlock()->getParentOp();
@@ -350,6 +370,8 @@ LogicalResult BlockConverter::convert(Operation &op) {
     return convertLinalg(generic);
   if (auto look = dyn_cast<IsFiniteOp>(op))
     return convertIsFinite(look);
+  if (auto any = dyn_cast<AnyOp>(op))
+    return convertAny(any);
   // Tiles of memory are made where they are used.
   if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::CastOp>(op)) {
     places[&op] = {b.getInsertionBlock(), b.getInsertionBlock()->empty()

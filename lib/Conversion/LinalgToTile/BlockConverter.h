@@ -87,6 +87,7 @@ private:
   mlir::LogicalResult convert(mlir::Operation &op);
   mlir::LogicalResult convertLoop(mlir::scf::ForOp loop);
   mlir::LogicalResult convertChoice(mlir::scf::IfOp choice);
+  mlir::LogicalResult convertAny(AnyOp op);
   mlir::LogicalResult convertYield(mlir::scf::YieldOp yield);
   /// An operation on scalars, which may read memory; of a tile, it is refused.
   mlir::LogicalResult copyScalar(mlir::OpBuilder &builder, mlir::Operation &op,

@@ -384,8 +384,8 @@ void RegisterTiler::emitTile(int64_t rows, ArrayRef<LaneChunk> chunks) {
 
   unsigned next = 0;
   for (OpOperand &init : inits) {
-    bool isAdded = !reductions.empty() && !initialValues.count(&init) &&
-                   isSum(init);
+    bool isAdded =
+        !reductions.empty() && !initialValues.count(&init) && isSum(init);
     for (int64_t r = 0; r < rows; ++r)
       for (LaneChunk chunk : chunks) {
         Value result = results[next++];
@@ -500,12 +500,13 @@ bool RegisterTiler::isAccumulated(Value value) {
 /// Whether a reduction only ever adds to this output.
 bool RegisterTiler::isSum(OpOperand &init) {
   BlockArgument arg = op.getMatchingBlockArgument(&init);
-  auto add = op.getMatchingYieldValue(&init)->get().getDefiningOp<arith::AddFOp>();
+  auto add =
+      op.getMatchingYieldValue(&init)->get().getDefiningOp<arith::AddFOp>();
   return add && arg.hasOneUse() && *arg.getUsers().begin() == add;
 }
 
-/// The greater of an element and an accumulated maximum. That is never NaN if it
-/// starts from a number, so that one instruction does what `maxnumf` wants.
+/// The greater of an element and an accumulated maximum. That is never NaN if
+/// it starts from a number, so that one instruction does what `maxnumf` wants.
 Value RegisterTiler::compareWithNumber(Cache &cache, Operation *bodyOp,
                                        int64_t r, LaneChunk chunk) {
   auto max = dyn_cast<arith::MaxNumFOp>(bodyOp);

@@ -35,9 +35,10 @@ static Value getUpdatedByBoth(scf::IfOp choice, unsigned result) {
   if (!choice.elseBlock())
     return {};
   Value updated[2];
-  for (auto [block, tensor] : llvm::zip(
-           ArrayRef{choice.thenBlock(), choice.elseBlock()}, updated))
-    tensor = getUpdatedTensor(block->getTerminator()->getOperand(result), block);
+  for (auto [block, tensor] :
+       llvm::zip(ArrayRef{choice.thenBlock(), choice.elseBlock()}, updated))
+    tensor =
+        getUpdatedTensor(block->getTerminator()->getOperand(result), block);
   return updated[0] == updated[1] ? updated[0] : Value();
 }
 

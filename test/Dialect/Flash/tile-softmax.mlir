@@ -1,4 +1,4 @@
-// RUN: flash-opt %s --flash-tile-softmax --split-input-file | FileCheck %s
+// RUN: flash-opt %s --flash-tile-softmax=transpose-tiles --split-input-file | FileCheck %s
 // RUN: flash-opt %s --flash-tile-softmax="row-tile=7 reduction-tile=16" --split-input-file | FileCheck %s --check-prefix=SMALL
 
 // Sizes that the tiles divide: no padding, no dynamic size.
@@ -7,23 +7,30 @@
 // CHECK-DAG:   #[[ROWS:.*]] = affine_map<(d0, d1) -> (d1)>
 // CHECK-LABEL: func @last(
 // CHECK:         scf.forall (%[[H:.*]], %[[I:.*]]) = (0, 0) to (4, 64) step (1, 16) shared_outs(%[[OUT:.*]] = %arg1)
-// CHECK:           linalg.fill ins(%{{.*}} : f32) outs({{.*}} : tensor<16xf32>)
-// CHECK:           %[[STATE:.*]]:2 = scf.for %[[J:.*]] = {{.*}} iter_args(%[[M:.*]] = %{{.*}}, %[[L:.*]] = %{{.*}}) -> (tensor<16xf32>, tensor<16xf32>)
+// CHECK:           %[[LEAST:.*]] = linalg.fill ins(%{{.*}} : f32) outs({{.*}} : tensor<16xf32>)
+// CHECK:           %[[STATE:.*]]:2 = scf.for %[[J:.*]] = {{.*}} iter_args(%[[M:.*]] = %[[LEAST]], %[[L:.*]] = %{{.*}}) -> (tensor<16xf32>, tensor<16xf32>)
 // CHECK:             %[[X:.*]] = tensor.extract_slice %arg0[%[[H]], %[[I]], %[[J]]] [1, 16, 128] [1, 1, 1] : tensor<4x64x512xf16> to tensor<16x128xf16>
-// CHECK-NOT:         tensor.insert_slice
-// CHECK:             %[[T:.*]] = linalg.transpose ins(%[[X]] : tensor<16x128xf16>)
+// CHECK-NOT:         tensor.pad
+// CHECK:             %[[XT:.*]] = linalg.transpose ins(%[[X]] : tensor<16x128xf16>)
+// CHECK:             %[[T:.*]] = arith.extf %[[XT]] : tensor<128x16xf16> to tensor<128x16xf32>
 // CHECK:             %[[TM:.*]] = linalg.generic {indexing_maps = [#[[TILE]], #[[ROWS]]], iterator_types = ["reduction", "parallel"]} ins(%[[T]]
-// CHECK:               arith.maximumf
-// CHECK:             %[[NM:.*]] = linalg.generic {{.*}} ins(%[[M]] : tensor<16xf32>) outs(%[[TM]]
-// CHECK:             %[[RL:.*]] = linalg.generic {{.*}} ins(%[[M]], %[[NM]] : {{.*}} outs(%[[L]]
+// CHECK:               arith.maxnumf
+// CHECK:             %[[G:.*]]:2 = linalg.generic {{.*}} ins(%[[TM]] : {{.*}}) outs(%[[M]], %{{.*}} :
+// CHECK:               arith.maxnumf
 // CHECK:               math.exp2
-// CHECK:             %[[NL:.*]] = linalg.generic {{.*}} ["reduction", "parallel"]} ins(%[[T]], %[[NM]] : {{.*}}) outs(%[[RL]]
+// CHECK:             %[[Z:.*]] = linalg.generic {{.*}} ins(%[[G]]#0
+// CHECK:             %[[P:.*]] = linalg.generic {{.*}} ins(%[[T]], %[[Z]] :
 // CHECK:               math.exp2
-// CHECK:             scf.yield %[[NM]], %[[NL]]
+// CHECK:             %[[RL:.*]] = linalg.generic {{.*}} ins(%[[G]]#1 : {{.*}}) outs(%[[L]]
+// CHECK:             %[[NL:.*]] = linalg.generic {{.*}} ["reduction", "parallel"]} ins(%[[P]] : {{.*}}) outs(%[[RL]]
+// CHECK:             scf.yield %[[G]]#0, %[[NL]]
+// CHECK:           %[[Z:.*]] = linalg.generic {{.*}} ins(%[[STATE]]#0
 // CHECK:           %[[R:.*]] = linalg.generic {{.*}} ins(%[[STATE]]#1
 // CHECK:             arith.divf
 // CHECK:           %[[BLOCK:.*]] = scf.for
-// CHECK:             %[[Y:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[STATE]]#0, %[[R]]
+// CHECK:             %[[Y:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %[[Z]], %[[R]]
+// CHECK:               arith.extf
+// CHECK:               math.exp2
 // CHECK:               arith.truncf
 // CHECK:             tensor.insert_slice %[[Y]] into %{{.*}}[0, 0, %{{.*}}] [1, 16, 128]
 // CHECK:           tensor.parallel_insert_slice %[[BLOCK]] into %[[OUT]][%[[H]], %[[I]], 0] [1, 16, 512]
@@ -40,15 +47,16 @@ func.func @last(%x: tensor<4x64x512xf16>, %e: tensor<4x64x512xf16>) -> tensor<4x
 
 // -----
 
-// Unknown sizes: tiles stay static, filled up with -inf, and only what exists
-// is written.
+// Unknown sizes: tiles stay static, padded with -inf, and only what exists is
+// written.
 
 // CHECK-LABEL: func @ragged(
 // CHECK:         scf.for
 // CHECK:           %[[SLICE:.*]] = tensor.extract_slice %arg0[{{.*}}] [%[[ROWS:.*]], %[[COLUMNS:.*]]] [1, 1] : tensor<?x?xf32> to tensor<?x?xf32>
 // CHECK:           %[[NINF:.*]] = arith.constant 0xFF800000 : f32
-// CHECK:           %[[PAD:.*]] = linalg.fill ins(%[[NINF]] : f32) outs({{.*}} : tensor<16x128xf32>)
-// CHECK:           tensor.insert_slice %[[SLICE]] into %[[PAD]][0, 0] [%[[ROWS]], %[[COLUMNS]]]
+// CHECK:           tensor.pad %[[SLICE]] low[0, 0]
+// CHECK:             tensor.yield %[[NINF]]
+// CHECK:           } : tensor<?x?xf32> to tensor<16x128xf32>
 // CHECK:         scf.for
 // CHECK:           %[[Y:.*]] = tensor.extract_slice %{{.*}}[0, 0] [%[[ROWS]], %{{.*}}] [1, 1] : tensor<16x128xf32> to tensor<?x?xf32>
 // CHECK:           tensor.insert_slice %[[Y]] into
@@ -65,9 +73,9 @@ func.func @ragged(%x: tensor<?x?xf32>, %e: tensor<?x?xf32>) -> tensor<?x?xf32> {
 // CHECK-DAG:   #[[ROWS:.*]] = affine_map<(d0, d1) -> (d1)>
 // CHECK-LABEL: func @first(
 // CHECK:         scf.forall (%[[A:.*]], %[[I:.*]]) = (0, 0) to (3, 48) step (1, 16)
-// CHECK:           tensor.extract_slice %arg0[%{{.*}}, %[[A]], %[[I]]] [128, 1, 16] {{.*}} to tensor<128x16xf32>
+// CHECK:           %[[X:.*]] = tensor.extract_slice %arg0[%{{.*}}, %[[A]], %[[I]]] [128, 1, 16] {{.*}} to tensor<128x16xf32>
 // CHECK-NOT:       linalg.transpose
-// CHECK:           linalg.generic {indexing_maps = [#[[TILE]], #[[ROWS]]], iterator_types = ["reduction", "parallel"]}
+// CHECK:           linalg.generic {indexing_maps = [#[[TILE]], #[[ROWS]]], iterator_types = ["reduction", "parallel"]} ins(%[[X]]
 func.func @first(%x: tensor<256x3x48xf32>, %e: tensor<256x3x48xf32>) -> tensor<256x3x48xf32> {
   %p = linalg.softmax dimension(0) ins(%x : tensor<256x3x48xf32>) outs(%e : tensor<256x3x48xf32>) -> tensor<256x3x48xf32>
   return %p : tensor<256x3x48xf32>

@@ -33,3 +33,62 @@ func.func @in_place(%m0: tensor<64xf32>, %x: tensor<64xf32>, %n: index) -> tenso
   }
   return %r : tensor<64xf32>
 }
+
+// Both branches of a choice update the carried tensor.
+
+// CHECK-LABEL: func.func @both_branches
+// CHECK-NOT: linalg.copy
+// CHECK:     return
+func.func @both_branches(%m0: tensor<64xf32>, %x: tensor<64xf32>, %n: index, %c: i1) -> tensor<64xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%m = %m0) -> (tensor<64xf32>) {
+    %new = linalg.add ins(%m, %x : tensor<64xf32>, tensor<64xf32>) outs(%m : tensor<64xf32>) -> tensor<64xf32>
+    %chosen = scf.if %c -> (tensor<64xf32>) {
+      %a = linalg.mul ins(%new, %x : tensor<64xf32>, tensor<64xf32>) outs(%new : tensor<64xf32>) -> tensor<64xf32>
+      scf.yield %a : tensor<64xf32>
+    } else {
+      %a = linalg.sub ins(%new, %x : tensor<64xf32>, tensor<64xf32>) outs(%new : tensor<64xf32>) -> tensor<64xf32>
+      scf.yield %a : tensor<64xf32>
+    }
+    scf.yield %chosen : tensor<64xf32>
+  }
+  return %r : tensor<64xf32>
+}
+
+// One branch gives another tensor; or a later one still reads what both update.
+
+// CHECK-LABEL: func.func @one_branch
+// CHECK:     linalg.copy
+// CHECK-LABEL: func.func @read_after_choice
+// CHECK:     linalg.copy
+func.func @one_branch(%m0: tensor<64xf32>, %x: tensor<64xf32>, %n: index, %c: i1) -> tensor<64xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%m = %m0) -> (tensor<64xf32>) {
+    %chosen = scf.if %c -> (tensor<64xf32>) {
+      %a = linalg.mul ins(%m, %x : tensor<64xf32>, tensor<64xf32>) outs(%m : tensor<64xf32>) -> tensor<64xf32>
+      scf.yield %a : tensor<64xf32>
+    } else {
+      scf.yield %x : tensor<64xf32>
+    }
+    scf.yield %chosen : tensor<64xf32>
+  }
+  return %r : tensor<64xf32>
+}
+func.func @read_after_choice(%m0: tensor<64xf32>, %x: tensor<64xf32>, %n: index, %c: i1) -> tensor<64xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%m = %m0) -> (tensor<64xf32>) {
+    %chosen = scf.if %c -> (tensor<64xf32>) {
+      %a = linalg.mul ins(%m, %x : tensor<64xf32>, tensor<64xf32>) outs(%m : tensor<64xf32>) -> tensor<64xf32>
+      scf.yield %a : tensor<64xf32>
+    } else {
+      %a = linalg.sub ins(%m, %x : tensor<64xf32>, tensor<64xf32>) outs(%m : tensor<64xf32>) -> tensor<64xf32>
+      scf.yield %a : tensor<64xf32>
+    }
+    "test.use"(%m) : (tensor<64xf32>) -> ()
+    scf.yield %chosen : tensor<64xf32>
+  }
+  return %r : tensor<64xf32>
+}

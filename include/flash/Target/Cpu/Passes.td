@@ -15,7 +15,8 @@ def FlashCpuYieldInPlace : Pass<"flash-cpu-yield-in-place"> {
   let description = [{
     One-shot bufferization wants the value a loop yields to live in the buffer
     of the matching iteration argument. Where the chain of destinations does
-    not lead there, this pass copies the value into the argument.
+    not lead there, this pass copies the value into the argument. It leads
+    through a choice if both branches update the same tensor.
 
     ```mlir
     scf.for ... iter_args(%m = %m0) -> (tensor<64xf32>) {
@@ -67,7 +68,8 @@ def FlashCpuMicrokernel : Pass<"flash-cpu-microkernel"> {
     its accumulators in registers. Sizes that the tile does not divide get
     smaller tiles; a dynamic size ends in a loop of single lanes. The order in
     which values are accumulated is that of the original operation, whatever
-    the tile.
+    the tile. A sum starts from zero, and is added to the output as a whole: its
+    error then does not depend on how large the output was before.
 
     ```mlir
     linalg.generic {indexing_maps = [(i,j,k)->(j,k), (i,j,k)->(k,i), (i,j,k)->(j,i)], ...}
@@ -77,9 +79,8 @@ def FlashCpuMicrokernel : Pass<"flash-cpu-microkernel"> {
     becomes
     ```mlir
     scf.for %j = %c0 to %c64 step %c8 {
-      %acc0 = vector.load %c[%j, %c0] : memref<64x32xf32>, vector<16xf32>
-      // ... 15 more
-      %r:16 = scf.for %k = %c0 to %c32 step %c1 iter_args(%x0 = %acc0, ...) {
+      %zero = vector.broadcast %cst : f32 to vector<16xf32>
+      %r:16 = scf.for %k = %c0 to %c32 step %c1 iter_args(%x0 = %zero, ...) {
         %b0 = vector.load %b[%k, %c0] : memref<32x32xf32>, vector<16xf32>
         %s0 = memref.load %a[%j, %k] : memref<64x32xf32>
         %v0 = vector.broadcast %s0 : f32 to vector<16xf32>
@@ -87,7 +88,9 @@ def FlashCpuMicrokernel : Pass<"flash-cpu-microkernel"> {
         // ... 15 more
         scf.yield %y0, ...
       }
-      vector.store %r#0, %c[%j, %c0] : memref<64x32xf32>, vector<16xf32>
+      %acc0 = vector.load %c[%j, %c0] : memref<64x32xf32>, vector<16xf32>
+      %sum0 = arith.addf %acc0, %r#0 : vector<16xf32>
+      vector.store %sum0, %c[%j, %c0] : memref<64x32xf32>, vector<16xf32>
       // ... 15 more
     }
     ```

@@ -40,7 +40,8 @@ OnlineAttentionOp::generateInitialTensorForPartialReduction(
     shape.insert(shape.begin(), sizes[keyLoop]);
     Value empty = tensor::EmptyOp::create(b, shape, b.getF32Type());
     partials.push_back(
-        linalg::FillOp::create(b, emitConstant(b, identity), empty).getResult(0));
+        linalg::FillOp::create(b, emitConstant(b, identity), empty)
+            .getResult(0));
   }
   return partials;
 }

@@ -47,8 +47,8 @@ Value flash::emitInverseOfSum(ImplicitLocOpBuilder &b, Value sum) {
   Value one = emitConstant(b, 1.0);
   Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum,
                                         emitConstant(b, 0.0));
-  return arith::DivFOp::create(
-      b, one, arith::SelectOp::create(b, isEmpty, one, sum));
+  return arith::DivFOp::create(b, one,
+                               arith::SelectOp::create(b, isEmpty, one, sum));
 }
 
 Growth flash::emitGrowth(ImplicitLocOpBuilder &b, Value max, Value added,
@@ -57,12 +57,7 @@ Growth flash::emitGrowth(ImplicitLocOpBuilder &b, Value max, Value added,
   return {grown, emitExponential(b, max, emitShift(b, grown), unit)};
 }
 
-Growth flash::emitLazyGrowth(ImplicitLocOpBuilder &b, Value max, Value added) {
+Value flash::emitIsFarAbove(ImplicitLocOpBuilder &b, Value max, Value added) {
   Value bound = arith::AddFOp::create(b, max, emitConstant(b, 8.0));
-  Value isAbove =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, added, bound);
-  Growth growth = emitGrowth(b, max, added);
-  Value one = emitConstant(b, 1.0);
-  return {arith::SelectOp::create(b, isAbove, growth.max, max),
-          arith::SelectOp::create(b, isAbove, growth.rescale, one)};
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, added, bound);
 }

@@ -4,18 +4,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a step computes is written here, once for all targets. They differ in
-// how scores are held: queries by keys, s[i, j], or transposed, keys by queries.
-// A vector of neighbouring elements then belongs to different queries, so that
-// the maximum and the sum over keys need no reduction within a vector, and both
-// products read the key and value tiles as they lie in memory:
+// how scores are held: queries by keys, s[i, j], or transposed, keys by
+// queries. A vector of neighbouring elements then belongs to different queries,
+// so that the maximum and the sum over keys need no reduction within a vector,
+// and both products read the key and value tiles as they lie in memory:
 //
 //   s[j, i]  = sum_d k[j, d] * qt[d, i]    (the query tile is transposed once)
 //   o[i, d] += sum_j p[j, i] * v[j, d]
 //
 //===----------------------------------------------------------------------===//
 
+#include "DecomposeCombine.h"
 #include "TileBuilder.h"
-#include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
@@ -112,11 +112,27 @@ private:
   Value asProduct(ImplicitLocOpBuilder &at, Operation &inner,
                   const IRMapping &mapping);
   Value scores();
+  /// The maximum of a tile's products, scaled as the state's is.
+  Value scaledMax(ImplicitLocOpBuilder &at, Value max) {
+    if (!scalesLate())
+      return max;
+    return arith::MulFOp::create(at, max, emitConstant(at, log2Scale));
+  }
+  /// The maximum after the tile's, and what sums so far are multiplied by.
+  Growth grow(Value tileMax);
+  /// What a step goes on from: the new maximum, the factor of what was summed up
+  /// before, and the accumulator times it, if that has been computed.
+  struct Rescaled {
+    Value max, factor, acc;
+  };
+  Value scaledAcc(Value factor);
+  Rescaled rescale(Value tileMax);
+  Rescaled rescaleLazily(Value tileMax);
   /// Whether the values of all keys are finite.
   Value isFinite(Value values);
-  /// `acc` plus the product of the probabilities and the values.
-  Value weightedValues(Value p, Value acc);
-  Value carefulWeightedValues(Value p, Value values, Value acc);
+  /// `acc` plus the product of the probabilities `p` and the values.
+  Value addValues(Value p, Value acc);
+  Value addValuesCarefully(Value p, Value values, Value acc);
 
   OnlineAttentionOp op;
   const DecomposeOptions &options;
@@ -140,11 +156,11 @@ Value StepBuilder::operand(Value tile) {
   if (!options.transposeScores || type.getElementType().isF32())
     return tile;
   AffineMap all = b.getMultiDimIdentityMap(2);
-  return generic(tile, empty(type.getShape()), {all, all},
-                 [](ImplicitLocOpBuilder &at,
-                    ValueRange args) -> SmallVector<Value> {
-                   return {extendToF32(at, args[0])};
-                 })[0];
+  return generic(
+      tile, empty(type.getShape()), {all, all},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {extendToF32(at, args[0])};
+      })[0];
 }
 
 Value StepBuilder::transposedQuery() {
@@ -155,21 +171,20 @@ Value StepBuilder::transposedQuery() {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointAfterValue(op.getQuery());
   int64_t headDim = op.getQuery().getType().getDimSize(1);
-  transposed =
-      generic(op.getQuery(), empty({headDim, queries}),
-              {map(2, {1, 0}), map(2, {0, 1})},
-              [](ImplicitLocOpBuilder &at,
-                 ValueRange args) -> SmallVector<Value> {
-                return {extendToF32(at, args[0])};
-              })[0];
+  transposed = generic(
+      op.getQuery(), empty({headDim, queries}),
+      {map(2, {1, 0}), map(2, {0, 1})},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {extendToF32(at, args[0])};
+      })[0];
   return transposed;
 }
 
 Value StepBuilder::contract(Value a, Value other, Value sum,
                             ArrayRef<AffineMap> maps) {
-  auto contract = linalg::ContractOp::create(b, sum.getType(),
-                                             ValueRange{a, other}, sum,
-                                             b.getAffineMapArrayAttr(maps));
+  auto contract =
+      linalg::ContractOp::create(b, sum.getType(), ValueRange{a, other}, sum,
+                                 b.getAffineMapArrayAttr(maps));
   if (std::optional<Precision> precision = op.getPrecision())
     FlashDialect::PrecisionAttrHelper(b.getContext())
         .setAttr(contract,
@@ -226,8 +241,8 @@ Value StepBuilder::takesPart(ImplicitLocOpBuilder &at, Value query, Value key) {
   }
   if (!op.getKeys())
     return condition;
-  Value exists = arith::CmpIOp::create(at, arith::CmpIPredicate::slt, key,
-                                       op.getKeys());
+  Value exists =
+      arith::CmpIOp::create(at, arith::CmpIPredicate::slt, key, op.getKeys());
   if (!condition)
     return exists;
   return arith::AndIOp::create(at, condition, exists);
@@ -315,9 +330,8 @@ Value StepBuilder::scores() {
 // Values
 //===----------------------------------------------------------------------===//
 
-Value StepBuilder::carefulWeightedValues(Value p, Value values, Value acc) {
-  AffineMap pMap =
-      options.transposeScores ? map(3, {2, 0}) : map(3, {0, 2});
+Value StepBuilder::addValuesCarefully(Value p, Value values, Value acc) {
+  AffineMap pMap = options.transposeScores ? map(3, {2, 0}) : map(3, {0, 2});
   return generic(
       {p, values}, acc, {pMap, map(3, {2, 1}), map(3, {0, 1})},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
@@ -353,15 +367,14 @@ Value StepBuilder::isFinite(Value values) {
   return choice.getResult(0);
 }
 
-Value StepBuilder::weightedValues(Value p, Value acc) {
+Value StepBuilder::addValues(Value p, Value acc) {
   Value values = operand(op.getValue());
   if (auto type = cast<RankedTensorType>(values.getType());
       !type.getElementType().isF32())
     p = arith::TruncFOp::create(
         b, cast<RankedTensorType>(p.getType()).clone(type.getElementType()), p);
   auto product = [&] {
-    AffineMap pMap =
-        options.transposeScores ? map(3, {2, 0}) : map(3, {0, 2});
+    AffineMap pMap = options.transposeScores ? map(3, {2, 0}) : map(3, {0, 2});
     return contract(p, values, acc, {pMap, map(3, {2, 1}), map(3, {0, 1})});
   };
   // Of keys that do not exist the values may be anything, too.
@@ -372,7 +385,7 @@ Value StepBuilder::weightedValues(Value p, Value acc) {
   // A masked key has probability 0, but 0 * NaN is NaN: a tile with such values
   // takes the slow product that leaves masked elements out.
   if (!options.guardValues)
-    return carefulWeightedValues(p, values, acc);
+    return addValuesCarefully(p, values, acc);
   Value finite = isFinite(values);
   auto choice = scf::IfOp::create(b, acc.getType(), finite,
                                   /*withElseRegion=*/true);
@@ -380,8 +393,74 @@ Value StepBuilder::weightedValues(Value p, Value acc) {
   b.setInsertionPointToStart(choice.thenBlock());
   scf::YieldOp::create(b, product());
   b.setInsertionPointToStart(choice.elseBlock());
-  scf::YieldOp::create(b, carefulWeightedValues(p, values, acc));
+  scf::YieldOp::create(b, addValuesCarefully(p, values, acc));
   return choice.getResult(0);
+}
+
+Growth StepBuilder::grow(Value tileMax) {
+  ValueRange growth = rows(
+      tileMax, {op.getMax(), empty({queries})},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Growth growth = emitGrowth(at, args[1], scaledMax(at, args[0]));
+        return {growth.max, growth.rescale};
+      });
+  return {growth[0], growth[1]};
+}
+
+Value StepBuilder::scaledAcc(Value factor) {
+  // Where products are added to the accumulator outside of tensor cores,
+  // addition and multiplication become one instruction.
+  auto flags = op.getValue().getType().getElementType().isF32()
+                   ? arith::FastMathFlags::contract
+                   : arith::FastMathFlags::none;
+  return generic(
+      factor, op.getAcc(), {map(2, {0}), map(2, {0, 1})},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::MulFOp::create(at, args[1], args[0], flags)};
+      })[0];
+}
+
+StepBuilder::Rescaled StepBuilder::rescale(Value tileMax) {
+  Growth growth = grow(tileMax);
+  return {growth.max, growth.rescale, Value()};
+}
+
+StepBuilder::Rescaled StepBuilder::rescaleLazily(Value tileMax) {
+  Value isFarAbove =
+      rows({tileMax, op.getMax()}, empty({queries}, b.getI1Type()),
+           [&](ImplicitLocOpBuilder &at,
+               ValueRange args) -> SmallVector<Value> {
+             return {emitIsFarAbove(at, args[1], scaledMax(at, args[0]))};
+           })[0];
+  Value any = AnyOp::create(b, b.getI1Type(), isFarAbove);
+  auto choose = [&](TypeRange types, function_ref<SmallVector<Value>()> then,
+                    function_ref<SmallVector<Value>()> otherwise) {
+    auto choice = scf::IfOp::create(b, types, any, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(choice.thenBlock());
+    scf::YieldOp::create(b, then());
+    b.setInsertionPointToStart(choice.elseBlock());
+    scf::YieldOp::create(b, otherwise());
+    return choice.getResults();
+  };
+  Type row = op.getMax().getType();
+  ResultRange growth = choose(
+      {row, row},
+      [&]() -> SmallVector<Value> {
+        Growth growth = grow(tileMax);
+        return {growth.max, growth.rescale};
+      },
+      [&]() -> SmallVector<Value> {
+        return {op.getMax(), filled({queries}, 1.0)};
+      });
+  // In front of the exponentials, where products of warpgroups run meanwhile:
+  // so no branch divides these from the rounding of probabilities, and ptxas can
+  // mix them.
+  Value acc = choose(
+      op.getAcc().getType(),
+      [&]() -> SmallVector<Value> { return {scaledAcc(growth[1])}; },
+      [&]() -> SmallVector<Value> { return {op.getAcc()}; })[0];
+  return {growth[0], growth[1], acc};
 }
 
 void StepBuilder::run() {
@@ -391,22 +470,13 @@ void StepBuilder::run() {
       [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         return {arith::MaxNumFOp::create(at, args[1], args[0])};
       })[0];
-  ValueRange growth = rows(
-      tileMax, {op.getMax(), empty({queries})},
-      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        Value added = args[0], max = args[1];
-        if (scalesLate())
-          added = arith::MulFOp::create(at, added, emitConstant(at, log2Scale));
-        Growth growth = isLazy() ? emitLazyGrowth(at, max, added)
-                                 : emitGrowth(at, max, added);
-        return {growth.max, growth.rescale};
-      });
-  Value max = growth[0], rescale = growth[1];
-  Value shift = rows(
-      max, empty({queries}),
-      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        return {emitShift(at, args[0])};
-      })[0];
+  Rescaled state = isLazy() ? rescaleLazily(tileMax) : rescale(tileMax);
+  Value max = state.max;
+  Value shift =
+      rows(max, empty({queries}),
+           [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+             return {emitShift(at, args[0])};
+           })[0];
   Value p = generic(
       shift, x, {rowMap(), scoreMap()},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
@@ -419,21 +489,11 @@ void StepBuilder::run() {
     return {arith::MulFOp::create(at, args[1], args[0])};
   };
   Value sum = generic(
-      p, rows(rescale, op.getSum(), multiply), {scoreMap(), rowMap()},
+      p, rows(state.factor, op.getSum(), multiply), {scoreMap(), rowMap()},
       [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         return {arith::AddFOp::create(at, args[1], args[0])};
       })[0];
-  // Where products are added to the accumulator outside of tensor cores,
-  // addition and multiplication become one instruction.
-  auto flags = op.getValue().getType().getElementType().isF32()
-                   ? arith::FastMathFlags::contract
-                   : arith::FastMathFlags::none;
-  Value acc = generic(
-      rescale, op.getAcc(), {map(2, {0}), map(2, {0, 1})},
-      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        return {arith::MulFOp::create(at, args[1], args[0], flags)};
-      })[0];
-  acc = weightedValues(p, acc);
+  Value acc = addValues(p, state.acc ? state.acc : scaledAcc(state.factor));
   op->replaceAllUsesWith(ValueRange{acc, max, sum});
   op.erase();
 }
@@ -466,8 +526,8 @@ static void decomposeFinalize(FinalizeOp op) {
           // log(0) is -inf, as is the maximum of a row without keys.
           Value max = arith::MulFOp::create(
               at, args[0], emitConstant(at, llvm::numbers::ln2));
-          return {arith::AddFOp::create(at, max,
-                                        math::LogOp::create(at, args[1]))};
+          return {
+              arith::AddFOp::create(at, max, math::LogOp::create(at, args[1]))};
         })[0]);
   op->replaceAllUsesWith(results);
   op.erase();
@@ -479,6 +539,7 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
   void runOnOperation() override {
     SmallVector<OnlineAttentionOp> steps;
     SmallVector<FinalizeOp> finalizes;
+    SmallVector<CombineOp> combines;
     bool whole = false;
     auto refuse = [&](Operation *op) {
       op->emitOpError("can be decomposed only as a statically shaped tile of "
@@ -496,6 +557,9 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
             !finalize.getAcc().getType().hasStaticShape())
           return refuse(op);
         finalizes.push_back(finalize);
+      } else if (auto combine = dyn_cast<CombineOp>(op);
+                 combine && !this->keepCombine) {
+        combines.push_back(combine);
       }
     });
     if (whole)
@@ -512,6 +576,9 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
       StepBuilder(step, options, queryCache).run();
     for (FinalizeOp finalize : finalizes)
       decomposeFinalize(finalize);
+    for (CombineOp combine : combines)
+      if (failed(decomposeCombine(combine)))
+        return signalPassFailure();
   }
 };
 } // namespace

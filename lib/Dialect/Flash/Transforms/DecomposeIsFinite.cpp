@@ -26,7 +26,8 @@ using namespace flash;
 static void decompose(IsFiniteOp op) {
   TileBuilder t(op);
   Value zero = emitConstant(t.b, 0.0);
-  OpFoldResult columns = tensor::getMixedSize(t.b, op.getLoc(), op.getTile(), 1);
+  OpFoldResult columns =
+      tensor::getMixedSize(t.b, op.getLoc(), op.getTile(), 1);
   auto zeros = [&](ArrayRef<OpFoldResult> shape) -> Value {
     Value empty = tensor::EmptyOp::create(t.b, shape, t.b.getF32Type());
     return linalg::FillOp::create(t.b, zero, empty).getResult(0);
@@ -51,11 +52,28 @@ static void decompose(IsFiniteOp op) {
   op->erase();
 }
 
+/// Whether the condition holds for any row of the tile.
+static void decompose(AnyOp op) {
+  TileBuilder t(op);
+  Value no = arith::ConstantIntOp::create(t.b, 0, 1);
+  Value init =
+      linalg::FillOp::create(t.b, no, t.empty({}, t.b.getI1Type())).getResult(0);
+  Value any = t.generic(
+      op.getConditions(), init, {t.map(1, {0}), t.map(1, {})},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::OrIOp::create(at, args[1], args[0])};
+      })[0];
+  op->replaceAllUsesWith(
+      tensor::ExtractOp::create(t.b, any, ValueRange{}));
+  op->erase();
+}
+
 namespace {
 struct DecomposeIsFinite
     : flash::impl::DecomposeIsFiniteBase<DecomposeIsFinite> {
   void runOnOperation() override {
     getOperation().walk([](IsFiniteOp op) { decompose(op); });
+    getOperation().walk([](AnyOp op) { decompose(op); });
   }
 };
 } // namespace

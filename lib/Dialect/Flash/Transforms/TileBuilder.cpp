@@ -15,8 +15,8 @@
 using namespace mlir;
 using namespace flash;
 
-Value TileBuilder::empty(ArrayRef<int64_t> shape) {
-  return tensor::EmptyOp::create(b, shape, b.getF32Type());
+Value TileBuilder::empty(ArrayRef<int64_t> shape, Type element) {
+  return tensor::EmptyOp::create(b, shape, element);
 }
 
 Value TileBuilder::filled(ArrayRef<int64_t> shape, double value) {

@@ -23,7 +23,10 @@ struct TileBuilder {
 
   explicit TileBuilder(mlir::Operation *op) : b(op->getLoc(), op) {}
 
-  mlir::Value empty(llvm::ArrayRef<int64_t> shape);
+  mlir::Value empty(llvm::ArrayRef<int64_t> shape) {
+    return empty(shape, b.getF32Type());
+  }
+  mlir::Value empty(llvm::ArrayRef<int64_t> shape, mlir::Type element);
   mlir::Value filled(llvm::ArrayRef<int64_t> shape, double value);
   /// The map of `loops` loops to those of `dims`.
   mlir::AffineMap map(unsigned loops, llvm::ArrayRef<unsigned> dims) {

@@ -8,6 +8,7 @@
 #include "TileSlices.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/ViewLikeInterfaceUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -50,6 +51,20 @@ OpFoldResult HeadGroups::getKeyHead(OpBuilder &b, Location loc,
   return arith::DivUIOp::create(b, loc, head, cast<Value>(group)).getResult();
 }
 
+static Value pad(OpBuilder &b, Location loc, Value slice,
+                 ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> shape,
+                 Value padding) {
+  AffineExpr existing = b.getAffineDimExpr(0);
+  SmallVector<OpFoldResult> low(shape.size(), b.getIndexAttr(0)), high;
+  for (auto [size, tile] : llvm::zip_equal(sizes, shape))
+    high.push_back(
+        affine::makeComposedFoldedAffineApply(b, loc, tile - existing, {size}));
+  auto type = cast<RankedTensorType>(slice.getType());
+  return tensor::PadOp::create(
+      b, loc, RankedTensorType::get(shape, type.getElementType()), slice, low,
+      high, padding);
+}
+
 Value flash::extractRows(OpBuilder &b, Location loc, Value tensor,
                          ArrayRef<OpFoldResult> first, OpFoldResult rows,
                          int64_t tile, std::optional<Columns> columns,
@@ -72,21 +87,56 @@ Value flash::extractRows(OpBuilder &b, Location loc, Value tensor,
   Value slice = tensor::ExtractSliceOp::create(
       b, loc, RankedTensorType::get(sliceShape, type.getElementType()), tensor,
       offsets, sizes, strides);
-  if (staticRows == tile)
-    return slice;
-
-  AffineExpr existing = b.getAffineDimExpr(0);
-  SmallVector<OpFoldResult> low(tileShape.size(), zero),
-      high(tileShape.size(), zero);
-  high[0] =
-      affine::makeComposedFoldedAffineApply(b, loc, tile - existing, {rows});
   Type element = type.getElementType();
-  Value filler;
-  if (padding == Padding::Anything)
-    filler = ub::PoisonOp::create(b, loc, element);
-  else
-    filler = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
-  return tensor::PadOp::create(
-      b, loc, RankedTensorType::get(tileShape, type.getElementType()), slice,
-      low, high, filler);
+  if (padding == Padding::Zero || staticRows == tile)
+    return padToTile(b, loc, slice, ArrayRef(sizes).drop_front(2), tileShape,
+                     b.getZeroAttr(element));
+  return pad(b, loc, slice, ArrayRef(sizes).drop_front(2), tileShape,
+             ub::PoisonOp::create(b, loc, element));
+}
+
+SmallVector<OpFoldResult> flash::getSizes(OpBuilder &b, Location loc,
+                                          Value tensor) {
+  auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>();
+  if (!slice)
+    return tensor::getMixedSizes(b, loc, tensor);
+  SmallVector<OpFoldResult> sizes;
+  llvm::SmallBitVector dropped = slice.getDroppedDims();
+  for (auto [dim, size] : llvm::enumerate(slice.getMixedSizes()))
+    if (!dropped.test(dim))
+      sizes.push_back(size);
+  return sizes;
+}
+
+Value flash::extractPart(OpBuilder &b, Location loc, Value tensor,
+                         ArrayRef<OpFoldResult> offsets,
+                         ArrayRef<OpFoldResult> sizes,
+                         ArrayRef<int64_t> shape) {
+  SmallVector<OpFoldResult> allOffsets(offsets), allSizes(sizes),
+      strides(offsets.size(), b.getIndexAttr(1));
+  if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>()) {
+    SmallVector<OpFoldResult> outerOffsets, outerSizes, outerStrides;
+    if (succeeded(affine::mergeOffsetsSizesAndStrides(
+            b, loc, slice.getMixedOffsets(), slice.getMixedSizes(),
+            slice.getMixedStrides(), slice.getDroppedDims(), allOffsets,
+            allSizes, strides, outerOffsets, outerSizes, outerStrides))) {
+      tensor = slice.getSource();
+      allOffsets = outerOffsets;
+      allSizes = outerSizes;
+      strides = outerStrides;
+    }
+  }
+  Type element = getElementTypeOrSelf(tensor);
+  return tensor::ExtractSliceOp::create(b, loc,
+                                        RankedTensorType::get(shape, element),
+                                        tensor, allOffsets, allSizes, strides);
+}
+
+Value flash::padToTile(OpBuilder &b, Location loc, Value slice,
+                       ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> shape,
+                       TypedAttr padding) {
+  if (cast<RankedTensorType>(slice.getType()).getShape() == shape)
+    return slice;
+  return pad(b, loc, slice, sizes, shape,
+             arith::ConstantOp::create(b, loc, padding));
 }

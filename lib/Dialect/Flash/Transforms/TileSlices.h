@@ -52,6 +52,25 @@ struct Columns {
 /// (`ub.poison`), where nothing depends on them.
 enum class Padding { Zero, Anything };
 
+/// The sizes of `tensor`, of a slice those that it was taken with.
+llvm::SmallVector<mlir::OpFoldResult>
+getSizes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor);
+
+/// The part of `tensor` at `offsets` as a tensor of `shape`, without the
+/// dimensions that `shape` lacks. Of a slice it is a part of what that was
+/// taken from.
+mlir::Value extractPart(mlir::OpBuilder &b, mlir::Location loc,
+                        mlir::Value tensor,
+                        llvm::ArrayRef<mlir::OpFoldResult> offsets,
+                        llvm::ArrayRef<mlir::OpFoldResult> sizes,
+                        llvm::ArrayRef<int64_t> shape);
+
+/// `slice`, which has `sizes`, filled up with `padding` behind its ends to a
+/// tile of `shape`; the slice itself if it is one.
+mlir::Value padToTile(mlir::OpBuilder &b, mlir::Location loc, mlir::Value slice,
+                      llvm::ArrayRef<mlir::OpFoldResult> sizes,
+                      llvm::ArrayRef<int64_t> shape, mlir::TypedAttr padding);
+
 /// `rows` rows from `first` = (batch, head, row) on of a rank-4 or, without the
 /// last dimension, rank-3 tensor, padded to `tile` rows; all columns of them
 /// unless `columns` are given.

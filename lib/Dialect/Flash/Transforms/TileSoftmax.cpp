@@ -5,6 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TileBuilder.h"
+#include "TileSlices.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,8 +19,7 @@
 #include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "llvm/ADT/SmallVectorExtras.h"
-#include "llvm/Support/MathExtras.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include <limits>
 
 namespace flash {
@@ -27,21 +30,23 @@ namespace flash {
 using namespace mlir;
 using namespace flash;
 
-/// Where a maximum starts. Unlike -inf it leaves exp(x - max) defined, as 0,
-/// while all that was seen is -inf.
-static constexpr double lowest = std::numeric_limits<float>::lowest();
+static constexpr double minusInfinity =
+    -std::numeric_limits<double>::infinity();
 
 namespace {
-/// Elementwise computation of the body of a linalg.generic.
-using Body = function_ref<Value(ImplicitLocOpBuilder &, ValueRange)>;
-
-/// Rewrites one softmax of rank 2 or more. A tile has two dimensions, rows and
-/// the softmax dimension, in the order that they have in memory; the state has
-/// one element per row.
-class SoftmaxTiler {
+/// Rewrites one softmax. A tile has two dimensions, rows and the softmax
+/// dimension, in the order that they have in memory; the state has one element
+/// per row.
+class SoftmaxTiler : TileBuilder {
 public:
-  SoftmaxTiler(linalg::SoftmaxOp op, int64_t rowTile, int64_t reductionTile);
-  void rewrite();
+  SoftmaxTiler(linalg::SoftmaxOp op, const TileSoftmaxOptions &options);
+  SoftmaxTiler(flash::SoftmaxOp op, const TileSoftmaxOptions &options,
+               int64_t rows);
+
+  /// Replaces a linalg.softmax by a parallel loop over blocks of rows.
+  void cutRows(linalg::SoftmaxOp op);
+  /// Replaces a flash.softmax, which is of one block of rows.
+  void replace(flash::SoftmaxOp op);
 
 private:
   /// Part of one dimension: static `size` elements from `offset`, of which the
@@ -50,108 +55,95 @@ private:
     OpFoldResult offset;
     OpFoldResult valid;
     int64_t size;
-    bool isPartial() const { return getConstantIntValue(valid) != size; }
+  };
+  /// Where the results of a block of rows go, and what it starts from.
+  struct Block {
+    SmallVector<OpFoldResult> offsets;
+    Span rows;
+    Value output;
+    Value sink; ///< Null if there is none.
+    bool zeroEmptyRows = false;
+  };
+  /// For each row, the maximum and the sum of exponentials of the differences
+  /// to it.
+  struct State {
+    Value max, sum;
   };
 
+  void chooseTile(int64_t rows, const TileSoftmaxOptions &options);
   Span span(Value offset, int64_t dim);
   /// The sizes in all dimensions of what exists of a tile.
   SmallVector<OpFoldResult> sizes(Span rows, Span columns);
-  /// The tile of `columns` of the rows at `offsets`, filled up with -inf.
-  Value loadTile(ArrayRef<OpFoldResult> offsets, Span rows, Span columns);
+  /// The tile of `columns` of the rows of `block`, filled up with -inf.
+  Value loadTile(const Block &block, Span columns);
+  /// `tile` in f32, and with `transpose-tiles` rows last: reductions then run
+  /// over whole vectors of rows, never across lanes.
+  Value widen(Value tile);
 
-  /// The maximum and the sum after `tile`.
-  SmallVector<Value> onlineStep(Value tile, Value max, Value sum);
-  Value quotients(Value tile, Value max, Value inverse);
-  /// Writes the softmax of the rows at `offsets` to their block `output`.
-  Value blockOfRows(ArrayRef<OpFoldResult> offsets, Span rows, Value output);
+  State firstPass(const Block &block);
+  /// The state after the elements of `x`, which is a widened tile.
+  State step(Value x, const State &state);
+  State addSink(Value sink, const State &state);
+  /// Writes the softmax of the rows to the output.
+  Value secondPass(const Block &block, const State &state);
+  Value logSumExp(const State &state);
 
-  /// `body` of the elements of `operands` and `init`, computed in f32. Each is
-  /// a tile or, along the dimension `rowLoop` of a tile, state; the loop that a
-  /// result of state lacks is a reduction.
-  Value generic(ValueRange operands, Value init, unsigned rowLoop, Body body);
-  Value filled(ArrayRef<int64_t> shape, Type elementType, double value);
+  template <typename Emit> Value ofRows(ValueRange inputs, Emit emit) {
+    return rows(
+        inputs, empty(tileRows()),
+        [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+          return {emit(at, args)};
+        })[0];
+  }
+  int64_t tileRows() { return tileSizes[rowDim]; }
   /// Two dimensions' worth of `row` and `column` in the order of memory.
   template <typename T> SmallVector<T> inOrder(T row, T column) {
     return rowDim < softmaxDim ? SmallVector<T>{row, column}
                                : SmallVector<T>{column, row};
   }
 
-  linalg::SoftmaxOp op;
-  ImplicitLocOpBuilder b;
   Value input;
   RankedTensorType type;
   int64_t softmaxDim, rowDim;
+  bool transposes; ///< Whether rows are the last dimension of widened tiles.
   SmallVector<int64_t> tileSizes;
   SmallVector<OpFoldResult> extents;
 };
 } // namespace
 
-/// exp(x - max) as a power of two.
-static Value shiftedExponential(ImplicitLocOpBuilder &b, Value x, Value max) {
-  Value log2e =
-      arith::ConstantOp::create(b, b.getF32FloatAttr(llvm::numbers::log2ef));
-  Value shifted = arith::SubFOp::create(b, x, max);
-  return math::Exp2Op::create(b, arith::MulFOp::create(b, shifted, log2e));
-}
-
-SoftmaxTiler::SoftmaxTiler(linalg::SoftmaxOp op, int64_t rowTile,
-                           int64_t reductionTile)
-    : op(op), b(op.getLoc(), op), input(op.getInput()),
+SoftmaxTiler::SoftmaxTiler(linalg::SoftmaxOp op,
+                           const TileSoftmaxOptions &options)
+    : TileBuilder(op), input(op.getInput()),
       type(cast<RankedTensorType>(input.getType())),
       softmaxDim(op.getDimension()) {
   int64_t last = type.getRank() - 1;
   rowDim = softmaxDim == last ? last - 1 : last;
+  int64_t rows =
+      type.isDynamicDim(rowDim)
+          ? options.rowTile
+          : std::clamp<int64_t>(type.getDimSize(rowDim), 1, options.rowTile);
+  chooseTile(rows, options);
+}
+
+SoftmaxTiler::SoftmaxTiler(flash::SoftmaxOp op,
+                           const TileSoftmaxOptions &options, int64_t rows)
+    : TileBuilder(op), input(op.getScores()), type(op.getScores().getType()),
+      softmaxDim(1), rowDim(0) {
+  chooseTile(rows, options);
+}
+
+void SoftmaxTiler::chooseTile(int64_t rows, const TileSoftmaxOptions &options) {
+  transposes = options.transposeTiles || rowDim > softmaxDim;
+  int64_t columns = options.reductionTile;
+  if (options.reductionBytes > 0)
+    columns = std::max<int64_t>(
+        options.reductionBytes * 8 / type.getElementTypeBitWidth(), 1);
+  if (!type.isDynamicDim(softmaxDim))
+    columns = std::clamp<int64_t>(type.getDimSize(softmaxDim), 1, columns);
   tileSizes.assign(type.getRank(), 1);
-  for (auto [dim, size] :
-       {std::pair(rowDim, rowTile), std::pair(softmaxDim, reductionTile)})
-    tileSizes[dim] = type.isDynamicDim(dim)
-                         ? size
-                         : std::clamp<int64_t>(type.getDimSize(dim), 1, size);
-  extents = tensor::getMixedSizes(b, op.getLoc(), input);
-}
-
-Value SoftmaxTiler::filled(ArrayRef<int64_t> shape, Type elementType,
-                           double value) {
-  Value scalar =
-      arith::ConstantOp::create(b, b.getFloatAttr(elementType, value));
-  Value empty = tensor::EmptyOp::create(b, shape, elementType);
-  return linalg::FillOp::create(b, scalar, empty).getResult(0);
-}
-
-Value SoftmaxTiler::generic(ValueRange operands, Value init, unsigned rowLoop,
-                            Body body) {
-  auto rankOf = [](Value value) {
-    return cast<RankedTensorType>(value.getType()).getRank();
-  };
-  int64_t loops = rankOf(init);
-  for (Value operand : operands)
-    loops = std::max(loops, rankOf(operand));
-  AffineMap all = b.getMultiDimIdentityMap(loops);
-  AffineMap rows = all.getSubMap({rowLoop});
-  auto mapOf = [&](Value value) { return rankOf(value) == loops ? all : rows; };
-  SmallVector<AffineMap> maps = llvm::map_to_vector(operands, mapOf);
-  maps.push_back(mapOf(init));
-  SmallVector<utils::IteratorType> iterators(loops,
-                                             utils::IteratorType::parallel);
-  if (rankOf(init) < loops)
-    iterators[1 - rowLoop] = utils::IteratorType::reduction;
-  auto build = [&](OpBuilder &nested, Location loc, ValueRange args) {
-    ImplicitLocOpBuilder inner(loc, nested);
-    SmallVector<Value> wide;
-    for (Value argument : args) {
-      if (!argument.getType().isF32())
-        argument = arith::ExtFOp::create(inner, inner.getF32Type(), argument);
-      wide.push_back(argument);
-    }
-    Value result = body(inner, wide);
-    Type elementType = getElementTypeOrSelf(init);
-    if (!elementType.isF32())
-      result = arith::TruncFOp::create(inner, elementType, result);
-    linalg::YieldOp::create(inner, result);
-  };
-  return linalg::GenericOp::create(b, init.getType(), operands, init, maps,
-                                   iterators, build)
-      .getResult(0);
+  tileSizes[rowDim] = rows;
+  tileSizes[softmaxDim] = columns;
+  extents = getSizes(b, b.getLoc(), input);
 }
 
 SoftmaxTiler::Span SoftmaxTiler::span(Value offset, int64_t dim) {
@@ -175,120 +167,161 @@ SmallVector<OpFoldResult> SoftmaxTiler::sizes(Span rows, Span columns) {
   return result;
 }
 
-Value SoftmaxTiler::loadTile(ArrayRef<OpFoldResult> offsets, Span rows,
-                             Span columns) {
-  SmallVector<OpFoldResult> strides(type.getRank(), b.getIndexAttr(1));
+Value SoftmaxTiler::loadTile(const Block &block, Span columns) {
   auto dimSize = [](Span span) {
     return getConstantIntValue(span.valid).value_or(ShapedType::kDynamic);
   };
-  SmallVector<OpFoldResult> offsetsOfTile(offsets);
-  offsetsOfTile[softmaxDim] = columns.offset;
-  auto sliceType = RankedTensorType::get(
-      inOrder(dimSize(rows), dimSize(columns)), type.getElementType());
-  Value slice = tensor::ExtractSliceOp::create(
-      b, sliceType, input, offsetsOfTile, sizes(rows, columns), strides);
-  if (!rows.isPartial() && !columns.isPartial())
-    return slice;
-  Value tile = filled(inOrder(rows.size, columns.size), type.getElementType(),
-                      -std::numeric_limits<double>::infinity());
-  return tensor::InsertSliceOp::create(
-      b, slice, tile, SmallVector<OpFoldResult>(2, b.getIndexAttr(0)),
-      inOrder(rows.valid, columns.valid),
-      SmallVector<OpFoldResult>(2, b.getIndexAttr(1)));
+  SmallVector<OpFoldResult> offsets(block.offsets);
+  offsets[softmaxDim] = columns.offset;
+  Value slice =
+      extractPart(b, b.getLoc(), input, offsets, sizes(block.rows, columns),
+                  inOrder(dimSize(block.rows), dimSize(columns)));
+  return padToTile(b, b.getLoc(), slice,
+                   inOrder(block.rows.valid, columns.valid),
+                   inOrder(block.rows.size, columns.size),
+                   b.getFloatAttr(type.getElementType(), minusInfinity));
 }
 
-SmallVector<Value> SoftmaxTiler::onlineStep(Value tile, Value max, Value sum) {
-  if (rowDim < softmaxDim) {
-    // Reductions then run over whole vectors of rows, never across lanes.
+Value SoftmaxTiler::widen(Value tile) {
+  if (transposes && rowDim < softmaxDim) {
     SmallVector<int64_t> shape(
         llvm::reverse(cast<RankedTensorType>(tile.getType()).getShape()));
-    Value init = tensor::EmptyOp::create(b, shape, type.getElementType());
-    tile = linalg::TransposeOp::create(b, tile, init, ArrayRef<int64_t>{1, 0})
+    tile = linalg::TransposeOp::create(b, tile,
+                                       empty(shape, type.getElementType()),
+                                       ArrayRef<int64_t>{1, 0})
                ->getResult(0);
   }
-  auto maximum = [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-    return arith::MaximumFOp::create(b, v[0], v[1]);
-  };
-  // The maximum before this step is still needed, so it is not written over.
-  ArrayRef<int64_t> rows = cast<RankedTensorType>(max.getType()).getShape();
-  Value tileMax = generic(tile, filled(rows, b.getF32Type(), lowest),
-                          /*rowLoop=*/1, maximum);
-  Value newMax = generic(max, tileMax, /*rowLoop=*/0, maximum);
-  Value rescaled = generic({max, newMax}, sum, /*rowLoop=*/0,
-                           [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                             return arith::MulFOp::create(
-                                 b, v[2], shiftedExponential(b, v[0], v[1]));
-                           });
-  Value newSum = generic({tile, newMax}, rescaled, /*rowLoop=*/1,
-                         [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                           return arith::AddFOp::create(
-                               b, v[2], shiftedExponential(b, v[0], v[1]));
-                         });
-  return {newMax, newSum};
+  if (type.getElementType().isF32())
+    return tile;
+  return arith::ExtFOp::create(
+      b, cast<RankedTensorType>(tile.getType()).clone(b.getF32Type()), tile);
 }
 
-Value SoftmaxTiler::quotients(Value tile, Value max, Value inverse) {
-  Value init = tensor::EmptyOp::create(
-      b, cast<RankedTensorType>(tile.getType()).getShape(),
-      type.getElementType());
-  return generic({tile, max, inverse}, init,
-                 /*rowLoop=*/rowDim < softmaxDim ? 0 : 1,
-                 [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-                   return arith::MulFOp::create(
-                       b, shiftedExponential(b, v[0], v[1]), v[2]);
-                 });
+SoftmaxTiler::State SoftmaxTiler::step(Value x, const State &state) {
+  AffineMap tile = map(2, {0, 1}), row = map(2, {transposes ? 1u : 0u});
+  Value tileMax = generic(
+      x, filled(tileRows(), minusInfinity), {tile, row},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::MaxNumFOp::create(at, args[1], args[0])};
+      })[0];
+  ValueRange growth =
+      rows(tileMax, {state.max, empty(tileRows())},
+           [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+             Growth growth = emitGrowth(at, args[1], args[0], LogUnit::Natural);
+             return {growth.max, growth.rescale};
+           });
+  Value max = growth[0], rescale = growth[1];
+  Value shift = ofRows(max, [](ImplicitLocOpBuilder &at, ValueRange args) {
+    return emitShift(at, args[0]);
+  });
+  Value p = generic(
+      {x, shift}, empty(cast<RankedTensorType>(x.getType()).getShape()),
+      {tile, row, tile},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {emitExponential(at, args[0], args[1], LogUnit::Natural)};
+      })[0];
+  Value rescaled =
+      rows(rescale, state.sum,
+           [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+             return {arith::MulFOp::create(at, args[1], args[0])};
+           })[0];
+  Value sum = generic(
+      p, rescaled, {tile, row},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::AddFOp::create(at, args[1], args[0])};
+      })[0];
+  return {max, sum};
 }
 
-Value SoftmaxTiler::blockOfRows(ArrayRef<OpFoldResult> offsets, Span rows,
-                                Value output) {
+SoftmaxTiler::State SoftmaxTiler::addSink(Value sink, const State &state) {
+  ValueRange next = rows(
+      {}, {state.max, state.sum},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Growth growth = emitGrowth(at, args[0], sink, LogUnit::Natural);
+        Value kept = arith::MulFOp::create(at, args[1], growth.rescale);
+        Value added = emitExponential(at, sink, emitShift(at, growth.max),
+                                      LogUnit::Natural);
+        return {growth.max, arith::AddFOp::create(at, kept, added)};
+      });
+  return {next[0], next[1]};
+}
+
+SoftmaxTiler::State SoftmaxTiler::firstPass(const Block &block) {
   Value zero = arith::ConstantIndexOp::create(b, 0);
   Value end =
       getValueOrCreateConstantIndexOp(b, b.getLoc(), extents[softmaxDim]);
-  Value step = arith::ConstantIndexOp::create(b, tileSizes[softmaxDim]);
-  Type f32 = b.getF32Type();
-
-  Value max = filled(rows.size, f32, lowest);
-  Value sum = filled(rows.size, f32, 0);
-  auto pass1 = scf::ForOp::create(
-      b, zero, end, step, ValueRange{max, sum},
-      [&](OpBuilder &nested, Location loc, Value offset, ValueRange state) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPoint(nested.getInsertionBlock(),
-                            nested.getInsertionPoint());
-        Value tile = loadTile(offsets, rows, span(offset, softmaxDim));
-        scf::YieldOp::create(b, onlineStep(tile, state[0], state[1]));
-      });
-  Value inverse = generic(
-      pass1.getResult(1), tensor::EmptyOp::create(b, {rows.size}, f32),
-      /*rowLoop=*/0, [](ImplicitLocOpBuilder &b, ValueRange v) -> Value {
-        Value one = arith::ConstantOp::create(b, b.getF32FloatAttr(1));
-        return arith::DivFOp::create(b, one, v[0]);
-      });
-  auto pass2 = scf::ForOp::create(
-      b, zero, end, step, output,
-      [&](OpBuilder &nested, Location loc, Value offset, ValueRange block) {
-        OpBuilder::InsertionGuard guard(b);
-        b.setInsertionPoint(nested.getInsertionBlock(),
-                            nested.getInsertionPoint());
-        Span columns = span(offset, softmaxDim);
-        Value tile = quotients(loadTile(offsets, rows, columns),
-                               pass1.getResult(0), inverse);
-        if (rows.isPartial() || columns.isPartial())
-          tile = tensor::ExtractSliceOp::create(
-              b, tile, SmallVector<OpFoldResult>(2, b.getIndexAttr(0)),
-              inOrder(rows.valid, columns.valid),
-              SmallVector<OpFoldResult>(2, b.getIndexAttr(1)));
-        SmallVector<OpFoldResult> at(type.getRank(), b.getIndexAttr(0));
-        at[softmaxDim] = offset;
-        Value inserted = tensor::InsertSliceOp::create(
-            b, tile, block[0], at, sizes(rows, columns),
-            SmallVector<OpFoldResult>(type.getRank(), b.getIndexAttr(1)));
-        scf::YieldOp::create(b, inserted);
-      });
-  return pass2.getResult(0);
+  Value by = arith::ConstantIndexOp::create(b, tileSizes[softmaxDim]);
+  auto loop = scf::ForOp::create(
+      b, zero, end, by,
+      ValueRange{filled(tileRows(), minusInfinity), filled(tileRows(), 0.0)});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value tile = loadTile(block, span(loop.getInductionVar(), softmaxDim));
+    State next = step(widen(tile), {loop.getRegionIterArgs()[0],
+                                    loop.getRegionIterArgs()[1]});
+    scf::YieldOp::create(b, ValueRange{next.max, next.sum});
+  }
+  State state = {loop.getResult(0), loop.getResult(1)};
+  return block.sink ? addSink(block.sink, state) : state;
 }
 
-void SoftmaxTiler::rewrite() {
+Value SoftmaxTiler::secondPass(const Block &block, const State &state) {
+  Value shift =
+      ofRows(state.max, [](ImplicitLocOpBuilder &at, ValueRange args) {
+        return emitShift(at, args[0]);
+      });
+  Value inverse = ofRows(
+      state.sum, [&](ImplicitLocOpBuilder &at, ValueRange args) -> Value {
+        if (block.zeroEmptyRows)
+          return emitInverseOfSum(at, args[0]);
+        return arith::DivFOp::create(at, emitConstant(at, 1.0), args[0]);
+      });
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  Value end =
+      getValueOrCreateConstantIndexOp(b, b.getLoc(), extents[softmaxDim]);
+  Value by = arith::ConstantIndexOp::create(b, tileSizes[softmaxDim]);
+  auto loop = scf::ForOp::create(b, zero, end, by, block.output);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Span columns = span(loop.getInductionVar(), softmaxDim);
+  Value x = loadTile(block, columns);
+  auto tileType = cast<RankedTensorType>(x.getType());
+  AffineMap all = map(2, {0, 1}), row = map(2, {rowDim < softmaxDim ? 0u : 1u});
+  Value tile = generic(
+      {x, shift, inverse}, empty(tileType.getShape(), type.getElementType()),
+      {all, row, row, all},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value p = emitExponential(at, extendToF32(at, args[0]), args[1],
+                                  LogUnit::Natural);
+        p = arith::MulFOp::create(at, p, args[2]);
+        return {truncateF32(at, type.getElementType(), p)};
+      })[0];
+  SmallVector<OpFoldResult> valid = inOrder(block.rows.valid, columns.valid);
+  if (llvm::any_of(llvm::zip_equal(valid, tileType.getShape()), [](auto pair) {
+        return getConstantIntValue(std::get<0>(pair)) != std::get<1>(pair);
+      }))
+    tile = tensor::ExtractSliceOp::create(
+        b, tile, SmallVector<OpFoldResult>(2, b.getIndexAttr(0)), valid,
+        SmallVector<OpFoldResult>(2, b.getIndexAttr(1)));
+  SmallVector<OpFoldResult> at(type.getRank(), b.getIndexAttr(0));
+  at[softmaxDim] = loop.getInductionVar();
+  Value inserted = tensor::InsertSliceOp::create(
+      b, tile, loop.getRegionIterArgs()[0], at, sizes(block.rows, columns),
+      SmallVector<OpFoldResult>(type.getRank(), b.getIndexAttr(1)));
+  scf::YieldOp::create(b, inserted);
+  return loop.getResult(0);
+}
+
+Value SoftmaxTiler::logSumExp(const State &state) {
+  return ofRows({state.max, state.sum},
+                [](ImplicitLocOpBuilder &at, ValueRange args) -> Value {
+                  return arith::AddFOp::create(
+                      at, args[0], math::LogOp::create(at, args[1]));
+                });
+}
+
+void SoftmaxTiler::cutRows(linalg::SoftmaxOp op) {
   SmallVector<OpFoldResult> lower, upper, steps;
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     if (dim == softmaxDim)
@@ -303,23 +336,61 @@ void SoftmaxTiler::rewrite() {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPoint(nested.getInsertionBlock(),
                             nested.getInsertionPoint());
-        SmallVector<OpFoldResult> offsets = getAsOpFoldResult(args.drop_back());
-        offsets.insert(offsets.begin() + softmaxDim, b.getIndexAttr(0));
-        Span rows = span(cast<Value>(offsets[rowDim]), rowDim);
+        Block block;
+        block.offsets = getAsOpFoldResult(args.drop_back());
+        block.offsets.insert(block.offsets.begin() + softmaxDim,
+                             b.getIndexAttr(0));
+        block.rows = span(cast<Value>(block.offsets[rowDim]), rowDim);
         SmallVector<OpFoldResult> blockSizes(type.getRank(), b.getIndexAttr(1));
-        blockSizes[rowDim] = rows.valid;
+        blockSizes[rowDim] = block.rows.valid;
         blockSizes[softmaxDim] = extents[softmaxDim];
         SmallVector<OpFoldResult> strides(type.getRank(), b.getIndexAttr(1));
-        Value output = tensor::ExtractSliceOp::create(b, args.back(), offsets,
-                                                      blockSizes, strides);
-        Value block = blockOfRows(offsets, rows, output);
+        block.output = tensor::ExtractSliceOp::create(
+            b, args.back(), block.offsets, blockSizes, strides);
+        Value result = secondPass(block, firstPass(block));
         auto terminator = scf::InParallelOp::create(b);
         b.setInsertionPointToStart(terminator.getBody());
-        tensor::ParallelInsertSliceOp::create(b, block, args.back(), offsets,
-                                              blockSizes, strides);
+        tensor::ParallelInsertSliceOp::create(
+            b, result, args.back(), block.offsets, blockSizes, strides);
       });
   op->replaceAllUsesWith(forall);
   op->erase();
+}
+
+void SoftmaxTiler::replace(flash::SoftmaxOp op) {
+  Block block;
+  block.offsets.assign(2, b.getIndexAttr(0));
+  block.rows = {b.getIndexAttr(0), extents[0], tileRows()};
+  block.sink = op.getSink();
+  block.zeroEmptyRows = true;
+  // What is stored is written where it belongs at once.
+  auto store = op.getResult().hasOneUse()
+                   ? dyn_cast<tensor::ParallelInsertSliceOp>(
+                         *op.getResult().getUsers().begin())
+                   : tensor::ParallelInsertSliceOp();
+  if (store)
+    block.output = tensor::ExtractSliceOp::create(
+        b, type, store.getDest(), store.getMixedOffsets(),
+        store.getMixedSizes(), store.getMixedStrides());
+  else
+    block.output = tensor::EmptyOp::create(b, extents, type.getElementType());
+  State state = firstPass(block);
+  SmallVector<Value> results = {secondPass(block, state)};
+  if (op.getLse()) {
+    Value lse = logSumExp(state);
+    if (op.getLse().getType() != lse.getType()) {
+      lse = tensor::ExtractSliceOp::create(
+          b, lse, ArrayRef<OpFoldResult>(b.getIndexAttr(0)), extents[0],
+          ArrayRef<OpFoldResult>(b.getIndexAttr(1)));
+      lse = b.createOrFold<tensor::CastOp>(op.getLse().getType(), lse);
+    }
+    results.push_back(lse);
+  }
+  op->replaceAllUsesWith(results);
+  Operation *slice = input.getDefiningOp();
+  op->erase();
+  if (slice && isOpTriviallyDead(slice))
+    slice->erase();
 }
 
 /// A softmax of rank 1 as the single row of one of rank 2.
@@ -374,11 +445,14 @@ namespace {
 struct TileSoftmax : flash::impl::TileSoftmaxBase<TileSoftmax> {
   using Base::Base;
   void runOnOperation() override {
-    if (rowTile <= 0 || reductionTile < 0) {
+    if (rowTile <= 0 || reductionTile < 0 || reductionBytes < 0) {
       getOperation().emitError("tile sizes of a softmax must be positive, got ")
-          << rowTile << " and " << reductionTile;
+          << rowTile << " and "
+          << (reductionBytes < 0 ? reductionBytes : reductionTile);
       return signalPassFailure();
     }
+    TileSoftmaxOptions options{rowTile, reductionTile, reductionBytes,
+                               transposeTiles};
     SmallVector<linalg::SoftmaxOp> ops;
     getOperation().walk([&](linalg::SoftmaxOp op) {
       auto type = dyn_cast<RankedTensorType>(op.getInput().getType());
@@ -389,11 +463,26 @@ struct TileSoftmax : flash::impl::TileSoftmaxBase<TileSoftmax> {
     for (linalg::SoftmaxOp op : ops) {
       if (op.getInputOperandRank() == 1)
         op = expandVector(op);
-      if (reductionTile > 0)
-        SoftmaxTiler(op, rowTile, reductionTile).rewrite();
+      if (reductionTile > 0 || reductionBytes > 0)
+        SoftmaxTiler(op, options).cutRows(op);
       else if (failed(cutRows(op, rowTile)))
         return signalPassFailure();
     }
+    if (reductionTile == 0 && reductionBytes == 0)
+      return;
+    WalkResult walk = getOperation().walk([&](flash::SoftmaxOp op) {
+      FailureOr<int64_t> rows = ValueBoundsConstraintSet::computeConstantBound(
+          presburger::BoundType::UB, {op.getScores(), 0},
+          /*stopCondition=*/nullptr, /*closedUB=*/true);
+      if (failed(rows))
+        return WalkResult(
+            op.emitOpError("has no known bound on its number of rows; cut it "
+                           "into blocks of rows first"));
+      SoftmaxTiler(op, options, *rows).replace(op);
+      return WalkResult::advance();
+    });
+    if (walk.wasInterrupted())
+      signalPassFailure();
   }
 };
 } // namespace

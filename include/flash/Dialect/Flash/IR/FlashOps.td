@@ -325,6 +325,30 @@ def Flash_CombineOp : Flash_Op<"combine", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Flash_ConditionVector
+    : RankedTensorOf<[I1], [HasAnyRankOfPred<[1]>, Flash_NoEncoding],
+                     "1D tensor of conditions without encoding">;
+
+def Flash_AnyOp : Flash_Op<"any", [Pure]> {
+  let summary = "whether a condition holds for some row";
+  let description = [{
+    What depends on the answer must be right for each row for which the
+    condition does not hold, whichever the answer is: a target may ask the rows
+    that it computes together rather than all. Where a row's condition holds the
+    answer is yes for that row. `flash-decompose` asks whether a maximum has grown
+    by much.
+
+    Example:
+
+    ```mlir
+    %any = flash.any %above : tensor<128xi1>
+    ```
+  }];
+  let arguments = (ins Flash_ConditionVector:$conditions);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$conditions attr-dict `:` type($conditions)";
+}
+
 def Flash_IsFiniteOp : Flash_Op<"is_finite", [Pure]> {
   let summary = "whether no element of a tile is NaN or infinite";
   let description = [{

@@ -48,16 +48,16 @@ struct Growth {
   mlir::Value rescale;
 };
 
-/// The maximum after scores whose maximum is `added`, in `unit`. A NaN counts as
-/// -inf; it reaches the result through the sum.
+/// The maximum after scores whose maximum is `added`, in `unit`. A NaN counts
+/// as -inf; it reaches the result through the sum.
 Growth emitGrowth(mlir::ImplicitLocOpBuilder &b, mlir::Value max,
                   mlir::Value added, LogUnit unit = LogUnit::Log2);
 
-/// The same of log2, but the maximum stays as it is unless it were exceeded by more
-/// than 8: the largest exponential is then 2^8 instead of 1. Why the result is
-/// the same: docs/rationale-levels.md.
-Growth emitLazyGrowth(mlir::ImplicitLocOpBuilder &b, mlir::Value max,
-                      mlir::Value added);
+/// Whether scores exceed the maximum of a row by more than 8, in units of log2:
+/// while they do not, the maximum may stay as it is. The largest exponential is
+/// then 2^8 instead of 1. Why the result is the same: docs/rationale-levels.md.
+mlir::Value emitIsFarAbove(mlir::ImplicitLocOpBuilder &b, mlir::Value max,
+                           mlir::Value added);
 
 } // namespace flash
 

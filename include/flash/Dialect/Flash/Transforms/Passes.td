@@ -79,28 +79,38 @@ def TileSoftmax : Pass<"flash-tile-softmax", "::mlir::func::FuncOp"> {
     ```mlir
     %p = linalg.softmax dimension(1) ins(%x : tensor<64x4096xf32>) outs(%e)
     // becomes
-    scf.forall (%i) = (0) to (64) step (16) {
+    scf.forall (%i) = (0) to (64) step (16) shared_outs(%out = %e) {
       %max, %sum = scf.for %j = 0 to 4096 step 128 iter_args(%m, %l) {
-        %m1 = max(%m, max_j %x[%i, %j])
-        %l1 = %l * exp2(log2(e) * (%m - %m1))
-              + sum_j exp2(log2(e) * (%x[%i, %j] - %m1))
+        %t = linalg.generic  max_j %x[%i, %j]
+        %m1, %r = linalg.generic  max(%m, %t), exp2(log2(e) * (%m - %m1))
+        %p = linalg.generic  exp2(log2(e) * (%x[%i, %j] - %m1))
+        %l1 = linalg.generic  %l * %r + sum_j %p
       }
-      scf.for %j = 0 to 4096 step 128 {
-        exp2(log2(e) * (%x[%i, %j] - %max)) / %sum
+      %block = tensor.extract_slice %out[%i, 0]
+      scf.for %j = 0 to 4096 step 128 iter_args(%b = %block) {
+        %y = linalg.generic  exp2(log2(e) * (%x[%i, %j] - %max)) / %sum
+        tensor.insert_slice %y into %b[0, %j]
       }
     }
     ```
 
+    `flash.softmax`, which is of a block of rows already, becomes the same two
+    passes. Its sink is one more score, after the first pass.
+
     Rows are along the dimension before the softmax dimension, or along the
-    last one when the softmax is over another. In the first pass vectors run
-    over rows (a tile is transposed where need be), so that nothing is reduced
-    across lanes. Tiles have static shapes: where a length is not known to be a
-    multiple of the tile, the tile is filled up with -inf. A row of only -inf
-    gives NaN, as `linalg.softmax` says.
+    last one when the softmax is over another. Tiles have static shapes: where a
+    length is not known to be a multiple of the tile, the tile is padded with
+    -inf. A row of only -inf gives NaN, as `linalg.softmax` says, and 0 with
+    `flash.softmax`.
+
+    With `transpose-tiles`, for a CPU, the first pass transposes a tile whose
+    rows are not its last dimension, so that vectors run over rows and nothing
+    is reduced across lanes.
 
     With `reduction-tile=0`, for GPUs, a softmax along the last dimension is
     only cut into blocks of rows, and `convert-flash-to-tile` makes the passes
-    over them. One along another dimension stays as it is.
+    over them. One along another dimension stays as it is, and so does
+    `flash.softmax`.
 
     ```mlir
     scf.forall (%i) = (0) to (64) step (16) {
@@ -112,7 +122,11 @@ def TileSoftmax : Pass<"flash-tile-softmax", "::mlir::func::FuncOp"> {
     Option<"rowTile", "row-tile", "int64_t", "16",
            "Rows in a unit of parallel work">,
     Option<"reductionTile", "reduction-tile", "int64_t", "128",
-           "Elements of a row in one step; 0 leaves rows whole">
+           "Elements of a row in one step; 0 leaves rows whole">,
+    Option<"reductionBytes", "reduction-bytes", "int64_t", "0",
+           "Bytes of a row in one step, in place of reduction-tile">,
+    Option<"transposeTiles", "transpose-tiles", "bool", "false",
+           "Hold tiles with rows last in the first pass">
   ];
   let dependentDialects = ["::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
@@ -555,8 +569,27 @@ def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
 
     where `c` is the scale times log2(e). With a score region, or a scale that
     is not positive, the scores are scaled in `%x` and `c` is 1. A step whose
-    schedule has the feature `lazy_rescale` leaves the maximum of a row as it is
-    unless it grows by more than 8, row by row.
+    schedule has the feature `lazy_rescale` leaves the maxima as they are unless
+    one of them grows by more than 8, which it asks by `flash.any`.
+
+    `flash.combine` of a block of rows becomes a loop over its parts, up to eight
+    at a time, which are read before the first is needed:
+
+    ```mlir
+    %o = flash.combine %outs, %lses : (tensor<?x8x64xf32>, tensor<?x8xf32>) -> tensor<8x64xf16>
+    // becomes
+    %a, %m, %l = scf.for %s = 0 to %parts step 8 iter_args(...) {
+      %y0 = tensor.extract_slice %lses[%s, 0] [1, 8]
+      %o0 = tensor.extract_slice %outs[%s, 0, 0] [1, 8, 64]
+      ...
+      %t = linalg.generic  max(%y0, ..., %y7)
+      %m1, %r = linalg.generic  max(%m, %t), exp(%m - %m1)
+      %w0 = linalg.generic  exp(%y0 - %m1)
+      %l1 = linalg.generic  %l * %r + %w0 + ...
+      %a1 = linalg.generic  %a * %r + %w0 * %o0 + ...
+    }
+    %o = linalg.generic  %a / %l
+    ```
 
     A key that a mask leaves out has the probability 0, and 0 times a NaN is
     NaN. So under a mask the second product is a `linalg.generic` that adds only
@@ -577,7 +610,9 @@ def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
     Option<"transposeScores", "transpose-scores", "bool", "false",
            "Hold scores keys by queries, and multiply f32 alone">,
     Option<"guardValues", "guard-values", "bool", "false",
-           "Multiply the values of a masked tile at once where all are finite">
+           "Multiply the values of a masked tile at once where all are finite">,
+    Option<"keepCombine", "keep-combine", "bool", "false",
+           "Leave flash.combine to the conversion to block programs">
   ];
   let dependentDialects = ["::mlir::linalg::LinalgDialect",
     "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect",
@@ -586,10 +621,11 @@ def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
 }
 
 def DecomposeIsFinite : Pass<"flash-decompose-is-finite", "::mlir::func::FuncOp"> {
-  let summary = "Write the check for values that are not finite as a sum";
+  let summary = "Write the questions of a tile as reductions";
   let description = [{
-    For the CPU; GPUs have an operation on tiles in shared memory for it. 0 times
-    a finite number is 0, and 0 times any other is NaN.
+    For the CPU; GPUs have operations for them. `flash.any` becomes a disjunction
+    over the rows. For values that are not finite a sum tells: 0 times a finite
+    number is 0, and 0 times any other is NaN.
 
     ```mlir
     %finite = flash.is_finite %v : tensor<128x64xf32>

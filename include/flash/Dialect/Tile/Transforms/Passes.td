@@ -34,27 +34,27 @@ def PartialSums : Pass<"tile-partial-sums", "::mlir::gpu::GPUFuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
-def SkipRescale : Pass<"tile-skip-rescale", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Multiply by factors only in warps that have one other than 1";
+def AnyOfLanes : Pass<"tile-any-of-lanes", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Ask lanes before they exchange maxima";
   let description = [{
-    Lazily rescaled (the feature `lazy_rescale`), the factors of an accumulator's
-    rows are 1 unless a condition holds, which is for few tiles after the first.
-    A warp for whose rows it does not hold leaves out the multiplication and
-    what else the condition decides. That a row is above a bound is one of its
-    lanes' being above it, which needs no exchange between lanes.
+    Whether the maximum of a row is above a bound, as a lazily rescaled softmax
+    asks for each tile, is whether that of one of its lanes is. So the lanes need
+    not exchange theirs to answer; only where the answer is yes they do.
 
     ```mlir
-    %factor = arith.select %above, %f, %one : tensor<128xi1, #tile.rows<8>>, tensor<128xf32, #tile.rows<8>>
-    %factors = tile.broadcast %factor : ...
-    %scaled = arith.mulf %acc, %factors : tensor<128x64xf32, #tile.fragment<8>>
+    %max = tile.reduce max %lanes : ...
+    %above = arith.cmpf ogt, %max, %bound : tensor<128xf32, #tile.rows<8>>
+    %conditions = tile.broadcast %above : ... to tensor<128x4xi1, #tile.lanes<8>>
+    %any = tile.any %conditions : ...
+    scf.if %any { ... %max ... }
     // becomes
-    %any = tile.any %lanes_above : tensor<128x4xi1, #tile.lanes<8>>
-    %factor = scf.if %any { ... } else { scf.yield %one }
-    %scaled = scf.if %any { ... arith.mulf %acc, %factors ... } else { scf.yield %acc }
+    %bounds = tile.broadcast %bound : ... to tensor<128x4xf32, #tile.lanes<8>>
+    %conditions = arith.cmpf ogt, %lanes, %bounds : ...
+    %any = tile.any %conditions : ...
+    scf.if %any { %max = tile.reduce max %lanes : ... }
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::scf::SCFDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def HoistProducts : Pass<"tile-hoist-products", "::mlir::gpu::GPUFuncOp"> {
