@@ -55,6 +55,32 @@ func.func @several(%x: tensor<16x16xf32>, %n: index) -> (tensor<16x16xf32>, tens
   return %r#0, %r#1 : tensor<16x16xf32>, tensor<16xf32>
 }
 
+// Whether a condition holds for some row, lanes answer.
+
+// CHECK-LABEL: gpu.func @any(
+// CHECK:       %[[IS:.*]] = arith.cmpf ogt, %{{.*}} : tensor<16xf32, #tile.rows<1>>
+// CHECK:       %[[LANES:.*]] = tile.broadcast %[[IS]] : {{.*}} to tensor<16x4xi1, #tile.lanes<1>>
+// CHECK:       %[[ANY:.*]] = tile.any %[[LANES]]
+// CHECK:       scf.if %[[ANY]] -> (tensor<16xf32, #tile.rows<1>>)
+func.func @any(%v: tensor<16xf32>, %w: tensor<16xf32>) -> tensor<16xf32> {
+  %e = tensor.empty() : tensor<16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16xf32>) {
+    %x = math.exp2 %v : tensor<16xf32>
+    %is = arith.cmpf ogt, %x, %w : tensor<16xf32>
+    %any = flash.any %is : tensor<16xi1>
+    %c = scf.if %any -> (tensor<16xf32>) {
+      %y = arith.maxnumf %x, %w : tensor<16xf32>
+      scf.yield %y : tensor<16xf32>
+    } else {
+      scf.yield %w : tensor<16xf32>
+    }
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %c into %o[0] [16] [1] : tensor<16xf32> into tensor<16xf32>
+    }
+  }
+  return %r : tensor<16xf32>
+}
+
 // Tables are memory, sizes are those of memory, numbers are passed and
 // conditions compared in the kernel; constants are copied.
 
