@@ -80,7 +80,15 @@ Value BlockConverter::capture(Value tensor, ArrayRef<unsigned> order) {
 Value BlockConverter::lookup(Value value) {
   if (Value known = mapping.lookupOrNull(value))
     return known;
-  // What has not been converted is from outside.
+  // The offsets of a slice of a slice are added up where it is converted.
+  if (Operation *sum = value.getDefiningOp();
+      sum && forall->isProperAncestor(sum)) {
+    IRMapping operands;
+    for (Value operand : sum->getOperands())
+      operands.map(operand, lookup(operand));
+    return b.clone(*sum, operands)->getResult(0);
+  }
+  // What else has not been converted is from outside.
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&kernel.getBody().front());
   if (matchPattern(value, m_Constant())) {
@@ -126,33 +134,44 @@ Value BlockConverter::lookup(OpFoldResult value) {
   return lookup(cast<Value>(value));
 }
 
-void BlockConverter::copyScalar(OpBuilder &builder, Operation &op,
-                                IRMapping &map) {
+LogicalResult BlockConverter::copyScalar(OpBuilder &builder, Operation &op,
+                                         IRMapping &map) {
   auto find = [&](Value value) {
     return map.contains(value) ? map.lookup(value) : lookup(value);
   };
+  auto isInside = [&](Value tensor) {
+    return forall->isAncestor(tensor.getParentBlock()->getParentOp());
+  };
+  // Elements of memory are read anywhere.
   if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
+    if (isInside(extract.getTensor()))
+      return refuse(&op, "it takes one element of a tile, which a block's "
+                         "threads hold each for themselves");
     SmallVector<Value> indices =
         llvm::map_to_vector(extract.getIndices(), find);
     map.map(extract.getResult(),
             memref::LoadOp::create(builder, op.getLoc(),
                                    capture(extract.getTensor()), indices)
                 .getResult());
-    return;
+    return success();
   }
   if (auto dim = dyn_cast<tensor::DimOp>(op)) {
+    if (isInside(dim.getSource()) && !isOutput(dim.getSource()))
+      return refuse(&op, "it asks for the size of a tile; take that from the "
+                         "slice that makes it");
     map.map(dim.getResult(),
             memref::DimOp::create(builder, op.getLoc(),
                                   capture(dim.getSource()),
                                   find(dim.getIndex()))
                 .getResult());
-    return;
+    return success();
   }
   IRMapping operands = map;
   for (Value operand : op.getOperands())
     operands.map(operand, find(operand));
   Operation *copy = builder.clone(op, operands);
   map.map(op.getResults(), copy->getResults());
+  return success();
 }
 
 InFlightDiagnostic BlockConverter::refuseShape(RankedTensorType type,
@@ -379,16 +398,8 @@ LogicalResult BlockConverter::convert(Operation &op) {
     return success();
   }
   bool hasTiles = llvm::any_of(op.getResultTypes(), llvm::IsaPred<ShapedType>);
-  if (!hasTiles && op.getNumRegions() == 0 && isMemoryEffectFree(&op)) {
-    // Elements of memory are read anywhere.
-    if (auto extract = dyn_cast<tensor::ExtractOp>(op);
-        extract && forall->isAncestor(
-                       extract.getTensor().getParentBlock()->getParentOp()))
-      return refuse(&op, "it takes one element of a tile, which a block's "
-                         "threads hold each for themselves");
-    copyScalar(b, op, mapping);
-    return success();
-  }
+  if (!hasTiles && op.getNumRegions() == 0 && isMemoryEffectFree(&op))
+    return copyScalar(b, op, mapping);
   if (OpTrait::hasElementwiseMappableTraits(&op) && op.getNumResults() == 1)
     return convertTensorArithmetic(op);
   return refuse(&op, "blocks have loops, conditions, linalg, slices, paddings "

@@ -89,9 +89,9 @@ private:
   mlir::LogicalResult convertChoice(mlir::scf::IfOp choice);
   mlir::LogicalResult convertAny(AnyOp op);
   mlir::LogicalResult convertYield(mlir::scf::YieldOp yield);
-  /// An operation on scalars, which may read memory.
-  void copyScalar(mlir::OpBuilder &builder, mlir::Operation &op,
-                  mlir::IRMapping &map);
+  /// An operation on scalars, which may read memory; of a tile, it is refused.
+  mlir::LogicalResult copyScalar(mlir::OpBuilder &builder, mlir::Operation &op,
+                                 mlir::IRMapping &map);
 
   //===--------------------------------------------------------------------===//
   // Memory (Memory.cpp)

@@ -180,10 +180,8 @@ FailureOr<Value> BodyEmitter::emitMap(Value wanted,
                                           dims.lookup(index.getDim())));
       continue;
     }
-    if (each->getNumRegions() > 0 || !isMemoryEffectFree(each))
-      return refuse(each, "the body of an operation on tiles has no regions "
-                          "and no effects");
-    copyScalar(b, *each, inner);
+    if (failed(copyScalar(b, *each, inner)))
+      return failure();
   }
   Value yielded = inner.lookupOrNull(wanted);
   tile::YieldOp::create(b, loc,
@@ -197,12 +195,16 @@ FailureOr<Value> BodyEmitter::emitMap(Value wanted,
 }
 
 FailureOr<Value> BodyEmitter::emit(Value wanted) {
+  for (Operation &inner : *op.getBlock())
+    if (inner.getNumRegions() > 0 || !isMemoryEffectFree(&inner))
+      return refuse(&inner, "the body of an operation on tiles has no regions "
+                            "and no effects");
   SmallVector<Operation *> ops = getOpsFor(wanted);
   auto isScalar = [&](Operation *inner) {
     return llvm::none_of(inner->getOperands(), [&](Value operand) {
              return getRank(resolve(operand)) > 0;
            }) &&
-           !isa<linalg::IndexOp>(inner) && inner->getNumRegions() == 0;
+           !isa<linalg::IndexOp>(inner);
   };
   bool isArithmeticOnly = llvm::all_of(ops, [&](Operation *inner) {
     return isTileArithmetic(inner) ||
@@ -213,10 +215,10 @@ FailureOr<Value> BodyEmitter::emit(Value wanted) {
   for (Operation *inner : ops) {
     if (values.contains(inner->getResult(0)))
       continue;
-    if (isScalar(inner))
-      copyScalar(b, *inner, values);
-    else
+    if (!isScalar(inner))
       emitArithmetic(inner);
+    else if (failed(copyScalar(b, *inner, values)))
+      return failure();
   }
   return lift(resolve(wanted), getType(wanted.getType()));
 }

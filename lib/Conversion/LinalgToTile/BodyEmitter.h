@@ -17,14 +17,15 @@ namespace flash {
 /// Emits what the body of a linalg operation computes for all elements of a
 /// tile. Arithmetic becomes the same operations on tiles, on vectors for each
 /// row or column or on scalars as long as these will do. A body that asks for
-/// positions, reads memory or has regions becomes a `tile.map`.
+/// positions or reads memory becomes a `tile.map`.
 class BodyEmitter {
 public:
   /// The kernel's value for a scalar from outside of the body.
   using Lookup = std::function<mlir::Value(mlir::Value)>;
-  /// Copies an operation on scalars, which may read memory.
-  using CopyScalar = std::function<void(mlir::OpBuilder &, mlir::Operation &,
-                                        mlir::IRMapping &)>;
+  /// Copies an operation on scalars, which may read memory. Fails, after an
+  /// error at it, where it takes an element of a tile.
+  using CopyScalar = std::function<mlir::LogicalResult(
+      mlir::OpBuilder &, mlir::Operation &, mlir::IRMapping &)>;
 
   /// `shape` is the tile's; of a vector, `of` says of what.
   BodyEmitter(mlir::OpBuilder &b, mlir::linalg::LinalgOp op,

@@ -61,7 +61,7 @@ BodyEmitter BlockConverter::createBody(linalg::LinalgOp op,
   return BodyEmitter(
       b, op, layouts, shape, of, [&](Value value) { return lookup(value); },
       [&](OpBuilder &builder, Operation &inner, IRMapping &map) {
-        copyScalar(builder, inner, map);
+        return copyScalar(builder, inner, map);
       });
 }
 
@@ -231,10 +231,10 @@ LogicalResult BlockConverter::convertTensorArithmetic(Operation &op) {
 }
 
 LogicalResult BlockConverter::convertLinalg(linalg::LinalgOp op) {
-  if (auto fill = dyn_cast<linalg::FillOp>(op.getOperation()))
-    return convertFill(fill);
   if (!op.hasPureTensorSemantics())
     return refuse(op, "it works on memory");
+  if (auto fill = dyn_cast<linalg::FillOp>(op.getOperation()))
+    return convertFill(fill);
   for (Value result : op->getResults())
     if (cast<RankedTensorType>(result.getType()).getRank() == 0)
       return refuse(op, "it gives one element; tiles have rows");

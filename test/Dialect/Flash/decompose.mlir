@@ -63,20 +63,31 @@ func.func @tf32(%q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf3
 
 // -----
 
-// A maximum that grows by at most 8 stays, and nothing is rescaled.
+// Where no maximum grows by more than 8 all of them stay, and nothing is
+// rescaled.
 
 // CHECK-LABEL: func @lazy(
-// CHECK:         %[[G:.*]]:2 = linalg.generic {{.*}} outs(%{{.*}}, %{{.*}} : tensor<16xf32>, tensor<16xf32>)
-// CHECK:           %[[T:.*]] = arith.mulf %in, %{{.*}}
+// CHECK-SAME:    %[[MAX:[^:,]*]]: tensor<16xf32>, %[[SUM:[^:,]*]]: tensor<16xf32>)
+// CHECK:         %[[ABOVE:.*]] = linalg.generic {{.*}} ins(%[[T:.*]], %[[MAX]] : tensor<16xf32>, tensor<16xf32>) outs(%{{.*}} : tensor<16xi1>)
+// CHECK:           %[[X:.*]] = arith.mulf %in, %{{.*}}
 // CHECK:           %[[EIGHT:.*]] = arith.constant 8.0
-// CHECK:           %[[BOUND:.*]] = arith.addf %[[MAX:.*]], %[[EIGHT]]
-// CHECK:           %[[ABOVE:.*]] = arith.cmpf ogt, %[[T]], %[[BOUND]]
-// CHECK:           %[[GROWN:.*]] = arith.maxnumf %[[MAX]], %[[T]]
-// CHECK:           %[[R:.*]] = math.exp2
+// CHECK:           %[[BOUND:.*]] = arith.addf %{{.*}}, %[[EIGHT]]
+// CHECK:           arith.cmpf ogt, %[[X]], %[[BOUND]]
+// CHECK:         %[[ANY:.*]] = flash.any %[[ABOVE]]
+// CHECK:         %[[G:.*]]:2 = scf.if %[[ANY]] -> (tensor<16xf32>, tensor<16xf32>) {
+// CHECK:           linalg.generic {{.*}} ins(%[[T]] : tensor<16xf32>) outs(%[[MAX]], %{{.*}} :
+// CHECK:             %[[GROWN:.*]] = arith.maxnumf
+// CHECK:             %[[R:.*]] = math.exp2
+// CHECK:             linalg.yield %[[GROWN]], %[[R]]
+// CHECK:         } else {
 // CHECK:           %[[ONE:.*]] = arith.constant 1.0
-// CHECK-DAG:       %[[M1:.*]] = arith.select %[[ABOVE]], %[[GROWN]], %[[MAX]]
-// CHECK-DAG:       %[[FACTOR:.*]] = arith.select %[[ABOVE]], %[[R]], %[[ONE]]
-// CHECK:           linalg.yield %[[M1]], %[[FACTOR]]
+// CHECK:           %[[ONES:.*]] = linalg.fill ins(%[[ONE]] :
+// CHECK:           scf.yield %[[MAX]], %[[ONES]]
+// CHECK:         scf.if %[[ANY]] -> (tensor<16x8xf32>) {
+// CHECK:           linalg.generic {{.*}} ins(%[[G]]#1 : tensor<16xf32>) outs(%[[ACC:.*]] : tensor<16x8xf32>)
+// CHECK:             arith.mulf
+// CHECK:         } else {
+// CHECK:           scf.yield %[[ACC]]
 func.func @lazy(%q: tensor<16x8xf16>, %k: tensor<32x8xf16>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
     -> (tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) {
   %0:3 = flash.online_attention ins(%q, %k, %k : tensor<16x8xf16>, tensor<32x8xf16>, tensor<32x8xf16>)

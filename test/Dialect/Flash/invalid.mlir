@@ -550,13 +550,13 @@ func.func private @f() attributes {m = #flash.schedul<warps = 4>}
 
 // -----
 
-// expected-error @below {{'func.func' op cannot have "flash.schedule"; an scf.forall over tiles and a kernel, a gpu.func with the attribute kernel, can}}
+// expected-error @below {{'func.func' op has an attribute 'flash.schedule', which belongs to 'scf.forall' or 'gpu.func'}}
 func.func private @f() attributes {flash.schedule = #flash.schedule<warps = 4>}
 
 // -----
 
 gpu.module @m {
-  // expected-error @below {{'gpu.func' op cannot have "flash.schedule"}}
+  // expected-error @below {{'gpu.func' op has "flash.schedule", which a kernel has, a gpu.func with the attribute kernel}}
   gpu.func @f() attributes {flash.schedule = #flash.schedule<warps = 4>} {
     gpu.return
   }
@@ -565,7 +565,7 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  // expected-error @below {{'gpu.func' op "flash.schedule" must be a #flash.schedule, got 4 : i64}}
+  // expected-error @below {{'gpu.func' op needs a #flash.schedule as attribute 'flash.schedule', got 4 : i64}}
   gpu.func @f() kernel attributes {flash.schedule = 4} {
     gpu.return
   }
@@ -1191,7 +1191,7 @@ func.func @f(%v: tensor<8xf32>) {
 
 // -----
 
-// expected-error @below {{'flash.precision' belongs to a linalg.contract of f32}}
+// expected-error @below {{'func.func' op has an attribute 'flash.precision', which belongs to 'linalg.contract'}}
 func.func @f() attributes {flash.precision = #flash.precision<tf32>} {
   return
 }
@@ -1202,7 +1202,7 @@ func.func @f() attributes {flash.precision = #flash.precision<tf32>} {
 #b = affine_map<(m, n, k) -> (k, n)>
 #c = affine_map<(m, n, k) -> (m, n)>
 func.func @f(%x: tensor<8x8xf16>, %y: tensor<8x8xf32>) {
-  // expected-error @below {{'flash.precision' belongs to a linalg.contract of f32}}
+  // expected-error @below {{'linalg.contract' op "flash.precision" belongs to a linalg.contract of f32}}
   %0 = linalg.contract indexing_maps = [#a, #b, #c] {flash.precision = #flash.precision<tf32>} ins(%x, %x : tensor<8x8xf16>, tensor<8x8xf16>) outs(%y : tensor<8x8xf32>) -> tensor<8x8xf32>
   return
 }
@@ -1213,14 +1213,14 @@ func.func @f(%x: tensor<8x8xf16>, %y: tensor<8x8xf32>) {
 #b = affine_map<(m, n, k) -> (k, n)>
 #c = affine_map<(m, n, k) -> (m, n)>
 func.func @f(%x: tensor<8x8xf32>) {
-  // expected-error @below {{'flash.precision' must be a #flash.precision, got "tf32"}}
+  // expected-error @below {{'linalg.contract' op needs a #flash.precision as attribute 'flash.precision', got "tf32"}}
   %0 = linalg.contract indexing_maps = [#a, #b, #c] {flash.precision = "tf32"} ins(%x, %x : tensor<8x8xf32>, tensor<8x8xf32>) outs(%x : tensor<8x8xf32>) -> tensor<8x8xf32>
   return
 }
 
 // -----
 
-// expected-error @below {{has the unknown attribute 'flash.precise'}}
+// expected-error @below {{'func.func' op has an attribute 'flash.precise' that dialect 'flash' does not declare; the nearest is 'flash.precision'}}
 func.func @f() attributes {flash.precise} {
   return
 }
@@ -1235,7 +1235,7 @@ func.func @misspelt(%q: tensor<2x8x16xf32>) -> tensor<2x8x16xf32> {
 
 // -----
 
-// expected-error @below {{'func.func' op has an attribute 'flash.tile' that dialect 'flash' does not declare; it declares none}}
+// expected-error @below {{'func.func' op has an attribute 'flash.tile' that dialect 'flash' does not declare; the nearest is 'flash.schedule'}}
 func.func @function() attributes {flash.tile = 64} {
   return
 }

@@ -90,9 +90,11 @@ func.func @many(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x?x64xf16>) -> tensor<
 // CHECK:           %[[ROWS:.*]] = affine.min
 // CHECK:           %[[FIRST:.*]] = arith.cmpi eq, %[[S]], %c0
 // CHECK:           scf.if %[[FIRST]]
-// CHECK:             tensor.extract_slice
+// CHECK:             %[[SINK:.*]] = tensor.extract
+// CHECK:             %[[MAX:.*]] = arith.mulf %[[SINK]],
+// CHECK:             linalg.fill ins(%[[MAX]] :
 // CHECK:           } else {
-// CHECK:             linalg.fill
+// CHECK:             linalg.fill ins(%{{cst.*}} :
 // CHECK:           %[[STEP:.*]] = affine.apply #{{.*}}()[%[[COUNT]]]
 // CHECK:           scf.for %{{.*}} = %{{.*}} to %{{.*}} step %[[STEP]]
 // CHECK:           %[[OWN:.*]] = arith.select %[[ONE]], %[[ROWS]], %c0

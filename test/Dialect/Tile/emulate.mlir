@@ -238,3 +238,60 @@ module attributes {gpu.container_module} {
     }
   }
 }
+
+// -----
+
+// Vectors are read, and zero where they end; the sum of a column's rows becomes a
+// matrix again; a map goes through several tiles.
+// CHECK-DAG: #[[COLUMN:.*]] = affine_map<(d0, d1) -> (d1)>
+// CHECK-LABEL: func.func @columns(
+// CHECK: %[[X:.*]] = tensor.generate
+// CHECK: ^bb0(%[[I:.*]]: index):
+// CHECK:   %[[EXISTS:.*]] = arith.cmpi slt, %[[I]], %[[N:.*]] :
+// CHECK:   scf.if %[[EXISTS]] -> (f32) {
+// CHECK:     memref.load
+// CHECK:   } else {
+// CHECK:     scf.yield %cst
+// CHECK: } : tensor<8xf32>
+// CHECK: %[[WIDE:.*]] = linalg.generic {{.*}}#[[COLUMN]]{{.*}} ins(%[[X]] : tensor<8xf32>) outs(%{{.*}} : tensor<16x8xf32>)
+// CHECK: %[[ZERO:.*]] = linalg.fill {{.*}} -> tensor<8xf32>
+// CHECK: %[[SUM:.*]] = linalg.generic {{.*}}#[[COLUMN]]{{.*}}["reduction", "parallel"]} ins(%[[WIDE]] : tensor<16x8xf32>) outs(%[[ZERO]] : tensor<8xf32>)
+// CHECK:   arith.addf
+// CHECK: %[[WIDESUM:.*]] = linalg.generic {{.*}} ins(%[[SUM]] : tensor<8xf32>)
+// CHECK: linalg.generic {{.*}} ins(%[[WIDE]], %[[WIDESUM]] : tensor<16x8xf32>, tensor<16x8xf32>)
+// CHECK: ^bb0(%[[A:[^:]*]]: f32, %[[B:[^:]*]]: f32, %{{.*}}: f32):
+// CHECK:   arith.subf %[[A]], %[[B]]
+// CHECK: linalg.generic {{.*}} iterator_types = ["parallel"]} outs(%{{.*}} : tensor<16xf32>)
+// CHECK:   linalg.index 0
+// CHECK:   memref.load
+!x = tensor<16x8xf32, #tile.fragment<1>>
+!columns = tensor<8xf32, #tile.columns<1>>
+!rows = tensor<16xf32, #tile.rows<1>>
+module attributes {gpu.container_module} {
+  func.func @columns(%m: memref<?x8xf32>, %v: memref<?xf32>, %n: index) {
+    gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n)
+        args(%m : memref<?x8xf32>, %v : memref<?xf32>, %n : index)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%m: memref<?x8xf32>, %v: memref<?xf32>, %n: index) kernel {
+      %c = tile.read %v[%n] rows(%n) : memref<?xf32> to !columns
+      %x = tile.broadcast %c : !columns to !x
+      %s = tile.reduce_rows add %x : !x to !columns
+      %w = tile.broadcast %s : !columns to !x
+      %z = tile.map %x, %w : (!x, !x) -> !x {
+      ^bb0(%a: f32, %b: f32, %i: index, %j: index):
+        %d = arith.subf %a, %b : f32
+        tile.yield %d : f32
+      }
+      tile.store %z, %m[%n] : !x to memref<?x8xf32>
+      %r = tile.map : () -> !rows {
+      ^bb0(%i: index):
+        %e = memref.load %v[%i] : memref<?xf32>
+        tile.yield %e : f32
+      }
+      tile.store %r, %v[%n] : !rows to memref<?xf32>
+      gpu.return
+    }
+  }
+}

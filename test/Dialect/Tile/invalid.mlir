@@ -295,6 +295,156 @@ func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>) {
 
 // -----
 
+func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>, %y: tensor<16x8xf32, #tile.fragment<1>>) {
+  // expected-error @below {{needs a region with an argument of 'f32' for each of 2 tiles and of index for each of 2 dimensions}}
+  %r = tile.map %x, %y : (tensor<16x8xf32, #tile.fragment<1>>, tensor<16x8xf32, #tile.fragment<1>>) -> tensor<16x8xf32, #tile.fragment<1>> {
+  ^bb0(%e: f32, %i: index, %j: index):
+    tile.yield %e : f32
+  }
+  return
+}
+
+// -----
+
+// A vector has one position.
+func.func @f(%x: tensor<16xf32, #tile.rows<1>>) {
+  // expected-error @below {{needs a region with an argument of 'f32' for each of 1 tiles and of index for each of 1 dimensions}}
+  %r = tile.map %x : (tensor<16xf32, #tile.rows<1>>) -> tensor<16xf32, #tile.rows<1>> {
+  ^bb0(%e: f32, %i: index, %j: index):
+    tile.yield %e : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>, %y: tensor<16xf32, #tile.rows<1>>) {
+  // expected-error @below {{takes tiles of the same type as it gives, not 'tensor<16xf32, #tile.rows<1>>'}}
+  %r = tile.map %x, %y : (tensor<16x8xf32, #tile.fragment<1>>, tensor<16xf32, #tile.rows<1>>) -> tensor<16x8xf32, #tile.fragment<1>> {
+  ^bb0(%e: f32, %f: f32, %i: index, %j: index):
+    tile.yield %e : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{gives a tile of f32 in a layout of fragments, not 'tensor<16x8xf16, #tile.fragment<1>>'}}
+  %r = tile.map : () -> tensor<16x8xf16, #tile.fragment<1>> {
+  ^bb0(%i: index, %j: index):
+    %e = arith.constant 0.0 : f16
+    tile.yield %e : f16
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{gives a tile of f32 in a layout of fragments, not 'tensor<16x4xf32, #tile.lanes<1>>'}}
+  %r = "tile.map"() ({
+  ^bb0(%i: index, %j: index):
+    %e = arith.constant 0.0 : f32
+    tile.yield %e : f32
+  }) : () -> tensor<16x4xf32, #tile.lanes<1>>
+  return
+}
+
+// -----
+
+// A value for each column.
+
+func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>) {
+  // expected-error @below {{gives an f32 for each column of a tile of f32, over the same warps, not 'tensor<16xf32, #tile.columns<1>>' for 'tensor<16x8xf32, #tile.fragment<1>>'}}
+  %r = tile.reduce_rows add %x : tensor<16x8xf32, #tile.fragment<1>> to tensor<16xf32, #tile.columns<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<32x8xf32, #tile.fragment<2>>) {
+  // expected-error @below {{gives an f32 for each column of a tile of f32, over the same warps, not}}
+  %r = tile.reduce_rows add %x : tensor<32x8xf32, #tile.fragment<2>> to tensor<8xf32, #tile.columns<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16x8xf16, #tile.fragment<1>>) {
+  // expected-error @below {{gives an f32 for each column of a tile of f32, over the same warps, not}}
+  %r = tile.reduce_rows max %x : tensor<16x8xf16, #tile.fragment<1>> to tensor<8xf32, #tile.columns<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32, #tile.columns<1>>) {
+  // expected-error @below {{needs a fragment over the same warps with as many columns as its operand has elements}}
+  %r = tile.broadcast %x : tensor<8xf32, #tile.columns<1>> to tensor<16x16xf32, #tile.fragment<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32, #tile.columns<2>>) {
+  // expected-error @below {{needs a fragment over the same warps with as many columns as its operand has elements}}
+  %r = tile.broadcast %x : tensor<8xf32, #tile.columns<2>> to tensor<16x8xf32, #tile.fragment<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16xf32, #tile.columns<1>>) {
+  // expected-error @below {{needs a fragment over the same warps with as many columns as its operand has elements}}
+  %r = tile.broadcast %x : tensor<16xf32, #tile.columns<1>> to tensor<16x4xf32, #tile.lanes<1>>
+  return
+}
+
+// -----
+
+// expected-error @below {{this layout is of static vectors with a multiple of 8 elements}}
+func.func @f(%x: tensor<12xf32, #tile.columns<1>>)
+
+// -----
+
+// expected-error @below {{this layout is of static vectors with a multiple of 8 elements}}
+func.func @f(%x: tensor<8x8xf32, #tile.columns<1>>)
+
+// -----
+
+func.func @f(%m: memref<?xf32>, %i: index) {
+  // expected-error @below {{needs columns for a matrix, and none for a value for each row}}
+  %x = tile.read %m[%i] columns(%i) : memref<?xf32> to tensor<16xf32, #tile.rows<1>>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?x?xf32>, %i: index) {
+  // expected-error @below {{needs an index for each dimension but the columns: 2, got 1}}
+  %x = tile.read %m[%i] : memref<?x?xf32> to tensor<16xf32, #tile.columns<1>>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?xf16>, %i: index) {
+  // expected-error @below {{copies elements of 'f16' into a tile of 'f32'}}
+  %x = tile.read %m[%i] : memref<?xf16> to tensor<16xf32, #tile.rows<1>>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<?xf16>, %i: index) {
+  // expected-error @below {{gives a tensor of f32, not 'tensor<16xf16, #tile.columns<1>>'}}
+  %x = tile.read %m[%i] : memref<?xf16> to tensor<16xf16, #tile.columns<1>>
+  return
+}
+
+// -----
+
 func.func @f(%x: f32) {
   // expected-error @below {{expects parent op 'tile.map'}}
   tile.yield %x : f32

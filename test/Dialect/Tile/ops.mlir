@@ -135,6 +135,52 @@ func.func @registers(%p: tensor<128x64xf32, #tile.fragment<4>>, %rows: tensor<12
   return
 }
 
+// CHECK-LABEL: func @columns_of_fragments(
+func.func @columns_of_fragments(%x: tensor<128x64xf32, #tile.fragment<4>>, %y: tensor<128x64xf32, #tile.fragment<4>>,
+                                %m: memref<?xf32>, %n: index) {
+  // CHECK: %[[C:.*]] = tile.reduce_rows add %{{.*}} : tensor<128x64xf32, #tile.fragment<4>> to tensor<64xf32, #tile.columns<4>>
+  %c = tile.reduce_rows add %x : tensor<128x64xf32, #tile.fragment<4>> to tensor<64xf32, #tile.columns<4>>
+  // CHECK: tile.reduce_rows max
+  %d = tile.reduce_rows max %x : tensor<128x64xf32, #tile.fragment<4>> to tensor<64xf32, #tile.columns<4>>
+  // CHECK: tile.broadcast %[[C]] : tensor<64xf32, #tile.columns<4>> to tensor<128x64xf32, #tile.fragment<4>>
+  %b = tile.broadcast %c : tensor<64xf32, #tile.columns<4>> to tensor<128x64xf32, #tile.fragment<4>>
+  // CHECK: tile.map %{{.*}}, %{{.*}} : (tensor<128x64xf32, #tile.fragment<4>>, tensor<128x64xf32, #tile.fragment<4>>) -> tensor<128x64xf32, #tile.fragment<4>> {
+  // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: f32, %{{.*}}: index, %{{.*}}: index):
+  %z = tile.map %x, %y : (tensor<128x64xf32, #tile.fragment<4>>, tensor<128x64xf32, #tile.fragment<4>>) -> tensor<128x64xf32, #tile.fragment<4>> {
+  ^bb0(%e: f32, %f: f32, %i: index, %j: index):
+    %s = arith.addf %e, %f : f32
+    tile.yield %s : f32
+  }
+  // CHECK: tile.map %[[C]] : (tensor<64xf32, #tile.columns<4>>) -> tensor<64xf32, #tile.columns<4>> {
+  // CHECK-NEXT: ^bb0(%{{.*}}: f32, %{{.*}}: index):
+  %v = tile.map %c : (tensor<64xf32, #tile.columns<4>>) -> tensor<64xf32, #tile.columns<4>> {
+  ^bb0(%e: f32, %j: index):
+    tile.yield %e : f32
+  }
+  // CHECK: tile.map : () -> tensor<128xf32, #tile.rows<4>> {
+  // CHECK-NEXT: ^bb0(%{{.*}}: index):
+  %w = tile.map : () -> tensor<128xf32, #tile.rows<4>> {
+  ^bb0(%i: index):
+    %e = memref.load %m[%i] : memref<?xf32>
+    tile.yield %e : f32
+  }
+  // CHECK: tile.read %{{.*}}[%{{.*}}] : memref<?xf32> to tensor<64xf32, #tile.columns<4>>
+  %r = tile.read %m[%n] : memref<?xf32> to tensor<64xf32, #tile.columns<4>>
+  // CHECK: tile.read %{{.*}}[%{{.*}}] rows(%{{.*}}) : memref<?xf32> to tensor<128xf32, #tile.rows<4>>
+  %q = tile.read %m[%n] rows(%n) : memref<?xf32> to tensor<128xf32, #tile.rows<4>>
+  return
+}
+
+// CHECK-LABEL: func @unfilled(
+func.func @unfilled(%k: !memory, %b: index, %n: index) {
+  // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] rows(%{{.*}}) unfilled : memref<{{.*}}> to <128x64xf16, swizzle = 128>
+  %t = tile.fetch %k[%b, %b, %b] rows(%n) unfilled : !memory to !slot
+  // CHECK: tile.copy_async %{{.*}} rows(%{{.*}}) unfilled to %{{.*}} : memref<
+  %ring = tile.ring : !paged
+  tile.copy_async %k[%b, %b, %b] rows(%n) unfilled to %ring[%n] : !memory to !paged
+  return
+}
+
 // CHECK-LABEL: func @store(
 func.func @store(%o: tensor<128x64xf16, #tile.fragment<4>>, %rows: tensor<128xf32, #tile.rows<4>>,
                  %out: memref<?x?x?x64xf16>, %lse: memref<?x?x?xf32>, %b: index, %h: index, %i: index, %n: index) {

@@ -19,6 +19,18 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
+/// Whether the tile is read behind the choice, or may be, so that it cannot be
+/// cleared there.
+static bool isRead(Value tile, scf::IfOp choice) {
+  auto fetch = tile.getDefiningOp<FetchOp>();
+  if (!fetch || fetch->getBlock() != choice->getBlock())
+    return true;
+  return llvm::any_of(tile.getUsers(), [&](Operation *user) {
+    return choice->isBeforeInBlock(
+        choice->getBlock()->findAncestorOpInBlock(*user));
+  });
+}
+
 /// The product that is all that the choice does where its condition holds; null
 /// if it does anything else.
 static MmaAsyncOp getProduct(scf::IfOp choice) {
@@ -32,8 +44,7 @@ static MmaAsyncOp getProduct(scf::IfOp choice) {
       llvm::range_size(choice.thenBlock()->without_terminator()) != 2 ||
       !product.getC() || !wait->hasOneUse() || !product->hasOneUse())
     return {};
-  // Where it does not hold, the tile is there to be cleared.
-  return product.getB().getDefiningOp<FetchOp>() ? product : MmaAsyncOp();
+  return isRead(product.getB(), choice) ? MmaAsyncOp() : product;
 }
 
 static void hoist(scf::IfOp choice, MmaAsyncOp product) {

@@ -1,5 +1,5 @@
 // RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-split-mask --canonicalize --cse \
-// RUN:   --convert-flash-to-tile --tile-lower-positions --canonicalize --cse | FileCheck %s
+// RUN:   --flash-decompose=guard-values --cse --convert-linalg-to-tile --tile-lower-positions --canonicalize --cse | FileCheck %s
 
 // The launch: a block for each tile of queries, head and batch; memory with
 // strides known at run time, a contiguous last dimension.
@@ -44,8 +44,9 @@
 // CHECK:       %[[QT:.*]] = tile.fetch %[[QM]][%[[B:.*]], %{{.*}}, %[[I]]] rows(
 // CHECK:       %[[HEAD:.*]] = affine.apply
 
-// A step, first without the mask.
-// CHECK:       scf.for %[[J:[^ ]*]] = {{.*}} -> (tensor<32x32xf32, #tile.fragment<2>>, tensor<32xf32, #tile.rows<2>>, tensor<32x4xf32, #tile.lanes<2>>)
+// A step, first without the mask: a sum for each row, which tile-partial-sums
+// gives to lanes.
+// CHECK:       scf.for %[[J:[^ ]*]] = {{.*}} -> (tensor<32x32xf32, #tile.fragment<2>>, tensor<32xf32, #tile.rows<2>>, tensor<32xf32, #tile.rows<2>>)
 // CHECK-NEXT:    %[[KT:.*]] = tile.fetch %[[KM]][%[[B]], %[[HEAD]], %[[J]]] :
 // CHECK-NEXT:    %[[SP:.*]] = tile.mma_async %[[QT]], %[[KT]] transpose_b
 // CHECK-NEXT:    %[[S:.*]] = tile.mma_wait %[[SP]]
@@ -57,21 +58,42 @@
 // CHECK:         tile.fold max
 // CHECK:         tile.reduce max
 // CHECK:         %[[P:.*]] = math.exp2 {{.*}} : tensor<32x16xf32, #tile.fragment<2>>
-// CHECK:         tile.fold add %[[P]]
+// CHECK:         %[[LANES:.*]] = tile.fold add %[[P]]
+// CHECK-NEXT:    %[[MORE:.*]] = tile.reduce add %[[LANES]]
+// CHECK-NEXT:    arith.addf %{{.*}}, %[[MORE]] : tensor<32xf32, #tile.rows<2>>
 // CHECK:         %[[PH:.*]] = arith.truncf %[[P]]
 // CHECK:         %[[VT:.*]] = tile.fetch
 // CHECK-NEXT:    %[[OP:.*]] = tile.mma_async %[[PH]], %[[VT]] add %{{.*}} :
 // CHECK-NEXT:    %[[O:.*]] = tile.mma_wait %[[OP]]
 // CHECK-NEXT:    scf.yield %[[O]]
 
-// At the end with it.
+// Then with keys that do not exist, whose scores are -inf. Their values are
+// zero: a product does.
 // CHECK:       scf.for
 // CHECK:         %[[KEYS:.*]] = affine.min
 // CHECK:         tile.fetch %[[KM]]{{.*}} rows(%[[KEYS]])
+// CHECK:         tile.map
+// CHECK:           arith.select
+// CHECK-NOT:     scf.if
+// CHECK:         scf.yield
+
+// At the end with the mask, under which values may be no numbers: then the sum
+// is of the terms that take part.
 // CHECK:       %[[END:.*]]:3 = scf.for
 // CHECK:         tile.map
 // CHECK:           arith.select
-// CHECK:       %[[SUM:.*]] = tile.reduce add %[[END]]#2
+// CHECK:         %[[LAST_VT:.*]] = tile.fetch
+// CHECK:         %[[FINITE:.*]] = tile.is_finite %[[LAST_VT]]
+// CHECK:         scf.if %[[FINITE]]
+// CHECK:           tile.mma_async %{{.*}}, %[[LAST_VT]] add
+// CHECK:         } else {
+// CHECK:           scf.for %[[AT:.*]] = %c0 to %c16 step %c1
+// CHECK:             %[[COLUMN:.*]] = tile.column %{{.*}}[%[[AT]]]
+// CHECK:             %[[ROW:.*]] = tile.load_row %[[LAST_VT]][%[[AT]]]
+// CHECK:             %[[COLUMNS:.*]] = tile.broadcast %[[COLUMN]]
+// CHECK:             tile.map %[[COLUMNS]], %[[ROW]], %{{.*}} :
+// CHECK:               arith.select
+// CHECK:       arith.cmpf oeq, %[[END]]#2,
 // CHECK:       tile.store {{.*}} rows(
 func.func @attention(%q: tensor<2x4x?x64xf16>, %k: tensor<2x2x?x64xf16>, %v: tensor<2x2x?x32xf16>,
                      %slopes: tensor<4xf32>, %cap: f32) -> tensor<2x4x?x32xf16> {
@@ -86,16 +108,17 @@ func.func @attention(%q: tensor<2x4x?x64xf16>, %k: tensor<2x2x?x64xf16>, %v: ten
   return %o : tensor<2x4x?x32xf16>
 }
 
-// A quotient of a score by a constant is a product where the inputs have 16 bits.
+// A score program without positions is arithmetic on tiles. A quotient of a
+// score by a constant is a product where the inputs have 16 bits.
 
 // CHECK-LABEL: gpu.func @capped
-// CHECK:       tile.map
-// CHECK-NOT:     arith.divf
-// CHECK:         arith.mulf %{{.*}}, %cst{{.*}} : f32
-// CHECK:         math.tanh
+// CHECK-NOT:   tile.map
+// CHECK-NOT:   arith.divf {{.*}} #tile.fragment
+// CHECK:       %[[T:.*]] = math.tanh %{{.*}} : tensor<32x16xf32, #tile.fragment<2>>
+// CHECK:       arith.mulf %[[T]], %cst{{.*}} : tensor<32x16xf32, #tile.fragment<2>>
 func.func @capped(%q: tensor<1x1x64x64xf16>) -> tensor<1x1x64x64xf16> {
   %cap = arith.constant 30.0 : f32
-  %o = flash.attention %q, %q, %q schedule(<query_tile = 32, key_tile = 16>) score {
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 32, key_tile = 16, warps = 2>) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %x = arith.divf %s, %cap : f32
     %t = math.tanh %x : f32

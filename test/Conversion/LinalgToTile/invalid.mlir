@@ -1,0 +1,836 @@
+// What has no translation to a block program: the operation, and the rule.
+// RUN: flash-opt %s --convert-linalg-to-tile --split-input-file --verify-diagnostics
+
+// What a loop writes starts empty, or its blocks write all of it.
+
+// expected-note @below {{the values}}
+func.func @f(%x: tensor<32x16xf32>, %init: tensor<32x16xf32>) -> tensor<32x16xf32> {
+  // expected-error @below {{'scf.forall' op has no translation to a block program: an output of it starts with values, and its blocks may not write all of it; start from tensor.empty}}
+  %r = scf.forall (%i) in (1) shared_outs(%o = %init) -> (tensor<32x16xf32>) {
+    %0 = arith.addf %x, %x : tensor<32x16xf32>
+    %1 = tensor.extract_slice %0[0, 0] [16, 16] [1, 1] : tensor<32x16xf32> to tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<32x16xf32>
+    }
+  }
+  return %r : tensor<32x16xf32>
+}
+
+// -----
+
+func.func @f(%m: memref<f32>) -> tensor<16x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = tensor.empty() : tensor<16x16xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16x16xf32>) -> tensor<16x16xf32>
+    // expected-error @below {{'memref.store' op has no translation to a block program: blocks have loops, conditions, linalg, slices, paddings and arithmetic on tiles, and arithmetic on scalars}}
+    memref.store %zero, %m[] : memref<f32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    // expected-error @below {{'scf.while' op has no translation to a block program: blocks have loops}}
+    %0 = scf.while (%a = %x) : (tensor<16x16xf32>) -> tensor<16x16xf32> {
+      %no = arith.constant false
+      scf.condition(%no) %a : tensor<16x16xf32>
+    } do {
+    ^bb0(%a: tensor<16x16xf32>):
+      scf.yield %a : tensor<16x16xf32>
+    }
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %0 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+// Tiles of registers.
+
+func.func @f(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
+  %e = tensor.empty() : tensor<8x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<8x16xf32>) {
+    // expected-error @below {{'arith.addf' op has no translation to a block program: 'tensor<8x16xf32>' is no tile of 1 warps, which has rows in multiples of 16 and columns in multiples of 8}}
+    %0 = arith.addf %x, %x : tensor<8x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %0 into %o[0, 0] [8, 16] [1, 1] : tensor<8x16xf32> into tensor<8x16xf32>
+    }
+  }
+  return %r : tensor<8x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x4xf32>) -> tensor<16x4xf32> {
+  %e = tensor.empty() : tensor<16x4xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x4xf32>) {
+    // expected-error @below {{'arith.addf' op has no translation to a block program: 'tensor<16x4xf32>' is no tile of 1 warps}}
+    %0 = arith.addf %x, %x : tensor<16x4xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %0 into %o[0, 0] [16, 4] [1, 1] : tensor<16x4xf32> into tensor<16x4xf32>
+    }
+  }
+  return %r : tensor<16x4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    // expected-error @below {{'arith.addf' op has no translation to a block program: 'tensor<16x16xf32>' is no tile of 2 warps, which has rows in multiples of 32}}
+    %0 = arith.addf %x, %x : tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %0 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  } {flash.schedule = #flash.schedule<warps = 2>}
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = tensor.empty() : tensor<16x16xf32>
+    // expected-error @below {{'arith.addf' op has no translation to a block program: it reads elements that nothing has written; fill the tile first}}
+    %1 = arith.addf %0, %x : tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<32x16xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = arith.addf %x, %x : tensor<32x16xf32>
+    %1 = tensor.extract_slice %0[0, 0] [16, 16] [1, 1] : tensor<32x16xf32> to tensor<16x16xf32>
+    // expected-error @below {{'arith.addf' op has no translation to a block program: it reads a tile that is not in registers}}
+    %2 = arith.addf %1, %1 : tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+// A vector has one layout.
+
+func.func @f(%x: tensor<16x16xf32>, %v: tensor<16xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = arith.addf %v, %v : tensor<16xf32>
+    %1 = tensor.empty() : tensor<16x16xf32>
+    // expected-error @below {{'linalg.generic' op has no translation to a block program: it takes a value for each row as one for each column, or the other way round}}
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x, %0, %0 : tensor<16x16xf32>, tensor<16xf32>, tensor<16xf32>) outs(%1 : tensor<16x16xf32>) {
+    ^bb0(%a: f32, %b: f32, %c: f32, %unused: f32):
+      %3 = arith.mulf %b, %c : f32
+      %4 = arith.addf %a, %3 : f32
+      linalg.yield %4 : f32
+    } -> tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    // expected-error @below {{'arith.constant' op has no translation to a block program: a constant tile has the same value everywhere}}
+    %0 = arith.constant sparse<[[0, 0]], [1.0]> : tensor<16x16xf32>
+    %1 = arith.addf %x, %0 : tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xi32>) -> tensor<16x16xi32> {
+  %e = tensor.empty() : tensor<16x16xi32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xi32>) {
+    // expected-error @below {{'arith.addi' op has no translation to a block program: arithmetic on tiles is of f16, bf16, f32 and i1}}
+    %0 = arith.addi %x, %x : tensor<16x16xi32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %0 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xi32> into tensor<16x16xi32>
+    }
+  }
+  return %r : tensor<16x16xi32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>, %y: tensor<16xf32>) -> tensor<16xf32> {
+  %e = tensor.empty() : tensor<16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16xf32>) {
+    %c0 = arith.constant 0 : index
+    %0 = arith.addf %x, %x : tensor<16x16xf32>
+    // expected-error @below {{'tensor.extract' op has no translation to a block program: it takes one element of a tile, which a block's threads hold each for themselves}}
+    %1 = tensor.extract %0[%c0, %c0] : tensor<16x16xf32>
+    %2 = tensor.empty() : tensor<16xf32>
+    %3 = linalg.fill ins(%1 : f32) outs(%2 : tensor<16xf32>) -> tensor<16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %3 into %o[0] [16] [1] : tensor<16xf32> into tensor<16xf32>
+    }
+  }
+  return %r : tensor<16xf32>
+}
+
+// -----
+
+// Also in the body of an operation, and of a slice of memory.
+
+func.func @f(%x: tensor<16x16xf32>, %table: tensor<64xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %slice = tensor.extract_slice %table[%i] [16] [1] : tensor<64xf32> to tensor<16xf32>
+    %0 = tensor.empty() : tensor<16x16xf32>
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<16x16xf32>) outs(%0 : tensor<16x16xf32>) {
+    ^bb0(%a: f32, %unused: f32):
+      %at = linalg.index 0 : index
+      // expected-error @below {{'tensor.extract' op has no translation to a block program: it takes one element of a tile}}
+      %3 = tensor.extract %slice[%at] : tensor<16xf32>
+      %4 = arith.addf %a, %3 : f32
+      linalg.yield %4 : f32
+    } -> tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<64x16xf32>, %n: index) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %c0 = arith.constant 0 : index
+    %slice = tensor.extract_slice %x[%i, 0] [%n, 16] [1, 1] : tensor<64x16xf32> to tensor<?x16xf32>
+    // expected-error @below {{'tensor.dim' op has no translation to a block program: it asks for the size of a tile; take that from the slice that makes it}}
+    %size = tensor.dim %slice, %c0 : tensor<?x16xf32>
+    %0 = tensor.extract_slice %x[%size, 0] [16, 16] [1, 1] : tensor<64x16xf32> to tensor<16x16xf32>
+    %1 = arith.addf %0, %0 : tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+// Tiles of memory.
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    // expected-error @below {{'tensor.extract_slice' op has no translation to a block program: it reads an output of the loop, which other blocks write; take what it starts from as an input}}
+    %0 = tensor.extract_slice %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> to tensor<16x16xf32>
+    %1 = arith.addf %0, %x : tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    // expected-error @below {{'arith.addf' op has no translation to a block program: it reads an output of the loop, which other blocks write; take what it starts from as an input}}
+    %1 = arith.addf %o, %x : tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf64>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    // expected-error @below {{'tensor.extract_slice' op has no translation to a block program: tiles are of f16, bf16 and f32}}
+    %0 = tensor.extract_slice %x[0, 0] [16, 16] [1, 1] : tensor<16x16xf64> to tensor<16x16xf64>
+    %1 = tensor.empty() : tensor<16x16xf32>
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<16x16xf64>) outs(%1 : tensor<16x16xf32>) {
+    ^bb0(%a: f64, %unused: f32):
+      %3 = arith.truncf %a : f64 to f32
+      linalg.yield %3 : f32
+    } -> tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x16xf32>) -> tensor<32x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<32x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<32x16xf32>) {
+    %0 = tensor.pad %x low[0, 0] high[8, 0] {
+    ^bb0(%a: index, %b: index):
+      tensor.yield %zero : f32
+    } : tensor<8x16xf32> to tensor<16x16xf32>
+    // expected-error @below {{'tensor.pad' op has no translation to a block program: it pads a tile that is padded; pad once}}
+    %1 = tensor.pad %0 low[0, 0] high[16, 0] {
+    ^bb0(%a: index, %b: index):
+      tensor.yield %zero : f32
+    } : tensor<16x16xf32> to tensor<32x16xf32>
+    %2 = arith.addf %1, %1 : tensor<32x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [32, 16] [1, 1] : tensor<32x16xf32> into tensor<32x16xf32>
+    }
+  }
+  return %r : tensor<32x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x16xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    // expected-error @below {{'tensor.pad' op has no translation to a block program: it pads with what depends on the position; pad with one value}}
+    %0 = tensor.pad %x low[0, 0] high[8, 0] {
+    ^bb0(%a: index, %b: index):
+      %n = arith.index_cast %a : index to i32
+      %f = arith.sitofp %n : i32 to f32
+      tensor.yield %f : f32
+    } : tensor<8x16xf32> to tensor<16x16xf32>
+    %1 = arith.addf %0, %0 : tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x32xf32>) -> tensor<16x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = tensor.pad %x low[0, 0] high[24, 0] {
+    ^bb0(%a: index, %b: index):
+      tensor.yield %zero : f32
+    } : tensor<8x32xf32> to tensor<32x32xf32>
+    // expected-error @below {{'tensor.extract_slice' op has no translation to a block program: it takes part of a padded tile; pad what it takes}}
+    %1 = tensor.extract_slice %0[0, 16] [16, 16] [1, 1] : tensor<32x32xf32> to tensor<16x16xf32>
+    %2 = arith.addf %1, %1 : tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+// Insertions.
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<32x16xf32> {
+  %e = tensor.empty() : tensor<32x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<32x16xf32>) {
+    %0 = arith.addf %x, %x : tensor<16x16xf32>
+    scf.forall.in_parallel {
+      // expected-error @below {{'tensor.parallel_insert_slice' op has no translation to a block program: it stores to elements that are not neighbours; insert with strides of 1}}
+      tensor.parallel_insert_slice %0 into %o[0, 0] [16, 16] [2, 1] : tensor<16x16xf32> into tensor<32x16xf32>
+    }
+  }
+  return %r : tensor<32x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<32x16xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = arith.addf %x, %x : tensor<32x16xf32>
+    // expected-error @below {{'tensor.extract_slice' op has no translation to a block program: of a tile in registers only the first rows can be stored by themselves}}
+    %1 = tensor.extract_slice %0[16, 0] [16, 16] [1, 1] : tensor<32x16xf32> to tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16x8xf32> {
+  %e = tensor.empty() : tensor<16x8xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x8xf32>) {
+    %0 = arith.addf %x, %x : tensor<16x16xf32>
+    %1 = tensor.extract_slice %0[0, 0] [16, 8] [1, 1] : tensor<16x16xf32> to tensor<16x8xf32>
+    scf.forall.in_parallel {
+      // expected-error @below {{'tensor.parallel_insert_slice' op has no translation to a block program: it stores some of the columns of a tile; store all}}
+      tensor.parallel_insert_slice %1 into %o[0, 0] [16, 8] [1, 1] : tensor<16x8xf32> into tensor<16x8xf32>
+    }
+  }
+  return %r : tensor<16x8xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16x4xf32> {
+  %e = tensor.empty() : tensor<16x16x4xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16x4xf32>) {
+    %0 = arith.addf %x, %x : tensor<16x16xf32>
+    scf.forall.in_parallel {
+      // expected-error @below {{'tensor.parallel_insert_slice' op has no translation to a block program: the last dimension of the tile is not along that of the memory, whose elements are neighbours}}
+      tensor.parallel_insert_slice %0 into %o[0, 0, 0] [16, 16, 1] [1, 1, 1] : tensor<16x16xf32> into tensor<16x16x4xf32>
+    }
+  }
+  return %r : tensor<16x16x4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16xf32>) {
+    %0 = tensor.empty() : tensor<16xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16xf32>) -> tensor<16xf32>
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>], iterator_types = ["reduction", "parallel"]} ins(%x : tensor<16x16xf32>) outs(%1 : tensor<16xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      %3 = arith.addf %b, %a : f32
+      linalg.yield %3 : f32
+    } -> tensor<16xf32>
+    scf.forall.in_parallel {
+      // expected-error @below {{'tensor.parallel_insert_slice' op has no translation to a block program: it stores a value for each column}}
+      tensor.parallel_insert_slice %2 into %o[0] [16] [1] : tensor<16xf32> into tensor<16xf32>
+    }
+  }
+  return %r : tensor<16xf32>
+}
+
+// -----
+
+// Products.
+
+func.func @f(%x: tensor<2x16x16xf32>, %v: tensor<2x16xf32>) -> tensor<2x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<2x16xf32>) {
+    %0 = tensor.empty() : tensor<2x16xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<2x16xf32>) -> tensor<2x16xf32>
+    // expected-error @below {{'linalg.batch_matvec' op has no translation to a block program: a product is of two matrices, without a batch}}
+    %2 = linalg.batch_matvec ins(%x, %v : tensor<2x16x16xf32>, tensor<2x16xf32>) outs(%1 : tensor<2x16xf32>) -> tensor<2x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [2, 16] [1, 1] : tensor<2x16xf32> into tensor<2x16xf32>
+    }
+  }
+  return %r : tensor<2x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf16>) -> tensor<16x16xf16> {
+  %zero = arith.constant 0.0 : f16
+  %e = tensor.empty() : tensor<16x16xf16>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf16>) {
+    %0 = tensor.empty() : tensor<16x16xf16>
+    %1 = linalg.fill ins(%zero : f16) outs(%0 : tensor<16x16xf16>) -> tensor<16x16xf16>
+    // expected-error @below {{'linalg.matmul' op has no translation to a block program: a product is of two matrices of f16, bf16 or f32, and sums in f32}}
+    %2 = linalg.matmul ins(%x, %x : tensor<16x16xf16>, tensor<16x16xf16>) outs(%1 : tensor<16x16xf16>) -> tensor<16x16xf16>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf16> into tensor<16x16xf16>
+    }
+  }
+  return %r : tensor<16x16xf16>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = tensor.empty() : tensor<16x16xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16x16xf32>) -> tensor<16x16xf32>
+    %y = arith.addf %x, %x : tensor<16x16xf32>
+    // expected-error @below {{'linalg.contract' op has no translation to a block program: its first operand is computed, and transposed; compute it with its rows along those of the result}}
+    %2 = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>]
+        ins(%y, %x : tensor<16x16xf32>, tensor<16x16xf32>) outs(%1 : tensor<16x16xf32>) -> tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>, %z: tensor<16x8xf32>) -> tensor<16x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = tensor.empty() : tensor<16x16xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16x16xf32>) -> tensor<16x16xf32>
+    %y = arith.addf %z, %z : tensor<16x8xf32>
+    // expected-error @below {{'linalg.contract' op has no translation to a block program: a tile that goes from registers through shared memory has a multiple of 16 columns}}
+    %2 = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
+        ins(%z, %y : tensor<16x8xf32>, tensor<16x8xf32>) outs(%1 : tensor<16x16xf32>) -> tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+// Sums of terms.
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = tensor.empty() : tensor<16x16xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16x16xf32>) -> tensor<16x16xf32>
+    // expected-error @below {{'linalg.generic' op has no translation to a block program: a sum is over the columns of one matrix and the rows of another}}
+    %2 = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %x : tensor<16x16xf32>, tensor<16x16xf32>) outs(%1 : tensor<16x16xf32>) {
+    ^bb0(%a: f32, %b: f32, %c: f32):
+      %3 = arith.addf %a, %b : f32
+      %4 = arith.maxnumf %c, %3 : f32
+      linalg.yield %4 : f32
+    } -> tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+// Elements.
+
+func.func @f(%x: tensor<2x16x16xf32>) -> tensor<2x16x16xf32> {
+  %e = tensor.empty() : tensor<2x16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<2x16x16xf32>) {
+    %0 = tensor.empty() : tensor<2x16x16xf32>
+    // expected-error @below {{'linalg.generic' op has no translation to a block program: tiles are matrices and vectors, which take one loop or two}}
+    %2 = linalg.generic {indexing_maps = [affine_map<(h, i, j) -> (h, i, j)>, affine_map<(h, i, j) -> (h, i, j)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%x : tensor<2x16x16xf32>) outs(%0 : tensor<2x16x16xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      linalg.yield %a : f32
+    } -> tensor<2x16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0, 0] [2, 16, 16] [1, 1, 1] : tensor<2x16x16xf32> into tensor<2x16x16xf32>
+    }
+  }
+  return %r : tensor<2x16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = tensor.empty() : tensor<16x16xf32>
+    // expected-error @below {{'linalg.generic' op has no translation to a block program: it writes with its dimensions in another order}}
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j, i)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<16x16xf32>) outs(%0 : tensor<16x16xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      linalg.yield %a : f32
+    } -> tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = tensor.empty() : tensor<16x16xf32>
+    %y = arith.addf %x, %x : tensor<16x16xf32>
+    // expected-error @below {{'linalg.generic' op has no translation to a block program: an operand of it is computed, and lies across the others; compute it the other way round}}
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%y : tensor<16x16xf32>) outs(%0 : tensor<16x16xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      linalg.yield %a : f32
+    } -> tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<31xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = tensor.empty() : tensor<16x16xf32>
+    // expected-error @below {{'linalg.generic' op has no translation to a block program: the elements of an operand are not those of the tile, its rows or its columns}}
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i + j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<31xf32>) outs(%0 : tensor<16x16xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      linalg.yield %a : f32
+    } -> tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = tensor.empty() : tensor<16x16xi1>
+    // expected-error @below {{'linalg.generic' op has no translation to a block program: a tile computed from positions has elements of f16, bf16 or f32; compare and choose in the same operation}}
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} outs(%0 : tensor<16x16xi1>) {
+    ^bb0(%b: i1):
+      %at = linalg.index 0 : index
+      %key = linalg.index 1 : index
+      %c = arith.cmpi sge, %at, %key : index
+      linalg.yield %c : i1
+    } -> tensor<16x16xi1>
+    %3 = arith.select %2, %x, %x : tensor<16x16xi1>, tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %3 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>, %m: memref<f32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = tensor.empty() : tensor<16x16xf32>
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<16x16xf32>) outs(%0 : tensor<16x16xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      // expected-error @below {{'memref.store' op has no translation to a block program: the body of an operation on tiles has no regions and no effects}}
+      memref.store %a, %m[] : memref<f32>
+      linalg.yield %a : f32
+    } -> tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>, %c: i1) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = tensor.empty() : tensor<16x16xf32>
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<16x16xf32>) outs(%0 : tensor<16x16xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      // expected-error @below {{'scf.if' op has no translation to a block program: the body of an operation on tiles has no regions and no effects}}
+      %3 = scf.if %c -> (f32) {
+        scf.yield %a : f32
+      } else {
+        %4 = arith.negf %a : f32
+        scf.yield %4 : f32
+      }
+      linalg.yield %3 : f32
+    } -> tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>, %m: memref<16x16xf32>) -> tensor<16x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    // expected-error @below {{'linalg.fill' op has no translation to a block program: it works on memory}}
+    linalg.fill ins(%zero : f32) outs(%m : memref<16x16xf32>)
+    %0 = arith.addf %x, %x : tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %0 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
+// Reductions.
+
+func.func @f(%x: tensor<16xf32>) -> tensor<16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16xf32>) {
+    %0 = tensor.empty() : tensor<f32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<f32>) -> tensor<f32>
+    // expected-error @below {{'linalg.dot' op has no translation to a block program: it gives one element; tiles have rows}}
+    %2 = linalg.dot ins(%x, %x : tensor<16xf32>, tensor<16xf32>) outs(%1 : tensor<f32>) -> tensor<f32>
+    %3 = arith.addf %x, %x : tensor<16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %3 into %o[0] [16] [1] : tensor<16xf32> into tensor<16xf32>
+    }
+  }
+  return %r : tensor<16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16xf32>) {
+    %0 = tensor.empty() : tensor<16xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16xf32>) -> tensor<16xf32>
+    // expected-error @below {{'linalg.generic' op has no translation to a block program: a reduction is of the rows or the columns of a matrix, by arith.addf or arith.maxnumf}}
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<16x16xf32>) outs(%1 : tensor<16xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      %3 = arith.mulf %b, %a : f32
+      linalg.yield %3 : f32
+    } -> tensor<16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0] [16] [1] : tensor<16xf32> into tensor<16xf32>
+    }
+  }
+  return %r : tensor<16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16xf32>) {
+    %0 = tensor.empty() : tensor<16xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16xf32>) -> tensor<16xf32>
+    // expected-error @below {{'linalg.generic' op has no translation to a block program: a reduction is of the rows or the columns of a matrix, by arith.addf or arith.maxnumf}}
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<16x16xf32>) outs(%1 : tensor<16xf32>) {
+    ^bb0(%a: f32, %b: f32):
+      %3 = arith.mulf %b, %a : f32
+      %4 = arith.addf %b, %3 : f32
+      linalg.yield %4 : f32
+    } -> tensor<16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0] [16] [1] : tensor<16xf32> into tensor<16xf32>
+    }
+  }
+  return %r : tensor<16xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<16x16xf16>) -> tensor<16xf16> {
+  %zero = arith.constant 0.0 : f16
+  %e = tensor.empty() : tensor<16xf16>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16xf16>) {
+    %0 = tensor.empty() : tensor<16xf16>
+    %1 = linalg.fill ins(%zero : f16) outs(%0 : tensor<16xf16>) -> tensor<16xf16>
+    // expected-error @below {{'linalg.generic' op has no translation to a block program: a reduction sums in f32}}
+    %2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<16x16xf16>) outs(%1 : tensor<16xf16>) {
+    ^bb0(%a: f16, %b: f16):
+      %3 = arith.addf %b, %a : f16
+      linalg.yield %3 : f16
+    } -> tensor<16xf16>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0] [16] [1] : tensor<16xf16> into tensor<16xf16>
+    }
+  }
+  return %r : tensor<16xf16>
+}
+
+// -----
+
+// Operations on whole rows.
+
+func.func @f(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %e = tensor.empty() : tensor<8x64xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> tensor<8x64xf32> {
+    // expected-error @below {{'flash.softmax' op has no translation to a block program: its input is no slice of a matrix}}
+    %p = flash.softmax %x : tensor<8x64xf32> -> tensor<8x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %p into %o[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x64xf32>
+    }
+  }
+  return %r : tensor<8x64xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %e = tensor.empty() : tensor<64x64xf32>
+  %r = scf.forall (%i) = (0) to (64) step (8) shared_outs(%o = %e) -> (tensor<64x64xf32>) {
+    %x0 = tensor.extract_slice %x[%i, 0] [8, 64] [1, 1] : tensor<64x64xf32> to tensor<8x64xf32>
+    %0 = tensor.empty() : tensor<8x64xf32>
+    // expected-error @below {{'linalg.softmax' op has no translation to a block program: it is not along the last dimension}}
+    %p = linalg.softmax dimension(0) ins(%x0 : tensor<8x64xf32>) outs(%0 : tensor<8x64xf32>) -> tensor<8x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %p into %o[%i, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<64x64xf32>
+    }
+  }
+  return %r : tensor<64x64xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %e = tensor.empty() : tensor<64x64xf32>
+  %r = scf.forall (%i) = (0) to (64) step (8) shared_outs(%o = %e) -> (tensor<64x64xf32>) {
+    %x0 = tensor.extract_slice %x[%i, 0] [8, 64] [1, 1] : tensor<64x64xf32> to tensor<8x64xf32>
+    // expected-error @below {{'flash.softmax' op has no translation to a block program: its results are not stored, once}}
+    %p = flash.softmax %x0 : tensor<8x64xf32> -> tensor<8x64xf32>
+    %q = arith.negf %p : tensor<8x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %q into %o[%i, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<64x64xf32>
+    }
+  }
+  return %r : tensor<64x64xf32>
+}
+
+// -----
+
+func.func @f(%o: tensor<2x8x64xf32>, %l: tensor<2x8xf32>) -> tensor<8x64xf32> {
+  %e = tensor.empty() : tensor<8x64xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%x = %e) -> tensor<8x64xf32> {
+    // expected-error @below {{'flash.combine' op has no translation to a block program: its inputs are no slices of parts of batches of heads}}
+    %c = flash.combine %o, %l : (tensor<2x8x64xf32>, tensor<2x8xf32>) -> tensor<8x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %c into %x[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x64xf32>
+    }
+  }
+  return %r : tensor<8x64xf32>
+}

@@ -1,0 +1,199 @@
+// Slices and insertions: which dimensions, where, how much of them exists.
+// RUN: flash-opt %s --convert-linalg-to-tile --canonicalize --cse | FileCheck %s
+
+// Of a tensor [batch, position, head, element], tiles of positions and elements:
+// the kernel sees the dimensions in another order, and the launch says so.
+
+
+// CHECK-LABEL: func @order_of_dimensions(
+// CHECK:       memref.transpose %{{.*}} (d0, d1, d2, d3) -> (d0, d2, d1, d3) : memref<2x64x4x16xf16
+// CHECK:       memref.transpose %{{.*}} (d0, d1, d2, d3) -> (d0, d2, d1, d3) : memref<2x64x4x16xf16
+// CHECK:       gpu.launch_func
+
+// CHECK-LABEL: gpu.func @order_of_dimensions(
+// CHECK-SAME:  %[[IN:[^,: ]*]]: memref<2x4x64x16xf16, strided<[?, ?, ?, 1], offset: ?>>
+// CHECK-SAME:  %[[OUT:[^,: ]*]]: memref<2x4x64x16xf16, strided<[?, ?, ?, 1], offset: ?>>
+// CHECK:       %[[AT:.*]]:3 = tile.position
+// CHECK:       %[[I:.*]] = arith.muli %[[AT]]#2, %c32
+// CHECK:       tile.fetch %[[IN]][%[[AT]]#0, %[[AT]]#1, %[[I]]] : {{.*}} to <32x16xf16
+// CHECK:       tile.store %{{.*}}, %[[OUT]][%[[AT]]#0, %[[AT]]#1, %[[I]]] :
+func.func @order_of_dimensions(%x: tensor<2x64x4x16xf16>) -> tensor<2x64x4x16xf16> {
+  %e = tensor.empty() : tensor<2x64x4x16xf16>
+  %r = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 64) step (1, 1, 32) shared_outs(%o = %e) -> (tensor<2x64x4x16xf16>) {
+    %0 = tensor.extract_slice %x[%b, %i, %h, 0] [1, 32, 1, 16] [1, 1, 1, 1] : tensor<2x64x4x16xf16> to tensor<32x16xf16>
+    %1 = arith.addf %0, %0 : tensor<32x16xf16>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[%b, %i, %h, 0] [1, 32, 1, 16] [1, 1, 1, 1] : tensor<32x16xf16> into tensor<2x64x4x16xf16>
+    }
+  }
+  return %r : tensor<2x64x4x16xf16>
+}
+
+// Offsets of slices of slices add up. Where not all columns are read or written
+// the first of them is an index too.
+
+// CHECK-LABEL: gpu.func @offsets(
+// CHECK:       %[[I:.*]] = affine.apply {{.*}}%{{.*}}
+// CHECK:       tile.fetch %{{.*}}[%[[I]], %c8] : memref<128x64xf16{{.*}} to <16x32xf16
+// CHECK:       tile.store %{{.*}}[%{{.*}}, %c32] : {{.*}} to memref<64x64xf16
+func.func @offsets(%x: tensor<128x64xf16>) -> tensor<64x64xf16> {
+  %e = tensor.empty() : tensor<64x64xf16>
+  %r = scf.forall (%i) = (0) to (64) step (16) shared_outs(%o = %e) -> (tensor<64x64xf16>) {
+    %half = tensor.extract_slice %x[64, 8] [64, 32] [1, 1] : tensor<128x64xf16> to tensor<64x32xf16>
+    %0 = tensor.extract_slice %half[%i, 0] [16, 32] [1, 1] : tensor<64x32xf16> to tensor<16x32xf16>
+    %1 = arith.addf %0, %0 : tensor<16x32xf16>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[%i, 32] [16, 32] [1, 1] : tensor<16x32xf16> into tensor<64x64xf16>
+    }
+  }
+  return %r : tensor<64x64xf16>
+}
+
+// Rows that do not exist are zero, or anything where the program leaves it open.
+// Of the result those are stored that exist.
+
+// CHECK-LABEL: gpu.func @padded(
+// CHECK:       %[[I:.*]] = arith.muli
+// CHECK:       %[[SIZE:.*]] = affine.min
+// CHECK-DAG:   tile.fetch %arg0[%[[I]]] rows(%[[SIZE]]) : {{.*}} to <16x32xf16
+// CHECK-DAG:   tile.fetch %arg1[%[[I]]] rows(%[[SIZE]]) unfilled : {{.*}} to <16x32xf16
+// CHECK-DAG:   tile.store %{{.*}}[%[[I]]] rows(%[[SIZE]]) : tensor<16x32xf16, #tile.fragment<1>>
+// CHECK-DAG:   tile.store %{{.*}}[%[[I]]] rows(%[[SIZE]]) : tensor<16xf32, #tile.rows<1>>
+func.func @padded(%x: tensor<100x32xf16>, %y: tensor<100x32xf16>, %v: tensor<100xf32>) -> (tensor<100x32xf16>, tensor<100xf32>) {
+  %zero = arith.constant 0.0 : f16
+  %zero32 = arith.constant 0.0 : f32
+  %any = ub.poison : f16
+  %e = tensor.empty() : tensor<100x32xf16>
+  %ev = tensor.empty() : tensor<100xf32>
+  %r:2 = scf.forall (%i) = (0) to (100) step (16) shared_outs(%o = %e, %ov = %ev) -> (tensor<100x32xf16>, tensor<100xf32>) {
+    %size = affine.min affine_map<(i) -> (100 - i, 16)>(%i)
+    %low = affine.apply affine_map<(n) -> (16 - n)>(%size)
+    %0 = tensor.extract_slice %x[%i, 0] [%size, 32] [1, 1] : tensor<100x32xf16> to tensor<?x32xf16>
+    %1 = tensor.pad %0 low[0, 0] high[%low, 0] {
+    ^bb0(%a: index, %b: index):
+      tensor.yield %zero : f16
+    } : tensor<?x32xf16> to tensor<16x32xf16>
+    %2 = tensor.extract_slice %y[%i, 0] [%size, 32] [1, 1] : tensor<100x32xf16> to tensor<?x32xf16>
+    %3 = tensor.pad %2 low[0, 0] high[%low, 0] {
+    ^bb0(%a: index, %b: index):
+      tensor.yield %any : f16
+    } : tensor<?x32xf16> to tensor<16x32xf16>
+    %4 = tensor.extract_slice %v[%i] [%size] [1] : tensor<100xf32> to tensor<?xf32>
+    %5 = tensor.pad %4 low[0] high[%low] {
+    ^bb0(%a: index):
+      tensor.yield %zero32 : f32
+    } : tensor<?xf32> to tensor<16xf32>
+    %sum = arith.addf %1, %3 : tensor<16x32xf16>
+    %exps = math.exp2 %5 : tensor<16xf32>
+    %some = tensor.extract_slice %sum[0, 0] [%size, 32] [1, 1] : tensor<16x32xf16> to tensor<?x32xf16>
+    %some_exps = tensor.extract_slice %exps[0] [%size] [1] : tensor<16xf32> to tensor<?xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %some into %o[%i, 0] [%size, 32] [1, 1] : tensor<?x32xf16> into tensor<100x32xf16>
+      tensor.parallel_insert_slice %some_exps into %ov[%i] [%size] [1] : tensor<?xf32> into tensor<100xf32>
+    }
+  }
+  return %r#0, %r#1 : tensor<100x32xf16>, tensor<100xf32>
+}
+
+// A tile whose rows lie along the last dimension of the memory is fetched as it
+// lies, for a product that takes it with its columns as rows.
+
+// CHECK-LABEL: gpu.func @columns_as_rows(
+// CHECK:       %[[K:.*]] = tile.fetch %arg1[%c0] : {{.*}} to <32x16xf16, swizzle = 32>
+// CHECK:       tile.mma_async %{{.*}}, %[[K]] transpose_b :
+func.func @columns_as_rows(%x: tensor<16x16xf16>, %k: tensor<32x16xf16>) -> tensor<16x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x32xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x32xf32>) {
+    %0 = tensor.empty() : tensor<16x32xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16x32xf32>) -> tensor<16x32xf32>
+    %2 = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>]
+        ins(%x, %k : tensor<16x16xf16>, tensor<32x16xf16>) outs(%1 : tensor<16x32xf32>) -> tensor<16x32xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 32] [1, 1] : tensor<16x32xf32> into tensor<16x32xf32>
+    }
+  }
+  return %r : tensor<16x32xf32>
+}
+
+// A cast makes a type more or less static and nothing else.
+
+// CHECK-LABEL: gpu.func @casts(
+// CHECK:       tile.fetch %arg0[%{{.*}}, %c0] : memref<4x16x32xf16
+// CHECK:       tile.store
+func.func @casts(%x: tensor<4x16x32xf16>) -> tensor<4x16x32xf16> {
+  %e = tensor.empty() : tensor<4x16x32xf16>
+  %r = scf.forall (%i) in (4) shared_outs(%o = %e) -> (tensor<4x16x32xf16>) {
+    %0 = tensor.extract_slice %x[%i, 0, 0] [1, 16, 32] [1, 1, 1] : tensor<4x16x32xf16> to tensor<16x32xf16>
+    %1 = tensor.cast %0 : tensor<16x32xf16> to tensor<?x32xf16>
+    %2 = tensor.cast %1 : tensor<?x32xf16> to tensor<16x32xf16>
+    %3 = arith.addf %2, %2 : tensor<16x32xf16>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %3 into %o[%i, 0, 0] [1, 16, 32] [1, 1, 1] : tensor<16x32xf16> into tensor<4x16x32xf16>
+    }
+  }
+  return %r : tensor<4x16x32xf16>
+}
+
+// A tile is fetched where it is taken, be it used in a branch alone.
+
+// CHECK-LABEL: gpu.func @in_loop(
+// CHECK-DAG:   %[[OUTSIDE:.*]] = tile.fetch %arg0
+// CHECK:       scf.for
+// CHECK:         %[[INSIDE:.*]] = tile.fetch %arg1
+// CHECK:         scf.if
+// CHECK:           tile.mma_async %[[OUTSIDE]], %[[INSIDE]] add
+func.func @in_loop(%x: tensor<16x16xf16>, %k: tensor<64x16xf16>, %c: i1) -> tensor<16x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 16 : index
+  %c64 = arith.constant 64 : index
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %q = tensor.extract_slice %x[0, 0] [16, 16] [1, 1] : tensor<16x16xf16> to tensor<16x16xf16>
+    %0 = tensor.empty() : tensor<16x16xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16x16xf32>) -> tensor<16x16xf32>
+    %2 = scf.for %j = %c0 to %c64 step %c16 iter_args(%acc = %1) -> (tensor<16x16xf32>) {
+      %kt = tensor.extract_slice %k[%j, 0] [16, 16] [1, 1] : tensor<64x16xf16> to tensor<16x16xf16>
+      %here = arith.cmpi sgt, %j, %c16 : index
+      %3 = scf.if %here -> (tensor<16x16xf32>) {
+        %4 = linalg.matmul ins(%q, %kt : tensor<16x16xf16>, tensor<16x16xf16>) outs(%acc : tensor<16x16xf32>) -> tensor<16x16xf32>
+        scf.yield %4 : tensor<16x16xf32>
+      } else {
+        scf.yield %acc : tensor<16x16xf32>
+      }
+      scf.yield %3 : tensor<16x16xf32>
+    }
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// flash.is_finite looks at the tile that a product takes.
+
+// CHECK-LABEL: gpu.func @is_finite(
+// CHECK:       %[[V:.*]] = tile.fetch
+// CHECK:       %[[F:.*]] = tile.is_finite %[[V]]
+// CHECK:       scf.if %[[F]]
+func.func @is_finite(%x: tensor<16x16xf16>) -> tensor<16x16xf16> {
+  %one = arith.constant 1.0 : f16
+  %e = tensor.empty() : tensor<16x16xf16>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf16>) {
+    %v = tensor.extract_slice %x[0, 0] [16, 16] [1, 1] : tensor<16x16xf16> to tensor<16x16xf16>
+    %finite = flash.is_finite %v : tensor<16x16xf16>
+    %0 = tensor.empty() : tensor<16x16xf16>
+    %1 = linalg.fill ins(%one : f16) outs(%0 : tensor<16x16xf16>) -> tensor<16x16xf16>
+    %2 = scf.if %finite -> (tensor<16x16xf16>) {
+      %3 = arith.addf %v, %v : tensor<16x16xf16>
+      scf.yield %3 : tensor<16x16xf16>
+    } else {
+      scf.yield %1 : tensor<16x16xf16>
+    }
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf16> into tensor<16x16xf16>
+    }
+  }
+  return %r : tensor<16x16xf16>
+}

@@ -1,0 +1,170 @@
+// Products out of choices: behind them they can overlap with others.
+// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-hoist-products)))" | FileCheck %s
+
+!acc = tensor<64x64xf32, #tile.fragment<4>>
+!p = tensor<64x64xf16, #tile.fragment<4>>
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!memory = memref<?x64xf16, strided<[?, 1]>>
+
+gpu.module @kernels {
+  // Where it was left out, it adds nothing.
+
+  // CHECK-LABEL: gpu.func @guarded(
+  // CHECK-SAME:  %[[P:[^,: ]*]]: tensor<64x64xf16, #tile.fragment<4>>, %[[ACC:[^,: ]*]]: tensor<64x64xf32, #tile.fragment<4>>, %[[OTHER:[^,: ]*]]: tensor<64x64xf32
+  // CHECK:       %[[V:.*]] = tile.fetch
+  // CHECK:       %[[FINITE:.*]] = tile.is_finite %[[V]]
+  // CHECK:       %[[C:.*]] = scf.if %[[FINITE]] -> (tensor<64x64xf32, #tile.fragment<4>>) {
+  // CHECK-NEXT:    scf.yield %[[ACC]]
+  // CHECK-NEXT:  } else {
+  // CHECK-NEXT:    tile.load_row %[[V]]
+  // CHECK-NEXT:    tile.clear %[[V]] warps(4)
+  // CHECK-NEXT:    scf.yield %[[OTHER]]
+  // CHECK-NEXT:  }
+  // CHECK-NEXT:  %[[OP:.*]] = tile.mma_async %[[P]], %[[V]] add %[[C]]
+  // CHECK-NEXT:  %[[O:.*]] = tile.mma_wait %[[OP]]
+  // CHECK-NEXT:  tile.store %[[O]]
+  gpu.func @guarded(%p: !p, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index) kernel
+      attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %vt = tile.fetch %v[%n] : !memory to !tile
+    %finite = tile.is_finite %vt : !tile
+    %o = scf.if %finite -> !acc {
+      %op = tile.mma_async %p, %vt add %acc : !p, !tile, !acc -> !tile.pending<!acc>
+      %r = tile.mma_wait %op : !tile.pending<!acc>
+      scf.yield %r : !acc
+    } else {
+      %row = tile.load_row %vt[%n] : !tile to !acc
+      scf.yield %other : !acc
+    }
+    tile.store %o, %m[%n] : !acc to memref<?x64xf32>
+    gpu.return
+  }
+
+  // In kernels without roles nothing is gained.
+
+  // CHECK-LABEL: gpu.func @unspecialized(
+  // CHECK:       scf.if
+  // CHECK-NEXT:    tile.mma_async
+  // CHECK-NOT:   tile.clear
+  // CHECK:       tile.store
+  gpu.func @unspecialized(%p: !p, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel {
+    %vt = tile.fetch %v[%n] : !memory to !tile
+    %o = scf.if %c -> !acc {
+      %op = tile.mma_async %p, %vt add %acc : !p, !tile, !acc -> !tile.pending<!acc>
+      %r = tile.mma_wait %op : !tile.pending<!acc>
+      scf.yield %r : !acc
+    } else {
+      scf.yield %other : !acc
+    }
+    tile.store %o, %m[%n] : !acc to memref<?x64xf32>
+    gpu.return
+  }
+
+  // A choice that does more than the product stays,
+
+  // CHECK-LABEL: gpu.func @more(
+  // CHECK:       scf.if
+  // CHECK-NEXT:    tile.mma_async
+  // CHECK-NOT:   tile.clear
+  // CHECK:       tile.store
+  gpu.func @more(%p: !p, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
+      attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %vt = tile.fetch %v[%n] : !memory to !tile
+    %o = scf.if %c -> !acc {
+      %op = tile.mma_async %p, %vt add %acc : !p, !tile, !acc -> !tile.pending<!acc>
+      %r = tile.mma_wait %op : !tile.pending<!acc>
+      tile.store %r, %m[%n] : !acc to memref<?x64xf32>
+      scf.yield %r : !acc
+    } else {
+      scf.yield %other : !acc
+    }
+    tile.store %o, %m[%n] : !acc to memref<?x64xf32>
+    gpu.return
+  }
+
+  // and so does one without a sum to go on with,
+
+  // CHECK-LABEL: gpu.func @no_sum(
+  // CHECK:       scf.if
+  // CHECK-NEXT:    tile.mma_async
+  // CHECK-NOT:   tile.clear
+  // CHECK:       tile.store
+  gpu.func @no_sum(%p: !p, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
+      attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %vt = tile.fetch %v[%n] : !memory to !tile
+    %o = scf.if %c -> !acc {
+      %op = tile.mma_async %p, %vt : !p, !tile -> !tile.pending<!acc>
+      %r = tile.mma_wait %op : !tile.pending<!acc>
+      scf.yield %r : !acc
+    } else {
+      scf.yield %other : !acc
+    }
+    tile.store %o, %m[%n] : !acc to memref<?x64xf32>
+    gpu.return
+  }
+
+  // one whose tile is read behind it,
+
+  // CHECK-LABEL: gpu.func @read_behind(
+  // CHECK:       scf.if
+  // CHECK-NEXT:    tile.mma_async
+  // CHECK-NOT:   tile.clear
+  // CHECK:       tile.store
+  gpu.func @read_behind(%p: !p, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
+      attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %vt = tile.fetch %v[%n] : !memory to !tile
+    %o = scf.if %c -> !acc {
+      %op = tile.mma_async %p, %vt add %acc : !p, !tile, !acc -> !tile.pending<!acc>
+      %r = tile.mma_wait %op : !tile.pending<!acc>
+      scf.yield %r : !acc
+    } else {
+      scf.yield %other : !acc
+    }
+    %row = tile.load_row %vt[%n] : !tile to !acc
+    tile.store %row, %m[%n] : !acc to memref<?x64xf32>
+    tile.store %o, %m[%n] : !acc to memref<?x64xf32>
+    gpu.return
+  }
+
+  // or in the next iteration, and one whose tile is not fetched here.
+
+  // CHECK-LABEL: gpu.func @read_again(
+  // CHECK:       scf.if
+  // CHECK-NEXT:    tile.mma_async
+  // CHECK-NOT:   tile.clear
+  // CHECK:       tile.store
+  gpu.func @read_again(%p: !p, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
+      attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %vt = tile.fetch %v[%n] : !memory to !tile
+    %l = scf.for %i = %n to %n step %n iter_args(%a = %acc) -> !acc {
+      %o = scf.if %c -> !acc {
+        %op = tile.mma_async %p, %vt add %a : !p, !tile, !acc -> !tile.pending<!acc>
+        %r = tile.mma_wait %op : !tile.pending<!acc>
+        scf.yield %r : !acc
+      } else {
+        scf.yield %other : !acc
+      }
+      scf.yield %o : !acc
+    }
+    tile.store %l, %m[%n] : !acc to memref<?x64xf32>
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @no_fetch(
+  // CHECK:       scf.if
+  // CHECK-NEXT:    tile.mma_async
+  // CHECK-NOT:   tile.clear
+  // CHECK:       tile.store
+  gpu.func @no_fetch(%p: !p, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
+      attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %vt = tile.smem_view %n : !tile
+    %o = scf.if %c -> !acc {
+      %op = tile.mma_async %p, %vt add %acc : !p, !tile, !acc -> !tile.pending<!acc>
+      %r = tile.mma_wait %op : !tile.pending<!acc>
+      scf.yield %r : !acc
+    } else {
+      scf.yield %other : !acc
+    }
+    tile.store %o, %m[%n] : !acc to memref<?x64xf32>
+    gpu.return
+  }
+}
