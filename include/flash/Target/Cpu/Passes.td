@@ -10,13 +10,14 @@
 
 include "mlir/Pass/PassBase.td"
 
-def FlashCpuExpandInserts : Pass<"flash-cpu-expand-inserts"> {
-  let summary = "Give inserts whose dimensions could be mistaken all of them";
+def FlashCpuFullRankSlices : Pass<"flash-cpu-full-rank-slices"> {
+  let summary = "Give slices whose dimensions could be mistaken all of them";
   let description = [{
-    An insert's source may lack dimensions of one element. Which ones follows
-    from the sizes, but where one that it has turns out to have one element
-    too, upstream's canonicalization (22.1) takes the wrong one, and the
-    elements go elsewhere. Where that could be, the source gets all of them.
+    The tile of a slice may lack dimensions of one element. Which ones follows
+    from the sizes; but where one that it has turns out to have one element
+    too, upstream's canonicalization (22.1) takes the wrong one, and elements
+    go elsewhere. Where that could be, the slice keeps all dimensions, and the
+    tile loses them behind an extraction or gets them before an insertion.
 
     ```mlir
     tensor.insert_slice %x into %o[%i, 0, %j] [%n, 32, 1] [1, 1, 1]

@@ -1,5 +1,5 @@
-// RUN: flash-opt %s --flash-cpu-expand-inserts | FileCheck %s
-// RUN: flash-opt %s --flash-cpu-expand-inserts --canonicalize | FileCheck %s --check-prefix=FOLDED
+// RUN: flash-opt %s --flash-cpu-full-rank-slices | FileCheck %s
+// RUN: flash-opt %s --flash-cpu-full-rank-slices --canonicalize | FileCheck %s --check-prefix=FOLDED
 
 // The rows may be one row, like the last dimension, which the source lacks.
 // CHECK-LABEL: func @rows(
@@ -17,6 +17,17 @@ func.func @rows(%x: tensor<?x32xf32>, %o: tensor<3x4x32x3xf32>, %n: index) -> te
 func.func @usual(%x: tensor<?x32xf32>, %o: tensor<2x3x4x32xf32>, %n: index) -> tensor<2x3x4x32xf32> {
   %r = tensor.insert_slice %x into %o[1, 2, 0, 0] [1, 1, %n, 32] [1, 1, 1, 1] : tensor<?x32xf32> into tensor<2x3x4x32xf32>
   return %r : tensor<2x3x4x32xf32>
+}
+
+// The other way around.
+// CHECK-LABEL: func @extract(
+// CHECK-SAME:    %[[O:[^:]*]]: tensor<4x32x3xf32>, %[[N:[^:]*]]: index
+// CHECK:         %[[ALL:.*]] = tensor.extract_slice %[[O]][0, 0, 1] [%[[N]], 32, 1] [1, 1, 1] : tensor<4x32x3xf32> to tensor<?x32x1xf32>
+// CHECK:         %[[X:.*]] = tensor.collapse_shape %[[ALL]] {{\[\[}}0], [1, 2]] : tensor<?x32x1xf32> into tensor<?x32xf32>
+// CHECK:         return %[[X]]
+func.func @extract(%o: tensor<4x32x3xf32>, %n: index) -> tensor<?x32xf32> {
+  %r = tensor.extract_slice %o[0, 0, 1] [%n, 32, 1] [1, 1, 1] : tensor<4x32x3xf32> to tensor<?x32xf32>
+  return %r : tensor<?x32xf32>
 }
 
 // Once it is known that there is one row, it is still that.
