@@ -209,7 +209,7 @@ class Writer:
         parts += [["outer", n] for n in range(len(self.outer)) if rng.random() < 0.8]
         parts += [["one", 0]] * (rng.random() < 0.15)
         # The usual order is outer dimensions, then the tile.
-        if rng.random() < 0.5 or self.usual:
+        if rng.random() < 0.5:
             parts = parts[len(shape):] + parts[:len(shape)]
         else:
             order = parts[len(shape):]
@@ -666,7 +666,7 @@ class Writer:
         if rng.random() < 0.15:
             parts.append(("one", 0))
         tile_parts = [("tile", n) for n in range(len(tile.shape))]
-        if rng.random() < 0.6 or self.usual:
+        if rng.random() < 0.6:
             parts += tile_parts
         else:
             place = 0
@@ -738,9 +738,6 @@ class Writer:
         self.tile_keys = rng.choice([16, 32, 64])
         self.rows = rng.choice([self.tile_rows, 2 * self.tile_rows, 3 * self.tile_rows, 1, 17, 50, 100, 130])
         self.keys = rng.choice([self.tile_keys, 3 * self.tile_keys, 2 * self.tile_keys, 40, 100])
-        # Where a size that is not static turns out to be 1, upstream's canonicalization (22.1) takes
-        # another dimension for one that a slice drops, if there is one behind it.
-        self.usual = self.rows == 1
         self.outer = [(self.fresh(), rng.randint(1, 3)) for _ in range(rng.choice([0, 1, 1, 2]))]
         self.row = self.fresh()
         self.left = None

@@ -33,6 +33,7 @@ std::pair<int64_t, int64_t> flash::getHostVectorRegisters() {
 void flash::buildCpuBufferizePipeline(OpPassManager &pm,
                                       const CpuBackendOptions &options) {
   auto [hostBits, hostCount] = getHostVectorRegisters();
+  pm.addPass(createFlashCpuFullRankSlices());
   // No common-subexpression elimination or hoisting on tensors: they would
   // make two buffers' initial fills one value, which then has to be copied.
   pm.addPass(createCanonicalizerPass());

@@ -10,6 +10,28 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FlashCpuFullRankSlices : Pass<"flash-cpu-full-rank-slices"> {
+  let summary = "Give slices whose dimensions could be mistaken all of them";
+  let description = [{
+    The tile of a slice may lack dimensions of one element. Which ones follows
+    from the sizes; but where one that it has turns out to have one element
+    too, upstream's canonicalization (22.1) takes the wrong one, and elements
+    go elsewhere. Where that could be, the slice keeps all dimensions, and the
+    tile loses them behind an extraction or gets them before an insertion.
+
+    ```mlir
+    tensor.insert_slice %x into %o[%i, 0, %j] [%n, 32, 1] [1, 1, 1]
+        : tensor<?x32xf32> into tensor<4x32x4xf32>
+    // becomes
+    %all = tensor.expand_shape %x [[0], [1, 2]] output_shape [%n, 32, 1]
+        : tensor<?x32xf32> into tensor<?x32x1xf32>
+    tensor.insert_slice %all into %o[%i, 0, %j] [%n, 32, 1] [1, 1, 1]
+        : tensor<?x32x1xf32> into tensor<4x32x4xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::tensor::TensorDialect"];
+}
+
 def FlashCpuYieldInPlace : Pass<"flash-cpu-yield-in-place"> {
   let summary = "Make loop-carried tensors update their own buffer";
   let description = [{
