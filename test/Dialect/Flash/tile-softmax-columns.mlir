@@ -7,6 +7,10 @@
 // Maxima and sums that each lane keeps for itself in the first loop are not here:
 // they are a trick that a later pass may play on the two reductions.
 // RUN: flash-opt %s --flash-tile-softmax="row-tile=8 reduction-bytes=1024" --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: not flash-opt %s --flash-tile-softmax=row-tile=0 2>&1 | FileCheck %s --check-prefix=NOROW
+// RUN: not flash-opt %s --flash-tile-softmax=reduction-bytes=-8 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// NOROW: error: a tile of a softmax must not be smaller than 1, got 0
+// NEGATIVE: error: a tile of a softmax must not be smaller than 0, got -8
 
 // 1024 bytes are 512 elements of f16.
 

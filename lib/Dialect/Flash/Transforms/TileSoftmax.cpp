@@ -445,14 +445,17 @@ namespace {
 struct TileSoftmax : flash::impl::TileSoftmaxBase<TileSoftmax> {
   using Base::Base;
   void runOnOperation() override {
-    if (rowTile <= 0 || reductionTile < 0 || reductionBytes < 0) {
-      getOperation().emitError("tile sizes of a softmax must be positive, got ")
-          << rowTile << " and "
-          << (reductionBytes < 0 ? reductionBytes : reductionTile);
-      return signalPassFailure();
-    }
     TileSoftmaxOptions options{rowTile, reductionTile, reductionBytes,
                                transposeTiles};
+    for (auto [size, least] : {std::pair(options.rowTile, int64_t(1)),
+                               {options.reductionTile, 0},
+                               {options.reductionBytes, 0}})
+      if (size < least) {
+        getOperation().emitError(
+            "a tile of a softmax must not be smaller than ")
+            << least << ", got " << size;
+        return signalPassFailure();
+      }
     SmallVector<linalg::SoftmaxOp> ops;
     getOperation().walk([&](linalg::SoftmaxOp op) {
       auto type = dyn_cast<RankedTensorType>(op.getInput().getType());
