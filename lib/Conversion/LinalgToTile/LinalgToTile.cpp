@@ -115,7 +115,8 @@ static bool writesAll(scf::ForallOp forall,
 /// write all of it: a kernel would lose what they do not write.
 static LogicalResult verifyOutput(scf::ForallOp forall, OpOperand &operand) {
   Value output = operand.get();
-  if (output.getDefiningOp<tensor::EmptyOp>() || getWrittenBuffer(output))
+  if (stripCasts(output).getDefiningOp<tensor::EmptyOp>() ||
+      getWrittenBuffer(output))
     return success();
   BlockArgument argument = forall.getTiedBlockArgument(&operand);
   for (Operation &op : forall.getTerminator().getBody()->getOperations())

@@ -266,14 +266,14 @@ CASES = [
     ("warps on the CPU", "{d}/good.mlir --schedule=warps=4", "the CPU target has query_tile and key_tile; the other keys are of block programs; use a GPU target"),
     ("stages without a GPU", "{d}/good.mlir --target=auto --schedule=stages=2 --cuda-driver={d}/none.so", "--schedule with keys of block programs needs a GPU, and the program does not run on one: no NVIDIA driver"),
     ("schedule features", "{d}/good.mlir --target=sm_90a --schedule=features=overlap|fast", "'overlap.fast' is no list of features"),
-    ("features twice", "{d}/good.mlir --target=sm_90a --schedule=features=overlap,features=overlap", "--schedule gives features twice"),
+    ("features twice", "{d}/good.mlir --target=sm_90a --schedule=features=overlap,features=overlap", "--schedule features is given twice"),
     ("emulated features", "{d}/good.mlir --target=emulate --schedule=features=specialize_warps", "the features specialize_warps need the target sm_90a and elements of 16 bits"),
     ("schedule of level 2", "{d}/blocks.mlir --target=emulate --schedule=query_tile=64", "where the tiles are cut already"),
     ("emulated schedule", "{d}/good.mlir --target=emulate --schedule=query_tile=8", "query_tile must be a multiple of 16 on tensor cores, got 8; the nearest is 16"),
     ("registers of a schedule", "{d}/good.mlir --target=sm_80 --dump=l2 --schedule=query_tile=256,key_tile=256,warps=1", r"need \d+ registers of each of 32 threads, and there are 223; choose smaller tiles or more warps"),
     ("memory of a schedule", "{d}/good.mlir --target=sm_80 --dump=l2 --schedule=key_tile=256,stages=16", "bytes of shared memory, and a block may have 166912; choose smaller tiles or fewer stages"),
     ("schedule text", "{d}/good.mlir --schedule=key_tile=big", "needs a number"),
-    ("schedule twice", "{d}/good.mlir --schedule=key_tile=8,key_tile=8", "gives key_tile twice"),
+    ("schedule twice", "{d}/good.mlir --schedule=key_tile=8,key_tile=8", "key_tile is given twice"),
 ]
 
 

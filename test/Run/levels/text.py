@@ -124,7 +124,7 @@ def checks():
         if "guarded" in variant and "mask" not in options:
             continue
         dtype = "f16" if number % 3 == 0 else "f32"
-        passes = (f"{before},flash-select-schedule{{target=emulate query-tile=16 key-tile=16 {schedule}}},"
+        passes = (f"{before},flash-select-schedule{{target=emulate schedule=query_tile=16,key_tile=16{schedule and ',' + schedule}}},"
                   f"flash-online-softmax,flash-tile,flash-split-mask,{steps}")
         case = Case(name, dtype=dtype, **{**SHAPE, **options})
         tolerance = 1e-3 if dtype == "f16" else 2e-6
