@@ -11,6 +11,7 @@ Usage: check-docs.py FLASH_OPT [--write]
 import glob
 import os
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -30,7 +31,7 @@ def flash_opt(tool, arguments, text):
 
 def run_passes(tool, match):
     with open(os.path.join(ROOT, match["file"])) as source:
-        return flash_opt(tool, ["-"] + match["passes"].split(), source.read())
+        return flash_opt(tool, ["-"] + shlex.split(match["passes"]), source.read())
 
 
 def take_lines(output, first, last):

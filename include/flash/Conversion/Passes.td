@@ -66,7 +66,7 @@ def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
 def CheckHost : Pass<"flash-check-host", "::mlir::func::FuncOp"> {
   let summary = "Refuse what has no translation to a GPU";
   let description = [{
-    Run after `convert-flash-to-tile`, on what is left outside of kernels, by the
+    Run after `convert-linalg-to-tile`, on what is left outside of kernels, by the
     pipelines of GPUs and by those that emulate them. The host side of a GPU
     program computes sizes, makes views, allocates and launches; any op that
     computes the elements of a tensor, or depends on them, is an error. So are

@@ -67,7 +67,7 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
 
     The attribute also stands beside the operations, under the name
     `flash.schedule`: `flash-tile` puts it on the `scf.forall` that it makes,
-    and `convert-flash-to-tile` on the kernel, whose passes read it. Other
+    and `convert-linalg-to-tile` on the kernel, whose passes read it. Other
     operations cannot have it.
   }];
   let parameters = (ins "::flash::Schedule":$value);

@@ -266,7 +266,7 @@ CASES = [
     ("warps on the CPU", "{d}/good.mlir --schedule=warps=4", "the CPU target has query_tile and key_tile; the other keys are of block programs; use a GPU target"),
     ("stages without a GPU", "{d}/good.mlir --target=auto --schedule=stages=2 --cuda-driver={d}/none.so", "--schedule with keys of block programs needs a GPU, and the program does not run on one: no NVIDIA driver"),
     ("schedule features", "{d}/good.mlir --target=sm_90a --schedule=features=overlap|fast", "'overlap.fast' is no list of features"),
-    ("features twice", "{d}/good.mlir --target=sm_90a --schedule=features=overlap,features=overlap", "--schedule features is given twice"),
+    ("features twice", "{d}/good.mlir --target=sm_90a --schedule=features=overlap,features=overlap", "--schedule: features is given twice"),
     ("emulated features", "{d}/good.mlir --target=emulate --schedule=features=specialize_warps", "the features specialize_warps need the target sm_90a and elements of 16 bits"),
     ("schedule of level 2", "{d}/blocks.mlir --target=emulate --schedule=query_tile=64", "where the tiles are cut already"),
     ("emulated schedule", "{d}/good.mlir --target=emulate --schedule=query_tile=8", "query_tile must be a multiple of 16 on tensor cores, got 8; the nearest is 16"),

@@ -108,7 +108,7 @@ def TileSoftmax : Pass<"flash-tile-softmax", "::mlir::func::FuncOp"> {
     is reduced across lanes.
 
     With `reduction-tile=0`, for GPUs, a softmax along the last dimension is
-    only cut into blocks of rows, and `convert-flash-to-tile` makes the passes
+    only cut into blocks of rows, and `convert-linalg-to-tile` makes the passes
     over them. One along another dimension stays as it is, and so does
     `flash.softmax`.
 
