@@ -19,9 +19,12 @@ using namespace flash;
 /// ask for none.
 static int64_t getWantedWarps(scf::ForallOp forall) {
   // Whole rows take no more warps than there are of them.
-  bool hasRows = forall.walk([](Operation *op) {
-    return getRowInput(op) ? WalkResult::interrupt() : WalkResult::advance();
-  }).wasInterrupted();
+  bool hasRows = forall
+                     .walk([](Operation *op) {
+                       return getRowInput(op) ? WalkResult::interrupt()
+                                              : WalkResult::advance();
+                     })
+                     .wasInterrupted();
   if (hasRows)
     return getRowBlock(forall).warps;
   return getSchedule(forall).warps.value_or(0);
@@ -159,11 +162,10 @@ LogicalResult BlockConverter::copyScalar(OpBuilder &builder, Operation &op,
     if (isInside(dim.getSource()) && !isOutput(dim.getSource()))
       return refuse(&op, "it asks for the size of a tile; take that from the "
                          "slice that makes it");
-    map.map(dim.getResult(),
-            memref::DimOp::create(builder, op.getLoc(),
-                                  capture(dim.getSource()),
-                                  find(dim.getIndex()))
-                .getResult());
+    map.map(dim.getResult(), memref::DimOp::create(builder, op.getLoc(),
+                                                   capture(dim.getSource()),
+                                                   find(dim.getIndex()))
+                                 .getResult());
     return success();
   }
   IRMapping operands = map;
@@ -176,10 +178,10 @@ LogicalResult BlockConverter::copyScalar(OpBuilder &builder, Operation &op,
 
 InFlightDiagnostic BlockConverter::refuseShape(RankedTensorType type,
                                                Operation *user) {
-  return refuse(user, "")
-         << type << " is no tile of " << getNumWarps()
-         << " warps, which has rows in multiples of " << 16 * getNumWarps()
-         << " and columns in multiples of 8";
+  return refuse(user, "") << type << " is no tile of " << getNumWarps()
+                          << " warps, which has rows in multiples of "
+                          << 16 * getNumWarps()
+                          << " and columns in multiples of 8";
 }
 
 FailureOr<RankedTensorType> BlockConverter::getType(Value tile,
@@ -301,7 +303,18 @@ LogicalResult BlockConverter::convertChoice(scf::IfOp choice) {
     if (failed(convert(from.front())))
       return failure();
   }
-  return success();
+  // Warps answer each for themselves, so they could not meet there.
+  if (!choice.getCondition().getDefiningOp<AnyOp>())
+    return success();
+  WalkResult walk = copy.walk([&](Operation *inner) {
+    if (!isa<tile::FetchOp, tile::ShareOp, tile::MmaAsyncOp, tile::IsFiniteOp,
+             tile::ReduceRowsOp>(inner))
+      return WalkResult::advance();
+    refuse(inner, "it takes all warps of a block, where a flash.any of the "
+                  "warp decides");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
 }
 
 LogicalResult BlockConverter::convertAny(AnyOp op) {
@@ -318,9 +331,9 @@ LogicalResult BlockConverter::convertAny(AnyOp op) {
       {rows, 4}, condition,
       tile::LanesAttr::get(b.getContext(), layouts.getNumWarps()));
   Value ofLanes = tile::BroadcastOp::create(b, op.getLoc(), lanes, *registers);
-  mapping.map(op.getResult(),
-              tile::AnyOp::create(b, op.getLoc(), condition, ofLanes)
-                  .getResult());
+  mapping.map(
+      op.getResult(),
+      tile::AnyOp::create(b, op.getLoc(), condition, ofLanes).getResult());
   return success();
 }
 
@@ -354,8 +367,8 @@ LogicalResult BlockConverter::convert(Operation &op) {
       if (auto insertion = dyn_cast<tensor::ParallelInsertSliceOp>(inner);
           !insertion)
         return refuse(&inner, "a block writes by tensor.parallel_insert_slice");
-      else if (Operation *source = stripCasts(insertion.getSource())
-                                       .getDefiningOp();
+      else if (Operation *source =
+                   stripCasts(insertion.getSource()).getDefiningOp();
                getRowInput(source))
         continue; // Stored already.
       else if (failed(store(insertion)))
@@ -389,12 +402,12 @@ LogicalResult BlockConverter::convert(Operation &op) {
     FailureOr<RankedTensorType> type = getType(splat.getResult(), &op);
     if (failed(type))
       return failure();
-    mapping.map(splat.getResult(),
-                arith::ConstantOp::create(
-                    b, op.getLoc(),
-                    DenseElementsAttr::get(*type,
-                                           value.getSplatValue<Attribute>()))
-                    .getResult());
+    mapping.map(
+        splat.getResult(),
+        arith::ConstantOp::create(
+            b, op.getLoc(),
+            DenseElementsAttr::get(*type, value.getSplatValue<Attribute>()))
+            .getResult());
     return success();
   }
   bool hasTiles = llvm::any_of(op.getResultTypes(), llvm::IsaPred<ShapedType>);

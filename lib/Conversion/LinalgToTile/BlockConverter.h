@@ -66,9 +66,9 @@ private:
   mlir::Value lookup(mlir::OpFoldResult scalar);
   /// The registers of a tile, in the layout of `type`, for `user`. Fails after
   /// an error where the tile has none, or another layout.
-  mlir::FailureOr<mlir::Value>
-  getRegisters(mlir::Value tile, mlir::RankedTensorType type,
-               mlir::Operation *user);
+  mlir::FailureOr<mlir::Value> getRegisters(mlir::Value tile,
+                                            mlir::RankedTensorType type,
+                                            mlir::Operation *user);
   /// The type of a tile in registers; fails after an error at `user`.
   mlir::FailureOr<mlir::RankedTensorType> getType(mlir::Value tile,
                                                   mlir::Operation *user);
@@ -128,9 +128,8 @@ private:
   //===--------------------------------------------------------------------===//
 
   /// The first operand of a product, or what it is transposed, in registers.
-  mlir::FailureOr<mlir::Value> getFirstRegisters(mlir::Value tile,
-                                                 bool transposed,
-                                                 mlir::Operation *user);
+  mlir::FailureOr<mlir::Value>
+  getFirstRegisters(mlir::Value tile, bool transposed, mlir::Operation *user);
   /// The same, in shared memory where it is copied there.
   mlir::FailureOr<mlir::Value> getFirstFactor(mlir::Value tile, bool transposed,
                                               mlir::Operation *user);
@@ -172,8 +171,7 @@ private:
   llvm::SmallVector<Capture> captures;
   llvm::DenseMap<mlir::Value, SharedTile> fetched;
   /// Where a tile of memory is made: the block, and its last operation then.
-  llvm::DenseMap<mlir::Operation *,
-                 std::pair<mlir::Block *, mlir::Operation *>>
+  llvm::DenseMap<mlir::Operation *, std::pair<mlir::Block *, mlir::Operation *>>
       places;
 };
 

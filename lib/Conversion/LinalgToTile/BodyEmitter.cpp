@@ -78,8 +78,8 @@ void BodyEmitter::setArgument(unsigned number, Value value) {
   if (isWidenedOnly)
     return;
   auto type = cast<RankedTensorType>(value.getType());
-  give(argument, arith::TruncFOp::create(b, loc, type.clone(argument.getType()),
-                                         value));
+  give(argument,
+       arith::TruncFOp::create(b, loc, type.clone(argument.getType()), value));
 }
 
 SmallVector<Operation *> BodyEmitter::getOpsFor(Value wanted) {
@@ -89,8 +89,8 @@ SmallVector<Operation *> BodyEmitter::getOpsFor(Value wanted) {
   while (!list.empty()) {
     Value next = list.pop_back_val();
     Operation *definition = next.getDefiningOp();
-    if (values.contains(next) || !definition || definition->getBlock() != body ||
-        !needed.insert(definition).second)
+    if (values.contains(next) || !definition ||
+        definition->getBlock() != body || !needed.insert(definition).second)
       continue;
     definition->walk([&](Operation *inner) {
       llvm::append_range(list, inner->getOperands());
@@ -133,8 +133,7 @@ void BodyEmitter::emitArithmetic(Operation *inner) {
                  ->getResult(0));
 }
 
-FailureOr<Value> BodyEmitter::emitMap(Value wanted,
-                                      ArrayRef<Operation *> ops) {
+FailureOr<Value> BodyEmitter::emitMap(Value wanted, ArrayRef<Operation *> ops) {
   Type f32 = b.getF32Type();
   RankedTensorType type = getType(f32);
   Type element = wanted.getType();
@@ -201,14 +200,13 @@ FailureOr<Value> BodyEmitter::emit(Value wanted) {
                             "and no effects");
   SmallVector<Operation *> ops = getOpsFor(wanted);
   auto isScalar = [&](Operation *inner) {
-    return llvm::none_of(inner->getOperands(), [&](Value operand) {
-             return getRank(resolve(operand)) > 0;
-           }) &&
+    return llvm::none_of(
+               inner->getOperands(),
+               [&](Value operand) { return getRank(resolve(operand)) > 0; }) &&
            !isa<linalg::IndexOp>(inner);
   };
   bool isArithmeticOnly = llvm::all_of(ops, [&](Operation *inner) {
-    return isTileArithmetic(inner) ||
-           inner->hasTrait<OpTrait::ConstantLike>();
+    return isTileArithmetic(inner) || inner->hasTrait<OpTrait::ConstantLike>();
   });
   if (!isArithmeticOnly)
     return emitMap(wanted, ops);

@@ -179,8 +179,8 @@ LogicalResult BlockConverter::convertReduction(linalg::LinalgOp op) {
     Value none = arith::ConstantOp::create(
         b, loc,
         DenseElementsAttr::get(lanes, b.getF32FloatAttr(combiner->neutral)));
-    Value folded = tile::FoldOp::create(b, loc, lanes, combiner->kind,
-                                        *elements, none);
+    Value folded =
+        tile::FoldOp::create(b, loc, lanes, combiner->kind, *elements, none);
     result = tile::ReduceOp::create(b, loc, *type, combiner->kind, folded);
   } else {
     result =
@@ -190,8 +190,8 @@ LogicalResult BlockConverter::convertReduction(linalg::LinalgOp op) {
   Value init = op.getDpsInits()[0];
   APFloat known(0.0f);
   auto fill = init.getDefiningOp<linalg::FillOp>();
-  bool isNeutral = fill && matchPattern(fill.getInputs()[0],
-                                        m_ConstantFloat(&known)) &&
+  bool isNeutral = fill &&
+                   matchPattern(fill.getInputs()[0], m_ConstantFloat(&known)) &&
                    known.convertToDouble() == combiner->neutral;
   if (!isNeutral) {
     FailureOr<Value> start = getRegisters(init, *type, op);

@@ -23,16 +23,16 @@ static bool isTensor(Value value, int64_t rank) {
   return type && type.getRank() == rank;
 }
 
-/// The warps over which all matrices of the loop can be spread, those of memory,
-/// too, which may be read to registers.
+/// The warps over which all matrices of the loop can be spread, those of
+/// memory, too, which may be read to registers.
 static int64_t chooseWarps(scf::ForallOp loop) {
   int64_t groups = 0;
   loop.walk([&](Operation *op) {
     for (Value result : op->getResults())
       if (isTensor(result, 2))
-        groups = std::gcd(groups, cast<RankedTensorType>(result.getType())
-                                          .getDimSize(0) /
-                                      rowsOfWarp);
+        groups = std::gcd(
+            groups, cast<RankedTensorType>(result.getType()).getDimSize(0) /
+                        rowsOfWarp);
   });
   int64_t warps = std::clamp<int64_t>(groups, 1, mostWarpsUnasked);
   while (groups % warps != 0)
@@ -149,8 +149,7 @@ RankedTensorType Layouts::getType(ArrayRef<int64_t> shape, Type element,
     return RankedTensorType();
   bool hasRows = shape.size() == 2 || of == VectorOf::Rows;
   bool hasColumns = shape.size() == 2 || of == VectorOf::Columns;
-  if ((hasRows &&
-       (shape[0] <= 0 || shape[0] % (rowsOfWarp * warps) != 0)) ||
+  if ((hasRows && (shape[0] <= 0 || shape[0] % (rowsOfWarp * warps) != 0)) ||
       (hasColumns && (shape.back() <= 0 || shape.back() % columnsOfBlock != 0)))
     return RankedTensorType();
   MLIRContext *context = element.getContext();

@@ -169,8 +169,8 @@ static void emitLaunch(scf::ForallOp forall, gpu::GPUFuncOp kernel,
     if (!llvm::equal(captured.order, llvm::seq<unsigned>(type.getRank())))
       buffer = memref::TransposeOp::create(
           b, loc, buffer,
-          AffineMapAttr::get(AffineMap::getPermutationMap(captured.order,
-                                                          b.getContext())));
+          AffineMapAttr::get(
+              AffineMap::getPermutationMap(captured.order, b.getContext())));
     operands.push_back(memref::CastOp::create(
         b, loc, kernel.getArgument(i).getType(), buffer));
   }

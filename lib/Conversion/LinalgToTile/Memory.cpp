@@ -160,10 +160,10 @@ FailureOr<Value> BlockConverter::read(Value value, RankedTensorType type,
       at = arith::SubIOp::create(b, loc, at, range.low);
     if (range.existing) {
       // One comparison: what is in front is a large number without a sign.
-      Value isInside = arith::CmpIOp::create(
-          b, loc, arith::CmpIPredicate::ult, at, range.existing);
-      exists = exists ? arith::AndIOp::create(b, loc, exists, isInside)
-                      : isInside;
+      Value isInside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                             at, range.existing);
+      exists =
+          exists ? arith::AndIOp::create(b, loc, exists, isInside) : isInside;
     }
     if (Value stride = strides[dim.inMemory])
       at = arith::MulIOp::create(b, loc, at, stride);

@@ -84,9 +84,8 @@ BlockConverter::getSharedTile(Value tile, Operation *user) {
   if (type->getDimSize(1) % 16 != 0)
     return refuse(user, "a tile that goes from registers through shared memory "
                         "has a multiple of 16 columns");
-  auto shared =
-      tile::SmemType::get(type->getDimSize(0), type->getDimSize(1),
-                          type->getElementType());
+  auto shared = tile::SmemType::get(type->getDimSize(0), type->getDimSize(1),
+                                    type->getElementType());
   return SharedTile{
       tile::ShareOp::create(b, user->getLoc(), shared, *registers)};
 }
@@ -150,17 +149,17 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
   if (failed(second))
     return failure();
   ProductPrecisionAttr precision = b.getContext()
-                                ->getLoadedDialect<FlashDialect>()
-                                ->getPrecisionAttrHelper()
-                                .getAttr(op);
+                                       ->getLoadedDialect<FlashDialect>()
+                                       ->getPrecisionAttrHelper()
+                                       .getAttr(op);
   Value pending = tile::MmaAsyncOp::create(
       b, op.getLoc(), tile::PendingType::get(b.getContext(), *type), *first,
       second->value, sum, product->transposedB ^ second->transposed,
       /*tf32=*/precision && precision.getValue() == Precision::TF32,
       /*warpgroup=*/false);
-  mapping.map(op->getResult(0),
-              tile::MmaWaitOp::create(b, op.getLoc(), *type, pending)
-                  .getResult());
+  mapping.map(
+      op->getResult(0),
+      tile::MmaWaitOp::create(b, op.getLoc(), *type, pending).getResult());
   return success();
 }
 
@@ -184,16 +183,15 @@ LogicalResult BlockConverter::convertSumOfTerms(linalg::LinalgOp op) {
     return refuse(op, "its second operand lies transposed in memory");
 
   Type f32 = b.getF32Type();
-  int64_t terms =
-      cast<RankedTensorType>(first->getType()).getDimSize(1);
+  int64_t terms = cast<RankedTensorType>(first->getType()).getDimSize(1);
   auto loop = scf::ForOp::create(b, op.getLoc(), constant(0), constant(terms),
                                  constant(1), *init);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value at = loop.getInductionVar();
   Value column = tile::ColumnOp::create(
-      b, op.getLoc(),
-      layouts.getType(type->getDimSize(0), f32, VectorOf::Rows), *first, at);
+      b, op.getLoc(), layouts.getType(type->getDimSize(0), f32, VectorOf::Rows),
+      *first, at);
   Value row = tile::LoadRowOp::create(b, op.getLoc(), type->clone(f32),
                                       second->value, at);
   BodyEmitter body = createBody(op, type->getShape(), VectorOf::Rows);

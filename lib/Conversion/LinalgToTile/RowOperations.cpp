@@ -52,14 +52,13 @@ RowBlock flash::getRowBlock(scf::ForallOp forall) {
   return {rows, warps};
 }
 
-SmallVector<Value>
-BlockConverter::lookupAll(ArrayRef<OpFoldResult> values) {
-  return llvm::map_to_vector(
-      values, [&](OpFoldResult entry) { return lookup(entry); });
+SmallVector<Value> BlockConverter::lookupAll(ArrayRef<OpFoldResult> values) {
+  return llvm::map_to_vector(values,
+                             [&](OpFoldResult entry) { return lookup(entry); });
 }
 
 LogicalResult BlockConverter::findStores(Operation &op,
-                                       ArrayRef<MemoryPlace *> places) {
+                                         ArrayRef<MemoryPlace *> places) {
   for (OpResult result : op.getResults()) {
     Operation *user = &op;
     Value used = result;
@@ -95,7 +94,8 @@ LogicalResult BlockConverter::convertSoftmax(Operation &op) {
     softmax.sink = lookup(withSink.getSink());
   if (failed(findStores(op, {&softmax.output, &softmax.lse})))
     return failure();
-  emitRowSoftmax(b, op.getLoc(), getRowBlock(forall).rows, layouts.getNumWarps(), softmax);
+  emitRowSoftmax(b, op.getLoc(), getRowBlock(forall).rows,
+                 layouts.getNumWarps(), softmax);
   return success();
 }
 
@@ -110,15 +110,14 @@ LogicalResult BlockConverter::convertCombine(CombineOp op) {
   if (!isSliceOfParts(outs, 5) || !isSliceOfParts(lses, 4))
     return refuse(op, "its inputs are no slices of parts of batches of heads");
   RowCombine combine;
-  combine.outs = {capture(outs.getSource()),
-                  lookupAll(outs.getMixedOffsets())};
-  combine.lses = {capture(lses.getSource()),
-                  lookupAll(lses.getMixedOffsets())};
+  combine.outs = {capture(outs.getSource()), lookupAll(outs.getMixedOffsets())};
+  combine.lses = {capture(lses.getSource()), lookupAll(lses.getMixedOffsets())};
   combine.parts = lookup(outs.getMixedSizes()[0]);
   combine.rows = lookup(outs.getMixedSizes()[3]);
   combine.valueDim = op.getOuts().getType().getShape().back();
   if (failed(findStores(*op, {&combine.output, &combine.lse})))
     return failure();
-  emitRowCombine(b, op.getLoc(), getRowBlock(forall).rows, layouts.getNumWarps(), combine);
+  emitRowCombine(b, op.getLoc(), getRowBlock(forall).rows,
+                 layouts.getNumWarps(), combine);
   return success();
 }

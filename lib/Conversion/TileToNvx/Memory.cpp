@@ -85,14 +85,14 @@ struct ReadVector : OpConversionPattern<tile::ReadOp> {
                                                  : t.fragmentColumn();
     SmallVector<Value> registers;
     for (int64_t i = 0; i < layout.getNumRegisters(type.getShape()); ++i) {
-      Value at = t.add(
-          ofThread,
-          t.constant(layout.getRegisterPart(type.getShape(), i).front()));
+      Value at =
+          t.add(ofThread,
+                t.constant(layout.getRegisterPart(type.getShape(), i).front()));
       Value exists;
       if (op.getRows()) {
-        exists = arith::CmpIOp::create(rewriter, t.loc,
-                                       arith::CmpIPredicate::slt, at,
-                                       adaptor.getRows().front());
+        exists =
+            arith::CmpIOp::create(rewriter, t.loc, arith::CmpIPredicate::slt,
+                                  at, adaptor.getRows().front());
       }
       indices.back() = t.add(start, at);
       Value address = memory.getAddress(t, indices);
@@ -557,6 +557,6 @@ struct Put : OpConversionPattern<tile::PutOp> {
 
 void flash::populateMemoryPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<Dim, LoadElement, ReadVector, SmemView, Copy, LoadRow, IsFinite, Clear,
-               Store, Put>(converter, patterns.getContext());
+  patterns.add<Dim, LoadElement, ReadVector, SmemView, Copy, LoadRow, IsFinite,
+               Clear, Store, Put>(converter, patterns.getContext());
 }

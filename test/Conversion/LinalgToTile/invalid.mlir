@@ -834,3 +834,32 @@ func.func @f(%o: tensor<2x8x64xf32>, %l: tensor<2x8xf32>) -> tensor<8x64xf32> {
   }
   return %r : tensor<8x64xf32>
 }
+
+// -----
+
+#a = affine_map<(m, n, k) -> (m, k)>
+#b = affine_map<(m, n, k) -> (k, n)>
+#c = affine_map<(m, n, k) -> (m, n)>
+func.func @divergent(%q: tensor<64x64xf16>, %l: tensor<64xf32>) -> tensor<64x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<64x64xf32>
+  %r = scf.forall (%i) = (0) to (64) step (64) shared_outs(%o = %e) -> (tensor<64x64xf32>) {
+    %t = tensor.extract_slice %q[%i, 0] [64, 64] [1, 1] : tensor<64x64xf16> to tensor<64x64xf16>
+    %x = tensor.empty() : tensor<64x64xf32>
+    %z = linalg.fill ins(%zero : f32) outs(%x : tensor<64x64xf32>) -> tensor<64x64xf32>
+    %v = linalg.fill ins(%zero : f32) outs(%l : tensor<64xf32>) -> tensor<64xf32>
+    %above = arith.cmpf ogt, %v, %v : tensor<64xf32>
+    %any = flash.any %above : tensor<64xi1>
+    %s = scf.if %any -> tensor<64x64xf32> {
+      // expected-error @below {{it takes all warps of a block, where a flash.any of the warp decides}}
+      %p = linalg.contract indexing_maps = [#a, #b, #c] ins(%t, %t : tensor<64x64xf16>, tensor<64x64xf16>) outs(%z : tensor<64x64xf32>) -> tensor<64x64xf32>
+      scf.yield %p : tensor<64x64xf32>
+    } else {
+      scf.yield %z : tensor<64x64xf32>
+    }
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %s into %o[%i, 0] [64, 64] [1, 1] : tensor<64x64xf32> into tensor<64x64xf32>
+    }
+  }
+  return %r : tensor<64x64xf32>
+}

@@ -59,9 +59,9 @@ void flash::FlashDialect::initialize() {
       >();
 }
 
-static constexpr llvm::StringLiteral
-    scheduled[] = {"scf.forall", "gpu.func"},
-    products[] = {"linalg.contract"}, modules[] = {"builtin.module"};
+static constexpr llvm::StringLiteral scheduled[] = {"scf.forall", "gpu.func"},
+                                     products[] = {"linalg.contract"},
+                                     modules[] = {"builtin.module"};
 static constexpr flash::DeclaredAttribute declaredAttributes[] = {
     {"flash.schedule", scheduled, "a #flash.schedule",
      [](Attribute value) { return isa<flash::ScheduleAttr>(value); }},

@@ -120,8 +120,8 @@ private:
   }
   /// The maximum after the tile's, and what sums so far are multiplied by.
   Growth grow(Value tileMax);
-  /// What a step goes on from: the new maximum, the factor of what was summed up
-  /// before, and the accumulator times it, if that has been computed.
+  /// What a step goes on from: the new maximum, the factor of what was summed
+  /// up before, and the accumulator times it, if that has been computed.
   struct Rescaled {
     Value max, factor, acc;
   };
@@ -355,8 +355,8 @@ Value StepBuilder::isFinite(Value values) {
     return look();
   // Most tiles have all their keys.
   Value all = arith::ConstantIndexOp::create(b, keys);
-  Value isWhole = arith::CmpIOp::create(b, arith::CmpIPredicate::sge,
-                                        op.getKeys(), all);
+  Value isWhole =
+      arith::CmpIOp::create(b, arith::CmpIPredicate::sge, op.getKeys(), all);
   auto choice = scf::IfOp::create(b, b.getI1Type(), isWhole,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard guard(b);
@@ -426,12 +426,11 @@ StepBuilder::Rescaled StepBuilder::rescale(Value tileMax) {
 }
 
 StepBuilder::Rescaled StepBuilder::rescaleLazily(Value tileMax) {
-  Value isFarAbove =
-      rows({tileMax, op.getMax()}, empty({queries}, b.getI1Type()),
-           [&](ImplicitLocOpBuilder &at,
-               ValueRange args) -> SmallVector<Value> {
-             return {emitIsFarAbove(at, args[1], scaledMax(at, args[0]))};
-           })[0];
+  Value isFarAbove = rows(
+      {tileMax, op.getMax()}, empty({queries}, b.getI1Type()),
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {emitIsFarAbove(at, args[1], scaledMax(at, args[0]))};
+      })[0];
   Value any = AnyOp::create(b, b.getI1Type(), isFarAbove);
   auto choose = [&](TypeRange types, function_ref<SmallVector<Value>()> then,
                     function_ref<SmallVector<Value>()> otherwise) {
@@ -454,8 +453,8 @@ StepBuilder::Rescaled StepBuilder::rescaleLazily(Value tileMax) {
         return {op.getMax(), filled({queries}, 1.0)};
       });
   // In front of the exponentials, where products of warpgroups run meanwhile:
-  // so no branch divides these from the rounding of probabilities, and ptxas can
-  // mix them.
+  // so no branch divides these from the rounding of probabilities, and ptxas
+  // can mix them.
   Value acc = choose(
       op.getAcc().getType(),
       [&]() -> SmallVector<Value> { return {scaledAcc(growth[1])}; },

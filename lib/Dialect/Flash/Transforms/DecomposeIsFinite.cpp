@@ -56,15 +56,14 @@ static void decompose(IsFiniteOp op) {
 static void decompose(AnyOp op) {
   TileBuilder t(op);
   Value no = arith::ConstantIntOp::create(t.b, 0, 1);
-  Value init =
-      linalg::FillOp::create(t.b, no, t.empty({}, t.b.getI1Type())).getResult(0);
+  Value init = linalg::FillOp::create(t.b, no, t.empty({}, t.b.getI1Type()))
+                   .getResult(0);
   Value any = t.generic(
       op.getConditions(), init, {t.map(1, {0}), t.map(1, {})},
       [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         return {arith::OrIOp::create(at, args[1], args[0])};
       })[0];
-  op->replaceAllUsesWith(
-      tensor::ExtractOp::create(t.b, any, ValueRange{}));
+  op->replaceAllUsesWith(tensor::ExtractOp::create(t.b, any, ValueRange{}));
   op->erase();
 }
 

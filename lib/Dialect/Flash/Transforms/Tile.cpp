@@ -103,9 +103,9 @@ Value Tiler::getScalarOfHead(Value init, ArrayRef<Value> position) {
     SmallVector<Value> indices;
     for (AffineExpr dim : map.getResults())
       indices.push_back(position[cast<AffineDimExpr>(dim).getPosition()]);
-    mapping.map(generic.getMatchingBlockArgument(input),
-                tensor::ExtractOp::create(b, loc, input->get(), indices)
-                    .getResult());
+    mapping.map(
+        generic.getMatchingBlockArgument(input),
+        tensor::ExtractOp::create(b, loc, input->get(), indices).getResult());
   }
   for (Operation &op : generic.getBody()->without_terminator())
     b.clone(op, mapping);

@@ -159,8 +159,7 @@ SmallVector<Value> NaiveTiler::parallelLoop(ArrayRef<OpFoldResult> extents,
   forall.getTerminator()->erase();
   b.setInsertionPointToStart(forall.getBody());
   body(forall.getInductionVars(), forall.getRegionIterArgs());
-  if (!forall
-           .walk([](linalg::ContractOp) { return WalkResult::interrupt(); })
+  if (!forall.walk([](linalg::ContractOp) { return WalkResult::interrupt(); })
            .wasInterrupted())
     return SmallVector<Value>(forall.getResults());
   // A product alone needs fewer registers than attention, so that twice as many

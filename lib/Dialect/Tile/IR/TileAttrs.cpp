@@ -137,9 +137,9 @@ LogicalResult ColumnsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return verifyWarps(emitError, warps);
 }
 
-LogicalResult
-ColumnsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
-                            function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult ColumnsAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type,
+    function_ref<InFlightDiagnostic()> emitError) const {
   if (shape.size() == 1 && shape[0] > 0 && shape[0] % 8 == 0)
     return success();
   return emitError() << "this layout is of static vectors with a multiple of 8 "

@@ -60,10 +60,9 @@ static void askLanes(AnyOp any) {
   Value lanes = getLanes(b, isAbove.getLhs());
   if (!lanes)
     return;
-  Value bound =
-      BroadcastOp::create(b, loc, lanes.getType(), isAbove.getRhs());
-  Value ofLanes = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT,
-                                        lanes, bound);
+  Value bound = BroadcastOp::create(b, loc, lanes.getType(), isAbove.getRhs());
+  Value ofLanes =
+      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, lanes, bound);
   any.getXMutable().assign(ofLanes);
   if (conditions->use_empty())
     conditions.erase();

@@ -518,8 +518,8 @@ struct EmulateRead : EmulationPattern<ReadOp> {
                              : Value();
     emitRangeChecks(b, op, calls, memory, indices,
                     indices.size() - type.getRank(), rows, columns);
-    bool areStrips = isa<StripsAttr>(
-        cast<RankedTensorType>(op.getType()).getEncoding());
+    bool areStrips =
+        isa<StripsAttr>(cast<RankedTensorType>(op.getType()).getEncoding());
     float missing = areStrips ? -std::numeric_limits<float>::infinity() : 0.0f;
     auto readElement = [&](OpBuilder &b, Location loc, ValueRange at) {
       auto isBelow = [&](Value x, Value bound) {

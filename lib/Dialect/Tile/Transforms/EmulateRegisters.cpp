@@ -372,9 +372,8 @@ struct EmulateMap : OpConversionPattern<MapOp> {
     b.replaceOp(op, generic.getResult(0));
 
     SmallVector<Type> types(inputs.size() + 1, type.getElementType());
-    Block *block =
-        b.createBlock(&generic.getRegion(), {}, types,
-                      SmallVector<Location>(types.size(), loc));
+    Block *block = b.createBlock(&generic.getRegion(), {}, types,
+                                 SmallVector<Location>(types.size(), loc));
     SmallVector<Value> arguments(block->getArguments().drop_back());
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
       arguments.push_back(linalg::IndexOp::create(b, loc, dim));
@@ -396,19 +395,19 @@ struct EmulateReduceRows : OpConversionPattern<ReduceRowsOp> {
     double neutral = op.getReduction() == Reduction::Add
                          ? 0.0
                          : -std::numeric_limits<double>::infinity();
-    Value none = arith::ConstantOp::create(b, op.getLoc(),
-                                           b.getF32FloatAttr(neutral));
+    Value none =
+        arith::ConstantOp::create(b, op.getLoc(), b.getF32FloatAttr(neutral));
     AffineMap column = AffineMap::get(2, 0, b.getAffineDimExpr(1));
     b.replaceOp(
-        op, createGeneric(b, op.getLoc(), adaptor.getX(),
-                          fill(b, op.getLoc(), type, none),
-                          {b.getMultiDimIdentityMap(2), column},
-                          {utils::IteratorType::reduction,
-                           utils::IteratorType::parallel},
-                          [&](OpBuilder &b, Location loc, ValueRange elements) {
-                            return combine(b, loc, op.getReduction(),
-                                           elements[1], elements[0]);
-                          }));
+        op,
+        createGeneric(
+            b, op.getLoc(), adaptor.getX(), fill(b, op.getLoc(), type, none),
+            {b.getMultiDimIdentityMap(2), column},
+            {utils::IteratorType::reduction, utils::IteratorType::parallel},
+            [&](OpBuilder &b, Location loc, ValueRange elements) {
+              return combine(b, loc, op.getReduction(), elements[1],
+                             elements[0]);
+            }));
     return success();
   }
 };
@@ -419,9 +418,10 @@ void flash::tile::populateRegisterEmulation(const EmulationTypes &types,
                                             EmulationCalls &calls,
                                             RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
-  patterns.add<EmulateColumn, EmulateConstant, EmulateElementwise,
-               EmulateBroadcast, EmulateFold, EmulateReduce, EmulateAny,
-               EmulateMap, EmulateReduceRows, EmulateTurn<TurnWaitOp>, EmulateTurn<TurnPassOp>>(
-      types, context);
+  patterns
+      .add<EmulateColumn, EmulateConstant, EmulateElementwise, EmulateBroadcast,
+           EmulateFold, EmulateReduce, EmulateAny, EmulateMap,
+           EmulateReduceRows, EmulateTurn<TurnWaitOp>, EmulateTurn<TurnPassOp>>(
+          types, context);
   patterns.add<EmulateMmaAsync, EmulateMmaWait>(types, context, calls);
 }

@@ -49,9 +49,9 @@ static MmaAsyncOp getProduct(scf::IfOp choice) {
 
 static void hoist(scf::IfOp choice, MmaAsyncOp product) {
   auto wait = cast<MmaWaitOp>(*product->user_begin());
-  int64_t warps = cast<FragmentAttr>(
-                      product.getResult().getType().getValue().getEncoding())
-                      .getWarps();
+  int64_t warps =
+      cast<FragmentAttr>(product.getResult().getType().getValue().getEncoding())
+          .getWarps();
   OpBuilder b(choice);
   choice.thenYield()->setOperand(0, product.getC());
   b.setInsertionPoint(choice.elseYield());

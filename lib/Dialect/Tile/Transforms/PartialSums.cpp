@@ -214,8 +214,7 @@ void Web::makePartial() {
         isa<RowsAttr>(
             cast<RankedTensorType>(operand->get().getType()).getEncoding()))
       start(*operand);
-  RankedTensorType rows =
-      cast<RankedTensorType>(values.front().getType());
+  RankedTensorType rows = cast<RankedTensorType>(values.front().getType());
   RankedTensorType lanes = toLanes(rows);
   for (Value value : values)
     value.setType(lanes);
@@ -224,8 +223,8 @@ void Web::makePartial() {
     if (auto product = dyn_cast<arith::MulFOp>(step)) {
       for (OpOperand &operand : product->getOpOperands())
         if (operand.get().getType() == rows)
-          operand.set(BroadcastOp::create(b, step->getLoc(), lanes,
-                                          operand.get()));
+          operand.set(
+              BroadcastOp::create(b, step->getLoc(), lanes, operand.get()));
     } else if (auto sum = dyn_cast<arith::AddFOp>(step)) {
       FoldOp fold = getFold(sum);
       Operation *reduce = sum.getRhs().getDefiningOp();

@@ -54,7 +54,8 @@ struct IndexBuilder {
 } // namespace
 
 TileOfHead flash::tile::emitLongestFirst(OpBuilder &builder, Location loc,
-                                   const MaskedTiles &tiles, Value number) {
+                                         const MaskedTiles &tiles,
+                                         Value number) {
   constexpr int64_t granule = 8;
   assert(2 * tiles.blocksOfRound % granule == 0 && "rounds of whole granules");
   IndexBuilder b{builder, loc};
@@ -103,8 +104,8 @@ static Value emitPairsOfRounds(IndexBuilder &b, const MaskedTiles &tiles,
 }
 
 TileOfHead flash::tile::emitInPairs(OpBuilder &builder, Location loc,
-                              const MaskedTiles &tiles, bool haveEvenPairs,
-                              Value number) {
+                                    const MaskedTiles &tiles,
+                                    bool haveEvenPairs, Value number) {
   constexpr int64_t mostTilesOfShortHead = 8;
   IndexBuilder b{builder, loc};
   Value zero = b.constant(0), one = b.constant(1), two = b.constant(2);
@@ -193,8 +194,8 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
   OrderKind kind = op.getOrder().getKind();
   if (kind == OrderKind::Table) {
     Value entry = memref::LoadOp::create(builder, loc, op.getTable(), rest);
-    rest = arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                      entry);
+    rest =
+        arith::IndexCastOp::create(builder, loc, builder.getIndexType(), entry);
   } else if (kind != OrderKind::Linear) {
     --outer;
     Value heads = outer == 0 ? b.constant(1) : sizes.front();
