@@ -38,7 +38,7 @@ from oracle import attention
 TARGETS = ["cpu", "emulate", "emulate:sm_90a"]
 # Schedules are drawn without asking what fits into registers and shared memory.
 REFUSALS = [re.compile(text) for text in (
-    "need N registers of (each of N threads|a thread)",
+    "needs? N registers of (each of N threads|a thread)",
     "need N bytes of shared memory",
     # Of programs on tiles, which may fetch in ways that flash-tile does not.
     "'scf.for' op fetches other tiles than the loop before",
@@ -49,7 +49,7 @@ TILE_REFUSALS = [re.compile(text) for text in (
     "has no translation to a block program",
     "stores no tile that is in registers",
     "runs on the CPU only",
-    "need N registers of (each of N threads|a thread)",
+    "needs? N registers of (each of N threads|a thread)",
     "need N bytes of shared memory",
 )]
 # As flash-run --check has them (docs/flash-run.md), but for each row of a result.

@@ -166,14 +166,6 @@ def write(program, loops, schedule, query_tile, tile, types, results, has_length
         is_static = types[name].split("x")[2] != "?"
         sizes[name] = str(size) if is_static else w.emit(f"tensor.dim %{name}, {two} : {types[name]}")
     w.add(f"%tile = arith.constant {tile} : index")
-    if program.sinks is not None:
-        kind = f"tensor<{batches}x{heads}x{nq}xf32>"
-        w.add(f"%me = tensor.empty() : {kind}")
-        w.add("%sinks = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d1)>, "
-              "affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = [\"parallel\", \"parallel\", \"parallel\"]} "
-              f"ins(%sink : {types['sink']}) outs(%me : {kind}) {{\n^bb0(%x: f32, %y: f32):\n"
-              "%log2e = arith.constant 1.44269502 : f32\n%z = arith.mulf %x, %log2e : f32\n"
-              f"linalg.yield %z : f32\n}} -> {kind}")
     for name, kind in zip("ol", results):
         w.add(f"%{name}0 = tensor.empty() : {kind}")
     w.add(f"%o, %l = scf.forall (%bb, %hh, %ii) = (0, 0, 0) to ({batches}, {heads}, {nq}) step (1, 1, {query_tile}) "
@@ -204,7 +196,9 @@ def write(program, loops, schedule, query_tile, tile, types, results, has_length
     w.add(f"%ae = tensor.empty() : {acc}\n%re = tensor.empty() : {row}")
     w.add(f"%a0 = linalg.fill ins(%zero32 : f32) outs(%ae : {acc}) -> {acc}")
     if program.sinks is not None:
-        padded("m0", "%sinks", "%bb, %hh, %ii", 2, "%nrows", query_tile, 0, f"tensor<{batches}x{heads}x{nq}xf32>", "f32", whole)
+        # As flash-tile starts from a sink: the same for all rows of a head.
+        w.add(f"%log2e = arith.constant 1.44269502 : f32\n%x = tensor.extract %sink[%hh] : {types['sink']}")
+        w.add(f"%z = arith.mulf %x, %log2e : f32\n%m0 = linalg.fill ins(%z : f32) outs(%re : {row}) -> {row}")
     else:
         w.add(f"%m0 = linalg.fill ins(%none32 : f32) outs(%re : {row}) -> {row}")
     w.add(f"%s0 = linalg.fill ins(%{'one32' if program.sinks is not None else 'zero32'} : f32) outs(%re : {row}) -> {row}")

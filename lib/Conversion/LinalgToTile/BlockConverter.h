@@ -170,6 +170,7 @@ private:
   mlir::IRMapping mapping;
   llvm::SmallVector<Capture> captures;
   llvm::DenseMap<mlir::Value, SharedTile> fetched;
+  llvm::SmallVector<std::pair<MemoryTile, SharedTile>> madeTiles;
   /// Where a tile of memory is made: the block, and its last operation then.
   llvm::DenseMap<mlir::Operation *, std::pair<mlir::Block *, mlir::Operation *>>
       places;

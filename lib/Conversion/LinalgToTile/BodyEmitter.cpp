@@ -10,6 +10,7 @@
 #include "MemoryTile.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -208,7 +209,13 @@ FailureOr<Value> BodyEmitter::emit(Value wanted) {
   bool isArithmeticOnly = llvm::all_of(ops, [&](Operation *inner) {
     return isTileArithmetic(inner) || inner->hasTrait<OpTrait::ConstantLike>();
   });
-  if (!isArithmeticOnly)
+  // Of a function that takes many instructions a thread has one element at a
+  // time: for all at once it has no registers.
+  bool isLong = shape.size() == 2 && llvm::any_of(ops, [](Operation *inner) {
+                  return isa<math::MathDialect>(inner->getDialect()) &&
+                         !isa<math::Exp2Op, math::FmaOp, math::AbsFOp>(inner);
+                });
+  if (!isArithmeticOnly || isLong)
     return emitMap(wanted, ops);
   for (Operation *inner : ops) {
     if (values.contains(inner->getResult(0)))

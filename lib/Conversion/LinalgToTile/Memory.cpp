@@ -88,6 +88,18 @@ BlockConverter::fetch(Value value, Operation *user) {
   if (tile->dims[1].inMemory != last || getExisting(tile->dims[1], columns))
     return std::optional<SharedTile>();
 
+  // Another value of the program may be the same tile: as keys and as values,
+  // say, of which only the padding is written twice.
+  Block *block = tile->definition ? tile->definition->getBlock() : nullptr;
+  for (auto &[other, known] : madeTiles)
+    if (block && other.definition && other.definition->getBlock() == block &&
+        other.isSameAs(*tile) &&
+        cast<tile::SmemType>(known.value.getType()).getRows() == rows &&
+        cast<tile::SmemType>(known.value.getType()).getColumns() == columns) {
+      fetched[value] = known;
+      return std::optional(known);
+    }
+
   OpBuilder::InsertionGuard guard(b);
   setInsertionPointAt(tile->definition);
   SmallVector<unsigned> order = getOrder(*tile);
@@ -107,6 +119,7 @@ BlockConverter::fetch(Value value, Operation *user) {
       indices, existing,
       /*unfilled=*/existing && tile->isPaddedWithAnything());
   fetched[value] = result;
+  madeTiles.push_back({*tile, result});
   return std::optional(result);
 }
 

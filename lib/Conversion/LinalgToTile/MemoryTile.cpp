@@ -64,6 +64,16 @@ bool MemoryTile::isPlain() const {
           matchPattern(padding, m_AnyZeroFloat()));
 }
 
+bool MemoryTile::isSameAs(const MemoryTile &other) const {
+  return memory == other.memory && offsets == other.offsets &&
+         strides == other.strides &&
+         isPaddedWithAnything() == other.isPaddedWithAnything() &&
+         llvm::equal(dims, other.dims, [](const Dim &x, const Dim &y) {
+           return x.inMemory == y.inMemory && x.low == y.low &&
+                  x.existing == y.existing;
+         });
+}
+
 /// The dimensions of the memory along which those of the tile lie.
 static SmallVector<unsigned> getKeptDims(const llvm::SmallBitVector &dropped) {
   SmallVector<unsigned> kept;

@@ -39,6 +39,8 @@ struct MemoryTile {
   /// Whether copies to shared memory can make the tile: nothing but its first
   /// elements exist, next to each other, and the rest is zero or anything.
   bool isPlain() const;
+  /// Whether the elements that exist are the same, in the same place.
+  bool isSameAs(const MemoryTile &other) const;
 };
 
 /// What an operation that takes or writes part of a tensor says is not of a
