@@ -97,17 +97,20 @@ private:
   // Memory (Memory.cpp)
   //===--------------------------------------------------------------------===//
 
-  /// A tile in shared memory, which may lie there with its columns as rows.
-  struct SharedTile {
-    mlir::Value value;
-    bool transposed = false;
+  /// Where a tile lies, as copies and stores say it.
+  struct Place {
+    mlir::Value memory;
+    llvm::SmallVector<mlir::Value> indices;
+    /// How many rows exist, or elements of a vector; null if all do.
+    mlir::Value existing;
   };
+  /// The place of a tile of `shape` whose last dimension is that of the memory.
+  Place getPlace(const MemoryTile &tile, llvm::ArrayRef<int64_t> shape);
   void setInsertionPointAt(mlir::Operation *definition);
   /// A tile of memory that the loop may read.
   mlir::FailureOr<MemoryTile> getInput(mlir::Value tile, mlir::Operation *user);
-  /// The tile in shared memory, or nothing where copies cannot make it.
-  mlir::FailureOr<std::optional<SharedTile>> fetch(mlir::Value tile,
-                                                   mlir::Operation *user);
+  /// The tile in shared memory; null where copies cannot make it.
+  mlir::FailureOr<mlir::Value> fetch(mlir::Value tile, mlir::Operation *user);
   /// The tile, or what it is transposed, read element by element.
   mlir::FailureOr<mlir::Value> read(mlir::Value tile,
                                     mlir::RankedTensorType type,
@@ -118,13 +121,13 @@ private:
                                     mlir::Operation *user,
                                     bool transposed = false);
   /// A tile of memory or of registers in shared memory.
-  mlir::FailureOr<SharedTile> getSharedTile(mlir::Value tile,
-                                            mlir::Operation *user);
+  mlir::FailureOr<mlir::Value> getSharedTile(mlir::Value tile,
+                                             mlir::Operation *user);
   mlir::LogicalResult store(mlir::tensor::ParallelInsertSliceOp op);
   mlir::LogicalResult convertIsFinite(IsFiniteOp op);
 
   //===--------------------------------------------------------------------===//
-  // linalg (Products.cpp, Elementwise.cpp, Reductions.cpp)
+  // linalg (Products.cpp, Generics.cpp)
   //===--------------------------------------------------------------------===//
 
   /// The first operand of a product, or what it is transposed, in registers.
@@ -146,6 +149,10 @@ private:
   mlir::FailureOr<mlir::Value> getOperand(mlir::linalg::LinalgOp op,
                                           mlir::OpOperand &operand,
                                           unsigned rows, unsigned columns);
+  /// Gives the body those of the operands that it reads.
+  mlir::LogicalResult setArguments(BodyEmitter &body, mlir::linalg::LinalgOp op,
+                                   llvm::ArrayRef<mlir::OpOperand *> operands,
+                                   unsigned rows, unsigned columns);
   BodyEmitter createBody(mlir::linalg::LinalgOp op,
                          llvm::ArrayRef<int64_t> shape, VectorOf of);
 
@@ -169,8 +176,9 @@ private:
   Layouts layouts;
   mlir::IRMapping mapping;
   llvm::SmallVector<Capture> captures;
-  llvm::DenseMap<mlir::Value, SharedTile> fetched;
-  llvm::SmallVector<std::pair<MemoryTile, SharedTile>> madeTiles;
+  /// The fetches, by the values of the program and by what these come to.
+  llvm::DenseMap<mlir::Value, mlir::Value> fetched;
+  llvm::SmallVector<std::pair<MemoryTile, tile::FetchOp>> fetches;
   /// Where a tile of memory is made: the block, and its last operation then.
   llvm::DenseMap<mlir::Operation *, std::pair<mlir::Block *, mlir::Operation *>>
       places;

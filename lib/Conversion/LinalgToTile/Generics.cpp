@@ -56,6 +56,21 @@ FailureOr<Value> BlockConverter::getOperand(linalg::LinalgOp op,
   return getRegisters(tile, type, op);
 }
 
+LogicalResult BlockConverter::setArguments(BodyEmitter &body,
+                                           linalg::LinalgOp op,
+                                           ArrayRef<OpOperand *> operands,
+                                           unsigned rows, unsigned columns) {
+  for (OpOperand *operand : operands) {
+    if (!op.payloadUsesValueFromOperand(operand))
+      continue;
+    FailureOr<Value> value = getOperand(op, *operand, rows, columns);
+    if (failed(value))
+      return failure();
+    body.setArgument(operand->getOperandNumber(), *value);
+  }
+  return success();
+}
+
 BodyEmitter BlockConverter::createBody(linalg::LinalgOp op,
                                        ArrayRef<int64_t> shape, VectorOf of) {
   return BodyEmitter(
@@ -84,14 +99,11 @@ LogicalResult BlockConverter::convertElementwise(linalg::LinalgOp op) {
     unsigned rows = isVector && of == VectorOf::Columns ? 1 : 0;
     unsigned columns = 1 - rows;
     BodyEmitter body = createBody(op, type->getShape(), of);
-    for (OpOperand &operand : op->getOpOperands()) {
-      if (!op.payloadUsesValueFromOperand(&operand))
-        continue;
-      FailureOr<Value> value = getOperand(op, operand, rows, columns);
-      if (failed(value))
-        return failure();
-      body.setArgument(operand.getOperandNumber(), *value);
-    }
+    SmallVector<OpOperand *> operands;
+    for (OpOperand &operand : op->getOpOperands())
+      operands.push_back(&operand);
+    if (failed(setArguments(body, op, operands, rows, columns)))
+      return failure();
     for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
       body.setIndex(loop, loop);
     FailureOr<Value> value =
@@ -156,14 +168,8 @@ LogicalResult BlockConverter::convertReduction(linalg::LinalgOp op) {
   if (!matrix)
     return refuseShape(RankedTensorType::get(shape, b.getF32Type()), op);
   BodyEmitter body = createBody(op, shape, VectorOf::Rows);
-  for (OpOperand *operand : op.getDpsInputOperands()) {
-    if (!op.payloadUsesValueFromOperand(operand))
-      continue;
-    FailureOr<Value> value = getOperand(op, *operand, rows, columns);
-    if (failed(value))
-      return failure();
-    body.setArgument(operand->getOperandNumber(), *value);
-  }
+  if (failed(setArguments(body, op, op.getDpsInputOperands(), rows, columns)))
+    return failure();
   body.setIndex(rows, 0u);
   body.setIndex(columns, 1u);
   FailureOr<Value> elements = body.emit(combiner->element);

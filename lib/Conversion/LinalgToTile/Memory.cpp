@@ -66,61 +66,54 @@ FailureOr<MemoryTile> BlockConverter::getInput(Value value, Operation *user) {
   return tile;
 }
 
-FailureOr<std::optional<BlockConverter::SharedTile>>
-BlockConverter::fetch(Value value, Operation *user) {
-  if (auto known = fetched.find(value); known != fetched.end())
-    return std::optional(known->second);
+BlockConverter::Place BlockConverter::getPlace(const MemoryTile &tile,
+                                               ArrayRef<int64_t> shape) {
+  SmallVector<unsigned> order = getOrder(tile);
+  Place place;
+  place.memory = capture(tile.memory, order);
+  for (unsigned dim : order)
+    place.indices.push_back(lookup(tile.offsets[dim]));
+  // Whole rows need no first column.
+  auto type = cast<RankedTensorType>(tile.memory.getType());
+  if (shape.size() == 2 && type.getShape().back() == shape.back())
+    place.indices.pop_back();
+  if (OpFoldResult some = getExisting(tile.dims[0], shape[0]))
+    place.existing = lookup(some);
+  return place;
+}
+
+FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
+  if (Value known = fetched.lookup(value))
+    return known;
   FailureOr<MemoryTile> tile = getInput(value, user);
   if (failed(tile))
     return failure();
+  // Rows lie next to each other in any order of the dimensions, columns along
+  // the last of them.
   auto type = cast<RankedTensorType>(value.getType());
-  if (!tile->isPlain() || type.getRank() != 2 || !type.hasStaticShape())
-    return std::optional<SharedTile>();
-  // Its columns lie next to each other, or its rows do.
-  SharedTile result;
-  unsigned last = tile->offsets.size() - 1;
-  int64_t rows = type.getDimSize(0), columns = type.getDimSize(1);
-  if (tile->dims[1].inMemory != last && tile->dims[0].inMemory == last) {
-    result.transposed = true;
-    std::swap(tile->dims[0], tile->dims[1]);
-    std::swap(rows, columns);
-  }
-  if (tile->dims[1].inMemory != last || getExisting(tile->dims[1], columns))
-    return std::optional<SharedTile>();
+  if (!tile->isPlain() || type.getRank() != 2 || !type.hasStaticShape() ||
+      tile->dims[1].inMemory != tile->offsets.size() - 1 ||
+      getExisting(tile->dims[1], type.getDimSize(1)))
+    return Value();
+  auto shape = tile::SmemType::get(type.getDimSize(0), type.getDimSize(1),
+                                   type.getElementType());
 
   // Another value of the program may be the same tile: as keys and as values,
   // say, of which only the padding is written twice.
   Block *block = tile->definition ? tile->definition->getBlock() : nullptr;
-  for (auto &[other, known] : madeTiles)
+  for (auto &[other, known] : fetches)
     if (block && other.definition && other.definition->getBlock() == block &&
-        other.isSameAs(*tile) &&
-        cast<tile::SmemType>(known.value.getType()).getRows() == rows &&
-        cast<tile::SmemType>(known.value.getType()).getColumns() == columns) {
-      fetched[value] = known;
-      return std::optional(known);
-    }
+        other.isSameAs(*tile) && known.getResult().getType() == shape)
+      return fetched[value] = known.getResult();
 
   OpBuilder::InsertionGuard guard(b);
   setInsertionPointAt(tile->definition);
-  SmallVector<unsigned> order = getOrder(*tile);
-  Value memory = capture(tile->memory, order);
-  SmallVector<Value> indices;
-  for (unsigned dim : order)
-    indices.push_back(lookup(tile->offsets[dim]));
-  if (cast<RankedTensorType>(tile->memory.getType()).getDimSize(last) ==
-      columns)
-    indices.pop_back();
-  Value existing;
-  if (OpFoldResult some = getExisting(tile->dims[0], rows))
-    existing = lookup(some);
-  result.value = tile::FetchOp::create(
-      b, value.getLoc(),
-      tile::SmemType::get(rows, columns, type.getElementType()), memory,
-      indices, existing,
-      /*unfilled=*/existing && tile->isPaddedWithAnything());
-  fetched[value] = result;
-  madeTiles.push_back({*tile, result});
-  return std::optional(result);
+  Place place = getPlace(*tile, type.getShape());
+  auto fetch = tile::FetchOp::create(
+      b, value.getLoc(), shape, place.memory, place.indices, place.existing,
+      /*unfilled=*/place.existing && tile->isPaddedWithAnything());
+  fetches.push_back({*tile, fetch});
+  return fetched[value] = fetch.getResult();
 }
 
 FailureOr<Value> BlockConverter::read(Value value, RankedTensorType type,
@@ -211,12 +204,11 @@ FailureOr<Value> BlockConverter::read(Value value, RankedTensorType type,
 FailureOr<Value> BlockConverter::load(Value value, RankedTensorType type,
                                       Operation *user, bool transposed) {
   if (type.getRank() == 2 && !transposed) {
-    FailureOr<std::optional<SharedTile>> tile = fetch(value, user);
+    FailureOr<Value> tile = fetch(value, user);
     if (failed(tile))
       return failure();
-    if (*tile && !(*tile)->transposed)
-      return tile::LoadOp::create(b, user->getLoc(), type, (*tile)->value)
-          .getResult();
+    if (*tile)
+      return tile::LoadOp::create(b, user->getLoc(), type, *tile).getResult();
   }
   return read(value, type, user, transposed);
 }
@@ -250,33 +242,21 @@ LogicalResult BlockConverter::store(tensor::ParallelInsertSliceOp op) {
       place.dims.back().inMemory != last)
     return refuse(op, "the last dimension of the tile is not along that of the "
                       "memory, whose elements are neighbours");
-  SmallVector<unsigned> order = getOrder(place);
-  SmallVector<Value> indices;
-  for (unsigned dim : order)
-    indices.push_back(lookup(place.offsets[dim]));
-  if (type->getRank() == 2) {
-    int64_t columns = type->getDimSize(1);
-    if (getExisting(place.dims[1], columns))
-      return refuse(op, "it stores some of the columns of a tile; store all");
-    if (op.getDestType().getDimSize(last) == columns)
-      indices.pop_back();
-  }
-  Value existing;
-  if (OpFoldResult some = getExisting(place.dims[0], type->getDimSize(0)))
-    existing = lookup(some);
-  tile::StoreOp::create(b, op.getLoc(), *registers,
-                        capture(op.getDest(), order), indices, existing,
+  if (type->getRank() == 2 && getExisting(place.dims[1], type->getDimSize(1)))
+    return refuse(op, "it stores some of the columns of a tile; store all");
+  auto [memory, indices, existing] = getPlace(place, type->getShape());
+  tile::StoreOp::create(b, op.getLoc(), *registers, memory, indices, existing,
                         /*columns=*/Value());
   return success();
 }
 
 LogicalResult BlockConverter::convertIsFinite(IsFiniteOp op) {
-  FailureOr<SharedTile> tile = getSharedTile(op.getTile(), op);
+  FailureOr<Value> tile = getSharedTile(op.getTile(), op);
   if (failed(tile))
     return failure();
   mapping.map(op.getResult(),
-              tile::IsFiniteOp::create(b, op.getLoc(), b.getI1Type(),
-                                       tile->value, /*warps=*/IntegerAttr())
+              tile::IsFiniteOp::create(b, op.getLoc(), b.getI1Type(), *tile,
+                                       /*warps=*/IntegerAttr())
                   .getResult());
   return success();
 }

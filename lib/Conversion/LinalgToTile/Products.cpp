@@ -66,14 +66,11 @@ static bool isZero(Value tile) {
   return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat());
 }
 
-FailureOr<BlockConverter::SharedTile>
-BlockConverter::getSharedTile(Value tile, Operation *user) {
+FailureOr<Value> BlockConverter::getSharedTile(Value tile, Operation *user) {
   if (isMemoryTile(tile, forall)) {
-    FailureOr<std::optional<SharedTile>> copied = fetch(tile, user);
-    if (failed(copied))
-      return failure();
-    if (*copied)
-      return **copied;
+    FailureOr<Value> copied = fetch(tile, user);
+    if (failed(copied) || *copied)
+      return copied;
   }
   FailureOr<RankedTensorType> type = getType(tile, user);
   if (failed(type))
@@ -86,8 +83,8 @@ BlockConverter::getSharedTile(Value tile, Operation *user) {
                         "has a multiple of 16 columns");
   auto shared = tile::SmemType::get(type->getDimSize(0), type->getDimSize(1),
                                     type->getElementType());
-  return SharedTile{
-      tile::ShareOp::create(b, user->getLoc(), shared, *registers)};
+  return tile::ShareOp::create(b, user->getLoc(), shared, *registers)
+      .getResult();
 }
 
 FailureOr<Value> BlockConverter::getFirstRegisters(Value tile, bool transposed,
@@ -109,12 +106,10 @@ FailureOr<Value> BlockConverter::getFirstRegisters(Value tile, bool transposed,
 
 FailureOr<Value> BlockConverter::getFirstFactor(Value tile, bool transposed,
                                                 Operation *user) {
-  if (isMemoryTile(tile, forall)) {
-    FailureOr<std::optional<SharedTile>> copied = fetch(tile, user);
-    if (failed(copied))
-      return failure();
-    if (*copied && (*copied)->transposed == transposed)
-      return (*copied)->value;
+  if (isMemoryTile(tile, forall) && !transposed) {
+    FailureOr<Value> copied = fetch(tile, user);
+    if (failed(copied) || *copied)
+      return copied;
   }
   return getFirstRegisters(tile, transposed, user);
 }
@@ -145,7 +140,7 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
       getFirstFactor(product->a->get(), product->transposedA, op);
   if (failed(first))
     return failure();
-  FailureOr<SharedTile> second = getSharedTile(product->b->get(), op);
+  FailureOr<Value> second = getSharedTile(product->b->get(), op);
   if (failed(second))
     return failure();
   ProductPrecisionAttr precision = b.getContext()
@@ -154,7 +149,7 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
                                        .getAttr(op);
   Value pending = tile::MmaAsyncOp::create(
       b, op.getLoc(), tile::PendingType::get(b.getContext(), *type), *first,
-      second->value, sum, product->transposedB ^ second->transposed,
+      *second, sum, product->transposedB,
       /*tf32=*/precision && precision.getValue() == Precision::TF32,
       /*warpgroup=*/false);
   mapping.map(
@@ -176,11 +171,9 @@ LogicalResult BlockConverter::convertSumOfTerms(linalg::LinalgOp op) {
                        getFirstRegisters(sum->a->get(), sum->transposedA, op);
   if (failed(init) || failed(first))
     return failure();
-  FailureOr<SharedTile> second = getSharedTile(sum->b->get(), op);
+  FailureOr<Value> second = getSharedTile(sum->b->get(), op);
   if (failed(second))
     return failure();
-  if (second->transposed)
-    return refuse(op, "its second operand lies transposed in memory");
 
   Type f32 = b.getF32Type();
   int64_t terms = cast<RankedTensorType>(first->getType()).getDimSize(1);
@@ -192,8 +185,8 @@ LogicalResult BlockConverter::convertSumOfTerms(linalg::LinalgOp op) {
   Value column = tile::ColumnOp::create(
       b, op.getLoc(), layouts.getType(type->getDimSize(0), f32, VectorOf::Rows),
       *first, at);
-  Value row = tile::LoadRowOp::create(b, op.getLoc(), type->clone(f32),
-                                      second->value, at);
+  Value row =
+      tile::LoadRowOp::create(b, op.getLoc(), type->clone(f32), *second, at);
   BodyEmitter body = createBody(op, type->getShape(), VectorOf::Rows);
   for (auto [operand, value] : {std::pair(sum->a, column), {sum->b, row}})
     body.setArgument(operand->getOperandNumber(), value);

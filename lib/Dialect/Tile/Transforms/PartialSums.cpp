@@ -55,23 +55,12 @@ private:
   /// Adds what is carried or chosen in the place of `number`.
   void addCarried(scf::ForOp loop, unsigned number);
   void addChosen(scf::IfOp choice, unsigned number);
-  /// Whether the op makes a sum of another one.
-  bool isStep(Operation *op);
+  /// Whether the use makes a sum of another one.
   bool isStep(OpOperand &use);
 
   llvm::SetVector<Value> values;
 };
 } // namespace
-
-bool Web::isStep(Operation *op) {
-  if (isa<scf::ForOp, scf::IfOp>(op))
-    return true;
-  if (auto product = dyn_cast<arith::MulFOp>(op))
-    return values.contains(product.getLhs()) !=
-           values.contains(product.getRhs());
-  auto sum = dyn_cast<arith::AddFOp>(op);
-  return sum && getFold(sum);
-}
 
 bool Web::isStep(OpOperand &use) {
   Operation *op = use.getOwner();
