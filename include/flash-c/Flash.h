@@ -115,6 +115,24 @@ typedef struct FlashCompileOptions {
     "sm_90a". The string is static. */
 FLASH_CAPI FlashStatus flashGetDeviceTarget(int device, const char **target);
 
+/** The size for which schedules are chosen where a program leaves it open: sizes
+    up to 64 are themselves, of others the three highest bits count. */
+FLASH_CAPI int64_t flashGetTypicalSize(int64_t size);
+
+/** Writes the version of a program for calls with arguments of certain sizes: it
+    has the schedules that it would have if it were written for their typical
+    sizes and, where these make a difference, some of the sizes themselves (those
+    of heads, and up to 64 queries) in its types. So it is as fast as a program
+    without open sizes, for all calls that have the same typical sizes and the
+    same number of heads.
+    `arguments` has the first ones; FLASH_DYNAMIC is a size that is not known, and
+    data and strides are not read. The version is valid until this function is
+    called again on this thread. */
+FLASH_CAPI FlashStatus flashProgramSpecialize(
+    const char *text, size_t length, const FlashCompileOptions *options,
+    const FlashTensor *arguments, size_t numArguments, const char **version,
+    size_t *versionLength);
+
 /** Compiles a program, a text of `length` bytes. Needs no GPU. */
 FLASH_CAPI FlashStatus flashKernelCompile(const char *text, size_t length,
                                           const FlashCompileOptions *options,

@@ -15,6 +15,8 @@ class Kernel:
     def compile(text: str, target: str, function: str, schedule: str) -> Kernel: ...
     @staticmethod
     def deserialize(bytes: bytes) -> Kernel: ...
+    @staticmethod
+    def specialize(text: str, target: str, function: str, schedule: str, sizes: Sequence[Sequence[int]]) -> str: ...
     @property
     def target(self) -> str: ...
     @property
@@ -30,7 +32,7 @@ class Kernel:
 class Attention:
     def __init__(
         self,
-        compile: Callable[[str, int, int, int, int], Kernel],
+        compile: Callable[[str, int, int, int, int, List[List[int]]], Kernel],
         captures: List[Tuple[str, int, bool, bool, int, List[Tuple[int, List[Any], str]]]],
         return_lse: bool,
         dispatch: Callable[..., Any],
