@@ -13,8 +13,8 @@
 // CHECK-SAME:    -> (tensor<?x?x?x128xf16>, tensor<?x?x?xf32>)
 // CHECK-NOT:     tensor.cast
 // CHECK:         %[[O:.*]], %[[L:.*]] = flash.attention %[[Q]], %[[K]], %[[V]]
-// MANY-SAME:       splits = 1>
-// FEW-SAME:        units = 132>
+// MANY-SAME:       num_splits = 1>
+// FEW-SAME:        split_ctas = 132>
 // CHECK-SAME:      -> (tensor<?x32x1x128xf16>, tensor<?x32x1xf32>)
 // CHECK:         tensor.cast %[[O]] : tensor<?x32x1x128xf16> to tensor<?x?x?x128xf16>
 // CHECK:         tensor.cast %[[L]] : tensor<?x32x1xf32> to tensor<?x?x?xf32>
@@ -23,7 +23,7 @@
 // ROWS:   func.func @open(%{{.*}}: tensor<?x?x?x128xf16>
 // ROWS:     query_tile = 192, key_tile = 80
 // Tiles of more than 64 queries have no registers for a number of splits that is open.
-// SPLITS:   query_tile = 128, {{.*}} splits = {{[2-9]|1[0-9]}}>
+// SPLITS:   query_tile = 128, {{.*}} num_splits = {{[2-9]|1[0-9]}}>
 
 // UNKNOWN-NOT: schedule
 // UNEVEN-NOT: schedule

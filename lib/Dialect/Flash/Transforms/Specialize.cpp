@@ -270,16 +270,16 @@ func::FuncOp Specialize::copyForCalls(AttentionOp op) {
 void Specialize::openSplits(Schedule &schedule, const Problem &problem) {
   int64_t tiles = *problem.countQueryTiles(*schedule.queryTile);
   int64_t keyTiles = llvm::divideCeil(*problem.keys, *schedule.keyTile);
-  int64_t splits = countSplits(*schedule.units, tiles, keyTiles);
+  int64_t splits = countSplits(*schedule.splitCtas, tiles, keyTiles);
   if (*schedule.queryTile > mostQueriesOfOpenSplits) {
-    schedule.units.reset();
-    schedule.splits = splits;
+    schedule.splitCtas.reset();
+    schedule.numSplits = splits;
     return;
   }
   int64_t all = findMultiprocessors(getOperation())
                     .value_or(findTarget(target)->multiprocessors);
   if (countSplits(all, tiles, keyTiles) == splits)
-    schedule.units = all;
+    schedule.splitCtas = all;
 }
 
 LogicalResult Specialize::schedule(AttentionOp op) {
