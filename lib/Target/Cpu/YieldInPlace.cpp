@@ -34,12 +34,11 @@ static Value getUpdatedTensor(Value value, Block *within = nullptr);
 static Value getUpdatedByBoth(scf::IfOp choice, unsigned result) {
   if (!choice.elseBlock())
     return {};
-  Value updated[2];
-  for (auto [block, tensor] :
-       llvm::zip(ArrayRef{choice.thenBlock(), choice.elseBlock()}, updated))
-    tensor =
-        getUpdatedTensor(block->getTerminator()->getOperand(result), block);
-  return updated[0] == updated[1] ? updated[0] : Value();
+  auto getUpdated = [&](Block *block) {
+    return getUpdatedTensor(block->getTerminator()->getOperand(result), block);
+  };
+  Value updated = getUpdated(choice.thenBlock());
+  return updated == getUpdated(choice.elseBlock()) ? updated : Value();
 }
 
 /// Follows destinations back from `value` to the tensor it updates in place, as

@@ -298,3 +298,25 @@ func.func @arranged(%c: i1, %q: tensor<16x8xf32>, %k: tensor<64x8xf32>, %acc: te
   }
   return %o : tensor<16x8xf32>
 }
+
+// -----
+
+// Neither is a tile without queries cut.
+
+// CHECK-LABEL: func @no_queries(
+// CHECK:         scf.for %{{.*}} = %c0 to %c64 step %c32
+// CHECK:           flash.online_attention
+// CHECK-NOT:     flash.online_attention
+func.func @no_queries(%q: tensor<0x8xf16>, %k: tensor<64x8xf16>, %acc: tensor<0x8xf32>, %max: tensor<0xf32>, %sum: tensor<0xf32>) -> tensor<0x8xf32> {
+  %c0 = arith.constant 0 : index
+  %c32 = arith.constant 32 : index
+  %c64 = arith.constant 64 : index
+  %r:3 = scf.for %j = %c0 to %c64 step %c32 iter_args(%a = %acc, %m = %max, %l = %sum)
+      -> (tensor<0x8xf32>, tensor<0xf32>, tensor<0xf32>) {
+    %kt = tensor.extract_slice %k[%j, 0] [32, 8] [1, 1] : tensor<64x8xf16> to tensor<32x8xf16>
+    %a1, %m1, %l1 = flash.online_attention ins(%q, %kt, %kt : tensor<0x8xf16>, tensor<32x8xf16>, tensor<32x8xf16>)
+        outs(%a, %m, %l : tensor<0x8xf32>, tensor<0xf32>, tensor<0xf32>) at[0, 0, 0, %j] of[16, 64] scale(1.0) mask(#flash.causal)
+    scf.yield %a1, %m1, %l1 : tensor<0x8xf32>, tensor<0xf32>, tensor<0xf32>
+  }
+  return %r#0 : tensor<0x8xf32>
+}

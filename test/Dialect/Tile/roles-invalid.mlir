@@ -19,7 +19,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.warp_specialize' op gives the role 'b' the warps from 3 to 6, not some of a block's 32 behind those of the role before, with no warpgroup between them}}
+  // expected-error @below {{'tile.warp_specialize' op gives the role 'b' 4 warps from 3 on, not some of a block's 32 behind those of the role before, with no warpgroup between them}}
   tile.warp_specialize @a(warps = 4, registers = 104) {} @b(warps = 4 from 3, registers = 104) {}
   return
 }
@@ -27,7 +27,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.warp_specialize' op gives the role 'b' the warps from 8 to 11, not some of a block's 32 behind those of the role before, with no warpgroup between them}}
+  // expected-error @below {{'tile.warp_specialize' op gives the role 'b' 4 warps from 8 on, not some of a block's 32 behind those of the role before, with no warpgroup between them}}
   tile.warp_specialize @a(warps = 4, registers = 104) {} @b(warps = 4 from 8, registers = 104) {}
   return
 }
@@ -35,7 +35,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.warp_specialize' op gives the role 'a' the warps from 0 to 35, not some of a block's 32 behind those of the role before, with no warpgroup between them}}
+  // expected-error @below {{'tile.warp_specialize' op gives the role 'a' 36 warps from 0 on, not some of a block's 32 behind those of the role before, with no warpgroup between them}}
   tile.warp_specialize @a(warps = 36, registers = 32) {}
   return
 }
@@ -135,4 +135,12 @@ gpu.module @m {
     tile.warp_specialize @consumer(warps = 8, registers = 240) {} @producer(warps = 1, registers = 24) {}
     gpu.return
   }
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{integer value too large}}
+  tile.warp_specialize @a(warps = 9223372036854775807, registers = 104) {} @b(warps = 63, registers = 96) {}
+  return
 }

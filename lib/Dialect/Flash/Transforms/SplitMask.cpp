@@ -495,6 +495,9 @@ void Splitter::run() {
 /// expression of which that is known, or the induction variable of a loop that
 /// starts at one and steps by one.
 static bool isMultipleOf(OpFoldResult value, int64_t factor) {
+  // Of a tile without rows.
+  if (factor == 0)
+    return false;
   if (std::optional<int64_t> constant = getConstantIntValue(value))
     return *constant % factor == 0;
   if (auto apply = cast<Value>(value).getDefiningOp<affine::AffineApplyOp>())

@@ -354,14 +354,17 @@ ParseResult WarpSpecializeOp::parse(OpAsmParser &parser,
   StringAttr name;
   int64_t end = 0;
   while (succeeded(parser.parseOptionalSymbolName(name))) {
-    int64_t first, count, each;
+    // No sum of these overflows below.
+    int32_t count, written, each;
     if (parser.parseLParen() || parser.parseKeyword("warps") ||
         parser.parseEqual() || parser.parseInteger(count))
       return failure();
-    first = getDefaultFirstWarp(end, count);
-    if (succeeded(parser.parseOptionalKeyword("from")) &&
-        parser.parseInteger(first))
-      return failure();
+    int64_t first = getDefaultFirstWarp(end, count);
+    if (succeeded(parser.parseOptionalKeyword("from"))) {
+      if (parser.parseInteger(written))
+        return failure();
+      first = written;
+    }
     Region *region = state.addRegion();
     if (parser.parseComma() || parser.parseKeyword("registers") ||
         parser.parseEqual() || parser.parseInteger(each) ||
@@ -450,12 +453,12 @@ LogicalResult WarpSpecializeOp::verify() {
              << getName(role) << "'";
     int64_t first = getFirstWarp(role), count = getNumWarps(role);
     bool isShared = first < warpgroups * warpsOfWarpgroup;
-    if (count < 1 || first < end || first + count > mostWarps ||
-        first / warpsOfWarpgroup > warpgroups)
+    if (count < 1 || first < end || first > mostWarps ||
+        count > mostWarps - first || first / warpsOfWarpgroup > warpgroups)
       return emitOpError("gives the role '")
-             << getName(role) << "' the warps from " << first << " to "
-             << first + count - 1
-             << ", not some of a block's 32 behind those of the role before, "
+             << getName(role) << "' " << count << " warps from " << first
+             << " on, not some of a block's 32 behind those of the role "
+                "before, "
                 "with no warpgroup between them";
     if (count > warpsOfWarpgroup &&
         (count % warpsOfWarpgroup != 0 || first % warpsOfWarpgroup != 0))
