@@ -10,15 +10,13 @@
 #include "flash/Compile/RunPasses.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Pipelines/Registration.h"
-#include "flash/Schedule/TypicalSize.h"
+#include "flash/Schedule/SizeClass.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace flash::capi;
 using namespace flash::compile;
 
-int64_t flashGetTypicalSize(int64_t size) {
-  return flash::getTypicalSize(size);
-}
+int64_t flashGetSizeClass(int64_t size) { return flash::getSizeClass(size); }
 
 /// As flash-specialize takes them.
 static std::string describe(const FlashTensor &tensor) {

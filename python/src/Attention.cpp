@@ -124,10 +124,10 @@ Kernel &Attention::getKernel(const Array &query, const Array &key,
   int64_t headDim = query.sizes[rank - 1], valueDim = value.sizes[rank - 1];
   std::array<int64_t, 5> sizes = {};
   if (query.device >= 0)
-    sizes = {flashGetTypicalSize(rank == 4 ? query.sizes[0] : 1),
-             query.sizes[rank - 3], key.sizes[rank - 3],
-             flashGetTypicalSize(query.sizes[rank - 2]),
-             flashGetTypicalSize(key.sizes[rank - 2])};
+    sizes = {query.sizes[rank - 3], key.sizes[rank - 3],
+             flashGetSizeClass(rank == 4 ? query.sizes[0] : 1),
+             flashGetSizeClass(query.sizes[rank - 2]),
+             flashGetSizeClass(key.sizes[rank - 2])};
   for (Specialization &known : kernels)
     if (known.element == query.element && known.rank == rank &&
         known.device == query.device && known.headDim == headDim &&

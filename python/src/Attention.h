@@ -51,13 +51,13 @@ private:
   nb::object execute(nb::handle query, nb::handle key, nb::handle value,
                      nb::handle lengths, nb::handle sink, nb::handle captured);
 
-  /// What a kernel is compiled for. The sizes of calls that share one are
-  /// typical ones (flashGetTypicalSize).
+  /// What a kernel is compiled for.
   struct Specialization {
     FlashElementType element;
     int rank, device;
     int64_t headDim, valueDim;
-    /// On a device: batch, heads, key heads, and the lengths.
+    /// On a device: heads, key heads, and the classes (flashGetSizeClass) of
+    /// the batch size and the lengths.
     std::array<int64_t, 5> sizes;
     nb::object owner;
     Kernel *kernel;

@@ -91,8 +91,10 @@ static void testSpecialize(void) {
   FlashTensor tensors[2] = {{NULL, 4, one, NULL}, {NULL, 4, keys, NULL}};
   const char *version = NULL;
   size_t length = 0, count = sizeof attention - 1;
-  TRUE(flashGetTypicalSize(64) == 64 && flashGetTypicalSize(71) == 64);
-  TRUE(flashGetTypicalSize(4096) == 4096 && flashGetTypicalSize(5119) == 4096);
+  TRUE(flashGetSizeClass(64) == 64 && flashGetSizeClass(71) == flashGetSizeClass(79));
+  TRUE(flashGetSizeClass(4096) == flashGetSizeClass(4352) &&
+       flashGetSizeClass(4096) != flashGetSizeClass(4095) &&
+       flashGetSizeClass(4096) != flashGetSizeClass(4160));
   REFUSED(flashProgramSpecialize(NULL, 0, &gpu, tensors, 2, &version, &length),
           "null");
   REFUSED(flashProgramSpecialize(attention, count, &none, tensors, 2, &version,

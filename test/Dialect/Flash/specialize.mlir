@@ -13,14 +13,15 @@
 // CHECK-SAME:    -> (tensor<?x?x?x128xf16>, tensor<?x?x?xf32>)
 // CHECK-NOT:     tensor.cast
 // CHECK:         %[[O:.*]], %[[L:.*]] = flash.attention %[[Q]], %[[K]], %[[V]]
-// MANY-SAME:       num_splits = 1>
+// MANY-SAME:       multiples([1, 128]) {{.*}} num_splits = 1>
 // FEW-SAME:        split_ctas = 132>
 // CHECK-SAME:      -> (tensor<?x32x1x128xf16>, tensor<?x32x1xf32>)
 // CHECK:         tensor.cast %[[O]] : tensor<?x32x1x128xf16> to tensor<?x?x?x128xf16>
 // CHECK:         tensor.cast %[[L]] : tensor<?x32x1xf32> to tensor<?x?x?xf32>
 
-// Many queries: another schedule, and all sizes are open.
+// Many queries: another schedule, and all sizes are open. No tile of 80 keys divides 4096.
 // ROWS:   func.func @open(%{{.*}}: tensor<?x?x?x128xf16>
+// ROWS-NOT: multiples
 // ROWS:     query_tile = 192, key_tile = 80
 // Tiles of more than 64 queries have no registers for a number of splits that is open.
 // SPLITS:   query_tile = 128, {{.*}} num_splits = {{[2-9]|1[0-9]}}>

@@ -9,9 +9,9 @@
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Schedule/SizeClass.h"
 #include "flash/Schedule/SplitKV.h"
 #include "flash/Schedule/Target.h"
-#include "flash/Schedule/TypicalSize.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
@@ -73,6 +73,7 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
                       ArrayRef<int64_t> dims);
   LogicalResult schedule(AttentionOp op);
   func::FuncOp copyForCalls(AttentionOp op);
+  void setMultiples(AttentionOp op, const Schedule &schedule);
   void openSplits(Schedule &schedule, const Problem &problem);
   void runOnOperation() override;
 
@@ -282,6 +283,19 @@ void Specialize::openSplits(Schedule &schedule, const Problem &problem) {
     schedule.splitCtas = all;
 }
 
+/// Says of which tiles the lengths are multiples.
+void Specialize::setMultiples(AttentionOp op, const Schedule &schedule) {
+  std::optional<Operands> sizes = getOperands(op);
+  int64_t last = op.getQuery().getType().getRank() - 2;
+  auto getMultiple = [](int64_t size, int64_t tile) {
+    return getCommonDivisor(size) % tile == 0 ? tile : 1;
+  };
+  int64_t multiples[] = {getMultiple(sizes->query[last], *schedule.queryTile),
+                         getMultiple(sizes->key[last], *schedule.keyTile)};
+  if (multiples[0] != 1 || multiples[1] != 1)
+    op.setMultiples(multiples);
+}
+
 LogicalResult Specialize::schedule(AttentionOp op) {
   func::FuncOp func = copyForCalls(op);
   if (!func)
@@ -296,9 +310,10 @@ LogicalResult Specialize::schedule(AttentionOp op) {
   func.walk([&](AttentionOp found) { copy = found; });
   if (isScheduled) {
     Schedule chosen = copy.getSchedule()->getValue();
-    if (chosen.units)
+    if (chosen.splitCtas)
       openSplits(chosen, getProblem(copy));
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
+    setMultiples(op, chosen);
   }
   func.erase();
   return success(isScheduled);
