@@ -12,8 +12,9 @@
 // CHECK-SAME:    %[[Q:.*]]: tensor<?x32x1x128xf16>, %[[K:.*]]: tensor<?x8x?x128xf16>, %[[V:.*]]: tensor<?x8x?x128xf16>, %[[N:.*]]: tensor<?xi32>)
 // CHECK-SAME:    -> (tensor<?x?x?x128xf16>, tensor<?x?x?xf32>)
 // CHECK-NOT:     tensor.cast
+// CHECK-NOT:     multiples
 // CHECK:         %[[O:.*]], %[[L:.*]] = flash.attention %[[Q]], %[[K]], %[[V]]
-// MANY-SAME:       multiples([1, 128]) {{.*}} num_splits = 1>
+// MANY-SAME:       num_splits = 1>
 // FEW-SAME:        split_ctas = 132>
 // CHECK-SAME:      -> (tensor<?x32x1x128xf16>, tensor<?x32x1xf32>)
 // CHECK:         tensor.cast %[[O]] : tensor<?x32x1x128xf16> to tensor<?x?x?x128xf16>
@@ -24,7 +25,7 @@
 // ROWS-NOT: multiples
 // ROWS:     query_tile = 192, key_tile = 80
 // Tiles of more than 64 queries have no registers for a number of splits that is open.
-// SPLITS:   query_tile = 128, {{.*}} num_splits = {{[2-9]|1[0-9]}}>
+// SPLITS:   multiples([128, 128]) schedule(<query_tile = 128, {{.*}} num_splits = {{[2-9]|1[0-9]}}>
 
 // UNKNOWN-NOT: schedule
 // UNEVEN-NOT: schedule
