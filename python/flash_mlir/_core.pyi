@@ -3,6 +3,7 @@
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 version: str
+open_size: int
 
 def get_device_target(device: int) -> str: ...
 def set_thread_count(count: int) -> None: ...
@@ -15,6 +16,8 @@ class Kernel:
     def compile(text: str, target: str, function: str, schedule: str) -> Kernel: ...
     @staticmethod
     def deserialize(bytes: bytes) -> Kernel: ...
+    @staticmethod
+    def specialize(text: str, target: str, function: str, schedule: str, sizes: Sequence[Sequence[int]]) -> str: ...
     @property
     def target(self) -> str: ...
     @property
@@ -30,7 +33,7 @@ class Kernel:
 class Attention:
     def __init__(
         self,
-        compile: Callable[[str, int, int, int, int], Kernel],
+        compile: Callable[[str, int, int, int, int, List[List[int]]], Kernel],
         captures: List[Tuple[str, int, bool, bool, int, List[Tuple[int, List[Any], str]]]],
         return_lse: bool,
         dispatch: Callable[..., Any],

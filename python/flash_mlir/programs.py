@@ -91,10 +91,12 @@ class Variant:
         return "\n".join(lines) + "\n"
 
 
-def get_kernel(config, element, rank, head_dim, value_dim, target):
-    """The native kernel of a variant for these types."""
+def get_kernel(config, element, rank, head_dim, value_dim, target, sizes=None):
+    """The native kernel of a variant for these types, or its version for these sizes of query, key and value."""
     text = json.loads(config)["programs"][str(rank)]
     text = text.replace("$E", element).replace("$D", str(head_dim)).replace("$V", str(value_dim))
+    if sizes:
+        text = _core.Kernel.specialize(text, target, "", "", sizes)
     return cache.get_kernel(text, target)
 
 
@@ -103,10 +105,9 @@ def get_function(config):
     """The native function of a variant."""
     parts = json.loads(config)
 
-    def compile(element, rank, head_dim, value_dim, device):
-        return get_kernel(
-            config, element, rank, head_dim, value_dim, "cpu" if device < 0 else _core.get_device_target(device)
-        )
+    def compile(element, rank, head_dim, value_dim, device, sizes):
+        target = "cpu" if device < 0 else _core.get_device_target(device)
+        return get_kernel(config, element, rank, head_dim, value_dim, target, sizes)
 
     def dispatch(query, key, value, lengths, sink, captured):
         from . import torch_operator

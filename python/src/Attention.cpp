@@ -118,19 +118,37 @@ void Attention::checkCapture(const Capture &capture, const Array &array,
   }
 }
 
-Kernel &Attention::getKernel(const Array &query, const Array &value) {
-  int64_t headDim = query.sizes[query.rank - 1];
-  int64_t valueDim = value.sizes[value.rank - 1];
-  for (const Specialization &known : kernels)
-    if (known.element == query.element && known.rank == query.rank &&
+Kernel &Attention::getKernel(const Array &query, const Array &key,
+                             const Array &value) {
+  int rank = query.rank;
+  int64_t headDim = query.sizes[rank - 1], valueDim = value.sizes[rank - 1];
+  std::array<int64_t, 5> sizes = {};
+  if (query.device >= 0)
+    sizes = {query.sizes[rank - 3], key.sizes[rank - 3],
+             flashGetSizeClass(rank == 4 ? query.sizes[0] : 1),
+             flashGetSizeClass(query.sizes[rank - 2]),
+             flashGetSizeClass(key.sizes[rank - 2])};
+  for (Specialization &known : kernels)
+    if (known.element == query.element && known.rank == rank &&
         known.device == query.device && known.headDim == headDim &&
-        known.valueDim == valueDim)
-      return *known.kernel;
-  nb::object owner = compile(getMlirName(query.element), query.rank, headDim,
-                             valueDim, query.device);
+        known.valueDim == valueDim && known.sizes == sizes) {
+      // The next call is probably alike.
+      std::swap(known, kernels.front());
+      return *kernels.front().kernel;
+    }
+  nb::list shapes;
+  if (query.device >= 0)
+    for (const Array *array : {&query, &key, &value}) {
+      nb::list shape;
+      for (int d = 0; d < rank; ++d)
+        shape.append(array->sizes[d]);
+      shapes.append(shape);
+    }
+  nb::object owner = compile(getMlirName(query.element), rank, headDim,
+                             valueDim, query.device, shapes);
   auto *kernel = nb::cast<Kernel *>(owner);
-  kernels.push_back({query.element, query.rank, query.device, headDim, valueDim,
-                     owner, kernel});
+  kernels.push_back({query.element, rank, query.device, headDim, valueDim,
+                     sizes, owner, kernel});
   return *kernel;
 }
 
@@ -227,7 +245,7 @@ nb::object Attention::execute(nb::handle queryObject, nb::handle keyObject,
     checkCapture(capture, array, query, sizes);
   }
 
-  Kernel &kernel = getKernel(query, value);
+  Kernel &kernel = getKernel(query, key, value);
   FlashTensor tensors[maxArguments];
   for (size_t i = 0; i < count; ++i)
     tensors[i] = arrays[i].getTensor();

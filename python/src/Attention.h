@@ -11,6 +11,8 @@
 #include "IndexRange.h"
 #include "Kernel.h"
 
+#include <array>
+
 namespace flash::python {
 
 /// What a captured tensor must be.
@@ -27,8 +29,9 @@ struct Capture {
 /// calls it. This is what a cached call runs through.
 class Attention {
 public:
-  /// `compile(dtype, rank, head dimension, value head dimension, device)`
-  /// returns the kernel; device is -1 for the CPU. `dispatch`, with the
+  /// `compile(dtype, rank, head dimension, value head dimension, device,
+  /// sizes)` returns the kernel; device is -1 for the CPU, and sizes are those
+  /// of query, key and value, or none for the CPU. `dispatch`, with the
   /// arguments of a call, calls PyTorch's operator.
   Attention(nb::object compile, std::vector<Capture> captures, bool returnLse,
             nb::object dispatch)
@@ -53,6 +56,9 @@ private:
     FlashElementType element;
     int rank, device;
     int64_t headDim, valueDim;
+    /// On a device: heads, key heads, and the classes (flashGetSizeClass) of
+    /// the batch size and the lengths.
+    std::array<int64_t, 5> sizes;
     nb::object owner;
     Kernel *kernel;
   };
@@ -61,7 +67,7 @@ private:
                       const Array &value) const;
   void checkCapture(const Capture &capture, const Array &array,
                     const Array &query, const PositionSizes &sizes) const;
-  Kernel &getKernel(const Array &query, const Array &value);
+  Kernel &getKernel(const Array &query, const Array &key, const Array &value);
 
   nb::object compile;
   std::vector<Capture> captures;

@@ -18,12 +18,26 @@ Kernel::~Kernel() {
   flashKernelDestroy(handle);
 }
 
+static FlashCompileOptions getOptions(const std::string &target,
+                                      const std::string &function,
+                                      const std::string &schedule) {
+  return {target.c_str(), function.empty() ? nullptr : function.c_str(),
+          schedule.empty() ? nullptr : schedule.c_str()};
+}
+
+/// Tensors of which only the sizes are known.
+static std::vector<FlashTensor>
+getShapes(const std::vector<std::vector<int64_t>> &sizes) {
+  std::vector<FlashTensor> tensors;
+  for (const std::vector<int64_t> &each : sizes)
+    tensors.push_back({nullptr, int32_t(each.size()), each.data(), nullptr});
+  return tensors;
+}
+
 Kernel *Kernel::compile(const std::string &text, const std::string &target,
                         const std::string &function,
                         const std::string &schedule) {
-  FlashCompileOptions options = {target.c_str(),
-                                 function.empty() ? nullptr : function.c_str(),
-                                 schedule.empty() ? nullptr : schedule.c_str()};
+  FlashCompileOptions options = getOptions(target, function, schedule);
   FlashKernel *handle = nullptr;
   FlashStatus status;
   // The message is this thread's, and stays until the next call.
@@ -39,6 +53,26 @@ Kernel *Kernel::deserialize(nb::bytes bytes) {
   FlashKernel *handle = nullptr;
   check(flashKernelDeserialize(bytes.c_str(), bytes.size(), &handle));
   return new Kernel(handle);
+}
+
+nb::str Kernel::specialize(const std::string &text, const std::string &target,
+                           const std::string &function,
+                           const std::string &schedule,
+                           const std::vector<std::vector<int64_t>> &sizes) {
+  FlashCompileOptions options = getOptions(target, function, schedule);
+  std::vector<FlashTensor> arguments = getShapes(sizes);
+  const char *version = nullptr;
+  size_t length = 0;
+  FlashStatus status;
+  // The text is this thread's, as messages are.
+  {
+    nb::gil_scoped_release release;
+    status = flashProgramSpecialize(text.data(), text.size(), &options,
+                                    arguments.data(), arguments.size(),
+                                    &version, &length);
+  }
+  check(status);
+  return nb::str(version, length);
 }
 
 static nb::tuple describe(const FlashTensorType &type) {
@@ -73,9 +107,7 @@ nb::str Kernel::getText(const std::string &stage) {
 
 nb::tuple
 Kernel::countTiles(const std::vector<std::vector<int64_t>> &sizes) const {
-  std::vector<FlashTensor> arguments;
-  for (const std::vector<int64_t> &each : sizes)
-    arguments.push_back({nullptr, int32_t(each.size()), each.data(), nullptr});
+  std::vector<FlashTensor> arguments = getShapes(sizes);
   FlashTileCounts counts;
   FlashStatus status;
   {

@@ -24,6 +24,11 @@ public:
                          const std::string &function,
                          const std::string &schedule);
   static Kernel *deserialize(nb::bytes bytes);
+  /// The text of the version of a program for arguments of these sizes.
+  static nb::str specialize(const std::string &text, const std::string &target,
+                            const std::string &function,
+                            const std::string &schedule,
+                            const std::vector<std::vector<int64_t>> &sizes);
 
   FlashKernel *getHandle() const { return handle; }
   std::string getTarget() const { return flashKernelGetTarget(handle); }

@@ -45,6 +45,7 @@ NB_MODULE(_core, m) {
   // The caches of the package keep kernels until the interpreter ends.
   nb::set_leak_warnings(false);
   m.attr("version") = flashGetVersion();
+  m.attr("open_size") = FLASH_DYNAMIC;
   m.def("get_device_target", [](int device) {
     const char *target = nullptr;
     check(flashGetDeviceTarget(device, &target));
@@ -69,6 +70,7 @@ NB_MODULE(_core, m) {
   nb::class_<Kernel>(m, "Kernel")
       .def_static("compile", &Kernel::compile)
       .def_static("deserialize", &Kernel::deserialize)
+      .def_static("specialize", &Kernel::specialize)
       .def_prop_ro("target", &Kernel::getTarget)
       .def_prop_ro("arguments", &Kernel::getArguments)
       .def_prop_ro("results", &Kernel::getResults)

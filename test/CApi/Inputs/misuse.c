@@ -75,6 +75,66 @@ static void testCompile(void) {
   flashKernelDestroy(NULL);
 }
 
+/* Versions of a program for the sizes of calls. */
+static void testSpecialize(void) {
+  static const int64_t one[4] = {3, 8, 1, 16}, keys[4] = {3, 2, 1000, 16},
+                       open[4] = {3, FLASH_DYNAMIC, 1, 16},
+                       negative[4] = {3, -8, 1, 16};
+  static const char attention[] =
+      "func.func @f(%q: tensor<?x?x?x16xf16>, %k: tensor<?x?x?x16xf16>) -> "
+      "tensor<?x?x?x16xf16> {\n"
+      "  %o = flash.attention %q, %k, %k : (tensor<?x?x?x16xf16>, "
+      "tensor<?x?x?x16xf16>, tensor<?x?x?x16xf16>) -> tensor<?x?x?x16xf16>\n"
+      "  return %o : tensor<?x?x?x16xf16>\n}\n";
+  FlashCompileOptions none = {NULL, NULL, NULL}, gpu = {"sm_90a", NULL, NULL},
+                      bad = {"sm_70", NULL, NULL};
+  FlashTensor tensors[2] = {{NULL, 4, one, NULL}, {NULL, 4, keys, NULL}};
+  const char *version = NULL;
+  size_t length = 0, count = sizeof attention - 1;
+  TRUE(flashGetSizeClass(64) == 64 && flashGetSizeClass(71) == flashGetSizeClass(79));
+  TRUE(flashGetSizeClass(4096) == flashGetSizeClass(4352) &&
+       flashGetSizeClass(4096) != flashGetSizeClass(4095) &&
+       flashGetSizeClass(4096) != flashGetSizeClass(4160));
+  REFUSED(flashProgramSpecialize(NULL, 0, &gpu, tensors, 2, &version, &length),
+          "null");
+  REFUSED(flashProgramSpecialize(attention, count, &none, tensors, 2, &version,
+                                 &length),
+          "null");
+  REFUSED(flashProgramSpecialize(attention, count, &gpu, NULL, 2, &version,
+                                 &length),
+          "null");
+  REFUSED(
+      flashProgramSpecialize(attention, count, &gpu, tensors, 2, NULL, &length),
+      "null");
+  REFUSED(flashProgramSpecialize(attention, count, &bad, tensors, 2, &version,
+                                 &length),
+          "sm_70");
+  TRUE(version == NULL && length == 0);
+  OK(flashProgramSpecialize(attention, count, &gpu, tensors, 2, &version,
+                            &length));
+  TRUE(length && strlen(version) == length);
+  TRUE(strstr(version, "%q: tensor<?x8x1x16xf16>") != NULL);
+  TRUE(strstr(version, "%k: tensor<?x2x?x16xf16>") != NULL);
+  TRUE(strstr(version, "schedule(<query_tile") != NULL);
+  tensors[0].sizes = open;
+  OK(flashProgramSpecialize(attention, count, &gpu, tensors, 2, &version,
+                            &length));
+  TRUE(strstr(version, "schedule(") == NULL);
+  tensors[0].sizes = NULL;
+  BAD_TENSOR(flashProgramSpecialize(attention, count, &gpu, tensors, 2,
+                                    &version, &length),
+             "argument 0 has no sizes");
+  tensors[0].sizes = negative;
+  TRUE(flashProgramSpecialize(attention, count, &gpu, tensors, 2, &version,
+                              &length) == FLASH_INVALID_PROGRAM);
+  TRUE(strstr(flashGetErrorMessage(), "are no sizes") != NULL);
+  tensors[0].rank = 3;
+  tensors[0].sizes = one;
+  TRUE(flashProgramSpecialize(attention, count, &gpu, tensors, 2, &version,
+                              &length) == FLASH_INVALID_PROGRAM);
+  TRUE(strstr(flashGetErrorMessage(), "never of the sizes 3x8x1") != NULL);
+}
+
 static void testGetters(FlashKernel *kernel) {
   const char *text;
   size_t length;
@@ -248,6 +308,7 @@ int main(void) {
   FlashKernel *cpu = compile(program, "cpu"), *gpu = compile(program, "sm_80"),
               *roles = compile(halves, "emulate:sm_90a");
   testCompile();
+  testSpecialize();
   testGetters(cpu);
   testRun(cpu, gpu);
   testLaunch(gpu, cpu);

@@ -103,3 +103,16 @@ func.func @reads(%q: tensor<2x4x?x16xf32>, %t: tensor<?x?xf32>, %h: tensor<4xf32
   } : (tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>) -> tensor<2x4x?x16xf32>
   return %o : tensor<2x4x?x16xf32>
 }
+
+// -----
+
+// Lengths of which something is said.
+
+// CHECK-LABEL: func @multiples(
+// CHECK:         %[[R:.*]] = arith.remui %{{.*}}, %c128
+// CHECK:         cf.assert {{.*}}, "flash.attention at {{.*}}: the number of keys is not a multiple of 128"
+// CHECK-NOT:     cf.assert {{.*}} multiple
+func.func @multiples(%q: tensor<2x4x64x16xf32>, %k: tensor<2x4x?x16xf32>) -> tensor<2x4x64x16xf32> {
+  %o = flash.attention %q, %k, %k multiples([64, 128]) : (tensor<2x4x64x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>) -> tensor<2x4x64x16xf32>
+  return %o : tensor<2x4x64x16xf32>
+}

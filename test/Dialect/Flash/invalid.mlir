@@ -1254,6 +1254,48 @@ func.func private @result() -> (tensor<2x8x16xf32> {flash.output})
 
 // -----
 
+func.func @multiples(%q: tensor<1x2x96x16xf32>) -> tensor<1x2x96x16xf32> {
+  // expected-error @below {{'flash.attention' op has 96 queries, no multiple of 64}}
+  %o = flash.attention %q, %q, %q multiples([64, 32]) : (tensor<1x2x96x16xf32>, tensor<1x2x96x16xf32>, tensor<1x2x96x16xf32>) -> tensor<1x2x96x16xf32>
+  return %o : tensor<1x2x96x16xf32>
+}
+
+// -----
+
+func.func @multiples(%q: tensor<1x2x?x16xf32>) -> tensor<1x2x?x16xf32> {
+  // expected-error @below {{'flash.attention' op multiples are two positive numbers, of queries and of keys}}
+  %o = flash.attention %q, %q, %q multiples([64]) : (tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>) -> tensor<1x2x?x16xf32>
+  return %o : tensor<1x2x?x16xf32>
+}
+
+// -----
+
+func.func @multiples(%q: tensor<1x2x?x16xf32>) -> tensor<1x2x?x16xf32> {
+  // expected-error @below {{'flash.attention' op multiples are two positive numbers, of queries and of keys}}
+  %o = flash.attention %q, %q, %q multiples([64, 0]) : (tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>) -> tensor<1x2x?x16xf32>
+  return %o : tensor<1x2x?x16xf32>
+}
+
+// -----
+
+func.func @multiples(%q: tensor<1x2x?x16xf32>, %k: tensor<1x2x40x16xf32>, %a: tensor<1x2x?x16xf32>, %r: tensor<1x2x?xf32>, %n: index) {
+  // expected-error @below {{'flash.online_attention' op has 40 keys, no multiple of 16}}
+  %s:3 = flash.online_attention ins(%q, %k, %k : tensor<1x2x?x16xf32>, tensor<1x2x40x16xf32>, tensor<1x2x40x16xf32>)
+      outs(%a, %r, %r : tensor<1x2x?x16xf32>, tensor<1x2x?xf32>, tensor<1x2x?xf32>) at[0, 0, 0, 0] of[%n, 40] scale(1.0) multiples([1, 16])
+  return
+}
+
+// -----
+
+func.func @multiples(%q: tensor<16x16xf32>, %r: tensor<16xf32>) {
+  // expected-error @below {{'flash.online_attention' op multiples are of whole tensors (rank 4)}}
+  %s:3 = flash.online_attention ins(%q, %q, %q : tensor<16x16xf32>, tensor<16x16xf32>, tensor<16x16xf32>)
+      outs(%q, %r, %r : tensor<16x16xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[16, 16] scale(1.0) multiples([16, 16])
+  return
+}
+
+// -----
+
 // expected-error @below {{'builtin.module' op needs an i64 from 1 to 4096 as attribute 'flash.multiprocessors', got 0 : i64}}
 module attributes {flash.multiprocessors = 0} {}
 

@@ -201,3 +201,14 @@ func.func @is_finite(%v: tensor<128x64xf16>) -> i1 {
   %f = flash.is_finite %v : tensor<128x64xf16>
   return %f : i1
 }
+
+// CHECK-LABEL: func @multiples(
+// CHECK: flash.attention {{.*}} precision(tf32) multiples([64, 128]) schedule(<query_tile = 64>) :
+// CHECK: flash.online_attention {{.*}} scale(1.000000e+00) multiples([1, 32])
+func.func @multiples(%q: tensor<2x4x?x16xf32>, %a: tensor<2x4x?x16xf32>, %r: tensor<2x4x?xf32>, %n: index) -> (tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>) {
+  %o = flash.attention %q, %q, %q precision(tf32) multiples([64, 128]) schedule(<query_tile = 64>)
+      : (tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>) -> tensor<2x4x?x16xf32>
+  %s:3 = flash.online_attention ins(%q, %q, %q : tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>)
+      outs(%a, %r, %r : tensor<2x4x?x16xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>) at[0, 0, 0, 0] of[%n, %n] scale(1.0) multiples([1, 32])
+  return %o, %s#0 : tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>
+}

@@ -108,3 +108,33 @@ func.func @other_user(%q: tensor<1x1x64x64xf32>, %acc: tensor<1x1x64x64xf32>, %m
       at[0, 0, 0, 0] of[64, 64] scale(1.0) schedule(#schedule)
   return %a : tensor<1x1x64x64xf32>
 }
+
+// -----
+
+// Multiples of the tiles need no padding, though they are open; lengths may end anywhere.
+
+// CHECK-LABEL: func @multiples(
+// CHECK:         scf.forall
+// CHECK-NOT:       tensor.pad
+// CHECK:           scf.for
+// CHECK-NOT:       tensor.pad
+// CHECK:           flash.online_attention
+// CHECK-NOT:         keys(
+// CHECK:         scf.forall
+// CHECK:           scf.for
+// CHECK:             tensor.pad
+// CHECK:             flash.online_attention {{.*}} keys(
+func.func @multiples(%q: tensor<1x2x?x16xf32>, %n: tensor<1xi32>, %a: tensor<1x2x?x16xf32>, %r: tensor<1x2x?xf32>, %e: index)
+    -> (tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>) {
+  %s:3 = flash.online_attention ins(%q, %q, %q : tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>)
+      outs(%a, %r, %r : tensor<1x2x?x16xf32>, tensor<1x2x?xf32>, tensor<1x2x?xf32>) at[0, 0, 0, 0] of[%e, %e] scale(1.0)
+      multiples([16, 32]) schedule(<query_tile = 16, key_tile = 32>)
+  %o = flash.finalize ins(%s#0, %s#1, %s#2 : tensor<1x2x?x16xf32>, tensor<1x2x?xf32>, tensor<1x2x?xf32>)
+      outs(%a : tensor<1x2x?x16xf32>) -> tensor<1x2x?x16xf32>
+  %t:3 = flash.online_attention ins(%q, %q, %q : tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>)
+      outs(%a, %r, %r : tensor<1x2x?x16xf32>, tensor<1x2x?xf32>, tensor<1x2x?xf32>) at[0, 0, 0, 0] of[%e, %e] scale(1.0)
+      lengths(%n : tensor<1xi32>) multiples([16, 32]) schedule(<query_tile = 16, key_tile = 32>)
+  %p = flash.finalize ins(%t#0, %t#1, %t#2 : tensor<1x2x?x16xf32>, tensor<1x2x?xf32>, tensor<1x2x?xf32>)
+      outs(%a : tensor<1x2x?x16xf32>) -> tensor<1x2x?x16xf32>
+  return %o, %p : tensor<1x2x?x16xf32>, tensor<1x2x?x16xf32>
+}

@@ -287,6 +287,21 @@ LogicalResult AttentionOp::requireRank4() {
   return emitOpError("needs rank 4 here; run flash-expand-rank first");
 }
 
+/// Checks what the lengths are said to be multiples of.
+static LogicalResult verifyMultiples(Operation *op, ArrayRef<int64_t> multiples,
+                                     int64_t queries, int64_t keys) {
+  if (multiples.size() != 2 || multiples[0] < 1 || multiples[1] < 1)
+    return op->emitOpError("multiples are two positive numbers, of queries and "
+                           "of keys");
+  for (auto [length, multiple, name] :
+       {std::tuple(queries, multiples[0], "queries"),
+        {keys, multiples[1], "keys"}})
+    if (!ShapedType::isDynamic(length) && length % multiple != 0)
+      return op->emitOpError("has ")
+             << length << " " << name << ", no multiple of " << multiple;
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   RankedTensorType query = getQuery().getType(), key = getKey().getType(),
                    value = getValue().getType();
@@ -326,6 +341,10 @@ LogicalResult AttentionOp::verify() {
       failed(verifySameSize(*this, "query heads and number of sinks",
                             hasHeads() ? query.getDimSize(rank - 3) : 1,
                             getSink().getType().getDimSize(0))))
+    return failure();
+  if (getMultiples() &&
+      failed(verifyMultiples(*this, *getMultiples(), query.getDimSize(rank - 2),
+                             key.getDimSize(rank - 2))))
     return failure();
   if (getScale() && failed(verifyScale(*this, *getScale())))
     return failure();
@@ -425,6 +444,12 @@ LogicalResult OnlineAttentionOp::verify() {
   if (getKeys() && !isTile())
     return emitOpError("keys counts the keys of a tile (rank 2); use lengths "
                        "on whole tensors");
+  if (getMultiples() && isTile())
+    return emitOpError("multiples are of whole tensors (rank 4)");
+  if (getMultiples() &&
+      failed(verifyMultiples(*this, *getMultiples(), query.getDimSize(2),
+                             key.getDimSize(2))))
+    return failure();
   if (getLengths() && isTile())
     return emitOpError("lengths are per batch and need rank 4; use keys on a "
                        "tile");

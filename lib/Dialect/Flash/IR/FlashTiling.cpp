@@ -186,7 +186,7 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
       b, loc, state.getTypes(), query, key, value, state[0], state[1], state[2],
       dynamicPosition, getExtents(), keys, lengths, staticPosition,
       getStaticExtents(), getScale(), getMaskAttr(), getPrecisionAttr(),
-      getScheduleAttr());
+      /*multiples=*/DenseI64ArrayAttr(), getScheduleAttr());
   IRMapping mapping;
   getScore().cloneInto(&tiled.getScore(), mapping);
   return TilingResult{{tiled},

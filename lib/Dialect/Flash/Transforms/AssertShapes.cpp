@@ -68,6 +68,7 @@ private:
                  what + " differ");
   }
   void headGroups(const Size &queryHeads, const Size &keyHeads);
+  void multipleOf(const Size &size, int64_t factor, const Twine &what);
   void resultSizes(RankedTensorType type, const Twine &name);
   void atLeast(const Size &size, const Size &wanted, Operation *read,
                const Twine &message);
@@ -98,6 +99,18 @@ void ShapeAsserter::headGroups(const Size &queryHeads, const Size &keyHeads) {
   assertThat(arith::CmpIPredicate::eq, remainder,
              arith::ConstantIndexOp::create(b, loc, 0),
              "query heads are not a multiple of key heads");
+}
+
+void ShapeAsserter::multipleOf(const Size &size, int64_t factor,
+                               const Twine &what) {
+  if (size.isStatic() || factor == 1)
+    return;
+  Value remainder = arith::RemUIOp::create(
+      b, loc, get(size), arith::ConstantIndexOp::create(b, loc, factor));
+  assertThat(arith::CmpIPredicate::eq, remainder,
+             arith::ConstantIndexOp::create(b, loc, 0),
+             "the number of " + what + " is not a multiple of " +
+                 Twine(factor));
 }
 
 /// Checks the static sizes of a result that follow from dynamic sizes of the
@@ -185,6 +198,11 @@ void ShapeAsserter::run() {
   if (op.getSink())
     sameSize(queryHeads, Size::of(op.getSink(), 0),
              "query heads and number of sinks");
+  if (op.getMultiples()) {
+    multipleOf(Size::of(query, rank - 2), op.getMultiples()->front(),
+               "queries");
+    multipleOf(Size::of(key, rank - 2), op.getMultiples()->back(), "keys");
+  }
   resultSizes(op.getOutput().getType(), "output");
   if (op.getLse())
     resultSizes(op.getLse().getType(), "log-sum-exp");

@@ -52,7 +52,7 @@ static void expandToRank4(AttentionOp op) {
       expand(op.getQuery()), expand(op.getKey()), expand(op.getValue()),
       op.getLengths(), op.getSink(), /*leading=*/LeadingAttr(),
       op.getScaleAttr(), op.getMaskAttr(), op.getPrecisionAttr(),
-      op.getScheduleAttr());
+      op.getMultiplesAttr(), op.getScheduleAttr());
   expanded.getScore().takeBody(op.getScore());
   for (auto [result, wide] :
        llvm::zip_equal(op->getResults(), expanded->getResults())) {

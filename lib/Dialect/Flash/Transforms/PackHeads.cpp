@@ -121,6 +121,10 @@ static void packScore(Block &score, int64_t group) {
 static void pack(AttentionOp op, int64_t group) {
   OpBuilder b(op);
   MaskAttrInterface mask = op.getMaskAttr();
+  // The queries are others now.
+  DenseI64ArrayAttr multiples = op.getMultiplesAttr();
+  if (multiples)
+    multiples = b.getDenseI64ArrayAttr({1, multiples[1]});
   auto packed = AttentionOp::create(
       b, op.getLoc(), getPackedType(op.getOutput().getType(), group),
       op.getLse() ? getPackedType(op.getLse().getType(), group)
@@ -128,7 +132,7 @@ static void pack(AttentionOp op, int64_t group) {
       packQuery(b, op.getQuery(), group), op.getKey(), op.getValue(),
       op.getLengths(), /*sink=*/Value(), /*leading=*/LeadingAttr(),
       op.getScaleAttr(), mask ? packMask(mask, group) : mask,
-      op.getPrecisionAttr(), op.getScheduleAttr());
+      op.getPrecisionAttr(), multiples, op.getScheduleAttr());
   packed.getScore().takeBody(op.getScore());
   if (!packed.getScore().empty())
     packScore(packed.getScore().front(), group);

@@ -395,7 +395,8 @@ void raise(linalg::LinalgOp root, const Match &match) {
       /*leading=*/LeadingAttr(), b.getF64FloatAttr(match.scale),
       match.kept.toMask(b.getContext(), query.sizeOf(queryVar),
                         key.sizeOf(keyVar)),
-      /*precision=*/PrecisionAttr(), /*schedule=*/ScheduleAttr());
+      /*precision=*/PrecisionAttr(), /*multiples=*/DenseI64ArrayAttr(),
+      /*schedule=*/ScheduleAttr());
   output.replaceAllUsesWith(
       rewriter.result(attention.getOutput(), match, outputType));
   eraseWithDeadOperands(output.getDefiningOp());

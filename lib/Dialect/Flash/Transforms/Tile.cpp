@@ -186,6 +186,8 @@ SmallVector<Value> Tiler::keyLoop(Value query, Value split, Value batch,
                                   Value head, Value start,
                                   ArrayRef<Value> state) {
   TiledDim keys = {keyTile, keyEnd(batch)};
+  if (online.getMultiples() && !online.getLengths())
+    keys.multiple = online.getMultiples()->back();
   OpFoldResult headOfKeys = groups.getKeyHead(b, loc, head);
   Value end = getValueOrCreateConstantIndexOp(b, loc, keys.end);
   AffineExpr toKey = b.getAffineDimExpr(0) * keyTile;
@@ -212,7 +214,7 @@ SmallVector<Value> Tiler::keyLoop(Value query, Value split, Value batch,
       keys.isRagged() ? cast<Value>(existing) : Value(),
       /*lengths=*/Value(), staticPosition, online.getStaticExtents(),
       online.getScale(), online.getMaskAttr(), online.getPrecisionAttr(),
-      online.getScheduleAttr());
+      /*multiples=*/DenseI64ArrayAttr(), online.getScheduleAttr());
   IRMapping mapping;
   online.getScore().cloneInto(&step.getScore(), mapping);
   scf::YieldOp::create(b, loc, step.getResults());
@@ -302,6 +304,8 @@ void Tiler::run() {
       tensor::getMixedSizes(b, loc, online.getQuery());
   const Schedule schedule = online.getSchedule()->getValue();
   queries = {*schedule.queryTile, sizes[2]};
+  if (online.getMultiples())
+    queries.multiple = online.getMultiples()->front();
   keyTile = *schedule.keyTile;
   if (schedule.has(ScheduleFeatures::SpecializeWarps))
     padding = Padding::Anything;

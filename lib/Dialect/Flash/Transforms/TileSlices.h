@@ -18,10 +18,12 @@ namespace flash {
 struct TiledDim {
   int64_t tile;
   mlir::OpFoldResult end;
+  /// What the end is a multiple of, whatever it is.
+  int64_t multiple = 1;
 
   bool isRagged() const {
     std::optional<int64_t> constant = mlir::getConstantIntValue(end);
-    return !constant || *constant % tile != 0;
+    return constant.value_or(multiple) % tile != 0;
   }
   /// How many elements of the tile that starts at `start` exist.
   mlir::OpFoldResult existing(mlir::OpBuilder &b, mlir::Location loc,

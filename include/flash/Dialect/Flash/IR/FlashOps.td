@@ -76,6 +76,9 @@ def Flash_AttentionOp : Flash_Op<"attention",
         10 bits of mantissa, which takes a third of the work of tensor cores.
         Without it they are as accurate as f32 arithmetic. It permits and does
         not oblige: the tiled programs of GPUs, and their emulation, round;
+      - `multiples([m, n])`: the number of queries is a multiple of `m` and that of
+        keys one of `n`, which is checked at run time (`flash-assert-shapes`) where
+        types do not say it: the last tiles are then as whole as the others;
       - `schedule(attr)`: how to tile, see `#flash.schedule`;
       - `score { ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
         ... flash.yield %r : f32 }`: modifies each score. The region may use
@@ -97,6 +100,7 @@ def Flash_AttentionOp : Flash_Op<"attention",
     OptionalAttr<F64Attr>:$scale,
     OptionalAttr<Flash_MaskAttrInterface>:$mask,
     OptionalAttr<Flash_PrecisionAttr>:$precision,
+    OptionalAttr<DenseI64ArrayAttr>:$multiples,
     OptionalAttr<Flash_ScheduleAttr>:$schedule);
   let results = (outs Flash_FloatTensor:$output,
                       Optional<Flash_F32Tensor>:$lse);
@@ -109,6 +113,7 @@ def Flash_AttentionOp : Flash_Op<"attention",
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
     (`sink` `(` $sink^ `:` type($sink) `)`)?
     (`precision` `(` $precision^ `)`)?
+    (`multiples` `(` $multiples^ `)`)?
     (`schedule` `(` $schedule^ `)`)?
     (`score` $score^)?
     attr-dict `:` `(` type($query) `,` type($key) `,` type($value) `)`
@@ -168,7 +173,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     `at[b, h, i, j]` is the position of the first element in the whole problem,
     whose lengths are `of[nq, nk]`. `keys(n)` says that only the first `n` keys
     of a tile exist, the rest being padding with finite values, such as zeros;
-    `lengths`, on rank 4, and `precision` are as in `flash.attention`.
+    `lengths` and `multiples`, on rank 4, and `precision` are as in `flash.attention`.
 
     Example:
 
@@ -186,6 +191,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     DenseI64ArrayAttr:$static_position, DenseI64ArrayAttr:$static_extents,
     F64Attr:$scale, OptionalAttr<Flash_MaskAttrInterface>:$mask,
     OptionalAttr<Flash_PrecisionAttr>:$precision,
+    OptionalAttr<DenseI64ArrayAttr>:$multiples,
     OptionalAttr<Flash_ScheduleAttr>:$schedule);
   let results = (outs Flash_F32Tensor:$acc_out, Flash_F32Tensor:$max_out,
                       Flash_F32Tensor:$sum_out);
@@ -201,6 +207,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     (`mask` `(` $mask^ `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
     (`precision` `(` $precision^ `)`)?
+    (`multiples` `(` $multiples^ `)`)?
     (`schedule` `(` $schedule^ `)`)?
     (`score` $score^)?
     attr-dict

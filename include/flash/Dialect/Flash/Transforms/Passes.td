@@ -152,6 +152,48 @@ def ExpandRank : Pass<"flash-expand-rank", "::mlir::func::FuncOp"> {
                            "::mlir::affine::AffineDialect"];
 }
 
+def Specialize : Pass<"flash-specialize", "::mlir::ModuleOp"> {
+  let summary = "Make the version of a program for calls with certain sizes";
+  let description = [{
+    A program whose sizes are open has one schedule for all of them. This makes
+    another one of it, which takes whatever it took before but where types say more
+    now, and is as fast as one that is written for the sizes:
+
+      - each `flash.attention` gets the schedule that it would have if its operands had
+        these sizes (`flash-select-schedule`), or sizes like them: of sizes above 64
+        only the three highest bits count;
+      - `multiples` says where lengths are multiples of the schedule's tiles, of 64,
+        128 or 256, and there is at least one whole tile of queries;
+      - where there is one query, its number and those of the heads are
+        written into the types of the function's arguments, so that
+        `flash-pack-heads` can pack them.
+
+    `sizes` are those of the first arguments, with `?` for what stays open; the
+    sizes of others are not known. The result types of the function stay as they are.
+
+    ```mlir
+    // flash-specialize{sizes=16x32x1x128,16x8x4096x128,16x8x4096x128 target=sm_90a}
+    func.func @f(%q: tensor<?x?x?x128xf16>, %k: tensor<?x?x?x128xf16>, %v: tensor<?x?x?x128xf16>) -> ... {
+      %o = flash.attention %q, %k, %v : ...
+    // becomes
+    func.func @f(%q: tensor<?x32x1x128xf16>, %k: tensor<?x8x?x128xf16>, %v: tensor<?x8x?x128xf16>) -> ... {
+      %o = flash.attention %q, %k, %v schedule(<query_tile = 64, ...>) : ...
+    ```
+  }];
+  let options = [
+    ListOption<"sizes", "sizes", "std::string",
+               "Of each argument, such as 16x32x1x128">,
+    Option<"target", "target", "std::string", "\"cpu\"",
+           "cpu, emulate, sm_80 or sm_90a">,
+    Option<"device", "device", "std::string", "\"\"",
+           "Whose measured schedules to take, such as NVIDIA H200">,
+    Option<"tuningFile", "tuning-file", "std::string", "\"\"",
+           "A file with measured schedules">
+  ];
+  let dependentDialects = ["::mlir::tensor::TensorDialect",
+                           "::flash::tile::TileDialect"];
+}
+
 def PackHeads : Pass<"flash-pack-heads", "::mlir::func::FuncOp"> {
   let summary = "Query heads that read the same keys become the rows of a tile";
   let description = [{

@@ -1,0 +1,342 @@
+//===- Specialize.cpp - A program for calls of certain sizes --------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/Transforms/GetProblem.h"
+#include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Schedule/SizeClass.h"
+#include "flash/Schedule/SplitKV.h"
+#include "flash/Schedule/Target.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace flash {
+#define GEN_PASS_DEF_SPECIALIZE
+#include "flash/Dialect/Flash/Transforms/Passes.h.inc"
+} // namespace flash
+
+using namespace mlir;
+using namespace flash;
+
+// Tiles with more queries have no registers left for a number of splits that
+// is known at run time only.
+static constexpr int64_t mostQueriesOfOpenSplits = 64;
+
+using Sizes = SmallVector<int64_t>;
+
+/// Reads "2x8x?x64"; `?` is a size that stays open.
+static std::optional<Sizes> parseSizes(StringRef text) {
+  Sizes sizes;
+  SmallVector<StringRef> parts;
+  text.split(parts, 'x');
+  for (StringRef part : parts) {
+    int64_t size;
+    if (part == "?")
+      sizes.push_back(ShapedType::kDynamic);
+    else if (part.getAsInteger(10, size) || size < 0)
+      return std::nullopt;
+    else
+      sizes.push_back(size);
+  }
+  return sizes;
+}
+
+static bool isOpen(ArrayRef<int64_t> sizes) {
+  return llvm::any_of(sizes, ShapedType::isDynamic);
+}
+
+namespace {
+struct Specialize : flash::impl::SpecializeBase<Specialize> {
+  using Base::Base;
+
+  LogicalResult readSizes(func::FuncOp func);
+  /// The sizes of a tensor in the calls; nothing where they are not known.
+  std::optional<Sizes> getSizes(Value tensor);
+  /// The sizes of an op's query and key; nothing where they are not known, or
+  /// none that the op can have.
+  struct Operands {
+    Sizes query, key;
+  };
+  std::optional<Operands> getOperands(AttentionOp op);
+  /// Writes into the types what the layout of tiles depends on.
+  void fixTypes(AttentionOp op);
+  void refineArgument(Value tensor, ArrayRef<int64_t> sizes,
+                      ArrayRef<int64_t> dims);
+  LogicalResult schedule(AttentionOp op);
+  func::FuncOp copyForCalls(AttentionOp op);
+  void setMultiples(AttentionOp op, const Schedule &schedule);
+  void openSplits(Schedule &schedule, const Problem &problem);
+  void runOnOperation() override;
+
+  SmallVector<Sizes> ofArguments;
+};
+} // namespace
+
+LogicalResult Specialize::readSizes(func::FuncOp func) {
+  ofArguments.clear();
+  if (sizes.size() > func.getNumArguments())
+    return func.emitOpError("takes ")
+           << func.getNumArguments() << " arguments, and sizes are given for "
+           << sizes.size();
+  for (auto [number, text] : llvm::enumerate(sizes)) {
+    std::optional<Sizes> given = parseSizes(text);
+    if (!given)
+      return func.emitOpError("cannot be specialized: '")
+             << text
+             << "' are no sizes; write them as 2x8x?x64, with ? for what stays "
+                "open";
+    auto type = dyn_cast<RankedTensorType>(func.getArgument(number).getType());
+    bool fits =
+        type && type.getRank() == static_cast<int64_t>(given->size()) &&
+        llvm::all_of(llvm::zip_equal(type.getShape(), *given), [](auto pair) {
+          auto [known, size] = pair;
+          return ShapedType::isDynamic(known) || ShapedType::isDynamic(size) ||
+                 known == size;
+        });
+    if (!fits)
+      return func.emitOpError("has an argument ")
+             << number << " of type " << func.getArgument(number).getType()
+             << ", which is never of the sizes " << text;
+    for (auto [known, size] : llvm::zip_equal(type.getShape(), *given))
+      if (!ShapedType::isDynamic(known))
+        size = known;
+    ofArguments.push_back(*given);
+  }
+  return success();
+}
+
+std::optional<Sizes> Specialize::getSizes(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (type.hasStaticShape())
+    return Sizes(type.getShape());
+  if (auto argument = dyn_cast<BlockArgument>(tensor)) {
+    if (!isa<func::FuncOp>(argument.getOwner()->getParentOp()) ||
+        argument.getArgNumber() >= ofArguments.size() ||
+        isOpen(ofArguments[argument.getArgNumber()]))
+      return std::nullopt;
+    return ofArguments[argument.getArgNumber()];
+  }
+  if (auto cast = tensor.getDefiningOp<tensor::CastOp>())
+    return getSizes(cast.getSource());
+  if (auto op = tensor.getDefiningOp<AttentionOp>()) {
+    std::optional<Sizes> sizes = getSizes(op.getQuery());
+    if (sizes && tensor == op.getOutput())
+      sizes->back() = op.getValueDim();
+    return sizes;
+  }
+  return std::nullopt;
+}
+
+void Specialize::refineArgument(Value tensor, ArrayRef<int64_t> sizes,
+                                ArrayRef<int64_t> dims) {
+  auto argument = dyn_cast<BlockArgument>(tensor);
+  if (!argument)
+    return;
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  for (int64_t dim : dims)
+    shape[dim] = sizes[dim];
+  if (ArrayRef<int64_t>(shape) == type.getShape())
+    return;
+  OpBuilder b(argument.getOwner(), argument.getOwner()->begin());
+  argument.setType(type.clone(shape));
+  auto open = tensor::CastOp::create(b, argument.getLoc(), type, argument);
+  argument.replaceAllUsesExcept(open, open);
+  auto func = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  func.setFunctionType(
+      b.getFunctionType(argument.getOwner()->getArgumentTypes(),
+                        func.getFunctionType().getResults()));
+}
+
+/// Takes operands with the types that they have before casts to more open ones,
+/// and gives the results the types that follow.
+static void refineTypes(AttentionOp op) {
+  for (OpOperand *operand :
+       {&op.getQueryMutable(), &op.getKeyMutable(), &op.getValueMutable()})
+    if (auto open = operand->get().getDefiningOp<tensor::CastOp>();
+        open && tensor::canFoldIntoConsumerOp(open))
+      operand->set(open.getSource());
+  OpBuilder b(op->getContext());
+  b.setInsertionPointAfter(op);
+  ArrayRef<int64_t> ofQuery = op.getQuery().getType().getShape();
+  for (Value result : op->getResults()) {
+    auto type = cast<RankedTensorType>(result.getType());
+    Sizes shape(type.getShape());
+    for (size_t dim = 0; dim + 1 < ofQuery.size(); ++dim)
+      if (ShapedType::isDynamic(shape[dim]))
+        shape[dim] = ofQuery[dim];
+    if (ArrayRef<int64_t>(shape) == type.getShape())
+      continue;
+    result.setType(type.clone(shape));
+    auto open = tensor::CastOp::create(b, op.getLoc(), type, result);
+    result.replaceAllUsesExcept(open, open);
+  }
+}
+
+std::optional<Specialize::Operands> Specialize::getOperands(AttentionOp op) {
+  std::optional<Sizes> query = getSizes(op.getQuery()),
+                       key = getSizes(op.getKey());
+  if (!query || !key || (op.hasBatch() && query->front() != key->front()))
+    return std::nullopt;
+  int64_t heads = query->size() - 3;
+  if (op.hasHeads() &&
+      ((*key)[heads] == 0 || (*query)[heads] % (*key)[heads] != 0))
+    return std::nullopt;
+  return Operands{*query, *key};
+}
+
+void Specialize::fixTypes(AttentionOp op) {
+  std::optional<Operands> sizes = getOperands(op);
+  if (!sizes || !op.hasHeads())
+    return;
+  auto &[query, key] = *sizes;
+  int64_t heads = query.size() - 3, queries = heads + 1;
+  // The heads of a group are packed where it is known how many there are.
+  if (query[queries] != 1 || query[heads] == key[heads])
+    return;
+  refineArgument(op.getQuery(), query, {heads, queries});
+  refineArgument(op.getKey(), key, {heads});
+  refineArgument(op.getValue(), key, {heads});
+  refineTypes(op);
+  op->getParentOfType<func::FuncOp>().walk([](tensor::CastOp cast) {
+    if (cast->use_empty())
+      cast.erase();
+  });
+}
+
+/// A function that computes `op` for tensors of typical sizes; null where the
+/// sizes are not known, or none that the op can have.
+func::FuncOp Specialize::copyForCalls(AttentionOp op) {
+  std::optional<Operands> sizes = getOperands(op);
+  if (!sizes)
+    return nullptr;
+  auto &[query, key] = *sizes;
+  for (Sizes *shape : {&query, &key})
+    for (auto [dim, size] : llvm::enumerate(*shape))
+      // Numbers of heads have to divide each other.
+      if (!op.hasHeads() || dim != shape->size() - 3)
+        size = getTypicalSize(size);
+  query.back() = key.back() = op.getHeadDim();
+  Sizes value = key, output = query;
+  value.back() = output.back() = op.getValueDim();
+
+  auto open = [](Value vector) {
+    return cast<RankedTensorType>(vector.getType())
+        .clone({ShapedType::kDynamic});
+  };
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op.getScore(), captured);
+  SmallVector<Value> from(op->getOperands());
+  SmallVector<Type> types = {op.getQuery().getType().clone(query),
+                             op.getKey().getType().clone(key),
+                             op.getValue().getType().clone(value)};
+  for (Value vector : op->getOperands().drop_front(types.size()))
+    types.push_back(open(vector));
+  for (Value each : captured) {
+    from.push_back(each);
+    types.push_back(each.getType());
+  }
+  OpBuilder b(op->getContext());
+  b.setInsertionPointToEnd(getOperation().getBody());
+  auto func = func::FuncOp::create(b, op.getLoc(), "flash.calls",
+                                   b.getFunctionType(types, {}));
+  SymbolTable(getOperation()).insert(func);
+  Block *body = func.addEntryBlock();
+  b.setInsertionPointToEnd(body);
+  IRMapping mapping;
+  // A tensor may be several operands, of different types here.
+  for (Value each : captured)
+    mapping.map(each, body->getArgument(llvm::find(from, each) - from.begin()));
+  auto copy = cast<AttentionOp>(b.clone(*op, mapping));
+  copy->setOperands(body->getArguments().take_front(op->getNumOperands()));
+  copy.getOutput().setType(op.getOutput().getType().clone(output));
+  if (op.getLse())
+    copy.getLse().setType(
+        op.getLse().getType().clone(ArrayRef(output).drop_back()));
+  func::ReturnOp::create(b, op.getLoc());
+  return func;
+}
+
+/// Says how the keys are split such that it is right for as many sizes as
+/// possible, and that few versions are compiled.
+void Specialize::openSplits(Schedule &schedule, const Problem &problem) {
+  int64_t tiles = *problem.countQueryTiles(*schedule.queryTile);
+  int64_t keyTiles = llvm::divideCeil(*problem.keys, *schedule.keyTile);
+  int64_t splits = countSplits(*schedule.splitCtas, tiles, keyTiles);
+  if (*schedule.queryTile > mostQueriesOfOpenSplits) {
+    schedule.splitCtas.reset();
+    schedule.numSplits = splits;
+    return;
+  }
+  int64_t all = findMultiprocessors(getOperation())
+                    .value_or(findTarget(target)->multiprocessors);
+  if (countSplits(all, tiles, keyTiles) == splits)
+    schedule.splitCtas = all;
+}
+
+/// Says of which tiles the lengths are multiples.
+void Specialize::setMultiples(AttentionOp op, const Schedule &schedule) {
+  std::optional<Operands> sizes = getOperands(op);
+  int64_t last = op.getQuery().getType().getRank() - 2;
+  // Where queries are few the keys are more at each call, and their last tile
+  // is one of many.
+  if (sizes->query[last] < *schedule.queryTile)
+    return;
+  auto getMultiple = [](int64_t size, int64_t tile) {
+    return getCommonDivisor(size) % tile == 0 ? tile : 1;
+  };
+  int64_t multiples[] = {getMultiple(sizes->query[last], *schedule.queryTile),
+                         getMultiple(sizes->key[last], *schedule.keyTile)};
+  if (multiples[0] != 1 || multiples[1] != 1)
+    op.setMultiples(multiples);
+}
+
+LogicalResult Specialize::schedule(AttentionOp op) {
+  func::FuncOp func = copyForCalls(op);
+  if (!func)
+    return success();
+  OpPassManager pm(func::FuncOp::getOperationName());
+  pm.addPass(createExpandRank());
+  if (target != "cpu")
+    pm.addPass(createPackHeads());
+  pm.addPass(createSelectSchedule({"", target, device, tuningFile}));
+  bool isScheduled = succeeded(runPipeline(pm, func));
+  AttentionOp copy;
+  func.walk([&](AttentionOp found) { copy = found; });
+  if (isScheduled) {
+    Schedule chosen = copy.getSchedule()->getValue();
+    if (chosen.splitCtas)
+      openSplits(chosen, getProblem(copy));
+    op.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
+    setMultiples(op, chosen);
+  }
+  func.erase();
+  return success(isScheduled);
+}
+
+void Specialize::runOnOperation() {
+  SmallVector<func::FuncOp> funcs;
+  for (auto func : getOperation().getOps<func::FuncOp>())
+    if (func.isPublic() && !func.isExternal())
+      funcs.push_back(func);
+  for (func::FuncOp func : funcs) {
+    if (failed(readSizes(func)))
+      return signalPassFailure();
+    SmallVector<AttentionOp> ops;
+    func.walk([&](AttentionOp op) { ops.push_back(op); });
+    for (AttentionOp op : ops) {
+      fixTypes(op);
+      if (failed(schedule(op)))
+        return signalPassFailure();
+    }
+  }
+}

@@ -1,0 +1,38 @@
+// The version of a program for calls of certain sizes.
+// RUN: flash-opt %s --flash-specialize="sizes=16x32x1x128,16x8x4096x128,16x8x4096x128 target=sm_90a" | FileCheck %s --check-prefixes=CHECK,MANY
+// RUN: flash-opt %s --flash-specialize="sizes=1x32x1x128,1x8x131072x128,1x8x131072x128 target=sm_90a" | FileCheck %s --check-prefixes=CHECK,FEW
+// RUN: flash-opt %s --flash-specialize="sizes=1x32x1x128,1x8x140000x128,1x8x140000x128 target=sm_90a" | FileCheck %s --check-prefixes=CHECK,FEW
+// RUN: flash-opt %s --flash-specialize="sizes=4x16x4096x128,4x16x4096x128,4x16x4096x128 target=sm_90a" | FileCheck %s --check-prefix=ROWS
+// RUN: flash-opt %s --flash-specialize="sizes=1x4x512x128,1x4x8192x128,1x4x8192x128 target=sm_90a" | FileCheck %s --check-prefix=SPLITS
+// RUN: flash-opt %s --flash-specialize="sizes=16x32x1x128,16x8x?x128,16x8x?x128 target=sm_90a" | FileCheck %s --check-prefix=UNKNOWN
+// RUN: flash-opt %s --flash-specialize="sizes=2x6x1x128,2x4x100x128,2x4x100x128 target=sm_90a" | FileCheck %s --check-prefix=UNEVEN
+
+// One query: what packs the heads of a group stands in the types.
+// CHECK-LABEL: func.func @open(
+// CHECK-SAME:    %[[Q:.*]]: tensor<?x32x1x128xf16>, %[[K:.*]]: tensor<?x8x?x128xf16>, %[[V:.*]]: tensor<?x8x?x128xf16>, %[[N:.*]]: tensor<?xi32>)
+// CHECK-SAME:    -> (tensor<?x?x?x128xf16>, tensor<?x?x?xf32>)
+// CHECK-NOT:     tensor.cast
+// CHECK-NOT:     multiples
+// CHECK:         %[[O:.*]], %[[L:.*]] = flash.attention %[[Q]], %[[K]], %[[V]]
+// MANY-SAME:       num_splits = 1>
+// FEW-SAME:        split_ctas = 132>
+// CHECK-SAME:      -> (tensor<?x32x1x128xf16>, tensor<?x32x1xf32>)
+// CHECK:         tensor.cast %[[O]] : tensor<?x32x1x128xf16> to tensor<?x?x?x128xf16>
+// CHECK:         tensor.cast %[[L]] : tensor<?x32x1xf32> to tensor<?x?x?xf32>
+
+// Many queries: another schedule, and all sizes are open. No tile of 80 keys divides 4096.
+// ROWS:   func.func @open(%{{.*}}: tensor<?x?x?x128xf16>
+// ROWS-NOT: multiples
+// ROWS:     query_tile = 192, key_tile = 80
+// Tiles of more than 64 queries have no registers for a number of splits that is open.
+// SPLITS:   multiples([128, 128]) schedule(<query_tile = 128, {{.*}} num_splits = {{[2-9]|1[0-9]}}>
+
+// UNKNOWN-NOT: schedule
+// UNEVEN-NOT: schedule
+// CHECK-NOT: flash.calls
+func.func @open(%q: tensor<?x?x?x128xf16>, %k: tensor<?x?x?x128xf16>, %v: tensor<?x?x?x128xf16>, %n: tensor<?xi32>)
+    -> (tensor<?x?x?x128xf16>, tensor<?x?x?xf32>) {
+  %o, %l = flash.attention %q, %k, %v lengths(%n : tensor<?xi32>)
+      : (tensor<?x?x?x128xf16>, tensor<?x?x?x128xf16>, tensor<?x?x?x128xf16>) -> (tensor<?x?x?x128xf16>, tensor<?x?x?xf32>)
+  return %o, %l : tensor<?x?x?x128xf16>, tensor<?x?x?xf32>
+}
