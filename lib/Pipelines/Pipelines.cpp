@@ -78,13 +78,15 @@ void flash::buildNaiveTilePipeline(OpPassManager &pm) {
 }
 
 void flash::buildBlockPipeline(OpPassManager &pm) {
-  // Eight rows, each of which is a warp's.
+  // Eight rows, each of which is a warp's. A lane has up to twice 16 bytes in a
+  // step, and up to 64 elements of a row that is read once: with more, fewer
+  // warps are there to hide the latency of memory.
   TileSoftmaxOptions softmax;
   softmax.rowTile = 8;
-  softmax.reductionTile = 0;
+  softmax.reductionBytes = 1024;
+  softmax.wholeRow = 2048;
   DecomposeOptions decompose;
   decompose.guardValues = true;
-  decompose.keepCombine = true;
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createTileSoftmax(softmax));
   func.addPass(createDecompose(decompose));

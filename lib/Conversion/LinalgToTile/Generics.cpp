@@ -159,7 +159,7 @@ LogicalResult BlockConverter::convertReduction(linalg::LinalgOp op) {
   unsigned kept =
       op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getDimPosition(0);
   unsigned reduced = 1 - kept;
-  bool isOfRows = isa<tile::RowsAttr>(type->getEncoding());
+  bool isOfRows = tile::isOfRows(*type);
   unsigned rows = isOfRows ? kept : reduced,
            columns = isOfRows ? reduced : kept;
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
@@ -179,9 +179,7 @@ LogicalResult BlockConverter::convertReduction(linalg::LinalgOp op) {
   Location loc = op.getLoc();
   Value result;
   if (isOfRows) {
-    auto lanes = RankedTensorType::get(
-        {shape[0], 4}, b.getF32Type(),
-        tile::LanesAttr::get(b.getContext(), layouts.getNumWarps()));
+    RankedTensorType lanes = tile::getLanesType(*type);
     Value none = arith::ConstantOp::create(
         b, loc,
         DenseElementsAttr::get(lanes, b.getF32FloatAttr(combiner->neutral)));

@@ -17,10 +17,11 @@ namespace flash {
 enum class VectorOf { Rows, Columns };
 
 /// Chooses the layouts of a loop's tiles in registers. All matrices are
-/// fragments (`#tile.fragment`), which is what products are; a vector has a
-/// value for each row of the matrices that it meets in an operation, or for
-/// each column, and so have those that it meets in operations on vectors, is
-/// carried as by loops, and chosen as by conditions.
+/// fragments (`#tile.fragment`), which is what products are, or all are strips
+/// (`#tile.strips`), where the loop only works along rows and each can be one
+/// warp's. A vector has a value for each row of the matrices that it meets in
+/// an operation, or for each column, and so have those that it meets in
+/// operations on vectors, is carried as by loops, and chosen as by conditions.
 class Layouts {
 public:
   /// `warps` is 0 where no schedule says.
@@ -28,6 +29,8 @@ public:
 
   /// How many warps share the tiles.
   int64_t getNumWarps() const { return warps; }
+  /// Whether each row of a matrix is one warp's.
+  bool areStrips() const { return vector > 0; }
 
   /// The type in registers of a tile of the program, or null where its shape is
   /// none that registers have.
@@ -44,8 +47,10 @@ private:
   void unite(mlir::Value x, mlir::Value y);
   void unite(mlir::ValueRange x, mlir::ValueRange y);
   void propagate();
+  void chooseStrips(mlir::scf::ForallOp loop, int64_t wantedWarps);
 
   int64_t warps;
+  int64_t vector = 0; ///< Neighbours that a lane of strips holds.
   llvm::DenseMap<mlir::Value, VectorOf> vectors;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 2>> united;
 };

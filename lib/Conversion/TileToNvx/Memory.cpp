@@ -72,17 +72,16 @@ struct ReadVector : OpConversionPattern<tile::ReadOp> {
   matchAndRewrite(tile::ReadOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getResult().getType());
+    if (type.getRank() != 1)
+      return rewriter.notifyMatchFailure(op, "a matrix has its own pattern");
     auto layout = cast<tile::LayoutAttrInterface>(type.getEncoding());
-    if (isa<tile::StripsAttr>(layout))
-      return rewriter.notifyMatchFailure(op, "strips have their own pattern");
     ThreadBuilder t{rewriter, op.getLoc()};
     GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
     SmallVector<Value> indices;
     for (ValueRange index : adaptor.getIndices())
       indices.push_back(index.front());
-    Value start = indices.back(), ofThread = isa<tile::RowsAttr>(layout)
-                                                 ? t.fragmentRow()
-                                                 : t.fragmentColumn();
+    Value start = indices.back(), ofThread = t.getPosition(layout, 1).front();
+    Value padding = op.getPadding() ? adaptor.getPadding().front() : t.f32(0.0);
     SmallVector<Value> registers;
     for (int64_t i = 0; i < layout.getNumRegisters(type.getShape()); ++i) {
       Value at =
@@ -93,6 +92,9 @@ struct ReadVector : OpConversionPattern<tile::ReadOp> {
         exists =
             arith::CmpIOp::create(rewriter, t.loc, arith::CmpIPredicate::slt,
                                   at, adaptor.getRows().front());
+        if (op.getNonempty())
+          at = arith::SelectOp::create(rewriter, t.loc, exists, at,
+                                       t.constant(0));
       }
       indices.back() = t.add(start, at);
       Value address = memory.getAddress(t, indices);
@@ -104,6 +106,11 @@ struct ReadVector : OpConversionPattern<tile::ReadOp> {
         registers.push_back(read());
         continue;
       }
+      if (op.getNonempty()) {
+        registers.push_back(
+            arith::SelectOp::create(rewriter, t.loc, exists, read(), padding));
+        continue;
+      }
       auto choice =
           scf::IfOp::create(rewriter, t.loc, type.getElementType(), exists,
                             /*addThenBlock=*/true, /*addElseBlock=*/true);
@@ -111,7 +118,7 @@ struct ReadVector : OpConversionPattern<tile::ReadOp> {
       rewriter.setInsertionPointToEnd(choice.thenBlock());
       scf::YieldOp::create(rewriter, t.loc, read());
       rewriter.setInsertionPointToEnd(choice.elseBlock());
-      scf::YieldOp::create(rewriter, t.loc, t.f32(0.0));
+      scf::YieldOp::create(rewriter, t.loc, padding);
       registers.push_back(choice.getResult(0));
     }
     rewriter.replaceOp(op, t.pack(registers));

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace flash;
@@ -161,7 +162,7 @@ struct Broadcast : OpConversionPattern<tile::BroadcastOp> {
           registers.append(
               {rows[row], rows[row], rows[row + 1], rows[row + 1]});
     } else {
-      // A value for each row or lane, next to which are all that it goes to.
+      // A value for each row, next to which are all that it goes to.
       size_t copies = type.getNumElements() / rows.size();
       for (Value row : rows)
         registers.append(copies, row);
@@ -201,6 +202,7 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
     SmallVector<Value> x = t.unpack(adaptor.getX()),
                        result = t.unpack(adaptor.getInit());
     if (isa<tile::StripsAttr>(op.getX().getType().getEncoding())) {
+      neutralize(t, op, x);
       size_t inRow = x.size() / result.size();
       for (auto [row, value] : llvm::enumerate(result)) {
         SmallVector<Value> parts(ArrayRef<Value>(x).slice(row * inRow, inRow));
@@ -238,6 +240,32 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
     }
     rewriter.replaceOp(op, t.pack(result));
     return success();
+  }
+
+private:
+  /// Registers behind the columns of strips hold anything: what changes nothing
+  /// takes their place.
+  static void neutralize(ThreadBuilder &t, tile::FoldOp op,
+                         MutableArrayRef<Value> x) {
+    RankedTensorType type = op.getX().getType();
+    auto strips = cast<tile::StripsAttr>(type.getEncoding());
+    int64_t width = type.getDimSize(1), vector = strips.getVector();
+    if (width % (32 * vector) == 0)
+      return;
+    Value none = t.f32(op.getReduction() == tile::Reduction::Add
+                           ? 0.0
+                           : -std::numeric_limits<double>::infinity());
+    Value ofThread = t.getPosition(strips, 2)[1];
+    for (auto [i, value] : llvm::enumerate(x)) {
+      int64_t column = strips.getRegisterPart(type.getShape(), i)[1];
+      // Of the last lane.
+      if (column + 31 * vector < width)
+        continue;
+      Value exists = arith::CmpIOp::create(
+          t.b, t.loc, arith::CmpIPredicate::slt,
+          t.add(ofThread, t.constant(column)), t.constant(width));
+      value = arith::SelectOp::create(t.b, t.loc, exists, value, none);
+    }
   }
 };
 
@@ -342,11 +370,13 @@ struct Map : OpConversionPattern<tile::MapOp> {
     ThreadBuilder t{rewriter, op.getLoc()};
     RankedTensorType type = op.getResult().getType();
     tile::LayoutAttrInterface layout = getLayout(type);
-    SmallVector<Value> ofThread;
-    if (!isa<tile::ColumnsAttr>(layout))
-      ofThread.push_back(t.fragmentRow());
-    if (!isa<tile::RowsAttr>(layout))
-      ofThread.push_back(t.fragmentColumn());
+    SmallVector<Value, 2> ofThread = t.getPosition(layout, type.getRank());
+    // Registers behind the columns of strips are at the last one, where the
+    // body may read memory.
+    bool mayExceed = false;
+    if (auto strips = dyn_cast<tile::StripsAttr>(layout))
+      mayExceed = type.getRank() == 2 &&
+                  type.getDimSize(1) % (32 * strips.getVector()) != 0;
     Block &body = op.getBody().front();
     SmallVector<SmallVector<Value>> inputs = llvm::map_to_vector(
         adaptor.getInputs(), [&](Value input) { return t.unpack(input); });
@@ -358,6 +388,10 @@ struct Map : OpConversionPattern<tile::MapOp> {
         arguments.push_back(input[i]);
       for (auto [thread, inTile] : llvm::zip_equal(ofThread, at))
         arguments.push_back(t.add(thread, t.constant(inTile)));
+      if (mayExceed)
+        arguments.back() =
+            arith::MinSIOp::create(rewriter, t.loc, arguments.back(),
+                                   t.constant(type.getDimSize(1) - 1));
       IRMapping mapping;
       mapping.map(body.getArguments(), arguments);
       for (Operation &inner : body.without_terminator())

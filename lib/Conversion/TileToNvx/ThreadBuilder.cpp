@@ -91,6 +91,20 @@ Value ThreadBuilder::fragmentRow() {
 }
 Value ThreadBuilder::fragmentColumn() { return mul(rem(lane(), 4), 2); }
 
+SmallVector<Value, 2>
+ThreadBuilder::getPosition(tile::LayoutAttrInterface layout, int64_t rank) {
+  if (auto strips = dyn_cast<tile::StripsAttr>(layout)) {
+    if (rank == 1)
+      return {warp()};
+    return {warp(), mul(lane(), strips.getVector())};
+  }
+  if (isa<tile::ColumnsAttr>(layout))
+    return {fragmentColumn()};
+  if (rank == 1)
+    return {fragmentRow()};
+  return {fragmentRow(), fragmentColumn()};
+}
+
 SmallVector<Value> ThreadBuilder::unpack(Value vector) {
   return SmallVector<Value>(
       vector::ToElementsOp::create(b, loc, vector).getResults());

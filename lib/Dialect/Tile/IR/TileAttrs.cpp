@@ -9,6 +9,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -208,9 +209,9 @@ LogicalResult StripsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t warps, int64_t vector) {
   if (failed(verifyWarps(emitError, warps)))
     return failure();
-  if (vector == 1 || vector == 4 || vector == 8)
+  if (vector == 1 || vector == 2 || vector == 4 || vector == 8)
     return success();
-  return emitError() << "a lane holds 1, 4 or 8 neighbouring elements, got "
+  return emitError() << "a lane holds 1, 2, 4 or 8 neighbouring elements, got "
                      << vector;
 }
 
@@ -225,18 +226,22 @@ StripsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
     return emitError() << "the rows of strips over " << getWarps()
                        << " warps must be a multiple of " << getWarps()
                        << ", got " << shape[0];
-  int64_t columns = lanesOfWarp * getVector();
-  if (shape.size() == 1 || (shape[1] > 0 && shape[1] % columns == 0))
+  if (shape.size() == 1 || shape[1] > 0)
     return success();
-  return emitError() << "the columns of these strips must be a multiple of "
-                     << columns << ", got " << shape[1];
+  return emitError() << "strips have at least one column";
 }
 
 int64_t StripsAttr::getNumWarps() const { return getWarps(); }
 
+/// The registers of a thread for one row.
+static int64_t getRegistersOfRow(int64_t columns, int64_t vector) {
+  return llvm::divideCeil(columns, lanesOfWarp * vector) * vector;
+}
+
 int64_t StripsAttr::getNumRegisters(ArrayRef<int64_t> shape) const {
   int64_t rows = shape[0] / getWarps();
-  return shape.size() == 1 ? rows : rows * shape[1] / lanesOfWarp;
+  return shape.size() == 1 ? rows
+                           : rows * getRegistersOfRow(shape[1], getVector());
 }
 
 SmallVector<int64_t, 2> StripsAttr::getThreadPart(int64_t warp,
@@ -247,8 +252,29 @@ SmallVector<int64_t, 2> StripsAttr::getThreadPart(int64_t warp,
 SmallVector<int64_t, 2> StripsAttr::getRegisterPart(ArrayRef<int64_t> shape,
                                                     int64_t index) const {
   if (shape.size() == 1)
-    return {index * getWarps(), 0};
-  int64_t inRow = shape[1] / lanesOfWarp, at = index % inRow;
+    return {index * getWarps()};
+  int64_t inRow = getRegistersOfRow(shape[1], getVector()), at = index % inRow;
   return {index / inRow * getWarps(),
           at / getVector() * lanesOfWarp * getVector() + at % getVector()};
+}
+
+//===----------------------------------------------------------------------===//
+// What belongs together
+//===----------------------------------------------------------------------===//
+
+bool flash::tile::isOfRows(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() == 1 &&
+         isa_and_nonnull<RowsAttr, StripsAttr>(tensor.getEncoding());
+}
+
+RankedTensorType flash::tile::getLanesType(RankedTensorType rows) {
+  Attribute layout = rows.getEncoding();
+  int64_t lanes = lanesOfWarp;
+  if (auto ofRows = dyn_cast<RowsAttr>(layout)) {
+    layout = LanesAttr::get(rows.getContext(), ofRows.getWarps());
+    lanes = 4;
+  }
+  return RankedTensorType::get({rows.getDimSize(0), lanes},
+                               rows.getElementType(), layout);
 }

@@ -500,21 +500,27 @@ LogicalResult LoadOp::verify() {
 
 LogicalResult ReadOp::verify() {
   RankedTensorType result = getResult().getType();
-  bool isMatrix = result.getRank() == 2;
-  if (!result.getElementType().isF32())
-    return emitOpError("gives a tensor of f32, not ") << result;
-  if (isMatrix != !!getColumns() || (getAligned() && !isMatrix))
-    return emitOpError("needs columns for a matrix, and none for a value for "
-                       "each row");
   MemRefType memory = getSource().getType();
+  bool isMatrix = result.getRank() == 2;
+  if (!isMatrix && !result.getElementType().isF32())
+    return emitOpError("gives a vector of f32, not ") << result;
+  if (!isMatrix && (getColumns() || getAligned()))
+    return emitOpError("reads a vector, which has no columns and is read one "
+                       "by one");
   if (isMatrix) {
     if (failed(verifyIndicesOfStrips(*this, memory, getIndices().size())))
       return failure();
+    if (memory.getElementType() != result.getElementType())
+      return emitOpError("gives elements as they are in memory, of ")
+             << memory.getElementType() << ", not " << result.getElementType();
   } else if (failed(verifyRowsOfMemory(*this, memory, getIndices().size(),
                                        result.getElementType(),
                                        /*columns=*/std::nullopt))) {
     return failure();
   }
+  if (getPadding() && getPadding().getType() != result.getElementType())
+    return emitOpError("is padded with an element, of ")
+           << result.getElementType() << ", not " << getPadding().getType();
   if (!memory.isLastDimUnitStride())
     return emitOpError("needs memory whose last dimension is contiguous");
   return success();
@@ -560,9 +566,9 @@ LogicalResult BroadcastOp::verify() {
     return emitOpError("needs a fragment over the same warps with as many "
                        "columns as its operand has elements");
   }
-  if (source && !areRelated(result, source))
+  if (source && (source.getRank() != 1 || !areRelated(result, source)))
     return emitOpError("needs as many rows and warps in its result as in its "
-                       "operand");
+                       "operand, which is a vector");
   return success();
 }
 
@@ -594,9 +600,10 @@ LogicalResult ReduceRowsOp::verify() {
 
 LogicalResult MapOp::verify() {
   RankedTensorType result = getResult().getType();
-  if (!isa<FragmentAttr, RowsAttr, ColumnsAttr>(result.getEncoding()) ||
-      !result.getElementType().isF32())
-    return emitOpError("gives a tile of f32 in a layout of fragments, not ")
+  if (isa<LanesAttr>(result.getEncoding()) || !result.getElementType().isF32())
+    return emitOpError(
+               "gives a tile of f32 in a layout of fragments or strips, "
+               "not ")
            << result;
   for (Value input : getInputs())
     if (input.getType() != result)

@@ -88,10 +88,11 @@ def Tile_StripsAttr : AttrDef<Tile_Dialect, "Strips",
     ```
     warp     = i mod W
     lane     = (j / V) mod 32
-    register = (i / W) * (N / 32) + (j / (32 V)) * V + j mod V
+    register = (i / W) * ceil(N / (32 V)) * V + (j / (32 V)) * V + j mod V
     ```
 
-    `M` is a multiple of `W`, `N` of `32 V`. With `V = 1` and `N = 32` there is
+    `M` is a multiple of `W`. Where `N` is no multiple of `32 V`, registers that
+    would be columns from `N` on hold anything. With `V = 1` and `N = 32` there is
     one value in each lane, as in `#tile.lanes`. In `tensor<MxT, #tile.strips<W, 1>>`
     all lanes of a warp hold the values of its rows, as in `#tile.rows`.
   }];

@@ -497,19 +497,22 @@ def Tile_ReadOp : Tile_Op<"read",
     [MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
   let summary = "a tile of global memory, in registers";
   let description = [{
-    Rows and columns from the last two indices on, widened to f32. Rows from
-    `rows` on do not exist and are undefined; columns from `columns` on are
-    -inf. The elements of a lane are read at once where the row starts at a
-    multiple of 16 bytes and `columns` is a multiple of them, one by one
-    elsewhere. `aligned` says that it is so everywhere, and saves the question.
+    Rows and columns from the last two indices on. Rows from `rows` on and columns
+    from `columns` on do not exist: they are not read, and are the `padding`.
+    Without one they are zero in a vector and anything in a matrix.
 
     ```mlir
-    %x = tile.read %s[%b, %i, %j] rows(%m) columns(%n)
-        : memref<?x?x?xf16, strided<[?, ?, 1]>> to tensor<8x1024xf32, #tile.strips<8, 8>>
+    %x = tile.read %s[%b, %i, %j] rows(%m) columns(%n) padding(%none : f16)
+        : memref<?x?x?xf16, strided<[?, ?, 1]>> to tensor<8x1024xf16, #tile.strips<8, 8>>
     ```
 
-    Without columns, a vector, from the last index on. Its elements from `rows` on
-    do not exist; in the layouts of fragments they are zero.
+    Neighbours that a lane holds are read at once where the rows start at a multiple
+    of their size and `columns` is a multiple of their number, one by one elsewhere.
+    `aligned` says that it is so everywhere, and `nonempty` that the first element
+    exists, which can then be read in place of one that does not: each saves a
+    question, and with both reads do not wait for those before them.
+
+    A vector has its elements from the last index on.
 
     ```mlir
     %l = tile.read %lse[%b, %i] rows(%m)
@@ -518,12 +521,14 @@ def Tile_ReadOp : Tile_Op<"read",
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
                        Optional<Index>:$rows, Optional<Index>:$columns,
-                       UnitAttr:$aligned);
+                       Optional<AnyTypeOf<[F16, BF16, F32]>>:$padding,
+                       UnitAttr:$aligned, UnitAttr:$nonempty);
   let results = (outs Tile_AnyTensorOf<[Tile_StripsTensor, Tile_RowsTensor,
                                         Tile_ColumnsTensor]>:$result);
   let assemblyFormat = [{
     $source `[` $indices `]` (`rows` `(` $rows^ `)`)?
-    (`columns` `(` $columns^ `)`)? (`aligned` $aligned^)? attr-dict
+    (`columns` `(` $columns^ `)`)? (`padding` `(` $padding^ `:` type($padding) `)`)?
+    (`aligned` $aligned^)? (`nonempty` $nonempty^)? attr-dict
     `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
@@ -613,8 +618,6 @@ def Tile_AnyOp : Tile_Op<"any", [Pure]> {
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let summary = "repeats a scalar, or the values of a vector, along the tile";
   let description = [{
-    The value of a lane of strips goes to the elements that the lane holds.
-
     ```mlir
     %x = tile.broadcast %rows : tensor<128xf32, #tile.rows<4>> to tensor<128x64xf32, #tile.fragment<4>>
     ```
