@@ -96,7 +96,7 @@ private:
   };
   /// The place of a tile of `shape` whose last dimension is that of the memory.
   Place getPlace(const MemoryTile &tile, llvm::ArrayRef<int64_t> shape);
-  void setInsertionPointAt(mlir::Operation *definition);
+  void setInsertionPointAt(mlir::Operation *definition, bool isEarly);
   /// A tile of memory that the loop may read.
   mlir::FailureOr<MemoryTile> getInput(mlir::Value tile, mlir::Operation *user);
   /// The tile in shared memory; null where copies cannot make it.

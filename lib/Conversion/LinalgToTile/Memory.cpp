@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockConverter.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -38,15 +39,14 @@ static OpFoldResult getExisting(const MemoryTile::Dim &dim, int64_t size) {
 
 /// Puts the insertion point where the tile is made, or behind the last of what
 /// has come from its block before.
-void BlockConverter::setInsertionPointAt(Operation *definition) {
+void BlockConverter::setInsertionPointAt(Operation *definition, bool isEarly) {
   auto place = definition ? places.find(definition) : places.end();
   if (place == places.end()) {
     b.setInsertionPointToStart(&kernel.getBody().front());
     return;
   }
-  // In its own block it is made where it is first needed.
   auto [block, before] = place->second;
-  if (block == b.getInsertionBlock())
+  if (block == b.getInsertionBlock() && !isEarly)
     return;
   if (before)
     b.setInsertionPointAfter(before);
@@ -112,8 +112,9 @@ FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
         other.isSameAs(*tile) && known.getResult().getType() == shape)
       return fetched[value] = known.getResult();
 
+  // In its own block it is made where it is first needed.
   OpBuilder::InsertionGuard guard(b);
-  setInsertionPointAt(tile->definition);
+  setInsertionPointAt(tile->definition, /*isEarly=*/false);
   Place place = getPlace(*tile, type.getShape());
   auto fetch = tile::FetchOp::create(
       b, value.getLoc(), shape, place.memory, place.indices, place.existing,
@@ -235,9 +236,19 @@ static bool isAligned(const MemoryTile &tile, int64_t elements) {
 
 /// Whether the size is known to be one at least.
 static bool isPositive(OpFoldResult size) {
-  return ValueBoundsConstraintSet::compare(
-      size, ValueBoundsConstraintSet::GT,
-      OpFoldResult(IntegerAttr::get(IndexType::get(size.getContext()), 0)));
+  using Bounds = ValueBoundsConstraintSet;
+  auto isAboveZero = [&](Bounds::Variable value) {
+    return Bounds::compare(
+        value, Bounds::GT,
+        OpFoldResult(IntegerAttr::get(IndexType::get(size.getContext()), 0)));
+  };
+  auto min = dyn_cast_if_present<affine::AffineMinOp>(
+      dyn_cast<Value>(size) ? cast<Value>(size).getDefiningOp() : nullptr);
+  if (!min)
+    return isAboveZero(size);
+  return llvm::all_of(llvm::seq(min.getMap().getNumResults()), [&](unsigned i) {
+    return isAboveZero({min.getMap().getSubMap({i}), min.getOperands()});
+  });
 }
 
 FailureOr<Value> BlockConverter::readStrips(Value value, RankedTensorType type,
@@ -251,8 +262,9 @@ FailureOr<Value> BlockConverter::readStrips(Value value, RankedTensorType type,
       static_cast<int64_t>(tile->dims.size()) != type.getRank() ||
       tile->dims.back().inMemory != tile->offsets.size() - 1)
     return Value();
+  // As early as the program has it: other reads may follow before it is needed.
   OpBuilder::InsertionGuard guard(b);
-  setInsertionPointAt(tile->definition);
+  setInsertionPointAt(tile->definition, /*isEarly=*/true);
   Place place = getPlace(*tile, type.getShape());
   Value padding;
   if (tile->padding && !tile->isPaddedWithAnything())

@@ -18,7 +18,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include <limits>
 
 namespace flash {
@@ -537,13 +536,9 @@ struct TileSoftmax : flash::impl::TileSoftmaxBase<TileSoftmax> {
       SoftmaxTiler(op, options).cutRows(op);
     }
     WalkResult walk = getOperation().walk([&](flash::SoftmaxOp op) {
-      FailureOr<int64_t> rows = ValueBoundsConstraintSet::computeConstantBound(
-          presburger::BoundType::UB, {op.getScores(), 0},
-          /*stopCondition=*/nullptr, /*closedUB=*/true);
+      FailureOr<int64_t> rows = getMostRows(op, op.getScores(), 0);
       if (failed(rows))
-        return WalkResult(
-            op.emitOpError("has no known bound on its number of rows; cut it "
-                           "into blocks of rows first"));
+        return WalkResult::interrupt();
       SoftmaxTiler(op, options, *rows).replace(op);
       return WalkResult::advance();
     });
