@@ -78,13 +78,14 @@ void flash::buildNaiveTilePipeline(OpPassManager &pm) {
 }
 
 void flash::buildBlockPipeline(OpPassManager &pm) {
-  // Eight rows, each of which is a warp's. A lane has up to twice 16 bytes in a
-  // step, and up to 64 elements of a row that is read once: with more, fewer
-  // warps are there to hide the latency of memory.
+  // Eight rows, each of which is a warp's, or of long rows fewer, which warps
+  // share. A lane has up to twice 16 bytes in a step, and 64 elements of rows
+  // that are read once: with more, fewer warps would be there to hide the
+  // latency of memory.
   TileSoftmaxOptions softmax;
   softmax.rowTile = 8;
   softmax.reductionBytes = 1024;
-  softmax.wholeRow = 2048;
+  softmax.wholeRows = 8 * 32 * 64;
   DecomposeOptions decompose;
   decompose.guardValues = true;
   OpPassManager &func = pm.nest<func::FuncOp>();

@@ -165,9 +165,10 @@ LogicalResult BlockConverter::copyScalar(OpBuilder &builder, Operation &op,
 InFlightDiagnostic BlockConverter::refuseShape(RankedTensorType type,
                                                Operation *user) {
   if (layouts.areStrips())
-    return refuse(user, "") << type << " is no tile of whole rows, which has "
-                            << "rows in multiples of " << getNumWarps()
-                            << ", or a value of f32 or i1 for each";
+    return refuse(user, "")
+           << type << " is no tile of whole rows, which has "
+           << "rows in multiples of " << layouts.getNumRowsAtOnce()
+           << ", or a value of f32 or i1 for each";
   return refuse(user, "") << type << " is no tile of " << getNumWarps()
                           << " warps, which has rows in multiples of "
                           << 16 * getNumWarps()

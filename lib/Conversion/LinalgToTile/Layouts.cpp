@@ -21,7 +21,6 @@ using namespace flash;
 static constexpr int64_t rowsOfWarp = 16, columnsOfBlock = 8;
 // More would share the tiles in shared memory, but each reads all of them.
 static constexpr int64_t mostWarpsUnasked = 4;
-// Rows share nothing. Two such blocks have as many threads as most kernels.
 static constexpr int64_t mostWarpsOfStrips = 8;
 static constexpr int64_t lanesOfWarp = 32;
 // What a thread reads or writes at once at most.
@@ -203,23 +202,32 @@ void Layouts::chooseStrips(scf::ForallOp loop, int64_t wantedWarps) {
       }))
     return;
   RowTiles tiles = getRowTiles(loop);
-  if (!tiles.areOnly || tiles.columns == 0 ||
-      (wantedWarps > 0 && tiles.rows % wantedWarps != 0))
+  if (!tiles.areOnly || tiles.columns == 0)
     return;
   int64_t atOnce = bitsAtOnce / std::max<int64_t>(tiles.bits, 16);
   // Of narrow tiles, fragments leave no lane without an element.
   if (tiles.areFragments && tiles.columns < lanesOfWarp * atOnce)
     return;
+  int64_t rowsAtOnce;
+  if (wantedWarps > 0) {
+    rowsAtOnce = std::gcd(tiles.rows, wantedWarps);
+    warpsOfRow = wantedWarps / rowsAtOnce;
+  } else {
+    rowsAtOnce = std::min(tiles.rows, mostWarpsOfStrips);
+    while (tiles.rows % rowsAtOnce != 0)
+      --rowsAtOnce;
+    // Where there are few rows, warps share them as long as each lane has
+    // something to read.
+    while (2 * warpsOfRow * rowsAtOnce <= mostWarpsOfStrips &&
+           tiles.columns >= 2 * warpsOfRow * lanesOfWarp * atOnce)
+      warpsOfRow *= 2;
+  }
+  warps = rowsAtOnce * warpsOfRow;
   // As many neighbours as give each lane some, and one read can have.
-  vector = llvm::PowerOf2Ceil(llvm::divideCeil(tiles.columns, lanesOfWarp));
+  vector = llvm::PowerOf2Ceil(
+      llvm::divideCeil(tiles.columns, lanesOfWarp * warpsOfRow));
   vector = std::min({vector, atOnce, tiles.mostVector});
   vector = std::max(vector, tiles.leastVector);
-  warps = wantedWarps;
-  if (warps > 0)
-    return;
-  warps = std::min(tiles.rows, mostWarpsOfStrips);
-  while (tiles.rows % warps != 0)
-    --warps;
 }
 
 void Layouts::unite(Value x, Value y) {
@@ -318,12 +326,13 @@ RankedTensorType Layouts::getType(ArrayRef<int64_t> shape, Type element,
   if (areStrips()) {
     bool isMatrix = shape.size() == 2;
     if ((!isMatrix && of == VectorOf::Columns) || shape[0] <= 0 ||
-        shape[0] % warps != 0 || shape.back() <= 0 ||
+        shape[0] % getNumRowsAtOnce() != 0 || shape.back() <= 0 ||
         (is16Bits(element) && (!isMatrix || vector == 1)))
       return RankedTensorType();
-    return RankedTensorType::get(
-        shape, element,
-        tile::StripsAttr::get(context, warps, isMatrix ? vector : 1));
+    return RankedTensorType::get(shape, element,
+                                 tile::StripsAttr::get(context, warps,
+                                                       isMatrix ? vector : 1,
+                                                       warpsOfRow));
   }
   bool hasRows = shape.size() == 2 || of == VectorOf::Rows;
   bool hasColumns = shape.size() == 2 || of == VectorOf::Columns;

@@ -19,9 +19,10 @@ enum class VectorOf { Rows, Columns };
 /// Chooses the layouts of a loop's tiles in registers. All matrices are
 /// fragments (`#tile.fragment`), which is what products are, or all are strips
 /// (`#tile.strips`), where the loop only works along rows and each can be one
-/// warp's. A vector has a value for each row of the matrices that it meets in
-/// an operation, or for each column, and so have those that it meets in
-/// operations on vectors, is carried as by loops, and chosen as by conditions.
+/// warp's, or a few warps'. A vector has a value for each row of the matrices
+/// that it meets in an operation, or for each column, and so have those that it
+/// meets in operations on vectors, is carried as by loops, and chosen as by
+/// conditions.
 class Layouts {
 public:
   /// `warps` is 0 where no schedule says.
@@ -29,8 +30,10 @@ public:
 
   /// How many warps share the tiles.
   int64_t getNumWarps() const { return warps; }
-  /// Whether each row of a matrix is one warp's.
+  /// Whether rows of matrices are in warps of their own.
   bool areStrips() const { return vector > 0; }
+  /// Of strips, the rows that all warps hold together.
+  int64_t getNumRowsAtOnce() const { return warps / warpsOfRow; }
 
   /// The type in registers of a tile of the program, or null where its shape is
   /// none that registers have.
@@ -50,7 +53,9 @@ private:
   void chooseStrips(mlir::scf::ForallOp loop, int64_t wantedWarps);
 
   int64_t warps;
-  int64_t vector = 0; ///< Neighbours that a lane of strips holds.
+  /// Of strips, the neighbours that a lane holds, and the warps that share a
+  /// row.
+  int64_t vector = 0, warpsOfRow = 1;
   llvm::DenseMap<mlir::Value, VectorOf> vectors;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 2>> united;
 };

@@ -64,68 +64,6 @@ struct LoadElement : OpConversionPattern<memref::LoadOp> {
   }
 };
 
-/// Each thread reads the elements of a vector that it holds.
-struct ReadVector : OpConversionPattern<tile::ReadOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::ReadOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    auto type = cast<RankedTensorType>(op.getResult().getType());
-    if (type.getRank() != 1)
-      return rewriter.notifyMatchFailure(op, "a matrix has its own pattern");
-    auto layout = cast<tile::LayoutAttrInterface>(type.getEncoding());
-    ThreadBuilder t{rewriter, op.getLoc()};
-    GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
-    SmallVector<Value> indices;
-    for (ValueRange index : adaptor.getIndices())
-      indices.push_back(index.front());
-    Value start = indices.back(), ofThread = t.getPosition(layout, 1).front();
-    Value padding = op.getPadding() ? adaptor.getPadding().front() : t.f32(0.0);
-    SmallVector<Value> registers;
-    for (int64_t i = 0; i < layout.getNumRegisters(type.getShape()); ++i) {
-      Value at =
-          t.add(ofThread,
-                t.constant(layout.getRegisterPart(type.getShape(), i).front()));
-      Value exists;
-      if (op.getRows()) {
-        exists =
-            arith::CmpIOp::create(rewriter, t.loc, arith::CmpIPredicate::slt,
-                                  at, adaptor.getRows().front());
-        if (op.getNonempty())
-          at = arith::SelectOp::create(rewriter, t.loc, exists, at,
-                                       t.constant(0));
-      }
-      indices.back() = t.add(start, at);
-      Value address = memory.getAddress(t, indices);
-      auto read = [&]() -> Value {
-        return LLVM::LoadOp::create(rewriter, t.loc, type.getElementType(),
-                                    address);
-      };
-      if (!exists) {
-        registers.push_back(read());
-        continue;
-      }
-      if (op.getNonempty()) {
-        registers.push_back(
-            arith::SelectOp::create(rewriter, t.loc, exists, read(), padding));
-        continue;
-      }
-      auto choice =
-          scf::IfOp::create(rewriter, t.loc, type.getElementType(), exists,
-                            /*addThenBlock=*/true, /*addElseBlock=*/true);
-      OpBuilder::InsertionGuard guard(rewriter);
-      rewriter.setInsertionPointToEnd(choice.thenBlock());
-      scf::YieldOp::create(rewriter, t.loc, read());
-      rewriter.setInsertionPointToEnd(choice.elseBlock());
-      scf::YieldOp::create(rewriter, t.loc, padding);
-      registers.push_back(choice.getResult(0));
-    }
-    rewriter.replaceOp(op, t.pack(registers));
-    return success();
-  }
-};
-
 struct SmemView : OpConversionPattern<tile::SmemViewOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -564,6 +502,6 @@ struct Put : OpConversionPattern<tile::PutOp> {
 
 void flash::populateMemoryPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<Dim, LoadElement, ReadVector, SmemView, Copy, LoadRow, IsFinite,
-               Clear, Store, Put>(converter, patterns.getContext());
+  patterns.add<Dim, LoadElement, SmemView, Copy, LoadRow, IsFinite, Clear,
+               Store, Put>(converter, patterns.getContext());
 }

@@ -10,6 +10,7 @@
 #include "flash/Dialect/Nvx/IR/Nvx.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
@@ -23,6 +24,16 @@ static tile::LayoutAttrInterface getLayout(Type type) {
   return tensor
              ? dyn_cast_or_null<tile::LayoutAttrInterface>(tensor.getEncoding())
              : tile::LayoutAttrInterface();
+}
+
+/// Whether a register of strips, whose part of the coordinates is `at`, is
+/// behind the last column in some lane.
+static bool mayExceed(tile::LayoutAttrInterface layout, RankedTensorType type,
+                      ArrayRef<int64_t> at) {
+  auto strips = dyn_cast<tile::StripsAttr>(layout);
+  return strips && type.getRank() == 2 &&
+         at[1] + (strips.getNumLanes() - 1) * strips.getVector() >=
+             type.getDimSize(1);
 }
 
 namespace {
@@ -249,21 +260,17 @@ private:
                          MutableArrayRef<Value> x) {
     RankedTensorType type = op.getX().getType();
     auto strips = cast<tile::StripsAttr>(type.getEncoding());
-    int64_t width = type.getDimSize(1), vector = strips.getVector();
-    if (width % (32 * vector) == 0)
-      return;
     Value none = t.f32(op.getReduction() == tile::Reduction::Add
                            ? 0.0
                            : -std::numeric_limits<double>::infinity());
-    Value ofThread = t.getPosition(strips, 2)[1];
+    Value ofThread = t.getPosition(strips, /*rank=*/2)[1];
     for (auto [i, value] : llvm::enumerate(x)) {
-      int64_t column = strips.getRegisterPart(type.getShape(), i)[1];
-      // Of the last lane.
-      if (column + 31 * vector < width)
+      SmallVector<int64_t, 2> at = strips.getRegisterPart(type.getShape(), i);
+      if (!mayExceed(strips, type, at))
         continue;
       Value exists = arith::CmpIOp::create(
           t.b, t.loc, arith::CmpIPredicate::slt,
-          t.add(ofThread, t.constant(column)), t.constant(width));
+          t.add(ofThread, t.constant(at[1])), t.constant(type.getDimSize(1)));
       value = arith::SelectOp::create(t.b, t.loc, exists, value, none);
     }
   }
@@ -278,7 +285,7 @@ struct Reduce : OpConversionPattern<tile::ReduceOp> {
     ThreadBuilder t{rewriter, op.getLoc()};
     SmallVector<Value> registers = t.unpack(adaptor.getX());
     Value allLanes = t.i32(-1), clamp = t.i32(31);
-    int64_t lanes = op.getX().getType().getDimSize(1);
+    int64_t lanes = std::min<int64_t>(op.getX().getType().getDimSize(1), 32);
     for (int64_t distance = lanes / 2; distance > 0; distance /= 2)
       for (Value &value : registers) {
         Value other = NVVM::ShflOp::create(
@@ -286,7 +293,57 @@ struct Reduce : OpConversionPattern<tile::ReduceOp> {
             clamp, NVVM::ShflKind::bfly, UnitAttr());
         value = combine(t, op.getReduction(), value, other);
       }
+    if (op.getNumScratchBytes() > 0 && failed(combineWarps(t, op, registers)))
+      return failure();
     rewriter.replaceOp(op, t.pack(registers));
+    return success();
+  }
+
+private:
+  /// Combines the values of warps that share rows, which leave theirs in shared
+  /// memory.
+  static LogicalResult combineWarps(ThreadBuilder &t, tile::ReduceOp op,
+                                    MutableArrayRef<Value> registers) {
+    if (!op.getOffset())
+      return op.emitOpError("has no place; run tile-allocate-smem first");
+    OpBuilder &b = t.b;
+    auto type = cast<RankedTensorType>(op.getResult().getType());
+    auto strips = cast<tile::StripsAttr>(type.getEncoding());
+    int64_t warpsOfRow = strips.getWarpsOfRow();
+    // The values of a row are neighbours, one of each warp.
+    Type pointer = LLVM::LLVMPointerType::get(
+        b.getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
+    Value row = t.advance(nvx::SharedMemoryOp::create(b, t.loc, pointer),
+                          static_cast<int64_t>(*op.getOffset()));
+    row = t.advance(row, t.mul(t.div(t.warp(), warpsOfRow), 4 * warpsOfRow));
+    int64_t distance = strips.getNumRowsAtOnce() * 4 * warpsOfRow;
+    auto meet = [&] {
+      NVVM::BarrierOp::create(
+          b, t.loc, TypeRange(), t.i32(tile::consumersBarrier),
+          t.i32(strips.getWarps() * 32), NVVM::BarrierReductionAttr(), Value());
+    };
+    // What was there before has been read.
+    meet();
+    Value isFirst = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
+                                          t.lane(), t.constant(0));
+    {
+      OpBuilder::InsertionGuard guard(b);
+      auto choice = scf::IfOp::create(b, t.loc, isFirst);
+      b.setInsertionPointToStart(choice.thenBlock());
+      Value own = t.advance(row, t.mul(t.rem(t.warp(), warpsOfRow), 4));
+      for (auto [i, value] : llvm::enumerate(registers))
+        LLVM::StoreOp::create(
+            b, t.loc, value,
+            t.advance(own, static_cast<int64_t>(i) * distance));
+    }
+    meet();
+    auto rowType = VectorType::get({warpsOfRow}, b.getF32Type());
+    for (auto [i, value] : llvm::enumerate(registers)) {
+      Value loaded = LLVM::LoadOp::create(
+          b, t.loc, rowType, t.advance(row, static_cast<int64_t>(i) * distance),
+          /*alignment=*/std::min<int64_t>(4 * (warpsOfRow & -warpsOfRow), 16));
+      value = combineAll(t, op.getReduction(), t.unpack(loaded));
+    }
     return success();
   }
 };
@@ -371,12 +428,6 @@ struct Map : OpConversionPattern<tile::MapOp> {
     RankedTensorType type = op.getResult().getType();
     tile::LayoutAttrInterface layout = getLayout(type);
     SmallVector<Value, 2> ofThread = t.getPosition(layout, type.getRank());
-    // Registers behind the columns of strips are at the last one, where the
-    // body may read memory.
-    bool mayExceed = false;
-    if (auto strips = dyn_cast<tile::StripsAttr>(layout))
-      mayExceed = type.getRank() == 2 &&
-                  type.getDimSize(1) % (32 * strips.getVector()) != 0;
     Block &body = op.getBody().front();
     SmallVector<SmallVector<Value>> inputs = llvm::map_to_vector(
         adaptor.getInputs(), [&](Value input) { return t.unpack(input); });
@@ -388,7 +439,9 @@ struct Map : OpConversionPattern<tile::MapOp> {
         arguments.push_back(input[i]);
       for (auto [thread, inTile] : llvm::zip_equal(ofThread, at))
         arguments.push_back(t.add(thread, t.constant(inTile)));
-      if (mayExceed)
+      // As the body may read memory, registers behind the columns are at the
+      // last one.
+      if (mayExceed(layout, type, at))
         arguments.back() =
             arith::MinSIOp::create(rewriter, t.loc, arguments.back(),
                                    t.constant(type.getDimSize(1) - 1));

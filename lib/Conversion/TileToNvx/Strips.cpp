@@ -67,9 +67,9 @@ public:
 
   /// Of the `index`-th row of the thread, whether it exists; null if it does.
   Value getRowExists(int64_t index);
-  /// The same for an element of a chunk, in a row that exists.
-  Value getColumnExists(int64_t chunk, int64_t element);
-  Value getColumn(int64_t chunk, int64_t element);
+  /// The same for an element of the `number`-th chunk of a row that exists.
+  Value getColumnExists(int64_t number, int64_t element);
+  Value getColumn(int64_t number, int64_t element);
   /// The address of an element; one of two rows that `row` says.
   Value getAddress(Value row, Value column);
   Value getRow(int64_t index);
@@ -84,7 +84,8 @@ private:
   GlobalMemory memory;
   SmallVector<Value> start;
   Value rows, columns;
-  int64_t warps, vector, elementBytes, width, numRows, numChunks;
+  SmallVector<Value, 2> ofThread;
+  int64_t rowsAtOnce, chunk, vector, elementBytes, width, numRows, numChunks;
 };
 } // namespace
 
@@ -95,12 +96,14 @@ StripPlace::StripPlace(ThreadBuilder &t, GlobalMemory memory,
       columns(columns), elementBytes(memory.type.getElementTypeBitWidth() / 8),
       width(type.getDimSize(1)) {
   auto strips = cast<tile::StripsAttr>(type.getEncoding());
-  warps = strips.getWarps();
+  ofThread = t.getPosition(strips, /*rank=*/2);
+  rowsAtOnce = strips.getNumRowsAtOnce();
   vector = strips.getVector();
-  numRows = type.getDimSize(0) / warps;
+  chunk = strips.getNumLanes() * vector;
+  numRows = type.getDimSize(0) / rowsAtOnce;
   numChunks = strips.getNumRegisters(type.getShape()) / (numRows * vector);
   // What is beyond the tile is no part of it, whether it exists or not.
-  if (columns && width % (32 * vector) != 0)
+  if (columns && width % chunk != 0)
     this->columns =
         arith::MinSIOp::create(t.b, t.loc, columns, t.constant(width));
 }
@@ -111,24 +114,23 @@ VectorType StripPlace::getChunkType() {
 }
 
 Value StripPlace::getRow(int64_t index) {
-  return t.add(t.warp(), t.constant(index * warps));
+  return t.add(ofThread[0], t.constant(index * rowsAtOnce));
 }
 
 Value StripPlace::getRowExists(int64_t index) {
   return rows ? isLess(t, getRow(index), rows) : Value();
 }
 
-Value StripPlace::getColumn(int64_t chunk, int64_t element) {
-  return t.add(t.mul(t.lane(), vector),
-               t.constant(chunk * 32 * vector + element));
+Value StripPlace::getColumn(int64_t number, int64_t element) {
+  return t.add(ofThread[1], t.constant(number * chunk + element));
 }
 
-Value StripPlace::getColumnExists(int64_t chunk, int64_t element) {
+Value StripPlace::getColumnExists(int64_t number, int64_t element) {
   if (columns)
-    return isLess(t, getColumn(chunk, element), columns);
-  if ((chunk + 1) * 32 * vector <= width)
+    return isLess(t, getColumn(number, element), columns);
+  if ((number + 1) * chunk <= width)
     return Value();
-  return isLess(t, getColumn(chunk, element), t.constant(width));
+  return isLess(t, getColumn(number, element), t.constant(width));
 }
 
 Value StripPlace::getAddress(Value row, Value column) {
@@ -153,7 +155,7 @@ Value StripPlace::hasWholeChunks() {
   // Where the next rows of the thread start.
   if (numRows > 1) {
     Value stride = memory.getByteStride(t, memory.type.getRank() - 2);
-    stride = arith::MulIOp::create(b, t.loc, stride, wide(warps));
+    stride = arith::MulIOp::create(b, t.loc, stride, wide(rowsAtOnce));
     bits = arith::OrIOp::create(b, t.loc, bits, stride);
   }
   bits = arith::AndIOp::create(b, t.loc, bits, wide(vector * elementBytes - 1));
@@ -190,17 +192,20 @@ struct Read : OpConversionPattern<tile::ReadOp> {
   matchAndRewrite(tile::ReadOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getResult().getType());
-    if (!isa<tile::StripsAttr>(type.getEncoding()) || type.getRank() != 2)
-      return rewriter.notifyMatchFailure(op, "reads no matrix of strips");
     ThreadBuilder t{rewriter, op.getLoc()};
     auto single = [](ValueRange values) {
       return values.empty() ? Value() : values.front();
     };
-    StripPlace place(
-        t, GlobalMemory(op.getSource().getType(), adaptor.getSource()), type,
-        getIndices(adaptor.getIndices()), single(adaptor.getRows()),
-        single(adaptor.getColumns()));
-    Value padding = single(adaptor.getPadding());
+    GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
+    SmallVector<Value> start = getIndices(adaptor.getIndices());
+    Value rows = single(adaptor.getRows()),
+          padding = single(adaptor.getPadding());
+    if (type.getRank() == 1) {
+      rewriter.replaceOp(op, readVector(t, op, memory, start, rows, padding));
+      return success();
+    }
+    StripPlace place(t, memory, type, start, rows,
+                     single(adaptor.getColumns()));
     Type result = getTypeConverter()->convertType(type);
     // Chunks are read where some element exists, which is read in the place of
     // those that do not; so no read waits for a question.
@@ -217,6 +222,38 @@ struct Read : OpConversionPattern<tile::ReadOp> {
   }
 
 private:
+  /// A value for each row, for all lanes that share it.
+  static Value readVector(ThreadBuilder &t, tile::ReadOp op,
+                          GlobalMemory &memory, ArrayRef<Value> start,
+                          Value rows, Value padding) {
+    RankedTensorType type = op.getResult().getType();
+    auto strips = cast<tile::StripsAttr>(type.getEncoding());
+    if (!padding)
+      padding = t.f32(0.0);
+    SmallVector<Value> registers, indices(start);
+    for (int64_t i = 0; i < strips.getNumRegisters(type.getShape()); ++i) {
+      Value row =
+          t.add(t.getPosition(strips, /*rank=*/1).front(),
+                t.constant(strips.getRegisterPart(type.getShape(), i).front()));
+      Value exists = rows ? isLess(t, row, rows) : Value();
+      if (exists && op.getNonempty())
+        row = select(t, exists, row, t.constant(0));
+      indices.back() = t.add(start.back(), row);
+      auto read = [&]() -> Value {
+        return LLVM::LoadOp::create(t.b, t.loc, type.getElementType(),
+                                    memory.getAddress(t, indices));
+      };
+      if (!exists)
+        registers.push_back(read());
+      else if (op.getNonempty())
+        registers.push_back(select(t, exists, read(), padding));
+      else
+        registers.push_back(emitChoice(t, exists, type.getElementType(), read,
+                                       [&]() -> Value { return padding; }));
+    }
+    return t.pack(registers);
+  }
+
   static Value readChunks(ThreadBuilder &t, StripPlace &place, Value padding) {
     SmallVector<Value> registers;
     Value none = padding ? getRegister(t, {padding, padding}) : Value();
@@ -301,7 +338,8 @@ struct StoreStrips : OpConversionPattern<tile::StoreOp> {
     Value rows = op.getRows() ? adaptor.getRows().front() : Value();
     if (type.getRank() == 1) {
       for (auto [index, value] : llvm::enumerate(registers))
-        storeValue(t, memory, start, rows, value, index * strips.getWarps());
+        storeValue(t, strips, memory, start, rows, value,
+                   index * strips.getNumRowsAtOnce());
       rewriter.eraseOp(op);
       return success();
     }
@@ -319,13 +357,14 @@ private:
   using StoreChunk = void (*)(ThreadBuilder &, StripPlace &, Value row,
                               int64_t chunk, ArrayRef<Value> registers);
 
-  /// One value of a row, which all lanes hold.
-  static void storeValue(ThreadBuilder &t, GlobalMemory &memory,
-                         ArrayRef<Value> start, Value rows, Value value,
-                         int64_t firstRow) {
-    Value row = t.add(t.warp(), t.constant(firstRow));
+  /// One value of a row, which all lanes hold that share it.
+  static void storeValue(ThreadBuilder &t, tile::StripsAttr strips,
+                         GlobalMemory &memory, ArrayRef<Value> start,
+                         Value rows, Value value, int64_t firstRow) {
+    SmallVector<Value, 2> ofThread = t.getPosition(strips, /*rank=*/2);
+    Value row = t.add(ofThread[0], t.constant(firstRow));
     Value execute = arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::eq,
-                                          t.lane(), t.constant(0));
+                                          ofThread[1], t.constant(0));
     if (rows)
       execute = both(t, execute, isLess(t, row, rows));
     emitChoice(

@@ -94,9 +94,11 @@ Value ThreadBuilder::fragmentColumn() { return mul(rem(lane(), 4), 2); }
 SmallVector<Value, 2>
 ThreadBuilder::getPosition(tile::LayoutAttrInterface layout, int64_t rank) {
   if (auto strips = dyn_cast<tile::StripsAttr>(layout)) {
+    int64_t lanes = strips.getNumLanes();
+    Value row = div(thread(), lanes);
     if (rank == 1)
-      return {warp()};
-    return {warp(), mul(lane(), strips.getVector())};
+      return {row};
+    return {row, mul(rem(thread(), lanes), strips.getVector())};
   }
   if (isa<tile::ColumnsAttr>(layout))
     return {fragmentColumn()};

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
 #include <limits>
 
 namespace flash {
@@ -68,7 +69,8 @@ private:
     Value max, sum;
   };
 
-  void chooseTile(int64_t rows, const TileSoftmaxOptions &options);
+  /// `rows` are those of a block, which may have fewer if `mayCut`.
+  void chooseTile(int64_t rows, bool mayCut, const TileSoftmaxOptions &options);
   Span span(Value offset, int64_t dim);
   /// The sizes in all dimensions of what exists of a tile.
   SmallVector<OpFoldResult> sizes(Span rows, Span columns);
@@ -136,26 +138,33 @@ SoftmaxTiler::SoftmaxTiler(linalg::SoftmaxOp op,
       type.isDynamicDim(rowDim)
           ? options.rowTile
           : std::clamp<int64_t>(type.getDimSize(rowDim), 1, options.rowTile);
-  chooseTile(rows, options);
+  chooseTile(rows, /*mayCut=*/true, options);
 }
 
 SoftmaxTiler::SoftmaxTiler(flash::SoftmaxOp op,
                            const TileSoftmaxOptions &options, int64_t rows)
     : TileBuilder(op), input(op.getScores()), type(op.getScores().getType()),
       softmaxDim(1), rowDim(0) {
-  chooseTile(rows, options);
+  chooseTile(rows, /*mayCut=*/false, options);
 }
 
-void SoftmaxTiler::chooseTile(int64_t rows, const TileSoftmaxOptions &options) {
+void SoftmaxTiler::chooseTile(int64_t rows, bool mayCut,
+                              const TileSoftmaxOptions &options) {
   transposes = options.transposeTiles || rowDim > softmaxDim;
   int64_t columns = options.reductionTile;
   if (options.reductionBytes > 0)
     columns = std::max<int64_t>(
         options.reductionBytes * 8 / type.getElementTypeBitWidth(), 1);
   if (int64_t width = type.getDimSize(softmaxDim);
-      !ShapedType::isDynamic(width) &&
-      width <= std::max<int64_t>(columns, options.wholeRow))
-    columns = std::max<int64_t>(width, 1);
+      !ShapedType::isDynamic(width)) {
+    int64_t fewest = mayCut ? 1 : rows;
+    if (fewest * width <= options.wholeRows) {
+      while (rows * width > options.wholeRows)
+        rows = llvm::divideCeil(rows, 2);
+      columns = width;
+    }
+    columns = std::max<int64_t>(std::min(columns, width), 1);
+  }
   isWhole = !transposes && type.getDimSize(softmaxDim) == columns;
   tileSizes.assign(type.getRank(), 1);
   tileSizes[rowDim] = rows;
@@ -507,12 +516,12 @@ namespace {
 struct TileSoftmax : flash::impl::TileSoftmaxBase<TileSoftmax> {
   using Base::Base;
   void runOnOperation() override {
-    TileSoftmaxOptions options{rowTile, reductionTile, reductionBytes, wholeRow,
-                               transposeTiles};
+    TileSoftmaxOptions options{rowTile, reductionTile, reductionBytes,
+                               wholeRows, transposeTiles};
     for (auto [size, least] : {std::pair(options.rowTile, int64_t(1)),
                                {options.reductionTile, 1},
                                {options.reductionBytes, 0},
-                               {options.wholeRow, 0}})
+                               {options.wholeRows, 0}})
       if (size < least) {
         getOperation().emitError(
             "a tile of a softmax must not be smaller than ")

@@ -203,12 +203,15 @@ SmallVector<int64_t, 2> LanesAttr::getRegisterPart(ArrayRef<int64_t>,
 // StripsAttr
 //===----------------------------------------------------------------------===//
 
-static constexpr int64_t lanesOfWarp = 32;
-
 LogicalResult StripsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 int64_t warps, int64_t vector) {
+                                 int64_t warps, int64_t vector,
+                                 int64_t warpsOfRow) {
   if (failed(verifyWarps(emitError, warps)))
     return failure();
+  if (warpsOfRow < 1 || warps % warpsOfRow != 0)
+    return emitError()
+           << "a row of strips is in a number of warps that divides " << warps
+           << ", got " << warpsOfRow;
   if (vector == 1 || vector == 2 || vector == 4 || vector == 8)
     return success();
   return emitError() << "a lane holds 1, 2, 4 or 8 neighbouring elements, got "
@@ -222,9 +225,9 @@ StripsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
     return emitError() << "a lane holds pairs of elements of " << elementType;
   if (shape.empty() || shape.size() > 2 || ShapedType::isDynamicShape(shape))
     return emitError() << "this layout is of static tensors of rank 1 or 2";
-  if (shape[0] <= 0 || shape[0] % getWarps() != 0)
+  if (shape[0] <= 0 || shape[0] % getNumRowsAtOnce() != 0)
     return emitError() << "the rows of strips over " << getWarps()
-                       << " warps must be a multiple of " << getWarps()
+                       << " warps must be a multiple of " << getNumRowsAtOnce()
                        << ", got " << shape[0];
   if (shape.size() == 1 || shape[1] > 0)
     return success();
@@ -234,28 +237,31 @@ StripsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
 int64_t StripsAttr::getNumWarps() const { return getWarps(); }
 
 /// The registers of a thread for one row.
-static int64_t getRegistersOfRow(int64_t columns, int64_t vector) {
-  return llvm::divideCeil(columns, lanesOfWarp * vector) * vector;
+static int64_t getRegistersOfRow(StripsAttr strips, ArrayRef<int64_t> shape) {
+  if (shape.size() == 1)
+    return 1;
+  int64_t vector = strips.getVector();
+  return llvm::divideCeil(shape[1], strips.getNumLanes() * vector) * vector;
 }
 
 int64_t StripsAttr::getNumRegisters(ArrayRef<int64_t> shape) const {
-  int64_t rows = shape[0] / getWarps();
-  return shape.size() == 1 ? rows
-                           : rows * getRegistersOfRow(shape[1], getVector());
+  return shape[0] / getNumRowsAtOnce() * getRegistersOfRow(*this, shape);
 }
 
 SmallVector<int64_t, 2> StripsAttr::getThreadPart(int64_t warp,
                                                   int64_t lane) const {
-  return {warp, lane * getVector()};
+  int64_t laneOfRow = warp % getWarpsOfRow() * 32 + lane;
+  return {warp / getWarpsOfRow(), laneOfRow * getVector()};
 }
 
 SmallVector<int64_t, 2> StripsAttr::getRegisterPart(ArrayRef<int64_t> shape,
                                                     int64_t index) const {
+  int64_t inRow = getRegistersOfRow(*this, shape), at = index % inRow;
+  int64_t row = index / inRow * getNumRowsAtOnce();
   if (shape.size() == 1)
-    return {index * getWarps()};
-  int64_t inRow = getRegistersOfRow(shape[1], getVector()), at = index % inRow;
-  return {index / inRow * getWarps(),
-          at / getVector() * lanesOfWarp * getVector() + at % getVector()};
+    return {row};
+  return {row,
+          at / getVector() * getNumLanes() * getVector() + at % getVector()};
 }
 
 //===----------------------------------------------------------------------===//
@@ -270,11 +276,12 @@ bool flash::tile::isOfRows(Type type) {
 
 RankedTensorType flash::tile::getLanesType(RankedTensorType rows) {
   Attribute layout = rows.getEncoding();
-  int64_t lanes = lanesOfWarp;
-  if (auto ofRows = dyn_cast<RowsAttr>(layout)) {
-    layout = LanesAttr::get(rows.getContext(), ofRows.getWarps());
-    lanes = 4;
-  }
+  int64_t lanes = 4;
+  if (auto strips = dyn_cast<StripsAttr>(layout))
+    lanes = strips.getNumLanes();
+  else
+    layout =
+        LanesAttr::get(rows.getContext(), cast<RowsAttr>(layout).getWarps());
   return RankedTensorType::get({rows.getDimSize(0), lanes},
                                rows.getElementType(), layout);
 }

@@ -87,10 +87,13 @@ static LogicalResult verifyIndicesOfStrips(Operation *op, MemRefType memory,
 /// of it, belong together.
 static bool areRelated(RankedTensorType whole, RankedTensorType part) {
   auto strips = dyn_cast<StripsAttr>(part.getEncoding());
-  if (isa<StripsAttr>(whole.getEncoding()) != !!strips)
+  auto ofWhole = dyn_cast<StripsAttr>(whole.getEncoding());
+  if (!ofWhole != !strips)
     return false;
-  if (strips && (strips.getVector() != 1 ||
-                 (part.getRank() == 2 && part.getDimSize(1) != 32)))
+  if (strips &&
+      (strips.getVector() != 1 ||
+       strips.getWarpsOfRow() != ofWhole.getWarpsOfRow() ||
+       (part.getRank() == 2 && part.getDimSize(1) != strips.getNumLanes())))
     return false;
   return whole.getDimSize(0) == part.getDimSize(0) &&
          whole.getElementType() == part.getElementType() &&
@@ -502,8 +505,6 @@ LogicalResult ReadOp::verify() {
   RankedTensorType result = getResult().getType();
   MemRefType memory = getSource().getType();
   bool isMatrix = result.getRank() == 2;
-  if (!isMatrix && !result.getElementType().isF32())
-    return emitOpError("gives a vector of f32, not ") << result;
   if (!isMatrix && (getColumns() || getAligned()))
     return emitOpError("reads a vector, which has no columns and is read one "
                        "by one");
@@ -585,6 +586,14 @@ LogicalResult ReduceOp::verify() {
     return success();
   return emitOpError("needs rows, warps and elements alike in its operand and "
                      "result");
+}
+
+int64_t ReduceOp::getNumScratchBytes() {
+  auto type = cast<RankedTensorType>(getResult().getType());
+  auto strips = dyn_cast<StripsAttr>(type.getEncoding());
+  if (!strips || strips.getWarpsOfRow() == 1)
+    return 0;
+  return strips.getWarpsOfRow() * type.getDimSize(0) * 4;
 }
 
 LogicalResult ReduceRowsOp::verify() {

@@ -48,7 +48,7 @@ static Value fill(OpBuilder &b, Location loc, RankedTensorType type,
 static RankedTensorType splitColumns(RankedTensorType type) {
   int64_t lanes = 4, elements = 2;
   if (auto strips = dyn_cast<StripsAttr>(type.getEncoding())) {
-    lanes = 32;
+    lanes = strips.getNumLanes();
     elements = strips.getVector();
   }
   int64_t blocks = llvm::divideCeil(type.getDimSize(1), lanes * elements);
@@ -299,9 +299,24 @@ struct EmulateReduce : OpConversionPattern<ReduceOp> {
   LogicalResult matchAndRewrite(ReduceOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
     auto type = getTypeConverter()->convertType<RankedTensorType>(op.getType());
+    int64_t numLanes = op.getX().getType().getDimSize(1);
+    if (numLanes > 4) {
+      Value none = emitNeutral(b, op.getLoc(), op.getReduction());
+      b.replaceOp(
+          op,
+          createGeneric(
+              b, op.getLoc(), adaptor.getX(), fill(b, op.getLoc(), type, none),
+              {b.getMultiDimIdentityMap(2),
+               AffineMap::get(2, 0, b.getAffineDimExpr(0))},
+              {utils::IteratorType::parallel, utils::IteratorType::reduction},
+              [&](OpBuilder &b, Location loc, ValueRange elements) {
+                return combine(b, loc, op.getReduction(), elements[1],
+                               elements[0]);
+              }));
+      return success();
+    }
     OpFoldResult one = b.getIndexAttr(1);
     SmallVector<Value> lanes;
-    int64_t numLanes = op.getX().getType().getDimSize(1);
     for (int64_t lane = 0; lane < numLanes; ++lane)
       lanes.push_back(tensor::ExtractSliceOp::create(
           b, op.getLoc(), type, adaptor.getX(),

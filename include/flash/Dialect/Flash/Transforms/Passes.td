@@ -107,9 +107,10 @@ def TileSoftmax : Pass<"flash-tile-softmax", "::mlir::func::FuncOp"> {
     rows are not its last dimension, so that vectors run over rows and nothing
     is reduced across lanes.
 
-    Rows of `whole-row` elements at most, where that is known, are one tile: it
-    is read once, and there is no loop. So are those of one step. (Not where tiles
-    are transposed: their two passes read in different orders.)
+    Rows that are one step are read once, and there is no loop. So are blocks of
+    `whole-rows` elements at most, where their number is known: the blocks have
+    fewer rows then, if they must. (Not where tiles are transposed: their two
+    passes read in different orders.)
 
     ```mlir
     %m = linalg.generic  max_j %x[%i, %j]
@@ -129,8 +130,8 @@ def TileSoftmax : Pass<"flash-tile-softmax", "::mlir::func::FuncOp"> {
            "Elements of a row in one step">,
     Option<"reductionBytes", "reduction-bytes", "int64_t", "0",
            "Bytes of a row in one step, in place of reduction-tile">,
-    Option<"wholeRow", "whole-row", "int64_t", "0",
-           "Most elements of a row that is one tile, if more than a step's">,
+    Option<"wholeRows", "whole-rows", "int64_t", "0",
+           "Most elements of a block whose rows are one step each">,
     Option<"transposeTiles", "transpose-tiles", "bool", "false",
            "Hold tiles with rows last in the first pass">
   ];

@@ -78,27 +78,35 @@ def Tile_StripsAttr : AttrDef<Tile_Dialect, "Strips",
     [DeclareAttrInterfaceMethods<Tile_LayoutAttrInterface>,
      DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let mnemonic = "strips";
-  let summary = "the layout of whole rows, each in one warp";
+  let summary = "the layout of whole rows, each in one warp or a few";
   let description = [{
-    `tensor<MxNxT, #tile.strips<W, V>>`: every row belongs to one of `W` warps,
-    whose lanes hold `V` neighbouring elements each, over and over. This is for
-    what only reads and writes rows: 16 bytes of neighbouring lanes are
-    neighbours in memory. Element `(i, j)` is held by
+    `tensor<MxNxT, #tile.strips<W, V, R>>`: every row belongs to `R` of `W` warps,
+    one if `R` is not written, whose `L = 32 R` lanes hold `V` neighbouring
+    elements each, over and over. This is for what only reads and writes rows: 16
+    bytes of neighbouring lanes are neighbours in memory. Element `(i, j)` is held
+    by
 
     ```
-    warp     = i mod W
+    warp     = R (i mod (W / R)) + ((j / V) mod L) / 32
     lane     = (j / V) mod 32
-    register = (i / W) * ceil(N / (32 V)) * V + (j / (32 V)) * V + j mod V
+    register = (i / (W / R)) * ceil(N / (L V)) * V + (j / (L V)) * V + j mod V
     ```
 
-    `M` is a multiple of `W`. Where `N` is no multiple of `32 V`, registers that
-    would be columns from `N` on hold anything. With `V = 1` and `N = 32` there is
-    one value in each lane, as in `#tile.lanes`. In `tensor<MxT, #tile.strips<W, 1>>`
-    all lanes of a warp hold the values of its rows, as in `#tile.rows`.
+    `R` divides `W`, and `M` is a multiple of `W / R`. Where `N` is no multiple of
+    `L V`, registers that would be columns from `N` on hold anything. With `V = 1`
+    and `N = L` there is one value in each lane, as in `#tile.lanes`. In
+    `tensor<MxT, #tile.strips<W, 1, R>>` all lanes of a row's warps hold its value,
+    as in `#tile.rows`.
   }];
-  let parameters = (ins "int64_t":$warps, "int64_t":$vector);
-  let assemblyFormat = "`<` $warps `,` $vector `>`";
+  let parameters = (ins "int64_t":$warps, "int64_t":$vector,
+                        DefaultValuedParameter<"int64_t", "1">:$warpsOfRow);
+  let assemblyFormat = "`<` $warps `,` $vector (`,` $warpsOfRow^)? `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The lanes that share a row, and how many rows are next to each other.
+    int64_t getNumLanes() const { return 32 * getWarpsOfRow(); }
+    int64_t getNumRowsAtOnce() const { return getWarps() / getWarpsOfRow(); }
+  }];
 }
 
 def Tile_ReductionEnum : I32EnumAttr<"Reduction", "how values are combined", [

@@ -495,7 +495,7 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
 
 def Tile_ReadOp : Tile_Op<"read",
     [MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
-  let summary = "a tile of global memory, in registers";
+  let summary = "rows of global memory, in strips";
   let description = [{
     Rows and columns from the last two indices on. Rows from `rows` on and columns
     from `columns` on do not exist: they are not read, and are the `padding`.
@@ -512,19 +512,18 @@ def Tile_ReadOp : Tile_Op<"read",
     exists, which can then be read in place of one that does not: each saves a
     question, and with both reads do not wait for those before them.
 
-    A vector has its elements from the last index on.
+    A vector has its elements from the last index on, a value for each row.
 
     ```mlir
     %l = tile.read %lse[%b, %i] rows(%m)
-        : memref<?x?xf32, strided<[?, 1]>> to tensor<64xf32, #tile.rows<4>>
+        : memref<?x?xf32, strided<[?, 1]>> to tensor<8xf32, #tile.strips<8, 1>>
     ```
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
                        Optional<Index>:$rows, Optional<Index>:$columns,
                        Optional<AnyTypeOf<[F16, BF16, F32]>>:$padding,
                        UnitAttr:$aligned, UnitAttr:$nonempty);
-  let results = (outs Tile_AnyTensorOf<[Tile_StripsTensor, Tile_RowsTensor,
-                                        Tile_ColumnsTensor]>:$result);
+  let results = (outs Tile_StripsTensor:$result);
   let assemblyFormat = [{
     $source `[` $indices `]` (`rows` `(` $rows^ `)`)?
     (`columns` `(` $columns^ `)`)? (`padding` `(` $padding^ `:` type($padding) `)`)?
@@ -635,8 +634,8 @@ def Tile_FoldOp : Tile_Op<"fold", [Pure, AllTypesMatch<["init", "result"]>]> {
   let description = [{
     The first half of a reduction along the rows, without any exchange between
     threads: `result[i, c]` is `init[i, c]` combined with all `x[i, j]` with
-    `(j mod 8) / 2 = c`, in the order of `j`. Of strips over 32 lanes it is
-    combined with those with `(j / V) mod 32 = c`.
+    `(j mod 8) / 2 = c`, in the order of `j`. Of strips over `L` lanes it is
+    combined with those with `(j / V) mod L = c`.
 
     ```mlir
     %l1 = tile.fold add %p into %l0 : tensor<128x64xf32, #tile.fragment<4>> into tensor<128x4xf32, #tile.lanes<4>>
@@ -657,16 +656,27 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "combines the values of each row's lanes";
   let description = [{
     The second half of a reduction along the rows: two exchanges between
-    neighbouring lanes, or five between those of a warp that holds strips.
+    neighbouring lanes, or five between those of a warp that holds strips. Warps
+    that share a row meet, and exchange theirs through shared memory: `offset`, its
+    byte there, is set by `tile-allocate-smem`.
 
     ```mlir
     %l = tile.reduce add %l1 : tensor<128x4xf32, #tile.lanes<4>> to tensor<128xf32, #tile.rows<4>>
     ```
   }];
   let arguments = (ins Tile_ReductionAttr:$reduction,
-    Tile_AnyTensorOf<[Tile_LanesTensor, Tile_StripsTensor]>:$x);
+    Tile_AnyTensorOf<[Tile_LanesTensor, Tile_StripsTensor]>:$x,
+    OptionalAttr<I64Attr>:$offset);
   let results =
       (outs Tile_AnyTensorOf<[Tile_RowsTensor, Tile_StripsTensor]>:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result,
+                                 "Reduction":$reduction, "::mlir::Value":$x), [{
+    build($_builder, $_state, result, reduction, x, ::mlir::IntegerAttr());
+  }]>];
+  let extraClassDeclaration = [{
+    /// Of shared memory, in which warps exchange what they have; 0 for one.
+    int64_t getNumScratchBytes();
+  }];
   let assemblyFormat = "$reduction $x attr-dict `:` type($x) `to` type($result)";
   let hasVerifier = 1;
 }
