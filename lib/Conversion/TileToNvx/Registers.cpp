@@ -317,10 +317,11 @@ private:
                           static_cast<int64_t>(*op.getOffset()));
     row = t.advance(row, t.mul(t.div(t.warp(), warpsOfRow), 4 * warpsOfRow));
     int64_t distance = strips.getNumRowsAtOnce() * 4 * warpsOfRow;
+    // By the first barrier: a block that uses few leaves room for others.
     auto meet = [&] {
-      NVVM::BarrierOp::create(
-          b, t.loc, TypeRange(), t.i32(tile::consumersBarrier),
-          t.i32(strips.getWarps() * 32), NVVM::BarrierReductionAttr(), Value());
+      NVVM::BarrierOp::create(b, t.loc, TypeRange(), t.i32(0),
+                              t.i32(strips.getWarps() * 32),
+                              NVVM::BarrierReductionAttr(), Value());
     };
     // What was there before has been read.
     meet();
