@@ -10,6 +10,7 @@
 #include "MemoryTile.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -118,13 +119,18 @@ void RowTiles::addMemory(RankedTensorType tile, RankedTensorType memory) {
     mostVector = std::gcd(mostVector, size);
 }
 
-/// Whether the body of the operation computes 16 bits from values of rows
-/// alone, of which a thread would hold one in half a register.
-static bool computesHalvesOfRows(linalg::LinalgOp op) {
+/// Whether the body of the operation has 16 bits for each row, other than to
+/// widen them: a thread would hold one in half a register.
+static bool hasHalvesOfRows(linalg::LinalgOp op) {
   llvm::SmallDenseMap<Value, int64_t> ranks;
   for (OpOperand &operand : op->getOpOperands())
-    if (auto type = dyn_cast<RankedTensorType>(operand.get().getType()))
-      ranks[op.getMatchingBlockArgument(&operand)] = type.getRank();
+    if (auto type = dyn_cast<RankedTensorType>(operand.get().getType())) {
+      BlockArgument argument = op.getMatchingBlockArgument(&operand);
+      ranks[argument] = type.getRank();
+      if (type.getRank() == 1 && is16Bits(type.getElementType()) &&
+          !llvm::all_of(argument.getUsers(), llvm::IsaPred<arith::ExtFOp>))
+        return true;
+    }
   for (Operation &inner : *op.getBlock()) {
     int64_t rank = 0;
     for (Value operand : inner.getOperands())
@@ -169,7 +175,7 @@ static RowTiles getRowTiles(scf::ForallOp loop) {
     } else if (auto generic = dyn_cast<linalg::LinalgOp>(op)) {
       auto loops = getMatrixLoops(generic);
       if (generic.getNumLoops() > 2 || (generic.getNumLoops() == 2 && !loops) ||
-          computesHalvesOfRows(generic)) {
+          hasHalvesOfRows(generic)) {
         tiles.areOnly = false;
         return;
       }
@@ -179,8 +185,8 @@ static RowTiles getRowTiles(scf::ForallOp loop) {
         if (type && type.getRank() == 2)
           tiles.addMatrix(ranges[loops->first], ranges[loops->second],
                           type.getElementType());
-        else
-          add(operand);
+        else if (!loops || !isMemoryTile(operand, loop))
+          add(operand); // Memory's vectors are read as what serves.
         addSource(operand);
       }
     } else if (OpTrait::hasElementwiseMappableTraits(op)) {
@@ -197,8 +203,10 @@ static RowTiles getRowTiles(scf::ForallOp loop) {
 }
 
 void Layouts::chooseStrips(scf::ForallOp loop, int64_t wantedWarps) {
-  if (llvm::any_of(vectors, [](auto &vector) {
-        return vector.second == VectorOf::Columns;
+  // A value for each column is no lane's.
+  if (llvm::any_of(vectors, [&](auto &vector) {
+        return vector.second == VectorOf::Columns &&
+               !isMemoryTile(vector.first, loop);
       }))
     return;
   RowTiles tiles = getRowTiles(loop);

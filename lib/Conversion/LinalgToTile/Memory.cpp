@@ -139,8 +139,10 @@ FailureOr<Value> BlockConverter::read(Value value, RankedTensorType type,
   struct Range {
     Value low, existing;
   };
+  // A vector along the columns is the same in all rows.
+  ArrayRef<int64_t> shape = type.getShape().take_back(tile->dims.size());
   SmallVector<Range> ranges;
-  for (auto [dim, size] : llvm::zip_equal(tile->dims, type.getShape())) {
+  for (auto [dim, size] : llvm::zip_equal(tile->dims, shape)) {
     Range range;
     if (!isZeroInteger(dim.low))
       range.low = lookup(dim.low);
@@ -166,8 +168,8 @@ FailureOr<Value> BlockConverter::read(Value value, RankedTensorType type,
   };
   SmallVector<Value> indices = offsets;
   Value exists;
-  for (auto [dim, range, position] :
-       llvm::zip_equal(tile->dims, ranges, body->getArguments())) {
+  for (auto [dim, range, position] : llvm::zip_equal(
+           tile->dims, ranges, body->getArguments().take_back(ranges.size()))) {
     Value at = position;
     if (range.low)
       at = arith::SubIOp::create(b, loc, at, range.low);
