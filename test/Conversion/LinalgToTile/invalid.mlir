@@ -793,7 +793,8 @@ func.func @f(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
 
 // -----
 
-#v = affine_map<(i) -> (i)>
+// A value of 16 bits for each row, which no layout of rows holds.
+
 #m = affine_map<(i, j) -> (i, j)>
 #row = affine_map<(i, j) -> (i)>
 func.func @f(%x: tensor<6x40xf32>, %y: tensor<6xf16>) -> tensor<6x40xf32> {
@@ -803,7 +804,8 @@ func.func @f(%x: tensor<6x40xf32>, %y: tensor<6xf16>) -> tensor<6x40xf32> {
     %0 = linalg.generic {indexing_maps = [#m, #row, #m], iterator_types = ["parallel", "parallel"]}
         ins(%x, %y : tensor<6x40xf32>, tensor<6xf16>) outs(%e : tensor<6x40xf32>) {
     ^bb0(%a: f32, %b: f16, %unused: f32):
-      %1 = arith.extf %b : f16 to f32
+      %square = arith.mulf %b, %b : f16
+      %1 = arith.extf %square : f16 to f32
       %2 = arith.mulf %a, %1 : f32
       linalg.yield %2 : f32
     } -> tensor<6x40xf32>

@@ -93,4 +93,23 @@ gpu.module @kernels {
     tile.store %r, %l[%i] : tensor<8xf32, #tile.strips<8, 1>> to memref<?xf32>
     gpu.return
   }
+
+  // Warps that share a row leave what they have in shared memory, between two
+  // barriers, and each combines it all.
+  // CHECK-LABEL: gpu.func @shared(
+  // CHECK-COUNT-5: nvvm.shfl.sync bfly
+  // CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %{{.*}}
+  // CHECK:         scf.if
+  // CHECK:           llvm.store %{{.*}} : f32, !llvm.ptr<3>
+  // CHECK:         nvvm.barrier
+  // CHECK:         llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xf32>
+  // CHECK:         arith.addf
+  gpu.func @shared(%s: memref<?x?xf32, strided<[?, 1]>>, %l: memref<?xf32>, %i: index) kernel {
+    %zero = arith.constant dense<0.0> : tensor<2x64xf32, #tile.strips<4, 1, 2>>
+    %x = tile.read %s[%i, %i] : memref<?x?xf32, strided<[?, 1]>> to tensor<2x256xf32, #tile.strips<4, 4, 2>>
+    %f = tile.fold add %x into %zero : tensor<2x256xf32, #tile.strips<4, 4, 2>> into tensor<2x64xf32, #tile.strips<4, 1, 2>>
+    %r = tile.reduce add %f {offset = 0} : tensor<2x64xf32, #tile.strips<4, 1, 2>> to tensor<2xf32, #tile.strips<4, 1, 2>>
+    tile.store %r, %l[%i] : tensor<2xf32, #tile.strips<4, 1, 2>> to memref<?xf32>
+    gpu.return
+  }
 }

@@ -423,7 +423,7 @@ func.func @f(%x: tensor<8x8xf32, #tile.columns<1>>)
 
 func.func @f(%m: memref<?xf32>, %i: index) {
   // expected-error @below {{reads a vector, which has no columns and is read one by one}}
-  %x = tile.read %m[%i] columns(%i) : memref<?xf32> to tensor<16xf32, #tile.rows<1>>
+  %x = tile.read %m[%i] columns(%i) : memref<?xf32> to tensor<8xf32, #tile.strips<8, 1>>
   return
 }
 
@@ -431,23 +431,7 @@ func.func @f(%m: memref<?xf32>, %i: index) {
 
 func.func @f(%m: memref<?x?xf32>, %i: index) {
   // expected-error @below {{needs an index for each dimension but the columns: 2, got 1}}
-  %x = tile.read %m[%i] : memref<?x?xf32> to tensor<16xf32, #tile.columns<1>>
-  return
-}
-
-// -----
-
-func.func @f(%m: memref<?xf16>, %i: index) {
-  // expected-error @below {{copies elements of 'f16' into a tile of 'f32'}}
-  %x = tile.read %m[%i] : memref<?xf16> to tensor<16xf32, #tile.rows<1>>
-  return
-}
-
-// -----
-
-func.func @f(%m: memref<?xf16>, %i: index) {
-  // expected-error @below {{gives a vector of f32, not 'tensor<16xf16, #tile.columns<1>>'}}
-  %x = tile.read %m[%i] : memref<?xf16> to tensor<16xf16, #tile.columns<1>>
+  %x = tile.read %m[%i] : memref<?x?xf32> to tensor<8xf32, #tile.strips<8, 1>>
   return
 }
 
@@ -482,6 +466,24 @@ func.func @f(%x: tensor<8x?xf32, #tile.strips<8, 1>>)
 
 // expected-error @below {{the rows of strips over 8 warps must be a multiple of 8, got 4}}
 func.func @f(%x: tensor<4x32xf32, #tile.strips<8, 1>>)
+
+// -----
+
+// expected-error @below {{a row of strips is in a number of warps that divides 8, got 3}}
+func.func @f(%x: tensor<8x32xf32, #tile.strips<8, 1, 3>>)
+
+// -----
+
+// expected-error @below {{the rows of strips over 8 warps must be a multiple of 4, got 2}}
+func.func @f(%x: tensor<2x32xf32, #tile.strips<8, 1, 2>>)
+
+// -----
+
+func.func @f(%x: tensor<2x64xf32, #tile.strips<8, 1, 4>>) {
+  // expected-error @below {{needs rows, warps and elements alike in its operand and result}}
+  %r = tile.reduce add %x : tensor<2x64xf32, #tile.strips<8, 1, 4>> to tensor<2xf32, #tile.strips<8, 1, 4>>
+  return
+}
 
 // -----
 
