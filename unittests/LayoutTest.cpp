@@ -129,15 +129,16 @@ static void testLanes(MLIRContext &context, int64_t W, int64_t M) {
   });
 }
 
-static void testStrips(MLIRContext &context, int64_t W, int64_t V, int64_t R,
-                       int64_t M, int64_t N) {
-  int64_t shape[] = {M, N};
-  Holders holders(StripsAttr::get(&context, W, V, R), shape);
+static void testStrips(MLIRContext &context, int64_t W, int64_t V, int64_t L,
+                       int64_t groups, int64_t N) {
+  int64_t P = 32 * W / L, blocks = (N + L * V - 1) / (L * V);
+  int64_t shape[] = {P * groups, N};
+  Holders holders(StripsAttr::get(&context, W, V, L), shape);
   holders.checkCount(1);
-  int64_t L = 32 * R, blocks = (N + L * V - 1) / (L * V);
   holders.checkFormula([&](int64_t i, int64_t j, Triple triple) {
-    return triple == Triple(R * (i % (W / R)) + j / V % L / 32, j / V % 32,
-                            i / (W / R) * blocks * V + j / (L * V) * V + j % V);
+    int64_t thread = L * (i % P) + j / V % L;
+    return triple == Triple(thread / 32, thread % 32,
+                            i / P * blocks * V + j / (L * V) * V + j % V);
   });
 }
 
@@ -198,11 +199,12 @@ int main() {
       testRows(context, W, M);
       testLanes(context, W, M);
     }
-  for (auto [W, R] : {std::pair(1, 1), {3, 1}, {8, 1}, {8, 2}, {8, 8}, {6, 3}})
+  for (auto [W, L] :
+       {std::pair(1, 32), {3, 32}, {8, 64}, {8, 256}, {6, 96}, {1, 1}, {4, 8}})
     for (int64_t V : {1, 2, 4, 8})
       for (int64_t N : {1, 31, 100, 256, 777, 2048})
-        for (int64_t blocks : {1, 3})
-          testStrips(context, W, V, R, W / R * blocks, N);
+        for (int64_t groups : {1, 3})
+          testStrips(context, W, V, L, groups, N);
   Builder b(&context);
   for (Type element :
        {Type(b.getF16Type()), Type(b.getBF16Type()), Type(b.getF32Type())})

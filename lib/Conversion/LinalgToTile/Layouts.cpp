@@ -216,26 +216,30 @@ void Layouts::chooseStrips(scf::ForallOp loop, int64_t wantedWarps) {
   // Of narrow tiles, fragments leave no lane without an element.
   if (tiles.areFragments && tiles.columns < lanesOfWarp * atOnce)
     return;
-  int64_t rowsAtOnce;
-  if (wantedWarps > 0) {
-    rowsAtOnce = std::gcd(tiles.rows, wantedWarps);
-    warpsOfRow = wantedWarps / rowsAtOnce;
-  } else {
-    rowsAtOnce = std::min(tiles.rows, mostWarpsOfStrips);
-    while (tiles.rows % rowsAtOnce != 0)
-      --rowsAtOnce;
+  // As many lanes as read 16 bytes of a row each, or what is in step with it.
+  int64_t most =
+      std::max(std::min(atOnce, tiles.mostVector), tiles.leastVector);
+  lanes = std::min<int64_t>(
+      llvm::PowerOf2Ceil(llvm::divideCeil(tiles.columns, most)), lanesOfWarp);
+  warps = wantedWarps > 0 ? wantedWarps : 1;
+  while (lanesOfWarp * warps % lanes != 0 ||
+         tiles.rows % getNumRowsAtOnce() != 0)
+    lanes += std::min(lanes, lanesOfWarp);
+  if (wantedWarps == 0) {
+    int64_t rowsOfWarp = getNumRowsAtOnce();
+    warps = std::min(tiles.rows / rowsOfWarp, mostWarpsOfStrips);
+    while (tiles.rows % (warps * rowsOfWarp) != 0)
+      --warps;
     // Where there are few rows, warps share them as long as each lane has
     // something to read.
-    while (2 * warpsOfRow * rowsAtOnce <= mostWarpsOfStrips &&
-           tiles.columns >= 2 * warpsOfRow * lanesOfWarp * atOnce)
-      warpsOfRow *= 2;
+    while (2 * warps <= mostWarpsOfStrips &&
+           tiles.columns >= 2 * lanes * atOnce) {
+      lanes *= 2;
+      warps *= 2;
+    }
   }
-  warps = rowsAtOnce * warpsOfRow;
-  // As many neighbours as give each lane some, and one read can have.
-  vector = llvm::PowerOf2Ceil(
-      llvm::divideCeil(tiles.columns, lanesOfWarp * warpsOfRow));
-  vector = std::min({vector, atOnce, tiles.mostVector});
-  vector = std::max(vector, tiles.leastVector);
+  vector = llvm::PowerOf2Ceil(llvm::divideCeil(tiles.columns, lanes));
+  vector = std::max(std::min(vector, most), tiles.leastVector);
 }
 
 void Layouts::unite(Value x, Value y) {
@@ -337,10 +341,9 @@ RankedTensorType Layouts::getType(ArrayRef<int64_t> shape, Type element,
         shape[0] % getNumRowsAtOnce() != 0 || shape.back() <= 0 ||
         (is16Bits(element) && (!isMatrix || vector == 1)))
       return RankedTensorType();
-    return RankedTensorType::get(shape, element,
-                                 tile::StripsAttr::get(context, warps,
-                                                       isMatrix ? vector : 1,
-                                                       warpsOfRow));
+    return RankedTensorType::get(
+        shape, element,
+        tile::StripsAttr::get(context, warps, isMatrix ? vector : 1, lanes));
   }
   bool hasRows = shape.size() == 2 || of == VectorOf::Rows;
   bool hasColumns = shape.size() == 2 || of == VectorOf::Columns;

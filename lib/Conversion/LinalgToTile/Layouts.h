@@ -30,10 +30,10 @@ public:
 
   /// How many warps share the tiles.
   int64_t getNumWarps() const { return warps; }
-  /// Whether rows of matrices are in warps of their own.
+  /// Whether rows of matrices are in lanes of their own.
   bool areStrips() const { return vector > 0; }
   /// Of strips, the rows that all warps hold together.
-  int64_t getNumRowsAtOnce() const { return warps / warpsOfRow; }
+  int64_t getNumRowsAtOnce() const { return 32 * warps / lanes; }
 
   /// The type in registers of a tile of the program, or null where its shape is
   /// none that registers have.
@@ -53,9 +53,9 @@ private:
   void chooseStrips(mlir::scf::ForallOp loop, int64_t wantedWarps);
 
   int64_t warps;
-  /// Of strips, the neighbours that a lane holds, and the warps that share a
+  /// Of strips, the neighbours that a lane holds, and the lanes that share a
   /// row.
-  int64_t vector = 0, warpsOfRow = 1;
+  int64_t vector = 0, lanes = 0;
   llvm::DenseMap<mlir::Value, VectorOf> vectors;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 2>> united;
 };

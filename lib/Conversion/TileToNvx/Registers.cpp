@@ -32,7 +32,7 @@ static bool mayExceed(tile::LayoutAttrInterface layout, RankedTensorType type,
                       ArrayRef<int64_t> at) {
   auto strips = dyn_cast<tile::StripsAttr>(layout);
   return strips && type.getRank() == 2 &&
-         at[1] + (strips.getNumLanes() - 1) * strips.getVector() >=
+         at[1] + (strips.getLanes() - 1) * strips.getVector() >=
              type.getDimSize(1);
 }
 
@@ -309,7 +309,7 @@ private:
     OpBuilder &b = t.b;
     auto type = cast<RankedTensorType>(op.getResult().getType());
     auto strips = cast<tile::StripsAttr>(type.getEncoding());
-    int64_t warpsOfRow = strips.getWarpsOfRow();
+    int64_t warpsOfRow = strips.getLanes() / 32;
     // The values of a row are neighbours, one of each warp.
     Type pointer = LLVM::LLVMPointerType::get(
         b.getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));

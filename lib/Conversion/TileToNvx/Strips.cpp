@@ -99,7 +99,7 @@ StripPlace::StripPlace(ThreadBuilder &t, GlobalMemory memory,
   ofThread = t.getPosition(strips, /*rank=*/2);
   rowsAtOnce = strips.getNumRowsAtOnce();
   vector = strips.getVector();
-  chunk = strips.getNumLanes() * vector;
+  chunk = strips.getLanes() * vector;
   numRows = type.getDimSize(0) / rowsAtOnce;
   numChunks = strips.getNumRegisters(type.getShape()) / (numRows * vector);
   // What is beyond the tile is no part of it, whether it exists or not.

@@ -94,7 +94,7 @@ Value ThreadBuilder::fragmentColumn() { return mul(rem(lane(), 4), 2); }
 SmallVector<Value, 2>
 ThreadBuilder::getPosition(tile::LayoutAttrInterface layout, int64_t rank) {
   if (auto strips = dyn_cast<tile::StripsAttr>(layout)) {
-    int64_t lanes = strips.getNumLanes();
+    int64_t lanes = strips.getLanes();
     Value row = div(thread(), lanes);
     if (rank == 1)
       return {row};

@@ -8,13 +8,13 @@
 // CHECK:         %[[LSES:.*]] = memref.alloc() : memref<3x1x2x100xf32>
 // CHECK:         gpu.launch_func @kernels::@three
 // CHECK:         %[[RESULT:.*]] = memref.alloc() : memref<1x2x100x64xf16>
-// CHECK:         gpu.launch_func @kernels::@three_0 {{.*}} threads in (%c256,
+// CHECK:         gpu.launch_func @kernels::@three_0 {{.*}} threads in (%c128,
 
 // CHECK-LABEL: gpu.func @three_0(
 // CHECK-NOT:     scf.for
 // CHECK:         %[[N:.*]] = affine.min
-// CHECK-COUNT-3: tile.read %{{.*}} rows(%[[N]]) padding(%{{.*}} : f32) aligned nonempty : {{.*}} to tensor<8x64xf32, #tile.strips<8, 2>>
-// CHECK:         tile.read %{{.*}} rows(%[[N]]) padding(%{{.*}} : f32) nonempty : {{.*}} to tensor<8xf32, #tile.strips<8, 1>>
+// CHECK-COUNT-3: tile.read %{{.*}} rows(%[[N]]) padding(%{{.*}} : f32) aligned nonempty : {{.*}} to tensor<8x64xf32, #tile.strips<4, 4, 16>>
+// CHECK:         tile.read %{{.*}} rows(%[[N]]) padding(%{{.*}} : f32) nonempty : {{.*}} to tensor<8xf32, #tile.strips<4, 1, 16>>
 // CHECK-NOT:     tile.read
 // CHECK-COUNT-3: arith.maxnumf
 // CHECK-COUNT-3: math.fma

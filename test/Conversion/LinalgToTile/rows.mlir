@@ -120,7 +120,7 @@ func.func @steps(%x: tensor<64x?xf32>, %n: index) -> tensor<64x?xf32> {
 #m = affine_map<(i, j) -> (i, j)>
 
 // CHECK-LABEL: gpu.func @long(
-// CHECK:         tile.read {{.*}} to tensor<1x4096xf16, #tile.strips<8, 8, 8>>
+// CHECK:         tile.read {{.*}} to tensor<1x4096xf16, #tile.strips<8, 8, 256>>
 // CHECK-LABEL: gpu.func @wide(
 // CHECK:         tile.read {{.*}} to tensor<16x256xf16, #tile.strips<8, 8>>
 // CHECK-LABEL: gpu.func @narrow(
@@ -128,7 +128,7 @@ func.func @steps(%x: tensor<64x?xf32>, %n: index) -> tensor<64x?xf32> {
 // CHECK-LABEL: gpu.func @odd(
 // CHECK:         tile.read {{.*}} to tensor<4x101xf16, #tile.strips<4, 2>>
 // CHECK-LABEL: gpu.func @warps(
-// CHECK:         tile.read {{.*}} to tensor<6x64xf32, #tile.strips<4, 1, 2>>
+// CHECK:         tile.read {{.*}} to tensor<6x64xf32, #tile.strips<4, 1, 64>>
 func.func @long(%x: tensor<1x4096xf16>) -> tensor<1x4096xf16> {
   %e = tensor.empty() : tensor<1x4096xf16>
   %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<1x4096xf16>) {

@@ -105,11 +105,11 @@ gpu.module @kernels {
   // CHECK:         llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xf32>
   // CHECK:         arith.addf
   gpu.func @shared(%s: memref<?x?xf32, strided<[?, 1]>>, %l: memref<?xf32>, %i: index) kernel {
-    %zero = arith.constant dense<0.0> : tensor<2x64xf32, #tile.strips<4, 1, 2>>
-    %x = tile.read %s[%i, %i] : memref<?x?xf32, strided<[?, 1]>> to tensor<2x256xf32, #tile.strips<4, 4, 2>>
-    %f = tile.fold add %x into %zero : tensor<2x256xf32, #tile.strips<4, 4, 2>> into tensor<2x64xf32, #tile.strips<4, 1, 2>>
-    %r = tile.reduce add %f {offset = 0} : tensor<2x64xf32, #tile.strips<4, 1, 2>> to tensor<2xf32, #tile.strips<4, 1, 2>>
-    tile.store %r, %l[%i] : tensor<2xf32, #tile.strips<4, 1, 2>> to memref<?xf32>
+    %zero = arith.constant dense<0.0> : tensor<2x64xf32, #tile.strips<4, 1, 64>>
+    %x = tile.read %s[%i, %i] : memref<?x?xf32, strided<[?, 1]>> to tensor<2x256xf32, #tile.strips<4, 4, 64>>
+    %f = tile.fold add %x into %zero : tensor<2x256xf32, #tile.strips<4, 4, 64>> into tensor<2x64xf32, #tile.strips<4, 1, 64>>
+    %r = tile.reduce add %f {offset = 0} : tensor<2x64xf32, #tile.strips<4, 1, 64>> to tensor<2xf32, #tile.strips<4, 1, 64>>
+    tile.store %r, %l[%i] : tensor<2xf32, #tile.strips<4, 1, 64>> to memref<?xf32>
     gpu.return
   }
 }

@@ -57,10 +57,10 @@ module attributes {gpu.container_module} {
       gpu.return
     }
     gpu.func @rows() kernel {
-      %x = arith.constant dense<1.0> : tensor<2x128xf32, #tile.strips<8, 1, 4>>
+      %x = arith.constant dense<1.0> : tensor<2x128xf32, #tile.strips<8, 1, 128>>
       %y = arith.constant dense<1.0> : tensor<8x32xf32, #tile.strips<8, 1>>
-      %0 = tile.reduce max %x : tensor<2x128xf32, #tile.strips<8, 1, 4>> to tensor<2xf32, #tile.strips<8, 1, 4>>
-      %1 = tile.reduce add %x : tensor<2x128xf32, #tile.strips<8, 1, 4>> to tensor<2xf32, #tile.strips<8, 1, 4>>
+      %0 = tile.reduce max %x : tensor<2x128xf32, #tile.strips<8, 1, 128>> to tensor<2xf32, #tile.strips<8, 1, 128>>
+      %1 = tile.reduce add %x : tensor<2x128xf32, #tile.strips<8, 1, 128>> to tensor<2xf32, #tile.strips<8, 1, 128>>
       %2 = tile.reduce add %y : tensor<8x32xf32, #tile.strips<8, 1>> to tensor<8xf32, #tile.strips<8, 1>>
       gpu.return
     }

@@ -469,19 +469,19 @@ func.func @f(%x: tensor<4x32xf32, #tile.strips<8, 1>>)
 
 // -----
 
-// expected-error @below {{a row of strips is in a number of warps that divides 8, got 3}}
-func.func @f(%x: tensor<8x32xf32, #tile.strips<8, 1, 3>>)
+// expected-error @below {{a row of strips over 8 warps is in a power of two of lanes up to 32, or in whole warps that are an equal part of all, got 96 lanes}}
+func.func @f(%x: tensor<8x32xf32, #tile.strips<8, 1, 96>>)
 
 // -----
 
 // expected-error @below {{the rows of strips over 8 warps must be a multiple of 4, got 2}}
-func.func @f(%x: tensor<2x32xf32, #tile.strips<8, 1, 2>>)
+func.func @f(%x: tensor<2x32xf32, #tile.strips<8, 1, 64>>)
 
 // -----
 
-func.func @f(%x: tensor<2x64xf32, #tile.strips<8, 1, 4>>) {
+func.func @f(%x: tensor<2x64xf32, #tile.strips<8, 1, 128>>) {
   // expected-error @below {{needs rows, warps and elements alike in its operand and result}}
-  %r = tile.reduce add %x : tensor<2x64xf32, #tile.strips<8, 1, 4>> to tensor<2xf32, #tile.strips<8, 1, 4>>
+  %r = tile.reduce add %x : tensor<2x64xf32, #tile.strips<8, 1, 128>> to tensor<2xf32, #tile.strips<8, 1, 128>>
   return
 }
 

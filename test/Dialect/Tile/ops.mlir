@@ -209,7 +209,7 @@ func.func @columns(%p: memref<?x?x?x?xf16, strided<[?, ?, ?, 1]>>, %b: index, %h
 }
 
 // CHECK-LABEL: func @strips(
-func.func @strips(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32>, %i: index, %j: index, %m: index, %n: index, %p: f16, %q: f32, %lanes: tensor<8x32xf32, #tile.strips<8, 1>>, %wide: tensor<2x128xf32, #tile.strips<8, 1, 4>>) {
+func.func @strips(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32>, %i: index, %j: index, %m: index, %n: index, %p: f16, %q: f32, %lanes: tensor<8x32xf32, #tile.strips<8, 1>>, %wide: tensor<2x128xf32, #tile.strips<8, 1, 128>>) {
   // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) padding(%{{.*}} : f16) : memref<?x?xf16, {{.*}}> to tensor<8x500xf16, #tile.strips<8, 8>>
   %x = tile.read %s[%i, %j] rows(%m) columns(%n) padding(%p : f16) : memref<?x?xf16, strided<[?, 1]>> to tensor<8x500xf16, #tile.strips<8, 8>>
   // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] columns(%{{.*}}) aligned nonempty : memref<?x?xf16
@@ -223,8 +223,8 @@ func.func @strips(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32>, %i: i
   %f = tile.fold max %w into %lanes : tensor<8x500xf32, #tile.strips<8, 8>> into tensor<8x32xf32, #tile.strips<8, 1>>
   // CHECK: tile.reduce {{ *}}add
   %r = tile.reduce add %f : tensor<8x32xf32, #tile.strips<8, 1>> to tensor<8xf32, #tile.strips<8, 1>>
-  // CHECK: tile.reduce {{ *}}max %{{.*}} {offset = 0 : i64} : tensor<2x128xf32, #tile.strips<8, 1, 4>> to tensor<2xf32, #tile.strips<8, 1, 4>>
-  %t = tile.reduce max %wide {offset = 0} : tensor<2x128xf32, #tile.strips<8, 1, 4>> to tensor<2xf32, #tile.strips<8, 1, 4>>
+  // CHECK: tile.reduce {{ *}}max %{{.*}} {offset = 0 : i64} : tensor<2x128xf32, #tile.strips<8, 1, 128>> to tensor<2xf32, #tile.strips<8, 1, 128>>
+  %t = tile.reduce max %wide {offset = 0} : tensor<2x128xf32, #tile.strips<8, 1, 128>> to tensor<2xf32, #tile.strips<8, 1, 128>>
   // CHECK: tile.broadcast %{{.*}} : tensor<8xf32, #tile.strips<8, 1>> to tensor<8x512xf32, #tile.strips<8, 8>>
   %y = tile.broadcast %r : tensor<8xf32, #tile.strips<8, 1>> to tensor<8x512xf32, #tile.strips<8, 8>>
   // CHECK: tile.map %{{.*}} : (tensor<8x512xf32, #tile.strips<8, 8>>) -> tensor<8x512xf32, #tile.strips<8, 8>>

@@ -120,6 +120,8 @@ FailureOr<int64_t> flash::getMostRows(Operation *op, Value tensor,
   if (failed(rows))
     op->emitOpError("has no known bound on its number of rows; cut it into "
                     "blocks of rows first");
+  else
+    rows = std::max<int64_t>(*rows, 1); // Of none, a tile is all padding.
   return rows;
 }
 

@@ -56,7 +56,7 @@ enum class Padding { Zero, Anything };
 llvm::SmallVector<mlir::OpFoldResult>
 getSizes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor);
 
-/// The most rows that a tensor of a block of rows has along `dim`. Fails after an
+/// The most rows, at least one, of a block of rows along `dim`. Fails after an
 /// error at `op` if no bound is known.
 llvm::FailureOr<int64_t> getMostRows(mlir::Operation *op, mlir::Value tensor,
                                      int64_t dim);

@@ -204,14 +204,17 @@ SmallVector<int64_t, 2> LanesAttr::getRegisterPart(ArrayRef<int64_t>,
 //===----------------------------------------------------------------------===//
 
 LogicalResult StripsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 int64_t warps, int64_t vector,
-                                 int64_t warpsOfRow) {
+                                 int64_t warps, int64_t vector, int64_t lanes) {
   if (failed(verifyWarps(emitError, warps)))
     return failure();
-  if (warpsOfRow < 1 || warps % warpsOfRow != 0)
+  bool isPart = lanes > 0 && 32 % lanes == 0;
+  bool areWarps = lanes > 0 && lanes % 32 == 0;
+  if ((!isPart && !areWarps) || 32 * warps % lanes != 0)
     return emitError()
-           << "a row of strips is in a number of warps that divides " << warps
-           << ", got " << warpsOfRow;
+           << "a row of strips over " << warps
+           << " warps is in a power of two of lanes up to 32, or in "
+              "whole warps that are an equal part of all, got "
+           << lanes << " lanes";
   if (vector == 1 || vector == 2 || vector == 4 || vector == 8)
     return success();
   return emitError() << "a lane holds 1, 2, 4 or 8 neighbouring elements, got "
@@ -241,7 +244,7 @@ static int64_t getRegistersOfRow(StripsAttr strips, ArrayRef<int64_t> shape) {
   if (shape.size() == 1)
     return 1;
   int64_t vector = strips.getVector();
-  return llvm::divideCeil(shape[1], strips.getNumLanes() * vector) * vector;
+  return llvm::divideCeil(shape[1], strips.getLanes() * vector) * vector;
 }
 
 int64_t StripsAttr::getNumRegisters(ArrayRef<int64_t> shape) const {
@@ -250,8 +253,8 @@ int64_t StripsAttr::getNumRegisters(ArrayRef<int64_t> shape) const {
 
 SmallVector<int64_t, 2> StripsAttr::getThreadPart(int64_t warp,
                                                   int64_t lane) const {
-  int64_t laneOfRow = warp % getWarpsOfRow() * 32 + lane;
-  return {warp / getWarpsOfRow(), laneOfRow * getVector()};
+  int64_t thread = warp * 32 + lane;
+  return {thread / getLanes(), thread % getLanes() * getVector()};
 }
 
 SmallVector<int64_t, 2> StripsAttr::getRegisterPart(ArrayRef<int64_t> shape,
@@ -260,8 +263,7 @@ SmallVector<int64_t, 2> StripsAttr::getRegisterPart(ArrayRef<int64_t> shape,
   int64_t row = index / inRow * getNumRowsAtOnce();
   if (shape.size() == 1)
     return {row};
-  return {row,
-          at / getVector() * getNumLanes() * getVector() + at % getVector()};
+  return {row, at / getVector() * getLanes() * getVector() + at % getVector()};
 }
 
 //===----------------------------------------------------------------------===//
@@ -278,7 +280,7 @@ RankedTensorType flash::tile::getLanesType(RankedTensorType rows) {
   Attribute layout = rows.getEncoding();
   int64_t lanes = 4;
   if (auto strips = dyn_cast<StripsAttr>(layout))
-    lanes = strips.getNumLanes();
+    lanes = strips.getLanes();
   else
     layout =
         LanesAttr::get(rows.getContext(), cast<RowsAttr>(layout).getWarps());

@@ -91,9 +91,8 @@ static bool areRelated(RankedTensorType whole, RankedTensorType part) {
   if (!ofWhole != !strips)
     return false;
   if (strips &&
-      (strips.getVector() != 1 ||
-       strips.getWarpsOfRow() != ofWhole.getWarpsOfRow() ||
-       (part.getRank() == 2 && part.getDimSize(1) != strips.getNumLanes())))
+      (strips.getVector() != 1 || strips.getLanes() != ofWhole.getLanes() ||
+       (part.getRank() == 2 && part.getDimSize(1) != strips.getLanes())))
     return false;
   return whole.getDimSize(0) == part.getDimSize(0) &&
          whole.getElementType() == part.getElementType() &&
@@ -591,9 +590,9 @@ LogicalResult ReduceOp::verify() {
 int64_t ReduceOp::getNumScratchBytes() {
   auto type = cast<RankedTensorType>(getResult().getType());
   auto strips = dyn_cast<StripsAttr>(type.getEncoding());
-  if (!strips || strips.getWarpsOfRow() == 1)
+  if (!strips || strips.getLanes() <= 32)
     return 0;
-  return strips.getWarpsOfRow() * type.getDimSize(0) * 4;
+  return strips.getLanes() / 32 * type.getDimSize(0) * 4;
 }
 
 LogicalResult ReduceRowsOp::verify() {

@@ -48,7 +48,7 @@ static Value fill(OpBuilder &b, Location loc, RankedTensorType type,
 static RankedTensorType splitColumns(RankedTensorType type) {
   int64_t lanes = 4, elements = 2;
   if (auto strips = dyn_cast<StripsAttr>(type.getEncoding())) {
-    lanes = strips.getNumLanes();
+    lanes = strips.getLanes();
     elements = strips.getVector();
   }
   int64_t blocks = llvm::divideCeil(type.getDimSize(1), lanes * elements);

@@ -78,34 +78,33 @@ def Tile_StripsAttr : AttrDef<Tile_Dialect, "Strips",
     [DeclareAttrInterfaceMethods<Tile_LayoutAttrInterface>,
      DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let mnemonic = "strips";
-  let summary = "the layout of whole rows, each in one warp or a few";
+  let summary = "the layout of whole rows, each in neighbouring lanes";
   let description = [{
-    `tensor<MxNxT, #tile.strips<W, V, R>>`: every row belongs to `R` of `W` warps,
-    one if `R` is not written, whose `L = 32 R` lanes hold `V` neighbouring
-    elements each, over and over. This is for what only reads and writes rows: 16
-    bytes of neighbouring lanes are neighbours in memory. Element `(i, j)` is held
-    by
+    `tensor<MxNxT, #tile.strips<W, V, L>>` is spread over `W` warps: every row
+    belongs to `L` neighbouring lanes, all 32 of a warp if `L` is not written, a
+    part of them, or all of several warps. They hold `V` neighbouring elements
+    each, over and over. This is for what only reads and writes rows: 16 bytes of
+    neighbouring lanes are neighbours in memory. As many rows as fit,
+    `P = 32 W / L`, are next to each other. Element `(i, j)` is held by
 
     ```
-    warp     = R (i mod (W / R)) + ((j / V) mod L) / 32
-    lane     = (j / V) mod 32
-    register = (i / (W / R)) * ceil(N / (L V)) * V + (j / (L V)) * V + j mod V
+    thread   = L (i mod P) + (j / V) mod L
+    register = (i / P) * ceil(N / (L V)) * V + (j / (L V)) * V + j mod V
     ```
 
-    `R` divides `W`, and `M` is a multiple of `W / R`. Where `N` is no multiple of
-    `L V`, registers that would be columns from `N` on hold anything. With `V = 1`
-    and `N = L` there is one value in each lane, as in `#tile.lanes`. In
-    `tensor<MxT, #tile.strips<W, 1, R>>` all lanes of a row's warps hold its value,
-    as in `#tile.rows`.
+    `L` is a power of two up to 32, or a multiple of 32; `P` is a whole number, and
+    `M` a multiple of it. Where `N` is no multiple of `L V`, registers that would be
+    columns from `N` on hold anything. With `V = 1` and `N = L` there is one value
+    in each lane, as in `#tile.lanes`. In `tensor<MxT, #tile.strips<W, 1, L>>` all
+    lanes of a row hold its value, as in `#tile.rows`.
   }];
   let parameters = (ins "int64_t":$warps, "int64_t":$vector,
-                        DefaultValuedParameter<"int64_t", "1">:$warpsOfRow);
-  let assemblyFormat = "`<` $warps `,` $vector (`,` $warpsOfRow^)? `>`";
+                        DefaultValuedParameter<"int64_t", "32">:$lanes);
+  let assemblyFormat = "`<` $warps `,` $vector (`,` $lanes^)? `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// The lanes that share a row, and how many rows are next to each other.
-    int64_t getNumLanes() const { return 32 * getWarpsOfRow(); }
-    int64_t getNumRowsAtOnce() const { return getWarps() / getWarpsOfRow(); }
+    /// How many rows are next to each other.
+    int64_t getNumRowsAtOnce() const { return 32 * getWarps() / getLanes(); }
   }];
 }
 
