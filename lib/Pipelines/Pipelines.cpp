@@ -78,10 +78,10 @@ void flash::buildNaiveTilePipeline(OpPassManager &pm) {
 }
 
 void flash::buildBlockPipeline(OpPassManager &pm) {
-  // Eight rows, each of which is a warp's; of narrow rows more, and of long
-  // rows fewer, which warps share. A lane has up to twice 16 bytes in a step,
-  // and 64 elements of rows that are read once: with more, fewer warps would be
-  // there to hide the latency of memory.
+  // Eight rows, each of which is a warp's, or of long rows fewer, which warps
+  // share. A lane has up to twice 16 bytes in a step, and 64 elements of rows that
+  // are read once: with more, fewer warps would be there to hide the latency of
+  // memory.
   TileSoftmaxOptions softmax;
   softmax.rowTile = 8;
   softmax.reductionBytes = 1024;

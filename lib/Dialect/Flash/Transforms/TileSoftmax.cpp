@@ -161,11 +161,6 @@ void SoftmaxTiler::chooseTile(int64_t rows, bool mayCut,
     if (fewest * width <= options.wholeRows) {
       while (rows * width > options.wholeRows)
         rows = llvm::divideCeil(rows, 2);
-      // Of narrow rows a block has more.
-      int64_t all = type.getDimSize(rowDim);
-      while (mayCut && 2 * rows * width <= options.wholeRows / 8 &&
-             (ShapedType::isDynamic(all) || rows < all))
-        rows *= 2;
       columns = width;
     }
     columns = std::max<int64_t>(std::min(columns, width), 1);

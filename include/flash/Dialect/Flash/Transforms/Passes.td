@@ -109,7 +109,7 @@ def TileSoftmax : Pass<"flash-tile-softmax", "::mlir::func::FuncOp"> {
 
     Rows that are one step are read once, and there is no loop. So are blocks of
     `whole-rows` elements at most, where their number is known: the blocks have
-    fewer rows then, if they must, and more if rows are narrow. (Not where tiles are transposed: their two
+    fewer rows then, if they must. (Not where tiles are transposed: their two
     passes read in different orders.)
 
     ```mlir
