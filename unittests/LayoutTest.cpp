@@ -50,7 +50,7 @@ public:
         for (int64_t i = 0; i < layout.getNumRegisters(shape); ++i)
           add(layout.getThreadPart(warp, lane),
               layout.getRegisterPart(shape, i), {warp, lane, i},
-              /*mayExceed=*/isa<StripsAttr>(layout));
+              /*mayExceed=*/isa<WarpRowsAttr>(layout));
   }
 
   /// Every position inside the shape is held `times` times.
@@ -129,11 +129,11 @@ static void testLanes(MLIRContext &context, int64_t W, int64_t M) {
   });
 }
 
-static void testStrips(MLIRContext &context, int64_t W, int64_t V, int64_t L,
-                       int64_t groups, int64_t N) {
+static void testWarpRows(MLIRContext &context, int64_t W, int64_t V, int64_t L,
+                         int64_t groups, int64_t N) {
   int64_t P = 32 * W / L, blocks = (N + L * V - 1) / (L * V);
   int64_t shape[] = {P * groups, N};
-  Holders holders(StripsAttr::get(&context, W, V, L), shape);
+  Holders holders(WarpRowsAttr::get(&context, W, V, L), shape);
   holders.checkCount(1);
   holders.checkFormula([&](int64_t i, int64_t j, Triple triple) {
     int64_t thread = L * (i % P) + j / V % L;
@@ -204,7 +204,7 @@ int main() {
     for (int64_t V : {1, 2, 4, 8})
       for (int64_t N : {1, 31, 100, 256, 777, 2048})
         for (int64_t groups : {1, 3})
-          testStrips(context, W, V, L, groups, N);
+          testWarpRows(context, W, V, L, groups, N);
   Builder b(&context);
   for (Type element :
        {Type(b.getF16Type()), Type(b.getBF16Type()), Type(b.getF32Type())})

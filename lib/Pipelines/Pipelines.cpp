@@ -79,9 +79,9 @@ void flash::buildNaiveTilePipeline(OpPassManager &pm) {
 
 void flash::buildBlockPipeline(OpPassManager &pm) {
   // Eight rows, each of which is a warp's, or of long rows fewer, which warps
-  // share. A lane has up to twice 16 bytes in a step, and 64 elements of rows that
-  // are read once: with more, fewer warps would be there to hide the latency of
-  // memory.
+  // share. A lane has up to twice 16 bytes in a step, and 64 elements of rows
+  // that are read once: with more, fewer warps would be there to hide the
+  // latency of memory.
   TileSoftmaxOptions softmax;
   softmax.rowTile = 8;
   softmax.reductionBytes = 1024;
@@ -92,7 +92,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   func.addPass(createTileSoftmax(softmax));
   func.addPass(createDecompose(decompose));
   // No canonicalization before tile-make-rings: it would inline a loop of one
-  // iteration, whose fetches then had slots of their own.
+  // iteration, whose fetches then had stages of their own.
   pm.addPass(createCSEPass());
   pm.addPass(createConvertLinalgToTile());
   pm.addPass(createCSEPass());

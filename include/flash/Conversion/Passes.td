@@ -36,7 +36,7 @@ def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
     - `scf.for`, `scf.if` and arithmetic on scalars stay what they are.
 
     All matrices have the layout of products, or, where there are none and what is
-    reduced are wide rows or few, `#tile.strips`. A vector has a value for each row
+    reduced are wide rows or few, `#tile.warp_rows`. A vector has a value for each row
     or for each column, as the matrices that it meets say. What has no
     translation is an error at the operation.
 

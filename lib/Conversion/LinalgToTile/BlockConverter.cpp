@@ -164,7 +164,7 @@ LogicalResult BlockConverter::copyScalar(OpBuilder &builder, Operation &op,
 
 InFlightDiagnostic BlockConverter::refuseShape(RankedTensorType type,
                                                Operation *user) {
-  if (layouts.areStrips())
+  if (layouts.isWarpRows())
     return refuse(user, "")
            << type << " is no tile of whole rows, which has "
            << "rows in multiples of " << layouts.getNumRowsAtOnce()

@@ -105,11 +105,11 @@ private:
   mlir::FailureOr<mlir::Value> read(mlir::Value tile,
                                     mlir::RankedTensorType type,
                                     mlir::Operation *user, bool transposed);
-  /// The tile read as strips, or a value for each of their rows; null where its
-  /// elements are no neighbours in memory.
-  mlir::FailureOr<mlir::Value> readStrips(mlir::Value tile,
-                                          mlir::RankedTensorType type,
-                                          mlir::Operation *user);
+  /// The tile read as warp rows, or a value for each of their rows; null where
+  /// its elements are no neighbours in memory.
+  mlir::FailureOr<mlir::Value> readWarpRows(mlir::Value tile,
+                                            mlir::RankedTensorType type,
+                                            mlir::Operation *user);
   /// A tile of memory in registers, by the shortest way.
   mlir::FailureOr<mlir::Value> load(mlir::Value tile,
                                     mlir::RankedTensorType type,
@@ -163,8 +163,8 @@ private:
   mlir::IRMapping mapping;
   llvm::SmallVector<Capture> captures;
   /// The fetches, by the values of the program and by what these come to, and
-  /// the tiles that were read as strips.
-  llvm::DenseMap<mlir::Value, mlir::Value> fetched, strips;
+  /// the tiles that were read as warp rows.
+  llvm::DenseMap<mlir::Value, mlir::Value> fetched, warpRows;
   llvm::SmallVector<std::pair<MemoryTile, tile::FetchOp>> fetches;
   /// Where a tile of memory is made: the block, and its last operation then.
   llvm::DenseMap<mlir::Operation *, std::pair<mlir::Block *, mlir::Operation *>>

@@ -38,10 +38,10 @@ FailureOr<Value> BlockConverter::getOperand(linalg::LinalgOp op,
   if (!map.isProjectedPermutation() || map.getNumResults() == 0)
     return refuse(op, "the elements of an operand are not those of the tile, "
                       "its rows or its columns");
-  // Of strips, memory's values for columns are read as a matrix, and those of
-  // 16 bits for rows as f32: no layout holds them.
+  // Of warp rows, memory's values for columns are read as a matrix, and those
+  // of 16 bits for rows as f32: no layout holds them.
   bool isOfColumns = map.getDimPosition(0) == columns;
-  if (layouts.areStrips() && map.getNumResults() == 1 &&
+  if (layouts.isWarpRows() && map.getNumResults() == 1 &&
       (isOfColumns || !tensor.getElementType().isF32()) &&
       isMemoryTile(tile, forall)) {
     SmallVector<int64_t> ranges = op.getStaticLoopRanges();

@@ -22,7 +22,7 @@ using namespace flash;
 static constexpr int64_t rowsOfWarp = 16, columnsOfBlock = 8;
 // More would share the tiles in shared memory, but each reads all of them.
 static constexpr int64_t mostWarpsUnasked = 4;
-static constexpr int64_t mostWarpsOfStrips = 8;
+static constexpr int64_t mostWarpsOfWarpRows = 8;
 static constexpr int64_t lanesOfWarp = 32;
 // What a thread reads or writes at once at most.
 static constexpr int64_t bitsAtOnce = 128;
@@ -53,7 +53,7 @@ Layouts::Layouts(scf::ForallOp loop, int64_t warps)
     : warps(warps > 0 ? warps : chooseWarps(loop)) {
   loop.walk([&](Operation *op) { visit(op); });
   propagate();
-  chooseStrips(loop, warps);
+  chooseWarpRows(loop, warps);
 }
 
 /// The loops of a linalg operation that go along the rows of its matrices and
@@ -202,7 +202,7 @@ static RowTiles getRowTiles(scf::ForallOp loop) {
   return tiles;
 }
 
-void Layouts::chooseStrips(scf::ForallOp loop, int64_t wantedWarps) {
+void Layouts::chooseWarpRows(scf::ForallOp loop, int64_t wantedWarps) {
   // A value for each column is no lane's.
   if (llvm::any_of(vectors, [&](auto &vector) {
         return vector.second == VectorOf::Columns &&
@@ -227,12 +227,12 @@ void Layouts::chooseStrips(scf::ForallOp loop, int64_t wantedWarps) {
     lanes += std::min(lanes, lanesOfWarp);
   if (wantedWarps == 0) {
     int64_t rowsOfWarp = getNumRowsAtOnce();
-    warps = std::min(tiles.rows / rowsOfWarp, mostWarpsOfStrips);
+    warps = std::min(tiles.rows / rowsOfWarp, mostWarpsOfWarpRows);
     while (tiles.rows % (warps * rowsOfWarp) != 0)
       --warps;
     // Where there are few rows, warps share them as long as each lane has
     // something to read.
-    while (2 * warps <= mostWarpsOfStrips &&
+    while (2 * warps <= mostWarpsOfWarpRows &&
            tiles.columns >= 2 * lanes * atOnce) {
       lanes *= 2;
       warps *= 2;
@@ -335,7 +335,7 @@ RankedTensorType Layouts::getType(ArrayRef<int64_t> shape, Type element,
   if (ShapedType::isDynamicShape(shape) || shape.empty() || shape.size() > 2)
     return RankedTensorType();
   MLIRContext *context = element.getContext();
-  if (areStrips()) {
+  if (isWarpRows()) {
     bool isMatrix = shape.size() == 2;
     if ((!isMatrix && of == VectorOf::Columns) || shape[0] <= 0 ||
         shape[0] % getNumRowsAtOnce() != 0 || shape.back() <= 0 ||
@@ -343,7 +343,7 @@ RankedTensorType Layouts::getType(ArrayRef<int64_t> shape, Type element,
       return RankedTensorType();
     return RankedTensorType::get(
         shape, element,
-        tile::StripsAttr::get(context, warps, isMatrix ? vector : 1, lanes));
+        tile::WarpRowsAttr::get(context, warps, isMatrix ? vector : 1, lanes));
   }
   bool hasRows = shape.size() == 2 || of == VectorOf::Rows;
   bool hasColumns = shape.size() == 2 || of == VectorOf::Columns;

@@ -78,7 +78,7 @@ BlockConverter::Place BlockConverter::getPlace(const MemoryTile &tile,
   // Whole rows of fragments need no first column.
   auto type = cast<RankedTensorType>(tile.memory.getType());
   if (shape.size() == 2 && type.getShape().back() == shape.back() &&
-      !layouts.areStrips())
+      !layouts.isWarpRows())
     place.indices.pop_back();
   if (OpFoldResult some = getExisting(tile.dims[0], shape[0]))
     place.existing = lookup(some);
@@ -253,9 +253,10 @@ static bool isPositive(OpFoldResult size) {
   });
 }
 
-FailureOr<Value> BlockConverter::readStrips(Value value, RankedTensorType type,
-                                            Operation *user) {
-  if (Value known = strips.lookup(value))
+FailureOr<Value> BlockConverter::readWarpRows(Value value,
+                                              RankedTensorType type,
+                                              Operation *user) {
+  if (Value known = warpRows.lookup(value))
     return known;
   FailureOr<MemoryTile> tile = getInput(value, user);
   if (failed(tile))
@@ -275,17 +276,17 @@ FailureOr<Value> BlockConverter::readStrips(Value value, RankedTensorType type,
                   llvm::all_of(tile->dims, [](const MemoryTile::Dim &dim) {
                     return isPositive(dim.existing);
                   });
-  int64_t vector = cast<tile::StripsAttr>(type.getEncoding()).getVector();
+  int64_t vector = cast<tile::WarpRowsAttr>(type.getEncoding()).getVector();
   bool aligned = type.getRank() == 2 && isAligned(*tile, vector);
-  return strips[value] = tile::ReadOp::create(
+  return warpRows[value] = tile::ReadOp::create(
              b, value.getLoc(), type, place.memory, place.indices,
              place.existing, place.columns, padding, aligned, nonempty);
 }
 
 FailureOr<Value> BlockConverter::load(Value value, RankedTensorType type,
                                       Operation *user, bool transposed) {
-  if (layouts.areStrips() && !transposed) {
-    FailureOr<Value> tile = readStrips(value, type, user);
+  if (layouts.isWarpRows() && !transposed) {
+    FailureOr<Value> tile = readWarpRows(value, type, user);
     if (failed(tile) || *tile)
       return tile;
   } else if (type.getRank() == 2 && !transposed) {
@@ -328,7 +329,7 @@ LogicalResult BlockConverter::store(Operation *op, Value source,
     return refuse(op, "the last dimension of the tile is not along that of the "
                       "memory, whose elements are neighbours");
   Place to = getPlace(place, type->getShape());
-  if (to.columns && !layouts.areStrips())
+  if (to.columns && !layouts.isWarpRows())
     return refuse(op, "it stores some of the columns of a tile; store all");
   tile::StoreOp::create(b, op->getLoc(), *registers, to.memory, to.indices,
                         to.existing, to.columns);

@@ -26,13 +26,13 @@ static tile::LayoutAttrInterface getLayout(Type type) {
              : tile::LayoutAttrInterface();
 }
 
-/// Whether a register of strips, whose part of the coordinates is `at`, is
+/// Whether a register of warp rows, whose part of the coordinates is `at`, is
 /// behind the last column in some lane.
 static bool mayExceed(tile::LayoutAttrInterface layout, RankedTensorType type,
                       ArrayRef<int64_t> at) {
-  auto strips = dyn_cast<tile::StripsAttr>(layout);
-  return strips && type.getRank() == 2 &&
-         at[1] + (strips.getLanes() - 1) * strips.getVector() >=
+  auto warpRows = dyn_cast<tile::WarpRowsAttr>(layout);
+  return warpRows && type.getRank() == 2 &&
+         at[1] + (warpRows.getLanes() - 1) * warpRows.getVector() >=
              type.getDimSize(1);
 }
 
@@ -212,7 +212,7 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
     ThreadBuilder t{rewriter, op.getLoc()};
     SmallVector<Value> x = t.unpack(adaptor.getX()),
                        result = t.unpack(adaptor.getInit());
-    if (isa<tile::StripsAttr>(op.getX().getType().getEncoding())) {
+    if (isa<tile::WarpRowsAttr>(op.getX().getType().getEncoding())) {
       neutralize(t, op, x);
       size_t inRow = x.size() / result.size();
       for (auto [row, value] : llvm::enumerate(result)) {
@@ -224,7 +224,7 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
       return success();
     }
     // An instruction that needs the result of the one before waits for it, and
-    // the assembler keeps most of their order. So two rows take turns, and each
+    // ptxas keeps most of their order. So two rows take turns, and each
     // has several sums on the way: four in a narrow tile, else one for each 64
     // columns. Threads with more rows have no registers for that.
     int64_t columns = op.getX().getType().getDimSize(1), blocks = columns / 8;
@@ -254,19 +254,19 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
   }
 
 private:
-  /// Registers behind the columns of strips hold anything: what changes nothing
-  /// takes their place.
+  /// Registers behind the columns of warp rows hold anything: what changes
+  /// nothing takes their place.
   static void neutralize(ThreadBuilder &t, tile::FoldOp op,
                          MutableArrayRef<Value> x) {
     RankedTensorType type = op.getX().getType();
-    auto strips = cast<tile::StripsAttr>(type.getEncoding());
+    auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
     Value none = t.f32(op.getReduction() == tile::Reduction::Add
                            ? 0.0
                            : -std::numeric_limits<double>::infinity());
-    Value ofThread = t.getPosition(strips, /*rank=*/2)[1];
+    Value ofThread = t.getPosition(warpRows, /*rank=*/2)[1];
     for (auto [i, value] : llvm::enumerate(x)) {
-      SmallVector<int64_t, 2> at = strips.getRegisterPart(type.getShape(), i);
-      if (!mayExceed(strips, type, at))
+      SmallVector<int64_t, 2> at = warpRows.getRegisterPart(type.getShape(), i);
+      if (!mayExceed(warpRows, type, at))
         continue;
       Value exists = arith::CmpIOp::create(
           t.b, t.loc, arith::CmpIPredicate::slt,
@@ -308,19 +308,19 @@ private:
       return op.emitOpError("has no place; run tile-allocate-smem first");
     OpBuilder &b = t.b;
     auto type = cast<RankedTensorType>(op.getResult().getType());
-    auto strips = cast<tile::StripsAttr>(type.getEncoding());
-    int64_t warpsOfRow = strips.getLanes() / 32;
+    auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
+    int64_t warpsOfRow = warpRows.getLanes() / 32;
     // The values of a row are neighbours, one of each warp.
     Type pointer = LLVM::LLVMPointerType::get(
         b.getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
     Value row = t.advance(nvx::SharedMemoryOp::create(b, t.loc, pointer),
                           static_cast<int64_t>(*op.getOffset()));
     row = t.advance(row, t.mul(t.div(t.warp(), warpsOfRow), 4 * warpsOfRow));
-    int64_t distance = strips.getNumRowsAtOnce() * 4 * warpsOfRow;
+    int64_t distance = warpRows.getNumRowsAtOnce() * 4 * warpsOfRow;
     // By the first barrier: a block that uses few leaves room for others.
     auto meet = [&] {
       NVVM::BarrierOp::create(b, t.loc, TypeRange(), t.i32(0),
-                              t.i32(strips.getWarps() * 32),
+                              t.i32(warpRows.getWarps() * 32),
                               NVVM::BarrierReductionAttr(), Value());
     };
     // What was there before has been read.

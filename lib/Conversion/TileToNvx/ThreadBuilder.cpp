@@ -93,12 +93,12 @@ Value ThreadBuilder::fragmentColumn() { return mul(rem(lane(), 4), 2); }
 
 SmallVector<Value, 2>
 ThreadBuilder::getPosition(tile::LayoutAttrInterface layout, int64_t rank) {
-  if (auto strips = dyn_cast<tile::StripsAttr>(layout)) {
-    int64_t lanes = strips.getLanes();
+  if (auto warpRows = dyn_cast<tile::WarpRowsAttr>(layout)) {
+    int64_t lanes = warpRows.getLanes();
     Value row = div(thread(), lanes);
     if (rank == 1)
       return {row};
-    return {row, mul(rem(thread(), lanes), strips.getVector())};
+    return {row, mul(rem(thread(), lanes), warpRows.getVector())};
   }
   if (isa<tile::ColumnsAttr>(layout))
     return {fragmentColumn()};

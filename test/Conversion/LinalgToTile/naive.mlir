@@ -18,7 +18,7 @@
 
 // CHECK:       gpu.func @attention_0(
 // CHECK:         scf.for {{.*}} step %c512
-// CHECK:           tile.read {{.*}} rows(%{{.*}}) columns(%{{.*}}) padding(%{{.*}} : f16) nonempty : {{.*}} to tensor<8x512xf16, #tile.strips<8, 8>>
+// CHECK:           tile.read {{.*}} rows(%{{.*}}) columns(%{{.*}}) padding(%{{.*}} : f16) nonempty : {{.*}} to tensor<8x512xf16, #tile.warp_rows<8, 8>>
 // CHECK:           tile.fold {{ *}}max
 // CHECK:           tile.reduce {{ *}}max
 // CHECK:           tile.fold {{ *}}add

@@ -12,15 +12,15 @@
 // CHECK-SAME:    known_block_size = array<i32: 96, 1, 1>
 // CHECK:         %[[NONE:.*]] = arith.constant 1.000000e+00 : f16
 // CHECK:         %[[N:.*]] = affine.min
-// CHECK:         %[[X:.*]] = tile.read %{{.*}} rows(%[[N]]) padding(%[[NONE]] : f16) nonempty : {{.*}} to tensor<3x100xf16, #tile.strips<3, 4>>
+// CHECK:         %[[X:.*]] = tile.read %{{.*}} rows(%[[N]]) padding(%[[NONE]] : f16) nonempty : {{.*}} to tensor<3x100xf16, #tile.warp_rows<3, 4>>
 // CHECK:         %[[W:.*]] = arith.extf %[[X]]
 // CHECK:         %[[SQUARE:.*]] = arith.mulf %[[W]], %[[W]]
-// CHECK:         %[[LANES:.*]] = tile.fold {{ *}}add %[[SQUARE]] into %{{.*}} into tensor<3x32xf32, #tile.strips<3, 1>>
-// CHECK:         %[[SUM:.*]] = tile.reduce {{ *}}add %[[LANES]] : {{.*}} to tensor<3xf32, #tile.strips<3, 1>>
-// CHECK:         %[[B:.*]] = tile.broadcast %[[SUM]] : {{.*}} to tensor<3x100xf32, #tile.strips<3, 4>>
+// CHECK:         %[[LANES:.*]] = tile.fold {{ *}}add %[[SQUARE]] into %{{.*}} into tensor<3x32xf32, #tile.warp_rows<3, 1>>
+// CHECK:         %[[SUM:.*]] = tile.reduce {{ *}}add %[[LANES]] : {{.*}} to tensor<3xf32, #tile.warp_rows<3, 1>>
+// CHECK:         %[[B:.*]] = tile.broadcast %[[SUM]] : {{.*}} to tensor<3x100xf32, #tile.warp_rows<3, 4>>
 // CHECK:         %[[Y:.*]] = arith.divf %[[W]], %[[B]]
-// CHECK-DAG:     tile.store %[[Y]], %{{.*}} rows(%[[N]]) : tensor<3x100xf32, #tile.strips<3, 4>>
-// CHECK-DAG:     tile.store %[[SUM]], %{{.*}} rows(%[[N]]) : tensor<3xf32, #tile.strips<3, 1>>
+// CHECK-DAG:     tile.store %[[Y]], %{{.*}} rows(%[[N]]) : tensor<3x100xf32, #tile.warp_rows<3, 4>>
+// CHECK-DAG:     tile.store %[[SUM]], %{{.*}} rows(%[[N]]) : tensor<3xf32, #tile.warp_rows<3, 1>>
 func.func @norm(%x: tensor<20x100xf16>) -> (tensor<20x100xf32>, tensor<20xf32>) {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<20x100xf32>
@@ -64,13 +64,13 @@ func.func @norm(%x: tensor<20x100xf16>) -> (tensor<20x100xf32>, tensor<20xf32>) 
 // -----
 
 // A loop that writes tiles into a slice of an output stores each of them where it
-// belongs, and carries nothing. Elements with positions are of strips, too.
+// belongs, and carries nothing. Elements with positions are of warp rows, too.
 
 // CHECK-LABEL: gpu.func @steps(
 // CHECK:         scf.for %[[J:[^ ]*]] = %c0 to %{{.*}} step %c256 {
 // CHECK:           %[[C:.*]] = affine.min {{.*}}(%[[J]])
-// CHECK:           %[[X:.*]] = tile.read %{{.*}}[%[[I:.*]], %[[J]]] columns(%[[C]]) padding(%{{.*}} : f32) nonempty : {{.*}} to tensor<8x256xf32, #tile.strips<8, 4>>
-// CHECK:           %[[Y:.*]] = tile.map %[[X]] : {{.*}}#tile.strips<8, 4>
+// CHECK:           %[[X:.*]] = tile.read %{{.*}}[%[[I:.*]], %[[J]]] columns(%[[C]]) padding(%{{.*}} : f32) nonempty : {{.*}} to tensor<8x256xf32, #tile.warp_rows<8, 4>>
+// CHECK:           %[[Y:.*]] = tile.map %[[X]] : {{.*}}#tile.warp_rows<8, 4>
 // CHECK:           tile.store %[[Y]], %{{.*}}[%[[I]], %[[J]]] columns(%[[C]])
 // CHECK-NEXT:    }
 // CHECK-NEXT:    gpu.return
@@ -120,15 +120,15 @@ func.func @steps(%x: tensor<64x?xf32>, %n: index) -> tensor<64x?xf32> {
 #m = affine_map<(i, j) -> (i, j)>
 
 // CHECK-LABEL: gpu.func @long(
-// CHECK:         tile.read {{.*}} to tensor<1x4096xf16, #tile.strips<8, 8, 256>>
+// CHECK:         tile.read {{.*}} to tensor<1x4096xf16, #tile.warp_rows<8, 8, 256>>
 // CHECK-LABEL: gpu.func @wide(
-// CHECK:         tile.read {{.*}} to tensor<16x256xf16, #tile.strips<8, 8>>
+// CHECK:         tile.read {{.*}} to tensor<16x256xf16, #tile.warp_rows<8, 8>>
 // CHECK-LABEL: gpu.func @narrow(
 // CHECK:         tile.load {{.*}} to tensor<16x128xf16, #tile.fragment<1>>
 // CHECK-LABEL: gpu.func @odd(
-// CHECK:         tile.read {{.*}} to tensor<4x101xf16, #tile.strips<4, 2>>
+// CHECK:         tile.read {{.*}} to tensor<4x101xf16, #tile.warp_rows<4, 2>>
 // CHECK-LABEL: gpu.func @warps(
-// CHECK:         tile.read {{.*}} to tensor<6x64xf32, #tile.strips<4, 1, 64>>
+// CHECK:         tile.read {{.*}} to tensor<6x64xf32, #tile.warp_rows<4, 1, 64>>
 func.func @long(%x: tensor<1x4096xf16>) -> tensor<1x4096xf16> {
   %e = tensor.empty() : tensor<1x4096xf16>
   %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<1x4096xf16>) {

@@ -77,8 +77,8 @@ func.func @f(%x: !tile.smem<16x8xf32, bank = 32>)
 // -----
 
 func.func @f() {
-  // expected-error @below {{has places for the 64 rows of each warpgroup, which are those of one slot that nobody inspects, not of '!tile.ring<2, <128x64xf16, swizzle = 128>>'}}
-  %r = tile.ring places = 3 : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+  // expected-error @below {{has places for the 64 rows of each warpgroup, which are those of one stage that nobody checks, not of '!tile.ring<2, <128x64xf16, swizzle = 128>>'}}
+  %r = tile.ring row_stages = 3 : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
   return
 }
 
@@ -86,7 +86,7 @@ func.func @f() {
 
 func.func @f() {
   // expected-error @below {{needs a place for each warpgroup, 2, got 1}}
-  %r = tile.ring places = 1 : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+  %r = tile.ring row_stages = 1 : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
   return
 }
 
@@ -248,9 +248,9 @@ func.func @f(%x: tensor<16xf32, #tile.rows<1>>) {
 
 // -----
 
-func.func @f(%x: tensor<8x32xf32, #tile.strips<8, 1>>) {
+func.func @f(%x: tensor<8x32xf32, #tile.warp_rows<8, 1>>) {
   // expected-error @below {{needs as many rows and warps in its result as in its operand, which is a vector}}
-  %r = tile.broadcast %x : tensor<8x32xf32, #tile.strips<8, 1>> to tensor<8x64xf32, #tile.strips<8, 2>>
+  %r = tile.broadcast %x : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8x64xf32, #tile.warp_rows<8, 2>>
   return
 }
 
@@ -338,7 +338,7 @@ func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>, %y: tensor<16xf32, #tile.r
 // -----
 
 func.func @f() {
-  // expected-error @below {{gives a tile of f32 in a layout of fragments or strips, not 'tensor<16x8xf16, #tile.fragment<1>>'}}
+  // expected-error @below {{gives a tile of f32 in a layout of fragments or warp rows, not 'tensor<16x8xf16, #tile.fragment<1>>'}}
   %r = tile.map : () -> tensor<16x8xf16, #tile.fragment<1>> {
   ^bb0(%i: index, %j: index):
     %e = arith.constant 0.0 : f16
@@ -350,7 +350,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{gives a tile of f32 in a layout of fragments or strips, not 'tensor<16x4xf32, #tile.lanes<1>>'}}
+  // expected-error @below {{gives a tile of f32 in a layout of fragments or warp rows, not 'tensor<16x4xf32, #tile.lanes<1>>'}}
   %r = "tile.map"() ({
   ^bb0(%i: index, %j: index):
     %e = arith.constant 0.0 : f32
@@ -423,7 +423,7 @@ func.func @f(%x: tensor<8x8xf32, #tile.columns<1>>)
 
 func.func @f(%m: memref<?xf32>, %i: index) {
   // expected-error @below {{reads a vector, which has no columns and is read one by one}}
-  %x = tile.read %m[%i] columns(%i) : memref<?xf32> to tensor<8xf32, #tile.strips<8, 1>>
+  %x = tile.read %m[%i] columns(%i) : memref<?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
   return
 }
 
@@ -431,7 +431,7 @@ func.func @f(%m: memref<?xf32>, %i: index) {
 
 func.func @f(%m: memref<?x?xf32>, %i: index) {
   // expected-error @below {{needs an index for each dimension but the columns: 2, got 1}}
-  %x = tile.read %m[%i] : memref<?x?xf32> to tensor<8xf32, #tile.strips<8, 1>>
+  %x = tile.read %m[%i] : memref<?x?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
   return
 }
 
@@ -445,56 +445,56 @@ func.func @f(%x: f32) {
 // -----
 
 // expected-error @below {{a lane holds 1, 2, 4 or 8 neighbouring elements, got 3}}
-func.func @f(%x: tensor<8x96xf32, #tile.strips<8, 3>>)
+func.func @f(%x: tensor<8x96xf32, #tile.warp_rows<8, 3>>)
 
 // -----
 
 // expected-error @below {{a layout is spread over 1 to 32 warps, got 0}}
-func.func @f(%x: tensor<8x32xf32, #tile.strips<0, 1>>)
+func.func @f(%x: tensor<8x32xf32, #tile.warp_rows<0, 1>>)
 
 // -----
 
 // expected-error @below {{a lane holds pairs of elements of 'f16'}}
-func.func @f(%x: tensor<8x32xf16, #tile.strips<8, 1>>)
+func.func @f(%x: tensor<8x32xf16, #tile.warp_rows<8, 1>>)
 
 // -----
 
 // expected-error @below {{this layout is of static tensors of rank 1 or 2}}
-func.func @f(%x: tensor<8x?xf32, #tile.strips<8, 1>>)
+func.func @f(%x: tensor<8x?xf32, #tile.warp_rows<8, 1>>)
 
 // -----
 
-// expected-error @below {{the rows of strips over 8 warps must be a multiple of 8, got 4}}
-func.func @f(%x: tensor<4x32xf32, #tile.strips<8, 1>>)
+// expected-error @below {{the rows of #tile.warp_rows over 8 warps must be a multiple of 8, got 4}}
+func.func @f(%x: tensor<4x32xf32, #tile.warp_rows<8, 1>>)
 
 // -----
 
-// expected-error @below {{a row of strips over 8 warps is in a power of two of lanes up to 32, or in whole warps that are an equal part of all, got 96 lanes}}
-func.func @f(%x: tensor<8x32xf32, #tile.strips<8, 1, 96>>)
+// expected-error @below {{a row of warp rows over 8 warps is in a power of two of lanes up to 32, or in whole warps that are an equal part of all, got 96 lanes}}
+func.func @f(%x: tensor<8x32xf32, #tile.warp_rows<8, 1, 96>>)
 
 // -----
 
-// expected-error @below {{the rows of strips over 8 warps must be a multiple of 4, got 2}}
-func.func @f(%x: tensor<2x32xf32, #tile.strips<8, 1, 64>>)
+// expected-error @below {{the rows of #tile.warp_rows over 8 warps must be a multiple of 4, got 2}}
+func.func @f(%x: tensor<2x32xf32, #tile.warp_rows<8, 1, 64>>)
 
 // -----
 
-func.func @f(%x: tensor<2x64xf32, #tile.strips<8, 1, 128>>) {
+func.func @f(%x: tensor<2x64xf32, #tile.warp_rows<8, 1, 128>>) {
   // expected-error @below {{needs rows, warps and elements alike in its operand and result}}
-  %r = tile.reduce add %x : tensor<2x64xf32, #tile.strips<8, 1, 128>> to tensor<2xf32, #tile.strips<8, 1, 128>>
+  %r = tile.reduce add %x : tensor<2x64xf32, #tile.warp_rows<8, 1, 128>> to tensor<2xf32, #tile.warp_rows<8, 1, 128>>
   return
 }
 
 // -----
 
-// expected-error @below {{strips have at least one column}}
-func.func @f(%x: tensor<8x0xf32, #tile.strips<8, 4>>)
+// expected-error @below {{warp rows have at least one column}}
+func.func @f(%x: tensor<8x0xf32, #tile.warp_rows<8, 4>>)
 
 // -----
 
 func.func @f(%s: memref<?x?xf32>, %i: index) {
   // expected-error @below {{needs memory of rank 2 or more and an index for each dimension: 2, got 1}}
-  %x = tile.read %s[%i] columns(%i) : memref<?x?xf32> to tensor<8x128xf32, #tile.strips<8, 4>>
+  %x = tile.read %s[%i] columns(%i) : memref<?x?xf32> to tensor<8x128xf32, #tile.warp_rows<8, 4>>
   return
 }
 
@@ -502,7 +502,7 @@ func.func @f(%s: memref<?x?xf32>, %i: index) {
 
 func.func @f(%s: memref<?x?xf16>, %i: index) {
   // expected-error @below {{gives elements as they are in memory, of 'f16', not 'f32'}}
-  %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16> to tensor<8x256xf32, #tile.strips<8, 8>>
+  %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16> to tensor<8x256xf32, #tile.warp_rows<8, 8>>
   return
 }
 
@@ -510,7 +510,7 @@ func.func @f(%s: memref<?x?xf16>, %i: index) {
 
 func.func @f(%s: memref<?x?xf32>, %i: index, %p: f16) {
   // expected-error @below {{is padded with an element, of 'f32', not 'f16'}}
-  %x = tile.read %s[%i, %i] padding(%p : f16) : memref<?x?xf32> to tensor<8x128xf32, #tile.strips<8, 4>>
+  %x = tile.read %s[%i, %i] padding(%p : f16) : memref<?x?xf32> to tensor<8x128xf32, #tile.warp_rows<8, 4>>
   return
 }
 
@@ -518,7 +518,7 @@ func.func @f(%s: memref<?x?xf32>, %i: index, %p: f16) {
 
 func.func @f(%s: memref<?x?xf32>, %i: index) {
   // expected-error @below {{reads a vector, which has no columns and is read one by one}}
-  %x = tile.read %s[%i, %i] aligned : memref<?x?xf32> to tensor<8xf32, #tile.strips<8, 1>>
+  %x = tile.read %s[%i, %i] aligned : memref<?x?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
   return
 }
 
@@ -526,7 +526,7 @@ func.func @f(%s: memref<?x?xf32>, %i: index) {
 
 func.func @f(%s: memref<?x?xf16>, %i: index) {
   // expected-error @below {{copies elements of 'f16' into a tile of 'f32'}}
-  %x = tile.read %s[%i, %i] : memref<?x?xf16> to tensor<8xf32, #tile.strips<8, 1>>
+  %x = tile.read %s[%i, %i] : memref<?x?xf16> to tensor<8xf32, #tile.warp_rows<8, 1>>
   return
 }
 
@@ -534,23 +534,23 @@ func.func @f(%s: memref<?x?xf16>, %i: index) {
 
 func.func @f(%s: memref<?x?xf16, strided<[1, ?]>>, %i: index) {
   // expected-error @below {{needs memory whose last dimension is contiguous}}
-  %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16, strided<[1, ?]>> to tensor<8x256xf16, #tile.strips<8, 8>>
+  %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16, strided<[1, ?]>> to tensor<8x256xf16, #tile.warp_rows<8, 8>>
   return
 }
 
 // -----
 
 func.func @f(%s: memref<?x?xf32>, %x: tensor<16x8xf32, #tile.fragment<1>>, %i: index) {
-  // expected-error @below {{ends at a column, which only a matrix of strips does}}
+  // expected-error @below {{ends at a column, which only a matrix of #tile.warp_rows does}}
   tile.store %x, %s[%i, %i] columns(%i) : tensor<16x8xf32, #tile.fragment<1>> to memref<?x?xf32>
   return
 }
 
 // -----
 
-func.func @f(%x: tensor<8x128xf32, #tile.strips<8, 4>>, %l: tensor<8x128xf32, #tile.strips<8, 1>>) {
+func.func @f(%x: tensor<8x128xf32, #tile.warp_rows<8, 4>>, %l: tensor<8x128xf32, #tile.warp_rows<8, 1>>) {
   // expected-error @below {{needs rows, warps and elements alike in its operands}}
-  %f = tile.fold max %x into %l : tensor<8x128xf32, #tile.strips<8, 4>> into tensor<8x128xf32, #tile.strips<8, 1>>
+  %f = tile.fold max %x into %l : tensor<8x128xf32, #tile.warp_rows<8, 4>> into tensor<8x128xf32, #tile.warp_rows<8, 1>>
   return
 }
 
@@ -741,8 +741,8 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.turn.wait' op has no attribute 'warps'; it has none at all}}
-  tile.turn.wait {warps = 4}
+  // expected-error @below {{'tile.ping_pong.wait' op has no attribute 'warps'; it has none at all}}
+  tile.ping_pong.wait {warps = 4}
   return
 }
 
@@ -750,13 +750,13 @@ func.func @f() {
 
 // Those of other dialects are theirs to judge.
 func.func @f() {
-  tile.turn.wait {test.note}
+  tile.ping_pong.wait {test.note}
   return
 }
 
 // -----
 
-// expected-error @below {{cannot be filled by 3 copies: each fills a multiple of 8 rows of a slot, without places, not of '!tile.ring<2, <64x64xf16, swizzle = 128>>'}}
+// expected-error @below {{cannot be filled by 3 copies: each fills a multiple of 8 rows of a stage, without places, not of '!tile.ring<2, <64x64xf16, swizzle = 128>>'}}
 %r = tile.ring copies = 3 : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
 
 // -----

@@ -1,4 +1,4 @@
-//===- TileAttrs.cpp - Layouts of register tiles -------------------------===//
+//===- TileAttrs.cpp - Layouts of register tiles --------------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -200,18 +200,19 @@ SmallVector<int64_t, 2> LanesAttr::getRegisterPart(ArrayRef<int64_t>,
 }
 
 //===----------------------------------------------------------------------===//
-// StripsAttr
+// WarpRowsAttr
 //===----------------------------------------------------------------------===//
 
-LogicalResult StripsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 int64_t warps, int64_t vector, int64_t lanes) {
+LogicalResult WarpRowsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t warps, int64_t vector,
+                                   int64_t lanes) {
   if (failed(verifyWarps(emitError, warps)))
     return failure();
   bool isPart = lanes > 0 && 32 % lanes == 0;
   bool areWarps = lanes > 0 && lanes % 32 == 0;
   if ((!isPart && !areWarps) || 32 * warps % lanes != 0)
     return emitError()
-           << "a row of strips over " << warps
+           << "a row of warp rows over " << warps
            << " warps is in a power of two of lanes up to 32, or in "
               "whole warps that are an equal part of all, got "
            << lanes << " lanes";
@@ -221,44 +222,45 @@ LogicalResult StripsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                      << vector;
 }
 
-LogicalResult
-StripsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
-                           function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult WarpRowsAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type elementType,
+    function_ref<InFlightDiagnostic()> emitError) const {
   if (elementType.getIntOrFloatBitWidth() == 16 && getVector() == 1)
     return emitError() << "a lane holds pairs of elements of " << elementType;
   if (shape.empty() || shape.size() > 2 || ShapedType::isDynamicShape(shape))
     return emitError() << "this layout is of static tensors of rank 1 or 2";
   if (shape[0] <= 0 || shape[0] % getNumRowsAtOnce() != 0)
-    return emitError() << "the rows of strips over " << getWarps()
+    return emitError() << "the rows of #tile.warp_rows over " << getWarps()
                        << " warps must be a multiple of " << getNumRowsAtOnce()
                        << ", got " << shape[0];
   if (shape.size() == 1 || shape[1] > 0)
     return success();
-  return emitError() << "strips have at least one column";
+  return emitError() << "warp rows have at least one column";
 }
 
-int64_t StripsAttr::getNumWarps() const { return getWarps(); }
+int64_t WarpRowsAttr::getNumWarps() const { return getWarps(); }
 
 /// The registers of a thread for one row.
-static int64_t getRegistersOfRow(StripsAttr strips, ArrayRef<int64_t> shape) {
+static int64_t getRegistersOfRow(WarpRowsAttr warpRows,
+                                 ArrayRef<int64_t> shape) {
   if (shape.size() == 1)
     return 1;
-  int64_t vector = strips.getVector();
-  return llvm::divideCeil(shape[1], strips.getLanes() * vector) * vector;
+  int64_t vector = warpRows.getVector();
+  return llvm::divideCeil(shape[1], warpRows.getLanes() * vector) * vector;
 }
 
-int64_t StripsAttr::getNumRegisters(ArrayRef<int64_t> shape) const {
+int64_t WarpRowsAttr::getNumRegisters(ArrayRef<int64_t> shape) const {
   return shape[0] / getNumRowsAtOnce() * getRegistersOfRow(*this, shape);
 }
 
-SmallVector<int64_t, 2> StripsAttr::getThreadPart(int64_t warp,
-                                                  int64_t lane) const {
+SmallVector<int64_t, 2> WarpRowsAttr::getThreadPart(int64_t warp,
+                                                    int64_t lane) const {
   int64_t thread = warp * 32 + lane;
   return {thread / getLanes(), thread % getLanes() * getVector()};
 }
 
-SmallVector<int64_t, 2> StripsAttr::getRegisterPart(ArrayRef<int64_t> shape,
-                                                    int64_t index) const {
+SmallVector<int64_t, 2> WarpRowsAttr::getRegisterPart(ArrayRef<int64_t> shape,
+                                                      int64_t index) const {
   int64_t inRow = getRegistersOfRow(*this, shape), at = index % inRow;
   int64_t row = index / inRow * getNumRowsAtOnce();
   if (shape.size() == 1)
@@ -273,14 +275,14 @@ SmallVector<int64_t, 2> StripsAttr::getRegisterPart(ArrayRef<int64_t> shape,
 bool flash::tile::isOfRows(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor && tensor.getRank() == 1 &&
-         isa_and_nonnull<RowsAttr, StripsAttr>(tensor.getEncoding());
+         isa_and_nonnull<RowsAttr, WarpRowsAttr>(tensor.getEncoding());
 }
 
 RankedTensorType flash::tile::getLanesType(RankedTensorType rows) {
   Attribute layout = rows.getEncoding();
   int64_t lanes = 4;
-  if (auto strips = dyn_cast<StripsAttr>(layout))
-    lanes = strips.getLanes();
+  if (auto warpRows = dyn_cast<WarpRowsAttr>(layout))
+    lanes = warpRows.getLanes();
   else
     layout =
         LanesAttr::get(rows.getContext(), cast<RowsAttr>(layout).getWarps());

@@ -74,13 +74,13 @@ def Tile_LanesAttr : Tile_Layout<"Lanes", "lanes"> {
   }];
 }
 
-def Tile_StripsAttr : AttrDef<Tile_Dialect, "Strips",
+def Tile_WarpRowsAttr : AttrDef<Tile_Dialect, "WarpRows",
     [DeclareAttrInterfaceMethods<Tile_LayoutAttrInterface>,
      DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
-  let mnemonic = "strips";
+  let mnemonic = "warp_rows";
   let summary = "the layout of whole rows, each in neighbouring lanes";
   let description = [{
-    `tensor<MxNxT, #tile.strips<W, V, L>>` is spread over `W` warps: every row
+    `tensor<MxNxT, #tile.warp_rows<W, V, L>>` is spread over `W` warps: every row
     belongs to `L` neighbouring lanes, all 32 of a warp if `L` is not written, a
     part of them, or all of several warps. They hold `V` neighbouring elements
     each, over and over. This is for what only reads and writes rows: 16 bytes of
@@ -95,7 +95,7 @@ def Tile_StripsAttr : AttrDef<Tile_Dialect, "Strips",
     `L` is a power of two up to 32, or a multiple of 32; `P` is a whole number, and
     `M` a multiple of it. Where `N` is no multiple of `L V`, registers that would be
     columns from `N` on hold anything. With `V = 1` and `N = L` there is one value
-    in each lane, as in `#tile.lanes`. In `tensor<MxT, #tile.strips<W, 1, L>>` all
+    in each lane, as in `#tile.lanes`. In `tensor<MxT, #tile.warp_rows<W, 1, L>>` all
     lanes of a row hold its value, as in `#tile.rows`.
   }];
   let parameters = (ins "int64_t":$warps, "int64_t":$vector,

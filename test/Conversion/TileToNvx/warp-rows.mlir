@@ -1,4 +1,4 @@
-// Strips are read and written in chunks of 16 bytes where they are aligned, one
+// Warp rows are read and written in chunks of 16 bytes where they are aligned, one
 // by one elsewhere; a reduction over a warp takes five exchanges.
 // RUN: flash-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(convert-tile-to-nvx)))' | FileCheck %s
 
@@ -16,8 +16,8 @@ gpu.module @kernels {
   // CHECK:         } else {
   // CHECK-COUNT-8:   llvm.store %{{.*}} {alignment = 2 : i64} : i16, !llvm.ptr<1>
   gpu.func @copy(%s: memref<?x?xf16, strided<[?, 1]>>, %i: index, %n: index, %p: f16) kernel {
-    %x = tile.read %s[%i, %i] rows(%n) columns(%n) padding(%p : f16) : memref<?x?xf16, strided<[?, 1]>> to tensor<8x256xf16, #tile.strips<8, 8>>
-    tile.store %x, %s[%i, %i] rows(%n) columns(%n) : tensor<8x256xf16, #tile.strips<8, 8>> to memref<?x?xf16, strided<[?, 1]>>
+    %x = tile.read %s[%i, %i] rows(%n) columns(%n) padding(%p : f16) : memref<?x?xf16, strided<[?, 1]>> to tensor<8x256xf16, #tile.warp_rows<8, 8>>
+    tile.store %x, %s[%i, %i] rows(%n) columns(%n) : tensor<8x256xf16, #tile.warp_rows<8, 8>> to memref<?x?xf16, strided<[?, 1]>>
     gpu.return
   }
 
@@ -35,8 +35,8 @@ gpu.module @kernels {
   // CHECK:         } else {
   // CHECK-COUNT-8:   llvm.store %{{.*}} {alignment = 4 : i64} : f32
   gpu.func @rows(%s: memref<?x?xf32, strided<[?, 1]>>, %i: index) kernel {
-    %x = tile.read %s[%i, %i] : memref<?x?xf32, strided<[?, 1]>> to tensor<4x128xf32, #tile.strips<2, 4>>
-    tile.store %x, %s[%i, %i] : tensor<4x128xf32, #tile.strips<2, 4>> to memref<?x?xf32, strided<[?, 1]>>
+    %x = tile.read %s[%i, %i] : memref<?x?xf32, strided<[?, 1]>> to tensor<4x128xf32, #tile.warp_rows<2, 4>>
+    tile.store %x, %s[%i, %i] : tensor<4x128xf32, #tile.warp_rows<2, 4>> to memref<?x?xf32, strided<[?, 1]>>
     gpu.return
   }
 
@@ -45,11 +45,11 @@ gpu.module @kernels {
   // CHECK-NOT:     nvvm.shfl.sync
   // CHECK:         llvm.store %{{.*}} : f32, !llvm.ptr<1>
   gpu.func @sum(%s: memref<?x?xf32, strided<[?, 1]>>, %l: memref<?xf32>, %i: index, %n: index) kernel {
-    %zero = arith.constant dense<0.0> : tensor<8x32xf32, #tile.strips<8, 1>>
-    %x = tile.read %s[%i, %i] columns(%n) : memref<?x?xf32, strided<[?, 1]>> to tensor<8x256xf32, #tile.strips<8, 4>>
-    %f = tile.fold add %x into %zero : tensor<8x256xf32, #tile.strips<8, 4>> into tensor<8x32xf32, #tile.strips<8, 1>>
-    %r = tile.reduce add %f : tensor<8x32xf32, #tile.strips<8, 1>> to tensor<8xf32, #tile.strips<8, 1>>
-    tile.store %r, %l[%i] rows(%n) : tensor<8xf32, #tile.strips<8, 1>> to memref<?xf32>
+    %zero = arith.constant dense<0.0> : tensor<8x32xf32, #tile.warp_rows<8, 1>>
+    %x = tile.read %s[%i, %i] columns(%n) : memref<?x?xf32, strided<[?, 1]>> to tensor<8x256xf32, #tile.warp_rows<8, 4>>
+    %f = tile.fold add %x into %zero : tensor<8x256xf32, #tile.warp_rows<8, 4>> into tensor<8x32xf32, #tile.warp_rows<8, 1>>
+    %r = tile.reduce add %f : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8xf32, #tile.warp_rows<8, 1>>
+    tile.store %r, %l[%i] rows(%n) : tensor<8xf32, #tile.warp_rows<8, 1>> to memref<?xf32>
     gpu.return
   }
 
@@ -63,11 +63,11 @@ gpu.module @kernels {
   // CHECK:         arith.select
   // CHECK:         scf.if
   gpu.func @aligned(%s: memref<?x?xf32, strided<[?, 1]>>, %l: memref<?xf32>, %i: index, %n: index) kernel {
-    %x = tile.read %s[%i, %i] rows(%n) columns(%n) aligned nonempty : memref<?x?xf32, strided<[?, 1]>> to tensor<8x128xf32, #tile.strips<8, 4>>
-    %r = tile.read %l[%i] rows(%n) nonempty : memref<?xf32> to tensor<8xf32, #tile.strips<8, 1>>
-    %b = tile.broadcast %r : tensor<8xf32, #tile.strips<8, 1>> to tensor<8x128xf32, #tile.strips<8, 4>>
-    %y = arith.mulf %x, %b : tensor<8x128xf32, #tile.strips<8, 4>>
-    tile.store %y, %s[%i, %i] rows(%n) columns(%n) : tensor<8x128xf32, #tile.strips<8, 4>> to memref<?x?xf32, strided<[?, 1]>>
+    %x = tile.read %s[%i, %i] rows(%n) columns(%n) aligned nonempty : memref<?x?xf32, strided<[?, 1]>> to tensor<8x128xf32, #tile.warp_rows<8, 4>>
+    %r = tile.read %l[%i] rows(%n) nonempty : memref<?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
+    %b = tile.broadcast %r : tensor<8xf32, #tile.warp_rows<8, 1>> to tensor<8x128xf32, #tile.warp_rows<8, 4>>
+    %y = arith.mulf %x, %b : tensor<8x128xf32, #tile.warp_rows<8, 4>>
+    tile.store %y, %s[%i, %i] rows(%n) columns(%n) : tensor<8x128xf32, #tile.warp_rows<8, 4>> to memref<?x?xf32, strided<[?, 1]>>
     gpu.return
   }
 
@@ -82,15 +82,15 @@ gpu.module @kernels {
   // CHECK-NOT:     arith.select
   // CHECK:         arith.maxnumf
   gpu.func @part(%s: memref<?x?xf32, strided<[?, 1]>>, %l: memref<?xf32>, %i: index) kernel {
-    %none = arith.constant dense<0xFF800000> : tensor<8x32xf32, #tile.strips<8, 1>>
-    %x = tile.map : () -> tensor<8x70xf32, #tile.strips<8, 1>> {
+    %none = arith.constant dense<0xFF800000> : tensor<8x32xf32, #tile.warp_rows<8, 1>>
+    %x = tile.map : () -> tensor<8x70xf32, #tile.warp_rows<8, 1>> {
     ^bb0(%row: index, %column: index):
       %e = memref.load %s[%row, %column] : memref<?x?xf32, strided<[?, 1]>>
       tile.yield %e : f32
     }
-    %f = tile.fold max %x into %none : tensor<8x70xf32, #tile.strips<8, 1>> into tensor<8x32xf32, #tile.strips<8, 1>>
-    %r = tile.reduce max %f : tensor<8x32xf32, #tile.strips<8, 1>> to tensor<8xf32, #tile.strips<8, 1>>
-    tile.store %r, %l[%i] : tensor<8xf32, #tile.strips<8, 1>> to memref<?xf32>
+    %f = tile.fold max %x into %none : tensor<8x70xf32, #tile.warp_rows<8, 1>> into tensor<8x32xf32, #tile.warp_rows<8, 1>>
+    %r = tile.reduce max %f : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8xf32, #tile.warp_rows<8, 1>>
+    tile.store %r, %l[%i] : tensor<8xf32, #tile.warp_rows<8, 1>> to memref<?xf32>
     gpu.return
   }
 
@@ -105,11 +105,11 @@ gpu.module @kernels {
   // CHECK:         llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xf32>
   // CHECK:         arith.addf
   gpu.func @shared(%s: memref<?x?xf32, strided<[?, 1]>>, %l: memref<?xf32>, %i: index) kernel {
-    %zero = arith.constant dense<0.0> : tensor<2x64xf32, #tile.strips<4, 1, 64>>
-    %x = tile.read %s[%i, %i] : memref<?x?xf32, strided<[?, 1]>> to tensor<2x256xf32, #tile.strips<4, 4, 64>>
-    %f = tile.fold add %x into %zero : tensor<2x256xf32, #tile.strips<4, 4, 64>> into tensor<2x64xf32, #tile.strips<4, 1, 64>>
-    %r = tile.reduce add %f {offset = 0} : tensor<2x64xf32, #tile.strips<4, 1, 64>> to tensor<2xf32, #tile.strips<4, 1, 64>>
-    tile.store %r, %l[%i] : tensor<2xf32, #tile.strips<4, 1, 64>> to memref<?xf32>
+    %zero = arith.constant dense<0.0> : tensor<2x64xf32, #tile.warp_rows<4, 1, 64>>
+    %x = tile.read %s[%i, %i] : memref<?x?xf32, strided<[?, 1]>> to tensor<2x256xf32, #tile.warp_rows<4, 4, 64>>
+    %f = tile.fold add %x into %zero : tensor<2x256xf32, #tile.warp_rows<4, 4, 64>> into tensor<2x64xf32, #tile.warp_rows<4, 1, 64>>
+    %r = tile.reduce add %f {offset = 0} : tensor<2x64xf32, #tile.warp_rows<4, 1, 64>> to tensor<2xf32, #tile.warp_rows<4, 1, 64>>
+    tile.store %r, %l[%i] : tensor<2xf32, #tile.warp_rows<4, 1, 64>> to memref<?xf32>
     gpu.return
   }
 }

@@ -1,4 +1,4 @@
-//===- Strips.cpp - Rows of global memory, each in one warp ---------------===//
+//===- WarpRows.cpp - Rows of global memory, each in one warp -------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -48,8 +48,8 @@ static Value emitChoice(ThreadBuilder &t, Value condition, Type type,
 }
 
 namespace {
-/// Where the elements lie that a thread has of a matrix of strips. Those that
-/// it reads or writes at once are a chunk.
+/// Where the elements lie that a thread has of a matrix of warp rows. Those
+/// that it reads or writes at once are a chunk.
 class StripPlace {
 public:
   /// `start` are the coordinates of the tile's first element; `rows` and
@@ -95,13 +95,13 @@ StripPlace::StripPlace(ThreadBuilder &t, GlobalMemory memory,
     : t(t), memory(memory), start(std::move(start)), rows(rows),
       columns(columns), elementBytes(memory.type.getElementTypeBitWidth() / 8),
       width(type.getDimSize(1)) {
-  auto strips = cast<tile::StripsAttr>(type.getEncoding());
-  ofThread = t.getPosition(strips, /*rank=*/2);
-  rowsAtOnce = strips.getNumRowsAtOnce();
-  vector = strips.getVector();
-  chunk = strips.getLanes() * vector;
+  auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
+  ofThread = t.getPosition(warpRows, /*rank=*/2);
+  rowsAtOnce = warpRows.getNumRowsAtOnce();
+  vector = warpRows.getVector();
+  chunk = warpRows.getLanes() * vector;
   numRows = type.getDimSize(0) / rowsAtOnce;
-  numChunks = strips.getNumRegisters(type.getShape()) / (numRows * vector);
+  numChunks = warpRows.getNumRegisters(type.getShape()) / (numRows * vector);
   // What is beyond the tile is no part of it, whether it exists or not.
   if (columns && width % chunk != 0)
     this->columns =
@@ -227,14 +227,14 @@ private:
                           GlobalMemory &memory, ArrayRef<Value> start,
                           Value rows, Value padding) {
     RankedTensorType type = op.getResult().getType();
-    auto strips = cast<tile::StripsAttr>(type.getEncoding());
+    auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
     if (!padding)
       padding = t.f32(0.0);
     SmallVector<Value> registers, indices(start);
-    for (int64_t i = 0; i < strips.getNumRegisters(type.getShape()); ++i) {
-      Value row =
-          t.add(t.getPosition(strips, /*rank=*/1).front(),
-                t.constant(strips.getRegisterPart(type.getShape(), i).front()));
+    for (int64_t i = 0; i < warpRows.getNumRegisters(type.getShape()); ++i) {
+      Value row = t.add(
+          t.getPosition(warpRows, /*rank=*/1).front(),
+          t.constant(warpRows.getRegisterPart(type.getShape(), i).front()));
       Value exists = rows ? isLess(t, row, rows) : Value();
       if (exists && op.getNonempty())
         row = select(t, exists, row, t.constant(0));
@@ -320,16 +320,16 @@ private:
   }
 };
 
-struct StoreStrips : OpConversionPattern<tile::StoreOp> {
+struct StoreWarpRows : OpConversionPattern<tile::StoreOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
   matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getX().getType());
-    auto strips = dyn_cast<tile::StripsAttr>(type.getEncoding());
-    if (!strips)
-      return rewriter.notifyMatchFailure(op, "stores no strips");
+    auto warpRows = dyn_cast<tile::WarpRowsAttr>(type.getEncoding());
+    if (!warpRows)
+      return rewriter.notifyMatchFailure(op, "stores no warp rows");
     ThreadBuilder t{rewriter, op.getLoc()};
     GlobalMemory memory(op.getDestination().getType(),
                         adaptor.getDestination());
@@ -338,8 +338,8 @@ struct StoreStrips : OpConversionPattern<tile::StoreOp> {
     Value rows = op.getRows() ? adaptor.getRows().front() : Value();
     if (type.getRank() == 1) {
       for (auto [index, value] : llvm::enumerate(registers))
-        storeValue(t, strips, memory, start, rows, value,
-                   index * strips.getNumRowsAtOnce());
+        storeValue(t, warpRows, memory, start, rows, value,
+                   index * warpRows.getNumRowsAtOnce());
       rewriter.eraseOp(op);
       return success();
     }
@@ -358,10 +358,10 @@ private:
                               int64_t chunk, ArrayRef<Value> registers);
 
   /// One value of a row, which all lanes hold that share it.
-  static void storeValue(ThreadBuilder &t, tile::StripsAttr strips,
+  static void storeValue(ThreadBuilder &t, tile::WarpRowsAttr warpRows,
                          GlobalMemory &memory, ArrayRef<Value> start,
                          Value rows, Value value, int64_t firstRow) {
-    SmallVector<Value, 2> ofThread = t.getPosition(strips, /*rank=*/2);
+    SmallVector<Value, 2> ofThread = t.getPosition(warpRows, /*rank=*/2);
     Value row = t.add(ofThread[0], t.constant(firstRow));
     Value execute = arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::eq,
                                           ofThread[1], t.constant(0));
@@ -436,7 +436,7 @@ private:
 };
 } // namespace
 
-void flash::populateStripPatterns(const TypeConverter &converter,
-                                  RewritePatternSet &patterns) {
-  patterns.add<Read, StoreStrips>(converter, patterns.getContext());
+void flash::populateWarpRowsPatterns(const TypeConverter &converter,
+                                     RewritePatternSet &patterns) {
+  patterns.add<Read, StoreWarpRows>(converter, patterns.getContext());
 }
