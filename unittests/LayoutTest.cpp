@@ -49,7 +49,8 @@ public:
       for (int64_t lane = 0; lane < 32; ++lane)
         for (int64_t i = 0; i < layout.getNumRegisters(shape); ++i)
           add(layout.getThreadPart(warp, lane),
-              layout.getRegisterPart(shape, i), {warp, lane, i});
+              layout.getRegisterPart(shape, i), {warp, lane, i},
+              /*mayExceed=*/isa<WarpRowsAttr>(layout));
   }
 
   /// Every position inside the shape is held `times` times.
@@ -71,7 +72,7 @@ public:
 
 private:
   void add(ArrayRef<int64_t> threadPart, ArrayRef<int64_t> registerPart,
-           Triple triple) {
+           Triple triple, bool mayExceed) {
     check(threadPart.size() == shape.size() &&
               registerPart.size() == shape.size(),
           name + ": rank of the parts");
@@ -79,6 +80,8 @@ private:
     position.first = threadPart[0] + registerPart[0];
     if (shape.size() == 2)
       position.second = threadPart[1] + registerPart[1];
+    if (mayExceed && position.second >= shape[1])
+      return;
     check(position.first >= 0 && position.first < shape[0] &&
               position.second >= 0 &&
               (shape.size() == 1 || position.second < shape[1]),
@@ -123,6 +126,19 @@ static void testLanes(MLIRContext &context, int64_t W, int64_t M) {
   holders.checkFormula([&](int64_t i, int64_t c, Triple triple) {
     return triple ==
            Triple(i / 16 % W, 4 * (i % 8) + c, 2 * (i / (16 * W)) + i / 8 % 2);
+  });
+}
+
+static void testWarpRows(MLIRContext &context, int64_t W, int64_t V, int64_t L,
+                         int64_t groups, int64_t N) {
+  int64_t P = 32 * W / L, blocks = (N + L * V - 1) / (L * V);
+  int64_t shape[] = {P * groups, N};
+  Holders holders(WarpRowsAttr::get(&context, W, V, L), shape);
+  holders.checkCount(1);
+  holders.checkFormula([&](int64_t i, int64_t j, Triple triple) {
+    int64_t thread = L * (i % P) + j / V % L;
+    return triple == Triple(thread / 32, thread % 32,
+                            i / P * blocks * V + j / (L * V) * V + j % V);
   });
 }
 
@@ -183,6 +199,12 @@ int main() {
       testRows(context, W, M);
       testLanes(context, W, M);
     }
+  for (auto [W, L] :
+       {std::pair(1, 32), {3, 32}, {8, 64}, {8, 256}, {6, 96}, {1, 1}, {4, 8}})
+    for (int64_t V : {1, 2, 4, 8})
+      for (int64_t N : {1, 31, 100, 256, 777, 2048})
+        for (int64_t groups : {1, 3})
+          testWarpRows(context, W, V, L, groups, N);
   Builder b(&context);
   for (Type element :
        {Type(b.getF16Type()), Type(b.getBF16Type()), Type(b.getF32Type())})

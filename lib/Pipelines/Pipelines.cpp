@@ -78,13 +78,16 @@ void flash::buildNaiveTilePipeline(OpPassManager &pm) {
 }
 
 void flash::buildBlockPipeline(OpPassManager &pm) {
-  // Eight rows, each of which is a warp's.
+  // Eight rows, each of which is a warp's, or of long rows fewer, which warps
+  // share. A lane has up to twice 16 bytes in a step, and 64 elements of rows
+  // that are read once: with more, fewer warps would be there to hide the
+  // latency of memory.
   TileSoftmaxOptions softmax;
   softmax.rowTile = 8;
-  softmax.reductionTile = 0;
+  softmax.reductionBytes = 1024;
+  softmax.wholeRows = 8 * 32 * 64;
   DecomposeOptions decompose;
   decompose.guardValues = true;
-  decompose.keepCombine = true;
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createTileSoftmax(softmax));
   func.addPass(createDecompose(decompose));

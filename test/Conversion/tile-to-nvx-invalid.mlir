@@ -39,3 +39,14 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @reduce(%x: tensor<1x256xf32, #tile.warp_rows<8, 1, 256>>) kernel {
+    // expected-error @below {{'tile.reduce' op has no place; run tile-allocate-smem first}}
+    // expected-error @below {{failed to legalize operation 'tile.reduce'}}
+    %r = tile.reduce add %x : tensor<1x256xf32, #tile.warp_rows<8, 1, 256>> to tensor<1xf32, #tile.warp_rows<8, 1, 256>>
+    gpu.return
+  }
+}

@@ -31,6 +31,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "Run" / "suite")]
 import attentions
 import linalg_tiles
+import row_tiles
 import tiles
 from fuzz import ALARMS, ENVIRONMENT
 from oracle import attention
@@ -196,9 +197,9 @@ def run(program, target, rng, folder, arguments):
 
 
 def draw(rng, kind):
-    """Of five programs of attention one is on tiles."""
+    """Of five programs of attention one is on tiles, of four of linalg one works along rows alone."""
     if kind == "linalg":
-        return linalg_tiles.draw(rng)
+        return row_tiles.draw(rng) if rng.random() < 0.25 else linalg_tiles.draw(rng)
     return tiles.draw(rng) if rng.random() < 0.2 else attentions.draw(rng)
 
 

@@ -20,10 +20,11 @@ def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
     itself:
 
     - A slice of a tensor from outside, padded behind its rows or not, becomes
-      `tile.fetch` where a product reads it, or `tile.read` of a vector. Where
+      `tile.fetch`, or `tile.read` where rows are a warp's. Where
       its rows and columns are not the last dimensions of the tensor, the kernel
       gets the tensor with its dimensions in another order, which moves nothing.
-      `tensor.parallel_insert_slice` becomes `tile.store`.
+      `tensor.parallel_insert_slice` becomes `tile.store`, and so does
+      `tensor.insert_slice` into a slice of an output, which loops may carry.
     - `linalg.contract` of two matrices, or what comes to the same, becomes
       `tile.mma_async` and `tile.mma_wait`. A sum of other terms than products
       goes through the inner dimension in a loop.
@@ -34,7 +35,8 @@ def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
       `tile.reduce_rows`; by `arith.addf` or `arith.maxnumf`.
     - `scf.for`, `scf.if` and arithmetic on scalars stay what they are.
 
-    All matrices have the layout of products. A vector has a value for each row
+    All matrices have the layout of products, or, where there are none and what is
+    reduced are wide rows or few, `#tile.warp_rows`. A vector has a value for each row
     or for each column, as the matrices that it meets say. What has no
     translation is an error at the operation.
 
@@ -49,10 +51,6 @@ def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
     %l = tile.fold max %s into %none : ... into tensor<64x4xf32, #tile.lanes<4>>
     %m = tile.reduce max %l : ... to tensor<64xf32, #tile.rows<4>>
     ```
-
-    A `flash.softmax` or `linalg.softmax` of a slice of rows becomes two loops
-    over pieces of the rows (`#tile.warp_rows`): the first finds maximum and sum,
-    for each lane, by the online softmax, the second writes the quotients.
 
     Tensors become memrefs with run-time strides, whose last dimension is
     contiguous. A captured constant is copied into the kernel, any other scalar

@@ -15,24 +15,10 @@
 using namespace mlir;
 using namespace flash;
 
-/// The warps that the loop's schedule or its operations ask for; 0 where these
-/// ask for none.
-static int64_t getWantedWarps(scf::ForallOp forall) {
-  // Whole rows take no more warps than there are of them.
-  bool hasRows = forall
-                     .walk([](Operation *op) {
-                       return getRowInput(op) ? WalkResult::interrupt()
-                                              : WalkResult::advance();
-                     })
-                     .wasInterrupted();
-  if (hasRows)
-    return getRowBlock(forall).warps;
-  return getSchedule(forall).warps.value_or(0);
-}
-
 BlockConverter::BlockConverter(scf::ForallOp forall, gpu::GPUFuncOp kernel)
     : forall(forall), kernel(kernel), b(kernel.getContext()),
-      loc(forall.getLoc()), layouts(forall, getWantedWarps(forall)) {
+      loc(forall.getLoc()),
+      layouts(forall, getSchedule(forall).warps.value_or(0)) {
   b.setInsertionPointToEnd(&kernel.getBody().front());
 }
 
@@ -178,6 +164,11 @@ LogicalResult BlockConverter::copyScalar(OpBuilder &builder, Operation &op,
 
 InFlightDiagnostic BlockConverter::refuseShape(RankedTensorType type,
                                                Operation *user) {
+  if (layouts.isWarpRows())
+    return refuse(user, "")
+           << type << " is no tile of whole rows, which has "
+           << "rows in multiples of " << layouts.getNumRowsAtOnce()
+           << ", or a value of f32 or i1 for each";
   return refuse(user, "") << type << " is no tile of " << getNumWarps()
                           << " warps, which has rows in multiples of "
                           << 16 * getNumWarps()
@@ -245,9 +236,13 @@ void BlockConverter::emitPosition() {
 }
 
 LogicalResult BlockConverter::convertLoop(scf::ForOp loop) {
-  SmallVector<Value> inits;
-  for (auto [init, carried] :
-       llvm::zip_equal(loop.getInitArgs(), loop.getRegionIterArgs())) {
+  SmallVector<Value> inits, carriedHere, results;
+  for (auto [init, carried, result] : llvm::zip_equal(
+           loop.getInitArgs(), loop.getRegionIterArgs(), loop.getResults())) {
+    if (getWrittenSlice(init, forall))
+      continue;
+    carriedHere.push_back(carried);
+    results.push_back(result);
     if (!isa<RankedTensorType>(init.getType())) {
       inits.push_back(lookup(init));
       continue;
@@ -265,8 +260,8 @@ LogicalResult BlockConverter::convertLoop(scf::ForOp loop) {
                                  lookup(loop.getStep()), inits);
   copy->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
   mapping.map(loop.getInductionVar(), copy.getInductionVar());
-  mapping.map(loop.getRegionIterArgs(), copy.getRegionIterArgs());
-  mapping.map(loop.getResults(), copy.getResults());
+  mapping.map(carriedHere, copy.getRegionIterArgs());
+  mapping.map(results, copy.getResults());
   OpBuilder::InsertionGuard guard(b);
   // A loop that carries nothing has a terminator already.
   if (inits.empty())
@@ -278,6 +273,13 @@ LogicalResult BlockConverter::convertLoop(scf::ForOp loop) {
 LogicalResult BlockConverter::convertChoice(scf::IfOp choice) {
   SmallVector<Type> types;
   for (Value result : choice.getResults()) {
+    for (scf::YieldOp yield : {choice.thenYield(), choice.elseYield()})
+      if (getWrittenSlice(
+              yield.getOperand(cast<OpResult>(result).getResultNumber()),
+              forall))
+        return refuse(choice,
+                      "it gives a part of an output; give the tile that "
+                      "is to be inserted");
     if (!isa<RankedTensorType>(result.getType())) {
       types.push_back(result.getType());
       continue;
@@ -327,10 +329,8 @@ LogicalResult BlockConverter::convertAny(AnyOp op) {
   if (failed(registers))
     return failure();
   // The lanes of a row have the same.
-  auto lanes = RankedTensorType::get(
-      {rows, 4}, condition,
-      tile::LanesAttr::get(b.getContext(), layouts.getNumWarps()));
-  Value ofLanes = tile::BroadcastOp::create(b, op.getLoc(), lanes, *registers);
+  Value ofLanes = tile::BroadcastOp::create(
+      b, op.getLoc(), tile::getLanesType(type), *registers);
   mapping.map(
       op.getResult(),
       tile::AnyOp::create(b, op.getLoc(), condition, ofLanes).getResult());
@@ -340,13 +340,16 @@ LogicalResult BlockConverter::convertAny(AnyOp op) {
 LogicalResult BlockConverter::convertYield(scf::YieldOp yield) {
   SmallVector<Value> values;
   Operation *parent = b.getInsertionBlock()->getParentOp();
-  for (auto [i, operand] : llvm::enumerate(yield.getOperands())) {
+  for (Value operand : yield.getOperands()) {
+    if (getWrittenSlice(operand, forall))
+      continue;
     if (!isa<RankedTensorType>(operand.getType())) {
       values.push_back(lookup(operand));
       continue;
     }
-    FailureOr<Value> value = getRegisters(
-        operand, cast<RankedTensorType>(parent->getResult(i).getType()), yield);
+    Type type = parent->getResult(values.size()).getType();
+    FailureOr<Value> value =
+        getRegisters(operand, cast<RankedTensorType>(type), yield);
     if (failed(value))
       return failure();
     values.push_back(*value);
@@ -367,18 +370,12 @@ LogicalResult BlockConverter::convert(Operation &op) {
       if (auto insertion = dyn_cast<tensor::ParallelInsertSliceOp>(inner);
           !insertion)
         return refuse(&inner, "a block writes by tensor.parallel_insert_slice");
-      else if (Operation *source =
-                   stripCasts(insertion.getSource()).getDefiningOp();
-               getRowInput(source))
-        continue; // Stored already.
-      else if (failed(store(insertion)))
+      else if (failed(convertInsertion(insertion)))
         return failure();
     return success();
   }
-  if (auto combine = dyn_cast<CombineOp>(op))
-    return convertCombine(combine);
-  if (getRowInput(&op))
-    return convertSoftmax(op);
+  if (auto insertion = dyn_cast<tensor::InsertSliceOp>(op))
+    return convertInsertion(insertion);
   if (auto generic = dyn_cast<linalg::LinalgOp>(op))
     return convertLinalg(generic);
   if (auto look = dyn_cast<IsFiniteOp>(op))

@@ -11,7 +11,6 @@
 #include "BodyEmitter.h"
 #include "Layouts.h"
 #include "MemoryTile.h"
-#include "RowSoftmax.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -27,16 +26,6 @@ struct Capture {
   mlir::Value value;
   llvm::SmallVector<unsigned> order;
 };
-
-/// What an op on whole rows of memory reads, a softmax its scores and a
-/// flash.combine its outputs; null if `op` is neither.
-mlir::Value getRowInput(mlir::Operation *op);
-
-/// How many rows a block has that works on whole rows, and how many warps.
-struct RowBlock {
-  int64_t rows, warps;
-};
-RowBlock getRowBlock(mlir::scf::ForallOp forall);
 
 /// Converts the body of one scf.forall into a kernel, operation by operation.
 class BlockConverter {
@@ -101,12 +90,13 @@ private:
   struct Place {
     mlir::Value memory;
     llvm::SmallVector<mlir::Value> indices;
-    /// How many rows exist, or elements of a vector; null if all do.
-    mlir::Value existing;
+    /// How many rows exist, or elements of a vector, and how many columns; null
+    /// if all do.
+    mlir::Value existing, columns;
   };
   /// The place of a tile of `shape` whose last dimension is that of the memory.
   Place getPlace(const MemoryTile &tile, llvm::ArrayRef<int64_t> shape);
-  void setInsertionPointAt(mlir::Operation *definition);
+  void setInsertionPointAt(mlir::Operation *definition, bool isEarly);
   /// A tile of memory that the loop may read.
   mlir::FailureOr<MemoryTile> getInput(mlir::Value tile, mlir::Operation *user);
   /// The tile in shared memory; null where copies cannot make it.
@@ -115,6 +105,11 @@ private:
   mlir::FailureOr<mlir::Value> read(mlir::Value tile,
                                     mlir::RankedTensorType type,
                                     mlir::Operation *user, bool transposed);
+  /// The tile read as warp rows, or a value for each of their rows; null where
+  /// its elements are no neighbours in memory.
+  mlir::FailureOr<mlir::Value> readWarpRows(mlir::Value tile,
+                                            mlir::RankedTensorType type,
+                                            mlir::Operation *user);
   /// A tile of memory in registers, by the shortest way.
   mlir::FailureOr<mlir::Value> load(mlir::Value tile,
                                     mlir::RankedTensorType type,
@@ -123,7 +118,11 @@ private:
   /// A tile of memory or of registers in shared memory.
   mlir::FailureOr<mlir::Value> getSharedTile(mlir::Value tile,
                                              mlir::Operation *user);
-  mlir::LogicalResult store(mlir::tensor::ParallelInsertSliceOp op);
+  /// Stores a tile in registers to its place in an output.
+  mlir::LogicalResult store(mlir::Operation *op, mlir::Value source,
+                            const MemoryTile &place);
+  mlir::LogicalResult convertInsertion(mlir::tensor::InsertSliceOp op);
+  mlir::LogicalResult convertInsertion(mlir::tensor::ParallelInsertSliceOp op);
   mlir::LogicalResult convertIsFinite(IsFiniteOp op);
 
   //===--------------------------------------------------------------------===//
@@ -156,19 +155,6 @@ private:
   BodyEmitter createBody(mlir::linalg::LinalgOp op,
                          llvm::ArrayRef<int64_t> shape, VectorOf of);
 
-  //===--------------------------------------------------------------------===//
-  // Whole rows (RowOperations.cpp)
-  //===--------------------------------------------------------------------===//
-
-  llvm::SmallVector<mlir::Value>
-  lookupAll(llvm::ArrayRef<mlir::OpFoldResult> values);
-  /// The softmax of rows, which writes its results to where they are stored.
-  mlir::LogicalResult convertSoftmax(mlir::Operation &op);
-  mlir::LogicalResult convertCombine(CombineOp op);
-  /// Finds where the results of an op on rows are stored.
-  mlir::LogicalResult findStores(mlir::Operation &op,
-                                 llvm::ArrayRef<MemoryPlace *> places);
-
   mlir::scf::ForallOp forall;
   mlir::gpu::GPUFuncOp kernel;
   mlir::OpBuilder b;
@@ -176,8 +162,9 @@ private:
   Layouts layouts;
   mlir::IRMapping mapping;
   llvm::SmallVector<Capture> captures;
-  /// The fetches, by the values of the program and by what these come to.
-  llvm::DenseMap<mlir::Value, mlir::Value> fetched;
+  /// The fetches, by the values of the program and by what these come to, and
+  /// the tiles that were read as warp rows.
+  llvm::DenseMap<mlir::Value, mlir::Value> fetched, warpRows;
   llvm::SmallVector<std::pair<MemoryTile, tile::FetchOp>> fetches;
   /// Where a tile of memory is made: the block, and its last operation then.
   llvm::DenseMap<mlir::Operation *, std::pair<mlir::Block *, mlir::Operation *>>

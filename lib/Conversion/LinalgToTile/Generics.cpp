@@ -38,6 +38,20 @@ FailureOr<Value> BlockConverter::getOperand(linalg::LinalgOp op,
   if (!map.isProjectedPermutation() || map.getNumResults() == 0)
     return refuse(op, "the elements of an operand are not those of the tile, "
                       "its rows or its columns");
+  // Of warp rows, memory's values for columns are read as a matrix, and those
+  // of 16 bits for rows as f32: no layout holds them.
+  bool isOfColumns = map.getDimPosition(0) == columns;
+  if (layouts.isWarpRows() && map.getNumResults() == 1 &&
+      (isOfColumns || !tensor.getElementType().isF32()) &&
+      isMemoryTile(tile, forall)) {
+    SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+    SmallVector<int64_t> shape = {ranges[rows]};
+    if (isOfColumns)
+      shape.push_back(ranges[columns]);
+    RankedTensorType type = layouts.getType(shape, b.getF32Type());
+    return type ? read(tile, type, op, /*transposed=*/false)
+                : FailureOr<Value>(refuseShape(tensor, op));
+  }
   SmallVector<int64_t> shape(tensor.getShape());
   bool transposed =
       map.getNumResults() == 2 && map.getDimPosition(0) == columns;
@@ -159,7 +173,7 @@ LogicalResult BlockConverter::convertReduction(linalg::LinalgOp op) {
   unsigned kept =
       op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getDimPosition(0);
   unsigned reduced = 1 - kept;
-  bool isOfRows = isa<tile::RowsAttr>(type->getEncoding());
+  bool isOfRows = tile::isOfRows(*type);
   unsigned rows = isOfRows ? kept : reduced,
            columns = isOfRows ? reduced : kept;
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
@@ -179,9 +193,7 @@ LogicalResult BlockConverter::convertReduction(linalg::LinalgOp op) {
   Location loc = op.getLoc();
   Value result;
   if (isOfRows) {
-    auto lanes = RankedTensorType::get(
-        {shape[0], 4}, b.getF32Type(),
-        tile::LanesAttr::get(b.getContext(), layouts.getNumWarps()));
+    RankedTensorType lanes = tile::getLanesType(*type);
     Value none = arith::ConstantOp::create(
         b, loc,
         DenseElementsAttr::get(lanes, b.getF32FloatAttr(combiner->neutral)));

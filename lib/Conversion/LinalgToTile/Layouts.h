@@ -17,10 +17,13 @@ namespace flash {
 enum class VectorOf { Rows, Columns };
 
 /// Chooses the layouts of a loop's tiles in registers. All matrices are
-/// fragments (`#tile.fragment`), which is what products are; a vector has a
-/// value for each row of the matrices that it meets in an operation, or for
-/// each column, and so have those that it meets in operations on vectors, is
-/// carried as by loops, and chosen as by conditions.
+/// fragments (`#tile.fragment`), which is what products are, or all are warp
+/// rows
+/// (`#tile.warp_rows`), where the loop only works along rows and each can be
+/// one warp's, or a few warps'. A vector has a value for each row of the
+/// matrices that it meets in an operation, or for each column, and so have
+/// those that it meets in operations on vectors, is carried as by loops, and
+/// chosen as by conditions.
 class Layouts {
 public:
   /// `warps` is 0 where no schedule says.
@@ -28,6 +31,10 @@ public:
 
   /// How many warps share the tiles.
   int64_t getNumWarps() const { return warps; }
+  /// Whether rows of matrices are in lanes of their own.
+  bool isWarpRows() const { return vector > 0; }
+  /// Of warp rows, the rows that all warps hold together.
+  int64_t getNumRowsAtOnce() const { return 32 * warps / lanes; }
 
   /// The type in registers of a tile of the program, or null where its shape is
   /// none that registers have.
@@ -44,8 +51,12 @@ private:
   void unite(mlir::Value x, mlir::Value y);
   void unite(mlir::ValueRange x, mlir::ValueRange y);
   void propagate();
+  void chooseWarpRows(mlir::scf::ForallOp loop, int64_t wantedWarps);
 
   int64_t warps;
+  /// Of warp rows, the neighbours that a lane holds, and the lanes that share a
+  /// row.
+  int64_t vector = 0, lanes = 0;
   llvm::DenseMap<mlir::Value, VectorOf> vectors;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 2>> united;
 };

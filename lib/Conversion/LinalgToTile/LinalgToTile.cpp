@@ -121,7 +121,8 @@ static LogicalResult verifyOutput(scf::ForallOp forall, OpOperand &operand) {
   BlockArgument argument = forall.getTiedBlockArgument(&operand);
   for (Operation &op : forall.getTerminator().getBody()->getOperations())
     if (auto store = dyn_cast<tensor::ParallelInsertSliceOp>(op);
-        store && store.getDest() == argument && writesAll(forall, store))
+        store && store.getDest() == argument &&
+        !getWrittenSlice(store.getSource(), forall) && writesAll(forall, store))
       return success();
   InFlightDiagnostic error =
       refuse(forall, "an output of it starts with values, and its blocks may "

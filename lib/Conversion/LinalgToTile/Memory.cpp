@@ -6,10 +6,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockConverter.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 using namespace mlir;
 using namespace flash;
@@ -36,15 +39,14 @@ static OpFoldResult getExisting(const MemoryTile::Dim &dim, int64_t size) {
 
 /// Puts the insertion point where the tile is made, or behind the last of what
 /// has come from its block before.
-void BlockConverter::setInsertionPointAt(Operation *definition) {
+void BlockConverter::setInsertionPointAt(Operation *definition, bool isEarly) {
   auto place = definition ? places.find(definition) : places.end();
   if (place == places.end()) {
     b.setInsertionPointToStart(&kernel.getBody().front());
     return;
   }
-  // In its own block it is made where it is first needed.
   auto [block, before] = place->second;
-  if (block == b.getInsertionBlock())
+  if (block == b.getInsertionBlock() && !isEarly)
     return;
   if (before)
     b.setInsertionPointAfter(before);
@@ -73,12 +75,16 @@ BlockConverter::Place BlockConverter::getPlace(const MemoryTile &tile,
   place.memory = capture(tile.memory, order);
   for (unsigned dim : order)
     place.indices.push_back(lookup(tile.offsets[dim]));
-  // Whole rows need no first column.
+  // Whole rows of fragments need no first column.
   auto type = cast<RankedTensorType>(tile.memory.getType());
-  if (shape.size() == 2 && type.getShape().back() == shape.back())
+  if (shape.size() == 2 && type.getShape().back() == shape.back() &&
+      !layouts.isWarpRows())
     place.indices.pop_back();
   if (OpFoldResult some = getExisting(tile.dims[0], shape[0]))
     place.existing = lookup(some);
+  if (shape.size() == 2)
+    if (OpFoldResult some = getExisting(tile.dims[1], shape[1]))
+      place.columns = lookup(some);
   return place;
 }
 
@@ -106,8 +112,9 @@ FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
         other.isSameAs(*tile) && known.getResult().getType() == shape)
       return fetched[value] = known.getResult();
 
+  // In its own block it is made where it is first needed.
   OpBuilder::InsertionGuard guard(b);
-  setInsertionPointAt(tile->definition);
+  setInsertionPointAt(tile->definition, /*isEarly=*/false);
   Place place = getPlace(*tile, type.getShape());
   auto fetch = tile::FetchOp::create(
       b, value.getLoc(), shape, place.memory, place.indices, place.existing,
@@ -132,8 +139,10 @@ FailureOr<Value> BlockConverter::read(Value value, RankedTensorType type,
   struct Range {
     Value low, existing;
   };
+  // A vector along the columns is the same in all rows.
+  ArrayRef<int64_t> shape = type.getShape().take_back(tile->dims.size());
   SmallVector<Range> ranges;
-  for (auto [dim, size] : llvm::zip_equal(tile->dims, type.getShape())) {
+  for (auto [dim, size] : llvm::zip_equal(tile->dims, shape)) {
     Range range;
     if (!isZeroInteger(dim.low))
       range.low = lookup(dim.low);
@@ -159,8 +168,8 @@ FailureOr<Value> BlockConverter::read(Value value, RankedTensorType type,
   };
   SmallVector<Value> indices = offsets;
   Value exists;
-  for (auto [dim, range, position] :
-       llvm::zip_equal(tile->dims, ranges, body->getArguments())) {
+  for (auto [dim, range, position] : llvm::zip_equal(
+           tile->dims, ranges, body->getArguments().take_back(ranges.size()))) {
     Value at = position;
     if (range.low)
       at = arith::SubIOp::create(b, loc, at, range.low);
@@ -201,9 +210,86 @@ FailureOr<Value> BlockConverter::read(Value value, RankedTensorType type,
   return arith::TruncFOp::create(b, loc, type, map).getResult();
 }
 
+/// Whether the rows of the tile start at multiples of `elements` and exist up
+/// to such a multiple: it is in memory that kernels alone write and read,
+/// packed.
+static bool isAligned(const MemoryTile &tile, int64_t elements) {
+  auto written =
+      stripCasts(tile.memory).getDefiningOp<bufferization::ToTensorOp>();
+  auto alloc = written ? written.getBuffer().getDefiningOp<memref::AllocOp>()
+                       : memref::AllocOp();
+  if (!alloc || !alloc.getType().getLayout().isIdentity())
+    return false;
+  // What a function returns may lie anywhere.
+  if (!llvm::all_of(written->getUsers(), [](Operation *user) {
+        return isa<bufferization::ToBufferOp, tensor::DimOp>(user) ||
+               user->getParentOfType<scf::ForallOp>();
+      }))
+    return false;
+  auto isMultiple = [&](OpFoldResult value) {
+    std::optional<int64_t> known = getConstantIntValue(value);
+    return known && *known % elements == 0;
+  };
+  return alloc.getType().getShape().back() % elements == 0 &&
+         !alloc.getType().isDynamicDim(alloc.getType().getRank() - 1) &&
+         isMultiple(tile.offsets.back()) &&
+         isMultiple(tile.dims.back().existing);
+}
+
+/// Whether the size is known to be one at least.
+static bool isPositive(OpFoldResult size) {
+  using Bounds = ValueBoundsConstraintSet;
+  auto isAboveZero = [&](Bounds::Variable value) {
+    return Bounds::compare(
+        value, Bounds::GT,
+        OpFoldResult(IntegerAttr::get(IndexType::get(size.getContext()), 0)));
+  };
+  auto min = dyn_cast_if_present<affine::AffineMinOp>(
+      dyn_cast<Value>(size) ? cast<Value>(size).getDefiningOp() : nullptr);
+  if (!min)
+    return isAboveZero(size);
+  return llvm::all_of(llvm::seq(min.getMap().getNumResults()), [&](unsigned i) {
+    return isAboveZero({min.getMap().getSubMap({i}), min.getOperands()});
+  });
+}
+
+FailureOr<Value> BlockConverter::readWarpRows(Value value,
+                                              RankedTensorType type,
+                                              Operation *user) {
+  if (Value known = warpRows.lookup(value))
+    return known;
+  FailureOr<MemoryTile> tile = getInput(value, user);
+  if (failed(tile))
+    return failure();
+  if (!tile->isDense() ||
+      static_cast<int64_t>(tile->dims.size()) != type.getRank() ||
+      tile->dims.back().inMemory != tile->offsets.size() - 1)
+    return Value();
+  // As early as the program has it: other reads may follow before it is needed.
+  OpBuilder::InsertionGuard guard(b);
+  setInsertionPointAt(tile->definition, /*isEarly=*/true);
+  Place place = getPlace(*tile, type.getShape());
+  Value padding;
+  if (tile->padding && !tile->isPaddedWithAnything())
+    padding = lookup(tile->padding);
+  bool nonempty = (place.existing || place.columns) &&
+                  llvm::all_of(tile->dims, [](const MemoryTile::Dim &dim) {
+                    return isPositive(dim.existing);
+                  });
+  int64_t vector = cast<tile::WarpRowsAttr>(type.getEncoding()).getVector();
+  bool aligned = type.getRank() == 2 && isAligned(*tile, vector);
+  return warpRows[value] = tile::ReadOp::create(
+             b, value.getLoc(), type, place.memory, place.indices,
+             place.existing, place.columns, padding, aligned, nonempty);
+}
+
 FailureOr<Value> BlockConverter::load(Value value, RankedTensorType type,
                                       Operation *user, bool transposed) {
-  if (type.getRank() == 2 && !transposed) {
+  if (layouts.isWarpRows() && !transposed) {
+    FailureOr<Value> tile = readWarpRows(value, type, user);
+    if (failed(tile) || *tile)
+      return tile;
+  } else if (type.getRank() == 2 && !transposed) {
     FailureOr<Value> tile = fetch(value, user);
     if (failed(tile))
       return failure();
@@ -213,9 +299,9 @@ FailureOr<Value> BlockConverter::load(Value value, RankedTensorType type,
   return read(value, type, user, transposed);
 }
 
-LogicalResult BlockConverter::store(tensor::ParallelInsertSliceOp op) {
-  Value source = stripCasts(op.getSource());
-  MemoryTile place = getMemoryTile(op);
+LogicalResult BlockConverter::store(Operation *op, Value source,
+                                    const MemoryTile &place) {
+  source = stripCasts(source);
   if (!place.isPlain())
     return refuse(op, "it stores to elements that are not neighbours; insert "
                       "with strides of 1");
@@ -235,19 +321,90 @@ LogicalResult BlockConverter::store(tensor::ParallelInsertSliceOp op) {
   FailureOr<Value> registers = getRegisters(source, *type, op);
   if (failed(registers))
     return failure();
-  if (!isa<tile::FragmentAttr, tile::RowsAttr>(type->getEncoding()))
+  if (isa<tile::ColumnsAttr>(type->getEncoding()))
     return refuse(op, "it stores a value for each column");
   unsigned last = place.offsets.size() - 1;
   if (static_cast<int64_t>(place.dims.size()) != type->getRank() ||
       place.dims.back().inMemory != last)
     return refuse(op, "the last dimension of the tile is not along that of the "
                       "memory, whose elements are neighbours");
-  if (type->getRank() == 2 && getExisting(place.dims[1], type->getDimSize(1)))
+  Place to = getPlace(place, type->getShape());
+  if (to.columns && !layouts.isWarpRows())
     return refuse(op, "it stores some of the columns of a tile; store all");
-  auto [memory, indices, existing] = getPlace(place, type->getShape());
-  tile::StoreOp::create(b, op.getLoc(), *registers, memory, indices, existing,
-                        /*columns=*/Value());
+  tile::StoreOp::create(b, op->getLoc(), *registers, to.memory, to.indices,
+                        to.existing, to.columns);
   return success();
+}
+
+/// Checks that of the states of a slice of an output, from `state` on, each is
+/// only made into the next, until the loop that carries it ends: writing them
+/// one after the other is then what the program says.
+static LogicalResult verifyStates(Value state) {
+  auto argument = dyn_cast<BlockArgument>(state);
+  while (true) {
+    OpOperand *next = nullptr;
+    for (OpOperand &use : state.getUses()) {
+      if (isa<tensor::DimOp>(use.getOwner()))
+        continue;
+      // The output of which this is a slice.
+      if (auto store = dyn_cast<tensor::ParallelInsertSliceOp>(use.getOwner());
+          store && use.get() == store.getDest())
+        continue;
+      if (next)
+        return refuse(use.getOwner(),
+                      "it takes a part of an output that something else takes, "
+                      "too; write tiles to it one after the other");
+      next = &use;
+    }
+    if (!next)
+      return refuse(state.getDefiningOp(),
+                    "nothing stores the part of an output that it gives");
+    Operation *op = next->getOwner();
+    if (isa<tensor::ParallelInsertSliceOp>(op))
+      return success();
+    if (auto yield = dyn_cast<scf::YieldOp>(op);
+        yield && argument && yield->getBlock() == argument.getOwner() &&
+        next->getOperandNumber() + 1 == argument.getArgNumber())
+      return success();
+    if (auto insertion = dyn_cast<tensor::InsertSliceOp>(op);
+        insertion && next->get() == insertion.getDest()) {
+      state = insertion.getResult();
+    } else if (auto cast = dyn_cast<tensor::CastOp>(op)) {
+      state = cast.getResult();
+    } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+      if (failed(verifyStates(loop.getTiedLoopRegionIterArg(next))))
+        return failure();
+      state = loop.getTiedLoopResult(next);
+    } else {
+      return refuse(op,
+                    "it takes a part of an output; insert tiles into it, in "
+                    "loops or not, and store it where it is from");
+    }
+  }
+}
+
+LogicalResult BlockConverter::convertInsertion(tensor::InsertSliceOp op) {
+  Value slice = getWrittenSlice(op.getDest(), forall);
+  if (!slice)
+    return refuse(op,
+                  "it inserts into a tile that is in registers; insert into "
+                  "a slice of an output of the loop");
+  if (failed(verifyStates(slice)))
+    return failure();
+  return store(op, op.getSource(), getMemoryTile(op, forall));
+}
+
+LogicalResult
+BlockConverter::convertInsertion(tensor::ParallelInsertSliceOp op) {
+  MemoryTile place = getMemoryTile(op);
+  Value slice = getWrittenSlice(op.getSource(), forall);
+  if (!slice)
+    return store(op, op.getSource(), place);
+  // It was stored when it was made.
+  FailureOr<MemoryTile> from = getMemoryTile(slice, forall);
+  if (succeeded(from) && from->isSameAs(place))
+    return success();
+  return refuse(op, "it stores a part of an output elsewhere than it is from");
 }
 
 LogicalResult BlockConverter::convertIsFinite(IsFiniteOp op) {

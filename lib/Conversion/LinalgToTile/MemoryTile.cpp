@@ -54,14 +54,16 @@ bool MemoryTile::isPaddedWithAnything() const {
   return padding && padding.getDefiningOp<ub::PoisonOp>();
 }
 
+bool MemoryTile::isDense() const {
+  return llvm::all_of(dims, [&](const Dim &dim) {
+    return isZeroInteger(dim.low) &&
+           isConstantIntValue(strides[dim.inMemory], 1);
+  });
+}
+
 bool MemoryTile::isPlain() const {
-  return llvm::all_of(dims,
-                      [&](const Dim &dim) {
-                        return isZeroInteger(dim.low) &&
-                               isConstantIntValue(strides[dim.inMemory], 1);
-                      }) &&
-         (!padding || isPaddedWithAnything() ||
-          matchPattern(padding, m_AnyZeroFloat()));
+  return isDense() && (!padding || isPaddedWithAnything() ||
+                       matchPattern(padding, m_AnyZeroFloat()));
 }
 
 bool MemoryTile::isSameAs(const MemoryTile &other) const {
@@ -83,7 +85,8 @@ static SmallVector<unsigned> getKeptDims(const llvm::SmallBitVector &dropped) {
   return kept;
 }
 
-static void slice(MemoryTile &tile, tensor::ExtractSliceOp op) {
+/// Takes the part of the tile that an extraction takes or an insertion writes.
+template <typename SliceOp> static void slice(MemoryTile &tile, SliceOp op) {
   OpBuilder b(op);
   AffineExpr x = b.getAffineDimExpr(0), y = b.getAffineSymbolExpr(0),
              z = b.getAffineSymbolExpr(1);
@@ -118,6 +121,16 @@ static LogicalResult pad(MemoryTile &tile, tensor::PadOp op) {
   for (auto [dim, low] : llvm::zip_equal(tile.dims, op.getMixedLowPad()))
     dim.low = low;
   return success();
+}
+
+RankedTensorType flash::getMemoryType(Value tile, scf::ForallOp loop) {
+  while (loop->isAncestor(tile.getParentBlock()->getParentOp())) {
+    Value source = getSource(tile);
+    if (!source)
+      break;
+    tile = source;
+  }
+  return cast<RankedTensorType>(tile.getType());
 }
 
 FailureOr<MemoryTile> flash::getMemoryTile(Value value, scf::ForallOp loop) {
@@ -166,6 +179,41 @@ MemoryTile flash::getMemoryTile(tensor::ParallelInsertSliceOp store) {
   SmallVector<OpFoldResult> sizes = store.getMixedSizes();
   for (unsigned kept : getKeptDims(store.getDroppedDims()))
     tile.dims.push_back({kept, b.getIndexAttr(0), sizes[kept]});
+  tile.definition = store;
+  return tile;
+}
+
+Value flash::getWrittenSlice(Value tensor, scf::ForallOp loop) {
+  while (isa<RankedTensorType>(tensor.getType())) {
+    if (auto argument = dyn_cast<BlockArgument>(tensor)) {
+      if (argument.getOwner() == loop.getBody())
+        return tensor;
+      auto inner = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+      if (!inner || !loop->isProperAncestor(inner))
+        return Value();
+      tensor = inner.getTiedLoopInit(argument)->get();
+    } else if (auto insertion = tensor.getDefiningOp<tensor::InsertSliceOp>()) {
+      tensor = insertion.getDest();
+    } else if (auto inner = tensor.getDefiningOp<scf::ForOp>();
+               inner && loop->isProperAncestor(inner)) {
+      tensor = inner.getTiedLoopInit(cast<OpResult>(tensor))->get();
+    } else if (auto cast = tensor.getDefiningOp<tensor::CastOp>()) {
+      tensor = cast.getSource();
+    } else if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>()) {
+      auto output = dyn_cast<BlockArgument>(stripCasts(slice.getSource()));
+      return output && output.getOwner() == loop.getBody() ? tensor : Value();
+    } else {
+      return Value();
+    }
+  }
+  return Value();
+}
+
+MemoryTile flash::getMemoryTile(tensor::InsertSliceOp store,
+                                scf::ForallOp loop) {
+  MemoryTile tile =
+      *getMemoryTile(getWrittenSlice(store.getDest(), loop), loop);
+  slice(tile, store);
   tile.definition = store;
   return tile;
 }

@@ -36,8 +36,10 @@ struct MemoryTile {
 
   /// Whether the padding may be anything.
   bool isPaddedWithAnything() const;
-  /// Whether copies to shared memory can make the tile: nothing but its first
-  /// elements exist, next to each other, and the rest is zero or anything.
+  /// Whether nothing but the tile's first elements exist, next to each other.
+  bool isDense() const;
+  /// Whether copies to shared memory can make the tile: it is dense, and the
+  /// rest is zero or anything.
   bool isPlain() const;
   /// Whether the elements that exist are the same, in the same place.
   bool isSameAs(const MemoryTile &other) const;
@@ -54,6 +56,10 @@ mlir::Value stripCasts(mlir::Value tensor);
 /// outputs, by slices, casts and paddings alone.
 bool isMemoryTile(mlir::Value tile, mlir::scf::ForallOp loop);
 
+/// The type of the tensor that such a tile is made of.
+mlir::RankedTensorType getMemoryType(mlir::Value tile,
+                                     mlir::scf::ForallOp loop);
+
 /// The tile of memory that a value is of which `isMemoryTile` holds. Fails,
 /// after an error at the operation, where one takes part of a padded tile, or
 /// pads with what depends on the position.
@@ -62,6 +68,15 @@ llvm::FailureOr<MemoryTile> getMemoryTile(mlir::Value tile,
 
 /// The same for the place in an output that an insertion writes to.
 MemoryTile getMemoryTile(mlir::tensor::ParallelInsertSliceOp store);
+
+/// The slice of an output of `loop`, or the output, that `tensor` is after
+/// tiles were inserted into it, one after the other, in loops or not; null if
+/// it is none. It is not in registers: each tile is stored to the output.
+mlir::Value getWrittenSlice(mlir::Value tensor, mlir::scf::ForallOp loop);
+
+/// The place of a tile that is inserted into such a slice.
+MemoryTile getMemoryTile(mlir::tensor::InsertSliceOp store,
+                         mlir::scf::ForallOp loop);
 
 } // namespace flash
 

@@ -64,62 +64,6 @@ struct LoadElement : OpConversionPattern<memref::LoadOp> {
   }
 };
 
-/// Each thread reads the elements of a vector that it holds.
-struct ReadVector : OpConversionPattern<tile::ReadOp> {
-  using OpConversionPattern::OpConversionPattern;
-
-  LogicalResult
-  matchAndRewrite(tile::ReadOp op, OneToNOpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    auto type = cast<RankedTensorType>(op.getResult().getType());
-    auto layout = cast<tile::LayoutAttrInterface>(type.getEncoding());
-    if (isa<tile::WarpRowsAttr>(layout))
-      return rewriter.notifyMatchFailure(op,
-                                         "warp rows have their own pattern");
-    ThreadBuilder t{rewriter, op.getLoc()};
-    GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
-    SmallVector<Value> indices;
-    for (ValueRange index : adaptor.getIndices())
-      indices.push_back(index.front());
-    Value start = indices.back(), ofThread = isa<tile::RowsAttr>(layout)
-                                                 ? t.fragmentRow()
-                                                 : t.fragmentColumn();
-    SmallVector<Value> registers;
-    for (int64_t i = 0; i < layout.getNumRegisters(type.getShape()); ++i) {
-      Value at =
-          t.add(ofThread,
-                t.constant(layout.getRegisterPart(type.getShape(), i).front()));
-      Value exists;
-      if (op.getRows()) {
-        exists =
-            arith::CmpIOp::create(rewriter, t.loc, arith::CmpIPredicate::slt,
-                                  at, adaptor.getRows().front());
-      }
-      indices.back() = t.add(start, at);
-      Value address = memory.getAddress(t, indices);
-      auto read = [&]() -> Value {
-        return LLVM::LoadOp::create(rewriter, t.loc, type.getElementType(),
-                                    address);
-      };
-      if (!exists) {
-        registers.push_back(read());
-        continue;
-      }
-      auto choice =
-          scf::IfOp::create(rewriter, t.loc, type.getElementType(), exists,
-                            /*addThenBlock=*/true, /*addElseBlock=*/true);
-      OpBuilder::InsertionGuard guard(rewriter);
-      rewriter.setInsertionPointToEnd(choice.thenBlock());
-      scf::YieldOp::create(rewriter, t.loc, read());
-      rewriter.setInsertionPointToEnd(choice.elseBlock());
-      scf::YieldOp::create(rewriter, t.loc, t.f32(0.0));
-      registers.push_back(choice.getResult(0));
-    }
-    rewriter.replaceOp(op, t.pack(registers));
-    return success();
-  }
-};
-
 struct SmemView : OpConversionPattern<tile::SmemViewOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -559,6 +503,6 @@ struct Put : OpConversionPattern<tile::PutOp> {
 
 void flash::populateMemoryPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<Dim, LoadElement, ReadVector, SmemView, Copy, LoadRow, IsFinite,
-               Clear, Store, Put>(converter, patterns.getContext());
+  patterns.add<Dim, LoadElement, SmemView, Copy, LoadRow, IsFinite, Clear,
+               Store, Put>(converter, patterns.getContext());
 }

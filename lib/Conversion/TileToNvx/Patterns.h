@@ -42,6 +42,10 @@ struct ThreadBuilder {
   /// coordinates of its first register.
   mlir::Value fragmentRow();
   mlir::Value fragmentColumn();
+  /// The part of the coordinates in a tile of `rank` dimensions that belongs to
+  /// the thread alone.
+  llvm::SmallVector<mlir::Value, 2>
+  getPosition(tile::LayoutAttrInterface layout, int64_t rank);
   /// The registers of a vector, and back.
   llvm::SmallVector<mlir::Value> unpack(mlir::Value vector);
   mlir::Value pack(mlir::ValueRange registers);

@@ -10,9 +10,11 @@
 #include "flash/Dialect/Nvx/IR/Nvx.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace flash;
@@ -22,6 +24,16 @@ static tile::LayoutAttrInterface getLayout(Type type) {
   return tensor
              ? dyn_cast_or_null<tile::LayoutAttrInterface>(tensor.getEncoding())
              : tile::LayoutAttrInterface();
+}
+
+/// Whether a register of warp rows, whose part of the coordinates is `at`, is
+/// behind the last column in some lane.
+static bool mayExceed(tile::LayoutAttrInterface layout, RankedTensorType type,
+                      ArrayRef<int64_t> at) {
+  auto warpRows = dyn_cast<tile::WarpRowsAttr>(layout);
+  return warpRows && type.getRank() == 2 &&
+         at[1] + (warpRows.getLanes() - 1) * warpRows.getVector() >=
+             type.getDimSize(1);
 }
 
 namespace {
@@ -161,7 +173,7 @@ struct Broadcast : OpConversionPattern<tile::BroadcastOp> {
           registers.append(
               {rows[row], rows[row], rows[row + 1], rows[row + 1]});
     } else {
-      // A value for each row or lane, next to which are all that it goes to.
+      // A value for each row, next to which are all that it goes to.
       size_t copies = type.getNumElements() / rows.size();
       for (Value row : rows)
         registers.append(copies, row);
@@ -201,6 +213,7 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
     SmallVector<Value> x = t.unpack(adaptor.getX()),
                        result = t.unpack(adaptor.getInit());
     if (isa<tile::WarpRowsAttr>(op.getX().getType().getEncoding())) {
+      neutralize(t, op, x);
       size_t inRow = x.size() / result.size();
       for (auto [row, value] : llvm::enumerate(result)) {
         SmallVector<Value> parts(ArrayRef<Value>(x).slice(row * inRow, inRow));
@@ -239,6 +252,28 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
     rewriter.replaceOp(op, t.pack(result));
     return success();
   }
+
+private:
+  /// Registers behind the columns of warp rows hold anything: what changes
+  /// nothing takes their place.
+  static void neutralize(ThreadBuilder &t, tile::FoldOp op,
+                         MutableArrayRef<Value> x) {
+    RankedTensorType type = op.getX().getType();
+    auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
+    Value none = t.f32(op.getReduction() == tile::Reduction::Add
+                           ? 0.0
+                           : -std::numeric_limits<double>::infinity());
+    Value ofThread = t.getPosition(warpRows, /*rank=*/2)[1];
+    for (auto [i, value] : llvm::enumerate(x)) {
+      SmallVector<int64_t, 2> at = warpRows.getRegisterPart(type.getShape(), i);
+      if (!mayExceed(warpRows, type, at))
+        continue;
+      Value exists = arith::CmpIOp::create(
+          t.b, t.loc, arith::CmpIPredicate::slt,
+          t.add(ofThread, t.constant(at[1])), t.constant(type.getDimSize(1)));
+      value = arith::SelectOp::create(t.b, t.loc, exists, value, none);
+    }
+  }
 };
 
 struct Reduce : OpConversionPattern<tile::ReduceOp> {
@@ -250,7 +285,7 @@ struct Reduce : OpConversionPattern<tile::ReduceOp> {
     ThreadBuilder t{rewriter, op.getLoc()};
     SmallVector<Value> registers = t.unpack(adaptor.getX());
     Value allLanes = t.i32(-1), clamp = t.i32(31);
-    int64_t lanes = op.getX().getType().getDimSize(1);
+    int64_t lanes = std::min<int64_t>(op.getX().getType().getDimSize(1), 32);
     for (int64_t distance = lanes / 2; distance > 0; distance /= 2)
       for (Value &value : registers) {
         Value other = NVVM::ShflOp::create(
@@ -258,7 +293,58 @@ struct Reduce : OpConversionPattern<tile::ReduceOp> {
             clamp, NVVM::ShflKind::bfly, UnitAttr());
         value = combine(t, op.getReduction(), value, other);
       }
+    if (op.getNumScratchBytes() > 0 && failed(combineWarps(t, op, registers)))
+      return failure();
     rewriter.replaceOp(op, t.pack(registers));
+    return success();
+  }
+
+private:
+  /// Combines the values of warps that share rows, which leave theirs in shared
+  /// memory.
+  static LogicalResult combineWarps(ThreadBuilder &t, tile::ReduceOp op,
+                                    MutableArrayRef<Value> registers) {
+    if (!op.getOffset())
+      return op.emitOpError("has no place; run tile-allocate-smem first");
+    OpBuilder &b = t.b;
+    auto type = cast<RankedTensorType>(op.getResult().getType());
+    auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
+    int64_t warpsOfRow = warpRows.getLanes() / 32;
+    // The values of a row are neighbours, one of each warp.
+    Type pointer = LLVM::LLVMPointerType::get(
+        b.getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
+    Value row = t.advance(nvx::SharedMemoryOp::create(b, t.loc, pointer),
+                          static_cast<int64_t>(*op.getOffset()));
+    row = t.advance(row, t.mul(t.div(t.warp(), warpsOfRow), 4 * warpsOfRow));
+    int64_t distance = warpRows.getNumRowsAtOnce() * 4 * warpsOfRow;
+    // By the first barrier: a block that uses few leaves room for others.
+    auto meet = [&] {
+      NVVM::BarrierOp::create(b, t.loc, TypeRange(), t.i32(0),
+                              t.i32(warpRows.getWarps() * 32),
+                              NVVM::BarrierReductionAttr(), Value());
+    };
+    // What was there before has been read.
+    meet();
+    Value isFirst = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
+                                          t.lane(), t.constant(0));
+    {
+      OpBuilder::InsertionGuard guard(b);
+      auto choice = scf::IfOp::create(b, t.loc, isFirst);
+      b.setInsertionPointToStart(choice.thenBlock());
+      Value own = t.advance(row, t.mul(t.rem(t.warp(), warpsOfRow), 4));
+      for (auto [i, value] : llvm::enumerate(registers))
+        LLVM::StoreOp::create(
+            b, t.loc, value,
+            t.advance(own, static_cast<int64_t>(i) * distance));
+    }
+    meet();
+    auto rowType = VectorType::get({warpsOfRow}, b.getF32Type());
+    for (auto [i, value] : llvm::enumerate(registers)) {
+      Value loaded = LLVM::LoadOp::create(
+          b, t.loc, rowType, t.advance(row, static_cast<int64_t>(i) * distance),
+          /*alignment=*/std::min<int64_t>(4 * (warpsOfRow & -warpsOfRow), 16));
+      value = combineAll(t, op.getReduction(), t.unpack(loaded));
+    }
     return success();
   }
 };
@@ -342,11 +428,7 @@ struct Map : OpConversionPattern<tile::MapOp> {
     ThreadBuilder t{rewriter, op.getLoc()};
     RankedTensorType type = op.getResult().getType();
     tile::LayoutAttrInterface layout = getLayout(type);
-    SmallVector<Value> ofThread;
-    if (!isa<tile::ColumnsAttr>(layout))
-      ofThread.push_back(t.fragmentRow());
-    if (!isa<tile::RowsAttr>(layout))
-      ofThread.push_back(t.fragmentColumn());
+    SmallVector<Value, 2> ofThread = t.getPosition(layout, type.getRank());
     Block &body = op.getBody().front();
     SmallVector<SmallVector<Value>> inputs = llvm::map_to_vector(
         adaptor.getInputs(), [&](Value input) { return t.unpack(input); });
@@ -358,6 +440,12 @@ struct Map : OpConversionPattern<tile::MapOp> {
         arguments.push_back(input[i]);
       for (auto [thread, inTile] : llvm::zip_equal(ofThread, at))
         arguments.push_back(t.add(thread, t.constant(inTile)));
+      // As the body may read memory, registers behind the columns are at the
+      // last one.
+      if (mayExceed(layout, type, at))
+        arguments.back() =
+            arith::MinSIOp::create(rewriter, t.loc, arguments.back(),
+                                   t.constant(type.getDimSize(1) - 1));
       IRMapping mapping;
       mapping.map(body.getArguments(), arguments);
       for (Operation &inner : body.without_terminator())

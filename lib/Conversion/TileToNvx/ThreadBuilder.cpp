@@ -91,6 +91,22 @@ Value ThreadBuilder::fragmentRow() {
 }
 Value ThreadBuilder::fragmentColumn() { return mul(rem(lane(), 4), 2); }
 
+SmallVector<Value, 2>
+ThreadBuilder::getPosition(tile::LayoutAttrInterface layout, int64_t rank) {
+  if (auto warpRows = dyn_cast<tile::WarpRowsAttr>(layout)) {
+    int64_t lanes = warpRows.getLanes();
+    Value row = div(thread(), lanes);
+    if (rank == 1)
+      return {row};
+    return {row, mul(rem(thread(), lanes), warpRows.getVector())};
+  }
+  if (isa<tile::ColumnsAttr>(layout))
+    return {fragmentColumn()};
+  if (rank == 1)
+    return {fragmentRow()};
+  return {fragmentRow(), fragmentColumn()};
+}
+
 SmallVector<Value> ThreadBuilder::unpack(Value vector) {
   return SmallVector<Value>(
       vector::ToElementsOp::create(b, loc, vector).getResults());

@@ -9,73 +9,21 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include <limits>
 
 using namespace mlir;
 using namespace flash;
 
-namespace {
-/// Where the elements of a thread lie that belong to one row.
-struct WarpRow {
-  /// `start` are the coordinates of the tile's first element, `index` is the
-  /// number of the row among those of the warp.
-  WarpRow(ThreadBuilder &t, GlobalMemory &memory, RankedTensorType type,
-          ValueRange start, Value rows, Value columns, int64_t index);
-
-  /// The column of a chunk's first element, in the tile.
-  Value getColumn(ThreadBuilder &t, int64_t chunk) {
-    return t.add(t.mul(t.lane(), vector), t.constant(chunk * 32 * vector));
-  }
-  Value isInside(ThreadBuilder &t, Value column) {
-    return arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::slt, column,
-                                 columns);
-  }
-  /// The address of an element of the row.
-  Value getAddress(ThreadBuilder &t, Value column) {
-    return t.advance(pointer, t.mul(column, elementBytes));
-  }
-  /// Whether chunks are aligned, and each of them exists wholly or not at all.
-  Value hasWholeChunks(ThreadBuilder &t);
-
-  int64_t vector, chunks, elementBytes;
-  Value columns, pointer;
-  Value exists; ///< Null if it is known to.
-};
-} // namespace
-
-WarpRow::WarpRow(ThreadBuilder &t, GlobalMemory &memory, RankedTensorType type,
-                 ValueRange start, Value rows, Value columns, int64_t index)
-    : elementBytes(memory.type.getElementTypeBitWidth() / 8), columns(columns) {
-  auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
-  vector = warpRows.getVector();
-  chunks = type.getDimSize(1) / (32 * vector);
-  Value row = t.add(t.warp(), t.constant(index * warpRows.getWarps()));
-  if (rows) {
-    exists =
-        arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::slt, row, rows);
-    // Of a row that does not exist the first one is read instead.
-    row = arith::SelectOp::create(t.b, t.loc, exists, row, t.constant(0));
-  }
-  SmallVector<Value> indices(start);
-  indices[indices.size() - 2] = t.add(indices[indices.size() - 2], row);
-  pointer = memory.getAddress(t, indices);
+static SmallVector<Value> getIndices(ArrayRef<ValueRange> indices) {
+  return llvm::map_to_vector(
+      indices, [](ValueRange values) -> Value { return values.front(); });
 }
 
-Value WarpRow::hasWholeChunks(ThreadBuilder &t) {
-  OpBuilder &b = t.b;
-  Type i64 = b.getI64Type();
-  auto isZero = [&](Value value, Value zero) -> Value {
-    return arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq, value,
-                                 zero);
-  };
-  auto wide = [&](int64_t value) -> Value {
-    return arith::ConstantIntOp::create(b, t.loc, i64, value);
-  };
-  Value address = LLVM::PtrToIntOp::create(b, t.loc, i64, pointer);
-  Value low =
-      arith::AndIOp::create(b, t.loc, address, wide(vector * elementBytes - 1));
-  return arith::AndIOp::create(b, t.loc, isZero(low, wide(0)),
-                               isZero(t.rem(columns, vector), t.constant(0)));
+static Value isLess(ThreadBuilder &t, Value x, Value y) {
+  return arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::slt, x, y);
+}
+
+static Value select(ThreadBuilder &t, Value condition, Value x, Value y) {
+  return arith::SelectOp::create(t.b, t.loc, condition, x, y);
 }
 
 /// Emits an scf.if whose branches `emitThen` and, if it gives a value,
@@ -99,9 +47,141 @@ static Value emitChoice(ThreadBuilder &t, Value condition, Type type,
   return type ? choice.getResult(0) : Value();
 }
 
-static SmallVector<Value> getIndices(ArrayRef<ValueRange> indices) {
-  return llvm::map_to_vector(
-      indices, [](ValueRange values) -> Value { return values.front(); });
+namespace {
+/// Where the elements lie that a thread has of a matrix of warp rows. Those
+/// that it reads or writes at once are a chunk.
+class StripPlace {
+public:
+  /// `start` are the coordinates of the tile's first element; `rows` and
+  /// `columns`, how many exist, are null if all do.
+  StripPlace(ThreadBuilder &t, GlobalMemory memory, RankedTensorType type,
+             SmallVector<Value> start, Value rows, Value columns);
+
+  int64_t getNumRows() { return numRows; }
+  int64_t getNumChunks() { return numChunks; }
+  int64_t getVector() { return vector; }
+  int64_t getElementBytes() { return elementBytes; }
+  /// As many registers of 32 bits as a chunk has.
+  VectorType getChunkType();
+  Type getElementType() { return memory.type.getElementType(); }
+
+  /// Of the `index`-th row of the thread, whether it exists; null if it does.
+  Value getRowExists(int64_t index);
+  /// The same for an element of the `number`-th chunk of a row that exists.
+  Value getColumnExists(int64_t number, int64_t element);
+  Value getColumn(int64_t number, int64_t element);
+  /// The address of an element; one of two rows that `row` says.
+  Value getAddress(Value row, Value column);
+  Value getRow(int64_t index);
+
+  /// Whether chunks are aligned, and each of them exists wholly or not at all.
+  Value hasWholeChunks();
+  /// Whether the tile's first element exists; null if it is known to.
+  Value isNonempty();
+
+private:
+  ThreadBuilder &t;
+  GlobalMemory memory;
+  SmallVector<Value> start;
+  Value rows, columns;
+  SmallVector<Value, 2> ofThread;
+  int64_t rowsAtOnce, chunk, vector, elementBytes, width, numRows, numChunks;
+};
+} // namespace
+
+StripPlace::StripPlace(ThreadBuilder &t, GlobalMemory memory,
+                       RankedTensorType type, SmallVector<Value> start,
+                       Value rows, Value columns)
+    : t(t), memory(memory), start(std::move(start)), rows(rows),
+      columns(columns), elementBytes(memory.type.getElementTypeBitWidth() / 8),
+      width(type.getDimSize(1)) {
+  auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
+  ofThread = t.getPosition(warpRows, /*rank=*/2);
+  rowsAtOnce = warpRows.getNumRowsAtOnce();
+  vector = warpRows.getVector();
+  chunk = warpRows.getLanes() * vector;
+  numRows = type.getDimSize(0) / rowsAtOnce;
+  numChunks = warpRows.getNumRegisters(type.getShape()) / (numRows * vector);
+  // What is beyond the tile is no part of it, whether it exists or not.
+  if (columns && width % chunk != 0)
+    this->columns =
+        arith::MinSIOp::create(t.b, t.loc, columns, t.constant(width));
+}
+
+VectorType StripPlace::getChunkType() {
+  Type type = elementBytes == 4 ? getElementType() : t.b.getI32Type();
+  return VectorType::get({vector * elementBytes / 4}, type);
+}
+
+Value StripPlace::getRow(int64_t index) {
+  return t.add(ofThread[0], t.constant(index * rowsAtOnce));
+}
+
+Value StripPlace::getRowExists(int64_t index) {
+  return rows ? isLess(t, getRow(index), rows) : Value();
+}
+
+Value StripPlace::getColumn(int64_t number, int64_t element) {
+  return t.add(ofThread[1], t.constant(number * chunk + element));
+}
+
+Value StripPlace::getColumnExists(int64_t number, int64_t element) {
+  if (columns)
+    return isLess(t, getColumn(number, element), columns);
+  if ((number + 1) * chunk <= width)
+    return Value();
+  return isLess(t, getColumn(number, element), t.constant(width));
+}
+
+Value StripPlace::getAddress(Value row, Value column) {
+  SmallVector<Value> indices(start);
+  indices[indices.size() - 2] = t.add(indices[indices.size() - 2], row);
+  // In bytes, which are 32 bits within a row.
+  return t.advance(memory.getAddress(t, indices), t.mul(column, elementBytes));
+}
+
+Value StripPlace::hasWholeChunks() {
+  OpBuilder &b = t.b;
+  Type i64 = b.getI64Type();
+  auto wide = [&](int64_t value) -> Value {
+    return arith::ConstantIntOp::create(b, t.loc, i64, value);
+  };
+  auto isZero = [&](Value value, Value zero) -> Value {
+    return arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq, value,
+                                 zero);
+  };
+  Value bits = LLVM::PtrToIntOp::create(b, t.loc, i64,
+                                        getAddress(getRow(0), t.constant(0)));
+  // Where the next rows of the thread start.
+  if (numRows > 1) {
+    Value stride = memory.getByteStride(t, memory.type.getRank() - 2);
+    stride = arith::MulIOp::create(b, t.loc, stride, wide(rowsAtOnce));
+    bits = arith::OrIOp::create(b, t.loc, bits, stride);
+  }
+  bits = arith::AndIOp::create(b, t.loc, bits, wide(vector * elementBytes - 1));
+  Value count = columns ? columns : t.constant(width);
+  return arith::AndIOp::create(b, t.loc, isZero(bits, wide(0)),
+                               isZero(t.rem(count, vector), t.constant(0)));
+}
+
+Value StripPlace::isNonempty() {
+  Value nonempty;
+  for (Value count : {rows, columns}) {
+    if (!count)
+      continue;
+    Value isPositive = isLess(t, t.constant(0), count);
+    nonempty = nonempty
+                   ? arith::AndIOp::create(t.b, t.loc, nonempty, isPositive)
+                         .getResult()
+                   : isPositive;
+  }
+  return nonempty;
+}
+
+static Value both(ThreadBuilder &t, Value x, Value y) {
+  if (!x || !y)
+    return x ? x : y;
+  return arith::AndIOp::create(t.b, t.loc, x, y);
 }
 
 namespace {
@@ -111,95 +191,132 @@ struct Read : OpConversionPattern<tile::ReadOp> {
   LogicalResult
   matchAndRewrite(tile::ReadOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    ThreadBuilder t{rewriter, op.getLoc()};
-    GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
     auto type = cast<RankedTensorType>(op.getResult().getType());
-    auto warpRows = dyn_cast<tile::WarpRowsAttr>(type.getEncoding());
-    if (!warpRows)
-      return rewriter.notifyMatchFailure(op, "reads no warp rows");
-    SmallVector<Value> start = getIndices(adaptor.getIndices()), registers;
-    Value rows = op.getRows() ? adaptor.getRows().front() : Value();
-    int64_t count = type.getDimSize(0) / warpRows.getWarps();
+    ThreadBuilder t{rewriter, op.getLoc()};
+    auto single = [](ValueRange values) {
+      return values.empty() ? Value() : values.front();
+    };
+    GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
+    SmallVector<Value> start = getIndices(adaptor.getIndices());
+    Value rows = single(adaptor.getRows()),
+          padding = single(adaptor.getPadding());
     if (type.getRank() == 1) {
-      for (int64_t index = 0; index < count; ++index)
-        registers.push_back(
-            readValue(t, memory, start, rows, index * warpRows.getWarps()));
-      rewriter.replaceOp(op, t.pack(registers));
+      rewriter.replaceOp(op, readVector(t, op, memory, start, rows, padding));
       return success();
     }
-    Value columns = adaptor.getColumns().front();
-    auto rowType = VectorType::get({type.getDimSize(1) / 32}, t.b.getF32Type());
-    for (int64_t index = 0; index < count; ++index) {
-      WarpRow row(t, memory, type, start, rows, columns, index);
-      if (op.getAligned()) {
-        registers.append(t.unpack(readChunks(t, memory, row)));
-        continue;
-      }
-      Value values = emitChoice(
-          t, row.hasWholeChunks(t), rowType,
-          [&] { return readChunks(t, memory, row); },
-          [&] { return readElements(t, memory, row); });
-      registers.append(t.unpack(values));
-    }
-    rewriter.replaceOp(op, t.pack(registers));
+    StripPlace place(t, memory, type, start, rows,
+                     single(adaptor.getColumns()));
+    Type result = getTypeConverter()->convertType(type);
+    // Chunks are read where some element exists, which is read in the place of
+    // those that do not; so no read waits for a question.
+    Value whole = op.getAligned() ? Value() : place.hasWholeChunks();
+    if (!op.getNonempty())
+      whole = both(t, whole, place.isNonempty());
+    Value values = whole ? emitChoice(
+                               t, whole, result,
+                               [&] { return readChunks(t, place, padding); },
+                               [&] { return readElements(t, place, padding); })
+                         : readChunks(t, place, padding);
+    rewriter.replaceOp(op, values);
     return success();
   }
 
 private:
-  /// A value of a row, for all lanes; of a row that does not exist, the first.
-  static Value readValue(ThreadBuilder &t, GlobalMemory &memory,
-                         ArrayRef<Value> start, Value rows, int64_t firstRow) {
-    Value row = t.add(t.warp(), t.constant(firstRow));
-    if (rows) {
-      Value exists = arith::CmpIOp::create(
-          t.b, t.loc, arith::CmpIPredicate::slt, row, rows);
-      row = arith::SelectOp::create(t.b, t.loc, exists, row, t.constant(0));
-    }
-    SmallVector<Value> indices(start);
-    indices.back() = t.add(indices.back(), row);
-    return LLVM::LoadOp::create(t.b, t.loc, memory.type.getElementType(),
-                                memory.getAddress(t, indices));
-  }
-  /// An element as f32, or -inf where it does not exist.
-  static Value complete(ThreadBuilder &t, Value value, Value exists) {
-    if (!value.getType().isF32())
-      value = arith::ExtFOp::create(t.b, t.loc, t.b.getF32Type(), value);
-    Value none = t.f32(-std::numeric_limits<double>::infinity());
-    return arith::SelectOp::create(t.b, t.loc, exists, value, none);
-  }
-  /// The column, or 0 where it does not exist: reading there does no harm.
-  static Value clamp(ThreadBuilder &t, Value column, Value exists) {
-    return arith::SelectOp::create(t.b, t.loc, exists, column, t.constant(0));
-  }
-
-  static Value readChunks(ThreadBuilder &t, GlobalMemory &memory,
-                          WarpRow &row) {
-    auto type = VectorType::get({row.vector}, memory.type.getElementType());
-    SmallVector<Value> registers;
-    for (int64_t chunk = 0; chunk < row.chunks; ++chunk) {
-      Value column = row.getColumn(t, chunk), exists = row.isInside(t, column);
-      Value loaded = LLVM::LoadOp::create(
-          t.b, t.loc, type, row.getAddress(t, clamp(t, column, exists)),
-          /*alignment=*/row.vector * row.elementBytes);
-      for (Value value : t.unpack(loaded))
-        registers.push_back(complete(t, value, exists));
+  /// A value for each row, for all lanes that share it.
+  static Value readVector(ThreadBuilder &t, tile::ReadOp op,
+                          GlobalMemory &memory, ArrayRef<Value> start,
+                          Value rows, Value padding) {
+    RankedTensorType type = op.getResult().getType();
+    auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
+    if (!padding)
+      padding = t.f32(0.0);
+    SmallVector<Value> registers, indices(start);
+    for (int64_t i = 0; i < warpRows.getNumRegisters(type.getShape()); ++i) {
+      Value row = t.add(
+          t.getPosition(warpRows, /*rank=*/1).front(),
+          t.constant(warpRows.getRegisterPart(type.getShape(), i).front()));
+      Value exists = rows ? isLess(t, row, rows) : Value();
+      if (exists && op.getNonempty())
+        row = select(t, exists, row, t.constant(0));
+      indices.back() = t.add(start.back(), row);
+      auto read = [&]() -> Value {
+        return LLVM::LoadOp::create(t.b, t.loc, type.getElementType(),
+                                    memory.getAddress(t, indices));
+      };
+      if (!exists)
+        registers.push_back(read());
+      else if (op.getNonempty())
+        registers.push_back(select(t, exists, read(), padding));
+      else
+        registers.push_back(emitChoice(t, exists, type.getElementType(), read,
+                                       [&]() -> Value { return padding; }));
     }
     return t.pack(registers);
   }
 
-  static Value readElements(ThreadBuilder &t, GlobalMemory &memory,
-                            WarpRow &row) {
+  static Value readChunks(ThreadBuilder &t, StripPlace &place, Value padding) {
     SmallVector<Value> registers;
-    for (int64_t chunk = 0; chunk < row.chunks; ++chunk)
-      for (int64_t k = 0; k < row.vector; ++k) {
-        Value column = t.add(row.getColumn(t, chunk), t.constant(k));
-        Value exists = row.isInside(t, column);
-        Value value =
-            LLVM::LoadOp::create(t.b, t.loc, memory.type.getElementType(),
-                                 row.getAddress(t, clamp(t, column, exists)));
-        registers.push_back(complete(t, value, exists));
+    Value none = padding ? getRegister(t, {padding, padding}) : Value();
+    for (int64_t index = 0; index < place.getNumRows(); ++index) {
+      Value row = place.getRow(index), rowExists = place.getRowExists(index);
+      if (rowExists)
+        row = select(t, rowExists, row, t.constant(0));
+      for (int64_t chunk = 0; chunk < place.getNumChunks(); ++chunk) {
+        Value column = place.getColumn(chunk, 0);
+        Value exists = place.getColumnExists(chunk, 0);
+        if (exists)
+          column = select(t, exists, column, t.constant(0));
+        Value loaded = LLVM::LoadOp::create(
+            t.b, t.loc, place.getChunkType(), place.getAddress(row, column),
+            /*alignment=*/place.getVector() * place.getElementBytes());
+        exists = both(t, exists, rowExists);
+        for (Value value : t.unpack(loaded))
+          registers.push_back(none && exists ? select(t, exists, value, none)
+                                             : value);
       }
+    }
     return t.pack(registers);
+  }
+
+  static Value readElements(ThreadBuilder &t, StripPlace &place,
+                            Value padding) {
+    SmallVector<Value> registers;
+    int64_t inRegister = 4 / place.getElementBytes();
+    Type element = place.getElementType();
+    Value none = padding ? padding
+                         : arith::ConstantOp::create(t.b, t.loc,
+                                                     t.b.getZeroAttr(element))
+                               .getResult();
+    for (int64_t index = 0; index < place.getNumRows(); ++index) {
+      Value row = place.getRow(index), rowExists = place.getRowExists(index);
+      for (int64_t chunk = 0; chunk < place.getNumChunks(); ++chunk) {
+        SmallVector<Value> inChunk;
+        for (int64_t i = 0; i < place.getVector(); ++i) {
+          Value exists = both(t, place.getColumnExists(chunk, i), rowExists);
+          auto read = [&]() -> Value {
+            return LLVM::LoadOp::create(
+                t.b, t.loc, element,
+                place.getAddress(row, place.getColumn(chunk, i)));
+          };
+          inChunk.push_back(exists ? emitChoice(t, exists, element, read,
+                                                [&]() -> Value { return none; })
+                                   : read());
+        }
+        for (int64_t i = 0; i < place.getVector(); i += inRegister)
+          registers.push_back(
+              getRegister(t, ArrayRef<Value>(inChunk).slice(i, inRegister)));
+      }
+    }
+    return t.pack(registers);
+  }
+
+  /// The register that holds the first elements of `elements`: an f32, or two
+  /// of 16 bits.
+  static Value getRegister(ThreadBuilder &t, ArrayRef<Value> elements) {
+    if (elements[0].getType().isF32())
+      return elements[0];
+    return LLVM::BitcastOp::create(t.b, t.loc, t.b.getI32Type(),
+                                   t.pack(elements));
   }
 };
 
@@ -219,47 +336,37 @@ struct StoreWarpRows : OpConversionPattern<tile::StoreOp> {
     SmallVector<Value> start = getIndices(adaptor.getIndices());
     SmallVector<Value> registers = t.unpack(adaptor.getX().front());
     Value rows = op.getRows() ? adaptor.getRows().front() : Value();
-    int64_t count = type.getDimSize(0) / warpRows.getWarps();
-    size_t inRow = registers.size() / count;
-    for (int64_t index = 0; index < count; ++index) {
-      if (type.getRank() == 1) {
-        storeValue(t, memory, start, rows, registers[index],
-                   index * warpRows.getWarps());
-        continue;
-      }
-      Value columns = op.getColumns() ? adaptor.getColumns().front()
-                                      : t.constant(type.getDimSize(1));
-      WarpRow row(t, memory, type, start, rows, columns, index);
-      auto values = ArrayRef<Value>(registers).slice(index * inRow, inRow);
-      auto store = [&]() -> Value {
-        emitChoice(
-            t, row.hasWholeChunks(t), Type(),
-            [&] { return storeChunks(t, row, values); },
-            [&] { return storeElements(t, row, values); });
-        return Value();
-      };
-      if (row.exists)
-        emitChoice(t, row.exists, Type(), store, nullptr);
-      else
-        store();
+    if (type.getRank() == 1) {
+      for (auto [index, value] : llvm::enumerate(registers))
+        storeValue(t, warpRows, memory, start, rows, value,
+                   index * warpRows.getNumRowsAtOnce());
+      rewriter.eraseOp(op);
+      return success();
     }
+    Value columns = op.getColumns() ? adaptor.getColumns().front() : Value();
+    StripPlace place(t, memory, type, start, rows, columns);
+    emitChoice(
+        t, place.hasWholeChunks(), Type(),
+        [&] { return storeRows(t, place, registers, storeChunk); },
+        [&] { return storeRows(t, place, registers, storeElements); });
     rewriter.eraseOp(op);
     return success();
   }
 
 private:
-  /// One value of a row, which all lanes hold.
-  static void storeValue(ThreadBuilder &t, GlobalMemory &memory,
-                         ArrayRef<Value> start, Value rows, Value value,
-                         int64_t firstRow) {
-    Value row = t.add(t.warp(), t.constant(firstRow));
+  using StoreChunk = void (*)(ThreadBuilder &, StripPlace &, Value row,
+                              int64_t chunk, ArrayRef<Value> registers);
+
+  /// One value of a row, which all lanes hold that share it.
+  static void storeValue(ThreadBuilder &t, tile::WarpRowsAttr warpRows,
+                         GlobalMemory &memory, ArrayRef<Value> start,
+                         Value rows, Value value, int64_t firstRow) {
+    SmallVector<Value, 2> ofThread = t.getPosition(warpRows, /*rank=*/2);
+    Value row = t.add(ofThread[0], t.constant(firstRow));
     Value execute = arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::eq,
-                                          t.lane(), t.constant(0));
-    if (rows) {
-      Value exists = arith::CmpIOp::create(
-          t.b, t.loc, arith::CmpIPredicate::slt, row, rows);
-      execute = arith::AndIOp::create(t.b, t.loc, execute, exists);
-    }
+                                          ofThread[1], t.constant(0));
+    if (rows)
+      execute = both(t, execute, isLess(t, row, rows));
     emitChoice(
         t, execute, Type(),
         [&]() -> Value {
@@ -272,47 +379,59 @@ private:
         nullptr);
   }
 
-  static Value storeChunks(ThreadBuilder &t, WarpRow &row,
-                           ArrayRef<Value> registers) {
-    size_t inChunk = registers.size() / row.chunks;
-    for (int64_t chunk = 0; chunk < row.chunks; ++chunk) {
-      Value column = row.getColumn(t, chunk);
-      emitChoice(
-          t, row.isInside(t, column), Type(),
-          [&]() -> Value {
-            Value values = t.pack(registers.slice(chunk * inChunk, inChunk));
-            LLVM::StoreOp::create(t.b, t.loc, values, row.getAddress(t, column),
-                                  /*alignment=*/row.vector * row.elementBytes);
-            return Value();
-          },
-          nullptr);
-    }
+  /// Runs `body` where `condition` holds, or always if it is null.
+  static void emitWhere(ThreadBuilder &t, Value condition,
+                        function_ref<void()> body) {
+    if (!condition)
+      return body();
+    emitChoice(
+        t, condition, Type(),
+        [&]() -> Value {
+          body();
+          return Value();
+        },
+        nullptr);
+  }
+
+  static Value storeRows(ThreadBuilder &t, StripPlace &place,
+                         ArrayRef<Value> registers, StoreChunk storeChunk) {
+    size_t inChunk =
+        registers.size() / (place.getNumRows() * place.getNumChunks());
+    for (int64_t index = 0; index < place.getNumRows(); ++index)
+      emitWhere(t, place.getRowExists(index), [&] {
+        for (int64_t chunk = 0; chunk < place.getNumChunks(); ++chunk)
+          storeChunk(
+              t, place, place.getRow(index), chunk,
+              registers.slice((index * place.getNumChunks() + chunk) * inChunk,
+                              inChunk));
+      });
     return Value();
   }
 
-  static Value storeElements(ThreadBuilder &t, WarpRow &row,
-                             ArrayRef<Value> registers) {
-    int64_t inRegister = 4 / row.elementBytes;
-    for (int64_t i = 0; i < row.chunks * row.vector; ++i) {
-      Value column =
-          t.add(row.getColumn(t, i / row.vector), t.constant(i % row.vector));
-      emitChoice(
-          t, row.isInside(t, column), Type(),
-          [&]() -> Value {
-            Value value = registers[i / inRegister];
-            if (inRegister == 2) {
-              value =
-                  arith::ShRUIOp::create(t.b, t.loc, value, t.i32(i % 2 * 16));
-              value =
-                  arith::TruncIOp::create(t.b, t.loc, t.b.getI16Type(), value);
-            }
-            LLVM::StoreOp::create(t.b, t.loc, value, row.getAddress(t, column),
-                                  /*alignment=*/row.elementBytes);
-            return Value();
-          },
-          nullptr);
-    }
-    return Value();
+  static void storeChunk(ThreadBuilder &t, StripPlace &place, Value row,
+                         int64_t chunk, ArrayRef<Value> registers) {
+    emitWhere(t, place.getColumnExists(chunk, 0), [&] {
+      LLVM::StoreOp::create(t.b, t.loc, t.pack(registers),
+                            place.getAddress(row, place.getColumn(chunk, 0)),
+                            /*alignment=*/place.getVector() *
+                                place.getElementBytes());
+    });
+  }
+
+  static void storeElements(ThreadBuilder &t, StripPlace &place, Value row,
+                            int64_t chunk, ArrayRef<Value> registers) {
+    int64_t inRegister = 4 / place.getElementBytes();
+    for (int64_t i = 0; i < place.getVector(); ++i)
+      emitWhere(t, place.getColumnExists(chunk, i), [&] {
+        Value value = registers[i / inRegister];
+        if (inRegister == 2) {
+          value = arith::ShRUIOp::create(t.b, t.loc, value, t.i32(i % 2 * 16));
+          value = arith::TruncIOp::create(t.b, t.loc, t.b.getI16Type(), value);
+        }
+        LLVM::StoreOp::create(t.b, t.loc, value,
+                              place.getAddress(row, place.getColumn(chunk, i)),
+                              /*alignment=*/place.getElementBytes());
+      });
   }
 };
 } // namespace

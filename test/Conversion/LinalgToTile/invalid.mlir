@@ -55,13 +55,14 @@ func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
 
 // -----
 
-// Tiles of registers.
+// Tiles of registers. Those of products and of shared memory are fragments.
 
 func.func @f(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
   %e = tensor.empty() : tensor<8x16xf32>
   %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<8x16xf32>) {
     // expected-error @below {{'arith.addf' op has no translation to a block program: 'tensor<8x16xf32>' is no tile of 1 warps, which has rows in multiples of 16 and columns in multiples of 8}}
     %0 = arith.addf %x, %x : tensor<8x16xf32>
+    %finite = flash.is_finite %x : tensor<8x16xf32>
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %0 into %o[0, 0] [8, 16] [1, 1] : tensor<8x16xf32> into tensor<8x16xf32>
     }
@@ -76,6 +77,7 @@ func.func @f(%x: tensor<16x4xf32>) -> tensor<16x4xf32> {
   %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x4xf32>) {
     // expected-error @below {{'arith.addf' op has no translation to a block program: 'tensor<16x4xf32>' is no tile of 1 warps}}
     %0 = arith.addf %x, %x : tensor<16x4xf32>
+    %finite = flash.is_finite %x : tensor<16x4xf32>
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %0 into %o[0, 0] [16, 4] [1, 1] : tensor<16x4xf32> into tensor<16x4xf32>
     }
@@ -775,12 +777,12 @@ func.func @f(%x: tensor<16x16xf16>) -> tensor<16xf16> {
 
 // -----
 
-// Operations on whole rows.
+// Whole rows, and parts of outputs.
 
 func.func @f(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %e = tensor.empty() : tensor<8x64xf32>
   %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> tensor<8x64xf32> {
-    // expected-error @below {{'flash.softmax' op has no translation to a block program: its input is no slice of a matrix}}
+    // expected-error @below {{'flash.softmax' op has no translation to a block program: blocks have loops, conditions, linalg}}
     %p = flash.softmax %x : tensor<8x64xf32> -> tensor<8x64xf32>
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %p into %o[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x64xf32>
@@ -791,48 +793,149 @@ func.func @f(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
 
 // -----
 
-func.func @f(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
-  %e = tensor.empty() : tensor<64x64xf32>
-  %r = scf.forall (%i) = (0) to (64) step (8) shared_outs(%o = %e) -> (tensor<64x64xf32>) {
-    %x0 = tensor.extract_slice %x[%i, 0] [8, 64] [1, 1] : tensor<64x64xf32> to tensor<8x64xf32>
-    %0 = tensor.empty() : tensor<8x64xf32>
-    // expected-error @below {{'linalg.softmax' op has no translation to a block program: it is not along the last dimension}}
-    %p = linalg.softmax dimension(0) ins(%x0 : tensor<8x64xf32>) outs(%0 : tensor<8x64xf32>) -> tensor<8x64xf32>
+// A value of 16 bits for each row, which no layout of rows holds.
+
+#m = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+func.func @f(%x: tensor<6x40xf32>, %y: tensor<6xf16>) -> tensor<6x40xf32> {
+  %e = tensor.empty() : tensor<6x40xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<6x40xf32>) {
+    // expected-error @below {{'tensor<6x40xf32>' is no tile of 1 warps, which has rows in multiples of 16}}
+    %0 = linalg.generic {indexing_maps = [#m, #row, #m], iterator_types = ["parallel", "parallel"]}
+        ins(%x, %y : tensor<6x40xf32>, tensor<6xf16>) outs(%e : tensor<6x40xf32>) {
+    ^bb0(%a: f32, %b: f16, %unused: f32):
+      %square = arith.mulf %b, %b : f16
+      %1 = arith.extf %square : f16 to f32
+      %2 = arith.mulf %a, %1 : f32
+      linalg.yield %2 : f32
+    } -> tensor<6x40xf32>
     scf.forall.in_parallel {
-      tensor.parallel_insert_slice %p into %o[%i, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<64x64xf32>
+      tensor.parallel_insert_slice %0 into %o[0, 0] [6, 40] [1, 1] : tensor<6x40xf32> into tensor<6x40xf32>
     }
   }
-  return %r : tensor<64x64xf32>
+  return %r : tensor<6x40xf32>
 }
 
 // -----
 
-func.func @f(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
-  %e = tensor.empty() : tensor<64x64xf32>
-  %r = scf.forall (%i) = (0) to (64) step (8) shared_outs(%o = %e) -> (tensor<64x64xf32>) {
-    %x0 = tensor.extract_slice %x[%i, 0] [8, 64] [1, 1] : tensor<64x64xf32> to tensor<8x64xf32>
-    // expected-error @below {{'flash.softmax' op has no translation to a block program: its results are not stored, once}}
-    %p = flash.softmax %x0 : tensor<8x64xf32> -> tensor<8x64xf32>
-    %q = arith.negf %p : tensor<8x64xf32>
-    scf.forall.in_parallel {
-      tensor.parallel_insert_slice %q into %o[%i, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<64x64xf32>
-    }
-  }
-  return %r : tensor<64x64xf32>
-}
-
-// -----
-
-func.func @f(%o: tensor<2x8x64xf32>, %l: tensor<2x8xf32>) -> tensor<8x64xf32> {
+func.func @f(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %e = tensor.empty() : tensor<8x64xf32>
-  %r = scf.forall (%i) in (1) shared_outs(%x = %e) -> tensor<8x64xf32> {
-    // expected-error @below {{'flash.combine' op has no translation to a block program: its inputs are no slices of splits of batches of heads}}
-    %c = flash.combine %o, %l : (tensor<2x8x64xf32>, tensor<2x8xf32>) -> tensor<8x64xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<8x64xf32>) {
+    %0 = arith.negf %x : tensor<8x64xf32>
+    %1 = tensor.empty() : tensor<8x128xf32>
+    // expected-error @below {{it inserts into a tile that is in registers; insert into a slice of an output of the loop}}
+    %2 = tensor.insert_slice %0 into %1[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x128xf32>
     scf.forall.in_parallel {
-      tensor.parallel_insert_slice %c into %x[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x64xf32>
+      tensor.parallel_insert_slice %0 into %o[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x64xf32>
     }
   }
   return %r : tensor<8x64xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x64xf32>) -> tensor<8x128xf32> {
+  %e = tensor.empty() : tensor<8x128xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<8x128xf32>) {
+    %0 = arith.negf %x : tensor<8x64xf32>
+    %part = tensor.extract_slice %o[0, 0] [8, 128] [1, 1] : tensor<8x128xf32> to tensor<8x128xf32>
+    // expected-error @below {{it takes a part of an output that something else takes, too; write tiles to it one after the other}}
+    %1 = tensor.insert_slice %0 into %part[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x128xf32>
+    %2 = tensor.insert_slice %0 into %part[0, 64] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x128xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[0, 0] [8, 128] [1, 1] : tensor<8x128xf32> into tensor<8x128xf32>
+    }
+  }
+  return %r : tensor<8x128xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x64xf32>) -> tensor<8x128xf32> {
+  %e = tensor.empty() : tensor<8x128xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<8x128xf32>) {
+    %0 = arith.negf %x : tensor<8x64xf32>
+    %part = tensor.extract_slice %o[0, 0] [8, 64] [1, 1] : tensor<8x128xf32> to tensor<8x64xf32>
+    %1 = tensor.insert_slice %0 into %part[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x64xf32>
+    scf.forall.in_parallel {
+      // expected-error @below {{it stores a part of an output elsewhere than it is from}}
+      tensor.parallel_insert_slice %1 into %o[0, 64] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x128xf32>
+    }
+  }
+  return %r : tensor<8x128xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %e = tensor.empty() : tensor<8x64xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<8x64xf32>) {
+    %0 = arith.negf %x : tensor<8x64xf32>
+    %part = tensor.extract_slice %o[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> to tensor<8x64xf32>
+    // expected-error @below {{nothing stores the part of an output that it gives}}
+    %1 = tensor.insert_slice %0 into %part[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %0 into %o[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x64xf32>
+    }
+  }
+  return %r : tensor<8x64xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %e = tensor.empty() : tensor<8x64xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<8x64xf32>) {
+    %0 = arith.negf %x : tensor<8x64xf32>
+    %part = tensor.extract_slice %o[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> to tensor<8x64xf32>
+    %1 = tensor.insert_slice %0 into %part[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x64xf32>
+    // expected-error @below {{it takes a part of an output; insert tiles into it, in loops or not, and store it where it is from}}
+    %2 = arith.negf %1 : tensor<8x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x64xf32>
+    }
+  }
+  return %r : tensor<8x64xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x64xf32>, %yes: i1) -> tensor<8x64xf32> {
+  %e = tensor.empty() : tensor<8x64xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<8x64xf32>) {
+    %0 = arith.negf %x : tensor<8x64xf32>
+    %part = tensor.extract_slice %o[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> to tensor<8x64xf32>
+    // expected-error @below {{it gives a part of an output; give the tile that is to be inserted}}
+    %1 = scf.if %yes -> tensor<8x64xf32> {
+      %2 = tensor.insert_slice %0 into %part[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x64xf32>
+      scf.yield %2 : tensor<8x64xf32>
+    } else {
+      scf.yield %part : tensor<8x64xf32>
+    }
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x64xf32>
+    }
+  }
+  return %r : tensor<8x64xf32>
+}
+
+// -----
+
+// Of an output that starts with values a kernel would lose those that the loop
+// within does not write.
+
+// expected-note @below {{the values}}
+func.func @f(%x: tensor<8x64xf32>, %start: tensor<8x128xf32>) -> tensor<8x128xf32> {
+  // expected-error @below {{an output of it starts with values, and its blocks may not write all of it; start from tensor.empty}}
+  %r = scf.forall (%i) in (1) shared_outs(%o = %start) -> (tensor<8x128xf32>) {
+    %0 = arith.negf %x : tensor<8x64xf32>
+    %part = tensor.extract_slice %o[0, 0] [8, 128] [1, 1] : tensor<8x128xf32> to tensor<8x128xf32>
+    %1 = tensor.insert_slice %0 into %part[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x128xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[0, 0] [8, 128] [1, 1] : tensor<8x128xf32> into tensor<8x128xf32>
+    }
+  }
+  return %r : tensor<8x128xf32>
 }
 
 // -----

@@ -1,5 +1,5 @@
 // Loops whose bodies are products, elementwise arithmetic, a softmax of rows.
-// RUN: flash-opt %s --flash-tile-naive --flash-tile-softmax="row-tile=8 reduction-tile=0" --canonicalize --cse --flash-decompose=guard-values --cse --convert-linalg-to-tile --canonicalize --cse | FileCheck %s
+// RUN: flash-opt %s --flash-tile-naive --flash-tile-softmax="row-tile=8 reduction-bytes=1024" --canonicalize --cse --flash-decompose=guard-values --cse --convert-linalg-to-tile --canonicalize --cse | FileCheck %s
 
 // CHECK-LABEL: func @attention(
 // CHECK:         %[[S:.*]] = memref.alloc({{.*}}) : memref<2x4x?x?xf16>
@@ -18,11 +18,11 @@
 
 // CHECK:       gpu.func @attention_0(
 // CHECK:         scf.for {{.*}} step %c512
-// CHECK:           tile.read
+// CHECK:           tile.read {{.*}} rows(%{{.*}}) columns(%{{.*}}) padding(%{{.*}} : f16) nonempty : {{.*}} to tensor<8x512xf16, #tile.warp_rows<8, 8>>
 // CHECK:           tile.fold {{ *}}max
+// CHECK:           tile.reduce {{ *}}max
 // CHECK:           tile.fold {{ *}}add
-// CHECK:         tile.reduce {{ *}}max
-// CHECK:         tile.reduce {{ *}}add
+// CHECK:           tile.reduce {{ *}}add
 // CHECK:         scf.for
 // CHECK:           tile.read
 // CHECK:           tile.store {{.*}} columns(

@@ -6,7 +6,7 @@
 // CHECK-DAG:   #[[TILE:.*]] = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-DAG:   #[[ROWS:.*]] = affine_map<(d0, d1) -> (d1)>
 // CHECK-LABEL: func @last(
-// CHECK:         scf.forall (%[[H:.*]], %[[I:.*]]) = (0, 0) to (4, 64) step (1, 16) shared_outs(%[[OUT:.*]] = %arg1)
+// CHECK:         scf.forall (%[[H:.*]], %[[I:.*]]) = (0, 0) to (4, 64) step (1, 16) shared_outs(%[[OUT:.*]] = %{{.*}})
 // CHECK:           %[[LEAST:.*]] = linalg.fill ins(%{{.*}} : f32) outs({{.*}} : tensor<16xf32>)
 // CHECK:           %[[STATE:.*]]:2 = scf.for %[[J:.*]] = {{.*}} iter_args(%[[M:.*]] = %[[LEAST]], %[[L:.*]] = %{{.*}}) -> (tensor<16xf32>, tensor<16xf32>)
 // CHECK:             %[[X:.*]] = tensor.extract_slice %arg0[%[[H]], %[[I]], %[[J]]] [1, 16, 128] [1, 1, 1] : tensor<4x64x512xf16> to tensor<16x128xf16>

@@ -10,6 +10,8 @@
 // CHECK:       gpu.launch_func @m::@roles {{.*}} dynamic_shared_memory_size %[[ROLES]]
 // CHECK:       %[[NONE:.*]] = arith.constant 0 : i32
 // CHECK:       gpu.launch_func @m::@nothing {{.*}} dynamic_shared_memory_size %[[NONE]]
+// CHECK:       %[[ROWS:.*]] = arith.constant 32 : i32
+// CHECK:       gpu.launch_func @m::@rows {{.*}} dynamic_shared_memory_size %[[ROWS]]
 // CHECK-LABEL: gpu.func @rings
 // CHECK:       tile.ring {offset = 0 : i64} : <2, <24x64xf16
 // CHECK:       tile.ring {offset = 6144 : i64} : <1, <8x8xf16
@@ -18,6 +20,13 @@
 // CHECK:       tile.ring {barriers = 7168 : i64, offset = 0 : i64} : <2, <24x64xf16
 // CHECK:       tile.ring {barriers = 7200 : i64, offset = 6144 : i64} : <1, <8x8xf16
 
+// Warps that share rows exchange what they have: four bytes of each for each row.
+// The reductions of a kernel have the same place.
+// CHECK-LABEL: gpu.func @rows
+// CHECK:       tile.reduce {{ *}}max %{{.*}} {offset = 0 : i64} : tensor<2x128xf32
+// CHECK:       tile.reduce {{ *}}add %{{.*}} {offset = 0 : i64} : tensor<2x128xf32
+// CHECK:       tile.reduce {{ *}}add %{{.*}} : tensor<8x32xf32
+
 // LIMIT: error: the kernel 'rings' needs 7168 bytes of shared memory, and a block may have 7167; choose smaller tiles or fewer stages
 module attributes {gpu.container_module} {
   func.func @launch() {
@@ -25,6 +34,7 @@ module attributes {gpu.container_module} {
     gpu.launch_func @m::@rings blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
     gpu.launch_func @m::@roles blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
     gpu.launch_func @m::@nothing blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
+    gpu.launch_func @m::@rows blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
     return
   }
   gpu.module @m {
@@ -44,6 +54,14 @@ module attributes {gpu.container_module} {
       gpu.return
     }
     gpu.func @nothing() kernel {
+      gpu.return
+    }
+    gpu.func @rows() kernel {
+      %x = arith.constant dense<1.0> : tensor<2x128xf32, #tile.warp_rows<8, 1, 128>>
+      %y = arith.constant dense<1.0> : tensor<8x32xf32, #tile.warp_rows<8, 1>>
+      %0 = tile.reduce max %x : tensor<2x128xf32, #tile.warp_rows<8, 1, 128>> to tensor<2xf32, #tile.warp_rows<8, 1, 128>>
+      %1 = tile.reduce add %x : tensor<2x128xf32, #tile.warp_rows<8, 1, 128>> to tensor<2xf32, #tile.warp_rows<8, 1, 128>>
+      %2 = tile.reduce add %y : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8xf32, #tile.warp_rows<8, 1>>
       gpu.return
     }
   }

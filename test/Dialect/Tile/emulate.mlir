@@ -241,18 +241,12 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// Vectors are read, and zero where they end; the sum of a column's rows becomes a
-// matrix again; a map goes through several tiles.
+// The sum of a column's rows becomes a matrix again; a map goes through several
+// tiles.
 // CHECK-DAG: #[[COLUMN:.*]] = affine_map<(d0, d1) -> (d1)>
 // CHECK-LABEL: func.func @columns(
-// CHECK: %[[X:.*]] = tensor.generate
-// CHECK: ^bb0(%[[I:.*]]: index):
-// CHECK:   %[[EXISTS:.*]] = arith.cmpi slt, %[[I]], %[[N:.*]] :
-// CHECK:   scf.if %[[EXISTS]] -> (f32) {
-// CHECK:     memref.load
-// CHECK:   } else {
-// CHECK:     scf.yield %cst
-// CHECK: } : tensor<8xf32>
+// CHECK: %[[X:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<8xf32>)
+// CHECK:   memref.load
 // CHECK: %[[WIDE:.*]] = linalg.generic {{.*}}#[[COLUMN]]{{.*}} ins(%[[X]] : tensor<8xf32>) outs(%{{.*}} : tensor<16x8xf32>)
 // CHECK: %[[ZERO:.*]] = linalg.fill {{.*}} -> tensor<8xf32>
 // CHECK: %[[SUM:.*]] = linalg.generic {{.*}}#[[COLUMN]]{{.*}}["reduction", "parallel"]} ins(%[[WIDE]] : tensor<16x8xf32>) outs(%[[ZERO]] : tensor<8xf32>)
@@ -275,7 +269,11 @@ module attributes {gpu.container_module} {
   }
   gpu.module @kernels {
     gpu.func @k(%m: memref<?x8xf32>, %v: memref<?xf32>, %n: index) kernel {
-      %c = tile.read %v[%n] rows(%n) : memref<?xf32> to !columns
+      %c = tile.map : () -> !columns {
+      ^bb0(%i: index):
+        %e = memref.load %v[%i] : memref<?xf32>
+        tile.yield %e : f32
+      }
       %x = tile.broadcast %c : !columns to !x
       %s = tile.reduce_rows add %x : !x to !columns
       %w = tile.broadcast %s : !columns to !x
@@ -291,6 +289,43 @@ module attributes {gpu.container_module} {
         tile.yield %e : f32
       }
       tile.store %r, %v[%n] : !rows to memref<?xf32>
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+// Rows are read where they exist, else they are the padding; a reduction is of
+// whole blocks of lanes, filled up with what changes nothing.
+// CHECK-LABEL: func.func @warp_rows(
+// CHECK: %[[X:.*]] = tensor.generate
+// CHECK:   %[[ROW:.*]] = arith.cmpi slt
+// CHECK:   %[[COLUMN:.*]] = arith.cmpi slt
+// CHECK:   %[[EXISTS:.*]] = arith.andi %[[ROW]], %[[COLUMN]]
+// CHECK:   scf.if %[[EXISTS]] -> (f32) {
+// CHECK:     memref.load
+// CHECK:   } else {
+// CHECK:     scf.yield %[[P:.*]] : f32
+// CHECK: } : tensor<2x70xf32>
+// CHECK: %[[WHOLE:.*]] = tensor.pad %[[X]] low[0, 0] high[0, 26]
+// CHECK: } : tensor<2x70xf32> to tensor<2x96xf32>
+// CHECK: %[[PARTS:.*]] = tensor.expand_shape %[[WHOLE]] {{.*}} into tensor<2x3x32x1xf32>
+// CHECK: %[[LANES:.*]] = linalg.generic {{.*}} ins(%[[PARTS]] : {{.*}}) outs(%{{.*}} : tensor<2x32xf32>)
+// CHECK: linalg.generic {{.*}} ["parallel", "reduction"]} ins(%[[LANES]] : tensor<2x32xf32>) outs(%{{.*}} : tensor<2xf32>)
+module attributes {gpu.container_module} {
+  func.func @warp_rows(%m: memref<?x?xf32>, %v: memref<?xf32>, %n: index, %p: f32) {
+    gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n)
+        args(%m : memref<?x?xf32>, %v : memref<?xf32>, %n : index, %p : f32)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%m: memref<?x?xf32>, %v: memref<?xf32>, %n: index, %p: f32) kernel {
+      %x = tile.read %m[%n, %n] rows(%n) columns(%n) padding(%p : f32) : memref<?x?xf32> to tensor<2x70xf32, #tile.warp_rows<2, 1>>
+      %none = arith.constant dense<0xFF800000> : tensor<2x32xf32, #tile.warp_rows<2, 1>>
+      %f = tile.fold max %x into %none : tensor<2x70xf32, #tile.warp_rows<2, 1>> into tensor<2x32xf32, #tile.warp_rows<2, 1>>
+      %r = tile.reduce max %f : tensor<2x32xf32, #tile.warp_rows<2, 1>> to tensor<2xf32, #tile.warp_rows<2, 1>>
+      tile.store %r, %v[%n] : tensor<2xf32, #tile.warp_rows<2, 1>> to memref<?xf32>
       gpu.return
     }
   }

@@ -241,8 +241,16 @@ func.func @f(%x: f32) {
 // -----
 
 func.func @f(%x: tensor<16xf32, #tile.rows<1>>) {
-  // expected-error @below {{needs as many rows and warps in its result as in its operand}}
+  // expected-error @below {{needs as many rows and warps in its result as in its operand, which is a vector}}
   %r = tile.broadcast %x : tensor<16xf32, #tile.rows<1>> to tensor<32x8xf32, #tile.fragment<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8x32xf32, #tile.warp_rows<8, 1>>) {
+  // expected-error @below {{needs as many rows and warps in its result as in its operand, which is a vector}}
+  %r = tile.broadcast %x : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8x64xf32, #tile.warp_rows<8, 2>>
   return
 }
 
@@ -330,7 +338,7 @@ func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>, %y: tensor<16xf32, #tile.r
 // -----
 
 func.func @f() {
-  // expected-error @below {{gives a tile of f32 in a layout of fragments, not 'tensor<16x8xf16, #tile.fragment<1>>'}}
+  // expected-error @below {{gives a tile of f32 in a layout of fragments or warp rows, not 'tensor<16x8xf16, #tile.fragment<1>>'}}
   %r = tile.map : () -> tensor<16x8xf16, #tile.fragment<1>> {
   ^bb0(%i: index, %j: index):
     %e = arith.constant 0.0 : f16
@@ -342,7 +350,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{gives a tile of f32 in a layout of fragments, not 'tensor<16x4xf32, #tile.lanes<1>>'}}
+  // expected-error @below {{gives a tile of f32 in a layout of fragments or warp rows, not 'tensor<16x4xf32, #tile.lanes<1>>'}}
   %r = "tile.map"() ({
   ^bb0(%i: index, %j: index):
     %e = arith.constant 0.0 : f32
@@ -414,8 +422,8 @@ func.func @f(%x: tensor<8x8xf32, #tile.columns<1>>)
 // -----
 
 func.func @f(%m: memref<?xf32>, %i: index) {
-  // expected-error @below {{needs columns for a matrix, and none for a value for each row}}
-  %x = tile.read %m[%i] columns(%i) : memref<?xf32> to tensor<16xf32, #tile.rows<1>>
+  // expected-error @below {{reads a vector, which has no columns and is read one by one}}
+  %x = tile.read %m[%i] columns(%i) : memref<?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
   return
 }
 
@@ -423,23 +431,7 @@ func.func @f(%m: memref<?xf32>, %i: index) {
 
 func.func @f(%m: memref<?x?xf32>, %i: index) {
   // expected-error @below {{needs an index for each dimension but the columns: 2, got 1}}
-  %x = tile.read %m[%i] : memref<?x?xf32> to tensor<16xf32, #tile.columns<1>>
-  return
-}
-
-// -----
-
-func.func @f(%m: memref<?xf16>, %i: index) {
-  // expected-error @below {{copies elements of 'f16' into a tile of 'f32'}}
-  %x = tile.read %m[%i] : memref<?xf16> to tensor<16xf32, #tile.rows<1>>
-  return
-}
-
-// -----
-
-func.func @f(%m: memref<?xf16>, %i: index) {
-  // expected-error @below {{gives a tensor of f32, not 'tensor<16xf16, #tile.columns<1>>'}}
-  %x = tile.read %m[%i] : memref<?xf16> to tensor<16xf16, #tile.columns<1>>
+  %x = tile.read %m[%i] : memref<?x?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
   return
 }
 
@@ -452,8 +444,8 @@ func.func @f(%x: f32) {
 
 // -----
 
-// expected-error @below {{a lane holds 1, 4 or 8 neighbouring elements, got 2}}
-func.func @f(%x: tensor<8x64xf32, #tile.warp_rows<8, 2>>)
+// expected-error @below {{a lane holds 1, 2, 4 or 8 neighbouring elements, got 3}}
+func.func @f(%x: tensor<8x96xf32, #tile.warp_rows<8, 3>>)
 
 // -----
 
@@ -477,8 +469,26 @@ func.func @f(%x: tensor<4x32xf32, #tile.warp_rows<8, 1>>)
 
 // -----
 
-// expected-error @below {{the columns of #tile.warp_rows here must be a multiple of 128, got 32}}
-func.func @f(%x: tensor<8x32xf32, #tile.warp_rows<8, 4>>)
+// expected-error @below {{a row of warp rows over 8 warps is in a power of two of lanes up to 32, or in whole warps that are an equal part of all, got 96 lanes}}
+func.func @f(%x: tensor<8x32xf32, #tile.warp_rows<8, 1, 96>>)
+
+// -----
+
+// expected-error @below {{the rows of #tile.warp_rows over 8 warps must be a multiple of 4, got 2}}
+func.func @f(%x: tensor<2x32xf32, #tile.warp_rows<8, 1, 64>>)
+
+// -----
+
+func.func @f(%x: tensor<2x64xf32, #tile.warp_rows<8, 1, 128>>) {
+  // expected-error @below {{needs rows, warps and elements alike in its operand and result}}
+  %r = tile.reduce add %x : tensor<2x64xf32, #tile.warp_rows<8, 1, 128>> to tensor<2xf32, #tile.warp_rows<8, 1, 128>>
+  return
+}
+
+// -----
+
+// expected-error @below {{warp rows have at least one column}}
+func.func @f(%x: tensor<8x0xf32, #tile.warp_rows<8, 4>>)
 
 // -----
 
@@ -491,23 +501,23 @@ func.func @f(%s: memref<?x?xf32>, %i: index) {
 // -----
 
 func.func @f(%s: memref<?x?xf16>, %i: index) {
-  // expected-error @below {{gives a tensor of f32, not 'tensor<8x256xf16, #tile.warp_rows<8, 8>>'}}
-  %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16> to tensor<8x256xf16, #tile.warp_rows<8, 8>>
+  // expected-error @below {{gives elements as they are in memory, of 'f16', not 'f32'}}
+  %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16> to tensor<8x256xf32, #tile.warp_rows<8, 8>>
+  return
+}
+
+// -----
+
+func.func @f(%s: memref<?x?xf32>, %i: index, %p: f16) {
+  // expected-error @below {{is padded with an element, of 'f32', not 'f16'}}
+  %x = tile.read %s[%i, %i] padding(%p : f16) : memref<?x?xf32> to tensor<8x128xf32, #tile.warp_rows<8, 4>>
   return
 }
 
 // -----
 
 func.func @f(%s: memref<?x?xf32>, %i: index) {
-  // expected-error @below {{needs columns for a matrix, and none for a value for each row}}
-  %x = tile.read %s[%i, %i] : memref<?x?xf32> to tensor<8x128xf32, #tile.warp_rows<8, 4>>
-  return
-}
-
-// -----
-
-func.func @f(%s: memref<?x?xf32>, %i: index) {
-  // expected-error @below {{needs columns for a matrix, and none for a value for each row}}
+  // expected-error @below {{reads a vector, which has no columns and is read one by one}}
   %x = tile.read %s[%i, %i] aligned : memref<?x?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
   return
 }
@@ -524,7 +534,7 @@ func.func @f(%s: memref<?x?xf16>, %i: index) {
 
 func.func @f(%s: memref<?x?xf16, strided<[1, ?]>>, %i: index) {
   // expected-error @below {{needs memory whose last dimension is contiguous}}
-  %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16, strided<[1, ?]>> to tensor<8x256xf32, #tile.warp_rows<8, 8>>
+  %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16, strided<[1, ?]>> to tensor<8x256xf16, #tile.warp_rows<8, 8>>
   return
 }
 

@@ -164,10 +164,6 @@ func.func @columns_of_fragments(%x: tensor<128x64xf32, #tile.fragment<4>>, %y: t
     %e = memref.load %m[%i] : memref<?xf32>
     tile.yield %e : f32
   }
-  // CHECK: tile.read %{{.*}}[%{{.*}}] : memref<?xf32> to tensor<64xf32, #tile.columns<4>>
-  %r = tile.read %m[%n] : memref<?xf32> to tensor<64xf32, #tile.columns<4>>
-  // CHECK: tile.read %{{.*}}[%{{.*}}] rows(%{{.*}}) : memref<?xf32> to tensor<128xf32, #tile.rows<4>>
-  %q = tile.read %m[%n] rows(%n) : memref<?xf32> to tensor<128xf32, #tile.rows<4>>
   return
 }
 
@@ -213,20 +209,30 @@ func.func @columns(%p: memref<?x?x?x?xf16, strided<[?, ?, ?, 1]>>, %b: index, %h
 }
 
 // CHECK-LABEL: func @warp_rows(
-func.func @warp_rows(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32>, %i: index, %j: index, %m: index, %n: index, %lanes: tensor<8x32xf32, #tile.warp_rows<8, 1>>) {
-  // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) : memref<?x?xf16, {{.*}}> to tensor<8x512xf32, #tile.warp_rows<8, 8>>
-  %x = tile.read %s[%i, %j] rows(%m) columns(%n) : memref<?x?xf16, strided<[?, 1]>> to tensor<8x512xf32, #tile.warp_rows<8, 8>>
-  // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] columns(%{{.*}}) aligned : memref<?x?xf16
-  %a = tile.read %s[%i, %j] columns(%n) aligned : memref<?x?xf16, strided<[?, 1]>> to tensor<8x512xf32, #tile.warp_rows<8, 8>>
-  // CHECK: tile.read %{{.*}}[%{{.*}}] rows(%{{.*}}) : memref<?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
-  %v = tile.read %l[%i] rows(%m) : memref<?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
+func.func @warp_rows(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32>, %i: index, %j: index, %m: index, %n: index, %p: f16, %q: f32, %lanes: tensor<8x32xf32, #tile.warp_rows<8, 1>>, %wide: tensor<2x128xf32, #tile.warp_rows<8, 1, 128>>) {
+  // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) padding(%{{.*}} : f16) : memref<?x?xf16, {{.*}}> to tensor<8x500xf16, #tile.warp_rows<8, 8>>
+  %x = tile.read %s[%i, %j] rows(%m) columns(%n) padding(%p : f16) : memref<?x?xf16, strided<[?, 1]>> to tensor<8x500xf16, #tile.warp_rows<8, 8>>
+  // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] columns(%{{.*}}) aligned nonempty : memref<?x?xf16
+  %a = tile.read %s[%i, %j] columns(%n) aligned nonempty : memref<?x?xf16, strided<[?, 1]>> to tensor<8x512xf16, #tile.warp_rows<8, 8>>
+  // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x?xf16
+  %b = tile.read %s[%i, %j] : memref<?x?xf16, strided<[?, 1]>> to tensor<8x3xf16, #tile.warp_rows<8, 2>>
+  // CHECK: tile.read %{{.*}}[%{{.*}}] rows(%{{.*}}) padding(%{{.*}} : f32) nonempty : memref<?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
+  %v = tile.read %l[%i] rows(%m) padding(%q : f32) nonempty : memref<?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
+  %w = arith.extf %x : tensor<8x500xf16, #tile.warp_rows<8, 8>> to tensor<8x500xf32, #tile.warp_rows<8, 8>>
   // CHECK: tile.fold {{ *}}max
-  %f = tile.fold max %x into %lanes : tensor<8x512xf32, #tile.warp_rows<8, 8>> into tensor<8x32xf32, #tile.warp_rows<8, 1>>
+  %f = tile.fold max %w into %lanes : tensor<8x500xf32, #tile.warp_rows<8, 8>> into tensor<8x32xf32, #tile.warp_rows<8, 1>>
   // CHECK: tile.reduce {{ *}}add
   %r = tile.reduce add %f : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8xf32, #tile.warp_rows<8, 1>>
-  // CHECK: tile.broadcast %{{.*}} : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8x512xf32, #tile.warp_rows<8, 8>>
-  %y = tile.broadcast %f : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8x512xf32, #tile.warp_rows<8, 8>>
-  %h = arith.truncf %y : tensor<8x512xf32, #tile.warp_rows<8, 8>> to tensor<8x512xf16, #tile.warp_rows<8, 8>>
+  // CHECK: tile.reduce {{ *}}max %{{.*}} {offset = 0 : i64} : tensor<2x128xf32, #tile.warp_rows<8, 1, 128>> to tensor<2xf32, #tile.warp_rows<8, 1, 128>>
+  %t = tile.reduce max %wide {offset = 0} : tensor<2x128xf32, #tile.warp_rows<8, 1, 128>> to tensor<2xf32, #tile.warp_rows<8, 1, 128>>
+  // CHECK: tile.broadcast %{{.*}} : tensor<8xf32, #tile.warp_rows<8, 1>> to tensor<8x512xf32, #tile.warp_rows<8, 8>>
+  %y = tile.broadcast %r : tensor<8xf32, #tile.warp_rows<8, 1>> to tensor<8x512xf32, #tile.warp_rows<8, 8>>
+  // CHECK: tile.map %{{.*}} : (tensor<8x512xf32, #tile.warp_rows<8, 8>>) -> tensor<8x512xf32, #tile.warp_rows<8, 8>>
+  %z = tile.map %y : (tensor<8x512xf32, #tile.warp_rows<8, 8>>) -> tensor<8x512xf32, #tile.warp_rows<8, 8>> {
+  ^bb0(%e: f32, %row: index, %column: index):
+    tile.yield %e : f32
+  }
+  %h = arith.truncf %z : tensor<8x512xf32, #tile.warp_rows<8, 8>> to tensor<8x512xf16, #tile.warp_rows<8, 8>>
   // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) : tensor<8x512xf16, #tile.warp_rows<8, 8>>
   tile.store %h, %s[%i, %j] rows(%m) columns(%n) : tensor<8x512xf16, #tile.warp_rows<8, 8>> to memref<?x?xf16, strided<[?, 1]>>
   // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}] rows(%{{.*}}) : tensor<8xf32, #tile.warp_rows<8, 1>>

@@ -556,8 +556,7 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
             !finalize.getAcc().getType().hasStaticShape())
           return refuse(op);
         finalizes.push_back(finalize);
-      } else if (auto combine = dyn_cast<CombineOp>(op);
-                 combine && !this->keepCombine) {
+      } else if (auto combine = dyn_cast<CombineOp>(op)) {
         combines.push_back(combine);
       }
     });

@@ -18,7 +18,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "llvm/Support/MathExtras.h"
 #include <limits>
 
@@ -240,12 +239,9 @@ void CombineBuilder::run() {
 }
 
 LogicalResult flash::decomposeCombine(CombineOp op) {
-  FailureOr<int64_t> rows = ValueBoundsConstraintSet::computeConstantBound(
-      presburger::BoundType::UB, {op.getOuts(), 1}, /*stopCondition=*/nullptr,
-      /*closedUB=*/true);
+  FailureOr<int64_t> rows = getMostRows(op, op.getOuts(), 1);
   if (failed(rows))
-    return op.emitOpError("has no known bound on its number of rows; cut it "
-                          "into blocks of rows first");
+    return failure();
   CombineBuilder(op, *rows).run();
   return success();
 }

@@ -12,8 +12,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-
 #include "mlir/Dialect/UB/IR/UBOps.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 using namespace mlir;
 using namespace flash;
@@ -106,6 +106,23 @@ SmallVector<OpFoldResult> flash::getSizes(OpBuilder &b, Location loc,
     if (!dropped.test(dim))
       sizes.push_back(size);
   return sizes;
+}
+
+FailureOr<int64_t> flash::getMostRows(Operation *op, Value tensor,
+                                      int64_t dim) {
+  // The first bound that is found may not be the least.
+  FailureOr<int64_t> rows = ValueBoundsConstraintSet::computeConstantBound(
+      presburger::BoundType::UB, {tensor, dim},
+      [](Value, std::optional<int64_t>, ValueBoundsConstraintSet &) {
+        return false;
+      },
+      /*closedUB=*/true);
+  if (failed(rows))
+    op->emitOpError("has no known bound on its number of rows; cut it into "
+                    "blocks of rows first");
+  else
+    rows = std::max<int64_t>(*rows, 1); // Of none, a tile is all padding.
+  return rows;
 }
 
 Value flash::extractPart(OpBuilder &b, Location loc, Value tensor,

@@ -58,6 +58,11 @@ enum class Padding { Zero, Anything };
 llvm::SmallVector<mlir::OpFoldResult>
 getSizes(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor);
 
+/// The most rows, at least one, of a block of rows along `dim`. Fails after an
+/// error at `op` if no bound is known.
+llvm::FailureOr<int64_t> getMostRows(mlir::Operation *op, mlir::Value tensor,
+                                     int64_t dim);
+
 /// The part of `tensor` at `offsets` as a tensor of `shape`, without the
 /// dimensions that `shape` lacks. Of a slice it is a part of what that was
 /// taken from.

@@ -16,10 +16,9 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/SCF/Transforms/TileUsingInterface.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "llvm/Support/MathExtras.h"
 #include <limits>
 
 namespace flash {
@@ -70,7 +69,8 @@ private:
     Value max, sum;
   };
 
-  void chooseTile(int64_t rows, const TileSoftmaxOptions &options);
+  /// `rows` are those of a block, which may have fewer if `mayCut`.
+  void chooseTile(int64_t rows, bool mayCut, const TileSoftmaxOptions &options);
   Span span(Value offset, int64_t dim);
   /// The sizes in all dimensions of what exists of a tile.
   SmallVector<OpFoldResult> sizes(Span rows, Span columns);
@@ -80,12 +80,27 @@ private:
   /// over whole vectors of rows, never across lanes.
   Value widen(Value tile);
 
+  /// The maximum of each row of `x`, which is a widened tile, and the
+  /// exponentials of the differences to `shift`.
+  Value rowMaximum(Value x);
+  Value exponentials(Value x, Value shift);
+  /// `sum` plus the elements of each row of `p`.
+  Value addRows(Value p, Value sum);
+  Value shiftOf(Value max);
+  /// What exponentials are multiplied by.
+  Value inverseOf(const Block &block, Value sum);
+
   State firstPass(const Block &block);
-  /// The state after the elements of `x`, which is a widened tile.
+  /// The state after the elements of `x`.
   State step(Value x, const State &state);
   State addSink(Value sink, const State &state);
   /// Writes the softmax of the rows to the output.
   Value secondPass(const Block &block, const State &state);
+  /// Both passes at once, of rows that are one tile: gives the state and what
+  /// exists of the softmax.
+  std::pair<State, Value> wholeRows(const Block &block);
+  /// The part of a tile of the result that exists.
+  Value existing(Value tile, Span rows, Span columns);
   Value logSumExp(const State &state);
 
   template <typename Emit> Value ofRows(ValueRange inputs, Emit emit) {
@@ -106,6 +121,7 @@ private:
   RankedTensorType type;
   int64_t softmaxDim, rowDim;
   bool transposes; ///< Whether rows are the last dimension of widened tiles.
+  bool isWhole;    ///< Whether rows are one tile.
   SmallVector<int64_t> tileSizes;
   SmallVector<OpFoldResult> extents;
 };
@@ -122,24 +138,34 @@ SoftmaxTiler::SoftmaxTiler(linalg::SoftmaxOp op,
       type.isDynamicDim(rowDim)
           ? options.rowTile
           : std::clamp<int64_t>(type.getDimSize(rowDim), 1, options.rowTile);
-  chooseTile(rows, options);
+  chooseTile(rows, /*mayCut=*/true, options);
 }
 
 SoftmaxTiler::SoftmaxTiler(flash::SoftmaxOp op,
                            const TileSoftmaxOptions &options, int64_t rows)
     : TileBuilder(op), input(op.getScores()), type(op.getScores().getType()),
       softmaxDim(1), rowDim(0) {
-  chooseTile(rows, options);
+  chooseTile(rows, /*mayCut=*/false, options);
 }
 
-void SoftmaxTiler::chooseTile(int64_t rows, const TileSoftmaxOptions &options) {
+void SoftmaxTiler::chooseTile(int64_t rows, bool mayCut,
+                              const TileSoftmaxOptions &options) {
   transposes = options.transposeTiles || rowDim > softmaxDim;
   int64_t columns = options.reductionTile;
   if (options.reductionBytes > 0)
     columns = std::max<int64_t>(
         options.reductionBytes * 8 / type.getElementTypeBitWidth(), 1);
-  if (!type.isDynamicDim(softmaxDim))
-    columns = std::clamp<int64_t>(type.getDimSize(softmaxDim), 1, columns);
+  if (int64_t width = type.getDimSize(softmaxDim);
+      !ShapedType::isDynamic(width)) {
+    int64_t fewest = mayCut ? 1 : rows;
+    if (fewest * width <= options.wholeRows) {
+      while (rows * width > options.wholeRows)
+        rows = llvm::divideCeil(rows, 2);
+      columns = width;
+    }
+    columns = std::max<int64_t>(std::min(columns, width), 1);
+  }
+  isWhole = !transposes && type.getDimSize(softmaxDim) == columns;
   tileSizes.assign(type.getRank(), 1);
   tileSizes[rowDim] = rows;
   tileSizes[softmaxDim] = columns;
@@ -197,40 +223,62 @@ Value SoftmaxTiler::widen(Value tile) {
       b, cast<RankedTensorType>(tile.getType()).clone(b.getF32Type()), tile);
 }
 
-SoftmaxTiler::State SoftmaxTiler::step(Value x, const State &state) {
-  AffineMap tile = map(2, {0, 1}), row = map(2, {transposes ? 1u : 0u});
-  Value tileMax = generic(
-      x, filled(tileRows(), minusInfinity), {tile, row},
+Value SoftmaxTiler::rowMaximum(Value x) {
+  return generic(
+      x, filled(tileRows(), minusInfinity),
+      {map(2, {0, 1}), map(2, {transposes ? 1u : 0u})},
       [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         return {arith::MaxNumFOp::create(at, args[1], args[0])};
       })[0];
+}
+
+Value SoftmaxTiler::exponentials(Value x, Value shift) {
+  AffineMap tile = map(2, {0, 1});
+  return generic(
+      {x, shift}, empty(cast<RankedTensorType>(x.getType()).getShape()),
+      {tile, map(2, {transposes ? 1u : 0u}), tile},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {emitExponential(at, args[0], args[1], LogUnit::Natural)};
+      })[0];
+}
+
+Value SoftmaxTiler::addRows(Value p, Value sum) {
+  return generic(
+      p, sum, {map(2, {0, 1}), map(2, {transposes ? 1u : 0u})},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::AddFOp::create(at, args[1], args[0])};
+      })[0];
+}
+
+Value SoftmaxTiler::shiftOf(Value max) {
+  return ofRows(max, [](ImplicitLocOpBuilder &at, ValueRange args) {
+    return emitShift(at, args[0]);
+  });
+}
+
+Value SoftmaxTiler::inverseOf(const Block &block, Value sum) {
+  return ofRows(sum, [&](ImplicitLocOpBuilder &at, ValueRange args) -> Value {
+    if (block.zeroEmptyRows)
+      return emitInverseOfSum(at, args[0]);
+    return arith::DivFOp::create(at, emitConstant(at, 1.0), args[0]);
+  });
+}
+
+SoftmaxTiler::State SoftmaxTiler::step(Value x, const State &state) {
   ValueRange growth =
-      rows(tileMax, {state.max, empty(tileRows())},
+      rows(rowMaximum(x), {state.max, empty(tileRows())},
            [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
              Growth growth = emitGrowth(at, args[1], args[0], LogUnit::Natural);
              return {growth.max, growth.rescale};
            });
   Value max = growth[0], rescale = growth[1];
-  Value shift = ofRows(max, [](ImplicitLocOpBuilder &at, ValueRange args) {
-    return emitShift(at, args[0]);
-  });
-  Value p = generic(
-      {x, shift}, empty(cast<RankedTensorType>(x.getType()).getShape()),
-      {tile, row, tile},
-      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        return {emitExponential(at, args[0], args[1], LogUnit::Natural)};
-      })[0];
+  Value p = exponentials(x, shiftOf(max));
   Value rescaled =
       rows(rescale, state.sum,
            [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
              return {arith::MulFOp::create(at, args[1], args[0])};
            })[0];
-  Value sum = generic(
-      p, rescaled, {tile, row},
-      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        return {arith::AddFOp::create(at, args[1], args[0])};
-      })[0];
-  return {max, sum};
+  return {max, addRows(p, rescaled)};
 }
 
 SoftmaxTiler::State SoftmaxTiler::addSink(Value sink, const State &state) {
@@ -267,16 +315,7 @@ SoftmaxTiler::State SoftmaxTiler::firstPass(const Block &block) {
 }
 
 Value SoftmaxTiler::secondPass(const Block &block, const State &state) {
-  Value shift =
-      ofRows(state.max, [](ImplicitLocOpBuilder &at, ValueRange args) {
-        return emitShift(at, args[0]);
-      });
-  Value inverse = ofRows(
-      state.sum, [&](ImplicitLocOpBuilder &at, ValueRange args) -> Value {
-        if (block.zeroEmptyRows)
-          return emitInverseOfSum(at, args[0]);
-        return arith::DivFOp::create(at, emitConstant(at, 1.0), args[0]);
-      });
+  Value shift = shiftOf(state.max), inverse = inverseOf(block, state.sum);
   Value zero = arith::ConstantIndexOp::create(b, 0);
   Value end =
       getValueOrCreateConstantIndexOp(b, b.getLoc(), extents[softmaxDim]);
@@ -297,13 +336,7 @@ Value SoftmaxTiler::secondPass(const Block &block, const State &state) {
         p = arith::MulFOp::create(at, p, args[2]);
         return {truncateF32(at, type.getElementType(), p)};
       })[0];
-  SmallVector<OpFoldResult> valid = inOrder(block.rows.valid, columns.valid);
-  if (llvm::any_of(llvm::zip_equal(valid, tileType.getShape()), [](auto pair) {
-        return getConstantIntValue(std::get<0>(pair)) != std::get<1>(pair);
-      }))
-    tile = tensor::ExtractSliceOp::create(
-        b, tile, SmallVector<OpFoldResult>(2, b.getIndexAttr(0)), valid,
-        SmallVector<OpFoldResult>(2, b.getIndexAttr(1)));
+  tile = existing(tile, block.rows, columns);
   SmallVector<OpFoldResult> at(type.getRank(), b.getIndexAttr(0));
   at[softmaxDim] = loop.getInductionVar();
   Value inserted = tensor::InsertSliceOp::create(
@@ -311,6 +344,53 @@ Value SoftmaxTiler::secondPass(const Block &block, const State &state) {
       SmallVector<OpFoldResult>(type.getRank(), b.getIndexAttr(1)));
   scf::YieldOp::create(b, inserted);
   return loop.getResult(0);
+}
+
+Value SoftmaxTiler::existing(Value tile, Span rows, Span columns) {
+  SmallVector<OpFoldResult> valid = inOrder(rows.valid, columns.valid);
+  auto tileType = cast<RankedTensorType>(tile.getType());
+  if (llvm::all_of(llvm::zip_equal(valid, tileType.getShape()), [](auto pair) {
+        return getConstantIntValue(std::get<0>(pair)) == std::get<1>(pair);
+      }))
+    return tile;
+  return tensor::ExtractSliceOp::create(
+      b, tile, SmallVector<OpFoldResult>(2, b.getIndexAttr(0)), valid,
+      SmallVector<OpFoldResult>(2, b.getIndexAttr(1)));
+}
+
+std::pair<SoftmaxTiler::State, Value>
+SoftmaxTiler::wholeRows(const Block &block) {
+  Span columns = {b.getIndexAttr(0), extents[softmaxDim],
+                  tileSizes[softmaxDim]};
+  Value x = widen(loadTile(block, columns));
+  State state;
+  state.max = rowMaximum(x);
+  if (block.sink)
+    state.max = ofRows(
+        state.max, [&](ImplicitLocOpBuilder &at, ValueRange args) -> Value {
+          return arith::MaxNumFOp::create(at, args[0], block.sink);
+        });
+  Value shift = shiftOf(state.max);
+  Value p = exponentials(x, shift);
+  state.sum = addRows(p, filled(tileRows(), 0.0));
+  if (block.sink)
+    state.sum = ofRows({state.sum, shift},
+                       [&](ImplicitLocOpBuilder &at, ValueRange args) -> Value {
+                         Value added = emitExponential(at, block.sink, args[1],
+                                                       LogUnit::Natural);
+                         return arith::AddFOp::create(at, args[0], added);
+                       });
+  AffineMap all = map(2, {0, 1}), row = map(2, {0});
+  Value tile = generic(
+      {p, inverseOf(block, state.sum)},
+      empty(cast<RankedTensorType>(p.getType()).getShape(),
+            type.getElementType()),
+      {all, row, all},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value quotient = arith::MulFOp::create(at, args[0], args[1]);
+        return {truncateF32(at, type.getElementType(), quotient)};
+      })[0];
+  return {state, existing(tile, block.rows, columns)};
 }
 
 Value SoftmaxTiler::logSumExp(const State &state) {
@@ -330,8 +410,13 @@ void SoftmaxTiler::cutRows(linalg::SoftmaxOp op) {
     upper.push_back(extents[dim]);
     steps.push_back(b.getIndexAttr(tileSizes[dim]));
   }
+  // What its output holds before has no part in the result.
+  Value output = op.getOutput();
+  if (!output.getDefiningOp<tensor::EmptyOp>())
+    output = tensor::EmptyOp::create(
+        b, tensor::getMixedSizes(b, b.getLoc(), output), type.getElementType());
   auto forall = scf::ForallOp::create(
-      b, lower, upper, steps, op.getOutput(), /*mapping=*/std::nullopt,
+      b, lower, upper, steps, output, /*mapping=*/std::nullopt,
       [&](OpBuilder &nested, Location loc, ValueRange args) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPoint(nested.getInsertionBlock(),
@@ -345,9 +430,14 @@ void SoftmaxTiler::cutRows(linalg::SoftmaxOp op) {
         blockSizes[rowDim] = block.rows.valid;
         blockSizes[softmaxDim] = extents[softmaxDim];
         SmallVector<OpFoldResult> strides(type.getRank(), b.getIndexAttr(1));
-        block.output = tensor::ExtractSliceOp::create(
-            b, args.back(), block.offsets, blockSizes, strides);
-        Value result = secondPass(block, firstPass(block));
+        Value result;
+        if (isWhole) {
+          result = wholeRows(block).second;
+        } else {
+          block.output = tensor::ExtractSliceOp::create(
+              b, args.back(), block.offsets, blockSizes, strides);
+          result = secondPass(block, firstPass(block));
+        }
         auto terminator = scf::InParallelOp::create(b);
         b.setInsertionPointToStart(terminator.getBody());
         tensor::ParallelInsertSliceOp::create(
@@ -363,19 +453,26 @@ void SoftmaxTiler::replace(flash::SoftmaxOp op) {
   block.rows = {b.getIndexAttr(0), extents[0], tileRows()};
   block.sink = op.getSink();
   block.zeroEmptyRows = true;
-  // What is stored is written where it belongs at once.
-  auto store = op.getResult().hasOneUse()
-                   ? dyn_cast<tensor::ParallelInsertSliceOp>(
-                         *op.getResult().getUsers().begin())
-                   : tensor::ParallelInsertSliceOp();
-  if (store)
-    block.output = tensor::ExtractSliceOp::create(
-        b, type, store.getDest(), store.getMixedOffsets(),
-        store.getMixedSizes(), store.getMixedStrides());
-  else
-    block.output = tensor::EmptyOp::create(b, extents, type.getElementType());
-  State state = firstPass(block);
-  SmallVector<Value> results = {secondPass(block, state)};
+  State state;
+  SmallVector<Value> results(1);
+  if (isWhole) {
+    std::tie(state, results[0]) = wholeRows(block);
+    results[0] = b.createOrFold<tensor::CastOp>(type, results[0]);
+  } else {
+    // What is stored is written where it belongs at once.
+    auto store = op.getResult().hasOneUse()
+                     ? dyn_cast<tensor::ParallelInsertSliceOp>(
+                           *op.getResult().getUsers().begin())
+                     : tensor::ParallelInsertSliceOp();
+    if (store)
+      block.output = tensor::ExtractSliceOp::create(
+          b, type, store.getDest(), store.getMixedOffsets(),
+          store.getMixedSizes(), store.getMixedStrides());
+    else
+      block.output = tensor::EmptyOp::create(b, extents, type.getElementType());
+    state = firstPass(block);
+    results[0] = secondPass(block, state);
+  }
   if (op.getLse()) {
     Value lse = logSumExp(state);
     if (op.getLse().getType() != lse.getType()) {
@@ -415,41 +512,16 @@ static linalg::SoftmaxOp expandVector(linalg::SoftmaxOp op) {
   return row;
 }
 
-/// Makes a parallel loop over blocks of whole rows.
-static LogicalResult cutRows(linalg::SoftmaxOp op, int64_t rowTile) {
-  // What its output holds before has no part in the result.
-  IRRewriter atOp(op);
-  Value output = op.getOutput();
-  op.getOutputMutable().assign(tensor::EmptyOp::create(
-      atOp, op.getLoc(), tensor::getMixedSizes(atOp, op.getLoc(), output),
-      getElementTypeOrSelf(output.getType())));
-  int64_t rank = op.getInputOperandRank();
-  if (static_cast<int64_t>(op.getDimension()) != rank - 1)
-    return success();
-  SmallVector<int64_t> tileSizes(rank, 1);
-  tileSizes[rank - 2] = rowTile;
-  tileSizes[rank - 1] = 0;
-  scf::SCFTilingOptions options;
-  options.setTileSizes(getAsIndexOpFoldResult(op.getContext(), tileSizes));
-  options.setLoopType(scf::SCFTilingOptions::LoopType::ForallOp);
-  IRRewriter rewriter(op);
-  FailureOr<scf::SCFTilingResult> result = scf::tileUsingSCF(
-      rewriter, cast<TilingInterface>(op.getOperation()), options);
-  if (failed(result))
-    return op.emitOpError("cannot be cut into blocks of rows");
-  rewriter.replaceOp(op, result->replacements);
-  return success();
-}
-
 namespace {
 struct TileSoftmax : flash::impl::TileSoftmaxBase<TileSoftmax> {
   using Base::Base;
   void runOnOperation() override {
     TileSoftmaxOptions options{rowTile, reductionTile, reductionBytes,
-                               transposeTiles};
+                               wholeRows, transposeTiles};
     for (auto [size, least] : {std::pair(options.rowTile, int64_t(1)),
-                               {options.reductionTile, 0},
-                               {options.reductionBytes, 0}})
+                               {options.reductionTile, 1},
+                               {options.reductionBytes, 0},
+                               {options.wholeRows, 0}})
       if (size < least) {
         getOperation().emitError(
             "a tile of a softmax must not be smaller than ")
@@ -459,6 +531,10 @@ struct TileSoftmax : flash::impl::TileSoftmaxBase<TileSoftmax> {
     SmallVector<linalg::SoftmaxOp> ops;
     getOperation().walk([&](linalg::SoftmaxOp op) {
       auto type = dyn_cast<RankedTensorType>(op.getInput().getType());
+      // The bytes of a step are neighbours along the last dimension alone.
+      if (reductionBytes > 0 && static_cast<int64_t>(op.getDimension()) + 1 !=
+                                    op.getInputOperandRank())
+        return;
       if (type && type.getRank() > 0 &&
           isa<Float16Type, BFloat16Type, Float32Type>(type.getElementType()))
         ops.push_back(op);
@@ -466,21 +542,12 @@ struct TileSoftmax : flash::impl::TileSoftmaxBase<TileSoftmax> {
     for (linalg::SoftmaxOp op : ops) {
       if (op.getInputOperandRank() == 1)
         op = expandVector(op);
-      if (reductionTile > 0 || reductionBytes > 0)
-        SoftmaxTiler(op, options).cutRows(op);
-      else if (failed(cutRows(op, rowTile)))
-        return signalPassFailure();
+      SoftmaxTiler(op, options).cutRows(op);
     }
-    if (reductionTile == 0 && reductionBytes == 0)
-      return;
     WalkResult walk = getOperation().walk([&](flash::SoftmaxOp op) {
-      FailureOr<int64_t> rows = ValueBoundsConstraintSet::computeConstantBound(
-          presburger::BoundType::UB, {op.getScores(), 0},
-          /*stopCondition=*/nullptr, /*closedUB=*/true);
+      FailureOr<int64_t> rows = getMostRows(op, op.getScores(), 0);
       if (failed(rows))
-        return WalkResult(
-            op.emitOpError("has no known bound on its number of rows; cut it "
-                           "into blocks of rows first"));
+        return WalkResult::interrupt();
       SoftmaxTiler(op, options, *rows).replace(op);
       return WalkResult::advance();
     });

@@ -9,6 +9,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace flash::tile;
@@ -202,15 +203,22 @@ SmallVector<int64_t, 2> LanesAttr::getRegisterPart(ArrayRef<int64_t>,
 // WarpRowsAttr
 //===----------------------------------------------------------------------===//
 
-static constexpr int64_t lanesOfWarp = 32;
-
 LogicalResult WarpRowsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                   int64_t warps, int64_t vector) {
+                                   int64_t warps, int64_t vector,
+                                   int64_t lanes) {
   if (failed(verifyWarps(emitError, warps)))
     return failure();
-  if (vector == 1 || vector == 4 || vector == 8)
+  bool isPart = lanes > 0 && 32 % lanes == 0;
+  bool areWarps = lanes > 0 && lanes % 32 == 0;
+  if ((!isPart && !areWarps) || 32 * warps % lanes != 0)
+    return emitError()
+           << "a row of warp rows over " << warps
+           << " warps is in a power of two of lanes up to 32, or in "
+              "whole warps that are an equal part of all, got "
+           << lanes << " lanes";
+  if (vector == 1 || vector == 2 || vector == 4 || vector == 8)
     return success();
-  return emitError() << "a lane holds 1, 4 or 8 neighbouring elements, got "
+  return emitError() << "a lane holds 1, 2, 4 or 8 neighbouring elements, got "
                      << vector;
 }
 
@@ -221,35 +229,63 @@ LogicalResult WarpRowsAttr::verifyEncoding(
     return emitError() << "a lane holds pairs of elements of " << elementType;
   if (shape.empty() || shape.size() > 2 || ShapedType::isDynamicShape(shape))
     return emitError() << "this layout is of static tensors of rank 1 or 2";
-  if (shape[0] <= 0 || shape[0] % getWarps() != 0)
+  if (shape[0] <= 0 || shape[0] % getNumRowsAtOnce() != 0)
     return emitError() << "the rows of #tile.warp_rows over " << getWarps()
-                       << " warps must be a multiple of " << getWarps()
+                       << " warps must be a multiple of " << getNumRowsAtOnce()
                        << ", got " << shape[0];
-  int64_t columns = lanesOfWarp * getVector();
-  if (shape.size() == 1 || (shape[1] > 0 && shape[1] % columns == 0))
+  if (shape.size() == 1 || shape[1] > 0)
     return success();
-  return emitError()
-         << "the columns of #tile.warp_rows here must be a multiple of "
-         << columns << ", got " << shape[1];
+  return emitError() << "warp rows have at least one column";
 }
 
 int64_t WarpRowsAttr::getNumWarps() const { return getWarps(); }
 
+/// The registers of a thread for one row.
+static int64_t getRegistersOfRow(WarpRowsAttr warpRows,
+                                 ArrayRef<int64_t> shape) {
+  if (shape.size() == 1)
+    return 1;
+  int64_t vector = warpRows.getVector();
+  return llvm::divideCeil(shape[1], warpRows.getLanes() * vector) * vector;
+}
+
 int64_t WarpRowsAttr::getNumRegisters(ArrayRef<int64_t> shape) const {
-  int64_t rows = shape[0] / getWarps();
-  return shape.size() == 1 ? rows : rows * shape[1] / lanesOfWarp;
+  return shape[0] / getNumRowsAtOnce() * getRegistersOfRow(*this, shape);
 }
 
 SmallVector<int64_t, 2> WarpRowsAttr::getThreadPart(int64_t warp,
                                                     int64_t lane) const {
-  return {warp, lane * getVector()};
+  int64_t thread = warp * 32 + lane;
+  return {thread / getLanes(), thread % getLanes() * getVector()};
 }
 
 SmallVector<int64_t, 2> WarpRowsAttr::getRegisterPart(ArrayRef<int64_t> shape,
                                                       int64_t index) const {
+  int64_t inRow = getRegistersOfRow(*this, shape), at = index % inRow;
+  int64_t row = index / inRow * getNumRowsAtOnce();
   if (shape.size() == 1)
-    return {index * getWarps(), 0};
-  int64_t inRow = shape[1] / lanesOfWarp, at = index % inRow;
-  return {index / inRow * getWarps(),
-          at / getVector() * lanesOfWarp * getVector() + at % getVector()};
+    return {row};
+  return {row, at / getVector() * getLanes() * getVector() + at % getVector()};
+}
+
+//===----------------------------------------------------------------------===//
+// What belongs together
+//===----------------------------------------------------------------------===//
+
+bool flash::tile::isOfRows(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() == 1 &&
+         isa_and_nonnull<RowsAttr, WarpRowsAttr>(tensor.getEncoding());
+}
+
+RankedTensorType flash::tile::getLanesType(RankedTensorType rows) {
+  Attribute layout = rows.getEncoding();
+  int64_t lanes = 4;
+  if (auto warpRows = dyn_cast<WarpRowsAttr>(layout))
+    lanes = warpRows.getLanes();
+  else
+    layout =
+        LanesAttr::get(rows.getContext(), cast<RowsAttr>(layout).getWarps());
+  return RankedTensorType::get({rows.getDimSize(0), lanes},
+                               rows.getElementType(), layout);
 }

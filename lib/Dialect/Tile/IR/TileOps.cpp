@@ -87,10 +87,12 @@ static LogicalResult verifyIndicesOfWarpRows(Operation *op, MemRefType memory,
 /// of it, belong together.
 static bool areRelated(RankedTensorType whole, RankedTensorType part) {
   auto warpRows = dyn_cast<WarpRowsAttr>(part.getEncoding());
-  if (isa<WarpRowsAttr>(whole.getEncoding()) != !!warpRows)
+  auto ofWhole = dyn_cast<WarpRowsAttr>(whole.getEncoding());
+  if (!ofWhole != !warpRows)
     return false;
-  if (warpRows && (warpRows.getVector() != 1 ||
-                   (part.getRank() == 2 && part.getDimSize(1) != 32)))
+  if (warpRows &&
+      (warpRows.getVector() != 1 || warpRows.getLanes() != ofWhole.getLanes() ||
+       (part.getRank() == 2 && part.getDimSize(1) != warpRows.getLanes())))
     return false;
   return whole.getDimSize(0) == part.getDimSize(0) &&
          whole.getElementType() == part.getElementType() &&
@@ -506,21 +508,25 @@ LogicalResult LoadOp::verify() {
 
 LogicalResult ReadOp::verify() {
   RankedTensorType result = getResult().getType();
-  bool isMatrix = result.getRank() == 2;
-  if (!result.getElementType().isF32())
-    return emitOpError("gives a tensor of f32, not ") << result;
-  if (isMatrix != !!getColumns() || (getAligned() && !isMatrix))
-    return emitOpError("needs columns for a matrix, and none for a value for "
-                       "each row");
   MemRefType memory = getSource().getType();
+  bool isMatrix = result.getRank() == 2;
+  if (!isMatrix && (getColumns() || getAligned()))
+    return emitOpError("reads a vector, which has no columns and is read one "
+                       "by one");
   if (isMatrix) {
     if (failed(verifyIndicesOfWarpRows(*this, memory, getIndices().size())))
       return failure();
+    if (memory.getElementType() != result.getElementType())
+      return emitOpError("gives elements as they are in memory, of ")
+             << memory.getElementType() << ", not " << result.getElementType();
   } else if (failed(verifyRowsOfMemory(*this, memory, getIndices().size(),
                                        result.getElementType(),
                                        /*columns=*/std::nullopt))) {
     return failure();
   }
+  if (getPadding() && getPadding().getType() != result.getElementType())
+    return emitOpError("is padded with an element, of ")
+           << result.getElementType() << ", not " << getPadding().getType();
   if (!memory.isLastDimUnitStride())
     return emitOpError("needs memory whose last dimension is contiguous");
   return success();
@@ -566,9 +572,9 @@ LogicalResult BroadcastOp::verify() {
     return emitOpError("needs a fragment over the same warps with as many "
                        "columns as its operand has elements");
   }
-  if (source && !areRelated(result, source))
+  if (source && (source.getRank() != 1 || !areRelated(result, source)))
     return emitOpError("needs as many rows and warps in its result as in its "
-                       "operand");
+                       "operand, which is a vector");
   return success();
 }
 
@@ -587,6 +593,14 @@ LogicalResult ReduceOp::verify() {
                      "result");
 }
 
+int64_t ReduceOp::getNumScratchBytes() {
+  auto type = cast<RankedTensorType>(getResult().getType());
+  auto warpRows = dyn_cast<WarpRowsAttr>(type.getEncoding());
+  if (!warpRows || warpRows.getLanes() <= 32)
+    return 0;
+  return warpRows.getLanes() / 32 * type.getDimSize(0) * 4;
+}
+
 LogicalResult ReduceRowsOp::verify() {
   RankedTensorType x = getX().getType(), result = getResult().getType();
   if (x.getElementType().isF32() && result.getElementType().isF32() &&
@@ -600,9 +614,10 @@ LogicalResult ReduceRowsOp::verify() {
 
 LogicalResult MapOp::verify() {
   RankedTensorType result = getResult().getType();
-  if (!isa<FragmentAttr, RowsAttr, ColumnsAttr>(result.getEncoding()) ||
-      !result.getElementType().isF32())
-    return emitOpError("gives a tile of f32 in a layout of fragments, not ")
+  if (isa<LanesAttr>(result.getEncoding()) || !result.getElementType().isF32())
+    return emitOpError(
+               "gives a tile of f32 in a layout of fragments or warp rows, "
+               "not ")
            << result;
   for (Value input : getInputs())
     if (input.getType() != result)

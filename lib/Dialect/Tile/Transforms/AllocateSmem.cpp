@@ -35,6 +35,15 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
     stageBytes = std::max(stageBytes, store.getStageType().getAlignedBytes());
   });
   end += stageBytes;
+  // Neither are those of reductions: warps meet before they write there.
+  int64_t scratchBytes = 0;
+  kernel.walk([&](ReduceOp reduce) {
+    int64_t bytes = reduce.getNumScratchBytes();
+    if (bytes > 0)
+      reduce.setOffsetAttr(b.getI64IntegerAttr(end));
+    scratchBytes = std::max(scratchBytes, bytes);
+  });
+  end += scratchBytes;
   bool hasRoles = false;
   kernel.walk([&](WarpSpecializeOp) { hasRoles = true; });
   if (hasRoles)

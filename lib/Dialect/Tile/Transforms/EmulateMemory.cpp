@@ -516,11 +516,22 @@ struct EmulateRead : EmulationPattern<ReadOp> {
     Value columns = isMatrix ? emitRows(b, loc, single(adaptor.getColumns()),
                                         type.getDimSize(1))
                              : Value();
+    // A GPU reads the first element in any case if there is said to be one.
+    auto least = [&](Value count) -> Value {
+      if (!count || !op.getNonempty())
+        return count;
+      return arith::MaxSIOp::create(b, loc, count, constant(b, loc, 1));
+    };
     emitRangeChecks(b, op, calls, memory, indices,
-                    indices.size() - type.getRank(), rows, columns);
-    bool isWarpRows =
-        isa<WarpRowsAttr>(cast<RankedTensorType>(op.getType()).getEncoding());
-    float missing = isWarpRows ? -std::numeric_limits<float>::infinity() : 0.0f;
+                    indices.size() - type.getRank(), least(rows),
+                    least(columns));
+    Value none = single(adaptor.getPadding());
+    if (!none) {
+      auto element = cast<FloatType>(type.getElementType());
+      APFloat value = isMatrix ? APFloat::getNaN(element.getFloatSemantics())
+                               : APFloat(element.getFloatSemantics());
+      none = arith::ConstantOp::create(b, loc, b.getFloatAttr(element, value));
+    }
     auto readElement = [&](OpBuilder &b, Location loc, ValueRange at) {
       auto isBelow = [&](Value x, Value bound) {
         return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x,
@@ -538,13 +549,9 @@ struct EmulateRead : EmulationPattern<ReadOp> {
               entry = arith::AddIOp::create(b, loc, entry, offset);
             }
             Value value = memref::LoadOp::create(b, loc, memory, position);
-            if (!value.getType().isF32())
-              value = arith::ExtFOp::create(b, loc, b.getF32Type(), value);
             scf::YieldOp::create(b, loc, value);
           },
           [&](OpBuilder &b, Location loc) {
-            Value none =
-                arith::ConstantOp::create(b, loc, b.getF32FloatAttr(missing));
             scf::YieldOp::create(b, loc, none);
           });
       tensor::YieldOp::create(b, loc, choice.getResult(0));

@@ -10,6 +10,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace flash::tile;
@@ -42,17 +44,24 @@ static Value fill(OpBuilder &b, Location loc, RankedTensorType type,
 }
 
 /// The type of a matrix whose columns are split into (block, lane, element):
-/// the columns of a lane are those that it holds.
+/// the columns of a lane are those that it holds. The last block may be short.
 static RankedTensorType splitColumns(RankedTensorType type) {
   int64_t lanes = 4, elements = 2;
   if (auto warpRows = dyn_cast<WarpRowsAttr>(type.getEncoding())) {
-    lanes = 32;
+    lanes = warpRows.getLanes();
     elements = warpRows.getVector();
   }
-  return RankedTensorType::get({type.getDimSize(0),
-                                type.getDimSize(1) / (lanes * elements), lanes,
-                                elements},
+  int64_t blocks = llvm::divideCeil(type.getDimSize(1), lanes * elements);
+  return RankedTensorType::get({type.getDimSize(0), blocks, lanes, elements},
                                type.getElementType());
+}
+
+/// The value that changes nothing.
+static Value emitNeutral(OpBuilder &b, Location loc, Reduction reduction) {
+  double neutral = reduction == Reduction::Add
+                       ? 0.0
+                       : -std::numeric_limits<double>::infinity();
+  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(neutral));
 }
 
 static Value combine(OpBuilder &b, Location loc, Reduction reduction, Value x,
@@ -208,27 +217,6 @@ struct EmulateBroadcast : OpConversionPattern<BroadcastOp> {
       b.replaceOp(op, fill(b, loc, type, source));
       return success();
     }
-    if (source.getType() == type) {
-      b.replaceOp(op, source);
-      return success();
-    }
-    if (auto lanes = cast<RankedTensorType>(source.getType());
-        lanes.getRank() == 2) {
-      RankedTensorType parts = splitColumns(op.getType());
-      AffineExpr row, block, lane, element;
-      bindDims(b.getContext(), row, block, lane, element);
-      Value split = createGeneric(
-          b, loc, source, createEmpty(b, loc, parts),
-          {AffineMap::get(4, 0, {row, lane}, b.getContext()),
-           b.getMultiDimIdentityMap(4)},
-          SmallVector<utils::IteratorType>(4, utils::IteratorType::parallel),
-          [](OpBuilder &, Location, ValueRange elements) {
-            return elements[0];
-          });
-      b.replaceOpWithNewOp<tensor::CollapseShapeOp>(
-          op, type, split, SmallVector<ReassociationIndices>{{0}, {1, 2, 3}});
-      return success();
-    }
     bool isOfColumns = isa<ColumnsAttr>(
         cast<RankedTensorType>(op.getSource().getType()).getEncoding());
     AffineMap vector = AffineMap::get(2, 0, b.getAffineDimExpr(isOfColumns));
@@ -248,8 +236,22 @@ struct EmulateFold : OpConversionPattern<FoldOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(FoldOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
-    Value x = tensor::ExpandShapeOp::create(
-        b, op.getLoc(), splitColumns(op.getX().getType()), adaptor.getX(),
+    RankedTensorType parts = splitColumns(op.getX().getType());
+    auto type = cast<RankedTensorType>(adaptor.getX().getType());
+    auto whole = RankedTensorType::get(
+        {type.getDimSize(0), parts.getNumElements() / type.getDimSize(0)},
+        type.getElementType());
+    Value x = adaptor.getX();
+    if (type != whole)
+      x = tensor::PadOp::create(
+          b, op.getLoc(), whole, x,
+          SmallVector<OpFoldResult>(2, b.getIndexAttr(0)),
+          SmallVector<OpFoldResult>{
+              b.getIndexAttr(0),
+              b.getIndexAttr(whole.getDimSize(1) - type.getDimSize(1))},
+          emitNeutral(b, op.getLoc(), op.getReduction()));
+    x = tensor::ExpandShapeOp::create(
+        b, op.getLoc(), parts, x,
         SmallVector<ReassociationIndices>{{0}, {1, 2, 3}});
     AffineExpr row, block, lane, element;
     bindDims(b.getContext(), row, block, lane, element);
@@ -297,9 +299,24 @@ struct EmulateReduce : OpConversionPattern<ReduceOp> {
   LogicalResult matchAndRewrite(ReduceOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
     auto type = getTypeConverter()->convertType<RankedTensorType>(op.getType());
+    int64_t numLanes = op.getX().getType().getDimSize(1);
+    if (numLanes > 4) {
+      Value none = emitNeutral(b, op.getLoc(), op.getReduction());
+      b.replaceOp(
+          op,
+          createGeneric(
+              b, op.getLoc(), adaptor.getX(), fill(b, op.getLoc(), type, none),
+              {b.getMultiDimIdentityMap(2),
+               AffineMap::get(2, 0, b.getAffineDimExpr(0))},
+              {utils::IteratorType::parallel, utils::IteratorType::reduction},
+              [&](OpBuilder &b, Location loc, ValueRange elements) {
+                return combine(b, loc, op.getReduction(), elements[1],
+                               elements[0]);
+              }));
+      return success();
+    }
     OpFoldResult one = b.getIndexAttr(1);
     SmallVector<Value> lanes;
-    int64_t numLanes = op.getX().getType().getDimSize(1);
     for (int64_t lane = 0; lane < numLanes; ++lane)
       lanes.push_back(tensor::ExtractSliceOp::create(
           b, op.getLoc(), type, adaptor.getX(),
@@ -392,11 +409,7 @@ struct EmulateReduceRows : OpConversionPattern<ReduceRowsOp> {
   LogicalResult matchAndRewrite(ReduceRowsOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
     auto type = getTypeConverter()->convertType<RankedTensorType>(op.getType());
-    double neutral = op.getReduction() == Reduction::Add
-                         ? 0.0
-                         : -std::numeric_limits<double>::infinity();
-    Value none =
-        arith::ConstantOp::create(b, op.getLoc(), b.getF32FloatAttr(neutral));
+    Value none = emitNeutral(b, op.getLoc(), op.getReduction());
     AffineMap column = AffineMap::get(2, 0, b.getAffineDimExpr(1));
     b.replaceOp(
         op,

@@ -30,7 +30,7 @@ static FoldOp getFold(arith::AddFOp sum) {
   auto fold = reduce.getX().getDefiningOp<FoldOp>();
   if (!fold || fold.getReduction() != Reduction::Add || !fold->hasOneUse() ||
       !matchPattern(fold.getInit(), m_AnyZeroFloat()) ||
-      !isa<RowsAttr>(reduce.getResult().getType().getEncoding()))
+      !isOfRows(reduce.getResult().getType()))
     return {};
   return fold;
 }
@@ -151,29 +151,26 @@ bool Web::isWorthIt() {
 }
 
 void Web::makePartial() {
-  auto toLanes = [](Type rows) {
-    auto type = cast<RankedTensorType>(rows);
-    int64_t warps = cast<RowsAttr>(type.getEncoding()).getWarps();
-    return RankedTensorType::get({type.getDimSize(0), 4}, type.getElementType(),
-                                 LanesAttr::get(type.getContext(), warps));
-  };
+  RankedTensorType rows = cast<RankedTensorType>(values.front().getType());
+  RankedTensorType lanes = getLanesType(rows);
   // Whole sums where others ask for them, and where sums start.
   llvm::DenseMap<Value, Value> started;
   auto start = [&](OpOperand &operand) {
     Value value = operand.get();
-    RankedTensorType rows = cast<RankedTensorType>(value.getType());
-    Value &lanes = started[value];
-    if (!lanes) {
+    Value &parts = started[value];
+    if (!parts) {
       OpBuilder b(value.getContext());
       b.setInsertionPointAfterValue(value);
-      // Four lanes have a quarter each, which is exact.
+      // As many lanes as a power of two have a part each, which is exact.
       Location loc = value.getLoc();
-      Value quarter = arith::ConstantOp::create(
-          b, loc, DenseElementsAttr::get(rows, b.getF32FloatAttr(0.25)));
-      Value part = arith::MulFOp::create(b, loc, value, quarter);
-      lanes = BroadcastOp::create(b, loc, toLanes(rows), part);
+      Value share = arith::ConstantOp::create(
+          b, loc,
+          DenseElementsAttr::get(
+              rows, b.getF32FloatAttr(1.0f / lanes.getDimSize(1))));
+      Value part = arith::MulFOp::create(b, loc, value, share);
+      parts = BroadcastOp::create(b, loc, lanes, part);
     }
-    operand.set(lanes);
+    operand.set(parts);
   };
   SmallVector<OpOperand *> exits, starts;
   llvm::SetVector<Operation *> steps;
@@ -199,12 +196,8 @@ void Web::makePartial() {
     }
   }
   for (OpOperand *operand : starts)
-    if (!values.contains(operand->get()) &&
-        isa<RowsAttr>(
-            cast<RankedTensorType>(operand->get().getType()).getEncoding()))
+    if (!values.contains(operand->get()) && operand->get().getType() == rows)
       start(*operand);
-  RankedTensorType rows = cast<RankedTensorType>(values.front().getType());
-  RankedTensorType lanes = toLanes(rows);
   for (Value value : values)
     value.setType(lanes);
   for (Operation *step : steps) {

@@ -107,24 +107,31 @@ def TileSoftmax : Pass<"flash-tile-softmax", "::mlir::func::FuncOp"> {
     rows are not its last dimension, so that vectors run over rows and nothing
     is reduced across lanes.
 
-    With `reduction-tile=0`, for GPUs, a softmax along the last dimension is
-    only cut into blocks of rows, and `convert-linalg-to-tile` makes the passes
-    over them. One along another dimension stays as it is, and so does
-    `flash.softmax`.
+    Rows that are one step are read once, and there is no loop. So are blocks of
+    `whole-rows` elements at most, where their number is known: the blocks have
+    fewer rows then, if they must. (Not where tiles are transposed: their two
+    passes read in different orders.)
 
     ```mlir
-    scf.forall (%i) = (0) to (64) step (16) {
-      %p = linalg.softmax dimension(1) ins(%x[%i] : tensor<16x4096xf32>) outs(%e[%i])
-    }
+    %m = linalg.generic  max_j %x[%i, %j]
+    %p = linalg.generic  exp2(log2(e) * (%x[%i, %j] - %m))
+    %l = linalg.generic  sum_j %p
+    %y = linalg.generic  %p / %l
     ```
+
+    With `reduction-bytes`, for GPUs, a step is as many bytes of a row as the lanes
+    of a warp read at once. A softmax along another dimension than the last has no
+    such bytes, and stays as it is.
   }];
   let options = [
     Option<"rowTile", "row-tile", "int64_t", "16",
            "Rows in a unit of parallel work">,
     Option<"reductionTile", "reduction-tile", "int64_t", "128",
-           "Elements of a row in one step; 0 leaves rows whole">,
+           "Elements of a row in one step">,
     Option<"reductionBytes", "reduction-bytes", "int64_t", "0",
            "Bytes of a row in one step, in place of reduction-tile">,
+    Option<"wholeRows", "whole-rows", "int64_t", "0",
+           "Most elements of a block whose rows are one step each">,
     Option<"transposeTiles", "transpose-tiles", "bool", "false",
            "Hold tiles with rows last in the first pass">
   ];
@@ -672,9 +679,7 @@ def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
     Option<"transposeScores", "transpose-scores", "bool", "false",
            "Hold scores keys by queries, and multiply f32 alone">,
     Option<"guardValues", "guard-values", "bool", "false",
-           "Multiply the values of a masked tile at once where all are finite">,
-    Option<"keepCombine", "keep-combine", "bool", "false",
-           "Leave flash.combine to the conversion to block programs">
+           "Multiply the values of a masked tile at once where all are finite">
   ];
   let dependentDialects = ["::mlir::linalg::LinalgDialect",
     "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect",

@@ -36,6 +36,13 @@
 namespace flash::tile {
 /// What an operation does to the stage of a ring, see TileRingInterface.td.
 enum class RingEffect { Acquire, Fill, Wait, Peek, Release, CheckFinite, Ask };
+
+/// Whether the tensor has a value for each row of matrices.
+bool isOfRows(mlir::Type type);
+
+/// The type of a value for each lane that has elements of these rows, of which
+/// `rows` has one value each.
+mlir::RankedTensorType getLanesType(mlir::RankedTensorType rows);
 } // namespace flash::tile
 
 #include "flash/Dialect/Tile/IR/TileRingInterface.h.inc"

@@ -77,26 +77,34 @@ def Tile_WarpRowsAttr : AttrDef<Tile_Dialect, "WarpRows",
     [DeclareAttrInterfaceMethods<Tile_LayoutAttrInterface>,
      DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let mnemonic = "warp_rows";
-  let summary = "the layout of whole rows, each in one warp";
+  let summary = "the layout of whole rows, each in neighbouring lanes";
   let description = [{
-    `tensor<MxNxT, #tile.warp_rows<W, V>>`: every row belongs to one of `W` warps,
-    whose lanes hold `V` neighbouring elements each, over and over. This is for
-    what only reads and writes rows: 16 bytes of neighbouring lanes are
-    neighbours in memory. Element `(i, j)` is held by
+    `tensor<MxNxT, #tile.warp_rows<W, V, L>>` is spread over `W` warps: every row
+    belongs to `L` neighbouring lanes, all 32 of a warp if `L` is not written, a
+    part of them, or all of several warps. They hold `V` neighbouring elements
+    each, over and over. This is for what only reads and writes rows: 16 bytes of
+    neighbouring lanes are neighbours in memory. As many rows as fit,
+    `P = 32 W / L`, are next to each other. Element `(i, j)` is held by
 
     ```
-    warp     = i mod W
-    lane     = (j / V) mod 32
-    register = (i / W) * (N / 32) + (j / (32 V)) * V + j mod V
+    thread   = L (i mod P) + (j / V) mod L
+    register = (i / P) * ceil(N / (L V)) * V + (j / (L V)) * V + j mod V
     ```
 
-    `M` is a multiple of `W`, `N` of `32 V`. With `V = 1` and `N = 32` there is
-    one value in each lane, as in `#tile.lanes`. In `tensor<MxT, #tile.warp_rows<W, 1>>`
-    all lanes of a warp hold the values of its rows, as in `#tile.rows`.
+    `L` is a power of two up to 32, or a multiple of 32; `P` is a whole number, and
+    `M` a multiple of it. Where `N` is no multiple of `L V`, registers that would be
+    columns from `N` on hold anything. With `V = 1` and `N = L` there is one value
+    in each lane, as in `#tile.lanes`. In `tensor<MxT, #tile.warp_rows<W, 1, L>>` all
+    lanes of a row hold its value, as in `#tile.rows`.
   }];
-  let parameters = (ins "int64_t":$warps, "int64_t":$vector);
-  let assemblyFormat = "`<` $warps `,` $vector `>`";
+  let parameters = (ins "int64_t":$warps, "int64_t":$vector,
+                        DefaultValuedParameter<"int64_t", "32">:$lanes);
+  let assemblyFormat = "`<` $warps `,` $vector (`,` $lanes^)? `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// How many rows are next to each other.
+    int64_t getNumRowsAtOnce() const { return 32 * getWarps() / getLanes(); }
+  }];
 }
 
 def Tile_ReductionEnum : I32EnumAttr<"Reduction", "how values are combined", [

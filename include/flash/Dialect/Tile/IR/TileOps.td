@@ -494,35 +494,39 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
 
 def Tile_ReadOp : Tile_Op<"read",
     [MemoryEffects<[MemRead]>, AttrSizedOperandSegments]> {
-  let summary = "a tile of global memory, in registers";
+  let summary = "rows of global memory, in warp rows";
   let description = [{
-    Rows and columns from the last two indices on, widened to f32. Rows from
-    `rows` on do not exist and are undefined; columns from `columns` on are
-    -inf. The elements of a lane are read at once where the row starts at a
-    multiple of 16 bytes and `columns` is a multiple of them, one by one
-    elsewhere. `aligned` says that it is so everywhere, and saves the check.
+    Rows and columns from the last two indices on. Rows from `rows` on and columns
+    from `columns` on do not exist: they are not read, and are the `padding`.
+    Without one they are zero in a vector and anything in a matrix.
 
     ```mlir
-    %x = tile.read %s[%b, %i, %j] rows(%m) columns(%n)
-        : memref<?x?x?xf16, strided<[?, ?, 1]>> to tensor<8x1024xf32, #tile.warp_rows<8, 8>>
+    %x = tile.read %s[%b, %i, %j] rows(%m) columns(%n) padding(%none : f16)
+        : memref<?x?x?xf16, strided<[?, ?, 1]>> to tensor<8x1024xf16, #tile.warp_rows<8, 8>>
     ```
 
-    Without columns, a vector, from the last index on. Its elements from `rows` on
-    do not exist; in the layouts of fragments they are zero.
+    Neighbours that a lane holds are read at once where the rows start at a multiple
+    of their size and `columns` is a multiple of their number, one by one elsewhere.
+    `aligned` says that it is so everywhere, and `nonempty` that the first element
+    exists, which can then be read in place of one that does not: each saves a
+    question, and with both reads do not wait for those before them.
+
+    A vector has its elements from the last index on, a value for each row.
 
     ```mlir
     %l = tile.read %lse[%b, %i] rows(%m)
-        : memref<?x?xf32, strided<[?, 1]>> to tensor<64xf32, #tile.rows<4>>
+        : memref<?x?xf32, strided<[?, 1]>> to tensor<8xf32, #tile.warp_rows<8, 1>>
     ```
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
                        Optional<Index>:$rows, Optional<Index>:$columns,
-                       UnitAttr:$aligned);
-  let results = (outs Tile_AnyTensorOf<[Tile_WarpRowsTensor, Tile_RowsTensor,
-                                        Tile_ColumnsTensor]>:$result);
+                       Optional<AnyTypeOf<[F16, BF16, F32]>>:$padding,
+                       UnitAttr:$aligned, UnitAttr:$nonempty);
+  let results = (outs Tile_WarpRowsTensor:$result);
   let assemblyFormat = [{
     $source `[` $indices `]` (`rows` `(` $rows^ `)`)?
-    (`columns` `(` $columns^ `)`)? (`aligned` $aligned^)? attr-dict
+    (`columns` `(` $columns^ `)`)? (`padding` `(` $padding^ `:` type($padding) `)`)?
+    (`aligned` $aligned^)? (`nonempty` $nonempty^)? attr-dict
     `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
@@ -612,8 +616,6 @@ def Tile_AnyOp : Tile_Op<"any", [Pure]> {
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let summary = "repeats a scalar, or the values of a vector, along the tile";
   let description = [{
-    In `#tile.warp_rows`, the value of a lane goes to the elements that it holds.
-
     ```mlir
     %x = tile.broadcast %rows : tensor<128xf32, #tile.rows<4>> to tensor<128x64xf32, #tile.fragment<4>>
     ```
@@ -629,10 +631,9 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
 def Tile_FoldOp : Tile_Op<"fold", [Pure, AllTypesMatch<["init", "result"]>]> {
   let summary = "combines the elements of a row that a lane holds";
   let description = [{
-    The first half of a reduction along the rows, within each thread:
-    `result[i, c]` is `init[i, c]` combined with all `x[i, j]` with
-    `(j mod 8) / 2 = c`, in the order of `j`. In `#tile.warp_rows` it is
-    combined with those with `(j / V) mod 32 = c`.
+    The first half of a reduction along the rows, within each thread: `result[i, c]` is `init[i, c]` combined with all `x[i, j]` with
+    `(j mod 8) / 2 = c`, in the order of `j`. Of warp rows over `L` lanes it is
+    combined with those with `(j / V) mod L = c`.
 
     ```mlir
     %l1 = tile.fold add %p into %l0 : tensor<128x64xf32, #tile.fragment<4>> into tensor<128x4xf32, #tile.lanes<4>>
@@ -653,16 +654,27 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "combines the values of each row's lanes";
   let description = [{
     The second half of a reduction along the rows: two shuffles between
-    neighbouring lanes, or five between those of a warp that holds whole rows.
+    neighbouring lanes, or five between those of a warp that holds warp rows. Warps
+    that share a row meet, and exchange theirs through shared memory: `offset`, its
+    byte there, is set by `tile-allocate-smem`.
 
     ```mlir
     %l = tile.reduce add %l1 : tensor<128x4xf32, #tile.lanes<4>> to tensor<128xf32, #tile.rows<4>>
     ```
   }];
   let arguments = (ins Tile_ReductionAttr:$reduction,
-    Tile_AnyTensorOf<[Tile_LanesTensor, Tile_WarpRowsTensor]>:$x);
+    Tile_AnyTensorOf<[Tile_LanesTensor, Tile_WarpRowsTensor]>:$x,
+    OptionalAttr<I64Attr>:$offset);
   let results =
       (outs Tile_AnyTensorOf<[Tile_RowsTensor, Tile_WarpRowsTensor]>:$result);
+  let builders = [OpBuilder<(ins "::mlir::Type":$result,
+                                 "Reduction":$reduction, "::mlir::Value":$x), [{
+    build($_builder, $_state, result, reduction, x, ::mlir::IntegerAttr());
+  }]>];
+  let extraClassDeclaration = [{
+    /// Of shared memory, in which warps exchange what they have; 0 for one.
+    int64_t getNumScratchBytes();
+  }];
   let assemblyFormat = "$reduction $x attr-dict `:` type($x) `to` type($result)";
   let hasVerifier = 1;
 }

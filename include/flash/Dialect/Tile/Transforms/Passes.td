@@ -16,9 +16,10 @@ def PartialSums : Pass<"tile-partial-sums", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Add up the sums of lanes after the loop";
   let description = [{
     A sum for each row that loops carry, multiply and add the sums of tiles to
-    is held by four lanes, each of which can have a sum of its own: to add these
-    up takes two shuffles, once behind the loops rather than for each tile. The
-    first is divided among the lanes, which is exact.
+    is held by four lanes, or all of a warp, each of which can have a sum of its
+    own: to add these up takes two shuffles, or five, once behind
+    the loops rather than for each tile. The first is divided among the lanes,
+    which is exact.
 
     ```mlir
     %scaled = arith.mulf %sum, %factor : tensor<128xf32, #tile.rows<8>>
