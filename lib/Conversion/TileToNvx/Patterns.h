@@ -45,8 +45,9 @@ struct ThreadBuilder {
   /// The registers of a vector, and back.
   llvm::SmallVector<mlir::Value> unpack(mlir::Value vector);
   mlir::Value pack(mlir::ValueRange registers);
-  /// The two elements of 16 bits in a register, as f32.
+  /// The two elements of 16 bits in a register, as f32, or as they are.
   std::array<mlir::Value, 2> extendPair(mlir::Value pair, mlir::Type element);
+  std::array<mlir::Value, 2> splitPair(mlir::Value pair, mlir::Type element);
   /// A pointer some bytes further in shared memory; `offset` is an index.
   mlir::Value advance(mlir::Value pointer, mlir::Value offset);
   mlir::Value advance(mlir::Value pointer, int64_t offset);

@@ -113,6 +113,13 @@ std::array<Value, 2> ThreadBuilder::extendPair(Value pair, Type element) {
   return result;
 }
 
+std::array<Value, 2> ThreadBuilder::splitPair(Value pair, Type element) {
+  Value elements =
+      LLVM::BitcastOp::create(b, loc, VectorType::get({2}, element), pair);
+  return {LLVM::ExtractElementOp::create(b, loc, elements, i32(0)),
+          LLVM::ExtractElementOp::create(b, loc, elements, i32(1))};
+}
+
 Value ThreadBuilder::advance(Value pointer, Value offset) {
   Value bytes = arith::IndexCastOp::create(b, loc, b.getI32Type(), offset);
   return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,

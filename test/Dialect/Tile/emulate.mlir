@@ -241,18 +241,12 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// Vectors are read, and zero where they end; the sum of a column's rows becomes a
-// matrix again; a map goes through several tiles.
+// The sum of a column's rows becomes a matrix again; a map goes through several
+// tiles.
 // CHECK-DAG: #[[COLUMN:.*]] = affine_map<(d0, d1) -> (d1)>
 // CHECK-LABEL: func.func @columns(
-// CHECK: %[[X:.*]] = tensor.generate
-// CHECK: ^bb0(%[[I:.*]]: index):
-// CHECK:   %[[EXISTS:.*]] = arith.cmpi slt, %[[I]], %[[N:.*]] :
-// CHECK:   scf.if %[[EXISTS]] -> (f32) {
-// CHECK:     memref.load
-// CHECK:   } else {
-// CHECK:     scf.yield %cst
-// CHECK: } : tensor<8xf32>
+// CHECK: %[[X:.*]] = linalg.generic {{.*}} iterator_types = ["parallel"]} outs(%{{.*}} : tensor<8xf32>)
+// CHECK:   memref.load
 // CHECK: %[[WIDE:.*]] = linalg.generic {{.*}}#[[COLUMN]]{{.*}} ins(%[[X]] : tensor<8xf32>) outs(%{{.*}} : tensor<16x8xf32>)
 // CHECK: %[[ZERO:.*]] = linalg.fill {{.*}} -> tensor<8xf32>
 // CHECK: %[[SUM:.*]] = linalg.generic {{.*}}#[[COLUMN]]{{.*}}["reduction", "parallel"]} ins(%[[WIDE]] : tensor<16x8xf32>) outs(%[[ZERO]] : tensor<8xf32>)
@@ -275,7 +269,11 @@ module attributes {gpu.container_module} {
   }
   gpu.module @kernels {
     gpu.func @k(%m: memref<?x8xf32>, %v: memref<?xf32>, %n: index) kernel {
-      %c = tile.read %v[%n] rows(%n) : memref<?xf32> to !columns
+      %c = tile.map : () -> !columns {
+      ^bb0(%j: index):
+        %e = memref.load %v[%j] : memref<?xf32>
+        tile.yield %e : f32
+      }
       %x = tile.broadcast %c : !columns to !x
       %s = tile.reduce_rows add %x : !x to !columns
       %w = tile.broadcast %s : !columns to !x

@@ -1,4 +1,5 @@
-//===- AllocateSmem.cpp - Places of rings in shared memory ----------------===//
+//===- AllocateSmem.cpp - Places in shared memory
+//--------------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -35,6 +36,15 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
     stageBytes = std::max(stageBytes, store.getStageType().getAlignedBytes());
   });
   end += stageBytes;
+  // Neither are those of reductions: warps meet before they write there.
+  int64_t scratchBytes = 0;
+  kernel.walk([&](ReduceRowsOp reduce) {
+    int64_t bytes = reduce.getNumScratchBytes();
+    if (bytes > 0)
+      reduce.setOffsetAttr(b.getI64IntegerAttr(end));
+    scratchBytes = std::max(scratchBytes, bytes);
+  });
+  end += scratchBytes;
   bool hasRoles = false;
   kernel.walk([&](WarpSpecializeOp) { hasRoles = true; });
   if (hasRoles)

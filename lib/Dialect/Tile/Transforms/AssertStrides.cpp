@@ -50,7 +50,8 @@ static int64_t getStoreGranule(BlockArgument argument) {
     if (auto store = dyn_cast<StoreOp>(user);
         store && store.getDestination() == argument) {
       auto type = cast<RankedTensorType>(store.getX().getType());
-      if (type.getRank() == 2 && isa<FragmentAttr>(type.getEncoding()))
+      if (type.getRank() == 2 && isa<FragmentAttr>(type.getEncoding()) &&
+          !store.getColumns())
         granule = std::max<int64_t>(granule, 2);
     }
   }

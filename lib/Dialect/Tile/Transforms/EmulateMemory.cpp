@@ -295,7 +295,7 @@ struct EmulateLoad : EmulationPattern<LoadOp> {
     calls.checkLease(b, op, adaptor.getSource()[1]);
     auto asIs = [](OpBuilder &, Location, Value element) { return element; };
     b.replaceOp(op, readTile(b, op.getLoc(), adaptor.getSource()[0],
-                             /*transpose=*/false,
+                             op.getTranspose(),
                              op.getResult().getType().getElementType(), asIs));
     return success();
   }
@@ -518,9 +518,7 @@ struct EmulateRead : EmulationPattern<ReadOp> {
                              : Value();
     emitRangeChecks(b, op, calls, memory, indices,
                     indices.size() - type.getRank(), rows, columns);
-    bool areStrips =
-        isa<StripsAttr>(cast<RankedTensorType>(op.getType()).getEncoding());
-    float missing = areStrips ? -std::numeric_limits<float>::infinity() : 0.0f;
+    float missing = -std::numeric_limits<float>::infinity();
     auto readElement = [&](OpBuilder &b, Location loc, ValueRange at) {
       auto isBelow = [&](Value x, Value bound) {
         return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x,

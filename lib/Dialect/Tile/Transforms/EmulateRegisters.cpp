@@ -7,6 +7,7 @@
 
 #include "Emulate.h"
 
+#include "flash/Dialect/Tile/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -53,13 +54,6 @@ static RankedTensorType splitColumns(RankedTensorType type) {
                                 type.getDimSize(1) / (lanes * elements), lanes,
                                 elements},
                                type.getElementType());
-}
-
-static Value combine(OpBuilder &b, Location loc, Reduction reduction, Value x,
-                     Value y) {
-  if (reduction == Reduction::Add)
-    return arith::AddFOp::create(b, loc, x, y);
-  return arith::MaxNumFOp::create(b, loc, x, y);
 }
 
 /// The f32 nearest to `value` with 10 bits of mantissa, ties away from zero, as
@@ -270,7 +264,6 @@ struct EmulateFold : OpConversionPattern<FoldOp> {
   }
 };
 
-/// First neighbouring lanes, then the pairs, and so on.
 struct EmulateColumn : OpConversionPattern<ColumnOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(ColumnOp op, OpAdaptor adaptor,
@@ -292,6 +285,7 @@ struct EmulateColumn : OpConversionPattern<ColumnOp> {
   }
 };
 
+/// First neighbouring lanes, then the pairs, and so on.
 struct EmulateReduce : OpConversionPattern<ReduceOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(ReduceOp op, OpAdaptor adaptor,
@@ -386,17 +380,15 @@ struct EmulateMap : OpConversionPattern<MapOp> {
   }
 };
 
-/// The rows of a thread, of the lanes and of the warps, as a GPU has them.
+/// Row by row, where a GPU has those of a thread, of lanes and of warps.
 struct EmulateReduceRows : OpConversionPattern<ReduceRowsOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(ReduceRowsOp op, OpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
     auto type = getTypeConverter()->convertType<RankedTensorType>(op.getType());
-    double neutral = op.getReduction() == Reduction::Add
-                         ? 0.0
-                         : -std::numeric_limits<double>::infinity();
-    Value none =
-        arith::ConstantOp::create(b, op.getLoc(), b.getF32FloatAttr(neutral));
+    Value none = arith::ConstantOp::create(
+        b, op.getLoc(),
+        b.getF32FloatAttr(getNeutralElement(op.getReduction())));
     AffineMap column = AffineMap::get(2, 0, b.getAffineDimExpr(1));
     b.replaceOp(
         op,
