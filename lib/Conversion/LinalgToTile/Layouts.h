@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace flash {
 
@@ -46,7 +47,9 @@ private:
   void propagate();
 
   int64_t warps;
-  llvm::DenseMap<mlir::Value, VectorOf> vectors;
+  /// In the order of the program: where a vector is used as both, the first use
+  /// decides.
+  llvm::MapVector<mlir::Value, VectorOf> vectors;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 2>> united;
 };
 
