@@ -147,9 +147,10 @@ def total(operation, x, start, dim):
     if operation == "mulf":
         magnitude = np.abs(v).prod(axis=dim) * np.abs(sv)
         largest = (np.abs(v) + e).prod(axis=dim) * (np.abs(sv) + se)
-        # Parts of the product may be too large or too small for f32.
-        largest = np.where(np.maximum(np.abs(v), 1 / 16).prod(axis=dim) > LARGEST_SUM, np.inf, largest)
-        return v.prod(axis=dim) * sv, largest * (1 + UNIT * count) - magnitude + LEAST["f32"]
+        # A part of the product may be too large or too small for f32.
+        most = np.maximum(np.abs(v), 1).prod(axis=dim) * np.maximum(np.abs(sv), 1)
+        largest = np.where(most > LARGEST_SUM, np.inf, largest)
+        return v.prod(axis=dim) * sv, largest * (1 + UNIT * count) - magnitude + LEAST["f32"] * most
     extreme = np.maximum if operation.startswith("max") else np.minimum
     reduced = extreme.reduce(v, axis=dim)
     return extreme(reduced, sv), np.maximum(e.max(axis=dim), se)

@@ -73,11 +73,11 @@ BlockConverter::Place BlockConverter::getPlace(const MemoryTile &tile,
   place.memory = capture(tile.memory, order);
   for (unsigned dim : order)
     place.indices.push_back(lookup(tile.offsets[dim]));
-  // Whole rows need no first column.
+  // Whole rows start at the first column.
   auto type = cast<RankedTensorType>(tile.memory.getType());
   if (shape.size() == 2 && order.back() == order.size() - 1 &&
       type.getShape().back() == shape.back() &&
-      isZeroInteger(tile.offsets.back()))
+      !getExisting(tile.dims[1], shape[1]))
     place.indices.pop_back();
   if (OpFoldResult some = getExisting(tile.dims[0], shape[0]))
     place.existing = lookup(some);

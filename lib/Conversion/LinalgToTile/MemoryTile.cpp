@@ -107,7 +107,7 @@ static bool isMultipleOf(OpFoldResult index, int64_t factor) {
 
 bool MemoryTile::isAligned(int64_t columns, int64_t elements) const {
   int64_t inMemory = cast<RankedTensorType>(memory.getType()).getShape().back();
-  if (inMemory == columns && isZeroInteger(offsets.back()))
+  if (inMemory == columns)
     return true;
   return isMultipleOf(offsets.back(), elements) &&
          (ShapedType::isDynamic(inMemory) || inMemory % elements == 0);
