@@ -398,9 +398,10 @@ struct Store : OpConversionPattern<tile::StoreOp> {
         else
           value = t.pack({registers[4 * at + index % 2 * 2],
                           registers[4 * at + index % 2 * 2 + 1]});
-        Value pair = t.advance(to, 8 * block * bytes);
         if (!op.getAdd() && !op.getColumns()) {
-          LLVM::StoreOp::create(b, t.loc, value, pair, /*alignment=*/2 * bytes);
+          LLVM::StoreOp::create(b, t.loc, value,
+                                t.advance(to, 8 * block * bytes),
+                                /*alignment=*/2 * bytes);
           continue;
         }
         SmallVector<Value> elements;
@@ -416,7 +417,7 @@ struct Store : OpConversionPattern<tile::StoreOp> {
                 t,
                 isBelow(t, t.add(t.fragmentColumn(), t.constant(8 * block + i)),
                         adaptor.getColumns().front()));
-          Value address = t.advance(pair, static_cast<int64_t>(i * bytes));
+          Value address = memory.advance(t, to, 8 * block + i);
           if (op.getAdd())
             LLVM::AtomicRMWOp::create(b, t.loc, LLVM::AtomicBinOp::fadd,
                                       address, element,

@@ -61,6 +61,8 @@ struct GlobalMemory {
   mlir::Value getSize(ThreadBuilder &t, int64_t dim);
   /// The address of an element, whose offset is computed in 64 bits.
   mlir::Value getAddress(ThreadBuilder &t, mlir::ValueRange indices);
+  /// An address so many elements further along the last dimension.
+  mlir::Value advance(ThreadBuilder &t, mlir::Value address, int64_t elements);
   /// The stride of a dimension in bytes, an i64.
   mlir::Value getByteStride(ThreadBuilder &t, int64_t dim);
 

@@ -176,3 +176,14 @@ Value GlobalMemory::getAddress(ThreadBuilder &t, ValueRange indices) {
   return LLVM::GEPOp::create(t.b, t.loc, pointer.getType(), t.b.getI8Type(),
                              pointer, ArrayRef<LLVM::GEPArg>{offset});
 }
+
+Value GlobalMemory::advance(ThreadBuilder &t, Value address, int64_t elements) {
+  if (type.isLastDimUnitStride())
+    return t.advance(address, elements * type.getElementTypeBitWidth() / 8);
+  Value distance =
+      arith::ConstantIntOp::create(t.b, t.loc, t.b.getI64Type(), elements);
+  distance = arith::MulIOp::create(t.b, t.loc, distance,
+                                   getByteStride(t, type.getRank() - 1));
+  return LLVM::GEPOp::create(t.b, t.loc, address.getType(), t.b.getI8Type(),
+                             address, ArrayRef<LLVM::GEPArg>{distance});
+}

@@ -58,14 +58,34 @@ gpu.module @m {
     gpu.return
   }
 
-  // Columns that may not exist are stored one by one, each where it does.
+  // Columns that may not exist are stored one by one, each where it does: next to
+  // each other, or as far apart as the memory says.
 
   // CHECK-LABEL: gpu.func @some_columns(
-  // CHECK-SAME:  %[[N:[^,: ]*]]: index
-  // CHECK-COUNT-4: llvm.store %{{.*}} {alignment = 2 : i64} : f16
+  // CHECK:       %[[ADDRESS:.*]] = llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i64)
+  // CHECK:       scf.if
+  // CHECK:         llvm.store %{{.*}}, %[[ADDRESS]] {alignment = 2 : i64} : f16
+  // CHECK:       scf.if
+  // CHECK:         %[[NEXT:.*]] = llvm.getelementptr %[[ADDRESS]][2]
+  // CHECK:         llvm.store %{{.*}}, %[[NEXT]] {alignment = 2 : i64} : f16
+  // CHECK-COUNT-2: llvm.store
   // CHECK-NOT:   llvm.store
   // CHECK:       gpu.return
-  gpu.func @some_columns(%x: !x, %m: memref<?x?xf16, strided<[?, ?]>>, %n: index) kernel {
+  gpu.func @some_columns(%x: !x, %m: memref<?x?xf16, strided<[?, 1]>>, %n: index) kernel {
+    tile.store %x, %m[%n, %n] columns(%n) : !x to memref<?x?xf16, strided<[?, 1]>>
+    gpu.return
+  }
+
+  // CHECK-LABEL: gpu.func @apart(
+  // CHECK:       %[[ADDRESS:.*]] = llvm.getelementptr %{{.*}}[%{{.*}}] : (!llvm.ptr<1>, i64)
+  // CHECK:       scf.if
+  // CHECK:       scf.if
+  // CHECK:         %[[ONE:.*]] = arith.constant 1 : i64
+  // CHECK:         %[[BYTES:.*]] = arith.muli %{{.*}}, %c2_i64
+  // CHECK:         %[[DISTANCE:.*]] = arith.muli %[[ONE]], %[[BYTES]]
+  // CHECK:         %[[NEXT:.*]] = llvm.getelementptr %[[ADDRESS]][%[[DISTANCE]]]
+  // CHECK:         llvm.store %{{.*}}, %[[NEXT]] {alignment = 2 : i64} : f16
+  gpu.func @apart(%x: !x, %m: memref<?x?xf16, strided<[?, ?]>>, %n: index) kernel {
     tile.store %x, %m[%n, %n] columns(%n) : !x to memref<?x?xf16, strided<[?, ?]>>
     gpu.return
   }
