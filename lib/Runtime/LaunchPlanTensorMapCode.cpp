@@ -95,7 +95,7 @@ void TensorMapPrinter::printTensorMapChecks(const LaunchPlan::Launch &launch,
                  operand(recipe.strides[d]), getBytes(recipe.element)));
     returnFailure("        ", formatv("{0}the stride of dimension {1} is not a "
                                       "multiple of {2} bytes below 2^40",
-                                      problem, d, tensorMapGranule));
+                                      problem, d, tensorMapAlignment));
   }
   line("    }");
 }
@@ -107,11 +107,12 @@ void TensorMapPrinter::printAddressCheck(const LaunchPlan::Launch &launch,
   if (!hasElements)
     return;
   // The memory of buffers begins at a multiple of more.
-  bool isAligned = !field.isArgument ||
-                   plan.arguments[field.root].alignment % tensorMapGranule == 0;
+  bool isAligned =
+      !field.isArgument ||
+      plan.arguments[field.root].alignment % tensorMapAlignment == 0;
   std::optional<int64_t> offset = getConstant(field.value);
   if (isAligned && offset &&
-      uint64_t(*offset) * field.elementBytes % tensorMapGranule == 0)
+      uint64_t(*offset) * field.elementBytes % tensorMapAlignment == 0)
     return;
   std::string address = field.isArgument
                             ? getAddress(field)
@@ -119,9 +120,10 @@ void TensorMapPrinter::printAddressCheck(const LaunchPlan::Launch &launch,
                                       operand(field.value), field.elementBytes)
                                   .str();
   line(formatv("    if ({0} && ({1}) % {2} != 0)", *hasElements, address,
-               tensorMapGranule));
-  returnFailure("      ", formatv("{0}its address is not a multiple of {1}",
-                                  getProblem(launch, field), tensorMapGranule));
+               tensorMapAlignment));
+  returnFailure("      ",
+                formatv("{0}its address is not a multiple of {1}",
+                        getProblem(launch, field), tensorMapAlignment));
 }
 
 void TensorMapPrinter::printTensorMap(const LaunchPlan::Launch &launch,
@@ -160,8 +162,8 @@ void TensorMapPrinter::printTensorMapHelpers() {
   line("static inline int $_steps(int64_t stride, int64_t elementBytes) {");
   line("  int64_t bytes;");
   line("  return $_mul(stride, elementBytes, &bytes) && bytes >= 0 &&");
-  line(formatv("         bytes % {0} == 0 && bytes < {1};\n}", tensorMapGranule,
-               literal(tensorMapStrideLimit)));
+  line(formatv("         bytes % {0} == 0 && bytes < {1};\n}",
+               tensorMapAlignment, literal(tensorMapStrideLimit)));
   line("\n/* The first place for a tensor map. */");
   line("static inline CUtensorMap *$_align(unsigned char *storage) {");
   line(formatv("  return (CUtensorMap *)(storage +\n"
@@ -192,12 +194,13 @@ void TensorMapPrinter::printTensorMapHelpers() {
   line("    boxes[d] = box[from];");
   line("    ones[d] = 1;");
   line("    if (d > 0)");
-  line(formatv("      steps[d - 1] = lengths[d] == 1 ? {0}", tensorMapGranule));
+  line(formatv("      steps[d - 1] = lengths[d] == 1 ? {0}",
+               tensorMapAlignment));
   line("                                     : (cuuint64_t)(strides[from] * "
        "elementBytes);");
   line("  }");
   line("  if (isEmpty)");
-  line(formatv("    address = {0};", tensorMapGranule));
+  line(formatv("    address = {0};", tensorMapAlignment));
   line("  return cuTensorMapEncodeTiled(");
   line("      map, type, (cuuint32_t)rank, (void *)(uintptr_t)address, "
        "lengths, steps,");

@@ -48,7 +48,7 @@ TensorMapShape::TensorMapShape(const LaunchPlan::TensorMapRecipe &recipe,
   for (size_t d = 0; d + 1 < sizes.size(); ++d)
     byteStrides.push_back(
         sizes[d] == 1
-            ? tensorMapGranule
+            ? tensorMapAlignment
             : getByteStride(r[recipe.strides[d]], getBytes(recipe.element)));
 }
 
@@ -104,7 +104,7 @@ llvm::Expected<TensorMap> flash::runtime::encodeTensorMap(
   TensorMapShape shape(plan.tensorMaps[field.tensorMap], r);
   // Tensors without elements may be anywhere, also at null.
   TensorMapOptions options =
-      shape.getOptions(shape.isEmpty ? tensorMapGranule : address);
+      shape.getOptions(shape.isEmpty ? tensorMapAlignment : address);
   if (Error error = checkRules(launch, field, options))
     return std::move(error);
   return encode(getOwner(launch, field), options);

@@ -10,7 +10,7 @@
 
 #include "flash/Compile/Program.h"
 #include "flash/Runtime/LaunchPlan.h"
-#include "flash/Target/Nvptx/Assemble.h"
+#include "flash/Target/Nvptx/Ptxas.h"
 
 namespace flash::compile {
 
@@ -44,7 +44,7 @@ struct GpuProgram {
                                             const CompileOptions &options);
 
   /// Adds cubins for a chip, made by the first `ptxas` in the PATH.
-  llvm::Error assembleFor(llvm::StringRef chip);
+  llvm::Error runPtxas(llvm::StringRef chip);
 };
 
 } // namespace flash::compile

@@ -355,8 +355,9 @@ struct Store : OpConversionPattern<tile::StoreOp> {
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getX().getType());
     auto layout = cast<tile::LayoutAttrInterface>(type.getEncoding());
-    if (isa<tile::StripsAttr>(layout))
-      return rewriter.notifyMatchFailure(op, "strips have their own pattern");
+    if (isa<tile::WarpRowsAttr>(layout))
+      return rewriter.notifyMatchFailure(op,
+                                         "warp rows have their own pattern");
     ThreadBuilder t{rewriter, op.getLoc()};
     OpBuilder &b = rewriter;
     GlobalMemory memory(op.getDestination().getType(),

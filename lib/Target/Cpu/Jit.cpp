@@ -87,8 +87,8 @@ orc::SymbolMap getRuntimeSymbols(orc::MangleAndInterner mangle) {
   add("flash_emulation_start_put", &flash_emulation_start_put);
   add("flash_emulation_end_put", &flash_emulation_end_put);
   add("flash_emulation_wait", &flash_emulation_wait);
-  add("flash_emulation_set_inspected", &flash_emulation_set_inspected);
-  add("flash_emulation_wait_inspected", &flash_emulation_wait_inspected);
+  add("flash_emulation_set_checked", &flash_emulation_set_checked);
+  add("flash_emulation_wait_checked", &flash_emulation_wait_checked);
   add("flash_emulation_release", &flash_emulation_release);
   add("flash_emulation_check_lease", &flash_emulation_check_lease);
   add("flash_emulation_check_range", &flash_emulation_check_range);

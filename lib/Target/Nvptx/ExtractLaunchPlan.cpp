@@ -10,7 +10,7 @@
 #include "HostScalars.h"
 #include "HostTensorMaps.h"
 #include "HostViews.h"
-#include "flash/Dialect/Tile/IR/StoreGranules.h"
+#include "flash/Dialect/Tile/IR/StoreVectorWidths.h"
 #include "flash/Target/Nvptx/KernelAbi.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -107,11 +107,13 @@ LogicalResult Extractor::translateLaunch(gpu::LaunchFuncOp op) {
   Value shared = op.getDynamicSharedMemorySize();
   launch.sharedBytes = shared ? scalars.get(shared) : builder.constant(0);
 
-  auto granules = op->getAttrOfType<DenseI64ArrayAttr>(tile::storeGranulesAttr);
+  auto vectorWidths =
+      op->getAttrOfType<DenseI64ArrayAttr>(tile::storeVectorWidthsAttr);
   for (auto [i, operand] : llvm::enumerate(op.getKernelOperands())) {
-    views.addUse(operand,
-                 granules && i < size_t(granules.size()) ? granules[i] : 0,
-                 launch.kernel);
+    views.addUse(
+        operand,
+        vectorWidths && i < size_t(vectorWidths.size()) ? vectorWidths[i] : 0,
+        launch.kernel);
     SmallVector<AbiField> fields = getAbiFields(operand.getType());
     if (fields.empty())
       return op.emitOpError()

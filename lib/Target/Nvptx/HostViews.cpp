@@ -231,7 +231,7 @@ LogicalResult HostViews::assumeAlignment(memref::AssumeAlignmentOp op) {
   return success();
 }
 
-void HostViews::addUse(Value operand, int64_t granule, StringRef kernel) {
+void HostViews::addUse(Value operand, int64_t alignment, StringRef kernel) {
   auto type = dyn_cast<MemRefType>(operand.getType());
   if (!type)
     return;
@@ -253,14 +253,14 @@ void HostViews::addUse(Value operand, int64_t granule, StringRef kernel) {
       continue;
     if (!ShapedType::isDynamic(stride)) {
       require("gpu.launch_func", actual, stride, "stride", d);
-    } else if (granule > 1) {
+    } else if (alignment > 1) {
       Register rest =
-          builder.create(Opcode::RemS, actual, builder.constant(granule));
+          builder.create(Opcode::RemS, actual, builder.constant(alignment));
       builder.assertTrue(
           builder.create(Opcode::Equal, rest, builder.constant(0)),
           llvm::formatv("the kernel '{0}' stores {1} elements at a time: the "
                         "strides of its results must be multiples of that",
-                        kernel, granule)
+                        kernel, alignment)
               .str());
     }
   }

@@ -25,20 +25,20 @@ func.func @cast(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x64xf32> 
 }
 
 // Elements that are stored two at a time: the other strides are even.
-// CHECK-LABEL: plan @granule
+// CHECK-LABEL: plan @vector_width
 // CHECK:         r[[S:[0-9]+]] = resultstride 0 of result 0 or 64
 // CHECK:         r[[REST:[0-9]+]] = rems r[[S]], 2
 // CHECK-NEXT:    r[[EVEN:[0-9]+]] = eq r[[REST]], 0
 // CHECK-NEXT:    assert r[[EVEN]], "the kernel 'rows' stores 2 elements at a time: the strides of its results must be multiples of that"
 // CHECK-NOT:     assert
-func.func @granule(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x64xf32> {
+func.func @vector_width(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x64xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %n = memref.dim %x, %c0 : memref<?xf32, strided<[?], offset: ?>>
   %o = memref.alloc(%n) : memref<?x64xf32>
   %v = memref.cast %o : memref<?x64xf32> to memref<?x64xf32, strided<[?, 1], offset: ?>>
   gpu.launch_func @kernels::@rows blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1)
-      args(%v : memref<?x64xf32, strided<[?, 1], offset: ?>>) {tile.store_granules = array<i64: 2>}
+      args(%v : memref<?x64xf32, strided<[?, 1], offset: ?>>) {tile.store_vector_widths = array<i64: 2>}
   return %o : memref<?x64xf32>
 }
 
