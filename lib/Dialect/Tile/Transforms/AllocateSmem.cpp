@@ -1,5 +1,4 @@
-//===- AllocateSmem.cpp - Places in shared memory
-//--------------------------===//
+//===- AllocateSmem.cpp - Offsets in shared memory ------------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
