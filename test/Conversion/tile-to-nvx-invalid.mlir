@@ -30,12 +30,10 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @load() kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
-    %c0 = arith.constant 0 : index
-    %kt = tile.smem_view %c0 : !tile.smem<16x64xf32, swizzle = 128>
-    // expected-error @below {{'tile.load' op loads only 16-bit elements}}
-    // expected-error @below {{failed to legalize operation 'tile.load'}}
-    %q = tile.load %kt : !tile.smem<16x64xf32, swizzle = 128> to tensor<16x64xf32, #tile.fragment<1>>
+  gpu.func @reduce_rows(%x: tensor<64x8xf32, #tile.fragment<2>>) kernel {
+    // expected-error @below {{'tile.reduce_rows' op has no place; run tile-allocate-smem first}}
+    // expected-error @below {{failed to legalize operation 'tile.reduce_rows'}}
+    %c = tile.reduce_rows add %x : tensor<64x8xf32, #tile.fragment<2>> to tensor<8xf32, #tile.columns<2>>
     gpu.return
   }
 }

@@ -1,7 +1,7 @@
 """Draws random programs of linalg on tiles (level 1), each with its inputs and its meaning.
 
-Products in all transpositions, elementwise arithmetic with and without positions, reductions
-of rows and of columns, broadcasts, slices, padding and inserts at any position and order of
+Products in all transpositions, elementwise arithmetic with and without positions, in f32 and in
+16 bits, reductions of rows and of columns, broadcasts, slices, padding and inserts at any position and order of
 dimensions, loops with several results and conditions: what is between attention and a block
 program, without attention. `draw(rng)` gives a Program: MLIR text, arrays, and `expected`, which
 runs the same steps in numpy. Every tile is a pair there: its values, and by how much what a
@@ -54,6 +54,7 @@ class Program:
     def __init__(self):
         self.text, self.arguments, self.outputs, self.shapes = None, [], [], []
         self.expected = None
+        self.targets = None  # None: all.
 
     def compare(self, results):
         """What is wrong with the results, or None, and the largest error as a part of what it may be."""
@@ -131,8 +132,40 @@ def product(a, b, acc):
 
 
 BINARY = {"addf": add, "subf": subtract, "mulf": multiply, "maximumf": extremum(np.maximum), "maxnumf": extremum(np.maximum),
-          "minimumf": extremum(np.minimum)}
+          "minimumf": extremum(np.minimum), "minnumf": extremum(np.minimum)}
+# Of a reduction, what it starts from; the sum of the rest is in `total`.
+STARTS = {"addf": [0.0, 1.0], "mulf": [1.0, 0.5], "maximumf": [0.0, -1e4], "maxnumf": [0.0, -1e4], "minimumf": [0.0, 1e4],
+          "minnumf": [0.0, 1e4]}
+
+
+def total(operation, x, start, dim):
+    """The values of `x` along a dimension, and those of `start`, combined in any order."""
+    (v, e), (sv, se) = x, start
+    count = v.shape[dim] + 1
+    if operation == "addf":
+        return v.sum(axis=dim) + sv, e.sum(axis=dim) + se + UNIT * count * (np.abs(v).sum(axis=dim) + np.abs(sv))
+    if operation == "mulf":
+        magnitude = np.abs(v).prod(axis=dim) * np.abs(sv)
+        largest = (np.abs(v) + e).prod(axis=dim) * (np.abs(sv) + se)
+        # A part of the product may be too large or too small for f32.
+        most = np.maximum(np.abs(v), 1).prod(axis=dim) * np.maximum(np.abs(sv), 1)
+        largest = np.where(most > LARGEST_SUM, np.inf, largest)
+        return v.prod(axis=dim) * sv, largest * (1 + UNIT * count) - magnitude + LEAST["f32"] * most
+    extreme = np.maximum if operation.startswith("max") else np.minimum
+    reduced = extreme.reduce(v, axis=dim)
+    return extreme(reduced, sv), np.maximum(e.max(axis=dim), se)
+
+
 PREDICATES = {"slt": np.less, "sle": np.less_equal, "sgt": np.greater, "eq": np.equal, "ne": np.not_equal}
+
+
+def spread(x, map_, shape):
+    """An operand of an operation over `shape` that it reads by the map."""
+    if map_ == (1, 0):
+        x = x.T
+    elif len(map_) < len(shape):
+        x = x.reshape([-1 if k == map_[0] else 1 for k in range(len(shape))])
+    return np.broadcast_to(x, shape)
 
 
 # --- Programs ----------------------------------------------------------------------
@@ -307,6 +340,8 @@ class Writer:
             shape, rows = rng.choice([((self.tile_rows, inner), 0), ((self.tile_rows, inner), 0), ((inner, self.tile_rows), 1)])
             a = self.load(shape, self.element, rows)
         row = a.rows if a.rows is not None else rng.randrange(2)
+        if acc is None and keys is None and rng.random() < 0.15:
+            row = 1 - row
         inner = a.shape[1 - row]
         b = None
         if keys is None and acc is None and rng.random() < 0.25:
@@ -355,8 +390,8 @@ class Writer:
         return self.tile(f"arith.truncf {tile.name} : {tile.type} to {tensor_type(tile.shape, element)}", tile.shape, element,
                          lambda env, source=tile.name: rounded(*env[source], element), tile.rows)
 
-    def related(self, base, single):
-        """A tile that spreads over the base, with its map: the same shape, transposed, or a vector."""
+    def all_related(self, base):
+        """The tiles that spread over the base, with their maps: the same shape, transposed, or a vector."""
         rank = len(base.shape)
         options = [(t, tuple(range(rank))) for t in self.tiles if t.shape == base.shape]
         if rank == 2:
@@ -364,6 +399,12 @@ class Writer:
             for t in self.tiles:
                 if len(t.shape) == 1:
                     options += [(t, (d,)) for d in (0, 1) if t.shape[0] == base.shape[d]]
+        return options
+
+    def related(self, base, single):
+        """One of them."""
+        rank = len(base.shape)
+        options = self.all_related(base)
         vectors = [option for option in options if len(option[1]) < rank]
         if not single and vectors and self.rng.random() < 0.5:
             return self.rng.choice(vectors)
@@ -423,14 +464,7 @@ class Writer:
             for n in range(rank):
                 e["index", n] = np.arange(shape[n]).reshape([-1 if k == n else 1 for k in range(rank)])
             for name, (tile, map_) in zip(names, uses):
-                arrays = []
-                for x in env[tile.name]:
-                    if map_ == (1, 0):
-                        x = x.T
-                    elif len(map_) < rank:
-                        x = x.reshape([-1 if k == map_[0] else 1 for k in range(rank)])
-                    arrays.append(np.broadcast_to(x, shape))
-                e[name] = tuple(arrays)
+                e[name] = tuple(spread(x, map_, shape) for x in env[tile.name])
             if in_place:
                 e["%out"] = env[in_place.name]
             for name, function in steps:
@@ -484,31 +518,97 @@ class Writer:
                     lambda e: (np.where(e[holds], e[value][0], number), np.where(e[holds], e[value][1], 0)))
 
     def reduce(self, tile=None, dim=None, init=None):
-        """The sum or the largest of each row or column."""
+        """All of each row or column, combined in one way or, at times, in two."""
         rng = self.rng
         tile = tile or self.pick(lambda t: len(t.shape) == 2 and t.element == "f32")
         if tile is None:
             return None
         dim = dim if dim is not None else rng.choice([1, 1, 0])  # that vanishes
-        operation = rng.choice(["addf", "maximumf", "maxnumf"])
         shape = (tile.shape[1 - dim],)
         rows = 0 if tile.rows == 1 - dim else None
-        init = init or self.fill(shape, rng.choice([0.0, 0.0, -1e4]) if operation != "addf" else rng.choice([0.0, 1.0]), rows)
-        left, right = self.fresh(), self.fresh()
-        out = self.fresh()
+        operations = [rng.choice(["addf", "addf", "maximumf", "maxnumf", "minimumf", "minnumf", "mulf"])]
+        inits = [init or self.fill(shape, rng.choice(STARTS[operations[0]]), rows)]
+        if init is None and rng.random() < 0.2:
+            operations.append(rng.choice(["addf", "maxnumf", "minimumf"]))
+            inits.append(self.fill(shape, rng.choice(STARTS[operations[1]]), rows))
+        left, right, out = self.fresh(), [self.fresh() for _ in inits], [self.fresh() for _ in inits]
         iterators = ['"reduction"' if d == dim else '"parallel"' for d in range(2)]
+        kind = tensor_type(shape, "f32")
+        types = ", ".join([kind] * len(inits))
+        maps = ", ".join([affine_map(2, (0, 1))] + [affine_map(2, (1 - dim,))] * len(inits))
+        arguments = ", ".join(f"{name}: f32" for name in [left] + right)
+        body = "\n".join(f"{o} = arith.{operation} {left}, {r} : f32" for o, r, operation in zip(out, right, operations))
+        name = self.fresh()
+        many = len(inits) > 1
+        self.lines.append(f"{name}{':2' if many else ''} = linalg.generic {{indexing_maps = [{maps}], iterator_types = "
+                          f"[{', '.join(iterators)}]}} ins({tile.name} : {tile.type}) outs({', '.join(t.name for t in inits)} : "
+                          f"{types}) {{\n^bb0({arguments}):\n{body}\nlinalg.yield {', '.join(out)} : "
+                          f"{', '.join(['f32'] * len(out))}\n}} -> {f'({types})' if many else types}")
+        names = [f"{name}#{n}" if many else name for n in range(len(inits))]
 
         def run(env):
-            (v, e), (iv, ie) = env[tile.name], env[init.name]
-            if operation == "addf":
-                total = v.sum(axis=dim) + iv
-                return total, e.sum(axis=dim) + ie + UNIT * (v.shape[dim] + 1) * (np.abs(v).sum(axis=dim) + np.abs(iv))
-            return np.maximum(v.max(axis=dim), iv), np.maximum(e.max(axis=dim), ie)
-        kind = tensor_type(shape, "f32")
-        return self.tile(f"linalg.generic {{indexing_maps = [{affine_map(2, (0, 1))}, {affine_map(2, (1 - dim,))}], iterator_types = "
-                         f"[{', '.join(iterators)}]}} ins({tile.name} : {tile.type}) outs({init.name} : {kind}) {{\n^bb0({left}: f32, "
-                         f"{right}: f32):\n{out} = arith.{operation} {left}, {right} : f32\nlinalg.yield {out} : f32\n}} -> {kind}",
-                         shape, "f32", run, rows)
+            for result, start, operation in zip(names, inits, operations):
+                env[result] = total(operation, env[tile.name], env[start.name], dim)
+        self.steps.append(run)
+        results = [Tile(result, shape, "f32", rows) for result in names]
+        self.tiles += results
+        return results[0]
+
+    def narrow(self):
+        """Arithmetic on elements of 16 bits, as it is: of a whole tile, or in a linalg.generic."""
+        rng = self.rng
+        base = self.pick(lambda t: t.element == self.element != "f32")
+        if base is None:
+            return None
+        others = [(t, map_) for t, map_ in self.all_related(base) if t.element == base.element]
+        other, map_ = rng.choice(others)
+        operation = rng.choice(["addf", "subf", "mulf", "maxnumf", "minimumf"])
+        rank, kind = len(base.shape), base.type
+        identity = tuple(range(rank))
+        bounds = [("minimumf", LARGEST), ("maximumf", -LARGEST)]
+        names = [self.fresh() for _ in range(3)]
+        compares = rng.random() < 0.3
+        if map_ == identity and rng.random() < 0.5:
+            lines = [f"{names[0]} = arith.{operation} {base.name}, {other.name} : {kind}"]
+            for n, (clamp, bound) in enumerate(bounds):
+                limit = self.fresh()
+                lines += [f"{limit} = arith.constant dense<{bound:e}> : {kind}",
+                          f"{names[n + 1]} = arith.{clamp} {names[n]}, {limit} : {kind}"]
+            self.lines += lines
+            result, compares = names[2], False
+        else:
+            limits = [self.constant(bound, base.element) for _, bound in bounds]
+            body = [f"{names[0]} = arith.{operation} %x, %y : {base.element}"]
+            body += [f"{names[n + 1]} = arith.{clamp} {names[n]}, {limits[n]} : {base.element}"
+                     for n, (clamp, _) in enumerate(bounds)]
+            value = names[2]
+            if compares:
+                holds, value = self.fresh(), self.fresh()
+                body += [f"{holds} = arith.cmpf ogt, %x, %y : {base.element}",
+                         f"{value} = arith.select {holds}, {names[2]}, %x : {base.element}"]
+            init, result = self.emit(f"tensor.empty() : {kind}", lambda env: None), self.fresh()
+            inner = "\n".join(body)
+            iterators = ", ".join(['"parallel"'] * rank)
+            self.lines.append(
+                f"{result} = linalg.generic {{indexing_maps = [{affine_map(rank, identity)}, {affine_map(rank, map_)}, "
+                f"{affine_map(rank, identity)}], iterator_types = [{iterators}]}} ins({base.name}, {other.name} : {base.type}, "
+                f"{other.type}) outs({init} : {kind}) {{\n^bb0(%x: {base.element}, %y: {base.element}, %z: {base.element}):\n"
+                f"{inner}\nlinalg.yield {value} : {base.element}\n}} -> {kind}")
+
+        def run(env):
+            x, y = env[base.name], tuple(spread(part, map_, base.shape) for part in env[other.name])
+            value = rounded(*BINARY[operation](x, y), base.element)
+            for clamp, bound in bounds:
+                value = BINARY[clamp](value, exact(bound))
+            if compares:
+                # Where errors may turn the comparison round, either may come.
+                holds, close = x[0] > y[0], np.abs(x[0] - y[0]) <= x[1] + y[1]
+                error = np.where(holds, value[1], x[1]) + np.where(close, np.abs(value[0] - x[0]) + value[1] + x[1], 0)
+                value = np.where(holds, value[0], x[0]), error
+            env[result] = value
+        self.steps.append(run)
+        self.tiles.append(Tile(result, base.shape, base.element, base.rows))
+        return self.tiles[-1]
 
     def slice_tile(self):
         """A part of a tile that was computed."""
@@ -676,7 +776,7 @@ class Writer:
                 place += 1
         sizes, offsets, counts = [], [], []
         source, existing = tile.name, list(tile.shape)
-        partial = None
+        partial, taken = None, list(tile.shape)
         for kind, n in parts:
             if kind == "outer":
                 sizes.append(self.outer[n][1])
@@ -699,12 +799,15 @@ class Writer:
                 if self.left:
                     partial, existing[n] = n, None
             else:
-                slack = rng.choice([0, 0, 0, 8])
-                sizes.append(tile.shape[n] + slack)
+                if rng.random() < 0.15:
+                    taken[n] = existing[n] = rng.randint(1, tile.shape[n])
+                slack = rng.choice([0, 0, 0, 1, 8])
+                sizes.append(taken[n] + slack)
                 offsets.append(rng.choice([0, slack]))
-                counts.append(tile.shape[n])
+                counts.append(taken[n])
         if partial is not None:
-            taken = [self.left if k == partial else n for k, n in enumerate(tile.shape)]
+            taken[partial] = self.left
+        if taken != list(tile.shape):
             source = self.fresh()
             self.lines.append(f"{source} = tensor.extract_slice {tile.name}[{', '.join(['0'] * len(taken))}] "
                               f"[{', '.join(map(str, taken))}] [{', '.join(['1'] * len(taken))}] : {tile.type} to "
@@ -721,7 +824,7 @@ class Writer:
         def write(env, arrays):
             index = tuple(slice(get(env, o), get(env, o) + get(env, c)) for o, c in zip(offsets, counts))
             shape = arrays[0][index].shape
-            piece = tuple(slice(0, get(env, self.left)) if k == partial else slice(None) for k in range(len(tile.shape)))
+            piece = tuple(slice(0, get(env, n)) for n in taken)
             for array, part in zip(arrays, env[tile.name]):
                 array[index] = part[piece].reshape(shape)
             arrays[2][index] = True
@@ -735,6 +838,16 @@ class Writer:
         self.pads, self.strides, self.transposes, self.positions = (rng.random() < p for p in (0.3, 0.15, 0.4, 0.6))
         self.widths = rng.choice([[16, 32, 64], [16, 32, 64], [16, 32], [64, 128], [8, 24, 40, 48]])
         self.tile_rows = rng.choice([16, 32, 64, 64])
+        self.schedule = ""
+        # Some for warps with roles.
+        if self.element != "f32" and rng.random() < 0.25:
+            self.tile_rows = rng.choice([64, 128])
+            features = ["specialize_warps"] + [name for name in ("overlap", "bulk_store", "persistent") if rng.random() < 0.4]
+            if self.tile_rows > 64 and rng.random() < 0.5:
+                features.append("ping_pong")
+            self.schedule = f" {{flash.schedule = #flash.schedule<features = {'|'.join(features)}, warps = {self.tile_rows // 16}, " \
+                f"stages = {rng.randint(1, 3)}>}}"
+            program.targets = ["cpu", "emulate:sm_90a"]
         self.tile_keys = rng.choice([16, 32, 64])
         self.rows = rng.choice([self.tile_rows, 2 * self.tile_rows, 3 * self.tile_rows, 1, 17, 50, 100, 130])
         self.keys = rng.choice([self.tile_keys, 3 * self.tile_keys, 2 * self.tile_keys, 40, 100])
@@ -748,8 +861,8 @@ class Writer:
         actions = [self.product, self.elementwise, self.reduce, self.choice, self.loop, self.slice_tile,
                    lambda: self.cast(self.pick(), rng.choice(["f32", self.element])),
                    lambda: self.elementwise(element=self.element),
-                   lambda: self.load((self.tile_rows, rng.choice(self.widths)), rng.choice(["f32", self.element]), 0)]
-        weights = [5, 4, 3, 1, 3, 0.5, 2, 1, 1]
+                   lambda: self.load((self.tile_rows, rng.choice(self.widths)), rng.choice(["f32", self.element]), 0), self.narrow]
+        weights = [5, 4, 3, 1, 3, 0.5, 2, 1, 1, 1]
         for _ in range(rng.choice([1, 2, 3, 4, 5, 6])):
             rng.choices(actions, weights)[0]()
         # One that has a product at least, as flash-run knows programs on tiles.
@@ -772,7 +885,7 @@ class Writer:
         lines = []
         for n, result in enumerate(results):
             lines.append(f"%b{n} = tensor.empty() : {result.type}")
-            fills.append(rng.choice([None, None, None, 2.0]))
+            fills.append(2.0 if rng.random() < 0.03 else None)
             if fills[-1] is not None:
                 value = self.constant(fills[-1], result.element)
                 lines.append(f"%c{n} = linalg.fill ins({value} : {result.element}) outs(%b{n} : {result.type}) -> {result.type}")
@@ -788,7 +901,7 @@ class Writer:
             [f"func.func @tiles({signature}) -> ({types}) {{"] + self.entry + lines +
             [f"%all{count} = scf.forall ({', '.join(names)}) = ({', '.join(['0'] * len(names))}) to ({', '.join(upper)}) step "
              f"({', '.join(steps)}) shared_outs({outs}) -> ({types}) {{"] + self.lines +
-            ["scf.forall.in_parallel {"] + stores + ["}", "}", f"return {given} : {types}", "}", ""])
+            ["scf.forall.in_parallel {"] + stores + ["}", f"}}{self.schedule}", f"return {given} : {types}", "}", ""])
         program.arguments = [(memory.name[1:], self.arrays[memory.name], memory.element) for memory in self.memories]
         program.outputs = [(f"o{n}", result.element) for n, result in enumerate(results)]
         program.shapes = [result.sizes for result in results]

@@ -37,12 +37,12 @@ from fuzz import ALARMS, ENVIRONMENT
 from oracle import attention
 
 TARGETS = ["cpu", "emulate", "emulate:sm_90a"]
+# What runs emulated is compiled for these, too.
+GPUS = {"emulate": "sm_80", "emulate:sm_90a": "sm_90a"}
 # Schedules are drawn without asking what fits into registers and shared memory.
 REFUSALS = [re.compile(text) for text in (
     "needs? N registers of (each of N threads|a thread)",
     "need N bytes of shared memory",
-    # Of programs on tiles, which may fetch in ways that flash-tile does not.
-    "'scf.for' op fetches other tiles than the loop before",
 )]
 # What the targets of block programs do not translate of linalg on tiles, or not with the
 # registers and shared memory that they have. The CPU refuses nothing.
@@ -52,6 +52,9 @@ TILE_REFUSALS = [re.compile(text) for text in (
     "runs on the CPU only",
     "needs? N registers of (each of N threads|a thread)",
     "need N bytes of shared memory",
+    # Products of warpgroups.
+    "needs N rows for each warpgroup",
+    "has no form for warpgroups",
 )]
 # As flash-run --check has them (docs/flash-run.md), but for each row of a result.
 ROW_FACTOR = 6
@@ -145,8 +148,9 @@ def compare(program, target, results):
 
 
 def kind_of(message):
-    """A message without places and numbers."""
+    """A message without places, shapes and numbers."""
     message = re.sub(r"^\S*:\d+:\d+: ", "", message)
+    message = re.sub(r"(?<=tensor<)[\d?x]+x", "", message)
     return re.sub(r"-?\b\d+\b", "N", message)[:160]
 
 
@@ -192,8 +196,19 @@ def run(program, target, rng, folder, arguments):
         wrong, worst = program.compare(results)
         if wrong:
             raise Finding(wrong)
+        if target in GPUS:
+            compile(folder / "program.mlir", GPUS[target], arguments)
         return None, worst
     return None, compare(program, target, results)
+
+
+def compile(file, gpu, arguments):
+    """Raises a Finding if a GPU refuses a program for other reasons than its size."""
+    command = [os.path.join(arguments.bin, "flash-run"), str(file), f"--target={gpu}", "--dump=ptx"]
+    done = subprocess.run(command, capture_output=True, timeout=arguments.timeout, env=ENVIRONMENT)
+    errors = done.stderr.decode(errors="replace")
+    if done.returncode and not any(refusal.search(kind_of(errors)) for refusal in REFUSALS):
+        raise Finding(f"no PTX for {gpu}\n{errors[-2000:]}")
 
 
 def draw(rng, kind):
@@ -214,10 +229,11 @@ def one(task):
         (folder / "program.mlir").write_text(program.text)
         for argument, array, element in program.arguments:
             np.save(folder / f"{argument}.npy", attentions.to_file(array, element))
-        for target in TARGETS:
+        for target in [arguments.target] if arguments.target in GPUS.values() else TARGETS:
             # Of its own, so that --target repeats the run that it was among the others.
             target_rng = random.Random(f"{arguments.seed}/{index}/{target}")
-            if target not in (getattr(program, "targets", None) or TARGETS) or arguments.target not in (None, target):
+            known = {gpu: emulation for emulation, gpu in GPUS.items()}.get(target, target)
+            if known not in (getattr(program, "targets", None) or TARGETS) or arguments.target not in (None, target):
                 continue
             try:
                 refusal, error = run(program, target, target_rng, folder, arguments)
@@ -243,7 +259,8 @@ def main():
     parser.add_argument("--seed", default=str(time.time_ns() % 2**31))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--timeout", type=float, default=120, help="of one run, in seconds")
-    parser.add_argument("--target", choices=TARGETS, help="only this one")
+    parser.add_argument("--target", choices=TARGETS + list(GPUS.values()), help="only this one; sm_80 and sm_90a run on "
+                        "the machine's GPU")
     parser.add_argument("--save", type=pathlib.Path, help="a directory for the programs that failed")
     parser.add_argument("--print", action="store_true", help="print the programs, do not run them")
     arguments = parser.parse_args()

@@ -20,19 +20,22 @@ def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
     itself:
 
     - A slice of a tensor from outside, padded behind its rows or not, becomes
-      `tile.fetch`, or `tile.read` where rows are a warp's. Where
-      its rows and columns are not the last dimensions of the tensor, the kernel
-      gets the tensor with its dimensions in another order, which moves nothing.
-      `tensor.parallel_insert_slice` becomes `tile.store`, and so does
-      `tensor.insert_slice` into a slice of an output, which loops may carry.
+      `tile.fetch`, where copies of 16 bytes can make it, `tile.read` where rows
+      are a warp's, any other a `tile.map` that reads its elements. Where its rows
+      and columns are not the last dimensions of the tensor, the kernel gets the
+      tensor with its dimensions in another order, which moves nothing.
+      `tensor.parallel_insert_slice` of a tile, or of its first rows and columns,
+      becomes `tile.store`, and so does `tensor.insert_slice` into a slice of an
+      output, which loops may carry.
     - `linalg.contract` of two matrices, or what comes to the same, becomes
       `tile.mma_async` and `tile.mma_wait`. A sum of other terms than products
-      goes through the inner dimension in a loop.
+      goes through the inner dimension in a loop. A computed tile that an
+      operation takes the other way round goes through shared memory.
     - Elementwise `linalg` and `arith` become arithmetic on tiles, or on a value
       for each row or column as long as that will do; one that asks for indices
       becomes `tile.map`.
     - A reduction of rows becomes `tile.fold` and `tile.reduce`, of columns
-      `tile.reduce_rows`; by `arith.addf` or `arith.maxnumf`.
+      `tile.reduce_rows`: sums, products, largest and smallest elements, of f32.
     - `scf.for`, `scf.if` and arithmetic on scalars stay what they are.
 
     All matrices have the layout of products, or, where there are none and what is
@@ -71,8 +74,9 @@ def CheckHost : Pass<"flash-check-host", "::mlir::func::FuncOp"> {
     loops, branches, calls, and results that are memory of an argument.
 
     ```mlir
-    // error: 'linalg.matmul' op runs on the CPU only: of a program, attention
-    // and softmaxes along the last dimension run on a GPU; use --target=cpu
+    // error: 'linalg.matmul' op runs on the CPU only: of a program, attention,
+    // softmaxes along the last dimension and parallel loops over tiles run on a
+    // GPU; use --target=cpu
     %y = linalg.matmul ins(%x, %w : ...) outs(%e : ...) -> tensor<64x64xf32>
     ```
   }];

@@ -40,14 +40,15 @@ bool BlockConverter::isOutput(Value memory) {
 }
 
 /// The type as which a kernel sees a tensor: strides are known at run time
-/// only, but the last dimension is contiguous.
+/// only, but the tensor's last dimension is contiguous.
 static MemRefType getKernelType(RankedTensorType type,
                                 ArrayRef<unsigned> order) {
   SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic), shape;
-  if (!strides.empty())
-    strides.back() = 1;
-  for (unsigned dim : order)
+  for (auto [stride, dim] : llvm::zip_equal(strides, order)) {
+    if (dim == order.size() - 1 && dim == order.back())
+      stride = 1;
     shape.push_back(type.getDimSize(dim));
+  }
   auto layout =
       StridedLayoutAttr::get(type.getContext(), ShapedType::kDynamic, strides);
   return MemRefType::get(shape, type.getElementType(), layout);
@@ -200,6 +201,25 @@ FailureOr<Value> BlockConverter::getRegisters(Value tile, RankedTensorType type,
   return refuse(user, "it reads a tile that is not in registers");
 }
 
+FailureOr<Value> BlockConverter::getRegisters(Value tile, VectorOf of,
+                                              bool transposed,
+                                              Operation *user) {
+  auto tensor = cast<RankedTensorType>(tile.getType());
+  SmallVector<int64_t> shape(tensor.getShape());
+  bool isMemory = isMemoryTile(tile, forall);
+  if (transposed && isMemory)
+    std::swap(shape[0], shape[1]);
+  RankedTensorType type = layouts.getType(shape, tensor.getElementType(), of);
+  if (!type)
+    return refuseShape(tensor, user);
+  if (isMemory)
+    return load(tile, type, user, transposed);
+  FailureOr<Value> registers = getRegisters(tile, type, user);
+  if (failed(registers) || !transposed)
+    return registers;
+  return transpose(*registers, user);
+}
+
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
@@ -309,8 +329,10 @@ LogicalResult BlockConverter::convertChoice(scf::IfOp choice) {
   if (!choice.getCondition().getDefiningOp<AnyOp>())
     return success();
   WalkResult walk = copy.walk([&](Operation *inner) {
-    if (!isa<tile::FetchOp, tile::ShareOp, tile::MmaAsyncOp, tile::IsFiniteOp,
-             tile::ReduceRowsOp>(inner))
+    auto reduce = dyn_cast<tile::ReduceRowsOp>(inner);
+    if (!isa<tile::FetchOp, tile::ShareOp, tile::MmaAsyncOp, tile::IsFiniteOp>(
+            inner) &&
+        !(reduce && reduce.getNumScratchBytes() > 0))
       return WalkResult::advance();
     refuse(inner, "it takes all warps of a block, where a flash.any of the "
                   "warp decides");

@@ -58,6 +58,11 @@ private:
   mlir::FailureOr<mlir::Value> getRegisters(mlir::Value tile,
                                             mlir::RankedTensorType type,
                                             mlir::Operation *user);
+  /// The registers of a tile of memory or of registers, or of what it is
+  /// transposed; a vector is `of` rows or columns.
+  mlir::FailureOr<mlir::Value> getRegisters(mlir::Value tile, VectorOf of,
+                                            bool transposed,
+                                            mlir::Operation *user);
   /// The type of a tile in registers; fails after an error at `user`.
   mlir::FailureOr<mlir::RankedTensorType> getType(mlir::Value tile,
                                                   mlir::Operation *user);
@@ -115,6 +120,11 @@ private:
                                     mlir::RankedTensorType type,
                                     mlir::Operation *user,
                                     bool transposed = false);
+  /// A tile of registers in shared memory, and from there transposed.
+  mlir::FailureOr<mlir::Value> share(mlir::Value registers,
+                                     mlir::Operation *user);
+  mlir::FailureOr<mlir::Value> transpose(mlir::Value registers,
+                                         mlir::Operation *user);
   /// A tile of memory or of registers in shared memory.
   mlir::FailureOr<mlir::Value> getSharedTile(mlir::Value tile,
                                              mlir::Operation *user);
@@ -129,10 +139,8 @@ private:
   // linalg (Products.cpp, Generics.cpp)
   //===--------------------------------------------------------------------===//
 
-  /// The first operand of a product, or what it is transposed, in registers.
-  mlir::FailureOr<mlir::Value>
-  getFirstRegisters(mlir::Value tile, bool transposed, mlir::Operation *user);
-  /// The same, in shared memory where it is copied there.
+  /// The first operand of a product, or what it is transposed: in shared memory
+  /// where it is copied there, else in registers.
   mlir::FailureOr<mlir::Value> getFirstFactor(mlir::Value tile, bool transposed,
                                               mlir::Operation *user);
   mlir::LogicalResult convertLinalg(mlir::linalg::LinalgOp op);
@@ -142,6 +150,8 @@ private:
   mlir::LogicalResult convertSumOfTerms(mlir::linalg::LinalgOp op);
   mlir::LogicalResult convertElementwise(mlir::linalg::LinalgOp op);
   mlir::LogicalResult convertReduction(mlir::linalg::LinalgOp op);
+  mlir::FailureOr<mlir::Value> convertReduction(mlir::linalg::LinalgOp op,
+                                                unsigned number);
   mlir::LogicalResult convertTensorArithmetic(mlir::Operation &op);
   /// The registers of an operand of an operation whose loops `rows` and
   /// `columns` go through matrices: a matrix, a vector or a scalar.

@@ -40,6 +40,19 @@ static bool computesTensor(Operation *op) {
               tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op);
 }
 
+/// Where the program has the op. What folding has made is nowhere: then where
+/// the first of those is that take it, or the function.
+static Location getPlace(Operation *op) {
+  llvm::SetVector<Operation *> ops;
+  ops.insert(op);
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (!isa<UnknownLoc>(ops[i]->getLoc()))
+      return ops[i]->getLoc();
+    ops.insert_range(ops[i]->getUsers());
+  }
+  return op->getParentOfType<func::FuncOp>().getLoc();
+}
+
 /// The argument of the function whose memory the tensor is, or null.
 static BlockArgument getArgument(Value tensor) {
   while (Operation *op = tensor.getDefiningOp()) {
@@ -72,17 +85,19 @@ struct CheckHost : flash::impl::CheckHostBase<CheckHost> {
       getOperation().emitOpError("branches, which runs on the CPU only");
       return signalPassFailure();
     }
-    WalkResult walk =
-        getOperation().walk<WalkOrder::PreOrder>([](Operation *op) {
-          if (auto exit = dyn_cast<func::ReturnOp>(op))
-            return WalkResult(verifyReturn(exit));
-          if (!computesTensor(op))
-            return WalkResult::advance();
-          op->emitOpError("runs on the CPU only: of a program, attention and "
-                          "softmaxes along the last dimension run on a GPU; "
-                          "use --target=cpu");
-          return WalkResult::interrupt();
-        });
+    WalkResult walk = getOperation().walk<WalkOrder::PreOrder>([](Operation
+                                                                      *op) {
+      if (auto exit = dyn_cast<func::ReturnOp>(op))
+        return WalkResult(verifyReturn(exit));
+      if (!computesTensor(op))
+        return WalkResult::advance();
+      emitError(getPlace(op))
+          << "'" << op->getName()
+          << "' op runs on the CPU only: of a program, attention, softmaxes "
+             "along the last dimension and parallel loops over tiles run on "
+             "a GPU; use --target=cpu";
+      return WalkResult::interrupt();
+    });
     if (walk.wasInterrupted())
       signalPassFailure();
   }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "BlockConverter.h"
+#include "flash/Dialect/Tile/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -31,8 +32,7 @@ FailureOr<Value> BlockConverter::getOperand(linalg::LinalgOp op,
                                             OpOperand &operand, unsigned rows,
                                             unsigned columns) {
   Value tile = operand.get();
-  auto tensor = dyn_cast<RankedTensorType>(tile.getType());
-  if (!tensor)
+  if (!isa<RankedTensorType>(tile.getType()))
     return lookup(tile);
   AffineMap map = op.getMatchingIndexingMap(&operand);
   if (!map.isProjectedPermutation() || map.getNumResults() == 0)
@@ -52,22 +52,10 @@ FailureOr<Value> BlockConverter::getOperand(linalg::LinalgOp op,
     return type ? read(tile, type, op, /*transposed=*/false)
                 : FailureOr<Value>(refuseShape(tensor, op));
   }
-  SmallVector<int64_t> shape(tensor.getShape());
   bool transposed =
       map.getNumResults() == 2 && map.getDimPosition(0) == columns;
-  if (transposed)
-    std::swap(shape[0], shape[1]);
-  RankedTensorType type =
-      layouts.getType(shape, tensor.getElementType(),
-                      ::getVectorOf(map.getDimPosition(0), columns));
-  if (!type)
-    return refuseShape(tensor, op);
-  if (isMemoryTile(tile, forall))
-    return load(tile, type, op, transposed);
-  if (transposed)
-    return refuse(op, "an operand of it is computed, and lies across the "
-                      "others; compute it the other way round");
-  return getRegisters(tile, type, op);
+  return getRegisters(tile, ::getVectorOf(map.getDimPosition(0), columns),
+                      transposed, op);
 }
 
 LogicalResult BlockConverter::setArguments(BodyEmitter &body,
@@ -133,46 +121,46 @@ namespace {
 /// How a reduction combines the values so far with one more.
 struct Combiner {
   tile::Reduction kind;
-  double neutral;
   Operation *op;
   Value element; ///< Of the body, what it adds.
 };
 } // namespace
 
-/// The combiner of the reduction's only result, or nothing.
-static std::optional<Combiner> getCombiner(linalg::LinalgOp op) {
-  Value yielded = op.getBlock()->getTerminator()->getOperand(0);
-  BlockArgument sum = op.getRegionOutputArgs()[0];
+/// The combiner of one of the reduction's results, or nothing.
+static std::optional<Combiner> getCombiner(linalg::LinalgOp op,
+                                           unsigned number) {
+  Value yielded = op.getBlock()->getTerminator()->getOperand(number);
+  BlockArgument sum = op.getRegionOutputArgs()[number];
   Operation *combiner = yielded.getDefiningOp();
-  if (!isa_and_nonnull<arith::AddFOp, arith::MaxNumFOp>(combiner) ||
-      !sum.hasOneUse() || *sum.getUsers().begin() != combiner)
+  std::optional<tile::Reduction> kind =
+      combiner ? tile::getReduction(combiner) : std::nullopt;
+  // Nothing else sees how far a reduction is.
+  if (!kind || !combiner->hasOneUse() || !sum.hasOneUse() ||
+      *sum.getUsers().begin() != combiner)
     return std::nullopt;
-  unsigned number = sum.use_begin()->getOperandNumber();
-  Combiner found = {tile::Reduction::Add, 0.0, combiner,
-                    combiner->getOperand(1 - number)};
-  if (isa<arith::MaxNumFOp>(combiner))
-    found = {tile::Reduction::Max, -std::numeric_limits<double>::infinity(),
-             combiner, combiner->getOperand(1 - number)};
-  return found;
+  unsigned own = sum.use_begin()->getOperandNumber();
+  return Combiner{*kind, combiner, combiner->getOperand(1 - own)};
 }
 
-LogicalResult BlockConverter::convertReduction(linalg::LinalgOp op) {
+FailureOr<Value> BlockConverter::convertReduction(linalg::LinalgOp op,
+                                                  unsigned number) {
+  OpOperand *start = op.getDpsInitOperand(number);
+  AffineMap map = op.getMatchingIndexingMap(start);
   std::optional<Combiner> combiner;
   if (op.getNumLoops() == 2 && op.getNumReductionLoops() == 1 &&
-      op.getNumDpsInits() == 1)
-    combiner = getCombiner(op);
+      map.getNumResults() == 1)
+    combiner = getCombiner(op, number);
   if (!combiner)
     return refuse(op, "a reduction is of the rows or the columns of a matrix, "
-                      "by arith.addf or arith.maxnumf");
-  FailureOr<RankedTensorType> type = getType(op->getResult(0), op);
+                      "by arith.addf, mulf, maxnumf, minnumf, maximumf or "
+                      "minimumf, each result by itself");
+  FailureOr<RankedTensorType> type = getType(op->getResult(number), op);
   if (failed(type))
     return failure();
   if (!type->getElementType().isF32())
-    return refuse(op, "a reduction sums in f32");
+    return refuse(op, "a reduction combines elements of f32");
   // The matrices say which loop goes along rows.
-  unsigned kept =
-      op.getMatchingIndexingMap(op.getDpsInitOperand(0)).getDimPosition(0);
-  unsigned reduced = 1 - kept;
+  unsigned kept = map.getDimPosition(0), reduced = 1 - kept;
   bool isOfRows = tile::isOfRows(*type);
   unsigned rows = isOfRows ? kept : reduced,
            columns = isOfRows ? reduced : kept;
@@ -191,12 +179,12 @@ LogicalResult BlockConverter::convertReduction(linalg::LinalgOp op) {
     return failure();
 
   Location loc = op.getLoc();
+  double neutral = tile::getNeutralElement(combiner->kind);
   Value result;
   if (isOfRows) {
     RankedTensorType lanes = tile::getLanesType(*type);
     Value none = arith::ConstantOp::create(
-        b, loc,
-        DenseElementsAttr::get(lanes, b.getF32FloatAttr(combiner->neutral)));
+        b, loc, DenseElementsAttr::get(lanes, b.getF32FloatAttr(neutral)));
     Value folded =
         tile::FoldOp::create(b, loc, lanes, combiner->kind, *elements, none);
     result = tile::ReduceOp::create(b, loc, *type, combiner->kind, folded);
@@ -205,21 +193,29 @@ LogicalResult BlockConverter::convertReduction(linalg::LinalgOp op) {
         tile::ReduceRowsOp::create(b, loc, *type, combiner->kind, *elements);
   }
   // Start from what the reduction starts from.
-  Value init = op.getDpsInits()[0];
   APFloat known(0.0f);
-  auto fill = init.getDefiningOp<linalg::FillOp>();
+  auto fill = start->get().getDefiningOp<linalg::FillOp>();
   bool isNeutral = fill &&
                    matchPattern(fill.getInputs()[0], m_ConstantFloat(&known)) &&
-                   known.convertToDouble() == combiner->neutral;
-  if (!isNeutral) {
-    FailureOr<Value> start = getRegisters(init, *type, op);
-    if (failed(start))
+                   known.convertToDouble() == neutral;
+  if (isNeutral)
+    return result;
+  FailureOr<Value> first = getRegisters(start->get(), *type, op);
+  if (failed(first))
+    return failure();
+  return b
+      .create(loc, combiner->op->getName().getIdentifier(), {*first, result},
+              *type, combiner->op->getAttrs())
+      ->getResult(0);
+}
+
+LogicalResult BlockConverter::convertReduction(linalg::LinalgOp op) {
+  for (OpResult result : op->getResults()) {
+    FailureOr<Value> reduced = convertReduction(op, result.getResultNumber());
+    if (failed(reduced))
       return failure();
-    result = b.create(loc, combiner->op->getName().getIdentifier(),
-                      {*start, result}, *type, combiner->op->getAttrs())
-                 ->getResult(0);
+    mapping.map(result, *reduced);
   }
-  mapping.map(op->getResult(0), result);
   return success();
 }
 

@@ -312,10 +312,9 @@ void Layouts::propagate() {
   SmallVector<Value> list;
   for (auto [vector, of] : vectors)
     list.push_back(vector);
-  while (!list.empty()) {
-    Value vector = list.pop_back_val();
-    VectorOf of = vectors.lookup(vector);
-    for (Value other : united[vector])
+  for (size_t i = 0; i < list.size(); ++i) {
+    VectorOf of = vectors.lookup(list[i]);
+    for (Value other : united[list[i]])
       if (vectors.try_emplace(other, of).second)
         list.push_back(other);
   }

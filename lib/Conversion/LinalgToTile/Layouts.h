@@ -10,6 +10,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace flash {
 
@@ -57,7 +58,9 @@ private:
   /// Of warp rows, the neighbours that a lane holds, and the lanes that share a
   /// row.
   int64_t vector = 0, lanes = 0;
-  llvm::DenseMap<mlir::Value, VectorOf> vectors;
+  /// In the order of the program: where a vector is used as both, the first use
+  /// decides.
+  llvm::MapVector<mlir::Value, VectorOf> vectors;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Value, 2>> united;
 };
 

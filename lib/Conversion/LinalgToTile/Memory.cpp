@@ -75,10 +75,12 @@ BlockConverter::Place BlockConverter::getPlace(const MemoryTile &tile,
   place.memory = capture(tile.memory, order);
   for (unsigned dim : order)
     place.indices.push_back(lookup(tile.offsets[dim]));
-  // Whole rows of fragments need no first column.
+  // Whole rows of fragments start at the first column.
   auto type = cast<RankedTensorType>(tile.memory.getType());
-  if (shape.size() == 2 && type.getShape().back() == shape.back() &&
-      !layouts.isWarpRows())
+  if (shape.size() == 2 && !layouts.isWarpRows() &&
+      order.back() == order.size() - 1 &&
+      type.getShape().back() == shape.back() &&
+      !getExisting(tile.dims[1], shape[1]))
     place.indices.pop_back();
   if (OpFoldResult some = getExisting(tile.dims[0], shape[0]))
     place.existing = lookup(some);
@@ -95,11 +97,14 @@ FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
   if (failed(tile))
     return failure();
   // Rows lie next to each other in any order of the dimensions, columns along
-  // the last of them.
+  // the last of them, from a multiple of 16 bytes on.
   auto type = cast<RankedTensorType>(value.getType());
+  constexpr int64_t bitsOfCopy = 128;
   if (!tile->isPlain() || type.getRank() != 2 || !type.hasStaticShape() ||
       tile->dims[1].inMemory != tile->offsets.size() - 1 ||
-      getExisting(tile->dims[1], type.getDimSize(1)))
+      getExisting(tile->dims[1], type.getDimSize(1)) ||
+      !tile->isAligned(type.getDimSize(1),
+                       bitsOfCopy / type.getElementTypeBitWidth()))
     return Value();
   auto shape = tile::SmemType::get(type.getDimSize(0), type.getDimSize(1),
                                    type.getElementType());
@@ -305,15 +310,16 @@ LogicalResult BlockConverter::store(Operation *op, Value source,
   if (!place.isPlain())
     return refuse(op, "it stores to elements that are not neighbours; insert "
                       "with strides of 1");
-  // Of a tile in registers the first rows may be stored alone.
+  // Of a tile the first rows and columns may be stored alone.
   if (auto slice = source.getDefiningOp<tensor::ExtractSliceOp>();
-      slice && !isMemoryTile(source, forall)) {
+      slice && (!isMemoryTile(source, forall) || !layouts.getType(source) ||
+                stripCasts(slice.getSource()).getDefiningOp<tensor::PadOp>())) {
     if (!slice.hasUnitStride() ||
         !llvm::all_of(slice.getMixedOffsets(), isZeroInteger) ||
         slice.getDroppedDims().any())
-      return refuse(slice, "of a tile in registers only the first rows can be "
+      return refuse(slice, "of a tile only the first rows and columns can be "
                            "stored by themselves");
-    source = slice.getSource();
+    source = stripCasts(slice.getSource());
   }
   FailureOr<RankedTensorType> type = getType(source, op);
   if (failed(type))
@@ -321,16 +327,20 @@ LogicalResult BlockConverter::store(Operation *op, Value source,
   FailureOr<Value> registers = getRegisters(source, *type, op);
   if (failed(registers))
     return failure();
-  if (isa<tile::ColumnsAttr>(type->getEncoding()))
-    return refuse(op, "it stores a value for each column");
-  unsigned last = place.offsets.size() - 1;
-  if (static_cast<int64_t>(place.dims.size()) != type->getRank() ||
-      place.dims.back().inMemory != last)
+  if (layouts.isWarpRows() &&
+      (static_cast<int64_t>(place.dims.size()) != type->getRank() ||
+       place.dims.back().inMemory != place.offsets.size() - 1))
     return refuse(op, "the last dimension of the tile is not along that of the "
                       "memory, whose elements are neighbours");
   Place to = getPlace(place, type->getShape());
-  if (to.columns && !layouts.isWarpRows())
-    return refuse(op, "it stores some of the columns of a tile; store all");
+  // Neighbours of a fragment are stored at once where they are neighbours in
+  // memory.
+  if (type->getRank() == 2 && !layouts.isWarpRows() && !to.columns) {
+    int64_t all = type->getDimSize(1);
+    if (place.dims[1].inMemory != place.offsets.size() - 1 ||
+        !place.isAligned(all, /*elements=*/2))
+      to.columns = constant(all);
+  }
   tile::StoreOp::create(b, op->getLoc(), *registers, to.memory, to.indices,
                         to.existing, to.columns);
   return success();

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 using namespace mlir;
 using namespace flash;
@@ -64,6 +65,54 @@ bool MemoryTile::isDense() const {
 bool MemoryTile::isPlain() const {
   return isDense() && (!padding || isPaddedWithAnything() ||
                        matchPattern(padding, m_AnyZeroFloat()));
+}
+
+/// Whether the index is known to be a multiple of `factor`.
+static bool isMultipleOf(OpFoldResult index, int64_t factor) {
+  if (std::optional<int64_t> known = getConstantIntValue(index))
+    return *known % factor == 0;
+  auto value = cast<Value>(index);
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto loop =
+        dyn_cast<LoopLikeOpInterface>(argument.getOwner()->getParentOp());
+    std::optional<SmallVector<Value>> counters;
+    if (loop)
+      counters = loop.getLoopInductionVars();
+    if (!counters || !llvm::is_contained(*counters, value))
+      return false;
+    auto is = [&](std::optional<SmallVector<OpFoldResult>> all) {
+      return all &&
+             isMultipleOf(
+                 (*all)[llvm::find(*counters, value) - counters->begin()],
+                 factor);
+    };
+    return is(loop.getLoopLowerBounds()) && is(loop.getLoopSteps());
+  }
+  auto apply = value.getDefiningOp<affine::AffineApplyOp>();
+  if (!apply)
+    return false;
+  AffineMap map = apply.getAffineMap();
+  SmallVector<AffineExpr> values;
+  for (auto [i, operand] : llvm::enumerate(apply.getMapOperands())) {
+    unsigned number = i < map.getNumDims() ? i : i - map.getNumDims();
+    AffineExpr own = i < map.getNumDims()
+                         ? getAffineDimExpr(number, map.getContext())
+                         : getAffineSymbolExpr(number, map.getContext());
+    values.push_back(isMultipleOf(operand, factor) ? own * factor : own);
+  }
+  ArrayRef<AffineExpr> all(values);
+  return map.getResult(0)
+      .replaceDimsAndSymbols(all.take_front(map.getNumDims()),
+                             all.drop_front(map.getNumDims()))
+      .isMultipleOf(factor);
+}
+
+bool MemoryTile::isAligned(int64_t columns, int64_t elements) const {
+  int64_t inMemory = cast<RankedTensorType>(memory.getType()).getShape().back();
+  if (inMemory == columns)
+    return true;
+  return isMultipleOf(offsets.back(), elements) &&
+         (ShapedType::isDynamic(inMemory) || inMemory % elements == 0);
 }
 
 bool MemoryTile::isSameAs(const MemoryTile &other) const {

@@ -66,6 +66,34 @@ static bool isZero(Value tile) {
   return fill && matchPattern(fill.getInputs()[0], m_AnyZeroFloat());
 }
 
+FailureOr<Value> BlockConverter::share(Value registers, Operation *user) {
+  auto type = cast<RankedTensorType>(registers.getType());
+  if (!isa<FloatType>(type.getElementType()) || type.getDimSize(1) % 16 != 0)
+    return refuse(user, "a tile that goes from registers through shared memory "
+                        "has elements of f16, bf16 or f32 and a multiple of 16 "
+                        "columns, not ")
+           << type;
+  auto shared = tile::SmemType::get(type.getDimSize(0), type.getDimSize(1),
+                                    type.getElementType());
+  return tile::ShareOp::create(b, user->getLoc(), shared, registers)
+      .getResult();
+}
+
+FailureOr<Value> BlockConverter::transpose(Value registers, Operation *user) {
+  auto type = cast<RankedTensorType>(registers.getType());
+  auto shape = llvm::to_vector(llvm::reverse(type.getShape()));
+  RankedTensorType transposed = layouts.getType(shape, type.getElementType());
+  if (!transposed)
+    return refuseShape(RankedTensorType::get(shape, type.getElementType()),
+                       user);
+  FailureOr<Value> shared = share(registers, user);
+  if (failed(shared))
+    return failure();
+  return tile::LoadOp::create(b, user->getLoc(), transposed, *shared,
+                              /*transpose=*/true)
+      .getResult();
+}
+
 FailureOr<Value> BlockConverter::getSharedTile(Value tile, Operation *user) {
   if (isMemoryTile(tile, forall)) {
     FailureOr<Value> copied = fetch(tile, user);
@@ -78,30 +106,7 @@ FailureOr<Value> BlockConverter::getSharedTile(Value tile, Operation *user) {
   FailureOr<Value> registers = getRegisters(tile, *type, user);
   if (failed(registers))
     return failure();
-  if (type->getDimSize(1) % 16 != 0)
-    return refuse(user, "a tile that goes from registers through shared memory "
-                        "has a multiple of 16 columns");
-  auto shared = tile::SmemType::get(type->getDimSize(0), type->getDimSize(1),
-                                    type->getElementType());
-  return tile::ShareOp::create(b, user->getLoc(), shared, *registers)
-      .getResult();
-}
-
-FailureOr<Value> BlockConverter::getFirstRegisters(Value tile, bool transposed,
-                                                   Operation *user) {
-  auto tensor = cast<RankedTensorType>(tile.getType());
-  SmallVector<int64_t> shape(tensor.getShape());
-  if (transposed)
-    std::swap(shape[0], shape[1]);
-  RankedTensorType type = layouts.getType(shape, tensor.getElementType());
-  if (!type)
-    return refuseShape(tensor, user);
-  if (isMemoryTile(tile, forall))
-    return load(tile, type, user, transposed);
-  if (transposed)
-    return refuse(user, "its first operand is computed, and transposed; "
-                        "compute it with its rows along those of the result");
-  return getRegisters(tile, type, user);
+  return share(*registers, user);
 }
 
 FailureOr<Value> BlockConverter::getFirstFactor(Value tile, bool transposed,
@@ -111,7 +116,7 @@ FailureOr<Value> BlockConverter::getFirstFactor(Value tile, bool transposed,
     if (failed(copied) || *copied)
       return copied;
   }
-  return getFirstRegisters(tile, transposed, user);
+  return getRegisters(tile, VectorOf::Rows, transposed, user);
 }
 
 LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
@@ -167,8 +172,8 @@ LogicalResult BlockConverter::convertSumOfTerms(linalg::LinalgOp op) {
   if (failed(type))
     return failure();
   FailureOr<Value> init = getRegisters(sum->init->get(), *type, op),
-                   first =
-                       getFirstRegisters(sum->a->get(), sum->transposedA, op);
+                   first = getRegisters(sum->a->get(), VectorOf::Rows,
+                                        sum->transposedA, op);
   if (failed(init) || failed(first))
     return failure();
   FailureOr<Value> second = getSharedTile(sum->b->get(), op);

@@ -362,70 +362,123 @@ struct Store : OpConversionPattern<tile::StoreOp> {
     OpBuilder &b = rewriter;
     GlobalMemory memory(op.getDestination().getType(),
                         adaptor.getDestination());
-    bool isMatrix = type.getRank() == 2;
     SmallVector<Value> registers = t.unpack(adaptor.getX().front());
     SmallVector<Value> indices;
     for (ValueRange index : adaptor.getIndices())
       indices.push_back(index.front());
-    size_t rowDim = memory.type.getRank() - (isMatrix ? 2 : 1);
+    Value limit = op.getRows() ? adaptor.getRows().front() : Value();
+    if (type.getRank() == 1) {
+      storeVector(t, type, memory, registers, indices, limit);
+      rewriter.eraseOp(op);
+      return success();
+    }
+    size_t rowDim = memory.type.getRank() - 2;
     Value start = indices[rowDim];
     if (indices.size() == rowDim + 2)
       indices.back() = t.add(indices.back(), t.fragmentColumn());
-    else if (isMatrix)
+    else
       indices.push_back(t.fragmentColumn());
 
     int64_t bytes = type.getElementTypeBitWidth() / 8;
     int64_t rows = type.getDimSize(0) / (8 * layout.getNumWarps());
-    int64_t blocks = isMatrix ? type.getDimSize(1) / 8 : 1;
+    int64_t blocks = type.getDimSize(1) / 8;
     for (int64_t index = 0; index < rows; ++index) {
       // Row `index` of the thread, as in the layout `rows`.
       int64_t part = index / 2 * 16 * layout.getNumWarps() + index % 2 * 8;
       Value row = t.add(t.fragmentRow(), t.constant(part));
       OpBuilder::InsertionGuard guard(b);
-      Value execute;
-      if (op.getRows())
-        execute = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::slt,
-                                        row, adaptor.getRows().front());
-      if (!isMatrix) {
-        // Four lanes hold the value.
-        Value first = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
-                                            t.rem(t.lane(), 4), t.constant(0));
-        execute =
-            execute
-                ? arith::AndIOp::create(b, t.loc, execute, first).getResult()
-                : first;
-      }
-      if (execute) {
-        auto choice = scf::IfOp::create(b, t.loc, execute);
-        b.setInsertionPointToStart(choice.thenBlock());
-      }
+      if (limit)
+        startIf(t, isBelow(t, row, limit));
       indices[rowDim] = t.add(start, row);
       Value to = memory.getAddress(t, indices);
       for (int64_t block = 0; block < blocks; ++block) {
         Value value;
         int64_t at = index / 2 * blocks + block;
-        if (!isMatrix)
-          value = registers[index];
-        else if (bytes == 2)
+        if (bytes == 2)
           value = registers[2 * at + index % 2];
         else
           value = t.pack({registers[4 * at + index % 2 * 2],
                           registers[4 * at + index % 2 * 2 + 1]});
-        if (op.getAdd()) {
-          for (int64_t column = 0; column < 2; ++column)
-            LLVM::AtomicRMWOp::create(
-                b, t.loc, LLVM::AtomicBinOp::fadd,
-                t.advance(to, (8 * block + column) * bytes),
-                registers[4 * at + index % 2 * 2 + column],
-                LLVM::AtomicOrdering::monotonic, /*syncscope=*/"device");
+        if (!op.getAdd() && !op.getColumns()) {
+          LLVM::StoreOp::create(b, t.loc, value,
+                                t.advance(to, 8 * block * bytes),
+                                /*alignment=*/2 * bytes);
           continue;
         }
-        LLVM::StoreOp::create(b, t.loc, value, t.advance(to, 8 * block * bytes),
-                              /*alignment=*/isMatrix ? 2 * bytes : bytes);
+        SmallVector<Value> elements;
+        if (bytes == 2)
+          llvm::append_range(elements,
+                             t.splitPair(value, type.getElementType()));
+        else
+          elements = t.unpack(value);
+        for (auto [i, element] : llvm::enumerate(elements)) {
+          OpBuilder::InsertionGuard guard(b);
+          if (op.getColumns())
+            startIf(
+                t,
+                isBelow(t, t.add(t.fragmentColumn(), t.constant(8 * block + i)),
+                        adaptor.getColumns().front()));
+          Value address = memory.advance(t, to, 8 * block + i);
+          if (op.getAdd())
+            LLVM::AtomicRMWOp::create(b, t.loc, LLVM::AtomicBinOp::fadd,
+                                      address, element,
+                                      LLVM::AtomicOrdering::monotonic,
+                                      /*syncscope=*/"device");
+          else
+            LLVM::StoreOp::create(b, t.loc, element, address,
+                                  /*alignment=*/bytes);
+        }
       }
     }
     rewriter.eraseOp(op);
     return success();
+  }
+
+private:
+  static Value isBelow(ThreadBuilder &t, Value x, Value bound) {
+    return arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::slt, x,
+                                 bound);
+  }
+  /// Starts a branch where the condition holds.
+  static void startIf(ThreadBuilder &t, Value condition) {
+    auto choice = scf::IfOp::create(t.b, t.loc, condition);
+    t.b.setInsertionPointToStart(choice.thenBlock());
+  }
+
+  /// Of the threads that hold a value the first stores it: of those of a row
+  /// the first of four lanes, of those of a column the first of eight in the
+  /// first warp.
+  static void storeVector(ThreadBuilder &t, RankedTensorType type,
+                          GlobalMemory &memory, ArrayRef<Value> registers,
+                          SmallVector<Value> indices, Value limit) {
+    auto layout = cast<tile::LayoutAttrInterface>(type.getEncoding());
+    bool isOfColumns = isa<tile::ColumnsAttr>(layout);
+    int64_t bytes = type.getElementTypeBitWidth() / 8;
+    SmallVector<Value> elements;
+    for (Value own : registers)
+      if (bytes == 2)
+        llvm::append_range(elements, t.splitPair(own, type.getElementType()));
+      else
+        elements.push_back(own);
+    Value start = indices.back();
+    for (auto [i, element] : llvm::enumerate(elements)) {
+      int64_t part = layout.getRegisterPart(type.getShape(), i).front();
+      Value at = t.add(isOfColumns ? t.fragmentColumn() : t.fragmentRow(),
+                       t.constant(part));
+      OpBuilder::InsertionGuard guard(t.b);
+      Value execute = limit ? isBelow(t, at, limit) : Value();
+      Value isFirst =
+          isOfColumns
+              ? isBelow(t, t.thread(), t.constant(4))
+              : arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::eq,
+                                      t.rem(t.lane(), 4), t.constant(0));
+      if (execute)
+        isFirst = arith::AndIOp::create(t.b, t.loc, execute, isFirst);
+      startIf(t, isFirst);
+      indices.back() = t.add(start, at);
+      LLVM::StoreOp::create(t.b, t.loc, element, memory.getAddress(t, indices),
+                            /*alignment=*/bytes);
+    }
   }
 };
 

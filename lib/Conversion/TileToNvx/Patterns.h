@@ -49,8 +49,9 @@ struct ThreadBuilder {
   /// The registers of a vector, and back.
   llvm::SmallVector<mlir::Value> unpack(mlir::Value vector);
   mlir::Value pack(mlir::ValueRange registers);
-  /// The two elements of 16 bits in a register, as f32.
+  /// The two elements of 16 bits in a register, as f32, or as they are.
   std::array<mlir::Value, 2> extendPair(mlir::Value pair, mlir::Type element);
+  std::array<mlir::Value, 2> splitPair(mlir::Value pair, mlir::Type element);
   /// A pointer some bytes further in shared memory; `offset` is an index.
   mlir::Value advance(mlir::Value pointer, mlir::Value offset);
   mlir::Value advance(mlir::Value pointer, int64_t offset);
@@ -64,6 +65,8 @@ struct GlobalMemory {
   mlir::Value getSize(ThreadBuilder &t, int64_t dim);
   /// The address of an element, whose offset is computed in 64 bits.
   mlir::Value getAddress(ThreadBuilder &t, mlir::ValueRange indices);
+  /// An address so many elements further along the last dimension.
+  mlir::Value advance(ThreadBuilder &t, mlir::Value address, int64_t elements);
   /// The stride of a dimension in bytes, an i64.
   mlir::Value getByteStride(ThreadBuilder &t, int64_t dim);
 

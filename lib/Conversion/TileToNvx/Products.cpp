@@ -180,12 +180,7 @@ Fragment Product::loadA(int64_t block, int64_t step) {
 }
 
 Value Product::loadF32(Value row, Value column) {
-  Value chunk = t.div(column, 4);
-  int64_t chunksInPanel = tileB.getSwizzle() / 16;
-  Value panel = t.div(chunk, chunksInPanel);
-  Value offset = getSwizzledOffset(t, tileB, row, t.rem(chunk, chunksInPanel));
-  offset = t.add(offset, t.mul(panel, tileB.getPanelBytes()));
-  offset = t.add(offset, t.mul(t.rem(column, 4), 4));
+  Value offset = getElementOffset(t, tileB, row, column);
   return LLVM::LoadOp::create(t.b, t.loc, t.b.getF32Type(),
                               t.advance(b, offset));
 }
@@ -339,26 +334,84 @@ struct Load : OpConversionPattern<tile::LoadOp> {
   LogicalResult
   matchAndRewrite(tile::LoadOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    tile::SmemType type = op.getSource().getType();
-    if (type.getElementBytes() != 2)
-      return op.emitOpError("loads only 16-bit elements");
     ThreadBuilder t{rewriter, op.getLoc()};
+    tile::SmemType type = op.getSource().getType();
     RankedTensorType result = op.getResult().getType();
     int64_t warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
-    Value base =
-        t.advance(adaptor.getSource(), t.mul(t.warp(), 16 * type.getSwizzle()));
-    MatrixAccess loader(t, type, base, t.rem(t.lane(), 16),
-                        t.div(t.lane(), 16));
+    bool areMatrices = type.getElementBytes() == 2;
+    std::optional<MatrixAccess> loader;
+    if (areMatrices && !op.getTranspose())
+      loader.emplace(t, type,
+                     t.advance(adaptor.getSource(),
+                               t.mul(t.warp(), 16 * type.getSwizzle())),
+                     t.rem(t.lane(), 16), t.div(t.lane(), 16));
     SmallVector<Value> registers;
-    int64_t columns = type.getColumns() / 8;
-    for (int64_t row = 0; row < type.getRows(); row += 16 * warps)
+    int64_t columns = result.getDimSize(1) / 8;
+    for (int64_t row = 0; row < result.getDimSize(0); row += 16 * warps)
       for (int64_t column = 0; column < columns; column += 2) {
-        int64_t count = std::min<int64_t>(2, columns - column) * 2;
-        llvm::append_range(registers, loader.load(row, column, count,
-                                                  /*transpose=*/false));
+        int64_t count = std::min<int64_t>(2, columns - column);
+        if (loader)
+          llvm::append_range(registers, loader->load(row, column, 2 * count,
+                                                     /*transpose=*/false));
+        else if (areMatrices)
+          llvm::append_range(registers,
+                             loadTransposed(t, type, adaptor.getSource(), row,
+                                            8 * column, 2 * count));
+        else
+          for (int64_t i = 0; i < count; ++i)
+            llvm::append_range(registers, loadF32(t, op, adaptor.getSource(),
+                                                  row, 8 * (column + i)));
       }
     rewriter.replaceOp(op, t.pack(registers));
     return success();
+  }
+
+private:
+  /// Matrices of 16-bit elements of the result from a row and column on: the
+  /// upper and the lower one of a block of columns, then those of the next.
+  /// Each lies in the source with its columns as rows.
+  static SmallVector<Value> loadTransposed(ThreadBuilder &t,
+                                           tile::SmemType type, Value source,
+                                           int64_t row, int64_t column,
+                                           int64_t count) {
+    Value lane = t.lane();
+    Value sourceRow = t.add(t.rem(lane, 8), t.mul(t.div(lane, 16), 8));
+    Value sourceColumn =
+        t.add(t.mul(t.warp(), 16), t.mul(t.rem(t.div(lane, 8), 2), 8));
+    Value offset =
+        getElementOffset(t, type, t.add(sourceRow, t.constant(column)),
+                         t.add(sourceColumn, t.constant(row)));
+    return loadMatrices(t, t.advance(source, offset), count,
+                        /*transpose=*/true);
+  }
+
+  /// The four elements of f32 that a thread has of eight columns and 16 rows of
+  /// its warp.
+  static SmallVector<Value> loadF32(ThreadBuilder &t, tile::LoadOp op,
+                                    Value source, int64_t row, int64_t column) {
+    OpBuilder &b = t.b;
+    tile::SmemType type = op.getSource().getType();
+    SmallVector<Value> elements;
+    for (int64_t half = 0; half < 2; ++half) {
+      Value ownRow = t.add(t.fragmentRow(), t.constant(row + 8 * half));
+      Value ownColumn = t.add(t.fragmentColumn(), t.constant(column));
+      if (!op.getTranspose()) {
+        Value address =
+            t.advance(source, getElementOffset(t, type, ownRow, ownColumn));
+        llvm::append_range(elements,
+                           t.unpack(LLVM::LoadOp::create(
+                               b, t.loc, VectorType::get({2}, b.getF32Type()),
+                               address, /*alignment=*/8)));
+        continue;
+      }
+      for (int64_t i = 0; i < 2; ++i)
+        elements.push_back(LLVM::LoadOp::create(
+            b, t.loc, b.getF32Type(),
+            t.advance(source,
+                      getElementOffset(t, type, t.add(ownColumn, t.constant(i)),
+                                       ownRow))));
+    }
+    return elements;
   }
 };
 } // namespace

@@ -8,6 +8,8 @@
 #include "Patterns.h"
 
 #include "flash/Dialect/Nvx/IR/Nvx.h"
+#include "flash/Dialect/Tile/IR/Reductions.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -36,8 +38,66 @@ static bool mayExceed(tile::LayoutAttrInterface layout, RankedTensorType type,
              type.getDimSize(1);
 }
 
+static bool is16Bit(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return isa<Float16Type, BFloat16Type>(element);
+}
+
+/// The elements of a tile that the thread has, of which two of 16 bits share a
+/// register.
+static SmallVector<Value> getElements(ThreadBuilder &t, Value vector,
+                                      Type element) {
+  SmallVector<Value> registers = t.unpack(vector), elements;
+  if (!is16Bit(element))
+    return registers;
+  for (Value pair : registers)
+    llvm::append_range(elements, t.splitPair(pair, element));
+  return elements;
+}
+
+static Value fromElements(ThreadBuilder &t, ArrayRef<Value> elements) {
+  if (!is16Bit(elements.front().getType()))
+    return t.pack(elements);
+  SmallVector<Value> registers;
+  for (size_t i = 0; i < elements.size(); i += 2)
+    registers.push_back(LLVM::BitcastOp::create(
+        t.b, t.loc, t.b.getI32Type(), t.pack({elements[i], elements[i + 1]})));
+  return t.pack(registers);
+}
+
+/// Elements of 16 bits as f32, two from each register.
+static Value extend(ThreadBuilder &t, Value vector, Type element) {
+  SmallVector<Value> elements;
+  for (Value pair : t.unpack(vector))
+    llvm::append_range(elements, t.extendPair(pair, element));
+  return t.pack(elements);
+}
+
+/// Elements of f32 as ones of 16 bits: each instruction rounds two into one
+/// register.
+static Value truncate(ThreadBuilder &t, Value vector, Type element) {
+  Type pair = VectorType::get({2}, element);
+  SmallVector<Value> from = t.unpack(vector), to;
+  for (size_t i = 0; i < from.size(); i += 2) {
+    // The first operand goes to the upper half.
+    Value high = from[i + 1], low = from[i], rounded;
+    auto mode = NVVM::FPRoundingMode::RN;
+    if (element.isF16())
+      rounded = NVVM::ConvertF32x2ToF16x2Op::create(
+          t.b, t.loc, pair, high, low, /*random_bits=*/Value(), mode);
+    else
+      rounded = NVVM::ConvertF32x2ToBF16x2Op::create(
+          t.b, t.loc, pair, high, low, /*random_bits=*/Value(), mode);
+    to.push_back(
+        LLVM::BitcastOp::create(t.b, t.loc, t.b.getI32Type(), rounded));
+  }
+  return t.pack(to);
+}
+
 namespace {
-/// arith and math on register tiles: the same op on vectors.
+/// arith and math on register tiles: the same op on vectors. Elements of 16
+/// bits are widened for it: a sum, difference, product or quotient of them that
+/// is rounded from f32 is what one operation on 16 bits gives.
 struct Elementwise : ConversionPattern {
   Elementwise(const TypeConverter &converter, MLIRContext *context)
       : ConversionPattern(converter, MatchAnyOpTypeTag(), 1, context) {}
@@ -48,11 +108,22 @@ struct Elementwise : ConversionPattern {
     if (!OpTrait::hasElementwiseMappableTraits(op) ||
         op->getNumResults() != 1 || !getLayout(op->getResult(0).getType()))
       return failure();
-    Type type = getTypeConverter()->convertType(op->getResult(0).getType());
-    Operation *copy =
-        rewriter.create(op->getLoc(), op->getName().getIdentifier(), operands,
-                        type, op->getAttrs());
-    rewriter.replaceOp(op, copy);
+    ThreadBuilder t{rewriter, op->getLoc()};
+    SmallVector<Value> values(operands);
+    for (auto [value, operand] : llvm::zip_equal(values, op->getOperands()))
+      if (is16Bit(operand.getType()))
+        value = extend(t, value, getElementTypeOrSelf(operand.getType()));
+    auto result = cast<RankedTensorType>(op->getResult(0).getType());
+    RankedTensorType computed =
+        is16Bit(result) ? result.clone(rewriter.getF32Type()) : result;
+    Value value =
+        rewriter
+            .create(op->getLoc(), op->getName().getIdentifier(), values,
+                    getTypeConverter()->convertType(computed), op->getAttrs())
+            ->getResult(0);
+    if (is16Bit(result))
+      value = truncate(t, value, result.getElementType());
+    rewriter.replaceOp(op, value);
     return success();
   }
 };
@@ -67,59 +138,45 @@ struct Constant : OpConversionPattern<arith::ConstantOp> {
     if (!value || !getLayout(op.getType()))
       return failure();
     auto type = getTypeConverter()->convertType<VectorType>(op.getType());
+    auto element = value.getSplatValue<Attribute>();
+    if (is16Bit(op.getType())) {
+      APInt bits = value.getSplatValue<APFloat>().bitcastToAPInt();
+      element = rewriter.getIntegerAttr(type.getElementType(),
+                                        APInt::getSplat(32, bits));
+    }
     rewriter.replaceOpWithNewOp<arith::ConstantOp>(
-        op, DenseElementsAttr::get(type, value.getSplatValue<Attribute>()));
+        op, DenseElementsAttr::get(type, element));
     return success();
   }
 };
 
-/// To 16 bits: each instruction rounds two elements into one register.
 struct Truncate : OpConversionPattern<arith::TruncFOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
   matchAndRewrite(arith::TruncFOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    auto result = dyn_cast<RankedTensorType>(op.getType());
-    if (!result || !getLayout(result) || result.getElementTypeBitWidth() != 16)
+    if (!getLayout(op.getType()) || !is16Bit(op.getType()))
       return failure();
     ThreadBuilder t{rewriter, op.getLoc()};
-    Type element = result.getElementType();
-    Type pair = VectorType::get({2}, element);
-    SmallVector<Value> from = t.unpack(adaptor.getIn()), to;
-    for (size_t i = 0; i < from.size(); i += 2) {
-      // The first operand goes to the upper half.
-      Value high = from[i + 1], low = from[i], rounded;
-      auto mode = NVVM::FPRoundingMode::RN;
-      if (element.isF16())
-        rounded = NVVM::ConvertF32x2ToF16x2Op::create(
-            rewriter, t.loc, pair, high, low, /*random_bits=*/Value(), mode);
-      else
-        rounded = NVVM::ConvertF32x2ToBF16x2Op::create(
-            rewriter, t.loc, pair, high, low, /*random_bits=*/Value(), mode);
-      to.push_back(LLVM::BitcastOp::create(rewriter, t.loc,
-                                           rewriter.getI32Type(), rounded));
-    }
-    rewriter.replaceOp(op, t.pack(to));
+    rewriter.replaceOp(
+        op, truncate(t, adaptor.getIn(), getElementTypeOrSelf(op.getType())));
     return success();
   }
 };
 
-/// From 16 bits: two elements from each register.
 struct Extend : OpConversionPattern<arith::ExtFOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
   matchAndRewrite(arith::ExtFOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    auto source = dyn_cast<RankedTensorType>(op.getIn().getType());
-    if (!source || !getLayout(source) || source.getElementTypeBitWidth() != 16)
+    Type source = op.getIn().getType();
+    if (!getLayout(source) || !is16Bit(source))
       return failure();
     ThreadBuilder t{rewriter, op.getLoc()};
-    SmallVector<Value> elements;
-    for (Value pair : t.unpack(adaptor.getIn()))
-      llvm::append_range(elements, t.extendPair(pair, source.getElementType()));
-    rewriter.replaceOp(op, t.pack(elements));
+    rewriter.replaceOp(
+        op, extend(t, adaptor.getIn(), getElementTypeOrSelf(source)));
     return success();
   }
 };
@@ -131,7 +188,7 @@ struct Logarithm : OpConversionPattern<math::LogOp> {
   LogicalResult
   matchAndRewrite(math::LogOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    if (!getLayout(op.getType()))
+    if (!getLayout(op.getType()) || is16Bit(op.getType()))
       return failure();
     ThreadBuilder t{rewriter, op.getLoc()};
     SmallVector<Value> registers = t.unpack(adaptor.getOperand());
@@ -153,12 +210,16 @@ struct Broadcast : OpConversionPattern<tile::BroadcastOp> {
     ThreadBuilder t{rewriter, op.getLoc()};
     RankedTensorType result = op.getResult().getType();
     auto type = getTypeConverter()->convertType<VectorType>(result);
-    if (!isa<VectorType>(adaptor.getSource().getType())) {
-      rewriter.replaceOpWithNewOp<vector::BroadcastOp>(op, type,
-                                                       adaptor.getSource());
+    if (Value scalar = adaptor.getSource();
+        !isa<VectorType>(scalar.getType())) {
+      if (is16Bit(scalar.getType()))
+        scalar = t.unpack(fromElements(t, {scalar, scalar})).front();
+      rewriter.replaceOpWithNewOp<vector::BroadcastOp>(op, type, scalar);
       return success();
     }
-    SmallVector<Value> rows = t.unpack(adaptor.getSource()), registers;
+    SmallVector<Value> rows = getElements(t, adaptor.getSource(),
+                                          result.getElementType()),
+                       registers;
     if (auto source = cast<RankedTensorType>(op.getSource().getType());
         isa<tile::ColumnsAttr>(source.getEncoding())) {
       // Of two rows, the same pairs.
@@ -174,19 +235,18 @@ struct Broadcast : OpConversionPattern<tile::BroadcastOp> {
               {rows[row], rows[row], rows[row + 1], rows[row + 1]});
     } else {
       // A value for each row, next to which are all that it goes to.
-      size_t copies = type.getNumElements() / rows.size();
+      size_t copies =
+          getLayout(result).getNumRegisters(result.getShape()) / rows.size();
       for (Value row : rows)
         registers.append(copies, row);
     }
-    rewriter.replaceOp(op, t.pack(registers));
+    rewriter.replaceOp(op, fromElements(t, registers));
     return success();
   }
 };
 
 Value combine(ThreadBuilder &t, tile::Reduction kind, Value x, Value y) {
-  if (kind == tile::Reduction::Add)
-    return arith::AddFOp::create(t.b, t.loc, x, y);
-  return arith::MaxNumFOp::create(t.b, t.loc, x, y);
+  return tile::combine(t.b, t.loc, kind, x, y);
 }
 
 /// Combines neighbours until one value is left.
@@ -260,9 +320,7 @@ private:
                          MutableArrayRef<Value> x) {
     RankedTensorType type = op.getX().getType();
     auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
-    Value none = t.f32(op.getReduction() == tile::Reduction::Add
-                           ? 0.0
-                           : -std::numeric_limits<double>::infinity());
+    Value none = t.f32(tile::getNeutralElement(op.getReduction()));
     Value ofThread = t.getPosition(warpRows, /*rank=*/2)[1];
     for (auto [i, value] : llvm::enumerate(x)) {
       SmallVector<int64_t, 2> at = warpRows.getRegisterPart(type.getShape(), i);
@@ -276,6 +334,21 @@ private:
   }
 };
 
+/// Combines each register with those of the lanes whose numbers differ in the
+/// bits from `least` to below `end`.
+void combineLanes(ThreadBuilder &t, tile::Reduction kind,
+                  MutableArrayRef<Value> registers, int64_t least,
+                  int64_t end) {
+  Value allLanes = t.i32(-1), clamp = t.i32(31);
+  for (int64_t distance = end / 2; distance >= least; distance /= 2)
+    for (Value &value : registers) {
+      Value other = NVVM::ShflOp::create(t.b, t.loc, value.getType(), allLanes,
+                                         value, t.i32(distance), clamp,
+                                         NVVM::ShflKind::bfly, UnitAttr());
+      value = combine(t, kind, value, other);
+    }
+}
+
 struct Reduce : OpConversionPattern<tile::ReduceOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -284,15 +357,9 @@ struct Reduce : OpConversionPattern<tile::ReduceOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
     SmallVector<Value> registers = t.unpack(adaptor.getX());
-    Value allLanes = t.i32(-1), clamp = t.i32(31);
-    int64_t lanes = std::min<int64_t>(op.getX().getType().getDimSize(1), 32);
-    for (int64_t distance = lanes / 2; distance > 0; distance /= 2)
-      for (Value &value : registers) {
-        Value other = NVVM::ShflOp::create(
-            rewriter, t.loc, value.getType(), allLanes, value, t.i32(distance),
-            clamp, NVVM::ShflKind::bfly, UnitAttr());
-        value = combine(t, op.getReduction(), value, other);
-      }
+    combineLanes(
+        t, op.getReduction(), registers, /*least=*/1,
+        /*end=*/std::min<int64_t>(op.getX().getType().getDimSize(1), 32));
     if (op.getNumScratchBytes() > 0 && failed(combineWarps(t, op, registers)))
       return failure();
     rewriter.replaceOp(op, t.pack(registers));
@@ -344,6 +411,84 @@ private:
           b, t.loc, rowType, t.advance(row, static_cast<int64_t>(i) * distance),
           /*alignment=*/std::min<int64_t>(4 * (warpsOfRow & -warpsOfRow), 16));
       value = combineAll(t, op.getReduction(), t.unpack(loaded));
+    }
+    return success();
+  }
+};
+
+/// The rows of a thread, then those of the eight lanes that have its columns,
+/// then those of the other warps, which leave theirs in shared memory.
+struct ReduceRows : OpConversionPattern<tile::ReduceRowsOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::ReduceRowsOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    auto result = cast<RankedTensorType>(op.getResult().getType());
+    size_t blocks = result.getDimSize(0) / 8;
+    SmallVector<Value> x = t.unpack(adaptor.getX()), columns;
+    for (size_t block = 0; block < blocks; ++block)
+      for (size_t column = 0; column < 2; ++column) {
+        SmallVector<Value> rows;
+        for (size_t at = 4 * block + column; at < x.size(); at += 4 * blocks)
+          rows.append({x[at], x[at + 2]});
+        columns.push_back(combineAll(t, op.getReduction(), rows));
+      }
+    combineLanes(t, op.getReduction(), columns, /*least=*/4, /*end=*/32);
+    if (op.getNumScratchBytes() > 0 &&
+        failed(combineWarps(t, op, getLayout(result).getNumWarps(), columns)))
+      return failure();
+    rewriter.replaceOp(op, t.pack(columns));
+    return success();
+  }
+
+private:
+  static LogicalResult combineWarps(ThreadBuilder &t, tile::ReduceRowsOp op,
+                                    int64_t warps,
+                                    MutableArrayRef<Value> columns) {
+    if (!op.getOffset())
+      return op.emitOpError("has no place; run tile-allocate-smem first");
+    OpBuilder &b = t.b;
+    Type pointer = LLVM::LLVMPointerType::get(
+        b.getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
+    int64_t bytesOfWarp = op.getNumScratchBytes() / warps;
+    Value start = t.advance(nvx::SharedMemoryOp::create(b, t.loc, pointer),
+                            static_cast<int64_t>(*op.getOffset()));
+    start = t.advance(start, t.mul(t.fragmentColumn(), 4));
+    auto meet = [&] {
+      NVVM::BarrierOp::create(b, t.loc, TypeRange(),
+                              t.i32(tile::consumersBarrier),
+                              t.i32(warps * tile::threadsOfWarp),
+                              NVVM::BarrierReductionAttr(), Value());
+    };
+    // What was there before has been read.
+    meet();
+    Value isFirst = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ult,
+                                          t.lane(), t.constant(4));
+    {
+      OpBuilder::InsertionGuard guard(b);
+      auto choice = scf::IfOp::create(b, t.loc, isFirst);
+      b.setInsertionPointToStart(choice.thenBlock());
+      Value own = t.advance(start, t.mul(t.warp(), bytesOfWarp));
+      for (size_t i = 0; i < columns.size(); i += 2)
+        LLVM::StoreOp::create(b, t.loc, t.pack({columns[i], columns[i + 1]}),
+                              t.advance(own, static_cast<int64_t>(16 * i)),
+                              /*alignment=*/8);
+    }
+    meet();
+    auto pair = VectorType::get({2}, b.getF32Type());
+    for (size_t i = 0; i < columns.size(); i += 2) {
+      SmallVector<Value> first, second;
+      for (int64_t warp = 0; warp < warps; ++warp) {
+        int64_t offset = warp * bytesOfWarp + 16 * i;
+        SmallVector<Value> loaded = t.unpack(LLVM::LoadOp::create(
+            b, t.loc, pair, t.advance(start, offset), /*alignment=*/8));
+        first.push_back(loaded[0]);
+        second.push_back(loaded[1]);
+      }
+      columns[i] = combineAll(t, op.getReduction(), first);
+      columns[i + 1] = combineAll(t, op.getReduction(), second);
     }
     return success();
   }
@@ -464,5 +609,6 @@ void flash::populateRegisterPatterns(const TypeConverter &converter,
   MLIRContext *context = patterns.getContext();
   patterns.add<Elementwise>(converter, context);
   patterns.add<Any, Column, Constant, Truncate, Extend, Logarithm, Broadcast,
-               Fold, Reduce, Map>(converter, context, /*benefit=*/2);
+               Fold, Reduce, ReduceRows, Map>(converter, context,
+                                              /*benefit=*/2);
 }

@@ -27,6 +27,38 @@ Value flash::getSwizzledOffset(ThreadBuilder &t, tile::SmemType type, Value row,
   return t.add(t.mul(row, type.getSwizzle()), inRow);
 }
 
+Value flash::getElementOffset(ThreadBuilder &t, tile::SmemType type, Value row,
+                              Value column) {
+  int64_t bytes = type.getElementBytes(), inChunk = 16 / bytes;
+  int64_t chunksInPanel = type.getSwizzle() / 16;
+  Value chunk = t.div(column, inChunk);
+  Value panel = t.div(chunk, chunksInPanel);
+  Value offset = getSwizzledOffset(t, type, row, t.rem(chunk, chunksInPanel));
+  offset = t.add(offset, t.mul(panel, type.getPanelBytes()));
+  return t.add(offset, t.mul(t.rem(column, inChunk), bytes));
+}
+
+SmallVector<Value> flash::loadMatrices(ThreadBuilder &t, Value address,
+                                       int count, bool transpose) {
+  OpBuilder &b = t.b;
+  Type i32 = b.getI32Type();
+  Type resultType = i32;
+  if (count > 1)
+    resultType = LLVM::LLVMStructType::getLiteral(
+        b.getContext(), SmallVector<Type>(count, i32));
+  Value loaded = NVVM::LdMatrixOp::create(
+      b, t.loc, resultType, address, count,
+      transpose ? NVVM::MMALayout::col : NVVM::MMALayout::row,
+      NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
+      NVVM::LdStMatrixEltType::B16);
+  if (count == 1)
+    return {loaded};
+  SmallVector<Value> registers;
+  for (int i = 0; i < count; ++i)
+    registers.push_back(LLVM::ExtractValueOp::create(b, t.loc, loaded, i));
+  return registers;
+}
+
 MatrixAccess::MatrixAccess(ThreadBuilder t, tile::SmemType type, Value base,
                            Value laneRow, Value laneChunk)
     : t(t), type(type) {
@@ -56,22 +88,5 @@ void MatrixAccess::store(int64_t row, int64_t chunk, ValueRange registers) {
 
 SmallVector<Value> MatrixAccess::load(int64_t row, int64_t chunk, int count,
                                       bool transpose) {
-  Value address = getAddress(row, chunk);
-  OpBuilder &b = t.b;
-  Type i32 = b.getI32Type();
-  Type resultType = i32;
-  if (count > 1)
-    resultType = LLVM::LLVMStructType::getLiteral(
-        b.getContext(), SmallVector<Type>(count, i32));
-  Value loaded = NVVM::LdMatrixOp::create(
-      b, t.loc, resultType, address, count,
-      transpose ? NVVM::MMALayout::col : NVVM::MMALayout::row,
-      NVVM::LdStMatrixShapeAttr::get(b.getContext(), 8, 8),
-      NVVM::LdStMatrixEltType::B16);
-  if (count == 1)
-    return {loaded};
-  SmallVector<Value> registers;
-  for (int i = 0; i < count; ++i)
-    registers.push_back(LLVM::ExtractValueOp::create(b, t.loc, loaded, i));
-  return registers;
+  return loadMatrices(t, getAddress(row, chunk), count, transpose);
 }

@@ -17,6 +17,14 @@ namespace flash {
 mlir::Value getSwizzledOffset(ThreadBuilder &t, tile::SmemType type,
                               mlir::Value row, mlir::Value chunk);
 
+/// The byte offset of an element of the tile; row and column are indices.
+mlir::Value getElementOffset(ThreadBuilder &t, tile::SmemType type,
+                             mlir::Value row, mlir::Value column);
+
+/// Loads 1, 2 or 4 matrices of 8 rows of 16 bytes by ldmatrix: their registers.
+llvm::SmallVector<mlir::Value>
+loadMatrices(ThreadBuilder &t, mlir::Value address, int count, bool transpose);
+
 /// Loads or stores 8 x 8 matrices of 16-bit elements, or 8 x 4 of 32-bit ones,
 /// by ldmatrix and stmatrix. The addresses of the rows come from the lanes:
 /// lane l gives row `laneRow` and chunk `laneChunk` of the group of matrices.

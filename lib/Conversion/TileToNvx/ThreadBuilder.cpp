@@ -129,6 +129,13 @@ std::array<Value, 2> ThreadBuilder::extendPair(Value pair, Type element) {
   return result;
 }
 
+std::array<Value, 2> ThreadBuilder::splitPair(Value pair, Type element) {
+  Value elements =
+      LLVM::BitcastOp::create(b, loc, VectorType::get({2}, element), pair);
+  return {LLVM::ExtractElementOp::create(b, loc, elements, i32(0)),
+          LLVM::ExtractElementOp::create(b, loc, elements, i32(1))};
+}
+
 Value ThreadBuilder::advance(Value pointer, Value offset) {
   Value bytes = arith::IndexCastOp::create(b, loc, b.getI32Type(), offset);
   return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
@@ -184,4 +191,15 @@ Value GlobalMemory::getAddress(ThreadBuilder &t, ValueRange indices) {
     return pointer;
   return LLVM::GEPOp::create(t.b, t.loc, pointer.getType(), t.b.getI8Type(),
                              pointer, ArrayRef<LLVM::GEPArg>{offset});
+}
+
+Value GlobalMemory::advance(ThreadBuilder &t, Value address, int64_t elements) {
+  if (type.isLastDimUnitStride())
+    return t.advance(address, elements * type.getElementTypeBitWidth() / 8);
+  Value distance =
+      arith::ConstantIntOp::create(t.b, t.loc, t.b.getI64Type(), elements);
+  distance = arith::MulIOp::create(t.b, t.loc, distance,
+                                   getByteStride(t, type.getRank() - 1));
+  return LLVM::GEPOp::create(t.b, t.loc, address.getType(), t.b.getI8Type(),
+                             address, ArrayRef<LLVM::GEPArg>{distance});
 }

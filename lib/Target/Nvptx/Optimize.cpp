@@ -10,6 +10,7 @@
 #include "GridLoops.h"
 #include "SinkOffsets.h"
 #include "SplitVectors.h"
+#include "WidenCompares.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -56,6 +57,7 @@ static FunctionPassManager makePasses(bool speculates) {
                                                  /*UseMemorySSA=*/true));
   passes.addPass(flash::SinkOffsetsPass());
   passes.addPass(flash::GridLoopsPass());
+  passes.addPass(flash::WidenComparesPass());
   passes.addPass(VerifierPass());
   return passes;
 }

@@ -2,7 +2,7 @@
 // RUN: flash-opt %s --flash-emulate --split-input-file --verify-diagnostics
 
 func.func @product(%x: tensor<64x64xf32>, %e: tensor<64x64xf32>) -> tensor<64x64xf32> {
-  // expected-error @below {{'linalg.matmul' op runs on the CPU only: of a program, attention and softmaxes along the last dimension run on a GPU; use --target=cpu}}
+  // expected-error @below {{'linalg.matmul' op runs on the CPU only: of a program, attention, softmaxes along the last dimension and parallel loops over tiles run on a GPU; use --target=cpu}}
   %y = linalg.matmul ins(%x, %x : tensor<64x64xf32>, tensor<64x64xf32>) outs(%e : tensor<64x64xf32>) -> tensor<64x64xf32>
   return %y : tensor<64x64xf32>
 }
@@ -51,6 +51,26 @@ func.func @constant() -> tensor<2xf32> {
   // expected-error @below {{'arith.constant' op runs on the CPU only}}
   %y = arith.constant dense<[1.0, 2.0]> : tensor<2xf32>
   return %y : tensor<2xf32>
+}
+
+// -----
+
+// What folding has made has no place of its own.
+
+func.func @folded() -> tensor<2xf32> {
+  %y = arith.constant dense<[1.0, 2.0]> : tensor<2xf32> loc(unknown)
+  // expected-error @below {{'arith.constant' op runs on the CPU only}}
+  return %y : tensor<2xf32>
+}
+
+// -----
+
+func.func private @other()
+
+// expected-error @below {{'func.call' op runs on the CPU only}}
+func.func @calls() {
+  func.call @other() : () -> () loc(unknown)
+  return
 }
 
 // -----

@@ -197,3 +197,87 @@ func.func @is_finite(%x: tensor<16x16xf16>) -> tensor<16x16xf16> {
   }
   return %r : tensor<16x16xf16>
 }
+
+// Some of the columns of a tile are stored one by one, and so are all where two
+// neighbours would not lie next to each other, or not at an even place.
+
+// CHECK-LABEL: gpu.func @some_columns(
+// CHECK-SAME:  memref<16x5xf16, strided<[?, 1], offset: ?>>
+// CHECK-SAME:  memref<16x33xf16, strided<[?, 1], offset: ?>>
+// CHECK-SAME:  memref<16x34xf16, strided<[?, 1], offset: ?>>
+// CHECK-SAME:  memref<16x34xf16, strided<[?, 1], offset: ?>>
+// CHECK-SAME:  memref<3x16x16xf16, strided<[?, ?, ?], offset: ?>>
+// CHECK:       tile.store %[[Y:.*]], %arg1[%c0, %c0] columns(%c5) :
+// CHECK:       tile.store %[[Y]], %arg2[%c0, %c0] columns(%c16) :
+// CHECK:       tile.store %[[Y]], %arg3[%c0, %c2] : tensor
+// CHECK:       tile.store %[[Y]], %arg4[%c0, %c1] columns(%c16) :
+// CHECK:       tile.store %[[Y]], %arg5[%c1, %c0, %c0] columns(%c16) :
+func.func @some_columns(%x: tensor<16x16xf16>) -> (tensor<16x5xf16>, tensor<16x33xf16>, tensor<16x34xf16>, tensor<16x34xf16>, tensor<16x16x3xf16>) {
+  %e0 = tensor.empty() : tensor<16x5xf16>
+  %e1 = tensor.empty() : tensor<16x33xf16>
+  %e2 = tensor.empty() : tensor<16x34xf16>
+  %e4 = tensor.empty() : tensor<16x16x3xf16>
+  %r:5 = scf.forall (%i) in (1) shared_outs(%o0 = %e0, %o1 = %e1, %o2 = %e2, %o3 = %e2, %o4 = %e4)
+      -> (tensor<16x5xf16>, tensor<16x33xf16>, tensor<16x34xf16>, tensor<16x34xf16>, tensor<16x16x3xf16>) {
+    %y = arith.addf %x, %x : tensor<16x16xf16>
+    %some = tensor.extract_slice %y[0, 0] [16, 5] [1, 1] : tensor<16x16xf16> to tensor<16x5xf16>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %some into %o0[0, 0] [16, 5] [1, 1] : tensor<16x5xf16> into tensor<16x5xf16>
+      tensor.parallel_insert_slice %y into %o1[0, 0] [16, 16] [1, 1] : tensor<16x16xf16> into tensor<16x33xf16>
+      tensor.parallel_insert_slice %y into %o2[0, 2] [16, 16] [1, 1] : tensor<16x16xf16> into tensor<16x34xf16>
+      tensor.parallel_insert_slice %y into %o3[0, 1] [16, 16] [1, 1] : tensor<16x16xf16> into tensor<16x34xf16>
+      tensor.parallel_insert_slice %y into %o4[0, 0, 1] [16, 16, 1] [1, 1, 1] : tensor<16x16xf16> into tensor<16x16x3xf16>
+    }
+  }
+  return %r#0, %r#1, %r#2, %r#3, %r#4 : tensor<16x5xf16>, tensor<16x33xf16>, tensor<16x34xf16>, tensor<16x34xf16>, tensor<16x16x3xf16>
+}
+
+// Copies are of 16 bytes: a tile from another column on is read element by
+// element, one whose columns a loop counts is fetched where its steps are whole
+// copies.
+
+// CHECK-LABEL: gpu.func @alignment(
+// CHECK:       %[[J:.*]] = arith.muli {{.*}}, %c32
+// CHECK:       tile.fetch %arg0[%c0, %[[J]]] : {{.*}} to <16x32xf16
+// CHECK:       tile.fetch %arg0[%c0, %{{.*}}] : {{.*}} to <16x32xf16
+// CHECK:       %[[MAP:.*]] = tile.map : () -> tensor<16x32xf32
+// CHECK:         memref.load
+// CHECK-NOT:   tile.fetch
+func.func @alignment(%x: tensor<16x256xf16>) -> tensor<16x64xf16> {
+  %e = tensor.empty() : tensor<16x64xf16>
+  %r = scf.forall (%j) = (0) to (64) step (32) shared_outs(%o = %e) -> (tensor<16x64xf16>) {
+    %next = affine.apply affine_map<(d0) -> (d0 * 2 + 64)>(%j)
+    %odd = affine.apply affine_map<(d0) -> (d0 + 4)>(%j)
+    %0 = tensor.extract_slice %x[0, %j] [16, 32] [1, 1] : tensor<16x256xf16> to tensor<16x32xf16>
+    %1 = tensor.extract_slice %x[0, %next] [16, 32] [1, 1] : tensor<16x256xf16> to tensor<16x32xf16>
+    %2 = tensor.extract_slice %x[0, %odd] [16, 32] [1, 1] : tensor<16x256xf16> to tensor<16x32xf16>
+    %3 = arith.addf %0, %1 : tensor<16x32xf16>
+    %4 = arith.addf %3, %2 : tensor<16x32xf16>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %4 into %o[0, %j] [16, 32] [1, 1] : tensor<16x32xf16> into tensor<16x64xf16>
+    }
+  }
+  return %r : tensor<16x64xf16>
+}
+
+// The first rows of a padded tile are stored as they are.
+
+// CHECK-LABEL: gpu.func @part_of_padded(
+// CHECK:       %[[T:.*]] = tile.fetch %arg0[%c0] rows(%c10)
+// CHECK:       %[[X:.*]] = tile.load %[[T]]
+// CHECK:       tile.store %[[X]], %{{.*}} rows(%c10)
+func.func @part_of_padded(%x: tensor<10x16xf16>) -> tensor<10x16xf16> {
+  %zero = arith.constant 0.0 : f16
+  %e = tensor.empty() : tensor<10x16xf16>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<10x16xf16>) {
+    %0 = tensor.pad %x low[0, 0] high[6, 0] {
+    ^bb0(%a: index, %b: index):
+      tensor.yield %zero : f16
+    } : tensor<10x16xf16> to tensor<16x16xf16>
+    %1 = tensor.extract_slice %0[0, 0] [10, 16] [1, 1] : tensor<16x16xf16> to tensor<10x16xf16>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[0, 0] [10, 16] [1, 1] : tensor<10x16xf16> into tensor<10x16xf16>
+    }
+  }
+  return %r : tensor<10x16xf16>
+}

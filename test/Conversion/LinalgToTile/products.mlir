@@ -183,3 +183,49 @@ func.func @maximum(%a: tensor<16x8xf32>, %b: tensor<8x32xf32>) -> tensor<16x32xf
   }
   return %r : tensor<16x32xf32>
 }
+
+// A computed tile that a product takes with its columns as rows goes through
+// shared memory, and so does one that lies across the others of an operation.
+
+// CHECK-LABEL: gpu.func @computed_transposed(
+// CHECK:       %[[Y:.*]] = arith.addf
+// CHECK:       %[[S:.*]] = tile.share %[[Y]] : tensor<32x16xf16, #tile.fragment<1>> to <32x16xf16
+// CHECK:       %[[T:.*]] = tile.load %[[S]] transpose : {{.*}} to tensor<16x32xf16, #tile.fragment<1>>
+// CHECK:       tile.mma_async %[[T]], %{{.*}} : tensor<16x32xf16, #tile.fragment<1>>
+func.func @computed_transposed(%x: tensor<32x16xf16>, %k: tensor<32x8xf16>) -> tensor<16x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x8xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x8xf32>) {
+    %0 = tensor.empty() : tensor<16x8xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16x8xf32>) -> tensor<16x8xf32>
+    %y = arith.addf %x, %x : tensor<32x16xf16>
+    %2 = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (k, n)>, #result]
+        ins(%y, %k : tensor<32x16xf16>, tensor<32x8xf16>) outs(%1 : tensor<16x8xf32>) -> tensor<16x8xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 8] [1, 1] : tensor<16x8xf32> into tensor<16x8xf32>
+    }
+  }
+  return %r : tensor<16x8xf32>
+}
+
+// CHECK-LABEL: gpu.func @across(
+// CHECK:       %[[S:.*]] = tile.share %[[Y:.*]] : tensor<32x16xf32, #tile.fragment<1>>
+// CHECK:       %[[T:.*]] = tile.load %[[S]] transpose : {{.*}} to tensor<16x32xf32, #tile.fragment<1>>
+// CHECK:       arith.mulf %{{.*}}, %[[T]] : tensor<16x32xf32, #tile.fragment<1>>
+func.func @across(%x: tensor<32x16xf32>, %z: tensor<16x32xf32>) -> tensor<16x32xf32> {
+  %e = tensor.empty() : tensor<16x32xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x32xf32>) {
+    %y = arith.addf %x, %x : tensor<32x16xf32>
+    %0 = tensor.empty() : tensor<16x32xf32>
+    %1 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+        ins(%z, %y : tensor<16x32xf32>, tensor<32x16xf32>) outs(%0 : tensor<16x32xf32>) {
+    ^bb0(%a: f32, %b: f32, %unused: f32):
+      %2 = arith.mulf %a, %b : f32
+      linalg.yield %2 : f32
+    } -> tensor<16x32xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %o[0, 0] [16, 32] [1, 1] : tensor<16x32xf32> into tensor<16x32xf32>
+    }
+  }
+  return %r : tensor<16x32xf32>
+}

@@ -175,3 +175,68 @@ func.func @columns(%x: tensor<32x16xf32>) -> tensor<32x16xf32> {
   }
   return %r : tensor<32x16xf32>
 }
+
+// Each of several results has a reduction of its own, which starts from what is
+// neutral for it. A value for each column is stored as it is.
+
+// CHECK-LABEL: gpu.func @several(
+// CHECK-DAG:   %[[LEAST:.*]] = arith.constant dense<1.000000e+00> : tensor<16xf32, #tile.columns<1>>
+// CHECK:       %[[P:.*]] = tile.reduce_rows mul %{{.*}} : tensor<32x16xf32
+// CHECK:       %[[L:.*]] = tile.reduce_rows minimum %{{.*}} : tensor<32x16xf32
+// CHECK:       %[[R:.*]] = arith.minimumf %[[L]], %[[LEAST]]
+// CHECK:       tile.store %[[P]], %{{.*}} : tensor<16xf32, #tile.columns<1>> to memref<16xf32
+// CHECK:       tile.store %[[R]]
+func.func @several(%x: tensor<32x16xf32>) -> (tensor<16xf32>, tensor<16xf32>) {
+  %one = arith.constant 1.0 : f32
+  %e = tensor.empty() : tensor<16xf32>
+  %r:2 = scf.forall (%i) in (1) shared_outs(%o = %e, %p = %e) -> (tensor<16xf32>, tensor<16xf32>) {
+    %0 = tensor.empty() : tensor<16xf32>
+    %1 = linalg.fill ins(%one : f32) outs(%0 : tensor<16xf32>) -> tensor<16xf32>
+    %2:2 = linalg.generic {indexing_maps = [#m, #column, #column], iterator_types = ["reduction", "parallel"]}
+        ins(%x : tensor<32x16xf32>) outs(%1, %1 : tensor<16xf32>, tensor<16xf32>) {
+    ^bb0(%a: f32, %product: f32, %least: f32):
+      %3 = arith.mulf %product, %a : f32
+      %4 = arith.minimumf %a, %least : f32
+      linalg.yield %3, %4 : f32, f32
+    } -> (tensor<16xf32>, tensor<16xf32>)
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2#0 into %o[0] [16] [1] : tensor<16xf32> into tensor<16xf32>
+      tensor.parallel_insert_slice %2#1 into %p[0] [16] [1] : tensor<16xf32> into tensor<16xf32>
+    }
+  } {flash.schedule = #flash.schedule<warps = 1>}
+  return %r#0, %r#1 : tensor<16xf32>, tensor<16xf32>
+}
+
+// CHECK-LABEL: gpu.func @kinds(
+// CHECK-DAG:   %[[HIGH:.*]] = arith.constant dense<0x7F800000> : tensor<16x4xf32, #tile.lanes<1>>
+// CHECK-DAG:   %[[LOW:.*]] = arith.constant dense<0xFF800000> : tensor<16x4xf32, #tile.lanes<1>>
+// CHECK:       %[[A:.*]] = tile.fold min %{{.*}} into %[[HIGH]]
+// CHECK:       %[[MIN:.*]] = tile.reduce min %[[A]]
+// CHECK:       arith.minnumf %[[MIN]], %{{.*}}
+// CHECK:       tile.fold maximum %{{.*}} into %[[LOW]]
+// CHECK:       %[[MAX:.*]] = tile.reduce maximum
+// CHECK:       arith.maximumf %{{.*}}, %[[MAX]]
+func.func @kinds(%x: tensor<16x16xf32>) -> tensor<16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16xf32>) {
+    %0 = tensor.empty() : tensor<16xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16xf32>) -> tensor<16xf32>
+    %2 = linalg.generic {indexing_maps = [#m, #row], iterator_types = ["parallel", "reduction"]}
+        ins(%x : tensor<16x16xf32>) outs(%1 : tensor<16xf32>) {
+    ^bb0(%a: f32, %so_far: f32):
+      %3 = arith.minnumf %so_far, %a : f32
+      linalg.yield %3 : f32
+    } -> tensor<16xf32>
+    %4 = linalg.generic {indexing_maps = [#m, #row], iterator_types = ["parallel", "reduction"]}
+        ins(%x : tensor<16x16xf32>) outs(%2 : tensor<16xf32>) {
+    ^bb0(%a: f32, %so_far: f32):
+      %3 = arith.maximumf %so_far, %a : f32
+      linalg.yield %3 : f32
+    } -> tensor<16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %4 into %o[0] [16] [1] : tensor<16xf32> into tensor<16xf32>
+    }
+  }
+  return %r : tensor<16xf32>
+}

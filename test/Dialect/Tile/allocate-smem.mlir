@@ -12,6 +12,8 @@
 // CHECK:       gpu.launch_func @m::@nothing {{.*}} dynamic_shared_memory_size %[[NONE]]
 // CHECK:       %[[ROWS:.*]] = arith.constant 32 : i32
 // CHECK:       gpu.launch_func @m::@rows {{.*}} dynamic_shared_memory_size %[[ROWS]]
+// CHECK:       %[[REDUCTIONS:.*]] = arith.constant 1536 : i32
+// CHECK:       gpu.launch_func @m::@reductions {{.*}} dynamic_shared_memory_size %[[REDUCTIONS]]
 // CHECK-LABEL: gpu.func @rings
 // CHECK:       tile.ring {offset = 0 : i64} : <2, <24x64xf16
 // CHECK:       tile.ring {offset = 6144 : i64} : <1, <8x8xf16
@@ -27,6 +29,14 @@
 // CHECK:       tile.reduce {{ *}}add %{{.*}} {offset = 0 : i64} : tensor<2x128xf32
 // CHECK:       tile.reduce {{ *}}add %{{.*}} : tensor<8x32xf32
 
+// What warps exchange has a place behind the rings, which two reductions share. A
+// warp alone exchanges nothing.
+// CHECK-LABEL: gpu.func @reductions
+// CHECK:       tile.ring {offset = 0 : i64}
+// CHECK:       tile.reduce_rows add %{{.*}} {offset = 1024 : i64}
+// CHECK:       tile.reduce_rows max %{{.*}} {offset = 1024 : i64}
+// CHECK:       tile.reduce_rows add %{{[^{]*}} : tensor<16x8xf32, #tile.fragment<1>>
+
 // LIMIT: error: the kernel 'rings' needs 7168 bytes of shared memory, and a block may have 7167; choose smaller tiles or fewer stages
 module attributes {gpu.container_module} {
   func.func @launch() {
@@ -35,6 +45,7 @@ module attributes {gpu.container_module} {
     gpu.launch_func @m::@roles blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
     gpu.launch_func @m::@nothing blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
     gpu.launch_func @m::@rows blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
+    gpu.launch_func @m::@reductions blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
     return
   }
   gpu.module @m {
@@ -62,6 +73,16 @@ module attributes {gpu.container_module} {
       %0 = tile.reduce max %x : tensor<2x128xf32, #tile.warp_rows<8, 1, 128>> to tensor<2xf32, #tile.warp_rows<8, 1, 128>>
       %1 = tile.reduce add %x : tensor<2x128xf32, #tile.warp_rows<8, 1, 128>> to tensor<2xf32, #tile.warp_rows<8, 1, 128>>
       %2 = tile.reduce add %y : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8xf32, #tile.warp_rows<8, 1>>
+      gpu.return
+    }
+    gpu.func @reductions() kernel {
+      %small = tile.ring : !tile.ring<1, !tile.smem<8x8xf16, swizzle = 32>>
+      %x = arith.constant dense<0.0> : tensor<128x32xf32, #tile.fragment<4>>
+      %y = arith.constant dense<0.0> : tensor<128x8xf32, #tile.fragment<4>>
+      %z = arith.constant dense<0.0> : tensor<16x8xf32, #tile.fragment<1>>
+      %a = tile.reduce_rows add %x : tensor<128x32xf32, #tile.fragment<4>> to tensor<32xf32, #tile.columns<4>>
+      %b = tile.reduce_rows max %y : tensor<128x8xf32, #tile.fragment<4>> to tensor<8xf32, #tile.columns<4>>
+      %c = tile.reduce_rows add %z : tensor<16x8xf32, #tile.fragment<1>> to tensor<8xf32, #tile.columns<1>>
       gpu.return
     }
   }

@@ -245,7 +245,7 @@ module attributes {gpu.container_module} {
 // tiles.
 // CHECK-DAG: #[[COLUMN:.*]] = affine_map<(d0, d1) -> (d1)>
 // CHECK-LABEL: func.func @columns(
-// CHECK: %[[X:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<8xf32>)
+// CHECK: %[[X:.*]] = linalg.generic {{.*}} iterator_types = ["parallel"]} outs(%{{.*}} : tensor<8xf32>)
 // CHECK:   memref.load
 // CHECK: %[[WIDE:.*]] = linalg.generic {{.*}}#[[COLUMN]]{{.*}} ins(%[[X]] : tensor<8xf32>) outs(%{{.*}} : tensor<16x8xf32>)
 // CHECK: %[[ZERO:.*]] = linalg.fill {{.*}} -> tensor<8xf32>
@@ -270,8 +270,8 @@ module attributes {gpu.container_module} {
   gpu.module @kernels {
     gpu.func @k(%m: memref<?x8xf32>, %v: memref<?xf32>, %n: index) kernel {
       %c = tile.map : () -> !columns {
-      ^bb0(%i: index):
-        %e = memref.load %v[%i] : memref<?xf32>
+      ^bb0(%j: index):
+        %e = memref.load %v[%j] : memref<?xf32>
         tile.yield %e : f32
       }
       %x = tile.broadcast %c : !columns to !x

@@ -10,7 +10,8 @@ gpu.module @kernels {
   // Where it was left out, it adds nothing.
 
   // CHECK-LABEL: gpu.func @guarded(
-  // CHECK-SAME:  %[[P:[^,: ]*]]: tensor<64x64xf16, #tile.fragment<4>>, %[[ACC:[^,: ]*]]: tensor<64x64xf32, #tile.fragment<4>>, %[[OTHER:[^,: ]*]]: tensor<64x64xf32
+  // CHECK-SAME:  %{{[^,: ]*}}: tensor<64x64xf32, #tile.fragment<4>>, %[[ACC:[^,: ]*]]: tensor<64x64xf32, #tile.fragment<4>>, %[[OTHER:[^,: ]*]]: tensor<64x64xf32
+  // CHECK:       %[[P:.*]] = arith.truncf
   // CHECK:       %[[V:.*]] = tile.fetch
   // CHECK:       %[[FINITE:.*]] = tile.is_finite %[[V]]
   // CHECK:       %[[C:.*]] = scf.if %[[FINITE]] -> (tensor<64x64xf32, #tile.fragment<4>>) {
@@ -23,8 +24,10 @@ gpu.module @kernels {
   // CHECK-NEXT:  %[[OP:.*]] = tile.mma_async %[[P]], %[[V]] add %[[C]]
   // CHECK-NEXT:  %[[O:.*]] = tile.mma_wait %[[OP]]
   // CHECK-NEXT:  tile.store %[[O]]
-  gpu.func @guarded(%p: !p, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index) kernel
+  gpu.func @guarded(%x: tensor<64x64xf32, #tile.fragment<4>>, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index) kernel
       attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %exps = math.exp2 %x : !acc
+    %p = arith.truncf %exps : !acc to !p
     %vt = tile.fetch %v[%n] : !memory to !tile
     %finite = tile.is_finite %vt : !tile
     %o = scf.if %finite -> !acc {
@@ -46,7 +49,9 @@ gpu.module @kernels {
   // CHECK-NEXT:    tile.mma_async
   // CHECK-NOT:   tile.clear
   // CHECK:       tile.store
-  gpu.func @unspecialized(%p: !p, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel {
+  gpu.func @unspecialized(%x: !acc, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel {
+    %exps = math.exp2 %x : !acc
+    %p = arith.truncf %exps : !acc to !p
     %vt = tile.fetch %v[%n] : !memory to !tile
     %o = scf.if %c -> !acc {
       %op = tile.mma_async %p, %vt add %acc : !p, !tile, !acc -> !tile.pending<!acc>
@@ -66,8 +71,10 @@ gpu.module @kernels {
   // CHECK-NEXT:    tile.mma_async
   // CHECK-NOT:   tile.clear
   // CHECK:       tile.store
-  gpu.func @more(%p: !p, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
+  gpu.func @more(%x: !acc, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
       attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %exps = math.exp2 %x : !acc
+    %p = arith.truncf %exps : !acc to !p
     %vt = tile.fetch %v[%n] : !memory to !tile
     %o = scf.if %c -> !acc {
       %op = tile.mma_async %p, %vt add %acc : !p, !tile, !acc -> !tile.pending<!acc>
@@ -88,8 +95,10 @@ gpu.module @kernels {
   // CHECK-NEXT:    tile.mma_async
   // CHECK-NOT:   tile.clear
   // CHECK:       tile.store
-  gpu.func @no_sum(%p: !p, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
+  gpu.func @no_sum(%x: !acc, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
       attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %exps = math.exp2 %x : !acc
+    %p = arith.truncf %exps : !acc to !p
     %vt = tile.fetch %v[%n] : !memory to !tile
     %o = scf.if %c -> !acc {
       %op = tile.mma_async %p, %vt : !p, !tile -> !tile.pending<!acc>
@@ -109,8 +118,10 @@ gpu.module @kernels {
   // CHECK-NEXT:    tile.mma_async
   // CHECK-NOT:   tile.clear
   // CHECK:       tile.store
-  gpu.func @read_behind(%p: !p, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
+  gpu.func @read_behind(%x: !acc, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
       attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %exps = math.exp2 %x : !acc
+    %p = arith.truncf %exps : !acc to !p
     %vt = tile.fetch %v[%n] : !memory to !tile
     %o = scf.if %c -> !acc {
       %op = tile.mma_async %p, %vt add %acc : !p, !tile, !acc -> !tile.pending<!acc>
@@ -132,8 +143,10 @@ gpu.module @kernels {
   // CHECK-NEXT:    tile.mma_async
   // CHECK-NOT:   tile.clear
   // CHECK:       tile.store
-  gpu.func @read_again(%p: !p, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
+  gpu.func @read_again(%x: !acc, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
       attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %exps = math.exp2 %x : !acc
+    %p = arith.truncf %exps : !acc to !p
     %vt = tile.fetch %v[%n] : !memory to !tile
     %l = scf.for %i = %n to %n step %n iter_args(%a = %acc) -> !acc {
       %o = scf.if %c -> !acc {
@@ -154,10 +167,36 @@ gpu.module @kernels {
   // CHECK-NEXT:    tile.mma_async
   // CHECK-NOT:   tile.clear
   // CHECK:       tile.store
-  gpu.func @no_fetch(%p: !p, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
+  gpu.func @no_fetch(%x: !acc, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index, %c: i1) kernel
       attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %exps = math.exp2 %x : !acc
+    %p = arith.truncf %exps : !acc to !p
     %vt = tile.smem_view %n : !tile
     %o = scf.if %c -> !acc {
+      %op = tile.mma_async %p, %vt add %acc : !p, !tile, !acc -> !tile.pending<!acc>
+      %r = tile.mma_wait %op : !tile.pending<!acc>
+      scf.yield %r : !acc
+    } else {
+      scf.yield %other : !acc
+    }
+    tile.store %o, %m[%n] : !acc to memref<?x64xf32>
+    gpu.return
+  }
+
+  // Of anything but exponentials nobody knows that it is finite, and an infinite
+  // number times zero is no zero.
+
+  // CHECK-LABEL: gpu.func @not_finite(
+  // CHECK:       scf.if
+  // CHECK-NEXT:    tile.mma_async
+  // CHECK-NOT:   tile.clear
+  // CHECK:       tile.store
+  gpu.func @not_finite(%x: !acc, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index) kernel
+      attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %p = arith.truncf %x : !acc to !p
+    %vt = tile.fetch %v[%n] : !memory to !tile
+    %finite = tile.is_finite %vt : !tile
+    %o = scf.if %finite -> !acc {
       %op = tile.mma_async %p, %vt add %acc : !p, !tile, !acc -> !tile.pending<!acc>
       %r = tile.mma_wait %op : !tile.pending<!acc>
       scf.yield %r : !acc

@@ -265,9 +265,25 @@ func.func @f(%x: tensor<32x8xf32, #tile.fragment<2>>, %l: tensor<32x4xf32, #tile
 // -----
 
 func.func @f(%x: tensor<16x8xf32, #tile.fragment<1>>, %l: tensor<16x4xf32, #tile.lanes<1>>) {
-  // expected-error @+2 {{expected ::flash::tile::Reduction to be one of: add, max}}
+  // expected-error @+2 {{expected ::flash::tile::Reduction to be one of: add, max, min, mul, maximum, minimum}}
   // expected-error @+1 {{failed to parse Tile_ReductionAttr parameter}}
-  %r = tile.fold min %x into %l : tensor<16x8xf32, #tile.fragment<1>> into tensor<16x4xf32, #tile.lanes<1>>
+  %r = tile.fold least %x into %l : tensor<16x8xf32, #tile.fragment<1>> into tensor<16x4xf32, #tile.lanes<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16x8xf16, #tile.fragment<1>>, %l: tensor<16x4xf16, #tile.lanes<1>>) {
+  // expected-error @below {{combines elements of f32, not of 'f16'}}
+  %r = tile.fold add %x into %l : tensor<16x8xf16, #tile.fragment<1>> into tensor<16x4xf16, #tile.lanes<1>>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16x4xbf16, #tile.lanes<1>>) {
+  // expected-error @below {{combines elements of f32, not of 'bf16'}}
+  %r = tile.reduce add %x : tensor<16x4xbf16, #tile.lanes<1>> to tensor<16xbf16, #tile.rows<1>>
   return
 }
 
@@ -437,6 +453,14 @@ func.func @f(%m: memref<?x?xf32>, %i: index) {
 
 // -----
 
+func.func @f(%m: memref<?xf32>, %i: index) {
+  // expected-error @below {{result #0 must be tensor in the layout WarpRowsAttr, but got 'tensor<16xf32, #tile.rows<1>>'}}
+  %x = tile.read %m[%i] : memref<?xf32> to tensor<16xf32, #tile.rows<1>>
+  return
+}
+
+// -----
+
 func.func @f(%x: f32) {
   // expected-error @below {{expects parent op 'tile.map'}}
   tile.yield %x : f32
@@ -540,9 +564,28 @@ func.func @f(%s: memref<?x?xf16, strided<[1, ?]>>, %i: index) {
 
 // -----
 
-func.func @f(%s: memref<?x?xf32>, %x: tensor<16x8xf32, #tile.fragment<1>>, %i: index) {
-  // expected-error @below {{ends at a column, which only a matrix of #tile.warp_rows does}}
-  tile.store %x, %s[%i, %i] columns(%i) : tensor<16x8xf32, #tile.fragment<1>> to memref<?x?xf32>
+func.func @f(%s: memref<?x?xf32>, %x: tensor<16xf32, #tile.rows<1>>, %i: index) {
+  // expected-error @below {{ends at a column, which only a matrix does}}
+  tile.store %x, %s[%i, %i] columns(%i) : tensor<16xf32, #tile.rows<1>> to memref<?x?xf32>
+  return
+}
+
+// -----
+
+// Two neighbours are stored at once, unless columns are left out.
+
+func.func @f(%s: memref<?x?xf32, strided<[?, ?]>>, %x: tensor<16x8xf32, #tile.fragment<1>>, %i: index) {
+  tile.store %x, %s[%i, %i] columns(%i) : tensor<16x8xf32, #tile.fragment<1>> to memref<?x?xf32, strided<[?, ?]>>
+  // expected-error @below {{needs memory whose last dimension is contiguous}}
+  tile.store %x, %s[%i, %i] : tensor<16x8xf32, #tile.fragment<1>> to memref<?x?xf32, strided<[?, ?]>>
+  return
+}
+
+// -----
+
+func.func @f(%s: !tile.smem<16x8xf32, swizzle = 32>) {
+  // expected-error @below {{gives a tensor of another shape or element type than}}
+  %x = tile.load %s transpose : !tile.smem<16x8xf32, swizzle = 32> to tensor<16x8xf32, #tile.fragment<1>>
   return
 }
 

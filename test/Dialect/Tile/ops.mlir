@@ -140,8 +140,16 @@ func.func @columns_of_fragments(%x: tensor<128x64xf32, #tile.fragment<4>>, %y: t
                                 %m: memref<?xf32>, %n: index) {
   // CHECK: %[[C:.*]] = tile.reduce_rows add %{{.*}} : tensor<128x64xf32, #tile.fragment<4>> to tensor<64xf32, #tile.columns<4>>
   %c = tile.reduce_rows add %x : tensor<128x64xf32, #tile.fragment<4>> to tensor<64xf32, #tile.columns<4>>
-  // CHECK: tile.reduce_rows max
-  %d = tile.reduce_rows max %x : tensor<128x64xf32, #tile.fragment<4>> to tensor<64xf32, #tile.columns<4>>
+  // CHECK: tile.reduce_rows min
+  // CHECK: tile.reduce_rows mul
+  // CHECK: tile.reduce_rows maximum
+  // CHECK: tile.reduce_rows minimum
+  %min = tile.reduce_rows min %x : tensor<128x64xf32, #tile.fragment<4>> to tensor<64xf32, #tile.columns<4>>
+  %mul = tile.reduce_rows mul %x : tensor<128x64xf32, #tile.fragment<4>> to tensor<64xf32, #tile.columns<4>>
+  %maximum = tile.reduce_rows maximum %x : tensor<128x64xf32, #tile.fragment<4>> to tensor<64xf32, #tile.columns<4>>
+  %minimum = tile.reduce_rows minimum %x : tensor<128x64xf32, #tile.fragment<4>> to tensor<64xf32, #tile.columns<4>>
+  // CHECK: tile.reduce_rows {{.*}} {offset = 1024 : i64}
+  %d = tile.reduce_rows max %x {offset = 1024} : tensor<128x64xf32, #tile.fragment<4>> to tensor<64xf32, #tile.columns<4>>
   // CHECK: tile.broadcast %[[C]] : tensor<64xf32, #tile.columns<4>> to tensor<128x64xf32, #tile.fragment<4>>
   %b = tile.broadcast %c : tensor<64xf32, #tile.columns<4>> to tensor<128x64xf32, #tile.fragment<4>>
   // CHECK: tile.map %{{.*}}, %{{.*}} : (tensor<128x64xf32, #tile.fragment<4>>, tensor<128x64xf32, #tile.fragment<4>>) -> tensor<128x64xf32, #tile.fragment<4>> {
@@ -164,6 +172,8 @@ func.func @columns_of_fragments(%x: tensor<128x64xf32, #tile.fragment<4>>, %y: t
     %e = memref.load %m[%i] : memref<?xf32>
     tile.yield %e : f32
   }
+  // CHECK: tile.store %[[C]], %{{.*}}[%{{.*}}] rows(%{{.*}}) : tensor<64xf32, #tile.columns<4>> to memref<?xf32>
+  tile.store %c, %m[%n] rows(%n) : tensor<64xf32, #tile.columns<4>> to memref<?xf32>
   return
 }
 
@@ -205,6 +215,8 @@ func.func @columns(%p: memref<?x?x?x?xf16, strided<[?, ?, ?, 1]>>, %b: index, %h
   %t = tile.fetch %p[%b, %h, %i, %j] rows(%n) : memref<?x?x?x?xf16, strided<[?, ?, ?, 1]>> to !tile.smem<128x64xf16, swizzle = 128>
   // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] : tensor<128x64xf16
   tile.store %o, %p[%b, %h, %i, %j] : tensor<128x64xf16, #tile.fragment<4>> to memref<?x?x?x?xf16, strided<[?, ?, ?, 1]>>
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] columns(%{{.*}}) : tensor<128x64xf16, #tile.fragment<4>>
+  tile.store %o, %p[%b, %h, %i, %j] columns(%n) : tensor<128x64xf16, #tile.fragment<4>> to memref<?x?x?x?xf16, strided<[?, ?, ?, 1]>>
   return
 }
 

@@ -739,3 +739,53 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// The rows of several warps are combined where these meet; those of one warp are
+// its own.
+
+!x = tensor<64x64xf32, #tile.fragment<4>>
+!y = tensor<16x64xf32, #tile.fragment<1>>
+!lanes = tensor<64x4xi1, #tile.lanes<4>>
+gpu.module @m {
+  gpu.func @kernel(%x: !x, %y: !y, %l: !lanes) kernel {
+    // expected-note @below {{the vote}}
+    %any = tile.any %l : !lanes
+    scf.if %any {
+      %d = tile.reduce_rows add %y : !y to tensor<64xf32, #tile.columns<1>>
+      // expected-error @below {{'tile.reduce_rows' op is done by several warps together, and depends on a vote that each has of its own}}
+      %c = tile.reduce_rows add %x : !x to tensor<64xf32, #tile.columns<4>>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!x = tensor<128x64xf32, #tile.fragment<8>>
+gpu.module @m {
+  gpu.func @kernel(%x: !x) kernel {
+    tile.warp_specialize @consumer(warps = 8, registers = 128) {
+      // expected-note @below {{the turn}}
+      tile.ping_pong.wait
+      // expected-error @below {{'tile.reduce_rows' op is done by all warpgroups together, of which one has a turn here}}
+      %c = tile.reduce_rows add %x : !x to tensor<64xf32, #tile.columns<8>>
+      tile.ping_pong.arrive
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!x = tensor<64x64xf32, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @kernel(%x: !x) kernel {
+    tile.warp_specialize @consumer(warps = 8, registers = 128) {
+      // expected-error @below {{'tile.reduce_rows' op has register tiles over 4 warps, in a role of 8}}
+      %c = tile.reduce_rows add %x : !x to tensor<64xf32, #tile.columns<4>>
+    }
+    gpu.return
+  }
+}

@@ -37,6 +37,45 @@ GENERIC = f"""  %g = linalg.generic {{indexing_maps = [{MAP}, {MAP}], iterator_t
 VIEW = "tensor<1x2x64x16xf16>"
 EVERY_FUNCTION = pathlib.Path(__file__).parents[2] / "Ptxas" / "math.mlir"
 
+def on_tiles(body, stored="%y", tile="32x16xf16", result="32x16xf16", width=2):
+    """One tile of 32 x 16 for each of the blocks, of which `body` computes what is stored."""
+    zeros = ", ".join(["0"] * width)
+    sizes = ", ".join(tile.split("x")[:-1])
+    return f"""func.func @main(%x: tensor<32x16xf16>, %w: tensor<32x16xf32>) -> tensor<{result}> {{
+  %zero = arith.constant 0.0 : f32
+  %empty = tensor.empty() : tensor<{result}>
+  %r = scf.forall (%i) = (0) to (1) step (1) shared_outs(%out = %empty) -> tensor<{result}> {{
+    %square = tensor.empty() : tensor<32x32xf32>
+    %zeros = linalg.fill ins(%zero : f32) outs(%square : tensor<32x32xf32>) -> tensor<32x32xf32>
+    %line = tensor.empty() : tensor<16xf32>
+    %start = linalg.fill ins(%zero : f32) outs(%line : tensor<16xf32>) -> tensor<16xf32>
+{body}
+    scf.forall.in_parallel {{
+      tensor.parallel_insert_slice {stored} into %out[{zeros}] [{sizes}] [{", ".join(["1"] * width)}] : tensor<{tile}> into tensor<{result}>
+    }}
+  }}
+  return %r : tensor<{result}>
+}}
+"""
+
+
+def product(name, a, b, shape, maps=("m, k", "n, k")):
+    maps = ", ".join(f"affine_map<(m, n, k) -> ({dims})>" for dims in (*maps, "m, n"))
+    return f"    {name} = linalg.contract indexing_maps = [{maps}] ins({a}, {b} : tensor<{shape}xf16>, tensor<{shape}xf16>) " \
+        "outs(%zeros : tensor<32x32xf32>) -> tensor<32x32xf32>\n"
+
+
+def of_columns(name, operation, source="%w", element="f32", returned="%c"):
+    return f"""    {name} = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>], iterator_types = ["reduction", "parallel"]}}
+        ins({source} : tensor<32x16x{element}>) outs(%start : tensor<16x{element}>) {{
+    ^bb0(%a: {element}, %b: {element}):
+      %c = arith.{operation} %b, %a : {element}
+      linalg.yield {returned} : {element}
+    }} -> tensor<16x{element}>
+"""
+
+
+BLOCK = "has no translation to a block program: "
 CASES = [
     ("attention", program(attention("%r")), None),
     ("two attentions", program(attention("%o") + "\n" + attention("%r", "%o")), None),
@@ -60,6 +99,19 @@ CASES = [
     ("a choice", program(f"  %c2 = arith.constant 2 : index\n  %n = tensor.dim %k, %c2 : tensor<1x2x?x16xf16>\n  %c = arith.cmpi eq, %n, %c2 : index\n  %p = tensor.cast %k : tensor<1x2x?x16xf16> to {T}\n  %r = scf.if %c -> {T} {{\n    scf.yield %q : {T}\n  }} else {{\n    scf.yield %p : {T}\n  }}", f"%q: {T}, %k: tensor<1x2x?x16xf16>"), "'arith.select' op " + ON_CPU),
     ("a call", program(f"  %r = func.call @other(%q, %k) : ({T}, {T}) -> {T}", before=program(attention("%r")).replace("@main", "private @other")), "'func.call' op " + ON_CPU),
     ("an argument as a result", program("", returned="%q"), "cannot return result 0 on a GPU: it is memory of argument 0"),
+    ("sums of columns", on_tiles(of_columns("%y", "addf"), tile="16xf32", result="16xf32", width=1), None),
+    ("products of columns", on_tiles(of_columns("%y", "mulf"), tile="16xf32", result="16xf32", width=1), None),
+    ("smallest of columns", on_tiles(of_columns("%y", "minimumf"), tile="16xf32", result="16xf32", width=1), None),
+    ("differences of columns", on_tiles(of_columns("%y", "subf"), tile="16xf32", result="16xf32", width=1), BLOCK + "a reduction is of the rows or the columns"),
+    ("arithmetic in 16 bits", on_tiles("    %s = arith.addf %x, %x : tensor<32x16xf16>\n    %c = arith.cmpf ogt, %s, %x : tensor<32x16xf16>\n    %y = arith.select %c, %s, %x : tensor<32x16xi1>, tensor<32x16xf16>"), None),
+    ("a constant of 16 bits", on_tiles("    %h = arith.constant dense<0.5> : tensor<32x16xf16>\n    %y = arith.maxnumf %x, %h : tensor<32x16xf16>"), None),
+    ("integers", on_tiles("    %c = arith.constant dense<1> : tensor<32x16xi32>\n    %s = arith.addi %c, %c : tensor<32x16xi32>\n    %y = arith.sitofp %s : tensor<32x16xi32> to tensor<32x16xf16>"), BLOCK + "arithmetic on tiles is of f16, bf16, f32 and i1"),
+    ("elements of f32 from memory", on_tiles("    %y = arith.addf %w, %w : tensor<32x16xf32>", tile="32x16xf32", result="32x16xf32"), None),
+    ("a computed operand the other way round", on_tiles("    %s = arith.addf %x, %x : tensor<32x16xf16>\n    %o = tensor.empty() : tensor<16x16xf32>\n    %z = linalg.fill ins(%zero : f32) outs(%o : tensor<16x16xf32>) -> tensor<16x16xf32>\n"
+        "    %y = linalg.contract indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>] ins(%s, %x : tensor<32x16xf16>, tensor<32x16xf16>) outs(%z : tensor<16x16xf32>) -> tensor<16x16xf32>", tile="16x16xf32", result="16x16xf32"), None),
+    ("some of the columns", on_tiles("    %s = arith.addf %x, %x : tensor<32x16xf16>\n    %y = tensor.extract_slice %s[0, 0] [32, 5] [1, 1] : tensor<32x16xf16> to tensor<32x5xf16>", tile="32x5xf16", result="32x7xf16"), None),
+    ("columns from the middle", on_tiles("    %s = arith.addf %x, %x : tensor<32x16xf16>\n    %y = tensor.extract_slice %s[0, 8] [32, 8] [1, 1] : tensor<32x16xf16> to tensor<32x8xf16>", tile="32x8xf16", result="32x8xf16"), BLOCK + "of a tile only the first rows and columns"),
+    ("a product of slices", on_tiles(product("%y", "%x", "%x", "32x16"), tile="32x32xf32", result="32x32xf32"), None),
     ("a view of an argument as a result", program(f"  %r = tensor.extract_slice %w[0, 0, 32, 0] [1, 2, 32, 16] [1, 1, 1, 1] : {VIEW} to {T}", f"%w: {VIEW}"), "cannot return result 0 on a GPU: it is memory of argument 0"),
 ]
 

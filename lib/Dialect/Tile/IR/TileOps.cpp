@@ -56,7 +56,8 @@ static LayoutAttrInterface getLayout(Type type) {
 /// there is an index for the columns too, the memory may have more of them.
 static LogicalResult verifyRowsOfMemory(Operation *op, MemRefType memory,
                                         size_t numIndices, Type elementType,
-                                        std::optional<int64_t> columns) {
+                                        std::optional<int64_t> columns,
+                                        bool isByElement = false) {
   int64_t rank = memory.getRank(), indices = numIndices;
   int64_t trailing = columns ? 1 : 0;
   if (indices != rank && indices != rank - trailing)
@@ -69,7 +70,7 @@ static LogicalResult verifyRowsOfMemory(Operation *op, MemRefType memory,
   if (columns && indices < rank && memory.getShape().back() != *columns)
     return op->emitOpError("needs as many columns in memory as in the tile, ")
            << *columns;
-  if (!memory.isLastDimUnitStride())
+  if (!isByElement && !memory.isLastDimUnitStride())
     return op->emitOpError("needs memory whose last dimension is contiguous");
   return success();
 }
@@ -223,12 +224,12 @@ LogicalResult StoreOp::verify() {
   if (isWarpRows &&
       failed(verifyIndicesOfWarpRows(*this, memory, getIndices().size())))
     return failure();
-  if (getColumns() && !isWarpRows)
-    return emitOpError(
-        "ends at a column, which only a matrix of #tile.warp_rows does");
+  if (getColumns() && !isMatrix)
+    return emitOpError("ends at a column, which only a matrix does");
   return verifyRowsOfMemory(
       *this, memory, getIndices().size(), tile.getElementType(),
-      isMatrix ? std::optional(tile.getDimSize(1)) : std::nullopt);
+      isMatrix ? std::optional(tile.getDimSize(1)) : std::nullopt,
+      /*isByElement=*/!isWarpRows && (!isMatrix || getColumns()));
 }
 
 LogicalResult StoreBulkOp::verify() {
@@ -498,9 +499,11 @@ LogicalResult WarpSpecializeOp::verify() {
 LogicalResult LoadOp::verify() {
   SmemType source = getSource().getType();
   RankedTensorType result = getResult().getType();
+  int64_t rows = source.getRows(), columns = source.getColumns();
+  if (getTranspose())
+    std::swap(rows, columns);
   if (result.getElementType() == source.getElementType() &&
-      result.getShape() ==
-          ArrayRef<int64_t>({source.getRows(), source.getColumns()}))
+      result.getShape() == ArrayRef<int64_t>({rows, columns}))
     return success();
   return emitOpError("gives a tensor of another shape or element type than ")
          << source;
@@ -580,6 +583,9 @@ LogicalResult BroadcastOp::verify() {
 
 LogicalResult FoldOp::verify() {
   RankedTensorType x = getX().getType(), result = getResult().getType();
+  if (!x.getElementType().isF32())
+    return emitOpError("combines elements of f32, not of ")
+           << x.getElementType();
   if (x.getRank() == 2 && result.getRank() == 2 && areRelated(x, result))
     return success();
   return emitOpError("needs rows, warps and elements alike in its operands");
@@ -587,6 +593,9 @@ LogicalResult FoldOp::verify() {
 
 LogicalResult ReduceOp::verify() {
   RankedTensorType x = getX().getType(), result = getResult().getType();
+  if (!x.getElementType().isF32())
+    return emitOpError("combines elements of f32, not of ")
+           << x.getElementType();
   if (x.getRank() == 2 && result.getRank() == 1 && areRelated(result, x))
     return success();
   return emitOpError("needs rows, warps and elements alike in its operand and "
@@ -610,6 +619,12 @@ LogicalResult ReduceRowsOp::verify() {
   return emitOpError("gives an f32 for each column of a tile of f32, over the "
                      "same warps, not ")
          << result << " for " << x;
+}
+
+int64_t ReduceRowsOp::getNumScratchBytes() {
+  auto type = cast<RankedTensorType>(getResult().getType());
+  int64_t warps = getLayout(type).getNumWarps();
+  return warps == 1 ? 0 : warps * type.getDimSize(0) * 4;
 }
 
 LogicalResult MapOp::verify() {

@@ -1,4 +1,4 @@
-//===- AllocateSmem.cpp - Rings in shared memory --------------------------===//
+//===- AllocateSmem.cpp - Offsets in shared memory ------------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -37,12 +37,14 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
   end += stageBytes;
   // Neither are those of reductions: warps meet before they write there.
   int64_t scratchBytes = 0;
-  kernel.walk([&](ReduceOp reduce) {
+  auto shareScratch = [&](auto reduce) {
     int64_t bytes = reduce.getNumScratchBytes();
     if (bytes > 0)
       reduce.setOffsetAttr(b.getI64IntegerAttr(end));
     scratchBytes = std::max(scratchBytes, bytes);
-  });
+  };
+  kernel.walk([&](ReduceOp reduce) { shareScratch(reduce); });
+  kernel.walk([&](ReduceRowsOp reduce) { shareScratch(reduce); });
   end += scratchBytes;
   bool hasRoles = false;
   kernel.walk([&](WarpSpecializeOp) { hasRoles = true; });

@@ -24,7 +24,7 @@ static bool canBeBulk(StoreOp store) {
   MemRefType memory = store.getDestination().getType();
   return type.getRank() == 2 && isa<FragmentAttr>(type.getEncoding()) &&
          (type.getElementTypeBitWidth() == 16 || store.getAdd()) &&
-         type.getDimSize(1) % 16 == 0 &&
+         !store.getColumns() && type.getDimSize(1) % 16 == 0 &&
          isa<BlockArgument>(store.getDestination()) &&
          static_cast<int64_t>(store.getIndices().size()) ==
              memory.getRank() - 1 &&
@@ -121,6 +121,11 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
     kernel.walk([&](RingOp ring) {
       left -= ring.getNumBytes() + ring.getNumBarrierBytes();
     });
+    int64_t scratchBytes = 0;
+    kernel.walk([&](ReduceRowsOp reduce) {
+      scratchBytes = std::max(scratchBytes, reduce.getNumScratchBytes());
+    });
+    left -= scratchBytes;
     SmallVector<StoreOp> stores;
     kernel.walk([&](StoreOp store) {
       if (canBeBulk(store))

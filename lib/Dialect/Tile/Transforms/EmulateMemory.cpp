@@ -295,7 +295,7 @@ struct EmulateLoad : EmulationPattern<LoadOp> {
     calls.checkLease(b, op, adaptor.getSource()[1]);
     auto asIs = [](OpBuilder &, Location, Value element) { return element; };
     b.replaceOp(op, readTile(b, op.getLoc(), adaptor.getSource()[0],
-                             /*transpose=*/false,
+                             op.getTranspose(),
                              op.getResult().getType().getElementType(), asIs));
     return success();
   }

@@ -7,6 +7,7 @@
 
 #include "Emulate.h"
 
+#include "flash/Dialect/Tile/IR/Reductions.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -58,17 +59,8 @@ static RankedTensorType splitColumns(RankedTensorType type) {
 
 /// The value that changes nothing.
 static Value emitNeutral(OpBuilder &b, Location loc, Reduction reduction) {
-  double neutral = reduction == Reduction::Add
-                       ? 0.0
-                       : -std::numeric_limits<double>::infinity();
-  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(neutral));
-}
-
-static Value combine(OpBuilder &b, Location loc, Reduction reduction, Value x,
-                     Value y) {
-  if (reduction == Reduction::Add)
-    return arith::AddFOp::create(b, loc, x, y);
-  return arith::MaxNumFOp::create(b, loc, x, y);
+  return arith::ConstantOp::create(
+      b, loc, b.getF32FloatAttr(getNeutralElement(reduction)));
 }
 
 /// The f32 nearest to `value` with 10 bits of mantissa, ties away from zero, as
@@ -272,7 +264,6 @@ struct EmulateFold : OpConversionPattern<FoldOp> {
   }
 };
 
-/// First neighbouring lanes, then the pairs, and so on.
 struct EmulateColumn : OpConversionPattern<ColumnOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(ColumnOp op, OpAdaptor adaptor,
@@ -294,6 +285,7 @@ struct EmulateColumn : OpConversionPattern<ColumnOp> {
   }
 };
 
+/// First neighbouring lanes, then the pairs, and so on.
 struct EmulateReduce : OpConversionPattern<ReduceOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(ReduceOp op, OpAdaptor adaptor,
@@ -403,7 +395,7 @@ struct EmulateMap : OpConversionPattern<MapOp> {
   }
 };
 
-/// The rows of a thread, of the lanes and of the warps, as a GPU has them.
+/// Row by row, where a GPU has those of a thread, of lanes and of warps.
 struct EmulateReduceRows : OpConversionPattern<ReduceRowsOp> {
   using OpConversionPattern::OpConversionPattern;
   LogicalResult matchAndRewrite(ReduceRowsOp op, OpAdaptor adaptor,

@@ -9,6 +9,8 @@
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Schedule/Schedule.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace flash::tile {
@@ -31,6 +33,14 @@ static bool isRead(Value tile, scf::IfOp choice) {
   });
 }
 
+/// Whether the tile is exponentials, of which a row has no NaN or infinite one
+/// unless its sum is so, too: with zeros they add nothing.
+static bool areExponentials(Value tile) {
+  if (auto rounded = tile.getDefiningOp<arith::TruncFOp>())
+    tile = rounded.getIn();
+  return isa_and_nonnull<math::Exp2Op, math::ExpOp>(tile.getDefiningOp());
+}
+
 /// The product that is all that the choice does where its condition holds; null
 /// if it does anything else.
 static MmaAsyncOp getProduct(scf::IfOp choice) {
@@ -42,7 +52,8 @@ static MmaAsyncOp getProduct(scf::IfOp choice) {
   if (!product || wait->getBlock() != choice.thenBlock() ||
       product->getBlock() != choice.thenBlock() ||
       llvm::range_size(choice.thenBlock()->without_terminator()) != 2 ||
-      !product.getC() || !wait->hasOneUse() || !product->hasOneUse())
+      !product.getC() || !wait->hasOneUse() || !product->hasOneUse() ||
+      !areExponentials(product.getA()))
     return {};
   return isRead(product.getB(), choice) ? MmaAsyncOp() : product;
 }

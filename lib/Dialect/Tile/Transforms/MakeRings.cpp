@@ -37,6 +37,19 @@ static SmallVector<Operation *> getSources(Block &block) {
   return sources;
 }
 
+/// Where a source takes its tile from, none for register tiles, and its type.
+using Kind = std::pair<Value, Type>;
+
+static Kind getKind(Operation *source) {
+  auto fetch = dyn_cast<FetchOp>(source);
+  return {fetch ? Value(fetch.getSource()) : Value(), getTileType(source)};
+}
+
+/// The kinds of the sources of the loop's body, those of two sources twice.
+static SmallVector<Kind> getKinds(scf::ForOp loop) {
+  return llvm::map_to_vector(getSources(*loop.getBody()), getKind);
+}
+
 /// The last op of the block that uses the tile, itself or inside. A product
 /// uses it until it has been waited for.
 static Operation *getLastUser(Operation *source) {
@@ -152,12 +165,11 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     return RingOp::create(b, source->getLoc(), type);
   }
 
-  /// The loops of a block, one after the other.
-  LogicalResult expandLoops(ArrayRef<scf::ForOp> loops, int64_t stages) {
-    // By memory, none for register tiles, type of the tile, and how many such
-    // sources of the loop there were before: a product of a matrix with itself
-    // has two.
-    llvm::MapVector<std::tuple<Value, Type, int>, Value> rings;
+  /// Loops of a block, one after the other, with sources of the same kinds.
+  void expandLoops(ArrayRef<scf::ForOp> loops, int64_t stages) {
+    // By kind, and how many such sources of the loop there were before: a
+    // product of a matrix with itself has two.
+    llvm::MapVector<std::pair<Kind, int>, Value> rings;
     scf::ForOp first = loops.front();
     Operation *outermost = first;
     while (isa<scf::IfOp>(outermost->getParentOp()))
@@ -168,27 +180,20 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     bool countsSteps = loops.size() == 1 && isCounter(first);
     for (scf::ForOp loop : loops) {
       SmallVector<Operation *> sources = getSources(*loop.getBody());
-      size_t numRings = rings.size();
       Value number = loop.getInductionVar();
       if (!countsSteps) {
         loop = addStepCounter(loop, step);
         step = loop.getResults().back();
         number = loop.getRegionIterArgs().back();
       }
-      llvm::DenseMap<std::pair<Value, Type>, int> seen;
+      llvm::DenseMap<Kind, int> seen;
       for (Operation *source : sources) {
-        auto fetch = dyn_cast<FetchOp>(source);
-        Value memory = fetch ? Value(fetch.getSource()) : Value();
-        Type type = getTileType(source);
-        Value &ring = rings[{memory, type, seen[{memory, type}]++}];
+        Kind kind = getKind(source);
+        Value &ring = rings[{kind, seen[kind]++}];
         if (!ring)
           ring = createRing(source, stages);
         expandSource(source, ring, number);
       }
-      // A ring of some loops only would lack the steps of the others.
-      bool areOthers = numRings != 0 && numRings != rings.size();
-      if (areOthers || sources.size() != rings.size())
-        return loop.emitOpError("fetches other tiles than the loop before");
     }
     // A loop around them, and around choices whether they are reached, goes on
     // counting where they stopped before.
@@ -207,7 +212,6 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
       (void)outer.replaceWithAdditionalYields(
           rewriter, zero, /*replaceInitOperandUsesInLoop=*/false, yieldStep);
     }
-    return success();
   }
 
   /// The first source with the most loops around it; null if none is left.
@@ -220,7 +224,9 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     return innermost;
   }
 
-  /// Expands a source, with those of its loop and of the loops next to that.
+  /// Expands a source, with those of its loop and of the loops next to that
+  /// which have the same. A ring of some loops only would lack the steps of the
+  /// others, so loops with other sources have rings of their own.
   LogicalResult expand(Operation *source) {
     if (getDepth(source) == 0) {
       OpBuilder b(source);
@@ -233,14 +239,18 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
       return source->emitOpError(
           "in a loop can become a ring only directly in its body");
     SmallVector<scf::ForOp> loops;
+    SmallVector<Kind> kinds = getKinds(loop);
     bool isInnermost = true;
     for (auto other : loop->getBlock()->getOps<scf::ForOp>()) {
-      if (getSources(*other.getBody()).empty())
+      SmallVector<Kind> others = getKinds(other);
+      if (!std::is_permutation(kinds.begin(), kinds.end(), others.begin(),
+                               others.end()))
         continue;
       loops.push_back(other);
       other.getBody()->walk([&](RingOpInterface) { isInnermost = false; });
     }
-    return expandLoops(loops, isInnermost ? stages : queryStages);
+    expandLoops(loops, isInnermost ? stages : queryStages);
+    return success();
   }
 
   void runOnOperation() override {

@@ -17,11 +17,12 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
-/// The last product that is started before anything is waited for.
+/// The last product that is started before anything is waited for, be it the
+/// other warpgroups.
 static MmaAsyncOp getLastOfGroup(MmaAsyncOp first) {
   MmaAsyncOp last = first;
-  for (Operation *op = first->getNextNode(); op && !isa<MmaWaitOp>(op);
-       op = op->getNextNode())
+  for (Operation *op = first->getNextNode();
+       op && !isa<MmaWaitOp, ReduceRowsOp, ClearOp>(op); op = op->getNextNode())
     if (auto product = dyn_cast<MmaAsyncOp>(op))
       last = product;
   return last;

@@ -359,7 +359,10 @@ struct Prefetch : flash::tile::impl::PrefetchBase<Prefetch> {
     SmallVector<Chain> chains;
     getOperation().walk<WalkOrder::PreOrder>([&](scf::ForOp op) {
       std::optional<Loop> loop = analyze(op);
-      if (loop && (chains.empty() || !chains.back().append(*loop)))
+      // Loops over other rings may be between those of a chain.
+      if (loop && llvm::none_of(chains, [&](Chain &chain) {
+            return chain.append(*loop);
+          }))
         chains.emplace_back(std::move(*loop));
     });
     for (Chain &chain : chains)

@@ -34,15 +34,20 @@ static bool isCheck(Operation *op) {
   return ringOp && ringOp.hasRingEffect(RingEffect::CheckFinite);
 }
 
-static bool hasRegisterTiles(Operation *op) {
-  auto isTile = [](Type type) {
+/// The warps over which the op's register tiles are spread; 0 if it has none.
+static int64_t getWarpsOfTiles(Operation *op) {
+  for (Type type :
+       llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
+                                SmallVector<Type>(op->getResultTypes()))) {
+    if (auto pending = dyn_cast<PendingType>(type))
+      type = pending.getValue();
     auto tensor = dyn_cast<RankedTensorType>(type);
-    return isa<PendingType>(type) ||
-           (tensor &&
-            isa_and_nonnull<LayoutAttrInterface>(tensor.getEncoding()));
-  };
-  return llvm::any_of(op->getOperandTypes(), isTile) ||
-         llvm::any_of(op->getResultTypes(), isTile);
+    if (auto layout =
+            tensor ? dyn_cast_or_null<LayoutAttrInterface>(tensor.getEncoding())
+                   : LayoutAttrInterface())
+      return layout.getNumWarps();
+  }
+  return 0;
 }
 
 /// Of one role: what its warps are for follows from what it does.
@@ -73,10 +78,14 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
         (warps > warpsOfWarpgroup ||
          roles.getEndWarp(role) != roles.getNumWarpgroups() * warpsOfWarpgroup))
       return refuse(op, "is for at most four warps, the last of the block");
-    if (isOfTile && hasRegisterTiles(op) && roles.getFirstWarp(role) != 0)
+    int64_t ofTiles = isOfTile ? getWarpsOfTiles(op) : 0;
+    if (ofTiles != 0 && roles.getFirstWarp(role) != 0)
       return refuse(op,
                     "has register tiles, which only the role that starts at "
                     "warp 0 has");
+    if (ofTiles != 0 && ofTiles != warps)
+      return refuse(op, "has register tiles over " + Twine(ofTiles) +
+                            " warps, in a role of " + Twine(warps));
     auto ringOp = dyn_cast<RingOpInterface>(op);
     if (ringOp && !isCopy(op) && !isCheck(op) && warps % warpsOfWarpgroup != 0)
       return refuse(op, "is for a role of whole warpgroups");
@@ -117,12 +126,29 @@ LogicalResult flash::tile::verifyRoles(WarpSpecializeOp roles) {
   return failure(walk.wasInterrupted());
 }
 
+/// Whether all warps that hold register tiles meet at the op.
+static bool isMeeting(Operation *op) {
+  auto reduce = dyn_cast<ReduceRowsOp>(op);
+  return isa<ClearOp>(op) || (reduce && reduce.getNumScratchBytes() > 0);
+}
+
 LogicalResult flash::tile::verifyPingPong(PingPongWaitOp wait) {
   for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
     if (isa<PingPongArriveOp>(op))
       return success();
     if (isa<PingPongWaitOp>(op))
       break;
+    WalkResult walk = op->walk([&](Operation *inner) {
+      if (!isMeeting(inner))
+        return WalkResult::advance();
+      inner->emitOpError("is done by all warpgroups together, of which one has "
+                         "a turn here")
+              .attachNote(wait.getLoc())
+          << "the turn";
+      return WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted())
+      return failure();
   }
   return wait.emitOpError("needs a tile.ping_pong.arrive after it, in the same "
                           "block");
@@ -147,8 +173,8 @@ static bool isOfSeveralWarps(Operation *op) {
   // What a check found, each warp reads alone.
   if (auto ringOp = dyn_cast<RingOpInterface>(op))
     return !ringOp.hasRingEffect(RingEffect::Ask);
-  return isa<IsFiniteOp, ClearOp, StoreBulkOp, PingPongWaitOp, PingPongArriveOp,
-             WarpSpecializeOp>(op);
+  return isMeeting(op) || isa<IsFiniteOp, StoreBulkOp, PingPongWaitOp,
+                              PingPongArriveOp, WarpSpecializeOp>(op);
 }
 
 LogicalResult flash::tile::verifyVote(AnyOp any) {

@@ -107,8 +107,13 @@ def Tile_WarpRowsAttr : AttrDef<Tile_Dialect, "WarpRows",
   }];
 }
 
+// As arith has them: of a number and NaN, `max` and `min` give the number,
+// `maximum` and `minimum` NaN.
 def Tile_ReductionEnum : I32EnumAttr<"Reduction", "how values are combined", [
-    I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">]> {
+    I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Max", 1, "max">,
+    I32EnumAttrCase<"Min", 2, "min">, I32EnumAttrCase<"Mul", 3, "mul">,
+    I32EnumAttrCase<"Maximum", 4, "maximum">,
+    I32EnumAttrCase<"Minimum", 5, "minimum">]> {
   let cppNamespace = "::flash::tile";
   let genSpecializedAttr = 0;
 }
@@ -145,6 +150,9 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
       time are those of few heads. Only the last waves go by length.
     - `table`: a table has the tile's number, as `linear` counts, for each CTA:
       for work whose lengths only the data tell. It must have every tile once.
+      That it has as many entries is checked when it is launched, but not what
+      they are: a tile that it lacks is not written. `flash-run --check` shows
+      that, since the reference computes all.
 
     On a loop over tiles, `scf.forall`, the order is the discardable attribute
     `tile.order`; a table is then an argument of the function, by its number:

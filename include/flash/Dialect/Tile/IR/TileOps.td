@@ -482,13 +482,19 @@ def Tile_PingPongArriveOp : Tile_Op<"ping_pong.arrive"> {
 def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
   let summary = "a shared-memory tile, in registers";
   let description = [{
+    With `transpose`, element `(i, j)` of the result is `(j, i)` of the source.
+
     ```mlir
     %q = tile.load %qs : !tile.smem<128x64xf16, swizzle = 128> to tensor<128x64xf16, #tile.fragment<4>>
+    %t = tile.load %qs transpose : !tile.smem<128x64xf16, swizzle = 128> to tensor<64x128xf16, #tile.fragment<4>>
     ```
   }];
-  let arguments = (ins Tile_SmemType:$source);
+  let arguments = (ins Tile_SmemType:$source, UnitAttr:$transpose);
   let results = (outs Tile_FragmentTensor:$result);
-  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
+  let assemblyFormat = [{
+    $source (`transpose` $transpose^)? attr-dict
+    `:` type($source) `to` type($result)
+  }];
   let hasVerifier = 1;
 }
 
@@ -683,8 +689,10 @@ def Tile_ReduceRowsOp : Tile_Op<"reduce_rows", [MemoryEffects<[MemWrite]>]> {
   let summary = "combines the rows of a register tile";
   let description = [{
     `result[j]` is all `x[i, j]` combined: those of a thread, then of the lanes
-    of its warp, then of the warps, through shared memory, where all of them
-    meet. `offset`, its byte there, is set by `tile-allocate-smem`.
+    of its warp, then of the warps. Several warps exchange theirs through shared
+    memory, and meet there: none of them may be elsewhere, as behind a
+    `tile.any`. `offset`, the byte of shared memory at which each warp has its
+    values, is set by `tile-allocate-smem`.
 
     ```mlir
     %s = tile.reduce_rows add %p : tensor<128x64xf32, #tile.fragment<4>> to tensor<64xf32, #tile.columns<4>>
@@ -693,6 +701,10 @@ def Tile_ReduceRowsOp : Tile_Op<"reduce_rows", [MemoryEffects<[MemWrite]>]> {
   let arguments = (ins Tile_ReductionAttr:$reduction, Tile_FragmentTensor:$x,
                        OptionalAttr<I64Attr>:$offset);
   let results = (outs Tile_ColumnsTensor:$result);
+  let extraClassDeclaration = [{
+    /// Of shared memory, in which warps exchange what they have; 0 for one.
+    int64_t getNumScratchBytes();
+  }];
   let builders = [OpBuilder<(ins "::mlir::Type":$result,
                                  "Reduction":$reduction, "::mlir::Value":$x), [{
     build($_builder, $_state, result, reduction, x, ::mlir::IntegerAttr());
@@ -737,18 +749,21 @@ def Tile_StoreOp : Tile_Op<"store",
   let summary = "writes a register tile to global memory";
   let description = [{
     Row `r` goes to row `i + r` of the matrix (or vector, for a value for each
-    row) at the leading indices; rows from `rows` on are not written. The index
-    of a first column is as in `tile.fetch`. A matrix of `#tile.warp_rows` always has
-    one, and columns from `columns` on are not written. With `add` elements of f32 of
-    a fragment are added to those in memory, each at once, in no order between
-    blocks.
+    row or column) at the leading indices; rows from `rows` on are not written.
+    The index of a first column is as in `tile.fetch`, and warp rows have it always.
+    Of a matrix, columns from `columns` on are not written. A thread stores two
+    neighbours of a fragment at once, so the first column and the strides of the
+    memory are even; with `columns` they need not be, and it stores one by one.
+    With `add` elements of f32 of a fragment are added to those in memory, each
+    at once, in no order between blocks.
 
     ```mlir
     tile.store %o, %out[%b, %h, %i] rows(%n) : tensor<128x64xf16, #tile.fragment<4>> to memref<?x?x?x64xf16>
     ```
   }];
   let arguments = (ins UnitAttr:$add,
-    AnyTypeOf<[Tile_FragmentTensor, Tile_RowsTensor, Tile_WarpRowsTensor]>:$x,
+    AnyTypeOf<[Tile_FragmentTensor, Tile_RowsTensor, Tile_ColumnsTensor,
+               Tile_WarpRowsTensor]>:$x,
     Tile_GlobalTensor:$destination, Variadic<Index>:$indices,
     Optional<Index>:$rows, Optional<Index>:$columns);
   let builders = [OpBuilder<(ins "::mlir::Value":$x,

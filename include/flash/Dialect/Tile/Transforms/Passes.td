@@ -65,7 +65,10 @@ def HoistProducts : Pass<"tile-hoist-products", "::mlir::gpu::GPUFuncOp"> {
     left out under a condition, such as values that are not finite, cannot
     overlap with anything, as its end is that of the choice. Behind the choice
     it can. Where it was left out its second operand is cleared, so that it adds
-    nothing.
+    nothing: a finite number times zero. So the first operand must be
+    exponentials (`math.exp2` or `math.exp`, rounded or not), which are finite
+    where rows are shifted by about their maximum; other products stay where they
+    are.
 
     ```mlir
     %o = scf.if %finite {
@@ -143,7 +146,8 @@ def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
     `tile.share`, whose ring of one stage the threads fill. Loops carry the number
     of the step, which goes on from one loop to the next, so that all loops of a
     block over the same memory share a ring; a loop that no other is around and
-    that counts its iterations has it already. `stages` of the kernel's `flash.schedule`
+    that counts its iterations has it already. Loops that fetch other tiles, or
+    some of them only, have rings and a count of their own. `stages` of the kernel's `flash.schedule`
     is the number of stages of these rings, 1 if absent; `query_stages` that
     of tiles which are fetched in a loop around others.
 
@@ -449,10 +453,11 @@ def AssertStrides : Pass<"tile-assert-strides", "::mlir::ModuleOp"> {
 }
 
 def AllocateSmem : Pass<"tile-allocate-smem", "::mlir::ModuleOp"> {
-  let summary = "Give every ring a place in shared memory";
+  let summary = "Give rings and what else needs it a place in shared memory";
   let description = [{
     Sets the `offset` of each `tile.ring`, a multiple of 1024 bytes as the
-    widest swizzle needs, and the amount of dynamic shared memory in the
+    widest swizzle needs, of what bulk stores go through and what warps exchange
+    in a `tile.reduce_rows`, and the amount of dynamic shared memory in the
     launches. A kernel that needs more than `limit` bytes is refused.
   }];
   let options = [Option<"limit", "limit", "int64_t",
