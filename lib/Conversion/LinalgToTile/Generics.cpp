@@ -41,16 +41,17 @@ FailureOr<Value> BlockConverter::getOperand(linalg::LinalgOp op,
   // Of warp rows, memory's values for columns are read as a matrix, and those
   // of 16 bits for rows as f32: no layout holds them.
   bool isOfColumns = map.getDimPosition(0) == columns;
+  auto type = cast<RankedTensorType>(tile.getType());
   if (layouts.isWarpRows() && map.getNumResults() == 1 &&
-      (isOfColumns || !tensor.getElementType().isF32()) &&
+      (isOfColumns || !type.getElementType().isF32()) &&
       isMemoryTile(tile, forall)) {
     SmallVector<int64_t> ranges = op.getStaticLoopRanges();
     SmallVector<int64_t> shape = {ranges[rows]};
     if (isOfColumns)
       shape.push_back(ranges[columns]);
-    RankedTensorType type = layouts.getType(shape, b.getF32Type());
-    return type ? read(tile, type, op, /*transposed=*/false)
-                : FailureOr<Value>(refuseShape(tensor, op));
+    RankedTensorType matrix = layouts.getType(shape, b.getF32Type());
+    return matrix ? read(tile, matrix, op, /*transposed=*/false)
+                  : FailureOr<Value>(refuseShape(type, op));
   }
   bool transposed =
       map.getNumResults() == 2 && map.getDimPosition(0) == columns;
