@@ -259,8 +259,13 @@ LogicalResult BlockConverter::convertLoop(scf::ForOp loop) {
   SmallVector<Value> inits, carriedHere, results;
   for (auto [init, carried, result] : llvm::zip_equal(
            loop.getInitArgs(), loop.getRegionIterArgs(), loop.getResults())) {
-    if (getWrittenSlice(init, forall))
+    if (Value slice = getWrittenSlice(init, forall)) {
+      Value yielded = loop.getTiedLoopYieldedValue(carried)->get();
+      if (getWrittenSlice(yielded, forall) != slice)
+        return refuse(loop, "it carries a part of an output, and yields "
+                            "something else");
       continue;
+    }
     carriedHere.push_back(carried);
     results.push_back(result);
     if (!isa<RankedTensorType>(init.getType())) {
@@ -362,8 +367,9 @@ LogicalResult BlockConverter::convertAny(AnyOp op) {
 LogicalResult BlockConverter::convertYield(scf::YieldOp yield) {
   SmallVector<Value> values;
   Operation *parent = b.getInsertionBlock()->getParentOp();
-  for (Value operand : yield.getOperands()) {
-    if (getWrittenSlice(operand, forall))
+  auto loop = dyn_cast<scf::ForOp>(yield->getParentOp());
+  for (auto [i, operand] : llvm::enumerate(yield.getOperands())) {
+    if (loop && getWrittenSlice(loop.getInitArgs()[i], forall))
       continue;
     if (!isa<RankedTensorType>(operand.getType())) {
       values.push_back(lookup(operand));

@@ -174,7 +174,12 @@ static RowTiles getRowTiles(scf::ForallOp loop) {
       llvm::for_each(op->getResults(), add);
     } else if (auto generic = dyn_cast<linalg::LinalgOp>(op)) {
       auto loops = getMatrixLoops(generic);
-      if (generic.getNumLoops() > 2 || (generic.getNumLoops() == 2 && !loops) ||
+      bool isOfVectors = !loops && generic.getNumLoops() == 1 &&
+                         llvm::all_of(op->getOperandTypes(), [](Type type) {
+                           auto tensor = dyn_cast<RankedTensorType>(type);
+                           return !tensor || tensor.getRank() < 2;
+                         });
+      if ((!isOfVectors && (!loops || generic.getNumLoops() != 2)) ||
           hasHalvesOfRows(generic)) {
         tiles.areOnly = false;
         return;

@@ -367,7 +367,8 @@ static LogicalResult verifyStates(Value state) {
       next = &use;
     }
     if (!next)
-      return refuse(state.getDefiningOp(),
+      return refuse(argument ? argument.getOwner()->getParentOp()
+                             : state.getDefiningOp(),
                     "nothing stores the part of an output that it gives");
     Operation *op = next->getOwner();
     if (isa<tensor::ParallelInsertSliceOp>(op))

@@ -833,6 +833,26 @@ func.func @f(%x: tensor<8x64xf32>, %yes: i1) -> tensor<8x64xf32> {
 
 // -----
 
+func.func @f(%x: tensor<8x64xf32>, %n: index) -> tensor<8x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %e = tensor.empty() : tensor<8x64xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<8x64xf32>) {
+    %part = tensor.extract_slice %o[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> to tensor<8x64xf32>
+    // expected-error @below {{it carries a part of an output, and yields something else}}
+    %all = scf.for %j = %c0 to %n step %c1 iter_args(%b = %part) -> tensor<8x64xf32> {
+      %0 = arith.negf %x : tensor<8x64xf32>
+      scf.yield %0 : tensor<8x64xf32>
+    }
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %all into %o[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x64xf32>
+    }
+  }
+  return %r : tensor<8x64xf32>
+}
+
+// -----
+
 // Of an output that starts with values a kernel would lose those that the loop
 // within does not write.
 

@@ -8,7 +8,7 @@
 // CHECK-NEXT:  result 1:12800 1:12800 200:64 64:1
 // CHECK-NEXT:  workspace 1040128
 // CHECK-NEXT:  launch attention 40 1 1 128 1 1
-// CHECK-NEXT:  launch attention_0 25 1 1 256 1 1
+// CHECK-NEXT:  launch attention_0 25 1 1 128 1 1
 
 // Few keys.
 // CHECK-LABEL: {{^}}1x1x200x64
