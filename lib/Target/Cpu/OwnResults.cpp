@@ -31,27 +31,64 @@ static Value getViewed(Value value) {
   return value;
 }
 
-/// Whether another operation may update `tensor` in its buffer.
-static bool isUpdated(Value tensor) {
-  return llvm::any_of(tensor.getUses(), [](OpOperand &use) {
+/// How many operations may update `tensor` in its buffer.
+static int64_t countUpdates(Value tensor) {
+  int64_t updates = 0;
+  for (OpOperand &use : tensor.getUses()) {
     Operation *user = use.getOwner();
     if (isView(user))
-      return isUpdated(user->getResult(0));
-    if (auto destination = dyn_cast<DestinationStyleOpInterface>(user))
-      return destination.isDpsInit(&use);
-    return isa<LoopLikeOpInterface, scf::YieldOp>(user);
-  });
+      updates += countUpdates(user->getResult(0));
+    else if (auto destination = dyn_cast<DestinationStyleOpInterface>(user))
+      updates += destination.isDpsInit(&use);
+    else
+      updates += isa<LoopLikeOpInterface, scf::YieldOp>(user);
+  }
+  return updates;
+}
+
+/// The tensors in whose buffers what gives `tensor` may put it.
+static SmallVector<Value, 2> getDestinations(Value tensor) {
+  auto result = dyn_cast<OpResult>(getViewed(tensor));
+  if (!result)
+    return {};
+  Operation *op = result.getOwner();
+  if (auto destination = dyn_cast<DestinationStyleOpInterface>(op))
+    return {destination.getTiedOpOperand(result)->get()};
+  if (auto loop = dyn_cast<LoopLikeOpInterface>(op))
+    if (OpOperand *init = loop.getTiedLoopInit(result))
+      return {init->get()};
+  if (auto choice = dyn_cast<scf::IfOp>(op))
+    return {choice.thenYield().getOperand(result.getResultNumber()),
+            choice.elseYield().getOperand(result.getResultNumber())};
+  return {};
+}
+
+/// Whether another tensor may be in the buffer of `tensor`, made from it or,
+/// beside it, from what it was made of.
+static bool sharesBuffer(Value tensor) {
+  SmallVector<Value> before = {getViewed(tensor)};
+  for (size_t i = 0; i < before.size(); ++i) {
+    // An update of what came before may be `tensor` itself.
+    if (countUpdates(before[i]) > (i == 0 ? 0 : 1))
+      return true;
+    for (Value destination : getDestinations(before[i]))
+      if (Value next = getViewed(destination);
+          !next.getDefiningOp<tensor::EmptyOp>())
+        before.push_back(next);
+  }
+  return false;
 }
 
 /// A parallel loop stores its tiles at its end, one after the other, and
 /// tensors that are empty at first may be parts of what it stores to. One-shot
-/// bufferization takes it that no store is in the way of another, but for a
-/// tile of which there is a newer one: that goes to the same place.
-static void copyOldTiles(scf::InParallelOp stores) {
+/// bufferization takes it that no store is in the way of another, but for tiles
+/// that share a buffer, as one of which there is a newer one, or two that start
+/// from the same values: that goes to the same place.
+static void copySharedTiles(scf::InParallelOp stores) {
   OpBuilder b(stores);
   for (auto store : stores.getOps<tensor::ParallelInsertSliceOp>()) {
     Value tile = store.getSource();
-    if (isUpdated(getViewed(tile)))
+    if (sharesBuffer(tile))
       store.getSourceMutable().assign(bufferization::AllocTensorOp::create(
           b, store.getLoc(), store.getSourceType(),
           /*dynamicSizes=*/ValueRange{}, /*copy=*/tile));
@@ -69,7 +106,7 @@ struct OwnResults : flash::impl::FlashCpuOwnResultsBase<OwnResults> {
                         bufferization::BufferizationDialect::kWritableAttrName,
                         BoolAttr::get(func.getContext(), false));
     });
-    getOperation()->walk(copyOldTiles);
+    getOperation()->walk(copySharedTiles);
     getOperation()->walk([](func::ReturnOp exit) {
       OpBuilder b(exit);
       DenseSet<Value> returned;

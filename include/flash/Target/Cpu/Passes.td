@@ -74,8 +74,9 @@ def FlashCpuOwnResults : Pass<"flash-cpu-own-results"> {
     return %0, %o, %1
     ```
 
-    Nor may a tile that a parallel loop stores be in the buffer of a newer one
-    that it stores too: the older is copied.
+    Nor may a tile that a parallel loop stores be in the buffer of another: one of
+    which there is a newer one, or two that start from the same values, are
+    copied.
   }];
   let dependentDialects = ["::mlir::bufferization::BufferizationDialect"];
 }
