@@ -27,6 +27,7 @@ class RowWriter(Writer):
         self.outer = [(self.fresh(), rng.randint(1, 3)) for _ in range(rng.choice([0, 1, 1, 2]))]
         self.row = self.fresh()
         self.left = None
+        self.schedule = ""
         if self.rows % self.tile_rows:
             self.left = self.emit(f"affine.min affine_map<(d0) -> ({self.rows} - d0, {self.tile_rows})>({self.row})",
                                   lambda env: min(self.rows - env[self.row], self.tile_rows))

@@ -42,13 +42,8 @@ struct MemoryTile {
   /// rest is zero or anything.
   bool isPlain() const;
   /// Whether rows of `columns` elements, all of which exist, start at multiples
-<<<<<<< ours
-  /// of so many elements. Strides that only the call tells are, which it
-  /// asserts.
-=======
   /// of so many elements. Strides that only the call tells are taken to be: it
   /// asserts that.
->>>>>>> theirs
   bool isAligned(int64_t columns, int64_t elements) const;
   /// Whether the elements that exist are the same, in the same place.
   bool isSameAs(const MemoryTile &other) const;

@@ -1,8 +1,4 @@
-<<<<<<< ours
 //===- AllocateSmem.cpp - Offsets in shared memory ------------------------===//
-=======
-//===- AllocateSmem.cpp - Places in shared memory -------------------------===//
->>>>>>> theirs
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
