@@ -18,10 +18,16 @@ namespace flash {
 using namespace mlir;
 
 /// Whether a dimension that the tile of a slice has may have one element, like
-/// one behind it that the tile lacks.
-static bool isAmbiguous(ArrayRef<int64_t> sizes,
+/// one behind it that the tile lacks; where elements are left out between those
+/// of the slice, like any other one: views of memory are told apart by the
+/// strides that the tile has in common with the tensor.
+static bool isAmbiguous(OffsetSizeAndStrideOpInterface slice,
                         const llvm::SmallBitVector &dropped) {
+  ArrayRef<int64_t> sizes = slice.getStaticSizes();
   int last = dropped.find_last();
+  if (dropped.any() && llvm::any_of(slice.getStaticStrides(),
+                                    [](int64_t step) { return step != 1; }))
+    last = sizes.size();
   for (int dim = 0; dim < last; ++dim)
     if (!dropped.test(dim) &&
         (ShapedType::isDynamic(sizes[dim]) || sizes[dim] == 1))
@@ -46,7 +52,7 @@ getGroups(const llvm::SmallBitVector &dropped) {
 template <typename InsertOp>
 static void expandSource(InsertOp insert, Operation *before) {
   llvm::SmallBitVector dropped = insert.getDroppedDims();
-  if (!isAmbiguous(insert.getStaticSizes(), dropped))
+  if (!isAmbiguous(insert, dropped))
     return;
   OpBuilder b(before);
   auto type = RankedTensorType::get(insert.getStaticSizes(),
@@ -58,7 +64,7 @@ static void expandSource(InsertOp insert, Operation *before) {
 
 static void collapseResult(tensor::ExtractSliceOp extract) {
   llvm::SmallBitVector dropped = extract.getDroppedDims();
-  if (!isAmbiguous(extract.getStaticSizes(), dropped))
+  if (!isAmbiguous(extract, dropped))
     return;
   OpBuilder b(extract);
   Location loc = extract.getLoc();

@@ -30,6 +30,15 @@ func.func @extract(%o: tensor<4x32x3xf32>, %n: index) -> tensor<?x32xf32> {
   return %r : tensor<?x32xf32>
 }
 
+// Rows that lie apart: their distance is none that the tensor has, which says nothing of the other dimensions.
+// CHECK-LABEL: func @step(
+// CHECK:         %[[ALL:.*]] = tensor.extract_slice %arg0[0, 0, 0] [1, 61, 1] [1, 2, 1] : tensor<1x122x1xf32> to tensor<1x61x1xf32>
+// CHECK:         tensor.collapse_shape %[[ALL]] {{\[\[}}0, 1], [2]] : tensor<1x61x1xf32> into tensor<61x1xf32>
+func.func @step(%x: tensor<1x122x1xf32>) -> tensor<61x1xf32> {
+  %r = tensor.extract_slice %x[0, 0, 0] [1, 61, 1] [1, 2, 1] : tensor<1x122x1xf32> to tensor<61x1xf32>
+  return %r : tensor<61x1xf32>
+}
+
 // Once it is known that there is one row, it is still that.
 // CHECK-LABEL: func @parallel(
 // CHECK:         %[[S:.*]] = tensor.extract_slice
