@@ -7,7 +7,7 @@
 
 #include "CudaRuntimeTest.h"
 #include "flash/Runtime/Cuda/TensorMap.h"
-#include "flash/Runtime/LaunchPlanBuilder.h"
+#include "flash/Runtime/HostProgram.h"
 
 using namespace cudatest;
 using namespace flash::cuda;
@@ -18,19 +18,19 @@ using llvm::StringRef;
 static void testPlan(const Device &device) {
   using flash::AbiRole;
   using flash::AbiType;
-  flash::runtime::LaunchPlanBuilder builder;
-  flash::runtime::LaunchPlan::TensorMapRecipe recipe;
+  flash::runtime::HostProgramBuilder builder;
+  flash::runtime::HostProgram::TensorMapRecipe recipe;
   recipe.sizes = {builder.constant(100), builder.constant(64)};
   recipe.strides = {builder.constant(64), builder.constant(1)};
   recipe.box = {8, 64};
   builder.plan.arguments.resize(1);
   builder.plan.tensorMaps = {recipe};
-  flash::runtime::LaunchPlan::Launch launch;
+  flash::runtime::HostProgram::Launch launch;
   launch.kernel = "fill";
   std::fill_n(launch.grid, 3, builder.constant(1));
   std::fill_n(launch.block, 3, builder.constant(1));
   launch.sharedBytes = builder.constant(0);
-  flash::runtime::LaunchPlan::Field field;
+  flash::runtime::HostProgram::Field field;
   field.isArgument = true;
   field.value = builder.constant(0);
   for (flash::AbiField abi :
@@ -41,7 +41,7 @@ static void testPlan(const Device &device) {
     builder.addField(launch, field);
   }
   builder.plan.launches = {launch};
-  flash::runtime::LaunchPlan plan = builder.finish();
+  flash::runtime::HostProgram plan = builder.finish();
 
   flash::runtime::TensorArgument argument;
   flash::runtime::Invocation call;

@@ -9,7 +9,7 @@
 #define FLASH_COMPILE_GPUPROGRAM_H
 
 #include "flash/Compile/Program.h"
-#include "flash/Runtime/LaunchPlan.h"
+#include "flash/Runtime/HostProgram.h"
 #include "flash/Target/Nvptx/Assemble.h"
 
 namespace flash::compile {
@@ -26,7 +26,11 @@ struct GpuProgram {
   };
 
   Target target;
-  runtime::LaunchPlan plan;
+  /// The host side, and the object file with its code.
+  runtime::HostProgram host;
+  std::string hostObject;
+  /// What that was made of; null if the program was not compiled here.
+  mlir::OwningOpRef<mlir::ModuleOp> hostModule;
   std::vector<Module> modules;
   llvm::SmallVector<DType> resultTypes;
   /// Of the attentions, where there are any, in their order: what the schedule

@@ -1,18 +1,18 @@
-//===- LaunchPlanHeader.cpp - Launch plans as C headers -------------------===//
+//===- CHeader.cpp - Host programs as C headers ---------------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The header repeats what LaunchPlan.cpp does, with the plan unrolled: the same
+// The program as C, and what HostCall.cpp does for it in the process: the same
 // checks in the same order, but messages without the values.
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Runtime/LaunchPlanHeader.h"
+#include "flash/Runtime/CHeader.h"
 
-#include "LaunchPlanCode.h"
+#include "CHeaderText.h"
 #include "flash/Runtime/LaunchLimits.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
@@ -32,8 +32,9 @@ using llvm::Twine;
 namespace {
 class HeaderPrinter : CheckPrinter {
 public:
-  HeaderPrinter(const LaunchPlan &plan, StringRef name, llvm::raw_ostream &os);
-  void print(const KernelImage &image, const KernelOrigin &origin);
+  HeaderPrinter(const HostProgram &program, StringRef name, llvm::raw_ostream &os);
+  void print(StringRef code, const KernelImage &image,
+             const KernelOrigin &origin);
 
 private:
   void printOrigin(const KernelOrigin &origin);
@@ -42,35 +43,27 @@ private:
   void printText(StringRef text);
   void printImage(const KernelImage &image);
   void printLoad(const KernelImage &image);
-  void printResults();
   void printShapes();
-  void printPackedParameters(const LaunchPlan::Launch &launch);
-  void printParameterPointers(const LaunchPlan::Launch &launch);
-  void printLaunch(const LaunchPlan::Launch &launch);
+  void printPackedParameters(const HostProgram::Launch &launch);
+  void printParameterPointers(const HostProgram::Launch &launch);
+  void printLaunch(unsigned number);
   void printWorkspace();
   void printLaunchFunction();
   /// The parameters for arguments, with a comma after each, and for results if
   /// they have a type.
   void printParameters(StringRef resultType);
-  /// What every entry point begins with.
-  void printLocals();
   void printList(StringRef head, ArrayRef<std::string> names);
-  bool hasWorkspace() const {
-    return !llvm::all_of(plan.buffers, [](const LaunchPlan::Buffer &buffer) {
-      return buffer.isResult;
-    });
-  }
-  std::string getValue(const LaunchPlan::Field &field);
-  unsigned getFunction(const LaunchPlan::Launch &launch) {
+  static std::string getValue(const HostProgram::Field &field, unsigned first);
+  unsigned getFunction(const HostProgram::Launch &launch) {
     return llvm::find(kernels, launch.kernel) - kernels.begin();
   }
   /// The most that its launches are known to need; others ask for it when they
   /// are made.
   int64_t getSharedBytes(StringRef kernel) {
     int64_t most = 0;
-    for (const LaunchPlan::Launch &launch : plan.launches)
+    for (const HostProgram::Launch &launch : program.launches)
       if (launch.kernel == kernel)
-        most = std::max(most, getConstant(launch.sharedBytes).value_or(0));
+        most = std::max(most, launch.sharedBytes.value_or(0));
     return most;
   }
   static bool isText(StringRef image) { return !image.contains('\0'); }
@@ -91,9 +84,8 @@ private:
 static bool isTaken(StringRef candidate, StringRef name) {
   static const llvm::StringSet<> taken = {
       // Of the functions that have parameters of the program's names.
-      "arguments", "box", "buffers", "bytes", "extra", "failure", "message",
-      "module", "offsets", "parameters", "r", "result", "results", "size",
-      "sizes", "stream", "strides", "total", "workspace", "workspaceBytes",
+      "arguments", "call", "message", "module", "result", "results", "stream",
+      "workspace", "workspaceBytes",
       // Macros of compilers, and of headers.
       "NULL", "i386", "linux", "offsetof", "unix",
       // Keywords.
@@ -137,10 +129,10 @@ static std::string getIdentifier(StringRef wanted, StringRef prefix,
   return result;
 }
 
-HeaderPrinter::HeaderPrinter(const LaunchPlan &plan, StringRef name,
+HeaderPrinter::HeaderPrinter(const HostProgram &program, StringRef name,
                              llvm::raw_ostream &os)
-    : CheckPrinter(plan, name, os) {
-  for (const LaunchPlan::Launch &launch : plan.launches)
+    : CheckPrinter(program, name, os) {
+  for (const HostProgram::Launch &launch : program.launches)
     if (!llvm::is_contained(kernels, launch.kernel))
       kernels.push_back(launch.kernel);
   llvm::StringSet<> seen;
@@ -150,9 +142,9 @@ HeaderPrinter::HeaderPrinter(const LaunchPlan &plan, StringRef name,
       unique = (identifier + "_" + Twine(i)).str();
     return unique;
   };
-  for (size_t i = 0; i != plan.results.size(); ++i)
+  for (size_t i = 0; i != program.results.size(); ++i)
     resultNames.push_back(add(("result" + Twine(i)).str()));
-  for (auto [i, argument] : llvm::enumerate(plan.arguments))
+  for (auto [i, argument] : llvm::enumerate(program.arguments))
     argumentNames.push_back(
         add(getIdentifier(argument.name, "argument", i, name)));
 }
@@ -209,37 +201,30 @@ void HeaderPrinter::printComment(const KernelOrigin &origin) {
     std::string text;
     for (int64_t value : values)
       text += (text.empty() ? "" : ", ") +
-              (value == LaunchPlan::dynamic ? "?" : std::to_string(value));
+              (value == HostProgram::dynamic ? "?" : std::to_string(value));
     return "[" + text + "]";
   };
   for (auto [argument, parameter] :
-       llvm::zip_equal(plan.arguments, argumentNames))
+       llvm::zip_equal(program.arguments, argumentNames))
     os << formatv(" *   {0}: {1}, sizes {2}, strides {3}{4}, aligned to {5} "
                   "bytes\n",
                   parameter, argument.elementType, list(argument.sizes),
                   list(argument.strides), argument.isDense ? ", dense" : "",
                   argument.alignment);
-  for (auto [result, parameter] : llvm::zip_equal(plan.results, resultNames)) {
-    llvm::SmallVector<int64_t, 4> sizes, strides;
-    for (Register size : result.sizes)
-      sizes.push_back(getConstant(size).value_or(LaunchPlan::dynamic));
-    strides = result.openStrides;
-    strides.resize(sizes.size(), LaunchPlan::dynamic);
+  for (auto [result, parameter] : llvm::zip_equal(program.results, resultNames)) {
     os << formatv(" *   {0}: {1}, sizes {2}, strides {3}{4}, aligned to {5} "
                   "bytes\n",
-                  parameter, plan.buffers[result.buffer].elementType,
-                  list(sizes), list(strides), result.isDense ? ", dense" : "",
+                  parameter, result.elementType, list(result.sizes),
+                  list(result.strides), result.isDense ? ", dense" : "",
                   result.alignment);
   }
   line(" * $_shapes says the sizes of the results, and the strides of dense "
        "ones. Their");
   line(" * memory is the caller's, and must not be that of an argument.");
-  if (hasWorkspace())
-    line(
-        formatv(" * So is the workspace, of as many bytes as $_workspace says, "
-                "aligned to {0}\n * bytes as cuMemAlloc does. It is in use "
-                "until the stream is through with the call.",
-                LaunchPlan::alignment));
+  line(formatv(" * So is the workspace, of as many bytes as $_workspace says, 0 "
+               "if it needs none,\n * aligned to {0} bytes as cuMemAlloc does. "
+               "It is in use until the stream is\n * through with the call.",
+               HostProgram::alignment));
   line(" *");
   line(
       " * $_launch neither allocates nor waits, so the stream may be capturing "
@@ -250,14 +235,14 @@ void HeaderPrinter::printComment(const KernelOrigin &origin) {
       " * be current in launches, too; several GPUs need one each. Threads may "
       "share a");
   line(" * module, but not a workspace or results.");
-  if (llvm::any_of(plan.launches, [&](const LaunchPlan::Launch &launch) {
-        return !getConstant(launch.sharedBytes);
+  if (llvm::any_of(program.launches, [&](const HostProgram::Launch &launch) {
+        return !launch.sharedBytes;
       })) {
     line(" * They must not launch at the same time: how much shared memory "
          "kernels have");
     line(" * depends on sizes, and is the module's.");
   }
-  if (!plan.tensorMaps.empty()) {
+  if (hasTensorMaps()) {
     line(" *");
     line(" * Kernels take tensor maps: <cuda.h> and the driver must be of CUDA "
          "12.0 or");
@@ -268,9 +253,9 @@ void HeaderPrinter::printComment(const KernelOrigin &origin) {
 
 void HeaderPrinter::printTypes() {
   size_t rank = 1;
-  for (const LaunchPlan::Argument &argument : plan.arguments)
+  for (const HostProgram::Argument &argument : program.arguments)
     rank = std::max<size_t>(rank, argument.sizes.size());
-  for (const LaunchPlan::Result &result : plan.results)
+  for (const HostProgram::Result &result : program.results)
     rank = std::max<size_t>(rank, result.sizes.size());
   line("\ntypedef struct $_tensor {");
   line("  CUdeviceptr address; /* of the first element */");
@@ -282,7 +267,24 @@ void HeaderPrinter::printTypes() {
   line("  CUmodule module;");
   line("  CUfunction functions[" + Twine(std::max<size_t>(kernels.size(), 1)) +
        "];");
-  line("} $_module;\n");
+  line("} $_module;");
+  line("\n/* A call in progress. Of inputs, the first says whether there are "
+       "results; then");
+  line(" * come the address, sizes and strides of each argument and result. "
+       "Outputs are the");
+  line(" * bytes, sizes and strides of each result. */");
+  line("typedef struct $_call {");
+  line("  const $_module *module;");
+  line("  CUstream stream;");
+  line("  CUdeviceptr workspace;");
+  line("  int64_t used, total; /* bytes of the workspace */");
+  line("  const char **message;");
+  line("  int launches; /* or only checks them */");
+  unsigned numResults = program.results.size();
+  line("  int64_t inputs[" + Twine(program.getResultInput(numResults)) + "];");
+  line("  int64_t outputs[" +
+       Twine(std::max(program.getResultOutput(numResults), 1u)) + "];");
+  line("} $_call;\n");
 }
 
 /// C99 compilers need not take literals of more than 4095 characters, so the
@@ -417,80 +419,49 @@ void HeaderPrinter::printList(StringRef head, ArrayRef<std::string> names) {
        (names.empty() ? "NULL" : llvm::join(names, ", ")) + "};");
 }
 
-void HeaderPrinter::printLocals() {
-  printList("  const $_tensor *arguments", argumentNames);
-  line("  int64_t r[" + Twine(std::max<size_t>(plan.instructions.size(), 1)) +
-       "];");
-  line("  int64_t bytes[" + Twine(std::max<size_t>(plan.buffers.size(), 1)) +
-       "];");
-}
-
-void HeaderPrinter::printResults() {
-  line("\n/* Sizes and strides of the results. */");
-  line("static inline void $_results(const int64_t *r, $_tensor *const "
-       "*results) {");
-  line("  (void)r, (void)results;");
-  for (auto [i, result] : llvm::enumerate(plan.results)) {
-    line(formatv("  results[{0}]->rank = {1};", i, result.sizes.size()));
-    for (size_t d = 0; d != result.sizes.size(); ++d) {
-      line(formatv("  results[{0}]->sizes[{1}] = {2};", i, d,
-                   operand(result.sizes[d])));
-      line(formatv("  results[{0}]->strides[{1}] = {2};", i, d,
-                   operand(result.strides[d])));
-    }
-  }
-  line("}");
-}
-
 void HeaderPrinter::printShapes() {
   line("\n/* Sets rank, sizes and dense strides of the results; addresses are "
        "not looked at. */");
   line("static inline CUresult $_shapes(");
   printParameters("$_tensor");
   line("    const char **message) {");
-  printLocals();
+  printList("  const $_tensor *arguments", argumentNames);
   printList("  $_tensor *results", resultNames);
-  line("  CUresult result = $_prepare(arguments, NULL, r, bytes, message);");
+  line("  $_call call;");
+  line("  CUresult result = $_begin(&call, arguments, NULL, message);");
+  line("  (void)results;");
   line("  if (result == CUDA_SUCCESS)");
-  line("    $_results(r, results);");
-  line("  return result;\n}");
+  line("    result = $_program(&call);");
+  line("  if (result != CUDA_SUCCESS)");
+  line("    return result;");
+  for (auto [i, result] : llvm::enumerate(program.results)) {
+    size_t rank = result.sizes.size();
+    // Behind the bytes.
+    unsigned output = program.getResultOutput(i) + 1;
+    line(formatv("  results[{0}]->rank = {1};", i, rank));
+    for (size_t d = 0; d != rank; ++d) {
+      line(formatv("  results[{0}]->sizes[{1}] = call.outputs[{2}];", i, d,
+                   output + d));
+      line(formatv("  results[{0}]->strides[{1}] = call.outputs[{2}];", i, d,
+                   output + rank + d));
+    }
+  }
+  line("  return CUDA_SUCCESS;\n}");
 }
 
 void HeaderPrinter::printWorkspace() {
-  line(
-      "\n/* Where the buffers of a call lie in the workspace, and its bytes; 0 "
-      "if there");
-  line(" * are too many. */");
-  line("static inline int $_layout(const int64_t *bytes, int64_t *offsets,");
-  line("                           int64_t *total) {");
-  line("  (void)bytes, (void)offsets;");
-  line("  *total = 0;");
-  for (auto [i, buffer] : llvm::enumerate(plan.buffers)) {
-    if (buffer.isResult)
-      continue;
-    line(formatv("  offsets[{0}] = *total;", i));
-    line(formatv("  if (!$_add(*total, bytes[{0}], total) ||\n"
-                 "      !$_add(*total, {1}, total))",
-                 i, LaunchPlan::alignment - 1));
-    line("    return 0;");
-    line(formatv("  *total -= *total % {0};", LaunchPlan::alignment));
-  }
-  line("  return 1;\n}");
   line("\n/* Sets the bytes of the workspace that a call with such arguments "
        "needs. */");
   line("static inline CUresult $_workspace(");
   printParameters("");
   line("    size_t *workspaceBytes, const char **message) {");
-  printLocals();
-  line(formatv("  int64_t offsets[{0}], total;",
-               std::max<size_t>(plan.buffers.size(), 1)));
-  line("  CUresult result = $_prepare(arguments, NULL, r, bytes, message);");
-  line("  if (result != CUDA_SUCCESS)");
-  line("    return result;");
-  line("  if (!$_layout(bytes, offsets, &total))");
-  returnFailure("    ", "the bytes of the workspace do not fit in 64 bits");
-  line("  *workspaceBytes = (size_t)total;");
-  line("  return CUDA_SUCCESS;\n}");
+  printList("  const $_tensor *arguments", argumentNames);
+  line("  $_call call;");
+  line("  CUresult result = $_begin(&call, arguments, NULL, message);");
+  line("  if (result == CUDA_SUCCESS)");
+  line("    result = $_program(&call);");
+  line("  *workspaceBytes = (size_t)call.total;");
+  line("  return result;\n}");
 }
 
 static StringRef getCType(AbiType type) {
@@ -511,157 +482,150 @@ static StringRef getCType(AbiType type) {
   llvm_unreachable("all types are handled");
 }
 
-std::string HeaderPrinter::getValue(const LaunchPlan::Field &field) {
+std::string HeaderPrinter::getValue(const HostProgram::Field &field,
+                                    unsigned first) {
   if (field.abi.type == AbiType::Pointer)
-    return getAddress(field);
-  return formatv("({0}){1}", getCType(field.abi.type), operand(field.value));
+    return getAddress(field, first);
+  return formatv("({0})v[{1}]", getCType(field.abi.type), first);
 }
 
 /// All parameters in one buffer, named `extra`.
-void HeaderPrinter::printPackedParameters(const LaunchPlan::Launch &launch) {
-  line("    struct {");
+void HeaderPrinter::printPackedParameters(const HostProgram::Launch &launch) {
+  line("  struct {");
   for (auto [i, field] : llvm::enumerate(launch.fields))
-    line("      " + getCType(field.abi.type) + " p" + Twine(i) + ";");
-  line("    } parameters;");
-  line("    size_t size = " + Twine(launch.parameterBytes) + ";");
-  line("    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &parameters,");
-  line("                     CU_LAUNCH_PARAM_BUFFER_SIZE, &size,");
-  line("                     CU_LAUNCH_PARAM_END};");
-  line("    memset(&parameters, 0, sizeof parameters);");
-  for (auto [i, field] : llvm::enumerate(launch.fields))
-    line(formatv("    parameters.p{0} = {1};", i, getValue(field)));
+    line("    " + getCType(field.abi.type) + " p" + Twine(i) + ";");
+  line("  } parameters;");
+  line("  size_t size = " + Twine(launch.parameterBytes) + ";");
+  line("  void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &parameters,");
+  line("                   CU_LAUNCH_PARAM_BUFFER_SIZE, &size,");
+  line("                   CU_LAUNCH_PARAM_END};");
+  line("  memset(&parameters, 0, sizeof parameters);");
+  unsigned first = 7;
+  for (auto [i, field] : llvm::enumerate(launch.fields)) {
+    line(formatv("  parameters.p{0} = {1};", i, getValue(field, first)));
+    first += field.getNumValues();
+  }
 }
 
 /// A pointer to each, named `parameters`.
-void HeaderPrinter::printParameterPointers(const LaunchPlan::Launch &launch) {
+void HeaderPrinter::printParameterPointers(const HostProgram::Launch &launch) {
   std::string pointers;
+  unsigned first = 7;
   for (auto [i, field] : llvm::enumerate(launch.fields)) {
     bool isMap = field.abi.type == AbiType::TensorMap;
     if (isMap)
-      printTensorMap(launch, i);
+      printTensorMap(launch, i, first);
     else
-      line(formatv("    {0} p{1} = {2};", getCType(field.abi.type), i,
-                   getValue(field)));
+      line(formatv("  {0} p{1} = {2};", getCType(field.abi.type), i,
+                   getValue(field, first)));
     pointers += formatv("{0}{1}p{2}", i ? ", " : "", isMap ? "" : "&", i);
+    first += field.getNumValues();
   }
-  line("    void *parameters[] = {" + pointers + "};");
+  line("  void *parameters[] = {" + pointers + "};");
 }
 
-void HeaderPrinter::printLaunch(const LaunchPlan::Launch &launch) {
+void HeaderPrinter::printLaunch(unsigned number) {
+  const HostProgram::Launch &launch = program.launches[number];
   unsigned function = getFunction(launch);
-  std::string shared = operand(launch.sharedBytes);
-  line("  if (result == CUDA_SUCCESS && " + getHasBlocks(launch) + ") {");
-  os << "    const char *failure = ";
+  bool hasMaps = launch.hasTensorMaps();
+  line("\n/* Checks and queues a kernel; v has grid, block and shared memory, "
+       "then what the");
+  line(" * parameters are made of. */");
+  line("static inline CUresult $_launch_" + Twine(number) +
+       "(const $_call *call, const int64_t *v) {");
+  line("  const char **message = call->message;");
+  line("  CUresult result = CUDA_SUCCESS;");
+  os << "  const char *failure = ";
   string("@" + launch.kernel + " cannot be launched");
   line(";");
-  bool hasMaps = launch.hasTensorMaps();
+  line("  int64_t unused = 0;");
+  line("  (void)unused;");
+  printLaunchChecks(launch);
+  line("  if (!call->launches)");
+  line("    return CUDA_SUCCESS;");
   if (hasMaps)
     printParameterPointers(launch);
   else if (!launch.fields.empty())
     printPackedParameters(launch);
-  if (!getConstant(launch.sharedBytes)) {
-    line("    if (result == CUDA_SUCCESS && " + shared + " > " +
-         Twine(std::max<int64_t>(defaultSharedBytes,
-                                 getSharedBytes(launch.kernel))) +
-         ")");
-    line("      result = cuFuncSetAttribute(");
-    line(formatv("          module->functions[{0}], "
-                 "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,",
-                 function));
-    line("          (int)" + shared + ");");
+  if (!launch.sharedBytes) {
+    line(formatv("  if (result == CUDA_SUCCESS && v[6] > {0})",
+                 std::max<int64_t>(defaultSharedBytes,
+                                   getSharedBytes(launch.kernel))));
+    line("    result = cuFuncSetAttribute(");
+    line(formatv("        call->module->functions[{0}],", function));
+    line("        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)v[6]);");
   }
-  line("    if (result == CUDA_SUCCESS)");
-  line("      result = cuLaunchKernel(");
-  line(formatv("          module->functions[{0}],", function));
-  for (const Register *sizes : {launch.grid, launch.block})
-    line(formatv("          (unsigned)({0}), (unsigned)({1}), (unsigned)({2}),",
-                 operand(sizes[0]), operand(sizes[1]), operand(sizes[2])));
-  line("          (unsigned)(" + shared + "), stream, " +
-       (hasMaps ? "parameters" : "NULL") + ", " +
+  line("  if (result == CUDA_SUCCESS)");
+  line("    result = cuLaunchKernel(");
+  line(formatv("        call->module->functions[{0}], (unsigned)v[0], "
+               "(unsigned)v[1],",
+               function));
+  line("        (unsigned)v[2], (unsigned)v[3], (unsigned)v[4], (unsigned)v[5],");
+  line("        (unsigned)v[6], call->stream, " +
+       Twine(hasMaps ? "parameters" : "NULL") + ", " +
        (hasMaps || launch.fields.empty() ? "NULL" : "extra") + ");");
-  line("    if (result != CUDA_SUCCESS)");
-  line("      $_fail(message, failure, result);\n  }");
+  line("  return result == CUDA_SUCCESS ? result : $_fail(message, failure, "
+       "result);\n}");
 }
 
 void HeaderPrinter::printLaunchFunction() {
-  line("\n/* Runs the function on a stream. After an error, some kernels may "
-       "have been");
-  line(" * launched. */");
+  line("\n/* Runs the function on a stream. After an error of the driver, some "
+       "kernels may");
+  line(" * have been launched. */");
   line("static inline CUresult $_launch(");
   line("    const $_module *module, CUstream stream, CUdeviceptr workspace,");
   line("    size_t workspaceBytes,");
   printParameters("const $_tensor");
   line("    const char **message) {");
-  printLocals();
+  printList("  const $_tensor *arguments", argumentNames);
   printList("  const $_tensor *results", resultNames);
-  size_t numBuffers = std::max<size_t>(plan.buffers.size(), 1);
-  line(formatv("  int64_t offsets[{0}], total;", numBuffers));
-  line(formatv("  CUdeviceptr buffers[{0}] = {{0};", numBuffers));
-  line("  CUresult result = $_prepare(arguments, results, r, bytes, message);");
-  line("  (void)module, (void)stream, (void)buffers;");
+  line("  $_call call;");
+  line("  CUresult result = $_begin(&call, arguments, results, message);");
   line("  if (result != CUDA_SUCCESS)");
   line("    return result;");
-  for (auto [i, argument] : llvm::enumerate(plan.arguments)) {
-    if (argument.alignment <= 1)
-      continue;
-    line(formatv("  if (arguments[{0}]->address % {1} != 0)", i,
-                 argument.alignment));
-    returnFailure("    ",
-                  formatv("argument {0}: the address is not a multiple of {1}",
-                          i, argument.alignment));
-  }
-  for (const LaunchPlan::Launch &launch : plan.launches) {
-    if (!launch.hasTensorMaps())
-      continue;
-    line("  if (" + getHasBlocks(launch) + ") {");
-    for (const LaunchPlan::Field &field : launch.fields)
-      if (field.abi.type == AbiType::TensorMap)
-        printAddressCheck(launch, field);
-    line("  }");
-  }
-  for (auto [i, result] : llvm::enumerate(plan.results)) {
-    line(formatv("  if (results[{0}]->address % {1} != 0)", i,
-                 result.alignment));
-    returnFailure("    ",
-                  formatv("result {0}: the address is not a multiple of {1}", i,
-                          result.alignment));
-    line(formatv("  buffers[{0}] = results[{1}]->address;", result.buffer, i));
-  }
-  line("  if (!$_layout(bytes, offsets, &total) || (uint64_t)total > "
-       "workspaceBytes)");
+  line("  call.module = module;");
+  line("  call.stream = stream;");
+  line("  call.workspace = workspace;");
+  line("  result = $_program(&call);");
+  line("  if (result == CUDA_SUCCESS)");
+  line("    result = $_accept(&call, arguments, results, message);");
+  line("  if (result != CUDA_SUCCESS)");
+  line("    return result;");
+  line("  if ((uint64_t)call.total > workspaceBytes)");
   returnFailure("    ", formatv("the workspace has fewer bytes than "
                                 "{0}_workspace says",
                                 name));
-  line(formatv("  if (workspace % {0} != 0)", LaunchPlan::alignment));
+  line(formatv("  if (workspace % {0} != 0)", HostProgram::alignment));
   returnFailure("    ", formatv("the workspace's address is not a multiple of "
                                 "{0}",
-                                LaunchPlan::alignment));
-  line("  if (total > 0 && !workspace)");
+                                HostProgram::alignment));
+  line("  if (call.total > 0 && !workspace)");
   returnFailure("    ", "the workspace is null");
-  for (auto [i, buffer] : llvm::enumerate(plan.buffers))
-    if (!buffer.isResult)
-      line(formatv("  buffers[{0}] = workspace + (CUdeviceptr)offsets[{0}];",
-                   i));
-  for (const LaunchPlan::Launch &launch : plan.launches)
-    printLaunch(launch);
-  line("  return result;\n}");
+  line("  call.used = 0;");
+  line("  call.launches = 1;");
+  line("  return $_program(&call);\n}");
 }
 
-void HeaderPrinter::print(const KernelImage &image,
+void HeaderPrinter::print(StringRef code, const KernelImage &image,
                           const KernelOrigin &origin) {
   // Names that differ in case only are two.
   std::string guard = ("FLASH_" + name + "_H").str();
   printComment(origin);
   line("#ifndef " + guard + "\n#define " + guard);
-  line("\n#include <cuda.h>\n#include <stddef.h>\n#include "
-       "<stdint.h>\n#include <stdlib.h>\n#include <string.h>");
+  line("\n#include <cuda.h>\n#include <stdbool.h>\n#include "
+       "<stddef.h>\n#include <stdint.h>\n#include <stdlib.h>\n#include "
+       "<string.h>");
   printTypes();
   printHelpers();
   printTensorMapHelpers();
   printImage(image);
   printLoad(image);
-  printPrepare();
-  printResults();
+  for (unsigned i = 0; i != program.launches.size(); ++i)
+    printLaunch(i);
+  line("\n/* The program: sizes, memory and launches of a call. */");
+  os << code.ltrim();
+  printBegin();
+  printAccept();
   printShapes();
   printWorkspace();
   printLaunchFunction();
@@ -674,7 +638,8 @@ static bool isIdentifier(StringRef name) {
          llvm::all_of(name, isWord);
 }
 
-llvm::Error flash::runtime::printCHeader(const LaunchPlan &plan, StringRef name,
+llvm::Error flash::runtime::printCHeader(const HostProgram &program,
+                                         StringRef name, StringRef code,
                                          const KernelImage &image,
                                          const KernelOrigin &origin,
                                          llvm::raw_ostream &os) {
@@ -683,12 +648,12 @@ llvm::Error flash::runtime::printCHeader(const LaunchPlan &plan, StringRef name,
         formatv("'{0}' cannot start the names of a C header: use letters, "
                 "digits and underscores",
                 name));
-  for (const LaunchPlan::Launch &launch : plan.launches)
-    if (launch.module != plan.launches.front().module)
+  for (const HostProgram::Launch &launch : program.launches)
+    if (launch.module != program.launches.front().module)
       return llvm::createStringError(
           formatv("the kernels lie in @{0} and @{1}, but a C header loads one "
                   "module: put them into one gpu.module",
-                  plan.launches.front().module, launch.module));
-  HeaderPrinter(plan, name, os).print(image, origin);
+                  program.launches.front().module, launch.module));
+  HeaderPrinter(program, name, os).print(code, image, origin);
   return llvm::Error::success();
 }

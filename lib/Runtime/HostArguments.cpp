@@ -1,11 +1,11 @@
-//===- LaunchPlanArguments.cpp - Checks of a call's arguments -------------===//
+//===- HostArguments.cpp - Checks of a call's arguments -------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "LaunchPlanSteps.h"
+#include "HostSteps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -45,14 +45,14 @@ static bool hasSpan(const TensorArgument &argument, int64_t elementBytes) {
   return !llvm::SubOverflow(high, low, span);
 }
 
-static Error checkStrides(unsigned index, const LaunchPlan::Argument &expected,
+static Error checkStrides(unsigned index, const HostProgram::Argument &expected,
                           const TensorArgument &argument) {
   int64_t dense = 1;
   for (size_t d = argument.sizes.size(); d-- > 0;) {
     int64_t wanted = expected.strides[d];
-    if (wanted == LaunchPlan::dynamic && expected.isDense)
+    if (wanted == HostProgram::dynamic && expected.isDense)
       wanted = dense;
-    if (argument.sizes[d] > 1 && wanted != LaunchPlan::dynamic &&
+    if (argument.sizes[d] > 1 && wanted != HostProgram::dynamic &&
         argument.strides[d] != wanted)
       return createStringError(formatv(
           "argument {0}: the stride of dimension {1} is {2}, expected {3}{4}",
@@ -73,7 +73,7 @@ static Error checkStrides(unsigned index, const LaunchPlan::Argument &expected,
 }
 
 Error flash::runtime::checkArgument(unsigned index,
-                                    const LaunchPlan::Argument &expected,
+                                    const HostProgram::Argument &expected,
                                     const TensorArgument &argument) {
   size_t rank = expected.sizes.size();
   if (argument.sizes.size() != rank)
@@ -94,7 +94,7 @@ Error flash::runtime::checkArgument(unsigned index,
       return createStringError(formatv(
           "argument {0}: the size of dimension {1} is {2}, a negative number",
           index, d, size));
-    if (expected.sizes[d] != LaunchPlan::dynamic && expected.sizes[d] != size)
+    if (expected.sizes[d] != HostProgram::dynamic && expected.sizes[d] != size)
       return createStringError(formatv(
           "argument {0}: the size of dimension {1} is {2}, expected {3}", index,
           d, size, expected.sizes[d]));

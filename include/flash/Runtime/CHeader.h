@@ -1,14 +1,14 @@
-//===- LaunchPlanHeader.h - Launch plans as C headers -----------*- C++ -*-===//
+//===- CHeader.h - Host programs as C headers -------------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_RUNTIME_LAUNCHPLANHEADER_H
-#define FLASH_RUNTIME_LAUNCHPLANHEADER_H
+#ifndef FLASH_RUNTIME_CHEADER_H
+#define FLASH_RUNTIME_CHEADER_H
 
-#include "flash/Runtime/LaunchPlan.h"
+#include "flash/Runtime/HostProgram.h"
 
 namespace flash::runtime {
 
@@ -31,15 +31,16 @@ struct KernelOrigin {
   llvm::ArrayRef<std::string> schedules;
 };
 
-/// Prints a C99 header, also C++11, that runs the plan with the CUDA driver,
-/// and whose only dependencies are <cuda.h> and libcuda. All its names start
-/// with `name`, so that a file may include several; see docs/launch.md. Errors:
-/// `name` is no C identifier, or the launches take their kernels from several
-/// modules.
-llvm::Error printCHeader(const LaunchPlan &plan, llvm::StringRef name,
-                         const KernelImage &image, const KernelOrigin &origin,
-                         llvm::raw_ostream &os);
+/// Prints a C99 header, also C++11, that runs the program with the CUDA driver,
+/// and whose only dependencies are <cuda.h> and libcuda. `code` is what
+/// `convert-host-to-emitc` makes of the program, with `name` as prefix. All
+/// names of the header start with it, so that a file may include several; see
+/// docs/launch.md. Errors: `name` is no C identifier, or the launches take
+/// their kernels from several modules.
+llvm::Error printCHeader(const HostProgram &program, llvm::StringRef name,
+                         llvm::StringRef code, const KernelImage &image,
+                         const KernelOrigin &origin, llvm::raw_ostream &os);
 
 } // namespace flash::runtime
 
-#endif // FLASH_RUNTIME_LAUNCHPLANHEADER_H
+#endif // FLASH_RUNTIME_CHEADER_H

@@ -1,11 +1,11 @@
-//===- LaunchPlanTensorMaps.cpp - Tensor maps of a call -------------------===//
+//===- HostTensorMaps.cpp - Tensor maps of a call -------------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "LaunchPlanSteps.h"
+#include "HostSteps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -18,12 +18,14 @@ using llvm::formatv;
 namespace {
 /// The values of a recipe in a call, as the hardware takes them.
 struct TensorMapShape {
-  TensorMapShape(const LaunchPlan::TensorMapRecipe &recipe, const int64_t *r);
+  /// Of the sizes, which the strides follow.
+  TensorMapShape(const HostProgram::TensorMapRecipe &recipe,
+                 const int64_t *shape);
   TensorMapOptions getOptions(uint64_t address) const;
 
-  const LaunchPlan::TensorMapRecipe &recipe;
+  const HostProgram::TensorMapRecipe &recipe;
   llvm::SmallVector<int64_t, maxTensorMapRank> sizes, byteStrides;
-  bool isEmpty = false;
+  bool isEmpty;
 };
 } // namespace
 
@@ -35,21 +37,18 @@ static int64_t getByteStride(int64_t stride, int64_t elementBytes) {
   return stride < 0 ? INT64_MIN : INT64_MAX;
 }
 
-TensorMapShape::TensorMapShape(const LaunchPlan::TensorMapRecipe &recipe,
-                               const int64_t *r)
-    : recipe(recipe) {
-  for (Register size : recipe.sizes) {
-    sizes.push_back(r[size]);
-    isEmpty |= r[size] == 0;
-  }
+TensorMapShape::TensorMapShape(const HostProgram::TensorMapRecipe &recipe,
+                               const int64_t *shape)
+    : recipe(recipe), sizes(shape, shape + recipe.box.size()),
+      isEmpty(llvm::is_contained(sizes, 0)) {
   // There are no maps of nothing. Nothing is read by this one.
   if (isEmpty)
     sizes.assign(sizes.size(), 1);
+  const int64_t *strides = shape + sizes.size();
   for (size_t d = 0; d + 1 < sizes.size(); ++d)
     byteStrides.push_back(
-        sizes[d] == 1
-            ? tensorMapGranule
-            : getByteStride(r[recipe.strides[d]], getBytes(recipe.element)));
+        sizes[d] == 1 ? tensorMapGranule
+                      : getByteStride(strides[d], getBytes(recipe.element)));
 }
 
 TensorMapOptions TensorMapShape::getOptions(uint64_t address) const {
@@ -65,14 +64,14 @@ TensorMapOptions TensorMapShape::getOptions(uint64_t address) const {
 }
 
 /// Errors of a map name the kernel's operand; nothing is formatted without one.
-static auto getOwner(const LaunchPlan::Launch &launch,
-                     const LaunchPlan::Field &field) {
+static auto getOwner(const HostProgram::Launch &launch,
+                     const HostProgram::Field &field) {
   return formatv("@{0}, operand {1}", llvm::StringRef(launch.kernel),
                  field.operand);
 }
 
-static Error checkRules(const LaunchPlan::Launch &launch,
-                        const LaunchPlan::Field &field,
+static Error checkRules(const HostProgram::Launch &launch,
+                        const HostProgram::Field &field,
                         const TensorMapOptions &options) {
   std::string broken = findBrokenRule(options);
   if (broken.empty())
@@ -81,30 +80,28 @@ static Error checkRules(const LaunchPlan::Launch &launch,
                                    getOwner(launch, field), broken));
 }
 
-Error flash::runtime::checkTensorMap(const LaunchPlan &plan,
-                                     const LaunchPlan::Launch &launch,
-                                     const LaunchPlan::Field &field,
-                                     const int64_t *r) {
-  const LaunchPlan::TensorMapRecipe &recipe = plan.tensorMaps[field.tensorMap];
-  TensorMapShape shape(recipe, r);
+Error flash::runtime::checkTensorMap(const HostProgram::Launch &launch,
+                                     const HostProgram::Field &field,
+                                     const int64_t *shape) {
+  TensorMapShape map(field.map, shape);
+  size_t rank = map.sizes.size();
   // Maps have no such stride.
-  if (int64_t stride = r[recipe.strides.back()];
-      shape.sizes.back() > 1 && stride != 1)
+  if (int64_t stride = shape[2 * rank - 1];
+      map.sizes.back() > 1 && stride != 1)
     return createStringError(formatv(
         "{0} cannot have a tensor map: the stride of dimension {1} is {2}, "
         "expected 1: the innermost dimension must be contiguous",
-        getOwner(launch, field), recipe.strides.size() - 1, stride));
-  return checkRules(launch, field, shape.getOptions(/*address=*/0));
+        getOwner(launch, field), rank - 1, stride));
+  return checkRules(launch, field, map.getOptions(/*address=*/0));
 }
 
 llvm::Expected<TensorMap> flash::runtime::encodeTensorMap(
-    const LaunchPlan &plan, const LaunchPlan::Launch &launch,
-    const LaunchPlan::Field &field, uint64_t address, const int64_t *r,
-    TensorMapEncoder encode) {
-  TensorMapShape shape(plan.tensorMaps[field.tensorMap], r);
+    const HostProgram::Launch &launch, const HostProgram::Field &field,
+    uint64_t address, const int64_t *shape, TensorMapEncoder encode) {
+  TensorMapShape map(field.map, shape);
   // Tensors without elements may be anywhere, also at null.
   TensorMapOptions options =
-      shape.getOptions(shape.isEmpty ? tensorMapGranule : address);
+      map.getOptions(map.isEmpty ? tensorMapGranule : address);
   if (Error error = checkRules(launch, field, options))
     return std::move(error);
   return encode(getOwner(launch, field), options);

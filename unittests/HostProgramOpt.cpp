@@ -1,18 +1,20 @@
-//===- LaunchPlanOpt.cpp - Launch plans of host functions -----------------===//
+//===- HostProgramOpt.cpp - Programs of host functions --------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// flash-opt with a single pass, `test-launch-plan`, which prints the plan of
-// each function to stdout, or a C header, or what calls of it do.
+// flash-opt with a single pass, `test-host-program`, which prints the program
+// of each function to stdout, or a C header, or what calls of it do.
 //
 //===----------------------------------------------------------------------===//
 
+#include "flash/Dialect/Host/IR/Host.h"
 #include "flash/Pipelines/Registration.h"
-#include "flash/Runtime/LaunchPlanHeader.h"
-#include "flash/Target/Nvptx/ExtractLaunchPlan.h"
+#include "flash/Runtime/CHeader.h"
+#include "flash/Target/Host/HostCode.h"
+#include "flash/Target/Nvptx/BuildHostProgram.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/ADT/StringExtras.h"
@@ -53,13 +55,13 @@ struct Argument {
   }
 };
 
-struct PrintLaunchPlan : PassWrapper<PrintLaunchPlan, OperationPass<ModuleOp>> {
-  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrintLaunchPlan)
-  PrintLaunchPlan() = default;
-  PrintLaunchPlan(const PrintLaunchPlan &other) : PassWrapper(other) {}
+struct PrintHostProgram : PassWrapper<PrintHostProgram, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrintHostProgram)
+  PrintHostProgram() = default;
+  PrintHostProgram(const PrintHostProgram &other) : PassWrapper(other) {}
 
-  StringRef getArgument() const final { return "test-launch-plan"; }
-  StringRef getDescription() const final { return "Print launch plans"; }
+  StringRef getArgument() const final { return "test-host-program"; }
+  StringRef getDescription() const final { return "Print host programs"; }
 
   Option<std::string> header{*this, "header",
                              llvm::cl::desc("Print a C header of this name")};
@@ -70,32 +72,55 @@ struct PrintLaunchPlan : PassWrapper<PrintLaunchPlan, OperationPass<ModuleOp>> {
   Option<std::string> calls{
       *this, "calls", llvm::cl::desc("A file with the arguments of calls")};
 
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<host::HostDialect>();
+  }
+
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      FailureOr<LaunchPlan> plan = extractLaunchPlan(function);
-      if (failed(plan))
+      FailureOr<BuiltHostProgram> built = buildHostProgram(function);
+      if (failed(built))
         return signalPassFailure();
+      llvm::Error error = llvm::Error::success();
       if (!calls.empty())
-        evaluate(*plan);
-      else if (header.empty())
-        plan->print(llvm::outs());
-      else if (llvm::Error error = printHeader(*plan)) {
+        error = evaluate(*built);
+      else if (!header.empty())
+        error = printHeader(*built);
+      else
+        print(*built);
+      if (error) {
         function.emitOpError(llvm::toString(std::move(error)));
         return signalPassFailure();
       }
     }
   }
 
-  llvm::Error printHeader(const LaunchPlan &plan) {
+  static void print(BuiltHostProgram &built) {
+    built.program.print(llvm::outs());
+    for (auto function : built.module->getOps<func::FuncOp>())
+      llvm::outs() << function << "\n";
+  }
+
+  llvm::Error printHeader(BuiltHostProgram &built) {
+    llvm::Expected<std::string> code = printHostCode(*built.module, header);
+    if (!code)
+      return code.takeError();
     KernelImage image{file.empty(), file.empty() ? embed : file};
-    return printCHeader(plan, header, image, /*origin=*/{}, llvm::outs());
+    return printCHeader(built.program, header, *code, image, /*origin=*/{},
+                        llvm::outs());
   }
 
   /// Prints what call.c prints with the C header and the driver it brings.
-  void evaluate(const LaunchPlan &plan) {
+  llvm::Error evaluate(BuiltHostProgram &built) {
     auto buffer = llvm::MemoryBuffer::getFile(calls);
     if (!buffer)
-      return signalPassFailure();
+      return llvm::errorCodeToError(buffer.getError());
+    llvm::Expected<std::string> object = compileHostCode(*built.module);
+    if (!object)
+      return object.takeError();
+    HostProgram &program = built.program;
+    if (llvm::Error error = linkHostCode(program, *object))
+      return error;
     SmallVector<StringRef> lines;
     (*buffer)->getBuffer().split(lines, '\n', -1, /*KeepEmpty=*/false);
     Invocation call;
@@ -107,11 +132,12 @@ struct PrintLaunchPlan : PassWrapper<PrintLaunchPlan, OperationPass<ModuleOp>> {
       for (auto [i, argument] : llvm::enumerate(arguments))
         tensors.push_back({(i + 1) << 20, argument.sizes, argument.strides});
       llvm::outs() << line << "\n";
-      if (llvm::Error error = plan.prepare(tensors, call))
+      if (llvm::Error error = program.prepare(tensors, call))
         llvm::outs() << "error: " << llvm::toString(std::move(error)) << "\n";
       else
-        execute(plan, tensors, call);
+        execute(program, tensors, call);
     }
+    return llvm::Error::success();
   }
 
   /// As the fake driver does it.
@@ -132,32 +158,29 @@ struct PrintLaunchPlan : PassWrapper<PrintLaunchPlan, OperationPass<ModuleOp>> {
     return map;
   }
 
-  void execute(const LaunchPlan &plan, ArrayRef<TensorArgument> arguments,
+  void execute(const HostProgram &program, ArrayRef<TensorArgument> arguments,
                Invocation &call) {
     llvm::raw_ostream &os = llvm::outs();
-    SmallVector<uint64_t> addresses(plan.buffers.size());
-    for (auto [i, result] : llvm::enumerate(plan.results)) {
+    SmallVector<uint64_t> results, scratch;
+    for (size_t i = 0; i != program.results.size(); ++i) {
+      Invocation::Result result = call.getResult(program, i);
       os << "result";
       for (auto [size, stride] : llvm::zip(result.sizes, result.strides))
-        os << " " << call.registers[size] << ":" << call.registers[stride];
+        os << " " << size << ":" << stride;
       os << "\n";
-      addresses[result.buffer] = (i + 1) << 28;
+      results.push_back((i + 1) << 28);
     }
-    uint64_t first = uint64_t(1) << 32, end = first;
-    for (auto [i, bytes] : llvm::enumerate(call.bufferBytes)) {
-      if (plan.buffers[i].isResult)
-        continue;
-      addresses[i] = end;
-      end = llvm::alignTo(end + bytes, LaunchPlan::alignment);
-    }
-    os << "workspace " << end - first << "\n";
-    if (llvm::Error error = plan.bind(arguments, addresses, call, encode)) {
+    for (const Invocation::Scratch &part : call.scratch)
+      scratch.push_back((uint64_t(1) << 32) + part.offset);
+    os << "workspace " << call.scratchBytes << "\n";
+    if (llvm::Error error =
+            program.bind(arguments, results, scratch, call, encode)) {
       os << "error: " << llvm::toString(std::move(error)) << "\n";
       return;
     }
     for (auto [i, launch] : llvm::enumerate(call.launches)) {
-      const LaunchPlan::Launch &planned = plan.launches[launch.index];
-      os << "launch " << planned.kernel;
+      const HostProgram::Launch &listed = program.launches[launch.index];
+      os << "launch " << listed.kernel;
       for (uint32_t size : launch.grid)
         os << " " << size;
       for (uint32_t size : launch.block)
@@ -167,13 +190,13 @@ struct PrintLaunchPlan : PassWrapper<PrintLaunchPlan, OperationPass<ModuleOp>> {
         StringRef text(static_cast<const char *>(bytes), size);
         os << " " << llvm::toHex(text, /*LowerCase=*/true);
       };
-      if (planned.hasTensorMaps())
+      if (listed.hasTensorMaps())
         for (auto [pointer, field] :
-             llvm::zip_equal(plan.getPointers(call, i), planned.fields))
+             llvm::zip_equal(program.getPointers(call, i), listed.fields))
           printBytes(pointer, getBytes(field.abi.type));
       else
         printBytes(call.parameters.data() + launch.firstByte,
-                   planned.parameterBytes);
+                   listed.parameterBytes);
       os << "\n";
     }
   }
@@ -181,9 +204,9 @@ struct PrintLaunchPlan : PassWrapper<PrintLaunchPlan, OperationPass<ModuleOp>> {
 } // namespace
 
 int main(int argc, char **argv) {
-  PassRegistration<PrintLaunchPlan>();
+  PassRegistration<PrintHostProgram>();
   DialectRegistry registry;
   registerAllDialects(registry);
   return asMainReturnCode(
-      MlirOptMain(argc, argv, "launch plans of host functions\n", registry));
+      MlirOptMain(argc, argv, "programs of host functions\n", registry));
 }

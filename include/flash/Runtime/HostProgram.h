@@ -1,20 +1,20 @@
-//===- LaunchPlan.h - The host side of a GPU program as data ----*- C++ -*-===//
+//===- HostProgram.h - The host side of a GPU program -----------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What the host does to run a compiled program once: compute with the sizes
-// and strides of the arguments, check them, allocate buffers, launch kernels.
-// A plan is extracted from IR (Target/Nvptx/ExtractLaunchPlan.h), evaluated at
-// each call, and printed as C (Runtime/LaunchPlanHeader.h). No dependency on
-// MLIR.
+// What the host does to run a compiled program once: machine code that computes
+// with the sizes and strides of the arguments, allocates and launches; and, as
+// data, what it is passed and how kernels take their parameters. It is made of
+// IR by Target/Nvptx/BuildHostProgram.h, and printed as C by CHeader.h. No
+// dependency on MLIR.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_RUNTIME_LAUNCHPLAN_H
-#define FLASH_RUNTIME_LAUNCHPLAN_H
+#ifndef FLASH_RUNTIME_HOSTPROGRAM_H
+#define FLASH_RUNTIME_HOSTPROGRAM_H
 
 #include "flash/Runtime/AbiField.h"
 #include "flash/Runtime/ParameterAllocator.h"
@@ -23,71 +23,12 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace flash::runtime {
-
-/// Names a value: the number of the instruction that computes it.
-using Register = uint32_t;
-
-/// All values are int64_t; i1 is 0 or 1. Signed operations come first where
-/// there are two.
-enum class Opcode : uint8_t {
-  /// `value`, which for floats holds the bits.
-  Constant,
-  /// Of dimension b of argument a.
-  Size,
-  Stride,
-  /// Of dimension c of result b, where the caller gives results a place with
-  /// strides of its own (as the C header lets it). a is that of a dense tensor,
-  /// which it is otherwise, and where it does not matter.
-  ResultStride,
-  Add,
-  Sub,
-  Mul,
-  DivS,
-  DivU,
-  CeilDivS,
-  CeilDivU,
-  FloorDivS,
-  RemS,
-  RemU,
-  MinS,
-  MinU,
-  MaxS,
-  MaxU,
-  And,
-  Or,
-  Xor,
-  Equal,
-  NotEqual,
-  LessS,
-  LessU,
-  LessEqualS,
-  LessEqualU,
-  /// a ? b : c
-  Select,
-  /// a, which must fit in 32 bits.
-  ToI32,
-  /// a must not be 0, else messages[value] is the error. Computes nothing.
-  Assert,
-};
-
-struct Instruction {
-  Opcode opcode;
-  uint32_t a = 0, b = 0, c = 0;
-  int64_t value = 0;
-};
-
-/// The name of an opcode, such as "ceildivs".
-llvm::StringRef getName(Opcode opcode);
-/// How many of a, b and c are registers: 0 to 3.
-unsigned getNumOperands(Opcode opcode);
-/// Computes an instruction without side effects, of registers alone.
-/// False if the result cannot be represented or the divisor is 0.
-bool compute(const Instruction &instruction, int64_t a, int64_t b, int64_t c,
-             int64_t &result);
 
 /// An argument of a call: device memory. The address is of the first element,
 /// strides are in elements.
@@ -99,7 +40,7 @@ struct TensorArgument {
 
 /// Gives strides that do not matter, of dimensions with at most one element and
 /// of tensors without elements, the value that they have in a dense tensor:
-/// kernels are passed them, and what plans assert of strides is to hold.
+/// kernels are passed them, and what programs assert of strides is to hold.
 void setIdleStrides(llvm::ArrayRef<int64_t> sizes,
                     llvm::MutableArrayRef<int64_t> strides);
 
@@ -107,12 +48,16 @@ void setIdleStrides(llvm::ArrayRef<int64_t> sizes,
 using TensorMapEncoder = llvm::function_ref<llvm::Expected<TensorMap>(
     const llvm::Twine &name, const TensorMapOptions &options)>;
 
+struct HostCall;
 struct Invocation;
 
-struct LaunchPlan {
+/// Returns 0, or another number after an error, which the call then has.
+using HostFunction = int32_t (*)(HostCall *call);
+
+struct HostProgram {
   /// A size or stride that the program leaves open.
   static constexpr int64_t dynamic = INT64_MIN;
-  /// Alignment of buffers in bytes, which cuMemAlloc guarantees.
+  /// Alignment of memory in bytes, which cuMemAlloc guarantees.
   static constexpr int64_t alignment = 256;
 
   /// What an argument must be. Strides of dimensions with at most one element
@@ -130,33 +75,25 @@ struct LaunchPlan {
     int64_t alignment = 1;
   };
 
-  /// Memory that exists from the first launch to the last; a result's stays.
-  struct Buffer {
+  /// Memory that the caller gives once the sizes are known.
+  struct Result {
     std::string elementType;
     int64_t elementBytes = 0;
-    llvm::SmallVector<Register, 4> sizes;
-    bool isResult = false;
-  };
-
-  /// A view of a buffer, from its first element.
-  struct Result {
-    unsigned buffer = 0;
-    llvm::SmallVector<Register, 4> sizes, strides;
+    /// `dynamic`, or a number.
+    llvm::SmallVector<int64_t, 4> sizes;
     /// What the strides must be where the caller gives them: `dynamic`, or a
     /// number.
-    llvm::SmallVector<int64_t, 4> openStrides = {};
+    llvm::SmallVector<int64_t, 4> strides;
     /// The caller's must be those of a dense tensor.
     bool isDense = false;
     /// The caller's address is a multiple of this many bytes.
     int64_t alignment = 16;
   };
 
-  /// How TMA copies read a tensor; where it lies is said by the field that is
-  /// such a map. Strides are in elements; that of the last dimension must be
-  /// 1.
+  /// How TMA copies read a tensor of as many dimensions as the box. The stride
+  /// of the last one must be 1.
   struct TensorMapRecipe {
     TensorMapElement element = TensorMapElement::F16;
-    llvm::SmallVector<Register, 4> sizes, strides;
     llvm::SmallVector<int64_t, 4> box;
     int swizzleBytes = 0;
     int l2PromotionBytes = 0;
@@ -169,25 +106,26 @@ struct LaunchPlan {
     unsigned operand = 0;
     /// Where it lies in the parameter buffer.
     unsigned byteOffset = 0;
-    /// The value; of pointers and tensor maps, the offset in elements.
-    Register value = 0;
-    /// Of pointers and tensor maps: the number of an argument or a buffer, and
-    /// the size of an element.
-    bool isArgument = false;
-    unsigned root = 0;
+    /// Of pointers and tensor maps: the size of an element.
     int64_t elementBytes = 0;
-    /// Of tensor maps: the number of the recipe.
-    unsigned tensorMap = 0;
+    /// Of tensor maps.
+    TensorMapRecipe map;
+
+    /// How many of the values of a launch are its (host.launch).
+    unsigned getNumValues() const;
   };
 
   struct Launch {
     /// The gpu.module and the function in it.
     std::string module, kernel;
-    Register grid[3] = {}, block[3] = {}, sharedBytes = 0;
+    /// The dynamic shared memory, where it does not depend on sizes.
+    std::optional<int64_t> sharedBytes;
     std::vector<Field> fields;
     /// Size of the parameter buffer.
     unsigned parameterBytes = 0;
 
+    /// Appends a field, at the next aligned byte of the parameter buffer.
+    void addField(Field field);
     /// Whether a parameter is a tensor map. If so, the kernel has its
     /// parameters at other offsets: they are aligned in the device's constant
     /// memory, where the first need not be at a multiple of 64. As only the
@@ -198,12 +136,18 @@ struct LaunchPlan {
 
   std::string name;
   std::vector<Argument> arguments;
-  std::vector<Instruction> instructions;
-  std::vector<std::string> messages;
-  std::vector<Buffer> buffers;
   std::vector<Result> results;
-  std::vector<TensorMapRecipe> tensorMaps;
+  /// By the number that the code has for them.
   std::vector<Launch> launches;
+  HostFunction function = nullptr;
+  /// The memory of the function.
+  std::shared_ptr<const void> code;
+
+  /// The numbers of inputs and outputs (host.input, host.output) at which those
+  /// of an argument or result begin; of one after the last, how many there are.
+  unsigned getArgumentInput(unsigned argument) const;
+  unsigned getResultInput(unsigned result) const;
+  unsigned getResultOutput(unsigned result) const;
 
   /// Computes everything but addresses; of those of the arguments, only the
   /// alignment is looked at. Errors name the argument, dimension or kernel.
@@ -211,12 +155,14 @@ struct LaunchPlan {
   llvm::Error prepare(llvm::ArrayRef<TensorArgument> arguments,
                       Invocation &call) const;
 
-  /// Puts addresses into the parameters of a prepared call: one per argument
-  /// and, of what was allocated, one per buffer. May be repeated. Tensor maps
-  /// are encoded here; `encode` is not called by plans without them. Errors:
+  /// Lists the launches of a prepared call, with all parameters. Addresses are
+  /// those of the arguments, one for each result, whose memory is dense, and
+  /// one for each allocation of the call. May be repeated. Tensor maps are
+  /// encoded here; `encode` is not called by programs without them. Errors:
   /// those of `encode`, and tensors at addresses that no tensor map can have.
   llvm::Error bind(llvm::ArrayRef<TensorArgument> arguments,
-                   llvm::ArrayRef<uint64_t> buffers, Invocation &call,
+                   llvm::ArrayRef<uint64_t> results,
+                   llvm::ArrayRef<uint64_t> scratch, Invocation &call,
                    TensorMapEncoder encode) const;
 
   /// The parameters of a launch of a bound call, one by one: what
@@ -224,24 +170,39 @@ struct LaunchPlan {
   llvm::SmallVector<const void *> getPointers(const Invocation &call,
                                               unsigned launchIndex) const;
 
-  /// For people and tests.
+  /// All but the code, for people and tests.
   void print(llvm::raw_ostream &os) const;
 };
 
 /// One call, as an executor needs it.
 struct Invocation {
   struct Launch {
-    /// In the plan's list; launches without blocks are left out.
+    /// In the program's list. A launch in a loop comes several times, one
+    /// without blocks not at all.
     unsigned index;
     uint32_t grid[3], block[3], sharedBytes;
     /// Where its parameters start in `parameters`.
     uint32_t firstByte;
   };
 
-  /// The value of each register; the sizes of results are among them.
-  llvm::SmallVector<int64_t, 64> registers;
-  /// Bytes to allocate for each buffer; may be 0.
-  llvm::SmallVector<int64_t, 8> bufferBytes;
+  /// Device memory that the kernels of the call need for themselves: where it
+  /// begins, if all of it is one piece, and its bytes, of which there may be 0.
+  struct Scratch {
+    int64_t offset, bytes;
+  };
+
+  /// A result, and the bytes of the memory that it is in: more than its own
+  /// where it is only a part of that.
+  struct Result {
+    llvm::ArrayRef<int64_t> sizes, strides;
+    int64_t bytes;
+  };
+  Result getResult(const HostProgram &program, unsigned index) const;
+
+  llvm::SmallVector<int64_t, 64> inputs, outputs;
+  llvm::SmallVector<Scratch, 4> scratch;
+  /// Of all, if it is one piece.
+  int64_t scratchBytes = 0;
   llvm::SmallVector<Launch, 2> launches;
   /// What CU_LAUNCH_PARAM_BUFFER_POINTER takes, where there are no tensor maps,
   /// launch after launch, each aligned to maxAbiAlignment.
@@ -250,4 +211,4 @@ struct Invocation {
 
 } // namespace flash::runtime
 
-#endif // FLASH_RUNTIME_LAUNCHPLAN_H
+#endif // FLASH_RUNTIME_HOSTPROGRAM_H

@@ -1,0 +1,53 @@
+//===- HostCall.h - What the code of host programs calls --------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The door between machine code that `convert-host-to-llvm` has made and this
+// library.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_RUNTIME_HOSTCALL_H
+#define FLASH_RUNTIME_HOSTCALL_H
+
+#include "flash/Runtime/HostProgram.h"
+
+namespace flash::runtime {
+
+/// A call in progress.
+struct HostCall {
+  /// The code reads through these two, which therefore come first.
+  const int64_t *inputs;
+  int64_t *outputs;
+
+  const HostProgram &program;
+  Invocation &invocation;
+  /// Whether addresses are known, so that launches are listed.
+  bool isBound;
+  /// The addresses of allocations then.
+  llvm::ArrayRef<uint64_t> scratch;
+  TensorMapEncoder encode;
+  size_t numAllocations = 0;
+  int64_t usedBytes = 0;
+  std::optional<llvm::Error> error = std::nullopt;
+};
+
+} // namespace flash::runtime
+
+extern "C" {
+/// Ends the call with a message, in which {0} stands for the first value.
+void flash_host_fail(flash::runtime::HostCall *call, const char *format,
+                     const int64_t *values, int64_t numValues);
+/// The address of scratch memory; not negative bytes.
+int64_t flash_host_allocate(flash::runtime::HostCall *call, int64_t bytes);
+int64_t flash_host_mark(flash::runtime::HostCall *call);
+void flash_host_release(flash::runtime::HostCall *call, int64_t usedBytes);
+/// Checks a launch and, in a bound call, lists it. Not 0 after an error.
+int32_t flash_host_launch(flash::runtime::HostCall *call, int64_t number,
+                          const int64_t *values);
+}
+
+#endif // FLASH_RUNTIME_HOSTCALL_H
