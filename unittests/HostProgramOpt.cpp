@@ -55,7 +55,8 @@ struct Argument {
   }
 };
 
-struct PrintHostProgram : PassWrapper<PrintHostProgram, OperationPass<ModuleOp>> {
+struct PrintHostProgram
+    : PassWrapper<PrintHostProgram, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrintHostProgram)
   PrintHostProgram() = default;
   PrintHostProgram(const PrintHostProgram &other) : PassWrapper(other) {}

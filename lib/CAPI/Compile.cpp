@@ -66,7 +66,9 @@ llvm::Error FlashKernel::compile(std::string &diagnostics) {
                             options.target, options);
     if (!compiled)
       return compiled.takeError();
-    compiled->level0 = nullptr; // Of the context that ends here.
+    // Of the context that ends here.
+    compiled->level0 = nullptr;
+    compiled->hostModule = nullptr;
     program = std::move(*compiled);
     return llvm::Error::success();
   }

@@ -119,8 +119,7 @@ void FlashCall::copyArguments(llvm::ArrayRef<FlashTensor> arguments) {
 }
 
 llvm::Error FlashCall::checkResult(size_t index) const {
-  flash::runtime::Invocation::Result result =
-      invocation.getResult(host, index);
+  flash::runtime::Invocation::Result result = invocation.getResult(host, index);
   int64_t count = 1;
   bool isDense = true;
   for (auto [size, stride] :
@@ -230,9 +229,8 @@ FlashStatus flashCallLaunch(FlashCall *call, void *const *results,
                             "of scratch memory is not a multiple of {1}",
                             address, HostProgram::alignment));
   LoadedProgram &program = *call->program;
-  if (llvm::Error error =
-          program.bind(host, call->tensors, call->results, call->scratch,
-                       invocation))
+  if (llvm::Error error = program.bind(host, call->tensors, call->results,
+                                       call->scratch, invocation))
     return fail(FLASH_INVALID_TENSOR, std::move(error));
   if (llvm::Error error = program.allowShared(invocation))
     return fail(FLASH_FAILURE, std::move(error));

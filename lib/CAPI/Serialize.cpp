@@ -47,12 +47,13 @@ void describe(A &archive, HostProgram::TensorMapRecipe &value) {
 
 template <typename A> void describe(A &archive, HostProgram::Field &value) {
   archive(value.abi, value.operand, value.byteOffset, value.elementBytes,
-          value.map);
+          value.tensorMap, value.numValues);
 }
 
 /// C headers, which are not made of what is read, want to know `sharedBytes`.
 template <typename A> void describe(A &archive, HostProgram::Launch &value) {
-  archive(value.module, value.kernel, value.fields, value.parameterBytes);
+  archive(value.module, value.kernel, value.fields, value.tensorMaps,
+          value.parameterBytes);
 }
 
 template <typename A> void describe(A &archive, HostProgram &value) {

@@ -77,8 +77,8 @@ flash::compile::writeAheadOfTime(llvm::MutableArrayRef<GpuProgram> programs,
     if (!code)
       return code.takeError();
     if (llvm::Error error = runtime::printCHeader(
-            program.host, name, *code,
-            {/*isEmbedded=*/true, getImage(program)}, origin, os))
+            program.host, name, *code, {/*isEmbedded=*/true, getImage(program)},
+            origin, os))
       return error;
   }
   for (GpuProgram &program : programs)

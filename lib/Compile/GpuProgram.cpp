@@ -73,8 +73,7 @@ static llvm::Error compileHost(func::FuncOp function, GpuProgram &program) {
   if (!object)
     return object.takeError();
   program.hostObject = std::move(*object);
-  if (llvm::Error error =
-          flash::linkHostCode(program.host, program.hostObject))
+  if (llvm::Error error = flash::linkHostCode(program.host, program.hostObject))
     return error;
   program.times.emplace_back("host", watch.lap());
   return llvm::Error::success();

@@ -14,8 +14,8 @@
 
 namespace cuda = flash::cuda;
 using namespace flash::compile;
-using flash::runtime::Invocation;
 using flash::runtime::HostProgram;
+using flash::runtime::Invocation;
 using flash::runtime::TensorArgument;
 using llvm::createStringError;
 using llvm::formatv;
@@ -93,8 +93,7 @@ llvm::Error LoadedProgram::launch(const HostProgram &host,
                                   stream)
                 : function.launchPacked(
                       getShape(launch),
-                      parameters.slice(launch.firstByte,
-                                       listed.parameterBytes),
+                      parameters.slice(launch.firstByte, listed.parameterBytes),
                       stream))
       return error;
   }

@@ -83,7 +83,7 @@ llvm::Error GpuExecutor::allocate(llvm::ArrayRef<HostTensor> inputs,
       return error;
     call.arguments->push_back(std::move(*buffer));
   }
-  auto add = [&](std::vector<DeviceBuffer> &buffers, StringRef kind,
+  auto add = [&](std::vector<DeviceBuffer> &buffers, llvm::StringRef kind,
                  int64_t bytes) -> llvm::Error {
     auto buffer = DeviceBuffer::allocate(
         gpu.device, formatv("{0} {1}", kind, buffers.size()).str(), bytes,

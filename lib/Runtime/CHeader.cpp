@@ -32,7 +32,8 @@ using llvm::Twine;
 namespace {
 class HeaderPrinter : CheckPrinter {
 public:
-  HeaderPrinter(const HostProgram &program, StringRef name, llvm::raw_ostream &os);
+  HeaderPrinter(const HostProgram &program, StringRef name,
+                llvm::raw_ostream &os);
   void print(StringRef code, const KernelImage &image,
              const KernelOrigin &origin);
 
@@ -211,7 +212,8 @@ void HeaderPrinter::printComment(const KernelOrigin &origin) {
                   parameter, argument.elementType, list(argument.sizes),
                   list(argument.strides), argument.isDense ? ", dense" : "",
                   argument.alignment);
-  for (auto [result, parameter] : llvm::zip_equal(program.results, resultNames)) {
+  for (auto [result, parameter] :
+       llvm::zip_equal(program.results, resultNames)) {
     os << formatv(" *   {0}: {1}, sizes {2}, strides {3}{4}, aligned to {5} "
                   "bytes\n",
                   parameter, result.elementType, list(result.sizes),
@@ -221,10 +223,11 @@ void HeaderPrinter::printComment(const KernelOrigin &origin) {
   line(" * $_shapes says the sizes of the results, and the strides of dense "
        "ones. Their");
   line(" * memory is the caller's, and must not be that of an argument.");
-  line(formatv(" * So is the workspace, of as many bytes as $_workspace says, 0 "
-               "if it needs none,\n * aligned to {0} bytes as cuMemAlloc does. "
-               "It is in use until the stream is\n * through with the call.",
-               HostProgram::alignment));
+  line(
+      formatv(" * So is the workspace, of as many bytes as $_workspace says, 0 "
+              "if it needs none,\n * aligned to {0} bytes as cuMemAlloc does. "
+              "It is in use until the stream is\n * through with the call.",
+              HostProgram::alignment));
   line(" *");
   line(
       " * $_launch neither allocates nor waits, so the stream may be capturing "
@@ -503,7 +506,7 @@ void HeaderPrinter::printPackedParameters(const HostProgram::Launch &launch) {
   unsigned first = 7;
   for (auto [i, field] : llvm::enumerate(launch.fields)) {
     line(formatv("  parameters.p{0} = {1};", i, getValue(field, first)));
-    first += field.getNumValues();
+    first += field.numValues;
   }
 }
 
@@ -519,7 +522,7 @@ void HeaderPrinter::printParameterPointers(const HostProgram::Launch &launch) {
       line(formatv("  {0} p{1} = {2};", getCType(field.abi.type), i,
                    getValue(field, first)));
     pointers += formatv("{0}{1}p{2}", i ? ", " : "", isMap ? "" : "&", i);
-    first += field.getNumValues();
+    first += field.numValues;
   }
   line("  void *parameters[] = {" + pointers + "};");
 }
@@ -548,19 +551,21 @@ void HeaderPrinter::printLaunch(unsigned number) {
   else if (!launch.fields.empty())
     printPackedParameters(launch);
   if (!launch.sharedBytes) {
-    line(formatv("  if (result == CUDA_SUCCESS && v[6] > {0})",
-                 std::max<int64_t>(defaultSharedBytes,
-                                   getSharedBytes(launch.kernel))));
+    line(formatv(
+        "  if (result == CUDA_SUCCESS && v[6] > {0})",
+        std::max<int64_t>(defaultSharedBytes, getSharedBytes(launch.kernel))));
     line("    result = cuFuncSetAttribute(");
     line(formatv("        call->module->functions[{0}],", function));
-    line("        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)v[6]);");
+    line(
+        "        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)v[6]);");
   }
   line("  if (result == CUDA_SUCCESS)");
   line("    result = cuLaunchKernel(");
   line(formatv("        call->module->functions[{0}], (unsigned)v[0], "
                "(unsigned)v[1],",
                function));
-  line("        (unsigned)v[2], (unsigned)v[3], (unsigned)v[4], (unsigned)v[5],");
+  line("        (unsigned)v[2], (unsigned)v[3], (unsigned)v[4], "
+       "(unsigned)v[5],");
   line("        (unsigned)v[6], call->stream, " +
        Twine(hasMaps ? "parameters" : "NULL") + ", " +
        (hasMaps || launch.fields.empty() ? "NULL" : "extra") + ");");

@@ -100,8 +100,9 @@ void CheckPrinter::printResultChecks(unsigned index) {
 }
 
 void CheckPrinter::printAccept() {
-  line("\n/* Whether the program can write to the results, of which it has said "
-       "the sizes. */");
+  line(
+      "\n/* Whether the program can write to the results, of which it has said "
+      "the sizes. */");
   line("static inline CUresult $_accept(const $_call *call,");
   line("                                const $_tensor *const *arguments,");
   line("                                const $_tensor *const *results,");
@@ -168,13 +169,14 @@ void CheckPrinter::printLaunchChecks(const HostProgram::Launch &launch) {
     }
     if (isMap)
       printTensorMapChecks(launch, field, first);
-    first += field.getNumValues();
+    first += field.numValues;
   }
 }
 
 void CheckPrinter::printBegin() {
-  line("\n/* Checks what is known before the program runs, and gives it what it "
-       "reads. Without");
+  line(
+      "\n/* Checks what is known before the program runs, and gives it what it "
+      "reads. Without");
   line(" * results, they are dense. */");
   line("static inline CUresult $_begin($_call *call, const $_tensor *const "
        "*arguments,");

@@ -50,10 +50,6 @@ static std::string getProblem(const HostProgram::Launch &launch,
 static std::string getSize(unsigned first, size_t d) {
   return formatv("v[{0}]", first + 2 + d);
 }
-static std::string getStride(const HostProgram::Field &field, unsigned first,
-                             size_t d) {
-  return getSize(first, field.map.box.size() + d);
-}
 
 bool TensorMapPrinter::hasTensorMaps() const {
   return llvm::any_of(program.launches, [](const HostProgram::Launch &launch) {
@@ -71,12 +67,13 @@ void TensorMapPrinter::printTensorMapChecks(const HostProgram::Launch &launch,
                                             const HostProgram::Field &field,
                                             unsigned first) {
   std::string problem = getProblem(launch, field), hasElements;
-  size_t rank = field.map.box.size();
+  const HostProgram::TensorMapRecipe &map = launch.tensorMaps[field.tensorMap];
+  size_t rank = map.box.size();
   for (size_t d = 0; d != rank; ++d)
     hasElements += (d ? " && " : "") + getSize(first, d) + " != 0";
   line("  if (" + hasElements + ") {");
   for (size_t d = 0; d != rank; ++d) {
-    std::string size = getSize(first, d), stride = getStride(field, first, d);
+    std::string size = getSize(first, d), stride = getSize(first, rank + d);
     line(formatv("    if ({0} < 0 || {0} > {1})", size,
                  literal(maxTensorMapSize)));
     returnFailure("      ", formatv("{0}the size of dimension {1} is not in "
@@ -91,7 +88,7 @@ void TensorMapPrinter::printTensorMapChecks(const HostProgram::Launch &launch,
       continue;
     }
     line(formatv("    if ({0} > 1 && !$_steps({1}, {2}))", size, stride,
-                 getBytes(field.map.element)));
+                 getBytes(map.element)));
     returnFailure("      ", formatv("{0}the stride of dimension {1} is not a "
                                     "multiple of {2} bytes below 2^40",
                                     problem, d, tensorMapGranule));
@@ -106,7 +103,7 @@ void TensorMapPrinter::printTensorMapChecks(const HostProgram::Launch &launch,
 void TensorMapPrinter::printTensorMap(const HostProgram::Launch &launch,
                                       unsigned index, unsigned first) {
   const HostProgram::Field &field = launch.fields[index];
-  const HostProgram::TensorMapRecipe &map = field.map;
+  const HostProgram::TensorMapRecipe &map = launch.tensorMaps[field.tensorMap];
   size_t rank = map.box.size();
   // C99 has no means to align it.
   line(formatv("  unsigned char storage{0}[sizeof(CUtensorMap) + {1}];", index,

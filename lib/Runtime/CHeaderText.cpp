@@ -103,8 +103,9 @@ void CodePrinter::printMemoryHelpers() {
   line("  if (call->total < call->used)");
   line("    call->total = call->used;");
   line("  return (int64_t)(call->workspace + (CUdeviceptr)first);\n}");
-  line("\nstatic inline int64_t $_mark(const $_call *call) { return call->used; "
-       "}");
+  line(
+      "\nstatic inline int64_t $_mark(const $_call *call) { return call->used; "
+      "}");
   line("\nstatic inline void $_release($_call *call, int64_t used) {");
   line("  call->used = used;\n}");
 }
@@ -152,7 +153,8 @@ void CodePrinter::printTensorHelpers() {
   if (program.results.empty())
     return;
   line("\n/* Of the elements; -1 if there are too many. */");
-  line("static inline int64_t $_bytes(const $_tensor *tensor, int64_t bytes) {");
+  line(
+      "static inline int64_t $_bytes(const $_tensor *tensor, int64_t bytes) {");
   line("  int d;");
   line("  for (d = 0; d < tensor->rank; ++d)");
   line("    if (!$_mul(bytes, tensor->sizes[d], &bytes))");

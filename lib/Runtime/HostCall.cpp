@@ -92,7 +92,6 @@ static Error checkDimension(const HostProgram::Launch &launch,
               launch.kernel, what, value, "xyz"[dimension], low, high));
 }
 
-
 /// Checks grid, block and shared memory, and sets them.
 static Error checkShape(const HostProgram::Launch &launch,
                         const int64_t *values, Invocation::Launch &result) {
@@ -121,61 +120,68 @@ static Error checkShape(const HostProgram::Launch &launch,
   return Error::success();
 }
 
-/// Checks a field or, where there is a place for it, writes it.
-static Error prepareField(HostCall &call, const HostProgram::Launch &launch,
-                          const HostProgram::Field &field,
-                          const int64_t *values, char *parameter) {
-  bool isMap = field.abi.type == AbiType::TensorMap;
-  bool hasAddress = isMap || field.abi.type == AbiType::Pointer;
-  // That of an address is its offset.
-  if (Error error = checkField(launch, field, values[hasAddress]))
-    return error;
-  if (!parameter)
-    return isMap ? checkTensorMap(launch, field, values + 2)
-                 : Error::success();
-  uint64_t word = values[0];
-  if (hasAddress)
-    word += uint64_t(values[1]) * field.elementBytes;
-  if (!isMap) {
-    // The bytes in front are those of the smaller type: the device and every
-    // host it has are little-endian.
-    std::memcpy(parameter, &word, getBytes(field.abi.type));
-    return Error::success();
+/// Whether the values before the field's are an address and an offset.
+static bool hasAddress(const HostProgram::Field &field) {
+  return field.abi.type == AbiType::Pointer ||
+         field.abi.type == AbiType::TensorMap;
+}
+
+static Error checkLaunch(const HostProgram::Launch &launch,
+                         const int64_t *values) {
+  for (const HostProgram::Field &field : launch.fields) {
+    if (Error error = checkField(launch, field, values[hasAddress(field)]))
+      return error;
+    if (field.abi.type == AbiType::TensorMap)
+      if (Error error = checkTensorMap(launch, field, values + 2))
+        return error;
+    values += field.numValues;
   }
-  auto map = encodeTensorMap(launch, field, word, values + 2, call.encode);
-  if (!map)
-    return map.takeError();
-  std::memcpy(parameter, &*map, sizeof(*map));
+  return Error::success();
+}
+
+/// Appends the launch, whose values have been checked when the call was
+/// prepared.
+static Error appendLaunch(HostCall &call, Invocation::Launch shape,
+                          const int64_t *values) {
+  const HostProgram::Launch &launch = call.program.launches[shape.index];
+  Invocation &invocation = call.invocation;
+  shape.firstByte =
+      llvm::alignTo(invocation.parameters.size(), maxAbiAlignment);
+  invocation.parameters.resize(shape.firstByte + launch.parameterBytes);
+  invocation.launches.push_back(shape);
+  char *first = invocation.parameters.data() + shape.firstByte;
+  for (const HostProgram::Field &field : launch.fields) {
+    char *parameter = first + field.byteOffset;
+    uint64_t word = values[0];
+    if (hasAddress(field))
+      word += uint64_t(values[1]) * field.elementBytes;
+    if (field.abi.type == AbiType::TensorMap) {
+      auto map = encodeTensorMap(launch, field, word, values + 2, call.encode);
+      if (!map)
+        return map.takeError();
+      std::memcpy(parameter, &*map, sizeof(*map));
+    } else {
+      // The bytes in front are those of the smaller type: the device and every
+      // host it has are little-endian.
+      std::memcpy(parameter, &word, getBytes(field.abi.type));
+    }
+    values += field.numValues;
+  }
   return Error::success();
 }
 
 static Error prepareLaunch(HostCall &call, unsigned number,
                            const int64_t *values) {
   const HostProgram::Launch &launch = call.program.launches[number];
-  Invocation &invocation = call.invocation;
-  Invocation::Launch result;
-  result.index = number;
-  if (Error error = checkShape(launch, values, result))
+  Invocation::Launch shape;
+  shape.index = number;
+  if (Error error = checkShape(launch, values, shape))
     return error;
-  if (result.grid[0] == 0 || result.grid[1] == 0 || result.grid[2] == 0)
+  if (shape.grid[0] == 0 || shape.grid[1] == 0 || shape.grid[2] == 0)
     return Error::success();
-
-  char *first = nullptr;
-  if (call.isBound) {
-    result.firstByte =
-        llvm::alignTo(invocation.parameters.size(), maxAbiAlignment);
-    invocation.parameters.resize(result.firstByte + launch.parameterBytes);
-    invocation.launches.push_back(result);
-    first = invocation.parameters.data() + result.firstByte;
-  }
   values += 7;
-  for (const HostProgram::Field &field : launch.fields) {
-    if (Error error = prepareField(call, launch, field, values,
-                                   first ? first + field.byteOffset : nullptr))
-      return error;
-    values += field.getNumValues();
-  }
-  return Error::success();
+  return call.isBound ? appendLaunch(call, shape, values)
+                      : checkLaunch(launch, values);
 }
 
 int32_t flash_host_launch(HostCall *call, int64_t number,
@@ -215,7 +221,7 @@ Error HostProgram::prepare(ArrayRef<TensorArgument> given,
   call.outputs.resize_for_overwrite(getResultOutput(results.size()));
   call.scratch.clear();
   call.scratchBytes = 0;
-  HostCall state{call.inputs.data(), call.outputs.data(), *this, call,
+  HostCall state{call.inputs.data(), call.outputs.data(), *this,  call,
                  /*isBound=*/false,  /*scratch=*/{},      nullptr};
   return run(state);
 }
@@ -236,8 +242,13 @@ Error HostProgram::bind(ArrayRef<TensorArgument> given,
   }
   call.launches.clear();
   call.parameters.clear();
-  HostCall state{call.inputs.data(), call.outputs.data(), *this, call,
-                 /*isBound=*/true,   scratch,             encode};
+  HostCall state{call.inputs.data(),
+                 call.outputs.data(),
+                 *this,
+                 call,
+                 /*isBound=*/true,
+                 scratch,
+                 encode};
   return run(state);
 }
 
@@ -245,28 +256,20 @@ Error HostProgram::bind(ArrayRef<TensorArgument> given,
 // Data
 //===----------------------------------------------------------------------===//
 
-unsigned HostProgram::Field::getNumValues() const {
-  switch (abi.type) {
-  case AbiType::Pointer:
-    return 2;
-  case AbiType::TensorMap:
-    return 2 + 2 * map.box.size();
-  default:
-    return 1;
-  }
-}
-
 void HostProgram::Launch::addField(Field field) {
   AbiType type = field.abi.type;
   field.byteOffset = llvm::alignTo(parameterBytes, getAlignment(type));
   parameterBytes = field.byteOffset + getBytes(type);
-  fields.push_back(std::move(field));
+  if (type == AbiType::Pointer)
+    field.numValues = 2;
+  fields.push_back(field);
 }
 
-bool HostProgram::Launch::hasTensorMaps() const {
-  return llvm::any_of(fields, [](const Field &field) {
-    return field.abi.type == AbiType::TensorMap;
-  });
+void HostProgram::Launch::addTensorMap(Field field, TensorMapRecipe recipe) {
+  field.tensorMap = tensorMaps.size();
+  field.numValues = 2 + 2 * recipe.box.size();
+  tensorMaps.push_back(std::move(recipe));
+  addField(field);
 }
 
 unsigned HostProgram::getArgumentInput(unsigned argument) const {
@@ -291,8 +294,8 @@ unsigned HostProgram::getResultOutput(unsigned result) const {
 Invocation::Result Invocation::getResult(const HostProgram &program,
                                          unsigned index) const {
   size_t rank = program.results[index].sizes.size();
-  ArrayRef<int64_t> words = ArrayRef(outputs).slice(
-      program.getResultOutput(index), 1 + 2 * rank);
+  ArrayRef<int64_t> words =
+      ArrayRef(outputs).slice(program.getResultOutput(index), 1 + 2 * rank);
   return {words.slice(1, rank), words.drop_front(1 + rank), words[0]};
 }
 

@@ -35,16 +35,19 @@ static void printTensor(llvm::StringRef kind, unsigned index,
      << "\n";
 }
 
-static void print(const HostProgram::Field &field, llvm::raw_ostream &os) {
+static void print(const HostProgram::Launch &launch,
+                  const HostProgram::Field &field, llvm::raw_ostream &os) {
   static constexpr llvm::StringLiteral types[] = {"ptr", "i32", "i64",
                                                   "f32", "f64", "tensormap"};
   os << "    " << field.byteOffset << ": "
      << types[static_cast<int>(field.abi.type)];
   if (field.abi.type == AbiType::TensorMap) {
-    os << " " << getName(field.map.element) << " box ";
-    print(field.map.box, os);
-    os << " swizzle " << field.map.swizzleBytes << " l2promo "
-       << field.map.l2PromotionBytes;
+    const HostProgram::TensorMapRecipe &map =
+        launch.tensorMaps[field.tensorMap];
+    os << " " << getName(map.element) << " box ";
+    print(map.box, os);
+    os << " swizzle " << map.swizzleBytes << " l2promo "
+       << map.l2PromotionBytes;
   }
   os << "\n";
 }
@@ -59,6 +62,6 @@ void HostProgram::print(llvm::raw_ostream &os) const {
     os << "  launch " << i << " @" << launch.module << "::@" << launch.kernel
        << " parameters " << launch.parameterBytes << "\n";
     for (const Field &field : launch.fields)
-      ::print(field, os);
+      ::print(launch, field, os);
   }
 }

@@ -83,11 +83,10 @@ static Error checkRules(const HostProgram::Launch &launch,
 Error flash::runtime::checkTensorMap(const HostProgram::Launch &launch,
                                      const HostProgram::Field &field,
                                      const int64_t *shape) {
-  TensorMapShape map(field.map, shape);
+  TensorMapShape map(launch.tensorMaps[field.tensorMap], shape);
   size_t rank = map.sizes.size();
   // Maps have no such stride.
-  if (int64_t stride = shape[2 * rank - 1];
-      map.sizes.back() > 1 && stride != 1)
+  if (int64_t stride = shape[2 * rank - 1]; map.sizes.back() > 1 && stride != 1)
     return createStringError(formatv(
         "{0} cannot have a tensor map: the stride of dimension {1} is {2}, "
         "expected 1: the innermost dimension must be contiguous",
@@ -98,7 +97,7 @@ Error flash::runtime::checkTensorMap(const HostProgram::Launch &launch,
 llvm::Expected<TensorMap> flash::runtime::encodeTensorMap(
     const HostProgram::Launch &launch, const HostProgram::Field &field,
     uint64_t address, const int64_t *shape, TensorMapEncoder encode) {
-  TensorMapShape map(field.map, shape);
+  TensorMapShape map(launch.tensorMaps[field.tensorMap], shape);
   // Tensors without elements may be anywhere, also at null.
   TensorMapOptions options =
       map.getOptions(map.isEmpty ? tensorMapGranule : address);

@@ -108,11 +108,10 @@ struct HostProgram {
     unsigned byteOffset = 0;
     /// Of pointers and tensor maps: the size of an element.
     int64_t elementBytes = 0;
-    /// Of tensor maps.
-    TensorMapRecipe map;
-
+    /// Of tensor maps: the number of the recipe.
+    unsigned tensorMap = 0;
     /// How many of the values of a launch are its (host.launch).
-    unsigned getNumValues() const;
+    unsigned numValues = 1;
   };
 
   struct Launch {
@@ -121,17 +120,20 @@ struct HostProgram {
     /// The dynamic shared memory, where it does not depend on sizes.
     std::optional<int64_t> sharedBytes;
     std::vector<Field> fields;
+    std::vector<TensorMapRecipe> tensorMaps;
     /// Size of the parameter buffer.
     unsigned parameterBytes = 0;
 
     /// Appends a field, at the next aligned byte of the parameter buffer.
     void addField(Field field);
+    /// Appends the field and the recipe of a tensor map.
+    void addTensorMap(Field field, TensorMapRecipe recipe);
     /// Whether a parameter is a tensor map. If so, the kernel has its
     /// parameters at other offsets: they are aligned in the device's constant
     /// memory, where the first need not be at a multiple of 64. As only the
     /// driver knows them, it is given a pointer to each parameter
     /// (getPointers).
-    bool hasTensorMaps() const;
+    bool hasTensorMaps() const { return !tensorMaps.empty(); }
   };
 
   std::string name;

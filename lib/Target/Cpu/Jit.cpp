@@ -207,17 +207,15 @@ flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
     raw_string_ostream(llvmIR) << *module;
     SmallVector<char, 0> text;
     std::unique_ptr<Module> copy = CloneModule(*module);
-    if (Error error =
-            emitNativeCode(*copy, **machine, CodeGenFileType::AssemblyFile,
-                           text))
+    if (Error error = emitNativeCode(*copy, **machine,
+                                     CodeGenFileType::AssemblyFile, text))
       return std::move(error);
     assembly.assign(text.begin(), text.end());
     watch.lap();
   }
   SmallVector<char, 0> object;
-  if (Error error =
-          emitNativeCode(*module, **machine, CodeGenFileType::ObjectFile,
-                         object))
+  if (Error error = emitNativeCode(*module, **machine,
+                                   CodeGenFileType::ObjectFile, object))
     return std::move(error);
   times.codegen = watch.lap();
   result.bytes.assign(object.begin(), object.end());

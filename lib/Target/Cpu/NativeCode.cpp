@@ -63,9 +63,9 @@ flash::linkNativeCode(StringRef object, ArrayRef<NativeSymbol> symbols) {
                                 (*jit)->getDataLayout());
   orc::SymbolMap map;
   for (const NativeSymbol &symbol : symbols)
-    map[mangle(symbol.name)] = {
-        orc::ExecutorAddr::fromPtr(symbol.address),
-        JITSymbolFlags::Exported | JITSymbolFlags::Callable};
+    map[mangle(symbol.name)] = {orc::ExecutorAddr::fromPtr(symbol.address),
+                                JITSymbolFlags::Exported |
+                                    JITSymbolFlags::Callable};
   if (Error error = library.define(orc::absoluteSymbols(std::move(map))))
     return std::move(error);
   auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(

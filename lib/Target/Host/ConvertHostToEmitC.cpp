@@ -116,9 +116,9 @@ struct ConvertInput : Pattern<InputOp> {
                   ConversionPatternRewriter &rewriter) const override {
     rewriter.replaceOp(
         op, call(rewriter, op, "input", adaptor.getCall(), op.getType(),
-                 rewriter.getArrayAttr({rewriter.getIndexAttr(0),
-                                        rewriter.getI32IntegerAttr(
-                                            op.getIndex())})));
+                 rewriter.getArrayAttr(
+                     {rewriter.getIndexAttr(0),
+                      rewriter.getI32IntegerAttr(op.getIndex())})));
     return success();
   }
 };
@@ -142,9 +142,9 @@ struct ConvertOverflow : Pattern<OverflowOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     Type type = rewriter.getI64Type();
-    Value result = emitc::VariableOp::create(
-        rewriter, loc, emitc::LValueType::get(type),
-        emitc::OpaqueAttr::get(getContext(), "0"));
+    Value result =
+        emitc::VariableOp::create(rewriter, loc, emitc::LValueType::get(type),
+                                  emitc::OpaqueAttr::get(getContext(), "0"));
     Value address = emitc::AddressOfOp::create(
         rewriter, loc, emitc::PointerType::get(type), result);
     Value fits = call(rewriter, op, stringifyArithmetic(op.getKind()),
@@ -177,8 +177,8 @@ struct ConvertAllocate : Pattern<AllocateOp> {
   LogicalResult
   matchAndRewrite(AllocateOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, call(rewriter, op, "allocate",
-                                adaptor.getOperands(), op.getType()));
+    rewriter.replaceOp(op, call(rewriter, op, "allocate", adaptor.getOperands(),
+                                op.getType()));
     return success();
   }
 };
@@ -188,8 +188,8 @@ struct ConvertMark : Pattern<MarkOp> {
   LogicalResult
   matchAndRewrite(MarkOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, call(rewriter, op, "mark", adaptor.getOperands(),
-                                op.getType()));
+    rewriter.replaceOp(
+        op, call(rewriter, op, "mark", adaptor.getOperands(), op.getType()));
     return success();
   }
 };
@@ -239,17 +239,18 @@ struct ConvertHostToEmitC
     });
     // An i32 is what a function returns.
     converter.addConversion([&](IntegerType type) -> Type {
-      return type.isInteger(32) ? Type(emitc::OpaqueType::get(context, "CUresult"))
-                                : type;
+      return type.isInteger(32)
+                 ? Type(emitc::OpaqueType::get(context, "CUresult"))
+                 : type;
     });
     RewritePatternSet patterns(context);
     patterns.add<ConvertFitting<arith::AddIOp, emitc::AddOp>,
                  ConvertFitting<arith::SubIOp, emitc::SubOp>,
                  ConvertFitting<arith::MulIOp, emitc::MulOp>,
-                 ConvertFitting<arith::ExtUIOp, emitc::CastOp>,
-                 ConvertConstant, ConvertInput, ConvertOutput, ConvertOverflow,
-                 ConvertCheck, ConvertAllocate, ConvertMark, ConvertRelease,
-                 ConvertLaunch>(converter, context, prefix);
+                 ConvertFitting<arith::ExtUIOp, emitc::CastOp>, ConvertConstant,
+                 ConvertInput, ConvertOutput, ConvertOverflow, ConvertCheck,
+                 ConvertAllocate, ConvertMark, ConvertRelease, ConvertLaunch>(
+        converter, context, prefix);
     populateArithToEmitCPatterns(converter, patterns);
     populateSCFToEmitCConversionPatterns(patterns, converter);
     populateFuncToEmitCPatterns(converter, patterns);
@@ -262,7 +263,8 @@ struct ConvertHostToEmitC
       return signalPassFailure();
     for (auto function : getOperation().getOps<emitc::FuncOp>()) {
       function.setName(prefix + "_program");
-      function.setSpecifiersAttr(Builder(context).getStrArrayAttr({"static", "inline"}));
+      function.setSpecifiersAttr(
+          Builder(context).getStrArrayAttr({"static", "inline"}));
     }
   }
 };

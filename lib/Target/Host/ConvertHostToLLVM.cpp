@@ -38,8 +38,8 @@ public:
     for (Operation &op : function.getOps())
       if (isa<CheckOp, LaunchOp>(op))
         most = std::max<size_t>(most, op.getNumOperands());
-    frame = LLVM::AllocaOp::create(b, loc, pointer, b.getI64Type(),
-                                   constant(most));
+    frame =
+        LLVM::AllocaOp::create(b, loc, pointer, b.getI64Type(), constant(most));
   }
 
   /// Fails, with an error, at what the pass wants to be gone.
@@ -56,9 +56,9 @@ private:
   /// The address of a number that a pointer of the call leads to: inputs are
   /// behind the first, outputs behind the second.
   Value getWord(int32_t which, int32_t index) {
-    Value at = LLVM::GEPOp::create(b, loc, pointer, pointer,
-                                   function.getArgument(0),
-                                   ArrayRef<LLVM::GEPArg>{which});
+    Value at =
+        LLVM::GEPOp::create(b, loc, pointer, pointer, function.getArgument(0),
+                            ArrayRef<LLVM::GEPArg>{which});
     return getElement(LLVM::LoadOp::create(b, loc, pointer, at), index);
   }
   /// To what the function has for it in its frame.
@@ -92,7 +92,8 @@ Value Converter::getText(StringRef text) {
   OpBuilder global(module.getBodyRegion());
   auto message = LLVM::GlobalOp::create(
       global, loc, type, /*isConstant=*/true, LLVM::Linkage::Internal,
-      (function.getName() + "_message_" + Twine(numMessages++)).str(), b.getStringAttr(bytes));
+      (function.getName() + "_message_" + Twine(numMessages++)).str(),
+      b.getStringAttr(bytes));
   return LLVM::AddressOfOp::create(b, loc, message);
 }
 
@@ -118,8 +119,8 @@ void Converter::returnUnless(Value bit, Operation *op,
 }
 
 void Converter::convertOverflow(OverflowOp op) {
-  auto type = LLVM::LLVMStructType::getLiteral(
-      b.getContext(), {b.getI64Type(), b.getI1Type()});
+  auto type = LLVM::LLVMStructType::getLiteral(b.getContext(),
+                                               {b.getI64Type(), b.getI1Type()});
   Value lhs = op.getLhs(), rhs = op.getRhs(), both;
   if (op.getKind() == Arithmetic::Add)
     both = LLVM::SAddWithOverflowOp::create(b, loc, type, lhs, rhs);
@@ -134,8 +135,7 @@ void Converter::convertOverflow(OverflowOp op) {
 }
 
 LogicalResult Converter::convert(Operation *op) {
-  if (op->getDialect()->getNamespace() !=
-      HostDialect::getDialectNamespace())
+  if (op->getDialect()->getNamespace() != HostDialect::getDialectNamespace())
     return success();
   b.setInsertionPoint(op);
   loc = op->getLoc();
@@ -208,8 +208,8 @@ struct ConvertHostToLLVM
           !isa<CallType>(function.getArgument(0).getType()))
         continue;
       function.getArgument(0).setType(pointer);
-      function.setType(FunctionType::get(&getContext(), pointer,
-                                         function.getResultTypes()));
+      function.setType(
+          FunctionType::get(&getContext(), pointer, function.getResultTypes()));
       Converter converter(getOperation(), function);
       SmallVector<Operation *> ops;
       for (Operation &op : function.getOps())

@@ -63,12 +63,10 @@ private:
 
 Value Expansion::adjust(Value lhs, Value rhs, Value quotient, Value isOff,
                         bool isUp) {
-  Value rest = create<arith::SubIOp>(
-      lhs, create<arith::MulIOp>(quotient, rhs));
+  Value rest = create<arith::SubIOp>(lhs, create<arith::MulIOp>(quotient, rhs));
   Value isRest = compare(CmpIPredicate::ne, rest, constant(0));
   Value one = create<arith::ExtUIOp>(
-      b.getI64Type(),
-      isOff ? create<arith::AndIOp>(isRest, isOff) : isRest);
+      b.getI64Type(), isOff ? create<arith::AndIOp>(isRest, isOff) : isRest);
   return isUp ? create<arith::AddIOp>(quotient, one)
               : create<arith::SubIOp>(quotient, one);
 }

@@ -81,10 +81,8 @@ HostProgram::Field Translator::getField(Value operand, const AbiField &abi,
     return field;
   }
   bool isMap = abi.role == AbiRole::TensorMap;
-  if (isMap) {
-    field.map = tensorMaps.get(operand);
+  if (isMap)
     operand = operand.getDefiningOp<nvgpu::TmaCreateDescriptorOp>().getTensor();
-  }
   const HostView &view = views.get(operand);
   switch (abi.role) {
   case AbiRole::Size:
@@ -119,8 +117,8 @@ LogicalResult Translator::translateLaunch(gpu::LaunchFuncOp op) {
   launch.kernel = op.getKernelName().str();
   SmallVector<Value> values;
   auto append = [&](gpu::KernelDim3 sizes) {
-    values.append({scalars.get(sizes.x), scalars.get(sizes.y),
-                   scalars.get(sizes.z)});
+    values.append(
+        {scalars.get(sizes.x), scalars.get(sizes.y), scalars.get(sizes.z)});
   };
   append(op.getGridSizeOperandValues());
   append(op.getBlockSizeOperandValues());
@@ -143,7 +141,10 @@ LogicalResult Translator::translateLaunch(gpu::LaunchFuncOp op) {
     for (const AbiField &abi : fields) {
       HostProgram::Field field = getField(operand, abi, values);
       field.operand = i;
-      launch.addField(std::move(field));
+      if (abi.type == AbiType::TensorMap)
+        launch.addTensorMap(field, tensorMaps.get(operand));
+      else
+        launch.addField(field);
     }
   }
   host::LaunchOp::create(builder.b, builder.loc, builder.call,
@@ -173,8 +174,7 @@ LogicalResult Translator::flatten(Operation *user, ValueRange values,
   return success();
 }
 
-void Translator::rebuild(ValueRange values, ValueRange like,
-                         ValueRange parts) {
+void Translator::rebuild(ValueRange values, ValueRange like, ValueRange parts) {
   for (auto [value, model] : llvm::zip_equal(values, like)) {
     if (!isa<MemRefType>(value.getType())) {
       scalars.set(value, parts.front());
@@ -207,8 +207,8 @@ static bool isSameMemory(const HostView &a, const HostView &b) {
 
 /// Gives the memory that a region has allocated back at its end.
 static void releaseAtEnd(HostBuilder &builder, Block *block) {
-  WalkResult found = block->walk(
-      [](host::AllocateOp) { return WalkResult::interrupt(); });
+  WalkResult found =
+      block->walk([](host::AllocateOp) { return WalkResult::interrupt(); });
   if (!found.wasInterrupted())
     return;
   OpBuilder b = OpBuilder::atBlockBegin(block);
@@ -254,9 +254,8 @@ LogicalResult Translator::translateIf(scf::IfOp op) {
     OpBuilder b = OpBuilder::atBlockEnd(block);
     scf::YieldOp::create(b, loc, parts);
   };
-  bool givesBack = llvm::none_of(op.getResultTypes(), [](Type type) {
-    return isa<BaseMemRefType>(type);
-  });
+  bool givesBack = llvm::none_of(
+      op.getResultTypes(), [](Type type) { return isa<BaseMemRefType>(type); });
   // What is the same in both needs no choice.
   SmallVector<Value> chosen(thenParts.size()), thenRest, elseRest;
   for (auto [i, left, right] : llvm::enumerate(thenParts, elseParts)) {
@@ -296,10 +295,9 @@ LogicalResult Translator::translateFor(scf::ForOp op) {
   Value low = scalars.get(op.getLowerBound()),
         high = scalars.get(op.getUpperBound()),
         step = scalars.get(op.getStep());
-  builder.check(
-      builder.compare(CmpIPredicate::sgt, step, builder.constant(0)),
-      "scf.for: the step is not positive", "scf.for: the step is {0}, not positive",
-      step);
+  builder.check(builder.compare(CmpIPredicate::sgt, step, builder.constant(0)),
+                "scf.for: the step is not positive",
+                "scf.for: the step is {0}, not positive", step);
   // The index behind the last is compared with the bound, too.
   SmallVector<Value, 2> end;
   builder.b.createOrFold<host::OverflowOp>(end, loc, host::Arithmetic::Add,

@@ -73,10 +73,9 @@ void HostBuilder::check(Value condition, const Twine &text, const Twine &format,
   if (matchPattern(condition, m_One()))
     return;
   std::string message = format.str();
-  host::CheckOp::create(b, loc, condition, b.getStringAttr(text),
-                        message.empty() ? StringAttr()
-                                        : b.getStringAttr(message),
-                        values);
+  host::CheckOp::create(
+      b, loc, condition, b.getStringAttr(text),
+      message.empty() ? StringAttr() : b.getStringAttr(message), values);
 }
 
 std::optional<int64_t> HostBuilder::getConstant(Value value) {
@@ -91,15 +90,15 @@ Value HostBuilder::countBytes(unsigned number, int64_t elementBytes,
   Value zero = constant(0), bytes = constant(elementBytes);
   Value isEmpty = constantBit(false), fits = constantBit(true);
   for (auto [d, size] : llvm::enumerate(sizes)) {
-    check(compare(CmpIPredicate::sge, size, zero),
-          formatv("buffer {0}: the size of dimension {1} is negative", number,
-                  d)
-              .str(),
-          formatv("buffer {0}: the size of dimension {1} is {{0}, a negative "
-                  "number",
-                  number, d)
-              .str(),
-          size);
+    check(
+        compare(CmpIPredicate::sge, size, zero),
+        formatv("buffer {0}: the size of dimension {1} is negative", number, d)
+            .str(),
+        formatv("buffer {0}: the size of dimension {1} is {{0}, a negative "
+                "number",
+                number, d)
+            .str(),
+        size);
     SmallVector<Value, 2> product;
     b.createOrFold<host::OverflowOp>(product, loc, host::Arithmetic::Mul, bytes,
                                      size);
@@ -107,10 +106,10 @@ Value HostBuilder::countBytes(unsigned number, int64_t elementBytes,
     fits = createOp<arith::AndIOp>(fits, product[1]);
     isEmpty = createOp<arith::OrIOp>(isEmpty, isEqual(size, zero));
   }
-  check(createOp<arith::OrIOp>(isEmpty, fits),
-        formatv("buffer {0}: the number of bytes does not fit in 64 bits",
-                number)
-            .str());
+  check(
+      createOp<arith::OrIOp>(isEmpty, fits),
+      formatv("buffer {0}: the number of bytes does not fit in 64 bits", number)
+          .str());
   return select(isEmpty, zero, bytes);
 }
 

@@ -78,10 +78,9 @@ LogicalResult HostTensorMaps::addBox(nvgpu::TmaCreateDescriptorOp op,
                                      HostProgram::TensorMapRecipe &recipe) {
   ValueRange box = op.getBoxDimensions();
   if (box.size() != rank)
-    return op.emitOpError()
-           << "has a box of " << box.size()
-           << " dimensions for a memref of rank " << rank
-           << "; give a size for each, outermost first";
+    return op.emitOpError() << "has a box of " << box.size()
+                            << " dimensions for a memref of rank " << rank
+                            << "; give a size for each, outermost first";
   int64_t numElements = 1;
   for (auto [d, value] : llvm::enumerate(box)) {
     std::optional<int64_t> size = HostBuilder::getConstant(scalars.get(value));

@@ -206,8 +206,8 @@ Value HostViews::getResultStride(unsigned result, unsigned dimension,
 
 void HostViews::chooseStrides(const ReturnedBuffer &returned, HostView &view) {
   for (auto [d, origin] : llvm::enumerate(returned.origins)) {
-    Value stride = view.strides[origin.spanned.empty() ? d
-                                                       : origin.spanned.back()];
+    Value stride =
+        view.strides[origin.spanned.empty() ? d : origin.spanned.back()];
     stride = getResultStride(returned.result, origin.dimension, stride);
     for (int64_t spanned : origin.spanned)
       stride = builder.mul(stride, view.sizes[spanned]);
@@ -230,16 +230,15 @@ LogicalResult HostViews::addBuffer(memref::AllocOp op) {
   Value bytes = builder.countBytes(numBuffers++, *elementBytes, view.sizes);
   auto found = returnedBuffers.find(op);
   if (found == returnedBuffers.end()) {
-    view.address = host::AllocateOp::create(builder.b, builder.loc,
-                                            builder.call, bytes);
+    view.address =
+        host::AllocateOp::create(builder.b, builder.loc, builder.call, bytes);
     views[op] = std::move(view);
     return success();
   }
   const ReturnedBuffer &returned = found->second;
   HostProgram::Result &result = builder.program.results[returned.result];
   result.alignment = std::max(result.alignment, alignment);
-  view.address =
-      builder.input(builder.program.getResultInput(returned.result));
+  view.address = builder.input(builder.program.getResultInput(returned.result));
   view.result = returned.result;
   view.bytes = bytes;
   if (returned.hasInverse) {
@@ -310,8 +309,8 @@ void HostViews::addUse(Value operand, int64_t granule, StringRef kernel) {
     if (!ShapedType::isDynamic(stride)) {
       require("gpu.launch_func", actual, stride, "stride", d);
     } else if (granule > 1) {
-      Value rest = builder.create(Arithmetic::RemS, actual,
-                                  builder.constant(granule));
+      Value rest =
+          builder.create(Arithmetic::RemS, actual, builder.constant(granule));
       builder.check(
           builder.isEqual(rest, builder.constant(0)),
           llvm::formatv("the kernel '{0}' stores {1} elements at a time: the "

@@ -63,9 +63,7 @@ public:
   const HostView &get(mlir::Value value) const {
     return views.find(value)->second;
   }
-  void set(mlir::Value value, HostView view) {
-    views[value] = std::move(view);
-  }
+  void set(mlir::Value value, HostView view) { views[value] = std::move(view); }
 
   /// Looks from what the function returns for the allocations behind it. Where
   /// the views between have an inverse, callers may choose the strides of the

@@ -24,8 +24,7 @@ struct BuiltHostProgram {
 /// sizes, makes views of memrefs, allocates, asserts and launches, also in
 /// `scf.if` and `scf.for`. Reports an error at the first operation, argument or
 /// result for which a program has no form.
-mlir::FailureOr<BuiltHostProgram>
-buildHostProgram(mlir::func::FuncOp function);
+mlir::FailureOr<BuiltHostProgram> buildHostProgram(mlir::func::FuncOp function);
 
 } // namespace flash
 

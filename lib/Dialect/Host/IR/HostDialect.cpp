@@ -116,7 +116,8 @@ OpFoldResult CheckedOp::fold(FoldAdaptor adaptor) {
 
 OpFoldResult NarrowOp::fold(FoldAdaptor adaptor) {
   std::optional<int64_t> value = getNumber(adaptor.getValue());
-  if ((value && llvm::isInt<32>(*value)) || getValue().getDefiningOp<NarrowOp>())
+  if ((value && llvm::isInt<32>(*value)) ||
+      getValue().getDefiningOp<NarrowOp>())
     return getValue();
   return {};
 }
@@ -163,6 +164,7 @@ LogicalResult LaunchOp::verify() {
   // A grid, a block, and shared memory.
   if (getValues().size() >= 7)
     return success();
-  return emitOpError("needs three sizes of the grid, three of the block and the "
-                     "bytes of shared memory");
+  return emitOpError(
+      "needs three sizes of the grid, three of the block and the "
+      "bytes of shared memory");
 }
