@@ -22,6 +22,12 @@ using llvm::createStringError;
 using llvm::Error;
 using llvm::formatv;
 
+int64_t flash::runtime::getAddressStandIn(unsigned memory, uint64_t address) {
+  return int64_t(memory) << 32 | (address & 0xFFF);
+}
+
+static uint32_t getMemory(int64_t standIn) { return standIn >> 32; }
+
 //===----------------------------------------------------------------------===//
 // What the code calls
 //===----------------------------------------------------------------------===//
@@ -45,13 +51,13 @@ int64_t flash_host_allocate(HostCall *call, int64_t bytes) {
   if (llvm::AddOverflow(offset, bytes, end) || end > most)
     end = most;
   call->usedBytes = llvm::alignTo(end, HostProgram::alignment);
-  size_t number = call->numAllocations++;
-  if (call->isBound)
-    return call->scratch[number];
   Invocation &invocation = call->invocation;
+  const HostProgram &program = call->program;
+  unsigned memory = program.arguments.size() + program.results.size() +
+                    invocation.scratch.size();
   invocation.scratch.push_back({offset, bytes});
   invocation.scratchBytes = std::max(invocation.scratchBytes, call->usedBytes);
-  return 0;
+  return getAddressStandIn(memory);
 }
 
 int64_t flash_host_mark(HostCall *call) { return call->usedBytes; }
@@ -120,68 +126,55 @@ static Error checkShape(const HostProgram::Launch &launch,
   return Error::success();
 }
 
-/// Whether the values before the field's are an address and an offset.
-static bool hasAddress(const HostProgram::Field &field) {
-  return field.abi.type == AbiType::Pointer ||
-         field.abi.type == AbiType::TensorMap;
-}
-
-static Error checkLaunch(const HostProgram::Launch &launch,
-                         const int64_t *values) {
-  for (const HostProgram::Field &field : launch.fields) {
-    if (Error error = checkField(launch, field, values[hasAddress(field)]))
-      return error;
-    if (field.abi.type == AbiType::TensorMap)
-      if (Error error = checkTensorMap(launch, field, values + 2))
-        return error;
-    values += field.numValues;
-  }
-  return Error::success();
-}
-
-/// Appends the launch, whose values have been checked when the call was
-/// prepared.
-static Error appendLaunch(HostCall &call, Invocation::Launch shape,
-                          const int64_t *values) {
-  const HostProgram::Launch &launch = call.program.launches[shape.index];
+/// Checks the field and writes it or, where that takes an address, notes what
+/// is to be written.
+static Error prepareField(HostCall &call, unsigned number, unsigned index,
+                          uint32_t firstByte, const int64_t *values) {
+  const HostProgram::Launch &launch = call.program.launches[number];
+  const HostProgram::Field &field = launch.fields[index];
   Invocation &invocation = call.invocation;
-  shape.firstByte =
-      llvm::alignTo(invocation.parameters.size(), maxAbiAlignment);
-  invocation.parameters.resize(shape.firstByte + launch.parameterBytes);
-  invocation.launches.push_back(shape);
-  char *first = invocation.parameters.data() + shape.firstByte;
-  for (const HostProgram::Field &field : launch.fields) {
-    char *parameter = first + field.byteOffset;
-    uint64_t word = values[0];
-    if (hasAddress(field))
-      word += uint64_t(values[1]) * field.elementBytes;
-    if (field.abi.type == AbiType::TensorMap) {
-      auto map = encodeTensorMap(launch, field, word, values + 2, call.encode);
-      if (!map)
-        return map.takeError();
-      std::memcpy(parameter, &*map, sizeof(*map));
-    } else {
-      // The bytes in front are those of the smaller type: the device and every
-      // host it has are little-endian.
-      std::memcpy(parameter, &word, getBytes(field.abi.type));
-    }
-    values += field.numValues;
+  bool isMap = field.abi.type == AbiType::TensorMap;
+  firstByte += field.byteOffset;
+  if (!isMap && field.abi.type != AbiType::Pointer) {
+    // The bytes in front are those of the smaller type: the device and every
+    // host it has are little-endian.
+    std::memcpy(invocation.parameters.data() + firstByte, values,
+                getBytes(field.abi.type));
+    return checkField(launch, field, *values);
   }
-  return Error::success();
+  if (Error error = checkField(launch, field, values[1]))
+    return error;
+  invocation.addresses.push_back(
+      {number, index, firstByte, getMemory(values[0]),
+       values[1] * field.elementBytes, uint32_t(invocation.shapes.size())});
+  if (!isMap)
+    return Error::success();
+  const int64_t *shape = values + 2;
+  invocation.shapes.append(shape, values + field.numValues);
+  return checkTensorMap(launch, field, shape);
 }
 
 static Error prepareLaunch(HostCall &call, unsigned number,
                            const int64_t *values) {
   const HostProgram::Launch &launch = call.program.launches[number];
-  Invocation::Launch shape;
-  shape.index = number;
-  if (Error error = checkShape(launch, values, shape))
+  Invocation &invocation = call.invocation;
+  Invocation::Launch result;
+  result.index = number;
+  if (Error error = checkShape(launch, values, result))
     return error;
-  if (shape.grid[0] == 0 || shape.grid[1] == 0 || shape.grid[2] == 0)
+  if (result.grid[0] == 0 || result.grid[1] == 0 || result.grid[2] == 0)
     return Error::success();
+  result.firstByte =
+      llvm::alignTo(invocation.parameters.size(), maxAbiAlignment);
+  invocation.parameters.resize(result.firstByte + launch.parameterBytes);
+  invocation.launches.push_back(result);
   values += 7;
-  return call.isBound ? appendLaunch(call, shape, values)
-                      : checkLaunch(launch, values);
+  for (auto [i, field] : llvm::enumerate(launch.fields)) {
+    if (Error error = prepareField(call, number, i, result.firstByte, values))
+      return error;
+    values += field.numValues;
+  }
+  return Error::success();
 }
 
 int32_t flash_host_launch(HostCall *call, int64_t number,
@@ -197,11 +190,6 @@ int32_t flash_host_launch(HostCall *call, int64_t number,
 // Calls
 //===----------------------------------------------------------------------===//
 
-static Error run(HostCall &call) {
-  call.program.function(&call);
-  return call.error ? std::move(*call.error) : Error::success();
-}
-
 Error HostProgram::prepare(ArrayRef<TensorArgument> given,
                            Invocation &call) const {
   if (given.size() != arguments.size())
@@ -211,45 +199,59 @@ Error HostProgram::prepare(ArrayRef<TensorArgument> given,
   for (size_t i = 0; i != given.size(); ++i)
     if (Error error = checkArgument(i, arguments[i], given[i]))
       return error;
-  call.inputs.assign(1, 0);
-  for (const TensorArgument &argument : given) {
-    call.inputs.push_back(argument.address);
-    llvm::append_range(call.inputs, argument.sizes);
-    llvm::append_range(call.inputs, argument.strides);
+  call.inputs.resize_for_overwrite(getResultInput(results.size()));
+  int64_t *input = call.inputs.data();
+  // Results are dense.
+  *input++ = 0;
+  for (auto [i, argument] : llvm::enumerate(given)) {
+    *input++ = getAddressStandIn(i, argument.address);
+    input = llvm::copy(argument.sizes, input);
+    input = llvm::copy(argument.strides, input);
   }
-  call.inputs.resize(getResultInput(results.size()));
+  for (auto [i, result] : llvm::enumerate(results)) {
+    *input = getAddressStandIn(arguments.size() + i);
+    input += 1 + 2 * result.sizes.size();
+  }
   call.outputs.resize_for_overwrite(getResultOutput(results.size()));
   call.scratch.clear();
   call.scratchBytes = 0;
-  HostCall state{call.inputs.data(), call.outputs.data(), *this,  call,
-                 /*isBound=*/false,  /*scratch=*/{},      nullptr};
-  return run(state);
+  call.launches.clear();
+  call.parameters.clear();
+  call.addresses.clear();
+  call.shapes.clear();
+  HostCall state{call.inputs.data(), call.outputs.data(), *this, call};
+  function(&state);
+  return state.error ? std::move(*state.error) : Error::success();
 }
 
 Error HostProgram::bind(ArrayRef<TensorArgument> given,
                         ArrayRef<uint64_t> resultAddresses,
                         ArrayRef<uint64_t> scratch, Invocation &call,
                         TensorMapEncoder encode) const {
-  call.inputs[0] = 1;
-  for (size_t i = 0; i != given.size(); ++i)
-    call.inputs[getArgumentInput(i)] = given[i].address;
-  for (size_t i = 0; i != results.size(); ++i) {
-    int64_t *input = &call.inputs[getResultInput(i)];
-    *input = resultAddresses[i];
-    // Sizes and strides, which come behind the bytes.
-    std::copy_n(&call.outputs[getResultOutput(i)] + 1,
-                2 * results[i].sizes.size(), input + 1);
+  auto getAddress = [&](size_t memory) {
+    if (memory < given.size())
+      return given[memory].address;
+    memory -= given.size();
+    return memory < resultAddresses.size()
+               ? resultAddresses[memory]
+               : scratch[memory - resultAddresses.size()];
+  };
+  for (const Invocation::Address &missing : call.addresses) {
+    const Launch &launch = launches[missing.launch];
+    const Field &field = launch.fields[missing.field];
+    char *parameter = call.parameters.data() + missing.firstByte;
+    uint64_t address = getAddress(missing.memory) + missing.byteOffset;
+    if (field.abi.type == AbiType::Pointer) {
+      std::memcpy(parameter, &address, sizeof(address));
+      continue;
+    }
+    auto map = encodeTensorMap(launch, field, address,
+                               &call.shapes[missing.firstShape], encode);
+    if (!map)
+      return map.takeError();
+    std::memcpy(parameter, &*map, sizeof(*map));
   }
-  call.launches.clear();
-  call.parameters.clear();
-  HostCall state{call.inputs.data(),
-                 call.outputs.data(),
-                 *this,
-                 call,
-                 /*isBound=*/true,
-                 scratch,
-                 encode};
-  return run(state);
+  return Error::success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -27,7 +27,7 @@ public:
     return functions[index];
   }
 
-  /// Lists the launches of a prepared call (HostProgram::bind).
+  /// Puts addresses into the parameters of a prepared call (HostProgram::bind).
   llvm::Error bind(const runtime::HostProgram &host,
                    llvm::ArrayRef<runtime::TensorArgument> arguments,
                    llvm::ArrayRef<uint64_t> results,

@@ -25,15 +25,14 @@ struct HostCall {
 
   const HostProgram &program;
   Invocation &invocation;
-  /// Whether addresses are known, so that launches are listed.
-  bool isBound;
-  /// The addresses of allocations then.
-  llvm::ArrayRef<uint64_t> scratch;
-  TensorMapEncoder encode;
-  size_t numAllocations = 0;
   int64_t usedBytes = 0;
   std::optional<llvm::Error> error = std::nullopt;
 };
+
+/// What the code has for an address while that is not known: the number of the
+/// memory (Invocation::Address), and of an argument's address the last bits.
+/// The code only passes it on, and looks whether it is a multiple.
+int64_t getAddressStandIn(unsigned memory, uint64_t address = 0);
 
 } // namespace flash::runtime
 
@@ -41,11 +40,11 @@ extern "C" {
 /// Ends the call with a message, in which {0} stands for the first value.
 void flash_host_fail(flash::runtime::HostCall *call, const char *format,
                      const int64_t *values, int64_t numValues);
-/// The address of scratch memory; not negative bytes.
+/// The address of scratch memory of so many bytes, which are not negative.
 int64_t flash_host_allocate(flash::runtime::HostCall *call, int64_t bytes);
 int64_t flash_host_mark(flash::runtime::HostCall *call);
 void flash_host_release(flash::runtime::HostCall *call, int64_t usedBytes);
-/// Checks a launch and, in a bound call, lists it. Not 0 after an error.
+/// Checks a launch and lists it. Not 0 after an error.
 int32_t flash_host_launch(flash::runtime::HostCall *call, int64_t number,
                           const int64_t *values);
 }

@@ -151,17 +151,18 @@ struct HostProgram {
   unsigned getResultInput(unsigned result) const;
   unsigned getResultOutput(unsigned result) const;
 
-  /// Computes everything but addresses; of those of the arguments, only the
-  /// alignment is looked at. Errors name the argument, dimension or kernel.
-  /// Reuses the memory of `call`, which is unspecified after an error.
+  /// Runs the code, for results that are dense, and so computes everything but
+  /// addresses; of those of the arguments, only the alignment is looked at.
+  /// Errors name the argument, dimension or kernel. Reuses the memory of
+  /// `call`, which is unspecified after an error.
   llvm::Error prepare(llvm::ArrayRef<TensorArgument> arguments,
                       Invocation &call) const;
 
-  /// Lists the launches of a prepared call, with all parameters. Addresses are
-  /// those of the arguments, one for each result, whose memory is dense, and
-  /// one for each allocation of the call. May be repeated. Tensor maps are
-  /// encoded here; `encode` is not called by programs without them. Errors:
-  /// those of `encode`, and tensors at addresses that no tensor map can have.
+  /// Puts addresses into the parameters of a prepared call: those of the
+  /// arguments, one for each result, and one for each allocation of the call.
+  /// May be repeated. Tensor maps are encoded here; `encode` is not called by
+  /// programs without them. Errors: those of `encode`, and tensors at addresses
+  /// that no tensor map can have.
   llvm::Error bind(llvm::ArrayRef<TensorArgument> arguments,
                    llvm::ArrayRef<uint64_t> results,
                    llvm::ArrayRef<uint64_t> scratch, Invocation &call,
@@ -201,6 +202,20 @@ struct Invocation {
   };
   Result getResult(const HostProgram &program, unsigned index) const;
 
+  /// A parameter that is missing: the address of a tensor, or its map.
+  struct Address {
+    /// Of the program's launch.
+    unsigned launch, field;
+    /// Where it lies in `parameters`.
+    uint32_t firstByte;
+    /// The number of an argument or, counted from there, of a result or an
+    /// allocation; and what comes before the first element.
+    uint32_t memory;
+    int64_t byteOffset;
+    /// Of tensor maps: where sizes and strides begin in `shapes`.
+    uint32_t firstShape;
+  };
+
   llvm::SmallVector<int64_t, 64> inputs, outputs;
   llvm::SmallVector<Scratch, 4> scratch;
   /// Of all, if it is one piece.
@@ -209,6 +224,8 @@ struct Invocation {
   /// What CU_LAUNCH_PARAM_BUFFER_POINTER takes, where there are no tensor maps,
   /// launch after launch, each aligned to maxAbiAlignment.
   std::vector<char, ParameterAllocator<char>> parameters;
+  llvm::SmallVector<Address, 16> addresses;
+  llvm::SmallVector<int64_t, 32> shapes;
 };
 
 } // namespace flash::runtime
