@@ -262,6 +262,17 @@ struct ConvertHostToEmitC
                                       std::move(patterns))))
       return signalPassFailure();
     for (auto function : getOperation().getOps<emitc::FuncOp>()) {
+      // Compilers warn of variables that nothing reads.
+      function.walk([](emitc::LoadOp load) {
+        if (load.use_empty())
+          load.erase();
+      });
+      if (function.getArgument(0).use_empty()) {
+        auto b = OpBuilder::atBlockBegin(&function.getBody().front());
+        emitc::VerbatimOp::create(b, function.getLoc(),
+                                  b.getStringAttr("(void){};"),
+                                  function.getArgument(0));
+      }
       function.setName(prefix + "_program");
       function.setSpecifiersAttr(
           Builder(context).getStrArrayAttr({"static", "inline"}));

@@ -7,9 +7,11 @@
 
 #include "HostBuilder.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/CSE.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -114,6 +116,11 @@ Value HostBuilder::countBytes(unsigned number, int64_t elementBytes,
 }
 
 OwningOpRef<ModuleOp> HostBuilder::finish() {
+  // Of choices and loops, results that nothing needs.
+  RewritePatternSet patterns(b.getContext());
+  scf::IfOp::getCanonicalizationPatterns(patterns, b.getContext());
+  scf::ForOp::getCanonicalizationPatterns(patterns, b.getContext());
+  (void)applyPatternsGreedily(*module, std::move(patterns));
   IRRewriter rewriter(b.getContext());
   DominanceInfo dominance(*module);
   eliminateCommonSubExpressions(rewriter, dominance, *module);

@@ -1,4 +1,4 @@
-// RUN: launch-plan-opt --test-launch-plan %s --split-input-file --verify-diagnostics
+// RUN: host-program-opt --test-host-program %s --split-input-file --verify-diagnostics
 
 // expected-error@+1 {{'func.func' op has no body}}
 func.func private @external(memref<4xf32>)
@@ -65,13 +65,83 @@ func.func @load(%x: memref<4xf32>) {
 
 // -----
 
-func.func @region(%x: memref<?xf32>) {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  // expected-error@+1 {{'scf.for' op runs on the CPU only}}
-  scf.for %i = %c0 to %c1 step %c1 {
+func.func @while(%x: memref<?xf32>) {
+  %true = arith.constant true
+  // expected-error@+1 {{'scf.while' op runs on the CPU only}}
+  scf.while : () -> () {
+    scf.condition(%true)
+  } do {
+    scf.yield
   }
   return
+}
+
+// -----
+
+func.func @unsigned_loop() {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  // expected-error@+1 {{'scf.for' op counts without signs, which runs on the CPU only}}
+  scf.for unsigned %i = %c0 to %c1 step %c1 {
+  }
+  return
+}
+
+// -----
+
+func.func @choice_of_floats(%x: memref<?xf32>) {
+  %true = arith.constant true
+  %a = arith.constant 1.0 : f32
+  // expected-error@+1 {{'scf.if' op cannot pass on value 0 of type 'f32': those of choices and loops of the host are memrefs with strides, index, i1, i32 and i64}}
+  %r = scf.if %true -> f32 {
+    scf.yield %a : f32
+  } else {
+    scf.yield %a : f32
+  }
+  return
+}
+
+// -----
+
+func.func @choice_of_argument(%x: memref<4xf32>, %n: memref<?xf32>) -> memref<4xf32> {
+  %c0 = arith.constant 0 : index
+  %size = memref.dim %n, %c0 : memref<?xf32>
+  %few = arith.cmpi slt, %size, %c0 : index
+  // expected-error@+1 {{'scf.if' op chooses with result 0 between memory that the function returns and other memory: copy it into a memref.alloc}}
+  %r = scf.if %few -> memref<4xf32> {
+    scf.yield %x : memref<4xf32>
+  } else {
+    %o = memref.alloc() : memref<4xf32>
+    scf.yield %o : memref<4xf32>
+  }
+  return %r : memref<4xf32>
+}
+
+// -----
+
+func.func @carried_result() -> memref<4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %o = memref.alloc() : memref<4xf32>
+  %s = memref.alloc() : memref<4xf32>
+  // expected-error@+1 {{'scf.for' op carries with value 0 memory that the function returns and other memory: copy it into a memref.alloc}}
+  %r = scf.for %i = %c0 to %c1 step %c1 iter_args(%m = %o) -> (memref<4xf32>) {
+    scf.yield %s : memref<4xf32>
+  }
+  return %o : memref<4xf32>
+}
+
+// -----
+
+func.func @result_of_loop() -> memref<4xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %o = memref.alloc() : memref<4xf32>
+  %r = scf.for %i = %c0 to %c1 step %c1 iter_args(%m = %o) -> (memref<4xf32>) {
+    scf.yield %m : memref<4xf32>
+  }
+  // expected-error@+1 {{'func.return' op cannot return result 0: it is memory of an argument, or carried by a loop; copy it into a memref.alloc}}
+  return %r : memref<4xf32>
 }
 
 // -----

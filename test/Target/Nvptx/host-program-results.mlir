@@ -1,17 +1,17 @@
 // What callers may choose of the place of a result: the strides of the buffer follow
 // from those of the result wherever the views between have an inverse.
-// RUN: launch-plan-opt --test-launch-plan %s -o /dev/null | FileCheck %s
+// RUN: host-program-opt --test-host-program %s -o /dev/null | FileCheck %s
 
 module attributes {gpu.container_module} {
 
 // What a cast asks for is asked of the caller, and the alignment, too.
-// CHECK-LABEL: plan @cast
-// CHECK:         r[[S:[0-9]+]] = resultstride 0 of result 0 or 64
-// CHECK-NOT:     assert
-// CHECK:         result 0 buffer 0 sizes [{{.*}}, 64] strides [r[[S]], {{.*}}] open [?, 1] align 32
-// CHECK:         ptr buffer 0 + 0
-// CHECK-NEXT:    i32
-// CHECK-NEXT:    i64 r[[S]]
+// CHECK-LABEL: program @cast
+// CHECK:         result 0 f32 sizes [?, 64] strides [?, 1] align 32
+// CHECK-LABEL: func.func @cast
+// CHECK-DAG:     %[[O:.*]] = host.input %arg0[4]
+// CHECK-DAG:     %[[GIVEN:.*]] = host.input %arg0[7]
+// CHECK:         %[[S:.*]] = arith.select %{{.*}}, %[[GIVEN]], %c64_i64
+// CHECK:         host.launch %arg0, 0 "rows"({{.*}}, %[[O]], %c0_i64, %{{.*}}, %[[S]])
 func.func @cast(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x64xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -25,12 +25,14 @@ func.func @cast(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x64xf32> 
 }
 
 // Elements that are stored two at a time: the other strides are even.
-// CHECK-LABEL: plan @granule
-// CHECK:         r[[S:[0-9]+]] = resultstride 0 of result 0 or 64
-// CHECK:         r[[REST:[0-9]+]] = rems r[[S]], 2
-// CHECK-NEXT:    r[[EVEN:[0-9]+]] = eq r[[REST]], 0
-// CHECK-NEXT:    assert r[[EVEN]], "the kernel 'rows' stores 2 elements at a time: the strides of its results must be multiples of that"
-// CHECK-NOT:     assert
+// CHECK-LABEL: func.func @granule
+// CHECK:         %[[GIVEN:.*]] = host.input %arg0[7]
+// CHECK:         %[[S:.*]] = arith.select %{{.*}}, %[[GIVEN]], %c64_i64
+// CHECK:         %[[REST:.*]] = host.checked rems %[[S]], %c2_i64
+// CHECK-NEXT:    %[[EVEN:.*]] = arith.cmpi eq, %[[REST]], %c0_i64
+// CHECK-NEXT:    host.check %[[EVEN]], "the kernel 'rows' stores 2 elements at a time: the strides of its results must be multiples of that"
+// CHECK-NOT:     host.check
+// CHECK:         return
 func.func @granule(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x64xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -43,7 +45,7 @@ func.func @granule(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x64xf3
 }
 
 // A kernel that takes the identity layout may count on it.
-// CHECK-LABEL: plan @identity
+// CHECK-LABEL: program @identity
 // CHECK:         result 0 {{.*}} dense align 16
 func.func @identity(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x64xf32> {
   %c0 = arith.constant 0 : index
@@ -57,15 +59,15 @@ func.func @identity(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x64xf
 
 // Dimensions that the result has as one: both of the buffer follow its stride. Those
 // of size 1 come and go.
-// CHECK-LABEL: plan @collapsed
-// CHECK:         r[[N:[0-9]+]] = size 0 of argument 0
-// CHECK:         r[[S:[0-9]+]] = resultstride 0 of result 0 or 64
-// CHECK:         r[[OUTER:[0-9]+]] = mul r[[S]], r[[N]]
-// CHECK:         result 0 buffer 0 {{.*}} open [?, ?, 1] align 16
-// CHECK:         ptr buffer 0 + 0
-// CHECK-NEXT:    i32 r[[N]]
-// CHECK-NEXT:    i64 r[[OUTER]]
-// CHECK-NEXT:    i64 r[[S]]
+// CHECK-LABEL: program @collapsed
+// CHECK:         result 0 f32 sizes [?, 1, 64] strides [?, ?, 1] align 16
+// CHECK-LABEL: func.func @collapsed
+// CHECK-DAG:     %[[N:.*]] = host.input %arg0[2]
+// CHECK-DAG:     %[[O:.*]] = host.input %arg0[4]
+// CHECK-DAG:     %[[GIVEN:.*]] = host.input %arg0[8]
+// CHECK:         %[[S:.*]] = arith.select %{{.*}}, %[[GIVEN]], %c64_i64
+// CHECK:         %[[OUTER:.*]] = host.checked mul %[[S]], %[[N]]
+// CHECK:         host.launch %arg0, 0 "groups"({{.*}}, %[[O]], %c0_i64, %[[N]], %[[OUTER]], %[[S]])
 func.func @collapsed(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x1x64xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -82,9 +84,11 @@ func.func @collapsed(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x1x6
 }
 
 // A dimension of the buffer that the result has as two: only a dense result will do.
-// CHECK-LABEL: plan @split
-// CHECK-NOT:     resultstride
-// CHECK:         result 0 buffer 0 {{.*}} open [] dense align 16
+// CHECK-LABEL: program @split
+// CHECK:         result 0 f32 sizes [?, 4, 16] strides [?, ?, ?] dense align 16
+// CHECK-LABEL: func.func @split
+// CHECK-NOT:     host.input %arg0[{{[5-9]|1[0-9]}}]
+// CHECK:         return
 func.func @split(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x4x16xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index

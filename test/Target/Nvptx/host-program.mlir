@@ -1,48 +1,68 @@
-// RUN: launch-plan-opt --test-launch-plan %S/Inputs/attention.mlir -o /dev/null | FileCheck %s --check-prefix=ATTENTION
-// RUN: launch-plan-opt --test-launch-plan %s -o /dev/null | FileCheck %s
+// RUN: host-program-opt --test-host-program %S/Inputs/attention.mlir -o /dev/null | FileCheck %s --check-prefix=ATTENTION
+// RUN: host-program-opt --test-host-program %s -o /dev/null | FileCheck %s
 
 // What a cast of an argument asks for is checked when the call starts; that is
 // the innermost stride of argument 0.
-// ATTENTION-LABEL: plan @attention
+// ATTENTION-LABEL: program @attention
 // ATTENTION-NEXT:  argument 0 f16 sizes [?, 4, ?, 64] strides [?, ?, ?, 1] align 16{{$}}
 // ATTENTION-NEXT:  argument 1 f16 sizes [?, ?, 4, 64] strides [?, 256, 64, 1] dense align 2
 // ATTENTION-NEXT:  argument 2 i32 sizes [?] strides [?] align 4
-// ATTENTION-DAG:   r[[B:[0-9]+]] = size 0 of argument 0
-// ATTENTION-DAG:   r[[NQ:[0-9]+]] = size 2 of argument 0
-// ATTENTION-DAG:   r[[B1:[0-9]+]] = size 0 of argument 1
-// ATTENTION-DAG:   r[[STRIDE:[0-9]+]] = stride 0 of argument 1
-// ATTENTION-DAG:   r[[NK:[0-9]+]] = size 1 of argument 1
-// ATTENTION-DAG:   r[[N:[0-9]+]] = size 0 of argument 2
-// ATTENTION:       r[[SAME:[0-9]+]] = eq r[[B]], r[[N]]
-// ATTENTION-NEXT:  assert r[[SAME]], "lengths has one element per batch, 100%s \"sure??!\""
-// ATTENTION-NEXT:  r[[TILES:[0-9]+]] = ceildivu r[[NQ]], 128
-// ATTENTION-NEXT:  r[[HEADS:[0-9]+]] = mul r[[B]], 2
-// ATTENTION-NEXT:  r[[PARTS:[0-9]+]] = ceildivs r[[NK]], 512
-// ATTENTION-NEXT:  r[[SPLITS:[0-9]+]] = mins r[[PARTS]], 8
-// ATTENTION:       r[[HALF:[0-9]+]] = divs r[[NK]], 2
-// ATTENTION-NEXT:  r[[OFFSET:[0-9]+]] = mul r[[HALF]], 256
-// ATTENTION:       buffer 0 f16 sizes [r[[B]], 4, r[[NQ]], 64]
-// ATTENTION-NEXT:  buffer 1 f32 sizes [r[[B]], 4, r[[NQ]]]
-// ATTENTION-NEXT:  buffer 2 f32 sizes [r[[SPLITS]], r[[B]], 4, r[[NQ]], 64]
-// ATTENTION-NEXT:  result 0 buffer 0 sizes [r[[B]], 4, r[[NQ]], 64] strides [{{.*}}] open [?, ?, ?, ?] dense align 64
-// ATTENTION-NEXT:  result 1 buffer 1 sizes [r[[B]], 4, r[[NQ]]] strides [{{.*}}] open [?, ?, ?] dense align 16
-// ATTENTION-NEXT:  launch @kernels::@attention grid [r[[TILES]], r[[HEADS]], r[[SPLITS]]] block [128, 1, 1] shared 65536 parameters 168
-// ATTENTION-NEXT:    0: ptr argument 0 + 0
-// ATTENTION-NEXT:    8: i32 r[[B]]
-// ATTENTION-NEXT:    12: i32 r[[NQ]]
-// ATTENTION:         88: ptr argument 1 + r[[OFFSET]]
-// ATTENTION-NEXT:    96: i32 r[[B]]
-// ATTENTION-NEXT:    104: i64 r[[STRIDE]]
-// ATTENTION-NEXT:    112: ptr buffer 2 + 0
-// ATTENTION:         164: f32 1040187392
-// ATTENTION-NEXT:  launch @kernels::@merge grid [r[[TILES]], 1, 1] block [128, 1, 1] shared 0
+// ATTENTION-NEXT:  result 0 f16 sizes [?, 4, ?, 64] strides [?, ?, ?, ?] dense align 64
+// ATTENTION-NEXT:  result 1 f32 sizes [?, 4, ?] strides [?, ?, ?] dense align 16
+// ATTENTION-NEXT:  launch 0 @kernels::@attention parameters 168
+// ATTENTION-NEXT:    0: ptr
+// ATTENTION-NEXT:    8: i32
+// ATTENTION-NEXT:    12: i32
+// ATTENTION:         88: ptr
+// ATTENTION-NEXT:    96: i32
+// ATTENTION-NEXT:    104: i64
+// ATTENTION-NEXT:    112: ptr
+// ATTENTION:         164: f32
+// ATTENTION-NEXT:  launch 1 @kernels::@merge parameters
+
+// What nothing needs is gone, such as sizes that are known.
+// ATTENTION-LABEL: func.func @attention(
+// ATTENTION-SAME:  %[[CALL:.*]]: !host.call) -> i32
+// ATTENTION-DAG:   %[[Q:.*]] = host.input %[[CALL]][1]
+// ATTENTION-DAG:   %[[B:.*]] = host.input %[[CALL]][2]
+// ATTENTION-NOT:   host.input %[[CALL]][3]
+// ATTENTION-DAG:   %[[NQ:.*]] = host.input %[[CALL]][4]
+// ATTENTION-DAG:   %[[K:.*]] = host.input %[[CALL]][10]
+// ATTENTION-DAG:   %[[NK:.*]] = host.input %[[CALL]][12]
+// ATTENTION-DAG:   %[[STRIDE:.*]] = host.input %[[CALL]][15]
+// ATTENTION-DAG:   %[[LENGTHS:.*]] = host.input %[[CALL]][20]
+// ATTENTION:       %[[SAME:.*]] = arith.cmpi eq, %[[B]], %[[LENGTHS]]
+// ATTENTION-NEXT:  host.check %[[SAME]], "lengths has one element per batch, 100%s \22sure??!\22"
+// ATTENTION-NEXT:  %[[TILES:.*]] = host.checked ceildivu %[[NQ]], %c128
+// ATTENTION-NEXT:  %[[HEADS:.*]] = host.checked mul %[[B]], %c2
+// ATTENTION:       %[[PARTS:.*]] = host.checked ceildivs %[[NK]], %c512
+// ATTENTION:       %[[FEW:.*]] = arith.cmpi slt, %[[PARTS]], %c8
+// ATTENTION:       %[[SPLITS:.*]] = arith.select %[[FEW]], %[[PARTS]], %c8
+// ATTENTION:       %[[HALF:.*]] = host.checked divs %[[NK]], %c2
+// ATTENTION:       %[[OFFSET:.*]] = host.checked mul %[[HALF]], %c256
+// ATTENTION:       host.check %{{.*}}, "buffer 0: the number of bytes does not fit in 64 bits"
+// ATTENTION:       %[[O:.*]] = host.input %[[CALL]][22]
+// ATTENTION:       %[[GIVEN:.*]] = arith.cmpi ne
+// ATTENTION:       %[[S:.*]] = host.input %[[CALL]][27]
+// ATTENTION:       arith.select %[[GIVEN]], %[[S]], %{{.*}}
+// ATTENTION:       %[[SCRATCH:.*]] = host.allocate %[[CALL]], %{{.*}}
+// ATTENTION-NEXT:  host.launch %[[CALL]], 0 "attention"(%[[TILES]], %[[HEADS]], %[[SPLITS]], %c128_i64, %c1_i64, %c1_i64, %c65536_i64, %[[Q]], %c0_i64, %[[B]], %[[NQ]],
+// ATTENTION-SAME:  %[[K]], %[[OFFSET]], %[[B]], %[[STRIDE]], %[[SCRATCH]], %c0_i64, %[[SPLITS]],
+// ATTENTION-NEXT:  host.launch %[[CALL]], 1 "merge"(%[[TILES]],
+// ATTENTION-SAME:  %[[O]], %c0_i64,
+// ATTENTION-NEXT:  host.output %[[CALL]][0], %{{.*}}
+// ATTENTION-NEXT:  host.output %[[CALL]][1], %[[B]]
+// ATTENTION:       return %c0_i32
 
 module attributes {gpu.container_module} {
 
-// CHECK-LABEL: plan @views
-// CHECK-DAG:   r[[A:[0-9]+]] = size 0 of argument 0
-// CHECK-DAG:   r[[S0:[0-9]+]] = stride 0 of argument 0
-// CHECK-DAG:   r[[S1:[0-9]+]] = stride 1 of argument 0
+// CHECK-LABEL: program @views
+// CHECK:       result 0 f32 sizes [?, 1, 6] strides [?, ?, ?] dense align 16
+// CHECK-LABEL: func.func @views
+// CHECK-DAG:   %[[X:.*]] = host.input %arg0[1]
+// CHECK-DAG:   %[[A:.*]] = host.input %arg0[2]
+// CHECK-DAG:   %[[S0:.*]] = host.input %arg0[4]
+// CHECK-DAG:   %[[S1:.*]] = host.input %arg0[5]
 func.func @views(%x: memref<?x6xf32, strided<[?, ?], offset: ?>>) -> memref<?x1x6xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
@@ -56,28 +76,20 @@ func.func @views(%x: memref<?x6xf32, strided<[?, ?], offset: ?>>) -> memref<?x1x
   %sub = memref.subview %collapse[1, 1, 0] [%half, 1, 3] [2, 1, 1] : memref<?x2x3xf32, strided<[?, ?, ?], offset: ?>> to memref<?x3xf32, strided<[?, ?], offset: ?>>
   // Counted from the argument's first element, not from the view's.
   %again = memref.reinterpret_cast %sub to offset: [%a], sizes: [%half, 2], strides: [%a, 1] : memref<?x3xf32, strided<[?, ?], offset: ?>> to memref<?x2xf32, strided<[?, 1], offset: ?>>
-  // CHECK: r[[GROUP:[0-9]+]] = mul r[[S1]], 3
-  // CHECK: r[[HALF:[0-9]+]] = divu r[[A]], 2
-  // CHECK: r[[STEP:[0-9]+]] = mul 2, r[[S0]]
-  // CHECK: r[[OFFSET:[0-9]+]] = add r[[S0]], r[[GROUP]]
-  // CHECK: result 0 buffer 0 sizes [r[[A]], 1, 6] strides [r[[ROW:[0-9]+]], r[[ROW]], r{{[0-9]+}}] open [?, ?, ?] dense align 16
+  // CHECK: %[[GROUP:.*]] = host.checked mul %[[S1]], %c3_i64
+  // CHECK: %[[HALF:.*]] = host.checked divu %[[A]], %c2_i64
+  // CHECK: %[[STEP:.*]] = host.checked mul %c2_i64, %[[S0]]
+  // CHECK: %[[OFFSET:.*]] = host.checked add %[[S0]], %[[GROUP]]
   %o = memref.alloc(%a) : memref<?x6xf32>
   %result = memref.expand_shape %o [[0, 1], [2]] output_shape [%a, 1, 6] : memref<?x6xf32> into memref<?x1x6xf32>
-  // CHECK:      launch @kernels::@views
-  // CHECK-NEXT:   0: ptr argument 0 + 0
-  // CHECK-NEXT:   8: i32 r[[A]]
-  // CHECK-NEXT:   16: i64 r[[S0]]
-  // CHECK-NEXT:   24: i64 r[[GROUP]]
-  // CHECK-NEXT:   32: i64 r[[S1]]
-  // CHECK-NEXT:   40: ptr argument 0 + r[[OFFSET]]
-  // CHECK-NEXT:   48: i32 r[[HALF]]
-  // CHECK-NEXT:   56: i64 r[[STEP]]
-  // CHECK-NEXT:   64: i64 r[[S1]]
-  // CHECK-NEXT:   72: ptr argument 0 + r[[A]]
-  // CHECK-NEXT:   80: i32 r[[HALF]]
-  // CHECK-NEXT:   88: i64 r[[A]]
-  // CHECK-NEXT:   96: ptr buffer 0 + 0
-  // CHECK-NEXT:   104: i32 r[[A]]
+  // CHECK: %[[O:.*]] = host.input %arg0[6]
+  // CHECK:      host.launch %arg0, 0 "views"(%[[A]], %c1_i64, %c1_i64, %c1_i64, %c1_i64, %c1_i64, %c0_i64,
+  // CHECK-SAME: {{^}} %[[X]], %c0_i64, %[[A]], %[[S0]], %[[GROUP]], %[[S1]],
+  // CHECK-SAME: {{^}} %[[X]], %[[OFFSET]], %[[HALF]], %[[STEP]], %[[S1]],
+  // CHECK-SAME: {{^}} %[[X]], %[[A]], %[[HALF]], %[[A]],
+  // CHECK-SAME: {{^}} %[[O]], %c0_i64, %[[A]])
+  // CHECK:      host.output %arg0[4], %[[ROW:.*]]
+  // CHECK-NEXT: host.output %arg0[5], %[[ROW]]
   gpu.launch_func @kernels::@views blocks in (%a, %c1, %c1) threads in (%c1, %c1, %c1)
       args(%collapse : memref<?x2x3xf32, strided<[?, ?, ?], offset: ?>>, %sub : memref<?x3xf32, strided<[?, ?], offset: ?>>,
            %again : memref<?x2xf32, strided<[?, 1], offset: ?>>, %result : memref<?x1x6xf32>)
@@ -85,13 +97,16 @@ func.func @views(%x: memref<?x6xf32, strided<[?, ?], offset: ?>>) -> memref<?x1x
 }
 
 // A cast of a view is checked where it is; what is known needs no check.
-// CHECK-LABEL: plan @casts
+// CHECK-LABEL: program @casts
 // CHECK-NEXT:  argument 0 f32 sizes [?, 8] strides [8, 1] dense
-// CHECK:       r[[N:[0-9]+]] = size 0 of argument 0
-// CHECK:       r[[EQ:[0-9]+]] = eq r[[N]], 4
-// CHECK-NEXT:  assert r[[EQ]], "memref.cast: the size of dimension 0 is not 4"
-// CHECK-NOT:   assert
-// CHECK:       buffer 0 f32 sizes [4, 8]
+// CHECK-LABEL: func.func @casts
+// CHECK:       %[[N:.*]] = host.input %arg0[2]
+// CHECK:       %[[EQ:.*]] = arith.cmpi eq, %[[N]], %c4_i64
+// CHECK-NEXT:  host.check %[[EQ]], "memref.cast: the size of dimension 0 is not 4"
+// CHECK-NOT:   host.check
+// CHECK:       host.output %arg0[0], %c128_i64
+// CHECK-NEXT:  host.output %arg0[1], %c4_i64
+// CHECK-NEXT:  host.output %arg0[2], %c8_i64
 func.func @casts(%x: memref<?x?xf32>) -> memref<?x?xf32> {
   %c0 = arith.constant 0 : index
   %whole = memref.cast %x : memref<?x?xf32> to memref<?x8xf32>
@@ -106,13 +121,13 @@ func.func @casts(%x: memref<?x?xf32>) -> memref<?x?xf32> {
   return %result : memref<?x?xf32>
 }
 
-// CHECK-LABEL: plan @metadata
-// CHECK-DAG:   r[[A:[0-9]+]] = size 0 of argument 0
-// CHECK-DAG:   r[[S:[0-9]+]] = stride 0 of argument 0
-// CHECK:       r[[REST:[0-9]+]] = remu r[[S]], 8
-// CHECK:       r[[OK:[0-9]+]] = eq r[[REST]], 0
-// CHECK-NEXT:  assert r[[OK]], "rows start at multiples of 16 bytes"
-// CHECK:       buffer 0 f16 sizes [r[[A]]]
+// CHECK-LABEL: func.func @metadata
+// CHECK-DAG:   %[[A:.*]] = host.input %arg0[2]
+// CHECK-DAG:   %[[S:.*]] = host.input %arg0[4]
+// CHECK:       %[[REST:.*]] = host.checked remu %[[S]], %c8_i64
+// CHECK:       %[[OK:.*]] = arith.cmpi eq, %[[REST]], %c0_i64
+// CHECK-NEXT:  host.check %[[OK]], "rows start at multiples of 16 bytes"
+// CHECK:       host.output %arg0[1], %[[A]]
 func.func @metadata(%x: memref<?x6xf16, strided<[?, 1], offset: ?>>) -> memref<?xf16> {
   %c0 = arith.constant 0 : index
   %c8 = arith.constant 8 : index
@@ -128,13 +143,14 @@ func.func @metadata(%x: memref<?x6xf16, strided<[?, 1], offset: ?>>) -> memref<?
 
 // A view is aligned where its argument is and its offset is a multiple.
 
-// CHECK-LABEL: plan @aligned_views
+// CHECK-LABEL: program @aligned_views
 // CHECK:       argument 0 {{.*}}align 16
-// CHECK:       r[[OFFSET:[0-9]+]] = mul
-// CHECK:       r[[BYTES:[0-9]+]] = mul r[[OFFSET]], 2
-// CHECK:       r[[REST:[0-9]+]] = rems r[[BYTES]], 16
-// CHECK:       r[[OK:[0-9]+]] = eq r[[REST]], 0
-// CHECK-NEXT:  assert r[[OK]], "memref.assume_alignment: a view does not start at a multiple of 16 bytes"
+// CHECK-LABEL: func.func @aligned_views
+// CHECK:       %[[OFFSET:.*]] = host.checked mul
+// CHECK:       %[[BYTES:.*]] = host.checked mul %[[OFFSET]], %c2_i64
+// CHECK:       %[[REST:.*]] = arith.remui %[[BYTES]], %c16_i64
+// CHECK:       %[[OK:.*]] = arith.cmpi eq, %[[REST]], %c0_i64
+// CHECK-NEXT:  host.check %[[OK]], "memref.assume_alignment: a view does not start at a multiple of 16 bytes"
 func.func @aligned_views(%x: memref<?x8xf16>, %i: memref<?xf16>) -> memref<?xf16> {
   %c0 = arith.constant 0 : index
   %n = memref.dim %i, %c0 : memref<?xf16>
