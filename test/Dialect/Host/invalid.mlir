@@ -25,7 +25,7 @@ func.func @launch(%call: !host.call, %a: i64) {
 // -----
 
 func.func @attribute(%a: i64) {
-  // expected-error@+1 {{'host.checked' op does not know the attribute 'fast'}}
+  // expected-error@+1 {{'host.checked' op has no attribute 'fast'; the nearest is 'kind'}}
   %r = host.checked add %a, %a {fast}
   return
 }

@@ -3,12 +3,12 @@
 // CHECK-LABEL: emitc.func @scale_program(%arg0: !emitc.ptr<!emitc.opaque<"scale_call">>) -> !emitc.opaque<"CUresult">
 // CHECK-SAME:    specifiers ["static", "inline"]
 // CHECK:         %[[N:.*]] = call_opaque "scale_input"(%arg0) {args = [0 : index, 5 : i32]}
-// CHECK:         call_opaque "scale_mul"(%[[N]],
-// CHECK:         verbatim "if (!{})\0A  return scale_fail({}->message, \22odd \\? {{\22,\0A      CUDA_ERROR_INVALID_VALUE);" args %{{.*}}, %arg0
+// CHECK:         %[[FITS:.*]] = call_opaque "scale_mul"(%[[N]], %[[N]], %{{.*}}) : (i64, i64, !emitc.ptr<i64>) -> i1
+// CHECK:         verbatim "if (!{})\0A  return scale_fail({}->message, \22odd \\? {{\22,\0A      CUDA_ERROR_INVALID_VALUE);" args %[[FITS]], %arg0
 // CHECK:         call_opaque "scale_mark"(%arg0)
 // CHECK:         call_opaque "scale_allocate"(%arg0, %{{.*}})
 // CHECK:         for %{{.*}} = %{{.*}} to %[[N]] step
-// CHECK:           verbatim "{{[{][{].*}}CUresult result = scale_launch_1({}, values);
+// CHECK:           verbatim "{{.*}}CUresult result = scale_launch_1({}, values);
 // CHECK:         call_opaque "scale_release"(%arg0, %{{.*}})
 // CHECK:         verbatim "{}->outputs[2] = {};" args %arg0,
 // CHECK:         return %{{.*}} : !emitc.opaque<"CUresult">
@@ -17,7 +17,7 @@ func.func @f(%call: !host.call) -> i32 {
   %c0 = arith.constant 0 : i64
   %c1 = arith.constant 1 : i64
   %n = host.input %call[5]
-  %m, %fits = host.overflow mul %n, %c1
+  %m, %fits = host.overflow mul %n, %n
   host.check %fits, "odd ? {"
   %used = host.mark %call
   %memory = host.allocate %call, %m

@@ -1,7 +1,8 @@
 // RUN: flash-opt %s --convert-host-to-llvm --split-input-file --verify-diagnostics | FileCheck %s
 
 // CHECK:       llvm.mlir.global internal constant @f_message_0("{0} is \22odd\22\00")
-// CHECK-LABEL: func.func @f(%arg0: !llvm.ptr) -> i32
+// CHECK-LABEL: func.func @f(
+// CHECK-SAME:    %arg0: !llvm.ptr) -> i32
 // One place for the values of all calls, as large as the most.
 // CHECK:         %[[NINE:.*]] = llvm.mlir.constant(9 : i64)
 // CHECK-NEXT:    %[[FRAME:.*]] = llvm.alloca %[[NINE]] x i64
@@ -10,10 +11,10 @@
 // CHECK-NEXT:    %[[INPUTS:.*]] = llvm.load %[[AT]]
 // CHECK-NEXT:    %[[WORD:.*]] = llvm.getelementptr %[[INPUTS]][5] : (!llvm.ptr) -> !llvm.ptr, i64
 // CHECK-NEXT:    %[[N:.*]] = llvm.load %[[WORD]] : !llvm.ptr -> i64
-// CHECK:         %[[BOTH:.*]] = llvm.intr.smul.with.overflow"(%[[N]], %[[N]])
+// CHECK:         %[[BOTH:.*]] = "llvm.intr.smul.with.overflow"(%[[N]], %[[N]])
 // CHECK:         %[[FITS:.*]] = llvm.xor
-// CHECK:         llvm.cond_br %[[FITS]], ^[[GO:.*]], ^[[FAIL:.*]]
-// CHECK:       ^[[GO]]:
+// CHECK:         cf.cond_br %[[FITS]], ^[[GO:.*]], ^[[FAIL:.*]]{{$}}
+// CHECK-NEXT:  ^[[GO]]:
 // CHECK:         %[[MEMORY:.*]] = llvm.call @flash_host_allocate(%arg0, %{{.*}}) : (!llvm.ptr, i64) -> i64
 // CHECK:         llvm.store %[[MEMORY]], %{{.*}}
 // CHECK:         %[[STATUS:.*]] = llvm.call @flash_host_launch(%arg0, %{{.*}}, %[[FRAME]]) : (!llvm.ptr, i64, !llvm.ptr) -> i32
