@@ -103,7 +103,9 @@ struct PrintHostProgram
   }
 
   llvm::Error printHeader(BuiltHostProgram &built) {
-    llvm::Expected<std::string> code = printHostCode(*built.module, header);
+    std::string text;
+    llvm::raw_string_ostream(text) << *built.module;
+    llvm::Expected<std::string> code = printHostCode(text, header);
     if (!code)
       return code.takeError();
     KernelImage image{file.empty(), file.empty() ? embed : file};

@@ -66,9 +66,7 @@ llvm::Error FlashKernel::compile(std::string &diagnostics) {
                             options.target, options);
     if (!compiled)
       return compiled.takeError();
-    // Of the context that ends here.
-    compiled->level0 = nullptr;
-    compiled->hostModule = nullptr;
+    compiled->level0 = nullptr; // Of the context that ends here.
     program = std::move(*compiled);
     return llvm::Error::success();
   }

@@ -50,10 +50,9 @@ template <typename A> void describe(A &archive, HostProgram::Field &value) {
           value.tensorMap, value.numValues);
 }
 
-/// C headers, which are not made of what is read, want to know `sharedBytes`.
 template <typename A> void describe(A &archive, HostProgram::Launch &value) {
-  archive(value.module, value.kernel, value.fields, value.tensorMaps,
-          value.parameterBytes);
+  archive(value.module, value.kernel, value.sharedBytes, value.fields,
+          value.tensorMaps, value.parameterBytes);
 }
 
 template <typename A> void describe(A &archive, HostProgram &value) {
@@ -70,8 +69,8 @@ template <typename A> void describe(A &archive, GpuProgram::Module &module) {
 }
 
 template <typename A> void describe(A &archive, GpuProgram &program) {
-  archive(program.target, program.host, program.hostObject, program.modules,
-          program.resultTypes, program.schedules);
+  archive(program.target, program.host, program.hostText, program.hostObject,
+          program.modules, program.resultTypes, program.schedules);
 }
 
 } // namespace compile

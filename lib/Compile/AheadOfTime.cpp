@@ -73,7 +73,7 @@ flash::compile::writeAheadOfTime(llvm::MutableArrayRef<GpuProgram> programs,
     else
       os << "\n";
     const std::string &name = program.host.name;
-    auto code = flash::printHostCode(*program.hostModule, name);
+    auto code = flash::printHostCode(program.hostText, name);
     if (!code)
       return code.takeError();
     if (llvm::Error error = runtime::printCHeader(

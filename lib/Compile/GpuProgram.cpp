@@ -68,8 +68,8 @@ static llvm::Error compileHost(func::FuncOp function, GpuProgram &program) {
         formatv("@{0} computes what no GPU target can launch yet",
                 function.getSymName()));
   program.host = std::move(built->program);
-  program.hostModule = std::move(built->module);
-  auto object = flash::compileHostCode(*program.hostModule);
+  llvm::raw_string_ostream(program.hostText) << *built->module;
+  auto object = flash::compileHostCode(*built->module);
   if (!object)
     return object.takeError();
   program.hostObject = std::move(*object);

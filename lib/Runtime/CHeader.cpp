@@ -64,7 +64,7 @@ private:
     int64_t most = 0;
     for (const HostProgram::Launch &launch : program.launches)
       if (launch.kernel == kernel)
-        most = std::max(most, launch.sharedBytes.value_or(0));
+        most = std::max(most, launch.sharedBytes);
     return most;
   }
   static bool isText(StringRef image) { return !image.contains('\0'); }
@@ -239,7 +239,7 @@ void HeaderPrinter::printComment(const KernelOrigin &origin) {
       "share a");
   line(" * module, but not a workspace or results.");
   if (llvm::any_of(program.launches, [&](const HostProgram::Launch &launch) {
-        return !launch.sharedBytes;
+        return launch.sharedBytes == HostProgram::dynamic;
       })) {
     line(" * They must not launch at the same time: how much shared memory "
          "kernels have");
@@ -550,7 +550,7 @@ void HeaderPrinter::printLaunch(unsigned number) {
     printParameterPointers(launch);
   else if (!launch.fields.empty())
     printPackedParameters(launch);
-  if (!launch.sharedBytes) {
+  if (launch.sharedBytes == HostProgram::dynamic) {
     line(formatv(
         "  if (result == CUDA_SUCCESS && v[6] > {0})",
         std::max<int64_t>(defaultSharedBytes, getSharedBytes(launch.kernel))));

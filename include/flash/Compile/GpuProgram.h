@@ -26,11 +26,10 @@ struct GpuProgram {
   };
 
   Target target;
-  /// The host side, and the object file with its code.
+  /// The host side, the module that it was made of, as text, and the object file
+  /// with its code.
   runtime::HostProgram host;
-  std::string hostObject;
-  /// What that was made of; null if the program was not compiled here.
-  mlir::OwningOpRef<mlir::ModuleOp> hostModule;
+  std::string hostText, hostObject;
   std::vector<Module> modules;
   llvm::SmallVector<DType> resultTypes;
   /// Of the attentions, where there are any, in their order: what the schedule

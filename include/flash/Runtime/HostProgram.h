@@ -117,8 +117,8 @@ struct HostProgram {
   struct Launch {
     /// The gpu.module and the function in it.
     std::string module, kernel;
-    /// The dynamic shared memory, where it does not depend on sizes.
-    std::optional<int64_t> sharedBytes;
+    /// The dynamic shared memory; `dynamic` where it depends on sizes.
+    int64_t sharedBytes = 0;
     std::vector<Field> fields;
     std::vector<TensorMapRecipe> tensorMaps;
     /// Size of the parameter buffer.

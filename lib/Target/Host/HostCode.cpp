@@ -7,6 +7,7 @@
 
 #include "flash/Target/Host/HostCode.h"
 
+#include "flash/Dialect/Host/IR/Host.h"
 #include "flash/Runtime/HostCall.h"
 #include "flash/Target/Cpu/NativeCode.h"
 #include "flash/Target/Host/Passes.h"
@@ -14,6 +15,9 @@
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/Cpp/CppEmitter.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -25,33 +29,31 @@
 using namespace mlir;
 using llvm::createStringError;
 
-/// Runs passes on a copy.
-static llvm::Expected<OwningOpRef<ModuleOp>>
-lower(ModuleOp module, llvm::function_ref<void(OpPassManager &)> build) {
-  OwningOpRef<ModuleOp> copy = module.clone();
+static llvm::Error lower(ModuleOp module,
+                         llvm::function_ref<void(OpPassManager &)> build) {
   PassManager pm(module.getContext());
   pm.enableVerifier(false);
   pm.addPass(flash::createHostExpandChecked());
   build(pm);
-  if (failed(pm.run(*copy)))
-    return createStringError("the host program cannot be lowered");
-  return copy;
+  if (succeeded(pm.run(module)))
+    return llvm::Error::success();
+  return createStringError("the host program cannot be lowered");
 }
 
 llvm::Expected<std::string> flash::compileHostCode(ModuleOp module) {
-  auto lowered = lower(module, [](OpPassManager &pm) {
+  OwningOpRef<ModuleOp> copy = module.clone();
+  llvm::Error error = lower(*copy, [](OpPassManager &pm) {
     pm.addPass(createSCFToControlFlowPass());
     pm.addPass(createConvertHostToLLVM());
     pm.addPass(createArithToLLVMConversionPass());
     pm.addPass(createConvertControlFlowToLLVMPass());
     pm.addPass(createConvertFuncToLLVMPass());
   });
-  if (!lowered)
-    return lowered.takeError();
+  if (error)
+    return std::move(error);
   llvm::LLVMContext context;
   context.setDiscardValueNames(true);
-  std::unique_ptr<llvm::Module> code =
-      translateModuleToLLVMIR(**lowered, context);
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(*copy, context);
   if (!code)
     return createStringError("translation of the host program to LLVM IR "
                              "failed");
@@ -88,18 +90,24 @@ llvm::Error flash::linkHostCode(runtime::HostProgram &program,
   return llvm::Error::success();
 }
 
-llvm::Expected<std::string> flash::printHostCode(ModuleOp module,
+llvm::Expected<std::string> flash::printHostCode(llvm::StringRef module,
                                                  llvm::StringRef prefix) {
-  auto lowered = lower(module, [&](OpPassManager &pm) {
+  DialectRegistry registry;
+  registry.insert<host::HostDialect, func::FuncDialect, scf::SCFDialect>();
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  auto parsed = parseSourceString<ModuleOp>(module, &context);
+  if (!parsed)
+    return createStringError("the host program cannot be read");
+  llvm::Error error = lower(*parsed, [&](OpPassManager &pm) {
     ConvertHostToEmitCOptions options;
     options.prefix = prefix.str();
     pm.addPass(createConvertHostToEmitC(options));
   });
-  if (!lowered)
-    return lowered.takeError();
+  if (error)
+    return std::move(error);
   std::string text;
   llvm::raw_string_ostream os(text);
-  if (failed(emitc::translateToCpp(**lowered, os)))
+  if (failed(emitc::translateToCpp(*parsed, os)))
     return createStringError("the host program cannot be printed as C");
   return text;
 }

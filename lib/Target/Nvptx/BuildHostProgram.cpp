@@ -124,7 +124,8 @@ LogicalResult Translator::translateLaunch(gpu::LaunchFuncOp op) {
   append(op.getBlockSizeOperandValues());
   Value shared = op.getDynamicSharedMemorySize();
   values.push_back(shared ? scalars.get(shared) : builder.constant(0));
-  launch.sharedBytes = builder.getConstant(values.back());
+  launch.sharedBytes =
+      builder.getConstant(values.back()).value_or(HostProgram::dynamic);
 
   auto granules = op->getAttrOfType<DenseI64ArrayAttr>(tile::storeGranulesAttr);
   for (auto [i, operand] : llvm::enumerate(op.getKernelOperands())) {

@@ -1,7 +1,7 @@
 // RUN: flash-opt %s --convert-host-to-emitc=prefix=scale | FileCheck %s
 
 // CHECK-LABEL: emitc.func @scale_program(%arg0: !emitc.ptr<!emitc.opaque<"scale_call">>) -> !emitc.opaque<"CUresult">
-// CHECK-SAME:    specifiers ["static", "inline"]
+// CHECK-SAME:    specifiers = ["static", "inline"]
 // CHECK:         %[[N:.*]] = call_opaque "scale_input"(%arg0) {args = [0 : index, 5 : i32]}
 // CHECK:         %[[FITS:.*]] = call_opaque "scale_mul"(%[[N]], %[[N]], %{{.*}}) : (i64, i64, !emitc.ptr<i64>) -> i1
 // CHECK:         verbatim "if (!{})\0A  return scale_fail({}->message, \22odd \\? {{[{][{]}}\22,\0A      CUDA_ERROR_INVALID_VALUE);" args %[[FITS]], %arg0

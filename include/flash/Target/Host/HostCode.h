@@ -19,8 +19,9 @@ llvm::Expected<std::string> compileHostCode(mlir::ModuleOp module);
 /// Loads the object file of a program, which sets its function.
 llvm::Error linkHostCode(runtime::HostProgram &program, llvm::StringRef object);
 
-/// The module as C, for `runtime::printCHeader` with the same prefix.
-llvm::Expected<std::string> printHostCode(mlir::ModuleOp module,
+/// A module of the host dialect, which is given as text, as C: what
+/// `runtime::printCHeader` takes, with the same prefix.
+llvm::Expected<std::string> printHostCode(llvm::StringRef module,
                                           llvm::StringRef prefix);
 
 } // namespace flash
