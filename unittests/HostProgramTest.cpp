@@ -181,11 +181,15 @@ static void testResults() {
 static void testMessages() {
   HostProgram program;
   program.function = [](HostCall *call) -> int32_t {
-    const int64_t values[] = {-7, 11};
-    flash_host_fail(call, "{1} and {0}, {0} {2} 100%s", values, 2);
+    flash_host_fail(call, "{1} and {0}, {0} {2} 100%s", 2, -7, 11);
     return 1;
   };
   expectError(program, {}, "11 and -7, -7 {2} 100%s");
+  program.function = [](HostCall *call) -> int32_t {
+    flash_host_fail(call, "{0} of the user", 0, -7, 11);
+    return 1;
+  };
+  expectError(program, {}, "{0} of the user");
 }
 
 //===----------------------------------------------------------------------===//

@@ -32,9 +32,10 @@ static uint32_t getMemory(int64_t standIn) { return standIn >> 32; }
 // What the code calls
 //===----------------------------------------------------------------------===//
 
-void flash_host_fail(HostCall *call, const char *format, const int64_t *values,
-                     int64_t numValues) {
+void flash_host_fail(HostCall *call, const char *format, int64_t numValues,
+                     int64_t first, int64_t second) {
   std::string message = format;
+  const int64_t values[] = {first, second};
   for (int64_t i = 0; i != numValues; ++i) {
     std::string place = formatv("{{{0}}", i), value = std::to_string(values[i]);
     for (size_t at = 0; (at = message.find(place, at)) != std::string::npos;

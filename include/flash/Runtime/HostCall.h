@@ -37,9 +37,10 @@ int64_t getAddressStandIn(unsigned memory, uint64_t address = 0);
 } // namespace flash::runtime
 
 extern "C" {
-/// Ends the call with a message, in which {0} stands for the first value.
+/// Ends the call with a message, in which {0} and {1} stand for the values, if
+/// there are so many.
 void flash_host_fail(flash::runtime::HostCall *call, const char *format,
-                     const int64_t *values, int64_t numValues);
+                     int64_t numValues, int64_t first, int64_t second);
 /// The address of scratch memory of so many bytes, which are not negative.
 int64_t flash_host_allocate(flash::runtime::HostCall *call, int64_t bytes);
 int64_t flash_host_mark(flash::runtime::HostCall *call);

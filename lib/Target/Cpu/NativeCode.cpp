@@ -16,13 +16,25 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include <variant>
 
 using namespace llvm;
 
+/// Asked for once.
 static Expected<orc::JITTargetMachineBuilder> detectHost() {
-  InitializeNativeTarget();
-  InitializeNativeTargetAsmPrinter();
-  return orc::JITTargetMachineBuilder::detectHost();
+  static const auto host =
+      []() -> std::variant<orc::JITTargetMachineBuilder, std::string> {
+    InitializeNativeTarget();
+    InitializeNativeTargetAsmPrinter();
+    Expected<orc::JITTargetMachineBuilder> host =
+        orc::JITTargetMachineBuilder::detectHost();
+    if (host)
+      return *host;
+    return toString(host.takeError());
+  }();
+  if (auto *builder = std::get_if<orc::JITTargetMachineBuilder>(&host))
+    return *builder;
+  return createStringError(std::get<std::string>(host));
 }
 
 Expected<std::unique_ptr<TargetMachine>>

@@ -11,10 +11,17 @@
 
 #include "flash/Dialect/Host/IR/Host.h"
 #include "flash/Target/Host/Passes.h"
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/DialectConversion.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace flash {
@@ -34,10 +41,11 @@ public:
       : module(module), function(function),
         b(&function.getBody().front(), function.getBody().front().begin()),
         pointer(LLVM::LLVMPointerType::get(module.getContext())) {
-    size_t most = 1;
-    for (Operation &op : function.getOps())
-      if (isa<CheckOp, LaunchOp>(op))
-        most = std::max<size_t>(most, op.getNumOperands());
+    size_t most = 0;
+    for (auto launch : function.getOps<LaunchOp>())
+      most = std::max<size_t>(most, launch.getValues().size());
+    if (most == 0)
+      return;
     frame =
         LLVM::AllocaOp::create(b, loc, pointer, b.getI64Type(), constant(most));
   }
@@ -61,7 +69,7 @@ private:
                             ArrayRef<LLVM::GEPArg>{which});
     return getElement(LLVM::LoadOp::create(b, loc, pointer, at), index);
   }
-  /// To what the function has for it in its frame.
+  /// To what the function has for the values of launches in its frame.
   Value storeValues(ValueRange values);
   Value getText(StringRef text);
   Value call(StringRef name, ValueRange operands, Type result = {});
@@ -115,7 +123,12 @@ void Converter::returnUnless(Value bit, Operation *op,
     fail();
   func::ReturnOp::create(b, loc, constant(1, 32));
   b.setInsertionPointToEnd(before);
-  cf::CondBranchOp::create(b, loc, bit, after, failing);
+  // Processors branch on an overflow itself.
+  auto inverted = bit.getDefiningOp<LLVM::XOrOp>();
+  if (inverted && matchPattern(inverted.getRhs(), m_One()))
+    cf::CondBranchOp::create(b, loc, inverted.getLhs(), failing, after);
+  else
+    cf::CondBranchOp::create(b, loc, bit, after, failing);
 }
 
 void Converter::convertOverflow(OverflowOp op) {
@@ -161,9 +174,13 @@ LogicalResult Converter::convert(Operation *op) {
           .Case([&](CheckOp op) {
             returnUnless(op.getCondition(), op, [&] {
               Value text = getText(op.getFormat().value_or(op.getText()));
-              call("flash_host_fail",
-                   {argument, text, storeValues(op.getValues()),
-                    constant(op.getValues().size())});
+              SmallVector<Value> operands = {argument, text,
+                                             constant(op.getValues().size())};
+              llvm::append_range(operands, op.getValues());
+              // In registers, of which it takes as many as there may be values.
+              while (operands.size() < 3 + CheckOp::maxValues)
+                operands.push_back(constant(0));
+              call("flash_host_fail", operands);
             });
             return true;
           })
@@ -197,6 +214,19 @@ LogicalResult Converter::convert(Operation *op) {
   return success();
 }
 
+/// What the conversion to the LLVM dialect leaves of other dialects.
+static LogicalResult convertRest(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  LLVMTypeConverter converter(context);
+  RewritePatternSet patterns(context);
+  arith::populateArithToLLVMConversionPatterns(converter, patterns);
+  cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+  populateFuncToLLVMConversionPatterns(converter, patterns);
+  LLVMConversionTarget target(*context);
+  target.addLegalOp<ModuleOp>();
+  return applyFullConversion(module, target, std::move(patterns));
+}
+
 namespace {
 struct ConvertHostToLLVM
     : flash::impl::ConvertHostToLLVMBase<ConvertHostToLLVM> {
@@ -218,6 +248,8 @@ struct ConvertHostToLLVM
         if (failed(converter.convert(op)))
           return signalPassFailure();
     }
+    if (failed(convertRest(getOperation())))
+      signalPassFailure();
   }
 };
 } // namespace

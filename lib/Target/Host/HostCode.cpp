@@ -11,9 +11,6 @@
 #include "flash/Runtime/HostCall.h"
 #include "flash/Target/Cpu/NativeCode.h"
 #include "flash/Target/Host/Passes.h"
-#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
-#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
-#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVMPass.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -45,9 +42,6 @@ llvm::Expected<std::string> flash::compileHostCode(ModuleOp module) {
   llvm::Error error = lower(*copy, [](OpPassManager &pm) {
     pm.addPass(createSCFToControlFlowPass());
     pm.addPass(createConvertHostToLLVM());
-    pm.addPass(createArithToLLVMConversionPass());
-    pm.addPass(createConvertControlFlowToLLVMPass());
-    pm.addPass(createConvertFuncToLLVMPass());
   });
   if (error)
     return std::move(error);

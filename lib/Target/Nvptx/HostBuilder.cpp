@@ -117,10 +117,16 @@ Value HostBuilder::countBytes(unsigned number, int64_t elementBytes,
 
 OwningOpRef<ModuleOp> HostBuilder::finish() {
   // Of choices and loops, results that nothing needs.
-  RewritePatternSet patterns(b.getContext());
-  scf::IfOp::getCanonicalizationPatterns(patterns, b.getContext());
-  scf::ForOp::getCanonicalizationPatterns(patterns, b.getContext());
-  (void)applyPatternsGreedily(*module, std::move(patterns));
+  auto isRegion = [](Operation *op) {
+    return isa<scf::IfOp, scf::ForOp>(op) ? WalkResult::interrupt()
+                                          : WalkResult::advance();
+  };
+  if (module->walk(isRegion).wasInterrupted()) {
+    RewritePatternSet patterns(b.getContext());
+    scf::IfOp::getCanonicalizationPatterns(patterns, b.getContext());
+    scf::ForOp::getCanonicalizationPatterns(patterns, b.getContext());
+    (void)applyPatternsGreedily(*module, std::move(patterns));
+  }
   IRRewriter rewriter(b.getContext());
   DominanceInfo dominance(*module);
   eliminateCommonSubExpressions(rewriter, dominance, *module);

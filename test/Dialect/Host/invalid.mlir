@@ -16,6 +16,14 @@ func.func @message(%ok: i1, %a: i64) {
 
 // -----
 
+func.func @values(%ok: i1, %a: i64) {
+  // expected-error@+1 {{'host.check' op has 3 values, but its message may have at most 2}}
+  host.check %ok, "wrong" : "{0}, {1} and {2} are wrong" (%a, %a, %a)
+  return
+}
+
+// -----
+
 func.func @launch(%call: !host.call, %a: i64) {
   // expected-error@+1 {{'host.launch' op needs three sizes of the grid, three of the block and the bytes of shared memory}}
   host.launch %call, 0 "k" (%a, %a, %a, %a, %a, %a)

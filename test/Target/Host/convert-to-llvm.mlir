@@ -1,19 +1,19 @@
 // RUN: flash-opt %s --convert-host-to-llvm --split-input-file --verify-diagnostics | FileCheck %s
 
 // CHECK:       llvm.mlir.global internal constant @f_message_0("{0} is \22odd\22\00")
-// CHECK-LABEL: func.func @f(
+// CHECK-LABEL: llvm.func @f(
 // CHECK-SAME:    %arg0: !llvm.ptr) -> i32
-// One place for the values of all calls, as large as the most.
-// CHECK:         %[[NINE:.*]] = llvm.mlir.constant(9 : i64)
-// CHECK-NEXT:    %[[FRAME:.*]] = llvm.alloca %[[NINE]] x i64
+// One place for the values of all launches, as large as the most.
+// CHECK:         %[[EIGHT:.*]] = llvm.mlir.constant(8 : i64)
+// CHECK-NEXT:    %[[FRAME:.*]] = llvm.alloca %[[EIGHT]] x i64
 // Inputs are behind the first pointer of the call, outputs behind the second.
 // CHECK:         %[[AT:.*]] = llvm.getelementptr %arg0[0] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
 // CHECK-NEXT:    %[[INPUTS:.*]] = llvm.load %[[AT]]
 // CHECK-NEXT:    %[[WORD:.*]] = llvm.getelementptr %[[INPUTS]][5] : (!llvm.ptr) -> !llvm.ptr, i64
 // CHECK-NEXT:    %[[N:.*]] = llvm.load %[[WORD]] : !llvm.ptr -> i64
 // CHECK:         %[[BOTH:.*]] = "llvm.intr.smul.with.overflow"(%[[N]], %[[N]])
-// CHECK:         %[[FITS:.*]] = llvm.xor
-// CHECK:         cf.cond_br %[[FITS]], ^[[GO:.*]], ^[[FAIL:.*]]{{$}}
+// CHECK:         %[[OVERFLOWS:.*]] = llvm.extractvalue %[[BOTH]][1]
+// CHECK:         llvm.cond_br %[[OVERFLOWS]], ^[[FAIL:.*]], ^[[GO:bb[0-9]+]]{{$}}
 // CHECK-NEXT:  ^[[GO]]:
 // CHECK:         %[[MEMORY:.*]] = llvm.call @flash_host_allocate(%arg0, %{{.*}}) : (!llvm.ptr, i64) -> i64
 // CHECK:         llvm.store %[[MEMORY]], %{{.*}}
@@ -22,8 +22,10 @@
 // CHECK:         llvm.getelementptr %arg0[1]
 // CHECK:       ^[[FAIL]]:
 // CHECK:         %[[TEXT:.*]] = llvm.mlir.addressof @f_message_0
-// CHECK:         llvm.call @flash_host_fail(%arg0, %[[TEXT]], %[[FRAME]], %{{.*}})
-// CHECK:         return %{{.*}} : i32
+// CHECK:         %[[ONE:.*]] = llvm.mlir.constant(1 : i64)
+// CHECK:         %[[NONE:.*]] = llvm.mlir.constant(0 : i64)
+// CHECK:         llvm.call @flash_host_fail(%arg0, %[[TEXT]], %[[ONE]], %[[N]], %[[NONE]])
+// CHECK:         llvm.return %{{.*}} : i32
 func.func @f(%call: !host.call) -> i32 {
   %done = arith.constant 0 : i32
   %n = host.input %call[5]

@@ -33,8 +33,9 @@ def ConvertHostToLLVM : Pass<"convert-host-to-llvm", "::mlir::ModuleOp"> {
   let description = [{
     For machine code in this process: `!host.call` is a pointer to a
     `flash::runtime::HostCall`, and what has effects calls the functions that
-    are declared beside it. Wants `host-expand-checked` and
-    `convert-scf-to-cf`. A function returns 0, or 1 after an error.
+    are declared beside it. `arith` and `cf` are converted, too. Wants
+    `host-expand-checked` and `convert-scf-to-cf`. A function returns 0, or 1
+    after an error.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect",
                            "::mlir::cf::ControlFlowDialect"];

@@ -145,6 +145,10 @@ LogicalResult OverflowOp::fold(FoldAdaptor adaptor,
 //===----------------------------------------------------------------------===//
 
 LogicalResult CheckOp::verify() {
+  if (getValues().size() > maxValues)
+    return emitOpError("has ")
+           << getValues().size() << " values, but its message may have at most "
+           << maxValues;
   if (!getFormat())
     return success();
   for (size_t i = 0; i != getValues().size(); ++i)

@@ -134,7 +134,7 @@ def Host_CheckOp : Host_Op<"check"> {
   let summary = "ends the call with an error unless a condition holds";
   let description = [{
     The first text is a constant, for C. Where there is a second one, it is the
-    message in the process, in which {0}, {1} ... stand for the values.
+    message in the process, in which {0} and {1} stand for the values.
 
     ```mlir
     host.check %positive, "the size is negative" : "the size is {0}" (%size)
@@ -142,6 +142,9 @@ def Host_CheckOp : Host_Op<"check"> {
   }];
   let arguments = (ins I1:$condition, StrAttr:$text, OptionalAttr<StrAttr>:$format,
                        Variadic<I64>:$values);
+  let extraClassDeclaration = [{
+    static constexpr unsigned maxValues = 2;
+  }];
   let hasVerifier = 1;
   let hasCanonicalizeMethod = 1;
   let assemblyFormat = [{
