@@ -23,7 +23,7 @@ using llvm::Error;
 using llvm::formatv;
 
 int64_t flash::runtime::getAddressStandIn(unsigned memory, uint64_t address) {
-  return int64_t(memory) << 32 | (address & 0xFFF);
+  return int64_t(memory) << 32 | uint32_t(address);
 }
 
 static uint32_t getMemory(int64_t standIn) { return standIn >> 32; }
@@ -130,7 +130,7 @@ static Error checkShape(const HostProgram::Launch &launch,
 /// Checks the field and writes it or, where that takes an address, notes what
 /// is to be written.
 static Error prepareField(HostCall &call, unsigned number, unsigned index,
-                          uint32_t firstByte, const int64_t *values) {
+                          size_t firstByte, const int64_t *values) {
   const HostProgram::Launch &launch = call.program.launches[number];
   const HostProgram::Field &field = launch.fields[index];
   Invocation &invocation = call.invocation;
@@ -147,7 +147,7 @@ static Error prepareField(HostCall &call, unsigned number, unsigned index,
     return error;
   invocation.addresses.push_back(
       {number, index, firstByte, getMemory(values[0]),
-       values[1] * field.elementBytes, uint32_t(invocation.shapes.size())});
+       values[1] * field.elementBytes, invocation.shapes.size()});
   if (!isMap)
     return Error::success();
   const int64_t *shape = values + 2;

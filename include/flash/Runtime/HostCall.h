@@ -30,7 +30,7 @@ struct HostCall {
 };
 
 /// What the code has for an address while that is not known: the number of the
-/// memory (Invocation::Address), and of an argument's address the last bits.
+/// memory (Invocation::Address), and the last 32 bits of an argument's address.
 /// The code only passes it on, and looks whether it is a multiple.
 int64_t getAddressStandIn(unsigned memory, uint64_t address = 0);
 

@@ -185,7 +185,7 @@ struct Invocation {
     unsigned index;
     uint32_t grid[3], block[3], sharedBytes;
     /// Where its parameters start in `parameters`.
-    uint32_t firstByte;
+    size_t firstByte;
   };
 
   /// Device memory that the kernels of the call need for themselves: where it
@@ -207,13 +207,13 @@ struct Invocation {
     /// Of the program's launch.
     unsigned launch, field;
     /// Where it lies in `parameters`.
-    uint32_t firstByte;
+    size_t firstByte;
     /// The number of an argument or, counted from there, of a result or an
     /// allocation; and what comes before the first element.
     uint32_t memory;
     int64_t byteOffset;
     /// Of tensor maps: where sizes and strides begin in `shapes`.
-    uint32_t firstShape;
+    size_t firstShape;
   };
 
   llvm::SmallVector<int64_t, 64> inputs, outputs;

@@ -26,6 +26,9 @@
 using namespace mlir;
 using llvm::createStringError;
 
+/// Not that of the program, which might be that of a function it calls.
+static constexpr llvm::StringLiteral functionName = "flash_host_program";
+
 static llvm::Error lower(ModuleOp module,
                          llvm::function_ref<void(OpPassManager &)> build) {
   PassManager pm(module.getContext());
@@ -39,6 +42,8 @@ static llvm::Error lower(ModuleOp module,
 
 llvm::Expected<std::string> flash::compileHostCode(ModuleOp module) {
   OwningOpRef<ModuleOp> copy = module.clone();
+  for (auto function : copy->getOps<func::FuncOp>())
+    function.setName(functionName);
   llvm::Error error = lower(*copy, [](OpPassManager &pm) {
     pm.addPass(createSCFToControlFlowPass());
     pm.addPass(createConvertHostToLLVM());
@@ -76,7 +81,7 @@ llvm::Error flash::linkHostCode(runtime::HostProgram &program,
   auto jit = linkNativeCode(object, symbols);
   if (!jit)
     return jit.takeError();
-  auto function = lookUpNativeCode(**jit, program.name);
+  auto function = lookUpNativeCode(**jit, functionName);
   if (!function)
     return function.takeError();
   program.function = reinterpret_cast<runtime::HostFunction>(*function);

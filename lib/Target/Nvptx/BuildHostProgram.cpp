@@ -242,7 +242,7 @@ LogicalResult Translator::translateIf(scf::IfOp op) {
         return op.emitOpError()
                << "chooses with result " << i
                << " between memory that the function returns and other "
-                  "memory: copy it into a memref.alloc";
+                  "memory: allocate it in both branches";
     if (failed(flatten(op, thenValues, thenParts)) ||
         failed(flatten(op, elseValues, elseParts)))
       return failure();

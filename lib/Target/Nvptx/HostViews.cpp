@@ -157,9 +157,14 @@ void HostViews::traceView(Operation *op, ReturnedBuffer &buffer) {
   buffer.origins = std::move(sources);
 }
 
-void HostViews::traceResult(Value value, ReturnedBuffer buffer) {
+void HostViews::traceResult(Value value, ReturnedBuffer buffer,
+                            Region *region) {
   while (Operation *op = value.getDefiningOp()) {
     if (auto alloc = dyn_cast<memref::AllocOp>(op)) {
+      // Another may be alive together with that of the other branch, where both
+      // cannot be the memory of the result.
+      if (!region->isAncestor(op->getParentRegion()))
+        return;
       // A cast from a memref of no rank may change it.
       buffer.hasInverse &=
           size_t(alloc.getType().getRank()) == buffer.origins.size();
@@ -169,8 +174,10 @@ void HostViews::traceResult(Value value, ReturnedBuffer buffer) {
     }
     if (auto choice = dyn_cast<scf::IfOp>(op)) {
       unsigned number = llvm::cast<OpResult>(value).getResultNumber();
-      traceResult(choice.thenYield().getOperand(number), buffer);
-      traceResult(choice.elseYield().getOperand(number), buffer);
+      traceResult(choice.thenYield().getOperand(number), buffer,
+                  &choice.getThenRegion());
+      traceResult(choice.elseYield().getOperand(number), buffer,
+                  &choice.getElseRegion());
       return;
     }
     if (op->getNumOperands() == 0 ||
@@ -193,7 +200,7 @@ void HostViews::findResults(func::ReturnOp op) {
       buffer.origins.push_back({d, {}});
     builder.program.results[buffer.result].strides.assign(type.getRank(),
                                                           HostProgram::dynamic);
-    traceResult(operand.get(), std::move(buffer));
+    traceResult(operand.get(), std::move(buffer), op->getParentRegion());
   }
 }
 
@@ -230,6 +237,7 @@ LogicalResult HostViews::addBuffer(memref::AllocOp op) {
   Value bytes = builder.countBytes(numBuffers++, *elementBytes, view.sizes);
   auto found = returnedBuffers.find(op);
   if (found == returnedBuffers.end()) {
+    view.isScratch = true;
     view.address =
         host::AllocateOp::create(builder.b, builder.loc, builder.call, bytes);
     views[op] = std::move(view);
@@ -269,18 +277,15 @@ LogicalResult HostViews::assumeAlignment(memref::AssumeAlignmentOp op) {
   } else {
     checkMultiple(builder.mul(view.offset, builder.constant(elementBytes)));
   }
-  bool isGiven = view.argument || view.result;
-  if (!isGiven && alignment > HostProgram::alignment)
+  if (!view.argument && alignment > HostProgram::alignment)
     return failure();
-  if (isGiven && !isUnconditional) {
-    checkMultiple(view.address);
-  } else if (isGiven) {
-    if (view.result && alignment > HostProgram::alignment)
-      return failure();
+  if ((view.argument || view.result) && isUnconditional) {
     int64_t &known = view.argument
                          ? builder.program.arguments[*view.argument].alignment
                          : builder.program.results[*view.result].alignment;
     known = std::max(known, alignment);
+  } else if (!view.isScratch) {
+    checkMultiple(view.address);
   }
   HostView same = view;
   views[op->getResult(0)] = std::move(same);

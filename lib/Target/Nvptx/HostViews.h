@@ -33,8 +33,10 @@ struct ReturnedBuffer {
 /// A memref: a strided part of the memory of an argument, a result or an
 /// allocation.
 struct HostView {
-  /// Whose memory it is, where that is known to be one argument or result.
+  /// Whose memory it is, where that is known to be one argument or result, or
+  /// that it is an allocation.
   std::optional<unsigned> argument, result;
+  bool isScratch = false;
   /// Of the memory's first element.
   mlir::Value address;
   /// The memory's bytes, of results.
@@ -91,7 +93,9 @@ public:
   bool isUnconditional = true;
 
 private:
-  void traceResult(mlir::Value value, ReturnedBuffer buffer);
+  /// Allocations count only if they are in the region.
+  void traceResult(mlir::Value value, ReturnedBuffer buffer,
+                   mlir::Region *region);
   static void traceView(mlir::Operation *op, ReturnedBuffer &buffer);
   void chooseStrides(const ReturnedBuffer &returned, HostView &view);
   mlir::Value getResultStride(unsigned result, unsigned dimension,

@@ -107,9 +107,27 @@ func.func @choice_of_argument(%x: memref<4xf32>, %n: memref<?xf32>) -> memref<4x
   %c0 = arith.constant 0 : index
   %size = memref.dim %n, %c0 : memref<?xf32>
   %few = arith.cmpi slt, %size, %c0 : index
-  // expected-error@+1 {{'scf.if' op chooses with result 0 between memory that the function returns and other memory: copy it into a memref.alloc}}
+  // expected-error@+1 {{'scf.if' op chooses with result 0 between memory that the function returns and other memory: allocate it in both branches}}
   %r = scf.if %few -> memref<4xf32> {
     scf.yield %x : memref<4xf32>
+  } else {
+    %o = memref.alloc() : memref<4xf32>
+    scf.yield %o : memref<4xf32>
+  }
+  return %r : memref<4xf32>
+}
+
+// -----
+
+// Both might be needed at the same time.
+func.func @choice_of_outer(%n: memref<?xf32>) -> memref<4xf32> {
+  %c0 = arith.constant 0 : index
+  %size = memref.dim %n, %c0 : memref<?xf32>
+  %few = arith.cmpi slt, %size, %c0 : index
+  %first = memref.alloc() : memref<4xf32>
+  // expected-error@+1 {{'scf.if' op chooses with result 0 between memory that the function returns and other memory: allocate it in both branches}}
+  %r = scf.if %few -> memref<4xf32> {
+    scf.yield %first : memref<4xf32>
   } else {
     %o = memref.alloc() : memref<4xf32>
     scf.yield %o : memref<4xf32>

@@ -57,9 +57,11 @@ module attributes {gpu.container_module} {
       scf.yield %to, %from : memref<?xf32>, memref<?xf32>
     }
     %sums = memref.alloc(%total) : memref<?xf32>
+    // It may be an argument's.
+    %chosen = memref.assume_alignment %rows, 128 : !x
     %strided = memref.cast %o : memref<?x64xf32> to !x
     gpu.launch_func @kernels::@last blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1)
-        args(%rows : !x, %strided : !x, %c : memref<?xf32>, %sums : memref<?xf32>)
+        args(%chosen : !x, %strided : !x, %c : memref<?xf32>, %sums : memref<?xf32>)
     return %o, %sums : memref<?x64xf32>, memref<?xf32>
   }
   gpu.module @kernels {
