@@ -26,8 +26,8 @@ struct GpuProgram {
   };
 
   Target target;
-  /// The host side, the module that it was made of, as text, and the object file
-  /// with its code.
+  /// The host side, the module that it was made of, as text, and the object
+  /// file with its code.
   runtime::HostProgram host;
   std::string hostText, hostObject;
   std::vector<Module> modules;

@@ -14,6 +14,7 @@
 #define FLASH_RUNTIME_HOSTCALL_H
 
 #include "flash/Runtime/HostProgram.h"
+#include <optional>
 
 namespace flash::runtime {
 

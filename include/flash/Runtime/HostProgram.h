@@ -24,7 +24,6 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 

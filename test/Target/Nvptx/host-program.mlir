@@ -162,6 +162,31 @@ func.func @aligned_views(%x: memref<?x8xf16>, %i: memref<?xf16>) -> memref<?xf16
   return %o : memref<?xf16>
 }
 
+// What a branch asks of an argument is not asked of every caller.
+
+// CHECK-LABEL: program @branch
+// CHECK:       argument 0 f16 sizes [?, ?] strides [?, 1] dense align 2
+// CHECK-LABEL: func.func @branch
+// CHECK:       %[[X:.*]] = host.input %arg0[1]
+// CHECK:       %[[N:.*]] = host.input %arg0[2]
+// CHECK:       scf.if
+// CHECK:         %[[REST:.*]] = arith.remui %[[X]], %c64_i64
+// CHECK:         %[[OK:.*]] = arith.cmpi eq, %[[REST]], %c0_i64
+// CHECK-NEXT:    host.check %[[OK]], "memref.assume_alignment: a view does not start at a multiple of 64 bytes"
+// CHECK:         %[[IS_8:.*]] = arith.cmpi eq, %[[N]], %c8_i64
+// CHECK-NEXT:    host.check %[[IS_8]], "memref.cast: the size of dimension 0 is not 8"
+func.func @branch(%x: memref<?x?xf16>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %m = memref.dim %x, %c1 : memref<?x?xf16>
+  %few = arith.cmpi slt, %m, %c1 : index
+  scf.if %few {
+    %aligned = memref.assume_alignment %x, 64 : memref<?x?xf16>
+    %eight = memref.cast %aligned : memref<?x?xf16> to memref<8x?xf16>
+  }
+  return
+}
+
 gpu.module @kernels {
   gpu.func @views(%a: memref<?x2x3xf32, strided<[?, ?, ?], offset: ?>>, %b: memref<?x3xf32, strided<[?, ?], offset: ?>>,
                   %c: memref<?x2xf32, strided<[?, 1], offset: ?>>, %d: memref<?x1x6xf32>) kernel {

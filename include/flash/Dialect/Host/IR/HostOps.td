@@ -21,10 +21,10 @@ def Host_Dialect : Dialect {
   let description = [{
     The host side of a GPU program, behind the memrefs: a function of a call,
     made of `arith` on i64 and i1, `scf.if`, `scf.for` and the operations here.
-    It is run twice for each call: first without places for results, to check
-    sizes and to say what results and scratch memory need, then with all
-    addresses, to launch. It becomes machine code (`convert-host-to-llvm`) and C
-    (`convert-host-to-emitc`).
+    It checks sizes, says what results and scratch memory need, and launches. It
+    becomes machine code (`convert-host-to-llvm`), which runs before addresses
+    are known and passes on what stands in for them, and C
+    (`convert-host-to-emitc`), which runs for sizes alone, too.
 
     ```mlir
     func.func @scale(%call: !host.call) -> i32 {
@@ -112,9 +112,10 @@ def Host_OverflowOp : Host_Op<"overflow", [Pure]> {
 def Host_InputOp : Host_Op<"input", [Pure]> {
   let summary = "a number that the call is given";
   let description = [{
-    Number 0 is 1 if there are places for results, and else 0. Then come of each
-    argument, and after them of each result, the address, the sizes and the
-    strides. Those of results are only given where number 0 says so.
+    Number 0 is 1 where the caller has given places for results, and else 0. Then
+    come of each argument, and after them of each result, the address, the sizes
+    and the strides. Those of results may be used only where number 0 is 1;
+    otherwise results are dense.
   }];
   let arguments = (ins Host_CallType:$call, I32Attr:$index);
   let results = (outs I64:$result);
@@ -155,8 +156,7 @@ def Host_CheckOp : Host_Op<"check"> {
 def Host_AllocateOp : Host_Op<"allocate"> {
   let summary = "scratch memory on the device until the call is through";
   let description = [{
-    The address, aligned to 256 bytes; none in particular where there are no
-    places for results. Memory is given in the order of the allocations.
+    The address is a multiple of 256.
   }];
   let arguments = (ins Host_CallType:$call, I64:$bytes);
   let results = (outs I64:$address);
@@ -189,9 +189,9 @@ def Host_LaunchOp : Host_Op<"launch"> {
     each parameter: its value; of a pointer the address of the memory and an
     offset in elements; of a tensor map these, the sizes and the strides.
 
-    Limits and tensor maps are checked whether or not there are places for
-    results; only where there are is the kernel launched. Without blocks it is
-    not, and its parameters are not looked at.
+    Limits and tensor maps are checked, which may end the call; nothing is queued
+    before all checks of the call have passed. Without blocks the kernel is not
+    launched, and its parameters are not looked at.
   }];
   let arguments = (ins Host_CallType:$call, I32Attr:$number, StrAttr:$kernel,
                        Variadic<I64>:$values);
