@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each role is a thread. That copies are late and freed slots poisoned is also
+// Each role is a thread. That copies are late and freed stages poisoned is also
 // tested here, since programs that could tell are refused.
 //
 //===----------------------------------------------------------------------===//
@@ -44,16 +44,18 @@ constexpr int64_t stages = 3, rows = 4, columns = 8;
 struct Fixture {
   explicit Fixture(unsigned roles) : block(7) {
     block.startRoles(roles);
-    ring = block.addRing({slots, rows, columns * 4}, stages, "ring");
+    ring = block.addRing({storage, rows, columns * 4}, stages, "ring");
   }
-  float *slot(int64_t step) { return slots + step % stages * rows * columns; }
+  float *stage(int64_t step) {
+    return storage + step % stages * rows * columns;
+  }
   TileSource source(const float *data, int64_t existing = rows) {
     return {data, columns * 4, existing};
   }
 
   Block block;
   int64_t ring;
-  float slots[stages * rows * columns];
+  float storage[stages * rows * columns];
 };
 } // namespace
 
@@ -75,23 +77,23 @@ static void testLateCopy() {
   float source[rows * columns];
   for (float &value : source)
     value = 1;
-  check(std::isnan(f.slot(0)[0]), "a new slot is poisoned");
-  f.slot(0)[0] = 5;
+  check(std::isnan(f.stage(0)[0]), "a new stage is poisoned");
+  f.stage(0)[0] = 5;
   check(f.block.acquire(f.ring, 0, "acquire"), "acquire");
-  check(std::isnan(f.slot(0)[0]), "an acquired slot is poisoned");
+  check(std::isnan(f.stage(0)[0]), "an acquired stage is poisoned");
   check(f.block.copy(f.ring, 0, f.source(source, 3), "copy"), "copy");
-  check(std::isnan(f.slot(0)[0]), "a copy does not arrive at once");
+  check(std::isnan(f.stage(0)[0]), "a copy does not arrive at once");
   source[0] = 2;
   Lease lease = f.block.wait(f.ring, 0, "wait");
   check(lease != 0 && f.block.checkLease(lease, "load"), "wait");
-  check(f.slot(0)[0] == 2 && f.slot(0)[3 * columns - 1] == 1,
+  check(f.stage(0)[0] == 2 && f.stage(0)[3 * columns - 1] == 1,
         "a copy arrives at the wait");
-  check(f.slot(0)[3 * columns] == 0, "rows that do not exist are zero");
-  check(std::isnan(f.slot(1)[0]), "the next slot is untouched");
+  check(f.stage(0)[3 * columns] == 0, "rows that do not exist are zero");
+  check(std::isnan(f.stage(1)[0]), "the next stage is untouched");
   check(f.block.release(f.ring, 0, "release"), "release");
-  check(std::isnan(f.slot(0)[0]), "a released slot is poisoned");
+  check(std::isnan(f.stage(0)[0]), "a released stage is poisoned");
   check(!f.block.checkLease(lease, "load"), "a lease ends");
-  checkFailure(f.block, "load: reads step 0 (slot 0) of the ring after its "
+  checkFailure(f.block, "load: reads step 0 (stage 0) of the ring after its "
                         "release (block 7)");
 }
 
@@ -116,7 +118,7 @@ static void testTwoRoles() {
            if (!f.block.wait(f.ring, t, "wait"))
              return;
            for (int64_t i = 0; i < rows * columns; ++i)
-             same &= f.slot(t)[i] == sources[t * rows * columns + i];
+             same &= f.stage(t)[i] == sources[t * rows * columns + i];
            if (!f.block.release(f.ring, t, "release"))
              return;
          }
@@ -125,15 +127,15 @@ static void testTwoRoles() {
   check(f.block.finish(), f.block.getFailure());
 }
 
-/// A slot of a ring with an inspector is free when both readers have released
-/// it; the consumer's question waits for the answer.
-static void testInspector() {
+/// A stage of a ring with a non-finite check is free when both readers have
+/// released it; the consumer's question waits for the answer.
+static void testNonfiniteCheck() {
   constexpr int64_t steps = 2000;
   Fixture f(3);
   float other[stages * rows * columns], source[rows * columns] = {};
   int64_t ring = f.block.addRing({other, rows, columns * 4}, stages, "ring",
                                  /*readers=*/2);
-  std::atomic<int64_t> inspected = 0;
+  std::atomic<int64_t> checked = 0;
   bool inOrder = true;
   run(f.block, {[&] {
                   for (int64_t t = 0; t < steps; ++t)
@@ -143,20 +145,20 @@ static void testInspector() {
                 },
                 [&] {
                   for (int64_t t = 0; t < steps; ++t) {
-                    if (!f.block.wait(ring, t, "inspect"))
+                    if (!f.block.wait(ring, t, "check"))
                       return;
-                    inspected = t + 1;
-                    if (!f.block.setInspected(ring, t, "inspect") ||
-                        !f.block.release(ring, t, "inspect"))
+                    checked = t + 1;
+                    if (!f.block.setChecked(ring, t, "check") ||
+                        !f.block.release(ring, t, "check"))
                       return;
                   }
                 },
                 [&] {
                   for (int64_t t = 0; t < steps; ++t) {
                     if (!f.block.wait(ring, t, "wait") ||
-                        !f.block.waitInspected(ring, t, "ask"))
+                        !f.block.waitChecked(ring, t, "ask"))
                       return;
-                    inOrder &= inspected > t;
+                    inOrder &= checked > t;
                     if (!f.block.release(ring, t, "release"))
                       return;
                   }
@@ -166,20 +168,20 @@ static void testInspector() {
 }
 
 /// Nobody looks at the tile that the consumer asks about.
-static void testUnseenTile() {
+static void testUncheckedTile() {
   Fixture f(1);
   float source[rows * columns] = {};
   check(f.block.acquire(f.ring, 0, "acquire"), "acquire");
   check(f.block.copy(f.ring, 0, f.source(source), "copy"), "copy");
-  check(!f.block.setInspected(f.ring, 0, "inspect"), "not waited for");
-  checkFailure(f.block, "inspect: step 0 (slot 0) of the ring was not waited "
+  check(!f.block.setChecked(f.ring, 0, "check"), "not waited for");
+  checkFailure(f.block, "check: step 0 (stage 0) of the ring was not waited "
                         "for");
   Fixture g(1);
   check(g.block.acquire(g.ring, 0, "acquire"), "acquire");
   check(g.block.copy(g.ring, 0, g.source(source), "copy"), "copy");
   check(g.block.wait(g.ring, 0, "wait"), "wait");
-  check(!g.block.waitInspected(g.ring, 0, "ask"), "never inspected");
-  checkFailure(g.block, "ask: step 0 (slot 0) of the ring was never inspected");
+  check(!g.block.waitChecked(g.ring, 0, "ask"), "never checked");
+  checkFailure(g.block, "ask: step 0 (stage 0) of the ring was never checked");
 }
 
 /// The producer waits for a release and the consumer for another ring.
@@ -191,16 +193,16 @@ static void testDeadlock() {
                   for (int64_t t = 0; t <= stages; ++t)
                     if (!f.block.acquire(f.ring, t, "acquire"))
                       return;
-                  check(false, "acquires more slots than there are");
+                  check(false, "acquires more stages than there are");
                 },
                 [&] {
                   check(!f.block.wait(second, 0, "wait"),
                         "waits for what is never copied");
                 }});
   checkFailure(f.block, "deadlock: all roles of the block wait");
-  checkFailure(f.block, "acquire: step 3 (slot 0) of the ring waits for the "
+  checkFailure(f.block, "acquire: step 3 (stage 0) of the ring waits for the "
                         "release of step 0");
-  checkFailure(f.block, "wait: step 0 (slot 0) of the other ring was never "
+  checkFailure(f.block, "wait: step 0 (stage 0) of the other ring was never "
                         "copied");
   check(!f.block.finish(), "a failed block stays failed");
 }
@@ -217,7 +219,7 @@ static void testEndedRole() {
                   check(f.block.wait(f.ring, 0, "wait"), "step 0");
                   check(!f.block.wait(f.ring, 1, "wait"), "step 1");
                 }});
-  checkFailure(f.block, "wait: step 1 (slot 1) of the ring was never copied");
+  checkFailure(f.block, "wait: step 1 (stage 1) of the ring was never copied");
 }
 
 /// A role that fails stops the others, which wait.
@@ -233,8 +235,8 @@ static void testFailingRole() {
 int main() {
   testLateCopy();
   testTwoRoles();
-  testInspector();
-  testUnseenTile();
+  testNonfiniteCheck();
+  testUncheckedTile();
   for (int i = 0; i < 200; ++i) {
     testDeadlock();
     testEndedRole();

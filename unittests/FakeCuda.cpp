@@ -409,9 +409,8 @@ EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
                                                             int threads,
                                                             size_t shared) {
   RETURN_IF_FAILED(enterContext("cuOccupancyMaxActiveBlocksPerMultiprocessor"));
-  *blocks =
-      std::min<int>({2048 / threads, int(233472 / (shared + staticShared)),
-                     fake.residentBlocks});
+  *blocks = std::min<int>(
+      {2048 / threads, int(233472 / (shared + staticShared)), fake.ctasPerSm});
   return CUDA_SUCCESS;
 }
 

@@ -27,7 +27,7 @@ struct FakeCuda {
   /// Most shared memory of a block.
   int sharedBytes = 232448;
   /// Most blocks on a multiprocessor, for whatever reason.
-  int residentBlocks = 32;
+  int ctasPerSm = 32;
   /// Written to the error log of a module that fails to load.
   std::string errorLog;
   /// Kernels launched from now on never end.

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Folds what a kernel computes, for all numbers of many sizes: every tile must
-// come once. For blocks that take one tile of each round it also looks at how
+// come once. For blocks that take one tile of each wave it also looks at how
 // even their work is, and how many heads they read at the same time.
 //
 //===----------------------------------------------------------------------===//
@@ -27,7 +27,7 @@ using Order = llvm::function_ref<TileOfHead(OpBuilder &, Location,
 
 namespace {
 struct Sizes {
-  int64_t blocksOfRound, tilesOfHead, heads;
+  int64_t blocksOfWave, tilesOfHead, heads;
   bool haveEvenPairs = true;
   int64_t count() const { return tilesOfHead * heads; }
 };
@@ -40,7 +40,7 @@ static int numFailures = 0;
 
 static void fail(StringRef order, const Sizes &s, const llvm::Twine &message) {
   llvm::errs() << llvm::formatv("{0}, {1} blocks, {2} heads of {3} tiles: ",
-                                order, s.blocksOfRound, s.heads, s.tilesOfHead)
+                                order, s.blocksOfWave, s.heads, s.tilesOfHead)
                << message << "\n";
   ++numFailures;
 }
@@ -55,9 +55,8 @@ static Table tabulate(MLIRContext *context, Order order, const Sizes &s) {
   for (int i = 0; i < 3; ++i)
     arguments.push_back(block.addArgument(index, loc));
   builder.setInsertionPointToStart(&block);
-  TileOfHead tile =
-      order(builder, loc, {arguments[1], arguments[2], s.blocksOfRound},
-            arguments[0]);
+  TileOfHead tile = order(
+      builder, loc, {arguments[1], arguments[2], s.blocksOfWave}, arguments[0]);
   Table table;
   for (int64_t number = 0; number < s.count(); ++number) {
     DenseMap<Value, Attribute> known;
@@ -91,25 +90,25 @@ static void checkOnce(StringRef order, const Sizes &s, const Table &table) {
                   llvm::formatv("tile {0} of head {1}", tile, head).str());
 }
 
-/// Rounds as of tile-persist: every other one goes backwards.
-static void checkRounds(const Sizes &s, const Table &table, double mostWork,
-                        size_t mostHeads) {
-  std::vector<int64_t> work(s.blocksOfRound);
+/// Waves as of tile-persist: every other one goes backwards.
+static void checkWaves(const Sizes &s, const Table &table, double mostWork,
+                       size_t mostHeads) {
+  std::vector<int64_t> work(s.blocksOfWave);
   int64_t all = 0;
-  DenseMap<int64_t, DenseSet<int64_t>> headsOfRound;
+  DenseMap<int64_t, DenseSet<int64_t>> headsOfWave;
   for (auto [number, place] : llvm::enumerate(table)) {
     auto [head, tile] = place;
-    int64_t round = number / s.blocksOfRound, block = number % s.blocksOfRound;
-    work[round % 2 ? s.blocksOfRound - 1 - block : block] += tile + 1;
+    int64_t wave = number / s.blocksOfWave, block = number % s.blocksOfWave;
+    work[wave % 2 ? s.blocksOfWave - 1 - block : block] += tile + 1;
     all += tile + 1;
-    headsOfRound[round].insert(head);
+    headsOfWave[wave].insert(head);
   }
-  double part = *llvm::max_element(work) * double(s.blocksOfRound) / all;
+  double part = *llvm::max_element(work) * double(s.blocksOfWave) / all;
   if (part > mostWork)
     fail("in pairs", s, llvm::formatv("the last block has {0:F3}", part).str());
-  if (headsOfRound[0].size() > mostHeads)
+  if (headsOfWave[0].size() > mostHeads)
     fail("in pairs", s,
-         llvm::formatv("{0} heads in a round", headsOfRound[0].size()).str());
+         llvm::formatv("{0} heads in a wave", headsOfWave[0].size()).str());
 }
 
 int main() {
@@ -120,14 +119,14 @@ int main() {
     checkOnce("longest first", s, tabulate(&context, emitLongestFirst, s));
     auto inPairs = [&](OpBuilder &b, Location loc, const MaskedTiles &tiles,
                        Value number) {
-      return emitInPairs(b, loc, tiles, s.haveEvenPairs, number);
+      return emitSnakeOrder(b, loc, tiles, s.haveEvenPairs, number);
     };
     Table table = tabulate(&context, inPairs, s);
     checkOnce("in pairs", s, table);
     numTiles += 2 * s.count();
     return table;
   };
-  // Few blocks make many rounds, whole and partial, of pairs of heads that end
+  // Few blocks make many waves, whole and partial, of pairs of heads that end
   // in the middle of each other.
   for (int64_t blocks : {4, 8, 12})
     for (int64_t tilesOfHead = 1; tilesOfHead <= 13; ++tilesOfHead)
@@ -136,7 +135,7 @@ int main() {
           check({blocks, tilesOfHead, heads, haveEvenPairs});
 
   // Of an H200, what the last block has of the mean, and whose keys are read at
-  // the same time: of those heads that a round holds.
+  // the same time: of those heads that a wave holds.
   for (auto [sizes, mostWork, mostHeads] :
        {std::tuple(Sizes{132, 4, 256}, 1.04, 33), // Short heads.
         {Sizes{132, 16, 128}, 1.02, 9},
@@ -145,7 +144,7 @@ int main() {
         {Sizes{132, 43, 64}, 1.02, 4},
         {Sizes{264, 21, 99}, 1.04, 13},
         {Sizes{132, 43, 64, /*haveEvenPairs=*/false}, 1.01, 64}})
-    checkRounds(sizes, check(sizes), mostWork, mostHeads);
+    checkWaves(sizes, check(sizes), mostWork, mostHeads);
   llvm::outs() << numTiles << " tiles, " << numFailures << " failures\n";
   return numFailures != 0;
 }

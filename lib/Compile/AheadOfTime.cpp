@@ -60,7 +60,7 @@ flash::compile::writeAheadOfTime(llvm::MutableArrayRef<GpuProgram> programs,
           formatv("-o: @{0} has {1} gpu.modules, and one file holds one",
                   program.host.name, program.modules.size()));
     if (isCubin && !program.modules.front().cubin)
-      if (llvm::Error error = program.assembleFor(getName(program.target)))
+      if (llvm::Error error = program.runPtxas(getName(program.target)))
         return error;
     runtime::KernelOrigin origin;
     origin.compiler = compiler;

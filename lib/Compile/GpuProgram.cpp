@@ -116,10 +116,10 @@ llvm::Expected<GpuProgram> GpuProgram::compile(ModuleOp source, StringRef entry,
   return program;
 }
 
-llvm::Error GpuProgram::assembleFor(StringRef chip) {
+llvm::Error GpuProgram::runPtxas(StringRef chip) {
   Stopwatch watch;
   for (Module &module : modules) {
-    auto cubin = flash::assemble(module.ptx, chip);
+    auto cubin = flash::runPtxas(module.ptx, chip);
     if (!cubin)
       return cubin.takeError();
     module.cubin = std::move(*cubin);

@@ -89,7 +89,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   func.addPass(createTileSoftmax(softmax));
   func.addPass(createDecompose(decompose));
   // No canonicalization before tile-make-rings: it would inline a loop of one
-  // iteration, whose fetches then had slots of their own.
+  // iteration, whose fetches then had stages of their own.
   pm.addPass(createCSEPass());
   pm.addPass(createConvertLinalgToTile());
   pm.addPass(createCSEPass());

@@ -57,7 +57,7 @@ flash::run::loadOnGpu(GpuProgram &program, Gpu &gpu, const Options &options) {
   const cuda::DeviceInfo &info = gpu.device.getInfo();
   // A cubin is for the device at hand; code for sm_90a runs only there.
   if (options.ptxas)
-    if (llvm::Error error = program.assembleFor(
+    if (llvm::Error error = program.runPtxas(
             program.target == Target::Sm80 ? info.getArchitecture()
                                            : getName(program.target).str()))
       return std::move(error);

@@ -137,7 +137,7 @@ static void printRow(const CaseResult &result, llvm::raw_ostream &os) {
     os << llvm::format(" tuned %10.4f ms, model %10.4f ms", tuned->median * 1e3,
                        tuned->defaultMedian * 1e3);
   os << "  " << result.line;
-  // A message may have lines of its own, such as an assembler's log.
+  // A message may have lines of its own, such as ptxas's log.
   if (!result.message.empty())
     os << "\n        " << StringRef(result.message).split('\n').first;
   os << "\n";

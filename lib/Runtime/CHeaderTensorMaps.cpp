@@ -91,12 +91,12 @@ void TensorMapPrinter::printTensorMapChecks(const HostProgram::Launch &launch,
                  getBytes(map.element)));
     returnFailure("      ", formatv("{0}the stride of dimension {1} is not a "
                                     "multiple of {2} bytes below 2^40",
-                                    problem, d, tensorMapGranule));
+                                    problem, d, tensorMapAlignment));
   }
   line(formatv("    if (call->inputs[0] && ({0}) % {1} != 0)",
-               getAddress(field, first), tensorMapGranule));
+               getAddress(field, first), tensorMapAlignment));
   returnFailure("      ", formatv("{0}its address is not a multiple of {1}",
-                                  problem, tensorMapGranule));
+                                  problem, tensorMapAlignment));
   line("  }");
 }
 
@@ -134,8 +134,8 @@ void TensorMapPrinter::printTensorMapHelpers() {
   line("static inline int $_steps(int64_t stride, int64_t elementBytes) {");
   line("  int64_t bytes;");
   line("  return $_mul(stride, elementBytes, &bytes) && bytes >= 0 &&");
-  line(formatv("         bytes % {0} == 0 && bytes < {1};\n}", tensorMapGranule,
-               literal(tensorMapStrideLimit)));
+  line(formatv("         bytes % {0} == 0 && bytes < {1};\n}",
+               tensorMapAlignment, literal(tensorMapStrideLimit)));
   line("\n/* The first place for a tensor map. */");
   line("static inline CUtensorMap *$_align(unsigned char *storage) {");
   line(formatv("  return (CUtensorMap *)(storage +\n"
@@ -166,12 +166,13 @@ void TensorMapPrinter::printTensorMapHelpers() {
   line("    boxes[d] = box[from];");
   line("    ones[d] = 1;");
   line("    if (d > 0)");
-  line(formatv("      steps[d - 1] = lengths[d] == 1 ? {0}", tensorMapGranule));
+  line(formatv("      steps[d - 1] = lengths[d] == 1 ? {0}",
+               tensorMapAlignment));
   line("                                     : (cuuint64_t)(strides[from] * "
        "elementBytes);");
   line("  }");
   line("  if (isEmpty)");
-  line(formatv("    address = {0};", tensorMapGranule));
+  line(formatv("    address = {0};", tensorMapAlignment));
   line("  return cuTensorMapEncodeTiled(");
   line("      map, type, (cuuint32_t)rank, (void *)(uintptr_t)address, "
        "lengths, steps,");

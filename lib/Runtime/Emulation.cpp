@@ -42,8 +42,8 @@ void flash::emulation::copyTile(const TileStorage &destination,
 
 std::string Block::describe(int64_t ring, int64_t step) const {
   const Ring &found = rings[ring];
-  return "step " + std::to_string(step) + " (slot " +
-         std::to_string(step % int64_t(found.slots.size())) + ") of the " +
+  return "step " + std::to_string(step) + " (stage " +
+         std::to_string(step % int64_t(found.stages.size())) + ") of the " +
          found.where;
 }
 
@@ -91,7 +91,7 @@ bool Block::waitUntil(std::unique_lock<std::mutex> &lock, Condition condition,
 // Rings
 //===----------------------------------------------------------------------===//
 
-Block::Slot *Block::find(int64_t ring, int64_t step, const char *where) {
+Block::Stage *Block::find(int64_t ring, int64_t step, const char *where) {
   if (!failure.empty())
     return nullptr;
   if (step < 0 || step >> stepBits != 0) {
@@ -100,7 +100,7 @@ Block::Slot *Block::find(int64_t ring, int64_t step, const char *where) {
                     " is out of range: steps count from 0 on");
     return nullptr;
   }
-  return &rings[ring].slots[step % rings[ring].slots.size()];
+  return &rings[ring].stages[step % rings[ring].stages.size()];
 }
 
 int64_t Block::addRing(const TileStorage &first, int64_t stages,
@@ -114,7 +114,7 @@ int64_t Block::addRing(const TileStorage &first, int64_t stages,
     storage.data =
         static_cast<char *>(first.data) + i * first.rows * first.rowBytes;
     std::vector<std::optional<TileSource>> sources(copies);
-    ring.slots.push_back({State::Free, i, storage, sources, false, 0});
+    ring.stages.push_back({State::Free, i, storage, sources, false, 0});
     poison(storage);
   }
   return rings.size() - 1;
@@ -122,78 +122,79 @@ int64_t Block::addRing(const TileStorage &first, int64_t stages,
 
 bool Block::acquire(int64_t ring, int64_t step, const char *where) {
   std::unique_lock<std::mutex> lock(mutex);
-  Slot *slot = find(ring, step, where);
-  if (!slot)
+  Stage *stage = find(ring, step, where);
+  if (!stage)
     return false;
-  if (step < slot->step || (step == slot->step && slot->state != State::Free))
+  if (step < stage->step ||
+      (step == stage->step && stage->state != State::Free))
     return fail(where, describe(ring, step) + " is acquired a second time");
-  int64_t previous = step - int64_t(rings[ring].slots.size());
+  int64_t previous = step - int64_t(rings[ring].stages.size());
   std::string alone = roles == 1 ? "deadlock: " : "";
   if (!waitUntil(
           lock,
-          [&] { return slot->state == State::Free && slot->step == step; },
+          [&] { return stage->state == State::Free && stage->step == step; },
           where,
           alone + describe(ring, step) + " waits for the release of step " +
               std::to_string(previous)))
     return false;
-  slot->state = State::Acquired;
-  poison(slot->storage);
+  stage->state = State::Acquired;
+  poison(stage->storage);
   return true;
 }
 
-Block::Slot *Block::findAcquired(int64_t ring, int64_t step,
-                                 const char *where) {
-  Slot *slot = find(ring, step, where);
-  if (!slot)
+Block::Stage *Block::findAcquired(int64_t ring, int64_t step,
+                                  const char *where) {
+  Stage *stage = find(ring, step, where);
+  if (!stage)
     return nullptr;
   const char *wrong =
-      step < slot->step                                 ? " was released before"
-      : step > slot->step || slot->state == State::Free ? " was not acquired"
-      : slot->state != State::Acquired ? " is copied a second time"
-                                       : nullptr;
+      step < stage->step ? " was released before"
+      : step > stage->step || stage->state == State::Free ? " was not acquired"
+      : stage->state != State::Acquired ? " is copied a second time"
+                                        : nullptr;
   if (wrong)
     fail(where, describe(ring, step) + wrong);
-  return wrong ? nullptr : slot;
+  return wrong ? nullptr : stage;
 }
 
 bool Block::copy(int64_t ring, int64_t step, const TileSource &source,
                  const char *where, int64_t part) {
   std::lock_guard<std::mutex> lock(mutex);
-  Slot *slot = findAcquired(ring, step, where);
-  if (!slot)
+  Stage *stage = findAcquired(ring, step, where);
+  if (!stage)
     return false;
-  int64_t parts = slot->sources.size();
+  int64_t parts = stage->sources.size();
   if (part < 0 || part >= parts)
     return fail(where, describe(ring, step) + " has no part " +
                            std::to_string(part) + " of " +
                            std::to_string(parts));
-  if (slot->sources[part])
+  if (stage->sources[part])
     return fail(where, "part " + std::to_string(part) + " of " +
                            describe(ring, step) + " is copied a second time");
-  slot->sources[part] = source;
-  for (const std::optional<TileSource> &other : slot->sources)
+  stage->sources[part] = source;
+  for (const std::optional<TileSource> &other : stage->sources)
     if (!other)
       return true;
-  slot->state = State::Filling;
+  stage->state = State::Filling;
   notify();
   return true;
 }
 
 bool Block::startPut(int64_t ring, int64_t step, const char *where) {
   std::lock_guard<std::mutex> lock(mutex);
-  Slot *slot = findAcquired(ring, step, where);
-  if (!slot)
+  Stage *stage = findAcquired(ring, step, where);
+  if (!stage)
     return false;
-  slot->state = State::Putting;
+  stage->state = State::Putting;
   return true;
 }
 
 bool Block::endPut(int64_t ring, int64_t step, const char *where) {
   std::lock_guard<std::mutex> lock(mutex);
-  Slot *slot = find(ring, step, where);
-  if (!slot)
+  Stage *stage = find(ring, step, where);
+  if (!stage)
     return false;
-  slot->state = State::Full;
+  stage->state = State::Full;
   notify();
   return true;
 }
@@ -202,70 +203,70 @@ template <typename Condition>
 Lease Block::waitForTile(int64_t ring, int64_t step, const char *where,
                          Condition condition, const char *missing) {
   std::unique_lock<std::mutex> lock(mutex);
-  Slot *slot = find(ring, step, where);
-  if (!slot)
+  Stage *stage = find(ring, step, where);
+  if (!stage)
     return 0;
-  if (step < slot->step) {
+  if (step < stage->step) {
     fail(where, describe(ring, step) + " was released before");
     return 0;
   }
   if (!waitUntil(
-          lock, [&] { return slot->step == step && condition(*slot); }, where,
+          lock, [&] { return stage->step == step && condition(*stage); }, where,
           describe(ring, step) + " was never " + missing))
     return 0;
-  if (slot->state == State::Filling) {
-    TileStorage part = slot->storage;
-    part.rows /= int64_t(slot->sources.size());
-    for (std::optional<TileSource> &source : slot->sources) {
+  if (stage->state == State::Filling) {
+    TileStorage part = stage->storage;
+    part.rows /= int64_t(stage->sources.size());
+    for (std::optional<TileSource> &source : stage->sources) {
       copyTile(part, *source);
       part.data = static_cast<char *>(part.data) + part.rows * part.rowBytes;
       source.reset();
     }
-    slot->state = State::Full;
+    stage->state = State::Full;
   }
   return (ring + 1) << stepBits | step;
 }
 
 Lease Block::wait(int64_t ring, int64_t step, const char *where) {
-  auto isCopied = [](const Slot &slot) {
-    return slot.state == State::Filling || slot.state == State::Full;
+  auto isCopied = [](const Stage &stage) {
+    return stage.state == State::Filling || stage.state == State::Full;
   };
   return waitForTile(ring, step, where, isCopied, "copied");
 }
 
-bool Block::setInspected(int64_t ring, int64_t step, const char *where) {
+bool Block::setChecked(int64_t ring, int64_t step, const char *where) {
   std::lock_guard<std::mutex> lock(mutex);
-  Slot *slot = find(ring, step, where);
-  if (!slot)
+  Stage *stage = find(ring, step, where);
+  if (!stage)
     return false;
-  if (step != slot->step || slot->state != State::Full)
+  if (step != stage->step || stage->state != State::Full)
     return fail(where, describe(ring, step) + " was not waited for");
-  slot->isInspected = true;
+  stage->isChecked = true;
   notify();
   return true;
 }
 
-Lease Block::waitInspected(int64_t ring, int64_t step, const char *where) {
-  auto isInspected = [](const Slot &slot) { return slot.isInspected; };
-  return waitForTile(ring, step, where, isInspected, "inspected");
+Lease Block::waitChecked(int64_t ring, int64_t step, const char *where) {
+  auto isChecked = [](const Stage &stage) { return stage.isChecked; };
+  return waitForTile(ring, step, where, isChecked, "checked");
 }
 
 bool Block::release(int64_t ring, int64_t step, const char *where) {
   std::lock_guard<std::mutex> lock(mutex);
-  Slot *slot = find(ring, step, where);
-  if (!slot)
+  Stage *stage = find(ring, step, where);
+  if (!stage)
     return false;
-  if (step < slot->step)
+  if (step < stage->step)
     return fail(where, describe(ring, step) + " was released before");
-  if (step > slot->step || slot->state != State::Full)
+  if (step > stage->step || stage->state != State::Full)
     return fail(where, describe(ring, step) + " was not waited for");
-  if (++slot->releases < rings[ring].readers)
+  if (++stage->releases < rings[ring].readers)
     return true;
-  poison(slot->storage);
-  slot->state = State::Free;
-  slot->step += rings[ring].slots.size();
-  slot->isInspected = false;
-  slot->releases = 0;
+  poison(stage->storage);
+  stage->state = State::Free;
+  stage->step += rings[ring].stages.size();
+  stage->isChecked = false;
+  stage->releases = 0;
   notify();
   return true;
 }
@@ -276,10 +277,10 @@ bool Block::checkLease(Lease lease, const char *where) {
   std::lock_guard<std::mutex> lock(mutex);
   int64_t ring = (lease >> stepBits) - 1;
   int64_t step = lease & ((int64_t(1) << stepBits) - 1);
-  Slot *slot = find(ring, step, where);
-  if (!slot)
+  Stage *stage = find(ring, step, where);
+  if (!stage)
     return false;
-  if (slot->step == step && slot->state == State::Full)
+  if (stage->step == step && stage->state == State::Full)
     return true;
   return fail(where, "reads " + describe(ring, step) + " after its release");
 }
@@ -317,14 +318,14 @@ bool Block::finish() {
   if (!failure.empty())
     return false;
   for (size_t i = 0; i < rings.size(); ++i)
-    for (const Slot &slot : rings[i].slots) {
-      if (slot.state == State::Free)
+    for (const Stage &stage : rings[i].stages) {
+      if (stage.state == State::Free)
         continue;
-      const char *missing = slot.state == State::Acquired  ? "copied"
-                            : slot.state == State::Putting ? "copied"
-                            : slot.state == State::Filling ? "waited for"
-                                                           : "released";
-      return fail("the block ends, but " + describe(i, slot.step) +
+      const char *missing = stage.state == State::Acquired  ? "copied"
+                            : stage.state == State::Putting ? "copied"
+                            : stage.state == State::Filling ? "waited for"
+                                                            : "released";
+      return fail("the block ends, but " + describe(i, stage.step) +
                   " was never " + missing);
     }
   return true;
@@ -408,17 +409,17 @@ extern "C" int64_t flash_emulation_wait(void *block, int64_t ring, int64_t step,
   return lease;
 }
 
-extern "C" void flash_emulation_set_inspected(void *block, int64_t ring,
-                                              int64_t step, const char *where) {
+extern "C" void flash_emulation_set_checked(void *block, int64_t ring,
+                                            int64_t step, const char *where) {
   auto *b = static_cast<Block *>(block);
-  check(b, b->setInspected(ring, step, where));
+  check(b, b->setChecked(ring, step, where));
 }
 
-extern "C" int64_t flash_emulation_wait_inspected(void *block, int64_t ring,
-                                                  int64_t step,
-                                                  const char *where) {
+extern "C" int64_t flash_emulation_wait_checked(void *block, int64_t ring,
+                                                int64_t step,
+                                                const char *where) {
   auto *b = static_cast<Block *>(block);
-  Lease lease = b->waitInspected(ring, step, where);
+  Lease lease = b->waitChecked(ring, step, where);
   check(b, lease != 0);
   return lease;
 }

@@ -47,7 +47,7 @@ TensorMapShape::TensorMapShape(const HostProgram::TensorMapRecipe &recipe,
   const int64_t *strides = shape + sizes.size();
   for (size_t d = 0; d + 1 < sizes.size(); ++d)
     byteStrides.push_back(
-        sizes[d] == 1 ? tensorMapGranule
+        sizes[d] == 1 ? tensorMapAlignment
                       : getByteStride(strides[d], getBytes(recipe.element)));
 }
 
@@ -100,7 +100,7 @@ llvm::Expected<TensorMap> flash::runtime::encodeTensorMap(
   TensorMapShape map(launch.tensorMaps[field.tensorMap], shape);
   // Tensors without elements may be anywhere, also at null.
   TensorMapOptions options =
-      map.getOptions(map.isEmpty ? tensorMapGranule : address);
+      map.getOptions(map.isEmpty ? tensorMapAlignment : address);
   if (Error error = checkRules(launch, field, options))
     return std::move(error);
   return encode(getOwner(launch, field), options);

@@ -67,10 +67,10 @@ static std::string findBrokenBoxRule(const TensorMapOptions &options) {
                    "are possible",
                    options.l2PromotionBytes);
   int64_t row = options.box.back() * getBytes(options.element);
-  if (row % tensorMapGranule != 0)
+  if (row % tensorMapAlignment != 0)
     return formatv("a row of the box has {0} bytes; it must be a multiple of "
                    "{1}",
-                   row, tensorMapGranule);
+                   row, tensorMapAlignment);
   if (options.swizzleBytes && row > options.swizzleBytes)
     return formatv("a row of the box has {0} bytes, more than the swizzle's "
                    "{1}",
@@ -86,18 +86,18 @@ std::string flash::runtime::findBrokenRule(const TensorMapOptions &options) {
   if (options.byteStrides.size() != rank - 1 || options.box.size() != rank)
     return formatv("{0} sizes need {1} strides and {0} sizes of the box", rank,
                    rank - 1);
-  if (options.address % tensorMapGranule != 0)
+  if (options.address % tensorMapAlignment != 0)
     return formatv("its address {0:x} is no multiple of {1}", options.address,
-                   tensorMapGranule);
+                   tensorMapAlignment);
   for (auto [d, size] : llvm::enumerate(options.sizes))
     if (size < 1 || size > maxTensorMapSize)
       return formatv("the size of dimension {0} is {1}; 1 to 2^32 are possible",
                      d, size);
   for (auto [d, stride] : llvm::enumerate(options.byteStrides))
-    if (stride < 0 || stride % tensorMapGranule != 0 ||
+    if (stride < 0 || stride % tensorMapAlignment != 0 ||
         stride >= tensorMapStrideLimit)
       return formatv("the stride of dimension {0} is {1} bytes; it must be a "
                      "multiple of {2} below 2^40",
-                     d, stride, tensorMapGranule);
+                     d, stride, tensorMapAlignment);
   return findBrokenBoxRule(options);
 }

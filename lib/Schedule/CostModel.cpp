@@ -122,9 +122,9 @@ Schedule flash::chooseForFewTiles(const Problem &problem,
         continue;
       least = us;
       best = schedule;
-      best.units.reset();
+      best.splitCtas.reset();
       if (splits > 1)
-        best.units = clock.countTiles(schedule) * splits;
+        best.splitCtas = clock.countTiles(schedule) * splits;
     }
   }
   return best;

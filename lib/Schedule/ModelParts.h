@@ -20,8 +20,8 @@ int64_t getSharedBytes(const Problem &problem, const Schedule &schedule);
 /// without roles. Tiles become smaller where that makes a block for more of the
 /// multiprocessors, or fewer partial results because fewer blocks share the
 /// same keys.
-void shareKeys(const Problem &problem, const TargetInfo &target,
-               Schedule &schedule);
+void chooseSplitKV(const Problem &problem, const TargetInfo &target,
+                   Schedule &schedule);
 
 /// The number of blocks that fill the GPU, if a tile has so many queries, for
 /// warps without roles.

@@ -17,11 +17,11 @@ int64_t flash::getSharedBytes(const Problem &problem,
     return tile::SmemType::get(rows, columns, problem.element)
         .getAlignedBytes();
   };
-  int64_t slots = getTileBytes(*schedule.keyTile, problem.headDim) +
-                  getTileBytes(*schedule.keyTile, problem.valueDim);
+  int64_t stageBytes = getTileBytes(*schedule.keyTile, problem.headDim) +
+                       getTileBytes(*schedule.keyTile, problem.valueDim);
   return schedule.queryStages.value_or(1) *
              getTileBytes(*schedule.queryTile, problem.headDim) +
-         *schedule.stages * slots;
+         *schedule.stages * stageBytes;
 }
 
 bool flash::canHaveRoles(const Problem &problem, const TargetInfo &target) {
@@ -54,7 +54,7 @@ std::string flash::completeSchedule(const Problem &problem,
   std::string fault = schedule.hasRoles() && canHaveRoles(problem, target)
                           ? completeSm90Schedule(problem, target, schedule)
                           : completeSm80Schedule(problem, target, schedule);
-  if (!schedule.units && !schedule.splits)
-    schedule.splits = 1;
+  if (!schedule.splitCtas && !schedule.numSplits)
+    schedule.numSplits = 1;
   return fault;
 }

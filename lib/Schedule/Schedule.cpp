@@ -35,11 +35,11 @@ constexpr Key keys[] = {
     {"warps", &Schedule::warps, 1, 32, 1, /*followsTiles=*/true},
     {"stages", &Schedule::stages, 1, 16, 1, /*followsTiles=*/true},
     {"query_stages", &Schedule::queryStages, 1, 2, 1, /*followsTiles=*/true},
-    {"resident_blocks", &Schedule::residentBlocks, 1, 4, 1,
+    {"ctas_per_sm", &Schedule::ctasPerSm, 1, 4, 1,
      /*followsTiles=*/true},
     {"features"},
-    {"splits", &Schedule::splits, 1, 256},
-    {"units", &Schedule::units, 1, 65536}};
+    {"num_splits", &Schedule::numSplits, 1, 256},
+    {"split_ctas", &Schedule::splitCtas, 1, 65536}};
 } // namespace
 
 /// What is wrong with the value of a key that is a number.
@@ -98,8 +98,9 @@ std::string Schedule::findFault() const {
       if (std::string fault = ::findFault(key, *(this->*key.number));
           !fault.empty())
         return fault;
-  if (splits && units)
-    return "splits says what units leaves to the sizes; write one of them";
+  if (numSplits && splitCtas)
+    return "num_splits says what split_ctas leaves to the sizes; write one of "
+           "them";
   return "";
 }
 
@@ -136,10 +137,10 @@ Schedule Schedule::over(const Schedule &lower) const {
   }
   if (!features)
     merged.features = lower.features;
-  if (splits)
-    merged.units = units;
-  if (units)
-    merged.splits = splits;
+  if (numSplits)
+    merged.splitCtas = splitCtas;
+  if (splitCtas)
+    merged.numSplits = numSplits;
   return merged;
 }
 

@@ -69,7 +69,7 @@ Schedule flash::chooseSm80Schedule(const Problem &problem,
   if (problem.queries && *problem.queries <= fit->queryTile / 2)
     schedule.queryTile = std::max<int64_t>(
         llvm::alignTo(*problem.queries, rowsPerWarp), rowsPerWarp);
-  shareKeys(problem, target, schedule);
+  chooseSplitKV(problem, target, schedule);
   return schedule;
 }
 
@@ -81,8 +81,8 @@ std::string flash::completeSm80Schedule(const Problem &problem,
                    "bits",
                    stringifyScheduleFeatures(*schedule.features));
   schedule.features = ScheduleFeatures::None;
-  if (schedule.residentBlocks)
-    return "resident_blocks is of kernels whose warps have roles; they are of "
+  if (schedule.ctasPerSm)
+    return "ctas_per_sm is of kernels whose warps have roles; they are of "
            "the target sm_90a and elements of 16 bits";
   if (*schedule.queryTile % rowsPerWarp != 0)
     return formatv("query_tile must be a multiple of 16 on tensor cores, got "

@@ -45,7 +45,7 @@ constexpr ScheduleFeatures inTurns = overlapped | ScheduleFeatures::PingPong;
 struct Candidate {
   int64_t maxHeadDim, minKeysPerQuery, maxKeysPerQuery, queryTile, keyTile;
   ScheduleFeatures features;
-  std::optional<int64_t> stages = {}, residentBlocks = {};
+  std::optional<int64_t> stages = {}, ctasPerSm = {};
 };
 constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
 constexpr Candidate candidates[] = {
@@ -85,7 +85,7 @@ static Schedule makeSchedule(const Candidate &candidate, int64_t queryTile) {
   schedule.keyTile = candidate.keyTile;
   schedule.features = candidate.features;
   schedule.stages = candidate.stages;
-  schedule.residentBlocks = candidate.residentBlocks;
+  schedule.ctasPerSm = candidate.ctasPerSm;
   if (schedule.queryTile == rowsOfWarpgroup)
     schedule.features = *schedule.features & ~ScheduleFeatures::PingPong;
   return schedule;
@@ -100,7 +100,7 @@ static SmallVector<Schedule> getTiles(ArrayRef<const Candidate *> fits,
     bool isThere = llvm::any_of(tiles, [&](const Candidate *other) {
       return other->queryTile == fit->queryTile;
     });
-    if (!isThere && !fit->residentBlocks)
+    if (!isThere && !fit->ctasPerSm)
       tiles.push_back(fit);
   }
   const Candidate *smallest =
@@ -124,8 +124,8 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
   // Whether there are tiles for all blocks that are to share multiprocessors.
   auto hasEnough = [&](const Candidate &c) {
     std::optional<int64_t> tiles = problem.countQueryTiles(c.queryTile);
-    return !c.residentBlocks ||
-           (tiles && *tiles >= *c.residentBlocks * target.multiprocessors);
+    return !c.ctasPerSm ||
+           (tiles && *tiles >= *c.ctasPerSm * target.multiprocessors);
   };
   SmallVector<const Candidate *> fits;
   for (const Candidate &c : all) {
@@ -142,17 +142,17 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
         std::clamp<int64_t>(llvm::alignTo(*problem.queries, rowsOfWarpgroup),
                             rowsOfWarpgroup, maxQueryTile);
   Schedule schedule = makeSchedule(*fits.front(), mostQueries);
-  if (keys && !schedule.residentBlocks &&
+  if (keys && !schedule.ctasPerSm &&
       hasFewTiles(problem, target, *schedule.queryTile))
     return chooseForFewTiles(problem, target, getTiles(fits, mostQueries));
   // To leave the number of blocks to sizes that are not known costs registers,
   // which only a block of one warpgroup has left. Then all blocks run at once,
   // and no block goes on to another tile.
   std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);
-  bool mayShareKeys = tiles ? *tiles <= target.multiprocessors / 2
+  bool maySplitKeys = tiles ? *tiles <= target.multiprocessors / 2
                             : schedule.queryTile == rowsOfWarpgroup;
-  if (mayShareKeys) {
-    schedule.units = target.multiprocessors;
+  if (maySplitKeys) {
+    schedule.splitCtas = target.multiprocessors;
     schedule.features = *schedule.features & ~ScheduleFeatures::Persistent;
   }
   return schedule;
@@ -189,7 +189,7 @@ std::string flash::completeSm90Schedule(const Problem &problem,
                    *schedule.queryTile);
   if (!schedule.stages)
     schedule.stages = 2;
-  int64_t blocks = schedule.residentBlocks.value_or(1);
+  int64_t blocks = schedule.ctasPerSm.value_or(1);
   int64_t sharedBytesOfBlock =
       tile::getSharedLimit(target.maxSharedBytesPerBlock, blocks) -
       barrierBytesPerBlock;
@@ -202,12 +202,12 @@ std::string flash::completeSm90Schedule(const Problem &problem,
   if (registers > available) {
     std::string ofBlocks;
     if (blocks > 1)
-      ofBlocks = formatv(" in each of {0} resident blocks", blocks);
-    return formatv("scores, weights and accumulator of 64 queries and {0} keys "
-                   "need {1} registers of a thread, and with {2} warpgroups{3} "
-                   "there are {4}; choose a smaller key_tile",
-                   *schedule.keyTile, registers, warpgroups, ofBlocks,
-                   available);
+      ofBlocks = formatv(" in each of {0} CTAs per SM", blocks);
+    return formatv(
+        "scores, probabilities and accumulator of 64 queries and {0} keys "
+        "need {1} registers of a thread, and with {2} warpgroups{3} "
+        "there are {4}; choose a smaller key_tile",
+        *schedule.keyTile, registers, warpgroups, ofBlocks, available);
   }
   int64_t columns = std::max(*schedule.keyTile, problem.valueDim);
   int64_t result = columns / 2 + registersBesideResult;
@@ -215,7 +215,7 @@ std::string flash::completeSm90Schedule(const Problem &problem,
   if (result > start)
     return formatv("a product with {0} columns needs {1} registers of a "
                    "thread, and threads start with {2}; choose fewer "
-                   "resident_blocks",
+                   "ctas_per_sm",
                    columns, result, start);
   // The next queries are copied early where there is a place for them, beside
   // one for results on their way.

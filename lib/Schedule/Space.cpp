@@ -50,7 +50,7 @@ public:
   /// The tiles, with keys shared as the models do.
   void addTiles(int64_t queryTile, int64_t keyTile,
                 ScheduleFeatures features = ScheduleFeatures::None,
-                std::optional<int64_t> residentBlocks = {}) {
+                std::optional<int64_t> ctasPerSm = {}) {
     // A tile need not be longer than the lengths there are.
     auto isTooLong = [](int64_t tile, std::optional<int64_t> length) {
       return length && tile >= 2 * *length && tile > 64;
@@ -63,14 +63,14 @@ public:
     schedule.keyTile = keyTile;
     if (target.isGpu)
       schedule.features = features;
-    schedule.residentBlocks = residentBlocks;
+    schedule.ctasPerSm = ctasPerSm;
     if (target.isGpu) {
       int64_t blocks = getBlocks(schedule);
       std::optional<int64_t> tiles = problem.countQueryTiles(queryTile);
       bool isPersistent = schedule.has(ScheduleFeatures::Persistent);
       bool isUnknown = !tiles && features == ScheduleFeatures::None;
       if (!isPersistent && (isUnknown || (tiles && *tiles <= blocks / 2)))
-        schedule.units = blocks;
+        schedule.splitCtas = blocks;
     }
     add(schedule);
   }
@@ -78,7 +78,7 @@ public:
   /// How many blocks fill the GPU.
   int64_t getBlocks(const Schedule &schedule) const {
     return schedule.hasRoles()
-               ? target.multiprocessors * schedule.residentBlocks.value_or(1)
+               ? target.multiprocessors * schedule.ctasPerSm.value_or(1)
                : getFillingBlocks(target, *schedule.queryTile);
   }
 
@@ -100,10 +100,10 @@ SmallVector<Schedule> flash::listSchedules(const Problem &problem,
     return space.schedules;
   }
   if (canHaveRoles(problem, target))
-    for (auto [queryTile, residentBlocks] : roleQueryTiles)
+    for (auto [queryTile, ctasPerSm] : roleQueryTiles)
       for (int64_t keyTile : roleKeyTiles)
         for (ScheduleFeatures features : roleFeatures)
-          space.addTiles(queryTile, keyTile, features, residentBlocks);
+          space.addTiles(queryTile, keyTile, features, ctasPerSm);
   for (int64_t queryTile : warpQueryTiles)
     for (int64_t keyTile : warpKeyTiles)
       space.addTiles(queryTile, keyTile);
@@ -119,18 +119,18 @@ SmallVector<Schedule> flash::listVariations(const Problem &problem,
   auto vary = [&](std::optional<int64_t> Schedule::*field, int64_t value) {
     Schedule variation = schedule;
     variation.*field = value;
-    // The number of slots for queries follows from what is left.
+    // The number of query stages follows from what is left.
     if (field == &Schedule::stages)
       variation.queryStages.reset();
-    if (field == &Schedule::splits)
-      variation.units.reset();
+    if (field == &Schedule::numSplits)
+      variation.splitCtas.reset();
     space.add(variation);
   };
   for (int64_t stages : {1, 2, 3, 4})
     vary(&Schedule::stages, stages);
   if (schedule.hasRoles())
-    for (int64_t slots : {1, 2})
-      vary(&Schedule::queryStages, slots);
+    for (int64_t queryStages : {1, 2})
+      vary(&Schedule::queryStages, queryStages);
   else
     for (int64_t warps : {1, 2, 4, 8})
       vary(&Schedule::warps, warps);
@@ -140,7 +140,7 @@ SmallVector<Schedule> flash::listVariations(const Problem &problem,
   if (tiles && *tiles < blocks && !isPersistent && problem.keys)
     for (int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32})
       if (splits * 2 * *schedule.keyTile <= *problem.keys || splits == 1)
-        vary(&Schedule::splits, splits);
+        vary(&Schedule::numSplits, splits);
   llvm::erase(space.schedules, schedule);
   return space.schedules;
 }

@@ -42,8 +42,8 @@ def compare(query, key, value, output, mask=None, score=None, slopes=None):
         scores = query[b, h, rows].astype(float) @ key[b, h // group].astype(float).T / dim**0.5
         scores = modify(score, scores, rows, h, slopes)
         scores = numpy.where(keep_mask(mask, rows, length), scores, -numpy.inf)
-        weights = numpy.exp(scores - scores.max(axis=1, keepdims=True))
-        expected = weights @ value[b, h // group].astype(float) / weights.sum(axis=1, keepdims=True)
+        probabilities = numpy.exp(scores - scores.max(axis=1, keepdims=True))
+        expected = probabilities @ value[b, h // group].astype(float) / probabilities.sum(axis=1, keepdims=True)
         got = output[b, h, rows].astype(float)
         # A NaN must not vanish in a comparison.
         error += float(((got - expected) ** 2).sum())

@@ -25,19 +25,19 @@ static void checkPlace(const char *name, const Array &array,
 
 /// What kernels for GPUs, which copy 16 bytes at a time, ask of an array.
 static void checkStrides(const char *name, const Array &array) {
-  constexpr int64_t granule = 16;
+  constexpr int64_t alignment = 16;
   int64_t bytes = getBytes(array.element);
   if (array.strides[array.rank - 1] != 1)
     raise(PyExc_ValueError, name, " has stride ", array.strides[array.rank - 1],
           " in its last dimension, which must be contiguous (1)");
   for (int d = 0; d + 1 < array.rank; ++d)
-    if (array.strides[d] * bytes % granule)
+    if (array.strides[d] * bytes % alignment)
       raise(PyExc_ValueError, name, " has stride ", array.strides[d],
             " in dimension ", d, "; on a GPU it must be a multiple of ",
-            granule / bytes, " elements (", granule, " bytes)");
-  if (reinterpret_cast<uintptr_t>(array.data) % granule)
+            alignment / bytes, " elements (", alignment, " bytes)");
+  if (reinterpret_cast<uintptr_t>(array.data) % alignment)
     raise(PyExc_ValueError, name,
-          " starts at an address that is not a multiple of ", granule,
+          " starts at an address that is not a multiple of ", alignment,
           " bytes, which a GPU needs");
 }
 

@@ -40,9 +40,9 @@ def reference(query, key, value, keep=None, score=None, scale=None, lengths=None
         top = rows.max(axis=-1, keepdims=True) if rows.shape[-1] else np.full(rows.shape[:-1] + (1,), -np.inf)
         top = np.where(np.isfinite(top), top, 0.0)
         total = np.exp(rows - top).sum(axis=-1, keepdims=True)
-        weights = np.where(total > 0, np.exp(s - top) / np.where(total > 0, total, 1.0), 0.0)
+        probabilities = np.where(total > 0, np.exp(s - top) / np.where(total > 0, total, 1.0), 0.0)
         lse = (np.log(total) + top)[..., 0]
-    return np.einsum("bhqk,bhkd->bhqd", weights, value), lse
+    return np.einsum("bhqk,bhkd->bhqd", probabilities, value), lse
 
 
 #: Largest difference to the reference, for standard normal inputs.

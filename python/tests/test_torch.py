@@ -145,8 +145,8 @@ def test_functions_and_methods(make_tensors):
     scores = query @ key.transpose(2, 3) / 4
     b, h, q, k = (torch.arange(n).reshape(-1, *[1] * (3 - i)) for i, n in enumerate((1, 2, 61, 75)))
     for function in SCORES.values():
-        weights = torch.softmax(function(scores, b, h, q, k), dim=-1)
-        compare(flash.attention(query, key, value, score=function), (weights @ value).double(), "float32")
+        probabilities = torch.softmax(function(scores, b, h, q, k), dim=-1)
+        compare(flash.attention(query, key, value, score=function), (probabilities @ value).double(), "float32")
     for function in MASK_MODS.values():
         expected = sdpa(query, key, value, function(b, h, q, k))
         compare(flash.attention(query, key, value, mask=function), expected, "float32")

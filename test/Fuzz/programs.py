@@ -75,7 +75,7 @@ def draw_schedule(rng, target, element):
         if rng.random() < 0.3:
             keys["query_stages"] = rng.choice([1, 2])
         if rng.random() < 0.2:
-            keys["resident_blocks"] = 2
+            keys["ctas_per_sm"] = 2
         most = 5
     else:
         keys["query_tile"] = rng.choice([16, 16, 32, 48, 64, 128])
@@ -88,7 +88,7 @@ def draw_schedule(rng, target, element):
     if rng.random() < 0.7:
         keys["stages"] = rng.randint(1, most)
     if rng.random() < 0.3:
-        keys[rng.choice(["splits", "units"])] = rng.choice([1, 2, 3, 5, 40])
+        keys[rng.choice(["num_splits", "split_ctas"])] = rng.choice([1, 2, 3, 5, 40])
     return ",".join(f"{key}={value}" for key, value in keys.items())
 
 

@@ -8,8 +8,8 @@
 // CHECK-DAG: llvm.func internal @attention_parallel_0_concurrent_1(
 // CHECK-DAG: llvm.call @flash_emulation_acquire(
 // CHECK-DAG: llvm.call @flash_emulation_wait(
-// CHECK-DAG: llvm.call @flash_emulation_set_inspected(
-// CHECK-DAG: llvm.call @flash_emulation_wait_inspected(
+// CHECK-DAG: llvm.call @flash_emulation_set_checked(
+// CHECK-DAG: llvm.call @flash_emulation_wait_checked(
 // CHECK-DAG: llvm.call @flash_emulation_finish_role(
 func.func @attention(%q: tensor<1x3x300x16xf16>, %k: tensor<1x3x96x16xf16>) -> tensor<1x3x300x16xf16> {
   %o = flash.attention %q, %k, %k mask(#flash.causal)

@@ -7,8 +7,8 @@
 
 #include "flash/Pipelines/Registration.h"
 #include "flash/Support/Version.h"
-#include "flash/Target/Nvptx/Assemble.h"
 #include "flash/Target/Nvptx/Ptx.h"
+#include "flash/Target/Nvptx/Ptxas.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -63,7 +63,7 @@ static llvm::Expected<int> translate(mlir::ModuleOp module) {
     llvm::outs() << ptx->text;
     return 0;
   }
-  llvm::Expected<flash::Cubin> cubin = flash::assemble(ptx->text, chip);
+  llvm::Expected<flash::Cubin> cubin = flash::runPtxas(ptx->text, chip);
   if (!cubin)
     return cubin.takeError();
   for (const flash::KernelResources &kernel : cubin->kernels)

@@ -10,7 +10,7 @@
 
 #include "flash/Compile/Program.h"
 #include "flash/Runtime/HostProgram.h"
-#include "flash/Target/Nvptx/Assemble.h"
+#include "flash/Target/Nvptx/Ptxas.h"
 
 namespace flash::compile {
 
@@ -47,7 +47,7 @@ struct GpuProgram {
                                             const CompileOptions &options);
 
   /// Adds cubins for a chip, made by the first `ptxas` in the PATH.
-  llvm::Error assembleFor(llvm::StringRef chip);
+  llvm::Error runPtxas(llvm::StringRef chip);
 };
 
 } // namespace flash::compile

@@ -51,7 +51,7 @@ def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
     ```
 
     A `flash.softmax` or `linalg.softmax` of a slice of rows becomes two loops
-    over strips of the rows: the first finds maximum and sum, for each lane, by
+    over warp rows of the rows: the first finds maximum and sum, for each lane, by
     the online softmax, the second writes the quotients.
 
     Tensors become memrefs with run-time strides, whose last dimension is

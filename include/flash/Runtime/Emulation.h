@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What `tile-emulate` makes a program call: the rings of each block, which
-// check that their slots are used in the order that the tile dialect
+// check that their stages are used in the order that the tile dialect
 // prescribes. No dependency on LLVM.
 //
 // `where` is the name and place of an operation, for messages; it must outlive
@@ -55,26 +55,26 @@ public:
   explicit Block(int64_t number) : number(number) {}
 
   /// Adds a ring of `stages` tiles, which lie one after the other from `first`
-  /// on, and returns its number. A slot is free when as many `readers` have
+  /// on, and returns its number. A stage is free when as many `readers` have
   /// released it, and full when as many `copies` have filled a part each.
   int64_t addRing(const TileStorage &first, int64_t stages, const char *where,
                   int64_t readers = 1, int64_t copies = 1);
 
-  /// Waits until the slot of the step is free.
+  /// Waits until the stage of the step is free.
   bool acquire(int64_t ring, int64_t step, const char *where);
   /// Records the copy, which `wait` carries out.
   bool copy(int64_t ring, int64_t step, const TileSource &source,
             const char *where, int64_t part = 0);
-  /// Before and after the caller itself writes the slot of the step.
+  /// Before and after the caller itself writes the stage of the step.
   bool startPut(int64_t ring, int64_t step, const char *where);
   bool endPut(int64_t ring, int64_t step, const char *where);
   /// Waits until the copy of the step has been started, and completes it.
   Lease wait(int64_t ring, int64_t step, const char *where);
-  /// Says that the tile of the step, which has been waited for, was inspected.
-  bool setInspected(int64_t ring, int64_t step, const char *where);
+  /// Says that the tile of the step, which has been waited for, was checked.
+  bool setChecked(int64_t ring, int64_t step, const char *where);
   /// Waits until it was.
-  Lease waitInspected(int64_t ring, int64_t step, const char *where);
-  /// Frees the slot and overwrites it.
+  Lease waitChecked(int64_t ring, int64_t step, const char *where);
+  /// Frees the stage and overwrites it.
   bool release(int64_t ring, int64_t step, const char *where);
 
   /// Whether the tile may still be read. Lease 0 is of no ring, and always
@@ -88,7 +88,7 @@ public:
   void startRoles(unsigned count);
   /// Ends one of the roles.
   bool finishRole();
-  /// Ends the block: all slots must be free.
+  /// Ends the block: all stages must be free.
   bool finish();
 
   /// The message of the first failure.
@@ -96,28 +96,28 @@ public:
 
 private:
   enum class State { Free, Acquired, Putting, Filling, Full };
-  struct Slot {
+  struct Stage {
     State state = State::Free;
-    /// The step whose tile is in the slot or, if it is free, will be next.
+    /// The step whose tile is in the stage or, if it is free, will be next.
     int64_t step;
     TileStorage storage;
     /// Of each part that has been copied and not been waited for.
     std::vector<std::optional<TileSource>> sources;
-    bool isInspected = false;
+    bool isChecked = false;
     int64_t releases = 0;
   };
   struct Ring {
-    std::vector<Slot> slots;
+    std::vector<Stage> stages;
     const char *where;
     int64_t readers;
   };
 
-  /// The slot of a step; null, with a message, if there cannot be one.
-  Slot *find(int64_t ring, int64_t step, const char *where);
-  /// The slot of a step that has been acquired and not been filled yet.
-  Slot *findAcquired(int64_t ring, int64_t step, const char *where);
+  /// The stage of a step; null, with a message, if there cannot be one.
+  Stage *find(int64_t ring, int64_t step, const char *where);
+  /// The stage of a step that has been acquired and not been filled yet.
+  Stage *findAcquired(int64_t ring, int64_t step, const char *where);
   std::string describe(int64_t ring, int64_t step) const;
-  /// Waits until the slot has the step's tile and `condition` holds.
+  /// Waits until the stage has the step's tile and `condition` holds.
   template <typename Condition>
   Lease waitForTile(int64_t ring, int64_t step, const char *where,
                     Condition condition, const char *missing);
@@ -168,10 +168,10 @@ void flash_emulation_end_put(void *block, int64_t ring, int64_t step,
                              const char *where);
 int64_t flash_emulation_wait(void *block, int64_t ring, int64_t step,
                              const char *where);
-void flash_emulation_set_inspected(void *block, int64_t ring, int64_t step,
-                                   const char *where);
-int64_t flash_emulation_wait_inspected(void *block, int64_t ring, int64_t step,
-                                       const char *where);
+void flash_emulation_set_checked(void *block, int64_t ring, int64_t step,
+                                 const char *where);
+int64_t flash_emulation_wait_checked(void *block, int64_t ring, int64_t step,
+                                     const char *where);
 void flash_emulation_release(void *block, int64_t ring, int64_t step,
                              const char *where);
 void flash_emulation_check_lease(void *block, int64_t lease, const char *where);

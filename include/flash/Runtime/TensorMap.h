@@ -37,7 +37,7 @@ llvm::StringRef getName(TensorMapElement element);
 int64_t getBytes(TensorMapElement element);
 
 /// Strides in bytes are multiples of it, and so is the address.
-inline constexpr int64_t tensorMapGranule = 16;
+inline constexpr int64_t tensorMapAlignment = 16;
 inline constexpr int64_t maxTensorMapSize = int64_t(1) << 32;
 /// Strides in bytes are below it.
 inline constexpr int64_t tensorMapStrideLimit = int64_t(1) << 40;

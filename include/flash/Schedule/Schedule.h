@@ -27,9 +27,9 @@ namespace flash {
 /// what they mean.
 struct Schedule {
   std::optional<int64_t> queryTile, keyTile, warps, stages, queryStages,
-      residentBlocks;
+      ctasPerSm;
   std::optional<ScheduleFeatures> features;
-  std::optional<int64_t> splits, units;
+  std::optional<int64_t> numSplits, splitCtas;
 
   bool isEmpty() const { return *this == Schedule(); }
   /// Whether it says what only block programs have.
@@ -53,9 +53,9 @@ struct Schedule {
   static llvm::Expected<Schedule> parse(llvm::StringRef text);
 
   /// This schedule, with what it leaves out taken from `lower`. Keys that
-  /// follow from the tiles (warps, stages, query_stages, resident_blocks) are
-  /// taken only if the tiles are the same; `splits` and `units` exclude each
-  /// other.
+  /// follow from the tiles (warps, stages, query_stages, ctas_per_sm) are
+  /// taken only if the tiles are the same; `num_splits` and `split_ctas`
+  /// exclude each other.
   Schedule over(const Schedule &lower) const;
 
   /// Calls `visit` with each key that has a value, in the order of the

@@ -42,7 +42,7 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     On a GPU the unit is a thread block: `warps` (1 to 32) share the queries,
     16 at a time each. `stages` (1 to 16) tiles of keys, and of values, are in
     shared memory, and `query_stages` (1 or 2) of queries where a block has
-    several. `resident_blocks` (1 to 4) of blocks whose warps have roles share
+    several. `ctas_per_sm` (1 to 4) of blocks whose warps have roles share
     a multiprocessor, its registers and its shared memory; without it, one has
     all.
 
@@ -54,8 +54,8 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
 
     With few queries there are few units, too few to fill a GPU. So units may
     also share the key tiles of the same queries, with a second kernel that
-    combines their results: `splits = 4` (1 to 256) makes it four units for
-    each query tile. `units = 264` (1 to 65536) leaves the number to the
+    combines their results: `num_splits = 4` (1 to 256) makes it four units for
+    each query tile. `split_ctas = 264` (1 to 65536) leaves the number to the
     sizes: as many as give at most 264 units in all, each of which has at
     least two of at least eight key tiles. If the sizes are known at run time
     only, so is the number; where it is 1 there is no second kernel. The CPU

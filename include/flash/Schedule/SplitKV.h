@@ -23,12 +23,12 @@ namespace flash {
 /// cost more than it saves (docs/benchmarks.md).
 constexpr int64_t minKeyTiles = 8, minKeyTilesPerSplit = 2;
 
-/// What the key `splits` of a schedule may be at most.
+/// What the key `num_splits` of a schedule may be at most.
 constexpr int64_t maxSplits = 256;
 
-/// The number of splits that give at most `units` blocks for `queryTiles` tiles
-/// of queries, if each then has enough of the `keyTiles` tiles of keys.
-int64_t countSplits(int64_t units, int64_t queryTiles, int64_t keyTiles);
+/// The number of splits that give at most `splitCtas` blocks for `queryTiles`
+/// tiles of queries, if each then has enough of the `keyTiles` tiles of keys.
+int64_t countSplits(int64_t splitCtas, int64_t queryTiles, int64_t keyTiles);
 
 } // namespace flash
 

@@ -1,11 +1,11 @@
-//===- RowCombine.cpp - Attention from parts of the keys ------------------===//
+//===- RowCombine.cpp - Attention from splits of the keys -----------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One pass over the parts with the online softmax of their log-sum-exps. The
-// time is that of reading memory, so several parts are read before the first is
-// needed.
+// One pass over the splits with the online softmax of their log-sum-exps. The
+// time is that of reading memory, so several splits are read before the first
+// is needed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +22,8 @@ using namespace mlir;
 using namespace flash;
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
-// Parts whose elements are in registers at a time.
-static constexpr int64_t mostPartsAtOnce = 8;
+// Splits whose elements are in registers at a time.
+static constexpr int64_t mostSplitsAtOnce = 8;
 // 16 bytes of f32.
 static constexpr int64_t elementsOfLane = 4;
 
@@ -38,8 +38,8 @@ private:
   struct State {
     Value acc, max, sum;
   };
-  /// The output and the log-sum-exp of one part.
-  struct Part {
+  /// The output and the log-sum-exp of one split.
+  struct Split {
     Value out, lse;
   };
 
@@ -57,35 +57,35 @@ private:
   Value expOfDifference(Value x, Value shift);
   /// `value`, or `replacement` where it equals `special`.
   Value replace(Value value, double special, double replacement);
-  Part read(Value part);
-  State add(const State &state, ArrayRef<Part> parts);
+  Split read(Value split);
+  State add(const State &state, ArrayRef<Split> splits);
   void store(const State &state);
 
   OpBuilder &b;
   Location loc;
   const RowCombine &combine;
   RankedTensorType tileType, rowsType;
-  int64_t partsAtOnce = mostPartsAtOnce;
-  bool mayExceed = true; ///< Whether some parts of a step may not exist.
+  int64_t splitsAtOnce = mostSplitsAtOnce;
+  bool mayExceed = true; ///< Whether some splits of a step may not exist.
 };
 } // namespace
 
 RowCombineEmitter::RowCombineEmitter(OpBuilder &b, Location loc, int64_t rows,
                                      int64_t warps, const RowCombine &combine)
     : b(b), loc(loc), combine(combine) {
-  auto strips = [&](ArrayRef<int64_t> shape, int64_t vector) {
-    auto layout = tile::StripsAttr::get(b.getContext(), warps, vector);
+  auto warpRows = [&](ArrayRef<int64_t> shape, int64_t vector) {
+    auto layout = tile::WarpRowsAttr::get(b.getContext(), warps, vector);
     return RankedTensorType::get(shape, b.getF32Type(), layout);
   };
-  tileType = strips({rows, static_cast<int64_t>(llvm::alignTo(
-                               combine.valueDim, 32 * elementsOfLane))},
-                    elementsOfLane);
-  rowsType = strips(rows, 1);
-  if (std::optional<int64_t> parts = getConstantIntValue(combine.parts)) {
+  tileType = warpRows({rows, static_cast<int64_t>(llvm::alignTo(
+                                 combine.valueDim, 32 * elementsOfLane))},
+                      elementsOfLane);
+  rowsType = warpRows(rows, 1);
+  if (std::optional<int64_t> splits = getConstantIntValue(combine.splits)) {
     // As many in each step.
-    int64_t steps = llvm::divideCeil(*parts, mostPartsAtOnce);
-    partsAtOnce = llvm::divideCeil(*parts, steps);
-    mayExceed = *parts % partsAtOnce != 0;
+    int64_t steps = llvm::divideCeil(*splits, mostSplitsAtOnce);
+    splitsAtOnce = llvm::divideCeil(*splits, steps);
+    mayExceed = *splits % splitsAtOnce != 0;
   }
 }
 
@@ -104,22 +104,22 @@ Value RowCombineEmitter::replace(Value value, double special,
                                  value);
 }
 
-RowCombineEmitter::Part RowCombineEmitter::read(Value part) {
-  // Of a part that does not exist the last one is read instead, as one without
+RowCombineEmitter::Split RowCombineEmitter::read(Value split) {
+  // Of a split that does not exist the last one is read instead, as one without
   // keys.
   Value last, exists;
   if (mayExceed) {
-    last = arith::SubIOp::create(b, loc, combine.parts, constant(1));
+    last = arith::SubIOp::create(b, loc, combine.splits, constant(1));
     exists =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, part, last);
-    part = arith::MinSIOp::create(b, loc, part, last);
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sle, split, last);
+    split = arith::MinSIOp::create(b, loc, split, last);
   }
   auto getIndices = [&](const MemoryPlace &place) {
     SmallVector<Value> indices(place.indices);
-    indices[0] = arith::AddIOp::create(b, loc, indices[0], part);
+    indices[0] = arith::AddIOp::create(b, loc, indices[0], split);
     return indices;
   };
-  Part result;
+  Split result;
   result.lse = tile::ReadOp::create(b, loc, rowsType, combine.lses.memory,
                                     getIndices(combine.lses), combine.rows,
                                     /*columns=*/Value(), /*aligned=*/false);
@@ -140,21 +140,21 @@ RowCombineEmitter::Part RowCombineEmitter::read(Value part) {
 }
 
 RowCombineEmitter::State RowCombineEmitter::add(const State &state,
-                                                ArrayRef<Part> parts) {
+                                                ArrayRef<Split> splits) {
   State next;
   next.max = state.max;
-  for (const Part &part : parts)
-    next.max = arith::MaxNumFOp::create(b, loc, next.max, part.lse);
+  for (const Split &split : splits)
+    next.max = arith::MaxNumFOp::create(b, loc, next.max, split.lse);
   // While a row has seen no key, its maximum is -inf, and -inf - -inf is NaN.
   Value shift = replace(next.max, -infinity, 0.0);
   Value rescale = expOfDifference(state.max, shift);
   next.sum = arith::MulFOp::create(b, loc, state.sum, rescale);
   next.acc =
       arith::MulFOp::create(b, loc, state.acc, broadcast(rescale, tileType));
-  for (const Part &part : parts) {
-    Value weight = expOfDifference(part.lse, shift);
+  for (const Split &split : splits) {
+    Value weight = expOfDifference(split.lse, shift);
     next.sum = arith::AddFOp::create(b, loc, next.sum, weight);
-    next.acc = math::FmaOp::create(b, loc, part.out,
+    next.acc = math::FmaOp::create(b, loc, split.out,
                                    broadcast(weight, tileType), next.acc);
   }
   return next;
@@ -183,18 +183,18 @@ void RowCombineEmitter::store(const State &state) {
 
 void RowCombineEmitter::run() {
   auto loop = scf::ForOp::create(
-      b, loc, constant(0), combine.parts, constant(partsAtOnce),
+      b, loc, constant(0), combine.splits, constant(splitsAtOnce),
       ValueRange{splat(tileType, 0.0), splat(rowsType, -infinity),
                  splat(rowsType, 0.0)});
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     ValueRange carried = loop.getRegionIterArgs();
-    SmallVector<Part> parts;
-    for (int64_t i = 0; i < partsAtOnce; ++i)
-      parts.push_back(read(
+    SmallVector<Split> splits;
+    for (int64_t i = 0; i < splitsAtOnce; ++i)
+      splits.push_back(read(
           arith::AddIOp::create(b, loc, loop.getInductionVar(), constant(i))));
-    State next = add({carried[0], carried[1], carried[2]}, parts);
+    State next = add({carried[0], carried[1], carried[2]}, splits);
     scf::YieldOp::create(b, loc, ValueRange{next.acc, next.max, next.sum});
   }
   store({loop.getResult(0), loop.getResult(1), loop.getResult(2)});

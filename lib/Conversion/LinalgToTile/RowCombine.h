@@ -1,4 +1,4 @@
-//===- RowCombine.h - Attention from parts of the keys ----------*- C++ -*-===//
+//===- RowCombine.h - Attention from splits of the keys ---------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,12 +13,12 @@
 namespace flash {
 
 /// A flash.combine as values of the kernel; the first index of its inputs is
-/// the part.
+/// the split.
 struct RowCombine {
   MemoryPlace outs, lses, output;
-  MemoryPlace lse;   ///< Of the row, or nothing.
-  mlir::Value rows;  ///< How many rows exist.
-  mlir::Value parts; ///< How many parts there are.
+  MemoryPlace lse;    ///< Of the row, or nothing.
+  mlir::Value rows;   ///< How many rows exist.
+  mlir::Value splits; ///< How many splits there are.
   int64_t valueDim;
 };
 

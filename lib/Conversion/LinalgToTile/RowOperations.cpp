@@ -103,16 +103,16 @@ LogicalResult BlockConverter::convertCombine(CombineOp op) {
   tensor::ExtractSliceOp outs = getRowSlice(op.getOuts()),
                          lses = getRowSlice(op.getLses());
   // The rows of each part are where the parts of its memory are.
-  auto isSliceOfParts = [](tensor::ExtractSliceOp slice, int64_t rank) {
+  auto isSliceOfSplits = [](tensor::ExtractSliceOp slice, int64_t rank) {
     return slice && slice.getSourceType().getRank() == rank &&
            slice.getType().getRank() == rank - 2;
   };
-  if (!isSliceOfParts(outs, 5) || !isSliceOfParts(lses, 4))
-    return refuse(op, "its inputs are no slices of parts of batches of heads");
+  if (!isSliceOfSplits(outs, 5) || !isSliceOfSplits(lses, 4))
+    return refuse(op, "its inputs are no slices of splits of batches of heads");
   RowCombine combine;
   combine.outs = {capture(outs.getSource()), lookupAll(outs.getMixedOffsets())};
   combine.lses = {capture(lses.getSource()), lookupAll(lses.getMixedOffsets())};
-  combine.parts = lookup(outs.getMixedSizes()[0]);
+  combine.splits = lookup(outs.getMixedSizes()[0]);
   combine.rows = lookup(outs.getMixedSizes()[3]);
   combine.valueDim = op.getOuts().getType().getShape().back();
   if (failed(findStores(*op, {&combine.output, &combine.lse})))

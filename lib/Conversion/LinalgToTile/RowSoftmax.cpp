@@ -31,8 +31,8 @@ public:
   void run();
 
 private:
-  RankedTensorType strips(ArrayRef<int64_t> shape, int64_t vector) {
-    auto layout = tile::StripsAttr::get(b.getContext(), warps, vector);
+  RankedTensorType warpRows(ArrayRef<int64_t> shape, int64_t vector) {
+    auto layout = tile::WarpRowsAttr::get(b.getContext(), warps, vector);
     return RankedTensorType::get(shape, b.getF32Type(), layout);
   }
   Value splat(RankedTensorType type, double value) {
@@ -87,9 +87,9 @@ RowSoftmaxEmitter::RowSoftmaxEmitter(OpBuilder &b, Location loc, int64_t rows,
     columns = std::clamp<int64_t>(
         llvm::alignTo(memory.getShape().back(), 32 * vector), 32 * vector,
         columns);
-  tileType = strips({rows, columns}, vector);
-  lanesType = strips({rows, 32}, 1);
-  rowsType = strips(rows, 1);
+  tileType = warpRows({rows, columns}, vector);
+  lanesType = warpRows({rows, 32}, 1);
+  rowsType = warpRows(rows, 1);
 }
 
 Value RowSoftmaxEmitter::expOfDifference(Value x, Value y) {

@@ -16,7 +16,7 @@ using namespace flash;
 
 /// With up to so many steps the descriptors of queries, which many products
 /// read, are kept in registers. More would be spilled: they are computed for
-/// each product, as those of keys and values are. The assembler does that in
+/// each product, as those of keys and values are. ptxas does that in
 /// registers for all threads of a warp.
 constexpr size_t mostStepsInRegisters = 8;
 

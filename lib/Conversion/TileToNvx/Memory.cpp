@@ -73,8 +73,9 @@ struct ReadVector : OpConversionPattern<tile::ReadOp> {
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getResult().getType());
     auto layout = cast<tile::LayoutAttrInterface>(type.getEncoding());
-    if (isa<tile::StripsAttr>(layout))
-      return rewriter.notifyMatchFailure(op, "strips have their own pattern");
+    if (isa<tile::WarpRowsAttr>(layout))
+      return rewriter.notifyMatchFailure(op,
+                                         "warp rows have their own pattern");
     ThreadBuilder t{rewriter, op.getLoc()};
     GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
     SmallVector<Value> indices;
@@ -410,8 +411,9 @@ struct Store : OpConversionPattern<tile::StoreOp> {
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getX().getType());
     auto layout = cast<tile::LayoutAttrInterface>(type.getEncoding());
-    if (isa<tile::StripsAttr>(layout))
-      return rewriter.notifyMatchFailure(op, "strips have their own pattern");
+    if (isa<tile::WarpRowsAttr>(layout))
+      return rewriter.notifyMatchFailure(op,
+                                         "warp rows have their own pattern");
     ThreadBuilder t{rewriter, op.getLoc()};
     OpBuilder &b = rewriter;
     GlobalMemory memory(op.getDestination().getType(),

@@ -72,8 +72,8 @@ void populateRegisterPatterns(const mlir::TypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
 void populateMemoryPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
-void populateStripPatterns(const mlir::TypeConverter &converter,
-                           mlir::RewritePatternSet &patterns);
+void populateWarpRowsPatterns(const mlir::TypeConverter &converter,
+                              mlir::RewritePatternSet &patterns);
 void populateProductPatterns(const mlir::TypeConverter &converter,
                              mlir::RewritePatternSet &patterns);
 void populateWarpgroupProductPatterns(const mlir::TypeConverter &converter,

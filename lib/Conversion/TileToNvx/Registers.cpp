@@ -200,7 +200,7 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
     ThreadBuilder t{rewriter, op.getLoc()};
     SmallVector<Value> x = t.unpack(adaptor.getX()),
                        result = t.unpack(adaptor.getInit());
-    if (isa<tile::StripsAttr>(op.getX().getType().getEncoding())) {
+    if (isa<tile::WarpRowsAttr>(op.getX().getType().getEncoding())) {
       size_t inRow = x.size() / result.size();
       for (auto [row, value] : llvm::enumerate(result)) {
         SmallVector<Value> parts(ArrayRef<Value>(x).slice(row * inRow, inRow));
@@ -211,7 +211,7 @@ struct Fold : OpConversionPattern<tile::FoldOp> {
       return success();
     }
     // An instruction that needs the result of the one before waits for it, and
-    // the assembler keeps most of their order. So two rows take turns, and each
+    // ptxas keeps most of their order. So two rows take turns, and each
     // has several sums on the way: four in a narrow tile, else one for each 64
     // columns. Threads with more rows have no registers for that.
     int64_t columns = op.getX().getType().getDimSize(1), blocks = columns / 8;

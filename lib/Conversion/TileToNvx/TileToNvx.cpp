@@ -37,7 +37,7 @@ struct ConvertTileToNvx : flash::impl::ConvertTileToNvxBase<ConvertTileToNvx> {
                                                          target);
     populateRegisterPatterns(converter, patterns);
     populateMemoryPatterns(converter, patterns);
-    populateStripPatterns(converter, patterns);
+    populateWarpRowsPatterns(converter, patterns);
     populateProductPatterns(converter, patterns);
     populateWarpgroupProductPatterns(converter, patterns);
     if (failed(

@@ -10,7 +10,7 @@
 #include "HostScalars.h"
 #include "HostTensorMaps.h"
 #include "HostViews.h"
-#include "flash/Dialect/Tile/IR/StoreGranules.h"
+#include "flash/Dialect/Tile/IR/StoreVectorWidths.h"
 #include "flash/Target/Nvptx/KernelAbi.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -127,7 +127,8 @@ LogicalResult Translator::translateLaunch(gpu::LaunchFuncOp op) {
   launch.sharedBytes =
       builder.getConstant(values.back()).value_or(HostProgram::dynamic);
 
-  auto granules = op->getAttrOfType<DenseI64ArrayAttr>(tile::storeGranulesAttr);
+  auto vectorWidths =
+      op->getAttrOfType<DenseI64ArrayAttr>(tile::storeVectorWidthsAttr);
   for (auto [i, operand] : llvm::enumerate(op.getKernelOperands())) {
     SmallVector<AbiField> fields = getAbiFields(operand.getType());
     if (fields.empty())
@@ -136,9 +137,10 @@ LogicalResult Translator::translateLaunch(gpu::LaunchFuncOp op) {
              << operand.getType()
              << ": kernels take strided memrefs, tensor maps, index, i32, i64, "
                 "f32 and f64";
-    views.addUse(operand,
-                 granules && i < size_t(granules.size()) ? granules[i] : 0,
-                 launch.kernel);
+    views.addUse(
+        operand,
+        vectorWidths && i < size_t(vectorWidths.size()) ? vectorWidths[i] : 0,
+        launch.kernel);
     for (const AbiField &abi : fields) {
       HostProgram::Field field = getField(operand, abi, values);
       field.operand = i;

@@ -98,7 +98,7 @@ struct Expression {
 } // namespace
 
 bool Expression::add(Value *value) {
-  // The assembler finds arguments in constant memory wherever they are used.
+  // ptxas finds arguments in constant memory wherever they are used.
   if (isa<Constant, Argument>(value))
     return true;
   if (++size > mostInstructions)

@@ -292,7 +292,7 @@ LogicalResult HostViews::assumeAlignment(memref::AssumeAlignmentOp op) {
   return success();
 }
 
-void HostViews::addUse(Value operand, int64_t granule, StringRef kernel) {
+void HostViews::addUse(Value operand, int64_t alignment, StringRef kernel) {
   auto type = dyn_cast<MemRefType>(operand.getType());
   if (!type)
     return;
@@ -313,14 +313,14 @@ void HostViews::addUse(Value operand, int64_t granule, StringRef kernel) {
       continue;
     if (!ShapedType::isDynamic(stride)) {
       require("gpu.launch_func", actual, stride, "stride", d);
-    } else if (granule > 1) {
+    } else if (alignment > 1) {
       Value rest =
-          builder.create(Arithmetic::RemS, actual, builder.constant(granule));
+          builder.create(Arithmetic::RemS, actual, builder.constant(alignment));
       builder.check(
           builder.isEqual(rest, builder.constant(0)),
           llvm::formatv("the kernel '{0}' stores {1} elements at a time: the "
                         "strides of its results must be multiples of that",
-                        kernel, granule)
+                        kernel, alignment)
               .str());
     }
   }

@@ -79,7 +79,7 @@ public:
 
   /// Notes that a kernel is passed a view of this type, to which it stores so
   /// many elements at a time; 0 if that is no matter.
-  void addUse(mlir::Value operand, int64_t granule, llvm::StringRef kernel);
+  void addUse(mlir::Value operand, int64_t alignment, llvm::StringRef kernel);
 
   /// Fails, silently, if the alignment of a later element is asked for.
   llvm::LogicalResult assumeAlignment(mlir::memref::AssumeAlignmentOp op);

@@ -11,9 +11,9 @@ HOPPER = [("TMA and wgmma, warps with roles", ROLES), ("+ products and softmax o
           ("+ ping-pong of warpgroups", ROLES + "|overlap|lazy_rescale|ping_pong"),
           ("+ persistent blocks", ROLES + "|overlap|lazy_rescale|ping_pong|persistent"),
           ("+ next queries early", EARLY), ("+ results by bulk copies", EARLY + "|bulk_store")]
-AMPERE = [("fused, tensor cores (mma.sync)", "query_tile=64,key_tile=64,stages=1,splits=1"),
-          ("+ more warps share the keys", "query_tile=128,key_tile=64,stages=1,splits=1"),
-          ("+ two stages of copies (cp.async)", "query_tile=128,key_tile=64,stages=2,splits=1")]
+AMPERE = [("fused, tensor cores (mma.sync)", "query_tile=64,key_tile=64,stages=1,num_splits=1"),
+          ("+ more warps share the keys", "query_tile=128,key_tile=64,stages=1,num_splits=1"),
+          ("+ two stages of copies (cp.async)", "query_tile=128,key_tile=64,stages=2,num_splits=1")]
 CPU = [("fused, small tiles, one thread", "query_tile=16,key_tile=32"),
        ("+ tiles for the cache", "query_tile=64,key_tile=64"),
        ("+ larger key tiles", "query_tile=64,key_tile=128"),

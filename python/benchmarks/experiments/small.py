@@ -48,7 +48,7 @@ def tiles(bench):
     dtype, shape = ("f32", (2, 4, 1024, 64)) if bench.gpu else ("f32", (1, 4, 1024, 64))
     queries, keys = ((16, 32, 64, 128), (16, 32, 64)) if bench.gpu else ((16, 32, 64, 128), (32, 128, 512))
     text = programs.attention(shape, dtype)
-    more = ",splits=1" if bench.gpu else ""
+    more = ",num_splits=1" if bench.gpu else ""
     cases = {(q, k): Case(f"tiles_{q}_{k}", text, ("--check", f"--schedule=query_tile={q},key_tile={k}{more}"))
              for q in queries for k in keys}
     reports = bench.flash.run(list(cases.values()) + [Case("tiles_proposed", text, ("--check",))])

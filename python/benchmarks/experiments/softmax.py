@@ -13,8 +13,8 @@ def plain(tensor):
     """Four passes over memory."""
     torch = peers_module.torch
     shifted = tensor - tensor.amax(dim=1, keepdim=True)
-    weights = torch.exp(shifted)
-    return weights / weights.sum(dim=1, keepdim=True)
+    probabilities = torch.exp(shifted)
+    return probabilities / probabilities.sum(dim=1, keepdim=True)
 
 
 def run(bench):

@@ -22,7 +22,7 @@
 // CHECK-SAME:  known_block_size = array<i32: 64, 1, 1>
 
 // The last tiles of queries come first, those of some heads together: under
-// this mask they have most keys. Heads follow each other where two rounds of
+// this mask they have most keys. Heads follow each other where two waves of
 // blocks are whole heads.
 // CHECK:       %[[ID:.*]] = gpu.block_id x
 // CHECK:       arith.divui %c264,

@@ -1,5 +1,5 @@
 // The order of blocks under a mask; TileOrderTest looks at all numbers of many
-// sizes. A round has as many blocks as the 132 multiprocessors hold.
+// sizes. A wave has as many blocks as the 132 multiprocessors hold.
 // RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-split-mask --flash-decompose=guard-values --canonicalize --cse \
 // RUN:   --convert-linalg-to-tile --tile-lower-positions --canonicalize --cse | FileCheck %s
 
@@ -9,7 +9,7 @@
 !many_heads = tensor<1x256x1024x64xf16>
 !few_heads = tensor<1x4x1024x64xf16>
 
-// Of 8 tiles to a head, two rounds are 33 whole heads, one behind the other.
+// Of 8 tiles to a head, two waves are 33 whole heads, one behind the other.
 
 // CHECK-LABEL: gpu.func @whole_heads(
 // CHECK:       %[[HEAD:.*]] = arith.divui %block_id_x, %c8 :
@@ -22,8 +22,8 @@ func.func @whole_heads(%q: !tiles8) -> !tiles8 {
   return %o : !tiles8
 }
 
-// 64 heads of 16 tiles are 7.8 rounds: four of them in pairs of a tile of one
-// head and, in a round that goes backwards, one of the next; the other 32 heads
+// 64 heads of 16 tiles are 7.8 waves: four of them in pairs of a tile of one
+// head and, in a wave that goes backwards, one of the next; the other 32 heads
 // by length.
 
 // CHECK-LABEL: gpu.func @pairs(
@@ -61,18 +61,18 @@ func.func @by_length(%q: !tiles16) -> !tiles16 {
   return %o : !tiles16
 }
 
-// With two blocks on each multiprocessor, a round has twice as many.
+// With two blocks on each multiprocessor, a wave has twice as many.
 
-// CHECK-LABEL: gpu.func @resident_blocks(
+// CHECK-LABEL: gpu.func @ctas_per_sm(
 // CHECK:       arith.remui %block_id_x, %c264 :
 // CHECK:       arith.subi %c263,
-func.func @resident_blocks(%q: !many_heads) -> !many_heads {
-  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, resident_blocks = 2, features = specialize_warps|persistent>) : (!many_heads, !many_heads, !many_heads) -> !many_heads
+func.func @ctas_per_sm(%q: !many_heads) -> !many_heads {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 64, ctas_per_sm = 2, features = specialize_warps|persistent>) : (!many_heads, !many_heads, !many_heads) -> !many_heads
   return %o : !many_heads
 }
 
 // Blocks that take one tile each, whenever there is room for them, take those of
-// one head after the other too where two rounds are whole heads,
+// one head after the other too where two waves are whole heads,
 
 // CHECK-LABEL: gpu.func @one_tile(
 // CHECK:       %[[HEAD:.*]] = arith.divui %block_id_x, %c11 :
@@ -85,7 +85,7 @@ func.func @one_tile(%q: !tiles11) -> !tiles11 {
   return %o : !tiles11
 }
 
-// and else the longest of as many heads as fill two rounds, but of no more than
+// and else the longest of as many heads as fill two waves, but of no more than
 // there are.
 
 // CHECK-LABEL: gpu.func @one_tile_of_few(

@@ -11,14 +11,14 @@
 
 // CHECK-LABEL: gpu.func @three_0(
 // CHECK-NOT:     scf.for
-// CHECK-COUNT-3: tile.read %{{.*}} aligned : {{.*}} to tensor<8x128xf32, #tile.strips<8, 4>>
+// CHECK-COUNT-3: tile.read %{{.*}} aligned : {{.*}} to tensor<8x128xf32, #tile.warp_rows<8, 4>>
 // CHECK-NOT:     tile.read
 // CHECK-COUNT-3: arith.maxnumf
 // CHECK-COUNT-3: math.fma
 // CHECK:         %[[O:.*]] = arith.truncf
 // CHECK:         tile.store %[[O]], {{.*}} columns(%c64)
 func.func @three(%q: tensor<1x2x100x64xf16>, %k: tensor<1x2x500x64xf16>) -> tensor<1x2x100x64xf16> {
-  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 32, warps = 4, stages = 1, splits = 3>)
+  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 32, warps = 4, stages = 1, num_splits = 3>)
       : (tensor<1x2x100x64xf16>, tensor<1x2x500x64xf16>, tensor<1x2x500x64xf16>) -> tensor<1x2x100x64xf16>
   return %o : tensor<1x2x100x64xf16>
 }
@@ -35,7 +35,7 @@ func.func @three(%q: tensor<1x2x100x64xf16>, %k: tensor<1x2x500x64xf16>) -> tens
 // CHECK-NOT:     aligned
 // CHECK:         scf.yield
 func.func @twelve(%q: tensor<1x2x100x64xf32>, %k: tensor<1x2x500x64xf32>) -> tensor<1x2x100x64xf32> {
-  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 32, splits = 12>)
+  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 32, num_splits = 12>)
       : (tensor<1x2x100x64xf32>, tensor<1x2x500x64xf32>, tensor<1x2x500x64xf32>) -> tensor<1x2x100x64xf32>
   return %o : tensor<1x2x100x64xf32>
 }
@@ -71,7 +71,7 @@ func.func @twelve(%q: tensor<1x2x100x64xf32>, %k: tensor<1x2x500x64xf32>) -> ten
 // CHECK:         math.log
 // CHECK:         tile.store
 func.func @any(%q: tensor<1x2x?x64xf16>, %k: tensor<1x2x500x64xf16>) -> (tensor<1x2x?x64xf16>, tensor<1x2x?xf32>) {
-  %o, %l = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 32, units = 40>)
+  %o, %l = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 32, split_ctas = 40>)
       : (tensor<1x2x?x64xf16>, tensor<1x2x500x64xf16>, tensor<1x2x500x64xf16>) -> (tensor<1x2x?x64xf16>, tensor<1x2x?xf32>)
   return %o, %l : tensor<1x2x?x64xf16>, tensor<1x2x?xf32>
 }

@@ -826,7 +826,7 @@ func.func @f(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
 func.func @f(%o: tensor<2x8x64xf32>, %l: tensor<2x8xf32>) -> tensor<8x64xf32> {
   %e = tensor.empty() : tensor<8x64xf32>
   %r = scf.forall (%i) in (1) shared_outs(%x = %e) -> tensor<8x64xf32> {
-    // expected-error @below {{'flash.combine' op has no translation to a block program: its inputs are no slices of parts of batches of heads}}
+    // expected-error @below {{'flash.combine' op has no translation to a block program: its inputs are no slices of splits of batches of heads}}
     %c = flash.combine %o, %l : (tensor<2x8x64xf32>, tensor<2x8xf32>) -> tensor<8x64xf32>
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %c into %x[0, 0] [8, 64] [1, 1] : tensor<8x64xf32> into tensor<8x64xf32>

@@ -84,12 +84,12 @@ gpu.module @m {
   }
 
   // The lanes of a warp vote; of a tile, each of the last warps looks at a share.
-  // CHECK-LABEL: gpu.func @answers(
+  // CHECK-LABEL: gpu.func @votes(
   // CHECK:       nvvm.vote.sync
   // CHECK:       arith.addi %{{.*}}, %c-160
   // CHECK:       nvvm.vote.sync any
   // CHECK-NOT:   nvvm.barrier
-  gpu.func @answers(%x: tensor<64x4xi1, #tile.lanes<4>>, %o: memref<?xf32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+  gpu.func @votes(%x: tensor<64x4xi1, #tile.lanes<4>>, %o: memref<?xf32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
     %c0 = arith.constant 0 : index
     %t = tile.smem_view %c0 : !tile.smem<64x64xf16, swizzle = 128>
     %any = tile.any %x : tensor<64x4xi1, #tile.lanes<4>>

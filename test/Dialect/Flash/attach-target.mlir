@@ -10,8 +10,8 @@
 // Half as many multiprocessors, half as many blocks that share the keys of a head.
 // NONE-NOT: flash.multiprocessors
 // CHECK: module attributes {flash.multiprocessors = 66 : i64}
-// CHECK: schedule({{.*}}, units = 132>)
-// SM90: schedule({{.*}}, units = 66>)
+// CHECK: schedule({{.*}}, split_ctas = 132>)
+// SM90: schedule({{.*}}, split_ctas = 66>)
 // PERSISTENT: %[[COUNT:.*]] = arith.constant 66 : index
 // PERSISTENT: arith.minui %{{.*}}, %[[COUNT]] : index
 func.func @one_head(%q: tensor<1x1x4096x64xf16>) -> tensor<1x1x4096x64xf16> {

@@ -1,11 +1,11 @@
 // The combination of splits. What a kernel is made of:
-//   - reads of the rows of one part, output and log-sum-exp, as many parts at a
+//   - reads of the rows of one split, output and log-sum-exp, as many splits at a
 //     time as registers hold, all of them before the first is used;
 //   - values of rows and tiles of rows and columns, which the loop carries;
 //   - elementwise arithmetic: nothing is reduced.
 // RUN: flash-opt %s --flash-decompose --split-input-file --verify-diagnostics | FileCheck %s
 
-// Three parts: one step, and no question whether a part exists.
+// Three splits: one step, and no question whether a split exists.
 
 // CHECK-DAG:   #[[TILE:.*]] = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-DAG:   #[[ROWS:.*]] = affine_map<(d0, d1) -> (d0)>
@@ -49,8 +49,8 @@ func.func @three(%outs: tensor<3x8x64xf32>, %lses: tensor<3x8xf32>) -> (tensor<8
 
 // -----
 
-// Twelve parts are two steps of six, eleven are two of which the second lacks
-// one: the last part is read again, as one without keys.
+// Twelve splits are two steps of six, eleven are two of which the second lacks
+// one: the last split is read again, as one without keys.
 
 // CHECK-LABEL: func @twelve(
 // CHECK:         scf.for {{.*}} to %c12{{.*}} step %c6
@@ -75,8 +75,8 @@ func.func @eleven(%outs: tensor<11x8x64xf32>, %lses: tensor<11x8xf32>) -> tensor
 
 // -----
 
-// Any number of parts, and rows of which the last block may have fewer: tiles
-// are slices of the tensors that hold all parts, padded to a static shape.
+// Any number of splits, and rows of which the last block may have fewer: tiles
+// are slices of the tensors that hold all splits, padded to a static shape.
 
 // CHECK-LABEL: func @any(
 // CHECK-SAME:    %[[OUTS:[^:]*]]: tensor<?x2x100x64xf32>, %[[LSES:[^:]*]]: tensor<?x2x100xf32>, %[[N:.*]]: index,

@@ -515,22 +515,22 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 64, key_tile
 
 // -----
 
-// expected-error @below {{splits must be from 1 to 256, got 0}}
-func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, splits = 0>}
+// expected-error @below {{num_splits must be from 1 to 256, got 0}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, num_splits = 0>}
 
 // -----
 
-// expected-error @below {{units must be from 1 to 65536, got 65537}}
-func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, units = 65537>}
+// expected-error @below {{split_ctas must be from 1 to 65536, got 65537}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, split_ctas = 65537>}
 
 // -----
 
-// expected-error @below {{splits says what units leaves to the sizes; write one of them}}
-func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, splits = 1, units = 8>}
+// expected-error @below {{num_splits says what split_ctas leaves to the sizes; write one of them}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, num_splits = 1, split_ctas = 8>}
 
 // -----
 
-// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, warps, stages, query_stages, resident_blocks, features, splits, units}}
+// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, warps, stages, query_stages, ctas_per_sm, features, num_splits, split_ctas}}
 func.func private @f() attributes {m = #flash.schedule<tiles = 8>}
 
 // -----
@@ -1015,7 +1015,7 @@ func.func @f(%s: tensor<8x64xf16>) {
 // -----
 
 func.func @f(%o: tensor<4x2x8x64xf32>, %l: tensor<4x8xf32>) {
-  // expected-error @below {{needs outputs of rank 3 (parts of the keys, rows, value head dimension), got rank 4}}
+  // expected-error @below {{needs outputs of rank 3 (splits of the keys, rows, value head dimension), got rank 4}}
   %x = flash.combine %o, %l : (tensor<4x2x8x64xf32>, tensor<4x8xf32>) -> tensor<8x64xf16>
   return
 }

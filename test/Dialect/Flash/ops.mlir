@@ -101,7 +101,7 @@ func.func @identity_score(%q: tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32> {
 // CHECK-SAME: any = #flash.any_of<[#flash.prefix<48>, #flash.all_of<[#flash.full]>]>
 // CHECK-SAME: causal = #flash.causal
 // CHECK-SAME: explicit = #flash.causal,
-// CHECK-SAME: features = #flash.schedule<query_tile = 128, key_tile = 64, warps = 8, stages = 2, query_stages = 1, resident_blocks = 2, features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent>
+// CHECK-SAME: features = #flash.schedule<query_tile = 128, key_tile = 64, warps = 8, stages = 2, query_stages = 1, ctas_per_sm = 2, features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent>
 // CHECK-SAME: full = #flash.full
 // CHECK-SAME: no_features = #flash.schedule<query_tile = 128, key_tile = 64, stages = 2, features = none>
 // CHECK-SAME: prefix = #flash.prefix<0>
@@ -120,7 +120,7 @@ func.func @masks() attributes {
   any = #flash.any_of<[#flash.prefix<48>, #flash.all_of<[#flash.full]>]>,
   all = #flash.all_of<[#flash.causal, #flash.window<left = 3>]>,
   schedule = #flash.schedule<query_tile = 8, key_tile = 1024>,
-  features = #flash.schedule<query_tile = 128, key_tile = 64, warps = 8, stages = 2, query_stages = 1, resident_blocks = 2, features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent>,
+  features = #flash.schedule<query_tile = 128, key_tile = 64, warps = 8, stages = 2, query_stages = 1, ctas_per_sm = 2, features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent>,
   no_features = #flash.schedule<query_tile = 128, key_tile = 64, stages = 2, features = none>
 } {
   return
@@ -190,10 +190,10 @@ func.func @combine(%o: tensor<4x?x64xf32>, %l: tensor<4x?xf32>) -> tensor<?x64xf
 }
 
 // Any of the optional parts of a schedule, in any order.
-// CHECK: attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, splits = 2>}
-func.func private @splits() attributes {s = #flash.schedule<splits = 2, key_tile = 16, query_tile = 8>}
-// CHECK: attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, units = 264>}
-func.func private @units() attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, units = 264>}
+// CHECK: attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, num_splits = 2>}
+func.func private @splits() attributes {s = #flash.schedule<num_splits = 2, key_tile = 16, query_tile = 8>}
+// CHECK: attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, split_ctas = 264>}
+func.func private @units() attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, split_ctas = 264>}
 
 // CHECK-LABEL: func @is_finite(
 // CHECK: flash.is_finite %{{.*}} : tensor<128x64xf16>

@@ -9,21 +9,21 @@ func.func @model(%q: tensor<2x16x4096x128xf16>) -> tensor<2x16x4096x128xf16> {
 }
 
 // Few tiles. 88 of 192 queries would leave a third of the multiprocessors idle,
-// 256 of 64 make two rounds: 128 of 128 make one.
-// CHECK-LABEL: func @one_round(
+// 256 of 64 make two waves: 128 of 128 make one.
+// CHECK-LABEL: func @one_wave(
 // CHECK: schedule(<query_tile = 128, key_tile = 128, {{.*}} features = {{[a-z_|]*}}ping_pong{{[a-z_|]*}}persistent
-// CHECK-NOT: units
+// CHECK-NOT: split_ctas
 // CHECK: return
-func.func @one_round(%q: tensor<1x8x2048x64xf16>) -> tensor<1x8x2048x64xf16> {
+func.func @one_wave(%q: tensor<1x8x2048x64xf16>) -> tensor<1x8x2048x64xf16> {
   %o = flash.attention %q, %q, %q : (tensor<1x8x2048x64xf16>, tensor<1x8x2048x64xf16>, tensor<1x8x2048x64xf16>) -> tensor<1x8x2048x64xf16>
   return %o : tensor<1x8x2048x64xf16>
 }
 
-// Under a causal mask two rounds are as long as the longest tile, and a tile of
+// Under a causal mask two waves are as long as the longest tile, and a tile of
 // 64 queries takes less time.
 // CHECK-LABEL: func @longest_tile(
 // CHECK: schedule(<query_tile = 64, key_tile = 128, {{.*}}persistent
-// CHECK-NOT: units
+// CHECK-NOT: split_ctas
 // CHECK: return
 func.func @longest_tile(%q: tensor<1x8x2048x64xf16>) -> tensor<1x8x2048x64xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<1x8x2048x64xf16>, tensor<1x8x2048x64xf16>, tensor<1x8x2048x64xf16>) -> tensor<1x8x2048x64xf16>
@@ -33,7 +33,7 @@ func.func @longest_tile(%q: tensor<1x8x2048x64xf16>) -> tensor<1x8x2048x64xf16> 
 // Shared keys, where to combine the results costs less than it saves; 128 here
 // are 4 of each tile.
 // CHECK-LABEL: func @shared_keys(
-// CHECK: schedule(<query_tile = 64, key_tile = 128, {{.*}} units = 128>)
+// CHECK: schedule(<query_tile = 64, key_tile = 128, {{.*}} split_ctas = 128>)
 func.func @shared_keys(%q: tensor<1x1x2048x64xf16>) -> tensor<1x1x2048x64xf16> {
   %o = flash.attention %q, %q, %q : (tensor<1x1x2048x64xf16>, tensor<1x1x2048x64xf16>, tensor<1x1x2048x64xf16>) -> tensor<1x1x2048x64xf16>
   return %o : tensor<1x1x2048x64xf16>
@@ -41,7 +41,7 @@ func.func @shared_keys(%q: tensor<1x1x2048x64xf16>) -> tensor<1x1x2048x64xf16> {
 
 // CHECK-LABEL: func @too_few_keys_to_share(
 // CHECK: schedule(<query_tile = 64, key_tile = 128,
-// CHECK-NOT: units
+// CHECK-NOT: split_ctas
 // CHECK: return
 func.func @too_few_keys_to_share(%q: tensor<1x1x512x64xf16>) -> tensor<1x1x512x64xf16> {
   %o = flash.attention %q, %q, %q : (tensor<1x1x512x64xf16>, tensor<1x1x512x64xf16>, tensor<1x1x512x64xf16>) -> tensor<1x1x512x64xf16>
@@ -50,7 +50,7 @@ func.func @too_few_keys_to_share(%q: tensor<1x1x512x64xf16>) -> tensor<1x1x512x6
 
 // One query of each head: all multiprocessors read keys.
 // CHECK-LABEL: func @one_query(
-// CHECK: schedule(<query_tile = 64, key_tile = 128, {{.*}} units = 128>)
+// CHECK: schedule(<query_tile = 64, key_tile = 128, {{.*}} split_ctas = 128>)
 func.func @one_query(%q: tensor<1x8x1x128xf16>, %k: tensor<1x8x65536x128xf16>) -> tensor<1x8x1x128xf16> {
   %o = flash.attention %q, %k, %k : (tensor<1x8x1x128xf16>, tensor<1x8x65536x128xf16>, tensor<1x8x65536x128xf16>) -> tensor<1x8x1x128xf16>
   return %o : tensor<1x8x1x128xf16>
@@ -59,14 +59,14 @@ func.func @one_query(%q: tensor<1x8x1x128xf16>, %k: tensor<1x8x65536x128xf16>) -
 // The keys of a window are few, however many there are.
 // CHECK-LABEL: func @one_window(
 // CHECK: schedule(<query_tile = 64, key_tile = 128,
-// CHECK-NOT: units
+// CHECK-NOT: split_ctas
 // CHECK: return
 func.func @one_window(%q: tensor<1x1x8192x128xf16>) -> tensor<1x1x8192x128xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.window<left = 255, right = 0>) : (tensor<1x1x8192x128xf16>, tensor<1x1x8192x128xf16>, tensor<1x1x8192x128xf16>) -> tensor<1x1x8192x128xf16>
   return %o : tensor<1x1x8192x128xf16>
 }
 
-// More tiles make rounds enough: their rate counts.
+// More tiles make waves enough: their rate counts.
 // CHECK-LABEL: func @many_tiles(
 // CHECK: schedule(<query_tile = 192, key_tile = 128,
 func.func @many_tiles(%q: tensor<4x16x2048x64xf16>) -> tensor<4x16x2048x64xf16> {
@@ -92,7 +92,7 @@ func.func @f32(%q: tensor<2x4x128x64xf32>) -> tensor<2x4x128x64xf32> {
 }
 
 // CHECK-LABEL: func @written(
-// CHECK: schedule(<query_tile = 128, key_tile = 64, warps = 8, stages = 3, query_stages = 1, features = specialize_warps|overlap|ping_pong|lazy_rescale, splits = 1>)
+// CHECK: schedule(<query_tile = 128, key_tile = 64, warps = 8, stages = 3, query_stages = 1, features = specialize_warps|overlap|ping_pong|lazy_rescale, num_splits = 1>)
 func.func @written(%q: tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16> {
   %o = flash.attention %q, %q, %q schedule(<query_tile = 128, key_tile = 64, stages = 3, features = specialize_warps|overlap|ping_pong|lazy_rescale>) : (tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16>
   return %o : tensor<2x4x512x64xf16>
@@ -100,7 +100,7 @@ func.func @written(%q: tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16> {
 
 // Many short rows: blocks share multiprocessors.
 // CHECK-LABEL: func @many_short(
-// CHECK: schedule(<query_tile = 64, key_tile = 64, warps = 4, stages = 2, query_stages = 2, resident_blocks = 3, features =
+// CHECK: schedule(<query_tile = 64, key_tile = 64, warps = 4, stages = 2, query_stages = 2, ctas_per_sm = 3, features =
 func.func @many_short(%q: tensor<32x32x512x64xf16>) -> tensor<32x32x512x64xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<32x32x512x64xf16>, tensor<32x32x512x64xf16>, tensor<32x32x512x64xf16>) -> tensor<32x32x512x64xf16>
   return %o : tensor<32x32x512x64xf16>
@@ -108,7 +108,7 @@ func.func @many_short(%q: tensor<32x32x512x64xf16>) -> tensor<32x32x512x64xf16> 
 
 // Few of them: no other block would be there to share with.
 // CHECK-LABEL: func @few_short(
-// CHECK-NOT: resident_blocks
+// CHECK-NOT: ctas_per_sm
 // CHECK: return
 func.func @few_short(%q: tensor<1x2x512x64xf16>) -> tensor<1x2x512x64xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<1x2x512x64xf16>, tensor<1x2x512x64xf16>, tensor<1x2x512x64xf16>) -> tensor<1x2x512x64xf16>
@@ -117,14 +117,14 @@ func.func @few_short(%q: tensor<1x2x512x64xf16>) -> tensor<1x2x512x64xf16> {
 
 // Short rows of many columns take turns, but do not overlap.
 // CHECK-LABEL: func @short_wide(
-// CHECK: features = specialize_warps|ping_pong|lazy_rescale|persistent|bulk_store, splits = 1>
+// CHECK: features = specialize_warps|ping_pong|lazy_rescale|persistent|bulk_store, num_splits = 1>
 func.func @short_wide(%q: tensor<16x8x1024x256xf16>) -> tensor<16x8x1024x256xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<16x8x1024x256xf16>, tensor<16x8x1024x256xf16>, tensor<16x8x1024x256xf16>) -> tensor<16x8x1024x256xf16>
   return %o : tensor<16x8x1024x256xf16>
 }
 
 // CHECK-LABEL: func @long_wide(
-// CHECK: features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store, splits = 1>
+// CHECK: features = specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store, num_splits = 1>
 func.func @long_wide(%q: tensor<8x8x2048x256xf16>) -> tensor<8x8x2048x256xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<8x8x2048x256xf16>, tensor<8x8x2048x256xf16>, tensor<8x8x2048x256xf16>) -> tensor<8x8x2048x256xf16>
   return %o : tensor<8x8x2048x256xf16>
@@ -133,7 +133,7 @@ func.func @long_wide(%q: tensor<8x8x2048x256xf16>) -> tensor<8x8x2048x256xf16> {
 // What counts is how many keys a query has: documents of 512 are short rows
 // however long the sequence is.
 // CHECK-LABEL: func @documents(
-// CHECK: schedule(<query_tile = 64, key_tile = 64, warps = 4, stages = 2, query_stages = 2, resident_blocks = 3, features =
+// CHECK: schedule(<query_tile = 64, key_tile = 64, warps = 4, stages = 2, query_stages = 2, ctas_per_sm = 3, features =
 #same = affine_set<(b, h, i, j)[nq, nk] : (i floordiv 512 - j floordiv 512 == 0)>
 func.func @documents(%q: tensor<4x32x4096x64xf16>) -> tensor<4x32x4096x64xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.all_of<[#flash.causal, #flash.affine<#same>]>) : (tensor<4x32x4096x64xf16>, tensor<4x32x4096x64xf16>, tensor<4x32x4096x64xf16>) -> tensor<4x32x4096x64xf16>
@@ -141,7 +141,7 @@ func.func @documents(%q: tensor<4x32x4096x64xf16>) -> tensor<4x32x4096x64xf16> {
 }
 
 // CHECK-LABEL: func @long_documents(
-// CHECK: schedule(<query_tile = 128, key_tile = 64, warps = 8, stages = 3, query_stages = {{.*}}, resident_blocks = 2, features =
+// CHECK: schedule(<query_tile = 128, key_tile = 64, warps = 8, stages = 3, query_stages = {{.*}}, ctas_per_sm = 2, features =
 #longer = affine_set<(b, h, i, j)[nq, nk] : (i floordiv 1024 - j floordiv 1024 == 0)>
 func.func @long_documents(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.all_of<[#flash.causal, #flash.affine<#longer>]>) : (tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16>
@@ -151,7 +151,7 @@ func.func @long_documents(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64
 // The same sequence in one document: rows are long.
 // CHECK-LABEL: func @long_causal(
 // CHECK: schedule(<query_tile = 192, key_tile = 128,
-// CHECK-NOT: resident_blocks
+// CHECK-NOT: ctas_per_sm
 // CHECK: return
 func.func @long_causal(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.causal) : (tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16>
@@ -160,7 +160,7 @@ func.func @long_causal(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf1
 
 // Rows of a window are as long as the window is wide.
 // CHECK-LABEL: func @window(
-// CHECK: schedule(<query_tile = 64, key_tile = 64, {{.*}} resident_blocks = 3, features =
+// CHECK: schedule(<query_tile = 64, key_tile = 64, {{.*}} ctas_per_sm = 3, features =
 func.func @window(%q: tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.window<left = 255, right = 0>) : (tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>, tensor<1x32x16384x64xf16>) -> tensor<1x32x16384x64xf16>
   return %o : tensor<1x32x16384x64xf16>
@@ -206,7 +206,7 @@ func.func @wide_long(%q: tensor<2x16x16384x128xf16>) -> tensor<2x16x16384x128xf1
 
 // Tiles that warpgroups cannot have are those of sm_80.
 // CHECK-LABEL: func @without_roles(
-// CHECK: schedule(<query_tile = 32, key_tile = 64, warps = 2, stages = 1, features = none, units = 264>)
+// CHECK: schedule(<query_tile = 32, key_tile = 64, warps = 2, stages = 1, features = none, split_ctas = 264>)
 func.func @without_roles(%q: tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16> {
   %o = flash.attention %q, %q, %q schedule(<query_tile = 32, key_tile = 64>) : (tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>, tensor<2x4x512x64xf16>) -> tensor<2x4x512x64xf16>
   return %o : tensor<2x4x512x64xf16>
@@ -261,7 +261,7 @@ func.func @f(%q: !type) -> !type {
 
 !type = tensor<2x4x512x256xf16>
 func.func @f(%q: !type) -> !type {
-  // expected-error @below {{scores, weights and accumulator of 64 queries and 64 keys need 200 registers of a thread, and with 3 warpgroups there are 160; choose a smaller key_tile}}
+  // expected-error @below {{scores, probabilities and accumulator of 64 queries and 64 keys need 200 registers of a thread, and with 3 warpgroups there are 160; choose a smaller key_tile}}
   %o = flash.attention %q, %q, %q schedule(<query_tile = 192, key_tile = 64, features = specialize_warps>) : (!type, !type, !type) -> !type
   return %o : !type
 }
@@ -306,8 +306,8 @@ func.func @f(%q: !type) -> !type {
 
 !type = tensor<2x4x512x64xf16>
 func.func @f(%q: !type) -> !type {
-  // expected-error @below {{need 116 registers of a thread, and with 2 warpgroups in each of 2 resident blocks there are 104; choose a smaller key_tile}}
-  %o = flash.attention %q, %q, %q schedule(<query_tile = 128, key_tile = 80, resident_blocks = 2, features = specialize_warps>) : (!type, !type, !type) -> !type
+  // expected-error @below {{need 116 registers of a thread, and with 2 warpgroups in each of 2 CTAs per SM there are 104; choose a smaller key_tile}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 128, key_tile = 80, ctas_per_sm = 2, features = specialize_warps>) : (!type, !type, !type) -> !type
   return %o : !type
 }
 
@@ -316,7 +316,7 @@ func.func @f(%q: !type) -> !type {
 !type = tensor<2x4x512x128xf16>
 func.func @f(%q: !type) -> !type {
   // expected-error @below {{the tiles need 131072 bytes of shared memory, and a block may have 114688; choose smaller tiles or fewer stages}}
-  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 112, resident_blocks = 2, features = specialize_warps>) : (!type, !type, !type) -> !type
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 112, ctas_per_sm = 2, features = specialize_warps>) : (!type, !type, !type) -> !type
   return %o : !type
 }
 
@@ -324,8 +324,8 @@ func.func @f(%q: !type) -> !type {
 
 !type = tensor<2x4x512x256xf16>
 func.func @f(%q: !type) -> !type {
-  // expected-error @below {{a product with 256 columns needs 158 registers of a thread, and threads start with 128; choose fewer resident_blocks}}
-  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 32, resident_blocks = 2, features = specialize_warps>) : (!type, !type, !type) -> !type
+  // expected-error @below {{a product with 256 columns needs 158 registers of a thread, and threads start with 128; choose fewer ctas_per_sm}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 32, ctas_per_sm = 2, features = specialize_warps>) : (!type, !type, !type) -> !type
   return %o : !type
 }
 
@@ -333,8 +333,8 @@ func.func @f(%q: !type) -> !type {
 
 !type = tensor<2x4x512x64xf16>
 func.func @f(%q: !type) -> !type {
-  // expected-error @below {{cannot be scheduled: resident_blocks is of kernels whose warps have roles; they are of the target sm_90a and elements of 16 bits}}
-  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64, resident_blocks = 2, features = none>) : (!type, !type, !type) -> !type
+  // expected-error @below {{cannot be scheduled: ctas_per_sm is of kernels whose warps have roles; they are of the target sm_90a and elements of 16 bits}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64, ctas_per_sm = 2, features = none>) : (!type, !type, !type) -> !type
   return %o : !type
 }
 
@@ -342,7 +342,7 @@ func.func @f(%q: !type) -> !type {
 
 !type = tensor<2x4x512x64xf16>
 func.func @f(%q: !type) -> !type {
-  // expected-error @below {{resident_blocks must be from 1 to 4, got 5}}
-  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64, resident_blocks = 5>) : (!type, !type, !type) -> !type
+  // expected-error @below {{ctas_per_sm must be from 1 to 4, got 5}}
+  %o = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 64, ctas_per_sm = 5>) : (!type, !type, !type) -> !type
   return %o : !type
 }

@@ -5,29 +5,29 @@
 // RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a" | FileCheck %s --check-prefixes=ALL,MODEL
 // What is given leaves the rest to what was measured, and this to the model.
 // RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/table.jsonl schedule=stages=2" | FileCheck %s --check-prefixes=STAGES
-// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a schedule=query_stages=2,units=7" | FileCheck %s --check-prefix=GIVEN
+// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a schedule=query_stages=2,split_ctas=7" | FileCheck %s --check-prefix=GIVEN
 
 // ALL-LABEL: func @causal(
-// TUNED: schedule(<query_tile = 64, key_tile = 96, warps = 4, stages = 3, query_stages = 1, features = specialize_warps|overlap, splits = 1>)
-// STAGES: schedule(<query_tile = 64, key_tile = 96, warps = 4, stages = 2, query_stages = 1, features = specialize_warps|overlap, splits = 1>)
+// TUNED: schedule(<query_tile = 64, key_tile = 96, warps = 4, stages = 3, query_stages = 1, features = specialize_warps|overlap, num_splits = 1>)
+// STAGES: schedule(<query_tile = 64, key_tile = 96, warps = 4, stages = 2, query_stages = 1, features = specialize_warps|overlap, num_splits = 1>)
 // MODEL-NOT: key_tile = 96
 // ALL-LABEL: func @longer(
 // ALL-NOT: key_tile = 96
 // ALL-LABEL: func @full(
 // ALL-NOT: key_tile = 96
 // ALL-LABEL: func @dynamic(
-// TUNED: schedule(<query_tile = 32, key_tile = 32, warps = 2, stages = 1, features = none, splits = 1>)
+// TUNED: schedule(<query_tile = 32, key_tile = 32, warps = 2, stages = 1, features = none, num_splits = 1>)
 // MODEL-NOT: query_tile = 32
 // ALL-LABEL: func @written(
 // ALL: schedule(<query_tile = 64, key_tile = 32, warps = 4, 
 // What was measured with rounded products is not for accurate ones.
 // ALL-LABEL: func @tf32(
-// TUNED: schedule(<query_tile = 16, key_tile = 24, warps = 1, stages = 1, features = none, splits = 1>)
+// TUNED: schedule(<query_tile = 16, key_tile = 24, warps = 1, stages = 1, features = none, num_splits = 1>)
 // MODEL-NOT: key_tile = 24
 // ALL-LABEL: func @f32(
 // ALL-NOT: key_tile = 24
 // ALL: return
-// GIVEN: query_stages = 2, {{.*}}units = 7
+// GIVEN: query_stages = 2, {{.*}}split_ctas = 7
 // It does not come with other tiles, or without the roles it was measured with.
 // RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/table.jsonl schedule=query_tile=128" | FileCheck %s --check-prefix=TILES
 // TILES-LABEL: func @causal(

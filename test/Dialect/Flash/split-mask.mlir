@@ -129,7 +129,7 @@ func.func @shifted(%q: tensor<64x8xf32>, %k: tensor<1024x8xf32>, %i: index, %acc
 // CHECK:             flash.online_attention
 // CHECK-SAME:          mask(#flash.causal)
 func.func @shared(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
-  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 128, splits = 4>)
+  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 128, num_splits = 4>)
       : (tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16>
   return %o : tensor<2x4x1024x64xf16>
 }

@@ -22,21 +22,21 @@
 // CHECK:           %[[X:.*]] = flash.combine %[[OS]], %[[LS]] : (tensor<3x8x48xf32>, tensor<3x8xf32>) -> tensor<8x48xf16>
 // CHECK:           tensor.parallel_insert_slice %[[X]] into %{{.*}}[%[[B]], %[[H]], %[[I]], 0] [1, 1, 8, 48]
 func.func @splits(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1280x64xf16>, %v: tensor<2x2x1280x48xf16>) -> tensor<2x8x128x48xf16> {
-  %o = flash.attention %q, %k, %v schedule(<query_tile = 64, key_tile = 128, splits = 3>)
+  %o = flash.attention %q, %k, %v schedule(<query_tile = 64, key_tile = 128, num_splits = 3>)
       : (tensor<2x8x128x64xf16>, tensor<2x2x1280x64xf16>, tensor<2x2x1280x48xf16>) -> tensor<2x8x128x48xf16>
   return %o : tensor<2x8x128x48xf16>
 }
 
 // -----
 
-// `units` of known sizes: 32 query tiles, so three splits for at most 100 units.
+// `split_ctas` of known sizes: 32 query tiles, so three splits for at most 100 units.
 
 // CHECK-LABEL: func @units(
 // CHECK:         scf.forall {{.*}} to (3, 2, 8, 128) step (1, 1, 1, 64)
 // CHECK:         scf.forall
 // CHECK:           flash.combine
 func.func @units(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1280x64xf16>) -> tensor<2x8x128x64xf16> {
-  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 128, units = 100>)
+  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 128, split_ctas = 100>)
       : (tensor<2x8x128x64xf16>, tensor<2x2x1280x64xf16>, tensor<2x2x1280x64xf16>) -> tensor<2x8x128x64xf16>
   return %o : tensor<2x8x128x64xf16>
 }
@@ -50,7 +50,7 @@ func.func @units(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1280x64xf16>) -> ten
 // CHECK:         scf.forall {{.*}} to (2, 8, 128) step (1, 1, 64)
 // CHECK-NOT:     flash.combine
 func.func @short(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x896x64xf16>) -> tensor<2x8x128x64xf16> {
-  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 128, units = 100>)
+  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 128, split_ctas = 100>)
       : (tensor<2x8x128x64xf16>, tensor<2x2x896x64xf16>, tensor<2x2x896x64xf16>) -> tensor<2x8x128x64xf16>
   return %o : tensor<2x8x128x64xf16>
 }
@@ -59,7 +59,7 @@ func.func @short(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x896x64xf16>) -> tens
 // CHECK:         scf.forall {{.*}} to (2, 8, 128) step (1, 1, 64)
 // CHECK-NOT:     flash.combine
 func.func @many(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x?x64xf16>) -> tensor<2x8x128x64xf16> {
-  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 128, units = 63>)
+  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 128, split_ctas = 63>)
       : (tensor<2x8x128x64xf16>, tensor<2x2x?x64xf16>, tensor<2x2x?x64xf16>) -> tensor<2x8x128x64xf16>
   return %o : tensor<2x8x128x64xf16>
 }
@@ -105,7 +105,7 @@ func.func @many(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x?x64xf16>) -> tensor<
 // CHECK:         scf.forall {{.*}} to (2, 4, %[[NONE]]) step (1, 1, 8) shared_outs(%{{.*}} = %[[BOTH]]#0, %{{.*}} = %[[BOTH]]#1)
 // CHECK:           flash.combine {{.*}} : (tensor<?x?x64xf32>, tensor<?x?xf32>) -> (tensor<?x64xf32>, tensor<?xf32>)
 func.func @dynamic(%q: tensor<2x4x?x64xf32>, %k: tensor<2x4x?x64xf32>, %s: tensor<4xf32>) -> (tensor<2x4x?x64xf32>, tensor<2x4x?xf32>) {
-  %o, %l = flash.attention %q, %k, %k sink(%s : tensor<4xf32>) schedule(<query_tile = 64, key_tile = 32, units = 40>)
+  %o, %l = flash.attention %q, %k, %k sink(%s : tensor<4xf32>) schedule(<query_tile = 64, key_tile = 32, split_ctas = 40>)
       : (tensor<2x4x?x64xf32>, tensor<2x4x?x64xf32>, tensor<2x4x?x64xf32>) -> (tensor<2x4x?x64xf32>, tensor<2x4x?xf32>)
   return %o, %l : tensor<2x4x?x64xf32>, tensor<2x4x?xf32>
 }

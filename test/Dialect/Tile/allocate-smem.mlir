@@ -1,7 +1,7 @@
 // RUN: flash-opt %s --tile-allocate-smem | FileCheck %s
 // RUN: not flash-opt %s --tile-allocate-smem=limit=7167 2>&1 | FileCheck %s --check-prefix=LIMIT
 
-// Every slot starts at a multiple of 1024 bytes.
+// Every stage starts at a multiple of 1024 bytes.
 
 // CHECK-LABEL: func.func @launch
 // CHECK:       %[[BYTES:.*]] = arith.constant 7168 : i32
@@ -13,7 +13,7 @@
 // CHECK-LABEL: gpu.func @rings
 // CHECK:       tile.ring {offset = 0 : i64} : <2, <24x64xf16
 // CHECK:       tile.ring {offset = 6144 : i64} : <1, <8x8xf16
-// Barriers come behind all slots: two of 8 bytes for each slot.
+// Barriers come behind all stages: two of 8 bytes for each stage.
 // CHECK-LABEL: gpu.func @roles
 // CHECK:       tile.ring {barriers = 7168 : i64, offset = 0 : i64} : <2, <24x64xf16
 // CHECK:       tile.ring {barriers = 7200 : i64, offset = 6144 : i64} : <1, <8x8xf16

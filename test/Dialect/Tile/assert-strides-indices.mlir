@@ -4,7 +4,7 @@
 // CHECK-LABEL: func.func @launch(
 // CHECK-COUNT-1: memref.assume_alignment
 // CHECK-NOT:   memref.assume_alignment
-// CHECK:       gpu.launch_func {{.*}} {tile.store_granules = array<i64: 0, 0, 2>}
+// CHECK:       gpu.launch_func {{.*}} {tile.store_vector_widths = array<i64: 0, 0, 2>}
 module attributes {gpu.container_module} {
   func.func @launch(%k: memref<?x64xf16, strided<[?, 1], offset: ?>>, %n: index, %o: memref<?x64xf16, strided<[?, 1], offset: ?>>) {
     %c1 = arith.constant 1 : index

@@ -6,7 +6,7 @@
 // Results are stored by twos.
 // PAIRS:     cf.assert {{.*}}"the kernel 'attention' copies 16 bytes at a time: the strides of its operands must be multiples of 8 elements"
 // PAIRS:     memref.assume_alignment %{{.*}}, 16
-// PAIRS:     gpu.launch_func {{.*}} {tile.store_granules = array<i64: {{[0, ]*}}2{{[0, 2]*}}>}
+// PAIRS:     gpu.launch_func {{.*}} {tile.store_vector_widths = array<i64: {{[0, ]*}}2{{[0, 2]*}}>}
 
 // By 16 bytes.
-// BULK:      gpu.launch_func {{.*}} {tile.store_granules = array<i64: {{[0, ]*}}8{{[0, ]*}}>}
+// BULK:      gpu.launch_func {{.*}} {tile.store_vector_widths = array<i64: {{[0, ]*}}8{{[0, ]*}}>}

@@ -53,7 +53,7 @@ gpu.module @m {
 
 gpu.module @loops {
   // PLACES-LABEL: gpu.func @loop(
-  // PLACES:       tile.ring places = 3 : <1, <128x128xf16
+  // PLACES:       tile.ring row_stages = 3 : <1, <128x128xf16
   // PLACES:       tile.warp_specialize @consumer(warps = 8, registers = 232)
   // PLACES:       %[[Q:.*]] = tile.ring.wait
   // PLACES:       tile.mma_wait

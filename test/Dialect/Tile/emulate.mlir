@@ -53,7 +53,7 @@ module attributes {gpu.container_module} {
 // CHECK: %[[SLOT:.*]] = arith.remui
 // CHECK: %[[TILE:.*]] = memref.subview %[[SLOTS]][%[[SLOT]], 0, 0] [1, 16, 8]
 // CHECK: llvm.call @flash_emulation_check_lease(%[[BLOCK]], %[[LEASE]], %{{.*}})
-// The tile is copied where it is read, before its slot may change.
+// The tile is copied where it is read, before its stage may change.
 // CHECK: linalg.generic {{.*}} ins(%[[TILE]] : {{.*}}) outs(%[[COPY:.*]] : memref<16x8xf16>)
 // CHECK: bufferization.to_tensor %[[COPY]] restrict writable
 // CHECK: llvm.call @flash_emulation_release(%[[BLOCK]], %[[RING]], %{{.*}})
@@ -92,7 +92,7 @@ module attributes {gpu.container_module} {
 // CHECK:   llvm.call @flash_emulation_check_lease(%{{.*}}, %[[LEASEB]], %{{.*}})
 // CHECK:   linalg.generic {{.*}} outs(%[[PENDING]] : tensor<16x16xf32>)
 // CHECK:   scf.yield {{.*}} : tensor<16x16xf32>, i64, i64
-!slot = !tile.smem<16x16xbf16, swizzle = 32>
+!smem = !tile.smem<16x16xbf16, swizzle = 32>
 !sum = tensor<16x16xf32, #tile.fragment<1>>
 module attributes {gpu.container_module} {
   func.func @product(%n: index) {
@@ -101,13 +101,13 @@ module attributes {gpu.container_module} {
   }
   gpu.module @kernels {
     gpu.func @k(%n: index) kernel {
-      %ring = tile.ring : !tile.ring<1, !slot>
-      %t = tile.ring.wait %ring[%n] : !tile.ring<1, !slot>
+      %ring = tile.ring : !tile.ring<1, !smem>
+      %t = tile.ring.wait %ring[%n] : !tile.ring<1, !smem>
       %a = arith.constant dense<1.0> : tensor<16x16xbf16, #tile.fragment<1>>
-      %p = tile.mma_async %a, %t : tensor<16x16xbf16, #tile.fragment<1>>, !slot -> !tile.pending<!sum>
+      %p = tile.mma_async %a, %t : tensor<16x16xbf16, #tile.fragment<1>>, !smem -> !tile.pending<!sum>
       %last = scf.for %i = %n to %n step %n iter_args(%q = %p) -> !tile.pending<!sum> {
         %d = tile.mma_wait %q : !tile.pending<!sum>
-        %r = tile.mma_async %a, %t add %d : tensor<16x16xbf16, #tile.fragment<1>>, !slot, !sum -> !tile.pending<!sum>
+        %r = tile.mma_async %a, %t add %d : tensor<16x16xbf16, #tile.fragment<1>>, !smem, !sum -> !tile.pending<!sum>
         scf.yield %r : !tile.pending<!sum>
       }
       gpu.return
@@ -179,7 +179,7 @@ module attributes {gpu.container_module} {
 // CHECK:        %[[CONSUMES:.*]] = arith.cmpi eq, %[[ROLE]], %c0
 // CHECK-NEXT:   scf.if %[[CONSUMES]] {
 // CHECK:          llvm.call @flash_emulation_wait(%[[BLOCK]]
-// CHECK-NOT:      tile.turn
+// CHECK-NOT:      tile.ping_pong
 // CHECK:          llvm.call @flash_emulation_release(%[[BLOCK]]
 // CHECK:        } else {
 // CHECK:          llvm.call @flash_emulation_acquire(%[[BLOCK]]
@@ -201,8 +201,8 @@ module attributes {gpu.container_module} {
       %ring = tile.ring : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
       tile.warp_specialize @consumer(warps = 8, registers = 240) {
         %t = tile.ring.wait %ring[%n] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
-        tile.turn.wait
-        tile.turn.pass
+        tile.ping_pong.wait
+        tile.ping_pong.arrive
         tile.ring.release %ring[%n] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
       } @producer(warps = 1, registers = 24) {
         tile.ring.acquire %ring[%n] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>

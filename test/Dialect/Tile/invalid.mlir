@@ -77,8 +77,8 @@ func.func @f(%x: !tile.smem<16x8xf32, bank = 32>)
 // -----
 
 func.func @f() {
-  // expected-error @below {{has places for the 64 rows of each warpgroup, which are those of one slot that nobody inspects, not of '!tile.ring<2, <128x64xf16, swizzle = 128>>'}}
-  %r = tile.ring places = 3 : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+  // expected-error @below {{has places for the 64 rows of each warpgroup, which are those of one stage that nobody checks, not of '!tile.ring<2, <128x64xf16, swizzle = 128>>'}}
+  %r = tile.ring row_stages = 3 : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
   return
 }
 
@@ -86,7 +86,7 @@ func.func @f() {
 
 func.func @f() {
   // expected-error @below {{needs a place for each warpgroup, 2, got 1}}
-  %r = tile.ring places = 1 : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+  %r = tile.ring row_stages = 1 : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
   return
 }
 
@@ -453,46 +453,46 @@ func.func @f(%x: f32) {
 // -----
 
 // expected-error @below {{a lane holds 1, 4 or 8 neighbouring elements, got 2}}
-func.func @f(%x: tensor<8x64xf32, #tile.strips<8, 2>>)
+func.func @f(%x: tensor<8x64xf32, #tile.warp_rows<8, 2>>)
 
 // -----
 
 // expected-error @below {{a layout is spread over 1 to 32 warps, got 0}}
-func.func @f(%x: tensor<8x32xf32, #tile.strips<0, 1>>)
+func.func @f(%x: tensor<8x32xf32, #tile.warp_rows<0, 1>>)
 
 // -----
 
 // expected-error @below {{a lane holds pairs of elements of 'f16'}}
-func.func @f(%x: tensor<8x32xf16, #tile.strips<8, 1>>)
+func.func @f(%x: tensor<8x32xf16, #tile.warp_rows<8, 1>>)
 
 // -----
 
 // expected-error @below {{this layout is of static tensors of rank 1 or 2}}
-func.func @f(%x: tensor<8x?xf32, #tile.strips<8, 1>>)
+func.func @f(%x: tensor<8x?xf32, #tile.warp_rows<8, 1>>)
 
 // -----
 
-// expected-error @below {{the rows of strips over 8 warps must be a multiple of 8, got 4}}
-func.func @f(%x: tensor<4x32xf32, #tile.strips<8, 1>>)
+// expected-error @below {{the rows of #tile.warp_rows over 8 warps must be a multiple of 8, got 4}}
+func.func @f(%x: tensor<4x32xf32, #tile.warp_rows<8, 1>>)
 
 // -----
 
-// expected-error @below {{the columns of these strips must be a multiple of 128, got 32}}
-func.func @f(%x: tensor<8x32xf32, #tile.strips<8, 4>>)
+// expected-error @below {{the columns of #tile.warp_rows here must be a multiple of 128, got 32}}
+func.func @f(%x: tensor<8x32xf32, #tile.warp_rows<8, 4>>)
 
 // -----
 
 func.func @f(%s: memref<?x?xf32>, %i: index) {
   // expected-error @below {{needs memory of rank 2 or more and an index for each dimension: 2, got 1}}
-  %x = tile.read %s[%i] columns(%i) : memref<?x?xf32> to tensor<8x128xf32, #tile.strips<8, 4>>
+  %x = tile.read %s[%i] columns(%i) : memref<?x?xf32> to tensor<8x128xf32, #tile.warp_rows<8, 4>>
   return
 }
 
 // -----
 
 func.func @f(%s: memref<?x?xf16>, %i: index) {
-  // expected-error @below {{gives a tensor of f32, not 'tensor<8x256xf16, #tile.strips<8, 8>>'}}
-  %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16> to tensor<8x256xf16, #tile.strips<8, 8>>
+  // expected-error @below {{gives a tensor of f32, not 'tensor<8x256xf16, #tile.warp_rows<8, 8>>'}}
+  %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16> to tensor<8x256xf16, #tile.warp_rows<8, 8>>
   return
 }
 
@@ -500,7 +500,7 @@ func.func @f(%s: memref<?x?xf16>, %i: index) {
 
 func.func @f(%s: memref<?x?xf32>, %i: index) {
   // expected-error @below {{needs columns for a matrix, and none for a value for each row}}
-  %x = tile.read %s[%i, %i] : memref<?x?xf32> to tensor<8x128xf32, #tile.strips<8, 4>>
+  %x = tile.read %s[%i, %i] : memref<?x?xf32> to tensor<8x128xf32, #tile.warp_rows<8, 4>>
   return
 }
 
@@ -508,7 +508,7 @@ func.func @f(%s: memref<?x?xf32>, %i: index) {
 
 func.func @f(%s: memref<?x?xf32>, %i: index) {
   // expected-error @below {{needs columns for a matrix, and none for a value for each row}}
-  %x = tile.read %s[%i, %i] aligned : memref<?x?xf32> to tensor<8xf32, #tile.strips<8, 1>>
+  %x = tile.read %s[%i, %i] aligned : memref<?x?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
   return
 }
 
@@ -516,7 +516,7 @@ func.func @f(%s: memref<?x?xf32>, %i: index) {
 
 func.func @f(%s: memref<?x?xf16>, %i: index) {
   // expected-error @below {{copies elements of 'f16' into a tile of 'f32'}}
-  %x = tile.read %s[%i, %i] : memref<?x?xf16> to tensor<8xf32, #tile.strips<8, 1>>
+  %x = tile.read %s[%i, %i] : memref<?x?xf16> to tensor<8xf32, #tile.warp_rows<8, 1>>
   return
 }
 
@@ -524,23 +524,23 @@ func.func @f(%s: memref<?x?xf16>, %i: index) {
 
 func.func @f(%s: memref<?x?xf16, strided<[1, ?]>>, %i: index) {
   // expected-error @below {{needs memory whose last dimension is contiguous}}
-  %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16, strided<[1, ?]>> to tensor<8x256xf32, #tile.strips<8, 8>>
+  %x = tile.read %s[%i, %i] columns(%i) : memref<?x?xf16, strided<[1, ?]>> to tensor<8x256xf32, #tile.warp_rows<8, 8>>
   return
 }
 
 // -----
 
 func.func @f(%s: memref<?x?xf32>, %x: tensor<16x8xf32, #tile.fragment<1>>, %i: index) {
-  // expected-error @below {{ends at a column, which only a matrix of strips does}}
+  // expected-error @below {{ends at a column, which only a matrix of #tile.warp_rows does}}
   tile.store %x, %s[%i, %i] columns(%i) : tensor<16x8xf32, #tile.fragment<1>> to memref<?x?xf32>
   return
 }
 
 // -----
 
-func.func @f(%x: tensor<8x128xf32, #tile.strips<8, 4>>, %l: tensor<8x128xf32, #tile.strips<8, 1>>) {
+func.func @f(%x: tensor<8x128xf32, #tile.warp_rows<8, 4>>, %l: tensor<8x128xf32, #tile.warp_rows<8, 1>>) {
   // expected-error @below {{needs rows, warps and elements alike in its operands}}
-  %f = tile.fold max %x into %l : tensor<8x128xf32, #tile.strips<8, 4>> into tensor<8x128xf32, #tile.strips<8, 1>>
+  %f = tile.fold max %x into %l : tensor<8x128xf32, #tile.warp_rows<8, 4>> into tensor<8x128xf32, #tile.warp_rows<8, 1>>
   return
 }
 
@@ -731,8 +731,8 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{'tile.turn.wait' op has no attribute 'warps'; it has none at all}}
-  tile.turn.wait {warps = 4}
+  // expected-error @below {{'tile.ping_pong.wait' op has no attribute 'warps'; it has none at all}}
+  tile.ping_pong.wait {warps = 4}
   return
 }
 
@@ -740,13 +740,13 @@ func.func @f() {
 
 // Those of other dialects are theirs to judge.
 func.func @f() {
-  tile.turn.wait {test.note}
+  tile.ping_pong.wait {test.note}
   return
 }
 
 // -----
 
-// expected-error @below {{cannot be filled by 3 copies: each fills a multiple of 8 rows of a slot, without places, not of '!tile.ring<2, <64x64xf16, swizzle = 128>>'}}
+// expected-error @below {{cannot be filled by 3 copies: each fills a multiple of 8 rows of a stage, without places, not of '!tile.ring<2, <64x64xf16, swizzle = 128>>'}}
 %r = tile.ring copies = 3 : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
 
 // -----

@@ -1,14 +1,14 @@
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-keys-first)))" | FileCheck %s
 
-!slot = !tile.smem<64x64xf16, swizzle = 128>
+!smem = !tile.smem<64x64xf16, swizzle = 128>
 !queries = !tile.smem<128x64xf16, swizzle = 128>
 !memory = memref<?x64xf16, strided<[?, 1], offset: ?>>
 
 gpu.module @kernels {
-  // With one slot for queries the producer would wait for it with free slots for
+  // With one stage for queries the producer would wait for it with free stages for
   // keys: the first keys go first. Without keys the queries come all the same.
 
-  // CHECK-LABEL: gpu.func @one_slot
+  // CHECK-LABEL: gpu.func @one_stage
   // CHECK:      producer
   // CHECK:      scf.for %[[TILE:[a-z0-9]+]] =
   // CHECK:        %[[ENTERED:.*]] = arith.cmpi slt, %[[LO:.*]], %[[HI:.*]] : index
@@ -25,20 +25,20 @@ gpu.module @kernels {
   // CHECK-NEXT:       tile.ring.acquire %[[QUERIES]][%[[TILE]]]
   // CHECK-NEXT:       tile.copy_async %{{.*}} to %[[QUERIES]][%[[TILE]]]
   // CHECK-NEXT:     }
-  gpu.func @one_slot(%q: !memory, %k: !memory, %tiles: index, %lo: index, %hi: index) kernel {
+  gpu.func @one_stage(%q: !memory, %k: !memory, %tiles: index, %lo: index, %hi: index) kernel {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c64 = arith.constant 64 : index
     %queries = tile.ring : <1, !queries>
-    %keys = tile.ring : <2, !slot>
+    %keys = tile.ring : <2, !smem>
     tile.warp_specialize @consumer(warps = 4, registers = 240) {
     } @producer(warps = 1, registers = 24) {
       scf.for %i = %c0 to %tiles step %c1 iter_args(%s = %c0) -> (index) {
         tile.ring.acquire %queries[%i] : <1, !queries>
         tile.copy_async %q[%i] to %queries[%i] : !memory to <1, !queries>
         %l = scf.for %j = %lo to %hi step %c64 iter_args(%t = %s) -> (index) {
-          tile.ring.acquire %keys[%t] : <2, !slot>
-          tile.copy_async %k[%j] to %keys[%t] : !memory to <2, !slot>
+          tile.ring.acquire %keys[%t] : <2, !smem>
+          tile.copy_async %k[%j] to %keys[%t] : !memory to <2, !smem>
           %n = arith.addi %t, %c1 : index
           scf.yield %n : index
         }
@@ -69,7 +69,7 @@ gpu.module @kernels {
     %c1 = arith.constant 1 : index
     %c64 = arith.constant 64 : index
     %queries = tile.ring : <1, !queries>
-    %keys = tile.ring : <2, !slot>
+    %keys = tile.ring : <2, !smem>
     tile.warp_specialize @consumer(warps = 4, registers = 240) {
     } @producer(warps = 1, registers = 24) {
       scf.for %i = %c0 to %tiles step %c1 iter_args(%s = %c0) -> (index) {
@@ -78,8 +78,8 @@ gpu.module @kernels {
         tile.copy_async %q[%i] to %queries[%i] : !memory to <1, !queries>
         %r = scf.if %entered -> (index) {
           %l = scf.for %j = %lo to %hi step %c64 iter_args(%t = %s) -> (index) {
-            tile.ring.acquire %keys[%t] : <2, !slot>
-            tile.copy_async %k[%j] to %keys[%t] : !memory to <2, !slot>
+            tile.ring.acquire %keys[%t] : <2, !smem>
+            tile.copy_async %k[%j] to %keys[%t] : !memory to <2, !smem>
             %n = arith.addi %t, %c1 : index
             scf.yield %n : index
           }
@@ -93,8 +93,8 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // With two slots the next queries are on their way already, a block that has one
-  // tile of queries only finds every slot free, and few queries come quickly.
+  // With two stages the next queries are on their way already, a block that has one
+  // tile of queries only finds every stage free, and few queries come quickly.
 
   // CHECK-LABEL: gpu.func @nothing_to_wait_for
   // CHECK-NOT:   scf.if
@@ -105,8 +105,8 @@ gpu.module @kernels {
     %c64 = arith.constant 64 : index
     %single = tile.ring : <1, !queries>
     %queries = tile.ring : <2, !queries>
-    %small = tile.ring : <1, !slot>
-    %keys = tile.ring : <2, !slot>
+    %small = tile.ring : <1, !smem>
+    %keys = tile.ring : <2, !smem>
     tile.warp_specialize @consumer(warps = 4, registers = 240) {
     } @producer(warps = 1, registers = 24) {
       tile.ring.acquire %single[%c0] : <1, !queries>
@@ -114,11 +114,11 @@ gpu.module @kernels {
       scf.for %i = %c0 to %tiles step %c1 iter_args(%s = %c0) -> (index) {
         tile.ring.acquire %queries[%i] : <2, !queries>
         tile.copy_async %q[%i] to %queries[%i] : !memory to <2, !queries>
-        tile.ring.acquire %small[%i] : <1, !slot>
-        tile.copy_async %q[%i] to %small[%i] : !memory to <1, !slot>
+        tile.ring.acquire %small[%i] : <1, !smem>
+        tile.copy_async %q[%i] to %small[%i] : !memory to <1, !smem>
         %l = scf.for %j = %lo to %hi step %c64 iter_args(%t = %s) -> (index) {
-          tile.ring.acquire %keys[%t] : <2, !slot>
-          tile.copy_async %k[%j] to %keys[%t] : !memory to <2, !slot>
+          tile.ring.acquire %keys[%t] : <2, !smem>
+          tile.copy_async %k[%j] to %keys[%t] : !memory to <2, !smem>
           %n = arith.addi %t, %c1 : index
           scf.yield %n : index
         }

@@ -49,7 +49,7 @@ gpu.module @m {
 // CHECK-DAG:     arith.constant 16 : index
 // CHECK:         memref.load
 gpu.module @m {
-  gpu.func @shared(%n: index, %t: index, %m: memref<?xf32>) kernel attributes {flash.schedule = #flash.schedule<resident_blocks = 2>} {
+  gpu.func @shared(%n: index, %t: index, %m: memref<?xf32>) kernel attributes {flash.schedule = #flash.schedule<ctas_per_sm = 2>} {
     %p = tile.position %n of (%t) snake
     %x = memref.load %m[%p] : memref<?xf32>
     memref.store %x, %m[%p] : memref<?xf32>

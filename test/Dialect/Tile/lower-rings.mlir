@@ -7,7 +7,7 @@
 !ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
 !registers = tensor<16x64xf16, #tile.fragment<1>>
 
-// A wait leaves the groups pending that were started later. Acquiring a slot that
+// A wait leaves the groups pending that were started later. Acquiring a stage that
 // has never been released needs no barrier.
 
 // CHECK-LABEL: gpu.func @groups(
@@ -50,7 +50,7 @@ gpu.module @m {
 !ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
 !registers = tensor<16x64xf16, #tile.fragment<1>>
 
-// A barrier lies between a release and the next copy into the slot: that of a
+// A barrier lies between a release and the next copy into the stage: that of a
 // wait in between, or else one for the acquire.
 
 // CHECK-LABEL: gpu.func @barriers(
@@ -114,7 +114,7 @@ gpu.module @m {
 !ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
 !registers = tensor<16x64xf16, #tile.fragment<1>>
 
-// Slot t mod stages. A guarded copy becomes a copy of no rows where the guard
+// Stage t mod stages. A guarded copy becomes a copy of no rows where the guard
 // does not hold; its group counts on both ways.
 
 // CHECK-LABEL: gpu.func @guarded(
@@ -194,7 +194,7 @@ gpu.module @m {
 
 // -----
 
-// The copies of one slot are one group, in a loop too; each fills its rows.
+// The copies of one stage are one group, in a loop too; each fills its rows.
 
 !memory = memref<?x64xf16, strided<[?, 1]>>
 !tile = !tile.smem<32x64xf16, swizzle = 128>
@@ -254,7 +254,7 @@ gpu.module @m {
 // CHECK-NOT:   nvvm.cp.async.wait.group
 // CHECK-NEXT:  gpu.barrier
 // CHECK:       tile.load
-// A slot is written again when all have read it.
+// A stage is written again when all have read it.
 // CHECK:       gpu.barrier
 // CHECK:       tile.put
 // CHECK-NEXT:  gpu.barrier
@@ -315,9 +315,9 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @inspect() kernel {
     %c0 = arith.constant 0 : index
-    %r = tile.ring inspected {offset = 0} : !tile.ring<1, !tile.smem<32x64xf16, swizzle = 128>>
-    // expected-error @below {{'tile.ring.inspect' op is for warps with roles}}
-    tile.ring.inspect %r[%c0] : !tile.ring<1, !tile.smem<32x64xf16, swizzle = 128>>
+    %r = tile.ring checked {offset = 0} : !tile.ring<1, !tile.smem<32x64xf16, swizzle = 128>>
+    // expected-error @below {{'tile.ring.check_finite' op is for warps with roles}}
+    tile.ring.check_finite %r[%c0] : !tile.ring<1, !tile.smem<32x64xf16, swizzle = 128>>
     gpu.return
   }
 }

@@ -13,8 +13,8 @@
 // CHECK-LABEL: gpu.func @kernel(
 // CHECK-SAME:    !nvgpu.tensormap.descriptor
 // CHECK-SAME:    nvvm.minctasm = 1 : i32
-// One thread starts the barriers: of each slot, full and empty. One arrival fills
-// a slot, one of each of the two consumer warpgroups frees it.
+// One thread starts the barriers: of each stage, full and empty. One arrival fills
+// a stage, one of each of the two consumer warpgroups frees it.
 // CHECK:         scf.if
 // CHECK:           nvvm.mbarrier.init %{{.*}}, %c1_i32
 // CHECK:           nvvm.mbarrier.init %{{.*}}, %c2_i32
@@ -55,7 +55,7 @@
 // CHECK:             nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c16384_i32
 // CHECK-COUNT-2:     nvvm.cp.async.bulk.tensor.shared.cluster.global
 // CHECK-NOT:         nvvm.cp.async.bulk
-// CHECK-NOT:     tile.{{ring|turn|copy_async}}
+// CHECK-NOT:     tile.{{ring|ping_pong|copy_async}}
 // CHECK:         gpu.return
 module attributes {gpu.container_module} {
   func.func @launch(%m: !memory, %n: index) {
@@ -68,8 +68,8 @@ module attributes {gpu.container_module} {
       %r = tile.ring {offset = 0, barriers = 32768} : !ring
       tile.warp_specialize @consumer(warps = 8, registers = 240) {
         %kt = tile.ring.wait %r[%n] : !ring
-        tile.turn.wait
-        tile.turn.pass
+        tile.ping_pong.wait
+        tile.ping_pong.arrive
         tile.ring.release %r[%n] : !ring
       } @producer(warps = 1, registers = 24) {
         tile.ring.acquire %r[%n] : !ring
@@ -187,9 +187,9 @@ module {
 !tile = !tile.smem<64x128xf16, swizzle = 128>
 !ring = !tile.ring<2, !tile.smem<64x128xf16, swizzle = 128>>
 
-// The warps that do not copy look at what was copied. A slot has a third barrier,
+// The warps that do not copy look at what was copied. A stage has a third barrier,
 // at which they arrive, and is empty when they, too, have given it back.
-// CHECK-LABEL: gpu.func @inspected(
+// CHECK-LABEL: gpu.func @checked(
 // CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
 // CHECK:         nvvm.mbarrier.init %{{.*}}, %c4_i32
 // CHECK:         nvvm.mbarrier.init %{{.*}}, %c3_i32
@@ -214,14 +214,14 @@ module {
 // CHECK:           scf.if
 // CHECK-NOT:         llvm.store
 // CHECK-COUNT-2:     nvvm.mbarrier.arrive
-// CHECK-NOT:     tile.ring.{{inspect|is_finite}}
+// CHECK-NOT:     tile.ring.{{check_finite|is_finite}}
 // CHECK:         gpu.return
 module {
   gpu.module @m {
-    gpu.func @inspected(%m: !memory, %o: !llvm.ptr) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    gpu.func @checked(%m: !memory, %o: !llvm.ptr) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
       %c0 = arith.constant 0 : index
       %c1 = arith.constant 1 : index
-      %r = tile.ring inspected {offset = 0, barriers = 32768} : !ring
+      %r = tile.ring checked {offset = 0, barriers = 32768} : !ring
       tile.warp_specialize @consumer(warps = 4, registers = 232) {
         %finite = tile.ring.is_finite %r[%c0] : !ring
         llvm.store %finite, %o : i1, !llvm.ptr
@@ -230,9 +230,9 @@ module {
       } @producer(warps = 1, registers = 40) {
         tile.ring.acquire %r[%c0] : !ring
         tile.copy_async %m[%c0, %c0] to %r[%c0] : !memory to !ring
-      } @inspector(warps = 3, registers = 40) {
-        tile.ring.inspect %r[%c0] : !ring
-        tile.ring.inspect %r[%c1] unseen : !ring
+      } @nonfinite_check(warps = 3, registers = 40) {
+        tile.ring.check_finite %r[%c0] : !ring
+        tile.ring.check_finite %r[%c1] unchecked : !ring
       }
       gpu.return
     }
@@ -250,7 +250,7 @@ module {
 
 // Each warpgroup has its rows in a place of its own: the copies of 64 rows wait for
 // one place each, and a warpgroup for its own.
-// CHECK-LABEL: gpu.func @places(
+// CHECK-LABEL: gpu.func @row_stages(
 // CHECK-SAME:    memref<64x64xf16, #gpu.address_space<workgroup>>, swizzle = swizzle_128b
 // Three places, full and empty. One warpgroup gives a place back.
 // CHECK-COUNT-6: nvvm.mbarrier.init %{{.*}}, %c1_i32
@@ -286,8 +286,8 @@ module {
 // CHECK:         gpu.return
 module {
   gpu.module @m {
-    gpu.func @places(%q: !memory, %out: !memory, %k: !keys, %x: !result, %i: index) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
-      %r = tile.ring places = 3 {offset = 0, barriers = 49152} : !ring
+    gpu.func @row_stages(%q: !memory, %out: !memory, %k: !keys, %x: !result, %i: index) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
+      %r = tile.ring row_stages = 3 {offset = 0, barriers = 49152} : !ring
       tile.warp_specialize @consumer(warps = 8, registers = 240) {
         %qt = tile.ring.wait %r[%i] : !ring
         %p = tile.mma_async %qt, %k transpose_b warpgroup : !tile, !keys -> !pending
@@ -305,8 +305,8 @@ module {
 
 // -----
 
-// Two copies fill a slot of 128 rows: each arrives at its barrier and expects its
-// own bytes, 64 rows of two panels, which lie apart as those of the slot do.
+// Two copies fill a stage of 128 rows: each arrives at its barrier and expects its
+// own bytes, 64 rows of two panels, which lie apart as those of the stage do.
 
 !memory = memref<?x128xf16, strided<[?, 1]>>
 !tile = !tile.smem<128x128xf16, swizzle = 128>
@@ -351,7 +351,7 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// Consumers fill a slot: each of the two warpgroups arrives when its threads have
+// Consumers fill a stage: each of the two warpgroups arrives when its threads have
 // written and what they wrote can be seen by products.
 
 !ring = !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>

@@ -6,7 +6,7 @@
 !query = tensor<16x64xf16, #tile.fragment<1>>
 !scores = tensor<16x16xf32, #tile.fragment<1>>
 
-// Two loops share a ring and count on; a tile that is fetched once has one slot,
+// Two loops share a ring and count on; a tile that is fetched once has one stage,
 // whatever the stages. A product holds its tile until it has been waited for; a
 // fetch that nobody reads goes.
 
@@ -215,11 +215,11 @@ gpu.module @m {
 
 // -----
 
-// A register tile goes through a ring of one slot, whatever the kernel's number of
+// A register tile goes through a ring of one stage, whatever the kernel's number of
 // stages is: the threads that hold it fill it, and two loops share it.
 
 !memory = memref<?x64xf16, strided<[?, 1]>>
-!slot = !tile.smem<64x64xf16, swizzle = 128>
+!smem = !tile.smem<64x64xf16, swizzle = 128>
 !half = tensor<64x64xf16, #tile.fragment<4>>
 
 // CHECK-LABEL: gpu.func @share(
@@ -240,16 +240,16 @@ gpu.module @m {
     %c0 = arith.constant 0 : index
     %c64 = arith.constant 64 : index
     scf.for %j = %c0 to %n step %c64 {
-      %kt = tile.fetch %k[%j] : !memory to !slot
-      %x = tile.load %kt : !slot to !half
-      %pt = tile.share %x : !half to !slot
-      %y = tile.load %pt : !slot to !half
+      %kt = tile.fetch %k[%j] : !memory to !smem
+      %x = tile.load %kt : !smem to !half
+      %pt = tile.share %x : !half to !smem
+      %y = tile.load %pt : !smem to !half
     }
     scf.for %j = %c0 to %n step %c64 {
-      %kt = tile.fetch %k[%j] : !memory to !slot
-      %x = tile.load %kt : !slot to !half
-      %pt = tile.share %x : !half to !slot
-      %y = tile.load %pt : !slot to !half
+      %kt = tile.fetch %k[%j] : !memory to !smem
+      %x = tile.load %kt : !smem to !half
+      %pt = tile.share %x : !half to !smem
+      %y = tile.load %pt : !smem to !half
     }
     gpu.return
   }

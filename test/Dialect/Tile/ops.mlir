@@ -28,7 +28,7 @@ func.func @ordered(%n: index, %table: tensor<?xi32>) {
   return
 }
 
-!slot = !tile.smem<128x64xf16, swizzle = 128>
+!smem = !tile.smem<128x64xf16, swizzle = 128>
 !paged = !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
 !acc = tensor<128x64xf32, #tile.fragment<8>>
 
@@ -39,20 +39,20 @@ func.func @parts(%k: !memory, %b: index, %t: index, %x: tensor<128x64xf16, #tile
   // CHECK: tile.copy_async %{{.*}} to %[[RING]][%{{.*}}] part(%{{.*}}) : memref<
   tile.copy_async %k[%b, %b, %b] to %ring[%t] part(%b) : !memory to !paged
   // CHECK: tile.copy %{{.*}} to %{{.*}}[%{{.*}}] {tile_rows = 64 : i64} : memref<
-  %view = tile.smem_view %b : !slot
-  tile.copy %k[%b, %b, %b] to %view[%t] {tile_rows = 64} : !memory to !slot
+  %view = tile.smem_view %b : !smem
+  tile.copy %k[%b, %b, %b] to %view[%t] {tile_rows = 64} : !memory to !smem
   // CHECK: tile.ring.put %{{.*}} to %{{.*}}[%{{.*}}] : tensor<128x64xf16, #tile.fragment<8>> to <2
   %filled = tile.ring : !paged
   tile.ring.put %x to %filled[%t] : tensor<128x64xf16, #tile.fragment<8>> to !paged
   // CHECK: tile.put %{{.*}}, %{{.*}} {by_pairs, column = 0 : i64}
-  tile.put %x, %view {by_pairs, column = 0} : tensor<128x64xf16, #tile.fragment<8>> to !slot
+  tile.put %x, %view {by_pairs, column = 0} : tensor<128x64xf16, #tile.fragment<8>> to !smem
   return
 }
 
 // CHECK-LABEL: func @share(
 func.func @share(%x: tensor<128x64xf16, #tile.fragment<8>>) {
   // CHECK: tile.share %{{.*}} : tensor<128x64xf16, #tile.fragment<8>> to <128x64xf16, swizzle = 128>
-  %t = tile.share %x : tensor<128x64xf16, #tile.fragment<8>> to !slot
+  %t = tile.share %x : tensor<128x64xf16, #tile.fragment<8>> to !smem
   return
 }
 
@@ -174,7 +174,7 @@ func.func @columns_of_fragments(%x: tensor<128x64xf32, #tile.fragment<4>>, %y: t
 // CHECK-LABEL: func @unfilled(
 func.func @unfilled(%k: !memory, %b: index, %n: index) {
   // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] rows(%{{.*}}) unfilled : memref<{{.*}}> to <128x64xf16, swizzle = 128>
-  %t = tile.fetch %k[%b, %b, %b] rows(%n) unfilled : !memory to !slot
+  %t = tile.fetch %k[%b, %b, %b] rows(%n) unfilled : !memory to !smem
   // CHECK: tile.copy_async %{{.*}} rows(%{{.*}}) unfilled to %{{.*}} : memref<
   %ring = tile.ring : !paged
   tile.copy_async %k[%b, %b, %b] rows(%n) unfilled to %ring[%n] : !memory to !paged
@@ -212,24 +212,24 @@ func.func @columns(%p: memref<?x?x?x?xf16, strided<[?, ?, ?, 1]>>, %b: index, %h
   return
 }
 
-// CHECK-LABEL: func @strips(
-func.func @strips(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32>, %i: index, %j: index, %m: index, %n: index, %lanes: tensor<8x32xf32, #tile.strips<8, 1>>) {
-  // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) : memref<?x?xf16, {{.*}}> to tensor<8x512xf32, #tile.strips<8, 8>>
-  %x = tile.read %s[%i, %j] rows(%m) columns(%n) : memref<?x?xf16, strided<[?, 1]>> to tensor<8x512xf32, #tile.strips<8, 8>>
+// CHECK-LABEL: func @warp_rows(
+func.func @warp_rows(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32>, %i: index, %j: index, %m: index, %n: index, %lanes: tensor<8x32xf32, #tile.warp_rows<8, 1>>) {
+  // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) : memref<?x?xf16, {{.*}}> to tensor<8x512xf32, #tile.warp_rows<8, 8>>
+  %x = tile.read %s[%i, %j] rows(%m) columns(%n) : memref<?x?xf16, strided<[?, 1]>> to tensor<8x512xf32, #tile.warp_rows<8, 8>>
   // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] columns(%{{.*}}) aligned : memref<?x?xf16
-  %a = tile.read %s[%i, %j] columns(%n) aligned : memref<?x?xf16, strided<[?, 1]>> to tensor<8x512xf32, #tile.strips<8, 8>>
-  // CHECK: tile.read %{{.*}}[%{{.*}}] rows(%{{.*}}) : memref<?xf32> to tensor<8xf32, #tile.strips<8, 1>>
-  %v = tile.read %l[%i] rows(%m) : memref<?xf32> to tensor<8xf32, #tile.strips<8, 1>>
+  %a = tile.read %s[%i, %j] columns(%n) aligned : memref<?x?xf16, strided<[?, 1]>> to tensor<8x512xf32, #tile.warp_rows<8, 8>>
+  // CHECK: tile.read %{{.*}}[%{{.*}}] rows(%{{.*}}) : memref<?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
+  %v = tile.read %l[%i] rows(%m) : memref<?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
   // CHECK: tile.fold {{ *}}max
-  %f = tile.fold max %x into %lanes : tensor<8x512xf32, #tile.strips<8, 8>> into tensor<8x32xf32, #tile.strips<8, 1>>
+  %f = tile.fold max %x into %lanes : tensor<8x512xf32, #tile.warp_rows<8, 8>> into tensor<8x32xf32, #tile.warp_rows<8, 1>>
   // CHECK: tile.reduce {{ *}}add
-  %r = tile.reduce add %f : tensor<8x32xf32, #tile.strips<8, 1>> to tensor<8xf32, #tile.strips<8, 1>>
-  // CHECK: tile.broadcast %{{.*}} : tensor<8x32xf32, #tile.strips<8, 1>> to tensor<8x512xf32, #tile.strips<8, 8>>
-  %y = tile.broadcast %f : tensor<8x32xf32, #tile.strips<8, 1>> to tensor<8x512xf32, #tile.strips<8, 8>>
-  %h = arith.truncf %y : tensor<8x512xf32, #tile.strips<8, 8>> to tensor<8x512xf16, #tile.strips<8, 8>>
-  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) : tensor<8x512xf16, #tile.strips<8, 8>>
-  tile.store %h, %s[%i, %j] rows(%m) columns(%n) : tensor<8x512xf16, #tile.strips<8, 8>> to memref<?x?xf16, strided<[?, 1]>>
-  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}] rows(%{{.*}}) : tensor<8xf32, #tile.strips<8, 1>>
-  tile.store %r, %l[%i] rows(%m) : tensor<8xf32, #tile.strips<8, 1>> to memref<?xf32>
+  %r = tile.reduce add %f : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8xf32, #tile.warp_rows<8, 1>>
+  // CHECK: tile.broadcast %{{.*}} : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8x512xf32, #tile.warp_rows<8, 8>>
+  %y = tile.broadcast %f : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8x512xf32, #tile.warp_rows<8, 8>>
+  %h = arith.truncf %y : tensor<8x512xf32, #tile.warp_rows<8, 8>> to tensor<8x512xf16, #tile.warp_rows<8, 8>>
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) : tensor<8x512xf16, #tile.warp_rows<8, 8>>
+  tile.store %h, %s[%i, %j] rows(%m) columns(%n) : tensor<8x512xf16, #tile.warp_rows<8, 8>> to memref<?x?xf16, strided<[?, 1]>>
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}] rows(%{{.*}}) : tensor<8xf32, #tile.warp_rows<8, 1>>
+  tile.store %r, %l[%i] rows(%m) : tensor<8xf32, #tile.warp_rows<8, 1>> to memref<?xf32>
   return
 }

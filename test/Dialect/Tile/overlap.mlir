@@ -5,7 +5,7 @@
 !tile = !tile.smem<64x64xf16, swizzle = 128>
 !ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
 !scores = tensor<64x64xf32, #tile.fragment<4>>
-!weights = tensor<64x64xf16, #tile.fragment<4>>
+!probabilities = tensor<64x64xf16, #tile.fragment<4>>
 
 !memory = memref<?x64xf16, strided<[?, 1]>>
 
@@ -59,9 +59,9 @@ gpu.module @m {
       tile.ring.release %kr[%t] : !ring
       %e = math.exp2 %s : !scores
       %scaled = arith.mulf %acc, %half : !scores
-      %p = arith.truncf %e : !scores to !weights
+      %p = arith.truncf %e : !scores to !probabilities
       %vt = tile.ring.wait %vr[%t] : !ring
-      %op = tile.mma_async %p, %vt add %scaled warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+      %op = tile.mma_async %p, %vt add %scaled warpgroup : !probabilities, !tile, !scores -> !tile.pending<!scores>
       %r = tile.mma_wait %op : !tile.pending<!scores>
       tile.ring.release %vr[%t] : !ring
       %next = arith.addi %t, %c1 : index
@@ -125,7 +125,7 @@ gpu.module @m {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %kr = tile.ring : !ring
-    %vr = tile.ring inspected : !ring
+    %vr = tile.ring checked : !ring
     %entered = arith.cmpi slt, %m, %n : index
     tile.warp_specialize @consumer(warps = 4, registers = 232) {
       %o3:2 = scf.if %entered -> (!scores, index) {
@@ -134,7 +134,7 @@ gpu.module @m {
           %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
           %s = tile.mma_wait %sp : !tile.pending<!scores>
           tile.ring.release %kr[%t] : !ring
-          %p = arith.truncf %s : !scores to !weights
+          %p = arith.truncf %s : !scores to !probabilities
           %vt = tile.ring.wait %vr[%t] : !ring
           %finite = tile.ring.is_finite %vr[%t] : !ring
           %care = scf.if %finite -> !scores {
@@ -143,7 +143,7 @@ gpu.module @m {
             tile.clear %vt warps(4) : !tile
             scf.yield %acc : !scores
           }
-          %op = tile.mma_async %p, %vt add %care warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+          %op = tile.mma_async %p, %vt add %care warpgroup : !probabilities, !tile, !scores -> !tile.pending<!scores>
           %r = tile.mma_wait %op : !tile.pending<!scores>
           tile.ring.release %vr[%t] : !ring
           %next = arith.addi %t, %c1 : index
@@ -154,9 +154,9 @@ gpu.module @m {
           %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
           %s = tile.mma_wait %sp : !tile.pending<!scores>
           tile.ring.release %kr[%t] : !ring
-          %p = arith.truncf %s : !scores to !weights
+          %p = arith.truncf %s : !scores to !probabilities
           %vt = tile.ring.wait %vr[%t] : !ring
-          %op = tile.mma_async %p, %vt add %acc warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+          %op = tile.mma_async %p, %vt add %acc warpgroup : !probabilities, !tile, !scores -> !tile.pending<!scores>
           %r = tile.mma_wait %op : !tile.pending<!scores>
           tile.ring.release %vr[%t] : !ring
           %next = arith.addi %t, %c1 : index
@@ -185,15 +185,15 @@ gpu.module @m {
           scf.yield %next : index
         }
       }
-    } @inspector(warps = 3, registers = 40) {
+    } @nonfinite_check(warps = 3, registers = 40) {
       scf.if %entered {
         %a = scf.for %i = %m to %n step %c1 iter_args(%t = %c0) -> index {
-          tile.ring.inspect %vr[%t] : !ring
+          tile.ring.check_finite %vr[%t] : !ring
           %next = arith.addi %t, %c1 : index
           scf.yield %next : index
         }
         %b = scf.for %i = %c0 to %m step %c1 iter_args(%t = %a) -> index {
-          tile.ring.inspect %vr[%t] : !ring
+          tile.ring.check_finite %vr[%t] : !ring
           %next = arith.addi %t, %c1 : index
           scf.yield %next : index
         }
@@ -229,9 +229,9 @@ gpu.module @m {
       %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
       %s = tile.mma_wait %sp : !tile.pending<!scores>
       tile.ring.release %kr[%t] : !ring
-      %p = arith.truncf %s : !scores to !weights
+      %p = arith.truncf %s : !scores to !probabilities
       %vt = tile.ring.wait %vr[%t] : !ring
-      %op = tile.mma_async %p, %vt add %acc warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+      %op = tile.mma_async %p, %vt add %acc warpgroup : !probabilities, !tile, !scores -> !tile.pending<!scores>
       %r = tile.mma_wait %op : !tile.pending<!scores>
       tile.ring.release %vr[%t] : !ring
       %next = arith.addi %t, %c1 : index
@@ -265,9 +265,9 @@ gpu.module @m {
         %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
         %s = tile.mma_wait %sp : !tile.pending<!scores>
         tile.ring.release %kr[%t] : !ring
-        %p = arith.truncf %s : !scores to !weights
+        %p = arith.truncf %s : !scores to !probabilities
         %vt = tile.ring.wait %vr[%t] : !ring
-        %op = tile.mma_async %p, %vt add %acc warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+        %op = tile.mma_async %p, %vt add %acc warpgroup : !probabilities, !tile, !scores -> !tile.pending<!scores>
         %x = tile.mma_wait %op : !tile.pending<!scores>
         tile.ring.release %vr[%t] : !ring
         %next = arith.addi %t, %c1 : index
@@ -278,9 +278,9 @@ gpu.module @m {
         %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
         %s = tile.mma_wait %sp : !tile.pending<!scores>
         tile.ring.release %kr[%t] : !ring
-        %p = arith.truncf %s : !scores to !weights
+        %p = arith.truncf %s : !scores to !probabilities
         %vt = tile.ring.wait %vr[%t] : !ring
-        %op = tile.mma_async %p, %vt add %acc warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+        %op = tile.mma_async %p, %vt add %acc warpgroup : !probabilities, !tile, !scores -> !tile.pending<!scores>
         %x = tile.mma_wait %op : !tile.pending<!scores>
         tile.ring.release %vr[%t] : !ring
         %next = arith.addi %t, %c1 : index
@@ -308,9 +308,9 @@ gpu.module @m {
       %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
       %s = tile.mma_wait %sp : !tile.pending<!scores>
       tile.ring.release %kr[%t] : !ring
-      %p = arith.truncf %s : !scores to !weights
+      %p = arith.truncf %s : !scores to !probabilities
       %vt = tile.ring.wait %vr[%t] : !ring
-      %op = tile.mma_async %p, %vt add %acc warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+      %op = tile.mma_async %p, %vt add %acc warpgroup : !probabilities, !tile, !scores -> !tile.pending<!scores>
       %x = tile.mma_wait %op : !tile.pending<!scores>
       tile.ring.release %vr[%t] : !ring
       %next = arith.addi %t, %c1 : index
@@ -321,9 +321,9 @@ gpu.module @m {
       %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
       %s = tile.mma_wait %sp : !tile.pending<!scores>
       tile.ring.release %kr[%t] : !ring
-      %p = arith.truncf %s : !scores to !weights
+      %p = arith.truncf %s : !scores to !probabilities
       %vt = tile.ring.wait %vr[%t] : !ring
-      %op = tile.mma_async %p, %vt add %acc warpgroup : !weights, !tile, !scores -> !tile.pending<!scores>
+      %op = tile.mma_async %p, %vt add %acc warpgroup : !probabilities, !tile, !scores -> !tile.pending<!scores>
       %x = tile.mma_wait %op : !tile.pending<!scores>
       tile.ring.release %vr[%t] : !ring
       %next = arith.addi %t, %c1 : index

@@ -2,8 +2,8 @@
 // RUN: flash-opt %s --split-input-file --flash-attach-target=multiprocessors=4 --tile-persist | FileCheck %s
 
 // The launch has no more blocks than multiprocessors; the kernel gets the number of
-// whole rounds, how many blocks are left over, and which of the launch's is the first
-// to do one of these: in a round that goes backwards they are the last.
+// whole waves, how many blocks are left over, and which of the launch's is the first
+// to do one of these: in a wave that goes backwards they are the last.
 // CHECK-LABEL: func.func @launch(
 // CHECK-SAME:    %[[BLOCKS:[a-z0-9]+]]: index
 // CHECK:         %[[MOST:.*]] = arith.constant 4 : index
@@ -25,7 +25,7 @@
 // CHECK:         %[[MORE:.*]] = arith.addi %[[WHOLE]], %
 // CHECK:         %[[ROUNDS:.*]] = arith.select %[[IS_LEFT]], %[[MORE]], %[[WHOLE]]
 // CHECK:         scf.for %[[ROUND:.*]] = %{{.*}} to %[[ROUNDS]]
-// Every other round goes backwards.
+// Every other wave goes backwards.
 // CHECK:           %[[PLACE:.*]] = arith.select
 // CHECK:           %[[BEFORE:.*]] = arith.muli %[[ROUND]], %[[SIZE]]
 // CHECK:           %[[NUMBER:.*]] = arith.addi %[[BEFORE]], %[[PLACE]]
@@ -60,7 +60,7 @@ module attributes {gpu.container_module} {
     return
   }
   gpu.module @m {
-    gpu.func @kernel(%m: memref<?xf32>) kernel attributes {flash.schedule = #flash.schedule<resident_blocks = 3, features = persistent>} {
+    gpu.func @kernel(%m: memref<?xf32>) kernel attributes {flash.schedule = #flash.schedule<ctas_per_sm = 3, features = persistent>} {
       %f = arith.constant 1.0 : f32
       %i = gpu.block_id x
       memref.store %f, %m[%i] : memref<?xf32>

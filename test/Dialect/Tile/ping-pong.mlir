@@ -5,27 +5,27 @@
 !tile = !tile.smem<128x64xf16, swizzle = 128>
 !values = !tile.smem<64x64xf16, swizzle = 128>
 !scores = tensor<128x64xf32, #tile.fragment<8>>
-!weights = tensor<128x64xf16, #tile.fragment<8>>
+!probabilities = tensor<128x64xf16, #tile.fragment<8>>
 
 gpu.module @m {
   // CHECK-LABEL: gpu.func @kernel(
-  // CHECK:       tile.turn.wait
+  // CHECK:       tile.ping_pong.wait
   // CHECK-NEXT:  tile.mma_async %{{.*}} transpose_b
   // CHECK-NEXT:  tile.mma_async %{{.*}} add
-  // CHECK-NEXT:  tile.turn.pass
+  // CHECK-NEXT:  tile.ping_pong.arrive
   // CHECK-NEXT:  tile.mma_wait
   // CHECK-NEXT:  tile.mma_wait
   // The second product alone takes none.
   // CHECK-NEXT:  tile.mma_async
   // CHECK-NEXT:  tile.mma_wait
-  // CHECK-NOT:   tile.turn
-  gpu.func @kernel(%q: !tile, %k: !values, %p: !weights, %acc: !scores) kernel attributes {flash.schedule = #flash.schedule<features = ping_pong>} {
+  // CHECK-NOT:   tile.ping_pong
+  gpu.func @kernel(%q: !tile, %k: !values, %p: !probabilities, %acc: !scores) kernel attributes {flash.schedule = #flash.schedule<features = ping_pong>} {
     tile.warp_specialize @consumer(warps = 8, registers = 240) {
       %sp = tile.mma_async %q, %k transpose_b warpgroup : !tile, !values -> !tile.pending<!scores>
-      %op = tile.mma_async %p, %k add %acc warpgroup : !weights, !values, !scores -> !tile.pending<!scores>
+      %op = tile.mma_async %p, %k add %acc warpgroup : !probabilities, !values, !scores -> !tile.pending<!scores>
       %s = tile.mma_wait %sp younger(%op : !tile.pending<!scores>) : !tile.pending<!scores>
       %o = tile.mma_wait %op : !tile.pending<!scores>
-      %lp = tile.mma_async %p, %k add %o warpgroup : !weights, !values, !scores -> !tile.pending<!scores>
+      %lp = tile.mma_async %p, %k add %o warpgroup : !probabilities, !values, !scores -> !tile.pending<!scores>
       %l = tile.mma_wait %lp : !tile.pending<!scores>
     } @producer(warps = 1, registers = 24) {
     }
@@ -33,7 +33,7 @@ gpu.module @m {
   }
 
   // CHECK-LABEL: gpu.func @without(
-  // CHECK-NOT:   tile.turn
+  // CHECK-NOT:   tile.ping_pong
   gpu.func @without(%q: !tile, %k: !values) kernel {
     tile.warp_specialize @consumer(warps = 8, registers = 240) {
       %sp = tile.mma_async %q, %k transpose_b warpgroup : !tile, !values -> !tile.pending<!scores>

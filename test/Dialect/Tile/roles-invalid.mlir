@@ -130,7 +130,7 @@ func.func @f(%x: tensor<64x4xf32, #tile.lanes<4>>) {
 
 // Registers are those of all blocks that share a multiprocessor.
 gpu.module @m {
-  gpu.func @kernel() kernel attributes {flash.schedule = #flash.schedule<resident_blocks = 2>} {
+  gpu.func @kernel() kernel attributes {flash.schedule = #flash.schedule<ctas_per_sm = 2>} {
     // expected-error @below {{'tile.warp_specialize' op needs 504 registers of threads, one in each warpgroup, and 384 threads start with 80 each}}
     tile.warp_specialize @consumer(warps = 8, registers = 240) {} @producer(warps = 1, registers = 24) {}
     gpu.return

@@ -17,14 +17,14 @@ func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
   // CHECK: tile.warp_specialize @consumer(warps = 8, registers = 240) {
   tile.warp_specialize @consumer(warps = 8, registers = 240) {
     %kt = tile.ring.wait %ring[%t] : !ring
-    // CHECK: tile.turn.wait
-    tile.turn.wait
+    // CHECK: tile.ping_pong.wait
+    tile.ping_pong.wait
     // CHECK: %[[A:.*]] = tile.mma_async %{{.*}}, %{{.*}} transpose_b warpgroup : !tile.smem<128x64xf16
     %a = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
     // CHECK: %[[B:.*]] = tile.mma_async
     %b = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
-    // CHECK: tile.turn.pass
-    tile.turn.pass
+    // CHECK: tile.ping_pong.arrive
+    tile.ping_pong.arrive
     // CHECK: tile.mma_wait %[[A]] younger(%[[B]] : !tile.pending<tensor<128x128xf32, #tile.fragment<8>>>) : <tensor
     %s = tile.mma_wait %a younger(%b : !tile.pending<!scores>) : !tile.pending<!scores>
     // CHECK: tile.mma_wait %[[B]] : <tensor
@@ -46,19 +46,19 @@ func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
     tile.copy_async %k[%j] to %ring[%t] : !memory to !ring
     // CHECK-NEXT: }
   }
-  // CHECK: %[[SEEN:.*]] = tile.ring inspected : <2
-  %seen = tile.ring inspected : !ring
+  // CHECK: %[[SEEN:.*]] = tile.ring checked : <2
+  %seen = tile.ring checked : !ring
   // CHECK: tile.warp_specialize @consumer(warps = 4, registers = 232) {
   // CHECK-NEXT: } @producer(warps = 1, registers = 40) {
-  // CHECK-NEXT: } @inspector(warps = 3, registers = 40) {
-  // CHECK-NEXT: tile.ring.inspect %[[SEEN]][%{{.*}}] : <2
-  // CHECK-NEXT: tile.ring.inspect %[[SEEN]][%{{.*}}] unseen : <2
+  // CHECK-NEXT: } @nonfinite_check(warps = 3, registers = 40) {
+  // CHECK-NEXT: tile.ring.check_finite %[[SEEN]][%{{.*}}] : <2
+  // CHECK-NEXT: tile.ring.check_finite %[[SEEN]][%{{.*}}] unchecked : <2
   // CHECK-NEXT: }
   tile.warp_specialize @consumer(warps = 4, registers = 232) {
   } @producer(warps = 1, registers = 40) {
-  } @inspector(warps = 3, registers = 40) {
-    tile.ring.inspect %seen[%t] : !ring
-    tile.ring.inspect %seen[%j] unseen : !ring
+  } @nonfinite_check(warps = 3, registers = 40) {
+    tile.ring.check_finite %seen[%t] : !ring
+    tile.ring.check_finite %seen[%j] unchecked : !ring
   }
   return
 }
@@ -82,8 +82,8 @@ func.func @any_roles() {
 func.func @results(%x: tensor<128x64xf16, #tile.fragment<8>>, %out: memref<?x64xf16>, %at: !tile, %i: index) -> tensor<128xf32, #tile.rows<8>> {
   // CHECK: tile.store_bulk %{{.*}}, %{{.*}}[%{{.*}}] rows(%{{.*}}) through !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
   tile.store_bulk %x, %out[%i] rows(%i) through !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
-  // CHECK: tile.ring places = 3 : <1, <128x64xf16, swizzle = 128>>
-  %places = tile.ring places = 3 : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+  // CHECK: tile.ring row_stages = 3 : <1, <128x64xf16, swizzle = 128>>
+  %row_stages = tile.ring row_stages = 3 : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
   // CHECK: tile.store_bulk %{{.*}}, %{{.*}}[%{{.*}}] through !tile.smem<64x64xf16, swizzle = 128> in %{{.*}} : !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
   tile.store_bulk %x, %out[%i] through !tile.smem<64x64xf16, swizzle = 128> in %at : !tile : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
   // CHECK: tile.put %{{.*}}, %{{.*}} {column = 0 : i64} : tensor<128x64xf16, #tile.fragment<8>> to <128x64xf16, swizzle = 128>

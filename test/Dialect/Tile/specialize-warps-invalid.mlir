@@ -30,7 +30,7 @@ gpu.module @m {
     // expected-note @below {{computed here}}
     %f = tile.is_finite %k0 : !tile
     tile.ring.release %r[%c0] : !ring
-    // expected-error @below {{'arith.index_castui' op cannot be left to warps that only copy: it depends on what other warps compute}}
+    // expected-error @below {{'arith.index_castui' op cannot be left to producer warps: it depends on what other warps compute}}
     %row = arith.index_castui %f : i1 to index
     tile.ring.acquire %r[%c0] : !ring
     tile.copy_async %m[%row] to %r[%c0] : !memory to !ring

@@ -17,7 +17,7 @@
 // CHECK-LABEL: gpu.func @kernel(
 // CHECK-SAME:  known_block_size = array<i32: 384, 1, 1>
 // CHECK:         %[[Q:.*]] = tile.ring : <1
-// CHECK:         %[[R:.*]] = tile.ring inspected : <2
+// CHECK:         %[[R:.*]] = tile.ring checked : <2
 // CHECK:         tile.warp_specialize @consumer(warps = 8, registers = 240) {
 // CHECK-NOT:       {{acquire|copy_async}}
 // CHECK:           arith.constant dense
@@ -45,13 +45,13 @@
 // CHECK-NEXT:        tile.ring.acquire
 // CHECK-NEXT:        tile.copy_async
 // CHECK-NEXT:      }
-// The inspector has all steps of the ring, also those that nobody asks about.
-// CHECK-NEXT:    } @inspector(warps = 3, registers = 24) {
+// The non-finite check has all steps of the ring, also those that nobody asks about.
+// CHECK-NEXT:    } @nonfinite_check(warps = 3, registers = 24) {
 // CHECK-NOT:       {{acquire|copy_async|wait|release|mma|store|tensor}}
 // CHECK:           scf.for {{.*}} iter_args(%[[U:.*]] = %c0) -> (index) {
-// CHECK-NEXT:        tile.ring.inspect %[[R]][%[[U]]] : <2
+// CHECK-NEXT:        tile.ring.check_finite %[[R]][%[[U]]] : <2
 // CHECK:           scf.if %{{.*}} {
-// CHECK-NEXT:        tile.ring.inspect %[[R]][%{{.*}}] unseen
+// CHECK-NEXT:        tile.ring.check_finite %[[R]][%{{.*}}] unchecked
 // CHECK-NEXT:      }
 // CHECK-NEXT:    }
 // CHECK-NEXT:    gpu.return
@@ -100,14 +100,14 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// The inspector does not count the steps of a ring at whose tiles it does not
+// The non-finite check does not count the steps of a ring at whose tiles it does not
 // look; the loop around carries the number for the others.
 // CHECK-LABEL: gpu.func @counts(
 // CHECK:         %[[R:.*]] = tile.ring : <2
-// CHECK:         %[[V:.*]] = tile.ring inspected : <2
-// CHECK:         } @inspector(warps = 3, registers = {{[0-9]+}}) {
+// CHECK:         %[[V:.*]] = tile.ring checked : <2
+// CHECK:         } @nonfinite_check(warps = 3, registers = {{[0-9]+}}) {
 // CHECK:           scf.for {{.*}} iter_args(%[[T:.*]] = %c0, %[[U:.*]] = %c0) -> (index, index) {
-// CHECK-NEXT:        tile.ring.inspect %[[V]][%[[U]]]
+// CHECK-NEXT:        tile.ring.check_finite %[[V]][%[[U]]]
 // CHECK-NEXT:        %[[LAST:.*]] = arith.addi %[[U]], %c1
 // CHECK-NEXT:        scf.yield %[[T]], %[[LAST]] : index, index
 // CHECK-NEXT:      }

@@ -1,4 +1,4 @@
-// What tile-verify-async asks of roles, turns, answers of warps, and products that
+// What tile-verify-async asks of roles, turns, votes of warps, and products that
 // go on during a wait. Programs of all schedules pass: --flash-sm90 runs the pass.
 // RUN: flash-opt %s --split-input-file --verify-diagnostics \
 // RUN:   --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-verify-async)))"
@@ -9,7 +9,7 @@
 !scores = tensor<64x64xf32, #tile.fragment<4>>
 !lanes = tensor<64x4xi1, #tile.lanes<4>>
 
-// Each role counts the steps itself; what one warp does may depend on its answer.
+// Each role counts the steps itself; what one warp does may depend on its vote.
 gpu.module @m {
   gpu.func @kernel(%k: !memory, %x: !lanes, %acc: !scores, %n: index) kernel {
     %c0 = arith.constant 0 : index
@@ -18,9 +18,9 @@ gpu.module @m {
     tile.warp_specialize @consumer(warps = 4, registers = 232) {
       %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> index {
         %kt = tile.ring.wait %r[%t] : !ring
-        tile.turn.wait
+        tile.ping_pong.wait
         %p = tile.mma_async %kt, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
-        tile.turn.pass
+        tile.ping_pong.arrive
         %s = tile.mma_wait %p : !tile.pending<!scores>
         %any = tile.any %x : !lanes
         %scaled = scf.if %any -> !scores {
@@ -54,7 +54,7 @@ gpu.module @m {
     %c0 = arith.constant 0 : index
     %r = tile.ring : !ring
     tile.warp_specialize @consumer(warps = 4, registers = 232) {
-      // expected-error @below {{'tile.ring.acquire' op is for a role of one warp: those that compute wait for slots and release them}}
+      // expected-error @below {{'tile.ring.acquire' op is for a role of one warp: those that compute wait for stages and release them}}
       tile.ring.acquire %r[%c0] : !ring
       tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
     } @producer(warps = 1, registers = 40) {
@@ -72,7 +72,7 @@ gpu.module @m {
     %c0 = arith.constant 0 : index
     %r = tile.ring : !ring
     tile.warp_specialize @consumer(warps = 4, registers = 232) {
-      // expected-error @below {{'tile.copy_async' op is for a role of one warp: those that compute wait for slots and release them}}
+      // expected-error @below {{'tile.copy_async' op is for a role of one warp: those that compute wait for stages and release them}}
       tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
     } @producer(warps = 1, registers = 40) {
       tile.ring.acquire %r[%c0] : !ring
@@ -168,10 +168,10 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @kernel() kernel {
-    // expected-error @below {{'tile.turn.wait' op takes a turn that is not passed on after it, in the same block}}
-    tile.turn.wait
-    tile.turn.wait
-    tile.turn.pass
+    // expected-error @below {{'tile.ping_pong.wait' op takes a turn that is not passed on after it, in the same block}}
+    tile.ping_pong.wait
+    tile.ping_pong.wait
+    tile.ping_pong.arrive
     gpu.return
   }
 }
@@ -180,10 +180,10 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @kernel(%c: i1) kernel {
-    // expected-error @below {{'tile.turn.wait' op takes a turn that is not passed on after it, in the same block}}
-    tile.turn.wait
+    // expected-error @below {{'tile.ping_pong.wait' op takes a turn that is not passed on after it, in the same block}}
+    tile.ping_pong.wait
     scf.if %c {
-      tile.turn.pass
+      tile.ping_pong.arrive
     }
     gpu.return
   }
@@ -193,10 +193,10 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @kernel() kernel {
-    tile.turn.wait
-    tile.turn.pass
-    // expected-error @below {{'tile.turn.pass' op passes a turn on that has not been taken before it, in the same block}}
-    tile.turn.pass
+    tile.ping_pong.wait
+    tile.ping_pong.arrive
+    // expected-error @below {{'tile.ping_pong.arrive' op passes a turn on that has not been taken before it, in the same block}}
+    tile.ping_pong.arrive
     gpu.return
   }
 }
@@ -208,11 +208,11 @@ gpu.module @m {
 !lanes = tensor<64x4xi1, #tile.lanes<4>>
 gpu.module @m {
   gpu.func @kernel(%q: !tile, %x: !lanes, %other: i1) kernel {
-    // expected-note @below {{the answer}}
+    // expected-note @below {{the vote}}
     %any = tile.any %x : !lanes
     %both = arith.andi %any, %other : i1
     scf.if %both {
-      // expected-error @below {{'tile.mma_async' op is done by several warps together, and depends on an answer that each has of its own}}
+      // expected-error @below {{'tile.mma_async' op is done by several warps together, and depends on a vote that each has of its own}}
       %p = tile.mma_async %q, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
       %s = tile.mma_wait %p : !tile.pending<!scores>
     }
@@ -227,11 +227,11 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @kernel(%x: !lanes) kernel {
     %r = tile.ring : !ring
-    // expected-note @below {{the answer}}
+    // expected-note @below {{the vote}}
     %any = tile.any %x : !lanes
     %step = arith.index_castui %any : i1 to index
     %kt = tile.ring.wait %r[%step] : !ring
-    // expected-error @below {{'tile.ring.release' op is done by several warps together, and depends on an answer that each has of its own}}
+    // expected-error @below {{'tile.ring.release' op is done by several warps together, and depends on a vote that each has of its own}}
     tile.ring.release %r[%step] : !ring
     gpu.return
   }
@@ -292,10 +292,10 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @kernel() kernel {
     %c0 = arith.constant 0 : index
-    %r = tile.ring inspected : !ring
+    %r = tile.ring checked : !ring
     tile.warp_specialize @consumer(warps = 4, registers = 232) {
-      // expected-error @below {{'tile.ring.inspect' op is for at most four warps, the last of the block}}
-      tile.ring.inspect %r[%c0] : !ring
+      // expected-error @below {{'tile.ring.check_finite' op is for at most four warps, the last of the block}}
+      tile.ring.check_finite %r[%c0] : !ring
     } @producer(warps = 1, registers = 40) {
     }
     gpu.return
@@ -308,12 +308,12 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @kernel() kernel {
     %c0 = arith.constant 0 : index
-    %r = tile.ring inspected : !ring
+    %r = tile.ring checked : !ring
     tile.warp_specialize @consumer(warps = 4, registers = 232) {
     } @producer(warps = 1, registers = 40) {
-    } @inspector(warps = 3, registers = 40) {
-      tile.ring.inspect %r[%c0] : !ring
-      // expected-error @below {{'tile.ring.release' op is not for a role that inspects, which only looks at tiles}}
+    } @nonfinite_check(warps = 3, registers = 40) {
+      tile.ring.check_finite %r[%c0] : !ring
+      // expected-error @below {{'tile.ring.release' op is not for a role that checks, which only looks at tiles}}
       tile.ring.release %r[%c0] : !ring
     }
     gpu.return
@@ -328,7 +328,7 @@ gpu.module @m {
     %c0 = arith.constant 0 : index
     %r = tile.ring : !ring
     tile.warp_specialize @consumer(warps = 4, registers = 232) {
-      // expected-error @below {{'tile.ring.is_finite' op is of a ring that is not inspected}}
+      // expected-error @below {{'tile.ring.is_finite' op is of a ring that is not checked}}
       %f = tile.ring.is_finite %r[%c0] : !ring
     } @producer(warps = 1, registers = 40) {
     }
@@ -340,8 +340,8 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @kernel() kernel {
-    // expected-error @below {{'tile.ring' op is inspected, but by nobody}}
-    %r = tile.ring inspected : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+    // expected-error @below {{'tile.ring' op is checked, but by nobody}}
+    %r = tile.ring checked : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
     gpu.return
   }
 }
@@ -535,7 +535,7 @@ gpu.module @m {
 
 // -----
 
-// Who inspects a ring looks at each of its tiles.
+// Who checks a ring looks at each of its tiles.
 !ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
 !memory = memref<?x64xf16, strided<[?, 1]>>
 gpu.module @m {
@@ -543,8 +543,8 @@ gpu.module @m {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %entered = arith.cmpi slt, %lo, %mid : index
-    // expected-error @below {{'tile.ring' op is copied to in steps that are not those in which it is inspected}}
-    %r = tile.ring inspected : !ring
+    // expected-error @below {{'tile.ring' op is copied to in steps that are not those in which it is checked}}
+    %r = tile.ring checked : !ring
     tile.warp_specialize @consumer(warps = 4, registers = 232) {
       %a = scf.for %j = %lo to %mid step %c1 iter_args(%t = %c0) -> index {
         %finite = tile.ring.is_finite %r[%t] : !ring
@@ -561,10 +561,10 @@ gpu.module @m {
         %next = arith.addi %t, %c1 : index
         scf.yield %next : index
       }
-    } @inspector(warps = 3, registers = 40) {
+    } @nonfinite_check(warps = 3, registers = 40) {
       %a = scf.for %j = %lo to %hi step %c1 iter_args(%t = %c0) -> index {
-        // expected-note @below {{inspected, without a counterpart}}
-        tile.ring.inspect %r[%t] : !ring
+        // expected-note @below {{checked, without a counterpart}}
+        tile.ring.check_finite %r[%t] : !ring
         %next = arith.addi %t, %c1 : index
         scf.yield %next : index
       }
@@ -685,7 +685,7 @@ gpu.module @m {
     } @producer(warps = 1, registers = 40) {
       tile.ring.acquire %r[%c0] : !ring
       tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
-      // expected-error @below {{'tile.ring.wait' op is not for a role that copies: its thread acquires slots and copies into them}}
+      // expected-error @below {{'tile.ring.wait' op is not for a role that copies: its thread acquires stages and copies into them}}
       %t = tile.ring.wait %r[%c0] : !ring
       tile.ring.release %r[%c0] : !ring
     }
@@ -710,7 +710,7 @@ gpu.module @m {
 
 // -----
 
-// Every role that gives slots back does so for all of them.
+// Every role that gives stages back does so for all of them.
 
 !memory = memref<?x64xf16, strided<[?, 1]>>
 !ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>

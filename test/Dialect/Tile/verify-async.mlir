@@ -45,7 +45,7 @@ gpu.module @m {
     %c1 = arith.constant 1 : index
     %c8 = arith.constant 8 : index
     %r = tile.ring : !ring
-    // expected-error @below {{'tile.copy_async' op fills a slot that has not been acquired before it, under the same guard}}
+    // expected-error @below {{'tile.copy_async' op fills a stage that has not been acquired before it, under the same guard}}
     tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
     gpu.return
   }
@@ -65,7 +65,7 @@ gpu.module @m {
     %c1 = arith.constant 1 : index
     %c8 = arith.constant 8 : index
     %r = tile.ring : !ring
-    // expected-error @below {{'tile.ring.acquire' op takes a slot that no copy after it fills, under the same guard}}
+    // expected-error @below {{'tile.ring.acquire' op takes a stage that no copy after it fills, under the same guard}}
     tile.ring.acquire %r[%c0] : !ring
     scf.if %c {
       tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
@@ -89,7 +89,7 @@ gpu.module @m {
     %c1 = arith.constant 1 : index
     %c8 = arith.constant 8 : index
     %r = tile.ring : !ring
-    // expected-error @below {{'tile.ring.acquire' op takes a slot that no copy after it fills, under the same guard}}
+    // expected-error @below {{'tile.ring.acquire' op takes a stage that no copy after it fills, under the same guard}}
     tile.ring.acquire %r[%c1] : !ring
     gpu.return
   }
@@ -111,7 +111,7 @@ gpu.module @m {
     %r = tile.ring : !ring
     tile.ring.acquire %r[%c0] : !ring
     tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
-    // expected-error @below {{'tile.copy_async' op fills a slot that a copy before it fills}}
+    // expected-error @below {{'tile.copy_async' op fills a stage that a copy before it fills}}
     tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
     gpu.return
   }
@@ -228,7 +228,7 @@ gpu.module @m {
     %c1 = arith.constant 1 : index
     %c8 = arith.constant 8 : index
     %r = tile.ring : !ring
-    // expected-error @below {{'tile.ring.release' op gives a slot back that has not been waited for before it, in the same block}}
+    // expected-error @below {{'tile.ring.release' op gives a stage back that has not been waited for before it, in the same block}}
     tile.ring.release %r[%c0] : !ring
     gpu.return
   }
@@ -251,7 +251,7 @@ gpu.module @m {
     %kt = tile.ring.wait %r[%c0] : !ring
     %x = tile.load %kt : !tile to !query
     tile.ring.release %r[%c0] : !ring
-    // expected-error @below {{'tile.ring.release' op gives a slot back a second time}}
+    // expected-error @below {{'tile.ring.release' op gives a stage back a second time}}
     tile.ring.release %r[%c0] : !ring
     gpu.return
   }
@@ -537,7 +537,7 @@ gpu.module @m {
     } else {
       tile.ring.release %r[%c0] : !ring
     }
-    // expected-error @below {{'tile.ring.release' op gives a slot back a second time}}
+    // expected-error @below {{'tile.ring.release' op gives a stage back a second time}}
     tile.ring.release %r[%c0] : !ring
     gpu.return
   }
@@ -676,7 +676,7 @@ gpu.module @m {
 
 // -----
 
-// Slots that two copies fill, one by one or in a loop, and those that a register
+// Stages that two copies fill, one by one or in a loop, and those that a register
 // tile fills.
 
 !memory = memref<?x64xf16, strided<[?, 1]>>
@@ -722,7 +722,7 @@ gpu.module @m {
     %c2 = arith.constant 2 : index
     %r = tile.ring copies = 2 : !ring
     %one = tile.ring : !ring
-    // expected-error @below {{'tile.ring.acquire' op takes a slot of which copies after it fill 1 parts of 2}}
+    // expected-error @below {{'tile.ring.acquire' op takes a stage of which copies after it fill 1 parts of 2}}
     tile.ring.acquire %r[%c0] : !ring
     tile.copy_async %k[%c0] to %r[%c0] part(%c0) : !memory to !ring
     %t = tile.ring.wait %r[%c0] : !ring
@@ -746,7 +746,7 @@ gpu.module @m {
     %one = tile.ring : !ring
     tile.ring.acquire %r[%c0] : !ring
     tile.copy_async %k[%c0] to %r[%c0] part(%c0) : !memory to !ring
-    // expected-error @below {{'tile.copy_async' op fills a slot that a copy before it fills}}
+    // expected-error @below {{'tile.copy_async' op fills a stage that a copy before it fills}}
     tile.copy_async %k[%c0] to %r[%c0] part(%c0) : !memory to !ring
     %t = tile.ring.wait %r[%c0] : !ring
     tile.ring.release %r[%c0] : !ring
@@ -770,7 +770,7 @@ gpu.module @m {
     tile.ring.acquire %r[%c0] : !ring
     tile.copy_async %k[%c0] to %r[%c0] part(%c0) : !memory to !ring
     scf.for %p = %c0 to %c2 step %c1 {
-      // expected-error @below {{'tile.copy_async' op fills a slot that a copy before it fills}}
+      // expected-error @below {{'tile.copy_async' op fills a stage that a copy before it fills}}
       tile.copy_async %k[%c0] to %r[%c0] part(%p) : !memory to !ring
     }
     %t = tile.ring.wait %r[%c0] : !ring
@@ -814,7 +814,7 @@ gpu.module @m {
     %c2 = arith.constant 2 : index
     %r = tile.ring copies = 2 : !ring
     %one = tile.ring : !ring
-    // expected-error @+2 {{'tile.copy_async' op must name which part of the slot it fills}}
+    // expected-error @+2 {{'tile.copy_async' op must name which part of the stage it fills}}
     tile.ring.acquire %r[%c0] : !ring
     tile.copy_async %k[%c0] to %r[%c0] : !memory to !ring
     %t = tile.ring.wait %r[%c0] : !ring
@@ -836,7 +836,7 @@ gpu.module @m {
     %c2 = arith.constant 2 : index
     %r = tile.ring copies = 2 : !ring
     %one = tile.ring : !ring
-    // expected-error @+2 {{'tile.copy_async' op names a part of a slot that one copy fills}}
+    // expected-error @+2 {{'tile.copy_async' op names a part of a stage that one copy fills}}
     tile.ring.acquire %one[%c0] : !ring
     tile.copy_async %k[%c0] to %one[%c0] part(%c0) : !memory to !ring
     %t = tile.ring.wait %one[%c0] : !ring
@@ -858,7 +858,7 @@ gpu.module @m {
     %c2 = arith.constant 2 : index
     %r = tile.ring copies = 2 : !ring
     %one = tile.ring : !ring
-    // expected-error @+2 {{'tile.ring.put' op fills a slot that copies fill}}
+    // expected-error @+2 {{'tile.ring.put' op fills a stage that copies fill}}
     tile.ring.acquire %r[%c0] : !ring
     tile.ring.put %x to %r[%c0] : !x to !ring
     %t = tile.ring.wait %r[%c0] : !ring

@@ -33,7 +33,7 @@
 !result = tensor<64x64xf32>
 !memory = memref<256x64xf16>
 !out = memref<64x64xf32>
-!slot = !tile.smem<64x64xf16, swizzle = 128>
+!smem = !tile.smem<64x64xf16, swizzle = 128>
 !ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
 !half = tensor<64x64xf16, #tile.fragment<4>>
 !acc = tensor<64x64xf32, #tile.fragment<4>>
@@ -61,8 +61,8 @@ module attributes {gpu.container_module} {
       %zero = arith.constant dense<0.0> : !acc
       %keys = tile.ring : !ring
       %values = tile.ring : !ring
-      %queries = tile.fetch %k[%c0] : !memory to !slot
-      %q = tile.load %queries : !slot to !half
+      %queries = tile.fetch %k[%c0] : !memory to !smem
+      %q = tile.load %queries : !smem to !half
       %r:3 = scf.for %j = %c0 to %c256 step %c64 iter_args(%da = %zero, %db = %zero, %t = %c0) -> (!acc, !acc, index) {
         tile.ring.acquire %keys[%t] : !ring
         tile.copy_async %k[%j] to %keys[%t] : !memory to !ring
@@ -70,17 +70,17 @@ module attributes {gpu.container_module} {
         tile.copy_async %v[%j] to %values[%t] : !memory to !ring
         %kt = tile.ring.wait %keys[%t] : !ring
         %vt = tile.ring.wait %values[%t] : !ring
-        %sp = tile.mma_async %q, %kt transpose_b : !half, !slot -> !tile.pending<!acc>
+        %sp = tile.mma_async %q, %kt transpose_b : !half, !smem -> !tile.pending<!acc>
         %s = tile.mma_wait %sp : !tile.pending<!acc>
-        %dp = tile.mma_async %q, %vt transpose_b : !half, !slot -> !tile.pending<!acc>
+        %dp = tile.mma_async %q, %vt transpose_b : !half, !smem -> !tile.pending<!acc>
         %d = tile.mma_wait %dp : !tile.pending<!acc>
         %p = arith.truncf %s : !acc to !half
         %ds = arith.mulf %s, %d : !acc
         %dh = arith.truncf %ds : !acc to !half
-        %pa = tile.mma_async %p, %vt add %da : !half, !slot, !acc -> !tile.pending<!acc>
+        %pa = tile.mma_async %p, %vt add %da : !half, !smem, !acc -> !tile.pending<!acc>
         %na = tile.mma_wait %pa : !tile.pending<!acc>
         tile.ring.release %values[%t] : !ring
-        %pb = tile.mma_async %dh, %kt add %db : !half, !slot, !acc -> !tile.pending<!acc>
+        %pb = tile.mma_async %dh, %kt add %db : !half, !smem, !acc -> !tile.pending<!acc>
         %nb = tile.mma_wait %pb : !tile.pending<!acc>
         tile.ring.release %keys[%t] : !ring
         %next = arith.addi %t, %c1 : index

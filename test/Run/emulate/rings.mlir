@@ -1,4 +1,4 @@
-// Roles that read the same ring, slots that several copies fill, slots that register tiles fill, and stores that
+// Roles that read the same ring, stages that several copies fill, stages that register tiles fill, and stores that
 // add; against numpy.
 // RUN: %python %S/Inputs/rings.py inputs %t
 // RUN: flash-run %s --target=emulate --inputs=%t-x.npy,%t-pages.npy --outputs=%t-sums.npy,%t-scores.npy,%t-loop.npy
@@ -21,7 +21,7 @@
 !table = memref<4xi32, strided<[1], offset: ?>>
 !sums = memref<128x64xf32>
 !scores = memref<2x128x128xf32>
-!slot = !tile.smem<128x64xf16, swizzle = 128>
+!smem = !tile.smem<128x64xf16, swizzle = 128>
 !pages = !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
 !wide = !tile.ring<1, !tile.smem<128x64xf32, swizzle = 128>>
 !half = tensor<128x64xf16, #tile.fragment<8>>
@@ -75,14 +75,14 @@ module attributes {gpu.container_module} {
       %singles = tile.ring : !wide
       tile.warp_specialize @math(warps = 8, registers = 160) {
         %xt = tile.ring.wait %in[%c0] : !pages
-        %xh = tile.load %xt : !slot to !half
+        %xh = tile.load %xt : !smem to !half
         %xw = arith.extf %xh : !half to !single
         %wide = arith.addf %xw, %xw : !single
         %two = arith.truncf %wide : !single to !half
         tile.ring.acquire %doubled[%c0] : !pages
         tile.ring.put %two to %doubled[%c0] : !half to !pages
         %dt = tile.ring.wait %doubled[%c0] : !pages
-        %p = tile.mma_async %xt, %dt transpose_b warpgroup : !slot, !slot -> !tile.pending<!square>
+        %p = tile.mma_async %xt, %dt transpose_b warpgroup : !smem, !smem -> !tile.pending<!square>
         %s = tile.mma_wait %p : !tile.pending<!square>
         tile.ring.release %doubled[%c0] : !pages
         tile.ring.release %in[%c0] : !pages
@@ -131,7 +131,7 @@ module attributes {gpu.container_module} {
           tile.copy_async %x[%row] to %in[%i] part(%page) : !memory to !pages
         }
         %xt = tile.ring.wait %in[%i] : !pages
-        %xh = tile.load %xt : !slot to !half
+        %xh = tile.load %xt : !smem to !half
         tile.ring.release %in[%i] : !pages
         %xw = arith.extf %xh : !half to !single
         %wide = arith.addf %xw, %xw : !single
@@ -139,7 +139,7 @@ module attributes {gpu.container_module} {
         tile.ring.acquire %doubled[%i] : !pages
         tile.ring.put %two to %doubled[%i] : !half to !pages
         %dt = tile.ring.wait %doubled[%i] : !pages
-        %dh = tile.load %dt : !slot to !half
+        %dh = tile.load %dt : !smem to !half
         tile.ring.release %doubled[%i] : !pages
         %dw = arith.extf %dh : !half to !single
         %sum = arith.mulf %dw, %half : !single

@@ -34,7 +34,7 @@
 !result = tensor<64x64xf32>
 !memory = memref<256x64xf16, strided<[?, 1], offset: ?>>
 !out = memref<64x64xf32, strided<[?, 1], offset: ?>>
-!slot = !tile.smem<64x64xf16, swizzle = 128>
+!smem = !tile.smem<64x64xf16, swizzle = 128>
 !half = tensor<64x64xf16, #tile.fragment<4>>
 !acc = tensor<64x64xf32, #tile.fragment<4>>
 module attributes {gpu.container_module} {
@@ -58,14 +58,14 @@ module attributes {gpu.container_module} {
       %c64 = arith.constant 64 : index
       %c256 = arith.constant 256 : index
       %zero = arith.constant dense<0.0> : !acc
-      %q = tile.fetch %k[%c0] : !memory to !slot
+      %q = tile.fetch %k[%c0] : !memory to !smem
       %r = scf.for %j = %c0 to %c256 step %c64 iter_args(%sum = %zero) -> !acc {
-        %kt = tile.fetch %k[%j] : !memory to !slot
-        %sp = tile.mma_async %q, %kt transpose_b : !slot, !slot -> !tile.pending<!acc>
+        %kt = tile.fetch %k[%j] : !memory to !smem
+        %sp = tile.mma_async %q, %kt transpose_b : !smem, !smem -> !tile.pending<!acc>
         %s = tile.mma_wait %sp : !tile.pending<!acc>
         %p = arith.truncf %s : !acc to !half
-        %pt = tile.share %p : !half to !slot
-        %d = tile.mma_async %kt, %pt add %sum transpose_b : !slot, !slot, !acc -> !tile.pending<!acc>
+        %pt = tile.share %p : !half to !smem
+        %d = tile.mma_async %kt, %pt add %sum transpose_b : !smem, !smem, !acc -> !tile.pending<!acc>
         %next = tile.mma_wait %d : !tile.pending<!acc>
         scf.yield %next : !acc
       }

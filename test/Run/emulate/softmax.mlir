@@ -1,4 +1,4 @@
-// The softmax of rows on strips, of lengths with and without whole chunks.
+// The softmax of rows on warp rows, of lengths with and without whole chunks.
 // RUN: flash-run %s --target=emulate --check --shape 0=3x37x1003 | FileCheck %s
 // RUN: flash-run %s --target=emulate --check --shape 0=1x1x1 | FileCheck %s
 // RUN: flash-run %s --target=emulate --check --shape 0=2x9x2048 | FileCheck %s

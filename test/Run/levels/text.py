@@ -41,10 +41,10 @@ ATTENTIONS = [
     ("lazy-causal", dict(scale=1.0, mask="causal", lengths=True), "features=lazy_rescale", np.nan),
     ("lazy-sink", dict(scale=1.0, sink=True, score="alibi", mask="nested"), "features=lazy_rescale", None),
     # Parts in one step, in equal steps, in steps the last of which is short, and of any number.
-    ("splits", dict(mask="causal", Nk=150), "splits=3", None),
-    ("splits-12", dict(Nk=300, lengths=True, sink=True), "splits=12", None),
-    ("splits-11", dict(mask="window", Nk=300), "splits=11", None),
-    ("units", dict(dynamic=True, Nk=300), "units=400", None),
+    ("splits", dict(mask="causal", Nk=150), "num_splits=3", None),
+    ("splits-12", dict(Nk=300, lengths=True, sink=True), "num_splits=12", None),
+    ("splits-11", dict(mask="window", Nk=300), "num_splits=11", None),
+    ("units", dict(dynamic=True, Nk=300), "split_ctas=400", None),
 ]
 BASELINES = [("ragged", dict(), None), ("sink", dict(mask="nothing", sink=True), None),
              ("mask", dict(mask="two_sided", lengths=True, sink=True, dynamic=True), None)]

@@ -68,15 +68,15 @@ def attention(q, k, v, scale, count, score=None, sinks=None):
     if sinks is not None:
         peak = np.maximum(peak, sinks.reshape(1, -1, 1, 1))
     peak = np.where(peak == -np.inf, 0, peak)
-    weights = np.where(count > 0, np.exp(scores - peak), 0) * count
-    total = weights.sum(-1, keepdims=True)
+    probabilities = np.where(count > 0, np.exp(scores - peak), 0) * count
+    total = probabilities.sum(-1, keepdims=True)
     if sinks is not None:
         total = total + np.exp(sinks.reshape(1, -1, 1, 1) - peak)
     with np.errstate(divide="ignore"):
         lse = (peak + np.log(total))[..., 0]
     # 0 times NaN would be NaN where the key takes no part.
     values = v[:, of_head]
-    output = np.einsum("bhij,bhjd->bhid", weights, np.where(np.isfinite(values), values, 0))
+    output = np.einsum("bhij,bhjd->bhid", probabilities, np.where(np.isfinite(values), values, 0))
     takes_nan = np.einsum("bhij,bhjd->bhid", (count > 0).astype(float), np.isnan(values).astype(float)) > 0
     output = np.where(takes_nan, np.nan, output / np.where(total == 0, 1, total))
     return output, lse

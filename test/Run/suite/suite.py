@@ -5,7 +5,7 @@
     suite.py --target=emulate            as block programs, on the CPU
     suite.py --target=emulate:sm_90a     as those whose warps have roles; with
         --features 'specialize_warps|overlap' as schedules with these features
-    suite.py --share="splits = 3" ...    with units that share keys, see #flash.schedule
+    suite.py --split-kv="num_splits = 3" ...    with units that share keys, see #flash.schedule
     suite.py --only NAME --keep DIR      write one case's files and run it
     suite.py --write DIR                 write programs for flash-run --suite
     suite.py --matrix ...                another suite: 192 plain attentions
@@ -320,7 +320,7 @@ def main():
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
     parser.add_argument("--target", default="cpu", choices=["cpu", "emulate", "emulate:sm_90a"])
     parser.add_argument("--features", help="of each program's schedule")
-    parser.add_argument("--share", help="splits = N or units = N, for programs without --schedule")
+    parser.add_argument("--split-kv", help="num_splits = N or split_ctas = N, for programs without --schedule")
     parser.add_argument("--only", help="run the cases whose name contains this")
     parser.add_argument("--keep", type=pathlib.Path, help="leave the files of the last case here")
     parser.add_argument("--write", type=pathlib.Path, metavar="DIR", help="write the programs and suite.txt")
@@ -335,7 +335,7 @@ def main():
         case.features = arguments.features
     selected = [c for c in everything[first::step] if not arguments.only or arguments.only in c.name]
     for case in selected:
-        case.share = None if case.schedule else arguments.share
+        case.share = None if case.schedule else arguments.split_kv
     if arguments.list:
         print("\n".join(case.name for case in selected))
         return 0

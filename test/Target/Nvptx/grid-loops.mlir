@@ -63,8 +63,8 @@ llvm.func @tiles(%o: !llvm.ptr<1>, %n: i32, %m: i32) attributes {nvvm.kernel} {
   %moreSteps = llvm.icmp "slt" %nextStep, %m : i32
   llvm.cond_br %moreSteps, ^step(%nextStep, %y0, %y1, %y2, %y3, %y4, %y5, %y6 : i32, vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>), ^store
 ^store:
-  %round = llvm.mul %i, %blocks : i32
-  %number = llvm.xor %round, %mirrored : i32
+  %wave = llvm.mul %i, %blocks : i32
+  %number = llvm.xor %wave, %mirrored : i32
   %address = llvm.getelementptr %o[%number] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
   llvm.store volatile %y0, %address : vector<16xi32>, !llvm.ptr<1>
   llvm.store volatile %y1, %address : vector<16xi32>, !llvm.ptr<1>
@@ -97,8 +97,8 @@ llvm.func @few_values(%o: !llvm.ptr<1>, %n: i32, %m: i32) attributes {nvvm.kerne
   %moreSteps = llvm.icmp "slt" %nextStep, %m : i32
   llvm.cond_br %moreSteps, ^step(%nextStep, %y0 : i32, vector<16xi32>), ^store
 ^store:
-  %round = llvm.mul %i, %blocks : i32
-  %number = llvm.xor %round, %mirrored : i32
+  %wave = llvm.mul %i, %blocks : i32
+  %number = llvm.xor %wave, %mirrored : i32
   %address = llvm.getelementptr %o[%number] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
   llvm.store volatile %y0, %address : vector<16xi32>, !llvm.ptr<1>
   %nextTile = llvm.add %i, %c1 : i32
@@ -131,8 +131,8 @@ llvm.func @sizes(%o: !llvm.ptr<1>, %n: i32, %m: i32) attributes {nvvm.kernel, nv
   %moreSteps = llvm.icmp "slt" %nextStep, %c64 : i32
   llvm.cond_br %moreSteps, ^step(%nextStep, %y0, %y1, %y2, %y3, %y4 : i32, vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>), ^store
 ^store:
-  %round = llvm.mul %i, %blocks : i32
-  %first = llvm.sub %round, %m : i32
+  %wave = llvm.mul %i, %blocks : i32
+  %first = llvm.sub %wave, %m : i32
   %number = llvm.add %first, %row : i32
   %address = llvm.getelementptr %o[%number] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
   llvm.store volatile %y0, %address : vector<16xi32>, !llvm.ptr<1>
@@ -170,8 +170,8 @@ llvm.func @known_sizes(%o: !llvm.ptr<1>, %n: i32, %m: i32) attributes {nvvm.kern
   %moreSteps = llvm.icmp "slt" %nextStep, %c64 : i32
   llvm.cond_br %moreSteps, ^step(%nextStep, %y0, %y1, %y2, %y3, %y4 : i32, vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>), ^store
 ^store:
-  %round = llvm.mul %i, %blocks : i32
-  %first = llvm.sub %round, %c64 : i32
+  %wave = llvm.mul %i, %blocks : i32
+  %first = llvm.sub %wave, %c64 : i32
   %number = llvm.add %first, %row : i32
   %address = llvm.getelementptr %o[%number] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
   llvm.store volatile %y0, %address : vector<16xi32>, !llvm.ptr<1>
@@ -209,8 +209,8 @@ llvm.func @other(%o: !llvm.ptr<1>, %n: i32, %m: i32) attributes {nvvm.kernel} {
   %moreSteps = llvm.icmp "slt" %nextStep, %m : i32
   llvm.cond_br %moreSteps, ^step(%nextStep, %y0, %y1, %y2, %y3, %y4, %y5, %y6 : i32, vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>), ^store
 ^store:
-  %round = llvm.mul %i, %blocks : i32
-  %number = llvm.xor %round, %mirrored : i32
+  %wave = llvm.mul %i, %blocks : i32
+  %number = llvm.xor %wave, %mirrored : i32
   %address = llvm.getelementptr %o[%number] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i32
   llvm.store volatile %y0, %address : vector<16xi32>, !llvm.ptr<1>
   llvm.store volatile %y1, %address : vector<16xi32>, !llvm.ptr<1>

@@ -25,7 +25,7 @@ func.func @cast(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x64xf32> 
 }
 
 // Elements that are stored two at a time: the other strides are even.
-// CHECK-LABEL: func.func @granule
+// CHECK-LABEL: func.func @vector_width
 // CHECK:         %[[GIVEN:.*]] = host.input %arg0[7]
 // CHECK:         %[[S:.*]] = arith.select %{{.*}}, %[[GIVEN]], %c64_i64
 // CHECK:         %[[REST:.*]] = host.checked rems %[[S]], %c2_i64
@@ -33,14 +33,14 @@ func.func @cast(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x64xf32> 
 // CHECK-NEXT:    host.check %[[EVEN]], "the kernel 'rows' stores 2 elements at a time: the strides of its results must be multiples of that"
 // CHECK-NOT:     host.check
 // CHECK:         return
-func.func @granule(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x64xf32> {
+func.func @vector_width(%x: memref<?xf32, strided<[?], offset: ?>>) -> memref<?x64xf32> {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %n = memref.dim %x, %c0 : memref<?xf32, strided<[?], offset: ?>>
   %o = memref.alloc(%n) : memref<?x64xf32>
   %v = memref.cast %o : memref<?x64xf32> to memref<?x64xf32, strided<[?, 1], offset: ?>>
   gpu.launch_func @kernels::@rows blocks in (%n, %c1, %c1) threads in (%c1, %c1, %c1)
-      args(%v : memref<?x64xf32, strided<[?, 1], offset: ?>>) {tile.store_granules = array<i64: 2>}
+      args(%v : memref<?x64xf32, strided<[?, 1], offset: ?>>) {tile.store_vector_widths = array<i64: 2>}
   return %o : memref<?x64xf32>
 }
 

@@ -36,7 +36,7 @@
 1x1x0x64 1x1x2048x64 1x1x2048x64
 //--- program.mlir
 func.func @attention(%q: tensor<?x?x?x64xf16>, %k: tensor<?x?x?x64xf16>, %v: tensor<?x?x?x64xf16>) -> tensor<?x?x?x64xf16> {
-  %o = flash.attention %q, %k, %v schedule(<query_tile = 128, key_tile = 32, units = 41>)
+  %o = flash.attention %q, %k, %v schedule(<query_tile = 128, key_tile = 32, split_ctas = 41>)
       : (tensor<?x?x?x64xf16>, tensor<?x?x?x64xf16>, tensor<?x?x?x64xf16>) -> tensor<?x?x?x64xf16>
   return %o : tensor<?x?x?x64xf16>
 }

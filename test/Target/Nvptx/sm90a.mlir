@@ -41,7 +41,7 @@ gpu.module @kernels {
     %c16 = llvm.mlir.constant(16 : i32) : i32
     %bytes = llvm.mlir.constant(16384 : i32) : i32
     %base = llvm.mlir.addressof @smem : !llvm.ptr<3>
-    %slot = llvm.getelementptr %base[1024] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+    %stage = llvm.getelementptr %base[1024] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
     %tid = nvvm.read.ptx.sreg.tid.x : i32
     %first = llvm.icmp "eq" %tid, %c0 : i32
     llvm.cond_br %first, ^init, ^roles
@@ -60,7 +60,7 @@ gpu.module @kernels {
     llvm.cond_br %elected, ^issue, ^exit
   ^issue:
     nvvm.mbarrier.arrive.expect_tx %base, %bytes : !llvm.ptr<3>, i32
-    nvvm.cp.async.bulk.tensor.shared.cluster.global %slot, %map, %base, box[%c0, %c0, %c0] {isCTAOnly = true} : !llvm.ptr<3>, !llvm.ptr
+    nvvm.cp.async.bulk.tensor.shared.cluster.global %stage, %map, %base, box[%c0, %c0, %c0] {isCTAOnly = true} : !llvm.ptr<3>, !llvm.ptr
     llvm.br ^exit
   ^math:
     nvvm.setmaxregister increase 240

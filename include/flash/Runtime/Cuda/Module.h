@@ -106,7 +106,7 @@ public:
 
   llvm::Expected<Function> getFunction(llvm::StringRef name) const;
 
-  /// What the driver's assembler said: registers and spills of each kernel,
+  /// What the driver's ptxas said: registers and spills of each kernel,
   /// warnings. Empty for a cubin.
   const std::string &getLog() const { return log; }
 

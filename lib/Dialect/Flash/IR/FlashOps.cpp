@@ -24,7 +24,7 @@ using namespace flash;
 //===----------------------------------------------------------------------===//
 
 namespace {
-constexpr int64_t headDimGranule = 8;
+constexpr int64_t headDimMultiple = 8;
 constexpr int64_t largestHeadDim = 256;
 
 /// Two sizes of which at least one may be known only at run time.
@@ -42,13 +42,13 @@ LogicalResult verifyHeadDim(Operation *op, StringRef name, int64_t size) {
     return op->emitOpError() << name
                              << " must be static; only batch, heads and "
                                 "lengths may be dynamic";
-  if (size < headDimGranule || size > largestHeadDim ||
-      size % headDimGranule != 0) {
+  if (size < headDimMultiple || size > largestHeadDim ||
+      size % headDimMultiple != 0) {
     int64_t nearest =
         size > largestHeadDim
             ? largestHeadDim
-            : std::max<int64_t>(llvm::alignTo(size, headDimGranule),
-                                headDimGranule);
+            : std::max<int64_t>(llvm::alignTo(size, headDimMultiple),
+                                headDimMultiple);
     return op->emitOpError()
            << name << " must be a multiple of 8 from 8 to 256, got " << size
            << "; the nearest supported size is " << nearest;
@@ -500,7 +500,7 @@ LogicalResult SoftmaxOp::verify() {
 LogicalResult CombineOp::verify() {
   ArrayRef<int64_t> shape = getOuts().getType().getShape();
   if (shape.size() != 3)
-    return emitOpError("needs outputs of rank 3 (parts of the keys, rows, "
+    return emitOpError("needs outputs of rank 3 (splits of the keys, rows, "
                        "value head dimension), got rank ")
            << shape.size();
   if (failed(verifyHeadDim(*this, "value head dimension", shape.back())) ||

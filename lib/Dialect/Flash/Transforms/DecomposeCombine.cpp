@@ -3,9 +3,9 @@
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One pass over the parts with the online softmax of their log-sum-exps. The
-// time is that of reading memory, so several parts are read before the first is
-// needed.
+// One pass over the splits with the online softmax of their log-sum-exps. The
+// time is that of reading memory, so several splits are read before the first
+// is needed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +27,8 @@ using namespace flash;
 
 static constexpr double minusInfinity =
     -std::numeric_limits<double>::infinity();
-// Parts whose elements are in registers at a time.
-static constexpr int64_t mostPartsAtOnce = 8;
+// Splits whose elements are in registers at a time.
+static constexpr int64_t mostSplitsAtOnce = 8;
 
 namespace {
 class CombineBuilder : TileBuilder {
@@ -37,20 +37,20 @@ public:
   void run();
 
 private:
-  /// The output and the log-sum-exp of one part.
-  struct Part {
+  /// The output and the log-sum-exp of one split.
+  struct Split {
     Value out, lse;
   };
   SmallVector<int64_t> tileShape() { return {tileRows, valueDim}; }
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(b, value);
   }
-  /// The tile of `shape` of one part of `parts`, which is rows, or rows and
-  /// columns, of each part.
-  Value readTile(Value parts, Value part, ArrayRef<int64_t> shape);
-  Part read(Value part);
-  /// The state (acc, max, sum) after some parts.
-  SmallVector<Value> add(ValueRange state, ArrayRef<Part> parts);
+  /// The tile of `shape` of one split of `splits`, which is rows, or rows and
+  /// columns, of each split.
+  Value readTile(Value splits, Value split, ArrayRef<int64_t> shape);
+  Split read(Value split);
+  /// The state (acc, max, sum) after some splits.
+  SmallVector<Value> add(ValueRange state, ArrayRef<Split> splits);
   void replace(ValueRange state);
   /// The rows of `tile` that exist, in the type of `result`.
   Value existing(Value tile, OpResult result);
@@ -58,9 +58,9 @@ private:
   CombineOp op;
   int64_t tileRows, valueDim;
   OpFoldResult rows;
-  Value numParts;
-  int64_t partsAtOnce = mostPartsAtOnce;
-  bool mayExceed = true; ///< Whether some parts of a step may not exist.
+  Value numSplits;
+  int64_t splitsAtOnce = mostSplitsAtOnce;
+  bool mayExceed = true; ///< Whether some splits of a step may not exist.
 };
 } // namespace
 
@@ -69,20 +69,20 @@ CombineBuilder::CombineBuilder(CombineOp op, int64_t tileRows)
       valueDim(op.getOuts().getType().getShape().back()) {
   SmallVector<OpFoldResult> sizes = getSizes(b, op.getLoc(), op.getOuts());
   rows = sizes[1];
-  numParts = getValueOrCreateConstantIndexOp(b, op.getLoc(), sizes[0]);
-  if (std::optional<int64_t> parts = getConstantIntValue(sizes[0])) {
+  numSplits = getValueOrCreateConstantIndexOp(b, op.getLoc(), sizes[0]);
+  if (std::optional<int64_t> splits = getConstantIntValue(sizes[0])) {
     // As many in each step.
     int64_t steps =
-        std::max<int64_t>(llvm::divideCeil(*parts, mostPartsAtOnce), 1);
-    partsAtOnce = std::max<int64_t>(llvm::divideCeil(*parts, steps), 1);
-    mayExceed = *parts % partsAtOnce != 0;
+        std::max<int64_t>(llvm::divideCeil(*splits, mostSplitsAtOnce), 1);
+    splitsAtOnce = std::max<int64_t>(llvm::divideCeil(*splits, steps), 1);
+    mayExceed = *splits % splitsAtOnce != 0;
   }
 }
 
-Value CombineBuilder::readTile(Value parts, Value part,
+Value CombineBuilder::readTile(Value splits, Value split,
                                ArrayRef<int64_t> shape) {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
-  SmallVector<OpFoldResult> offsets = {part, zero}, tileSizes = {rows};
+  SmallVector<OpFoldResult> offsets = {split, zero}, tileSizes = {rows};
   if (shape.size() == 2) {
     offsets.push_back(zero);
     tileSizes.push_back(b.getIndexAttr(valueDim));
@@ -91,23 +91,23 @@ Value CombineBuilder::readTile(Value parts, Value part,
   sizes.insert(sizes.begin(), one);
   SmallVector<int64_t> sliceShape(shape);
   sliceShape[0] = getConstantIntValue(rows).value_or(ShapedType::kDynamic);
-  Value slice = extractPart(b, b.getLoc(), parts, offsets, sizes, sliceShape);
+  Value slice = extractPart(b, b.getLoc(), splits, offsets, sizes, sliceShape);
   return padToTile(b, b.getLoc(), slice, tileSizes, shape,
                    b.getF32FloatAttr(0.0));
 }
 
-CombineBuilder::Part CombineBuilder::read(Value part) {
-  // Of a part that does not exist the last one is read instead, as one without
+CombineBuilder::Split CombineBuilder::read(Value split) {
+  // Of a split that does not exist the last one is read instead, as one without
   // keys.
   Value exists;
   if (mayExceed) {
-    Value last = arith::SubIOp::create(b, numParts, index(1));
-    exists = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, part, last);
-    part = arith::MinSIOp::create(b, part, last);
+    Value last = arith::SubIOp::create(b, numSplits, index(1));
+    exists = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, split, last);
+    split = arith::MinSIOp::create(b, split, last);
   }
-  Part result;
-  result.lse = readTile(op.getLses(), part, tileRows);
-  result.out = readTile(op.getOuts(), part, tileShape());
+  Split result;
+  result.lse = readTile(op.getLses(), split, tileRows);
+  result.out = readTile(op.getOuts(), split, tileShape());
   if (!mayExceed)
     return result;
   Value term = arith::SelectOp::create(b, exists, emitConstant(b, 0.0),
@@ -120,11 +120,12 @@ CombineBuilder::Part CombineBuilder::read(Value part) {
   return result;
 }
 
-SmallVector<Value> CombineBuilder::add(ValueRange state, ArrayRef<Part> parts) {
+SmallVector<Value> CombineBuilder::add(ValueRange state,
+                                       ArrayRef<Split> splits) {
   Value acc = state[0], max = state[1], sum = state[2];
   SmallVector<Value> lses;
-  for (const Part &part : parts)
-    lses.push_back(part.lse);
+  for (const Split &split : splits)
+    lses.push_back(split.lse);
   Value added = lses.front();
   if (lses.size() > 1)
     added = TileBuilder::rows(
@@ -154,9 +155,9 @@ SmallVector<Value> CombineBuilder::add(ValueRange state, ArrayRef<Part> parts) {
   AffineMap tile = map(2, {0, 1}), row = map(2, {0});
   sum = TileBuilder::rows(rescale, sum, multiply)[0];
   acc = generic(rescale, acc, {row, tile}, multiply)[0];
-  for (const Part &part : parts) {
+  for (const Split &split : splits) {
     Value weight = TileBuilder::rows(
-        {part.lse, shift}, empty(tileRows),
+        {split.lse, shift}, empty(tileRows),
         [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
           return {emitExponential(at, args[0], args[1], LogUnit::Natural)};
         })[0];
@@ -166,7 +167,7 @@ SmallVector<Value> CombineBuilder::add(ValueRange state, ArrayRef<Part> parts) {
           return {arith::AddFOp::create(at, args[1], args[0])};
         })[0];
     acc = generic(
-        {part.out, weight}, acc, {tile, row, tile},
+        {split.out, weight}, acc, {tile, row, tile},
         [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
           return {math::FmaOp::create(at, args[0], args[1], args[2])};
         })[0];
@@ -216,18 +217,18 @@ void CombineBuilder::replace(ValueRange state) {
 }
 
 void CombineBuilder::run() {
-  auto loop = scf::ForOp::create(b, index(0), numParts, index(partsAtOnce),
+  auto loop = scf::ForOp::create(b, index(0), numSplits, index(splitsAtOnce),
                                  ValueRange{filled(tileShape(), 0.0),
                                             filled(tileRows, minusInfinity),
                                             filled(tileRows, 0.0)});
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    SmallVector<Part> parts;
-    for (int64_t i = 0; i < partsAtOnce; ++i)
-      parts.push_back(read(
+    SmallVector<Split> splits;
+    for (int64_t i = 0; i < splitsAtOnce; ++i)
+      splits.push_back(read(
           b.createOrFold<arith::AddIOp>(loop.getInductionVar(), index(i))));
-    scf::YieldOp::create(b, add(loop.getRegionIterArgs(), parts));
+    scf::YieldOp::create(b, add(loop.getRegionIterArgs(), splits));
   }
   replace(loop.getResults());
   Value inputs[] = {op.getOuts(), op.getLses()};

@@ -12,7 +12,7 @@
 
 namespace flash {
 
-/// Replaces `op` by a loop over its parts. Emits an error if it is not known
+/// Replaces `op` by a loop over its splits. Emits an error if it is not known
 /// how many rows there are at most.
 llvm::LogicalResult decomposeCombine(CombineOp op);
 

@@ -76,7 +76,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     schedule = schedule.over(chooseSchedule(problem, machine, schedule));
     // The CPU has few threads, for which the query tiles are enough.
     if (target == "cpu")
-      schedule.splits = schedule.units = std::nullopt;
+      schedule.numSplits = schedule.splitCtas = std::nullopt;
     if (failed(complete(op, problem, schedule)))
       return failure();
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));

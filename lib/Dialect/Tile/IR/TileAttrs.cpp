@@ -1,4 +1,4 @@
-//===- TileAttrs.cpp - Layouts of register tiles -------------------------===//
+//===- TileAttrs.cpp - Layouts of register tiles --------------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -199,13 +199,13 @@ SmallVector<int64_t, 2> LanesAttr::getRegisterPart(ArrayRef<int64_t>,
 }
 
 //===----------------------------------------------------------------------===//
-// StripsAttr
+// WarpRowsAttr
 //===----------------------------------------------------------------------===//
 
 static constexpr int64_t lanesOfWarp = 32;
 
-LogicalResult StripsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 int64_t warps, int64_t vector) {
+LogicalResult WarpRowsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   int64_t warps, int64_t vector) {
   if (failed(verifyWarps(emitError, warps)))
     return failure();
   if (vector == 1 || vector == 4 || vector == 8)
@@ -214,38 +214,39 @@ LogicalResult StripsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                      << vector;
 }
 
-LogicalResult
-StripsAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
-                           function_ref<InFlightDiagnostic()> emitError) const {
+LogicalResult WarpRowsAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type elementType,
+    function_ref<InFlightDiagnostic()> emitError) const {
   if (elementType.getIntOrFloatBitWidth() == 16 && getVector() == 1)
     return emitError() << "a lane holds pairs of elements of " << elementType;
   if (shape.empty() || shape.size() > 2 || ShapedType::isDynamicShape(shape))
     return emitError() << "this layout is of static tensors of rank 1 or 2";
   if (shape[0] <= 0 || shape[0] % getWarps() != 0)
-    return emitError() << "the rows of strips over " << getWarps()
+    return emitError() << "the rows of #tile.warp_rows over " << getWarps()
                        << " warps must be a multiple of " << getWarps()
                        << ", got " << shape[0];
   int64_t columns = lanesOfWarp * getVector();
   if (shape.size() == 1 || (shape[1] > 0 && shape[1] % columns == 0))
     return success();
-  return emitError() << "the columns of these strips must be a multiple of "
-                     << columns << ", got " << shape[1];
+  return emitError()
+         << "the columns of #tile.warp_rows here must be a multiple of "
+         << columns << ", got " << shape[1];
 }
 
-int64_t StripsAttr::getNumWarps() const { return getWarps(); }
+int64_t WarpRowsAttr::getNumWarps() const { return getWarps(); }
 
-int64_t StripsAttr::getNumRegisters(ArrayRef<int64_t> shape) const {
+int64_t WarpRowsAttr::getNumRegisters(ArrayRef<int64_t> shape) const {
   int64_t rows = shape[0] / getWarps();
   return shape.size() == 1 ? rows : rows * shape[1] / lanesOfWarp;
 }
 
-SmallVector<int64_t, 2> StripsAttr::getThreadPart(int64_t warp,
-                                                  int64_t lane) const {
+SmallVector<int64_t, 2> WarpRowsAttr::getThreadPart(int64_t warp,
+                                                    int64_t lane) const {
   return {warp, lane * getVector()};
 }
 
-SmallVector<int64_t, 2> StripsAttr::getRegisterPart(ArrayRef<int64_t> shape,
-                                                    int64_t index) const {
+SmallVector<int64_t, 2> WarpRowsAttr::getRegisterPart(ArrayRef<int64_t> shape,
+                                                      int64_t index) const {
   if (shape.size() == 1)
     return {index * getWarps(), 0};
   int64_t inRow = shape[1] / lanesOfWarp, at = index % inRow;

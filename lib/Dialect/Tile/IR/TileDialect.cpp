@@ -1,11 +1,11 @@
-//===- TileDialect.cpp - The tile dialect --------------------------------===//
+//===- TileDialect.cpp - The tile dialect ---------------------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Dialect/Tile/IR/StoreGranules.h"
+#include "flash/Dialect/Tile/IR/StoreVectorWidths.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -29,7 +29,7 @@ static constexpr llvm::StringLiteral loops[] = {"scf.forall"},
 static constexpr flash::DeclaredAttribute declaredAttributes[] = {
     {"tile.order", loops, "a #tile.order",
      [](Attribute value) { return isa<flash::tile::OrderAttr>(value); }},
-    {flash::tile::storeGranulesAttr, launches, "an array of i64",
+    {flash::tile::storeVectorWidthsAttr, launches, "an array of i64",
      [](Attribute value) { return isa<DenseI64ArrayAttr>(value); }},
 };
 

@@ -1,4 +1,4 @@
-//===- TileOps.cpp - Verifiers of the tile dialect -----------------------===//
+//===- TileOps.cpp - Verifiers of the tile dialect ------------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -74,8 +74,8 @@ static LogicalResult verifyRowsOfMemory(Operation *op, MemRefType memory,
   return success();
 }
 
-static LogicalResult verifyIndicesOfStrips(Operation *op, MemRefType memory,
-                                           size_t numIndices) {
+static LogicalResult verifyIndicesOfWarpRows(Operation *op, MemRefType memory,
+                                             size_t numIndices) {
   if (memory.getRank() == static_cast<int64_t>(numIndices) && numIndices >= 2)
     return success();
   return op->emitOpError("needs memory of rank 2 or more and an index for each "
@@ -86,27 +86,27 @@ static LogicalResult verifyIndicesOfStrips(Operation *op, MemRefType memory,
 /// Whether a layout of `whole` and one of `part`, a value for each lane or row
 /// of it, belong together.
 static bool areRelated(RankedTensorType whole, RankedTensorType part) {
-  auto strips = dyn_cast<StripsAttr>(part.getEncoding());
-  if (isa<StripsAttr>(whole.getEncoding()) != !!strips)
+  auto warpRows = dyn_cast<WarpRowsAttr>(part.getEncoding());
+  if (isa<WarpRowsAttr>(whole.getEncoding()) != !!warpRows)
     return false;
-  if (strips && (strips.getVector() != 1 ||
-                 (part.getRank() == 2 && part.getDimSize(1) != 32)))
+  if (warpRows && (warpRows.getVector() != 1 ||
+                   (part.getRank() == 2 && part.getDimSize(1) != 32)))
     return false;
   return whole.getDimSize(0) == part.getDimSize(0) &&
          whole.getElementType() == part.getElementType() &&
          getLayout(whole).getNumWarps() == getLayout(part).getNumWarps();
 }
 
-SmemType RingOp::getPlaceType() {
-  SmemType slot = getResult().getType().getSlot();
-  if (!getPlaces())
-    return slot;
-  return SmemType::get(getContext(), rowsOfWarpgroup, slot.getColumns(),
-                       slot.getElementType(), slot.getSwizzle());
+SmemType RingOp::getStageType() {
+  SmemType stage = getResult().getType().getTile();
+  if (!getRowStages())
+    return stage;
+  return SmemType::get(getContext(), rowsOfWarpgroup, stage.getColumns(),
+                       stage.getElementType(), stage.getSwizzle());
 }
 
-int64_t RingOp::getNumPlaces() {
-  return getPlaces().value_or(getResult().getType().getStages());
+int64_t RingOp::getNumStages() {
+  return getRowStages().value_or(getResult().getType().getStages());
 }
 
 bool RingOp::isFilledFromRegisters() {
@@ -116,25 +116,25 @@ bool RingOp::isFilledFromRegisters() {
 LogicalResult RingOp::verify() {
   RingType type = getResult().getType();
   // A copy of eight rows has all of the swizzle's pattern.
-  constexpr int64_t granule = 8;
+  constexpr int64_t swizzleRows = 8;
   if (std::optional<int64_t> copies = getCopies();
-      copies && (*copies < 1 || getPlaces() ||
-                 type.getSlot().getRows() % (*copies * granule) != 0))
+      copies && (*copies < 1 || getRowStages() ||
+                 type.getTile().getRows() % (*copies * swizzleRows) != 0))
     return emitOpError("cannot be filled by ")
            << *copies
-           << " copies: each fills a multiple of 8 rows of a slot, without "
+           << " copies: each fills a multiple of 8 rows of a stage, without "
               "places, not of "
            << type;
-  if (!getPlaces())
+  if (!getRowStages())
     return success();
-  int64_t rows = type.getSlot().getRows(), least = rows / rowsOfWarpgroup;
-  if (type.getStages() != 1 || rows % rowsOfWarpgroup != 0 || getInspected())
+  int64_t rows = type.getTile().getRows(), least = rows / rowsOfWarpgroup;
+  if (type.getStages() != 1 || rows % rowsOfWarpgroup != 0 || getChecked())
     return emitOpError("has places for the 64 rows of each warpgroup, which "
-                       "are those of one slot that nobody inspects, not of ")
+                       "are those of one stage that nobody checks, not of ")
            << type;
-  if (static_cast<int64_t>(*getPlaces()) < least)
+  if (static_cast<int64_t>(*getRowStages()) < least)
     return emitOpError("needs a place for each warpgroup, ")
-           << least << ", got " << *getPlaces();
+           << least << ", got " << *getRowStages();
   return success();
 }
 
@@ -173,7 +173,7 @@ LogicalResult FetchOp::verify() {
 }
 
 LogicalResult CopyAsyncOp::verify() {
-  SmemType tile = getRing().getType().getSlot();
+  SmemType tile = getRing().getType().getTile();
   return verifyRowsOfMemory(*this, getSource().getType(), getIndices().size(),
                             tile.getElementType(), tile.getColumns());
 }
@@ -206,7 +206,7 @@ LogicalResult ShareOp::verify() {
 }
 
 LogicalResult RingPutOp::verify() {
-  return verifyWholePut(*this, getX().getType(), getRing().getType().getSlot());
+  return verifyWholePut(*this, getX().getType(), getRing().getType().getTile());
 }
 
 LogicalResult StoreOp::verify() {
@@ -216,12 +216,13 @@ LogicalResult StoreOp::verify() {
     return emitOpError("adds a fragment of f32, not ") << tile;
   MemRefType memory = getDestination().getType();
   bool isMatrix = tile.getRank() == 2;
-  bool areStrips = isMatrix && isa<StripsAttr>(tile.getEncoding());
-  if (areStrips &&
-      failed(verifyIndicesOfStrips(*this, memory, getIndices().size())))
+  bool isWarpRows = isMatrix && isa<WarpRowsAttr>(tile.getEncoding());
+  if (isWarpRows &&
+      failed(verifyIndicesOfWarpRows(*this, memory, getIndices().size())))
     return failure();
-  if (getColumns() && !areStrips)
-    return emitOpError("ends at a column, which only a matrix of strips does");
+  if (getColumns() && !isWarpRows)
+    return emitOpError(
+        "ends at a column, which only a matrix of #tile.warp_rows does");
   return verifyRowsOfMemory(
       *this, memory, getIndices().size(), tile.getElementType(),
       isMatrix ? std::optional(tile.getDimSize(1)) : std::nullopt);
@@ -237,13 +238,13 @@ LogicalResult StoreBulkOp::verify() {
            << tile.getElementType() << " through " << stage.getElementType();
   if (getAdd() && !tile.getElementType().isF32())
     return emitOpError("adds elements of f32, not ") << tile.getElementType();
-  int64_t rows = getPlace() ? rowsOfWarpgroup : tile.getDimSize(0);
+  int64_t rows = getReused() ? rowsOfWarpgroup : tile.getDimSize(0);
   if (tile.getDimSize(1) % 16 != 0 || stage.getRows() != rows ||
       stage.getColumns() % stage.getPanelColumns() != 0)
     return emitOpError("stores a multiple of 16 columns through a tile of ")
            << rows << " rows with whole panels, not " << tile << " through "
            << stage;
-  if (getPlace() && stage.getColumns() < tile.getDimSize(1))
+  if (getReused() && stage.getColumns() < tile.getDimSize(1))
     return emitOpError("stores all columns in a place, which has ")
            << stage.getColumns() << " of " << tile.getDimSize(1);
   MemRefType memory = getDestination().getType();
@@ -461,7 +462,8 @@ LogicalResult WarpSpecializeOp::verify() {
              << getName(role) << "' " << count
              << " warps, more than a warpgroup, that are no whole ones";
     int64_t registers = getNumRegisters(role);
-    if (registers % registerGranule != 0 || registers < 24 || registers > 256)
+    if (registers % registerGranularity != 0 || registers < 24 ||
+        registers > 256)
       return emitOpError("gives a thread 24 to 256 registers, a multiple of 8, "
                          "not ")
              << registers;
@@ -478,7 +480,7 @@ LogicalResult WarpSpecializeOp::verify() {
   }
   Operation *kernel = getOperation()->getParentOp();
   int64_t atStart =
-      getStartRegisters(warpgroups - 1, kernel ? getResidentBlocks(kernel) : 1);
+      getStartRegisters(warpgroups - 1, kernel ? getCtasPerSm(kernel) : 1);
   // More would never be granted.
   if (needed > warpgroups * atStart)
     return emitOpError("needs ")
@@ -508,7 +510,7 @@ LogicalResult ReadOp::verify() {
                        "each row");
   MemRefType memory = getSource().getType();
   if (isMatrix) {
-    if (failed(verifyIndicesOfStrips(*this, memory, getIndices().size())))
+    if (failed(verifyIndicesOfWarpRows(*this, memory, getIndices().size())))
       return failure();
   } else if (failed(verifyRowsOfMemory(*this, memory, getIndices().size(),
                                        result.getElementType(),

@@ -1,4 +1,4 @@
-//===- TileTypes.cpp - Shared memory, rings, pending values --------------===//
+//===- TileTypes.cpp - Shared memory, rings, pending values ---------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -104,6 +104,6 @@ LogicalResult RingType::verify(function_ref<InFlightDiagnostic()> emitError,
   return emitError() << "a ring has 1 to 16 stages, got " << stages;
 }
 
-int64_t RingType::getSlotDistance() const {
-  return getSlot().getAlignedBytes();
+int64_t RingType::getStageDistance() const {
+  return getTile().getAlignedBytes();
 }

@@ -29,7 +29,7 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
   // The stages of stores are not in use at the same time.
   int64_t stageBytes = 0;
   kernel.walk([&](StoreBulkOp store) {
-    if (store.getPlace())
+    if (store.getReused())
       return;
     store.setOffsetAttr(b.getI64IntegerAttr(end));
     stageBytes = std::max(stageBytes, store.getStageType().getAlignedBytes());
@@ -54,7 +54,7 @@ struct AllocateSmem : flash::tile::impl::AllocateSmemBase<AllocateSmem> {
     WalkResult walk = getOperation().walk([&](gpu::GPUFuncOp kernel) {
       int64_t needed = allocate(kernel);
       bytes[kernel] = needed;
-      int64_t most = getSharedLimit(limit, getResidentBlocks(kernel));
+      int64_t most = getSharedLimit(limit, getCtasPerSm(kernel));
       if (needed <= most)
         return WalkResult::advance();
       kernel.emitError("the kernel '")

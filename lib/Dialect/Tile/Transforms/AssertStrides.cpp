@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Dialect/Tile/IR/StoreGranules.h"
+#include "flash/Dialect/Tile/IR/StoreVectorWidths.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -31,7 +31,7 @@ static int64_t getCopiedRows(BlockArgument argument) {
     // An argument may also be an index of a copy.
     if (auto copy = dyn_cast<CopyAsyncOp>(user);
         copy && copy.getSource() == argument)
-      rows = std::max(rows, copy.getRing().getType().getSlot().getRows());
+      rows = std::max(rows, copy.getRing().getType().getTile().getRows());
     if (auto store = dyn_cast<StoreBulkOp>(user);
         store && store.getDestination() == argument)
       rows = std::max(rows, store.getStageType().getRows());
@@ -40,21 +40,22 @@ static int64_t getCopiedRows(BlockArgument argument) {
 }
 
 /// How many elements a store to the argument has, or 0.
-static int64_t getStoreGranule(BlockArgument argument) {
-  int64_t granule = 0;
+static int64_t getStoreVectorWidth(BlockArgument argument) {
+  int64_t vectorWidth = 0;
   for (Operation *user : argument.getUsers()) {
     if (auto store = dyn_cast<StoreBulkOp>(user);
         store && store.getDestination() == argument)
-      granule = copyBytes * 8 / store.getX().getType().getElementTypeBitWidth();
+      vectorWidth =
+          copyBytes * 8 / store.getX().getType().getElementTypeBitWidth();
     // A thread has two neighbouring elements of a fragment.
     if (auto store = dyn_cast<StoreOp>(user);
         store && store.getDestination() == argument) {
       auto type = cast<RankedTensorType>(store.getX().getType());
       if (type.getRank() == 2 && isa<FragmentAttr>(type.getEncoding()))
-        granule = std::max<int64_t>(granule, 2);
+        vectorWidth = std::max<int64_t>(vectorWidth, 2);
     }
   }
-  return granule;
+  return vectorWidth;
 }
 
 /// Emits the assertions for one operand of the launch, and replaces it by a
@@ -76,8 +77,8 @@ static void assertCopies(gpu::LaunchFuncOp launch, OpOperand &operand,
     if (!ShapedType::isDynamic(strides[d]))
       continue;
     Value stride = metadata.getStrides()[d];
-    int64_t granule = copyBytes / elementBytes;
-    Value rest = arith::RemSIOp::create(b, loc, stride, constant(granule));
+    int64_t alignment = copyBytes / elementBytes;
+    Value rest = arith::RemSIOp::create(b, loc, stride, constant(alignment));
     Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           rest, constant(0));
     cf::AssertOp::create(
@@ -85,7 +86,7 @@ static void assertCopies(gpu::LaunchFuncOp launch, OpOperand &operand,
         llvm::formatv(
             "the kernel '{0}' copies {1} bytes at a time: the strides "
             "of its operands must be multiples of {2} elements",
-            kernel, copyBytes, granule)
+            kernel, copyBytes, alignment)
             .str());
   }
   int64_t row = type.getRank() - 2;
@@ -116,12 +117,13 @@ struct AssertStrides : flash::tile::impl::AssertStridesBase<AssertStrides> {
       if (!kernel)
         return;
       Block &entry = kernel.getBody().front();
-      SmallVector<int64_t> granules =
-          llvm::map_to_vector(entry.getArguments(), getStoreGranule);
-      granules.resize(launch.getNumKernelOperands());
-      if (llvm::any_of(granules, [](int64_t granule) { return granule > 0; }))
-        launch->setAttr(storeGranulesAttr,
-                        DenseI64ArrayAttr::get(&getContext(), granules));
+      SmallVector<int64_t> vectorWidths =
+          llvm::map_to_vector(entry.getArguments(), getStoreVectorWidth);
+      vectorWidths.resize(launch.getNumKernelOperands());
+      if (llvm::any_of(vectorWidths,
+                       [](int64_t vectorWidth) { return vectorWidth > 0; }))
+        launch->setAttr(storeVectorWidthsAttr,
+                        DenseI64ArrayAttr::get(&getContext(), vectorWidths));
       for (auto [argument, operand] : llvm::zip_first(
                entry.getArguments(), launch.getKernelOperandsMutable()))
         if (int64_t rows = getCopiedRows(argument))

@@ -53,7 +53,7 @@ static SmemType getStage(RankedTensorType type, int64_t bytes) {
 /// which each of several warpgroups reads its own rows. Null if there is none,
 /// or no tile follows for which the ring would need a place early. Sizes known
 /// at run time only take the registers that to find the place takes.
-static RingWaitOp getPlace(StoreOp store) {
+static RingWaitOp findReused(StoreOp store) {
   if (!isa<scf::ForOp>(store->getParentOp()) ||
       !store.getDestination().getType().hasStaticShape())
     return {};
@@ -63,8 +63,8 @@ static RingWaitOp getPlace(StoreOp store) {
   for (auto wait : store->getBlock()->getOps<RingWaitOp>()) {
     SmemType tile = wait.getTile().getType();
     auto ring = wait.getRing().getDefiningOp<RingOp>();
-    if (wait->isBeforeInBlock(store) && !ring.getPlaces() &&
-        !ring.getInspected() && ring.getNumCopies() == 1 &&
+    if (wait->isBeforeInBlock(store) && !ring.getRowStages() &&
+        !ring.getChecked() && ring.getNumCopies() == 1 &&
         !ring.isFilledFromRegisters() &&
         wait.getRing().getType().getStages() == 1 &&
         tile.getRows() > rowsOfWarpgroup &&
@@ -84,12 +84,12 @@ static RingWaitOp getPlace(StoreOp store) {
 /// Gives each warpgroup a place of its own for its rows of the tile, and one
 /// more where the first of the next rows can come early, if there are `bytes`
 /// for that; returns whether there are.
-static bool makePlaces(RingWaitOp wait, int64_t bytes) {
+static bool makeRowStages(RingWaitOp wait, int64_t bytes) {
   auto ring = wait.getRing().getDefiningOp<RingOp>();
   int64_t before = ring.getNumBytes() + ring.getNumBarrierBytes();
-  ring.setPlaces(wait.getTile().getType().getRows() / rowsOfWarpgroup + 1);
+  ring.setRowStages(wait.getTile().getType().getRows() / rowsOfWarpgroup + 1);
   if (ring.getNumBytes() + ring.getNumBarrierBytes() - before > bytes) {
-    ring.removePlacesAttr();
+    ring.removeRowStagesAttr();
     return false;
   }
   // Who copies has more to count.
@@ -99,12 +99,12 @@ static bool makePlaces(RingWaitOp wait, int64_t bytes) {
     if (auto copy = dyn_cast<CopyAsyncOp>(user)) {
       unsigned copier = roles.getRoleOf(copy);
       roles.setNumRegisters(copier, roles.getNumRegisters(copier) +
-                                        registerGranule *
+                                        registerGranularity *
                                             roles.getNumWarpgroups(reader));
       break;
     }
   roles.setNumRegisters(reader,
-                        roles.getNumRegisters(reader) - registerGranule);
+                        roles.getNumRegisters(reader) - registerGranularity);
   return true;
 }
 
@@ -116,7 +116,7 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
     gpu::GPUFuncOp kernel = getOperation();
     if (!flash::getSchedule(kernel).has(flash::ScheduleFeatures::BulkStore))
       return;
-    int64_t left = getSharedLimit(limit, getResidentBlocks(kernel));
+    int64_t left = getSharedLimit(limit, getCtasPerSm(kernel));
     kernel.walk([&](RingOp ring) {
       left -= ring.getNumBytes() + ring.getNumBarrierBytes();
     });
@@ -127,10 +127,10 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
     });
     for (StoreOp store : stores) {
       auto type = cast<RankedTensorType>(store.getX().getType());
-      RingWaitOp place = store.getAdd() ? RingWaitOp() : getPlace(store);
-      RingReleaseOp release = place ? place.getRelease() : RingReleaseOp();
+      RingWaitOp reused = store.getAdd() ? RingWaitOp() : findReused(store);
+      RingReleaseOp release = reused ? reused.getRelease() : RingReleaseOp();
       SmemType stage;
-      if (release && makePlaces(place, left)) {
+      if (release && makeRowStages(reused, left)) {
         SmemType whole = SmemType::get(rowsOfWarpgroup, type.getDimSize(1),
                                        type.getElementType());
         stage = SmemType::get(&getContext(), rowsOfWarpgroup,
@@ -138,7 +138,7 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
                               type.getElementType(), whole.getSwizzle());
         release->moveAfter(store);
       } else {
-        place = {};
+        reused = {};
         stage = getStage(type, left);
       }
       if (!stage)
@@ -147,7 +147,7 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
       StoreBulkOp::create(b, store.getLoc(), store.getAddAttr(), store.getX(),
                           store.getDestination(), store.getIndices(),
                           store.getRows(), TypeAttr::get(stage),
-                          place ? place.getTile() : Value(),
+                          reused ? reused.getTile() : Value(),
                           /*offset=*/IntegerAttr());
       store.erase();
     }

@@ -59,11 +59,11 @@ EmulationTypes::EmulationTypes() {
     return success();
   });
   addConversion([](RingType type, SmallVectorImpl<Type> &results) {
-    SmemType slot = type.getSlot();
-    results.append(
-        {MemRefType::get({type.getStages(), slot.getRows(), slot.getColumns()},
-                         slot.getElementType()),
-         IntegerType::get(type.getContext(), 64)});
+    SmemType stage = type.getTile();
+    results.append({MemRefType::get(
+                        {type.getStages(), stage.getRows(), stage.getColumns()},
+                        stage.getElementType()),
+                    IntegerType::get(type.getContext(), 64)});
     return success();
   });
   addConversion([](PendingType type, SmallVectorImpl<Type> &results) {

@@ -24,8 +24,8 @@ namespace flash::tile {
 /// |----------------------|---------------------------------------------------|
 /// | tensor with a layout | the tensor without                                |
 /// | `!tile.smem`         | memref, i64: the lease of its step, 0 for a fetch |
-/// | `!tile.ring`         | memref of all slots, i64: the ring's number       |
-/// | `!tile.pending`      | tensor, i64, i64: the leases of a and b           |
+/// | `!tile.ring`         | memref of all stages, i64: the ring's number | |
+/// `!tile.pending`      | tensor, i64, i64: the leases of a and b           |
 class EmulationTypes : public mlir::TypeConverter {
 public:
   EmulationTypes();
@@ -57,7 +57,7 @@ public:
   /// Says how many roles the block of `op` has from here on, and that one ends.
   void startRoles(mlir::OpBuilder &b, mlir::Operation *op, int64_t count);
   void finishRole(mlir::OpBuilder &b, mlir::Operation *op);
-  /// How many roles give back the slots of a ring.
+  /// How many roles give back the stages of a ring.
   llvm::DenseMap<mlir::Operation *, int64_t> readers;
   /// Checks that the tile of `lease` may be read.
   void checkLease(mlir::OpBuilder &b, mlir::Operation *op, mlir::Value lease);

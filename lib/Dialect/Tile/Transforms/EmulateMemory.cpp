@@ -179,21 +179,21 @@ struct EmulateRing : EmulationPattern<RingOp> {
                                 ConversionPatternRewriter &b) const override {
     Location loc = op.getLoc();
     RingType type = op.getResult().getType();
-    SmemType slot = type.getSlot();
-    Value slots = memref::AllocOp::create(
+    SmemType stage = type.getTile();
+    Value stages = memref::AllocOp::create(
         b, loc,
-        MemRefType::get({type.getStages(), slot.getRows(), slot.getColumns()},
-                        slot.getElementType()));
+        MemRefType::get({type.getStages(), stage.getRows(), stage.getColumns()},
+                        stage.getElementType()));
     Value address =
-        memref::ExtractAlignedPointerAsIndexOp::create(b, loc, slots);
+        memref::ExtractAlignedPointerAsIndexOp::create(b, loc, stages);
     Value ring = calls.create(
         b, op, "ring", b.getI64Type(),
         {address, constant(b, loc, type.getStages()),
-         constant(b, loc, slot.getRows()),
-         constant(b, loc, slot.getColumns() * slot.getElementBytes()),
+         constant(b, loc, stage.getRows()),
+         constant(b, loc, stage.getColumns() * stage.getElementBytes()),
          constant(b, loc, std::max<int64_t>(calls.readers.lookup(op), 1)),
          constant(b, loc, op.getNumCopies())});
-    b.replaceOpWithMultiple(op, {{slots, ring}});
+    b.replaceOpWithMultiple(op, {{stages, ring}});
     return success();
   }
 };
@@ -213,7 +213,7 @@ struct EmulateCopyAsync : EmulationPattern<CopyAsyncOp> {
   using EmulationPattern::EmulationPattern;
   LogicalResult matchAndRewrite(CopyAsyncOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
-    SmemType slot = op.getRing().getType().getSlot();
+    SmemType stage = op.getRing().getType().getTile();
     auto ring = op.getRing().getDefiningOp<RingOp>();
     Value part = single(adaptor.getPart());
     if (!part)
@@ -223,25 +223,25 @@ struct EmulateCopyAsync : EmulationPattern<CopyAsyncOp> {
     arguments.append(
         emitSource(b, op, calls, single(adaptor.getSource()),
                    single(adaptor.getIndices()), single(adaptor.getRows()),
-                   ring ? ring.getRowsOfCopy() : slot.getRows(), slot));
+                   ring ? ring.getRowsOfCopy() : stage.getRows(), stage));
     calls.create(b, op, "copy_async", Type(), arguments);
     b.eraseOp(op);
     return success();
   }
 };
 
-/// The slot of a step of a ring whose slots are in `slots`.
-static Value getSlot(OpBuilder &b, Location loc, RingType type, Value slots,
-                     Value step) {
-  SmemType slotType = type.getSlot();
-  Value slot =
+/// The stage of a step of a ring whose stages are in `stages`.
+static Value getStage(OpBuilder &b, Location loc, RingType type, Value stages,
+                      Value step) {
+  SmemType stageType = type.getTile();
+  Value stage =
       arith::RemUIOp::create(b, loc, step, constant(b, loc, type.getStages()));
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   return memref::SubViewOp::create(
-      b, loc, getEmulatedType(slotType), slots,
-      ArrayRef<OpFoldResult>{slot, zero, zero},
-      ArrayRef<OpFoldResult>{one, b.getIndexAttr(slotType.getRows()),
-                             b.getIndexAttr(slotType.getColumns())},
+      b, loc, getEmulatedType(stageType), stages,
+      ArrayRef<OpFoldResult>{stage, zero, zero},
+      ArrayRef<OpFoldResult>{one, b.getIndexAttr(stageType.getRows()),
+                             b.getIndexAttr(stageType.getColumns())},
       ArrayRef<OpFoldResult>{one, one, one});
 }
 
@@ -251,8 +251,8 @@ struct EmulateRingPut : EmulationPattern<RingPutOp> {
                                 ConversionPatternRewriter &b) const override {
     Value at[] = {adaptor.getRing()[1], single(adaptor.getStep())};
     calls.create(b, op, "start_put", Type(), at);
-    Value tile = getSlot(b, op.getLoc(), op.getRing().getType(),
-                         adaptor.getRing()[0], at[1]);
+    Value tile = getStage(b, op.getLoc(), op.getRing().getType(),
+                          adaptor.getRing()[0], at[1]);
     auto copy = bufferization::MaterializeInDestinationOp::create(
         b, op.getLoc(), /*result=*/Type(), single(adaptor.getX()), tile);
     copy.setWritable(true);
@@ -270,8 +270,8 @@ template <typename OpTy> struct EmulateRingWait : EmulationPattern<OpTy> {
     Value lease =
         this->calls.create(b, op, "wait", b.getI64Type(),
                            {adaptor.getRing()[1], single(adaptor.getStep())});
-    Value tile = getSlot(b, op.getLoc(), op.getRing().getType(),
-                         adaptor.getRing()[0], single(adaptor.getStep()));
+    Value tile = getStage(b, op.getLoc(), op.getRing().getType(),
+                          adaptor.getRing()[0], single(adaptor.getStep()));
     b.replaceOpWithMultiple(op, {{tile, lease}});
     return success();
   }
@@ -377,14 +377,14 @@ struct EmulateIsFinite : EmulationPattern<IsFiniteOp> {
   }
 };
 
-struct EmulateRingInspect : EmulationPattern<RingInspectOp> {
+struct EmulateRingCheckFinite : EmulationPattern<RingCheckFiniteOp> {
   using EmulationPattern::EmulationPattern;
-  LogicalResult matchAndRewrite(RingInspectOp op, OneToNOpAdaptor adaptor,
+  LogicalResult matchAndRewrite(RingCheckFiniteOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
     Value at[] = {adaptor.getRing()[1], single(adaptor.getStep())};
     calls.create(b, op, "wait", b.getI64Type(), at);
-    if (!op.getUnseen())
-      calls.create(b, op, "set_inspected", Type(), at);
+    if (!op.getUnchecked())
+      calls.create(b, op, "set_checked", Type(), at);
     calls.create(b, op, "release", Type(), at);
     b.eraseOp(op);
     return success();
@@ -395,10 +395,10 @@ struct EmulateRingIsFinite : EmulationPattern<RingIsFiniteOp> {
   using EmulationPattern::EmulationPattern;
   LogicalResult matchAndRewrite(RingIsFiniteOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
-    calls.create(b, op, "wait_inspected", b.getI64Type(),
+    calls.create(b, op, "wait_checked", b.getI64Type(),
                  {adaptor.getRing()[1], single(adaptor.getStep())});
-    Value tile = getSlot(b, op.getLoc(), op.getRing().getType(),
-                         adaptor.getRing()[0], single(adaptor.getStep()));
+    Value tile = getStage(b, op.getLoc(), op.getRing().getType(),
+                          adaptor.getRing()[0], single(adaptor.getStep()));
     b.replaceOp(op, isFinite(b, op.getLoc(), tile));
     return success();
   }
@@ -421,8 +421,8 @@ struct EmulateStoreBulk : EmulationPattern<StoreBulkOp> {
   using EmulationPattern::EmulationPattern;
   LogicalResult matchAndRewrite(StoreBulkOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
-    if (op.getPlace())
-      calls.checkLease(b, op, adaptor.getPlace()[1]);
+    if (op.getReused())
+      calls.checkLease(b, op, adaptor.getReused()[1]);
     b.replaceOpWithNewOp<StoreOp>(op, op.getAdd(), op.getX(),
                                   op.getDestination(), op.getIndices(),
                                   op.getRows(), /*columns=*/Value());
@@ -518,9 +518,9 @@ struct EmulateRead : EmulationPattern<ReadOp> {
                              : Value();
     emitRangeChecks(b, op, calls, memory, indices,
                     indices.size() - type.getRank(), rows, columns);
-    bool areStrips =
-        isa<StripsAttr>(cast<RankedTensorType>(op.getType()).getEncoding());
-    float missing = areStrips ? -std::numeric_limits<float>::infinity() : 0.0f;
+    bool isWarpRows =
+        isa<WarpRowsAttr>(cast<RankedTensorType>(op.getType()).getEncoding());
+    float missing = isWarpRows ? -std::numeric_limits<float>::infinity() : 0.0f;
     auto readElement = [&](OpBuilder &b, Location loc, ValueRange at) {
       auto isBelow = [&](Value x, Value bound) {
         return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, x,
@@ -564,7 +564,7 @@ void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                EmulateRingAcquire, EmulateCopyAsync, EmulateRingPut,
                EmulateRingWait<RingWaitOp>, EmulateRingWait<RingPeekOp>,
                EmulateRingRelease, EmulateLoad, EmulateLoadRow, EmulateIsFinite,
-               EmulateRingInspect, EmulateRingIsFinite, EmulateRead,
+               EmulateRingCheckFinite, EmulateRingIsFinite, EmulateRead,
                EmulateStore, EmulateStoreBulk, EmulateClear>(
       types, patterns.getContext(), calls);
 }

@@ -45,9 +45,9 @@ static Value fill(OpBuilder &b, Location loc, RankedTensorType type,
 /// the columns of a lane are those that it holds.
 static RankedTensorType splitColumns(RankedTensorType type) {
   int64_t lanes = 4, elements = 2;
-  if (auto strips = dyn_cast<StripsAttr>(type.getEncoding())) {
+  if (auto warpRows = dyn_cast<WarpRowsAttr>(type.getEncoding())) {
     lanes = 32;
-    elements = strips.getVector();
+    elements = warpRows.getVector();
   }
   return RankedTensorType::get({type.getDimSize(0),
                                 type.getDimSize(1) / (lanes * elements), lanes,
@@ -347,7 +347,7 @@ struct EmulateAny : OpConversionPattern<AnyOp> {
 
 /// Turns decide which warpgroup's products come first, and not what they give:
 /// there is nothing to carry out where all warpgroups are one program.
-template <typename Op> struct EmulateTurn : OpConversionPattern<Op> {
+template <typename Op> struct EmulatePingPong : OpConversionPattern<Op> {
   using OpConversionPattern<Op>::OpConversionPattern;
   LogicalResult matchAndRewrite(Op op, typename Op::Adaptor,
                                 ConversionPatternRewriter &b) const override {
@@ -418,10 +418,9 @@ void flash::tile::populateRegisterEmulation(const EmulationTypes &types,
                                             EmulationCalls &calls,
                                             RewritePatternSet &patterns) {
   MLIRContext *context = patterns.getContext();
-  patterns
-      .add<EmulateColumn, EmulateConstant, EmulateElementwise, EmulateBroadcast,
-           EmulateFold, EmulateReduce, EmulateAny, EmulateMap,
-           EmulateReduceRows, EmulateTurn<TurnWaitOp>, EmulateTurn<TurnPassOp>>(
-          types, context);
+  patterns.add<EmulateColumn, EmulateConstant, EmulateElementwise,
+               EmulateBroadcast, EmulateFold, EmulateReduce, EmulateAny,
+               EmulateMap, EmulateReduceRows, EmulatePingPong<PingPongWaitOp>,
+               EmulatePingPong<PingPongArriveOp>>(types, context);
   patterns.add<EmulateMmaAsync, EmulateMmaWait>(types, context, calls);
 }

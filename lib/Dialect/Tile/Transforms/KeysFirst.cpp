@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace flash::tile;
 
 static int64_t getNumBytes(CopyAsyncOp copy) {
-  return copy.getRing().getType().getSlot().getNumBytes();
+  return copy.getRing().getType().getTile().getNumBytes();
 }
 
 /// The first loop behind the copy that copies, less at a time, in the copy's
@@ -42,8 +42,9 @@ static scf::ForOp getNextCopies(CopyAsyncOp copy) {
   return {};
 }
 
-/// Moves the copy and what takes its slot into the first iteration of the loop,
-/// behind the first copy there, or in front of a loop that is not entered.
+/// Moves the copy and what takes its stage into the first iteration of the
+/// loop, behind the first copy there, or in front of a loop that is not
+/// entered.
 static void moveInto(scf::ForOp loop, RingAcquireOp acquire, CopyAsyncOp copy) {
   Location loc = copy.getLoc();
   OpBuilder b(copy);
@@ -74,7 +75,7 @@ struct KeysFirst : flash::tile::impl::KeysFirstBase<KeysFirst> {
     SmallVector<std::pair<RingAcquireOp, CopyAsyncOp>> waiting;
     getOperation().walk([&](WarpSpecializeOp roles) {
       // A copy in the body of a loop whose loops copy, too: the next round
-      // waits for the slot.
+      // waits for the stage.
       roles.walk([&](RingAcquireOp acquire) {
         auto copy = dyn_cast_if_present<CopyAsyncOp>(acquire->getNextNode());
         if (copy && isa<scf::ForOp>(copy->getParentOp()) &&

@@ -77,8 +77,7 @@ struct LowerPositions : flash::tile::impl::LowerPositionsBase<LowerPositions> {
       if (auto table = dyn_cast_if_present<BlockArgument>(op.getTable()))
         tables[kernel].push_back(table.getArgNumber());
       OpBuilder b(op);
-      int64_t blocks =
-          flash::getMultiprocessors(kernel) * getResidentBlocks(kernel);
+      int64_t blocks = flash::getMultiprocessors(kernel) * getCtasPerSm(kernel);
       SmallVector<Value> position = emitPosition(b, op, blocks);
       op->replaceAllUsesWith(position);
       op.erase();

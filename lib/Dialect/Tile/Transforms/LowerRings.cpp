@@ -88,7 +88,7 @@ static Operation *getEndOfGroup(CopyAsyncOp copy) {
   return isFollowed(copy) ? nullptr : copy.getOperation();
 }
 
-/// The ring that the op fills by a loop over the parts of a slot, or null.
+/// The ring that the op fills by a loop over the parts of a stage, or null.
 static Value getRingOfParts(Operation *op) {
   auto loop = dyn_cast<scf::ForOp>(op);
   if (loop)
@@ -172,25 +172,25 @@ public:
   void lower(Operation *op);
 
 private:
-  /// The slot of a step.
-  Value getSlot(OpBuilder &b, Location loc, Value ring, Value step);
+  /// The stage of a step.
+  Value getStage(OpBuilder &b, Location loc, Value ring, Value step);
   const Analysis &analysis;
 };
 } // namespace
 
-Value Lowering::getSlot(OpBuilder &b, Location loc, Value ring, Value step) {
+Value Lowering::getStage(OpBuilder &b, Location loc, Value ring, Value step) {
   auto type = cast<RingType>(ring.getType());
   int64_t start = *ring.getDefiningOp<RingOp>().getOffset();
   Value offset = arith::ConstantIndexOp::create(b, loc, start);
   if (type.getStages() > 1) {
     Value stages = arith::ConstantIndexOp::create(b, loc, type.getStages());
     Value bytes =
-        arith::ConstantIndexOp::create(b, loc, type.getSlotDistance());
-    Value slot = arith::RemUIOp::create(b, loc, step, stages);
-    Value distance = arith::MulIOp::create(b, loc, slot, bytes);
+        arith::ConstantIndexOp::create(b, loc, type.getStageDistance());
+    Value stage = arith::RemUIOp::create(b, loc, step, stages);
+    Value distance = arith::MulIOp::create(b, loc, stage, bytes);
     offset = arith::AddIOp::create(b, loc, offset, distance);
   }
-  return SmemViewOp::create(b, loc, type.getSlot(), offset);
+  return SmemViewOp::create(b, loc, type.getTile(), offset);
 }
 
 /// Whether nothing but copies, and what they need, happens in the block.
@@ -246,7 +246,7 @@ void Lowering::lower(Operation *op) {
           b, loc, part, arith::ConstantIndexOp::create(b, loc, rows));
     }
     CopyOp::create(b, loc, copy.getSource(), copy.getIndices(), copy.getRows(),
-                   getSlot(b, loc, copy.getRing(), copy.getStep()), firstRow,
+                   getStage(b, loc, copy.getRing(), copy.getStep()), firstRow,
                    tileRows);
     if (Operation *last = getEndOfGroup(copy)) {
       // The group is made on both ways of a guard, so that its number is known.
@@ -258,7 +258,7 @@ void Lowering::lower(Operation *op) {
   } else if (auto put = dyn_cast<RingPutOp>(op)) {
     // These machines have no stmatrix.
     PutOp::create(b, loc, put.getX(),
-                  getSlot(b, loc, put.getRing(), put.getStep()),
+                  getStage(b, loc, put.getRing(), put.getStep()),
                   b.getI64IntegerAttr(0), /*by_pairs=*/b.getUnitAttr());
   } else if (isa<RingWaitOp, RingPeekOp>(op)) {
     // There are none of a ring that register tiles fill.
@@ -268,7 +268,7 @@ void Lowering::lower(Operation *op) {
     gpu::BarrierOp::create(b, loc);
     auto ringOp = cast<RingOpInterface>(op);
     op->getResult(0).replaceAllUsesWith(
-        getSlot(b, loc, ringOp.getRing(), ringOp.getStep()));
+        getStage(b, loc, ringOp.getRing(), ringOp.getStep()));
   }
   op->erase();
 }
@@ -292,7 +292,7 @@ struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
         rings.push_back(ring);
     });
     for (Operation *op : ops)
-      if (isa<RingInspectOp, RingIsFiniteOp>(op)) {
+      if (isa<RingCheckFiniteOp, RingIsFiniteOp>(op)) {
         op->emitOpError("is for warps with roles");
         return signalPassFailure();
       }

@@ -40,7 +40,7 @@ class RoleLowering {
 public:
   RoleLowering(gpu::GPUFuncOp kernel, WarpSpecializeOp roles)
       : kernel(kernel), roles(roles), b(roles), loc(roles.getLoc()),
-        residentBlocks(getResidentBlocks(kernel)) {}
+        ctasPerSm(getCtasPerSm(kernel)) {}
 
   void run(ArrayRef<gpu::LaunchFuncOp> launches);
 
@@ -61,46 +61,46 @@ private:
   /// The number, among all that take the places of the ring one after the
   /// other, of what a step has: that of the step, or where warpgroups have
   /// places of their own, of its rows of a warpgroup.
-  Value getTurn(RingOp ring, Value step, Value warpgroup);
+  Value getFillNumber(RingOp ring, Value step, Value warpgroup);
   /// Of a ring with places, how many warpgroups have rows.
   int64_t getNumOwners(RingOp ring);
-  /// How many arrivals fill a slot and free it; the latter are those of the
+  /// How many arrivals fill a stage and free it; the latter are those of the
   /// warpgroups that read it, and of the warps that inspect it.
   int64_t getNumWriters(RingOp ring);
   int64_t getNumReaders(RingOp ring);
-  int64_t getNumInspectors(RingOp ring);
-  Value getOwnTurn(RingOp ring, Value step);
+  int64_t getNumCheckWarps(RingOp ring);
+  Value getOwnFillNumber(RingOp ring, Value step);
   /// The barrier of the place of a turn.
-  enum class Of { Full, Empty, Inspected };
-  Value getBarrier(RingOp ring, Value turn, Of kind);
-  /// Where the answer of an inspecting warp about the slot of a step is.
-  Value getAnswer(RingOp ring, Value step, Value warp);
+  enum class Of { Full, Empty, Checked };
+  Value getBarrier(RingOp ring, Value fill, Of kind);
+  /// Where the result of a checking warp about the stage of a step is.
+  Value getCheckResult(RingOp ring, Value step, Value warp);
   /// Whether a barrier has been completed an even or odd number of times when
   /// a turn comes to it.
-  Value parity(RingOp ring, Value turn);
-  Value placeOffset(RingOp ring, Value turn);
+  Value parity(RingOp ring, Value fill);
+  Value stageOffset(RingOp ring, Value fill);
   void waitAt(Value barrier, Value parity);
   /// The i32, which is the same for all threads of a warp. That a shuffle says
-  /// so lets the assembler see that branches are taken by whole warps, inside
+  /// so lets ptxas see that branches are taken by whole warps, inside
   /// of which it keeps addresses and descriptors in one register for a warp.
   Value uniform(Value value);
 
   void initializeBarriers();
-  void acquire(RingOp ring, Value turn);
+  void acquire(RingOp ring, Value fill);
   void lowerAcquire(RingAcquireOp op);
   void lowerCopy(CopyAsyncOp op);
   /// Fills the place of a turn, or a part of it, from the row and column that
   /// come last in `indices` on.
-  void copy(RingOp ring, Value source, ArrayRef<Value> indices, Value turn,
+  void copy(RingOp ring, Value source, ArrayRef<Value> indices, Value fill,
             Value part = Value());
   void lowerPut(RingPutOp op);
   template <typename OpTy> void lowerWait(OpTy op);
   void lowerClear(ClearOp op);
-  void lowerInspect(RingInspectOp op);
+  void lowerCheckFinite(RingCheckFiniteOp op);
   void lowerIsFinite(RingIsFiniteOp op);
   void arrive(Value barrier);
   void lowerRelease(RingReleaseOp op);
-  void lowerTurn(Operation *op);
+  void lowerPingPong(Operation *op);
   void lowerStore(StoreBulkOp op);
   /// Starts to store the warpgroup's rows of the columns from `firstColumn` on,
   /// panels of type `own` in shared memory from `start` on.
@@ -116,11 +116,11 @@ private:
   /// Waits until the leader's bulk stores have read shared memory.
   void waitForStores();
   /// Gives the first warpgroup the first turn, and takes the last pass back.
-  void startAndEndTurns(unsigned role);
+  void startAndEndPingPong(unsigned role);
   Value warpgroup();
-  Value turnBarrier(Value warpgroup);
-  /// The tensor map with which tiles like `slot` are copied.
-  Value getTensorMap(Value memory, SmemType slot);
+  Value pingPongBarrier(Value warpgroup);
+  /// The tensor map with which tiles like `stage` are copied.
+  Value getTensorMap(Value memory, SmemType stage);
   void addTensorMaps(gpu::LaunchFuncOp launch);
   /// Puts what a role does where only its warps, of those that come to the
   /// builder's place, carry it out; `isAlone` if no others come there.
@@ -132,13 +132,13 @@ private:
   WarpSpecializeOp roles;
   OpBuilder b;
   Location loc;
-  int64_t residentBlocks;
+  int64_t ctasPerSm;
   llvm::MapVector<MapKey, Value> maps;
   /// The releases of tiles from which threads load elements themselves, and of
   /// those whose places bulk stores read.
   llvm::SmallPtrSet<Operation *, 4> afterLoads, afterStores;
   /// The rings and steps whose places results are stored in.
-  llvm::SmallDenseMap<Operation *, std::pair<RingOp, Value>> placesOfStores;
+  llvm::SmallDenseMap<Operation *, std::pair<RingOp, Value>> reusedByStores;
 };
 } // namespace
 
@@ -150,34 +150,34 @@ Value RoleLowering::sharedPointer(Value offset) {
                              ArrayRef<LLVM::GEPArg>{toI32(offset)});
 }
 
-Value RoleLowering::getTurn(RingOp ring, Value step, Value warpgroup) {
-  if (!ring.getPlaces())
+Value RoleLowering::getFillNumber(RingOp ring, Value step, Value warpgroup) {
+  if (!ring.getRowStages())
     return step;
   Value first = arith::MulIOp::create(b, loc, step, index(getNumOwners(ring)));
   return arith::AddIOp::create(b, loc, first, warpgroup);
 }
 
 int64_t RoleLowering::getNumOwners(RingOp ring) {
-  return ring.getResult().getType().getSlot().getRows() / rowsOfWarpgroup;
+  return ring.getResult().getType().getTile().getRows() / rowsOfWarpgroup;
 }
 
-int64_t RoleLowering::getNumInspectors(RingOp ring) {
+int64_t RoleLowering::getNumCheckWarps(RingOp ring) {
   int64_t warps = 0;
   for (Operation *user : ring->getUsers())
-    if (isa<RingInspectOp>(user))
+    if (isa<RingCheckFiniteOp>(user))
       warps = roles.getNumWarps(roles.getRoleOf(user));
   return warps;
 }
 
 int64_t RoleLowering::getNumReaders(RingOp ring) {
   // The rows of a place are of one warpgroup.
-  if (ring.getPlaces())
+  if (ring.getRowStages())
     return 1;
   llvm::SmallSet<unsigned, 2> readers;
   for (Operation *user : ring->getUsers())
     if (isa<RingReleaseOp>(user))
       readers.insert(roles.getRoleOf(user));
-  int64_t arrivals = getNumInspectors(ring);
+  int64_t arrivals = getNumCheckWarps(ring);
   for (unsigned role : readers)
     arrivals += roles.getNumWarpgroups(role);
   return arrivals;
@@ -190,46 +190,46 @@ int64_t RoleLowering::getNumWriters(RingOp ring) {
   return ring.getNumCopies();
 }
 
-Value RoleLowering::getOwnTurn(RingOp ring, Value step) {
-  if (!ring.getPlaces())
+Value RoleLowering::getOwnFillNumber(RingOp ring, Value step) {
+  if (!ring.getRowStages())
     return step;
   Value own = arith::IndexCastOp::create(b, loc, b.getIndexType(),
                                          uniform(warpgroup()));
-  return getTurn(ring, step, own);
+  return getFillNumber(ring, step, own);
 }
 
-Value RoleLowering::getBarrier(RingOp ring, Value turn, Of kind) {
-  int64_t places = ring.getNumPlaces();
-  Value place = arith::RemUIOp::create(b, loc, turn, index(places));
-  Value offset = arith::MulIOp::create(b, loc, place, index(barrierBytes));
+Value RoleLowering::getBarrier(RingOp ring, Value fill, Of kind) {
+  int64_t stages = ring.getNumStages();
+  Value stage = arith::RemUIOp::create(b, loc, fill, index(stages));
+  Value offset = arith::MulIOp::create(b, loc, stage, index(barrierBytes));
   int64_t first =
-      *ring.getBarriers() + static_cast<int64_t>(kind) * places * barrierBytes;
+      *ring.getBarriers() + static_cast<int64_t>(kind) * stages * barrierBytes;
   return sharedPointer(arith::AddIOp::create(b, loc, offset, index(first)));
 }
 
-Value RoleLowering::getAnswer(RingOp ring, Value step, Value warp) {
-  constexpr int64_t bytesOfSlot = 2 * barrierBytes, bytesOfAnswer = 4;
+Value RoleLowering::getCheckResult(RingOp ring, Value step, Value warp) {
+  constexpr int64_t bytesOfStage = 2 * barrierBytes, bytesOfResult = 4;
   int64_t stages = ring.getResult().getType().getStages();
-  Value slot = arith::RemUIOp::create(b, loc, step, index(stages));
-  Value offset = arith::MulIOp::create(b, loc, slot, index(bytesOfSlot));
-  // Behind three barriers for each slot.
+  Value stage = arith::RemUIOp::create(b, loc, step, index(stages));
+  Value offset = arith::MulIOp::create(b, loc, stage, index(bytesOfStage));
+  // Behind three barriers for each stage.
   offset = arith::AddIOp::create(
       b, loc, offset, index(*ring.getBarriers() + 3 * stages * barrierBytes));
-  Value ofWarp = arith::MulIOp::create(b, loc, warp, index(bytesOfAnswer));
+  Value ofWarp = arith::MulIOp::create(b, loc, warp, index(bytesOfResult));
   return sharedPointer(arith::AddIOp::create(b, loc, offset, ofWarp));
 }
 
-Value RoleLowering::parity(RingOp ring, Value turn) {
+Value RoleLowering::parity(RingOp ring, Value fill) {
   Value round =
-      arith::DivUIOp::create(b, loc, turn, index(ring.getNumPlaces()));
+      arith::DivUIOp::create(b, loc, fill, index(ring.getNumStages()));
   return toI32(arith::RemUIOp::create(b, loc, round, index(2)));
 }
 
-Value RoleLowering::placeOffset(RingOp ring, Value turn) {
-  Value place =
-      arith::RemUIOp::create(b, loc, turn, index(ring.getNumPlaces()));
+Value RoleLowering::stageOffset(RingOp ring, Value fill) {
+  Value stage =
+      arith::RemUIOp::create(b, loc, fill, index(ring.getNumStages()));
   Value distance =
-      arith::MulIOp::create(b, loc, place, index(ring.getPlaceDistance()));
+      arith::MulIOp::create(b, loc, stage, index(ring.getStageDistance()));
   return arith::AddIOp::create(b, loc, distance, index(*ring.getOffset()));
 }
 
@@ -248,12 +248,12 @@ void RoleLowering::initializeBarriers() {
     kernel.walk([&](RingOp ring) {
       SmallVector<std::pair<Of, int64_t>> arrivals = {
           {Of::Full, getNumWriters(ring)}, {Of::Empty, getNumReaders(ring)}};
-      if (ring.getInspected())
-        arrivals.push_back({Of::Inspected, getNumInspectors(ring)});
-      for (int64_t place = 0; place < ring.getNumPlaces(); ++place)
+      if (ring.getChecked())
+        arrivals.push_back({Of::Checked, getNumCheckWarps(ring)});
+      for (int64_t stage = 0; stage < ring.getNumStages(); ++stage)
         for (auto [kind, count] : arrivals)
           NVVM::MBarrierInitOp::create(b, loc,
-                                       getBarrier(ring, index(place), kind),
+                                       getBarrier(ring, index(stage), kind),
                                        i32(count), Value());
     });
     NVVM::FenceMbarrierInitOp::create(b, loc);
@@ -261,32 +261,32 @@ void RoleLowering::initializeBarriers() {
   gpu::BarrierOp::create(b, loc);
 }
 
-void RoleLowering::acquire(RingOp ring, Value turn) {
+void RoleLowering::acquire(RingOp ring, Value fill) {
   // The places are free at first: as if a round before had ended.
-  Value before = arith::XOrIOp::create(b, loc, parity(ring, turn), i32(1));
-  waitAt(getBarrier(ring, turn, Of::Empty), before);
+  Value before = arith::XOrIOp::create(b, loc, parity(ring, fill), i32(1));
+  waitAt(getBarrier(ring, fill, Of::Empty), before);
 }
 
 void RoleLowering::lowerAcquire(RingAcquireOp op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
   // The rows of one warpgroup need not wait for the place of another's.
-  if (!ring.getPlaces())
+  if (!ring.getRowStages())
     acquire(ring, op.getStep());
 }
 
-Value RoleLowering::getTensorMap(Value source, SmemType slot) {
+Value RoleLowering::getTensorMap(Value source, SmemType stage) {
   auto memory = cast<BlockArgument>(source);
-  Value &map = maps[{memory, slot}];
+  Value &map = maps[{memory, stage}];
   if (map)
     return map;
   auto box = MemRefType::get(
-      {slot.getRows(), slot.getPanelColumns()}, slot.getElementType(),
+      {stage.getRows(), stage.getPanelColumns()}, stage.getElementType(),
       MemRefLayoutAttrInterface(),
       gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup));
   auto swizzle =
-      slot.getSwizzle() == 128  ? nvgpu::TensorMapSwizzleKind::SWIZZLE_128B
-      : slot.getSwizzle() == 64 ? nvgpu::TensorMapSwizzleKind::SWIZZLE_64B
-                                : nvgpu::TensorMapSwizzleKind::SWIZZLE_32B;
+      stage.getSwizzle() == 128  ? nvgpu::TensorMapSwizzleKind::SWIZZLE_128B
+      : stage.getSwizzle() == 64 ? nvgpu::TensorMapSwizzleKind::SWIZZLE_64B
+                                 : nvgpu::TensorMapSwizzleKind::SWIZZLE_32B;
   auto type = nvgpu::TensorMapDescriptorType::get(
       b.getContext(), box, swizzle, nvgpu::TensorMapL2PromoKind::L2PROMO_256B,
       nvgpu::TensorMapOOBKind::OOB_ZERO,
@@ -307,28 +307,28 @@ void RoleLowering::lowerCopy(CopyAsyncOp op) {
   SmallVector<Value> indices(op.getIndices());
   if (static_cast<int64_t>(indices.size()) < op.getSource().getType().getRank())
     indices.push_back(index(0));
-  if (!ring.getPlaces())
+  if (!ring.getRowStages())
     return copy(ring, op.getSource(), indices, op.getStep(), op.getPart());
   for (int64_t warpgroup = 0; warpgroup < getNumOwners(ring); ++warpgroup) {
-    Value turn = getTurn(ring, op.getStep(), index(warpgroup));
-    acquire(ring, turn);
+    Value fill = getFillNumber(ring, op.getStep(), index(warpgroup));
+    acquire(ring, fill);
     SmallVector<Value> own = indices;
     Value &row = *std::prev(own.end(), 2);
     row =
         arith::AddIOp::create(b, loc, row, index(warpgroup * rowsOfWarpgroup));
-    copy(ring, op.getSource(), own, turn);
+    copy(ring, op.getSource(), own, fill);
   }
 }
 
 void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
-                        Value turn, Value part) {
-  SmemType place = ring.getPlaceType(), filled = place;
+                        Value fill, Value part) {
+  SmemType stage = ring.getStageType(), filled = stage;
   if (part)
     filled =
-        SmemType::get(b.getContext(), ring.getRowsOfCopy(), place.getColumns(),
-                      place.getElementType(), place.getSwizzle());
+        SmemType::get(b.getContext(), ring.getRowsOfCopy(), stage.getColumns(),
+                      stage.getElementType(), stage.getSwizzle());
   auto getStart = [&] {
-    Value start = placeOffset(ring, turn);
+    Value start = stageOffset(ring, fill);
     if (!part)
       return start;
     Value rows =
@@ -336,7 +336,7 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
     return arith::AddIOp::create(b, loc, start, rows).getResult();
   };
   Value map = getTensorMap(source, filled);
-  Value full = getBarrier(ring, turn, Of::Full);
+  Value full = getBarrier(ring, fill, Of::Full);
   // Parts of a box outside of the memory count as copied.
   NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full,
                                          i32(filled.getNumBytes()),
@@ -348,11 +348,11 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
   Type cluster = LLVM::LLVMPointerType::get(
       b.getContext(),
       static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
-  for (int64_t panel = 0; panel < place.getNumPanels(); ++panel) {
+  for (int64_t panel = 0; panel < stage.getNumPanels(); ++panel) {
     coordinates.front() = toI32(arith::AddIOp::create(
-        b, loc, indices.back(), index(panel * place.getPanelColumns())));
+        b, loc, indices.back(), index(panel * stage.getPanelColumns())));
     Value offset = arith::AddIOp::create(b, loc, getStart(),
-                                         index(panel * place.getPanelBytes()));
+                                         index(panel * stage.getPanelBytes()));
     Value to =
         LLVM::AddrSpaceCastOp::create(b, loc, cluster, sharedPointer(offset));
     NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
@@ -365,8 +365,8 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
 
 void RoleLowering::lowerPut(RingPutOp op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
-  Value view = SmemViewOp::create(b, loc, ring.getPlaceType(),
-                                  placeOffset(ring, op.getStep()));
+  Value view = SmemViewOp::create(b, loc, ring.getStageType(),
+                                  stageOffset(ring, op.getStep()));
   PutOp::create(b, loc, op.getX(), view, b.getI64IntegerAttr(0),
                 /*by_pairs=*/UnitAttr());
   // Products and bulk copies read it.
@@ -377,10 +377,10 @@ void RoleLowering::lowerPut(RingPutOp op) {
 
 template <typename OpTy> void RoleLowering::lowerWait(OpTy op) {
   auto ring = op.getRing().template getDefiningOp<RingOp>();
-  Value turn = getOwnTurn(ring, op.getStep());
-  waitAt(getBarrier(ring, turn, Of::Full), parity(ring, turn));
+  Value fill = getOwnFillNumber(ring, op.getStep());
+  waitAt(getBarrier(ring, fill, Of::Full), parity(ring, fill));
   op.replaceAllUsesWith(
-      SmemViewOp::create(b, loc, ring.getPlaceType(), placeOffset(ring, turn))
+      SmemViewOp::create(b, loc, ring.getStageType(), stageOffset(ring, fill))
           .getResult());
 }
 
@@ -392,8 +392,8 @@ void RoleLowering::lowerRelease(RingReleaseOp op) {
     meet();
   if (afterStores.contains(op))
     waitForStores();
-  Value turn = getOwnTurn(ring, op.getStep());
-  forLeader([&] { arrive(getBarrier(ring, turn, Of::Empty)); });
+  Value fill = getOwnFillNumber(ring, op.getStep());
+  forLeader([&] { arrive(getBarrier(ring, fill, Of::Empty)); });
 }
 
 void RoleLowering::arrive(Value barrier) {
@@ -401,18 +401,18 @@ void RoleLowering::arrive(Value barrier) {
                                  NVVM::MemScopeKind::CTA, /*relaxed=*/false);
 }
 
-void RoleLowering::lowerInspect(RingInspectOp op) {
+void RoleLowering::lowerCheckFinite(RingCheckFiniteOp op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
   waitAt(getBarrier(ring, op.getStep(), Of::Full), parity(ring, op.getStep()));
   Value isFinite;
-  if (!op.getUnseen()) {
+  if (!op.getUnchecked()) {
     Value tile =
-        SmemViewOp::create(b, loc, ring.getResult().getType().getSlot(),
-                           placeOffset(ring, op.getStep()));
+        SmemViewOp::create(b, loc, ring.getResult().getType().getTile(),
+                           stageOffset(ring, op.getStep()));
     isFinite = IsFiniteOp::create(b, loc, b.getI1Type(), tile,
-                                  b.getI64IntegerAttr(getNumInspectors(ring)));
+                                  b.getI64IntegerAttr(getNumCheckWarps(ring)));
   }
-  // The lane that speaks for its warp has the answer of all.
+  // The lane that speaks for its warp has the result of all.
   Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
   Value lane = arith::RemUIOp::create(b, loc, thread, index(threadsOfWarp));
   auto choice = scf::IfOp::create(b, loc, isEqual(lane, 0));
@@ -424,21 +424,22 @@ void RoleLowering::lowerInspect(RingInspectOp op) {
     warp = arith::SubIOp::create(b, loc, warp, index(first));
     LLVM::StoreOp::create(
         b, loc, arith::ExtUIOp::create(b, loc, b.getI32Type(), isFinite),
-        getAnswer(ring, op.getStep(), warp));
+        getCheckResult(ring, op.getStep(), warp));
   }
-  arrive(getBarrier(ring, op.getStep(), Of::Inspected));
+  arrive(getBarrier(ring, op.getStep(), Of::Checked));
   arrive(getBarrier(ring, op.getStep(), Of::Empty));
 }
 
 void RoleLowering::lowerIsFinite(RingIsFiniteOp op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
-  waitAt(getBarrier(ring, op.getStep(), Of::Inspected),
+  waitAt(getBarrier(ring, op.getStep(), Of::Checked),
          parity(ring, op.getStep()));
   Value all;
-  for (int64_t warp = 0; warp < getNumInspectors(ring); ++warp) {
-    Value answer = LLVM::LoadOp::create(
-        b, loc, b.getI32Type(), getAnswer(ring, op.getStep(), index(warp)));
-    all = all ? arith::AndIOp::create(b, loc, all, answer).getResult() : answer;
+  for (int64_t warp = 0; warp < getNumCheckWarps(ring); ++warp) {
+    Value result =
+        LLVM::LoadOp::create(b, loc, b.getI32Type(),
+                             getCheckResult(ring, op.getStep(), index(warp)));
+    all = all ? arith::AndIOp::create(b, loc, all, result).getResult() : result;
   }
   op.replaceAllUsesWith(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
                                               uniform(all), i32(0))
@@ -531,12 +532,12 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
   SmemType own =
       SmemType::get(b.getContext(), rowsOfWarpgroup, stage.getColumns(),
                     stage.getElementType(), stage.getSwizzle());
-  if (op.getPlace()) {
+  if (op.getReused()) {
     // All warps have ended the products that read the tile.
     meet();
     // Computed again: to keep it across the loops would take a register.
-    auto [ring, step] = placesOfStores.lookup(op);
-    Value offset = placeOffset(ring, getOwnTurn(ring, step));
+    auto [ring, step] = reusedByStores.lookup(op);
+    Value offset = stageOffset(ring, getOwnFillNumber(ring, step));
     PutOp::create(b, loc, op.getX(), SmemViewOp::create(b, loc, stage, offset),
                   b.getI64IntegerAttr(0), /*by_pairs=*/UnitAttr());
     fenceForBulkCopies();
@@ -570,26 +571,26 @@ Value RoleLowering::warpgroup() {
       arith::DivUIOp::create(b, loc, thread, index(threadsOfWarpgroup)));
 }
 
-Value RoleLowering::turnBarrier(Value warpgroup) {
-  return arith::AddIOp::create(b, loc, warpgroup, i32(firstTurnBarrier));
+Value RoleLowering::pingPongBarrier(Value warpgroup) {
+  return arith::AddIOp::create(b, loc, warpgroup, i32(firstPingPongBarrier));
 }
 
 /// A turn is a named barrier, at which those who pass it do not wait: of the
 /// threads of two warpgroups, one waits at its own barrier.
-void RoleLowering::lowerTurn(Operation *op) {
+void RoleLowering::lowerPingPong(Operation *op) {
   Value threads = i32(2 * threadsOfWarpgroup);
-  if (isa<TurnWaitOp>(op)) {
-    NVVM::BarrierOp::create(b, loc, TypeRange(), turnBarrier(warpgroup()),
+  if (isa<PingPongWaitOp>(op)) {
+    NVVM::BarrierOp::create(b, loc, TypeRange(), pingPongBarrier(warpgroup()),
                             threads, NVVM::BarrierReductionAttr(), Value());
     return;
   }
   Value next = arith::AddIOp::create(b, loc, warpgroup(), i32(1));
   int64_t count = roles.getNumWarpgroups(roles.getRoleOf(op));
   next = arith::RemUIOp::create(b, loc, next, i32(count));
-  NVVM::BarrierArriveOp::create(b, loc, turnBarrier(next), threads);
+  NVVM::BarrierArriveOp::create(b, loc, pingPongBarrier(next), threads);
 }
 
-void RoleLowering::startAndEndTurns(unsigned role) {
+void RoleLowering::startAndEndPingPong(unsigned role) {
   auto ifWarpgroup = [&](int64_t number, function_ref<void()> body) {
     Value isThis = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                          warpgroup(), i32(number));
@@ -601,12 +602,12 @@ void RoleLowering::startAndEndTurns(unsigned role) {
   Block &consumer = roles.getRoles()[role].front();
   b.setInsertionPointToStart(&consumer);
   ifWarpgroup(roles.getNumWarpgroups(role) - 1, [&] {
-    NVVM::BarrierArriveOp::create(b, loc, turnBarrier(i32(0)),
+    NVVM::BarrierArriveOp::create(b, loc, pingPongBarrier(i32(0)),
                                   i32(2 * threadsOfWarpgroup));
   });
   b.setInsertionPointToEnd(&consumer);
   ifWarpgroup(0, [&] {
-    NVVM::BarrierOp::create(b, loc, TypeRange(), turnBarrier(i32(0)),
+    NVVM::BarrierOp::create(b, loc, TypeRange(), pingPongBarrier(i32(0)),
                             i32(2 * threadsOfWarpgroup),
                             NVVM::BarrierReductionAttr(), Value());
   });
@@ -616,7 +617,7 @@ void RoleLowering::addTensorMaps(gpu::LaunchFuncOp launch) {
   OpBuilder b(launch);
   Location loc = launch.getLoc();
   for (auto &[key, map] : maps) {
-    auto [memory, slot] = key;
+    auto [memory, stage] = key;
     Value operand = launch.getKernelOperand(memory.getArgNumber());
     auto type = cast<MemRefType>(operand.getType());
     Value unranked = memref::CastOp::create(
@@ -625,8 +626,8 @@ void RoleLowering::addTensorMaps(gpu::LaunchFuncOp launch) {
         operand);
     SmallVector<Value> box;
     for (int64_t d = 0; d < type.getRank(); ++d) {
-      int64_t size = d + 1 == type.getRank()   ? slot.getPanelColumns()
-                     : d + 2 == type.getRank() ? slot.getRows()
+      int64_t size = d + 1 == type.getRank()   ? stage.getPanelColumns()
+                     : d + 2 == type.getRank() ? stage.getRows()
                                                : 1;
       box.push_back(arith::ConstantIndexOp::create(b, loc, size));
     }
@@ -665,7 +666,7 @@ void RoleLowering::emitRole(unsigned role, bool isAlone) {
       inside(compare(arith::CmpIPredicate::ult, warp, warps));
     }
   }
-  // One thread starts all copies. The assembler knows of one that its warp has
+  // One thread starts all copies. ptxas knows of one that its warp has
   // elected that it is alone, and keeps what it computes in uniform registers.
   if (warps == 1 && roles.isOfOneThread(role))
     inside(NVVM::ElectSyncOp::create(b, loc, b.getI1Type(), Value()));
@@ -678,8 +679,7 @@ void RoleLowering::separateRoles() {
   int64_t most = 0;
   for (int64_t registers : roles.getRegisters())
     most = std::max(most, registers);
-  int64_t atStart =
-      getStartRegisters(roles.getNumWarpgroups() - 1, residentBlocks);
+  int64_t atStart = getStartRegisters(roles.getNumWarpgroups() - 1, ctasPerSm);
   // Groups of roles that share a warpgroup.
   for (unsigned role = 0; role < roles.getNumRoles();) {
     int64_t endOfGroup =
@@ -718,14 +718,15 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   initializeBarriers();
   SmallVector<Operation *> ops;
   roles.walk([&](Operation *op) {
-    if (isa<RingOpInterface, TurnWaitOp, TurnPassOp, ClearOp, StoreBulkOp>(op))
+    if (isa<RingOpInterface, PingPongWaitOp, PingPongArriveOp, ClearOp,
+            StoreBulkOp>(op))
       ops.push_back(op);
   });
   roles.walk([&](RingWaitOp wait) {
     RingReleaseOp release = wait.getRelease();
     for (Operation *user : wait->getUsers()) {
       if (isa<StoreBulkOp>(user))
-        placesOfStores[user] = {wait.getRing().getDefiningOp<RingOp>(),
+        reusedByStores[user] = {wait.getRing().getDefiningOp<RingOp>(),
                                 wait.getStep()};
       if (release && isa<LoadRowOp, LoadOp>(user))
         afterLoads.insert(release);
@@ -733,12 +734,12 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
         afterStores.insert(release);
     }
   });
-  std::optional<unsigned> storing, takingTurns;
+  std::optional<unsigned> storing, ofPingPong;
   for (Operation *op : ops) {
     if (isa<StoreBulkOp>(op))
       storing = roles.getRoleOf(op);
-    if (isa<TurnWaitOp>(op))
-      takingTurns = roles.getRoleOf(op);
+    if (isa<PingPongWaitOp>(op))
+      ofPingPong = roles.getRoleOf(op);
   }
   for (Operation *op : ops) {
     b.setInsertionPoint(op);
@@ -755,8 +756,8 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       lowerWait(peek);
     else if (auto release = dyn_cast<RingReleaseOp>(op))
       lowerRelease(release);
-    else if (auto inspect = dyn_cast<RingInspectOp>(op))
-      lowerInspect(inspect);
+    else if (auto check = dyn_cast<RingCheckFiniteOp>(op))
+      lowerCheckFinite(check);
     else if (auto question = dyn_cast<RingIsFiniteOp>(op))
       lowerIsFinite(question);
     else if (auto store = dyn_cast<StoreBulkOp>(op))
@@ -765,12 +766,12 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       lowerClear(clear);
       continue;
     } else
-      lowerTurn(op);
+      lowerPingPong(op);
     op->erase();
   }
   loc = roles.getLoc();
-  if (takingTurns)
-    startAndEndTurns(*takingTurns);
+  if (ofPingPong)
+    startAndEndPingPong(*ofPingPong);
   // A block's shared memory lasts until its threads end.
   if (storing) {
     b.setInsertionPointToEnd(&roles.getRoles()[*storing].front());
@@ -779,7 +780,7 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   b.setInsertionPoint(roles);
   separateRoles();
 
-  kernel->setAttr("nvvm.minctasm", b.getI32IntegerAttr(residentBlocks));
+  kernel->setAttr("nvvm.minctasm", b.getI32IntegerAttr(ctasPerSm));
   for (gpu::LaunchFuncOp launch : launches)
     addTensorMaps(launch);
   roles.erase();

@@ -141,10 +141,10 @@ static int64_t getDepth(Operation *op) {
 
 namespace {
 struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
-  int64_t stages = 1, outerStages = 1;
+  int64_t stages = 1, queryStages = 1;
 
-  /// Ring of `stages` slots for tiles like the source's, at the kernel's start.
-  /// Threads read what they have written at once: one slot is enough.
+  /// Ring of `stages` stages for tiles like the source's, at the kernel's
+  /// start. Threads read what they have written at once: one stage is enough.
   Value createRing(Operation *source, int64_t stages) {
     OpBuilder b = OpBuilder::atBlockBegin(&getOperation().getBody().front());
     auto type = RingType::get(&getContext(), isa<ShareOp>(source) ? 1 : stages,
@@ -240,13 +240,13 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
       loops.push_back(other);
       other.getBody()->walk([&](RingOpInterface) { isInnermost = false; });
     }
-    return expandLoops(loops, isInnermost ? stages : outerStages);
+    return expandLoops(loops, isInnermost ? stages : queryStages);
   }
 
   void runOnOperation() override {
     flash::Schedule schedule = flash::getSchedule(getOperation());
     stages = schedule.stages.value_or(1);
-    outerStages = schedule.queryStages.value_or(1);
+    queryStages = schedule.queryStages.value_or(1);
     getOperation().walk([](Operation *op) {
       if (isSource(op) && op->use_empty())
         op->erase();

@@ -215,7 +215,7 @@ static bool isOfRounding(Operation *op, MmaAsyncOp product) {
 
 bool Rotation::comesLast(Operation *op) {
   // The operands of a product in flight must stay where they are, so the next
-  // are rounded to their registers behind it. Exponentials, which the assembler
+  // are rounded to their registers behind it. Exponentials, which ptxas
   // puts behind the wait for it anyway, stand beside the rounding: work for
   // while the next of them is computed.
   for (DeferredProduct &part : parts.deferred)
@@ -224,7 +224,7 @@ bool Rotation::comesLast(Operation *op) {
   bool found = false;
   op->walk([&](Operation *inner) {
     for (DeferredProduct &part : parts.deferred) {
-      // In a ring of one slot the tile comes only when that product has ended.
+      // In a ring of one stage the tile comes only when that product has ended.
       auto ringOp = dyn_cast<RingOpInterface>(inner);
       found |= ringOp && ringOp.hasRingEffect(RingEffect::Ask) &&
                ringOp.getRing() == part.wait.getRing();

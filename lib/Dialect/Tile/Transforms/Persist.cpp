@@ -96,9 +96,9 @@ static Value computeAtLaunch(OpBuilder &b, Value scalar, IRMapping &atLaunch) {
 }
 
 /// Puts what a block does into a loop over the numbers of blocks that there
-/// would be. How many rounds all blocks take part in, and how many blocks from
+/// would be. How many waves all blocks take part in, and how many blocks from
 /// which on in one more, become arguments: quotients that a kernel computes
-/// itself keep the assembler from seeing that all threads go round the loop
+/// itself keep ptxas from seeing that all threads go round the loop
 /// alike. So do, behind them, the scalars that are returned: constant memory
 /// has them for the whole loop, where registers are scarce.
 static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
@@ -122,22 +122,22 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   };
   Value id = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
   Value grid = gpu::GridDimOp::create(b, loc, gpu::Dimension::x);
-  // The last round may be one of some blocks only.
+  // The last wave may be one of some blocks only.
   Value inRest = arith::SubIOp::create(b, loc, id, firstOfRest);
   Value isInRest =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, inRest, rest);
   Value more = arith::AddIOp::create(b, loc, whole, constant(1));
-  Value rounds = arith::SelectOp::create(b, loc, isInRest, more, whole);
-  auto loop = scf::ForOp::create(b, loc, constant(0), rounds, constant(1));
+  Value waves = arith::SelectOp::create(b, loc, isInRest, more, whole);
+  auto loop = scf::ForOp::create(b, loc, constant(0), waves, constant(1));
   b.setInsertionPointToStart(loop.getBody());
-  // Every other round goes backwards: where later blocks have less to do, none
-  // has the most of every round.
-  Value round = loop.getInductionVar();
+  // Every other wave goes backwards: where later blocks have less to do, none
+  // has the most of every wave.
+  Value wave = loop.getInductionVar();
   Value last = arith::SubIOp::create(b, loc, grid, constant(1));
   Value mirrored = arith::SubIOp::create(b, loc, last, id);
   Value position =
-      arith::SelectOp::create(b, loc, isEven(b, loc, round), id, mirrored);
-  Value number = arith::MulIOp::create(b, loc, round, grid);
+      arith::SelectOp::create(b, loc, isEven(b, loc, wave), id, mirrored);
+  Value number = arith::MulIOp::create(b, loc, wave, grid);
   number = arith::AddIOp::create(b, loc, number, position);
   for (Operation *op : ops) {
     if (auto blockId = dyn_cast<gpu::BlockIdOp>(op)) {
@@ -174,15 +174,14 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
       auto constant = [&](int64_t value) -> Value {
         return arith::ConstantIndexOp::create(b, loc, value);
       };
-      Value grid =
-          arith::MinUIOp::create(b, loc, count,
-                                 constant(flash::getMultiprocessors(kernel) *
-                                          getResidentBlocks(kernel)));
+      Value grid = arith::MinUIOp::create(
+          b, loc, count,
+          constant(flash::getMultiprocessors(kernel) * getCtasPerSm(kernel)));
       // No blocks at all are launched as none.
       Value divisor = arith::MaxUIOp::create(b, loc, grid, constant(1));
       Value whole = arith::DivUIOp::create(b, loc, count, divisor);
       Value rest = arith::RemUIOp::create(b, loc, count, divisor);
-      // A round that goes backwards ends with the first blocks.
+      // A wave that goes backwards ends with the first blocks.
       Value firstOfRest =
           arith::SelectOp::create(b, loc, isEven(b, loc, whole), constant(0),
                                   arith::SubIOp::create(b, loc, grid, rest));

@@ -52,9 +52,9 @@ struct PingPong : flash::tile::impl::PingPongBase<PingPong> {
       return signalPassFailure();
     for (MmaAsyncOp product : products) {
       OpBuilder b(product);
-      TurnWaitOp::create(b, product.getLoc());
+      PingPongWaitOp::create(b, product.getLoc());
       b.setInsertionPointAfter(getLastOfGroup(product));
-      TurnPassOp::create(b, product.getLoc());
+      PingPongArriveOp::create(b, product.getLoc());
     }
   }
 };

@@ -1,4 +1,4 @@
-//===- Prefetch.cpp - Start copies as early as their slots are free -------===//
+//===- Prefetch.cpp - Start copies as early as their stages are free ------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -85,8 +85,8 @@ private:
 };
 } // namespace
 
-/// Whether one copy fills a slot of the op's ring. What several copies fill, or
-/// registers, stays where it is.
+/// Whether one copy fills a stage of the op's ring. What several copies fill,
+/// or registers, stays where it is.
 static bool isFilledByOneCopy(RingOpInterface op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
   return ring && ring.getNumCopies() == 1 && !ring.isFilledFromRegisters();
@@ -123,7 +123,7 @@ static std::optional<Loop> analyze(scf::ForOp op) {
   return loop;
 }
 
-/// Where a copy's slot has just become free, and all threads meet anyway:
+/// Where a copy's stage has just become free, and all threads meet anyway:
 /// behind the first wait for another ring that follows the release, in this
 /// iteration or the next, or else behind the release.
 static Place getPlace(Loop &loop, Value ring) {
@@ -248,7 +248,7 @@ Chain::Tile Chain::emitTile(OpBuilder &b, size_t index, Value ring, Value row) {
                        b.createOrFold<arith::AddIOp>(loc, row, jumps[index]));
   if (tile.rows || next.rows) {
     Value all = arith::ConstantIndexOp::create(
-        b, loc, copy.getRing().getType().getSlot().getRows());
+        b, loc, copy.getRing().getType().getTile().getRows());
     tile.rows = b.createOrFold<arith::SelectOp>(loc, tile.exists,
                                                 tile.rows ? tile.rows : all,
                                                 next.rows ? next.rows : all);

@@ -27,7 +27,7 @@ static bool isTile(Type type) {
   return isa<SmemType, PendingType>(type);
 }
 
-/// Whether the op fills slots, or takes them to be filled, by copies.
+/// Whether the op fills stages, or takes them to be filled, by copies.
 static bool isCopy(Operation *op) {
   auto ringOp = dyn_cast<RingOpInterface>(op);
   return ringOp &&
@@ -55,20 +55,20 @@ static SmallVector<Operation *> getOpsOfRoles(Block &body) {
 }
 
 namespace {
-/// The rings that are to be inspected, and the waits for those of their tiles
+/// The rings that are to be checked, and the waits for those of their tiles
 /// that somebody asks about.
-struct Inspected {
+struct CheckedRings {
   llvm::SetVector<RingOp> rings;
   llvm::SmallPtrSet<Operation *, 4> waits;
 };
 
-/// Clones what a role beside the consumers does: copies, or with `inspected` a
+/// Clones what a role beside the consumers does: copies, or with `checked` a
 /// look at each tile of its rings; the loops and branches around them without
 /// the tiles that these carry, and scalars.
 class RoleSlice {
 public:
-  explicit RoleSlice(OpBuilder b, const Inspected *inspected = nullptr)
-      : b(b), inspected(inspected) {}
+  explicit RoleSlice(OpBuilder b, const CheckedRings *checked = nullptr)
+      : b(b), checked(checked) {}
 
   LogicalResult clone(Operation &op);
 
@@ -85,7 +85,7 @@ private:
   LogicalResult checkOperands(Operation &op, ValueRange operands);
 
   OpBuilder b;
-  const Inspected *inspected;
+  const CheckedRings *checked;
   IRMapping mapping;
   /// Results of ops that only consumers carry out.
   llvm::DenseSet<Value> missing;
@@ -93,11 +93,11 @@ private:
 } // namespace
 
 bool RoleSlice::isOwn(Operation *op) {
-  if (!inspected)
+  if (!checked)
     return isCopy(op);
   auto wait = dyn_cast<RingWaitOp>(op);
   return wait &&
-         inspected->rings.contains(wait.getRing().getDefiningOp<RingOp>());
+         checked->rings.contains(wait.getRing().getDefiningOp<RingOp>());
 }
 
 bool RoleSlice::containsOwn(Operation &op) {
@@ -109,15 +109,15 @@ bool RoleSlice::containsOwn(Operation &op) {
 }
 
 void RoleSlice::cloneOwn(Operation &op) {
-  if (!inspected) {
+  if (!checked) {
     b.clone(op, mapping);
     return;
   }
   auto wait = cast<RingWaitOp>(op);
-  RingInspectOp::create(b, wait.getLoc(),
-                        mapping.lookupOrDefault(wait.getRing()),
-                        mapping.lookupOrDefault(wait.getStep()),
-                        /*unseen=*/!inspected->waits.contains(wait));
+  RingCheckFiniteOp::create(b, wait.getLoc(),
+                            mapping.lookupOrDefault(wait.getRing()),
+                            mapping.lookupOrDefault(wait.getStep()),
+                            /*unchecked=*/!checked->waits.contains(wait));
   missing.insert(wait.getTile());
 }
 
@@ -133,7 +133,7 @@ LogicalResult RoleSlice::checkOperands(Operation &op, ValueRange operands) {
   for (Value operand : operands)
     if (missing.contains(operand) && !isTile(operand.getType())) {
       InFlightDiagnostic error =
-          op.emitOpError("cannot be left to warps that only copy: it depends "
+          op.emitOpError("cannot be left to producer warps: it depends "
                          "on what other warps compute");
       error.attachNote(operand.getLoc()) << "computed here";
       return error;
@@ -252,8 +252,8 @@ static FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel) {
 
 /// Leaves it to another warp to look whether tiles are finite: those that
 /// compute ask it.
-static FailureOr<Inspected> inspect(gpu::GPUFuncOp kernel) {
-  Inspected inspected;
+static FailureOr<CheckedRings> findCheckedRings(gpu::GPUFuncOp kernel) {
+  CheckedRings checked;
   SmallVector<IsFiniteOp> looks;
   kernel.walk([&](IsFiniteOp look) { looks.push_back(look); });
   for (IsFiniteOp look : looks) {
@@ -262,9 +262,9 @@ static FailureOr<Inspected> inspect(gpu::GPUFuncOp kernel) {
     if (!ring)
       return look.emitOpError("looks at a tile of no ring, which only rings "
                               "show to other warps");
-    inspected.rings.insert(ring);
-    inspected.waits.insert(wait);
-    ring.setInspected(true);
+    checked.rings.insert(ring);
+    checked.waits.insert(wait);
+    ring.setChecked(true);
     OpBuilder b(look);
     look.replaceAllUsesWith(RingIsFiniteOp::create(b, look.getLoc(),
                                                    b.getI1Type(), ring,
@@ -272,7 +272,7 @@ static FailureOr<Inspected> inspect(gpu::GPUFuncOp kernel) {
                                 .getResult());
     look.erase();
   }
-  return inspected;
+  return checked;
 }
 
 static LogicalResult specialize(gpu::GPUFuncOp kernel) {
@@ -282,22 +282,22 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   // Where a mask leaves no key, there is nothing to copy and compute.
   if (*warps == 0)
     return success();
-  FailureOr<Inspected> inspected = inspect(kernel);
-  if (failed(inspected))
+  FailureOr<CheckedRings> checked = findCheckedRings(kernel);
+  if (failed(checked))
     return failure();
   Block &body = kernel.getBody().front();
   SmallVector<Operation *> ops = getOpsOfRoles(body);
   OpBuilder b(body.getTerminator());
   auto [producerRegisters, consumerRegisters] =
-      getRoleRegisters(*warps / warpsOfWarpgroup, getResidentBlocks(kernel));
+      getRoleRegisters(*warps / warpsOfWarpgroup, getCtasPerSm(kernel));
   // Of the warpgroup behind the consumers the first warp copies, and the last
   // ones inspect.
   SmallVector<StringRef> names = {"consumer", "producer"};
   SmallVector<int64_t> firstWarps = {0, *warps}, counts = {*warps, 1},
                        registers = {consumerRegisters, producerRegisters};
-  if (!inspected->rings.empty()) {
-    int64_t count = getInspectorWarps(getResidentBlocks(kernel));
-    names.push_back("inspector");
+  if (!checked->rings.empty()) {
+    int64_t count = getCheckWarps(getCtasPerSm(kernel));
+    names.push_back("nonfinite_check");
     firstWarps.push_back(*warps + warpsOfWarpgroup - count);
     counts.push_back(count);
     registers.push_back(producerRegisters);
@@ -312,8 +312,8 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   for (Operation *op : ops)
     if (failed(copying.clone(*op)))
       return failure();
-  if (!inspected->rings.empty()) {
-    RoleSlice looking(OpBuilder::atBlockEnd(getBlock(2)), &*inspected);
+  if (!checked->rings.empty()) {
+    RoleSlice looking(OpBuilder::atBlockEnd(getBlock(2)), &*checked);
     for (Operation *op : ops)
       if (failed(looking.clone(*op)))
         return failure();

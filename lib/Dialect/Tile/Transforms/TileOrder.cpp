@@ -56,20 +56,21 @@ struct IndexBuilder {
 TileOfHead flash::tile::emitLongestFirst(OpBuilder &builder, Location loc,
                                          const MaskedTiles &tiles,
                                          Value number) {
-  constexpr int64_t granule = 8;
-  assert(2 * tiles.blocksOfRound % granule == 0 && "rounds of whole granules");
+  constexpr int64_t largestPower = 8;
+  assert(2 * tiles.blocksOfWave % largestPower == 0 &&
+         "a whole number of heads");
   IndexBuilder b{builder, loc};
   Value one = b.constant(1);
-  Value twoRounds = b.constant(2 * tiles.blocksOfRound);
+  Value twoWaves = b.constant(2 * tiles.blocksOfWave);
   Value perHead = b.max(tiles.tilesOfHead, one);
   Value heads = b.max(tiles.heads, one);
 
-  // Where two rounds are whole heads, one head follows the other, and all
+  // Where two waves are whole heads, one head follows the other, and all
   // blocks read the same keys at the same time.
   Value powerOfTwo = b.both(perHead, b.sub(b.constant(0), perHead));
-  powerOfTwo = b.min(powerOfTwo, b.constant(granule));
-  Value together = b.min(b.div(twoRounds, powerOfTwo), heads);
-  Value areWhole = b.isEqual(b.rem(twoRounds, perHead), b.constant(0));
+  powerOfTwo = b.min(powerOfTwo, b.constant(largestPower));
+  Value together = b.min(b.div(twoWaves, powerOfTwo), heads);
+  Value areWhole = b.isEqual(b.rem(twoWaves, perHead), b.constant(0));
   Value group = b.select(areWhole, one, together);
 
   Value inGroup = b.mul(group, perHead);
@@ -80,55 +81,55 @@ TileOfHead flash::tile::emitLongestFirst(OpBuilder &builder, Location loc,
   return {b.add(first, head), b.sub(b.sub(perHead, one), level)};
 }
 
-/// How many times two rounds are in pairs. The rest goes by length: m rounds,
+/// How many times two waves are in pairs. The rest goes by length: m waves,
 /// of which p (less than two) do not fill the last two. Tiles of length p / m
 /// to 0 are in these p, so the block that gets the longest of them has more
-/// than all have on average by p (2 - p) / 2m. Of w rounds, whose tiles have a
+/// than all have on average by p (2 - p) / 2m. Of w waves, whose tiles have a
 /// length of 1/2 on average, that is a part of p (2 - p) / mw. Where it is too
-/// large for m = 2 + p, two rounds more go by length.
-static Value emitPairsOfRounds(IndexBuilder &b, const MaskedTiles &tiles,
-                               Value perHead) {
+/// large for m = 2 + p, two waves more go by length.
+static Value emitPairsOfWaves(IndexBuilder &b, const MaskedTiles &tiles,
+                              Value perHead) {
   constexpr int64_t partsOfWork = 50;
   Value one = b.constant(1), two = b.constant(2);
-  Value twoRounds = b.constant(2 * tiles.blocksOfRound);
+  Value twoWaves = b.constant(2 * tiles.blocksOfWave);
   Value all = b.mul(tiles.heads, perHead);
-  Value over = b.rem(all, twoRounds);
-  Value ahead = b.mul(over, b.sub(twoRounds, over));
-  Value isUneven = b.isLess(b.mul(b.add(twoRounds, over), all),
+  Value over = b.rem(all, twoWaves);
+  Value ahead = b.mul(over, b.sub(twoWaves, over));
+  Value isUneven = b.isLess(b.mul(b.add(twoWaves, over), all),
                             b.mul(ahead, b.constant(partsOfWork)));
   Value byLength = b.select(isUneven, two, one);
   // Of a last head without a partner there are no pairs.
   Value pairs = b.mul(b.div(tiles.heads, two), perHead);
-  Value rounds = b.div(pairs, b.constant(tiles.blocksOfRound));
-  return b.sub(b.max(rounds, byLength), byLength);
+  Value waves = b.div(pairs, b.constant(tiles.blocksOfWave));
+  return b.sub(b.max(waves, byLength), byLength);
 }
 
-TileOfHead flash::tile::emitInPairs(OpBuilder &builder, Location loc,
-                                    const MaskedTiles &tiles,
-                                    bool haveEvenPairs, Value number) {
+TileOfHead flash::tile::emitSnakeOrder(OpBuilder &builder, Location loc,
+                                       const MaskedTiles &tiles,
+                                       bool haveEvenPairs, Value number) {
   constexpr int64_t mostTilesOfShortHead = 8;
   IndexBuilder b{builder, loc};
   Value zero = b.constant(0), one = b.constant(1), two = b.constant(2);
-  Value round = b.constant(tiles.blocksOfRound);
-  Value twoRounds = b.constant(2 * tiles.blocksOfRound);
+  Value wave = b.constant(tiles.blocksOfWave);
+  Value twoWaves = b.constant(2 * tiles.blocksOfWave);
   Value perHead = b.max(tiles.tilesOfHead, one);
   Value lastTile = b.sub(perHead, one);
 
-  Value rounds = haveEvenPairs ? emitPairsOfRounds(b, tiles, perHead) : zero;
-  Value inPairs = b.mul(rounds, twoRounds);
+  Value waves = haveEvenPairs ? emitPairsOfWaves(b, tiles, perHead) : zero;
+  Value inPairs = b.mul(waves, twoWaves);
   Value isPaired = b.isLess(number, inPairs);
 
   // Pair by pair: the number of the pair is that of the block, and the block's
-  // second round goes backwards.
-  Value inRound = b.rem(number, round), roundNumber = b.div(number, round);
-  Value isSecond = b.isEqual(b.rem(roundNumber, two), one);
-  Value mirrored = b.sub(b.constant(tiles.blocksOfRound - 1), inRound);
-  Value block = b.select(isSecond, mirrored, inRound);
-  Value pair = b.add(b.mul(b.div(roundNumber, two), round), block);
+  // second wave goes backwards.
+  Value inWave = b.rem(number, wave), waveNumber = b.div(number, wave);
+  Value isSecond = b.isEqual(b.rem(waveNumber, two), one);
+  Value mirrored = b.sub(b.constant(tiles.blocksOfWave - 1), inWave);
+  Value block = b.select(isSecond, mirrored, inWave);
+  Value pair = b.add(b.mul(b.div(waveNumber, two), wave), block);
 
   // By length: a level has the tiles of as many heads as are left. Of the first
   // two, `done` pairs may be: their first and their last levels, respectively.
-  Value pairs = b.mul(rounds, round);
+  Value pairs = b.mul(waves, wave);
   Value firstHead = b.mul(b.div(pairs, perHead), two);
   Value heads = b.sub(tiles.heads, firstHead);
   Value done = b.rem(pairs, perHead), left = b.sub(perHead, done);
@@ -147,9 +148,9 @@ TileOfHead flash::tile::emitInPairs(OpBuilder &builder, Location loc,
   Value behind = choose(position, behindLower, b.sub(behindLower, inInner));
   Value width = choose(outerWidth, b.max(innerWidth, one), outerWidth);
 
-  // Head by head, to the end: short heads of which two rounds hold a whole
+  // Head by head, to the end: short heads of which two waves hold a whole
   // number. To go through more of them together costs more than it balances.
-  Value areWhole = b.isEqual(b.rem(twoRounds, perHead), zero);
+  Value areWhole = b.isEqual(b.rem(twoWaves, perHead), zero);
   Value isShort =
       b.both(areWhole, b.isAtMost(perHead, b.constant(mostTilesOfShortHead)));
   // A launch can pass on a bound, but no condition.
@@ -184,7 +185,7 @@ TileOfHead flash::tile::emitInPairs(OpBuilder &builder, Location loc,
 }
 
 SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
-                                             int64_t blocksOfRound) {
+                                             int64_t blocksOfWave) {
   Location loc = op.getLoc();
   IndexBuilder b{builder, loc};
   ValueRange sizes = op.getSizes();
@@ -201,12 +202,12 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
     Value heads = outer == 0 ? b.constant(1) : sizes.front();
     for (size_t d = 1; d < outer; ++d)
       heads = b.mul(heads, sizes[d]);
-    MaskedTiles tiles{heads, sizes.back(), blocksOfRound};
+    MaskedTiles tiles{heads, sizes.back(), blocksOfWave};
     TileOfHead at =
         kind == OrderKind::LongestFirst
             ? emitLongestFirst(builder, loc, tiles, rest)
-            : emitInPairs(builder, loc, tiles,
-                          /*haveEvenPairs=*/kind == OrderKind::Pairs, rest);
+            : emitSnakeOrder(builder, loc, tiles,
+                             /*haveEvenPairs=*/kind == OrderKind::Pairs, rest);
     position.back() = at.tile;
     rest = at.head;
   }

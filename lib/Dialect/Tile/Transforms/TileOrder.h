@@ -18,7 +18,7 @@ namespace flash::tile {
 struct MaskedTiles {
   mlir::Value heads, tilesOfHead;
   /// How many blocks run at the same time.
-  int64_t blocksOfRound;
+  int64_t blocksOfWave;
 };
 
 /// A tile of queries: its head, and its number in the head.
@@ -27,26 +27,26 @@ struct TileOfHead {
 };
 
 /// The order for blocks that take one tile each, whenever there is room for
-/// them: of as many heads as fill two rounds, the longest tiles first.
+/// them: of as many heads as fill two waves, the longest tiles first.
 TileOfHead emitLongestFirst(mlir::OpBuilder &b, mlir::Location loc,
                             const MaskedTiles &tiles, mlir::Value number);
 
-/// The order for blocks that take one tile of each round, every other round
-/// backwards (tile-persist). What a block gets in two rounds, a tile of one
+/// The order for blocks that take one tile of each wave, every other wave
+/// backwards (tile-persist). What a block gets in two waves, a tile of one
 /// head and one of the next, is as long as what any other gets; so heads follow
 /// each other, and the keys that all blocks read at the same time are those of
-/// few heads. Only the last rounds go by length, all their heads together: that
-/// spreads what fills no two rounds. All rounds do unless `haveEvenPairs`,
+/// few heads. Only the last waves go by length, all their heads together: that
+/// spreads what fills no two waves. All waves do unless `haveEvenPairs`,
 /// which is whether a tile and its counterpart from the other end of a head are
 /// as long as any two such tiles.
-TileOfHead emitInPairs(mlir::OpBuilder &b, mlir::Location loc,
-                       const MaskedTiles &tiles, bool haveEvenPairs,
-                       mlir::Value number);
+TileOfHead emitSnakeOrder(mlir::OpBuilder &b, mlir::Location loc,
+                          const MaskedTiles &tiles, bool haveEvenPairs,
+                          mlir::Value number);
 
 /// The indices of the tile that `op` gives, where so many blocks run at the
 /// same time.
 llvm::SmallVector<mlir::Value> emitPosition(mlir::OpBuilder &b, PositionOp op,
-                                            int64_t blocksOfRound);
+                                            int64_t blocksOfWave);
 
 } // namespace flash::tile
 

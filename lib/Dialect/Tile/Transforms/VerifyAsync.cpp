@@ -34,7 +34,7 @@ static bool isOfStep(Operation *op, RingEffect effect, Value ring, Value step) {
          isSame(ringOp.getStep(), step);
 }
 
-/// What fills a part of a slot: which part, or that a loop counts them.
+/// What fills a part of a stage: which part, or that a loop counts them.
 struct Part {
   Operation *at; ///< The op, or the loop.
   std::optional<int64_t> number;
@@ -46,10 +46,11 @@ static FailureOr<Part> getPart(RingOpInterface fill) {
   auto ring = fill.getRing().getDefiningOp<RingOp>();
   int64_t copies = ring ? ring.getNumCopies() : 1;
   if (copies > 1 && !copy)
-    return fill.emitOpError("fills a slot that copies fill");
+    return fill.emitOpError("fills a stage that copies fill");
   if ((copies > 1) != !!part)
-    return part ? fill.emitOpError("names a part of a slot that one copy fills")
-                : fill.emitOpError("must name which part of the slot it fills");
+    return part
+               ? fill.emitOpError("names a part of a stage that one copy fills")
+               : fill.emitOpError("must name which part of the stage it fills");
   if (!part)
     return Part{fill, 0};
   std::optional<int64_t> number = getConstantIntValue(part);
@@ -81,8 +82,8 @@ static SmallVector<RingOpInterface, 1> getFills(Operation *op, Value ring,
   return fills;
 }
 
-/// A slot is filled behind the acquire of its step, but for ops that do nothing
-/// to this step, in the same block.
+/// A stage is filled behind the acquire of its step, but for ops that do
+/// nothing to this step, in the same block.
 static LogicalResult verifyFill(RingOpInterface fill) {
   FailureOr<Part> part = getPart(fill);
   if (failed(part))
@@ -96,10 +97,10 @@ static LogicalResult verifyFill(RingOpInterface fill) {
       if (failed(other))
         return failure();
       if (!part->number || !other->number || part->number == other->number)
-        return fill.emitOpError("fills a slot that a copy before it fills");
+        return fill.emitOpError("fills a stage that a copy before it fills");
     }
   }
-  return fill.emitOpError("fills a slot that has not been acquired before it, "
+  return fill.emitOpError("fills a stage that has not been acquired before it, "
                           "under the same guard");
 }
 
@@ -116,9 +117,9 @@ static LogicalResult verifyAcquire(RingOpInterface acquire) {
     }
   if (found == 0)
     return acquire.emitOpError(
-        "takes a slot that no copy after it fills, under the same guard");
+        "takes a stage that no copy after it fills, under the same guard");
   if (found < copies)
-    return acquire.emitOpError("takes a slot of which copies after it fill ")
+    return acquire.emitOpError("takes a stage of which copies after it fill ")
            << found << " parts of " << copies;
   return success();
 }
@@ -231,10 +232,10 @@ static LogicalResult verifyRelease(RingOpInterface release) {
                    : WalkResult::advance();
       });
       if (walk.wasInterrupted())
-        return release.emitOpError("gives a slot back a second time");
+        return release.emitOpError("gives a stage back a second time");
     }
   return release.emitOpError(
-      "gives a slot back that has not been waited for before it, in the same "
+      "gives a stage back that has not been waited for before it, in the same "
       "block");
 }
 
@@ -290,19 +291,19 @@ static LogicalResult verifyRing(RingOp ring) {
       return ringOp && ringOp.hasRingEffect(effect);
     };
   };
-  // Its slots would never be free.
-  if (ring.getInspected() &&
-      llvm::none_of(ring->getUsers(), hasEffect(RingEffect::Inspect)))
-    return ring.emitOpError("is inspected, but by nobody");
+  // Its stages would never be free.
+  if (ring.getChecked() &&
+      llvm::none_of(ring->getUsers(), hasEffect(RingEffect::CheckFinite)))
+    return ring.emitOpError("is checked, but by nobody");
   llvm::SmallDenseMap<Region *, scf::ForOp> counters;
   for (Operation *user : ring->getUsers()) {
     auto ringOp = dyn_cast<RingOpInterface>(user);
     if (!ringOp)
       return user->emitOpError("may not use a ring");
-    bool isOfInspected = ringOp.hasRingEffect(RingEffect::Inspect) ||
-                         ringOp.hasRingEffect(RingEffect::Ask);
-    if (isOfInspected && !ring.getInspected())
-      return user->emitOpError("is of a ring that is not inspected");
+    bool isOfChecked = ringOp.hasRingEffect(RingEffect::CheckFinite) ||
+                       ringOp.hasRingEffect(RingEffect::Ask);
+    if (isOfChecked && !ring.getChecked())
+      return user->emitOpError("is of a ring that is not checked");
     if (ringOp.hasRingEffect(RingEffect::Fill) &&
         isa<RingPutOp>(user) != ring.isFilledFromRegisters())
       return user->emitOpError("copies into a ring that register tiles fill");
@@ -405,8 +406,9 @@ struct VerifyAsync : flash::tile::impl::VerifyAsyncBase<VerifyAsync> {
           .Case([](MmaWaitOp op) { return verifyYounger(op); })
           .Case([](RingOp op) { return verifyRing(op); })
           .Case([](WarpSpecializeOp op) { return verifyRoles(op); })
-          .Case<TurnWaitOp, TurnPassOp>([](auto op) { return verifyTurn(op); })
-          .Case([](AnyOp op) { return verifyAnswerOfWarp(op); })
+          .Case<PingPongWaitOp, PingPongArriveOp>(
+              [](auto op) { return verifyPingPong(op); })
+          .Case([](AnyOp op) { return verifyVote(op); })
           .Default(success());
     };
     // What is wrong with one op says more than that there are two of them.

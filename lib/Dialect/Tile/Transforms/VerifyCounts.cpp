@@ -366,7 +366,7 @@ static Operation *findMissing(ArrayRef<Term> terms, ArrayRef<Term> others) {
   return nullptr;
 }
 
-/// The first op that fills the slot which `acquire` takes.
+/// The first op that fills the stage which `acquire` takes.
 static Operation *getFill(Operation *acquire) {
   Operation *fill = acquire;
   for (Operation *op = acquire->getNextNode(); op && fill == acquire;
@@ -383,7 +383,7 @@ static Operation *getFill(Operation *acquire) {
 
 LogicalResult flash::tile::verifyCounts(WarpSpecializeOp roles) {
   Numbering numbers;
-  // Every slot that is taken is filled, by one op or several.
+  // Every stage that is taken is filled, by one op or several.
   auto having = [](RingEffect effect) {
     return [effect](Operation *op) {
       auto ringOp = dyn_cast<RingOpInterface>(op);
@@ -393,14 +393,14 @@ LogicalResult flash::tile::verifyCounts(WarpSpecializeOp roles) {
   };
   auto ofAcquire = having(RingEffect::Acquire),
        ofRelease = having(RingEffect::Release),
-       ofLook = having(RingEffect::Inspect);
-  // One role fills a ring; each that gives slots back does so for all of them.
+       ofLook = having(RingEffect::CheckFinite);
+  // One role fills a ring; each that gives stages back does so for all of them.
   RoleSteps copied(numbers, ofAcquire);
   std::vector<RoleSteps> released(roles.getNumRoles(),
                                   RoleSteps(numbers, ofRelease)),
-      inspected(roles.getNumRoles(), RoleSteps(numbers, ofLook));
+      checked(roles.getNumRoles(), RoleSteps(numbers, ofLook));
   for (unsigned role = 0; role < roles.getNumRoles(); ++role)
-    for (RoleSteps *steps : {&copied, &released[role], &inspected[role]})
+    for (RoleSteps *steps : {&copied, &released[role], &checked[role]})
       steps->collect(roles.getRoles()[role].front());
   auto simplifyAll = [&](RoleSteps &steps) {
     for (auto &[ring, terms] : steps.terms)
@@ -408,7 +408,7 @@ LogicalResult flash::tile::verifyCounts(WarpSpecializeOp roles) {
   };
   simplifyAll(copied);
   llvm::for_each(released, simplifyAll);
-  llvm::for_each(inspected, simplifyAll);
+  llvm::for_each(checked, simplifyAll);
 
   WalkResult walk = roles->getParentOfType<gpu::GPUFuncOp>().walk(
       [&](RingOp ring) -> WalkResult {
@@ -446,8 +446,7 @@ LogicalResult flash::tile::verifyCounts(WarpSpecializeOp roles) {
         };
         if (failed(compareAll(released, "released")))
           return failure();
-        return ring.getInspected() ? compareAll(inspected, "inspected")
-                                   : success();
+        return ring.getChecked() ? compareAll(checked, "checked") : success();
       });
   return failure(walk.wasInterrupted());
 }

@@ -19,7 +19,7 @@ Region *flash::tile::getRole(Operation *op) {
   return op ? op->getParentRegion() : nullptr;
 }
 
-/// Whether the op takes a slot for a copy, or starts one.
+/// Whether the op takes a stage for a copy, or starts one.
 static bool isCopy(Operation *op) {
   auto ringOp = dyn_cast<RingOpInterface>(op);
   if (!ringOp || (!ringOp.hasRingEffect(RingEffect::Acquire) &&
@@ -31,7 +31,7 @@ static bool isCopy(Operation *op) {
 
 static bool isLook(Operation *op) {
   auto ringOp = dyn_cast<RingOpInterface>(op);
-  return ringOp && ringOp.hasRingEffect(RingEffect::Inspect);
+  return ringOp && ringOp.hasRingEffect(RingEffect::CheckFinite);
 }
 
 static bool hasRegisterTiles(Operation *op) {
@@ -62,12 +62,12 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
     if (isa<FetchOp>(op) || (isCopy(op) && warps != 1))
       return refuse(op,
                     "is for a role of one warp: those that compute wait for "
-                    "slots and release them");
+                    "stages and release them");
     if (copies && isOfTile && !isCopy(op))
       return refuse(op, "is not for a role that copies: its thread acquires "
-                        "slots and copies into them");
+                        "stages and copies into them");
     if (looks && isOfTile && !isLook(op))
-      return refuse(op, "is not for a role that inspects, which only looks at "
+      return refuse(op, "is not for a role that checks, which only looks at "
                         "tiles");
     if (isLook(op) &&
         (warps > warpsOfWarpgroup ||
@@ -117,22 +117,22 @@ LogicalResult flash::tile::verifyRoles(WarpSpecializeOp roles) {
   return failure(walk.wasInterrupted());
 }
 
-LogicalResult flash::tile::verifyTurn(TurnWaitOp wait) {
+LogicalResult flash::tile::verifyPingPong(PingPongWaitOp wait) {
   for (Operation *op = wait->getNextNode(); op; op = op->getNextNode()) {
-    if (isa<TurnPassOp>(op))
+    if (isa<PingPongArriveOp>(op))
       return success();
-    if (isa<TurnWaitOp>(op))
+    if (isa<PingPongWaitOp>(op))
       break;
   }
   return wait.emitOpError("takes a turn that is not passed on after it, in the "
                           "same block");
 }
 
-LogicalResult flash::tile::verifyTurn(TurnPassOp pass) {
+LogicalResult flash::tile::verifyPingPong(PingPongArriveOp pass) {
   for (Operation *op = pass->getPrevNode(); op; op = op->getPrevNode()) {
-    if (isa<TurnWaitOp>(op))
+    if (isa<PingPongWaitOp>(op))
       return success();
-    if (isa<TurnPassOp>(op))
+    if (isa<PingPongArriveOp>(op))
       break;
   }
   return pass.emitOpError("passes a turn on that has not been taken before it, "
@@ -143,32 +143,32 @@ LogicalResult flash::tile::verifyTurn(TurnPassOp pass) {
 static bool isOfSeveralWarps(Operation *op) {
   if (auto product = dyn_cast<MmaAsyncOp>(op))
     return product.getWarpgroup();
-  // An answer is there for each warp alone.
+  // A vote is there for each warp alone.
   if (auto ringOp = dyn_cast<RingOpInterface>(op))
     return !ringOp.hasRingEffect(RingEffect::Ask);
-  return isa<IsFiniteOp, ClearOp, StoreBulkOp, TurnWaitOp, TurnPassOp,
+  return isa<IsFiniteOp, ClearOp, StoreBulkOp, PingPongWaitOp, PingPongArriveOp,
              WarpSpecializeOp>(op);
 }
 
-LogicalResult flash::tile::verifyAnswerOfWarp(AnyOp any) {
-  llvm::SetVector<Value> answers;
-  answers.insert(any.getResult());
-  for (size_t i = 0; i < answers.size(); ++i)
-    for (Operation *user : answers[i].getUsers()) {
+LogicalResult flash::tile::verifyVote(AnyOp any) {
+  llvm::SetVector<Value> votes;
+  votes.insert(any.getResult());
+  for (size_t i = 0; i < votes.size(); ++i)
+    for (Operation *user : votes[i].getUsers()) {
       WalkResult walk = user->walk([&](Operation *op) {
         if (!isOfSeveralWarps(op))
           return WalkResult::advance();
         op->emitOpError("is done by several warps together, and depends on an "
-                        "answer that each has of its own")
+                        "vote that each has of its own")
                 .attachNote(any.getLoc())
-            << "the answer";
+            << "the vote";
         return WalkResult::interrupt();
       });
       if (walk.wasInterrupted())
         return failure();
       for (Value result : user->getResults())
         if (!isa<TensorType, SmemType, PendingType>(result.getType()))
-          answers.insert(result);
+          votes.insert(result);
     }
   return success();
 }

@@ -19,17 +19,17 @@ mlir::Region *getRole(mlir::Operation *op);
 mlir::LogicalResult verifyRoles(WarpSpecializeOp roles);
 
 /// Checks that each ring is filled in the steps in which every role that reads
-/// it gives slots back: by the loops and choices around these, so that none
+/// it gives stages back: by the loops and choices around these, so that none
 /// waits for a step that another never does.
 mlir::LogicalResult verifyCounts(WarpSpecializeOp roles);
 
 /// Checks that turns are taken and passed on alternately.
-mlir::LogicalResult verifyTurn(TurnWaitOp wait);
-mlir::LogicalResult verifyTurn(TurnPassOp pass);
+mlir::LogicalResult verifyPingPong(PingPongWaitOp wait);
+mlir::LogicalResult verifyPingPong(PingPongArriveOp pass);
 
-/// Checks that nothing that several warps do together depends on an answer that
+/// Checks that nothing that several warps do together depends on a vote that
 /// each has of its own.
-mlir::LogicalResult verifyAnswerOfWarp(AnyOp any);
+mlir::LogicalResult verifyVote(AnyOp any);
 
 } // namespace flash::tile
 

@@ -1,4 +1,4 @@
-!slot = !tile.smem<16x16xf32, swizzle = 64>
+!smem = !tile.smem<16x16xf32, swizzle = 64>
 module attributes {gpu.container_module} {
   func.func @main(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
     %c1 = arith.constant 1 : index
@@ -14,12 +14,12 @@ module attributes {gpu.container_module} {
   gpu.module @kernels {
     gpu.func @main(%in: memref<16x16xf32>, %out: memref<16x16xf32>) kernel {
       %c0 = arith.constant 0 : index
-      %ring = tile.ring : !tile.ring<1, !slot>
-      %other = tile.ring : !tile.ring<4, !slot>
-      tile.ring.acquire %ring[%c0] : !tile.ring<1, !slot>
-      tile.ring.acquire %other[%c0] : !tile.ring<4, !slot>
-      %t = tile.ring.wait %ring[%c0] : !tile.ring<1, !slot>
-      %v = tile.load %t : !slot to tensor<16x16xf32, #tile.fragment<1>>
+      %ring = tile.ring : !tile.ring<1, !smem>
+      %other = tile.ring : !tile.ring<4, !smem>
+      tile.ring.acquire %ring[%c0] : !tile.ring<1, !smem>
+      tile.ring.acquire %other[%c0] : !tile.ring<4, !smem>
+      %t = tile.ring.wait %ring[%c0] : !tile.ring<1, !smem>
+      %v = tile.load %t : !smem to tensor<16x16xf32, #tile.fragment<1>>
       tile.store %v, %out[%c0] : tensor<16x16xf32, #tile.fragment<1>> to memref<16x16xf32>
       gpu.return
     }

@@ -49,7 +49,7 @@ TABLES = [
     (schedule(warps="4"), ":2: 'warps' of the schedule must be an integer"),
     (schedule(features="fast"), ":2: 'fast' is no list of features such as specialize_warps|overlap"),
     (schedule(tile=1), ":2: a schedule has no key 'tile'; the keys are query_tile, key_tile,"),
-    (schedule(splits=2, units=4), ":2: splits says what units leaves to the sizes; write one of them"),
+    (schedule(num_splits=2, split_ctas=4), ":2: num_splits says what split_ctas leaves to the sizes; write one of them"),
     (entry(), "has no schedules for 'Y'; it has some for 'X'"),
     (None, "cannot read the tuning file "),
 ]
@@ -60,7 +60,7 @@ FLAGS = [
     (PROGRAM, ["--tune", "--tune-seconds=-1"], "--tune-seconds=-1.00 is not a number of seconds from 0 to 86400"),
     (PROGRAM, ["--tuning-file="], "--tuning-file needs a file name"),
     (TWO, ["--tune"], "--tune: the program has 2 attentions, and a schedule is looked for where there is one"),
-    (PROGRAM, ["--schedule=splits=2,units=3"], "--schedule: splits says what units leaves to the sizes; write one of them"),
+    (PROGRAM, ["--schedule=num_splits=2,split_ctas=3"], "--schedule: num_splits says what split_ctas leaves to the sizes; write one of them"),
 ]
 
 

@@ -293,14 +293,14 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     no registers in memory, or half as many queries where these would give few
     blocks. Whether they fit into registers and shared memory is checked,
     whoever chose them. Where there may be too few blocks for the
-    multiprocessors, `units` says how many there should be. With `target=sm_90a`
+    multiprocessors, `split_ctas` says how many there should be. With `target=sm_90a`
     warps have roles too, where the elements have 16 bits.
 
     What was measured on `device` is in `tuning-file` (docs/tuning.md), or
     compiled in.
 
-    `target=emulate` takes the tiles of the CPU, but does not drop `splits` and
-    `units`, which `target=cpu` does.
+    `target=emulate` takes the tiles of the CPU, but does not drop `num_splits` and
+    `split_ctas`, which `target=cpu` does.
 
     ```mlir
     %o = flash.attention %q, %k, %v : (...)

@@ -34,8 +34,8 @@
 #include "flash/Dialect/Tile/IR/TileTypes.h.inc"
 
 namespace flash::tile {
-/// What an operation does to the slot of a ring, see TileRingInterface.td.
-enum class RingEffect { Acquire, Fill, Wait, Peek, Release, Inspect, Ask };
+/// What an operation does to the stage of a ring, see TileRingInterface.td.
+enum class RingEffect { Acquire, Fill, Wait, Peek, Release, CheckFinite, Ask };
 } // namespace flash::tile
 
 #include "flash/Dialect/Tile/IR/TileRingInterface.h.inc"

@@ -74,13 +74,13 @@ def Tile_LanesAttr : Tile_Layout<"Lanes", "lanes"> {
   }];
 }
 
-def Tile_StripsAttr : AttrDef<Tile_Dialect, "Strips",
+def Tile_WarpRowsAttr : AttrDef<Tile_Dialect, "WarpRows",
     [DeclareAttrInterfaceMethods<Tile_LayoutAttrInterface>,
      DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
-  let mnemonic = "strips";
+  let mnemonic = "warp_rows";
   let summary = "the layout of whole rows, each in one warp";
   let description = [{
-    `tensor<MxNxT, #tile.strips<W, V>>`: every row belongs to one of `W` warps,
+    `tensor<MxNxT, #tile.warp_rows<W, V>>`: every row belongs to one of `W` warps,
     whose lanes hold `V` neighbouring elements each, over and over. This is for
     what only reads and writes rows: 16 bytes of neighbouring lanes are
     neighbours in memory. Element `(i, j)` is held by
@@ -92,7 +92,7 @@ def Tile_StripsAttr : AttrDef<Tile_Dialect, "Strips",
     ```
 
     `M` is a multiple of `W`, `N` of `32 V`. With `V = 1` and `N = 32` there is
-    one value in each lane, as in `#tile.lanes`. In `tensor<MxT, #tile.strips<W, 1>>`
+    one value in each lane, as in `#tile.lanes`. In `tensor<MxT, #tile.warp_rows<W, 1>>`
     all lanes of a warp hold the values of its rows, as in `#tile.rows`.
   }];
   let parameters = (ins "int64_t":$warps, "int64_t":$vector);

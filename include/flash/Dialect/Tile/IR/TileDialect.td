@@ -21,12 +21,12 @@ def Tile_Dialect : Dialect {
     they are; in shared memory, a `!tile.smem`.
 
     **Rings.** Asynchronous copies, or threads from their registers, fill the
-    slots of a `!tile.ring`, a queue of `stages` shared-memory tiles. Slot `t mod stages` holds the tile of step
-    `t`; a step's slot passes through four states:
+    stages of a `!tile.ring`, a queue of `stages` shared-memory tiles. Stage `t mod stages` holds the tile of step
+    `t`; a step's stage passes through four states:
 
     ```
     ring.acquire [t]   waits until step t - stages has been released
-    copy_async   [t]   starts to fill the slot, or a part of it
+    copy_async   [t]   starts to fill the stage, or a part of it
     (ring.put    [t]   fills it with a register tile)
     ring.wait    [t]   waits until the copy is complete, and gives the tile
     ring.release [t]   says that nobody reads the tile any more

@@ -27,7 +27,7 @@ def Tile_FragmentTensor : Tile_TensorWith<"FragmentAttr">;
 def Tile_RowsTensor : Tile_TensorWith<"RowsAttr">;
 def Tile_ColumnsTensor : Tile_TensorWith<"ColumnsAttr">;
 def Tile_LanesTensor : Tile_TensorWith<"LanesAttr">;
-def Tile_StripsTensor : Tile_TensorWith<"StripsAttr">;
+def Tile_WarpRowsTensor : Tile_TensorWith<"WarpRowsAttr">;
 class Tile_AnyTensorOf<list<Type> types>
     : AnyTypeOf<types, "", "::mlir::RankedTensorType">;
 def Tile_RegisterTensor : Tile_TensorWith<"LayoutAttrInterface">;
@@ -115,25 +115,25 @@ def Tile_ShareOp : Tile_Op<"share"> {
 }
 
 def Tile_RingOp : Tile_Op<"ring"> {
-  let summary = "a ring, all of whose slots are free";
+  let summary = "a ring, all of whose stages are free";
   let description = [{
     ```mlir
     %ring = tile.ring : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
     ```
 
-    At the tiles of an `inspected` ring warps of their own look, and give them
+    At the tiles of a `checked` ring warps of their own look, and give them
     back too.
 
-    Of the tile in a ring of one slot, each consumer warpgroup may read its own
-    64 rows only. Then the ring may have a number of `places` of 64 rows
+    Of the tile in a ring of one stage, each consumer warpgroup may read its own
+    64 rows only. Then the ring may have a number of `row_stages` of 64 rows
     instead, which the warpgroups take in turns: a warpgroup's next rows can be
     on their way where another has not given back those that it has.
 
     ```mlir
-    %ring = tile.ring places = 3 : !tile.ring<1, !tile.smem<128x256xf16, swizzle = 128>>
+    %ring = tile.ring row_stages = 3 : !tile.ring<1, !tile.smem<128x256xf16, swizzle = 128>>
     ```
 
-    With `copies` every slot is filled by as many copies, each of as many of its
+    With `copies` every stage is filled by as many copies, each of as many of its
     rows: tiles of pages that lie apart.
 
     ```mlir
@@ -141,13 +141,13 @@ def Tile_RingOp : Tile_Op<"ring"> {
     ```
 
     `tile-allocate-smem` sets `offset`, the byte of shared memory at which the
-    slots or places start, and for warps with roles `barriers`, that of the
+    stages or places start, and for warps with roles `barriers`, that of the
     mbarriers of 8 bytes, one for each of them: those that say which are full
-    come first, then those of the empty ones, and if the ring is `inspected`
-    those of the slots that were looked at, and 16 bytes for the answers of the
+    come first, then those of the empty ones, and if the ring is `checked`
+    those of the stages that were looked at, and 16 bytes for the answers of the
     warps.
   }];
-  let arguments = (ins UnitAttr:$inspected, OptionalAttr<I64Attr>:$places,
+  let arguments = (ins UnitAttr:$checked, OptionalAttr<I64Attr>:$row_stages,
                        OptionalAttr<I64Attr>:$copies,
                        OptionalAttr<I64Attr>:$offset,
                        OptionalAttr<I64Attr>:$barriers);
@@ -156,34 +156,34 @@ def Tile_RingOp : Tile_Op<"ring"> {
   }]>];
   let results = (outs Tile_RingType:$result);
   let assemblyFormat = [{
-    (`inspected` $inspected^)? (`places` `=` $places^)? (`copies` `=` $copies^)?
+    (`checked` $checked^)? (`row_stages` `=` $row_stages^)? (`copies` `=` $copies^)?
     attr-dict
     `:` type($result)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// What one copy fills: a slot, or the place of a warpgroup's rows.
-    SmemType getPlaceType();
-    int64_t getNumPlaces();
+    /// What one copy fills: a stage, or the place of a warpgroup's rows.
+    SmemType getStageType();
+    int64_t getNumStages();
     /// Bytes from one place to the next.
-    int64_t getPlaceDistance() { return getPlaceType().getAlignedBytes(); }
-    int64_t getNumBytes() { return getNumPlaces() * getPlaceDistance(); }
-    /// How many copies fill a slot, and the rows of each.
+    int64_t getStageDistance() { return getStageType().getAlignedBytes(); }
+    int64_t getNumBytes() { return getNumStages() * getStageDistance(); }
+    /// How many copies fill a stage, and the rows of each.
     int64_t getNumCopies() { return getCopies().value_or(1); }
     int64_t getRowsOfCopy() {
-      return getResult().getType().getSlot().getRows() / getNumCopies();
+      return getResult().getType().getTile().getRows() / getNumCopies();
     }
-    /// Whether register tiles fill the slots, rather than copies.
+    /// Whether register tiles fill the stages, rather than copies.
     bool isFilledFromRegisters();
     /// Of the mbarriers and answers, for warps with roles.
     int64_t getNumBarrierBytes() {
-      return getNumPlaces() * (getInspected() ? 5 : 2) * 8;
+      return getNumStages() * (getChecked() ? 5 : 2) * 8;
     }
   }];
 }
 
-/// An operation on the slot of a step.
-class Tile_RingSlotOp<string mnemonic, string effect, list<Trait> traits = []>
+/// An operation on the stage of a step.
+class Tile_RingStageOp<string mnemonic, string effect, list<Trait> traits = []>
     : Tile_Op<mnemonic,
         traits # [Tile_RingOpInterface]> {
   code ringEffect = "RingEffect getRingEffect() { return RingEffect::" # effect # "; }";
@@ -191,20 +191,20 @@ class Tile_RingSlotOp<string mnemonic, string effect, list<Trait> traits = []>
 }
 
 class Tile_RingStepOp<string mnemonic, string effect, list<Trait> traits = []>
-    : Tile_RingSlotOp<mnemonic, effect, traits> {
+    : Tile_RingStageOp<mnemonic, effect, traits> {
   let arguments = (ins Tile_RingType:$ring, Index:$step);
 }
 
 def Tile_RingAcquireOp : Tile_RingStepOp<"ring.acquire", "Acquire"> {
-  let summary = "waits until the slot of a step is free to be filled";
+  let summary = "waits until the stage of a step is free to be filled";
   let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
 }
 
 def Tile_CopyAsyncOp
-    : Tile_RingSlotOp<"copy_async", "Fill", [AttrSizedOperandSegments]> {
-  let summary = "starts to copy a tile of global memory into a slot";
+    : Tile_RingStageOp<"copy_async", "Fill", [AttrSizedOperandSegments]> {
+  let summary = "starts to copy a tile of global memory into a stage";
   let description = [{
-    As `tile.fetch`, into the acquired slot of a step, which is full when the
+    As `tile.fetch`, into the acquired stage of a step, which is full when the
     copy is complete.
 
     ```mlir
@@ -212,8 +212,8 @@ def Tile_CopyAsyncOp
         : memref<?x?x?x64xf16, strided<[?, ?, ?, 1]>> to !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
     ```
 
-    Where several copies fill a slot, each names its `part`, from 0 on: of a ring
-    with `copies = 2` and slots of 128 rows, part 1 is the rows from 64 on. The
+    Where several copies fill a stage, each names its `part`, from 0 on: of a ring
+    with `copies = 2` and stages of 128 rows, part 1 is the rows from 64 on. The
     part is a constant, or counted by a loop over all of them.
 
     ```mlir
@@ -235,11 +235,11 @@ def Tile_CopyAsyncOp
   let hasVerifier = 1;
 }
 
-def Tile_RingPutOp : Tile_RingSlotOp<"ring.put", "Fill"> {
-  let summary = "writes a register tile to a slot";
+def Tile_RingPutOp : Tile_RingStageOp<"ring.put", "Fill"> {
+  let summary = "writes a register tile to a stage";
   let description = [{
-    Into the acquired slot of a step, by the threads that hold the tile: of 16-bit
-    elements or f32. The slot is full when all of them have written their rows.
+    Into the acquired stage of a step, by the threads that hold the tile: of 16-bit
+    elements or f32. The stage is full when all of them have written their rows.
 
     ```mlir
     tile.ring.acquire %ring[%t] : ...
@@ -256,9 +256,9 @@ def Tile_RingPutOp : Tile_RingSlotOp<"ring.put", "Fill"> {
 }
 
 def Tile_RingWaitOp : Tile_RingStepOp<"ring.wait", "Wait",
-    [TypesMatchWith<"the tile is the ring's slot", "ring", "tile",
-                    "::llvm::cast<RingType>($_self).getSlot()">]> {
-  let summary = "waits until the slot of a step is full, and gives its tile";
+    [TypesMatchWith<"the tile is the ring's stage", "ring", "tile",
+                    "::llvm::cast<RingType>($_self).getTile()">]> {
+  let summary = "waits until the stage of a step is full, and gives its tile";
   let description = [{
     The tile may be read until the step is released.
 
@@ -276,9 +276,9 @@ def Tile_RingWaitOp : Tile_RingStepOp<"ring.wait", "Wait",
 }
 
 def Tile_RingPeekOp : Tile_RingStepOp<"ring.peek", "Peek",
-    [TypesMatchWith<"the tile is the ring's slot", "ring", "tile",
-                    "::llvm::cast<RingType>($_self).getSlot()">]> {
-  let summary = "waits until the slot of a step is full, to look at its tile";
+    [TypesMatchWith<"the tile is the ring's stage", "ring", "tile",
+                    "::llvm::cast<RingType>($_self).getTile()">]> {
+  let summary = "waits until the stage of a step is full, to look at its tile";
   let description = [{
     The step is still to be waited for and released by others.
 
@@ -291,29 +291,29 @@ def Tile_RingPeekOp : Tile_RingStepOp<"ring.peek", "Peek",
 }
 
 def Tile_RingReleaseOp : Tile_RingStepOp<"ring.release", "Release"> {
-  let summary = "gives the slot of a step back";
+  let summary = "gives the stage of a step back";
   let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
 }
 
-def Tile_RingInspectOp : Tile_RingStepOp<"ring.inspect", "Inspect"> {
+def Tile_RingCheckFiniteOp : Tile_RingStepOp<"ring.check_finite", "CheckFinite"> {
   let summary = "looks whether the tile of a step is finite, and releases it";
   let description = [{
-    Waits until the slot is full. With `unseen` nobody will ask, and the tile is
+    Waits until the stage is full. With `unchecked` nobody will ask, and the tile is
     not looked at.
 
     ```mlir
-    tile.ring.inspect %ring[%t] : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+    tile.ring.check_finite %ring[%t] : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
     ```
   }];
-  let arguments = (ins Tile_RingType:$ring, Index:$step, UnitAttr:$unseen);
+  let arguments = (ins Tile_RingType:$ring, Index:$step, UnitAttr:$unchecked);
   let assemblyFormat =
-      "$ring `[` $step `]` (`unseen` $unseen^)? attr-dict `:` type($ring)";
+      "$ring `[` $step `]` (`unchecked` $unchecked^)? attr-dict `:` type($ring)";
 }
 
 def Tile_RingIsFiniteOp : Tile_RingStepOp<"ring.is_finite", "Ask"> {
   let summary = "what has been found of the tile of a step";
   let description = [{
-    Waits until the step has been inspected: whether no element is NaN or
+    Waits until the step has been checked: whether no element is NaN or
     infinite. The step is still to be released.
 
     ```mlir
@@ -417,8 +417,8 @@ def Tile_WarpSpecializeOp
     } @producer(warps = 1, registers = 24) {
       tile.ring.acquire %ring[%t] : ...
       tile.copy_async %k[%b, %h, %j] to %ring[%t] : ...
-    } @inspector(warps = 1 from 11, registers = 24) {
-      tile.ring.inspect %ring[%t] : ...
+    } @nonfinite_check(warps = 1 from 11, registers = 24) {
+      tile.ring.check_finite %ring[%t] : ...
     }
     ```
   }];
@@ -455,7 +455,7 @@ def Tile_WarpSpecializeOp
   }];
 }
 
-def Tile_TurnWaitOp : Tile_Op<"turn.wait"> {
+def Tile_PingPongWaitOp : Tile_Op<"ping_pong.wait"> {
   let summary = "waits until it is the warpgroup's turn";
   let description = [{
     The consumer warpgroups take turns: each may go on until it passes the turn
@@ -463,15 +463,15 @@ def Tile_TurnWaitOp : Tile_Op<"turn.wait"> {
     All warpgroups take the same number of turns.
 
     ```mlir
-    tile.turn.wait
+    tile.ping_pong.wait
     %sp = tile.mma_async %q, %kt transpose_b warpgroup : ...
-    tile.turn.pass
+    tile.ping_pong.arrive
     ```
   }];
   let assemblyFormat = "attr-dict";
 }
 
-def Tile_TurnPassOp : Tile_Op<"turn.pass"> {
+def Tile_PingPongArriveOp : Tile_Op<"ping_pong.arrive"> {
   let summary = "passes the turn to the next warpgroup";
   let assemblyFormat = "attr-dict";
 }
@@ -505,7 +505,7 @@ def Tile_ReadOp : Tile_Op<"read",
 
     ```mlir
     %x = tile.read %s[%b, %i, %j] rows(%m) columns(%n)
-        : memref<?x?x?xf16, strided<[?, ?, 1]>> to tensor<8x1024xf32, #tile.strips<8, 8>>
+        : memref<?x?x?xf16, strided<[?, ?, 1]>> to tensor<8x1024xf32, #tile.warp_rows<8, 8>>
     ```
 
     Without columns, a vector, from the last index on. Its elements from `rows` on
@@ -519,7 +519,7 @@ def Tile_ReadOp : Tile_Op<"read",
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
                        Optional<Index>:$rows, Optional<Index>:$columns,
                        UnitAttr:$aligned);
-  let results = (outs Tile_AnyTensorOf<[Tile_StripsTensor, Tile_RowsTensor,
+  let results = (outs Tile_AnyTensorOf<[Tile_WarpRowsTensor, Tile_RowsTensor,
                                         Tile_ColumnsTensor]>:$result);
   let assemblyFormat = [{
     $source `[` $indices `]` (`rows` `(` $rows^ `)`)?
@@ -613,7 +613,7 @@ def Tile_AnyOp : Tile_Op<"any", [Pure]> {
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let summary = "repeats a scalar, or the values of a vector, along the tile";
   let description = [{
-    The value of a lane of strips goes to the elements that the lane holds.
+    The value of a lane of warp rows goes to the elements that the lane holds.
 
     ```mlir
     %x = tile.broadcast %rows : tensor<128xf32, #tile.rows<4>> to tensor<128x64xf32, #tile.fragment<4>>
@@ -621,7 +621,7 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   }];
   let arguments =
       (ins AnyTypeOf<[F16, BF16, F32, Tile_RowsTensor, Tile_ColumnsTensor,
-                      Tile_StripsTensor]>:$source);
+                      Tile_WarpRowsTensor]>:$source);
   let results = (outs Tile_RegisterTensor:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
   let hasVerifier = 1;
@@ -632,7 +632,7 @@ def Tile_FoldOp : Tile_Op<"fold", [Pure, AllTypesMatch<["init", "result"]>]> {
   let description = [{
     The first half of a reduction along the rows, without any exchange between
     threads: `result[i, c]` is `init[i, c]` combined with all `x[i, j]` with
-    `(j mod 8) / 2 = c`, in the order of `j`. Of strips over 32 lanes it is
+    `(j mod 8) / 2 = c`, in the order of `j`. Of warp rows over 32 lanes it is
     combined with those with `(j / V) mod 32 = c`.
 
     ```mlir
@@ -640,10 +640,10 @@ def Tile_FoldOp : Tile_Op<"fold", [Pure, AllTypesMatch<["init", "result"]>]> {
     ```
   }];
   let arguments = (ins Tile_ReductionAttr:$reduction,
-    Tile_AnyTensorOf<[Tile_FragmentTensor, Tile_StripsTensor]>:$x,
-    Tile_AnyTensorOf<[Tile_LanesTensor, Tile_StripsTensor]>:$init);
+    Tile_AnyTensorOf<[Tile_FragmentTensor, Tile_WarpRowsTensor]>:$x,
+    Tile_AnyTensorOf<[Tile_LanesTensor, Tile_WarpRowsTensor]>:$init);
   let results =
-      (outs Tile_AnyTensorOf<[Tile_LanesTensor, Tile_StripsTensor]>:$result);
+      (outs Tile_AnyTensorOf<[Tile_LanesTensor, Tile_WarpRowsTensor]>:$result);
   let assemblyFormat = [{
     $reduction $x `into` $init attr-dict `:` type($x) `into` type($result)
   }];
@@ -654,16 +654,16 @@ def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "combines the values of each row's lanes";
   let description = [{
     The second half of a reduction along the rows: two exchanges between
-    neighbouring lanes, or five between those of a warp that holds strips.
+    neighbouring lanes, or five between those of a warp that holds warp rows.
 
     ```mlir
     %l = tile.reduce add %l1 : tensor<128x4xf32, #tile.lanes<4>> to tensor<128xf32, #tile.rows<4>>
     ```
   }];
   let arguments = (ins Tile_ReductionAttr:$reduction,
-    Tile_AnyTensorOf<[Tile_LanesTensor, Tile_StripsTensor]>:$x);
+    Tile_AnyTensorOf<[Tile_LanesTensor, Tile_WarpRowsTensor]>:$x);
   let results =
-      (outs Tile_AnyTensorOf<[Tile_RowsTensor, Tile_StripsTensor]>:$result);
+      (outs Tile_AnyTensorOf<[Tile_RowsTensor, Tile_WarpRowsTensor]>:$result);
   let assemblyFormat = "$reduction $x attr-dict `:` type($x) `to` type($result)";
   let hasVerifier = 1;
 }
@@ -727,7 +727,7 @@ def Tile_StoreOp : Tile_Op<"store",
   let description = [{
     Row `r` goes to row `i + r` of the matrix (or vector, for a value for each
     row) at the leading indices; rows from `rows` on are not written. The index
-    of a first column is as in `tile.fetch`. Strips have such an index always,
+    of a first column is as in `tile.fetch`. Warp rows have such an index always,
     and columns from `columns` on are not written. With `add` elements of f32 of
     a fragment are added to those in memory, each at once, in no order between
     blocks.
@@ -737,7 +737,7 @@ def Tile_StoreOp : Tile_Op<"store",
     ```
   }];
   let arguments = (ins UnitAttr:$add,
-    AnyTypeOf<[Tile_FragmentTensor, Tile_RowsTensor, Tile_StripsTensor]>:$x,
+    AnyTypeOf<[Tile_FragmentTensor, Tile_RowsTensor, Tile_WarpRowsTensor]>:$x,
     Tile_GlobalTensor:$destination, Variadic<Index>:$indices,
     Optional<Index>:$rows, Optional<Index>:$columns);
   let builders = [OpBuilder<(ins "::mlir::Value":$x,
@@ -768,7 +768,7 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
     ```
 
     Or all columns go `in` the place of a tile that nobody reads any more, whose
-    ring has `places`: each warpgroup's 64 rows where it had those of the tile.
+    ring has `row_stages`: each warpgroup's 64 rows where it had those of the tile.
 
     ```mlir
     tile.store_bulk %o, %out[%b, %h, %i] through !tile.smem<64x256xf16, swizzle = 128>
@@ -787,11 +787,11 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
   let arguments = (ins UnitAttr:$add, Tile_FragmentTensor:$x, Tile_GlobalTensor:$destination,
                        Variadic<Index>:$indices, Optional<Index>:$rows,
                        TypeAttrOf<Tile_SmemType>:$stage,
-                       Optional<Tile_SmemType>:$place,
+                       Optional<Tile_SmemType>:$reused,
                        OptionalAttr<I64Attr>:$offset);
   let assemblyFormat = [{
     (`add` $add^)? $x `,` $destination `[` $indices `]` (`rows` `(` $rows^ `)`)?
-    `through` $stage (`in` $place^ `:` type($place))? attr-dict
+    `through` $stage (`in` $reused^ `:` type($reused))? attr-dict
     `:` type($x) `to` type($destination)
   }];
   let hasVerifier = 1;

@@ -13,10 +13,10 @@ include "mlir/IR/OpBase.td"
 def Tile_RingOpInterface : OpInterface<"RingOpInterface"> {
   let cppNamespace = "::flash::tile";
   let description = [{
-    An operation on the slot of one step of a ring. Passes that schedule, check
+    An operation on the stage of one step of a ring. Passes that schedule, check
     or split programs ask for its effect, not for its name:
 
-    | effect    | the slot                                                       |
+    | effect    | the stage                                                       |
     |-----------|----------------------------------------------------------------|
     | `Acquire` | is waited for until it is free, and taken to be filled         |
     | `Fill`    | is filled, or a part of it, by a copy or from registers        |
@@ -24,23 +24,23 @@ def Tile_RingOpInterface : OpInterface<"RingOpInterface"> {
     | `Peek`    | is waited for and may be read; others release it               |
     | `Release` | is given back                                                  |
     | `Inspect` | is waited for, looked at, and given back                       |
-    | `Ask`     | is waited for until it is inspected                            |
+    | `Ask`     | is waited for until it is checked                            |
   }];
   let methods = [
     InterfaceMethod<"The ring.", "::mlir::Value", "getRing">,
-    InterfaceMethod<"The step, an index; its slot is the step modulo the stages.",
+    InterfaceMethod<"The step, an index; its stage is the step modulo the stages.",
       "::mlir::Value", "getStep">,
-    InterfaceMethod<"What the operation does to the slot.",
+    InterfaceMethod<"What the operation does to the stage.",
       "::flash::tile::RingEffect", "getRingEffect">,
   ];
   let extraSharedClassDeclaration = [{
     bool hasRingEffect(::flash::tile::RingEffect effect) {
       return $_op.getRingEffect() == effect;
     }
-    /// Whether the operation is one by which a reader gives the slot back.
+    /// Whether the operation is one by which a reader gives the stage back.
     bool givesBack() {
       return hasRingEffect(::flash::tile::RingEffect::Release) ||
-             hasRingEffect(::flash::tile::RingEffect::Inspect);
+             hasRingEffect(::flash::tile::RingEffect::CheckFinite);
     }
   }];
 }

@@ -53,12 +53,12 @@ def Tile_SmemType : Tile_Type<"Smem", "smem"> {
 def Tile_RingType : Tile_Type<"Ring", "ring"> {
   let summary = "a queue of shared-memory tiles";
   let description = "`!tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>`";
-  let parameters = (ins "int64_t":$stages, Tile_SmemType:$slot);
-  let assemblyFormat = "`<` $stages `,` $slot `>`";
+  let parameters = (ins "int64_t":$stages, Tile_SmemType:$tile);
+  let assemblyFormat = "`<` $stages `,` $tile `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Bytes from one slot to the next.
-    int64_t getSlotDistance() const;
+    /// Bytes from one stage to the next.
+    int64_t getStageDistance() const;
   }];
 }
 

@@ -20,8 +20,8 @@ constexpr int64_t threadsOfWarp = 32, warpsOfWarpgroup = 4,
 /// Of the four warps behind the consumers one copies. So many of the others
 /// inspect: more are faster, but where blocks share a multiprocessor and its
 /// issue slots tiles are small.
-constexpr int64_t getInspectorWarps(int64_t residentBlocks) {
-  return residentBlocks > 1 ? 1 : 3;
+constexpr int64_t getCheckWarps(int64_t ctasPerSm) {
+  return ctasPerSm > 1 ? 1 : 3;
 }
 
 /// Of an mbarrier.
@@ -30,7 +30,7 @@ constexpr int64_t barrierBytes = 8;
 /// Of the 16 named barriers of a block: 0 is that of all its threads; each
 /// warpgroup has one at which it alone meets, and one where it waits for its
 /// turn; all consumers have one.
-constexpr int64_t firstMeetingBarrier = 1, firstTurnBarrier = 8,
+constexpr int64_t firstMeetingBarrier = 1, firstPingPongBarrier = 8,
                   consumersBarrier = 15;
 
 /// Registers of a thread, by role.
@@ -39,14 +39,14 @@ struct RoleRegisters {
 };
 
 /// Registers come in groups (PTX, setmaxnreg).
-constexpr int64_t registerGranule = 8;
+constexpr int64_t registerGranularity = 8;
 
 /// What each thread of a block with this number of consumer warpgroups starts
 /// with, where as many blocks share a multiprocessor.
 constexpr int64_t getStartRegisters(int64_t warpgroups, int64_t blocks) {
   int64_t threads = (warpgroups + 1) * threadsOfWarpgroup;
-  return registersPerMultiprocessor / (threads * blocks) / registerGranule *
-         registerGranule;
+  return registersPerMultiprocessor / (threads * blocks) / registerGranularity *
+         registerGranularity;
 }
 
 /// What roles make of them: those that copy pass some on to the others
@@ -56,7 +56,7 @@ constexpr RoleRegisters getRoleRegisters(int64_t warpgroups, int64_t blocks) {
   constexpr int64_t least = 24, mostOfProducer = 56, mostOfConsumer = 240;
   int64_t pool = getStartRegisters(warpgroups, blocks) * (warpgroups + 1);
   int64_t consumer =
-      (pool - least) / warpgroups / registerGranule * registerGranule;
+      (pool - least) / warpgroups / registerGranularity * registerGranularity;
   consumer = consumer < mostOfConsumer ? consumer : mostOfConsumer;
   int64_t rest = pool - consumer * warpgroups;
   return {rest < mostOfProducer ? rest : mostOfProducer, consumer};
@@ -66,8 +66,8 @@ static_assert(getRoleRegisters(2, 1).consumer == 240 &&
               getRoleRegisters(2, 2).consumer == 104);
 
 /// How many blocks of a kernel share a multiprocessor.
-inline int64_t getResidentBlocks(mlir::Operation *kernel) {
-  return getSchedule(kernel).residentBlocks.value_or(1);
+inline int64_t getCtasPerSm(mlir::Operation *kernel) {
+  return getSchedule(kernel).ctasPerSm.value_or(1);
 }
 
 /// The bytes of shared memory that each of `blocks` may have, if one alone may

@@ -96,7 +96,7 @@ def LowerPositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
     table, for which the host asserts that it has an entry for each block. A wave
     is as many blocks as the multiprocessors hold, of which the module says how
     many there are (`flash.multiprocessors`); with
-    `resident_blocks = 2` in the schedule of the kernel, twice as many.
+    `ctas_per_sm = 2` in the schedule of the kernel, twice as many.
 
     ```mlir
     %h, %i = tile.position %number of (%heads, %tiles) linear
@@ -115,7 +115,7 @@ def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
   let description = [{
     For kernels whose `flash.schedule` has `persistent`. There are as many blocks
     as multiprocessors (`flash.multiprocessors` of the module), with
-    `resident_blocks = 2` twice as many. A block does the work of one block after
+    `ctas_per_sm = 2` twice as many. A block does the work of one block after
     the other, so that the copies of the next begin while the last is being
     finished. Indices that the tiles need of sizes are computed where the kernel
     is launched, and become arguments.
@@ -124,8 +124,8 @@ def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
     %i = gpu.block_id x
     ...
     // becomes
-    scf.for %round = %c0 to %rounds step %c1 {
-      %i = ... // %round * %grid_dim + %block_id, or as far from the other end
+    scf.for %wave = %c0 to %waves step %c1 {
+      %i = ... // %wave * %grid_dim + %block_id, or as far from the other end
       ...
     }
     ```
@@ -139,11 +139,11 @@ def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
   let description = [{
     Every `tile.fetch` becomes a ring and the four operations of one step, which
     all stay where the fetch was; nothing overlaps yet. So does every
-    `tile.share`, whose ring of one slot the threads fill. Loops carry the number
+    `tile.share`, whose ring of one stage the threads fill. Loops carry the number
     of the step, which goes on from one loop to the next, so that all loops of a
     block over the same memory share a ring; a loop that no other is around and
     that counts its iterations has it already. `stages` of the kernel's `flash.schedule`
-    is the number of slots of these rings, 1 if absent; `query_stages` that
+    is the number of stages of these rings, 1 if absent; `query_stages` that
     of tiles which are fetched in a loop around others.
 
     ```mlir
@@ -167,10 +167,10 @@ def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
 }
 
 def Prefetch : Pass<"tile-prefetch", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Start copies as early as their slots are free";
+  let summary = "Start copies as early as their stages are free";
   let description = [{
     Software pipelining for threads that both copy and compute. The copy of a
-    ring is started where its slot has just become free: after the first wait of
+    ring is started where its stage has just become free: after the first wait of
     another ring that follows the release (all threads meet there anyway), for
     the step that is as many stages ahead. Copies of the first steps go before
     the loops. The loops of a chain, each of which counts the steps on, are treated
@@ -210,11 +210,11 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     in two: the consumers' part is all but the acquires and copies; the
     producer's is these, the loops and branches around them, and the scalars
     that they need. Neither waits for the other but at the rings, so copies run
-    as far ahead as there are slots. Products become those of warpgroups, which
+    as far ahead as there are stages. Products become those of warpgroups, which
     each have 64 rows of the query tile.
 
     Where the program asks whether a tile is finite (`tile.is_finite`), there is
-    a third part, the inspector's: it goes through all steps of the tile's ring
+    a third part, the non-finite check's: it goes through all steps of the tile's ring
     and looks at those that are asked about; consumers ask for its answer.
 
     ```mlir
@@ -260,7 +260,7 @@ def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
     tile.store_bulk %o, %out[%b, %h, %i] rows(%n) through !tile.smem<128x64xf16, swizzle = 128> : ...
     ```
 
-    In a loop over tiles whose queries have a ring of one slot, they go where the
+    In a loop over tiles whose queries have a ring of one stage, they go where the
     queries were, if sizes are known and there is room for one place of 64 rows
     more. Then each of several warpgroups has a place of its own, all columns are
     stored at once, and the next queries of one can come before the other has
@@ -272,7 +272,7 @@ def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
     tile.ring.release %queries[%t] : ...
     tile.store %o, %out[%b, %h, %i] : ...
     // becomes
-    %queries = tile.ring places = 3 : !tile.ring<1, ...>
+    %queries = tile.ring row_stages = 3 : !tile.ring<1, ...>
     ...
     tile.store_bulk %o, %out[%b, %h, %i] through !tile.smem<64x256xf16, swizzle = 128> in %q : ...
     tile.ring.release %queries[%t] : ...
@@ -287,9 +287,9 @@ def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
 def KeysFirst : Pass<"tile-keys-first", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Copy the first keys of a tile of queries before the queries";
   let description = [{
-    Where a producer copies one tile of queries after the other into a single slot,
-    it waits for this slot until the last product with the queries before has
-    ended. A slot for keys is free earlier: the copy of the queries moves behind
+    Where a producer copies one tile of queries after the other into a single stage,
+    it waits for this stage until the last product with the queries before has
+    ended. A stage for keys is free earlier: the copy of the queries moves behind
     the first copy of the loop over keys, if it is at least twice as large.
 
     ```mlir
@@ -325,7 +325,7 @@ def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
     Leading products need no other. Loops that have both are rotated: the
     deferred products of an iteration run while the next one has its leading
     products and computes the maxima of these (FlashAttention-3, arXiv
-    2407.08608, section 3.2, with the exponentials too, which the assembler does
+    2407.08608, section 3.2, with the exponentials too, which ptxas does
     not leave there; so they come behind the deferred products, beside the
     rounding and the sums, which take turns with them). What else depends on a
     product stays behind the leading ones. The
@@ -374,10 +374,10 @@ def PingPong : Pass<"tile-ping-pong", "::mlir::gpu::GPUFuncOp"> {
     them, wait for the warpgroup's turn.
 
     ```mlir
-    tile.turn.wait
+    tile.ping_pong.wait
     %sp = tile.mma_async %q, %kt transpose_b warpgroup : ...
     %op = tile.mma_async %p, %vt add %scaled warpgroup : ...
-    tile.turn.pass
+    tile.ping_pong.arrive
     ```
   }];
 }
@@ -388,8 +388,8 @@ def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
     What must hold of every program of this level, and can be seen without
     running it:
 
-    - a copy, or a register tile, fills a slot that was acquired before it under
-      the same guard, and every acquired slot is filled: where several copies
+    - a copy, or a register tile, fills a stage that was acquired before it under
+      the same guard, and every acquired stage is filled: where several copies
       fill it, each part of it once;
     - a tile is used between the wait that gives it and the release of its step,
       both in one block, by products too: those must be waited for before;
@@ -403,14 +403,14 @@ def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
       relates may both hold;
     - consumers wait and release only, the producer acquires and copies only;
     - the loops and choices around the copies of a ring are those around its
-      releases, and around the looks of the inspector, but for an iteration that
+      releases, and around the looks of the non-finite check, but for an iteration that
       stands beside its loop or is chosen in it: no role waits for a step that
       another never does;
     - turns are taken and passed on alternately;
     - what several warps do together does not depend on a `tile.any`.
 
     `tile-emulate` checks while the program runs what depends on values: that
-    a step is copied before it is waited for, and released before its slot is
+    a step is copied before it is waited for, and released before its stage is
     taken again.
 
     ```mlir
@@ -429,7 +429,7 @@ def AssertStrides : Pass<"tile-assert-strides", "::mlir::ModuleOp"> {
     For every memref that a launched kernel copies from, the host asserts that
     its address is a multiple of 16 bytes, that its strides are, and that the
     rows of a tile span less than 2^31 bytes. The launch says with
-    `tile.store_granules` how many elements are stored to each operand at a time,
+    `tile.store_vector_widths` how many elements are stored to each operand at a time,
     for callers that choose the strides of results.
 
     ```mlir
@@ -463,7 +463,7 @@ def LowerRings : Pass<"tile-lower-rings", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Turn rings into groups of copies and barriers (sm_80)";
   let description = [{
     For blocks all of whose threads copy and compute. A copy is a group of
-    `cp.async`, or those of all parts of a slot are; a wait waits for the thread's own groups, leaving as many
+    `cp.async`, or those of all parts of a stage are; a wait waits for the thread's own groups, leaving as many
     pending as were started after the awaited one, and then for all threads at a
     barrier. Acquiring needs a barrier only if none lies between the release and
     it.
@@ -483,11 +483,11 @@ def LowerRings : Pass<"tile-lower-rings", "::mlir::gpu::GPUFuncOp"> {
 def LowerRoles : Pass<"tile-lower-roles", "::mlir::ModuleOp"> {
   let summary = "Turn roles and their rings into mbarriers and bulk copies (sm_90a)";
   let description = [{
-    For kernels with a `tile.warp_specialize`. Each slot of a ring has two
+    For kernels with a `tile.warp_specialize`. Each stage of a ring has two
     mbarriers: a copy by the tensor memory accelerator completes the one, or one
     for each part, or an arrival of each warpgroup that fills its rows; an
     arrival of each reader, which are the consumer warpgroups and the warps that
-    inspect, the other. A slot of an inspected ring has a third, for the answers.
+    inspect, the other. A stage of a checked ring has a third, for the answers.
     The tensor maps with which copies are made become arguments of the kernel;
     the host makes them before the launch.
 
@@ -514,9 +514,9 @@ def Emulate : Pass<"tile-emulate", "::mlir::ModuleOp"> {
     product, whose factors are extended to f32 (or rounded to tf32) exactly.
 
     Rings become calls of a run-time library. It checks the order of the
-    operations on each slot and that nothing is read after its release, and lets
+    operations on each stage and that nothing is read after its release, and lets
     the program fail with the place of the operation. A copy is carried out as
-    late as possible, by the wait; until then, and after a release, the slot
+    late as possible, by the wait; until then, and after a release, the stage
     holds NaN.
 
     ```mlir
@@ -527,7 +527,7 @@ def Emulate : Pass<"tile-emulate", "::mlir::ModuleOp"> {
     llvm.call @flash_emulation_copy_async(%block, %ring, %t, %part, %address, %stride, %rows, %place1)
     %lease = llvm.call @flash_emulation_wait(%block, %ring, %t, %place2)
     llvm.call @flash_emulation_check_lease(%block, %lease, %place3)
-    %b = ... // the slot's tile, transposed and extended to f32
+    %b = ... // the stage's tile, transposed and extended to f32
     %s = linalg.generic ins(%q, %b) outs(%zero) ... -> tensor<64x64xf32>
     ```
 

@@ -1,11 +1,11 @@
-//===- KeySplits.cpp - Units that share the keys of a query tile ----------===//
+//===- SplitKV.cpp - Units that share the keys of a query tile ------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "KeySplits.h"
+#include "SplitKV.h"
 
 #include "TileSlices.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
@@ -24,7 +24,7 @@ using namespace flash;
 static constexpr int64_t rowsOfCombination = 8;
 
 /// `countSplits`, at run time.
-static Value emitCount(OpBuilder &b, Location loc, int64_t units,
+static Value emitCount(OpBuilder &b, Location loc, int64_t splitCtas,
                        ArrayRef<OpFoldResult> querySizes, OpFoldResult numKeys,
                        const Schedule &schedule) {
   auto constant = [&](int64_t value) -> Value {
@@ -38,7 +38,7 @@ static Value emitCount(OpBuilder &b, Location loc, int64_t units,
   for (OpFoldResult size : querySizes.take_front(2))
     tiles = arith::MulIOp::create(b, loc, tiles, value(size));
   tiles = arith::MaxUIOp::create(b, loc, tiles, constant(1));
-  Value wanted = arith::DivUIOp::create(b, loc, constant(units), tiles);
+  Value wanted = arith::DivUIOp::create(b, loc, constant(splitCtas), tiles);
   Value keyTiles = arith::CeilDivUIOp::create(b, loc, value(numKeys),
                                               constant(*schedule.keyTile));
   Value most =
@@ -54,9 +54,9 @@ static Value emitCount(OpBuilder &b, Location loc, int64_t units,
 KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online)
     : count(b.getIndexAttr(1)) {
   const Schedule schedule = online.getSchedule()->getValue();
-  if (schedule.splits)
-    count = b.getIndexAttr(*schedule.splits);
-  if (!schedule.units)
+  if (schedule.numSplits)
+    count = b.getIndexAttr(*schedule.numSplits);
+  if (!schedule.splitCtas)
     return;
   Location loc = online.getLoc();
   SmallVector<OpFoldResult> sizes =
@@ -66,12 +66,13 @@ KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online)
   std::optional<int64_t> queryTiles =
       countQueryTiles(online.getQuery().getType(), *schedule.queryTile);
   // More query tiles than units are never split, whatever the number of keys.
-  if (queryTiles && (keys || *queryTiles > *schedule.units / 2)) {
+  if (queryTiles && (keys || *queryTiles > *schedule.splitCtas / 2)) {
     int64_t keyTiles = keys ? llvm::divideCeil(*keys, *schedule.keyTile) : 1;
-    count = b.getIndexAttr(countSplits(*schedule.units, *queryTiles, keyTiles));
+    count =
+        b.getIndexAttr(countSplits(*schedule.splitCtas, *queryTiles, keyTiles));
     return;
   }
-  count = emitCount(b, loc, *schedule.units, sizes, numKeys, schedule);
+  count = emitCount(b, loc, *schedule.splitCtas, sizes, numKeys, schedule);
 }
 
 OpFoldResult KeySplits::choose(OpBuilder &b, Location loc, OpFoldResult one,

@@ -1,4 +1,4 @@
-//===- Strips.cpp - Rows of global memory, each in one warp ---------------===//
+//===- WarpRows.cpp - Rows of global memory, each in one warp -------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -15,12 +15,12 @@ using namespace mlir;
 using namespace flash;
 
 namespace {
-/// Where the elements of a thread lie that belong to one row of strips.
-struct StripRow {
+/// Where the elements of a thread lie that belong to one row of warp rows.
+struct WarpRow {
   /// `start` are the coordinates of the tile's first element, `index` is the
   /// number of the row among those of the warp.
-  StripRow(ThreadBuilder &t, GlobalMemory &memory, RankedTensorType type,
-           ValueRange start, Value rows, Value columns, int64_t index);
+  WarpRow(ThreadBuilder &t, GlobalMemory &memory, RankedTensorType type,
+          ValueRange start, Value rows, Value columns, int64_t index);
 
   /// The column of a chunk's first element, in the tile.
   Value getColumn(ThreadBuilder &t, int64_t chunk) {
@@ -43,14 +43,13 @@ struct StripRow {
 };
 } // namespace
 
-StripRow::StripRow(ThreadBuilder &t, GlobalMemory &memory,
-                   RankedTensorType type, ValueRange start, Value rows,
-                   Value columns, int64_t index)
+WarpRow::WarpRow(ThreadBuilder &t, GlobalMemory &memory, RankedTensorType type,
+                 ValueRange start, Value rows, Value columns, int64_t index)
     : elementBytes(memory.type.getElementTypeBitWidth() / 8), columns(columns) {
-  auto strips = cast<tile::StripsAttr>(type.getEncoding());
-  vector = strips.getVector();
+  auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
+  vector = warpRows.getVector();
   chunks = type.getDimSize(1) / (32 * vector);
-  Value row = t.add(t.warp(), t.constant(index * strips.getWarps()));
+  Value row = t.add(t.warp(), t.constant(index * warpRows.getWarps()));
   if (rows) {
     exists =
         arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::slt, row, rows);
@@ -62,7 +61,7 @@ StripRow::StripRow(ThreadBuilder &t, GlobalMemory &memory,
   pointer = memory.getAddress(t, indices);
 }
 
-Value StripRow::hasWholeChunks(ThreadBuilder &t) {
+Value WarpRow::hasWholeChunks(ThreadBuilder &t) {
   OpBuilder &b = t.b;
   Type i64 = b.getI64Type();
   auto isZero = [&](Value value, Value zero) -> Value {
@@ -115,23 +114,23 @@ struct Read : OpConversionPattern<tile::ReadOp> {
     ThreadBuilder t{rewriter, op.getLoc()};
     GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
     auto type = cast<RankedTensorType>(op.getResult().getType());
-    auto strips = dyn_cast<tile::StripsAttr>(type.getEncoding());
-    if (!strips)
-      return rewriter.notifyMatchFailure(op, "reads no strips");
+    auto warpRows = dyn_cast<tile::WarpRowsAttr>(type.getEncoding());
+    if (!warpRows)
+      return rewriter.notifyMatchFailure(op, "reads no warp rows");
     SmallVector<Value> start = getIndices(adaptor.getIndices()), registers;
     Value rows = op.getRows() ? adaptor.getRows().front() : Value();
-    int64_t count = type.getDimSize(0) / strips.getWarps();
+    int64_t count = type.getDimSize(0) / warpRows.getWarps();
     if (type.getRank() == 1) {
       for (int64_t index = 0; index < count; ++index)
         registers.push_back(
-            readValue(t, memory, start, rows, index * strips.getWarps()));
+            readValue(t, memory, start, rows, index * warpRows.getWarps()));
       rewriter.replaceOp(op, t.pack(registers));
       return success();
     }
     Value columns = adaptor.getColumns().front();
     auto rowType = VectorType::get({type.getDimSize(1) / 32}, t.b.getF32Type());
     for (int64_t index = 0; index < count; ++index) {
-      StripRow row(t, memory, type, start, rows, columns, index);
+      WarpRow row(t, memory, type, start, rows, columns, index);
       if (op.getAligned()) {
         registers.append(t.unpack(readChunks(t, memory, row)));
         continue;
@@ -174,7 +173,7 @@ private:
   }
 
   static Value readChunks(ThreadBuilder &t, GlobalMemory &memory,
-                          StripRow &row) {
+                          WarpRow &row) {
     auto type = VectorType::get({row.vector}, memory.type.getElementType());
     SmallVector<Value> registers;
     for (int64_t chunk = 0; chunk < row.chunks; ++chunk) {
@@ -189,7 +188,7 @@ private:
   }
 
   static Value readElements(ThreadBuilder &t, GlobalMemory &memory,
-                            StripRow &row) {
+                            WarpRow &row) {
     SmallVector<Value> registers;
     for (int64_t chunk = 0; chunk < row.chunks; ++chunk)
       for (int64_t k = 0; k < row.vector; ++k) {
@@ -204,33 +203,33 @@ private:
   }
 };
 
-struct StoreStrips : OpConversionPattern<tile::StoreOp> {
+struct StoreWarpRows : OpConversionPattern<tile::StoreOp> {
   using OpConversionPattern::OpConversionPattern;
 
   LogicalResult
   matchAndRewrite(tile::StoreOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     auto type = cast<RankedTensorType>(op.getX().getType());
-    auto strips = dyn_cast<tile::StripsAttr>(type.getEncoding());
-    if (!strips)
-      return rewriter.notifyMatchFailure(op, "stores no strips");
+    auto warpRows = dyn_cast<tile::WarpRowsAttr>(type.getEncoding());
+    if (!warpRows)
+      return rewriter.notifyMatchFailure(op, "stores no warp rows");
     ThreadBuilder t{rewriter, op.getLoc()};
     GlobalMemory memory(op.getDestination().getType(),
                         adaptor.getDestination());
     SmallVector<Value> start = getIndices(adaptor.getIndices());
     SmallVector<Value> registers = t.unpack(adaptor.getX().front());
     Value rows = op.getRows() ? adaptor.getRows().front() : Value();
-    int64_t count = type.getDimSize(0) / strips.getWarps();
+    int64_t count = type.getDimSize(0) / warpRows.getWarps();
     size_t inRow = registers.size() / count;
     for (int64_t index = 0; index < count; ++index) {
       if (type.getRank() == 1) {
         storeValue(t, memory, start, rows, registers[index],
-                   index * strips.getWarps());
+                   index * warpRows.getWarps());
         continue;
       }
       Value columns = op.getColumns() ? adaptor.getColumns().front()
                                       : t.constant(type.getDimSize(1));
-      StripRow row(t, memory, type, start, rows, columns, index);
+      WarpRow row(t, memory, type, start, rows, columns, index);
       auto values = ArrayRef<Value>(registers).slice(index * inRow, inRow);
       auto store = [&]() -> Value {
         emitChoice(
@@ -273,7 +272,7 @@ private:
         nullptr);
   }
 
-  static Value storeChunks(ThreadBuilder &t, StripRow &row,
+  static Value storeChunks(ThreadBuilder &t, WarpRow &row,
                            ArrayRef<Value> registers) {
     size_t inChunk = registers.size() / row.chunks;
     for (int64_t chunk = 0; chunk < row.chunks; ++chunk) {
@@ -291,7 +290,7 @@ private:
     return Value();
   }
 
-  static Value storeElements(ThreadBuilder &t, StripRow &row,
+  static Value storeElements(ThreadBuilder &t, WarpRow &row,
                              ArrayRef<Value> registers) {
     int64_t inRegister = 4 / row.elementBytes;
     for (int64_t i = 0; i < row.chunks * row.vector; ++i) {
@@ -318,7 +317,7 @@ private:
 };
 } // namespace
 
-void flash::populateStripPatterns(const TypeConverter &converter,
-                                  RewritePatternSet &patterns) {
-  patterns.add<Read, StoreStrips>(converter, patterns.getContext());
+void flash::populateWarpRowsPatterns(const TypeConverter &converter,
+                                     RewritePatternSet &patterns) {
+  patterns.add<Read, StoreWarpRows>(converter, patterns.getContext());
 }

@@ -1,11 +1,11 @@
-//===- Assemble.cpp - From PTX to a cubin ---------------------------------===//
+//===- Ptxas.cpp - From PTX to a cubin ------------------------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Target/Nvptx/Assemble.h"
+#include "flash/Target/Nvptx/Ptxas.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -105,7 +105,7 @@ bool flash::Cubin::hasSpills() const {
   });
 }
 
-Expected<flash::Cubin> flash::assemble(StringRef ptx, StringRef chip) {
+Expected<flash::Cubin> flash::runPtxas(StringRef ptx, StringRef chip) {
   ErrorOr<std::string> program = sys::findProgramByName("ptxas");
   if (!program)
     return createStringError("there is no ptxas in the PATH; it comes with the "

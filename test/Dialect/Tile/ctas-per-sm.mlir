@@ -1,16 +1,16 @@
 // Blocks that share a multiprocessor have a share of its registers and of its shared
-// memory, and one inspecting warp each.
+// memory, and one checking warp each.
 // RUN: flash-opt %s --tile-specialize-warps --tile-allocate-smem | FileCheck %s --check-prefix=ROLES
 // RUN: flash-opt %s --tile-specialize-warps --tile-allocate-smem --tile-lower-roles | FileCheck %s --check-prefix=LOWERED
 // RUN: not flash-opt %s --tile-specialize-warps --tile-allocate-smem=limit=33000 2>&1 | FileCheck %s --check-prefix=LIMIT
 
 // ROLES: tile.warp_specialize @consumer(warps = 8, registers = 104) {
 // ROLES: } @producer(warps = 1, registers = 32) {
-// ROLES: } @inspector(warps = 1 from 11, registers = 32) {
+// ROLES: } @nonfinite_check(warps = 1 from 11, registers = 32) {
 
 // LOWERED-LABEL: gpu.func @kernel(
 // LOWERED-SAME:  nvvm.minctasm = 2 : i32
-// Full, empty after two warpgroups and a warp, inspected.
+// Full, empty after two warpgroups and a warp, checked.
 // LOWERED:       nvvm.mbarrier.init %{{.*}}, %c1_i32
 // LOWERED:       nvvm.mbarrier.init %{{.*}}, %c3_i32
 // LOWERED:       nvvm.mbarrier.init %{{.*}}, %c1_i32
@@ -26,7 +26,7 @@
 !scores = tensor<128x64xf32, #tile.fragment<8>>
 module {
   gpu.module @m {
-    gpu.func @kernel(%m: !memory) kernel attributes {flash.schedule = #flash.schedule<resident_blocks = 2, features = specialize_warps>} {
+    gpu.func @kernel(%m: !memory) kernel attributes {flash.schedule = #flash.schedule<ctas_per_sm = 2, features = specialize_warps>} {
       %c0 = arith.constant 0 : index
       %r = tile.ring : !ring
       tile.ring.acquire %r[%c0] : !ring

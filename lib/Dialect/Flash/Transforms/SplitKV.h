@@ -1,12 +1,12 @@
-//===- KeySplits.h - Units that share the keys of a query tile --*- C++ -*-===//
+//===- SplitKV.h - Units that share the keys of a query tile ----*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_KEYSPLITS_H
-#define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_KEYSPLITS_H
+#ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SPLITKV_H
+#define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SPLITKV_H
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -46,4 +46,4 @@ combineSplits(mlir::OpBuilder &b, mlir::Location loc, const KeySplits &splits,
 
 } // namespace flash
 
-#endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_KEYSPLITS_H
+#endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SPLITKV_H

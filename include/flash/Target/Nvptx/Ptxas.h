@@ -1,12 +1,12 @@
-//===- Assemble.h - From PTX to a cubin -------------------------*- C++ -*-===//
+//===- Ptxas.h - From PTX to a cubin ----------------------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_TARGET_NVPTX_ASSEMBLE_H
-#define FLASH_TARGET_NVPTX_ASSEMBLE_H
+#ifndef FLASH_TARGET_NVPTX_PTXAS_H
+#define FLASH_TARGET_NVPTX_PTXAS_H
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
@@ -38,8 +38,8 @@ struct Cubin {
 
 /// Assembles PTX with the first `ptxas` in the PATH. Fails if there is none,
 /// and with its message if it fails.
-llvm::Expected<Cubin> assemble(llvm::StringRef ptx, llvm::StringRef chip);
+llvm::Expected<Cubin> runPtxas(llvm::StringRef ptx, llvm::StringRef chip);
 
 } // namespace flash
 
-#endif // FLASH_TARGET_NVPTX_ASSEMBLE_H
+#endif // FLASH_TARGET_NVPTX_PTXAS_H

@@ -1,12 +1,12 @@
-//===- ShareKeys.cpp - How many units of a GPU share keys -----------------===//
+//===- SplitKV.cpp - How many units of a GPU share keys -------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "ModelParts.h"
 #include "flash/Schedule/SplitKV.h"
+#include "ModelParts.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace flash;
@@ -17,8 +17,8 @@ static constexpr int64_t mostSplitsOfLargeTile = 8;
 // distance between their tiles.
 static constexpr int64_t queryTileStep = 64;
 
-void flash::shareKeys(const Problem &problem, const TargetInfo &target,
-                      Schedule &schedule) {
+void flash::chooseSplitKV(const Problem &problem, const TargetInfo &target,
+                          Schedule &schedule) {
   auto hasFewBlocks = [&] {
     std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);
     if (!tiles || !problem.keys)
@@ -35,5 +35,5 @@ void flash::shareKeys(const Problem &problem, const TargetInfo &target,
   int64_t blocks = getFillingBlocks(target, *schedule.queryTile);
   std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);
   if (!tiles || *tiles <= blocks / 2)
-    schedule.units = blocks;
+    schedule.splitCtas = blocks;
 }

@@ -1,12 +1,12 @@
-//===- StoreGranules.h - What stores ask of strides -------------*- C++ -*-===//
+//===- StoreVectorWidths.h - What stores ask of strides ---------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef FLASH_DIALECT_TILE_IR_STOREGRANULES_H
-#define FLASH_DIALECT_TILE_IR_STOREGRANULES_H
+#ifndef FLASH_DIALECT_TILE_IR_STOREVECTORWIDTHS_H
+#define FLASH_DIALECT_TILE_IR_STOREVECTORWIDTHS_H
 
 #include "llvm/ADT/StringRef.h"
 
@@ -17,8 +17,9 @@ namespace flash::tile {
 /// Strides other than the innermost must be multiples. Memory that the host
 /// allocates has such strides, which is known and would fold assertions; but
 /// callers may give results others.
-constexpr llvm::StringLiteral storeGranulesAttr = "tile.store_granules";
+constexpr llvm::StringLiteral storeVectorWidthsAttr =
+    "tile.store_vector_widths";
 
 } // namespace flash::tile
 
-#endif // FLASH_DIALECT_TILE_IR_STOREGRANULES_H
+#endif // FLASH_DIALECT_TILE_IR_STOREVECTORWIDTHS_H

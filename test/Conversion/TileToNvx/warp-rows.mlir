@@ -1,4 +1,4 @@
-// Strips are read and written in chunks of 16 bytes where they are aligned, one
+// Warp rows are read and written in chunks of 16 bytes where they are aligned, one
 // by one elsewhere; a reduction over a warp takes five exchanges.
 // RUN: flash-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(convert-tile-to-nvx)))' | FileCheck %s
 
@@ -13,9 +13,9 @@ gpu.module @kernels {
   // CHECK:         } else {
   // CHECK-COUNT-8:   llvm.store %{{.*}} {alignment = 2 : i64} : i16, !llvm.ptr<1>
   gpu.func @copy(%s: memref<?x?xf16, strided<[?, 1]>>, %i: index, %n: index) kernel {
-    %x = tile.read %s[%i, %i] rows(%n) columns(%n) : memref<?x?xf16, strided<[?, 1]>> to tensor<8x256xf32, #tile.strips<8, 8>>
-    %y = arith.truncf %x : tensor<8x256xf32, #tile.strips<8, 8>> to tensor<8x256xf16, #tile.strips<8, 8>>
-    tile.store %y, %s[%i, %i] rows(%n) columns(%n) : tensor<8x256xf16, #tile.strips<8, 8>> to memref<?x?xf16, strided<[?, 1]>>
+    %x = tile.read %s[%i, %i] rows(%n) columns(%n) : memref<?x?xf16, strided<[?, 1]>> to tensor<8x256xf32, #tile.warp_rows<8, 8>>
+    %y = arith.truncf %x : tensor<8x256xf32, #tile.warp_rows<8, 8>> to tensor<8x256xf16, #tile.warp_rows<8, 8>>
+    tile.store %y, %s[%i, %i] rows(%n) columns(%n) : tensor<8x256xf16, #tile.warp_rows<8, 8>> to memref<?x?xf16, strided<[?, 1]>>
     gpu.return
   }
 
@@ -24,11 +24,11 @@ gpu.module @kernels {
   // CHECK-NOT:     nvvm.shfl.sync
   // CHECK:         llvm.store %{{.*}} : f32, !llvm.ptr<1>
   gpu.func @sum(%s: memref<?x?xf32, strided<[?, 1]>>, %l: memref<?xf32>, %i: index, %n: index) kernel {
-    %zero = arith.constant dense<0.0> : tensor<8x32xf32, #tile.strips<8, 1>>
-    %x = tile.read %s[%i, %i] columns(%n) : memref<?x?xf32, strided<[?, 1]>> to tensor<8x256xf32, #tile.strips<8, 4>>
-    %f = tile.fold add %x into %zero : tensor<8x256xf32, #tile.strips<8, 4>> into tensor<8x32xf32, #tile.strips<8, 1>>
-    %r = tile.reduce add %f : tensor<8x32xf32, #tile.strips<8, 1>> to tensor<8xf32, #tile.strips<8, 1>>
-    tile.store %r, %l[%i] rows(%n) : tensor<8xf32, #tile.strips<8, 1>> to memref<?xf32>
+    %zero = arith.constant dense<0.0> : tensor<8x32xf32, #tile.warp_rows<8, 1>>
+    %x = tile.read %s[%i, %i] columns(%n) : memref<?x?xf32, strided<[?, 1]>> to tensor<8x256xf32, #tile.warp_rows<8, 4>>
+    %f = tile.fold add %x into %zero : tensor<8x256xf32, #tile.warp_rows<8, 4>> into tensor<8x32xf32, #tile.warp_rows<8, 1>>
+    %r = tile.reduce add %f : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8xf32, #tile.warp_rows<8, 1>>
+    tile.store %r, %l[%i] rows(%n) : tensor<8xf32, #tile.warp_rows<8, 1>> to memref<?xf32>
     gpu.return
   }
 
@@ -41,11 +41,11 @@ gpu.module @kernels {
   // CHECK:         llvm.load %{{.*}} : !llvm.ptr<1> -> f32
   // CHECK:         scf.if
   gpu.func @aligned(%s: memref<?x?xf32, strided<[?, 1]>>, %l: memref<?xf32>, %i: index, %n: index) kernel {
-    %x = tile.read %s[%i, %i] rows(%n) columns(%n) aligned : memref<?x?xf32, strided<[?, 1]>> to tensor<8x128xf32, #tile.strips<8, 4>>
-    %r = tile.read %l[%i] rows(%n) : memref<?xf32> to tensor<8xf32, #tile.strips<8, 1>>
-    %b = tile.broadcast %r : tensor<8xf32, #tile.strips<8, 1>> to tensor<8x128xf32, #tile.strips<8, 4>>
-    %y = arith.mulf %x, %b : tensor<8x128xf32, #tile.strips<8, 4>>
-    tile.store %y, %s[%i, %i] rows(%n) columns(%n) : tensor<8x128xf32, #tile.strips<8, 4>> to memref<?x?xf32, strided<[?, 1]>>
+    %x = tile.read %s[%i, %i] rows(%n) columns(%n) aligned : memref<?x?xf32, strided<[?, 1]>> to tensor<8x128xf32, #tile.warp_rows<8, 4>>
+    %r = tile.read %l[%i] rows(%n) : memref<?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
+    %b = tile.broadcast %r : tensor<8xf32, #tile.warp_rows<8, 1>> to tensor<8x128xf32, #tile.warp_rows<8, 4>>
+    %y = arith.mulf %x, %b : tensor<8x128xf32, #tile.warp_rows<8, 4>>
+    tile.store %y, %s[%i, %i] rows(%n) columns(%n) : tensor<8x128xf32, #tile.warp_rows<8, 4>> to memref<?x?xf32, strided<[?, 1]>>
     gpu.return
   }
 }
