@@ -128,7 +128,7 @@ static void testTwoRoles() {
 }
 
 /// A stage of a ring with a non-finite check is free when both readers have
-/// released it; the consumer's question waits for the answer.
+/// released it; the consumer waits for what the check finds.
 static void testNonfiniteCheck() {
   constexpr int64_t steps = 2000;
   Fixture f(3);
@@ -163,11 +163,11 @@ static void testNonfiniteCheck() {
                       return;
                   }
                 }});
-  check(inOrder, "no answer comes before it is known");
+  check(inOrder, "no result comes before it is known");
   check(f.block.finish(), f.block.getFailure());
 }
 
-/// Nobody looks at the tile that the consumer asks about.
+/// Nobody checks the tile that the consumer asks about.
 static void testUncheckedTile() {
   Fixture f(1);
   float source[rows * columns] = {};

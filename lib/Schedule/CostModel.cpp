@@ -14,7 +14,7 @@ using namespace flash;
 
 // Waves of tiles from which on their rate is what counts.
 static constexpr int64_t manyWaves = 4;
-// Waves that tiles whose keys are shared may make.
+// Waves that splits may make.
 static constexpr int64_t mostSplitWaves = 2;
 
 // Fitted to 669 schedules of 94 problems on an H200, whose times without the
@@ -28,8 +28,8 @@ constexpr int64_t extraQueriesPerStep = 75, extraKeysPerStep = 8;
 constexpr double usPerPair = 2.25e-5, usPerPairAndColumn = 2.8e-7;
 // For each wave behind the first.
 constexpr double usPerFurtherWave = 1.7;
-// Where blocks share keys: the second kernel, and what it reads, the partial
-// results in f32.
+// With split-KV: the second kernel, and what it reads, the partial results in
+// f32.
 constexpr double usOfCombination = 2.4, usPerPartialByte = 0.52e-6;
 // A block without keys costs such a part of a step. Where the longest tiles go
 // first, all multiprocessors are as busy in the end but for a part of a step.
@@ -40,7 +40,7 @@ class Clock {
 public:
   Clock(const Problem &problem, const TargetInfo &target);
 
-  /// If each tile of queries has `splits` blocks.
+  /// If the keys of each tile of queries have so many splits.
   double getMicroseconds(const Schedule &schedule, int64_t splits) const;
   int64_t countTiles(const Schedule &schedule) const {
     return *problem.countQueryTiles(*schedule.queryTile);

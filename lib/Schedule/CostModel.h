@@ -8,7 +8,7 @@
 // Where tiles are many, the ones with the highest rate are best. Where they are
 // few, other things count more: how many waves they make, whether the last one
 // is full, how long the longest tile takes, and what it costs to combine the
-// results of blocks that share keys.
+// results of splits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@ bool hasFewTiles(const Problem &problem, const TargetInfo &target,
                  int64_t queryTile);
 
 /// The one of `choices`, which differ in their tiles, that the target ends
-/// first with, and with how many blocks that share keys. All sizes are known.
+/// first with, and with how many splits of the keys. All sizes are known.
 Schedule chooseForFewTiles(const Problem &problem, const TargetInfo &target,
                            llvm::ArrayRef<Schedule> choices);
 

@@ -16,10 +16,9 @@ namespace flash {
 /// keys and of values as there are stages.
 int64_t getSharedBytes(const Problem &problem, const Schedule &schedule);
 
-/// Lets blocks share keys where the tiles of queries may be few, for warps
-/// without roles. Tiles become smaller where that makes a block for more of the
-/// multiprocessors, or fewer partial results because fewer blocks share the
-/// same keys.
+/// Asks for split-KV where the tiles of queries may be few, for warps without
+/// roles. Tiles become smaller where that makes a CTA for more of the
+/// multiprocessors, or fewer partial results because there are fewer splits.
 void chooseSplitKV(const Problem &problem, const TargetInfo &target,
                    Schedule &schedule);
 

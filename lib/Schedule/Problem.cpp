@@ -7,7 +7,6 @@
 
 #include "flash/Schedule/Problem.h"
 
-#include "flash/Schedule/SplitKV.h"
 #include "llvm/Support/MathExtras.h"
 #include <algorithm>
 
@@ -21,13 +20,4 @@ std::optional<int64_t> Problem::countQueryTiles(int64_t queryTile) const {
   return llvm::SaturatingMultiply<uint32_t>(
       std::min(*heads, most),
       std::min<int64_t>(llvm::divideCeil(*queries, queryTile), most));
-}
-
-int64_t flash::countSplits(int64_t splitCtas, int64_t queryTiles,
-                           int64_t keyTiles) {
-  if (keyTiles < minKeyTiles)
-    return 1;
-  int64_t wanted = splitCtas / std::max<int64_t>(queryTiles, 1);
-  return std::clamp<int64_t>(std::min(wanted, keyTiles / minKeyTilesPerSplit),
-                             1, maxSplits);
 }

@@ -217,8 +217,8 @@ std::string flash::completeSm90Schedule(const Problem &problem,
                    "thread, and threads start with {2}; choose fewer "
                    "ctas_per_sm",
                    columns, result, start);
-  // The next queries are copied early where there is a place for them, beside
-  // one for results on their way.
+  // The next queries are copied early where there is room for them, beside
+  // results on their way.
   if (!schedule.queryStages) {
     Schedule wide = schedule;
     wide.queryStages = 2;

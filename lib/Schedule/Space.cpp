@@ -14,7 +14,7 @@ namespace {
 
 // Tiles of the kernels with roles, of those without, and of the CPU; those that
 // win more often come first, in case that time runs out.
-// Where warps have roles, with how many blocks share a multiprocessor.
+// Where warps have roles, with how many CTAs per SM.
 constexpr std::pair<int64_t, std::optional<int64_t>> roleQueryTiles[] = {
     {128, {}}, {192, {}}, {128, 2}, {64, 2}, {64, 3}, {64, {}}};
 constexpr int64_t roleKeyTiles[] = {48,  64,  80,  96,  112, 128,
@@ -47,7 +47,7 @@ public:
       schedules.push_back(schedule);
   }
 
-  /// The tiles, with keys shared as the models do.
+  /// The tiles, with split-KV as the models have it.
   void addTiles(int64_t queryTile, int64_t keyTile,
                 ScheduleFeatures features = ScheduleFeatures::None,
                 std::optional<int64_t> ctasPerSm = {}) {

@@ -1,4 +1,4 @@
-//===- SplitKV.cpp - How many units of a GPU share keys -------------------===//
+//===- SplitKV.cpp - How many splits the keys have ------------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Schedule/SplitKV.h"
+
 #include "ModelParts.h"
 #include "llvm/Support/MathExtras.h"
+#include <algorithm>
 
 using namespace flash;
 
@@ -16,6 +18,15 @@ static constexpr int64_t mostSplitsOfLargeTile = 8;
 // Queries of the smallest tile that models propose for many queries, and the
 // distance between their tiles.
 static constexpr int64_t queryTileStep = 64;
+
+int64_t flash::countSplits(int64_t splitCtas, int64_t queryTiles,
+                           int64_t keyTiles) {
+  if (keyTiles < minKeyTiles)
+    return 1;
+  int64_t wanted = splitCtas / std::max<int64_t>(queryTiles, 1);
+  return std::clamp<int64_t>(std::min(wanted, keyTiles / minKeyTilesPerSplit),
+                             1, maxSplits);
+}
 
 void flash::chooseSplitKV(const Problem &problem, const TargetInfo &target,
                           Schedule &schedule) {

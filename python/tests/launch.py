@@ -44,7 +44,7 @@ def test_other_device():
 
 
 def test_scratch():
-    """Keys that several blocks share need memory for what the blocks have found."""
+    """Split-KV needs memory for what the splits give."""
     query, key = make((1, 8, 1, 64), "float32"), make((1, 8, 16384, 64), "float32")
     flash.attention(query, key, key)
     assert "int8" in [event[2] for event in events if event[0] == "empty"]

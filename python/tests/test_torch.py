@@ -504,7 +504,7 @@ def test_gpu_program(make_tensors):
 @needs_gpu
 @pytest.mark.parametrize("queries", [1, 16])
 def test_few_queries(make_tensors, queries):
-    """Kernels that share the keys among blocks need scratch memory."""
+    """Split-KV needs scratch memory."""
     query, key, value = make_tensors("cuda", "float16", 1, 8, 2, queries, 8192)
     compare(flash.attention(query, key, value), sdpa(query, key, value), "float16")
 

@@ -51,8 +51,8 @@ def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
     ```
 
     A `flash.softmax` or `linalg.softmax` of a slice of rows becomes two loops
-    over warp rows of the rows: the first finds maximum and sum, for each lane, by
-    the online softmax, the second writes the quotients.
+    over pieces of the rows (`#tile.warp_rows`): the first finds maximum and sum,
+    for each lane, by the online softmax, the second writes the quotients.
 
     Tensors become memrefs with run-time strides, whose last dimension is
     contiguous. A captured constant is copied into the kernel, any other scalar

@@ -24,7 +24,7 @@ Schedule chooseSchedule(const Problem &problem, const TargetInfo &target,
 /// tensor cores need, and enough registers and shared memory; returns what it
 /// lacks, with the figures, and nothing if it is possible. Fills in what
 /// follows from the other keys: warps, stages, query_stages, features and
-/// splits. CPUs can have any tiles.
+/// num_splits. CPUs can have any tiles.
 std::string completeSchedule(const Problem &problem, const TargetInfo &target,
                              Schedule &schedule);
 
@@ -34,7 +34,7 @@ llvm::SmallVector<Schedule> listSchedules(const Problem &problem,
                                           const TargetInfo &target);
 
 /// Those that differ from `schedule` in what the above leaves to the model:
-/// stages, warps, and how units share keys.
+/// stages, warps, and splits of the keys.
 llvm::SmallVector<Schedule> listVariations(const Problem &problem,
                                            const TargetInfo &target,
                                            const Schedule &schedule);

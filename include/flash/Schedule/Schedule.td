@@ -39,12 +39,11 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     of one (batch, head) pair form a unit of parallel work, which visits the
     keys `key_tile` at a time. Both are positive multiples of 8, at most 1024.
 
-    On a GPU the unit is a thread block: `warps` (1 to 32) share the queries,
-    16 at a time each. `stages` (1 to 16) tiles of keys, and of values, are in
-    shared memory, and `query_stages` (1 or 2) of queries where a block has
-    several. `ctas_per_sm` (1 to 4) of blocks whose warps have roles share
-    a multiprocessor, its registers and its shared memory; without it, one has
-    all.
+    On a GPU the unit is a thread block (CTA): `warps` (1 to 32) share the
+    queries, 16 at a time each. `stages` (1 to 16) tiles of keys, and of values,
+    are in shared memory, and `query_stages` (1 or 2) of queries where a block has
+    several. `ctas_per_sm` (1 to 4) of blocks whose warps have roles share a
+    multiprocessor, its registers and its shared memory; without it, one has all.
 
     `features = specialize_warps|overlap` lists what else is done, by the pass
     that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong`,
@@ -52,14 +51,14 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     softmax, to rescale the accumulator only when a maximum has grown by much
     (`lazy_rescale`). `features = none` asks for none of them.
 
-    With few queries there are few units, too few to fill a GPU. So units may
-    also share the key tiles of the same queries, with a second kernel that
-    combines their results: `num_splits = 4` (1 to 256) makes it four units for
-    each query tile. `split_ctas = 264` (1 to 65536) leaves the number to the
-    sizes: as many as give at most 264 units in all, each of which has at
-    least two of at least eight key tiles. If the sizes are known at run time
-    only, so is the number; where it is 1 there is no second kernel. The CPU
-    ignores both.
+    With few queries there are few CTAs, too few to fill a GPU. Split-KV
+    (Flash-Decoding) then cuts the key tiles of a query tile into splits, each of
+    a CTA of its own, with a second kernel that combines their results:
+    `num_splits = 4` (1 to 256) makes four. `split_ctas = 264` (1 to 65536) leaves
+    the number to the sizes: as many as give at most 264 CTAs in all, each of
+    which has at least two of at least eight key tiles. If the sizes are known at
+    run time only, so is the number; where it is 1 there is no second kernel. The
+    CPU ignores both.
 
     Every key may be left out. On a `flash.attention`, `flash-select-schedule`
     fills in what is missing: from a measured schedule of the device, where

@@ -1,5 +1,4 @@
-//===- SplitKV.h - How many blocks share the keys of a query tile -*- C++
-//-*-===//
+//===- SplitKV.h - How many splits the keys have ----------------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Split-KV, or Flash-Decoding: where the tiles of queries are too few for the
-// GPU, several blocks take a part of the keys of each, and a second kernel
-// combines their results.
+// GPU, the keys of each are cut into splits, one for each of several CTAs, and
+// a second kernel combines their results.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +25,7 @@ constexpr int64_t minKeyTiles = 8, minKeyTilesPerSplit = 2;
 /// What the key `num_splits` of a schedule may be at most.
 constexpr int64_t maxSplits = 256;
 
-/// The number of splits that give at most `splitCtas` blocks for `queryTiles`
+/// The number of splits that give at most `splitCtas` CTAs for `queryTiles`
 /// tiles of queries, if each then has enough of the `keyTiles` tiles of keys.
 int64_t countSplits(int64_t splitCtas, int64_t queryTiles, int64_t keyTiles);
 

@@ -303,7 +303,7 @@ LogicalResult BlockConverter::convertChoice(scf::IfOp choice) {
     if (failed(convert(from.front())))
       return failure();
   }
-  // Warps answer each for themselves, so they could not meet there.
+  // Each warp has a vote of its own, so they could not meet there.
   if (!choice.getCondition().getDefiningOp<AnyOp>())
     return success();
   WalkResult walk = copy.walk([&](Operation *inner) {

@@ -5,7 +5,7 @@
 //
 // The first pass is the online softmax (Milakov and Gimelshein, arXiv
 // 1805.02867), with a maximum and a sum for each lane rather than for each row:
-// lanes exchange values only once, after the loop. The second pass writes.
+// lanes shuffle values only once, after the loop. The second pass writes.
 //
 //===----------------------------------------------------------------------===//
 

@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace flash;
 
 namespace {
-/// Where the elements of a thread lie that belong to one row of warp rows.
+/// Where the elements of a thread lie that belong to one row.
 struct WarpRow {
   /// `start` are the coordinates of the tile's first element, `index` is the
   /// number of the row among those of the warp.

@@ -84,7 +84,7 @@ def few(bench):
                                    else ((1, 4), (256, 512), (64,), "f32"))
     result = Result(f"A few heads of one batch, {dtype}",
                     "Milliseconds. Tiles are few: how many there are and how long the longest is decide which are taken, "
-                    "and whether blocks share keys.")
+                    "and whether there is split-KV.")
     rows = []
     for dim, count, length in itertools.product(dims, heads, lengths):
         found, notes = measure(bench, (1, count, length, dim), dtype, MASKS, False)

@@ -73,7 +73,7 @@ def tiles(bench):
     result.tables.append(Table(["tile", "us", bench.unit, "GB/s", "registers", "local bytes", "shared KiB", "blocks", "threads",
                                 "blocks per multiprocessor"], rows))
     if (proposed := milliseconds(reports["tiles_proposed"])) is not None:
-        result.notes.append(f"The schedule that is proposed, which may share keys between blocks: {proposed * 1e3:.1f} us.")
+        result.notes.append(f"The schedule that is proposed, which may be with split-KV: {proposed * 1e3:.1f} us.")
     result.notes += faults(wrong)
     if refused:
         result.notes += ["Refused:", *refused]

@@ -1,4 +1,4 @@
-// The combination of partial results as a kernel: parts are read before the
+// The combination of partial results as a kernel: splits are read before the
 // first is needed, all of them if there are few, else eight at a time.
 // RUN: flash-opt %s --flash-online-softmax --flash-tile --cse --flash-decompose="guard-values=1 keep-combine=1" --cse --convert-linalg-to-tile --canonicalize --cse --split-input-file | FileCheck %s
 

@@ -55,7 +55,7 @@ func.func @several(%x: tensor<16x16xf32>, %n: index) -> (tensor<16x16xf32>, tens
   return %r#0, %r#1 : tensor<16x16xf32>, tensor<16xf32>
 }
 
-// Whether a condition holds for some row, lanes answer.
+// Whether a condition holds for some row, lanes vote.
 
 // CHECK-LABEL: gpu.func @any(
 // CHECK:       %[[IS:.*]] = arith.cmpf ogt, %{{.*}} : tensor<16xf32, #tile.rows<1>>

@@ -1,4 +1,4 @@
-// Reductions of a matrix: of each row by exchanging between lanes, of each column
+// Reductions of a matrix: of each row by shuffles between lanes, of each column
 // between warps too.
 // RUN: flash-opt %s --convert-linalg-to-tile --canonicalize --cse | FileCheck %s
 

@@ -1,5 +1,5 @@
-// Warp rows are read and written in chunks of 16 bytes where they are aligned, one
-// by one elsewhere; a reduction over a warp takes five exchanges.
+// Whole rows of a warp are read and written in chunks of 16 bytes where they are aligned, one
+// by one elsewhere; a reduction over a warp takes five shuffles.
 // RUN: flash-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(convert-tile-to-nvx)))' | FileCheck %s
 
 gpu.module @kernels {

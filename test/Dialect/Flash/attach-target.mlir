@@ -7,7 +7,7 @@
 // MANY: error: multiprocessors must be from 1 to 4096, got 4097
 // NEGATIVE: error: multiprocessors must be from 1 to 4096, got -1
 
-// Half as many multiprocessors, half as many blocks that share the keys of a head.
+// Half as many multiprocessors, half as many CTAs for the splits of the keys.
 // NONE-NOT: flash.multiprocessors
 // CHECK: module attributes {flash.multiprocessors = 66 : i64}
 // CHECK: schedule({{.*}}, split_ctas = 132>)

@@ -193,7 +193,7 @@ func.func @combine(%o: tensor<4x?x64xf32>, %l: tensor<4x?xf32>) -> tensor<?x64xf
 // CHECK: attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, num_splits = 2>}
 func.func private @splits() attributes {s = #flash.schedule<num_splits = 2, key_tile = 16, query_tile = 8>}
 // CHECK: attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, split_ctas = 264>}
-func.func private @units() attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, split_ctas = 264>}
+func.func private @split_ctas() attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, split_ctas = 264>}
 
 // CHECK-LABEL: func @is_finite(
 // CHECK: flash.is_finite %{{.*}} : tensor<128x64xf16>

@@ -32,18 +32,18 @@ func.func @longest_tile(%q: tensor<1x8x2048x64xf16>) -> tensor<1x8x2048x64xf16> 
 
 // Shared keys, where to combine the results costs less than it saves; 128 here
 // are 4 of each tile.
-// CHECK-LABEL: func @shared_keys(
+// CHECK-LABEL: func @split_keys(
 // CHECK: schedule(<query_tile = 64, key_tile = 128, {{.*}} split_ctas = 128>)
-func.func @shared_keys(%q: tensor<1x1x2048x64xf16>) -> tensor<1x1x2048x64xf16> {
+func.func @split_keys(%q: tensor<1x1x2048x64xf16>) -> tensor<1x1x2048x64xf16> {
   %o = flash.attention %q, %q, %q : (tensor<1x1x2048x64xf16>, tensor<1x1x2048x64xf16>, tensor<1x1x2048x64xf16>) -> tensor<1x1x2048x64xf16>
   return %o : tensor<1x1x2048x64xf16>
 }
 
-// CHECK-LABEL: func @too_few_keys_to_share(
+// CHECK-LABEL: func @too_few_keys_to_split(
 // CHECK: schedule(<query_tile = 64, key_tile = 128,
 // CHECK-NOT: split_ctas
 // CHECK: return
-func.func @too_few_keys_to_share(%q: tensor<1x1x512x64xf16>) -> tensor<1x1x512x64xf16> {
+func.func @too_few_keys_to_split(%q: tensor<1x1x512x64xf16>) -> tensor<1x1x512x64xf16> {
   %o = flash.attention %q, %q, %q : (tensor<1x1x512x64xf16>, tensor<1x1x512x64xf16>, tensor<1x1x512x64xf16>) -> tensor<1x1x512x64xf16>
   return %o : tensor<1x1x512x64xf16>
 }
@@ -115,7 +115,7 @@ func.func @few_short(%q: tensor<1x2x512x64xf16>) -> tensor<1x2x512x64xf16> {
   return %o : tensor<1x2x512x64xf16>
 }
 
-// Short rows of many columns take turns, but do not overlap.
+// Short rows of many columns have ping-pong, but do not overlap.
 // CHECK-LABEL: func @short_wide(
 // CHECK: features = specialize_warps|ping_pong|lazy_rescale|persistent|bulk_store, num_splits = 1>
 func.func @short_wide(%q: tensor<16x8x1024x256xf16>) -> tensor<16x8x1024x256xf16> {

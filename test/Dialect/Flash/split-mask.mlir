@@ -111,10 +111,10 @@ func.func @shifted(%q: tensor<64x8xf32>, %k: tensor<1024x8xf32>, %i: index, %acc
 
 // -----
 
-// Of units that share the keys, each visits its own of the tiles in each range:
+// Each split of the keys visits its own of the tiles in each range:
 // the bounds are the next of its tiles.
 
-// CHECK-LABEL: func @shared(
+// CHECK-LABEL: func @splits(
 // CHECK:         scf.forall (%[[S:.*]], %{{.*}}, %{{.*}}, %{{.*}}) =
 // CHECK:           %[[FROM:.*]] = affine.apply #{{.*}}(%[[S]])
 // CHECK:           %[[AHEAD:.*]] = arith.subi %{{.*}}, %[[S]]
@@ -128,7 +128,7 @@ func.func @shifted(%q: tensor<64x8xf32>, %k: tensor<1024x8xf32>, %i: index, %acc
 // CHECK:           scf.for %{{.*}} = %[[FULL_END]] to %{{.*}} step %c512
 // CHECK:             flash.online_attention
 // CHECK-SAME:          mask(#flash.causal)
-func.func @shared(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
+func.func @splits(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(<query_tile = 64, key_tile = 128, num_splits = 4>)
       : (tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16>
   return %o : tensor<2x4x1024x64xf16>

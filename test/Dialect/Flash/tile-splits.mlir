@@ -1,4 +1,4 @@
-// Units that share the keys of a query tile, and the combination of what they
+// The splits of the keys of a query tile, and the combination of what they have
 // computed.
 // RUN: flash-opt %s --flash-online-softmax --flash-tile --canonicalize --cse --split-input-file | FileCheck %s
 
@@ -29,13 +29,13 @@ func.func @splits(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1280x64xf16>, %v: t
 
 // -----
 
-// `split_ctas` of known sizes: 32 query tiles, so three splits for at most 100 units.
+// `split_ctas` of known sizes: 32 query tiles, so three splits for at most 100 CTAs.
 
-// CHECK-LABEL: func @units(
+// CHECK-LABEL: func @split_ctas(
 // CHECK:         scf.forall {{.*}} to (3, 2, 8, 128) step (1, 1, 1, 64)
 // CHECK:         scf.forall
 // CHECK:           flash.combine
-func.func @units(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1280x64xf16>) -> tensor<2x8x128x64xf16> {
+func.func @split_ctas(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1280x64xf16>) -> tensor<2x8x128x64xf16> {
   %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 128, split_ctas = 100>)
       : (tensor<2x8x128x64xf16>, tensor<2x2x1280x64xf16>, tensor<2x2x1280x64xf16>) -> tensor<2x8x128x64xf16>
   return %o : tensor<2x8x128x64xf16>
@@ -43,8 +43,8 @@ func.func @units(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1280x64xf16>) -> ten
 
 // -----
 
-// Seven tiles of keys are not shared: there is nothing to combine. Nor are any
-// where the query tiles alone are more than half of the units.
+// Seven tiles of keys are not split: there is nothing to combine. Nor are any
+// where the query tiles alone are more than half of the CTAs.
 
 // CHECK-LABEL: func @short(
 // CHECK:         scf.forall {{.*}} to (2, 8, 128) step (1, 1, 64)
@@ -66,7 +66,7 @@ func.func @many(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x?x64xf16>) -> tensor<
 
 // -----
 
-// Sizes known at run time: one program, whose units write all rows of the
+// Sizes known at run time: one program, whose CTAs write all rows of the
 // results and none of the partial ones where there is one split, or the other
 // way round. Then the second loop has no iteration. Only the first split starts
 // from the sink.

@@ -1,4 +1,4 @@
-// Whether a row's maximum is above a bound, lanes know before they exchange theirs.
+// Whether a row's maximum is above a bound, lanes know before they shuffle theirs.
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-any-of-lanes)))" | FileCheck %s
 
 !tile = tensor<32x16xf32, #tile.fragment<2>>
@@ -8,8 +8,8 @@
 !lane_flags = tensor<32x4xi1, #tile.lanes<2>>
 
 gpu.module @kernels {
-  // A positive factor changes nothing about which is the largest. What the answer
-  // alone asks for goes to it, but for the fold, which has been paid for.
+  // A positive factor changes nothing about which is the largest. What the vote
+  // alone needs goes to it, but for the fold, which has been paid for.
 
   // CHECK-LABEL: gpu.func @lazy(
   // CHECK-SAME:  %[[X:[^,: ]*]]: tensor<32x16xf32, #tile.fragment<2>>, %[[MAX:[^,: ]*]]: tensor<32xf32, #tile.rows<2>>
@@ -47,7 +47,7 @@ gpu.module @kernels {
     gpu.return
   }
 
-  // A maximum that others ask for is exchanged before, and so are its conditions.
+  // A maximum that others ask for is shuffled before, and so are its conditions.
 
   // CHECK-LABEL: gpu.func @shared(
   // CHECK:       %[[T:.*]] = tile.reduce max %[[L:.*]] :

@@ -3,7 +3,7 @@
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores)))" | FileCheck %s
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=49200})))" | FileCheck %s --check-prefix=HALF
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=40000})))" | FileCheck %s --check-prefix=NONE
-// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=49200})))" | FileCheck %s --check-prefix=PLACES
+// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=49200})))" | FileCheck %s --check-prefix=ROWS
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=49199})))" | FileCheck %s --check-prefix=NOROOM
 
 !ring = !tile.ring<1, !tile.smem<128x128xf16, swizzle = 128>>
@@ -44,24 +44,24 @@ gpu.module @m {
 }
 
 // In a loop, results go where the queries of the loop were, if there is room for
-// one more place of 64 rows: then the next queries of a warpgroup can come early.
-// The queries are given back behind the store. Of 49152 bytes for places, all but
+// one more stage of 64 rows: then the next queries of a warpgroup can come early.
+// The queries are given back behind the store. Of 49152 bytes for row stages, all but
 // 16384 are those of the ring.
 
 !pending = !tile.pending<tensor<128x16xf32, #tile.fragment<8>>>
 !keys = !tile.smem<16x128xf16, swizzle = 128>
 
 gpu.module @loops {
-  // PLACES-LABEL: gpu.func @loop(
-  // PLACES:       tile.ring row_stages = 3 : <1, <128x128xf16
-  // PLACES:       tile.warp_specialize @consumer(warps = 8, registers = 232)
-  // PLACES:       %[[Q:.*]] = tile.ring.wait
-  // PLACES:       tile.mma_wait
-  // PLACES-NOT:   tile.ring.release
-  // PLACES:       tile.store_bulk %{{.*}} through !tile.smem<64x128xf16, swizzle = 128> in %[[Q]] :
-  // PLACES-NEXT:  tile.ring.release
-  // Who copies to places has more to count.
-  // PLACES:       @producer(warps = 1, registers = 40)
+  // ROWS-LABEL: gpu.func @loop(
+  // ROWS:       tile.ring row_stages = 3 : <1, <128x128xf16
+  // ROWS:       tile.warp_specialize @consumer(warps = 8, registers = 232)
+  // ROWS:       %[[Q:.*]] = tile.ring.wait
+  // ROWS:       tile.mma_wait
+  // ROWS-NOT:   tile.ring.release
+  // ROWS:       tile.store_bulk %{{.*}} through !tile.smem<64x128xf16, swizzle = 128> in %[[Q]] :
+  // ROWS-NEXT:  tile.ring.release
+  // Who copies to row stages has more to count.
+  // ROWS:       @producer(warps = 1, registers = 40)
   // NOROOM-LABEL: gpu.func @loop(
   // NOROOM:       tile.ring : <1, <128x128xf16
   // NOROOM:       tile.ring.release
@@ -87,9 +87,9 @@ gpu.module @loops {
     gpu.return
   }
 
-  // Sizes known at run time only take the registers that places take.
-  // PLACES-LABEL: gpu.func @dynamic_sizes(
-  // PLACES:       tile.ring : <1, <128x128xf16
+  // Sizes known at run time only take the registers that row stages take.
+  // ROWS-LABEL: gpu.func @dynamic_sizes(
+  // ROWS:       tile.ring : <1, <128x128xf16
   gpu.func @dynamic_sizes(%out: !memory, %x: tensor<128x128xf16, #tile.fragment<8>>, %k: !keys, %i: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
@@ -108,8 +108,8 @@ gpu.module @loops {
   }
 
   // Others than products read the rows of all warpgroups.
-  // PLACES-LABEL: gpu.func @loads(
-  // PLACES:       tile.ring : <1, <128x128xf16
+  // ROWS-LABEL: gpu.func @loads(
+  // ROWS:       tile.ring : <1, <128x128xf16
   gpu.func @loads(%out: !static, %x: tensor<128x128xf16, #tile.fragment<8>>, %i: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index

@@ -1,5 +1,5 @@
-// Blocks that share a multiprocessor have a share of its registers and of its shared
-// memory, and one checking warp each.
+// CTAs of one multiprocessor have a share of its registers and of its shared memory,
+// and one warp of the non-finite check each.
 // RUN: flash-opt %s --tile-specialize-warps --tile-allocate-smem | FileCheck %s --check-prefix=ROLES
 // RUN: flash-opt %s --tile-specialize-warps --tile-allocate-smem --tile-lower-roles | FileCheck %s --check-prefix=LOWERED
 // RUN: not flash-opt %s --tile-specialize-warps --tile-allocate-smem=limit=33000 2>&1 | FileCheck %s --check-prefix=LIMIT

@@ -169,7 +169,7 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// Roles are iterations that run at the same time. Turns have nothing to order.
+// Roles are iterations that run at the same time. Ping-pong has nothing to order.
 // CHECK-LABEL: func.func @roles(
 // CHECK:      %[[BLOCK:.*]] = llvm.call @flash_emulation_begin
 // CHECK:      llvm.call @flash_emulation_ring

@@ -77,7 +77,7 @@ func.func @f(%x: !tile.smem<16x8xf32, bank = 32>)
 // -----
 
 func.func @f() {
-  // expected-error @below {{has places for the 64 rows of each warpgroup, which are those of one stage that nobody checks, not of '!tile.ring<2, <128x64xf16, swizzle = 128>>'}}
+  // expected-error @below {{has row_stages for the 64 rows of each warpgroup, which are those of one stage that nobody checks, not of '!tile.ring<2, <128x64xf16, swizzle = 128>>'}}
   %r = tile.ring row_stages = 3 : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
   return
 }
@@ -85,7 +85,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{needs a place for each warpgroup, 2, got 1}}
+  // expected-error @below {{needs a row stage for each warpgroup, 2, got 1}}
   %r = tile.ring row_stages = 1 : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
   return
 }
@@ -93,7 +93,7 @@ func.func @f() {
 // -----
 
 func.func @f(%x: tensor<128x128xf16, #tile.fragment<8>>, %s: memref<?x128xf16>, %t: !tile.smem<128x128xf16, swizzle = 128>, %i: index) {
-  // expected-error @below {{stores all columns in a place, which has 64 of 128}}
+  // expected-error @below {{stores all columns in a row stage, which has 64 of 128}}
   tile.store_bulk %x, %s[%i] through !tile.smem<64x64xf16, swizzle = 128> in %t : !tile.smem<128x128xf16, swizzle = 128> : tensor<128x128xf16, #tile.fragment<8>> to memref<?x128xf16>
   return
 }
@@ -746,7 +746,7 @@ func.func @f() {
 
 // -----
 
-// expected-error @below {{cannot be filled by 3 copies: each fills a multiple of 8 rows of a stage, without places, not of '!tile.ring<2, <64x64xf16, swizzle = 128>>'}}
+// expected-error @below {{cannot be filled by 3 copies: each fills a multiple of 8 rows of a stage, without row_stages, not of '!tile.ring<2, <64x64xf16, swizzle = 128>>'}}
 %r = tile.ring copies = 3 : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
 
 // -----

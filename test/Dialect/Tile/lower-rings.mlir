@@ -186,7 +186,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @no_place() kernel {
-    // expected-error @below {{'tile.ring' op has no place; run tile-allocate-smem first}}
+    // expected-error @below {{'tile.ring' op has no offset; run tile-allocate-smem first}}
     %a = tile.ring : !ring1
     gpu.return
   }
@@ -313,7 +313,7 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @inspect() kernel {
+  gpu.func @check_finite() kernel {
     %c0 = arith.constant 0 : index
     %r = tile.ring checked {offset = 0} : !tile.ring<1, !tile.smem<32x64xf16, swizzle = 128>>
     // expected-error @below {{'tile.ring.check_finite' op is for warps with roles}}

@@ -27,12 +27,12 @@
 // CHECK:         %[[CONSUMES:.*]] = arith.cmpi slt, %[[NUMBER]], %c2_i32
 // CHECK-NEXT:    scf.if %[[CONSUMES]] {
 // CHECK-NEXT:      nvvm.setmaxregister increase 240
-// The last warpgroup gives the first one its first turn.
+// The last warpgroup lets the first one go on at first.
 // CHECK:           scf.if
 // CHECK:             nvvm.barrier.arrive
 // CHECK:           nvvm.mbarrier.try_wait.parity
 // CHECK:           tile.smem_view
-// A turn: 256 threads, of which 128 wait.
+// Ping-pong: 256 threads, of which 128 wait.
 // CHECK:           nvvm.barrier id = %{{.*}} number_of_threads = %c256_i32
 // CHECK:           nvvm.barrier.arrive
 // The first thread of a warpgroup arrives for it.
@@ -40,7 +40,7 @@
 // CHECK:           %[[FIRST:.*]] = arith.cmpi eq, %[[LANE]], %c0
 // CHECK-NEXT:      scf.if %[[FIRST]] {
 // CHECK:             nvvm.mbarrier.arrive
-// The first warpgroup takes the turn that the last has passed on.
+// The first warpgroup takes the last arrival of the last one.
 // CHECK:           scf.if
 // CHECK:             nvvm.barrier id
 // CHECK:         } else {
@@ -48,7 +48,7 @@
 // One thread of the warp behind them copies.
 // CHECK:           %[[ONE:.*]] = nvvm.elect.sync
 // CHECK-NEXT:      scf.if %[[ONE]]
-// An acquire waits for the parity of the round before.
+// An acquire waits for the parity of the phase before.
 // CHECK:             arith.xori
 // CHECK:             nvvm.mbarrier.try_wait.parity
 // Two panels of 64 columns: 64 rows of 128 bytes each.
@@ -84,7 +84,7 @@ module attributes {gpu.container_module} {
 
 gpu.module @m {
   gpu.func @kernel() kernel {
-    // expected-error @below {{'tile.ring' op has no place; run tile-allocate-smem first}}
+    // expected-error @below {{'tile.ring' op has no offset; run tile-allocate-smem first}}
     %r = tile.ring {offset = 0} : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
     tile.warp_specialize @consumer(warps = 4, registers = 232) {
     } @producer(warps = 1, registers = 40) {
@@ -160,8 +160,8 @@ module {
 !memory = memref<?x?x128xf16, strided<[?, ?, 1]>>
 !result = tensor<128x128xf16, #tile.fragment<8>>
 
-// A result is stored in two halves: each when the one before has left its place.
-// A warpgroup has a tensor map for its 64 rows, and its own part of the place.
+// A result is stored in two halves: each when the one before has left its stage.
+// A warpgroup has a tensor map for its 64 rows, and its own part of the stage.
 // CHECK-LABEL: gpu.func @stores(
 // CHECK-SAME:    memref<64x64xf16, #gpu.address_space<workgroup>>, swizzle = swizzle_128b
 // CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.global.shared.cta
@@ -187,13 +187,13 @@ module {
 !tile = !tile.smem<64x128xf16, swizzle = 128>
 !ring = !tile.ring<2, !tile.smem<64x128xf16, swizzle = 128>>
 
-// The warps that do not copy look at what was copied. A stage has a third barrier,
-// at which they arrive, and is empty when they, too, have given it back.
+// The warps that do not copy check what was copied. A stage has a third barrier,
+// at which they arrive, and is empty when they, too, have released it.
 // CHECK-LABEL: gpu.func @checked(
 // CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
 // CHECK:         nvvm.mbarrier.init %{{.*}}, %c4_i32
 // CHECK:         nvvm.mbarrier.init %{{.*}}, %c3_i32
-// The consumers read an answer of each.
+// The consumers read what each has found.
 // CHECK:         nvvm.setmaxregister increase
 // CHECK:         nvvm.mbarrier.try_wait.parity
 // CHECK-COUNT-3: llvm.load %{{.*}} : !llvm.ptr<3> -> i32
@@ -248,19 +248,19 @@ module {
 !pending = !tile.pending<tensor<128x16xf32, #tile.fragment<8>>>
 !result = tensor<128x128xf16, #tile.fragment<8>>
 
-// Each warpgroup has its rows in a place of its own: the copies of 64 rows wait for
-// one place each, and a warpgroup for its own.
+// Each warpgroup has its rows in a stage of its own: the copies of 64 rows wait for
+// one stage each, and a warpgroup for its own.
 // CHECK-LABEL: gpu.func @row_stages(
 // CHECK-SAME:    memref<64x64xf16, #gpu.address_space<workgroup>>, swizzle = swizzle_128b
-// Three places, full and empty. One warpgroup gives a place back.
+// Three row stages, full and empty. One warpgroup releases a stage.
 // CHECK-COUNT-6: nvvm.mbarrier.init %{{.*}}, %c1_i32
 // CHECK-NOT:     nvvm.mbarrier.init
 // CHECK:         nvvm.setmaxregister increase
 // CHECK:         %[[WARPGROUP:.*]] = nvvm.shfl.sync idx
 // CHECK:         %[[OWN:.*]] = arith.index_cast %[[WARPGROUP]]
 // CHECK:         %[[FIRST:.*]] = arith.muli %{{.*}}, %c2
-// CHECK:         %[[TURN:.*]] = arith.addi %[[FIRST]], %[[OWN]]
-// CHECK:         arith.remui %[[TURN]], %c3
+// CHECK:         %[[FILL:.*]] = arith.addi %[[FIRST]], %[[OWN]]
+// CHECK:         arith.remui %[[FILL]], %c3
 // CHECK:         nvvm.mbarrier.try_wait.parity
 // CHECK:         %[[Q:.*]] = tile.smem_view %{{.*}} : <64x128xf16
 // CHECK:         tile.mma_async %[[Q]],

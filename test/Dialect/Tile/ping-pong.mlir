@@ -1,4 +1,4 @@
-// Products that give scores, and those started with them, wait for a turn.
+// Products that give scores, and those started with them, wait for ping-pong.
 // RUN: flash-opt %s --split-input-file --verify-diagnostics \
 // RUN:   --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-ping-pong)))" | FileCheck %s
 

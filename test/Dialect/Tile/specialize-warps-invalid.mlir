@@ -72,7 +72,7 @@ gpu.module @m {
   gpu.func @kernel(%q: !tile) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
     %p = tile.mma_async %q, %q transpose_b : !tile, !tile -> !tile.pending<!scores>
     %d = tile.mma_wait %p : !tile.pending<!scores>
-    // expected-error @below {{'tile.is_finite' op looks at a tile of no ring, which only rings show to other warps}}
+    // expected-error @below {{'tile.is_finite' op checks a tile of no ring, which only rings show to other warps}}
     %f = tile.is_finite %q : !tile
     gpu.return
   }

@@ -100,8 +100,8 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// The non-finite check does not count the steps of a ring at whose tiles it does not
-// look; the loop around carries the number for the others.
+// The non-finite check does not count the steps of a ring whose tiles it does not
+// check; the loop around carries the number for the others.
 // CHECK-LABEL: gpu.func @counts(
 // CHECK:         %[[R:.*]] = tile.ring : <2
 // CHECK:         %[[V:.*]] = tile.ring checked : <2

@@ -1,4 +1,4 @@
-// What tile-verify-async asks of roles, turns, votes of warps, and products that
+// What tile-verify-async asks of roles, ping-pong, votes of warps, and products that
 // go on during a wait. Programs of all schedules pass: --flash-sm90 runs the pass.
 // RUN: flash-opt %s --split-input-file --verify-diagnostics \
 // RUN:   --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-verify-async)))"
@@ -168,7 +168,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @kernel() kernel {
-    // expected-error @below {{'tile.ping_pong.wait' op takes a turn that is not passed on after it, in the same block}}
+    // expected-error @below {{'tile.ping_pong.wait' op needs a tile.ping_pong.arrive after it, in the same block}}
     tile.ping_pong.wait
     tile.ping_pong.wait
     tile.ping_pong.arrive
@@ -180,7 +180,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @kernel(%c: i1) kernel {
-    // expected-error @below {{'tile.ping_pong.wait' op takes a turn that is not passed on after it, in the same block}}
+    // expected-error @below {{'tile.ping_pong.wait' op needs a tile.ping_pong.arrive after it, in the same block}}
     tile.ping_pong.wait
     scf.if %c {
       tile.ping_pong.arrive
@@ -195,7 +195,7 @@ gpu.module @m {
   gpu.func @kernel() kernel {
     tile.ping_pong.wait
     tile.ping_pong.arrive
-    // expected-error @below {{'tile.ping_pong.arrive' op passes a turn on that has not been taken before it, in the same block}}
+    // expected-error @below {{'tile.ping_pong.arrive' op needs a tile.ping_pong.wait before it, in the same block}}
     tile.ping_pong.arrive
     gpu.return
   }
@@ -313,7 +313,7 @@ gpu.module @m {
     } @producer(warps = 1, registers = 40) {
     } @nonfinite_check(warps = 3, registers = 40) {
       tile.ring.check_finite %r[%c0] : !ring
-      // expected-error @below {{'tile.ring.release' op is not for a role that checks, which only looks at tiles}}
+      // expected-error @below {{'tile.ring.release' op is not for a non-finite check, which only looks at tiles}}
       tile.ring.release %r[%c0] : !ring
     }
     gpu.return
@@ -535,7 +535,7 @@ gpu.module @m {
 
 // -----
 
-// Who checks a ring looks at each of its tiles.
+// Who checks a ring checks each of its tiles.
 !ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
 !memory = memref<?x64xf16, strided<[?, 1]>>
 gpu.module @m {

@@ -42,7 +42,7 @@ def main():
     parser.add_argument("--dynamic", action="store_true", help="sizes known at run time")
     parser.add_argument("--queries", type=int, default=8192)
     parser.add_argument("--keys", type=int, default=2048)
-    parser.add_argument("--few", action="store_true", help="one batch of two heads, where blocks share keys")
+    parser.add_argument("--few", action="store_true", help="one batch of two heads, which gives split-KV")
     parser.add_argument("element")
     parser.add_argument("dimensions", nargs="+")
     arguments = parser.parse_args()

@@ -40,7 +40,7 @@ CASES = [
     ("everything", dict(dynamic=True, mask="nested", lengths=True, sink=True, score="alibi"), {}),
     ("splits", dict(mask="causal", Nk=150), dict(num_splits=3)),
     ("splits-lengths", dict(lengths=True, sink=True, Nk=150), dict(num_splits=2)),
-    ("units", dict(dynamic=True, Nk=300), dict(split_ctas=40)),
+    ("split-ctas", dict(dynamic=True, Nk=300), dict(split_ctas=40)),
     ("one-query", dict(Nq=1, Hq=6, mask="causal", lengths=True), {}),
     ("rank-3", dict(rank=3, B=1), {}),
 ]

@@ -44,7 +44,7 @@ ATTENTIONS = [
     ("splits", dict(mask="causal", Nk=150), "num_splits=3", None),
     ("splits-12", dict(Nk=300, lengths=True, sink=True), "num_splits=12", None),
     ("splits-11", dict(mask="window", Nk=300), "num_splits=11", None),
-    ("units", dict(dynamic=True, Nk=300), "split_ctas=400", None),
+    ("split-ctas", dict(dynamic=True, Nk=300), "split_ctas=400", None),
 ]
 BASELINES = [("ragged", dict(), None), ("sink", dict(mask="nothing", sink=True), None),
              ("mask", dict(mask="two_sided", lengths=True, sink=True, dynamic=True), None)]

@@ -5,7 +5,7 @@
     suite.py --target=emulate            as block programs, on the CPU
     suite.py --target=emulate:sm_90a     as those whose warps have roles; with
         --features 'specialize_warps|overlap' as schedules with these features
-    suite.py --split-kv="num_splits = 3" ...    with units that share keys, see #flash.schedule
+    suite.py --split-kv="num_splits = 3" ...    with split-KV, see #flash.schedule
     suite.py --only NAME --keep DIR      write one case's files and run it
     suite.py --write DIR                 write programs for flash-run --suite
     suite.py --matrix ...                another suite: 192 plain attentions
@@ -100,7 +100,7 @@ class Case:
         self.lengths_of = None  # those of the first batches, in place of 0
         self.schedule = None
         self.features = None
-        self.share = None  # what a schedule in the program says beside its tiles
+        self.split_kv = None  # what a schedule in the program says beside its tiles
         for key, value in options.items():
             if not hasattr(self, key):
                 raise KeyError(key)
@@ -166,8 +166,8 @@ class Case:
             parts.append(f"sink(%sinks : {types['sinks']})")
         if self.features:
             parts.append(f"schedule(<query_tile = 128, key_tile = 32, features = {self.features}>)")
-        if self.share:
-            parts.append(f"schedule(<query_tile = 32, key_tile = 16, {self.share}>)")
+        if self.split_kv:
+            parts.append(f"schedule(<query_tile = 32, key_tile = 16, {self.split_kv}>)")
         if self.score:
             body = SCORES[self.score][1].format(**self.sizes())
             parts.append("score {\n  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):"
@@ -335,7 +335,7 @@ def main():
         case.features = arguments.features
     selected = [c for c in everything[first::step] if not arguments.only or arguments.only in c.name]
     for case in selected:
-        case.share = None if case.schedule else arguments.split_kv
+        case.split_kv = None if case.schedule else arguments.split_kv
     if arguments.list:
         print("\n".join(case.name for case in selected))
         return 0

@@ -1,4 +1,4 @@
-// One program for all sizes: the number of units that share keys is arithmetic of the
+// One program for all sizes: the number of splits of the keys is arithmetic of the
 // host, and the kernel that combines is not launched where there is one.
 // RUN: split-file %s %t
 // RUN: flash-opt %t/program.mlir --flash-sm80 | host-program-opt --test-host-program=calls=%t/calls -o /dev/null | FileCheck %s
@@ -24,7 +24,7 @@
 // CHECK-NEXT:  launch attention 64 1 1 128 1 1
 // CHECK-NOT:   launch
 
-// No query, so no unit.
+// No query, so no CTA.
 // CHECK-LABEL: {{^}}1x1x0x64
 // CHECK-NEXT:  result
 // CHECK-NOT:   launch

@@ -32,7 +32,7 @@ static void decompose(IsFiniteOp op) {
     Value empty = tensor::EmptyOp::create(t.b, shape, t.b.getF32Type());
     return linalg::FillOp::create(t.b, zero, empty).getResult(0);
   };
-  // First one sum for each column: vectors add without exchanging lanes.
+  // First one sum for each column: vectors add without shuffles.
   Value sums = t.generic(
       op.getTile(), zeros(columns), {t.map(2, {0, 1}), t.map(2, {1})},
       [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {

@@ -1,4 +1,4 @@
-//===- SplitKV.cpp - Units that share the keys of a query tile ------------===//
+//===- SplitKV.cpp - The splits of the keys of a query tile ---------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -65,7 +65,7 @@ KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online)
   std::optional<int64_t> keys = getConstantIntValue(numKeys);
   std::optional<int64_t> queryTiles =
       countQueryTiles(online.getQuery().getType(), *schedule.queryTile);
-  // More query tiles than units are never split, whatever the number of keys.
+  // More query tiles than CTAs are never split, whatever the number of keys.
   if (queryTiles && (keys || *queryTiles > *schedule.splitCtas / 2)) {
     int64_t keyTiles = keys ? llvm::divideCeil(*keys, *schedule.keyTile) : 1;
     count =

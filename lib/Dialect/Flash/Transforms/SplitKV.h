@@ -1,4 +1,4 @@
-//===- SplitKV.h - Units that share the keys of a query tile ----*- C++ -*-===//
+//===- SplitKV.h - The splits of the keys of a query tile -------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,7 +13,7 @@
 
 namespace flash {
 
-/// Over how many units the keys of each query tile are spread.
+/// How many splits the keys of each query tile have.
 class KeySplits {
 public:
   KeySplits() = default;
@@ -22,11 +22,11 @@ public:
   KeySplits(mlir::OpBuilder &b, OnlineAttentionOp online);
 
   mlir::OpFoldResult getCount() const { return count; }
-  /// Whether there may be one unit only, which then writes the results, or
-  /// several, which write partial ones.
+  /// Whether there may be one only, which then writes the results, or several,
+  /// which write partial ones.
   bool mayBeOne() const { return isDynamic() || !maySplit(); }
   bool maySplit() const { return !mlir::isOneInteger(count); }
-  /// `one` where there is one unit, else `several`.
+  /// `one` where there is one split, else `several`.
   mlir::OpFoldResult choose(mlir::OpBuilder &b, mlir::Location loc,
                             mlir::OpFoldResult one,
                             mlir::OpFoldResult several) const;

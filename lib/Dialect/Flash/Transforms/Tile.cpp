@@ -49,23 +49,22 @@ private:
   /// The tile of a state's initial value.
   Value initialTile(Value init, Value batch, Value head, Value start,
                     OpFoldResult rows, int64_t tile);
-  /// The initial state of a query tile; of several units that share its keys,
-  /// the first starts from it, the others from the state without keys.
+  /// The initial state of a query tile; of several splits of its keys, the
+  /// first starts from it, the others from the state without keys.
   SmallVector<Value> initialState(Value split, Value batch, Value head,
                                   Value start, OpFoldResult rows);
   /// One past the last key that exists for `batch`.
   OpFoldResult keyEnd(Value batch);
-  /// The loop over key tiles; returns the final state. Units that share the
-  /// keys take every n-th tile each, so that they have as much to do whatever
-  /// range of tiles a mask leaves.
+  /// The loop over key tiles; returns the final state. Each of n splits takes
+  /// every n-th tile, so that all have as much to do whatever range of tiles a
+  /// mask leaves.
   SmallVector<Value> keyLoop(Value query, Value split, Value batch, Value head,
                              Value start, ArrayRef<Value> state);
   /// Emits a finalize whose output has elements of `elementType`.
   FinalizeOp finalizeTile(ArrayRef<Value> state, Type elementType,
                           bool withLse);
   /// Computes one query tile and writes it into `outputs`: the results where
-  /// there may be one unit for it, then partial ones where there may be
-  /// several.
+  /// its keys may be one split, then partial ones where they may be several.
   void queryTileBody(ValueRange position, ValueRange outputs);
   /// Writes `rows` rows of `tile` to `output` at `position`.
   void insert(Value tile, Value output, ValueRange position, OpFoldResult rows);
@@ -80,7 +79,7 @@ private:
   Padding padding = Padding::Zero;
   HeadGroups groups;
   KeySplits splits;
-  size_t numResults = 0; ///< How many outputs of a unit are results.
+  size_t numResults = 0; ///< How many outputs of a split are results.
 };
 } // namespace
 
@@ -319,7 +318,7 @@ void Tiler::run() {
       steps = {index(1), index(1), index(queries.tile)};
   if (splits.maySplit()) {
     SmallVector<OpFoldResult> partialSizes(ends);
-    // One unit needs no memory for partial results.
+    // One split needs no memory for partial results.
     partialSizes.insert(partialSizes.begin(),
                         splits.choose(b, loc, index(0), splits.getCount()));
     partialSizes.push_back(

@@ -123,17 +123,18 @@ LogicalResult RingOp::verify() {
     return emitOpError("cannot be filled by ")
            << *copies
            << " copies: each fills a multiple of 8 rows of a stage, without "
-              "places, not of "
+              "row_stages, not of "
            << type;
   if (!getRowStages())
     return success();
   int64_t rows = type.getTile().getRows(), least = rows / rowsOfWarpgroup;
   if (type.getStages() != 1 || rows % rowsOfWarpgroup != 0 || getChecked())
-    return emitOpError("has places for the 64 rows of each warpgroup, which "
-                       "are those of one stage that nobody checks, not of ")
+    return emitOpError(
+               "has row_stages for the 64 rows of each warpgroup, which "
+               "are those of one stage that nobody checks, not of ")
            << type;
   if (static_cast<int64_t>(*getRowStages()) < least)
-    return emitOpError("needs a place for each warpgroup, ")
+    return emitOpError("needs a row stage for each warpgroup, ")
            << least << ", got " << *getRowStages();
   return success();
 }
@@ -245,7 +246,7 @@ LogicalResult StoreBulkOp::verify() {
            << rows << " rows with whole panels, not " << tile << " through "
            << stage;
   if (getReused() && stage.getColumns() < tile.getDimSize(1))
-    return emitOpError("stores all columns in a place, which has ")
+    return emitOpError("stores all columns in a row stage, which has ")
            << stage.getColumns() << " of " << tile.getDimSize(1);
   MemRefType memory = getDestination().getType();
   if (static_cast<int64_t>(getIndices().size()) != memory.getRank() - 1)

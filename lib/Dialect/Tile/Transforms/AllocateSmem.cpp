@@ -1,4 +1,4 @@
-//===- AllocateSmem.cpp - Places of rings in shared memory ----------------===//
+//===- AllocateSmem.cpp - Rings in shared memory --------------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- AnyOfLanes.cpp - Ask lanes before they exchange maxima -------------===//
+//===- AnyOfLanes.cpp - Vote before maxima are shuffled -------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -79,7 +79,7 @@ struct AnyOfLanes : flash::tile::impl::AnyOfLanesBase<AnyOfLanes> {
       if (choice.getCondition().getDefiningOp<AnyOp>())
         choices.push_back(choice);
     });
-    // What only one answer asks for, the exchange among it, is left to it.
+    // What only one vote needs, the shuffles among it, is left to it.
     DominanceInfo dominance(getOperation());
     for (scf::IfOp choice : choices) {
       SmallVector<Region *> regions = {&choice.getThenRegion(),

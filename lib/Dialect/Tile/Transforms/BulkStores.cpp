@@ -48,11 +48,12 @@ static SmemType getStage(RankedTensorType type, int64_t bytes) {
                        whole.getSwizzle());
 }
 
-/// The tile in front of the store whose place the result can take: the only one
-/// in its ring, as many rows, no fewer bytes, and read by products alone, of
-/// which each of several warpgroups reads its own rows. Null if there is none,
-/// or no tile follows for which the ring would need a place early. Sizes known
-/// at run time only take the registers that to find the place takes.
+/// The tile in front of the store whose shared memory the result can take: the
+/// only one in its ring, as many rows, no fewer bytes, and read by products
+/// alone, of which each of several warpgroups reads its own rows. Null if there
+/// is none, or no tile follows for which the ring would need a stage early.
+/// Sizes known at run time only take the registers that addresses in row stages
+/// need.
 static RingWaitOp findReused(StoreOp store) {
   if (!isa<scf::ForOp>(store->getParentOp()) ||
       !store.getDestination().getType().hasStaticShape())
@@ -81,7 +82,7 @@ static RingWaitOp findReused(StoreOp store) {
   return {};
 }
 
-/// Gives each warpgroup a place of its own for its rows of the tile, and one
+/// Gives each warpgroup a stage of its own for its rows of the tile, and one
 /// more where the first of the next rows can come early, if there are `bytes`
 /// for that; returns whether there are.
 static bool makeRowStages(RingWaitOp wait, int64_t bytes) {

@@ -323,7 +323,7 @@ struct EmulateReduce : OpConversionPattern<ReduceOp> {
   }
 };
 
-/// Over all rows, which are many warps'. What depends on the answer must be
+/// Over all rows, which are many warps'. What depends on the vote must be
 /// right for every warp that says yes, so it is if all of them do.
 struct EmulateAny : OpConversionPattern<AnyOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -345,8 +345,8 @@ struct EmulateAny : OpConversionPattern<AnyOp> {
   }
 };
 
-/// Turns decide which warpgroup's products come first, and not what they give:
-/// there is nothing to carry out where all warpgroups are one program.
+/// Ping-pong decides which warpgroup's products come first, and not what they
+/// give: there is nothing to carry out where all warpgroups are one program.
 template <typename Op> struct EmulatePingPong : OpConversionPattern<Op> {
   using OpConversionPattern<Op>::OpConversionPattern;
   LogicalResult matchAndRewrite(Op op, typename Op::Adaptor,

@@ -298,7 +298,7 @@ struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
       }
     for (RingOp ring : rings)
       if (!ring.getOffset()) {
-        ring.emitOpError("has no place; run tile-allocate-smem first");
+        ring.emitOpError("has no offset; run tile-allocate-smem first");
         return signalPassFailure();
       }
     Analysis analysis;

@@ -58,39 +58,38 @@ private:
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, x, index(y));
   }
   Value sharedPointer(Value offset);
-  /// The number, among all that take the places of the ring one after the
-  /// other, of what a step has: that of the step, or where warpgroups have
-  /// places of their own, of its rows of a warpgroup.
+  /// The number of a step among all that fill the stages of the ring one after
+  /// the other: that of the step itself, or of a ring with row stages, of its
+  /// rows of a warpgroup.
   Value getFillNumber(RingOp ring, Value step, Value warpgroup);
-  /// Of a ring with places, how many warpgroups have rows.
+  /// Of a ring with row stages, how many warpgroups have rows.
   int64_t getNumOwners(RingOp ring);
   /// How many arrivals fill a stage and free it; the latter are those of the
-  /// warpgroups that read it, and of the warps that inspect it.
+  /// warpgroups that read it, and of the warps that check it.
   int64_t getNumWriters(RingOp ring);
   int64_t getNumReaders(RingOp ring);
   int64_t getNumCheckWarps(RingOp ring);
   Value getOwnFillNumber(RingOp ring, Value step);
-  /// The barrier of the place of a turn.
+  /// The barrier of the stage that is filled.
   enum class Of { Full, Empty, Checked };
   Value getBarrier(RingOp ring, Value fill, Of kind);
-  /// Where the result of a checking warp about the stage of a step is.
+  /// Where a warp of the non-finite check leaves what it found of a step.
   Value getCheckResult(RingOp ring, Value step, Value warp);
-  /// Whether a barrier has been completed an even or odd number of times when
-  /// a turn comes to it.
+  /// The parity of the phase of its stage's barriers.
   Value parity(RingOp ring, Value fill);
   Value stageOffset(RingOp ring, Value fill);
   void waitAt(Value barrier, Value parity);
   /// The i32, which is the same for all threads of a warp. That a shuffle says
-  /// so lets ptxas see that branches are taken by whole warps, inside
-  /// of which it keeps addresses and descriptors in one register for a warp.
+  /// so lets ptxas see that branches are taken by whole warps, inside of which
+  /// it keeps addresses and descriptors in one register for a warp.
   Value uniform(Value value);
 
   void initializeBarriers();
   void acquire(RingOp ring, Value fill);
   void lowerAcquire(RingAcquireOp op);
   void lowerCopy(CopyAsyncOp op);
-  /// Fills the place of a turn, or a part of it, from the row and column that
-  /// come last in `indices` on.
+  /// Fills a stage, or a part of it, from the row and column that come last in
+  /// `indices` on.
   void copy(RingOp ring, Value source, ArrayRef<Value> indices, Value fill,
             Value part = Value());
   void lowerPut(RingPutOp op);
@@ -115,7 +114,8 @@ private:
   void fenceForBulkCopies();
   /// Waits until the leader's bulk stores have read shared memory.
   void waitForStores();
-  /// Gives the first warpgroup the first turn, and takes the last pass back.
+  /// Lets the first warpgroup go on at first, and has it wait in the end for
+  /// the arrival that is left.
   void startAndEndPingPong(unsigned role);
   Value warpgroup();
   Value pingPongBarrier(Value warpgroup);
@@ -135,9 +135,9 @@ private:
   int64_t ctasPerSm;
   llvm::MapVector<MapKey, Value> maps;
   /// The releases of tiles from which threads load elements themselves, and of
-  /// those whose places bulk stores read.
+  /// those whose stages bulk stores read.
   llvm::SmallPtrSet<Operation *, 4> afterLoads, afterStores;
-  /// The rings and steps whose places results are stored in.
+  /// The rings and steps whose stages results are stored in.
   llvm::SmallDenseMap<Operation *, std::pair<RingOp, Value>> reusedByStores;
 };
 } // namespace
@@ -170,7 +170,7 @@ int64_t RoleLowering::getNumCheckWarps(RingOp ring) {
 }
 
 int64_t RoleLowering::getNumReaders(RingOp ring) {
-  // The rows of a place are of one warpgroup.
+  // The rows of a row stage are of one warpgroup.
   if (ring.getRowStages())
     return 1;
   llvm::SmallSet<unsigned, 2> readers;
@@ -220,9 +220,9 @@ Value RoleLowering::getCheckResult(RingOp ring, Value step, Value warp) {
 }
 
 Value RoleLowering::parity(RingOp ring, Value fill) {
-  Value round =
+  Value phase =
       arith::DivUIOp::create(b, loc, fill, index(ring.getNumStages()));
-  return toI32(arith::RemUIOp::create(b, loc, round, index(2)));
+  return toI32(arith::RemUIOp::create(b, loc, phase, index(2)));
 }
 
 Value RoleLowering::stageOffset(RingOp ring, Value fill) {
@@ -262,14 +262,14 @@ void RoleLowering::initializeBarriers() {
 }
 
 void RoleLowering::acquire(RingOp ring, Value fill) {
-  // The places are free at first: as if a round before had ended.
+  // The stages are free at first: as if a phase before had ended.
   Value before = arith::XOrIOp::create(b, loc, parity(ring, fill), i32(1));
   waitAt(getBarrier(ring, fill, Of::Empty), before);
 }
 
 void RoleLowering::lowerAcquire(RingAcquireOp op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
-  // The rows of one warpgroup need not wait for the place of another's.
+  // The rows of one warpgroup need not wait for the stage of another's.
   if (!ring.getRowStages())
     acquire(ring, op.getStep());
 }
@@ -412,7 +412,7 @@ void RoleLowering::lowerCheckFinite(RingCheckFiniteOp op) {
     isFinite = IsFiniteOp::create(b, loc, b.getI1Type(), tile,
                                   b.getI64IntegerAttr(getNumCheckWarps(ring)));
   }
-  // The lane that speaks for its warp has the result of all.
+  // The lane that speaks for its warp has what all have found.
   Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
   Value lane = arith::RemUIOp::create(b, loc, thread, index(threadsOfWarp));
   auto choice = scf::IfOp::create(b, loc, isEqual(lane, 0));
@@ -575,8 +575,8 @@ Value RoleLowering::pingPongBarrier(Value warpgroup) {
   return arith::AddIOp::create(b, loc, warpgroup, i32(firstPingPongBarrier));
 }
 
-/// A turn is a named barrier, at which those who pass it do not wait: of the
-/// threads of two warpgroups, one waits at its own barrier.
+/// Each warpgroup has a named barrier, at which it waits and the one before
+/// arrives without waiting: the threads of two.
 void RoleLowering::lowerPingPong(Operation *op) {
   Value threads = i32(2 * threadsOfWarpgroup);
   if (isa<PingPongWaitOp>(op)) {
@@ -806,7 +806,7 @@ struct LowerRoles : flash::tile::impl::LowerRolesBase<LowerRoles> {
       WalkResult walk = kernel.walk([](RingOp ring) {
         if (ring.getOffset() && ring.getBarriers())
           return WalkResult::advance();
-        ring.emitOpError("has no place; run tile-allocate-smem first");
+        ring.emitOpError("has no offset; run tile-allocate-smem first");
         return WalkResult::interrupt();
       });
       if (walk.wasInterrupted())

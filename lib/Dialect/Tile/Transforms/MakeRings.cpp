@@ -143,8 +143,8 @@ namespace {
 struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
   int64_t stages = 1, queryStages = 1;
 
-  /// Ring of `stages` stages for tiles like the source's, at the kernel's
-  /// start. Threads read what they have written at once: one stage is enough.
+  /// A ring for tiles like the source's, at the kernel's start. Threads read
+  /// what they have written at once: one stage is enough.
   Value createRing(Operation *source, int64_t stages) {
     OpBuilder b = OpBuilder::atBlockBegin(&getOperation().getBody().front());
     auto type = RingType::get(&getContext(), isa<ShareOp>(source) ? 1 : stages,

@@ -449,7 +449,7 @@ static void rotate(MutableArrayRef<Products> chain) {
   scf::IfOp guard = getEntryGuard(first);
   if (!isAlwaysEntered(first))
     guard = emitGuard(chain);
-  // No register has the answer while the queries are awaited, unless others ask
+  // No register has the result while the queries are awaited, unless others ask
   // for it, too.
   if (guard && guard.getCondition().hasOneUse())
     guard.getCondition().getDefiningOp()->moveBefore(guard);

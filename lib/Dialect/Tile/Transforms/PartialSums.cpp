@@ -43,7 +43,7 @@ class Web {
 public:
   explicit Web(Value sum) { add(sum); }
 
-  /// Whether lanes exchange less often with sums of their own: no loop that
+  /// Whether lanes shuffle less often with sums of their own: no loop that
   /// adds to the sums needs them whole.
   bool isWorthIt();
   void makePartial();

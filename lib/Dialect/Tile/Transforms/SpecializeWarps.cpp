@@ -62,8 +62,8 @@ struct CheckedRings {
   llvm::SmallPtrSet<Operation *, 4> waits;
 };
 
-/// Clones what a role beside the consumers does: copies, or with `checked` a
-/// look at each tile of its rings; the loops and branches around them without
+/// Clones what a role beside the consumers does: copies, or with `checked` the
+/// check of each tile of its rings; the loops and branches around them without
 /// the tiles that these carry, and scalars.
 class RoleSlice {
 public:
@@ -250,27 +250,27 @@ static FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel) {
   return warps;
 }
 
-/// Leaves it to another warp to look whether tiles are finite: those that
-/// compute ask it.
+/// Leaves it to other warps to check whether tiles are finite: consumers ask
+/// them.
 static FailureOr<CheckedRings> findCheckedRings(gpu::GPUFuncOp kernel) {
   CheckedRings checked;
-  SmallVector<IsFiniteOp> looks;
-  kernel.walk([&](IsFiniteOp look) { looks.push_back(look); });
-  for (IsFiniteOp look : looks) {
-    auto wait = look.getSource().getDefiningOp<RingWaitOp>();
+  SmallVector<IsFiniteOp> checks;
+  kernel.walk([&](IsFiniteOp check) { checks.push_back(check); });
+  for (IsFiniteOp check : checks) {
+    auto wait = check.getSource().getDefiningOp<RingWaitOp>();
     auto ring = wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
     if (!ring)
-      return look.emitOpError("looks at a tile of no ring, which only rings "
-                              "show to other warps");
+      return check.emitOpError("checks a tile of no ring, which only rings "
+                               "show to other warps");
     checked.rings.insert(ring);
     checked.waits.insert(wait);
     ring.setChecked(true);
-    OpBuilder b(look);
-    look.replaceAllUsesWith(RingIsFiniteOp::create(b, look.getLoc(),
-                                                   b.getI1Type(), ring,
-                                                   wait.getStep())
-                                .getResult());
-    look.erase();
+    OpBuilder b(check);
+    check.replaceAllUsesWith(RingIsFiniteOp::create(b, check.getLoc(),
+                                                    b.getI1Type(), ring,
+                                                    wait.getStep())
+                                 .getResult());
+    check.erase();
   }
   return checked;
 }
@@ -290,8 +290,8 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   OpBuilder b(body.getTerminator());
   auto [producerRegisters, consumerRegisters] =
       getRoleRegisters(*warps / warpsOfWarpgroup, getCtasPerSm(kernel));
-  // Of the warpgroup behind the consumers the first warp copies, and the last
-  // ones inspect.
+  // Of the warpgroup behind the consumers the first warp is the producer, and
+  // the last ones have the non-finite check.
   SmallVector<StringRef> names = {"consumer", "producer"};
   SmallVector<int64_t> firstWarps = {0, *warps}, counts = {*warps, 1},
                        registers = {consumerRegisters, producerRegisters};
@@ -313,9 +313,9 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     if (failed(copying.clone(*op)))
       return failure();
   if (!checked->rings.empty()) {
-    RoleSlice looking(OpBuilder::atBlockEnd(getBlock(2)), &*checked);
+    RoleSlice checking(OpBuilder::atBlockEnd(getBlock(2)), &*checked);
     for (Operation *op : ops)
-      if (failed(looking.clone(*op)))
+      if (failed(checking.clone(*op)))
         return failure();
   }
   for (Operation *op : ops)

@@ -393,12 +393,12 @@ LogicalResult flash::tile::verifyCounts(WarpSpecializeOp roles) {
   };
   auto ofAcquire = having(RingEffect::Acquire),
        ofRelease = having(RingEffect::Release),
-       ofLook = having(RingEffect::CheckFinite);
+       ofCheck = having(RingEffect::CheckFinite);
   // One role fills a ring; each that gives stages back does so for all of them.
   RoleSteps copied(numbers, ofAcquire);
   std::vector<RoleSteps> released(roles.getNumRoles(),
                                   RoleSteps(numbers, ofRelease)),
-      checked(roles.getNumRoles(), RoleSteps(numbers, ofLook));
+      checked(roles.getNumRoles(), RoleSteps(numbers, ofCheck));
   for (unsigned role = 0; role < roles.getNumRoles(); ++role)
     for (RoleSteps *steps : {&copied, &released[role], &checked[role]})
       steps->collect(roles.getRoles()[role].front());

@@ -29,7 +29,7 @@ static bool isCopy(Operation *op) {
   return !ring || !ring.isFilledFromRegisters();
 }
 
-static bool isLook(Operation *op) {
+static bool isCheck(Operation *op) {
   auto ringOp = dyn_cast<RingOpInterface>(op);
   return ringOp && ringOp.hasRingEffect(RingEffect::CheckFinite);
 }
@@ -47,10 +47,10 @@ static bool hasRegisterTiles(Operation *op) {
 
 /// Of one role: what its warps are for follows from what it does.
 static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
-  bool copies = false, looks = false;
+  bool copies = false, checks = false;
   roles.getRoles()[role].walk([&](Operation *op) {
     copies |= isCopy(op);
-    looks |= isLook(op);
+    checks |= isCheck(op);
   });
   int64_t warps = roles.getNumWarps(role);
   auto refuse = [&](Operation *op, const Twine &message) -> WalkResult {
@@ -66,10 +66,10 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
     if (copies && isOfTile && !isCopy(op))
       return refuse(op, "is not for a role that copies: its thread acquires "
                         "stages and copies into them");
-    if (looks && isOfTile && !isLook(op))
-      return refuse(op, "is not for a role that checks, which only looks at "
+    if (checks && isOfTile && !isCheck(op))
+      return refuse(op, "is not for a non-finite check, which only looks at "
                         "tiles");
-    if (isLook(op) &&
+    if (isCheck(op) &&
         (warps > warpsOfWarpgroup ||
          roles.getEndWarp(role) != roles.getNumWarpgroups() * warpsOfWarpgroup))
       return refuse(op, "is for at most four warps, the last of the block");
@@ -78,7 +78,7 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
                     "has register tiles, which only the role that starts at "
                     "warp 0 has");
     auto ringOp = dyn_cast<RingOpInterface>(op);
-    if (ringOp && !isCopy(op) && !isLook(op) && warps % warpsOfWarpgroup != 0)
+    if (ringOp && !isCopy(op) && !isCheck(op) && warps % warpsOfWarpgroup != 0)
       return refuse(op, "is for a role of whole warpgroups");
     return WalkResult::advance();
   });
@@ -124,26 +124,27 @@ LogicalResult flash::tile::verifyPingPong(PingPongWaitOp wait) {
     if (isa<PingPongWaitOp>(op))
       break;
   }
-  return wait.emitOpError("takes a turn that is not passed on after it, in the "
-                          "same block");
+  return wait.emitOpError("needs a tile.ping_pong.arrive after it, in the same "
+                          "block");
 }
 
-LogicalResult flash::tile::verifyPingPong(PingPongArriveOp pass) {
-  for (Operation *op = pass->getPrevNode(); op; op = op->getPrevNode()) {
+LogicalResult flash::tile::verifyPingPong(PingPongArriveOp arrive) {
+  for (Operation *op = arrive->getPrevNode(); op; op = op->getPrevNode()) {
     if (isa<PingPongWaitOp>(op))
       return success();
     if (isa<PingPongArriveOp>(op))
       break;
   }
-  return pass.emitOpError("passes a turn on that has not been taken before it, "
-                          "in the same block");
+  return arrive.emitOpError(
+      "needs a tile.ping_pong.wait before it, in the same "
+      "block");
 }
 
 /// Whether all warps of a warpgroup, or of the block, must come to the op.
 static bool isOfSeveralWarps(Operation *op) {
   if (auto product = dyn_cast<MmaAsyncOp>(op))
     return product.getWarpgroup();
-  // A vote is there for each warp alone.
+  // What a check found, each warp reads alone.
   if (auto ringOp = dyn_cast<RingOpInterface>(op))
     return !ringOp.hasRingEffect(RingEffect::Ask);
   return isa<IsFiniteOp, ClearOp, StoreBulkOp, PingPongWaitOp, PingPongArriveOp,
@@ -158,7 +159,7 @@ LogicalResult flash::tile::verifyVote(AnyOp any) {
       WalkResult walk = user->walk([&](Operation *op) {
         if (!isOfSeveralWarps(op))
           return WalkResult::advance();
-        op->emitOpError("is done by several warps together, and depends on an "
+        op->emitOpError("is done by several warps together, and depends on a "
                         "vote that each has of its own")
                 .attachNote(any.getLoc())
             << "the vote";

@@ -25,7 +25,7 @@ mlir::LogicalResult verifyCounts(WarpSpecializeOp roles);
 
 /// Checks that turns are taken and passed on alternately.
 mlir::LogicalResult verifyPingPong(PingPongWaitOp wait);
-mlir::LogicalResult verifyPingPong(PingPongArriveOp pass);
+mlir::LogicalResult verifyPingPong(PingPongArriveOp arrive);
 
 /// Checks that nothing that several warps do together depends on a vote that
 /// each has of its own.

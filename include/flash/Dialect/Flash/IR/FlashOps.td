@@ -293,10 +293,10 @@ def Flash_SoftmaxOp : Flash_Op<"softmax", [Pure]> {
 }
 
 def Flash_CombineOp : Flash_Op<"combine", [Pure]> {
-  let summary = "attention over all keys from attention over parts of them";
+  let summary = "attention over all keys from attention over splits of them";
   let description = [{
     `outs[s]` and `lses[s]` are the output and the log-sum-exp of rows over the
-    s-th part of their keys, as `flash.finalize` gives them:
+    s-th split of their keys, as `flash.finalize` gives them:
 
     ```
     m[i]      = max_s lses[s, i]
@@ -305,7 +305,7 @@ def Flash_CombineOp : Flash_Op<"combine", [Pure]> {
     lse[i]    = m[i] + log(l[i])
     ```
 
-    A part without keys (0 and -inf) counts for nothing. The sum is in f32, and
+    A split without keys (0 and -inf) counts for nothing. The sum is in f32, and
     then rounded to the type of the result.
 
     Example:
@@ -332,10 +332,10 @@ def Flash_ConditionVector
 def Flash_AnyOp : Flash_Op<"any", [Pure]> {
   let summary = "whether a condition holds for some row";
   let description = [{
-    What depends on the answer must be right for each row for which the
-    condition does not hold, whichever the answer is: a target may ask the rows
+    What depends on the result must be right for each row for which the
+    condition does not hold, whichever the result is: a target may ask the rows
     that it computes together rather than all. Where a row's condition holds the
-    answer is yes for that row. `flash-decompose` asks whether a maximum has grown
+    result is true for that row. `flash-decompose` asks whether a maximum has grown
     by much.
 
     Example:

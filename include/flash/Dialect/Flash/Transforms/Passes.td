@@ -292,15 +292,15 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
     With `target=sm_80` the tiles are for thread blocks: the largest that need
     no registers in memory, or half as many queries where these would give few
     blocks. Whether they fit into registers and shared memory is checked,
-    whoever chose them. Where there may be too few blocks for the
-    multiprocessors, `split_ctas` says how many there should be. With `target=sm_90a`
-    warps have roles too, where the elements have 16 bits.
+    whoever chose them. Where there may be too few CTAs for the multiprocessors,
+    `split_ctas` says how many there should be. With `target=sm_90a` warps have
+    roles too, where the elements have 16 bits.
 
     What was measured on `device` is in `tuning-file` (docs/tuning.md), or
     compiled in.
 
-    `target=emulate` takes the tiles of the CPU, but does not drop `num_splits` and
-    `split_ctas`, which `target=cpu` does.
+    `target=emulate` takes the tiles of the CPU, but does not drop `num_splits`
+    and `split_ctas`, which `target=cpu` does.
 
     ```mlir
     %o = flash.attention %q, %k, %v : (...)
@@ -480,23 +480,23 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
     }
     ```
 
-    Where the schedule lets several units share the keys of a query tile, the
-    loop is over splits too. Each takes every n-th key tile and writes an output
-    in f32 and a log-sum-exp, which a second loop combines; only the first split
+    With split-KV (`num_splits` or `split_ctas` of the schedule) the loop is over
+    splits of the keys too. Each takes every n-th key tile and writes an output in
+    f32 and a log-sum-exp, which a second loop combines; only the first split
     starts from the initial state.
 
     ```mlir
-    %parts:2 = scf.forall (%s, %b, %h, %i) = (0, 0, 0, 0) to (3, 2, 4, 512) step (1, 1, 1, 64) {
+    %splits:2 = scf.forall (%s, %b, %h, %i) = (0, 0, 0, 0) to (3, 2, 4, 512) step (1, 1, 1, 64) {
       scf.for %j = %s * 128 to %c512 step %c384 { flash.online_attention ... }
       flash.finalize ... -> (tensor<64x64xf32>, tensor<64xf32>)
     }
     %o = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 512) step (1, 1, 8) {
-      flash.combine %parts#0[:, %b, %h, %i], %parts#1[:, %b, %h, %i]
+      flash.combine %splits#0[:, %b, %h, %i], %splits#1[:, %b, %h, %i]
     }
     ```
 
-    If their number is known at run time only, the units of the first loop write
-    the results themselves where it is 1, and the second has no iteration.
+    If their number is known at run time only, the first loop writes the results
+    itself where it is 1, and the second has no iteration.
   }];
   let dependentDialects = ["::mlir::ub::UBDialect",
     "::mlir::scf::SCFDialect",
@@ -592,13 +592,13 @@ def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
     schedule has the feature `lazy_rescale` leaves the maxima as they are unless
     one of them grows by more than 8, which it asks by `flash.any`.
 
-    `flash.combine` of a block of rows becomes a loop over its parts, up to eight
+    `flash.combine` of a block of rows becomes a loop over its splits, up to eight
     at a time, which are read before the first is needed:
 
     ```mlir
     %o = flash.combine %outs, %lses : (tensor<?x8x64xf32>, tensor<?x8xf32>) -> tensor<8x64xf16>
     // becomes
-    %a, %m, %l = scf.for %s = 0 to %parts step 8 iter_args(...) {
+    %a, %m, %l = scf.for %s = 0 to %splits step 8 iter_args(...) {
       %y0 = tensor.extract_slice %lses[%s, 0] [1, 8]
       %o0 = tensor.extract_slice %outs[%s, 0, 0] [1, 8, 64]
       ...

@@ -69,8 +69,7 @@ def Tile_LanesAttr : Tile_Layout<"Lanes", "lanes"> {
     `tensor<Mx4xT, #tile.lanes<W>>`: column `c` of row `i` is held by the lane
     that holds the elements `(i, j)` with `(j mod 8) / 2 = c` of a
     `#tile.fragment<W>`. The values are partial results of a reduction along
-    the row; combining them takes an exchange between the lanes, which
-    `tile.reduce` does.
+    the row; combining them takes shuffles, which `tile.reduce` has.
   }];
 }
 

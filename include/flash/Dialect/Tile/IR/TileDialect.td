@@ -21,11 +21,11 @@ def Tile_Dialect : Dialect {
     they are; in shared memory, a `!tile.smem`.
 
     **Rings.** Asynchronous copies, or threads from their registers, fill the
-    stages of a `!tile.ring`, a queue of `stages` shared-memory tiles. Stage `t mod stages` holds the tile of step
-    `t`; a step's stage passes through four states:
+    stages of a `!tile.ring`, a queue of shared-memory tiles. Of `n` stages, stage
+    `t mod n` holds the tile of step `t`; it passes through four states:
 
     ```
-    ring.acquire [t]   waits until step t - stages has been released
+    ring.acquire [t]   waits until step t - n has been released
     copy_async   [t]   starts to fill the stage, or a part of it
     (ring.put    [t]   fills it with a register tile)
     ring.wait    [t]   waits until the copy is complete, and gives the tile

@@ -121,13 +121,13 @@ def Tile_RingOp : Tile_Op<"ring"> {
     %ring = tile.ring : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
     ```
 
-    At the tiles of a `checked` ring warps of their own look, and give them
-    back too.
+    Of a `checked` ring, warps of their own check whether tiles are finite, and
+    release them too.
 
     Of the tile in a ring of one stage, each consumer warpgroup may read its own
     64 rows only. Then the ring may have a number of `row_stages` of 64 rows
-    instead, which the warpgroups take in turns: a warpgroup's next rows can be
-    on their way where another has not given back those that it has.
+    instead, which the warpgroups take one after the other: a warpgroup's next
+    rows can be on their way where another has not released those that it has.
 
     ```mlir
     %ring = tile.ring row_stages = 3 : !tile.ring<1, !tile.smem<128x256xf16, swizzle = 128>>
@@ -141,11 +141,10 @@ def Tile_RingOp : Tile_Op<"ring"> {
     ```
 
     `tile-allocate-smem` sets `offset`, the byte of shared memory at which the
-    stages or places start, and for warps with roles `barriers`, that of the
-    mbarriers of 8 bytes, one for each of them: those that say which are full
-    come first, then those of the empty ones, and if the ring is `checked`
-    those of the stages that were looked at, and 16 bytes for the answers of the
-    warps.
+    stages start, and for warps with roles `barriers`, that of the mbarriers of 8
+    bytes, one for each stage: those that say which are full come first, then
+    those of the empty ones, and if the ring is `checked` those of the stages that
+    were checked, and 16 bytes for what the warps found.
   }];
   let arguments = (ins UnitAttr:$checked, OptionalAttr<I64Attr>:$row_stages,
                        OptionalAttr<I64Attr>:$copies,
@@ -162,10 +161,10 @@ def Tile_RingOp : Tile_Op<"ring"> {
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// What one copy fills: a stage, or the place of a warpgroup's rows.
+    /// What one copy fills: a stage, of a tile or of a warpgroup's rows.
     SmemType getStageType();
     int64_t getNumStages();
-    /// Bytes from one place to the next.
+    /// Bytes from one stage to the next.
     int64_t getStageDistance() { return getStageType().getAlignedBytes(); }
     int64_t getNumBytes() { return getNumStages() * getStageDistance(); }
     /// How many copies fill a stage, and the rows of each.
@@ -175,7 +174,7 @@ def Tile_RingOp : Tile_Op<"ring"> {
     }
     /// Whether register tiles fill the stages, rather than copies.
     bool isFilledFromRegisters();
-    /// Of the mbarriers and answers, for warps with roles.
+    /// Of the mbarriers and of what was found, for warps with roles.
     int64_t getNumBarrierBytes() {
       return getNumStages() * (getChecked() ? 5 : 2) * 8;
     }
@@ -296,10 +295,10 @@ def Tile_RingReleaseOp : Tile_RingStepOp<"ring.release", "Release"> {
 }
 
 def Tile_RingCheckFiniteOp : Tile_RingStepOp<"ring.check_finite", "CheckFinite"> {
-  let summary = "looks whether the tile of a step is finite, and releases it";
+  let summary = "checks whether the tile of a step is finite, and releases it";
   let description = [{
-    Waits until the stage is full. With `unchecked` nobody will ask, and the tile is
-    not looked at.
+    Waits until the stage is full. With `unchecked` nobody will ask, and the tile
+    is not read.
 
     ```mlir
     tile.ring.check_finite %ring[%t] : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
@@ -403,8 +402,8 @@ def Tile_WarpSpecializeOp
     - Register tiles belong to the role that starts at warp 0. Warpgroups of four
       of its warps go at their own pace.
     - Copies into rings are started by one thread of a role of one warp.
-    - Looks at whether tiles are finite are shared by all warps of a role, the
-      last of the block.
+    - A check whether tiles are finite is shared by all warps of a role, the last
+      of the block.
 
     Each thread of a role may use as many `registers` as are given, the same for
     roles that share a warpgroup; the block is started with the same number for
@@ -456,11 +455,11 @@ def Tile_WarpSpecializeOp
 }
 
 def Tile_PingPongWaitOp : Tile_Op<"ping_pong.wait"> {
-  let summary = "waits until it is the warpgroup's turn";
+  let summary = "waits until the warpgroup before has arrived";
   let description = [{
-    The consumer warpgroups take turns: each may go on until it passes the turn
-    to the next, and the last passes it to the first, which has the first one.
-    All warpgroups take the same number of turns.
+    Ping-pong: the consumer warpgroups take turns. Each goes on until it arrives
+    for the next one, the last for the first, which need not wait the first time.
+    All warpgroups wait, and arrive, equally often.
 
     ```mlir
     tile.ping_pong.wait
@@ -472,7 +471,7 @@ def Tile_PingPongWaitOp : Tile_Op<"ping_pong.wait"> {
 }
 
 def Tile_PingPongArriveOp : Tile_Op<"ping_pong.arrive"> {
-  let summary = "passes the turn to the next warpgroup";
+  let summary = "lets the next warpgroup go on";
   let assemblyFormat = "attr-dict";
 }
 
@@ -501,7 +500,7 @@ def Tile_ReadOp : Tile_Op<"read",
     `rows` on do not exist and are undefined; columns from `columns` on are
     -inf. The elements of a lane are read at once where the row starts at a
     multiple of 16 bytes and `columns` is a multiple of them, one by one
-    elsewhere. `aligned` says that it is so everywhere, and saves the question.
+    elsewhere. `aligned` says that it is so everywhere, and saves the check.
 
     ```mlir
     %x = tile.read %s[%b, %i, %j] rows(%m) columns(%n)
@@ -565,9 +564,9 @@ def Tile_ColumnOp : Tile_Op<"column", [Pure]> {
 def Tile_IsFiniteOp : Tile_Op<"is_finite", [MemoryEffects<[MemRead]>]> {
   let summary = "whether no element of a shared-memory tile is NaN or infinite";
   let description = [{
-    The same answer for all threads of the block, which meet here; with `warps`
-    only as many, the last of the block, look at a share each, and get the
-    answer of their own share.
+    The same result for all threads of the block, which meet here; with `warps`
+    only as many, the last of the block, check a share each, and get the result
+    of their own share.
 
     ```mlir
     %finite = tile.is_finite %vt : !tile.smem<64x48xf16, swizzle = 128>
@@ -597,8 +596,8 @@ def Tile_ClearOp : Tile_Op<"clear", [MemoryEffects<[MemRead, MemWrite]>]> {
 def Tile_AnyOp : Tile_Op<"any", [Pure]> {
   let summary = "whether a condition holds for one of the lanes";
   let description = [{
-    The same answer for the threads of a warp, of their rows; the warps' answers
-    may differ. So no operation of several warps may depend on it.
+    A vote of each warp on its rows (PTX `vote.any`): the same for its threads, but
+    warps may differ. So no operation of several warps may depend on it.
 
     ```mlir
     %grown = tile.any %x : tensor<128x4xi1, #tile.lanes<4>>
@@ -613,7 +612,7 @@ def Tile_AnyOp : Tile_Op<"any", [Pure]> {
 def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
   let summary = "repeats a scalar, or the values of a vector, along the tile";
   let description = [{
-    The value of a lane of warp rows goes to the elements that the lane holds.
+    In `#tile.warp_rows`, the value of a lane goes to the elements that it holds.
 
     ```mlir
     %x = tile.broadcast %rows : tensor<128xf32, #tile.rows<4>> to tensor<128x64xf32, #tile.fragment<4>>
@@ -630,9 +629,9 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
 def Tile_FoldOp : Tile_Op<"fold", [Pure, AllTypesMatch<["init", "result"]>]> {
   let summary = "combines the elements of a row that a lane holds";
   let description = [{
-    The first half of a reduction along the rows, without any exchange between
-    threads: `result[i, c]` is `init[i, c]` combined with all `x[i, j]` with
-    `(j mod 8) / 2 = c`, in the order of `j`. Of warp rows over 32 lanes it is
+    The first half of a reduction along the rows, within each thread:
+    `result[i, c]` is `init[i, c]` combined with all `x[i, j]` with
+    `(j mod 8) / 2 = c`, in the order of `j`. In `#tile.warp_rows` it is
     combined with those with `(j / V) mod 32 = c`.
 
     ```mlir
@@ -653,8 +652,8 @@ def Tile_FoldOp : Tile_Op<"fold", [Pure, AllTypesMatch<["init", "result"]>]> {
 def Tile_ReduceOp : Tile_Op<"reduce", [Pure]> {
   let summary = "combines the values of each row's lanes";
   let description = [{
-    The second half of a reduction along the rows: two exchanges between
-    neighbouring lanes, or five between those of a warp that holds warp rows.
+    The second half of a reduction along the rows: two shuffles between
+    neighbouring lanes, or five between those of a warp that holds whole rows.
 
     ```mlir
     %l = tile.reduce add %l1 : tensor<128x4xf32, #tile.lanes<4>> to tensor<128xf32, #tile.rows<4>>
@@ -727,8 +726,8 @@ def Tile_StoreOp : Tile_Op<"store",
   let description = [{
     Row `r` goes to row `i + r` of the matrix (or vector, for a value for each
     row) at the leading indices; rows from `rows` on are not written. The index
-    of a first column is as in `tile.fetch`. Warp rows have such an index always,
-    and columns from `columns` on are not written. With `add` elements of f32 of
+    of a first column is as in `tile.fetch`. A matrix of `#tile.warp_rows` always has
+    one, and columns from `columns` on are not written. With `add` elements of f32 of
     a fragment are added to those in memory, each at once, in no order between
     blocks.
 
@@ -767,7 +766,7 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
       : tensor<128x64xf16, #tile.fragment<8>> to memref<?x?x?x64xf16>
     ```
 
-    Or all columns go `in` the place of a tile that nobody reads any more, whose
+    Or all columns go `in` the stages of a tile that nobody reads any more, whose
     ring has `row_stages`: each warpgroup's 64 rows where it had those of the tile.
 
     ```mlir
@@ -809,7 +808,7 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
 def Tile_SmemViewOp : Tile_Op<"smem_view", [Pure]> {
   let summary = "the tile at a byte of the block's shared memory";
   let description = [{
-    What rings become once they have a place. The offset is a multiple of 1024.
+    What rings become once they are allocated. The offset is a multiple of 1024.
 
     ```mlir
     %kt = tile.smem_view %c16384 : !tile.smem<128x64xf16, swizzle = 128>

@@ -16,15 +16,15 @@ def Tile_RingOpInterface : OpInterface<"RingOpInterface"> {
     An operation on the stage of one step of a ring. Passes that schedule, check
     or split programs ask for its effect, not for its name:
 
-    | effect    | the stage                                                       |
-    |-----------|----------------------------------------------------------------|
-    | `Acquire` | is waited for until it is free, and taken to be filled         |
-    | `Fill`    | is filled, or a part of it, by a copy or from registers        |
-    | `Wait`    | is waited for until it is full, and may be read until released |
-    | `Peek`    | is waited for and may be read; others release it               |
-    | `Release` | is given back                                                  |
-    | `Inspect` | is waited for, looked at, and given back                       |
-    | `Ask`     | is waited for until it is checked                            |
+    | effect        | the stage                                                      |
+    |---------------|----------------------------------------------------------------|
+    | `Acquire`     | is waited for until it is free, and taken to be filled         |
+    | `Fill`        | is filled, or a part of it, by a copy or from registers        |
+    | `Wait`        | is waited for until it is full, and may be read until released |
+    | `Peek`        | is waited for and may be read; others release it               |
+    | `Release`     | is given back                                                  |
+    | `CheckFinite` | is waited for, checked for NaN and infinities, and given back  |
+    | `Ask`         | is waited for until it is checked                              |
   }];
   let methods = [
     InterfaceMethod<"The ring.", "::mlir::Value", "getRing">,

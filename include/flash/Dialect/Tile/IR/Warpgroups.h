@@ -17,9 +17,9 @@ namespace flash::tile {
 constexpr int64_t threadsOfWarp = 32, warpsOfWarpgroup = 4,
                   threadsOfWarpgroup = 128, rowsOfWarpgroup = 64;
 
-/// Of the four warps behind the consumers one copies. So many of the others
-/// inspect: more are faster, but where blocks share a multiprocessor and its
-/// issue slots tiles are small.
+/// Of the four warps behind the consumers one is the producer. So many of the
+/// others check whether tiles are finite: more are faster, but where CTAs share
+/// a multiprocessor and its issue slots tiles are small.
 constexpr int64_t getCheckWarps(int64_t ctasPerSm) {
   return ctasPerSm > 1 ? 1 : 3;
 }
@@ -28,8 +28,8 @@ constexpr int64_t getCheckWarps(int64_t ctasPerSm) {
 constexpr int64_t barrierBytes = 8;
 
 /// Of the 16 named barriers of a block: 0 is that of all its threads; each
-/// warpgroup has one at which it alone meets, and one where it waits for its
-/// turn; all consumers have one.
+/// warpgroup has one at which it alone meets, and one for ping-pong; all
+/// consumers have one.
 constexpr int64_t firstMeetingBarrier = 1, firstPingPongBarrier = 8,
                   consumersBarrier = 15;
 
@@ -38,7 +38,7 @@ struct RoleRegisters {
   int64_t producer, consumer;
 };
 
-/// Registers come in groups (PTX, setmaxnreg).
+/// setmaxnreg takes multiples of it (PTX).
 constexpr int64_t registerGranularity = 8;
 
 /// What each thread of a block with this number of consumer warpgroups starts
@@ -49,7 +49,7 @@ constexpr int64_t getStartRegisters(int64_t warpgroups, int64_t blocks) {
          registerGranularity;
 }
 
-/// What roles make of them: those that copy pass some on to the others
+/// What roles make of them: producers pass some on to consumers
 /// (FlashAttention-3, arXiv 2407.08608). Beside one warpgroup they may keep
 /// what the positions of masked tiles with shared keys need; 40 were too few.
 constexpr RoleRegisters getRoleRegisters(int64_t warpgroups, int64_t blocks) {
@@ -65,7 +65,7 @@ static_assert(getRoleRegisters(2, 1).consumer == 240 &&
               getRoleRegisters(3, 1).consumer == 160 &&
               getRoleRegisters(2, 2).consumer == 104);
 
-/// How many blocks of a kernel share a multiprocessor.
+/// How many CTAs of a kernel share a multiprocessor.
 inline int64_t getCtasPerSm(mlir::Operation *kernel) {
   return getSchedule(kernel).ctasPerSm.value_or(1);
 }

@@ -17,8 +17,8 @@ def PartialSums : Pass<"tile-partial-sums", "::mlir::gpu::GPUFuncOp"> {
   let description = [{
     A sum for each row that loops carry, multiply and add the sums of tiles to
     is held by four lanes, each of which can have a sum of its own: to add these
-    up takes two exchanges between lanes, once behind the loops rather than for
-    each tile. The first is divided among the lanes, which is exact.
+    up takes two shuffles, once behind the loops rather than for each tile. The
+    first is divided among the lanes, which is exact.
 
     ```mlir
     %scaled = arith.mulf %sum, %factor : tensor<128xf32, #tile.rows<8>>
@@ -35,11 +35,11 @@ def PartialSums : Pass<"tile-partial-sums", "::mlir::gpu::GPUFuncOp"> {
 }
 
 def AnyOfLanes : Pass<"tile-any-of-lanes", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "Ask lanes before they exchange maxima";
+  let summary = "Vote before maxima are shuffled";
   let description = [{
     Whether the maximum of a row is above a bound, as a lazily rescaled softmax
-    asks for each tile, is whether that of one of its lanes is. So the lanes need
-    not exchange theirs to answer; only where the answer is yes they do.
+    asks for each tile, is whether that of one of its lanes is. So a vote needs no
+    shuffles; only where it says yes maxima are shuffled.
 
     ```mlir
     %max = tile.reduce max %lanes : ...
@@ -214,8 +214,8 @@ def SpecializeWarps : Pass<"tile-specialize-warps", "::mlir::ModuleOp"> {
     each have 64 rows of the query tile.
 
     Where the program asks whether a tile is finite (`tile.is_finite`), there is
-    a third part, the non-finite check's: it goes through all steps of the tile's ring
-    and looks at those that are asked about; consumers ask for its answer.
+    a third part, the non-finite check: it goes through all steps of the tile's
+    ring and checks those that are asked about; consumers ask what it found.
 
     ```mlir
     scf.for %j = ... iter_args(%acc = ..., %t = %c0) {
@@ -261,10 +261,10 @@ def BulkStores : Pass<"tile-bulk-stores", "::mlir::gpu::GPUFuncOp"> {
     ```
 
     In a loop over tiles whose queries have a ring of one stage, they go where the
-    queries were, if sizes are known and there is room for one place of 64 rows
-    more. Then each of several warpgroups has a place of its own, all columns are
-    stored at once, and the next queries of one can come before the other has
-    given its own back.
+    queries were, if sizes are known and there is room for 64 rows more. Then the
+    ring has a stage for the rows of each warpgroup, and one more: all columns are
+    stored at once, and the next queries of one warpgroup can come before the other
+    has released its own.
 
     ```mlir
     %queries = tile.ring : !tile.ring<1, ...>
@@ -403,10 +403,10 @@ def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
       relates may both hold;
     - consumers wait and release only, the producer acquires and copies only;
     - the loops and choices around the copies of a ring are those around its
-      releases, and around the looks of the non-finite check, but for an iteration that
-      stands beside its loop or is chosen in it: no role waits for a step that
-      another never does;
-    - turns are taken and passed on alternately;
+      releases, and around its `tile.ring.check_finite`, but for an iteration
+      that stands beside its loop or is chosen in it: no role waits for a step
+      that another never does;
+    - `tile.ping_pong.wait` and `tile.ping_pong.arrive` alternate;
     - what several warps do together does not depend on a `tile.any`.
 
     `tile-emulate` checks while the program runs what depends on values: that
@@ -429,8 +429,8 @@ def AssertStrides : Pass<"tile-assert-strides", "::mlir::ModuleOp"> {
     For every memref that a launched kernel copies from, the host asserts that
     its address is a multiple of 16 bytes, that its strides are, and that the
     rows of a tile span less than 2^31 bytes. The launch says with
-    `tile.store_vector_widths` how many elements are stored to each operand at a time,
-    for callers that choose the strides of results.
+    `tile.store_vector_widths` how many elements are stored to each operand at a
+    time, for callers that choose the strides of results.
 
     ```mlir
     gpu.launch_func @kernels::@f ... args(%k : memref<?x64xf16, strided<[?, 1]>>)
@@ -463,10 +463,10 @@ def LowerRings : Pass<"tile-lower-rings", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Turn rings into groups of copies and barriers (sm_80)";
   let description = [{
     For blocks all of whose threads copy and compute. A copy is a group of
-    `cp.async`, or those of all parts of a stage are; a wait waits for the thread's own groups, leaving as many
-    pending as were started after the awaited one, and then for all threads at a
-    barrier. Acquiring needs a barrier only if none lies between the release and
-    it.
+    `cp.async`, or those of all parts of a stage are; a wait waits for the thread's
+    own groups, leaving as many pending as were started after the awaited one, and
+    then for all threads at a barrier. Acquiring needs a barrier only if none lies
+    between the release and it.
 
     ```mlir
     %kt = tile.ring.wait %ring[%t]
@@ -486,8 +486,9 @@ def LowerRoles : Pass<"tile-lower-roles", "::mlir::ModuleOp"> {
     For kernels with a `tile.warp_specialize`. Each stage of a ring has two
     mbarriers: a copy by the tensor memory accelerator completes the one, or one
     for each part, or an arrival of each warpgroup that fills its rows; an
-    arrival of each reader, which are the consumer warpgroups and the warps that
-    inspect, the other. A stage of a checked ring has a third, for the answers.
+    arrival of each reader, which are the consumer warpgroups and the warps of the
+    non-finite check, the other. A stage of a `checked` ring has a third, for what
+    the check found.
     The tensor maps with which copies are made become arguments of the kernel;
     the host makes them before the launch.
 
