@@ -7,53 +7,49 @@
 
 #include "CudaRuntimeTest.h"
 #include "flash/Runtime/Cuda/TensorMap.h"
-#include "flash/Runtime/LaunchPlanBuilder.h"
+#include "flash/Runtime/HostCall.h"
 
 using namespace cudatest;
 using namespace flash::cuda;
 using llvm::StringRef;
 
-/// A plan whose kernel takes a map and no bytes to fill: encoded when addresses
-/// are bound, not when it is launched.
-static void testPlan(const Device &device) {
+/// A program whose kernel takes a map and no bytes to fill: encoded when
+/// addresses are bound, not when it is launched.
+static void testProgram(const Device &device) {
   using flash::AbiRole;
   using flash::AbiType;
-  flash::runtime::LaunchPlanBuilder builder;
-  flash::runtime::LaunchPlan::TensorMapRecipe recipe;
-  recipe.sizes = {builder.constant(100), builder.constant(64)};
-  recipe.strides = {builder.constant(64), builder.constant(1)};
-  recipe.box = {8, 64};
-  builder.plan.arguments.resize(1);
-  builder.plan.tensorMaps = {recipe};
-  flash::runtime::LaunchPlan::Launch launch;
+  flash::runtime::HostProgram program;
+  program.arguments.resize(1);
+  flash::runtime::HostProgram::Launch launch;
   launch.kernel = "fill";
-  std::fill_n(launch.grid, 3, builder.constant(1));
-  std::fill_n(launch.block, 3, builder.constant(1));
-  launch.sharedBytes = builder.constant(0);
-  flash::runtime::LaunchPlan::Field field;
-  field.isArgument = true;
-  field.value = builder.constant(0);
-  for (flash::AbiField abi :
-       {flash::AbiField{AbiType::TensorMap, AbiRole::TensorMap},
-        flash::AbiField{AbiType::I64, AbiRole::Scalar},
-        flash::AbiField{AbiType::I32, AbiRole::Scalar}}) {
-    field.abi = abi;
-    builder.addField(launch, field);
-  }
-  builder.plan.launches = {launch};
-  flash::runtime::LaunchPlan plan = builder.finish();
+  flash::runtime::HostProgram::Field field;
+  field.abi = {AbiType::TensorMap, AbiRole::TensorMap};
+  flash::runtime::HostProgram::TensorMapRecipe recipe;
+  recipe.box = {8, 64};
+  launch.addTensorMap(field, recipe);
+  field.abi = {AbiType::I64, AbiRole::Scalar};
+  launch.addField(field);
+  field.abi = {AbiType::I32, AbiRole::Scalar};
+  launch.addField(field);
+  program.launches = {launch};
+  program.function = [](flash::runtime::HostCall *call) {
+    // Grid, block, no shared memory; address, sizes and strides; two scalars.
+    const int64_t values[] = {1, 1,   1,  1,  1, 1, 0, call->inputs[1],
+                              0, 100, 64, 64, 1, 0, 0};
+    return flash_host_launch(call, 0, values);
+  };
 
   flash::runtime::TensorArgument argument;
   flash::runtime::Invocation call;
   auto bind = [&](uint64_t address) {
     argument.address = address;
-    return plan.bind(
-        argument, {}, call,
+    return program.bind(
+        argument, {}, {}, call,
         [&](const llvm::Twine &name, const TensorMapOptions &options) {
           return encodeTensorMap(device, name, options);
         });
   };
-  checkSuccess(plan.prepare(argument, call), "prepare");
+  checkSuccess(program.prepare(argument, call), "prepare");
   unsigned &count = getFake().calls["cuTensorMapEncodeTiled"];
   count = 0;
   checkSuccess(bind(0x4560), "bind");
@@ -62,7 +58,7 @@ static void testPlan(const Device &device) {
   check(words[0] == 6 && words[2] == 0x4560, "the map among the parameters");
   Function function = getFunction(device, "fill");
   for (int i = 0; i != 2; ++i)
-    checkSuccess(function.launch({}, plan.getPointers(call, 0)), "launch");
+    checkSuccess(function.launch({}, program.getPointers(call, 0)), "launch");
   check(count == 1, "encoded once");
   Failing failing("cuTensorMapEncodeTiled", 1);
   checkError(bind(0x10), ErrorKind::DriverFailure,
@@ -71,7 +67,7 @@ static void testPlan(const Device &device) {
 
 void cudatest::testTensorMap() {
   Device device = openDevice();
-  testPlan(device);
+  testProgram(device);
   std::vector<int64_t> sizes = {4, 333, 128}, strides = {85248, 256},
                        box = {1, 64, 64};
   TensorMapOptions options;

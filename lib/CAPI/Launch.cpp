@@ -12,27 +12,24 @@
 namespace cuda = flash::cuda;
 using namespace flash::compile;
 using flash::capi::fail;
-using flash::runtime::LaunchPlan;
+using flash::runtime::HostProgram;
 using flash::runtime::TensorArgument;
 using llvm::formatv;
 using llvm::SmallVector;
 
 struct FlashCall {
-  const LaunchPlan &plan;
+  const HostProgram &host;
   std::shared_ptr<LoadedProgram> program;
   /// Of the arguments; `tensors` refers to it.
   SmallVector<int64_t, 64> shapes;
   SmallVector<TensorArgument, 8> tensors;
   flash::runtime::Invocation invocation;
-  SmallVector<SmallVector<int64_t, 4>> resultSizes, resultStrides;
-  int64_t scratchBytes = 0;
-  SmallVector<uint64_t, 8> buffers;
+  /// What the last launch was given.
+  SmallVector<uint64_t, 8> results, scratch;
   bool isPrepared = false;
 
-  FlashCall(const LaunchPlan &plan, std::shared_ptr<LoadedProgram> program)
-      : plan(plan), program(std::move(program)),
-        resultSizes(plan.results.size()), resultStrides(plan.results.size()),
-        buffers(plan.buffers.size()) {}
+  FlashCall(const HostProgram &host, std::shared_ptr<LoadedProgram> program)
+      : host(host), program(std::move(program)) {}
 
   void copyArguments(llvm::ArrayRef<FlashTensor> arguments);
   llvm::Error prepare();
@@ -94,7 +91,7 @@ FlashStatus flashCallCreate(FlashKernel *kernel, int device, FlashCall **call) {
       return fail(FLASH_UNAVAILABLE, loaded.takeError());
     program = std::make_shared<LoadedProgram>(std::move(*loaded));
   }
-  *call = new FlashCall(kernel->program->plan, program);
+  *call = new FlashCall(kernel->program->host, program);
   return FLASH_SUCCESS;
 }
 
@@ -122,16 +119,16 @@ void FlashCall::copyArguments(llvm::ArrayRef<FlashTensor> arguments) {
 }
 
 llvm::Error FlashCall::checkResult(size_t index) const {
-  unsigned buffer = plan.results[index].buffer;
+  flash::runtime::Invocation::Result result = invocation.getResult(host, index);
   int64_t count = 1;
   bool isDense = true;
-  for (auto [size, stride] : llvm::reverse(
-           llvm::zip_equal(resultSizes[index], resultStrides[index]))) {
+  for (auto [size, stride] :
+       llvm::reverse(llvm::zip_equal(result.sizes, result.strides))) {
     isDense &= size <= 1 || stride == count;
     count *= size;
   }
-  int64_t bytes = count * plan.buffers[buffer].elementBytes;
-  if (bytes == invocation.bufferBytes[buffer] && (isDense || bytes == 0))
+  int64_t bytes = count * host.results[index].elementBytes;
+  if (bytes == result.bytes && (isDense || bytes == 0))
     return llvm::Error::success();
   return llvm::createStringError(
       formatv("result {0} is a part of a tensor, or has gaps; only whole "
@@ -140,25 +137,11 @@ llvm::Error FlashCall::checkResult(size_t index) const {
 }
 
 llvm::Error FlashCall::prepare() {
-  if (llvm::Error error = plan.prepare(tensors, invocation))
+  if (llvm::Error error = host.prepare(tensors, invocation))
     return error;
-  for (auto [i, result] : llvm::enumerate(plan.results)) {
-    auto read = [&](const auto &registers, SmallVector<int64_t, 4> &values) {
-      values.clear();
-      for (flash::runtime::Register r : registers)
-        values.push_back(invocation.registers[r]);
-    };
-    read(result.sizes, resultSizes[i]);
-    read(result.strides, resultStrides[i]);
-  }
-  for (size_t i = 0; i != plan.results.size(); ++i)
+  for (size_t i = 0; i != host.results.size(); ++i)
     if (llvm::Error error = checkResult(i))
       return error;
-  scratchBytes = 0;
-  for (auto [buffer, bytes] :
-       llvm::zip_equal(plan.buffers, invocation.bufferBytes))
-    if (!buffer.isResult)
-      scratchBytes += llvm::alignTo(bytes, LaunchPlan::alignment);
   isPrepared = true;
   return llvm::Error::success();
 }
@@ -169,14 +152,14 @@ FlashStatus flashCallPrepare(FlashCall *call, const FlashTensor *arguments,
     return fail(FLASH_INVALID_ARGUMENT,
                 "flashCallPrepare: no argument may be null");
   call->isPrepared = false;
-  const LaunchPlan &plan = call->plan;
-  if (numArguments != plan.arguments.size())
+  const HostProgram &host = call->host;
+  if (numArguments != host.arguments.size())
     return fail(FLASH_INVALID_TENSOR,
                 formatv("@{0} takes {1} arguments, but {2} are given",
-                        plan.name, plan.arguments.size(), numArguments));
+                        host.name, host.arguments.size(), numArguments));
   for (size_t i = 0; i != numArguments; ++i) {
     std::string fault =
-        flash::capi::findFault(arguments[i], plan.arguments[i].sizes.size());
+        flash::capi::findFault(arguments[i], host.arguments[i].sizes.size());
     if (!fault.empty())
       return fail(FLASH_INVALID_TENSOR, formatv("argument {0} {1}", i, fault));
   }
@@ -187,7 +170,7 @@ FlashStatus flashCallPrepare(FlashCall *call, const FlashTensor *arguments,
 }
 
 FlashTensor flashCallGetResult(const FlashCall *call, size_t index) {
-  if (!call || !call->isPrepared || index >= call->resultSizes.size()) {
+  if (!call || !call->isPrepared || index >= call->host.results.size()) {
     fail(FLASH_INVALID_ARGUMENT,
          !call || !call->isPrepared
              ? "flashCallGetResult: prepare the call first"
@@ -195,8 +178,9 @@ FlashTensor flashCallGetResult(const FlashCall *call, size_t index) {
                    .str());
     return {nullptr, -1, nullptr, nullptr};
   }
-  return {nullptr, int32_t(call->resultSizes[index].size()),
-          call->resultSizes[index].data(), call->resultStrides[index].data()};
+  auto result = call->invocation.getResult(call->host, index);
+  return {nullptr, int32_t(result.sizes.size()), result.sizes.data(),
+          result.strides.data()};
 }
 
 int64_t flashCallGetScratchBytes(const FlashCall *call) {
@@ -205,7 +189,7 @@ int64_t flashCallGetScratchBytes(const FlashCall *call) {
          "flashCallGetScratchBytes: prepare the call first");
     return -1;
   }
-  return call->scratchBytes;
+  return call->invocation.scratchBytes;
 }
 
 FlashStatus flashCallLaunch(FlashCall *call, void *const *results,
@@ -213,45 +197,45 @@ FlashStatus flashCallLaunch(FlashCall *call, void *const *results,
   if (!call || !call->isPrepared)
     return fail(FLASH_INVALID_ARGUMENT,
                 "flashCallLaunch: prepare the call first");
-  const LaunchPlan &plan = call->plan;
-  if (numResults != plan.results.size() || (!results && numResults))
+  const HostProgram &host = call->host;
+  flash::runtime::Invocation &invocation = call->invocation;
+  if (numResults != host.results.size() || (!results && numResults))
     return fail(FLASH_INVALID_ARGUMENT,
                 formatv("flashCallLaunch: {0} addresses for {1} results",
-                        numResults, plan.results.size()));
-  if (!scratch && call->scratchBytes)
+                        numResults, host.results.size()));
+  if (!scratch && invocation.scratchBytes)
     return fail(FLASH_INVALID_ARGUMENT,
                 formatv("flashCallLaunch: scratch is null, but {0} bytes of "
                         "scratch memory are needed",
-                        call->scratchBytes));
-  for (auto [i, result] : llvm::enumerate(plan.results))
-    if (!results[i] && call->invocation.bufferBytes[result.buffer])
+                        invocation.scratchBytes));
+  for (size_t i = 0; i != numResults; ++i)
+    if (!results[i] && invocation.getResult(host, i).bytes)
       return fail(
           FLASH_INVALID_ARGUMENT,
           formatv("flashCallLaunch: the address of result {0} is null", i));
-  auto address = reinterpret_cast<uint64_t>(scratch);
-  for (auto [i, buffer] : llvm::enumerate(plan.buffers)) {
-    if (buffer.isResult)
-      continue;
-    call->buffers[i] = address;
-    address +=
-        llvm::alignTo(call->invocation.bufferBytes[i], LaunchPlan::alignment);
-  }
-  for (auto [i, result] : llvm::enumerate(plan.results))
-    call->buffers[result.buffer] = reinterpret_cast<uint64_t>(results[i]);
-  for (uint64_t buffer : call->buffers)
-    if (buffer % LaunchPlan::alignment)
-      return fail(FLASH_INVALID_TENSOR,
-                  formatv("flashCallLaunch: the address {0:x} of a result or "
-                          "of scratch memory is not a multiple of {1}",
-                          buffer, LaunchPlan::alignment));
+  call->results.clear();
+  for (size_t i = 0; i != numResults; ++i)
+    call->results.push_back(reinterpret_cast<uint64_t>(results[i]));
+  auto first = reinterpret_cast<uint64_t>(scratch);
+  call->scratch.clear();
+  for (const auto &part : invocation.scratch)
+    call->scratch.push_back(first + part.offset);
+  for (llvm::ArrayRef<uint64_t> addresses :
+       {llvm::ArrayRef(call->results), llvm::ArrayRef(call->scratch)})
+    for (uint64_t address : addresses)
+      if (address % HostProgram::alignment)
+        return fail(FLASH_INVALID_TENSOR,
+                    formatv("flashCallLaunch: the address {0:x} of a result or "
+                            "of scratch memory is not a multiple of {1}",
+                            address, HostProgram::alignment));
   LoadedProgram &program = *call->program;
-  if (llvm::Error error =
-          program.bind(plan, call->tensors, call->buffers, call->invocation))
+  if (llvm::Error error = program.bind(host, call->tensors, call->results,
+                                       call->scratch, invocation))
     return fail(FLASH_INVALID_TENSOR, std::move(error));
-  if (llvm::Error error = program.allowShared(call->invocation))
+  if (llvm::Error error = program.allowShared(invocation))
     return fail(FLASH_FAILURE, std::move(error));
   if (llvm::Error error =
-          program.launch(plan, call->invocation, cuda::Stream::borrow(stream)))
+          program.launch(host, invocation, cuda::Stream::borrow(stream)))
     return fail(FLASH_FAILURE, std::move(error));
   return FLASH_SUCCESS;
 }

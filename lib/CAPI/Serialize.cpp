@@ -8,6 +8,7 @@
 #include "Archive.h"
 #include "Kernel.h"
 
+#include "flash/Target/Host/HostCode.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/TargetParser/Host.h"
@@ -29,44 +30,33 @@ template <typename A> void describe(A &archive, CpuObject &object) {
 
 namespace runtime {
 
-template <typename A> void describe(A &archive, Instruction &instruction) {
-  archive(instruction.opcode, instruction.a, instruction.b, instruction.c,
-          instruction.value);
-}
-
-template <typename A> void describe(A &archive, LaunchPlan::Argument &value) {
+template <typename A> void describe(A &archive, HostProgram::Argument &value) {
   archive(value.name, value.elementType, value.elementBytes, value.sizes,
           value.strides, value.isDense, value.alignment);
 }
 
-template <typename A> void describe(A &archive, LaunchPlan::Buffer &value) {
-  archive(value.elementType, value.elementBytes, value.sizes, value.isResult);
-}
-
-template <typename A> void describe(A &archive, LaunchPlan::Result &value) {
-  archive(value.buffer, value.sizes, value.strides, value.openStrides,
+template <typename A> void describe(A &archive, HostProgram::Result &value) {
+  archive(value.elementType, value.elementBytes, value.sizes, value.strides,
           value.isDense, value.alignment);
 }
 
 template <typename A>
-void describe(A &archive, LaunchPlan::TensorMapRecipe &value) {
-  archive(value.element, value.sizes, value.strides, value.box,
-          value.swizzleBytes, value.l2PromotionBytes);
+void describe(A &archive, HostProgram::TensorMapRecipe &value) {
+  archive(value.element, value.box, value.swizzleBytes, value.l2PromotionBytes);
 }
 
-template <typename A> void describe(A &archive, LaunchPlan::Field &value) {
-  archive(value.abi, value.operand, value.byteOffset, value.value,
-          value.isArgument, value.root, value.elementBytes, value.tensorMap);
+template <typename A> void describe(A &archive, HostProgram::Field &value) {
+  archive(value.abi, value.operand, value.byteOffset, value.elementBytes,
+          value.tensorMap, value.numValues);
 }
 
-template <typename A> void describe(A &archive, LaunchPlan::Launch &value) {
-  archive(value.module, value.kernel, value.grid, value.block,
-          value.sharedBytes, value.fields, value.parameterBytes);
+template <typename A> void describe(A &archive, HostProgram::Launch &value) {
+  archive(value.module, value.kernel, value.sharedBytes, value.fields,
+          value.tensorMaps, value.parameterBytes);
 }
 
-template <typename A> void describe(A &archive, LaunchPlan &plan) {
-  archive(plan.name, plan.arguments, plan.instructions, plan.messages,
-          plan.buffers, plan.results, plan.tensorMaps, plan.launches);
+template <typename A> void describe(A &archive, HostProgram &value) {
+  archive(value.name, value.arguments, value.results, value.launches);
 }
 
 } // namespace runtime
@@ -79,8 +69,8 @@ template <typename A> void describe(A &archive, GpuProgram::Module &module) {
 }
 
 template <typename A> void describe(A &archive, GpuProgram &program) {
-  archive(program.target, program.plan, program.modules, program.resultTypes,
-          program.schedules);
+  archive(program.target, program.host, program.hostText, program.hostObject,
+          program.modules, program.resultTypes, program.schedules);
 }
 
 } // namespace compile
@@ -148,9 +138,14 @@ FlashStatus flashKernelDeserialize(const char *bytes, size_t length,
     return fail(FLASH_INVALID_ARGUMENT, "the bytes are no complete kernel");
   };
   if (result->options.isGpu()) {
-    reader(result->program.emplace());
+    flash::compile::GpuProgram &program = result->program.emplace();
+    reader(program);
     if (!reader.isComplete())
       return truncated();
+    auto lock = flash::capi::lockCompiler();
+    if (llvm::Error error =
+            flash::linkHostCode(program.host, program.hostObject))
+      return fail(FLASH_FAILURE, std::move(error));
   } else {
     flash::CpuObject object;
     reader(object);

@@ -7,9 +7,10 @@
 
 #include "flash/Compile/AheadOfTime.h"
 
-#include "flash/Runtime/LaunchPlanHeader.h"
+#include "flash/Runtime/CHeader.h"
 #include "flash/Support/OutputFile.h"
 #include "flash/Support/Version.h"
+#include "flash/Target/Host/HostCode.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace flash::compile;
@@ -57,7 +58,7 @@ flash::compile::writeAheadOfTime(llvm::MutableArrayRef<GpuProgram> programs,
     if (program.modules.size() != 1)
       return createStringError(
           formatv("-o: @{0} has {1} gpu.modules, and one file holds one",
-                  program.plan.name, program.modules.size()));
+                  program.host.name, program.modules.size()));
     if (isCubin && !program.modules.front().cubin)
       if (llvm::Error error = program.runPtxas(getName(program.target)))
         return error;
@@ -71,14 +72,18 @@ flash::compile::writeAheadOfTime(llvm::MutableArrayRef<GpuProgram> programs,
       origin.program = text;
     else
       os << "\n";
+    const std::string &name = program.host.name;
+    auto code = flash::printHostCode(program.hostText, name);
+    if (!code)
+      return code.takeError();
     if (llvm::Error error = runtime::printCHeader(
-            program.plan, program.plan.name,
-            {/*isEmbedded=*/true, getImage(program)}, origin, os))
+            program.host, name, *code, {/*isEmbedded=*/true, getImage(program)},
+            origin, os))
       return error;
   }
   for (GpuProgram &program : programs)
     if (llvm::Error error = flash::writeFile(
-            getImagePath(names.image, program.plan.name, programs.size() == 1),
+            getImagePath(names.image, program.host.name, programs.size() == 1),
             [&](llvm::raw_ostream &os) { os << getImage(program); }))
       return error;
   return flash::writeFile(names.header,

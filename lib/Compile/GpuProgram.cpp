@@ -11,7 +11,8 @@
 #include "flash/Compile/Stopwatch.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Pipelines/Pipelines.h"
-#include "flash/Target/Nvptx/ExtractLaunchPlan.h"
+#include "flash/Target/Host/HostCode.h"
+#include "flash/Target/Nvptx/BuildHostProgram.h"
 #include "flash/Target/Nvptx/Ptx.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -59,6 +60,25 @@ static llvm::Error runGpuPasses(ModuleOp module, Variant variant,
                    options, after);
 }
 
+static llvm::Error compileHost(func::FuncOp function, GpuProgram &program) {
+  Stopwatch watch;
+  auto built = flash::buildHostProgram(function);
+  if (failed(built))
+    return createStringError(
+        formatv("@{0} computes what no GPU target can launch yet",
+                function.getSymName()));
+  program.host = std::move(built->program);
+  llvm::raw_string_ostream(program.hostText) << *built->module;
+  auto object = flash::compileHostCode(*built->module);
+  if (!object)
+    return object.takeError();
+  program.hostObject = std::move(*object);
+  if (llvm::Error error = flash::linkHostCode(program.host, program.hostObject))
+    return error;
+  program.times.emplace_back("host", watch.lap());
+  return llvm::Error::success();
+}
+
 llvm::Expected<GpuProgram> GpuProgram::compile(ModuleOp source, StringRef entry,
                                                Variant variant, Target gpu,
                                                const CompileOptions &options) {
@@ -73,11 +93,8 @@ llvm::Expected<GpuProgram> GpuProgram::compile(ModuleOp source, StringRef entry,
     return error;
 
   func = module->lookupSymbol<func::FuncOp>(entry);
-  auto plan = extractLaunchPlan(func);
-  if (failed(plan))
-    return createStringError(
-        formatv("@{0} computes what no GPU target can launch yet", entry));
-  program.plan = std::move(*plan);
+  if (llvm::Error error = compileHost(func, program))
+    return std::move(error);
 
   flash::PtxTimes times;
   for (auto gpuModule : module->getOps<gpu::GPUModuleOp>()) {

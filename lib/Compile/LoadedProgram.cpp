@@ -14,8 +14,8 @@
 
 namespace cuda = flash::cuda;
 using namespace flash::compile;
+using flash::runtime::HostProgram;
 using flash::runtime::Invocation;
-using flash::runtime::LaunchPlan;
 using flash::runtime::TensorArgument;
 using llvm::createStringError;
 using llvm::formatv;
@@ -39,7 +39,7 @@ llvm::Expected<LoadedProgram> LoadedProgram::load(const GpuProgram &program,
     modules.emplace(module.name, std::move(*loaded));
   }
   LoadedProgram result(device);
-  for (const LaunchPlan::Launch &launch : program.plan.launches) {
+  for (const HostProgram::Launch &launch : program.host.launches) {
     auto function = modules.at(launch.module).getFunction(launch.kernel);
     if (!function)
       return function.takeError();
@@ -49,15 +49,16 @@ llvm::Expected<LoadedProgram> LoadedProgram::load(const GpuProgram &program,
   return result;
 }
 
-llvm::Error LoadedProgram::bind(const LaunchPlan &plan,
+llvm::Error LoadedProgram::bind(const HostProgram &host,
                                 llvm::ArrayRef<TensorArgument> arguments,
-                                llvm::ArrayRef<uint64_t> buffers,
+                                llvm::ArrayRef<uint64_t> results,
+                                llvm::ArrayRef<uint64_t> scratch,
                                 Invocation &call) const {
   auto encode = [&](const llvm::Twine &name,
                     const cuda::TensorMapOptions &options) {
     return cuda::encodeTensorMap(device, name, options);
   };
-  return plan.bind(arguments, buffers, call, encode);
+  return host.bind(arguments, results, scratch, call, encode);
 }
 
 llvm::Error LoadedProgram::allowShared(const Invocation &call) {
@@ -79,21 +80,20 @@ cuda::LaunchShape flash::compile::getShape(const Invocation::Launch &launch) {
           launch.sharedBytes};
 }
 
-llvm::Error LoadedProgram::launch(const LaunchPlan &plan,
+llvm::Error LoadedProgram::launch(const HostProgram &host,
                                   const Invocation &call,
                                   const cuda::Stream &stream) const {
   llvm::ArrayRef<char> parameters = call.parameters;
   for (auto [i, launch] : llvm::enumerate(call.launches)) {
-    const LaunchPlan::Launch &planned = plan.launches[launch.index];
+    const HostProgram::Launch &listed = host.launches[launch.index];
     const cuda::Function &function = functions[launch.index];
     if (llvm::Error error =
-            planned.hasTensorMaps()
-                ? function.launch(getShape(launch), plan.getPointers(call, i),
+            listed.hasTensorMaps()
+                ? function.launch(getShape(launch), host.getPointers(call, i),
                                   stream)
                 : function.launchPacked(
                       getShape(launch),
-                      parameters.slice(launch.firstByte,
-                                       planned.parameterBytes),
+                      parameters.slice(launch.firstByte, listed.parameterBytes),
                       stream))
       return error;
   }

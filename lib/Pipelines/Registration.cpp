@@ -10,6 +10,7 @@
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Host/IR/Host.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
@@ -17,6 +18,7 @@
 #include "flash/Pipelines/Upstream.h"
 #include "flash/Target/Cpu/Passes.h"
 #include "flash/Target/Cpu/Pipeline.h"
+#include "flash/Target/Host/Passes.h"
 #include "flash/Target/Nvptx/Passes.h"
 #include "flash/Target/Nvptx/Ptx.h"
 #include "mlir/IR/DialectRegistry.h"
@@ -30,7 +32,8 @@ void flash::registerAllDialects(DialectRegistry &registry) {
   mlir::registerBuiltinDialectTranslation(registry);
   mlir::registerLLVMDialectTranslation(registry);
   registerNvptxDialects(registry);
-  registry.insert<FlashDialect, tile::TileDialect, nvx::NvxDialect>();
+  registry.insert<FlashDialect, tile::TileDialect, nvx::NvxDialect,
+                  host::HostDialect>();
 }
 
 void flash::registerAllPasses() {
@@ -39,6 +42,7 @@ void flash::registerAllPasses() {
   registerFlashConversionPasses();
   tile::registerTilePasses();
   registerFlashCpuPasses();
+  registerFlashHostPasses();
   registerFlashNvptxPasses();
   registerCpuPipelines();
   registerPipelines();

@@ -35,7 +35,7 @@ llvm::Error GpuExecutor::load(GpuProgram &program) {
   if (!result)
     return result.takeError();
   loaded = std::move(*result);
-  plan = std::move(program.plan);
+  host = std::move(program.host);
   program.times.emplace_back("load", watch.lap());
 
   const cuda::DeviceInfo &info = gpu.device.getInfo();

@@ -16,7 +16,6 @@ using namespace flash::run;
 using cuda::BufferOptions;
 using cuda::DeviceBuffer;
 using flash::runtime::Invocation;
-using flash::runtime::LaunchPlan;
 using flash::runtime::TensorArgument;
 using llvm::createStringError;
 using llvm::formatv;
@@ -40,17 +39,19 @@ GpuExecutor::prepare(llvm::ArrayRef<HostTensor> inputs) {
   // The sizes of buffers do not depend on addresses, which come later.
   for (auto [input, strides] : llvm::zip_equal(inputs, call.strides))
     tensors.push_back({0, input.getSpec().shape, strides});
-  if (llvm::Error error = plan.prepare(tensors, call.invocation))
+  if (llvm::Error error = host.prepare(tensors, call.invocation))
     return std::move(error);
   if (llvm::Error error = allocate(inputs, call))
     return std::move(error);
   for (auto [tensor, buffer] : llvm::zip_equal(tensors, *call.arguments))
     tensor.address = buffer.getAddress();
-  SmallVector<uint64_t> addresses;
-  for (const DeviceBuffer &buffer : call.buffers)
-    addresses.push_back(buffer.getAddress());
+  SmallVector<uint64_t> results, scratch;
+  for (const DeviceBuffer &buffer : call.results)
+    results.push_back(buffer.getAddress());
+  for (const DeviceBuffer &buffer : call.scratch)
+    scratch.push_back(buffer.getAddress());
   if (llvm::Error error =
-          loaded->bind(plan, tensors, addresses, call.invocation))
+          loaded->bind(host, tensors, results, scratch, call.invocation))
     return std::move(error);
   if (llvm::Error error = allowLaunches(call))
     return std::move(error);
@@ -82,17 +83,26 @@ llvm::Error GpuExecutor::allocate(llvm::ArrayRef<HostTensor> inputs,
       return error;
     call.arguments->push_back(std::move(*buffer));
   }
-  for (auto [i, bytes] : llvm::enumerate(call.invocation.bufferBytes)) {
-    bool isResult = plan.buffers[i].isResult;
+  auto add = [&](std::vector<DeviceBuffer> &buffers, llvm::StringRef kind,
+                 int64_t bytes) -> llvm::Error {
     auto buffer = DeviceBuffer::allocate(
-        gpu.device,
-        formatv("{0} {1}", isResult ? "result" : "scratch", i).str(), bytes,
+        gpu.device, formatv("{0} {1}", kind, buffers.size()).str(), bytes,
         options);
     if (!buffer)
       return buffer.takeError();
-    results += isResult ? bytes : 0;
-    call.buffers.push_back(std::move(*buffer));
+    buffers.push_back(std::move(*buffer));
+    return llvm::Error::success();
+  };
+  for (size_t i = 0; i != host.results.size(); ++i) {
+    int64_t bytes = call.invocation.getResult(host, i).bytes;
+    if (llvm::Error error = add(call.results, "result", bytes))
+      return error;
+    results += bytes;
   }
+  // One by one, so that writes past the end of one are seen.
+  for (const Invocation::Scratch &scratch : call.invocation.scratch)
+    if (llvm::Error error = add(call.scratch, "scratch", scratch.bytes))
+      return error;
   peakBytes = gpu.device.getMemoryUse().peak - before - results;
   return llvm::Error::success();
 }
@@ -133,7 +143,7 @@ llvm::Error GpuExecutor::checkMemory(llvm::ArrayRef<HostTensor> inputs,
                                      const GpuCall &call) {
   for (const auto *buffers :
        {static_cast<const std::vector<DeviceBuffer> *>(call.arguments.get()),
-        &call.buffers})
+        &call.results, &call.scratch})
     for (const DeviceBuffer &buffer : *buffers)
       if (llvm::Error error = buffer.checkRedZones())
         return error;
@@ -153,18 +163,12 @@ llvm::Error GpuExecutor::checkMemory(llvm::ArrayRef<HostTensor> inputs,
 
 llvm::Expected<HostTensor> GpuExecutor::takeResult(const GpuCall &call,
                                                    size_t index) {
-  const LaunchPlan::Result &result = plan.results[index];
-  auto read = [&](llvm::ArrayRef<flash::runtime::Register> registers) {
-    SmallVector<int64_t, 4> values;
-    for (flash::runtime::Register r : registers)
-      values.push_back(call.invocation.registers[r]);
-    return values;
-  };
-  auto spec = TensorSpec::create(resultTypes[index], read(result.sizes));
+  Invocation::Result result = call.invocation.getResult(host, index);
+  auto spec = TensorSpec::create(resultTypes[index], result.sizes);
   if (!spec)
     return spec.takeError();
-  SmallVector<int64_t, 4> strides = read(result.strides);
-  const DeviceBuffer &buffer = call.buffers[result.buffer];
+  SmallVector<int64_t, 4> strides(result.strides);
+  const DeviceBuffer &buffer = call.results[index];
   if (getExtent(*spec, strides) > buffer.getNumBytes())
     return createStringError(formatv(
         "result {0} has more elements than the memory behind it", index));
@@ -183,7 +187,7 @@ GpuExecutor::run(llvm::ArrayRef<HostTensor> inputs) {
   auto call = prepare(inputs);
   if (!call)
     return call.takeError();
-  if (llvm::Error error = loaded->launch(plan, call->invocation, {}))
+  if (llvm::Error error = loaded->launch(host, call->invocation, {}))
     return std::move(error);
   if (llvm::Error error = gpu.device.synchronize())
     return std::move(error);
@@ -191,7 +195,7 @@ GpuExecutor::run(llvm::ArrayRef<HostTensor> inputs) {
     if (llvm::Error error = checkMemory(inputs, *call))
       return std::move(error);
   std::vector<HostTensor> results;
-  for (size_t i = 0; i < plan.results.size(); ++i) {
+  for (size_t i = 0; i < host.results.size(); ++i) {
     auto result = takeResult(*call, i);
     if (!result)
       return result.takeError();
@@ -215,7 +219,7 @@ llvm::Expected<Timing> GpuExecutor::benchmark(llvm::ArrayRef<HostTensor> inputs,
   auto measurement = cuda::measure(
       gpu.device,
       [&](const cuda::Stream &stream) {
-        return loaded->launch(plan, call->invocation, stream);
+        return loaded->launch(host, call->invocation, stream);
       },
       options);
   if (!measurement)

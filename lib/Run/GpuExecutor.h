@@ -17,7 +17,7 @@ namespace flash::run {
 /// The device memory of one call, and the parameters that point to it.
 struct GpuCall {
   std::shared_ptr<std::vector<cuda::DeviceBuffer>> arguments;
-  std::vector<cuda::DeviceBuffer> buffers;
+  std::vector<cuda::DeviceBuffer> results, scratch;
   llvm::SmallVector<llvm::SmallVector<int64_t, 4>> strides;
   runtime::Invocation invocation;
 };
@@ -27,7 +27,7 @@ public:
   GpuExecutor(const GpuProgram &program, Gpu &gpu, Layout layout)
       : resultTypes(program.resultTypes), gpu(gpu), layout(layout) {}
 
-  /// Takes the plan of the program.
+  /// Takes the host side of the program.
   llvm::Error load(GpuProgram &program);
 
   llvm::Expected<std::vector<HostTensor>>
@@ -48,7 +48,7 @@ private:
   std::vector<char> lay(const HostTensor &input, const GpuCall &call,
                         size_t index) const;
 
-  runtime::LaunchPlan plan;
+  runtime::HostProgram host;
   llvm::SmallVector<DType> resultTypes;
   Gpu &gpu;
   Layout layout;

@@ -9,7 +9,7 @@
 #define FLASH_COMPILE_GPUPROGRAM_H
 
 #include "flash/Compile/Program.h"
-#include "flash/Runtime/LaunchPlan.h"
+#include "flash/Runtime/HostProgram.h"
 #include "flash/Target/Nvptx/Ptxas.h"
 
 namespace flash::compile {
@@ -26,7 +26,10 @@ struct GpuProgram {
   };
 
   Target target;
-  runtime::LaunchPlan plan;
+  /// The host side, the module that it was made of, as text, and the object
+  /// file with its code.
+  runtime::HostProgram host;
+  std::string hostText, hostObject;
   std::vector<Module> modules;
   llvm::SmallVector<DType> resultTypes;
   /// Of the attentions, where there are any, in their order: what the schedule

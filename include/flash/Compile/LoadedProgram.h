@@ -13,24 +13,25 @@
 
 namespace flash::compile {
 
-/// The kernels of a program on a device, and how its plan launches them.
+/// The kernels of a program on a device, and how the program launches them.
 class LoadedProgram {
 public:
   /// Fails on a device that the program's target is not for. The program's
-  /// plan is not kept: every call of the methods gets it.
+  /// host side is not kept: the methods that need it get it.
   static llvm::Expected<LoadedProgram> load(const GpuProgram &program,
                                             const cuda::Device &device);
 
   const cuda::Device &getDevice() const { return device; }
-  /// The kernel of a launch, by its number in the plan.
+  /// The kernel of a launch, by its number in the program.
   const cuda::Function &getFunction(unsigned index) const {
     return functions[index];
   }
 
-  /// Puts addresses into the parameters of a prepared call (LaunchPlan::bind).
-  llvm::Error bind(const runtime::LaunchPlan &plan,
+  /// Puts addresses into the parameters of a prepared call (HostProgram::bind).
+  llvm::Error bind(const runtime::HostProgram &host,
                    llvm::ArrayRef<runtime::TensorArgument> arguments,
-                   llvm::ArrayRef<uint64_t> buffers,
+                   llvm::ArrayRef<uint64_t> results,
+                   llvm::ArrayRef<uint64_t> scratch,
                    runtime::Invocation &call) const;
 
   /// Lets the kernels of a call have the shared memory they ask for. Asks the
@@ -39,7 +40,7 @@ public:
 
   /// Queues the launches of a bound call, whose shared memory is allowed.
   /// Neither waits nor allocates device memory.
-  llvm::Error launch(const runtime::LaunchPlan &plan,
+  llvm::Error launch(const runtime::HostProgram &host,
                      const runtime::Invocation &call,
                      const cuda::Stream &stream) const;
 
@@ -47,7 +48,7 @@ private:
   explicit LoadedProgram(const cuda::Device &device) : device(device) {}
 
   cuda::Device device;
-  /// One for each launch of the plan, and the shared memory it may have.
+  /// One for each launch of the program, and the shared memory it may have.
   std::vector<cuda::Function> functions;
   std::vector<int64_t> sharedBytes;
 };

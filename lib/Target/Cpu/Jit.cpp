@@ -10,20 +10,14 @@
 #include "flash/Runtime/Cpu.h"
 #include "flash/Runtime/Emulation.h"
 #include "flash/Runtime/TileCounts.h"
+#include "flash/Target/Cpu/NativeCode.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/ExecutionEngine/Orc/AbsoluteSymbols.h"
-#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
-#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Host.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include <chrono>
 
@@ -65,40 +59,32 @@ std::optional<unsigned> getDescriptorRank(Type *type) {
   return sizes->getNumElements();
 }
 
-/// Functions the generated code calls. They are given by address, so that the
-/// tool needs no exported symbols.
-orc::SymbolMap getRuntimeSymbols(orc::MangleAndInterner mangle) {
-  orc::SymbolMap map;
-  auto add = [&](StringRef name, auto *function) {
-    map[mangle(name)] = {orc::ExecutorAddr::fromPtr(function),
-                         JITSymbolFlags::Exported | JITSymbolFlags::Callable};
-  };
-  add("flash_parallel_for", &flash_parallel_for);
-  add("flash_concurrent_for", &flash_concurrent_for);
-  add("flash_runtime_failure", &flash_runtime_failure);
-  add("flash_count_tile", &flash_count_tile);
-  add("flash_emulation_begin", &flash_emulation_begin);
-  add("flash_emulation_end", &flash_emulation_end);
-  add("flash_emulation_start_roles", &flash_emulation_start_roles);
-  add("flash_emulation_finish_role", &flash_emulation_finish_role);
-  add("flash_emulation_ring", &flash_emulation_ring);
-  add("flash_emulation_acquire", &flash_emulation_acquire);
-  add("flash_emulation_copy_async", &flash_emulation_copy_async);
-  add("flash_emulation_start_put", &flash_emulation_start_put);
-  add("flash_emulation_end_put", &flash_emulation_end_put);
-  add("flash_emulation_wait", &flash_emulation_wait);
-  add("flash_emulation_set_checked", &flash_emulation_set_checked);
-  add("flash_emulation_wait_checked", &flash_emulation_wait_checked);
-  add("flash_emulation_release", &flash_emulation_release);
-  add("flash_emulation_check_lease", &flash_emulation_check_lease);
-  add("flash_emulation_check_range", &flash_emulation_check_range);
-  add("flash_emulation_fetch", &flash_emulation_fetch);
-  add("_mlir_memref_to_llvm_alloc", &_mlir_memref_to_llvm_alloc);
-  add("_mlir_memref_to_llvm_aligned_alloc",
-      &_mlir_memref_to_llvm_aligned_alloc);
-  add("_mlir_memref_to_llvm_free", &_mlir_memref_to_llvm_free);
-  return map;
-}
+/// Functions the generated code calls.
+const flash::NativeSymbol runtimeSymbols[] = {
+    {"flash_parallel_for", &flash_parallel_for},
+    {"flash_concurrent_for", &flash_concurrent_for},
+    {"flash_runtime_failure", &flash_runtime_failure},
+    {"flash_count_tile", &flash_count_tile},
+    {"flash_emulation_begin", &flash_emulation_begin},
+    {"flash_emulation_end", &flash_emulation_end},
+    {"flash_emulation_start_roles", &flash_emulation_start_roles},
+    {"flash_emulation_finish_role", &flash_emulation_finish_role},
+    {"flash_emulation_ring", &flash_emulation_ring},
+    {"flash_emulation_acquire", &flash_emulation_acquire},
+    {"flash_emulation_copy_async", &flash_emulation_copy_async},
+    {"flash_emulation_start_put", &flash_emulation_start_put},
+    {"flash_emulation_end_put", &flash_emulation_end_put},
+    {"flash_emulation_wait", &flash_emulation_wait},
+    {"flash_emulation_set_checked", &flash_emulation_set_checked},
+    {"flash_emulation_wait_checked", &flash_emulation_wait_checked},
+    {"flash_emulation_release", &flash_emulation_release},
+    {"flash_emulation_check_lease", &flash_emulation_check_lease},
+    {"flash_emulation_check_range", &flash_emulation_check_range},
+    {"flash_emulation_fetch", &flash_emulation_fetch},
+    {"_mlir_memref_to_llvm_alloc", &_mlir_memref_to_llvm_alloc},
+    {"_mlir_memref_to_llvm_aligned_alloc", &_mlir_memref_to_llvm_aligned_alloc},
+    {"_mlir_memref_to_llvm_free", &_mlir_memref_to_llvm_free},
+};
 
 /// Wide vectors are the point: x86 would otherwise split them on machines
 /// that prefer 256 bits.
@@ -152,16 +138,6 @@ void optimize(Module &module, TargetMachine &machine) {
       .run(module, modules);
 }
 
-Error emit(Module &module, TargetMachine &machine, CodeGenFileType type,
-           SmallVectorImpl<char> &output) {
-  raw_svector_ostream stream(output);
-  legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, type))
-    return makeError("this target cannot emit code");
-  passes.run(module);
-  return Error::success();
-}
-
 /// Appends the descriptor of a buffer: pointers, offset, sizes, strides.
 void appendDescriptor(SmallVectorImpl<int64_t> &words,
                       const flash::StridedBuffer &buffer) {
@@ -177,17 +153,6 @@ flash::OwnedBuffer::~OwnedBuffer() { _mlir_memref_to_llvm_free(allocated); }
 
 flash::CpuExecutable::~CpuExecutable() = default;
 
-/// What code is generated for.
-static Expected<orc::JITTargetMachineBuilder> detectHost() {
-  InitializeNativeTarget();
-  InitializeNativeTargetAsmPrinter();
-  Expected<orc::JITTargetMachineBuilder> host =
-      orc::JITTargetMachineBuilder::detectHost();
-  if (host)
-    host->setCodeGenOptLevel(CodeGenOptLevel::Aggressive);
-  return host;
-}
-
 Expected<std::unique_ptr<flash::CpuExecutable>>
 flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
                               const JitOptions &options) {
@@ -201,11 +166,8 @@ flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
   std::unique_ptr<Module> module = mlir::translateModuleToLLVMIR(op, context);
   if (!module)
     return makeError("translation to LLVM IR failed");
-  Expected<orc::JITTargetMachineBuilder> host = detectHost();
-  if (!host)
-    return host.takeError();
   Expected<std::unique_ptr<TargetMachine>> machine =
-      host->createTargetMachine();
+      createNativeMachine(CodeGenOptLevel::Aggressive);
   if (!machine)
     return machine.takeError();
   module->setDataLayout((*machine)->createDataLayout());
@@ -245,15 +207,15 @@ flash::CpuExecutable::compile(mlir::ModuleOp op, StringRef entry,
     raw_string_ostream(llvmIR) << *module;
     SmallVector<char, 0> text;
     std::unique_ptr<Module> copy = CloneModule(*module);
-    if (Error error =
-            emit(*copy, **machine, CodeGenFileType::AssemblyFile, text))
+    if (Error error = emitNativeCode(*copy, **machine,
+                                     CodeGenFileType::AssemblyFile, text))
       return std::move(error);
     assembly.assign(text.begin(), text.end());
     watch.lap();
   }
   SmallVector<char, 0> object;
-  if (Error error =
-          emit(*module, **machine, CodeGenFileType::ObjectFile, object))
+  if (Error error = emitNativeCode(*module, **machine,
+                                   CodeGenFileType::ObjectFile, object))
     return std::move(error);
   times.codegen = watch.lap();
   result.bytes.assign(object.begin(), object.end());
@@ -272,33 +234,15 @@ Expected<std::unique_ptr<flash::CpuExecutable>>
 flash::CpuExecutable::link(CpuObject object) {
   std::unique_ptr<CpuExecutable> result(new CpuExecutable);
   result->object = std::move(object);
-  Expected<orc::JITTargetMachineBuilder> host = detectHost();
-  if (!host)
-    return host.takeError();
   Expected<std::unique_ptr<orc::LLJIT>> jit =
-      orc::LLJITBuilder().setJITTargetMachineBuilder(*host).create();
+      linkNativeCode(result->object.bytes, runtimeSymbols);
   if (!jit)
     return jit.takeError();
   result->jit = std::move(*jit);
-  orc::JITDylib &library = result->jit->getMainJITDylib();
-  orc::MangleAndInterner mangle(result->jit->getExecutionSession(),
-                                result->jit->getDataLayout());
-  if (Error error =
-          library.define(orc::absoluteSymbols(getRuntimeSymbols(mangle))))
-    return std::move(error);
-  // libm and libc.
-  auto process = orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
-      result->jit->getDataLayout().getGlobalPrefix());
-  if (!process)
-    return process.takeError();
-  library.addGenerator(std::move(*process));
-  if (Error error = result->jit->addObjectFile(
-          MemoryBuffer::getMemBufferCopy(result->object.bytes)))
-    return std::move(error);
-  Expected<orc::ExecutorAddr> address = result->jit->lookup(packedName);
-  if (!address)
-    return address.takeError();
-  result->function = address->toPtr<void (*)(void *)>();
+  Expected<void *> function = lookUpNativeCode(*result->jit, packedName);
+  if (!function)
+    return function.takeError();
+  result->function = reinterpret_cast<void (*)(void *)>(*function);
   return std::move(result);
 }
 

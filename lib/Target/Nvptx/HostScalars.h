@@ -1,4 +1,4 @@
-//===- HostScalars.h - Scalar operations as plan instructions ---*- C++ -*-===//
+//===- HostScalars.h - Scalar operations of host functions ------*- C++ -*-===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,43 +8,44 @@
 #ifndef FLASH_LIB_TARGET_NVPTX_HOSTSCALARS_H
 #define FLASH_LIB_TARGET_NVPTX_HOSTSCALARS_H
 
-#include "flash/Runtime/LaunchPlanBuilder.h"
-#include "mlir/IR/AffineExpr.h"
-#include "mlir/IR/OpDefinition.h"
-#include "mlir/IR/Value.h"
+#include "HostBuilder.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace flash {
 
-/// Turns `arith` and `affine` operations on scalars into instructions.
+/// Turns `arith` and `affine` operations on scalars into those of a host
+/// program: index, i32 and i64 become i64, where an i32 keeps its sign and its
+/// range; floats, which are only passed on, the i64 with their bits.
 class HostScalars {
 public:
-  explicit HostScalars(runtime::LaunchPlanBuilder &builder)
-      : builder(builder) {}
+  explicit HostScalars(HostBuilder &builder) : builder(builder) {}
+
+  /// Whether a value of this type may be yielded and carried by loops.
+  static bool isSupported(mlir::Type type);
 
   /// The value must come from an operation translated before.
-  runtime::Register get(mlir::Value value) const {
-    return registers.lookup(value);
-  }
-  llvm::SmallVector<runtime::Register, 4>
+  mlir::Value get(mlir::Value value) const { return values.lookup(value); }
+  llvm::SmallVector<mlir::Value, 4>
   getMixed(llvm::ArrayRef<mlir::OpFoldResult> values);
-  void set(mlir::Value value, runtime::Register result) {
-    registers[value] = result;
-  }
+  void set(mlir::Value value, mlir::Value result) { values[value] = result; }
 
   /// Fails, silently, if the operation is none of those or has other types.
   llvm::LogicalResult translate(mlir::Operation *op);
 
 private:
-  std::optional<runtime::Register> translateConstant(mlir::Attribute value);
-  std::optional<runtime::Register> translateCompare(mlir::Operation *op);
-  std::optional<runtime::Register> translateCast(mlir::Operation *op);
-  std::optional<runtime::Register> translateArith(mlir::Operation *op);
-  std::optional<runtime::Register> translateAffine(mlir::Operation *op);
-  runtime::Register expand(mlir::AffineExpr expr, mlir::ValueRange operands,
-                           unsigned numDims);
+  mlir::Value translateConstant(mlir::Attribute value);
+  mlir::Value translateCompare(mlir::Operation *op);
+  mlir::Value translateCast(mlir::Operation *op);
+  mlir::Value translateBinary(mlir::Operation *op);
+  mlir::Value translateArith(mlir::Operation *op);
+  mlir::Value translateAffine(mlir::Operation *op);
+  mlir::Value choose(mlir::arith::CmpIPredicate predicate, mlir::Value lhs,
+                     mlir::Value rhs);
+  mlir::Value expand(mlir::AffineExpr expr, mlir::ValueRange operands,
+                     unsigned numDims);
 
-  runtime::LaunchPlanBuilder &builder;
-  llvm::DenseMap<mlir::Value, runtime::Register> registers;
+  HostBuilder &builder;
+  llvm::DenseMap<mlir::Value, mlir::Value> values;
 };
 
 } // namespace flash

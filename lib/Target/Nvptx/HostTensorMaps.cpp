@@ -11,7 +11,7 @@
 
 using namespace mlir;
 using namespace flash;
-using flash::runtime::LaunchPlan;
+using flash::runtime::HostProgram;
 using flash::runtime::TensorMapElement;
 
 static std::optional<TensorMapElement> getElement(Type type) {
@@ -61,8 +61,8 @@ static int getL2PromotionBytes(nvgpu::TensorMapL2PromoKind kind) {
 }
 
 /// What is broken whatever the call's sizes, strides and addresses.
-static std::string findBrokenRule(const LaunchPlan::TensorMapRecipe &recipe) {
-  SmallVector<int64_t> sizes(recipe.sizes.size(), 1),
+static std::string findBrokenRule(const HostProgram::TensorMapRecipe &recipe) {
+  SmallVector<int64_t> sizes(recipe.box.size(), 1),
       byteStrides(sizes.empty() ? 0 : sizes.size() - 1, 0);
   runtime::TensorMapOptions options;
   options.element = recipe.element;
@@ -74,16 +74,16 @@ static std::string findBrokenRule(const LaunchPlan::TensorMapRecipe &recipe) {
 }
 
 LogicalResult HostTensorMaps::addBox(nvgpu::TmaCreateDescriptorOp op,
-                                     LaunchPlan::TensorMapRecipe &recipe) {
+                                     size_t rank,
+                                     HostProgram::TensorMapRecipe &recipe) {
   ValueRange box = op.getBoxDimensions();
-  if (box.size() != recipe.sizes.size())
-    return op.emitOpError()
-           << "has a box of " << box.size()
-           << " dimensions for a memref of rank " << recipe.sizes.size()
-           << "; give a size for each, outermost first";
+  if (box.size() != rank)
+    return op.emitOpError() << "has a box of " << box.size()
+                            << " dimensions for a memref of rank " << rank
+                            << "; give a size for each, outermost first";
   int64_t numElements = 1;
   for (auto [d, value] : llvm::enumerate(box)) {
-    std::optional<int64_t> size = builder.getConstant(scalars.get(value));
+    std::optional<int64_t> size = HostBuilder::getConstant(scalars.get(value));
     if (!size)
       return op.emitOpError() << "needs a constant as size of its box in "
                                  "dimension "
@@ -117,19 +117,16 @@ LogicalResult HostTensorMaps::add(nvgpu::TmaCreateDescriptorOp op) {
     return op.emitOpError("must read zeros beyond the tensor: oob = zero");
 
   const HostView &view = views.get(op.getTensor());
-  LaunchPlan::TensorMapRecipe recipe;
+  HostProgram::TensorMapRecipe recipe;
   recipe.element = *element;
-  recipe.sizes = view.sizes;
-  recipe.strides = view.strides;
   recipe.swizzleBytes = getSwizzleBytes(type.getSwizzle());
   recipe.l2PromotionBytes = getL2PromotionBytes(type.getL2promo());
-  if (failed(addBox(op, recipe)))
+  if (failed(addBox(op, view.sizes.size(), recipe)))
     return failure();
   // Otherwise the call checks it: casts that know it are folded into that to
   // no rank.
-  if (builder.getConstant(view.strides.back()).value_or(1) != 1)
+  if (HostBuilder::getConstant(view.strides.back()).value_or(1) != 1)
     return op.emitOpError("needs a memref whose innermost stride is 1");
-  recipes[op] = builder.plan.tensorMaps.size();
-  builder.plan.tensorMaps.push_back(std::move(recipe));
+  recipes[op] = std::move(recipe);
   return success();
 }

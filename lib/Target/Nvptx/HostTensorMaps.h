@@ -16,24 +16,24 @@ namespace flash {
 /// Turns `nvgpu.tma.create.descriptor` into recipes of tensor maps.
 class HostTensorMaps {
 public:
-  HostTensorMaps(runtime::LaunchPlanBuilder &builder,
-                 const HostScalars &scalars, const HostViews &views)
-      : builder(builder), scalars(scalars), views(views) {}
+  HostTensorMaps(const HostScalars &scalars, const HostViews &views)
+      : scalars(scalars), views(views) {}
 
-  /// The number of the recipe of a translated operation.
-  unsigned get(mlir::Value map) const { return recipes.lookup(map); }
+  /// The recipe of a translated operation.
+  const runtime::HostProgram::TensorMapRecipe &get(mlir::Value map) const {
+    return recipes.find(map)->second;
+  }
 
-  /// Adds a recipe to the plan, or reports why there is none.
+  /// Makes a recipe, or reports why there is none.
   llvm::LogicalResult add(mlir::nvgpu::TmaCreateDescriptorOp op);
 
 private:
-  llvm::LogicalResult addBox(mlir::nvgpu::TmaCreateDescriptorOp op,
-                             runtime::LaunchPlan::TensorMapRecipe &recipe);
+  llvm::LogicalResult addBox(mlir::nvgpu::TmaCreateDescriptorOp op, size_t rank,
+                             runtime::HostProgram::TensorMapRecipe &recipe);
 
-  runtime::LaunchPlanBuilder &builder;
   const HostScalars &scalars;
   const HostViews &views;
-  llvm::DenseMap<mlir::Value, unsigned> recipes;
+  llvm::DenseMap<mlir::Value, runtime::HostProgram::TensorMapRecipe> recipes;
 };
 
 } // namespace flash

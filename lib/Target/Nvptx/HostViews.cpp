@@ -7,19 +7,43 @@
 
 #include "HostViews.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace flash;
-using flash::runtime::LaunchPlan;
-using flash::runtime::Opcode;
-using flash::runtime::Register;
+using arith::CmpIPredicate;
+using flash::runtime::HostProgram;
+using host::Arithmetic;
 
-static_assert(LaunchPlan::dynamic == ShapedType::kDynamic);
+static_assert(HostProgram::dynamic == ShapedType::kDynamic);
+
+SmallVector<Value> HostView::flatten() const {
+  SmallVector<Value> values = {address, offset};
+  llvm::append_range(values, sizes);
+  llvm::append_range(values, strides);
+  if (result)
+    values.push_back(bytes);
+  return values;
+}
+
+HostView HostView::rebuild(ValueRange values) const {
+  HostView view;
+  view.result = result;
+  view.address = values[0];
+  view.offset = values[1];
+  values = values.drop_front(2);
+  view.sizes = llvm::to_vector<4>(values.take_front(sizes.size()));
+  values = values.drop_front(sizes.size());
+  view.strides = llvm::to_vector<4>(values.take_front(strides.size()));
+  if (result)
+    view.bytes = values.back();
+  return view;
+}
 
 //===----------------------------------------------------------------------===//
-// Roots
+// Memory
 //===----------------------------------------------------------------------===//
 
 /// The size of an element, or nothing where elements are not whole bytes.
@@ -51,8 +75,8 @@ LogicalResult HostViews::addArgument(BlockArgument argument) {
   if (offset != 0 && offset != ShapedType::kDynamic)
     return failure();
 
-  unsigned index = builder.plan.arguments.size();
-  LaunchPlan::Argument &result = builder.plan.arguments.emplace_back();
+  unsigned index = argument.getArgNumber();
+  HostProgram::Argument &result = builder.program.arguments[index];
   if (auto name = dyn_cast<NameLoc>(argument.getLoc()))
     result.name = name.getName().str();
   result.elementType = print(type.getElementType());
@@ -63,23 +87,29 @@ LogicalResult HostViews::addArgument(BlockArgument argument) {
   result.alignment = llvm::isPowerOf2_64(*bytes) ? *bytes : 1;
 
   HostView view;
-  view.isArgument = view.isWhole = true;
-  view.root = index;
+  view.argument = index;
+  view.isWhole = true;
+  unsigned input = builder.program.getArgumentInput(index);
+  auto read = [&](int64_t known) {
+    Value value = builder.input(input++);
+    return ShapedType::isDynamic(known) ? value : builder.constant(known);
+  };
+  view.address = builder.input(input++);
   view.offset = builder.constant(0);
-  for (unsigned d = 0; d != type.getRank(); ++d) {
-    view.sizes.push_back(builder.size(index, d));
-    view.strides.push_back(builder.stride(index, d));
-  }
+  for (int64_t size : result.sizes)
+    view.sizes.push_back(read(size));
+  for (int64_t stride : result.strides)
+    view.strides.push_back(read(stride));
   views[argument] = std::move(view);
   return success();
 }
 
-SmallVector<Register, 4> HostViews::getDenseStrides(ArrayRef<Register> sizes) {
-  SmallVector<Register, 4> strides(sizes.size());
-  Register stride = builder.constant(1);
+SmallVector<Value, 4> HostViews::getDenseStrides(ArrayRef<Value> sizes) {
+  SmallVector<Value, 4> strides(sizes.size());
+  Value stride = builder.constant(1);
   for (size_t d = sizes.size(); d-- > 0;) {
     strides[d] = stride;
-    stride = builder.create(Opcode::Mul, stride, sizes[d]);
+    stride = builder.mul(stride, sizes[d]);
   }
   return strides;
 }
@@ -99,135 +129,166 @@ static std::optional<int64_t> getOnlyLongDim(MemRefType type,
   return found.value_or(group.back());
 }
 
-void HostViews::traceResult(OpOperand &returned) {
-  ReturnedBuffer buffer;
-  buffer.result = returned.getOperandNumber();
-  auto type = dyn_cast<MemRefType>(returned.get().getType());
-  if (!type)
+/// From what a view makes to what it is made of.
+void HostViews::traceView(Operation *op, ReturnedBuffer &buffer) {
+  SmallVector<ReturnedBuffer::StrideOrigin, 4> sources;
+  if (isa<memref::CastOp, memref::AssumeAlignmentOp>(op))
     return;
-  for (int64_t d = 0; d < type.getRank(); ++d)
-    buffer.origins.push_back({d, {}});
-  bool isCollapsed = false;
-  Operation *op = returned.get().getDefiningOp();
-  while (op && !isa<memref::AllocOp>(op)) {
-    SmallVector<StrideOrigin, 4> sources;
-    if (isa<memref::CastOp>(op)) {
-      sources = std::move(buffer.origins);
-    } else if (auto expand = dyn_cast<memref::ExpandShapeOp>(op);
-               expand && !isCollapsed) {
-      for (ArrayRef<int64_t> group : expand.getReassociationIndices()) {
-        auto dim = getOnlyLongDim(expand.getResultType(), group);
-        if (!dim)
-          return;
-        sources.push_back(buffer.origins[*dim]);
-      }
-    } else if (auto collapse = dyn_cast<memref::CollapseShapeOp>(op);
-               collapse && !isCollapsed) {
-      // What is spanned are sizes of the buffer.
-      isCollapsed = true;
-      for (auto [group, origin] :
-           llvm::zip_equal(collapse.getReassociationIndices(), buffer.origins))
-        for (size_t i = 0; i != group.size(); ++i)
-          sources.push_back(
-              {origin.dimension,
-               llvm::to_vector<1>(ArrayRef(group).drop_front(i + 1))});
-    } else {
+  if (auto expand = dyn_cast<memref::ExpandShapeOp>(op);
+      expand && !buffer.isCollapsed) {
+    for (ArrayRef<int64_t> group : expand.getReassociationIndices()) {
+      auto dim = getOnlyLongDim(expand.getResultType(), group);
+      buffer.hasInverse &= dim.has_value();
+      sources.push_back(buffer.origins[dim.value_or(group.back())]);
+    }
+  } else if (auto collapse = dyn_cast<memref::CollapseShapeOp>(op);
+             collapse && !buffer.isCollapsed) {
+    // What is spanned are sizes of the allocation.
+    buffer.isCollapsed = true;
+    for (auto [group, origin] :
+         llvm::zip_equal(collapse.getReassociationIndices(), buffer.origins))
+      for (size_t i = 0; i != group.size(); ++i)
+        sources.push_back(
+            {origin.dimension,
+             llvm::to_vector<1>(ArrayRef(group).drop_front(i + 1))});
+  } else {
+    buffer.hasInverse = false;
+  }
+  buffer.origins = std::move(sources);
+}
+
+void HostViews::traceResult(Value value, ReturnedBuffer buffer,
+                            Region *region) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto alloc = dyn_cast<memref::AllocOp>(op)) {
+      // Another may be alive together with that of the other branch, where both
+      // cannot be the memory of the result.
+      if (!region->isAncestor(op->getParentRegion()))
+        return;
+      // A cast from a memref of no rank may change it.
+      buffer.hasInverse &=
+          size_t(alloc.getType().getRank()) == buffer.origins.size();
+      builder.program.results[buffer.result].isDense |= !buffer.hasInverse;
+      returnedBuffers.try_emplace(op, std::move(buffer));
       return;
     }
-    buffer.origins = std::move(sources);
-    op = op->getOperand(0).getDefiningOp();
+    if (auto choice = dyn_cast<scf::IfOp>(op)) {
+      unsigned number = llvm::cast<OpResult>(value).getResultNumber();
+      traceResult(choice.thenYield().getOperand(number), buffer,
+                  &choice.getThenRegion());
+      traceResult(choice.elseYield().getOperand(number), buffer,
+                  &choice.getElseRegion());
+      return;
+    }
+    if (op->getNumOperands() == 0 ||
+        !isa<BaseMemRefType>(op->getOperand(0).getType()))
+      return;
+    if (buffer.hasInverse)
+      traceView(op, buffer);
+    value = op->getOperand(0);
   }
-  // A cast from a memref of no rank may change it.
-  if (!op || size_t(llvm::cast<memref::AllocOp>(op).getType().getRank()) !=
-                 buffer.origins.size())
-    return;
-  LaunchPlan::Result &result = results[buffer.result];
-  result.isDense = false;
-  result.openStrides.assign(type.getRank(), LaunchPlan::dynamic);
-  returnedBuffers[op] = std::move(buffer);
 }
 
 void HostViews::findResults(func::ReturnOp op) {
   for (OpOperand &operand : op->getOpOperands()) {
-    LaunchPlan::Result &result = results.emplace_back();
-    result.isDense = true;
-    traceResult(operand);
+    auto type = dyn_cast<MemRefType>(operand.get().getType());
+    if (!type)
+      continue;
+    ReturnedBuffer buffer;
+    buffer.result = operand.getOperandNumber();
+    for (int64_t d = 0; d < type.getRank(); ++d)
+      buffer.origins.push_back({d, {}});
+    builder.program.results[buffer.result].strides.assign(type.getRank(),
+                                                          HostProgram::dynamic);
+    traceResult(operand.get(), std::move(buffer), op->getParentRegion());
   }
 }
 
-const HostViews::ReturnedBuffer *
-HostViews::getReturned(const HostView &view) const {
-  return view.isArgument ? nullptr : returnedRoots.lookup(view.root);
+Value HostViews::getResultStride(unsigned result, unsigned dimension,
+                                 Value dense) {
+  unsigned input = builder.program.getResultInput(result) + 1 +
+                   builder.program.results[result].sizes.size() + dimension;
+  return builder.select(builder.hasResults(), builder.input(input), dense);
 }
 
 void HostViews::chooseStrides(const ReturnedBuffer &returned, HostView &view) {
   for (auto [d, origin] : llvm::enumerate(returned.origins)) {
-    Register stride =
+    Value stride =
         view.strides[origin.spanned.empty() ? d : origin.spanned.back()];
-    stride = builder.resultStride(returned.result, origin.dimension, stride);
+    stride = getResultStride(returned.result, origin.dimension, stride);
     for (int64_t spanned : origin.spanned)
-      stride = builder.create(Opcode::Mul, stride, view.sizes[spanned]);
+      stride = builder.mul(stride, view.sizes[spanned]);
     view.strides[d] = stride;
   }
 }
 
 LogicalResult HostViews::addBuffer(memref::AllocOp op) {
   MemRefType type = op.getType();
-  std::optional<int64_t> bytes = getElementBytes(type.getElementType());
-  if (!bytes || !type.getLayout().isIdentity() ||
-      op.getAlignment().value_or(1) > uint64_t(LaunchPlan::alignment))
+  std::optional<int64_t> elementBytes = getElementBytes(type.getElementType());
+  int64_t alignment = op.getAlignment().value_or(1);
+  if (!elementBytes || !type.getLayout().isIdentity() ||
+      alignment > HostProgram::alignment)
     return failure();
   HostView view;
   view.isWhole = true;
-  view.root = builder.plan.buffers.size();
   view.offset = builder.constant(0);
   view.sizes = scalars.getMixed(op.getMixedSizes());
   view.strides = getDenseStrides(view.sizes);
-  LaunchPlan::Buffer &buffer = builder.plan.buffers.emplace_back();
-  buffer.elementType = print(type.getElementType());
-  buffer.elementBytes = *bytes;
-  buffer.sizes = view.sizes;
-  if (auto found = returnedBuffers.find(op); found != returnedBuffers.end()) {
-    const ReturnedBuffer &returned = found->second;
-    returnedRoots[view.root] = &returned;
+  Value bytes = builder.countBytes(numBuffers++, *elementBytes, view.sizes);
+  auto found = returnedBuffers.find(op);
+  if (found == returnedBuffers.end()) {
+    view.isScratch = true;
+    view.address =
+        host::AllocateOp::create(builder.b, builder.loc, builder.call, bytes);
+    views[op] = std::move(view);
+    return success();
+  }
+  const ReturnedBuffer &returned = found->second;
+  HostProgram::Result &result = builder.program.results[returned.result];
+  result.alignment = std::max(result.alignment, alignment);
+  view.address = builder.input(builder.program.getResultInput(returned.result));
+  view.result = returned.result;
+  view.bytes = bytes;
+  if (returned.hasInverse) {
+    view.returned = &returned;
     chooseStrides(returned, view);
-    int64_t &alignment = results[returned.result].alignment;
-    alignment = std::max<int64_t>(alignment, op.getAlignment().value_or(1));
   }
   views[op] = std::move(view);
   return success();
 }
 
 LogicalResult HostViews::assumeAlignment(memref::AssumeAlignmentOp op) {
-  HostView view = get(op.getMemref());
+  const HostView &view = get(op.getMemref());
   int64_t alignment = op.getAlignment();
   int64_t elementBytes =
       llvm::divideCeil(op.getMemref().getType().getElementTypeBitWidth(), 8);
+  auto checkMultiple = [&](Value bytes) {
+    Value rest =
+        builder.createOp<arith::RemUIOp>(bytes, builder.constant(alignment));
+    builder.check(builder.isEqual(rest, builder.constant(0)),
+                  llvm::formatv("memref.assume_alignment: a view does not "
+                                "start at a multiple of {0} bytes",
+                                alignment)
+                      .str());
+  };
   if (std::optional<int64_t> offset = builder.getConstant(view.offset)) {
     if (*offset * elementBytes % alignment != 0)
       return failure();
   } else {
-    Register bytes = builder.create(Opcode::Mul, view.offset,
-                                    builder.constant(elementBytes));
-    Register rest =
-        builder.create(Opcode::RemS, bytes, builder.constant(alignment));
-    builder.assertTrue(
-        builder.create(Opcode::Equal, rest, builder.constant(0)),
-        llvm::formatv("memref.assume_alignment: a view does not start at a "
-                      "multiple of {0} bytes",
-                      alignment)
-            .str());
+    checkMultiple(builder.mul(view.offset, builder.constant(elementBytes)));
   }
-  if (view.isArgument) {
-    int64_t &known = builder.plan.arguments[view.root].alignment;
-    known = std::max(known, alignment);
-  } else if (alignment > LaunchPlan::alignment) {
+  if (!view.argument && alignment > HostProgram::alignment)
     return failure();
-  } else if (const ReturnedBuffer *returned = getReturned(view)) {
-    int64_t &known = results[returned->result].alignment;
+  if ((view.argument || view.result) && isUnconditional) {
+    int64_t &known = view.argument
+                         ? builder.program.arguments[*view.argument].alignment
+                         : builder.program.results[*view.result].alignment;
     known = std::max(known, alignment);
+  } else if (!view.isScratch) {
+    checkMultiple(view.address);
   }
-  views[op->getResult(0)] = std::move(view);
+  HostView same = view;
+  views[op->getResult(0)] = std::move(same);
   return success();
 }
 
@@ -236,28 +297,27 @@ void HostViews::addUse(Value operand, int64_t alignment, StringRef kernel) {
   if (!type)
     return;
   const HostView &view = get(operand);
-  const ReturnedBuffer *returned = getReturned(view);
-  if (!returned)
+  if (!view.result)
     return;
   // The kernel may count on what the type says.
   if (type.getLayout().isIdentity()) {
-    results[returned->result].isDense = true;
+    builder.program.results[*view.result].isDense = true;
     return;
   }
   SmallVector<int64_t> strides;
   int64_t offset;
   (void)type.getStridesAndOffset(strides, offset);
   for (auto [d, stride] : llvm::enumerate(strides)) {
-    Register actual = view.strides[d];
+    Value actual = view.strides[d];
     if (builder.getConstant(actual))
       continue;
     if (!ShapedType::isDynamic(stride)) {
       require("gpu.launch_func", actual, stride, "stride", d);
     } else if (alignment > 1) {
-      Register rest =
-          builder.create(Opcode::RemS, actual, builder.constant(alignment));
-      builder.assertTrue(
-          builder.create(Opcode::Equal, rest, builder.constant(0)),
+      Value rest =
+          builder.create(Arithmetic::RemS, actual, builder.constant(alignment));
+      builder.check(
+          builder.isEqual(rest, builder.constant(0)),
           llvm::formatv("the kernel '{0}' stores {1} elements at a time: the "
                         "strides of its results must be multiples of that",
                         kernel, alignment)
@@ -267,15 +327,13 @@ void HostViews::addUse(Value operand, int64_t alignment, StringRef kernel) {
 }
 
 void HostViews::extractMetadata(memref::ExtractStridedMetadataOp op) {
-  HostView view = get(op.getSource());
+  const HostView &view = get(op.getSource());
   scalars.set(op.getOffset(), view.offset);
   for (auto [result, size] : llvm::zip_equal(op.getSizes(), view.sizes))
     scalars.set(result, size);
   for (auto [result, stride] : llvm::zip_equal(op.getStrides(), view.strides))
     scalars.set(result, stride);
-  HostView base;
-  base.isArgument = view.isArgument;
-  base.root = view.root;
+  HostView base = getPart(view);
   base.offset = builder.constant(0);
   views[op.getBaseBuffer()] = std::move(base);
 }
@@ -284,14 +342,20 @@ void HostViews::extractMetadata(memref::ExtractStridedMetadataOp op) {
 // Views
 //===----------------------------------------------------------------------===//
 
-void HostViews::require(StringRef who, Register actual, int64_t expected,
+HostView HostViews::getPart(const HostView &source) {
+  HostView view = source;
+  view.isWhole = false;
+  view.sizes.clear();
+  view.strides.clear();
+  return view;
+}
+
+void HostViews::require(StringRef who, Value actual, int64_t expected,
                         StringRef what, unsigned dimension) {
-  Register isEqual =
-      builder.create(Opcode::Equal, actual, builder.constant(expected));
-  builder.assertTrue(isEqual,
-                     llvm::formatv("{0}: the {1} of dimension {2} is not {3}",
-                                   who, what, dimension, expected)
-                         .str());
+  builder.check(builder.isEqual(actual, builder.constant(expected)),
+                llvm::formatv("{0}: the {1} of dimension {2} is not {3}", who,
+                              what, dimension, expected)
+                    .str());
 }
 
 /// What the result's type knows and the source's does not is checked: for an
@@ -307,20 +371,21 @@ std::optional<HostView> HostViews::cast(memref::CastOp op) {
   SmallVector<int64_t> strides;
   int64_t offset;
   (void)type.getStridesAndOffset(strides, offset);
-  LaunchPlan::Argument *argument = view.isArgument && view.isWhole
-                                       ? &builder.plan.arguments[view.root]
-                                       : nullptr;
-  const ReturnedBuffer *returned = view.isWhole ? getReturned(view) : nullptr;
+  bool asksCaller = view.isWhole && isUnconditional;
+  HostProgram::Argument *argument =
+      asksCaller && view.argument ? &builder.program.arguments[*view.argument]
+                                  : nullptr;
+  const ReturnedBuffer *returned = asksCaller ? view.returned : nullptr;
   // The place where a stride is asked of the caller.
   auto getOpenStride = [&](unsigned d) -> int64_t * {
     if (argument)
       return &argument->strides[d];
     if (!returned || !returned->origins[d].spanned.empty())
       return nullptr;
-    return &results[returned->result]
-                .openStrides[returned->origins[d].dimension];
+    return &builder.program.results[returned->result]
+                .strides[returned->origins[d].dimension];
   };
-  auto refine = [&](Register &value, int64_t expected, int64_t *open,
+  auto refine = [&](Value &value, int64_t expected, int64_t *open,
                     StringRef what, unsigned d) {
     if (ShapedType::isDynamic(expected))
       return;
@@ -342,30 +407,25 @@ std::optional<HostView> HostViews::cast(memref::CastOp op) {
 
 HostView HostViews::subview(memref::SubViewOp op) {
   const HostView &source = get(op.getSource());
-  SmallVector<Register, 4> offsets = scalars.getMixed(op.getMixedOffsets());
-  SmallVector<Register, 4> sizes = scalars.getMixed(op.getMixedSizes());
-  SmallVector<Register, 4> steps = scalars.getMixed(op.getMixedStrides());
+  SmallVector<Value, 4> offsets = scalars.getMixed(op.getMixedOffsets());
+  SmallVector<Value, 4> sizes = scalars.getMixed(op.getMixedSizes());
+  SmallVector<Value, 4> steps = scalars.getMixed(op.getMixedStrides());
   llvm::SmallBitVector dropped = op.getDroppedDims();
-  HostView view;
-  view.isArgument = source.isArgument;
-  view.root = source.root;
-  view.offset = source.offset;
+  HostView view = getPart(source);
   for (auto [d, stride] : llvm::enumerate(source.strides)) {
-    Register skipped = builder.create(Opcode::Mul, offsets[d], stride);
-    view.offset = builder.create(Opcode::Add, view.offset, skipped);
+    Value skipped = builder.mul(offsets[d], stride);
+    view.offset = builder.add(view.offset, skipped);
     if (dropped[d])
       continue;
     view.sizes.push_back(sizes[d]);
-    view.strides.push_back(builder.create(Opcode::Mul, steps[d], stride));
+    view.strides.push_back(builder.mul(steps[d], stride));
   }
   return view;
 }
 
 HostView HostViews::reinterpret(memref::ReinterpretCastOp op) {
   const HostView &source = get(op.getSource());
-  HostView view;
-  view.isArgument = source.isArgument;
-  view.root = source.root;
+  HostView view = getPart(source);
   // Counted from the root, whatever the source's offset.
   view.offset = scalars.getMixed(op.getMixedOffsets()).front();
   view.sizes = scalars.getMixed(op.getMixedSizes());
@@ -375,16 +435,16 @@ HostView HostViews::reinterpret(memref::ReinterpretCastOp op) {
 
 HostView HostViews::expandShape(memref::ExpandShapeOp op) {
   HostView view = get(op.getSrc());
-  SmallVector<Register, 4> sources = std::move(view.strides);
+  SmallVector<Value, 4> sources = std::move(view.strides);
   view.isWhole = false;
   view.sizes = scalars.getMixed(op.getMixedOutputShape());
   view.strides.assign(view.sizes.size(), builder.constant(1));
   for (auto [group, source] :
        llvm::zip(op.getReassociationIndices(), sources)) {
-    Register stride = source;
+    Value stride = source;
     for (int64_t d : llvm::reverse(group)) {
       view.strides[d] = stride;
-      stride = builder.create(Opcode::Mul, stride, view.sizes[d]);
+      stride = builder.mul(stride, view.sizes[d]);
     }
   }
   return view;
@@ -392,14 +452,11 @@ HostView HostViews::expandShape(memref::ExpandShapeOp op) {
 
 HostView HostViews::collapseShape(memref::CollapseShapeOp op) {
   const HostView &source = get(op.getSrc());
-  HostView view;
-  view.isArgument = source.isArgument;
-  view.root = source.root;
-  view.offset = source.offset;
+  HostView view = getPart(source);
   for (const ReassociationIndices &group : op.getReassociationIndices()) {
-    Register size = builder.constant(1);
+    Value size = builder.constant(1);
     for (int64_t d : group)
-      size = builder.create(Opcode::Mul, size, source.sizes[d]);
+      size = builder.mul(size, source.sizes[d]);
     view.sizes.push_back(size);
     // The stride of a single element may be any number.
     ArrayRef<int64_t> rest = group;

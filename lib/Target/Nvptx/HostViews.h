@@ -14,40 +14,65 @@
 
 namespace flash {
 
-/// A memref: a strided part of an argument or a buffer.
-struct HostView {
-  bool isArgument = false;
-  /// The number of the argument or buffer.
-  unsigned root = 0;
-  /// Of the first element from the root's first, in elements.
-  runtime::Register offset = 0;
-  llvm::SmallVector<runtime::Register, 4> sizes, strides;
-  /// This is the argument or the buffer itself, so that what a cast asks of it
-  /// is asked of the caller.
-  bool isWhole = false;
+/// An allocation that is returned.
+struct ReturnedBuffer {
+  /// Where the stride of a dimension comes from: a dimension of the result, and
+  /// the later dimensions of the allocation that it spans.
+  struct StrideOrigin {
+    int64_t dimension;
+    llvm::SmallVector<int64_t, 1> spanned;
+  };
+
+  unsigned result = 0;
+  /// Of each dimension, if the views between have an inverse.
+  llvm::SmallVector<StrideOrigin, 4> origins;
+  bool hasInverse = true;
+  bool isCollapsed = false;
 };
 
-/// Turns `memref` operations that only make a view into instructions.
+/// A memref: a strided part of the memory of an argument, a result or an
+/// allocation.
+struct HostView {
+  /// Whose memory it is, where that is known to be one argument or result, or
+  /// that it is an allocation.
+  std::optional<unsigned> argument, result;
+  bool isScratch = false;
+  /// Of the memory's first element.
+  mlir::Value address;
+  /// The memory's bytes, of results.
+  mlir::Value bytes;
+  /// Of the first element from the memory's first, in elements.
+  mlir::Value offset;
+  llvm::SmallVector<mlir::Value, 4> sizes, strides;
+  /// This is the whole memory, so that what a cast asks of it is asked of the
+  /// caller.
+  bool isWhole = false;
+  /// Of allocations whose strides callers choose.
+  const ReturnedBuffer *returned = nullptr;
+
+  /// The values that it is made of, in the order in which `rebuild` takes them.
+  llvm::SmallVector<mlir::Value> flatten() const;
+  /// The same with other values.
+  HostView rebuild(mlir::ValueRange values) const;
+};
+
+/// Turns `memref` operations that only make a view into arithmetic.
 class HostViews {
 public:
-  HostViews(runtime::LaunchPlanBuilder &builder, HostScalars &scalars)
+  HostViews(HostBuilder &builder, HostScalars &scalars)
       : builder(builder), scalars(scalars) {}
 
   const HostView &get(mlir::Value value) const {
     return views.find(value)->second;
   }
+  void set(mlir::Value value, HostView view) { views[value] = std::move(view); }
 
-  /// Looks from what the function returns for the buffers behind it. Where the
-  /// views between have an inverse, callers may choose the strides of the
+  /// Looks from what the function returns for the allocations behind it. Where
+  /// the views between have an inverse, callers may choose the strides of the
   /// result. Call this first.
   void findResults(mlir::func::ReturnOp op);
-  /// What callers must know of a result; its buffer, sizes and strides are not
-  /// filled in.
-  runtime::LaunchPlan::Result &getResult(unsigned index) {
-    return results[index];
-  }
 
-  /// Adds an argument or a buffer to the plan. Fails, silently, if the type has
+  /// Describes an argument, or allocates. Fails, silently, if the type has
   /// no strides, an offset, or elements that are not whole bytes.
   llvm::LogicalResult addArgument(mlir::BlockArgument argument);
   llvm::LogicalResult addBuffer(mlir::memref::AllocOp op);
@@ -63,22 +88,18 @@ public:
   /// Fails, silently, if the operation makes no strided view of known rank.
   llvm::LogicalResult translate(mlir::Operation *op);
 
+  /// Whether what is translated runs in each call, so that what it asks of an
+  /// argument can be asked of the caller.
+  bool isUnconditional = true;
+
 private:
-  /// Where the stride of a buffer's dimension comes from: a dimension of the
-  /// result, and the later dimensions of the buffer that it spans.
-  struct StrideOrigin {
-    int64_t dimension;
-    llvm::SmallVector<int64_t, 1> spanned;
-  };
-  /// A buffer that is returned, with an origin for each of its dimensions.
-  struct ReturnedBuffer {
-    unsigned result = 0;
-    llvm::SmallVector<StrideOrigin, 4> origins;
-  };
-  void traceResult(mlir::OpOperand &returned);
+  /// Allocations count only if they are in the region.
+  void traceResult(mlir::Value value, ReturnedBuffer buffer,
+                   mlir::Region *region);
+  static void traceView(mlir::Operation *op, ReturnedBuffer &buffer);
   void chooseStrides(const ReturnedBuffer &returned, HostView &view);
-  /// The buffer of the view, if callers choose the strides of it; else null.
-  const ReturnedBuffer *getReturned(const HostView &view) const;
+  mlir::Value getResultStride(unsigned result, unsigned dimension,
+                              mlir::Value dense);
 
   std::optional<HostView> cast(mlir::memref::CastOp op);
   HostView subview(mlir::memref::SubViewOp op);
@@ -86,18 +107,19 @@ private:
   HostView expandShape(mlir::memref::ExpandShapeOp op);
   HostView collapseShape(mlir::memref::CollapseShapeOp op);
   HostView transpose(mlir::memref::TransposeOp op);
-  void require(llvm::StringRef who, runtime::Register actual, int64_t expected,
+  /// A view of the same memory without shape.
+  static HostView getPart(const HostView &source);
+  void require(llvm::StringRef who, mlir::Value actual, int64_t expected,
                llvm::StringRef what, unsigned dimension);
-  llvm::SmallVector<runtime::Register, 4>
-  getDenseStrides(llvm::ArrayRef<runtime::Register> sizes);
+  llvm::SmallVector<mlir::Value, 4>
+  getDenseStrides(llvm::ArrayRef<mlir::Value> sizes);
 
-  runtime::LaunchPlanBuilder &builder;
+  HostBuilder &builder;
   HostScalars &scalars;
   llvm::DenseMap<mlir::Value, HostView> views;
-  /// By the operation that allocates it, and by the number of the buffer.
+  /// By the operation that allocates it.
   llvm::DenseMap<mlir::Operation *, ReturnedBuffer> returnedBuffers;
-  llvm::DenseMap<unsigned, const ReturnedBuffer *> returnedRoots;
-  llvm::SmallVector<runtime::LaunchPlan::Result> results;
+  unsigned numBuffers = 0;
 };
 
 } // namespace flash

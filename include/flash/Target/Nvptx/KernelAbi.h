@@ -16,7 +16,7 @@ namespace flash {
 
 /// The parameters that a kernel operand becomes, in order. Each is naturally
 /// aligned in the parameter buffer (of kernels with tensor maps, see
-/// LaunchPlan::Launch::hasTensorMaps).
+/// HostProgram::Launch::hasTensorMaps).
 ///
 /// A memref becomes the 64-bit address of its first element (the host has
 /// applied the offset, static ones too), one i32 for each dynamic size, and

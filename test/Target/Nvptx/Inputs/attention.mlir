@@ -1,4 +1,4 @@
-// A host function with one of everything that a launch plan can hold.
+// A host function with one of everything that a host program can hold.
 module attributes {gpu.container_module} {
   func.func @attention(
       %q: memref<?x4x?x64xf16, strided<[?, ?, ?, ?], offset: ?>>,

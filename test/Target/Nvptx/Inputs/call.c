@@ -1,5 +1,5 @@
 /* Calls the header's function once for each line of the file, and prints what
- * reaches the driver in the form of LaunchPlanOpt.cpp. */
+ * reaches the driver in the form of HostProgramOpt.cpp. */
 #include "attention.h"
 
 #include <stdio.h>
