@@ -54,11 +54,11 @@ bool BlockConverter::isOutput(Value memory) {
 }
 
 /// The type as which a kernel sees a tensor: strides are known at run time
-/// only, but the last dimension is contiguous.
+/// only, but the tensor's last dimension is contiguous.
 static MemRefType getKernelType(RankedTensorType type,
                                 ArrayRef<unsigned> order) {
   SmallVector<int64_t> strides(type.getRank(), ShapedType::kDynamic), shape;
-  if (!strides.empty())
+  if (!strides.empty() && order.back() == order.size() - 1)
     strides.back() = 1;
   for (unsigned dim : order)
     shape.push_back(type.getDimSize(dim));
@@ -379,14 +379,15 @@ LogicalResult BlockConverter::convert(Operation &op) {
     return convertCombine(combine);
   if (getRowInput(&op))
     return convertSoftmax(op);
-  if (auto generic = dyn_cast<linalg::LinalgOp>(op))
+  if (auto generic = dyn_cast<linalg::LinalgOp>(op); generic && !isRowView(&op))
     return convertLinalg(generic);
   if (auto look = dyn_cast<IsFiniteOp>(op))
     return convertIsFinite(look);
   if (auto any = dyn_cast<AnyOp>(op))
     return convertAny(any);
   // Tiles of memory are made where they are used.
-  if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::CastOp>(op)) {
+  if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::CastOp>(op) ||
+      isRowView(&op)) {
     places[&op] = {b.getInsertionBlock(), b.getInsertionBlock()->empty()
                                               ? nullptr
                                               : &b.getInsertionBlock()->back()};

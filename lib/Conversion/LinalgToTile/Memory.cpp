@@ -20,11 +20,15 @@ static SmallVector<unsigned> getOrder(const MemoryTile &tile) {
   SmallVector<unsigned> order;
   for (unsigned dim = 0; dim < rank; ++dim)
     if (llvm::none_of(tile.dims, [&](const MemoryTile::Dim &own) {
-          return own.inMemory == dim;
+          return own.inMemory == dim ||
+                 (own.packed > 0 && own.innerInMemory == dim);
         }))
       order.push_back(dim);
-  for (const MemoryTile::Dim &own : tile.dims)
+  for (const MemoryTile::Dim &own : tile.dims) {
     order.push_back(own.inMemory);
+    if (own.packed > 0)
+      order.push_back(own.innerInMemory);
+  }
   return order;
 }
 
@@ -79,6 +83,8 @@ BlockConverter::Place BlockConverter::getPlace(const MemoryTile &tile,
     place.indices.pop_back();
   if (OpFoldResult some = getExisting(tile.dims[0], shape[0]))
     place.existing = lookup(some);
+  if (int64_t packed = tile.dims[0].packed)
+    place.packed = b.getI64IntegerAttr(packed);
   return place;
 }
 
@@ -111,7 +117,8 @@ FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
   Place place = getPlace(*tile, type.getShape());
   auto fetch = tile::FetchOp::create(
       b, value.getLoc(), shape, place.memory, place.indices, place.existing,
-      /*unfilled=*/place.existing && tile->isPaddedWithAnything());
+      /*unfilled=*/place.existing && tile->isPaddedWithAnything(),
+      place.packed);
   fetches.push_back({*tile, fetch});
   return fetched[value] = fetch.getResult();
 }
@@ -171,10 +178,19 @@ FailureOr<Value> BlockConverter::read(Value value, RankedTensorType type,
       exists =
           exists ? arith::AndIOp::create(b, loc, exists, isInside) : isInside;
     }
-    if (Value stride = strides[dim.inMemory])
-      at = arith::MulIOp::create(b, loc, at, stride);
-    Value &index = indices[dim.inMemory];
-    index = arith::AddIOp::create(b, loc, index, at);
+    auto advance = [&](unsigned inMemory, Value distance) {
+      if (Value stride = strides[inMemory])
+        distance = arith::MulIOp::create(b, loc, distance, stride);
+      Value &index = indices[inMemory];
+      index = arith::AddIOp::create(b, loc, index, distance);
+    };
+    if (dim.packed == 0) {
+      advance(dim.inMemory, at);
+      continue;
+    }
+    Value packed = constant(dim.packed);
+    advance(dim.inMemory, arith::DivUIOp::create(b, loc, at, packed));
+    advance(dim.innerInMemory, arith::RemUIOp::create(b, loc, at, packed));
   }
   auto load = [&]() -> Value {
     return widen(memref::LoadOp::create(b, loc, memory, indices));
@@ -214,8 +230,11 @@ FailureOr<Value> BlockConverter::load(Value value, RankedTensorType type,
 }
 
 LogicalResult BlockConverter::store(tensor::ParallelInsertSliceOp op) {
-  Value source = stripCasts(op.getSource());
-  MemoryTile place = getMemoryTile(op);
+  Value source;
+  FailureOr<MemoryTile> view = getMemoryTile(op, source);
+  if (failed(view))
+    return failure();
+  MemoryTile &place = *view;
   if (!place.isPlain())
     return refuse(op, "it stores to elements that are not neighbours; insert "
                       "with strides of 1");
@@ -239,14 +258,14 @@ LogicalResult BlockConverter::store(tensor::ParallelInsertSliceOp op) {
     return refuse(op, "it stores a value for each column");
   unsigned last = place.offsets.size() - 1;
   if (static_cast<int64_t>(place.dims.size()) != type->getRank() ||
-      place.dims.back().inMemory != last)
+      (!place.dims.back().packed && place.dims.back().inMemory != last))
     return refuse(op, "the last dimension of the tile is not along that of the "
                       "memory, whose elements are neighbours");
   if (type->getRank() == 2 && getExisting(place.dims[1], type->getDimSize(1)))
     return refuse(op, "it stores some of the columns of a tile; store all");
-  auto [memory, indices, existing] = getPlace(place, type->getShape());
-  tile::StoreOp::create(b, op.getLoc(), *registers, memory, indices, existing,
-                        /*columns=*/Value());
+  auto [memory, indices, existing, packed] = getPlace(place, type->getShape());
+  tile::StoreOp::create(b, op.getLoc(), /*add=*/false, *registers, memory,
+                        indices, existing, /*columns=*/Value(), packed);
   return success();
 }
 

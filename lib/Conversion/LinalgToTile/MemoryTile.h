@@ -27,6 +27,10 @@ struct MemoryTile {
   struct Dim {
     unsigned inMemory;
     mlir::OpFoldResult low, existing;
+    /// The elements of two dimensions of the memory may lie along it: so many
+    /// of `innerInMemory` for each of the first; 0 if it is one.
+    int64_t packed = 0;
+    unsigned innerInMemory = 0;
   };
   llvm::SmallVector<Dim> dims;
   /// The value of the padding; null if there is none.
@@ -39,6 +43,10 @@ struct MemoryTile {
   /// Whether copies to shared memory can make the tile: nothing but its first
   /// elements exist, next to each other, and the rest is zero or anything.
   bool isPlain() const;
+  /// Whether two dimensions of the memory lie along one of the tile.
+  bool isPacked() const {
+    return llvm::any_of(dims, [](const Dim &dim) { return dim.packed > 0; });
+  }
   /// Whether the elements that exist are the same, in the same place.
   bool isSameAs(const MemoryTile &other) const;
 };
@@ -60,8 +68,15 @@ bool isMemoryTile(mlir::Value tile, mlir::scf::ForallOp loop);
 llvm::FailureOr<MemoryTile> getMemoryTile(mlir::Value tile,
                                           mlir::scf::ForallOp loop);
 
-/// The same for the place in an output that an insertion writes to.
-MemoryTile getMemoryTile(mlir::tensor::ParallelInsertSliceOp store);
+/// The same for the place in an output that an insertion writes to, or what its
+/// source is before it was expanded and transposed. That becomes `source`.
+llvm::FailureOr<MemoryTile>
+getMemoryTile(mlir::tensor::ParallelInsertSliceOp store, mlir::Value &source);
+
+/// Whether the operation only changes where the elements of a tile of memory,
+/// or of one that is stored, are taken to lie: rows are put together from two
+/// dimensions, or taken apart.
+bool isRowView(mlir::Operation *op);
 
 } // namespace flash
 

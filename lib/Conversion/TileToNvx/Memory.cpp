@@ -29,6 +29,17 @@ static FailureOr<int64_t> getNumThreads(Operation *op) {
   return block->front();
 }
 
+/// The indices of a row of a packed tile that starts at `indices`.
+static SmallVector<Value> getPackedIndices(ThreadBuilder &t,
+                                           ArrayRef<Value> indices,
+                                           size_t rowDim, int64_t packed,
+                                           Value row) {
+  SmallVector<Value> ofRow(indices);
+  ofRow[rowDim - 1] = t.add(ofRow[rowDim - 1], t.div(row, packed));
+  ofRow[rowDim] = t.add(ofRow[rowDim], t.rem(row, packed));
+  return ofRow;
+}
+
 namespace {
 struct Dim : OpConversionPattern<memref::DimOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -164,15 +175,21 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
       indices.push_back(index.front());
     size_t rowDim = memory.type.getRank() - 2;
     Value column = t.mul(chunk, 16 / type.getElementBytes());
-    indices[rowDim] = t.add(indices[rowDim], row);
+    if (!op.getPacked())
+      indices[rowDim] = t.add(indices[rowDim], row);
     if (indices.size() == rowDim + 1)
       indices.push_back(column);
     else
       indices.back() = t.add(indices.back(), column);
-    Value from = memory.getAddress(t, indices);
-    // The host has made sure that the rows of a tile span less than 2^31 bytes.
-    Value rowStride = arith::TruncIOp::create(b, t.loc, b.getI32Type(),
-                                              memory.getByteStride(t, rowDim));
+    // The address of each row, or of the first and how far apart they are.
+    Value from, rowStride;
+    if (!op.getPacked()) {
+      from = memory.getAddress(t, indices);
+      // The host has made sure that the rows of a tile span less than 2^31
+      // bytes.
+      rowStride = arith::TruncIOp::create(b, t.loc, b.getI32Type(),
+                                          memory.getByteStride(t, rowDim));
+    }
 
     for (int64_t panel = 0; panel < type.getNumPanels(); ++panel) {
       // Chunks that hold data, and those up to a multiple of 32 bytes, which
@@ -213,11 +230,16 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
         Value offset = getSwizzledOffset(t, type, inTile, chunk);
         Value to =
             t.advance(t.advance(shared, offset), panel * type.getPanelBytes());
-        Value distance =
-            arith::MulIOp::create(b, t.loc, rowStride, t.i32(first));
-        Value source =
-            LLVM::GEPOp::create(b, t.loc, from.getType(), b.getI8Type(), from,
-                                ArrayRef<LLVM::GEPArg>{distance});
+        Value source;
+        if (op.getPacked()) {
+          source = memory.getAddress(
+              t, getPackedIndices(t, indices, rowDim, *op.getPacked(), here));
+        } else {
+          Value distance =
+              arith::MulIOp::create(b, t.loc, rowStride, t.i32(first));
+          source = LLVM::GEPOp::create(b, t.loc, from.getType(), b.getI8Type(),
+                                       from, ArrayRef<LLVM::GEPArg>{distance});
+        }
         source = t.advance(source, panel * type.getSwizzle());
         Value size;
         if (exists)
@@ -424,7 +446,6 @@ struct Store : OpConversionPattern<tile::StoreOp> {
     for (ValueRange index : adaptor.getIndices())
       indices.push_back(index.front());
     size_t rowDim = memory.type.getRank() - (isMatrix ? 2 : 1);
-    Value start = indices[rowDim];
     if (indices.size() == rowDim + 2)
       indices.back() = t.add(indices.back(), t.fragmentColumn());
     else if (isMatrix)
@@ -455,8 +476,12 @@ struct Store : OpConversionPattern<tile::StoreOp> {
         auto choice = scf::IfOp::create(b, t.loc, execute);
         b.setInsertionPointToStart(choice.thenBlock());
       }
-      indices[rowDim] = t.add(start, row);
-      Value to = memory.getAddress(t, indices);
+      SmallVector<Value> place(indices);
+      if (op.getPacked())
+        place = getPackedIndices(t, indices, rowDim, *op.getPacked(), row);
+      else
+        place[rowDim] = t.add(place[rowDim], row);
+      Value to = memory.getAddress(t, place);
       for (int64_t block = 0; block < blocks; ++block) {
         Value value;
         int64_t at = index / 2 * blocks + block;

@@ -33,10 +33,14 @@ static Value emitCount(OpBuilder &b, Location loc, int64_t splitCtas,
   auto value = [&](OpFoldResult size) {
     return getValueOrCreateConstantIndexOp(b, loc, size);
   };
-  Value tiles = arith::CeilDivUIOp::create(b, loc, value(querySizes[2]),
-                                           constant(*schedule.queryTile));
-  for (OpFoldResult size : querySizes.take_front(2))
-    tiles = arith::MulIOp::create(b, loc, tiles, value(size));
+  Value tiles = arith::CeilDivUIOp::create(
+      b, loc, value(querySizes[2]), constant(schedule.getQueriesOfTile()));
+  Value heads = value(querySizes[1]);
+  if (schedule.getPackedHeads() > 1)
+    heads = arith::DivUIOp::create(b, loc, heads,
+                                   constant(schedule.getPackedHeads()));
+  for (Value size : {value(querySizes[0]), heads})
+    tiles = arith::MulIOp::create(b, loc, tiles, size);
   tiles = arith::MaxUIOp::create(b, loc, tiles, constant(1));
   Value wanted = arith::DivUIOp::create(b, loc, constant(splitCtas), tiles);
   Value keyTiles = arith::CeilDivUIOp::create(b, loc, value(numKeys),
@@ -64,7 +68,7 @@ KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online)
   OpFoldResult numKeys = tensor::getMixedSize(b, loc, online.getKey(), 2);
   std::optional<int64_t> keys = getConstantIntValue(numKeys);
   std::optional<int64_t> queryTiles =
-      countQueryTiles(online.getQuery().getType(), *schedule.queryTile);
+      countQueryTiles(online.getQuery().getType(), schedule);
   // More query tiles than CTAs are never split, whatever the number of keys.
   if (queryTiles && (keys || *queryTiles > *schedule.splitCtas / 2)) {
     int64_t keyTiles = keys ? llvm::divideCeil(*keys, *schedule.keyTile) : 1;

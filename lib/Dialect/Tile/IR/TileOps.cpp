@@ -54,11 +54,17 @@ static LayoutAttrInterface getLayout(Type type) {
 
 /// Checks a copy of rows of `memory` into or out of a tile of `columns`; where
 /// there is an index for the columns too, the memory may have more of them.
-static LogicalResult verifyRowsOfMemory(Operation *op, MemRefType memory,
-                                        size_t numIndices, Type elementType,
-                                        std::optional<int64_t> columns) {
+static LogicalResult
+verifyRowsOfMemory(Operation *op, MemRefType memory, size_t numIndices,
+                   Type elementType, std::optional<int64_t> columns,
+                   std::optional<int64_t> packed = std::nullopt) {
   int64_t rank = memory.getRank(), indices = numIndices;
   int64_t trailing = columns ? 1 : 0;
+  if (packed && (*packed < 1 || rank < 2 + trailing))
+    return op->emitOpError("packs ")
+           << *packed << " rows at a time of memory of rank " << rank
+           << "; at least 1, along the last of two dimensions"
+           << (columns ? " before the columns" : "");
   if (indices != rank && indices != rank - trailing)
     return op->emitOpError(
                "needs an index for each dimension but the columns: ")
@@ -69,7 +75,8 @@ static LogicalResult verifyRowsOfMemory(Operation *op, MemRefType memory,
   if (columns && indices < rank && memory.getShape().back() != *columns)
     return op->emitOpError("needs as many columns in memory as in the tile, ")
            << *columns;
-  if (!memory.isLastDimUnitStride())
+  // Packed elements of a vector lie apart anyway.
+  if (!memory.isLastDimUnitStride() && (columns || !packed))
     return op->emitOpError("needs memory whose last dimension is contiguous");
   return success();
 }
@@ -170,13 +177,19 @@ LogicalResult PositionOp::verify() {
 LogicalResult FetchOp::verify() {
   SmemType tile = getResult().getType();
   return verifyRowsOfMemory(*this, getSource().getType(), getIndices().size(),
-                            tile.getElementType(), tile.getColumns());
+                            tile.getElementType(), tile.getColumns(),
+                            getPacked());
 }
 
 LogicalResult CopyAsyncOp::verify() {
   SmemType tile = getRing().getType().getTile();
+  auto ring = getRing().getDefiningOp<RingOp>();
+  if (getPacked() && ring && (ring.getRowStages() || ring.getNumCopies() > 1))
+    return emitOpError("copies packed rows to a ring with row_stages or "
+                       "copies; they go to whole stages");
   return verifyRowsOfMemory(*this, getSource().getType(), getIndices().size(),
-                            tile.getElementType(), tile.getColumns());
+                            tile.getElementType(), tile.getColumns(),
+                            getPacked());
 }
 
 /// Checks a fragment that is written to a tile of shared memory.
@@ -221,12 +234,14 @@ LogicalResult StoreOp::verify() {
   if (isWarpRows &&
       failed(verifyIndicesOfWarpRows(*this, memory, getIndices().size())))
     return failure();
+  if (getPacked() && isa<WarpRowsAttr>(tile.getEncoding()))
+    return emitOpError("packs rows of fragments, not of ") << tile;
   if (getColumns() && !isWarpRows)
     return emitOpError(
         "ends at a column, which only a matrix of #tile.warp_rows does");
   return verifyRowsOfMemory(
       *this, memory, getIndices().size(), tile.getElementType(),
-      isMatrix ? std::optional(tile.getDimSize(1)) : std::nullopt);
+      isMatrix ? std::optional(tile.getDimSize(1)) : std::nullopt, getPacked());
 }
 
 LogicalResult StoreBulkOp::verify() {
