@@ -30,6 +30,22 @@ static tensor::ExtractSliceOp getRowSlice(Value tile) {
   return stripCasts(tile).getDefiningOp<tensor::ExtractSliceOp>();
 }
 
+/// The dimensions of memory with those of rows, which are not dropped, behind
+/// the others; the `first` ones stay.
+static SmallVector<unsigned> getRowsLast(const llvm::SmallBitVector &dropped,
+                                         unsigned first) {
+  SmallVector<unsigned> order, rows;
+  for (unsigned dim = 0; dim < dropped.size(); ++dim)
+    (dim < first || dropped.test(dim) ? order : rows).push_back(dim);
+  llvm::append_range(order, rows);
+  return order;
+}
+
+static SmallVector<OpFoldResult> permute(ArrayRef<OpFoldResult> values,
+                                         ArrayRef<unsigned> order) {
+  return llvm::map_to_vector(order, [&](unsigned dim) { return values[dim]; });
+}
+
 RowBlock flash::getRowBlock(scf::ForallOp forall) {
   // A loop of one iteration may have been dropped; the number of rows is static
   // then.
@@ -41,8 +57,10 @@ RowBlock flash::getRowBlock(scf::ForallOp forall) {
     if (!slice || slice.getSourceType().getRank() < 2)
       return;
     SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
-    if (std::optional<int64_t> known =
-            getConstantIntValue(sizes[sizes.size() - 2]))
+    unsigned rowDim = sizes.size() - 2;
+    if (isa<CombineOp>(op))
+      rowDim = getRowsLast(slice.getDroppedDims(), /*first=*/1)[rowDim];
+    if (std::optional<int64_t> known = getConstantIntValue(sizes[rowDim]))
       rows = std::max<int64_t>(*known, 1);
   });
   // Every warp has whole rows.
@@ -69,8 +87,16 @@ LogicalResult BlockConverter::findStores(Operation &op,
     auto store = dyn_cast<tensor::ParallelInsertSliceOp>(user);
     if (!store)
       return refuse(&op, "its results are not stored, once");
-    *places[result.getResultNumber()] = {capture(store.getDest()),
-                                         lookupAll(store.getMixedOffsets())};
+    // A softmax is of rows along the last dimensions but one.
+    SmallVector<unsigned> order;
+    if (isa<CombineOp>(op))
+      order = getRowsLast(store.getDroppedDims(), /*first=*/0);
+    else
+      llvm::append_range(order,
+                         llvm::seq<unsigned>(store.getDestType().getRank()));
+    *places[result.getResultNumber()] = {
+        capture(store.getDest(), order),
+        lookupAll(permute(store.getMixedOffsets(), order))};
   }
   return success();
 }
@@ -110,10 +136,19 @@ LogicalResult BlockConverter::convertCombine(CombineOp op) {
   if (!isSliceOfSplits(outs, 5) || !isSliceOfSplits(lses, 4))
     return refuse(op, "its inputs are no slices of splits of batches of heads");
   RowCombine combine;
-  combine.outs = {capture(outs.getSource()), lookupAll(outs.getMixedOffsets())};
-  combine.lses = {capture(lses.getSource()), lookupAll(lses.getMixedOffsets())};
-  combine.splits = lookup(outs.getMixedSizes()[0]);
-  combine.rows = lookup(outs.getMixedSizes()[3]);
+  // The splits are the first dimension, rows any other.
+  auto getPlace = [&](tensor::ExtractSliceOp slice) -> MemoryPlace {
+    SmallVector<unsigned> order =
+        getRowsLast(slice.getDroppedDims(), /*first=*/1);
+    return {capture(slice.getSource(), order),
+            lookupAll(permute(slice.getMixedOffsets(), order))};
+  };
+  combine.outs = getPlace(outs);
+  combine.lses = getPlace(lses);
+  SmallVector<OpFoldResult> sizes = outs.getMixedSizes();
+  combine.splits = lookup(sizes[0]);
+  unsigned rowDim = getRowsLast(outs.getDroppedDims(), /*first=*/1)[3];
+  combine.rows = lookup(sizes[rowDim]);
   combine.valueDim = op.getOuts().getType().getShape().back();
   if (failed(findStores(*op, {&combine.output, &combine.lse})))
     return failure();

@@ -403,7 +403,8 @@ void Tiler::run() {
     results.assign(forall.getResults().begin(),
                    forall.getResults().begin() + numResults);
   if (!partial.empty())
-    results = combineSplits(b, loc, splits, partial[0], partial[1], results);
+    results = combineSplits(b, loc, splits, partial[0], partial[1], results,
+                            /*alongHeads=*/packedHeads > 1);
 
   finalize->replaceAllUsesWith(results);
   finalize.erase();

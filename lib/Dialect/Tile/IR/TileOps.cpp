@@ -75,8 +75,8 @@ verifyRowsOfMemory(Operation *op, MemRefType memory, size_t numIndices,
   if (columns && indices < rank && memory.getShape().back() != *columns)
     return op->emitOpError("needs as many columns in memory as in the tile, ")
            << *columns;
-  // Packed elements of a vector lie apart anyway.
-  if (!memory.isLastDimUnitStride() && (columns || !packed))
+  // Each value of a row has an address of its own.
+  if (columns && !memory.isLastDimUnitStride())
     return op->emitOpError("needs memory whose last dimension is contiguous");
   return success();
 }
@@ -536,7 +536,7 @@ LogicalResult ReadOp::verify() {
                                        /*columns=*/std::nullopt))) {
     return failure();
   }
-  if (!memory.isLastDimUnitStride())
+  if (isMatrix && !memory.isLastDimUnitStride())
     return emitOpError("needs memory whose last dimension is contiguous");
   return success();
 }
