@@ -143,6 +143,15 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
   if (std::optional<int64_t> rows = problem.countRows())
     mostQueries = std::clamp<int64_t>(llvm::alignTo(*rows, rowsOfWarpgroup),
                                       rowsOfWarpgroup, maxQueryTile);
+  // With packed heads, whole queries of which may leave rows.
+  auto isShorter = [&](int64_t queryTile) {
+    return queryTile >= problem.packedHeads &&
+           problem.countQueryTiles(queryTile) ==
+               problem.countQueryTiles(mostQueries);
+  };
+  while (problem.packedHeads > 1 && mostQueries > rowsOfWarpgroup &&
+         isShorter(mostQueries - rowsOfWarpgroup))
+    mostQueries -= rowsOfWarpgroup;
   Schedule schedule = makeSchedule(*fits.front(), mostQueries);
   if (keys && !schedule.ctasPerSm &&
       hasFewTiles(problem, target, *schedule.queryTile))

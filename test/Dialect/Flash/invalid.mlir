@@ -530,7 +530,7 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile 
 
 // -----
 
-// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, warps, stages, query_stages, ctas_per_sm, features, num_splits, split_ctas}}
+// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, packed_heads, warps, stages, query_stages, ctas_per_sm, features, num_splits, split_ctas}}
 func.func private @f() attributes {m = #flash.schedule<tiles = 8>}
 
 // -----
