@@ -566,6 +566,43 @@ static void testEvenPairs(MLIRContext *context) {
           "pairs");
 }
 
+/// Tiles of several heads hold the pairs of all of them.
+static int64_t testHeads(MLIRContext *context) {
+  const Lengths lengths[] = {{1, 200}, {9, 130}, {40, 70}};
+  const std::pair<int64_t, int64_t> tileSizes[] = {{1, 32}, {5, 16}, {16, 32}};
+  int64_t numTiles = 0;
+  for (const Mask &mask : masks) {
+    if (!StringRef(mask.name).starts_with("by "))
+      continue;
+    MaskAttrInterface parsed = parse(context, mask.sets);
+    for (int64_t heads : {2, 3, 7})
+      for (auto [Q, K] : tileSizes)
+        for (Lengths n : lengths)
+          for (bool isKnown : {false, true}) {
+            auto ifKnown = [&, isKnown = isKnown](int64_t length) {
+              return isKnown ? std::optional(length) : std::nullopt;
+            };
+            MaskTiles tiles = computeMaskTiles(parsed, Q, K, ifKnown(n.nq),
+                                               ifKnown(n.nk), heads);
+            check(tiles.exact, mask, "of several heads not exact");
+            for (int64_t h : {int64_t(0), heads}) {
+              BruteForce all = inspectPairs(parsed, 1, h, n);
+              inspectTiles(all, Q, K, n);
+              for (int64_t other = h + 1; other < h + heads; ++other) {
+                BruteForce one = inspectPairs(parsed, 1, other, n);
+                inspectTiles(one, Q, K, n);
+                for (size_t i = 0; i < all.visited.size(); ++i) {
+                  all.visited[i] |= one.visited[i];
+                  all.notFull[i] |= one.notFull[i];
+                }
+              }
+              numTiles += compare(mask, tiles, all, 1, h, Q, K, n);
+            }
+          }
+  }
+  return numTiles;
+}
+
 int main(int argc, char **argv) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<FlashDialect>();
@@ -640,6 +677,7 @@ int main(int argc, char **argv) {
   testLimits(&context);
   testKeysOfQuery(&context);
   testEvenPairs(&context);
+  numTiles += testHeads(&context);
   numTiles += testRandom(&context, 400);
   llvm::outs() << numAnalyses << " analyses, " << numTiles
                << " tiles compared, " << numFailures << " failures\n";

@@ -33,7 +33,8 @@ static llvm::Error addTiles(flash::AttentionOp op, ArrayRef<TensorSpec> inputs,
                              "an attention in the program");
   int64_t nq = (*query)[2], nk = (*key)[2];
   const flash::Schedule schedule = op.getSchedule()->getValue();
-  int64_t queryTile = *schedule.queryTile, keyTile = *schedule.keyTile;
+  int64_t queryTile = schedule.getQueriesOfTile(), keyTile = *schedule.keyTile,
+          packedHeads = schedule.getPackedHeads();
   int64_t rows = llvm::divideCeil(nq, queryTile),
           columns = llvm::divideCeil(nk, keyTile);
   flash::MaskAttrInterface mask = op.getMaskOrFull();
@@ -42,25 +43,16 @@ static llvm::Error addTiles(flash::AttentionOp op, ArrayRef<TensorSpec> inputs,
     int64_t size = cast<RankedTensorType>(value.getType()).getDimSize(2);
     return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
   };
-  flash::MaskTiles tiles =
-      flash::computeMaskTiles(mask, queryTile, keyTile,
-                              getStatic(op.getQuery()), getStatic(op.getKey()));
+  flash::MaskTiles tiles = flash::computeMaskTiles(
+      mask, queryTile, keyTile, getStatic(op.getQuery()),
+      getStatic(op.getKey()), packedHeads);
 
   // Batches and heads that the mask does not mention are alike.
-  int64_t counts[] = {(*query)[0], (*query)[1]}, looked[2];
-  std::vector<flash::MaskNode> nodes = flash::getMaskNodes(mask);
+  int64_t counts[] = {(*query)[0], (*query)[1] / packedHeads}, looked[2];
   for (unsigned dim : {0, 1})
-    looked[dim] =
-        llvm::any_of(nodes,
-                     [&](flash::MaskNode &node) {
-                       return node.kind == flash::MaskForm::Kind::Set &&
-                              llvm::any_of(node.set.getConstraints(),
-                                           [&](AffineExpr expr) {
-                                             return expr.isFunctionOfDim(dim);
-                                           });
-                     })
-            ? counts[dim]
-            : std::min<int64_t>(counts[dim], 1);
+    looked[dim] = flash::dependsOn(mask, dim)
+                      ? counts[dim]
+                      : std::min<int64_t>(counts[dim], 1);
   bool looksAtEach = !tiles.visitedIsRange || !tiles.fullIsRange;
   double looks = double(looked[0]) * double(looked[1]) * double(rows) *
                  (looksAtEach ? double(columns) : 1.0);
@@ -73,7 +65,7 @@ static llvm::Error addTiles(flash::AttentionOp op, ArrayRef<TensorSpec> inputs,
   for (int64_t b = 0; b < looked[0]; ++b) {
     for (int64_t h = 0; h < looked[1]; ++h) {
       for (int64_t i0 = 0; i0 < nq; i0 += queryTile) {
-        flash::TileRange range = tiles.getRange(b, h, i0, nq, nk);
+        flash::TileRange range = tiles.getRange(b, h * packedHeads, i0, nq, nk);
         int64_t lo = std::clamp<int64_t>(range.lo, 0, columns),
                 hi = std::clamp<int64_t>(range.hi, lo, columns);
         if (!looksAtEach) {
@@ -84,9 +76,10 @@ static llvm::Error addTiles(flash::AttentionOp op, ArrayRef<TensorSpec> inputs,
           continue;
         }
         for (int64_t t = lo; t < hi; ++t) {
-          if (!tiles.isVisited(b, h, i0, t, nq, nk))
+          if (!tiles.isVisited(b, h * packedHeads, i0, t, nq, nk))
             continue;
-          ++(tiles.isFull(b, h, i0, t, nq, nk) ? unmasked : masked);
+          ++(tiles.isFull(b, h * packedHeads, i0, t, nq, nk) ? unmasked
+                                                             : masked);
         }
       }
     }
@@ -98,7 +91,7 @@ static llvm::Error addTiles(flash::AttentionOp op, ArrayRef<TensorSpec> inputs,
   total.masked += masked * alike;
   total.skipped +=
       counts[0] * counts[1] * rows * columns - (unmasked + masked) * alike;
-  total.queryTile = queryTile;
+  total.queryTile = *schedule.queryTile;
   total.keyTile = keyTile;
   return llvm::Error::success();
 }

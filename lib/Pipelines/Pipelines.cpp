@@ -30,17 +30,10 @@ void flash::buildRecognizePipeline(OpPassManager &pm) {
   func.addPass(createGuardReads());
 }
 
-void flash::buildPackPipeline(OpPassManager &pm, StringRef target) {
-  // The threads of a CPU share the heads, and its tiles need no 16 rows.
-  if (target != "cpu")
-    pm.nest<func::FuncOp>().addPass(createPackHeads());
-}
-
 void flash::buildSchedulePipeline(OpPassManager &pm,
                                   const FrontOptions &options) {
   if (options.multiprocessors)
     pm.addPass(createAttachTarget({options.multiprocessors}));
-  buildPackPipeline(pm, options.target);
   pm.nest<func::FuncOp>().addPass(createSelectSchedule(
       {options.schedule, options.target, options.device, options.tuningFile}));
 }

@@ -9,7 +9,6 @@
 #include "flash/Run/InputSpecs.h"
 
 #include "TuneCandidates.h"
-#include "flash/Compile/RunPasses.h"
 #include "flash/Compile/Stopwatch.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Run/Check.h"
@@ -84,8 +83,6 @@ private:
   /// Null where the CPU runs the program.
   Gpu *gpu = nullptr;
   std::optional<CandidateCompiler> compiler;
-  /// The program as it is when its attention gets a schedule.
-  OwningOpRef<ModuleOp> scheduled;
   flash::Problem problem;
   flash::TargetInfo machine = flash::cpuTarget;
   /// The first is the model's.
@@ -107,13 +104,8 @@ llvm::Error Search::begin() {
   Target target = kernel->getTarget();
   machine = *flash::findTarget(
       getName(target == Target::Emulate ? options.emulated : target));
-  scheduled = kernel->getLevel0().clone();
-  if (llvm::Error error = runPasses(*scheduled, [&](OpPassManager &pm) {
-        flash::buildPackPipeline(pm, machine.name);
-      }))
-    return error;
   SmallVector<AttentionOp> attentions;
-  scheduled->walk([&](AttentionOp op) { attentions.push_back(op); });
+  kernel->getLevel0().walk([&](AttentionOp op) { attentions.push_back(op); });
   if (attentions.size() != 1)
     return createStringError(
         formatv("--tune: the program has {0} attentions, and a schedule is "
@@ -130,6 +122,7 @@ llvm::Error Search::begin() {
     machine.multiprocessors = options.multiprocessors;
   else if (gpu)
     machine.multiprocessors = gpu->device.getInfo().multiprocessors;
+  problem.packedHeads = choosePackedHeads(problem, machine, flash::Schedule());
   compiler.emplace(session, program, target, options, gpu);
   return llvm::Error::success();
 }

@@ -30,7 +30,9 @@ void flash::emulation::copyTile(const TileStorage &destination,
   auto *from = static_cast<const char *>(source.data);
   int64_t rows = std::clamp<int64_t>(source.rows, 0, destination.rows);
   for (int64_t row = 0; row < rows; ++row)
-    std::memcpy(to + row * destination.rowBytes, from + row * source.rowStride,
+    std::memcpy(to + row * destination.rowBytes,
+                from + row / source.packed * source.rowStride +
+                    row % source.packed * source.packedStride,
                 destination.rowBytes);
   std::memset(to + rows * destination.rowBytes, 0,
               (destination.rows - rows) * destination.rowBytes);
@@ -383,10 +385,13 @@ extern "C" void flash_emulation_acquire(void *block, int64_t ring, int64_t step,
 extern "C" void flash_emulation_copy_async(void *block, int64_t ring,
                                            int64_t step, int64_t part,
                                            int64_t source, int64_t rowStride,
-                                           int64_t rows, const char *where) {
+                                           int64_t rows, int64_t packed,
+                                           int64_t packedStride,
+                                           const char *where) {
   auto *b = static_cast<Block *>(block);
-  check(b,
-        b->copy(ring, step, {pointer(source), rowStride, rows}, where, part));
+  check(b, b->copy(ring, step,
+                   {pointer(source), rowStride, rows, packed, packedStride},
+                   where, part));
 }
 
 extern "C" void flash_emulation_start_put(void *block, int64_t ring,
@@ -445,7 +450,8 @@ extern "C" void flash_emulation_check_range(void *block, int64_t first,
 
 extern "C" void flash_emulation_fetch(int64_t destination, int64_t tileRows,
                                       int64_t rowBytes, int64_t source,
-                                      int64_t rowStride, int64_t rows) {
+                                      int64_t rowStride, int64_t rows,
+                                      int64_t packed, int64_t packedStride) {
   copyTile({pointer(destination), tileRows, rowBytes},
-           {pointer(source), rowStride, rows});
+           {pointer(source), rowStride, rows, packed, packedStride});
 }

@@ -68,7 +68,7 @@ private:
 Clock::Clock(const Problem &problem, const TargetInfo &target)
     : problem(problem), target(target),
       columns((problem.headDim + problem.valueDim) / 2) {
-  int64_t rows = *problem.countQueryTiles(/*queryTile=*/1);
+  int64_t rows = *problem.heads / problem.packedHeads * *problem.countRows();
   partialBytes = rows * problem.valueDim * int64_t(sizeof(float));
 }
 
@@ -79,11 +79,13 @@ double Clock::countSteps(const Schedule &schedule, int64_t splits) const {
   };
   // Under a mask, other queries of the tile may have other keys.
   int64_t longest = llvm::divideCeil(
-      countKeyTiles(*problem.mostKeysPerQuery + *schedule.queryTile - 1),
+      countKeyTiles(*problem.mostKeysPerQuery +
+                    *schedule.queryTile / problem.packedHeads - 1),
       splits);
   if (!problem.isMasked)
     return countWaves(schedule, splits) * longest;
-  double mean = double(*problem.meanKeysPerQuery + *schedule.queryTile / 2) /
+  int64_t queries = *schedule.queryTile / problem.packedHeads;
+  double mean = double(*problem.meanKeysPerQuery + queries / 2) /
                 double(*schedule.keyTile);
   double all =
       countTiles(schedule) * std::max(mean, stepsOfEmptyBlock * splits);

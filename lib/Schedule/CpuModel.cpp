@@ -49,7 +49,7 @@ bool hasEnoughUnits(const Problem &problem, int64_t queries) {
 } // namespace
 
 Schedule flash::chooseCpuSchedule(const Problem &problem) {
-  int64_t queries = fitTile(problem.queries, largestQueryTile);
+  int64_t queries = fitTile(problem.countRows(), largestQueryTile);
   int64_t keys = fitTile(problem.keys, largestKeyTile);
   auto halve = [](int64_t tile) {
     return llvm::alignTo(tile / 2, lanesPerVector);

@@ -8,8 +8,13 @@
 #include "ModelParts.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace flash;
+using llvm::formatv;
+
+// Rows of the largest tile that models propose for all head dimensions.
+static constexpr int64_t mostPackedHeads = 128;
 
 int64_t flash::getSharedBytes(const Problem &problem,
                               const Schedule &schedule) {
@@ -28,8 +33,48 @@ bool flash::canHaveRoles(const Problem &problem, const TargetInfo &target) {
   return target.hasWarpgroups && problem.getElementBits() == 16;
 }
 
-Schedule flash::chooseSchedule(const Problem &problem, const TargetInfo &target,
-                               const Schedule &given) {
+int64_t flash::choosePackedHeads(const Problem &problem,
+                                 const TargetInfo &target,
+                                 const Schedule &given) {
+  if (given.packedHeads)
+    return *given.packedHeads;
+  if (!target.isGpu || !problem.group || !problem.queries ||
+      *problem.queries > mostPackedQueries)
+    return 1;
+  Problem packed = problem;
+  packed.packedHeads = std::min(*problem.group, mostPackedHeads);
+  for (; packed.packedHeads > 1; --packed.packedHeads) {
+    if (*problem.group % packed.packedHeads != 0)
+      continue;
+    int64_t rows = given.queryTile
+                       ? *given.queryTile
+                       : *chooseSchedule(packed, target, given).queryTile;
+    if (rows >= packed.packedHeads)
+      return packed.packedHeads;
+  }
+  return 1;
+}
+
+/// What is wrong with the number of packed heads; empty if nothing is.
+static std::string findPackingFault(const Problem &problem,
+                                    const Schedule &schedule) {
+  int64_t packed = schedule.getPackedHeads();
+  if (packed == 1)
+    return "";
+  if (!problem.group)
+    return "packed_heads needs types that say how many heads there are";
+  if (*problem.group % packed == 0)
+    return "";
+  int64_t nearest = std::min(*problem.group, packed);
+  while (*problem.group % nearest != 0)
+    --nearest;
+  return formatv("packed_heads must divide the {0} query heads that read "
+                 "the same keys, got {1}; the nearest is {2}",
+                 *problem.group, packed, nearest);
+}
+
+static Schedule chooseTiles(const Problem &problem, const TargetInfo &target,
+                            const Schedule &given) {
   if (!target.isGpu)
     return chooseCpuSchedule(problem);
   // Tiles that only warps without roles can have ask for such.
@@ -46,9 +91,21 @@ Schedule flash::chooseSchedule(const Problem &problem, const TargetInfo &target,
   return schedule;
 }
 
+Schedule flash::chooseSchedule(const Problem &problem, const TargetInfo &target,
+                               const Schedule &given) {
+  Schedule schedule = chooseTiles(problem, target, given);
+  if (problem.packedHeads > 1)
+    schedule.packedHeads = problem.packedHeads;
+  return schedule;
+}
+
 std::string flash::completeSchedule(const Problem &problem,
                                     const TargetInfo &target,
                                     Schedule &schedule) {
+  if (std::string fault = findPackingFault(problem, schedule); !fault.empty())
+    return fault;
+  if (std::string fault = schedule.findFault(); !fault.empty())
+    return fault;
   if (!target.isGpu)
     return "";
   std::string fault = schedule.hasRoles() && canHaveRoles(problem, target)

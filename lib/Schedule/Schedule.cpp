@@ -32,6 +32,7 @@ struct Key {
 constexpr Key keys[] = {
     {"query_tile", &Schedule::queryTile, 8, 1024, 8},
     {"key_tile", &Schedule::keyTile, 8, 1024, 8},
+    {"packed_heads", &Schedule::packedHeads, 1, 1024},
     {"warps", &Schedule::warps, 1, 32, 1, /*followsTiles=*/true},
     {"stages", &Schedule::stages, 1, 16, 1, /*followsTiles=*/true},
     {"query_stages", &Schedule::queryStages, 1, 2, 1, /*followsTiles=*/true},
@@ -59,7 +60,7 @@ static std::string findFault(const Key &key, int64_t value) {
 
 bool Schedule::isOfBlocks() const {
   Schedule rest = *this;
-  rest.queryTile = rest.keyTile = std::nullopt;
+  rest.queryTile = rest.keyTile = rest.packedHeads = std::nullopt;
   return !rest.isEmpty();
 }
 
@@ -98,6 +99,10 @@ std::string Schedule::findFault() const {
       if (std::string fault = ::findFault(key, *(this->*key.number));
           !fault.empty())
         return fault;
+  if (queryTile && getPackedHeads() > *queryTile)
+    return llvm::formatv("packed_heads must be at most query_tile, which has a "
+                         "row for each, got {0} and {1}",
+                         *packedHeads, *queryTile);
   if (numSplits && splitCtas)
     return "num_splits says what split_ctas leaves to the sizes; write one of "
            "them";

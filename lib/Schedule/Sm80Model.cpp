@@ -66,9 +66,10 @@ Schedule flash::chooseSm80Schedule(const Problem &problem,
   schedule.queryTile = fit->queryTile;
   schedule.keyTile = fit->keyTile;
   // A tile need not be longer than the queries there are.
-  if (problem.queries && *problem.queries <= fit->queryTile / 2)
-    schedule.queryTile = std::max<int64_t>(
-        llvm::alignTo(*problem.queries, rowsPerWarp), rowsPerWarp);
+  std::optional<int64_t> rows = problem.countRows();
+  if (rows && *rows <= fit->queryTile / 2)
+    schedule.queryTile =
+        std::max<int64_t>(llvm::alignTo(*rows, rowsPerWarp), rowsPerWarp);
   chooseSplitKV(problem, target, schedule);
   return schedule;
 }

@@ -92,8 +92,10 @@ static Schedule makeSchedule(const Candidate &candidate, int64_t queryTile) {
 }
 
 /// Those of `fits`, best first, that differ in their tiles of queries, with at
-/// most `mostQueries`, and the smallest one with one warpgroup.
+/// least `leastQueries` and at most `mostQueries`, and the smallest one with
+/// one warpgroup.
 static SmallVector<Schedule> getTiles(ArrayRef<const Candidate *> fits,
+                                      int64_t leastQueries,
                                       int64_t mostQueries) {
   SmallVector<const Candidate *> tiles;
   for (const Candidate *fit : fits) {
@@ -109,9 +111,10 @@ static SmallVector<Schedule> getTiles(ArrayRef<const Candidate *> fits,
       });
   SmallVector<Schedule> schedules;
   for (const Candidate *tile : tiles)
-    if (tile->queryTile <= mostQueries)
+    if (tile->queryTile >= leastQueries && tile->queryTile <= mostQueries)
       schedules.push_back(makeSchedule(*tile, tile->queryTile));
-  schedules.push_back(makeSchedule(*smallest, rowsOfWarpgroup));
+  if (rowsOfWarpgroup >= leastQueries)
+    schedules.push_back(makeSchedule(*smallest, rowsOfWarpgroup));
   return schedules;
 }
 
@@ -137,14 +140,23 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
   }
   // A tile need not be longer than the queries there are.
   int64_t mostQueries = maxQueryTile;
-  if (problem.queries)
-    mostQueries =
-        std::clamp<int64_t>(llvm::alignTo(*problem.queries, rowsOfWarpgroup),
-                            rowsOfWarpgroup, maxQueryTile);
+  if (std::optional<int64_t> rows = problem.countRows())
+    mostQueries = std::clamp<int64_t>(llvm::alignTo(*rows, rowsOfWarpgroup),
+                                      rowsOfWarpgroup, maxQueryTile);
+  // With packed heads, whole queries of which may leave rows.
+  auto isShorter = [&](int64_t queryTile) {
+    return queryTile >= problem.packedHeads &&
+           problem.countQueryTiles(queryTile) ==
+               problem.countQueryTiles(mostQueries);
+  };
+  while (problem.packedHeads > 1 && mostQueries > rowsOfWarpgroup &&
+         isShorter(mostQueries - rowsOfWarpgroup))
+    mostQueries -= rowsOfWarpgroup;
   Schedule schedule = makeSchedule(*fits.front(), mostQueries);
   if (keys && !schedule.ctasPerSm &&
       hasFewTiles(problem, target, *schedule.queryTile))
-    return chooseForFewTiles(problem, target, getTiles(fits, mostQueries));
+    return chooseForFewTiles(problem, target,
+                             getTiles(fits, problem.packedHeads, mostQueries));
   // To leave the number of blocks to sizes that are not known costs registers,
   // which only a block of one warpgroup has left. Then all blocks run at once,
   // and no block goes on to another tile.

@@ -55,12 +55,14 @@ public:
     auto isTooLong = [](int64_t tile, std::optional<int64_t> length) {
       return length && tile >= 2 * *length && tile > 64;
     };
-    if (isTooLong(queryTile, problem.queries) ||
+    if (isTooLong(queryTile, problem.countRows()) ||
         isTooLong(keyTile, problem.keys))
       return;
     Schedule schedule;
     schedule.queryTile = queryTile;
     schedule.keyTile = keyTile;
+    if (problem.packedHeads > 1)
+      schedule.packedHeads = problem.packedHeads;
     if (target.isGpu)
       schedule.features = features;
     schedule.ctasPerSm = ctasPerSm;
@@ -128,6 +130,8 @@ SmallVector<Schedule> flash::listVariations(const Problem &problem,
   };
   for (int64_t stages : {1, 2, 3, 4})
     vary(&Schedule::stages, stages);
+  if (schedule.getPackedHeads() > 1)
+    vary(&Schedule::packedHeads, 1);
   if (schedule.hasRoles())
     for (int64_t queryStages : {1, 2})
       vary(&Schedule::queryStages, queryStages);

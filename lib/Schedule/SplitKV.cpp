@@ -41,6 +41,7 @@ void flash::chooseSplitKV(const Problem &problem, const TargetInfo &target,
            splits > mostSplitsOfLargeTile;
   };
   while (*schedule.queryTile >= 2 * queryTileStep &&
+         *schedule.queryTile - queryTileStep >= problem.packedHeads &&
          *schedule.queryTile % queryTileStep == 0 && hasFewBlocks())
     *schedule.queryTile -= queryTileStep;
   int64_t blocks = getFillingBlocks(target, *schedule.queryTile);

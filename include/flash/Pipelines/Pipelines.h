@@ -51,10 +51,8 @@ struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
 /// The three parts of the front end. From any program to level 0, where every
 /// attention is one op on rank-4 tensors:
 void buildRecognizePipeline(mlir::OpPassManager &pm);
-/// from there to level 1, loops over tiles around the online step; the first
-/// part of that makes the attention that a schedule of `target` is for, and the
-/// second chooses the schedule:
-void buildPackPipeline(mlir::OpPassManager &pm, llvm::StringRef target);
+/// from there to level 1, loops over tiles around the online step, of which the
+/// first part chooses the schedule:
 void buildSchedulePipeline(mlir::OpPassManager &pm,
                            const FrontOptions &options);
 void buildTilePipeline(mlir::OpPassManager &pm, const FrontOptions &options);

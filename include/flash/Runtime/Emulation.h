@@ -32,6 +32,9 @@ struct TileSource {
   const void *data;
   int64_t rowStride; ///< In bytes.
   int64_t rows;
+  /// Of packed rows, so many are `packedStride` apart, and then `rowStride` the
+  /// next as many.
+  int64_t packed = 1, packedStride = 0;
 };
 
 /// A tile in memory, row after row.
@@ -161,7 +164,8 @@ void flash_emulation_acquire(void *block, int64_t ring, int64_t step,
                              const char *where);
 void flash_emulation_copy_async(void *block, int64_t ring, int64_t step,
                                 int64_t part, int64_t source, int64_t rowStride,
-                                int64_t rows, const char *where);
+                                int64_t rows, int64_t packed,
+                                int64_t packedStride, const char *where);
 void flash_emulation_start_put(void *block, int64_t ring, int64_t step,
                                const char *where);
 void flash_emulation_end_put(void *block, int64_t ring, int64_t step,
@@ -180,7 +184,7 @@ void flash_emulation_check_range(void *block, int64_t first, int64_t count,
                                  const char *where);
 void flash_emulation_fetch(int64_t destination, int64_t tileRows,
                            int64_t rowBytes, int64_t source, int64_t rowStride,
-                           int64_t rows);
+                           int64_t rows, int64_t packed, int64_t packedStride);
 
 } // extern "C"
 

@@ -14,9 +14,20 @@
 
 namespace flash {
 
-/// What a model proposes. Of `given`, keys that are fixed already, it takes
-/// whether warps have roles; what it proposes is merged below them
-/// (Schedule::over).
+/// With as many queries, a tile of those of one head is half full where warps
+/// have roles. Models do not pack the heads of more queries.
+constexpr int64_t mostPackedQueries = 32;
+
+/// How many query heads of a key head a model packs into a tile: as many as
+/// possible where there are so few queries that those of one head leave most of
+/// a tile empty, else 1. Of `given`, keys that are fixed already, it takes the
+/// tile of queries.
+int64_t choosePackedHeads(const Problem &problem, const TargetInfo &target,
+                          const Schedule &given);
+
+/// What a model proposes, with `packedHeads` of the problem. Of `given`, keys
+/// that are fixed already, it takes whether warps have roles; what it proposes
+/// is merged below them (Schedule::over).
 Schedule chooseSchedule(const Problem &problem, const TargetInfo &target,
                         const Schedule &given);
 

@@ -25,6 +25,10 @@ struct Problem {
   /// Heads of all batches, rows of queries of all of them, and the lengths of
   /// one. Products are cut off where no schedule distinguishes them any more.
   std::optional<int64_t> heads, queries, keys;
+  /// The query heads that read the same key head, and how many of these share a
+  /// tile.
+  std::optional<int64_t> group;
+  int64_t packedHeads = 1;
   /// The outermost attribute of the mask, "full" if there is none.
   std::string mask = "full";
   bool isMasked = false, hasScore = false, hasLengths = false;
@@ -34,6 +38,8 @@ struct Problem {
 
   int64_t getElementBits() const { return element.getIntOrFloatBitWidth(); }
   int64_t getElementBytes() const { return getElementBits() / 8; }
+  /// The rows of the heads that share tiles, if the queries are known.
+  std::optional<int64_t> countRows() const;
   /// The tiles of queries of all heads, if that is known.
   std::optional<int64_t> countQueryTiles(int64_t queryTile) const;
 };

@@ -26,12 +26,15 @@ namespace flash {
 /// The values of the keys; absent where nobody says. #flash.schedule documents
 /// what they mean.
 struct Schedule {
-  std::optional<int64_t> queryTile, keyTile, warps, stages, queryStages,
-      ctasPerSm;
+  std::optional<int64_t> queryTile, keyTile, packedHeads, warps, stages,
+      queryStages, ctasPerSm;
   std::optional<ScheduleFeatures> features;
   std::optional<int64_t> numSplits, splitCtas;
 
   bool isEmpty() const { return *this == Schedule(); }
+  /// How many query heads share a tile, which then has so many queries of each.
+  int64_t getPackedHeads() const { return packedHeads.value_or(1); }
+  int64_t getQueriesOfTile() const { return *queryTile / getPackedHeads(); }
   /// Whether it says what only block programs have.
   bool isOfBlocks() const;
   /// Whether it asks for any of `feature`.

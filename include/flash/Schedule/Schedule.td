@@ -39,6 +39,13 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     of one (batch, head) pair form a unit of parallel work, which visits the
     keys `key_tile` at a time. Both are positive multiples of 8, at most 1024.
 
+    `packed_heads = P` (1 to 1024) packs P of the query heads that read the same
+    keys into each tile (packed GQA): its rows are those of `query_tile` floordiv P
+    queries, row r that of query r floordiv P and head r mod P; what is left of
+    `query_tile` is padding. P divides the number of query heads of a key head,
+    which the types then say. So one query, or few, fill a tile, and the keys are
+    read once for all heads of the tile.
+
     On a GPU the unit is a thread block (CTA): `warps` (1 to 32) share the
     queries, 16 at a time each. `stages` (1 to 16) tiles of keys, and of values,
     are in shared memory, and `query_stages` (1 or 2) of queries where a block has

@@ -404,14 +404,15 @@ LogicalResult BlockConverter::convert(Operation &op) {
   }
   if (auto insertion = dyn_cast<tensor::InsertSliceOp>(op))
     return convertInsertion(insertion);
-  if (auto generic = dyn_cast<linalg::LinalgOp>(op))
+  if (auto generic = dyn_cast<linalg::LinalgOp>(op); generic && !isRowView(&op))
     return convertLinalg(generic);
   if (auto look = dyn_cast<IsFiniteOp>(op))
     return convertIsFinite(look);
   if (auto any = dyn_cast<AnyOp>(op))
     return convertAny(any);
   // Tiles of memory are made where they are used.
-  if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::CastOp>(op)) {
+  if (isa<tensor::ExtractSliceOp, tensor::PadOp, tensor::CastOp>(op) ||
+      isRowView(&op)) {
     places[&op] = {b.getInsertionBlock(), b.getInsertionBlock()->empty()
                                               ? nullptr
                                               : &b.getInsertionBlock()->back()};

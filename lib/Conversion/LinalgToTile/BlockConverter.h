@@ -98,6 +98,8 @@ private:
     /// How many rows exist, or elements of a vector, and how many columns; null
     /// if all do.
     mlir::Value existing, columns;
+    /// How many of them lie along the last of two dimensions; null if all.
+    mlir::IntegerAttr packed;
   };
   /// The place of a tile of `shape` whose last dimension is that of the memory.
   Place getPlace(const MemoryTile &tile, llvm::ArrayRef<int64_t> shape);

@@ -23,11 +23,15 @@ static SmallVector<unsigned> getOrder(const MemoryTile &tile) {
   SmallVector<unsigned> order;
   for (unsigned dim = 0; dim < rank; ++dim)
     if (llvm::none_of(tile.dims, [&](const MemoryTile::Dim &own) {
-          return own.inMemory == dim;
+          return own.inMemory == dim ||
+                 (own.packed > 0 && own.innerInMemory == dim);
         }))
       order.push_back(dim);
-  for (const MemoryTile::Dim &own : tile.dims)
+  for (const MemoryTile::Dim &own : tile.dims) {
     order.push_back(own.inMemory);
+    if (own.packed > 0)
+      order.push_back(own.innerInMemory);
+  }
   return order;
 }
 
@@ -87,6 +91,8 @@ BlockConverter::Place BlockConverter::getPlace(const MemoryTile &tile,
   if (shape.size() == 2)
     if (OpFoldResult some = getExisting(tile.dims[1], shape[1]))
       place.columns = lookup(some);
+  if (int64_t packed = tile.dims[0].packed)
+    place.packed = b.getI64IntegerAttr(packed);
   return place;
 }
 
@@ -123,7 +129,8 @@ FailureOr<Value> BlockConverter::fetch(Value value, Operation *user) {
   Place place = getPlace(*tile, type.getShape());
   auto fetch = tile::FetchOp::create(
       b, value.getLoc(), shape, place.memory, place.indices, place.existing,
-      /*unfilled=*/place.existing && tile->isPaddedWithAnything());
+      /*unfilled=*/place.existing && tile->isPaddedWithAnything(),
+      place.packed);
   fetches.push_back({*tile, fetch});
   return fetched[value] = fetch.getResult();
 }
@@ -185,10 +192,19 @@ FailureOr<Value> BlockConverter::read(Value value, RankedTensorType type,
       exists =
           exists ? arith::AndIOp::create(b, loc, exists, isInside) : isInside;
     }
-    if (Value stride = strides[dim.inMemory])
-      at = arith::MulIOp::create(b, loc, at, stride);
-    Value &index = indices[dim.inMemory];
-    index = arith::AddIOp::create(b, loc, index, at);
+    auto advance = [&](unsigned inMemory, Value distance) {
+      if (Value stride = strides[inMemory])
+        distance = arith::MulIOp::create(b, loc, distance, stride);
+      Value &index = indices[inMemory];
+      index = arith::AddIOp::create(b, loc, index, distance);
+    };
+    if (dim.packed == 0) {
+      advance(dim.inMemory, at);
+      continue;
+    }
+    Value packed = constant(dim.packed);
+    advance(dim.inMemory, arith::DivUIOp::create(b, loc, at, packed));
+    advance(dim.innerInMemory, arith::RemUIOp::create(b, loc, at, packed));
   }
   auto load = [&]() -> Value {
     return widen(memref::LoadOp::create(b, loc, memory, indices));
@@ -266,7 +282,7 @@ FailureOr<Value> BlockConverter::readWarpRows(Value value,
   FailureOr<MemoryTile> tile = getInput(value, user);
   if (failed(tile))
     return failure();
-  if (!tile->isDense() ||
+  if (!tile->isDense() || tile->isPacked() ||
       static_cast<int64_t>(tile->dims.size()) != type.getRank() ||
       tile->dims.back().inMemory != tile->offsets.size() - 1)
     return Value();
@@ -329,6 +345,7 @@ LogicalResult BlockConverter::store(Operation *op, Value source,
     return failure();
   if (layouts.isWarpRows() &&
       (static_cast<int64_t>(place.dims.size()) != type->getRank() ||
+       place.isPacked() ||
        place.dims.back().inMemory != place.offsets.size() - 1))
     return refuse(op, "the last dimension of the tile is not along that of the "
                       "memory, whose elements are neighbours");
@@ -341,8 +358,8 @@ LogicalResult BlockConverter::store(Operation *op, Value source,
         !place.isAligned(all, /*elements=*/2))
       to.columns = constant(all);
   }
-  tile::StoreOp::create(b, op->getLoc(), *registers, to.memory, to.indices,
-                        to.existing, to.columns);
+  tile::StoreOp::create(b, op->getLoc(), /*add=*/false, *registers, to.memory,
+                        to.indices, to.existing, to.columns, to.packed);
   return success();
 }
 
@@ -407,13 +424,16 @@ LogicalResult BlockConverter::convertInsertion(tensor::InsertSliceOp op) {
 
 LogicalResult
 BlockConverter::convertInsertion(tensor::ParallelInsertSliceOp op) {
-  MemoryTile place = getMemoryTile(op);
+  Value source;
+  FailureOr<MemoryTile> place = getMemoryTile(op, source);
+  if (failed(place))
+    return failure();
   Value slice = getWrittenSlice(op.getSource(), forall);
   if (!slice)
-    return store(op, op.getSource(), place);
+    return store(op, source, *place);
   // It was stored when it was made.
   FailureOr<MemoryTile> from = getMemoryTile(slice, forall);
-  if (succeeded(from) && from->isSameAs(place))
+  if (succeeded(from) && from->isSameAs(*place))
     return success();
   return refuse(op, "it stores a part of an output elsewhere than it is from");
 }

@@ -8,6 +8,7 @@
 #include "MemoryTile.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
@@ -30,9 +31,18 @@ Value flash::stripCasts(Value tensor) {
 static Value getSource(Value tile) {
   Operation *op = tile.getDefiningOp();
   if (isa_and_nonnull<tensor::ExtractSliceOp, tensor::PadOp, tensor::CastOp>(
-          op))
+          op) ||
+      (op && isRowView(op)))
     return op->getOperand(0);
   return Value();
+}
+
+bool flash::isRowView(Operation *op) {
+  // A transposition is computed unless its dimensions become rows, or were.
+  if (auto transpose = dyn_cast<linalg::TransposeOp>(op))
+    return transpose.getInput().getDefiningOp<tensor::ExpandShapeOp>() ||
+           llvm::all_of(op->getUsers(), llvm::IsaPred<tensor::CollapseShapeOp>);
+  return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op);
 }
 
 bool flash::isMemoryTile(Value tile, scf::ForallOp loop) {
@@ -57,8 +67,11 @@ bool MemoryTile::isPaddedWithAnything() const {
 
 bool MemoryTile::isDense() const {
   return llvm::all_of(dims, [&](const Dim &dim) {
-    return isZeroInteger(dim.low) &&
-           isConstantIntValue(strides[dim.inMemory], 1);
+    auto isNext = [&](unsigned inMemory) {
+      return isConstantIntValue(strides[inMemory], 1);
+    };
+    return isZeroInteger(dim.low) && isNext(dim.inMemory) &&
+           (!dim.packed || isNext(dim.innerInMemory));
   });
 }
 
@@ -121,7 +134,8 @@ bool MemoryTile::isSameAs(const MemoryTile &other) const {
          isPaddedWithAnything() == other.isPaddedWithAnything() &&
          llvm::equal(dims, other.dims, [](const Dim &x, const Dim &y) {
            return x.inMemory == y.inMemory && x.low == y.low &&
-                  x.existing == y.existing;
+                  x.existing == y.existing && x.packed == y.packed &&
+                  x.innerInMemory == y.innerInMemory;
          });
 }
 
@@ -158,6 +172,43 @@ template <typename SliceOp> static void slice(MemoryTile &tile, SliceOp op) {
   for (unsigned kept : getKeptDims(op.getDroppedDims()))
     dims.push_back({tile.dims[kept].inMemory, b.getIndexAttr(0), sizes[kept]});
   tile.dims = dims;
+}
+
+/// The dimensions of what a transposition gives, or takes.
+static SmallVector<MemoryTile::Dim> transpose(ArrayRef<MemoryTile::Dim> dims,
+                                              linalg::TransposeOp op,
+                                              bool isInverse) {
+  SmallVector<MemoryTile::Dim> result(dims);
+  for (auto [to, from] : llvm::enumerate(op.getPermutation()))
+    result[isInverse ? from : to] = dims[isInverse ? to : from];
+  return result;
+}
+
+/// Puts the dimensions of each group together. Of two, the second one is whole.
+static FailureOr<SmallVector<MemoryTile::Dim>>
+collapse(ArrayRef<MemoryTile::Dim> dims, Operation *op,
+         ArrayRef<ReassociationIndices> groups) {
+  OpBuilder b(op);
+  SmallVector<MemoryTile::Dim> result;
+  for (const ReassociationIndices &group : groups) {
+    MemoryTile::Dim dim = dims[group.front()];
+    if (group.size() == 1) {
+      result.push_back(dim);
+      continue;
+    }
+    const MemoryTile::Dim &inner = dims[group.back()];
+    std::optional<int64_t> packed = getConstantIntValue(inner.existing);
+    if (group.size() != 2 || !packed || *packed == 0 || dim.packed ||
+        inner.packed)
+      return refuse(op, "rows lie along one dimension of memory or two, the "
+                        "second of known size");
+    dim.existing = affine::makeComposedFoldedAffineApply(
+        b, op->getLoc(), b.getAffineDimExpr(0) * *packed, {dim.existing});
+    dim.packed = *packed;
+    dim.innerInMemory = inner.inMemory;
+    result.push_back(dim);
+  }
+  return result;
 }
 
 static LogicalResult pad(MemoryTile &tile, tensor::PadOp op) {
@@ -210,7 +261,23 @@ FailureOr<MemoryTile> flash::getMemoryTile(Value value, scf::ForallOp loop) {
     if (auto slicing = dyn_cast<tensor::ExtractSliceOp>(op)) {
       if (tile.padding)
         return refuse(op, "it takes part of a padded tile; pad what it takes");
+      if (tile.isPacked())
+        return refuse(op, "it takes part of rows along two dimensions of "
+                          "memory; take the part before they are put together");
       slice(tile, slicing);
+    } else if (auto swap = dyn_cast<linalg::TransposeOp>(op)) {
+      tile.dims = transpose(tile.dims, swap, /*isInverse=*/false);
+    } else if (auto view = dyn_cast<tensor::CollapseShapeOp>(op)) {
+      if (tile.padding)
+        return refuse(op, "it puts dimensions of a padded tile together; pad "
+                          "the rows");
+      auto dims = collapse(tile.dims, op, view.getReassociationIndices());
+      if (failed(dims))
+        return failure();
+      tile.dims = *dims;
+    } else if (isa<tensor::ExpandShapeOp>(op)) {
+      return refuse(op, "it takes dimensions of memory apart; do so before the "
+                        "loop");
     } else if (auto padding = dyn_cast<tensor::PadOp>(op)) {
       if (failed(pad(tile, padding)))
         return failure();
@@ -219,7 +286,8 @@ FailureOr<MemoryTile> flash::getMemoryTile(Value value, scf::ForallOp loop) {
   return tile;
 }
 
-MemoryTile flash::getMemoryTile(tensor::ParallelInsertSliceOp store) {
+FailureOr<MemoryTile> flash::getMemoryTile(tensor::ParallelInsertSliceOp store,
+                                           Value &source) {
   OpBuilder b(store);
   MemoryTile tile;
   tile.memory = store.getDest();
@@ -229,6 +297,20 @@ MemoryTile flash::getMemoryTile(tensor::ParallelInsertSliceOp store) {
   for (unsigned kept : getKeptDims(store.getDroppedDims()))
     tile.dims.push_back({kept, b.getIndexAttr(0), sizes[kept]});
   tile.definition = store;
+  source = stripCasts(store.getSource());
+  while (Operation *op = source.getDefiningOp()) {
+    if (auto swap = dyn_cast<linalg::TransposeOp>(op); swap && isRowView(op)) {
+      tile.dims = transpose(tile.dims, swap, /*isInverse=*/true);
+    } else if (auto view = dyn_cast<tensor::ExpandShapeOp>(op)) {
+      auto dims = collapse(tile.dims, op, view.getReassociationIndices());
+      if (failed(dims))
+        return failure();
+      tile.dims = *dims;
+    } else {
+      break;
+    }
+    source = stripCasts(op->getOperand(0));
+  }
   return tile;
 }
 

@@ -27,6 +27,10 @@ struct MemoryTile {
   struct Dim {
     unsigned inMemory;
     mlir::OpFoldResult low, existing;
+    /// The elements of two dimensions of the memory may lie along it: so many
+    /// of `innerInMemory` for each of the first; 0 if it is one.
+    int64_t packed = 0;
+    unsigned innerInMemory = 0;
   };
   llvm::SmallVector<Dim> dims;
   /// The value of the padding; null if there is none.
@@ -45,6 +49,10 @@ struct MemoryTile {
   /// of so many elements. Strides that only the call tells are taken to be: it
   /// asserts that.
   bool isAligned(int64_t columns, int64_t elements) const;
+  /// Whether two dimensions of the memory lie along one of the tile.
+  bool isPacked() const {
+    return llvm::any_of(dims, [](const Dim &dim) { return dim.packed > 0; });
+  }
   /// Whether the elements that exist are the same, in the same place.
   bool isSameAs(const MemoryTile &other) const;
 };
@@ -70,8 +78,15 @@ mlir::RankedTensorType getMemoryType(mlir::Value tile,
 llvm::FailureOr<MemoryTile> getMemoryTile(mlir::Value tile,
                                           mlir::scf::ForallOp loop);
 
-/// The same for the place in an output that an insertion writes to.
-MemoryTile getMemoryTile(mlir::tensor::ParallelInsertSliceOp store);
+/// The same for the place in an output that an insertion writes to, or what its
+/// source is before it was expanded and transposed. That becomes `source`.
+llvm::FailureOr<MemoryTile>
+getMemoryTile(mlir::tensor::ParallelInsertSliceOp store, mlir::Value &source);
+
+/// Whether the operation only changes where the elements of a tile of memory,
+/// or of one that is stored, are taken to lie: rows are put together from two
+/// dimensions, or taken apart.
+bool isRowView(mlir::Operation *op);
 
 /// The slice of an output of `loop`, or the output, that `tensor` is after
 /// tiles were inserted into it, one after the other, in loops or not; null if

@@ -29,6 +29,17 @@ static FailureOr<int64_t> getNumThreads(Operation *op) {
   return block->front();
 }
 
+/// The indices of a row of a packed tile that starts at `indices`.
+static SmallVector<Value> getPackedIndices(ThreadBuilder &t,
+                                           ArrayRef<Value> indices,
+                                           size_t rowDim, int64_t packed,
+                                           Value row) {
+  SmallVector<Value> ofRow(indices);
+  ofRow[rowDim - 1] = t.add(ofRow[rowDim - 1], t.div(row, packed));
+  ofRow[rowDim] = t.add(ofRow[rowDim], t.rem(row, packed));
+  return ofRow;
+}
+
 namespace {
 struct Dim : OpConversionPattern<memref::DimOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -108,15 +119,21 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
       indices.push_back(index.front());
     size_t rowDim = memory.type.getRank() - 2;
     Value column = t.mul(chunk, 16 / type.getElementBytes());
-    indices[rowDim] = t.add(indices[rowDim], row);
+    if (!op.getPacked())
+      indices[rowDim] = t.add(indices[rowDim], row);
     if (indices.size() == rowDim + 1)
       indices.push_back(column);
     else
       indices.back() = t.add(indices.back(), column);
-    Value from = memory.getAddress(t, indices);
-    // The host has made sure that the rows of a tile span less than 2^31 bytes.
-    Value rowStride = arith::TruncIOp::create(b, t.loc, b.getI32Type(),
-                                              memory.getByteStride(t, rowDim));
+    // The address of each row, or of the first and how far apart they are.
+    Value from, rowStride;
+    if (!op.getPacked()) {
+      from = memory.getAddress(t, indices);
+      // The host has made sure that the rows of a tile span less than 2^31
+      // bytes.
+      rowStride = arith::TruncIOp::create(b, t.loc, b.getI32Type(),
+                                          memory.getByteStride(t, rowDim));
+    }
 
     for (int64_t panel = 0; panel < type.getNumPanels(); ++panel) {
       // Chunks that hold data, and those up to a multiple of 32 bytes, which
@@ -157,11 +174,16 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
         Value offset = getSwizzledOffset(t, type, inTile, chunk);
         Value to =
             t.advance(t.advance(shared, offset), panel * type.getPanelBytes());
-        Value distance =
-            arith::MulIOp::create(b, t.loc, rowStride, t.i32(first));
-        Value source =
-            LLVM::GEPOp::create(b, t.loc, from.getType(), b.getI8Type(), from,
-                                ArrayRef<LLVM::GEPArg>{distance});
+        Value source;
+        if (op.getPacked()) {
+          source = memory.getAddress(
+              t, getPackedIndices(t, indices, rowDim, *op.getPacked(), here));
+        } else {
+          Value distance =
+              arith::MulIOp::create(b, t.loc, rowStride, t.i32(first));
+          source = LLVM::GEPOp::create(b, t.loc, from.getType(), b.getI8Type(),
+                                       from, ArrayRef<LLVM::GEPArg>{distance});
+        }
         source = t.advance(source, panel * type.getSwizzle());
         Value size;
         if (exists)
@@ -368,12 +390,11 @@ struct Store : OpConversionPattern<tile::StoreOp> {
       indices.push_back(index.front());
     Value limit = op.getRows() ? adaptor.getRows().front() : Value();
     if (type.getRank() == 1) {
-      storeVector(t, type, memory, registers, indices, limit);
+      storeVector(t, op, memory, registers, indices, limit);
       rewriter.eraseOp(op);
       return success();
     }
     size_t rowDim = memory.type.getRank() - 2;
-    Value start = indices[rowDim];
     if (indices.size() == rowDim + 2)
       indices.back() = t.add(indices.back(), t.fragmentColumn());
     else
@@ -389,8 +410,7 @@ struct Store : OpConversionPattern<tile::StoreOp> {
       OpBuilder::InsertionGuard guard(b);
       if (limit)
         startIf(t, isBelow(t, row, limit));
-      indices[rowDim] = t.add(start, row);
-      Value to = memory.getAddress(t, indices);
+      Value to = memory.getAddress(t, getRow(t, op, indices, rowDim, row));
       for (int64_t block = 0; block < blocks; ++block) {
         Value value;
         int64_t at = index / 2 * blocks + block;
@@ -448,9 +468,10 @@ private:
   /// Of the threads that hold a value the first stores it: of those of a row
   /// the first of four lanes, of those of a column the first of eight in the
   /// first warp.
-  static void storeVector(ThreadBuilder &t, RankedTensorType type,
+  static void storeVector(ThreadBuilder &t, tile::StoreOp op,
                           GlobalMemory &memory, ArrayRef<Value> registers,
-                          SmallVector<Value> indices, Value limit) {
+                          ArrayRef<Value> indices, Value limit) {
+    auto type = cast<RankedTensorType>(op.getX().getType());
     auto layout = cast<tile::LayoutAttrInterface>(type.getEncoding());
     bool isOfColumns = isa<tile::ColumnsAttr>(layout);
     int64_t bytes = type.getElementTypeBitWidth() / 8;
@@ -460,7 +481,6 @@ private:
         llvm::append_range(elements, t.splitPair(own, type.getElementType()));
       else
         elements.push_back(own);
-    Value start = indices.back();
     for (auto [i, element] : llvm::enumerate(elements)) {
       int64_t part = layout.getRegisterPart(type.getShape(), i).front();
       Value at = t.add(isOfColumns ? t.fragmentColumn() : t.fragmentRow(),
@@ -475,10 +495,22 @@ private:
       if (execute)
         isFirst = arith::AndIOp::create(t.b, t.loc, execute, isFirst);
       startIf(t, isFirst);
-      indices.back() = t.add(start, at);
-      LLVM::StoreOp::create(t.b, t.loc, element, memory.getAddress(t, indices),
-                            /*alignment=*/bytes);
+      LLVM::StoreOp::create(
+          t.b, t.loc, element,
+          memory.getAddress(t, getRow(t, op, indices, indices.size() - 1, at)),
+          /*alignment=*/bytes);
     }
+  }
+
+  /// The indices of row `row` of the tile.
+  static SmallVector<Value> getRow(ThreadBuilder &t, tile::StoreOp op,
+                                   ArrayRef<Value> indices, size_t rowDim,
+                                   Value row) {
+    if (op.getPacked())
+      return getPackedIndices(t, indices, rowDim, *op.getPacked(), row);
+    SmallVector<Value> ofRow(indices);
+    ofRow[rowDim] = t.add(ofRow[rowDim], row);
+    return ofRow;
   }
 };
 

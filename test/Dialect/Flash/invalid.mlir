@@ -530,7 +530,7 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile 
 
 // -----
 
-// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, warps, stages, query_stages, ctas_per_sm, features, num_splits, split_ctas}}
+// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, packed_heads, warps, stages, query_stages, ctas_per_sm, features, num_splits, split_ctas}}
 func.func private @f() attributes {m = #flash.schedule<tiles = 8>}
 
 // -----
@@ -1308,3 +1308,21 @@ module attributes {flash.multiprocessors = "many"} {}
 
 // expected-error @below {{'func.func' op has an attribute 'flash.multiprocessors', which belongs to 'builtin.module'}}
 func.func private @f() attributes {flash.multiprocessors = 132}
+
+// -----
+
+func.func @packed_tensor(%q: tensor<2x4x128x64xf32>, %k: tensor<2x4x128x64xf32>, %a: tensor<2x4x128x64xf32>, %m: tensor<2x4x128xf32>) {
+  // expected-error @below {{packed is the number of heads of a tile (rank 2), at least 1; on whole tensors the schedule has packed_heads}}
+  %0:3 = flash.online_attention ins(%q, %k, %k : tensor<2x4x128x64xf32>, tensor<2x4x128x64xf32>, tensor<2x4x128x64xf32>)
+      outs(%a, %m, %m : tensor<2x4x128x64xf32>, tensor<2x4x128xf32>, tensor<2x4x128xf32>) at[0, 0, 0, 0] of[128, 128] packed(2) scale(1.0)
+  return
+}
+
+// -----
+
+func.func @packed_rows(%q: tensor<16x64xf32>, %a: tensor<16x64xf32>, %m: tensor<16xf32>) {
+  // expected-error @below {{packs 17 heads into a tile of 16 rows, which has one for each at least}}
+  %0:3 = flash.online_attention ins(%q, %q, %q : tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x64xf32>)
+      outs(%a, %m, %m : tensor<16x64xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[128, 128] packed(17) scale(1.0)
+  return
+}

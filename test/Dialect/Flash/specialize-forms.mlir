@@ -33,6 +33,22 @@ func.func @batch(%q: tensor<?x?x64xf32>, %k: tensor<?x?x64xf32>) -> tensor<?x?x6
 
 // -----
 
+// Heads are packed where types say how many there are: not of what no argument is.
+
+// CHECK-LABEL: func.func @computed(
+// CHECK-SAME:    %{{.*}}: tensor<?x?x64xf32>, %[[K:.*]]: tensor<2x?x64xf32>)
+// CHECK:         %[[O:.*]] = flash.attention
+// CHECK:         flash.attention %[[O]], %[[K]], %[[K]] schedule(
+// CHECK-NOT:     packed_heads
+// CHECK:         return
+func.func @computed(%q: tensor<?x?x64xf32>, %k: tensor<?x?x64xf32>) -> tensor<?x?x64xf32> {
+  %o = flash.attention %q, %q, %q : (tensor<?x?x64xf32>, tensor<?x?x64xf32>, tensor<?x?x64xf32>) -> tensor<?x?x64xf32>
+  %p = flash.attention %o, %k, %k : (tensor<?x?x64xf32>, tensor<?x?x64xf32>, tensor<?x?x64xf32>) -> tensor<?x?x64xf32>
+  return %p : tensor<?x?x64xf32>
+}
+
+// -----
+
 // expected-error @below {{'func.func' op takes 1 arguments, and sizes are given for 2}}
 func.func @fewer(%q: tensor<?x?x64xf32>) -> tensor<?x?x64xf32> {
   return %q : tensor<?x?x64xf32>

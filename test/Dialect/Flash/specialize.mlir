@@ -2,6 +2,8 @@
 // RUN: flash-opt %s --flash-specialize="sizes=16x32x1x128,16x8x4096x128,16x8x4096x128 target=sm_90a" | FileCheck %s --check-prefixes=CHECK,MANY
 // RUN: flash-opt %s --flash-specialize="sizes=1x32x1x128,1x8x131072x128,1x8x131072x128 target=sm_90a" | FileCheck %s --check-prefixes=CHECK,FEW
 // RUN: flash-opt %s --flash-specialize="sizes=1x32x1x128,1x8x140000x128,1x8x140000x128 target=sm_90a" | FileCheck %s --check-prefixes=CHECK,FEW
+// RUN: flash-opt %s --flash-specialize="sizes=16x32x8x128,16x8x4096x128,16x8x4096x128 target=sm_90a" | FileCheck %s --check-prefix=EIGHT
+// RUN: flash-opt %s --flash-specialize="sizes=16x32x33x128,16x8x4096x128,16x8x4096x128 target=sm_90a" | FileCheck %s --check-prefix=APART
 // RUN: flash-opt %s --flash-specialize="sizes=4x16x4096x128,4x16x4096x128,4x16x4096x128 target=sm_90a" | FileCheck %s --check-prefix=ROWS
 // RUN: flash-opt %s --flash-specialize="sizes=1x4x512x128,1x4x8192x128,1x4x8192x128 target=sm_90a" | FileCheck %s --check-prefix=SPLITS
 // RUN: flash-opt %s --flash-specialize="sizes=16x32x1x128,16x8x?x128,16x8x?x128 target=sm_90a" | FileCheck %s --check-prefix=UNKNOWN
@@ -14,11 +16,17 @@
 // CHECK-NOT:     tensor.cast
 // CHECK-NOT:     multiples
 // CHECK:         %[[O:.*]], %[[L:.*]] = flash.attention %[[Q]], %[[K]], %[[V]]
-// MANY-SAME:       num_splits = 1>
+// MANY-SAME:       packed_heads = 4, {{.*}} num_splits = 1>
 // FEW-SAME:        split_ctas = 132>
 // CHECK-SAME:      -> (tensor<?x32x1x128xf16>, tensor<?x32x1xf32>)
 // CHECK:         tensor.cast %[[O]] : tensor<?x32x1x128xf16> to tensor<?x?x?x128xf16>
 // CHECK:         tensor.cast %[[L]] : tensor<?x32x1xf32> to tensor<?x?x?xf32>
+
+// So it is up to 32 queries; more are not packed.
+// EIGHT:  func.func @open(%{{.*}}: tensor<?x32x8x128xf16>, %{{.*}}: tensor<?x8x?x128xf16>
+// EIGHT:    multiples([1, 128]) schedule(<query_tile = 64, key_tile = 128, packed_heads = 4,
+// APART:  func.func @open(%{{.*}}: tensor<?x?x?x128xf16>
+// APART-NOT: packed_heads
 
 // Many queries: another schedule, and all sizes are open. No tile of 80 keys divides 4096.
 // ROWS:   func.func @open(%{{.*}}: tensor<?x?x?x128xf16>

@@ -841,3 +841,45 @@ func.func @f(%x: tensor<64x32xf16, #tile.fragment<4>>) {
   %t = tile.share %x : tensor<64x32xf16, #tile.fragment<4>> to !tile.smem<64x64xf16, swizzle = 128>
   return
 }
+
+// -----
+
+func.func @f(%x: memref<16x8xf32>, %i: index) {
+  // expected-error @below {{packs 4 rows at a time of memory of rank 2; at least 1, along the last of two dimensions before the columns}}
+  %t = tile.fetch %x[%i] packed(4) : memref<16x8xf32> to !tile.smem<16x8xf32, swizzle = 32>
+  return
+}
+
+// -----
+
+func.func @f(%x: memref<4x16x8xf32>, %i: index) {
+  // expected-error @below {{packs 0 rows at a time of memory of rank 3}}
+  %t = tile.fetch %x[%i, %i] packed(0) : memref<4x16x8xf32> to !tile.smem<16x8xf32, swizzle = 32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<16xf32, #tile.rows<1>>, %m: memref<16xf32>, %i: index) {
+  // expected-error @below {{packs 4 rows at a time of memory of rank 1; at least 1, along the last of two dimensions}}
+  tile.store %x, %m[%i] packed(4) : tensor<16xf32, #tile.rows<1>> to memref<16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xf32, #tile.warp_rows<8, 1>>, %m: memref<4x16xf32>, %i: index) {
+  // expected-error @below {{packs rows of fragments, not of 'tensor<8xf32, #tile.warp_rows<8, 1>>'}}
+  tile.store %x, %m[%i, %i] packed(4) : tensor<8xf32, #tile.warp_rows<8, 1>> to memref<4x16xf32>
+  return
+}
+
+// -----
+
+!ring = !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+func.func @f(%x: memref<4x16x64xf16>, %i: index) {
+  %r = tile.ring copies = 2 : !ring
+  // expected-error @below {{copies packed rows to a ring with row_stages or copies; they go to whole stages}}
+  tile.copy_async %x[%i, %i] packed(4) to %r[%i] part(%i) : memref<4x16x64xf16> to !ring
+  return
+}

@@ -457,3 +457,50 @@ module attributes {gpu.container_module} {
     }
   }
 }
+
+// -----
+
+!memory = memref<?x?x?x128xf16, strided<[?, ?, ?, 1]>>
+!tile = !tile.smem<64x128xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<64x128xf16, swizzle = 128>>
+
+// Rows along two dimensions: a box of 12 queries of 5 heads, and what is left of the
+// 64 rows, 4 heads of the next query, behind it in each of the two panels. Together
+// they fill the stage.
+
+// CHECK-LABEL: func.func @launch_packed(
+// CHECK:         nvgpu.tma.create.descriptor %{{.*}} box[%c1{{[^,]*}}, %c12{{[^,]*}}, %c5{{[^,]*}}, %c64{{[^,]*}}] : memref<*xf16> -> {{.*}}memref<12x5x64xf16
+// CHECK:         nvgpu.tma.create.descriptor %{{.*}} box[%c1{{[^,]*}}, %c1{{[^,]*}}, %c4{{[^,]*}}, %c64{{[^,]*}}] : memref<*xf16> -> {{.*}}memref<4x64xf16
+// CHECK-LABEL: gpu.func @packed(
+// CHECK-SAME:    %{{[^ ]*}}: memref<{{[^ ]*}}, strided<[?, ?, ?, 1]>>, %[[I:[^ ]*]]: index, %[[H:[^ ]*]]: index
+// CHECK:         nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c16384_i32
+// CHECK:         %[[H32:.*]] = arith.index_cast %[[H]]
+// CHECK:         %[[I32:.*]] = arith.index_cast %[[I]]
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}, box[%{{.*}}, %[[H32]], %[[I32]], %{{.*}}]
+// CHECK:         %[[NEXT:.*]] = arith.addi %[[I]], %c12
+// CHECK:         %[[NEXT32:.*]] = arith.index_cast %[[NEXT]]
+// CHECK:         arith.addi %{{.*}}, %c7680
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.*}}, box[%{{.*}}, %{{.*}}, %[[NEXT32]], %{{.*}}]
+// CHECK-NOT:     nvvm.cp.async.bulk
+module attributes {gpu.container_module} {
+  func.func @launch_packed(%m: !memory) {
+    %c1 = arith.constant 1 : index
+    %c256 = arith.constant 256 : index
+    gpu.launch_func @m::@packed blocks in (%c1, %c1, %c1) threads in (%c256, %c1, %c1) args(%m : !memory, %c1 : index, %c1 : index)
+    return
+  }
+  gpu.module @m {
+    gpu.func @packed(%m: !memory, %i: index, %h: index) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %r = tile.ring {offset = 0 : i64, barriers = 32768 : i64} : !ring
+      tile.warp_specialize @consumer(warps = 4, registers = 232) {
+        %t = tile.ring.wait %r[%c0] : !ring
+        tile.ring.release %r[%c0] : !ring
+      } @producer(warps = 1, registers = 40) {
+        tile.ring.acquire %r[%c0] : !ring
+        tile.copy_async %m[%c0, %i, %h] packed(5) to %r[%c0] : !memory to !ring
+      }
+      gpu.return
+    }
+  }
+}

@@ -251,3 +251,20 @@ func.func @warp_rows(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32>, %i
   tile.store %r, %l[%i] rows(%m) : tensor<8xf32, #tile.warp_rows<8, 1>> to memref<?xf32>
   return
 }
+
+// CHECK-LABEL: func @packed(
+func.func @packed(%k: !memory, %i: index, %x: tensor<64x64xf16, #tile.fragment<4>>, %l: tensor<64xf32, #tile.rows<4>>,
+                  %lse: memref<?x?xf32, strided<[1, ?]>>, %view: !tile.smem<64x64xf16, swizzle = 128>) {
+  %ring = tile.ring : !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+  // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(3) rows(%{{.*}}) unfilled : memref<
+  %t = tile.fetch %k[%i, %i, %i] packed(3) rows(%i) unfilled : !memory to !tile.smem<64x64xf16, swizzle = 128>
+  // CHECK: tile.copy_async %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(3) to %{{.*}} : memref<
+  tile.copy_async %k[%i, %i, %i] packed(3) to %ring[%i] : !memory to !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+  // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(3) rows(%{{.*}}) to %{{.*}} : memref<
+  tile.copy %k[%i, %i, %i] packed(3) rows(%i) to %view : !memory to !tile.smem<64x64xf16, swizzle = 128>
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(3) rows(%{{.*}}) : tensor<64x64xf16
+  tile.store %x, %k[%i, %i, %i] packed(3) rows(%i) : tensor<64x64xf16, #tile.fragment<4>> to !memory
+  // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] packed(3) : tensor<64xf32, #tile.rows<4>> to memref<?x?xf32, strided<[1, ?]>>
+  tile.store %l, %lse[%i, %i] packed(3) : tensor<64xf32, #tile.rows<4>> to memref<?x?xf32, strided<[1, ?]>>
+  return
+}

@@ -96,6 +96,7 @@ class Case:
         self.scale = None
         self.rank = 4
         self.dynamic = self.lengths = self.sink = self.lse = False
+        self.static_heads = False  # where the other sizes are dynamic
         self.inputs = "random"  # or "large", "nan_row", "nan_masked"
         self.lengths_of = None  # those of the first batches, in place of 0
         self.schedule = None
@@ -132,7 +133,9 @@ class Case:
     def type_of(self, shape, element, keep_last):
         sizes = [str(n) for n in shape]
         if self.dynamic:
-            sizes[: len(sizes) - keep_last] = ["?"] * (len(sizes) - keep_last)
+            for dim in range(len(sizes) - keep_last):
+                if dim != 1 or not self.static_heads:
+                    sizes[dim] = "?"
         return f"tensor<{'x'.join(sizes)}x{element}>"
 
     def text(self):
@@ -282,6 +285,15 @@ def cases():
         for mask, more in (("causal", {"lengths": True, "lse": True}), ("by_head", {"score": "alibi"}), ("nothing", {"lse": True}),
                            ("prefix_or_band", {"score": "per_query", "D": 128}), ("window", {"score": "bias", "Dv": 24})):
             add(f"one-query-{dtype}-{mask}", dtype=dtype, mask=mask, B=2, Hq=6, Hkv=2, Nq=1, Nk=rng.randint(300, 1200), **more)
+    # Few queries, of groups of every size.
+    few = [("causal", {"lengths": True, "lse": True}), ("by_head", {"score": "alibi"}), ("full", {"sink": True, "lse": True}),
+           ("window", {"score": "bias", "Dv": 24}), ("prefix_or_band", {"score": "per_query", "D": 128, "lengths": True}),
+           ("nothing", {"sink": True, "lse": True})]
+    for i, (group, heads) in enumerate([(1, 2), (2, 3), (3, 2), (4, 2), (7, 1), (71, 1)]):
+        for j, dtype in enumerate(DTYPES):
+            mask, more = few[(i + j) % len(few)]
+            add(f"few-queries-{dtype}-{group}-{mask}", dtype=dtype, mask=mask, B=2, Hq=group * heads, Hkv=heads, Nq=2 + (3 * i + j) % 8,
+                Nk=150 + 131 * i + 47 * j, dynamic=(i + j) % 2 == 1, static_heads=True, **more)
     # A padded batch: lengths of every kind, those out of range too, so that a mask's bounds cross them everywhere.
     for mask in MASKS:
         nk = rng.randint(200, 500)

@@ -281,6 +281,16 @@ bool AttentionOp::hasHeads() {
   return getQuery().getType().getRank() == 4 || getLeading() != Leading::Batch;
 }
 
+std::optional<int64_t> AttentionOp::getGroup() {
+  if (!hasHeads())
+    return 1;
+  RankedTensorType query = getQuery().getType(), key = getKey().getType();
+  int64_t dim = query.getRank() - 3;
+  if (query.isDynamicDim(dim) || key.isDynamicDim(dim))
+    return std::nullopt;
+  return query.getDimSize(dim) / key.getDimSize(dim);
+}
+
 LogicalResult AttentionOp::requireRank4() {
   if (getQuery().getType().getRank() == 4)
     return success();
@@ -444,6 +454,15 @@ LogicalResult OnlineAttentionOp::verify() {
   if (getKeys() && !isTile())
     return emitOpError("keys counts the keys of a tile (rank 2); use lengths "
                        "on whole tensors");
+  if (getPacked() && (!isTile() || getPackedHeads() < 1))
+    return emitOpError("packed is the number of heads of a tile (rank 2), at "
+                       "least 1; on whole tensors the schedule has "
+                       "packed_heads");
+  if (getPacked() && !query.isDynamicDim(0) &&
+      getPackedHeads() > query.getDimSize(0))
+    return emitOpError("packs ")
+           << getPackedHeads() << " heads into a tile of "
+           << query.getDimSize(0) << " rows, which has one for each at least";
   if (getMultiples() && isTile())
     return emitOpError("multiples are of whole tensors (rank 4)");
   if (getMultiples() &&

@@ -133,6 +133,9 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
         size, ValueBoundsConstraintSet::Variable(getQuery(), 1));
     return succeeded(equal) && *equal;
   };
+  if (getPackedHeads() > 1 && !isConstantIntValue(offsets[0], 0))
+    return emitOpError("can be tiled along keys only: its rows are those of "
+                       "packed heads");
   if (rank == 4) {
     // Query heads h .. h + n read key heads h/g .. (h + n - 1)/g. A tile keeps
     // the grouping only if it holds one head or all of them.
@@ -186,7 +189,7 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
       b, loc, state.getTypes(), query, key, value, state[0], state[1], state[2],
       dynamicPosition, getExtents(), keys, lengths, staticPosition,
       getStaticExtents(), getScale(), getMaskAttr(), getPrecisionAttr(),
-      /*multiples=*/DenseI64ArrayAttr(), getScheduleAttr());
+      /*multiples=*/DenseI64ArrayAttr(), getScheduleAttr(), getPackedAttr());
   IRMapping mapping;
   getScore().cloneInto(&tiled.getScore(), mapping);
   return TilingResult{{tiled},

@@ -214,8 +214,15 @@ ScorePosition StepBuilder::positionOf(ImplicitLocOpBuilder &at, Value query,
   };
   SmallVector<OpFoldResult> first = op.getMixedPosition(),
                             extents = op.getMixedExtents();
+  Value head = value(first[1]);
+  if (op.getPackedHeads() > 1) {
+    Value packed = arith::ConstantIndexOp::create(at, op.getPackedHeads());
+    head = arith::AddIOp::create(at, head,
+                                 arith::RemUIOp::create(at, query, packed));
+    query = arith::DivUIOp::create(at, query, packed);
+  }
   return {value(first[0]),
-          value(first[1]),
+          head,
           arith::AddIOp::create(at, value(first[2]), query),
           arith::AddIOp::create(at, value(first[3]), key),
           value(extents[0]),

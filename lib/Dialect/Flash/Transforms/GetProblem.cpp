@@ -31,10 +31,11 @@ static void setQuerySizes(Problem &problem, RankedTensorType query) {
 }
 
 std::optional<int64_t> flash::countQueryTiles(RankedTensorType query,
-                                              int64_t queryTile) {
+                                              const Schedule &schedule) {
   Problem problem;
   setQuerySizes(problem, query);
-  return problem.countQueryTiles(queryTile);
+  problem.packedHeads = schedule.getPackedHeads();
+  return problem.countQueryTiles(*schedule.queryTile);
 }
 
 Problem flash::getProblem(AttentionOp op) {
@@ -49,6 +50,9 @@ Problem flash::getProblem(AttentionOp op) {
   problem.valueDim = op.getValueDim();
   setQuerySizes(problem, query);
   problem.keys = getSize(key, key.getRank() - 2);
+  problem.group = op.getGroup();
+  if (op.getSchedule())
+    problem.packedHeads = op.getSchedule()->getValue().getPackedHeads();
   problem.hasScore = !op.getScore().empty();
   problem.hasLengths = static_cast<bool>(op.getLengths());
   problem.isMasked = op.getMask().has_value();

@@ -86,7 +86,8 @@ void rewriteAttention(AttentionOp op) {
       /*position=*/ValueRange{}, dynamicExtents, /*keys=*/Value(),
       op.getLengths(), /*staticPosition=*/ArrayRef<int64_t>{0, 0, 0, 0},
       staticExtents, APFloat(op.getScaleOrDefault()), op.getMaskAttr(),
-      op.getPrecisionAttr(), op.getMultiplesAttr(), op.getScheduleAttr());
+      op.getPrecisionAttr(), op.getMultiplesAttr(), op.getScheduleAttr(),
+      /*packed=*/IntegerAttr());
   online.getScore().takeBody(op.getScore());
 
   RankedTensorType outputType = op.getOutput().getType();

@@ -41,6 +41,12 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     // What was measured is all of it: nothing in it is left to the model. A
     // file may have been written by hand.
     Schedule schedule = entry->schedule;
+    // Programs whose groups of heads are of other sizes share it.
+    if (problem.group && *problem.group % schedule.getPackedHeads() != 0)
+      schedule.packedHeads.reset();
+    // It has no room for the heads that the program asks for, or the model.
+    if (!schedule.packedHeads && *schedule.queryTile < problem.packedHeads)
+      return Schedule();
     if (failed(complete(op, problem, schedule)))
       return emitError(FileLineColLoc::get(&getContext(),
                                            isOfFile ? StringRef(tuningFile)
@@ -65,6 +71,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     Schedule schedule = given;
     if (op.getSchedule())
       schedule = schedule.over(op.getSchedule()->getValue());
+    problem.packedHeads = choosePackedHeads(problem, machine, schedule);
     FailureOr<Schedule> measured = lookUp(op, problem);
     if (failed(measured))
       return failure();
@@ -73,6 +80,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
         (!schedule.keyTile || schedule.keyTile == measured->keyTile) &&
         (!schedule.features || schedule.hasRoles() == measured->hasRoles()))
       schedule = schedule.over(*measured);
+    problem.packedHeads = choosePackedHeads(problem, machine, schedule);
     schedule = schedule.over(chooseSchedule(problem, machine, schedule));
     // The CPU has few threads, for which the query tiles are enough.
     if (target == "cpu")

@@ -9,6 +9,7 @@
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Schedule/Models.h"
 #include "flash/Schedule/SizeClass.h"
 #include "flash/Schedule/SplitKV.h"
 #include "flash/Schedule/Target.h"
@@ -201,7 +202,7 @@ void Specialize::fixTypes(AttentionOp op) {
   auto &[query, key] = *sizes;
   int64_t heads = query.size() - 3, queries = heads + 1;
   // The heads of a group are packed where it is known how many there are.
-  if (query[queries] != 1 || query[heads] == key[heads])
+  if (query[queries] > mostPackedQueries || query[heads] == key[heads])
     return;
   refineArgument(op.getQuery(), query, {heads, queries});
   refineArgument(op.getKey(), key, {heads});
@@ -294,8 +295,9 @@ void Specialize::setMultiples(AttentionOp op, const Schedule &schedule) {
   auto getMultiple = [](int64_t size, int64_t tile) {
     return getCommonDivisor(size) % tile == 0 ? tile : 1;
   };
-  int64_t multiples[] = {getMultiple(sizes->query[last], *schedule.queryTile),
-                         getMultiple(sizes->key[last], *schedule.keyTile)};
+  int64_t multiples[] = {
+      getMultiple(sizes->query[last], schedule.getQueriesOfTile()),
+      getMultiple(sizes->key[last], *schedule.keyTile)};
   if (multiples[0] != 1 || multiples[1] != 1)
     op.setMultiples(multiples);
 }
@@ -306,16 +308,24 @@ LogicalResult Specialize::schedule(AttentionOp op) {
     return success();
   OpPassManager pm(func::FuncOp::getOperationName());
   pm.addPass(createExpandRank());
-  if (target != "cpu")
-    pm.addPass(createPackHeads());
   pm.addPass(createSelectSchedule({"", target, device, tuningFile}));
-  bool isScheduled = succeeded(runPipeline(pm, func));
   AttentionOp copy;
+  func.walk([&](AttentionOp found) { copy = found; });
+  Schedule given = op.getSchedule() ? op.getSchedule()->getValue() : Schedule();
+  // The copy has numbers of heads that the types of the op may leave open.
+  bool mayPack = op.getGroup() || given.packedHeads;
+  if (!mayPack) {
+    given.packedHeads = 1;
+    copy.setScheduleAttr(ScheduleAttr::get(&getContext(), given));
+  }
+  bool isScheduled = succeeded(runPipeline(pm, func));
   func.walk([&](AttentionOp found) { copy = found; });
   if (isScheduled) {
     Schedule chosen = copy.getSchedule()->getValue();
     if (chosen.splitCtas)
       openSplits(chosen, getProblem(copy));
+    if (!mayPack)
+      chosen.packedHeads.reset();
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
     setMultiples(op, chosen);
   }

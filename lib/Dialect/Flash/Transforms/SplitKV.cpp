@@ -33,10 +33,14 @@ static Value emitCount(OpBuilder &b, Location loc, int64_t splitCtas,
   auto value = [&](OpFoldResult size) {
     return getValueOrCreateConstantIndexOp(b, loc, size);
   };
-  Value tiles = arith::CeilDivUIOp::create(b, loc, value(querySizes[2]),
-                                           constant(*schedule.queryTile));
-  for (OpFoldResult size : querySizes.take_front(2))
-    tiles = arith::MulIOp::create(b, loc, tiles, value(size));
+  Value tiles = arith::CeilDivUIOp::create(
+      b, loc, value(querySizes[2]), constant(schedule.getQueriesOfTile()));
+  Value heads = value(querySizes[1]);
+  if (schedule.getPackedHeads() > 1)
+    heads = arith::DivUIOp::create(b, loc, heads,
+                                   constant(schedule.getPackedHeads()));
+  for (Value size : {value(querySizes[0]), heads})
+    tiles = arith::MulIOp::create(b, loc, tiles, size);
   tiles = arith::MaxUIOp::create(b, loc, tiles, constant(1));
   Value wanted = arith::DivUIOp::create(b, loc, constant(splitCtas), tiles);
   Value keyTiles = arith::CeilDivUIOp::create(b, loc, value(numKeys),
@@ -64,7 +68,7 @@ KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online)
   OpFoldResult numKeys = tensor::getMixedSize(b, loc, online.getKey(), 2);
   std::optional<int64_t> keys = getConstantIntValue(numKeys);
   std::optional<int64_t> queryTiles =
-      countQueryTiles(online.getQuery().getType(), *schedule.queryTile);
+      countQueryTiles(online.getQuery().getType(), schedule);
   // More query tiles than CTAs are never split, whatever the number of keys.
   if (queryTiles && (keys || *queryTiles > *schedule.splitCtas / 2)) {
     int64_t keyTiles = keys ? llvm::divideCeil(*keys, *schedule.keyTile) : 1;
@@ -90,11 +94,15 @@ OpFoldResult KeySplits::choose(OpBuilder &b, Location loc, OpFoldResult one,
 
 SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
                                         const KeySplits &splits, Value outputs,
-                                        Value lses, ValueRange inits) {
+                                        Value lses, ValueRange inits,
+                                        bool alongHeads) {
   OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
   SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, inits[0]);
   OpFoldResult valueDim = sizes.pop_back_val();
-  TiledDim queries = {rowsOfCombination, sizes[2]};
+  // The last loop is over rows.
+  unsigned rowDim = alongHeads ? 1 : 2;
+  std::swap(sizes[rowDim], sizes[2]);
+  TiledDim ofLoop = {rowsOfCombination, sizes[2]};
   sizes[2] = splits.choose(b, loc, zero, sizes[2]);
   auto forall = scf::ForallOp::create(
       b, loc, SmallVector<OpFoldResult>(3, zero), sizes,
@@ -104,13 +112,15 @@ SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
   b.setInsertionPoint(forall.getTerminator());
   SmallVector<OpFoldResult> position =
       getAsOpFoldResult(forall.getInductionVars());
-  OpFoldResult rows = queries.existing(b, loc, forall.getInductionVar(2));
+  std::swap(position[rowDim], position[2]);
+  OpFoldResult rows = ofLoop.existing(b, loc, forall.getInductionVar(2));
   auto sizeOf = [](OpFoldResult size) {
     return getConstantIntValue(size).value_or(ShapedType::kDynamic);
   };
   // The rows here of all splits, or of a result.
   auto getPlace = [&](bool ofSplits, bool withColumns) {
-    SmallVector<OpFoldResult> offsets(position), extents = {one, one, rows};
+    SmallVector<OpFoldResult> offsets(position), extents(position.size(), one);
+    extents[rowDim] = rows;
     if (ofSplits) {
       offsets.insert(offsets.begin(), zero);
       extents.insert(extents.begin(), splits.getCount());

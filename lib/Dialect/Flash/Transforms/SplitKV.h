@@ -39,10 +39,12 @@ private:
 
 /// Combines the partial results of the splits, `outputs` of rank 5 and their
 /// log-sum-exps, into `inits`, an output and, if there is a second, its
-/// log-sum-exp. Where there is one split, they stay as they are.
+/// log-sum-exp. Where there is one split, they stay as they are. A unit of
+/// parallel work has some queries of a head, or some heads of a query.
 llvm::SmallVector<mlir::Value>
 combineSplits(mlir::OpBuilder &b, mlir::Location loc, const KeySplits &splits,
-              mlir::Value outputs, mlir::Value lses, mlir::ValueRange inits);
+              mlir::Value outputs, mlir::Value lses, mlir::ValueRange inits,
+              bool alongHeads);
 
 } // namespace flash
 

@@ -100,7 +100,7 @@ private:
   OnlineAttentionOp step;
   OpBuilder b;
   Location loc;
-  int64_t queryTile, keyTile;
+  int64_t packedHeads, queryTile, keyTile;
   SmallVector<Value> position; ///< (b, h, i) of the query tile.
   SmallVector<Value> extents;  ///< (nq, nk).
   bool ragged;                 ///< Whether some tiles may lack keys.
@@ -116,7 +116,8 @@ private:
 
 Splitter::Splitter(scf::ForOp loop, OnlineAttentionOp step)
     : loop(loop), step(step), b(loop), loc(loop.getLoc()),
-      queryTile(step.getQuery().getType().getDimSize(0)),
+      packedHeads(step.getPackedHeads()),
+      queryTile(step.getQuery().getType().getDimSize(0) / packedHeads),
       keyTile(step.getKey().getType().getDimSize(0)),
       ragged(static_cast<bool>(step.getKeys())),
       state(loop.getInitArgs().begin(), loop.getInitArgs().end()) {}
@@ -465,7 +466,7 @@ void Splitter::run() {
       step.getMask() ? *step.getMask() : FullAttr::get(b.getContext());
   MaskTiles tiles =
       computeMaskTiles(mask, queryTile, keyTile, getConstantIntValue(of[0]),
-                       getConstantIntValue(of[1]));
+                       getConstantIntValue(of[1]), packedHeads);
   if (tiles.gaveUp)
     warnOfAllTiles(loc, mask);
 
@@ -542,7 +543,8 @@ static bool isKeyLoop(scf::ForOp loop, OnlineAttentionOp step) {
          step.getMixedPosition().back() ==
              OpFoldResult(loop.getInductionVar()) &&
          isMultipleOf(step.getMixedPosition()[2],
-                      step.getQuery().getType().getDimSize(0));
+                      step.getQuery().getType().getDimSize(0) /
+                          step.getPackedHeads());
 }
 
 /// Of lengths that are not known, neither may be much longer than the other.

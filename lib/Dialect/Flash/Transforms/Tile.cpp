@@ -42,13 +42,16 @@ private:
     return arith::ConstantIndexOp::create(b, loc, value);
   }
 
-  /// The value that all elements of a head have in a state's initial value, or
-  /// null if these may differ: `init` is a fill, or made of a tensor with an
-  /// element for each head, such as sinks.
-  Value getScalarOfHead(Value init, ArrayRef<Value> position);
+  /// The value that all elements of a head have in a state's initial value,
+  /// which is made of tensors with an element for each head, such as sinks.
+  Value emitScalarOfHead(OpBuilder &at, linalg::GenericOp init,
+                         ArrayRef<Value> position);
+  /// The same for the rows of a tile.
+  Value initialRows(linalg::GenericOp init, Value batch, Value head,
+                    Value start, RankedTensorType tile);
   /// The tile of a state's initial value.
   Value initialTile(Value init, Value batch, Value head, Value start,
-                    OpFoldResult rows, int64_t tile);
+                    OpFoldResult rows);
   /// The initial state of a query tile; of several splits of its keys, the
   /// first starts from it, the others from the state without keys.
   SmallVector<Value> initialState(Value split, Value batch, Value head,
@@ -66,14 +69,19 @@ private:
   /// Computes one query tile and writes it into `outputs`: the results where
   /// its keys may be one split, then partial ones where they may be several.
   void queryTileBody(ValueRange position, ValueRange outputs);
-  /// Writes `rows` rows of `tile` to `output` at `position`.
+  /// Writes what `tile` has of `rows` queries to `output` at `position`.
   void insert(Value tile, Value output, ValueRange position, OpFoldResult rows);
+  Value extractQueries(Value tensor, Value batch, Value head, Value start,
+                       OpFoldResult rows, Padding padding);
 
   OnlineAttentionOp online;
   FinalizeOp finalize;
   OpBuilder b;
   Location loc;
+  /// The queries of each head in a tile, the heads that share one, and its
+  /// rows.
   TiledDim queries = {0, {}};
+  int64_t packedHeads = 1, tileRows = 0;
   int64_t keyTile = 0;
   /// Bulk copies fill no rows; nothing depends on those that do not exist.
   Padding padding = Padding::Zero;
@@ -83,44 +91,87 @@ private:
 };
 } // namespace
 
-Value Tiler::getScalarOfHead(Value init, ArrayRef<Value> position) {
-  if (auto fill = init.getDefiningOp<linalg::FillOp>())
-    return fill.value();
+/// What computes a state's initial value, if that is the same for all queries
+/// of a head: made of tensors with an element for each head; null if not.
+static linalg::GenericOp getGenericOfHeads(Value init) {
+  constexpr unsigned numLoops = 3; // (batch, head, query)
   auto generic = init.getDefiningOp<linalg::GenericOp>();
   if (!generic || generic.getNumDpsInits() != 1 ||
-      generic.getNumLoops() != position.size() ||
+      generic.getNumLoops() != numLoops ||
       generic.getNumReductionLoops() != 0 || generic.hasIndexSemantics() ||
       generic.payloadUsesValueFromOperand(generic.getDpsInitOperand(0)))
-    return Value();
-  // All elements of a row of queries have the same value.
+    return {};
+  bool isOfHeads =
+      llvm::all_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
+        AffineMap map = generic.getMatchingIndexingMap(input);
+        return map.isProjectedPermutation() &&
+               !map.isFunctionOfDim(numLoops - 1);
+      });
+  return isOfHeads ? generic : linalg::GenericOp();
+}
+
+Value Tiler::emitScalarOfHead(OpBuilder &at, linalg::GenericOp init,
+                              ArrayRef<Value> position) {
   IRMapping mapping;
-  for (OpOperand *input : generic.getDpsInputOperands()) {
-    AffineMap map = generic.getMatchingIndexingMap(input);
-    if (!map.isProjectedPermutation() ||
-        map.isFunctionOfDim(map.getNumDims() - 1))
-      return Value();
+  for (OpOperand *input : init.getDpsInputOperands()) {
     SmallVector<Value> indices;
-    for (AffineExpr dim : map.getResults())
+    for (AffineExpr dim : init.getMatchingIndexingMap(input).getResults())
       indices.push_back(position[cast<AffineDimExpr>(dim).getPosition()]);
     mapping.map(
-        generic.getMatchingBlockArgument(input),
-        tensor::ExtractOp::create(b, loc, input->get(), indices).getResult());
+        init.getMatchingBlockArgument(input),
+        tensor::ExtractOp::create(at, loc, input->get(), indices).getResult());
   }
-  for (Operation &op : generic.getBody()->without_terminator())
-    b.clone(op, mapping);
+  for (Operation &op : init.getBody()->without_terminator())
+    at.clone(op, mapping);
   return mapping.lookupOrDefault(
-      generic.getBody()->getTerminator()->getOperand(0));
+      init.getBody()->getTerminator()->getOperand(0));
+}
+
+Value Tiler::initialRows(linalg::GenericOp init, Value batch, Value head,
+                         Value start, RankedTensorType tile) {
+  Value empty =
+      tensor::EmptyOp::create(b, loc, tile.getShape(), tile.getElementType());
+  int64_t rank = tile.getRank();
+  SmallVector<utils::IteratorType> parallel(rank,
+                                            utils::IteratorType::parallel);
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange) {
+    Value row = linalg::IndexOp::create(nested, loc, 0);
+    Value inTile = arith::RemUIOp::create(
+        nested, loc, row,
+        arith::ConstantIndexOp::create(nested, loc, packedHeads));
+    Value ofRow = arith::AddIOp::create(nested, loc, head, inTile);
+    linalg::YieldOp::create(
+        nested, loc, emitScalarOfHead(nested, init, {batch, ofRow, start}));
+  };
+  return linalg::GenericOp::create(b, loc, tile, ValueRange(), empty,
+                                   b.getMultiDimIdentityMap(rank), parallel,
+                                   body)
+      .getResult(0);
+}
+
+Value Tiler::extractQueries(Value tensor, Value batch, Value head, Value start,
+                            OpFoldResult rows, Padding padding) {
+  if (packedHeads > 1)
+    return packRows(b, loc, tensor, {batch, head, start}, packedHeads, rows,
+                    tileRows, padding);
+  return extractRows(b, loc, tensor, {batch, head, start}, rows, tileRows,
+                     /*columns=*/std::nullopt, padding);
 }
 
 Value Tiler::initialTile(Value init, Value batch, Value head, Value start,
-                         OpFoldResult rows, int64_t tile) {
-  Value scalar = getScalarOfHead(init, {batch, head, start});
-  if (!scalar)
-    return extractRows(b, loc, init, {batch, head, start}, rows, tile);
+                         OpFoldResult rows) {
   auto type = cast<RankedTensorType>(init.getType());
-  SmallVector<int64_t> shape = {tile};
+  SmallVector<int64_t> shape = {tileRows};
   if (type.getRank() == 4)
     shape.push_back(type.getShape().back());
+  auto fill = init.getDefiningOp<linalg::FillOp>();
+  linalg::GenericOp generic = getGenericOfHeads(init);
+  if (!fill && !generic)
+    return extractQueries(init, batch, head, start, rows, Padding::Zero);
+  if (!fill && packedHeads > 1)
+    return initialRows(generic, batch, head, start, type.clone(shape));
+  Value scalar =
+      fill ? fill.value() : emitScalarOfHead(b, generic, {batch, head, start});
   Value empty = tensor::EmptyOp::create(b, loc, shape, type.getElementType());
   return linalg::FillOp::create(b, loc, scalar, empty).getResult(0);
 }
@@ -154,14 +205,14 @@ SmallVector<Value> Tiler::initialState(Value split, Value batch, Value head,
                                {online.getMax(), -infinity},
                                {online.getSum(), 0.0}}) {
     auto own = [&, init = init] {
-      return initialTile(init, batch, head, start, rows, queries.tile);
+      return initialTile(init, batch, head, start, rows);
     };
     if (!split || isFillOf(init, neutral)) {
       state.push_back(own());
       continue;
     }
     auto type = cast<RankedTensorType>(init.getType());
-    SmallVector<int64_t> shape = {queries.tile};
+    SmallVector<int64_t> shape = {tileRows};
     if (type.getRank() == 4)
       shape.push_back(type.getShape().back());
     Value value = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(neutral));
@@ -214,7 +265,8 @@ SmallVector<Value> Tiler::keyLoop(Value query, Value split, Value batch,
       keys.isRagged() ? cast<Value>(existing) : Value(),
       /*lengths=*/Value(), staticPosition, online.getStaticExtents(),
       online.getScale(), online.getMaskAttr(), online.getPrecisionAttr(),
-      /*multiples=*/DenseI64ArrayAttr(), online.getScheduleAttr());
+      /*multiples=*/DenseI64ArrayAttr(), online.getScheduleAttr(),
+      packedHeads > 1 ? b.getI64IntegerAttr(packedHeads) : IntegerAttr());
   IRMapping mapping;
   online.getScore().cloneInto(&step.getScore(), mapping);
   scf::YieldOp::create(b, loc, step.getResults());
@@ -223,12 +275,12 @@ SmallVector<Value> Tiler::keyLoop(Value query, Value split, Value batch,
 
 FinalizeOp Tiler::finalizeTile(ArrayRef<Value> state, Type elementType,
                                bool withLse) {
-  SmallVector<int64_t> shape = {queries.tile,
+  SmallVector<int64_t> shape = {tileRows,
                                 online.getValue().getType().getShape().back()};
   Value output = tensor::EmptyOp::create(b, loc, shape, elementType), lse;
   SmallVector<Type> types = {output.getType()};
   if (withLse) {
-    lse = tensor::EmptyOp::create(b, loc, {queries.tile}, b.getF32Type());
+    lse = tensor::EmptyOp::create(b, loc, {tileRows}, b.getF32Type());
     types.push_back(lse.getType());
   }
   return FinalizeOp::create(b, loc, types, state[0], state[1], state[2], output,
@@ -244,13 +296,16 @@ void Tiler::insert(Value tile, Value output, ValueRange position,
     sizes.push_back(index(type.getDimSize(1)));
     offsets.push_back(index(0));
   }
-  if (getConstantIntValue(rows) != type.getDimSize(0)) {
+  if (packedHeads > 1) {
+    tile = unpackRows(b, loc, tile, packedHeads, rows);
+    sizes.insert(sizes.begin(), index(packedHeads));
+  } else if (getConstantIntValue(rows) != type.getDimSize(0)) {
     int64_t rank = type.getRank();
     tile = tensor::ExtractSliceOp::create(
         b, loc, tile, SmallVector<OpFoldResult>(rank, index(0)), sizes,
         SmallVector<OpFoldResult>(rank, index(1)));
   }
-  sizes.insert(sizes.begin(), position.size() - 1, index(1));
+  sizes.insert(sizes.begin(), offsets.size() - sizes.size(), index(1));
   auto forall = cast<scf::ForallOp>(
       cast<BlockArgument>(output).getOwner()->getParentOp());
   OpBuilder::InsertionGuard guard(b);
@@ -265,9 +320,8 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   ValueRange ofResults = split ? position.drop_front() : position;
   Value batch = ofResults[0], head = ofResults[1], start = ofResults[2];
   OpFoldResult rows = queries.existing(b, loc, start);
-  Value query = extractRows(b, loc, online.getQuery(), {batch, head, start},
-                            rows, queries.tile,
-                            /*columns=*/std::nullopt, padding);
+  Value query =
+      extractQueries(online.getQuery(), batch, head, start, rows, padding);
   SmallVector<Value> state = initialState(split, batch, head, start, rows);
   state = keyLoop(query, split, batch, head, start, state);
 
@@ -303,7 +357,9 @@ void Tiler::run() {
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(b, loc, online.getQuery());
   const Schedule schedule = online.getSchedule()->getValue();
-  queries = {*schedule.queryTile, sizes[2]};
+  packedHeads = schedule.getPackedHeads();
+  tileRows = *schedule.queryTile;
+  queries = {schedule.getQueriesOfTile(), sizes[2]};
   if (online.getMultiples())
     queries.multiple = online.getMultiples()->front();
   keyTile = *schedule.keyTile;
@@ -319,7 +375,7 @@ void Tiler::run() {
     inits = results;
   numResults = inits.size();
   SmallVector<OpFoldResult> ends(ArrayRef(sizes).drop_back()),
-      steps = {index(1), index(1), index(queries.tile)};
+      steps = {index(1), index(packedHeads), index(queries.tile)};
   if (splits.maySplit()) {
     SmallVector<OpFoldResult> partialSizes(ends);
     // One split needs no memory for partial results.
@@ -347,7 +403,8 @@ void Tiler::run() {
     results.assign(forall.getResults().begin(),
                    forall.getResults().begin() + numResults);
   if (!partial.empty())
-    results = combineSplits(b, loc, splits, partial[0], partial[1], results);
+    results = combineSplits(b, loc, splits, partial[0], partial[1], results,
+                            /*alongHeads=*/packedHeads > 1);
 
   finalize->replaceAllUsesWith(results);
   finalize.erase();
@@ -370,6 +427,23 @@ static FinalizeOp getOnlyFinalize(OnlineAttentionOp online) {
   return nullptr;
 }
 
+static LogicalResult verifyPackedHeads(OnlineAttentionOp online) {
+  int64_t packed = online.getSchedule()->getValue().getPackedHeads();
+  RankedTensorType query = online.getQuery().getType(),
+                   key = online.getKey().getType();
+  if (packed == 1)
+    return success();
+  if (query.isDynamicDim(1) || key.isDynamicDim(1))
+    return online.emitOpError("can pack heads only where the types say how "
+                              "many there are");
+  int64_t group = query.getDimSize(1) / key.getDimSize(1);
+  if (group % packed == 0)
+    return success();
+  return online.emitOpError("packs ")
+         << packed << " heads, which must divide the " << group
+         << " query heads that read the same keys";
+}
+
 namespace {
 struct Tile : flash::impl::TileBase<Tile> {
   void runOnOperation() override {
@@ -388,6 +462,8 @@ struct Tile : flash::impl::TileBase<Tile> {
         online.emitOpError("can be tiled only from position [0, 0, 0, 0] on");
         return WalkResult::interrupt();
       }
+      if (failed(verifyPackedHeads(online)))
+        return WalkResult::interrupt();
       FinalizeOp finalize = getOnlyFinalize(online);
       if (!finalize) {
         online.emitOpError("can be tiled only if all of its results go to one "

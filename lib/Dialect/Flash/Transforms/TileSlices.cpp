@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Affine/ViewLikeInterfaceUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
@@ -156,4 +157,94 @@ Value flash::padToTile(OpBuilder &b, Location loc, Value slice,
     return slice;
   return pad(b, loc, slice, sizes, shape,
              arith::ConstantOp::create(b, loc, padding));
+}
+
+/// Swaps the first two dimensions, whose sizes are those of the result.
+static Value swapHeadsAndQueries(OpBuilder &b, Location loc, Value tensor,
+                                 ArrayRef<OpFoldResult> sizes) {
+  Value empty =
+      tensor::EmptyOp::create(b, loc, sizes, getElementTypeOrSelf(tensor));
+  SmallVector<int64_t> permutation = {1, 0};
+  if (sizes.size() == 3)
+    permutation.push_back(2);
+  return linalg::TransposeOp::create(b, loc, tensor, empty, permutation)
+      ->getResult(0);
+}
+
+/// Which dimensions of queries by heads are the rows of a tile.
+static SmallVector<ReassociationIndices> getRowDims(int64_t rank) {
+  SmallVector<ReassociationIndices> dims = {{0, 1}};
+  if (rank == 3)
+    dims.push_back({2});
+  return dims;
+}
+
+/// How many rows `queries` of `heads` heads are.
+static OpFoldResult countRows(OpBuilder &b, Location loc, int64_t heads,
+                              OpFoldResult queries) {
+  return affine::makeComposedFoldedAffineApply(
+      b, loc, b.getAffineDimExpr(0) * heads, {queries});
+}
+
+Value flash::packRows(OpBuilder &b, Location loc, Value tensor,
+                      ArrayRef<OpFoldResult> first, int64_t heads,
+                      OpFoldResult queries, int64_t tile, Padding padding) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Type element = type.getElementType();
+  OpFoldResult one = b.getIndexAttr(1), ofHeads = b.getIndexAttr(heads);
+  SmallVector<OpFoldResult> offsets(first), sizes = {one, ofHeads, queries},
+                                            byQuery = {queries, ofHeads};
+  OpFoldResult rows = countRows(b, loc, heads, queries);
+  SmallVector<OpFoldResult> rowSizes = {rows};
+  auto sizeOf = [](OpFoldResult size) {
+    return getConstantIntValue(size).value_or(ShapedType::kDynamic);
+  };
+  SmallVector<int64_t> shape = {heads, sizeOf(queries)}, tileShape = {tile};
+  if (type.getRank() == 4) {
+    OpFoldResult columns = b.getIndexAttr(type.getShape().back());
+    offsets.push_back(b.getIndexAttr(0));
+    shape.push_back(type.getShape().back());
+    tileShape.push_back(type.getShape().back());
+    for (auto *list : {&sizes, &byQuery, &rowSizes})
+      list->push_back(columns);
+  }
+  Value slice = tensor::ExtractSliceOp::create(
+      b, loc, RankedTensorType::get(shape, element), tensor, offsets, sizes,
+      SmallVector<OpFoldResult>(type.getRank(), one));
+  slice = swapHeadsAndQueries(b, loc, slice, byQuery);
+  slice = tensor::CollapseShapeOp::create(b, loc, slice,
+                                          getRowDims(byQuery.size()));
+  if (sizeOf(rows) == tile)
+    return slice;
+  Value filling;
+  if (padding == Padding::Zero)
+    filling = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
+  else
+    filling = ub::PoisonOp::create(b, loc, element);
+  return pad(b, loc, slice, rowSizes, tileShape, filling);
+}
+
+Value flash::unpackRows(OpBuilder &b, Location loc, Value tile, int64_t heads,
+                        OpFoldResult queries) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  OpFoldResult rows = countRows(b, loc, heads, queries);
+  SmallVector<OpFoldResult> sizes = {rows},
+                            byQuery = {queries, b.getIndexAttr(heads)},
+                            byHead = {byQuery[1], byQuery[0]};
+  if (type.getRank() == 2)
+    for (auto *list : {&sizes, &byQuery, &byHead})
+      list->push_back(b.getIndexAttr(type.getDimSize(1)));
+  if (getConstantIntValue(rows) != type.getDimSize(0)) {
+    int64_t rank = type.getRank();
+    tile = tensor::ExtractSliceOp::create(
+        b, loc, tile, SmallVector<OpFoldResult>(rank, b.getIndexAttr(0)), sizes,
+        SmallVector<OpFoldResult>(rank, b.getIndexAttr(1)));
+  }
+  SmallVector<int64_t> shape = llvm::map_to_vector(byQuery, [](auto size) {
+    return getConstantIntValue(size).value_or(ShapedType::kDynamic);
+  });
+  tile = tensor::ExpandShapeOp::create(
+      b, loc, RankedTensorType::get(shape, type.getElementType()), tile,
+      getRowDims(byQuery.size()), byQuery);
+  return swapHeadsAndQueries(b, loc, tile, byHead);
 }

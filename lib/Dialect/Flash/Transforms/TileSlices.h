@@ -88,6 +88,17 @@ mlir::Value extractRows(mlir::OpBuilder &b, mlir::Location loc,
                         std::optional<Columns> columns = std::nullopt,
                         Padding padding = Padding::Zero);
 
+/// The rows of `heads` heads at `first` = (batch, head, query), of `queries`
+/// queries each, as those of a tile: the heads of the first query come first.
+/// Padded to `tile` rows.
+mlir::Value packRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
+                     llvm::ArrayRef<mlir::OpFoldResult> first, int64_t heads,
+                     mlir::OpFoldResult queries, int64_t tile, Padding padding);
+
+/// The first rows of such a tile by heads, then queries.
+mlir::Value unpackRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tile,
+                       int64_t heads, mlir::OpFoldResult queries);
+
 } // namespace flash
 
 #endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_TILESLICES_H

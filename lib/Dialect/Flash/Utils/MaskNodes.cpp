@@ -71,3 +71,12 @@ std::vector<MaskNode> flash::getMaskNodes(MaskAttrInterface mask) {
   }
   return nodes;
 }
+
+bool flash::dependsOn(MaskAttrInterface mask, unsigned dim) {
+  return llvm::any_of(getMaskNodes(mask), [&](const MaskNode &node) {
+    return node.kind == MaskForm::Kind::Set &&
+           llvm::any_of(node.set.getConstraints(), [&](AffineExpr expr) {
+             return expr.isFunctionOfDim(dim);
+           });
+  });
+}

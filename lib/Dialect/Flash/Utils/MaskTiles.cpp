@@ -31,9 +31,10 @@ enum Column : unsigned { kOne, kB, kH, kQueryTile, kT, kNq, kNk, kEnd };
 
 class Analysis {
 public:
+  /// Tiles are of `heads` heads; 1 where the mask does not ask for heads.
   Analysis(MLIRContext *context, int64_t Q, int64_t K,
-           std::optional<int64_t> nq, std::optional<int64_t> nk)
-      : context(context), Q(Q), K(K), nq(nq), nk(nk),
+           std::optional<int64_t> nq, std::optional<int64_t> nk, int64_t heads)
+      : context(context), Q(Q), K(K), heads(heads), nq(nq), nk(nk),
         projector(makeProjector(Projector::Method::Exact)) {}
 
   MaskTiles run(MaskAttrInterface mask);
@@ -65,7 +66,7 @@ private:
   void setFullRange(const Union &notFull, MaskTiles &tiles) const;
 
   MLIRContext *context;
-  int64_t Q, K;
+  int64_t Q, K, heads;
   std::optional<int64_t> nq, nk;
   Projector projector;
   bool dropsRows = false;
@@ -117,7 +118,8 @@ SmallVector<Row> Analysis::getContextRows() const {
           getLastTileRow()};
 }
 
-/// The pairs of a tile; existentials 0 and 1 are i and j.
+/// The pairs of a tile; existentials 0 and 1 are i and j, and of several heads
+/// the next one is h.
 System Analysis::getTile() {
   System tile;
   auto addRange = [&](unsigned var, Column start, int64_t size, Column length) {
@@ -132,6 +134,10 @@ System Analysis::getTile() {
   };
   addRange(0, kQueryTile, Q, kNq);
   addRange(1, kT, K, kNk);
+  if (heads > 1) {
+    tile.ineqs.push_back({makeRow({{kH, -1}}), {0, 0, 1}});
+    tile.ineqs.push_back({makeRow({{kH, 1}, {kOne, heads - 1}}), {0, 0, -1}});
+  }
   return tile;
 }
 
@@ -343,13 +349,14 @@ void Analysis::setFullRange(const Union &notFull, MaskTiles &tiles) const {
 MaskTiles Analysis::run(MaskAttrInterface mask) {
   std::vector<MaskNode> nodes = getMaskNodes(mask);
   System tile = getTile();
-  NormalForm form(nodes, tile, [&](ArrayRef<int64_t> row) {
-    return makeRow({{kB, row[0]},
-                    {kH, row[1]},
-                    {kNq, row[2]},
-                    {kNk, row[3]},
-                    {kOne, row[4]}});
-  });
+  NormalForm form(nodes, tile, /*hasHeads=*/heads > 1,
+                  [&](ArrayRef<int64_t> row) {
+                    return makeRow({{kB, row[0]},
+                                    {kH, row[1]},
+                                    {kNq, row[2]},
+                                    {kNk, row[3]},
+                                    {kOne, row[4]}});
+                  });
   auto isExact = [&] {
     return form.isExact() && !dropsRows &&
            projector.getMethod() == Projector::Method::Exact;
@@ -379,6 +386,10 @@ MaskTiles Analysis::run(MaskAttrInterface mask) {
 
 MaskTiles flash::computeMaskTiles(MaskAttrInterface mask, int64_t queryTile,
                                   int64_t keyTile, std::optional<int64_t> nq,
-                                  std::optional<int64_t> nk) {
-  return Analysis(mask.getContext(), queryTile, keyTile, nq, nk).run(mask);
+                                  std::optional<int64_t> nk, int64_t heads) {
+  constexpr unsigned headDim = 1;
+  if (!dependsOn(mask, headDim))
+    heads = 1;
+  return Analysis(mask.getContext(), queryTile, keyTile, nq, nk, heads)
+      .run(mask);
 }

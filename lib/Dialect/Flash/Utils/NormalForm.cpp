@@ -28,8 +28,9 @@ static constexpr int64_t kMaxMaskCoefficient = int64_t(1) << 31;
 static constexpr int64_t kMaxComparisons = int64_t(1) << 22;
 
 NormalForm::NormalForm(ArrayRef<MaskNode> nodes, const System &tile,
-                       MakeRow makeRow)
-    : nodes(nodes), tile(tile), sets(nodes.size()) {
+                       bool hasHeads, MakeRow makeRow)
+    : nodes(nodes), tile(tile), firstQuotient(hasHeads ? 3 : 2),
+      sets(nodes.size()) {
   flatten(nodes, makeRow);
 }
 
@@ -65,10 +66,14 @@ void NormalForm::flatten(ArrayRef<MaskNode> nodes, MakeRow makeRow) {
       if (llvm::AbsoluteValue(value) > uint64_t(kMaxMaskCoefficient))
         return std::nullopt;
     Constraint constraint;
-    constraint.p = makeRow({row[0], row[1], row[4], row[5], row.back()});
+    bool hasHeads = firstQuotient > 2;
+    constraint.p =
+        makeRow({row[0], hasHeads ? 0 : row[1], row[4], row[5], row.back()});
     constraint.x = {row[2], row[3]};
+    if (hasHeads)
+      constraint.x.push_back(row[1]);
     llvm::append_range(constraint.x, row.slice(6, numLocals));
-    while (constraint.x.size() > 2 && constraint.x.back() == 0)
+    while (constraint.x.size() > firstQuotient && constraint.x.back() == 0)
       constraint.x.pop_back();
     return constraint;
   };
@@ -87,8 +92,8 @@ void NormalForm::flatten(ArrayRef<MaskNode> nodes, MakeRow makeRow) {
     std::optional<Constraint> bound;
     if (fits)
       bound = convert(row);
-    if (bound && bound->x.size() > 2)
-      definitions[bound->x.size() - 3].push_back(*bound);
+    if (bound && bound->x.size() > firstQuotient)
+      definitions[bound->x.size() - firstQuotient - 1].push_back(*bound);
   }
 }
 
@@ -196,8 +201,8 @@ NormalForm::Piece NormalForm::getHull(ArrayRef<Piece> pieces) const {
 System NormalForm::getSystem(const Piece &piece) {
   SmallVector<bool> isUsed(definitions.size(), false);
   auto scan = [&](const Constraint &constraint) {
-    for (unsigned i = 2, e = constraint.x.size(); i < e; ++i)
-      isUsed[i - 2] |= constraint.x[i] != 0;
+    for (unsigned i = firstQuotient, e = constraint.x.size(); i < e; ++i)
+      isUsed[i - firstQuotient] |= constraint.x[i] != 0;
   };
   llvm::for_each(piece, scan);
   // A quotient's numerator may have those before it.
@@ -205,10 +210,10 @@ System NormalForm::getSystem(const Piece &piece) {
     if (isUsed[i])
       llvm::for_each(definitions[i], scan);
 
-  SmallVector<unsigned> columns = {0, 1};
+  SmallVector<unsigned> columns = llvm::to_vector(llvm::seq(firstQuotient));
   for (unsigned i = 0, e = isUsed.size(); i != e; ++i)
-    if (isUsed[i] && columns.size() < 2 + kMaxPieceQuotients)
-      columns.push_back(i + 2);
+    if (isUsed[i] && columns.size() < firstQuotient + kMaxPieceQuotients)
+      columns.push_back(i + firstQuotient);
   System system = tile;
   auto addPacked = [&](const Constraint &constraint, bool isEquality) {
     Constraint packed{constraint.p, {}};
@@ -230,10 +235,11 @@ System NormalForm::getSystem(const Piece &piece) {
     if (std::none_of(piece.begin(), it, isOpposite))
       addPacked(*it, std::any_of(it, e, isOpposite));
   }
-  for (unsigned column : ArrayRef(columns).drop_front(2)) {
-    for (const Constraint &bound : definitions[column - 2])
+  for (unsigned column : ArrayRef(columns).drop_front(firstQuotient)) {
+    const Piece &definition = definitions[column - firstQuotient];
+    for (const Constraint &bound : definition)
       addPacked(bound, /*isEquality=*/false);
-    exact &= definitions[column - 2].size() == 2;
+    exact &= definition.size() == 2;
   }
   return system;
 }

@@ -23,16 +23,16 @@
 
 namespace flash::detail {
 
-/// The normal forms of one mask. Existential variables of a system are i, j and
-/// the quotients of i, j and the parameters that it uses.
+/// The normal forms of one mask. Existential variables of a system are i, j, of
+/// several heads h, and the quotients of these and the parameters that it uses.
 class NormalForm {
 public:
   /// A row over the parameters from the coefficients of b, h, nq, nk and the
   /// constant of an expression.
   using MakeRow = llvm::function_ref<Row(llvm::ArrayRef<int64_t>)>;
 
-  /// `tile` holds what is known of i and j.
-  NormalForm(llvm::ArrayRef<MaskNode> nodes, const System &tile,
+  /// `tile` holds what is known of i and j, and with `hasHeads` of h.
+  NormalForm(llvm::ArrayRef<MaskNode> nodes, const System &tile, bool hasHeads,
              MakeRow makeRow);
 
   /// The pairs of the tile in the mask, or those not in it, as a union. The
@@ -60,6 +60,7 @@ private:
 
   llvm::ArrayRef<MaskNode> nodes;
   const System &tile;
+  unsigned firstQuotient; ///< The number of existentials before the quotients.
   /// Of each node that is a set, its inequalities and equalities; none for what
   /// is beyond the limits.
   struct FlatConstraint {

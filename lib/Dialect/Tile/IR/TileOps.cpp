@@ -54,12 +54,18 @@ static LayoutAttrInterface getLayout(Type type) {
 
 /// Checks a copy of rows of `memory` into or out of a tile of `columns`; where
 /// there is an index for the columns too, the memory may have more of them.
-static LogicalResult verifyRowsOfMemory(Operation *op, MemRefType memory,
-                                        size_t numIndices, Type elementType,
-                                        std::optional<int64_t> columns,
-                                        bool isByElement = false) {
+static LogicalResult
+verifyRowsOfMemory(Operation *op, MemRefType memory, size_t numIndices,
+                   Type elementType, std::optional<int64_t> columns,
+                   std::optional<int64_t> packed = std::nullopt,
+                   bool isByElement = false) {
   int64_t rank = memory.getRank(), indices = numIndices;
   int64_t trailing = columns ? 1 : 0;
+  if (packed && (*packed < 1 || rank < 2 + trailing))
+    return op->emitOpError("packs ")
+           << *packed << " rows at a time of memory of rank " << rank
+           << "; at least 1, along the last of two dimensions"
+           << (columns ? " before the columns" : "");
   if (indices != rank && indices != rank - trailing)
     return op->emitOpError(
                "needs an index for each dimension but the columns: ")
@@ -173,13 +179,19 @@ LogicalResult PositionOp::verify() {
 LogicalResult FetchOp::verify() {
   SmemType tile = getResult().getType();
   return verifyRowsOfMemory(*this, getSource().getType(), getIndices().size(),
-                            tile.getElementType(), tile.getColumns());
+                            tile.getElementType(), tile.getColumns(),
+                            getPacked());
 }
 
 LogicalResult CopyAsyncOp::verify() {
   SmemType tile = getRing().getType().getTile();
+  auto ring = getRing().getDefiningOp<RingOp>();
+  if (getPacked() && ring && (ring.getRowStages() || ring.getNumCopies() > 1))
+    return emitOpError("copies packed rows to a ring with row_stages or "
+                       "copies; they go to whole stages");
   return verifyRowsOfMemory(*this, getSource().getType(), getIndices().size(),
-                            tile.getElementType(), tile.getColumns());
+                            tile.getElementType(), tile.getColumns(),
+                            getPacked());
 }
 
 /// Checks a fragment that is written to a tile of shared memory.
@@ -224,11 +236,13 @@ LogicalResult StoreOp::verify() {
   if (isWarpRows &&
       failed(verifyIndicesOfWarpRows(*this, memory, getIndices().size())))
     return failure();
+  if (getPacked() && isa<WarpRowsAttr, ColumnsAttr>(tile.getEncoding()))
+    return emitOpError("packs rows of fragments, not of ") << tile;
   if (getColumns() && !isMatrix)
     return emitOpError("ends at a column, which only a matrix does");
   return verifyRowsOfMemory(
       *this, memory, getIndices().size(), tile.getElementType(),
-      isMatrix ? std::optional(tile.getDimSize(1)) : std::nullopt,
+      isMatrix ? std::optional(tile.getDimSize(1)) : std::nullopt, getPacked(),
       /*isByElement=*/!isWarpRows && (!isMatrix || getColumns()));
 }
 

@@ -31,7 +31,10 @@ static int64_t getCopiedRows(BlockArgument argument) {
     // An argument may also be an index of a copy.
     if (auto copy = dyn_cast<CopyAsyncOp>(user);
         copy && copy.getSource() == argument)
-      rows = std::max(rows, copy.getRing().getType().getTile().getRows());
+      // Of packed rows the address of each is computed.
+      rows = std::max<int64_t>(
+          rows,
+          copy.getPacked() ? 1 : copy.getRing().getType().getTile().getRows());
     if (auto store = dyn_cast<StoreBulkOp>(user);
         store && store.getDestination() == argument)
       rows = std::max(rows, store.getStageType().getRows());

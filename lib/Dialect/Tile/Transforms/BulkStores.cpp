@@ -28,7 +28,7 @@ static bool canBeBulk(StoreOp store) {
          isa<BlockArgument>(store.getDestination()) &&
          static_cast<int64_t>(store.getIndices().size()) ==
              memory.getRank() - 1 &&
-         store->getParentOfType<WarpSpecializeOp>();
+         !store.getPacked() && store->getParentOfType<WarpSpecializeOp>();
 }
 
 /// The tile of shared memory with as many of the columns as fit into `bytes`;
@@ -46,6 +46,14 @@ static SmemType getStage(RankedTensorType type, int64_t bytes) {
   return SmemType::get(type.getContext(), whole.getRows(),
                        panels * whole.getPanelColumns(), type.getElementType(),
                        whole.getSwizzle());
+}
+
+/// Whether copies of packed rows fill the stages, which are whole tiles then.
+static bool holdsPackedRows(RingOp ring) {
+  return llvm::any_of(ring->getUsers(), [](Operation *user) {
+    auto copy = dyn_cast<CopyAsyncOp>(user);
+    return copy && copy.getPacked();
+  });
 }
 
 /// The tile in front of the store whose shared memory the result can take: the
@@ -66,7 +74,7 @@ static RingWaitOp findReused(StoreOp store) {
     auto ring = wait.getRing().getDefiningOp<RingOp>();
     if (wait->isBeforeInBlock(store) && !ring.getRowStages() &&
         !ring.getChecked() && ring.getNumCopies() == 1 &&
-        !ring.isFilledFromRegisters() &&
+        !ring.isFilledFromRegisters() && !holdsPackedRows(ring) &&
         wait.getRing().getType().getStages() == 1 &&
         tile.getRows() > rowsOfWarpgroup &&
         tile.getRows() == result.getRows() &&

@@ -44,14 +44,22 @@ static Value emitRows(OpBuilder &b, Location loc, Value rows,
 
 /// Checks that the memory has all that `op` touches: `rows` rows from the index
 /// `rowDim` on, if there are any, of `columns` elements if there is a further
-/// index.
+/// index. Of `packed` rows, so many are along that dimension, and the others
+/// along the one before it.
 static void emitRangeChecks(OpBuilder &b, Operation *op, EmulationCalls &calls,
                             Value memory, ValueRange indices, size_t rowDim,
-                            Value rows, Value columns) {
+                            Value rows, Value columns,
+                            std::optional<int64_t> packed = std::nullopt) {
   Location loc = op->getLoc();
   Value one = arith::MinSIOp::create(b, loc, rows, constant(b, loc, 1));
+  Value inner = rows, outer = one;
+  if (packed) {
+    Value most = constant(b, loc, *packed);
+    inner = arith::MinSIOp::create(b, loc, rows, most);
+    outer = arith::CeilDivSIOp::create(b, loc, rows, most);
+  }
   for (auto [d, index] : llvm::enumerate(indices)) {
-    Value count = d == rowDim ? rows : one;
+    Value count = d == rowDim ? inner : d + 1 == rowDim ? outer : one;
     if (d > rowDim)
       count = arith::MulIOp::create(b, loc, one, columns);
     Value dimension = constant(b, loc, d);
@@ -61,16 +69,17 @@ static void emitRangeChecks(OpBuilder &b, Operation *op, EmulationCalls &calls,
 }
 
 /// The arguments of a copy: address of the first row, distance of rows in
-/// bytes, number of rows that exist.
+/// bytes, number of rows that exist, how many are packed, and their distance.
 static SmallVector<Value> emitSource(OpBuilder &b, Operation *op,
                                      EmulationCalls &calls, Value memory,
                                      ValueRange indices, Value rows,
-                                     int64_t tileRows, SmemType tile) {
+                                     int64_t tileRows, SmemType tile,
+                                     std::optional<int64_t> packed) {
   Location loc = op->getLoc();
   size_t rowDim = cast<MemRefType>(memory.getType()).getRank() - 2;
   rows = emitRows(b, loc, rows, tileRows);
   emitRangeChecks(b, op, calls, memory, indices, rowDim, rows,
-                  constant(b, loc, tile.getColumns()));
+                  constant(b, loc, tile.getColumns()), packed);
   auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memory);
   Value element = metadata.getOffset();
   for (auto [index, stride] : llvm::zip(indices, metadata.getStrides())) {
@@ -81,9 +90,14 @@ static SmallVector<Value> emitSource(OpBuilder &b, Operation *op,
   Value start = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memory);
   Value address = arith::AddIOp::create(
       b, loc, start, arith::MulIOp::create(b, loc, element, bytes));
-  Value rowStride =
-      arith::MulIOp::create(b, loc, metadata.getStrides()[rowDim], bytes);
-  return {address, rowStride, rows};
+  auto byteStride = [&](size_t dim) -> Value {
+    return arith::MulIOp::create(b, loc, metadata.getStrides()[dim], bytes);
+  };
+  Value stride = byteStride(rowDim);
+  if (!packed)
+    return {address, stride, rows, constant(b, loc, 1), constant(b, loc, 0)};
+  return {address, byteStride(rowDim - 1), rows, constant(b, loc, *packed),
+          stride};
 }
 
 Value flash::tile::readTile(OpBuilder &b, Location loc, Value buffer,
@@ -135,17 +149,18 @@ struct EmulateFetch : EmulationPattern<FetchOp> {
     SmemType type = op.getResult().getType();
     SmallVector<Value> source = emitSource(
         b, op, calls, single(adaptor.getSource()), single(adaptor.getIndices()),
-        single(adaptor.getRows()), type.getRows(), type);
+        single(adaptor.getRows()), type.getRows(), type, op.getPacked());
     Value tile = memref::AllocOp::create(
         b, loc,
         MemRefType::get({type.getRows(), type.getColumns()},
                         type.getElementType()));
     Value address =
         memref::ExtractAlignedPointerAsIndexOp::create(b, loc, tile);
-    calls.create(b, loc, "fetch", Type(),
-                 {address, constant(b, loc, type.getRows()),
-                  constant(b, loc, type.getColumns() * type.getElementBytes()),
-                  source[0], source[1], source[2]});
+    SmallVector<Value> arguments = {
+        address, constant(b, loc, type.getRows()),
+        constant(b, loc, type.getColumns() * type.getElementBytes())};
+    llvm::append_range(arguments, source);
+    calls.create(b, loc, "fetch", Type(), arguments);
     Value cast = memref::CastOp::create(b, loc, getEmulatedType(type), tile);
     Value lease = arith::ConstantIntOp::create(b, loc, 0, 64);
     b.replaceOpWithMultiple(op, {{cast, lease}});
@@ -220,10 +235,10 @@ struct EmulateCopyAsync : EmulationPattern<CopyAsyncOp> {
       part = constant(b, op.getLoc(), 0);
     SmallVector<Value> arguments = {adaptor.getRing()[1],
                                     single(adaptor.getStep()), part};
-    arguments.append(
-        emitSource(b, op, calls, single(adaptor.getSource()),
-                   single(adaptor.getIndices()), single(adaptor.getRows()),
-                   ring ? ring.getRowsOfCopy() : stage.getRows(), stage));
+    arguments.append(emitSource(
+        b, op, calls, single(adaptor.getSource()), single(adaptor.getIndices()),
+        single(adaptor.getRows()),
+        ring ? ring.getRowsOfCopy() : stage.getRows(), stage, op.getPacked()));
     calls.create(b, op, "copy_async", Type(), arguments);
     b.eraseOp(op);
     return success();
@@ -425,10 +440,46 @@ struct EmulateStoreBulk : EmulationPattern<StoreBulkOp> {
       calls.checkLease(b, op, adaptor.getReused()[1]);
     b.replaceOpWithNewOp<StoreOp>(op, op.getAdd(), op.getX(),
                                   op.getDestination(), op.getIndices(),
-                                  op.getRows(), /*columns=*/Value());
+                                  op.getRows(), /*columns=*/Value(),
+                                  /*packed=*/IntegerAttr());
     return success();
   }
 };
+
+/// Stores a tile whose rows are packed element by element: they are no view of
+/// the memory.
+static void storePackedRows(OpBuilder &b, StoreOp op, Value tile, Value memory,
+                            ArrayRef<Value> indices, Value rows,
+                            Value columns) {
+  Location loc = op.getLoc();
+  size_t numDims = columns ? 2 : 1,
+         rowDim = op.getDestination().getType().getRank() - numDims;
+  SmallVector<Value> ends = {rows}, place(indices);
+  if (columns)
+    ends.push_back(columns);
+  if (place.size() == rowDim + 1 && columns)
+    place.push_back(constant(b, loc, 0));
+  SmallVector<Value> zeros(numDims, constant(b, loc, 0)),
+      ones(numDims, constant(b, loc, 1));
+  Value packed = constant(b, loc, *op.getPacked());
+  scf::buildLoopNest(
+      b, loc, zeros, ends, ones,
+      [&](OpBuilder &b, Location loc, ValueRange at) {
+        auto advance = [&](size_t dim, Value distance) {
+          place[dim] = arith::AddIOp::create(b, loc, place[dim], distance);
+        };
+        advance(rowDim - 1, arith::DivUIOp::create(b, loc, at[0], packed));
+        advance(rowDim, arith::RemUIOp::create(b, loc, at[0], packed));
+        if (columns)
+          advance(rowDim + 1, at[1]);
+        Value x = tensor::ExtractOp::create(b, loc, tile, at);
+        if (op.getAdd())
+          memref::AtomicRMWOp::create(b, loc, arith::AtomicRMWKind::addf, x,
+                                      memory, place);
+        else
+          memref::StoreOp::create(b, loc, x, memory, place);
+      });
+}
 
 struct EmulateStore : EmulationPattern<StoreOp> {
   using EmulationPattern::EmulationPattern;
@@ -447,7 +498,13 @@ struct EmulateStore : EmulationPattern<StoreOp> {
     Value columns = isMatrix ? emitRows(b, loc, single(adaptor.getColumns()),
                                         type.getDimSize(1))
                              : Value();
-    emitRangeChecks(b, op, calls, memory, indices, rowDim, rows, columns);
+    emitRangeChecks(b, op, calls, memory, indices, rowDim, rows, columns,
+                    op.getPacked());
+    if (op.getPacked()) {
+      storePackedRows(b, op, tile, memory, indices, rows, columns);
+      b.eraseOp(op);
+      return success();
+    }
 
     // What the checks have refused must not be known to be wrong at compile
     // time either, or the view would be an invalid operation.

@@ -247,7 +247,7 @@ void Lowering::lower(Operation *op) {
     }
     CopyOp::create(b, loc, copy.getSource(), copy.getIndices(), copy.getRows(),
                    getStage(b, loc, copy.getRing(), copy.getStep()), firstRow,
-                   tileRows);
+                   tileRows, copy.getPackedAttr());
     if (Operation *last = getEndOfGroup(copy)) {
       // The group is made on both ways of a guard, so that its number is known.
       while (isa<scf::IfOp>(last->getParentOp()))

@@ -32,8 +32,14 @@ using namespace flash::tile;
 static constexpr int64_t barrierTicks = 10000000;
 
 namespace {
-/// A tensor map of a kernel: memory, and the tiles that are copied from it.
-using MapKey = std::pair<BlockArgument, SmemType>;
+/// The rows that one bulk copy takes: along the last dimension before the
+/// columns, and along the one before that.
+struct BoxRows {
+  int64_t outer, inner;
+};
+/// A tensor map of a kernel: memory, the tiles that are copied from it, and the
+/// rows of a copy.
+using MapKey = std::tuple<BlockArgument, SmemType, int64_t, int64_t>;
 
 /// Lowers the roles of one kernel.
 class RoleLowering {
@@ -91,7 +97,12 @@ private:
   /// Fills a stage, or a part of it, from the row and column that come last in
   /// `indices` on.
   void copy(RingOp ring, Value source, ArrayRef<Value> indices, Value fill,
-            Value part = Value());
+            int64_t packed = 0, Value part = Value());
+  /// Starts to copy `rows` of a tile like `filled`, panel by panel; each goes
+  /// as far behind the first, which is at `getStart`, as in a stage.
+  void copyPanels(SmemType filled, int64_t panelBytes, BoxRows rows,
+                  Value source, ArrayRef<Value> indices,
+                  function_ref<Value()> getStart, Value full);
   void lowerPut(RingPutOp op);
   template <typename OpTy> void lowerWait(OpTy op);
   void lowerClear(ClearOp op);
@@ -119,8 +130,8 @@ private:
   void startAndEndPingPong(unsigned role);
   Value warpgroup();
   Value pingPongBarrier(Value warpgroup);
-  /// The tensor map with which tiles like `stage` are copied.
-  Value getTensorMap(Value memory, SmemType stage);
+  /// The tensor map with which `rows` of tiles like `stage` are copied.
+  Value getTensorMap(Value memory, SmemType stage, BoxRows rows);
   void addTensorMaps(gpu::LaunchFuncOp launch);
   /// Puts what a role does where only its warps, of those that come to the
   /// builder's place, carry it out; `isAlone` if no others come there.
@@ -274,14 +285,16 @@ void RoleLowering::lowerAcquire(RingAcquireOp op) {
     acquire(ring, op.getStep());
 }
 
-Value RoleLowering::getTensorMap(Value source, SmemType stage) {
+Value RoleLowering::getTensorMap(Value source, SmemType stage, BoxRows rows) {
   auto memory = cast<BlockArgument>(source);
-  Value &map = maps[{memory, stage}];
+  Value &map = maps[{memory, stage, rows.outer, rows.inner}];
   if (map)
     return map;
+  SmallVector<int64_t> shape = {rows.inner, stage.getPanelColumns()};
+  if (rows.outer > 1)
+    shape.insert(shape.begin(), rows.outer);
   auto box = MemRefType::get(
-      {stage.getRows(), stage.getPanelColumns()}, stage.getElementType(),
-      MemRefLayoutAttrInterface(),
+      shape, stage.getElementType(), MemRefLayoutAttrInterface(),
       gpu::AddressSpaceAttr::get(b.getContext(), gpu::AddressSpace::Workgroup));
   auto swizzle =
       stage.getSwizzle() == 128  ? nvgpu::TensorMapSwizzleKind::SWIZZLE_128B
@@ -308,7 +321,8 @@ void RoleLowering::lowerCopy(CopyAsyncOp op) {
   if (static_cast<int64_t>(indices.size()) < op.getSource().getType().getRank())
     indices.push_back(index(0));
   if (!ring.getRowStages())
-    return copy(ring, op.getSource(), indices, op.getStep(), op.getPart());
+    return copy(ring, op.getSource(), indices, op.getStep(),
+                op.getPacked().value_or(0), op.getPart());
   for (int64_t warpgroup = 0; warpgroup < getNumOwners(ring); ++warpgroup) {
     Value fill = getFillNumber(ring, op.getStep(), index(warpgroup));
     acquire(ring, fill);
@@ -320,8 +334,33 @@ void RoleLowering::lowerCopy(CopyAsyncOp op) {
   }
 }
 
+void RoleLowering::copyPanels(SmemType filled, int64_t panelBytes, BoxRows rows,
+                              Value source, ArrayRef<Value> indices,
+                              function_ref<Value()> getStart, Value full) {
+  Value map = getTensorMap(source, filled, rows);
+  SmallVector<Value> coordinates = {Value()};
+  for (Value position : llvm::reverse(indices.drop_back()))
+    coordinates.push_back(toI32(position));
+  Type cluster = LLVM::LLVMPointerType::get(
+      b.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
+  for (int64_t panel = 0; panel < filled.getNumPanels(); ++panel) {
+    coordinates.front() = toI32(arith::AddIOp::create(
+        b, loc, indices.back(), index(panel * filled.getPanelColumns())));
+    Value offset =
+        arith::AddIOp::create(b, loc, getStart(), index(panel * panelBytes));
+    Value to =
+        LLVM::AddrSpaceCastOp::create(b, loc, cluster, sharedPointer(offset));
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        b, loc, to, map, coordinates, full, /*im2colOffsets=*/ValueRange(),
+        /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
+        NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, /*group=*/nullptr,
+        /*predicate=*/Value());
+  }
+}
+
 void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
-                        Value fill, Value part) {
+                        Value fill, int64_t packed, Value part) {
   SmemType stage = ring.getStageType(), filled = stage;
   if (part)
     filled =
@@ -335,32 +374,30 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
         arith::MulIOp::create(b, loc, part, index(filled.getPanelBytes()));
     return arith::AddIOp::create(b, loc, start, rows).getResult();
   };
-  Value map = getTensorMap(source, filled);
   Value full = getBarrier(ring, fill, Of::Full);
   // Parts of a box outside of the memory count as copied.
   NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full,
                                          i32(filled.getNumBytes()),
                                          NVVM::MemScopeKind::CTA,
                                          /*relaxed=*/false, Value());
-  SmallVector<Value> coordinates = {Value()};
-  for (Value position : llvm::reverse(indices.drop_back()))
-    coordinates.push_back(toI32(position));
-  Type cluster = LLVM::LLVMPointerType::get(
-      b.getContext(),
-      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
-  for (int64_t panel = 0; panel < stage.getNumPanels(); ++panel) {
-    coordinates.front() = toI32(arith::AddIOp::create(
-        b, loc, indices.back(), index(panel * stage.getPanelColumns())));
-    Value offset = arith::AddIOp::create(b, loc, getStart(),
-                                         index(panel * stage.getPanelBytes()));
-    Value to =
-        LLVM::AddrSpaceCastOp::create(b, loc, cluster, sharedPointer(offset));
-    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        b, loc, to, map, coordinates, full, /*im2colOffsets=*/ValueRange(),
-        /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
-        NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, /*group=*/nullptr,
-        /*predicate=*/Value());
-  }
+  BoxRows rows = {1, filled.getRows()};
+  if (packed > 0)
+    rows = {filled.getRows() / packed, std::min(packed, filled.getRows())};
+  copyPanels(filled, stage.getPanelBytes(), rows, source, indices, getStart,
+             full);
+  // What is left of the tile are the first of the next rows.
+  int64_t done = rows.outer * rows.inner, rest = filled.getRows() - done;
+  if (rest == 0)
+    return;
+  SmallVector<Value> next(indices);
+  Value &outer = *std::prev(next.end(), 3);
+  outer = arith::AddIOp::create(b, loc, outer, index(rows.outer));
+  auto getRestStart = [&]() -> Value {
+    return arith::AddIOp::create(b, loc, getStart(),
+                                 index(done * stage.getSwizzle()));
+  };
+  copyPanels(filled, stage.getPanelBytes(), {1, rest}, source, next,
+             getRestStart, full);
 }
 
 void RoleLowering::lowerPut(RingPutOp op) {
@@ -496,7 +533,7 @@ void RoleLowering::lowerClear(ClearOp op) {
 
 void RoleLowering::storePanels(StoreBulkOp op, SmemType own, Value start,
                                int64_t firstColumn) {
-  Value map = getTensorMap(op.getDestination(), own);
+  Value map = getTensorMap(op.getDestination(), own, {1, own.getRows()});
   Value firstRow = arith::MulIOp::create(
       b, loc, arith::IndexCastOp::create(b, loc, b.getIndexType(), warpgroup()),
       index(rowsOfWarpgroup));
@@ -617,7 +654,7 @@ void RoleLowering::addTensorMaps(gpu::LaunchFuncOp launch) {
   OpBuilder b(launch);
   Location loc = launch.getLoc();
   for (auto &[key, map] : maps) {
-    auto [memory, stage] = key;
+    auto [memory, stage, outer, inner] = key;
     Value operand = launch.getKernelOperand(memory.getArgNumber());
     auto type = cast<MemRefType>(operand.getType());
     Value unranked = memref::CastOp::create(
@@ -627,7 +664,8 @@ void RoleLowering::addTensorMaps(gpu::LaunchFuncOp launch) {
     SmallVector<Value> box;
     for (int64_t d = 0; d < type.getRank(); ++d) {
       int64_t size = d + 1 == type.getRank()   ? stage.getPanelColumns()
-                     : d + 2 == type.getRank() ? stage.getRows()
+                     : d + 2 == type.getRank() ? inner
+                     : d + 3 == type.getRank() ? outer
                                                : 1;
       box.push_back(arith::ConstantIndexOp::create(b, loc, size));
     }

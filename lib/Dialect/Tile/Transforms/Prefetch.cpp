@@ -150,6 +150,7 @@ bool Chain::append(Loop &loop) {
     if (mine.first != theirs.first ||
         getPlace(loop, mine.first).ahead != getPlace(last, mine.first).ahead ||
         copy.getSource() != before.getSource() ||
+        copy.getPacked() != before.getPacked() ||
         copy.getIndices().drop_back() != before.getIndices().drop_back())
       return false;
   }
@@ -270,7 +271,8 @@ void Chain::emitCopy(OpBuilder &b, Value ring, const Tile &tile, Value step) {
   SmallVector<Value> indices(copy.getIndices());
   indices.back() = tile.row;
   CopyAsyncOp::create(b, loc, copy.getSource(), indices, tile.rows, ring, step,
-                      /*part=*/Value(), copy.getUnfilled());
+                      /*part=*/Value(), copy.getUnfilled(),
+                      copy.getPackedAttr());
 }
 
 /// Moves what `[before, end)` computes from values known earlier to before it:

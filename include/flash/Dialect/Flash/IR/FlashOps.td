@@ -130,6 +130,8 @@ def Flash_AttentionOp : Flash_Op<"attention",
     bool hasBatch();
     /// Whether the operands have a head dimension (always before the last two).
     bool hasHeads();
+    /// How many query heads read the same key head, if the types say.
+    std::optional<int64_t> getGroup();
     /// The reads of the score region at the element's own position. A tile
     /// makes them for elements that a mask leaves out, too.
     ::llvm::SmallVector<::flash::PositionRead> getPositionReads();
@@ -171,7 +173,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     The operands are tensors of rank 4 as in `flash.attention`, or one tile of
     one head of rank 2: `q : [M, D]`, `k : [N, D]`, `v : [N, Dv]`.
     `at[b, h, i, j]` is the position of the first element in the whole problem,
-    whose lengths are `of[nq, nk]`. `keys(n)` says that only the first `n` keys
+    whose lengths are `of[nq, nk]`. With `packed(P)` the rows of a tile are those of
+    P heads: row r is of head `h + r mod P` and query `i + r floordiv P`. `keys(n)` says that only the first `n` keys
     of a tile exist, the rest being padding with finite values, such as zeros;
     `lengths` and `multiples`, on rank 4, and `precision` are as in `flash.attention`.
 
@@ -192,7 +195,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     F64Attr:$scale, OptionalAttr<Flash_MaskAttrInterface>:$mask,
     OptionalAttr<Flash_PrecisionAttr>:$precision,
     OptionalAttr<DenseI64ArrayAttr>:$multiples,
-    OptionalAttr<Flash_ScheduleAttr>:$schedule);
+    OptionalAttr<Flash_ScheduleAttr>:$schedule, OptionalAttr<I64Attr>:$packed);
   let results = (outs Flash_F32Tensor:$acc_out, Flash_F32Tensor:$max_out,
                       Flash_F32Tensor:$sum_out);
   let regions = (region MaxSizedRegion<1>:$score);
@@ -202,6 +205,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     type($max) `,` type($sum) `)`
     `at` `` custom<DynamicIndexList>($position, $static_position)
     `of` `` custom<DynamicIndexList>($extents, $static_extents)
+    (`packed` `(` $packed^ `)`)?
     (`keys` `(` $keys^ `)`)?
     `scale` `(` $scale `)`
     (`mask` `(` $mask^ `)`)?
@@ -222,6 +226,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     ::llvm::SmallVector<::mlir::OpFoldResult> getMixedExtents();
     /// Whether the operands are one tile (rank 2) rather than whole tensors.
     bool isTile() { return getQuery().getType().getRank() == 2; }
+    /// How many heads the rows of a tile are of.
+    int64_t getPackedHeads() { return getPacked().value_or(1); }
     /// The step on one tile of the loops, not from the op's own state but from
     /// `state`: acc, max and sum of the tile's queries.
     ::mlir::FailureOr<::mlir::TilingResult> tileFrom(

@@ -10,6 +10,7 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Schedule/Problem.h"
+#include "flash/Schedule/Schedule.h"
 
 namespace flash {
 
@@ -18,7 +19,7 @@ Problem getProblem(AttentionOp op);
 
 /// The tiles of queries of all heads, if that is known.
 std::optional<int64_t> countQueryTiles(mlir::RankedTensorType query,
-                                       int64_t queryTile);
+                                       const Schedule &schedule);
 
 } // namespace flash
 

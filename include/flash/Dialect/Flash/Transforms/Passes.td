@@ -171,9 +171,9 @@ def Specialize : Pass<"flash-specialize", "::mlir::ModuleOp"> {
         only the three highest bits count;
       - `multiples` says where lengths are multiples of the schedule's tiles, of 64,
         128 or 256, and there is at least one whole tile of queries;
-      - where there is one query, its number and those of the heads are
-        written into the types of the function's arguments, so that
-        `flash-pack-heads` can pack them.
+      - where there are up to 32 queries, their number and those of the heads are
+        written into the types of the function's arguments, so that heads that read
+        the same keys can be packed into tiles (`packed_heads`).
 
     `sizes` are those of the first arguments, with `?` for what stays open; the
     sizes of others are not known. The result types of the function stay as they are.
@@ -199,36 +199,6 @@ def Specialize : Pass<"flash-specialize", "::mlir::ModuleOp"> {
   ];
   let dependentDialects = ["::mlir::tensor::TensorDialect",
                            "::flash::tile::TileDialect"];
-}
-
-def PackHeads : Pass<"flash-pack-heads", "::mlir::func::FuncOp"> {
-  let summary = "Query heads that read the same keys become the rows of a tile";
-  let description = [{
-    Where there is one query, a tile of queries would hold one row for each
-    query head, and the keys of a group of heads would be read once for each of
-    them. Here the heads of a group become the queries of one head; the mask and
-    the score region see the positions they had. The reshapes are views of any
-    layout, since a dimension of one has no stride.
-
-    ```mlir
-    %o = flash.attention %q, %k, %v mask(#flash.causal)
-        : (tensor<2x32x1x128xf16>, tensor<2x8x?x128xf16>, tensor<2x8x?x128xf16>)
-        -> tensor<2x32x1x128xf16>
-    // becomes
-    %p = ... %q ... : tensor<2x8x4x128xf16>
-    %r = flash.attention %p, %k, %v
-        mask(#flash.affine<affine_set<(b, h, i, j)[nq, nk] : (nk - j - 1 >= 0)>>)
-        : (tensor<2x8x4x128xf16>, tensor<2x8x?x128xf16>, tensor<2x8x?x128xf16>)
-        -> tensor<2x8x4x128xf16>
-    %o = ... %r ... : tensor<2x32x1x128xf16>
-    ```
-
-    Programs with more queries, with a sink, or with a number of heads that is
-    not known stay as they are. Source: PackGQA of FlashAttention-3 (`hopper`
-    folder of its repository).
-  }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::tensor::TensorDialect"];
 }
 
 def AssertShapes : Pass<"flash-assert-shapes", "::mlir::func::FuncOp"> {
@@ -526,6 +496,24 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
       }
       %ot = flash.finalize ins(%s#0, %s#1, %s#2) ...
       tensor.parallel_insert_slice %ot into %out[%b, %h, %i, 0] ...
+    }
+    ```
+
+    With `packed_heads = P` of the schedule the loop takes P heads that read the same
+    keys at a time, and a tile has the rows of `query_tile` floordiv P queries of each,
+    those of the first query first:
+
+    ```mlir
+    %o = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 32, 2) step (1, 4, 16)
+        shared_outs(%out = %empty) {
+      %qh = tensor.extract_slice %q[%b, %h, %i, 0] [1, 4, 2, 64] ... to tensor<4x2x64xf16>
+      %qr = linalg.transpose ins(%qh) ... permutation = [1, 0, 2]
+      %qc = tensor.collapse_shape %qr [[0, 1], [2]] : ... into tensor<8x64xf16>
+      %qt = tensor.pad %qc ... to tensor<64x64xf16>
+      ...
+        flash.online_attention ins(%qt, %kt, %vt) outs(...) at[%b, %h, %i, %j] of[2, 512] packed(4)
+      ...
+      tensor.parallel_insert_slice ... into %out[%b, %h, %i, 0] [1, 4, 2, 64] ...
     }
     ```
 

@@ -28,6 +28,9 @@ struct MaskNode {
 /// mask, however often it mentions a part and however deep it is.
 std::vector<MaskNode> getMaskNodes(MaskAttrInterface mask);
 
+/// Whether the mask asks for a dimension of (b, h, i, j).
+bool dependsOn(MaskAttrInterface mask, unsigned dim);
+
 } // namespace flash
 
 #endif // FLASH_DIALECT_FLASH_UTILS_MASKNODES_H

@@ -100,11 +100,13 @@ struct MaskTiles {
 
 /// Analyses `mask` for query tiles of `queryTile` and key tiles of `keyTile`.
 /// Lengths that are known become constants of the result. The result holds for
-/// b, h >= 0 and every i0 that is a multiple of `queryTile`.
+/// b, h >= 0 and every i0 that is a multiple of `queryTile`. Tiles are of
+/// `heads` heads from h on.
 MaskTiles computeMaskTiles(MaskAttrInterface mask, int64_t queryTile,
                            int64_t keyTile,
                            std::optional<int64_t> nq = std::nullopt,
-                           std::optional<int64_t> nk = std::nullopt);
+                           std::optional<int64_t> nk = std::nullopt,
+                           int64_t heads = 1);
 
 /// The sizes of an attention.
 struct MaskSizes {

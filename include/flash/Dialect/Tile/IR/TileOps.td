@@ -85,12 +85,21 @@ def Tile_FetchOp : Tile_Op<"fetch",
     %kt = tile.fetch %k[%b, %h, %j] rows(%n)
         : memref<?x?x?x64xf16, strided<[?, ?, ?, 1]>> to !tile.smem<128x64xf16, swizzle = 128>
     ```
+
+    The rows of a tile may lie along two dimensions of the memory: with `packed(P)`
+    row r is at `[i + r floordiv P, j + r mod P]` of the two before the columns.
+
+    ```mlir
+    %qt = tile.fetch %q[%b, %i, %h] packed(4) rows(%n)
+        : memref<?x?x?x64xf16, strided<[?, ?, ?, 1]>> to !tile.smem<64x64xf16, swizzle = 128>
+    ```
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
-                       Optional<Index>:$rows, UnitAttr:$unfilled);
+                       Optional<Index>:$rows, UnitAttr:$unfilled,
+                       OptionalAttr<I64Attr>:$packed);
   let results = (outs Tile_SmemType:$result);
   let assemblyFormat = [{
-    $source `[` $indices `]` (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)?
+    $source `[` $indices `]` (`packed` `(` $packed^ `)`)? (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)?
     attr-dict
     `:` type($source) `to` type($result)
   }];
@@ -225,9 +234,10 @@ def Tile_CopyAsyncOp
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
                        Optional<Index>:$rows, Tile_RingType:$ring, Index:$step,
-                       Optional<Index>:$part, UnitAttr:$unfilled);
+                       Optional<Index>:$part, UnitAttr:$unfilled,
+                       OptionalAttr<I64Attr>:$packed);
   let assemblyFormat = [{
-    $source `[` $indices `]` (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)?
+    $source `[` $indices `]` (`packed` `(` $packed^ `)`)? (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)?
     `to` $ring `[` $step `]` (`part` `(` $part^ `)`)? attr-dict
     `:` type($source) `to` type($ring)
   }];
@@ -750,7 +760,8 @@ def Tile_StoreOp : Tile_Op<"store",
   let description = [{
     Row `r` goes to row `i + r` of the matrix (or vector, for a value for each
     row or column) at the leading indices; rows from `rows` on are not written.
-    The index of a first column is as in `tile.fetch`, and warp rows have it always.
+    The index of a first column and `packed` rows are as in `tile.fetch`; warp rows
+    have that index always.
     Of a matrix, columns from `columns` on are not written. A thread stores two
     neighbours of a fragment at once, so the first column and the strides of the
     memory are even; with `columns` they need not be, and it stores one by one.
@@ -765,15 +776,17 @@ def Tile_StoreOp : Tile_Op<"store",
     AnyTypeOf<[Tile_FragmentTensor, Tile_RowsTensor, Tile_ColumnsTensor,
                Tile_WarpRowsTensor]>:$x,
     Tile_GlobalTensor:$destination, Variadic<Index>:$indices,
-    Optional<Index>:$rows, Optional<Index>:$columns);
+    Optional<Index>:$rows, Optional<Index>:$columns,
+    OptionalAttr<I64Attr>:$packed);
   let builders = [OpBuilder<(ins "::mlir::Value":$x,
       "::mlir::Value":$destination, "::mlir::ValueRange":$indices,
       "::mlir::Value":$rows, "::mlir::Value":$columns), [{
     build($_builder, $_state, /*add=*/false, x, destination, indices, rows,
-          columns);
+          columns, /*packed=*/::mlir::IntegerAttr());
   }]>];
   let assemblyFormat = [{
-    (`add` $add^)? $x `,` $destination `[` $indices `]` (`rows` `(` $rows^ `)`)?
+    (`add` $add^)? $x `,` $destination `[` $indices `]`
+    (`packed` `(` $packed^ `)`)? (`rows` `(` $rows^ `)`)?
     (`columns` `(` $columns^ `)`)? attr-dict
     `:` type($x) `to` type($destination)
   }];
@@ -857,9 +870,10 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
                        Optional<Index>:$rows, Tile_SmemType:$destination,
                        Optional<Index>:$first_row,
-                       OptionalAttr<I64Attr>:$tile_rows);
+                       OptionalAttr<I64Attr>:$tile_rows,
+                       OptionalAttr<I64Attr>:$packed);
   let assemblyFormat = [{
-    $source `[` $indices `]` (`rows` `(` $rows^ `)`)? `to` $destination
+    $source `[` $indices `]` (`packed` `(` $packed^ `)`)? (`rows` `(` $rows^ `)`)? `to` $destination
     (`[` $first_row^ `]`)? attr-dict `:` type($source) `to` type($destination)
   }];
 }
