@@ -11,6 +11,7 @@
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -62,9 +63,15 @@ flash::linkNativeCode(StringRef object, ArrayRef<NativeSymbol> symbols) {
   Expected<orc::JITTargetMachineBuilder> host = detectHost();
   if (!host)
     return host.takeError();
+  // Threads take longer to start than this takes.
+  auto control = orc::SelfExecutorProcessControl::Create(
+      nullptr, std::make_unique<orc::InPlaceTaskDispatcher>());
+  if (!control)
+    return control.takeError();
   // No code runs when it is loaded or unloaded, and none is compiled here.
   Expected<std::unique_ptr<orc::LLJIT>> jit =
       orc::LLJITBuilder()
+          .setExecutorProcessControl(std::move(*control))
           .setJITTargetMachineBuilder(*host)
           .setPlatformSetUp(orc::setUpInactivePlatform)
           .create();

@@ -647,7 +647,8 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
 def Tile_FoldOp : Tile_Op<"fold", [Pure, AllTypesMatch<["init", "result"]>]> {
   let summary = "combines the elements of a row that a lane holds";
   let description = [{
-    The first half of a reduction along the rows, within each thread: `result[i, c]` is `init[i, c]` combined with all `x[i, j]` with
+    The first half of a reduction along the rows, within each thread:
+    `result[i, c]` is `init[i, c]` combined with all `x[i, j]` with
     `(j mod 8) / 2 = c`, in the order of `j`. Of warp rows over `L` lanes it is
     combined with those with `(j / V) mod L = c`.
 
