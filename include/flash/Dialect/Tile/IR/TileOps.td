@@ -87,7 +87,9 @@ def Tile_FetchOp : Tile_Op<"fetch",
     ```
 
     The rows of a tile may lie along two dimensions of the memory: with `packed(P)`
-    row r is at `[i + r floordiv P, j + r mod P]` of the two before the columns.
+    row r is at `[i + r floordiv P, j + r mod P]` of the two before the columns. Where
+    P does not divide the rows of the tile, the rest of them never exists, and `rows`
+    says so.
 
     ```mlir
     %qt = tile.fetch %q[%b, %i, %h] packed(4) rows(%n)
@@ -99,8 +101,8 @@ def Tile_FetchOp : Tile_Op<"fetch",
                        OptionalAttr<I64Attr>:$packed);
   let results = (outs Tile_SmemType:$result);
   let assemblyFormat = [{
-    $source `[` $indices `]` (`packed` `(` $packed^ `)`)? (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)?
-    attr-dict
+    $source `[` $indices `]` (`packed` `(` $packed^ `)`)?
+    (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)? attr-dict
     `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
@@ -237,7 +239,8 @@ def Tile_CopyAsyncOp
                        Optional<Index>:$part, UnitAttr:$unfilled,
                        OptionalAttr<I64Attr>:$packed);
   let assemblyFormat = [{
-    $source `[` $indices `]` (`packed` `(` $packed^ `)`)? (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)?
+    $source `[` $indices `]` (`packed` `(` $packed^ `)`)?
+    (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)?
     `to` $ring `[` $step `]` (`part` `(` $part^ `)`)? attr-dict
     `:` type($source) `to` type($ring)
   }];
@@ -762,9 +765,8 @@ def Tile_StoreOp : Tile_Op<"store",
     Row `r` goes to row `i + r` of the matrix (or vector, for a value for each
     row or column) at the leading indices; rows from `rows` on are not written.
     The index of a first column and `packed` rows are as in `tile.fetch`; warp rows
-    have that index always.
-    Of a matrix, columns from `columns` on are not written. A thread stores two
-    neighbours of a fragment at once, so the first column and the strides of the
+    always have that index, and are not packed. Of a matrix, columns from `columns`
+    on are not written. A thread stores two neighbours of a fragment at once, so the first column and the strides of the
     memory are even; with `columns` they need not be, and it stores one by one.
     With `add` elements of f32 of a fragment are added to those in memory, each
     at once, in no order between blocks.
@@ -874,7 +876,8 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
                        OptionalAttr<I64Attr>:$tile_rows,
                        OptionalAttr<I64Attr>:$packed);
   let assemblyFormat = [{
-    $source `[` $indices `]` (`packed` `(` $packed^ `)`)? (`rows` `(` $rows^ `)`)? `to` $destination
+    $source `[` $indices `]` (`packed` `(` $packed^ `)`)?
+    (`rows` `(` $rows^ `)`)? `to` $destination
     (`[` $first_row^ `]`)? attr-dict `:` type($source) `to` type($destination)
   }];
 }
