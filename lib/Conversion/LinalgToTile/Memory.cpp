@@ -343,16 +343,18 @@ LogicalResult BlockConverter::store(Operation *op, Value source,
   FailureOr<Value> registers = getRegisters(source, *type, op);
   if (failed(registers))
     return failure();
+  // Values of rows may lie along any dimension.
+  bool isMatrix = type->getRank() == 2;
   if (layouts.isWarpRows() &&
       (static_cast<int64_t>(place.dims.size()) != type->getRank() ||
        place.isPacked() ||
-       place.dims.back().inMemory != place.offsets.size() - 1))
+       (isMatrix && place.dims[1].inMemory != place.offsets.size() - 1)))
     return refuse(op, "the last dimension of the tile is not along that of the "
                       "memory, whose elements are neighbours");
   Place to = getPlace(place, type->getShape());
   // Neighbours of a fragment are stored at once where they are neighbours in
   // memory.
-  if (type->getRank() == 2 && !layouts.isWarpRows() && !to.columns) {
+  if (isMatrix && !layouts.isWarpRows() && !to.columns) {
     int64_t all = type->getDimSize(1);
     if (place.dims[1].inMemory != place.offsets.size() - 1 ||
         !place.isAligned(all, /*elements=*/2))
