@@ -830,3 +830,20 @@ func.func @f(%x: memref<4x16x64xf16>, %i: index) {
   tile.copy_async %x[%i, %i] packed(4) to %r[%i] part(%i) : memref<4x16x64xf16> to !ring
   return
 }
+
+// -----
+
+func.func @f(%x: memref<4x16x64xf16>, %i: index) {
+  // expected-error @below {{needs 'rows': of 64 rows, packed by 7, the last 1 do not exist}}
+  %t = tile.fetch %x[%i, %i] packed(7) : memref<4x16x64xf16> to !tile.smem<64x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+!ring = !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+func.func @f(%x: memref<4x16x64xf16>, %r: !ring, %i: index) {
+  // expected-error @below {{needs 'rows': of 128 rows, packed by 3, the last 2 do not exist}}
+  tile.copy_async %x[%i, %i] packed(3) to %r[%i] : memref<4x16x64xf16> to !ring
+  return
+}

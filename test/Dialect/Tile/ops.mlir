@@ -240,8 +240,8 @@ func.func @packed(%k: !memory, %i: index, %x: tensor<64x64xf16, #tile.fragment<4
   %ring = tile.ring : !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
   // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(3) rows(%{{.*}}) unfilled : memref<
   %t = tile.fetch %k[%i, %i, %i] packed(3) rows(%i) unfilled : !memory to !tile.smem<64x64xf16, swizzle = 128>
-  // CHECK: tile.copy_async %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(3) to %{{.*}} : memref<
-  tile.copy_async %k[%i, %i, %i] packed(3) to %ring[%i] : !memory to !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+  // CHECK: tile.copy_async %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(4) to %{{.*}} : memref<
+  tile.copy_async %k[%i, %i, %i] packed(4) to %ring[%i] : !memory to !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
   // CHECK: tile.copy %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(3) rows(%{{.*}}) to %{{.*}} : memref<
   tile.copy %k[%i, %i, %i] packed(3) rows(%i) to %view : !memory to !tile.smem<64x64xf16, swizzle = 128>
   // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] packed(3) rows(%{{.*}}) : tensor<64x64xf16

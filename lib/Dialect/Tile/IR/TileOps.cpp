@@ -174,8 +174,20 @@ LogicalResult PositionOp::verify() {
   return success();
 }
 
+/// Checks that where packed rows do not fill the tile something says so.
+static LogicalResult verifyRest(Operation *op, std::optional<int64_t> packed,
+                                Value rows, SmemType tile) {
+  if (!packed || *packed < 1 || rows || tile.getRows() % *packed == 0)
+    return success();
+  return op->emitOpError("needs 'rows': of ")
+         << tile.getRows() << " rows, packed by " << *packed << ", the last "
+         << tile.getRows() % *packed << " do not exist";
+}
+
 LogicalResult FetchOp::verify() {
   SmemType tile = getResult().getType();
+  if (failed(verifyRest(*this, getPacked(), getRows(), tile)))
+    return failure();
   return verifyRowsOfMemory(*this, getSource().getType(), getIndices().size(),
                             tile.getElementType(), tile.getColumns(),
                             getPacked());
@@ -183,6 +195,8 @@ LogicalResult FetchOp::verify() {
 
 LogicalResult CopyAsyncOp::verify() {
   SmemType tile = getRing().getType().getTile();
+  if (failed(verifyRest(*this, getPacked(), getRows(), tile)))
+    return failure();
   auto ring = getRing().getDefiningOp<RingOp>();
   if (getPacked() && ring && (ring.getRowStages() || ring.getNumCopies() > 1))
     return emitOpError("copies packed rows to a ring with row_stages or "

@@ -37,6 +37,15 @@ namespace {
 struct BoxRows {
   int64_t outer, inner;
 };
+
+/// Those of a copy of whole tiles of `type`, whose rows may be packed. What is
+/// left of a tile then, less than `packed` rows, no box has.
+BoxRows getBoxRows(SmemType type, std::optional<int64_t> packed) {
+  if (!packed || *packed > type.getRows())
+    return {1, type.getRows()};
+  return {type.getRows() / *packed, *packed};
+}
+
 /// A tensor map of a kernel: memory, the tiles that are copied from it, and the
 /// rows of a copy.
 using MapKey = std::tuple<BlockArgument, SmemType, int64_t, int64_t>;
@@ -90,6 +99,9 @@ private:
   /// it keeps addresses and descriptors in one register for a warp.
   Value uniform(Value value);
 
+  /// Fills stages with zeros of whose rows copies leave some: what lies there
+  /// would change votes, and with them bits, from run to run.
+  void clearUncopiedRows();
   void initializeBarriers();
   void acquire(RingOp ring, Value fill);
   void lowerAcquire(RingAcquireOp op);
@@ -97,12 +109,7 @@ private:
   /// Fills a stage, or a part of it, from the row and column that come last in
   /// `indices` on.
   void copy(RingOp ring, Value source, ArrayRef<Value> indices, Value fill,
-            int64_t packed = 0, Value part = Value());
-  /// Starts to copy `rows` of a tile like `filled`, panel by panel; each goes
-  /// as far behind the first, which is at `getStart`, as in a stage.
-  void copyPanels(SmemType filled, int64_t panelBytes, BoxRows rows,
-                  Value source, ArrayRef<Value> indices,
-                  function_ref<Value()> getStart, Value full);
+            std::optional<int64_t> packed = std::nullopt, Value part = Value());
   void lowerPut(RingPutOp op);
   template <typename OpTy> void lowerWait(OpTy op);
   void lowerClear(ClearOp op);
@@ -249,7 +256,30 @@ void RoleLowering::waitAt(Value barrier, Value parity) {
                                         i32(barrierTicks));
 }
 
+void RoleLowering::clearUncopiedRows() {
+  bool clears = false;
+  kernel.walk([&](RingOp ring) {
+    SmemType stage = ring.getStageType();
+    bool isWhole = llvm::all_of(ring->getUsers(), [&](Operation *user) {
+      auto copy = dyn_cast<CopyAsyncOp>(user);
+      BoxRows rows = getBoxRows(stage, copy ? copy.getPacked() : std::nullopt);
+      return rows.outer * rows.inner == stage.getRows();
+    });
+    if (isWhole)
+      return;
+    for (int64_t number = 0; number < ring.getNumStages(); ++number) {
+      Value view =
+          SmemViewOp::create(b, loc, stage, stageOffset(ring, index(number)));
+      ClearOp::create(b, loc, view, roles.getNumThreads() / threadsOfWarp);
+    }
+    clears = true;
+  });
+  if (clears)
+    fenceForBulkCopies();
+}
+
 void RoleLowering::initializeBarriers() {
+  clearUncopiedRows();
   Value isFirst =
       isEqual(gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x), 0);
   auto choice = scf::IfOp::create(b, loc, isFirst);
@@ -321,8 +351,8 @@ void RoleLowering::lowerCopy(CopyAsyncOp op) {
   if (static_cast<int64_t>(indices.size()) < op.getSource().getType().getRank())
     indices.push_back(index(0));
   if (!ring.getRowStages())
-    return copy(ring, op.getSource(), indices, op.getStep(),
-                op.getPacked().value_or(0), op.getPart());
+    return copy(ring, op.getSource(), indices, op.getStep(), op.getPacked(),
+                op.getPart());
   for (int64_t warpgroup = 0; warpgroup < getNumOwners(ring); ++warpgroup) {
     Value fill = getFillNumber(ring, op.getStep(), index(warpgroup));
     acquire(ring, fill);
@@ -334,33 +364,8 @@ void RoleLowering::lowerCopy(CopyAsyncOp op) {
   }
 }
 
-void RoleLowering::copyPanels(SmemType filled, int64_t panelBytes, BoxRows rows,
-                              Value source, ArrayRef<Value> indices,
-                              function_ref<Value()> getStart, Value full) {
-  Value map = getTensorMap(source, filled, rows);
-  SmallVector<Value> coordinates = {Value()};
-  for (Value position : llvm::reverse(indices.drop_back()))
-    coordinates.push_back(toI32(position));
-  Type cluster = LLVM::LLVMPointerType::get(
-      b.getContext(),
-      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
-  for (int64_t panel = 0; panel < filled.getNumPanels(); ++panel) {
-    coordinates.front() = toI32(arith::AddIOp::create(
-        b, loc, indices.back(), index(panel * filled.getPanelColumns())));
-    Value offset =
-        arith::AddIOp::create(b, loc, getStart(), index(panel * panelBytes));
-    Value to =
-        LLVM::AddrSpaceCastOp::create(b, loc, cluster, sharedPointer(offset));
-    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-        b, loc, to, map, coordinates, full, /*im2colOffsets=*/ValueRange(),
-        /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
-        NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, /*group=*/nullptr,
-        /*predicate=*/Value());
-  }
-}
-
 void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
-                        Value fill, int64_t packed, Value part) {
+                        Value fill, std::optional<int64_t> packed, Value part) {
   SmemType stage = ring.getStageType(), filled = stage;
   if (part)
     filled =
@@ -374,30 +379,34 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
         arith::MulIOp::create(b, loc, part, index(filled.getPanelBytes()));
     return arith::AddIOp::create(b, loc, start, rows).getResult();
   };
+  BoxRows rows = getBoxRows(filled, packed);
+  Value map = getTensorMap(source, filled, rows);
   Value full = getBarrier(ring, fill, Of::Full);
   // Parts of a box outside of the memory count as copied.
-  NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full,
-                                         i32(filled.getNumBytes()),
+  int64_t bytes =
+      filled.getNumBytes() / filled.getRows() * rows.outer * rows.inner;
+  NVVM::MBarrierArriveExpectTxOp::create(b, loc, TypeRange(), full, i32(bytes),
                                          NVVM::MemScopeKind::CTA,
                                          /*relaxed=*/false, Value());
-  BoxRows rows = {1, filled.getRows()};
-  if (packed > 0)
-    rows = {filled.getRows() / packed, std::min(packed, filled.getRows())};
-  copyPanels(filled, stage.getPanelBytes(), rows, source, indices, getStart,
-             full);
-  // What is left of the tile are the first of the next rows.
-  int64_t done = rows.outer * rows.inner, rest = filled.getRows() - done;
-  if (rest == 0)
-    return;
-  SmallVector<Value> next(indices);
-  Value &outer = *std::prev(next.end(), 3);
-  outer = arith::AddIOp::create(b, loc, outer, index(rows.outer));
-  auto getRestStart = [&]() -> Value {
-    return arith::AddIOp::create(b, loc, getStart(),
-                                 index(done * stage.getSwizzle()));
-  };
-  copyPanels(filled, stage.getPanelBytes(), {1, rest}, source, next,
-             getRestStart, full);
+  SmallVector<Value> coordinates = {Value()};
+  for (Value position : llvm::reverse(indices.drop_back()))
+    coordinates.push_back(toI32(position));
+  Type cluster = LLVM::LLVMPointerType::get(
+      b.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::SharedCluster));
+  for (int64_t panel = 0; panel < stage.getNumPanels(); ++panel) {
+    coordinates.front() = toI32(arith::AddIOp::create(
+        b, loc, indices.back(), index(panel * stage.getPanelColumns())));
+    Value offset = arith::AddIOp::create(b, loc, getStart(),
+                                         index(panel * stage.getPanelBytes()));
+    Value to =
+        LLVM::AddrSpaceCastOp::create(b, loc, cluster, sharedPointer(offset));
+    NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+        b, loc, to, map, coordinates, full, /*im2colOffsets=*/ValueRange(),
+        /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
+        NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false, /*group=*/nullptr,
+        /*predicate=*/Value());
+  }
 }
 
 void RoleLowering::lowerPut(RingPutOp op) {

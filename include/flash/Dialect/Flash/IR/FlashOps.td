@@ -174,9 +174,9 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     one head of rank 2: `q : [M, D]`, `k : [N, D]`, `v : [N, Dv]`.
     `at[b, h, i, j]` is the position of the first element in the whole problem,
     whose lengths are `of[nq, nk]`. With `packed(P)` the rows of a tile are those of
-    P heads: row r is of head `h + r mod P` and query `i + r floordiv P`. `keys(n)` says that only the first `n` keys
-    of a tile exist, the rest being padding with finite values, such as zeros;
-    `lengths` and `multiples`, on rank 4, and `precision` are as in `flash.attention`.
+    P heads: row r is of head `h + r mod P` and query `i + r floordiv P`. `keys(n)`
+    says that only the first `n` keys of a tile exist, the rest being padding with
+    finite values, such as zeros; `lengths` and `multiples`, on rank 4, and `precision` are as in `flash.attention`.
 
     Example:
 

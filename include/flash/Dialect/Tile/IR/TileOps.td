@@ -87,7 +87,9 @@ def Tile_FetchOp : Tile_Op<"fetch",
     ```
 
     The rows of a tile may lie along two dimensions of the memory: with `packed(P)`
-    row r is at `[i + r floordiv P, j + r mod P]` of the two before the columns.
+    row r is at `[i + r floordiv P, j + r mod P]` of the two before the columns. Where
+    P does not divide the rows of the tile, the rest of them never exists, and `rows`
+    says so.
 
     ```mlir
     %qt = tile.fetch %q[%b, %i, %h] packed(4) rows(%n)
@@ -99,8 +101,8 @@ def Tile_FetchOp : Tile_Op<"fetch",
                        OptionalAttr<I64Attr>:$packed);
   let results = (outs Tile_SmemType:$result);
   let assemblyFormat = [{
-    $source `[` $indices `]` (`packed` `(` $packed^ `)`)? (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)?
-    attr-dict
+    $source `[` $indices `]` (`packed` `(` $packed^ `)`)?
+    (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)? attr-dict
     `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
@@ -237,7 +239,8 @@ def Tile_CopyAsyncOp
                        Optional<Index>:$part, UnitAttr:$unfilled,
                        OptionalAttr<I64Attr>:$packed);
   let assemblyFormat = [{
-    $source `[` $indices `]` (`packed` `(` $packed^ `)`)? (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)?
+    $source `[` $indices `]` (`packed` `(` $packed^ `)`)?
+    (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)?
     `to` $ring `[` $step `]` (`part` `(` $part^ `)`)? attr-dict
     `:` type($source) `to` type($ring)
   }];
@@ -736,10 +739,10 @@ def Tile_StoreOp : Tile_Op<"store",
   let description = [{
     Row `r` goes to row `i + r` of the matrix (or vector, for a value for each
     row) at the leading indices; rows from `rows` on are not written. The index
-    of a first column and `packed` rows are as in `tile.fetch`. A matrix of `#tile.warp_rows` always has
-    one, and columns from `columns` on are not written. With `add` elements of f32 of
-    a fragment are added to those in memory, each at once, in no order between
-    blocks.
+    of a first column, and `packed` rows, are as in `tile.fetch`. A matrix of
+    `#tile.warp_rows` always has that index and is not packed, and columns from
+    `columns` on are not written. With `add` elements of f32 of a fragment are added
+    to those in memory, each at once, in no order between blocks.
 
     ```mlir
     tile.store %o, %out[%b, %h, %i] rows(%n) : tensor<128x64xf16, #tile.fragment<4>> to memref<?x?x?x64xf16>
@@ -845,7 +848,8 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
                        OptionalAttr<I64Attr>:$tile_rows,
                        OptionalAttr<I64Attr>:$packed);
   let assemblyFormat = [{
-    $source `[` $indices `]` (`packed` `(` $packed^ `)`)? (`rows` `(` $rows^ `)`)? `to` $destination
+    $source `[` $indices `]` (`packed` `(` $packed^ `)`)?
+    (`rows` `(` $rows^ `)`)? `to` $destination
     (`[` $first_row^ `]`)? attr-dict `:` type($source) `to` type($destination)
   }];
 }
