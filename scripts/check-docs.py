@@ -6,7 +6,10 @@ Usage: check-docs.py FLASH_OPT [--write]
 - A block after `<!-- output: PASSES of FILE -->` must be the output of flash-opt
   with these passes on that file; --write puts it there.
 - A plain block after `<!-- excerpt: PASSES of FILE from "A" to "B" -->` must be the
-  lines of that output from the first with A to the next with B.
+  lines of that output from the first with A to the next with B; with `of which "C"`
+  before the end of the comment, only those in which the regular expression C is
+  found. Passes with --mlir-print-ir-before or -after stand for what these print;
+  instead of passes there may be `flash-run` and its options.
 """
 import glob
 import os
@@ -18,7 +21,7 @@ import textwrap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BLOCK = re.compile(r"(?:<!-- output: (?P<passes>[^\n]*?) ?of (?P<file>\S+) -->\n+)?```mlir\n(?P<text>.*?)```\n", re.S)
-EXCERPT = re.compile(r'<!-- excerpt: (?P<passes>[^\n]*?) ?of (?P<file>\S+) from "(?P<first>[^\n]*?)" to "(?P<last>[^\n]*?)" -->\n+'
+EXCERPT = re.compile(r'<!-- excerpt: (?P<passes>[^\n]*?) ?of (?P<file>\S+) from "(?P<first>[^\n]*?)" to "(?P<last>[^\n]*?)"(?: of which "(?P<kept>[^\n]*?)")? -->\n+'
                      r"```\n(?P<text>.*?)```\n", re.S)
 
 
@@ -26,21 +29,27 @@ def flash_opt(tool, arguments, text):
     done = subprocess.run([tool, *arguments], input=text, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"flash-opt {' '.join(arguments)}: {done.stderr}")
-    return done.stdout
+    return done.stderr if "--mlir-print-ir" in " ".join(arguments) else done.stdout
 
 
 def run_passes(tool, match):
-    with open(os.path.join(ROOT, match["file"])) as source:
-        return flash_opt(tool, ["-"] + shlex.split(match["passes"]), source.read())
+    file = os.path.join(ROOT, match["file"])
+    arguments = shlex.split(match["passes"])
+    if arguments and arguments[0] == "flash-run":
+        command = [os.path.join(os.path.dirname(tool), "flash-run"), file, *arguments[1:]]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    with open(file) as source:
+        return flash_opt(tool, ["-"] + arguments, source.read())
 
 
-def take_lines(output, first, last):
+def take_lines(output, first, last, kept):
     lines = output.splitlines()
     start = next((i for i, line in enumerate(lines) if first in line), None)
     end = next((i for i, line in enumerate(lines) if start is not None and i > start and last in line), None)
     if end is None:
         sys.exit(f'check-docs: there are no lines from "{first}" to "{last}"')
-    return textwrap.dedent("\n".join(line.rstrip() for line in lines[start : end + 1])) + "\n"
+    taken = [line.rstrip() for line in lines[start : end + 1] if re.search(kept or "", line)]
+    return textwrap.dedent("\n".join(taken)) + "\n"
 
 
 def renew(text, tool):
@@ -54,7 +63,7 @@ def renew(text, tool):
         return replace(match, run_passes(tool, match).strip("\n") + "\n")
 
     def renew_excerpt(match):
-        return replace(match, take_lines(run_passes(tool, match), match["first"], match["last"]))
+        return replace(match, take_lines(run_passes(tool, match), match["first"], match["last"], match["kept"]))
 
     return EXCERPT.sub(renew_excerpt, BLOCK.sub(renew_block, text))
 

@@ -120,15 +120,15 @@ FLASH_CAPI FlashStatus flashGetDeviceTarget(int device, const char **target);
     128 and 256. */
 FLASH_CAPI int64_t flashGetSizeClass(int64_t size);
 
-/** Writes the version of a program for calls with arguments of certain sizes: it
-    has the schedules that it would have if it were written for sizes like these
-    and, where that makes a difference, states what else is known of them: the
-    numbers of heads, that there is one query, that lengths are multiples of tiles.
-    So it is as fast as a program without open sizes, for all calls with the
-    same numbers of heads whose other sizes have the same classes.
-    `arguments` has the first ones; FLASH_DYNAMIC is a size that is not known, and
-    data and strides are not read. The version is valid until this function is
-    called again on this thread. */
+/** Writes the version of a program for calls with arguments of certain sizes:
+   it has the schedules that it would have if it were written for sizes like
+   these and, where that makes a difference, states what else is known of them:
+   the numbers of heads, that there is one query, that lengths are multiples of
+   tiles. So it is as fast as a program without open sizes, for all calls with
+   the same numbers of heads whose other sizes have the same classes.
+    `arguments` has the first ones; FLASH_DYNAMIC is a size that is not known,
+   and data and strides are not read. The version is valid until this function
+   is called again on this thread. */
 FLASH_CAPI FlashStatus flashProgramSpecialize(
     const char *text, size_t length, const FlashCompileOptions *options,
     const FlashTensor *arguments, size_t numArguments, const char **version,

@@ -44,7 +44,10 @@ specialize(FlashKernel &kernel, llvm::ArrayRef<FlashTensor> arguments,
     return parsed.takeError();
   auto module = copyProgram(*parsed->module, parsed->entry.getSymName());
   flash::FrontOptions front;
-  setSchedule(front, getName(kernel.options.target), *module, kernel.options);
+  const CompileOptions &of = kernel.options;
+  setSchedule(front,
+              getName(of.target == Target::Emulate ? of.emulated : of.target),
+              *module, of);
   flash::SpecializeOptions options;
   options.sizes = llvm::map_to_vector(arguments, describe);
   options.target = front.target;

@@ -3,6 +3,7 @@
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 version: str
+open_size: int
 
 def get_device_target(device: int) -> str: ...
 def set_thread_count(count: int) -> None: ...

@@ -139,8 +139,8 @@ def attention(
 
     Arrays are all NumPy arrays or PyTorch tensors on the CPU, or all CUDA tensors of one device. On
     CUDA nothing is copied, and the kernel is queued on the current stream; nothing waits for it.
-    The first call with new dtypes, head dimensions, masks or functions compiles a kernel, which all
-    batch sizes, head counts, lengths and strides share.
+    The first call with new dtypes, head dimensions, masks or functions compiles a kernel. On the CPU all
+    sizes share it; on CUDA, sizes that are alike do (docs/python.md).
 
     Args:
       query: (batch, heads, query length, D), or (heads, query length, D); float16, bfloat16 or float32.

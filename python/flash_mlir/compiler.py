@@ -1,5 +1,6 @@
 """Programs written in MLIR, compiled and called from Python."""
 
+import operator
 import os
 from typing import NamedTuple
 
@@ -112,7 +113,7 @@ def _deserialize(content):
     return Kernel(_core.Kernel.deserialize(content))
 
 
-def compile(text, target=None, function=None, schedule=None):
+def compile(text, target=None, function=None, schedule=None, sizes=None):
     """Compiles a program (docs/language.md), or finds it in the cache.
 
     Args:
@@ -121,13 +122,16 @@ def compile(text, target=None, function=None, schedule=None):
       function: The function to compile, if there are several public ones.
       schedule: Tile sizes and the like, as flash-run takes them with --schedule, such as
         "query_tile=128,key_tile=64".
+      sizes: The sizes of the first arguments in the calls that are to be fast, a tuple for each with None
+        for what is not known. Sizes that the program leaves open stay open but where the number of heads
+        or the length decides how queries are laid out: the kernel's `arguments` say which are taken.
 
     Returns:
       A `Kernel`.
 
     Raises:
       CompileError: The program is malformed or cannot be compiled; the text has the compiler's diagnostics.
-      ValueError: There is no such target, or the schedule is malformed.
+      ValueError: There is no such target, or the schedule or the sizes are malformed.
     """
     if not isinstance(text, str):
         raise TypeError(f"the program is a {type(text).__name__}; expected its text")
@@ -136,4 +140,17 @@ def compile(text, target=None, function=None, schedule=None):
     for name, given in (("function", function), ("schedule", schedule)):
         if given is not None and not isinstance(given, str):
             raise TypeError(f"{name} is a {type(given).__name__}; expected text")
-    return Kernel(cache.get_kernel(text, target or choose_target(), function or "", schedule or ""))
+    target, function, schedule = target or choose_target(), function or "", schedule or ""
+    if sizes is not None:
+        text = _core.Kernel.specialize(text, target, function, schedule, [_read_sizes(each) for each in sizes])
+    return Kernel(cache.get_kernel(text, target, function, schedule))
+
+
+def _read_sizes(sizes):
+    try:
+        read = [_core.open_size if size is None else operator.index(size) for size in sizes]
+    except TypeError:
+        raise TypeError(f"the sizes of an argument are {sizes!r}; expected a tuple of numbers and None") from None
+    if any(size < 0 and size != _core.open_size for size in read):
+        raise ValueError(f"the sizes of an argument are {sizes!r}; expected numbers that are not negative, and None")
+    return read

@@ -45,6 +45,7 @@ NB_MODULE(_core, m) {
   // The caches of the package keep kernels until the interpreter ends.
   nb::set_leak_warnings(false);
   m.attr("version") = flashGetVersion();
+  m.attr("open_size") = FLASH_DYNAMIC;
   m.def("get_device_target", [](int device) {
     const char *target = nullptr;
     check(flashGetDeviceTarget(device, &target));

@@ -63,6 +63,31 @@ def test_schedule():
     assert "query_tile = 64, key_tile = 32" in kernel.ir("l1")
 
 
+def test_sizes(make):
+    open_kernel = flash.compile(PROGRAM, target="sm_90a")
+    one = [(16, 32, 1, 64), (16, 8, 4096, 64), (16, 8, 4096, 64)]
+    kernel = flash.compile(PROGRAM, target="sm_90a", sizes=one)
+    assert kernel.arguments == [
+        ("float16", (None, 32, 1, 64)),
+        ("float16", (None, 8, None, 64)),
+        ("float16", (None, 8, None, 64)),
+    ]
+    assert kernel.results == open_kernel.results and kernel.ptx != open_kernel.ptx
+    # The same sizes but for what makes no difference.
+    assert flash.compile(PROGRAM, target="sm_90a", sizes=[(16, 32, 1, 64), (16, 8, 4352, 64), (16, 8, 4352, 64)]).ptx == kernel.ptx
+    # What is not known decides nothing.
+    unknown = flash.compile(PROGRAM, target="sm_90a", sizes=[(16, 32, 1, 64), (16, 8, None, 64)])
+    assert unknown.arguments == open_kernel.arguments and unknown.ptx == open_kernel.ptx
+    kernel = flash.compile(PROGRAM, target="emulate:sm_90a", sizes=[(2, 3, 64, 64), (2, 3, 128, 64), (2, 3, 128, 64)])
+    assert "multiples([64, 128])" in kernel.ir("l0")
+    arrays = [np.random.default_rng(1).standard_normal((1, 3, n, 64)).astype(np.float16) for n in (192, 256, 256)]
+    output, _ = kernel(*arrays)
+    assert_close(output, reference(*arrays, lambda b, h, q, k: k <= q + 256 - 192)[0], "float16")
+    arrays[1], arrays[2] = (np.ascontiguousarray(array[:, :, :200]) for array in arrays[1:])
+    with pytest.raises(ValueError, match="the number of keys is not a multiple of 128"):
+        kernel(*arrays)
+
+
 def test_function():
     both = PROGRAM + PROGRAM.replace("@attention", "@other").replace("#flash.causal", "#flash.prefix<3>")
     assert "prefix<3>" in flash.compile(both, target="cpu", function="other").ir("l0")

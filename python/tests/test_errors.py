@@ -114,6 +114,10 @@ def test_diagnostics():
     for name in ("schedule", "function"):
         with pytest.raises(TypeError, match=f"{name} is a dict; expected text"):
             flash.compile("module {}", target="cpu", **{name: {}})
+    with pytest.raises(TypeError, match=r"the sizes of an argument are \('a',\); expected a tuple of numbers and None"):
+        flash.compile("module {}", target="cpu", sizes=[("a",)])
+    with pytest.raises(ValueError, match=r"the sizes of an argument are \(-1,\); expected numbers that are not negative"):
+        flash.compile("module {}", target="cpu", sizes=[(-1,)])
     # A head dimension that the language lacks, with the place in the program.
     text = "func.func @f(%q: tensor<2x8x12xf32>) -> tensor<2x8x12xf32> {\n"
     text += "  %o = flash.attention %q, %q, %q : (tensor<2x8x12xf32>, tensor<2x8x12xf32>, tensor<2x8x12xf32>)"

@@ -14,8 +14,9 @@
 // CHECK-SAME:    %[[Q:.*]]: tensor<?x32x1x128xf16>, %[[K:.*]]: tensor<?x8x?x128xf16>, %[[V:.*]]: tensor<?x8x?x128xf16>, %[[N:.*]]: tensor<?xi32>)
 // CHECK-SAME:    -> (tensor<?x?x?x128xf16>, tensor<?x?x?xf32>)
 // CHECK-NOT:     tensor.cast
+// CHECK-NOT:     multiples
 // CHECK:         %[[O:.*]], %[[L:.*]] = flash.attention %[[Q]], %[[K]], %[[V]]
-// MANY-SAME:       multiples([1, 128]) {{.*}} packed_heads = 4, {{.*}} num_splits = 1>
+// MANY-SAME:       packed_heads = 4, {{.*}} num_splits = 1>
 // FEW-SAME:        split_ctas = 132>
 // CHECK-SAME:      -> (tensor<?x32x1x128xf16>, tensor<?x32x1xf32>)
 // CHECK:         tensor.cast %[[O]] : tensor<?x32x1x128xf16> to tensor<?x?x?x128xf16>
@@ -23,7 +24,8 @@
 
 // So it is up to 32 queries; more are not packed.
 // EIGHT:  func.func @open(%{{.*}}: tensor<?x32x8x128xf16>, %{{.*}}: tensor<?x8x?x128xf16>
-// EIGHT:    multiples([1, 128]) schedule(<query_tile = 64, key_tile = 128, packed_heads = 4,
+// EIGHT-NOT: multiples
+// EIGHT:    schedule(<query_tile = 64, key_tile = 128, packed_heads = 4,
 // APART:  func.func @open(%{{.*}}: tensor<?x?x?x128xf16>
 // APART-NOT: packed_heads
 
@@ -32,7 +34,7 @@
 // ROWS-NOT: multiples
 // ROWS:     query_tile = 192, key_tile = 80
 // Tiles of more than 64 queries have no registers for a number of splits that is open.
-// SPLITS:   query_tile = 128, {{.*}} num_splits = {{[2-9]|1[0-9]}}>
+// SPLITS:   multiples([128, 128]) schedule(<query_tile = 128, {{.*}} num_splits = {{[2-9]|1[0-9]}}>
 
 // UNKNOWN-NOT: schedule
 // UNEVEN-NOT: schedule

@@ -288,6 +288,10 @@ void Specialize::openSplits(Schedule &schedule, const Problem &problem) {
 void Specialize::setMultiples(AttentionOp op, const Schedule &schedule) {
   std::optional<Operands> sizes = getOperands(op);
   int64_t last = op.getQuery().getType().getRank() - 2;
+  // Where queries are few the keys are more at each call, and their last tile
+  // is one of many.
+  if (sizes->query[last] < *schedule.queryTile)
+    return;
   auto getMultiple = [](int64_t size, int64_t tile) {
     return getCommonDivisor(size) % tile == 0 ? tile : 1;
   };

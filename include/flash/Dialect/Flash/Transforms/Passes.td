@@ -163,7 +163,7 @@ def Specialize : Pass<"flash-specialize", "::mlir::ModuleOp"> {
         these sizes (`flash-select-schedule`), or sizes like them: of sizes above 64
         only the three highest bits count;
       - `multiples` says where lengths are multiples of the schedule's tiles, of 64,
-        128 or 256;
+        128 or 256, and there is at least one whole tile of queries;
       - where there are up to 32 queries, their number and those of the heads are
         written into the types of the function's arguments, so that heads that read
         the same keys can be packed into tiles (`packed_heads`).

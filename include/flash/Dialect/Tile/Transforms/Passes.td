@@ -17,7 +17,8 @@ def PartialSums : Pass<"tile-partial-sums", "::mlir::gpu::GPUFuncOp"> {
   let description = [{
     A sum for each row that loops carry, multiply and add the sums of tiles to
     is held by four lanes, each of which can have a sum of its own: to add these
-    up takes two shuffles, once behind the loops rather than for each tile. The first is divided among the lanes, which is exact.
+    up takes two shuffles, once behind the loops rather than for each tile. The
+    first is divided among the lanes, which is exact.
 
     ```mlir
     %scaled = arith.mulf %sum, %factor : tensor<128xf32, #tile.rows<8>>
@@ -402,10 +403,10 @@ def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
       relates may both hold;
     - consumers wait and release only, the producer acquires and copies only;
     - the loops and choices around the copies of a ring are those around its
-      releases, and around the looks of the non-finite check, but for an iteration that
-      stands beside its loop or is chosen in it: no role waits for a step that
-      another never does;
-    - turns are taken and passed on alternately;
+      releases, and around its `tile.ring.check_finite`, but for an iteration
+      that stands beside its loop or is chosen in it: no role waits for a step
+      that another never does;
+    - `tile.ping_pong.wait` and `tile.ping_pong.arrive` alternate;
     - what several warps do together does not depend on a `tile.any`.
 
     `tile-emulate` checks while the program runs what depends on values: that
@@ -428,8 +429,8 @@ def AssertStrides : Pass<"tile-assert-strides", "::mlir::ModuleOp"> {
     For every memref that a launched kernel copies from, the host asserts that
     its address is a multiple of 16 bytes, that its strides are, and that the
     rows of a tile span less than 2^31 bytes. The launch says with
-    `tile.store_vector_widths` how many elements are stored to each operand at a time,
-    for callers that choose the strides of results.
+    `tile.store_vector_widths` how many elements are stored to each operand at a
+    time, for callers that choose the strides of results.
 
     ```mlir
     gpu.launch_func @kernels::@f ... args(%k : memref<?x64xf16, strided<[?, 1]>>)
