@@ -65,11 +65,12 @@ Schedule flash::chooseSm80Schedule(const Problem &problem,
   Schedule schedule;
   schedule.queryTile = fit->queryTile;
   schedule.keyTile = fit->keyTile;
-  // A tile need not be longer than the queries there are.
+  // A tile need not be longer than the queries there are, but three groups of
+  // rows would be one warp's.
   std::optional<int64_t> rows = problem.countRows();
   if (rows && *rows <= fit->queryTile / 2)
     schedule.queryTile =
-        std::max<int64_t>(llvm::alignTo(*rows, rowsPerWarp), rowsPerWarp);
+        std::max<int64_t>(llvm::PowerOf2Ceil(*rows), rowsPerWarp);
   chooseSplitKV(problem, target, schedule);
   return schedule;
 }

@@ -1,6 +1,6 @@
 """Compiles attention for many head dimensions and looks for spills.
 
-Usage: compile.py [--target TARGET] [--options OPTIONS] [--mask MASK] [--dynamic | [--few] --queries N --keys N] ELEMENT_TYPE D...
+Usage: compile.py [--target TARGET] [--options OPTIONS] [--mask MASK] [--dynamic | [--few] [--group N] --queries N --keys N] ELEMENT_TYPE D...
 
 Each D is a head dimension, or D:DV with that of the values. Prints what ptxas
 says about each kernel; the status is 1 if one has spills, does not compile, or has
@@ -20,6 +20,8 @@ CHIPS = {"sm80": "sm_80", "sm90": "sm_90a"}
 
 def compile_one(arguments, d, dv):
     batch, heads, groups = (1, 2, 1) if arguments.few else (32, 8, 2)
+    if arguments.group:
+        heads = arguments.group * groups
     queries, keys = arguments.queries, arguments.keys
     if arguments.dynamic:
         batch, heads, groups, queries, keys = "?????"
@@ -43,6 +45,7 @@ def main():
     parser.add_argument("--queries", type=int, default=8192)
     parser.add_argument("--keys", type=int, default=2048)
     parser.add_argument("--few", action="store_true", help="one batch of two heads, which gives split-KV")
+    parser.add_argument("--group", type=int, help="query heads of a key head")
     parser.add_argument("element")
     parser.add_argument("dimensions", nargs="+")
     arguments = parser.parse_args()

@@ -766,10 +766,10 @@ def Tile_StoreOp : Tile_Op<"store",
     row or column) at the leading indices; rows from `rows` on are not written.
     The index of a first column and `packed` rows are as in `tile.fetch`; warp rows
     always have that index, and are not packed. Of a matrix, columns from `columns`
-    on are not written. A thread stores two neighbours of a fragment at once, so the first column and the strides of the
-    memory are even; with `columns` they need not be, and it stores one by one.
-    With `add` elements of f32 of a fragment are added to those in memory, each
-    at once, in no order between blocks.
+    on are not written. A thread stores two neighbours of a fragment at once, so the
+    first column and the strides of the memory are even; with `columns` they need
+    not be, and it stores one by one. With `add` elements of f32 of a fragment are
+    added to those in memory, each at once, in no order between blocks.
 
     ```mlir
     tile.store %o, %out[%b, %h, %i] rows(%n) : tensor<128x64xf16, #tile.fragment<4>> to memref<?x?x?x64xf16>
