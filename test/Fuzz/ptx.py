@@ -1,6 +1,6 @@
 """Runs PTX on a machine without a GPU: the threads of one block after another, in numpy.
 
-What the threads of random programs on tiles (linalg_tiles.py) compute is compared with numpy, as
+What the threads of random programs on tiles (linalg_tiles.py, row_tiles.py) compute is compared with numpy, as
 programs.py does it for the levels above: here are the addresses, shuffles, barriers and instructions
 of tensor cores that sm_80 has. An address out of range, one that is not aligned, and a barrier
 that not all threads come to are findings, too. Kernels of warps with roles are for sm_90a and not run.
@@ -24,7 +24,7 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "Run" / "suite")]
 import attentions
-import linalg_tiles
+import programs
 
 u64 = np.uint64
 LOW = u64(0xFFFFFFFF)
@@ -442,7 +442,7 @@ def main():
     np.seterr(all="ignore")
     runs, bad, number = 0, 0, arguments.first
     while runs < arguments.count:
-        program = linalg_tiles.draw(random.Random(f"{arguments.seed}/{number}"))
+        program = programs.draw(random.Random(f"{arguments.seed}/{number}"), "linalg")
         number += 1
         if program.targets or "?" in program.text.splitlines()[0]:
             continue

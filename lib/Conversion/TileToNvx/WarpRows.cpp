@@ -50,12 +50,12 @@ static Value emitChoice(ThreadBuilder &t, Value condition, Type type,
 namespace {
 /// Where the elements lie that a thread has of a matrix of warp rows. Those
 /// that it reads or writes at once are a chunk.
-class StripPlace {
+class WarpRowsPlace {
 public:
   /// `start` are the coordinates of the tile's first element; `rows` and
   /// `columns`, how many exist, are null if all do.
-  StripPlace(ThreadBuilder &t, GlobalMemory memory, RankedTensorType type,
-             SmallVector<Value> start, Value rows, Value columns);
+  WarpRowsPlace(ThreadBuilder &t, GlobalMemory memory, RankedTensorType type,
+                SmallVector<Value> start, Value rows, Value columns);
 
   int64_t getNumRows() { return numRows; }
   int64_t getNumChunks() { return numChunks; }
@@ -73,6 +73,10 @@ public:
   /// The address of an element; one of two rows that `row` says.
   Value getAddress(Value row, Value column);
   Value getRow(int64_t index);
+  /// A row that may be read in place of the `index`-th one of the thread: that
+  /// one if it exists, else the thread's first, which starts at a multiple of
+  /// as many bytes, or where that does not exist either, the tile's.
+  Value getRowToRead(int64_t index);
 
   /// Whether chunks are aligned, and each of them exists wholly or not at all.
   Value hasWholeChunks();
@@ -89,9 +93,9 @@ private:
 };
 } // namespace
 
-StripPlace::StripPlace(ThreadBuilder &t, GlobalMemory memory,
-                       RankedTensorType type, SmallVector<Value> start,
-                       Value rows, Value columns)
+WarpRowsPlace::WarpRowsPlace(ThreadBuilder &t, GlobalMemory memory,
+                             RankedTensorType type, SmallVector<Value> start,
+                             Value rows, Value columns)
     : t(t), memory(memory), start(std::move(start)), rows(rows),
       columns(columns), elementBytes(memory.type.getElementTypeBitWidth() / 8),
       width(type.getDimSize(1)) {
@@ -108,24 +112,32 @@ StripPlace::StripPlace(ThreadBuilder &t, GlobalMemory memory,
         arith::MinSIOp::create(t.b, t.loc, columns, t.constant(width));
 }
 
-VectorType StripPlace::getChunkType() {
+VectorType WarpRowsPlace::getChunkType() {
   Type type = elementBytes == 4 ? getElementType() : t.b.getI32Type();
   return VectorType::get({vector * elementBytes / 4}, type);
 }
 
-Value StripPlace::getRow(int64_t index) {
+Value WarpRowsPlace::getRow(int64_t index) {
   return t.add(ofThread[0], t.constant(index * rowsAtOnce));
 }
 
-Value StripPlace::getRowExists(int64_t index) {
+Value WarpRowsPlace::getRowToRead(int64_t index) {
+  Value row = getRow(index), exists = getRowExists(index);
+  if (!exists)
+    return row;
+  Value other = index == 0 ? t.constant(0) : getRowToRead(0);
+  return select(t, exists, row, other);
+}
+
+Value WarpRowsPlace::getRowExists(int64_t index) {
   return rows ? isLess(t, getRow(index), rows) : Value();
 }
 
-Value StripPlace::getColumn(int64_t number, int64_t element) {
+Value WarpRowsPlace::getColumn(int64_t number, int64_t element) {
   return t.add(ofThread[1], t.constant(number * chunk + element));
 }
 
-Value StripPlace::getColumnExists(int64_t number, int64_t element) {
+Value WarpRowsPlace::getColumnExists(int64_t number, int64_t element) {
   if (columns)
     return isLess(t, getColumn(number, element), columns);
   if ((number + 1) * chunk <= width)
@@ -133,14 +145,14 @@ Value StripPlace::getColumnExists(int64_t number, int64_t element) {
   return isLess(t, getColumn(number, element), t.constant(width));
 }
 
-Value StripPlace::getAddress(Value row, Value column) {
+Value WarpRowsPlace::getAddress(Value row, Value column) {
   SmallVector<Value> indices(start);
   indices[indices.size() - 2] = t.add(indices[indices.size() - 2], row);
   // In bytes, which are 32 bits within a row.
   return t.advance(memory.getAddress(t, indices), t.mul(column, elementBytes));
 }
 
-Value StripPlace::hasWholeChunks() {
+Value WarpRowsPlace::hasWholeChunks() {
   OpBuilder &b = t.b;
   Type i64 = b.getI64Type();
   auto wide = [&](int64_t value) -> Value {
@@ -150,8 +162,8 @@ Value StripPlace::hasWholeChunks() {
     return arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq, value,
                                  zero);
   };
-  Value bits = LLVM::PtrToIntOp::create(b, t.loc, i64,
-                                        getAddress(getRow(0), t.constant(0)));
+  Value bits = LLVM::PtrToIntOp::create(
+      b, t.loc, i64, getAddress(getRowToRead(0), t.constant(0)));
   // Where the next rows of the thread start.
   if (numRows > 1) {
     Value stride = memory.getByteStride(t, memory.type.getRank() - 2);
@@ -164,7 +176,7 @@ Value StripPlace::hasWholeChunks() {
                                isZero(t.rem(count, vector), t.constant(0)));
 }
 
-Value StripPlace::isNonempty() {
+Value WarpRowsPlace::isNonempty() {
   Value nonempty;
   for (Value count : {rows, columns}) {
     if (!count)
@@ -204,8 +216,8 @@ struct Read : OpConversionPattern<tile::ReadOp> {
       rewriter.replaceOp(op, readVector(t, op, memory, start, rows, padding));
       return success();
     }
-    StripPlace place(t, memory, type, start, rows,
-                     single(adaptor.getColumns()));
+    WarpRowsPlace place(t, memory, type, start, rows,
+                        single(adaptor.getColumns()));
     Type result = getTypeConverter()->convertType(type);
     // Chunks are read where some element exists, which is read in the place of
     // those that do not; so no read waits for a question.
@@ -254,13 +266,13 @@ private:
     return t.pack(registers);
   }
 
-  static Value readChunks(ThreadBuilder &t, StripPlace &place, Value padding) {
+  static Value readChunks(ThreadBuilder &t, WarpRowsPlace &place,
+                          Value padding) {
     SmallVector<Value> registers;
     Value none = padding ? getRegister(t, {padding, padding}) : Value();
     for (int64_t index = 0; index < place.getNumRows(); ++index) {
-      Value row = place.getRow(index), rowExists = place.getRowExists(index);
-      if (rowExists)
-        row = select(t, rowExists, row, t.constant(0));
+      Value row = place.getRowToRead(index);
+      Value rowExists = place.getRowExists(index);
       for (int64_t chunk = 0; chunk < place.getNumChunks(); ++chunk) {
         Value column = place.getColumn(chunk, 0);
         Value exists = place.getColumnExists(chunk, 0);
@@ -278,7 +290,7 @@ private:
     return t.pack(registers);
   }
 
-  static Value readElements(ThreadBuilder &t, StripPlace &place,
+  static Value readElements(ThreadBuilder &t, WarpRowsPlace &place,
                             Value padding) {
     SmallVector<Value> registers;
     int64_t inRegister = 4 / place.getElementBytes();
@@ -344,7 +356,7 @@ struct StoreWarpRows : OpConversionPattern<tile::StoreOp> {
       return success();
     }
     Value columns = op.getColumns() ? adaptor.getColumns().front() : Value();
-    StripPlace place(t, memory, type, start, rows, columns);
+    WarpRowsPlace place(t, memory, type, start, rows, columns);
     emitChoice(
         t, place.hasWholeChunks(), Type(),
         [&] { return storeRows(t, place, registers, storeChunk); },
@@ -354,7 +366,7 @@ struct StoreWarpRows : OpConversionPattern<tile::StoreOp> {
   }
 
 private:
-  using StoreChunk = void (*)(ThreadBuilder &, StripPlace &, Value row,
+  using StoreChunk = void (*)(ThreadBuilder &, WarpRowsPlace &, Value row,
                               int64_t chunk, ArrayRef<Value> registers);
 
   /// One value of a row, which all lanes hold that share it.
@@ -393,7 +405,7 @@ private:
         nullptr);
   }
 
-  static Value storeRows(ThreadBuilder &t, StripPlace &place,
+  static Value storeRows(ThreadBuilder &t, WarpRowsPlace &place,
                          ArrayRef<Value> registers, StoreChunk storeChunk) {
     size_t inChunk =
         registers.size() / (place.getNumRows() * place.getNumChunks());
@@ -408,7 +420,7 @@ private:
     return Value();
   }
 
-  static void storeChunk(ThreadBuilder &t, StripPlace &place, Value row,
+  static void storeChunk(ThreadBuilder &t, WarpRowsPlace &place, Value row,
                          int64_t chunk, ArrayRef<Value> registers) {
     emitWhere(t, place.getColumnExists(chunk, 0), [&] {
       LLVM::StoreOp::create(t.b, t.loc, t.pack(registers),
@@ -418,7 +430,7 @@ private:
     });
   }
 
-  static void storeElements(ThreadBuilder &t, StripPlace &place, Value row,
+  static void storeElements(ThreadBuilder &t, WarpRowsPlace &place, Value row,
                             int64_t chunk, ArrayRef<Value> registers) {
     int64_t inRegister = 4 / place.getElementBytes();
     for (int64_t i = 0; i < place.getVector(); ++i)
