@@ -282,9 +282,12 @@ FailureOr<Value> BlockConverter::readWarpRows(Value value,
   FailureOr<MemoryTile> tile = getInput(value, user);
   if (failed(tile))
     return failure();
+  // A row has its columns along the last dimension, a vector its elements along
+  // any.
   if (!tile->isDense() || tile->isPacked() ||
       static_cast<int64_t>(tile->dims.size()) != type.getRank() ||
-      tile->dims.back().inMemory != tile->offsets.size() - 1)
+      (type.getRank() == 2 &&
+       tile->dims.back().inMemory != tile->offsets.size() - 1))
     return Value();
   // As early as the program has it: other reads may follow before it is needed.
   OpBuilder::InsertionGuard guard(b);

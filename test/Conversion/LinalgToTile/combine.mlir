@@ -28,6 +28,21 @@ func.func @three(%q: tensor<1x2x100x64xf16>, %k: tensor<1x2x500x64xf16>) -> tens
 
 // -----
 
+// Where heads are packed, rows are not next to each other among the statistics;
+// they are read as other rows are.
+
+// CHECK-LABEL: gpu.func @packed_0(
+// CHECK-COUNT-3: tile.read %{{.*}} rows(%{{.*}}) padding(%{{.*}} : f32) nonempty : memref<{{.*}}, strided<[?, ?, ?, ?], {{.*}}> to tensor<8xf32, #tile.warp_rows<4, 1, 16>>
+// CHECK-NOT:     memref.load
+// CHECK:         gpu.return
+func.func @packed(%q: tensor<1x22x1x64xf16>, %k: tensor<1x2x500x64xf16>) -> tensor<1x22x1x64xf16> {
+  %o = flash.attention %q, %k, %k schedule(<query_tile = 16, key_tile = 32, warps = 1, stages = 1, num_splits = 3, packed_heads = 11>)
+      : (tensor<1x22x1x64xf16>, tensor<1x2x500x64xf16>, tensor<1x2x500x64xf16>) -> tensor<1x22x1x64xf16>
+  return %o : tensor<1x22x1x64xf16>
+}
+
+// -----
+
 // A known number needs no question whether a part exists, if all steps have as
 // many.
 

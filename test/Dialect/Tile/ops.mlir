@@ -221,15 +221,15 @@ func.func @columns(%p: memref<?x?x?x?xf16, strided<[?, ?, ?, 1]>>, %b: index, %h
 }
 
 // CHECK-LABEL: func @warp_rows(
-func.func @warp_rows(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32>, %i: index, %j: index, %m: index, %n: index, %p: f16, %q: f32, %lanes: tensor<8x32xf32, #tile.warp_rows<8, 1>>, %wide: tensor<2x128xf32, #tile.warp_rows<8, 1, 128>>) {
+func.func @warp_rows(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32, strided<[?]>>, %i: index, %j: index, %m: index, %n: index, %p: f16, %q: f32, %lanes: tensor<8x32xf32, #tile.warp_rows<8, 1>>, %wide: tensor<2x128xf32, #tile.warp_rows<8, 1, 128>>) {
   // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) padding(%{{.*}} : f16) : memref<?x?xf16, {{.*}}> to tensor<8x500xf16, #tile.warp_rows<8, 8>>
   %x = tile.read %s[%i, %j] rows(%m) columns(%n) padding(%p : f16) : memref<?x?xf16, strided<[?, 1]>> to tensor<8x500xf16, #tile.warp_rows<8, 8>>
   // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] columns(%{{.*}}) aligned nonempty : memref<?x?xf16
   %a = tile.read %s[%i, %j] columns(%n) aligned nonempty : memref<?x?xf16, strided<[?, 1]>> to tensor<8x512xf16, #tile.warp_rows<8, 8>>
   // CHECK: tile.read %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x?xf16
   %b = tile.read %s[%i, %j] : memref<?x?xf16, strided<[?, 1]>> to tensor<8x3xf16, #tile.warp_rows<8, 2>>
-  // CHECK: tile.read %{{.*}}[%{{.*}}] rows(%{{.*}}) padding(%{{.*}} : f32) nonempty : memref<?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
-  %v = tile.read %l[%i] rows(%m) padding(%q : f32) nonempty : memref<?xf32> to tensor<8xf32, #tile.warp_rows<8, 1>>
+  // CHECK: tile.read %{{.*}}[%{{.*}}] rows(%{{.*}}) padding(%{{.*}} : f32) nonempty : memref<?xf32, strided<[?]>> to tensor<8xf32, #tile.warp_rows<8, 1>>
+  %v = tile.read %l[%i] rows(%m) padding(%q : f32) nonempty : memref<?xf32, strided<[?]>> to tensor<8xf32, #tile.warp_rows<8, 1>>
   %w = arith.extf %x : tensor<8x500xf16, #tile.warp_rows<8, 8>> to tensor<8x500xf32, #tile.warp_rows<8, 8>>
   // CHECK: tile.fold {{ *}}max
   %f = tile.fold max %w into %lanes : tensor<8x500xf32, #tile.warp_rows<8, 8>> into tensor<8x32xf32, #tile.warp_rows<8, 1>>
@@ -248,7 +248,7 @@ func.func @warp_rows(%s: memref<?x?xf16, strided<[?, 1]>>, %l: memref<?xf32>, %i
   // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] rows(%{{.*}}) columns(%{{.*}}) : tensor<8x512xf16, #tile.warp_rows<8, 8>>
   tile.store %h, %s[%i, %j] rows(%m) columns(%n) : tensor<8x512xf16, #tile.warp_rows<8, 8>> to memref<?x?xf16, strided<[?, 1]>>
   // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}] rows(%{{.*}}) : tensor<8xf32, #tile.warp_rows<8, 1>>
-  tile.store %r, %l[%i] rows(%m) : tensor<8xf32, #tile.warp_rows<8, 1>> to memref<?xf32>
+  tile.store %r, %l[%i] rows(%m) : tensor<8xf32, #tile.warp_rows<8, 1>> to memref<?xf32, strided<[?]>>
   return
 }
 

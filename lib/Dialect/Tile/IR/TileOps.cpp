@@ -552,13 +552,15 @@ LogicalResult ReadOp::verify() {
              << memory.getElementType() << ", not " << result.getElementType();
   } else if (failed(verifyRowsOfMemory(*this, memory, getIndices().size(),
                                        result.getElementType(),
-                                       /*columns=*/std::nullopt))) {
+                                       /*columns=*/std::nullopt,
+                                       /*packed=*/std::nullopt,
+                                       /*isByElement=*/true))) {
     return failure();
   }
   if (getPadding() && getPadding().getType() != result.getElementType())
     return emitOpError("is padded with an element, of ")
            << result.getElementType() << ", not " << getPadding().getType();
-  if (!memory.isLastDimUnitStride())
+  if (isMatrix && !memory.isLastDimUnitStride())
     return emitOpError("needs memory whose last dimension is contiguous");
   return success();
 }

@@ -530,7 +530,8 @@ def Tile_ReadOp : Tile_Op<"read",
     exists, which can then be read in place of one that does not: each saves a
     question, and with both reads do not wait for those before them.
 
-    A vector has its elements from the last index on, a value for each row.
+    A vector has its elements from the last index on, a value for each row; they need
+    not be next to each other.
 
     ```mlir
     %l = tile.read %lse[%b, %i] rows(%m)
