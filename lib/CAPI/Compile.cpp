@@ -40,7 +40,9 @@ std::unique_lock<std::mutex> flash::capi::lockCompiler() {
   return std::unique_lock<std::mutex>(mutex);
 }
 
-llvm::Error FlashKernel::compile(std::string &diagnostics) {
+llvm::Error
+FlashKernel::withProgram(std::string &diagnostics,
+                         llvm::function_ref<llvm::Error(Program &)> use) const {
   auto lock = flash::capi::lockCompiler();
   mlir::DialectRegistry registry;
   flash::registerAllDialects(registry);
@@ -52,30 +54,36 @@ llvm::Error FlashKernel::compile(std::string &diagnostics) {
       os);
   if (!parsed)
     return parsed.takeError();
-  mlir::func::FuncOp entry = parsed->entry;
-  arguments.clear();
-  for (mlir::Type type : entry.getArgumentTypes())
-    arguments.push_back(getType(type));
-  results.clear();
-  for (mlir::Type type : entry.getResultTypes())
-    results.push_back(getType(type));
+  return use(*parsed);
+}
 
-  if (options.isGpu()) {
-    auto compiled =
-        GpuProgram::compile(*parsed->module, entry.getSymName(), Variant::Flash,
-                            options.target, options);
+llvm::Error FlashKernel::compile(std::string &diagnostics) {
+  return withProgram(diagnostics, [&](Program &parsed) -> llvm::Error {
+    mlir::func::FuncOp entry = parsed.entry;
+    arguments.clear();
+    for (mlir::Type type : entry.getArgumentTypes())
+      arguments.push_back(getType(type));
+    results.clear();
+    for (mlir::Type type : entry.getResultTypes())
+      results.push_back(getType(type));
+
+    if (options.isGpu()) {
+      auto compiled =
+          GpuProgram::compile(*parsed.module, entry.getSymName(),
+                              Variant::Flash, options.target, options);
+      if (!compiled)
+        return compiled.takeError();
+      compiled->level0 = nullptr; // Of the context that ends here.
+      program = std::move(*compiled);
+      return llvm::Error::success();
+    }
+    auto compiled = CpuProgram::compile(*parsed.module, entry.getSymName(),
+                                        Variant::Flash, options);
     if (!compiled)
       return compiled.takeError();
-    compiled->level0 = nullptr; // Of the context that ends here.
-    program = std::move(*compiled);
+    executable = std::move(compiled->executable);
     return llvm::Error::success();
-  }
-  auto compiled = CpuProgram::compile(*parsed->module, entry.getSymName(),
-                                      Variant::Flash, options);
-  if (!compiled)
-    return compiled.takeError();
-  executable = std::move(compiled->executable);
-  return llvm::Error::success();
+  });
 }
 
 FlashStatus flashKernelCompile(const char *text, size_t length,

@@ -11,6 +11,7 @@
 #include "flash-c/Flash.h"
 #include "flash/Compile/CpuProgram.h"
 #include "flash/Compile/LoadedProgram.h"
+#include "flash/Compile/Program.h"
 #include <mutex>
 
 /// A compiled program, of either kind, and what it was made from.
@@ -39,6 +40,11 @@ struct FlashKernel {
 
   /// Reads `target` and `schedule` into `options`.
   llvm::Error readOptions();
+  /// Calls `use` with the program, parsed from the text in a context that ends
+  /// with the call. On failure `diagnostics` says why.
+  llvm::Error withProgram(
+      std::string &diagnostics,
+      llvm::function_ref<llvm::Error(flash::compile::Program &)> use) const;
   /// Compiles the text; `options` may ask for dumps. On failure `diagnostics`
   /// says why.
   llvm::Error compile(std::string &diagnostics);

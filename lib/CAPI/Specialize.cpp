@@ -6,10 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernel.h"
-#include "flash/Compile/Program.h"
 #include "flash/Compile/RunPasses.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
-#include "flash/Pipelines/Registration.h"
 #include "flash/Schedule/SizeClass.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -30,39 +28,34 @@ static std::string describe(const FlashTensor &tensor) {
 }
 
 static llvm::Expected<std::string>
-specialize(FlashKernel &kernel, llvm::ArrayRef<FlashTensor> arguments,
+specialize(const FlashKernel &kernel, llvm::ArrayRef<FlashTensor> arguments,
            std::string &diagnostics) {
-  auto lock = lockCompiler();
-  mlir::DialectRegistry registry;
-  flash::registerAllDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  llvm::raw_string_ostream os(diagnostics);
-  auto parsed = loadProgram(
-      context, llvm::MemoryBuffer::getMemBufferCopy(kernel.text, "program"),
-      kernel.options, os);
-  if (!parsed)
-    return parsed.takeError();
-  auto module = copyProgram(*parsed->module, parsed->entry.getSymName());
-  flash::FrontOptions front;
-  const CompileOptions &of = kernel.options;
-  setSchedule(front,
-              getName(of.target == Target::Emulate ? of.emulated : of.target),
-              *module, of);
-  flash::SpecializeOptions options;
-  options.sizes = llvm::map_to_vector(arguments, describe);
-  options.target = front.target;
-  options.device = front.device;
-  options.tuningFile = front.tuningFile;
-  llvm::Error error = runPasses(*module, [&](mlir::OpPassManager &pm) {
-    pm.addNestedPass<mlir::func::FuncOp>(flash::createRaiseAttention());
-    pm.addPass(flash::createSpecialize(options));
-  });
-  if (error)
-    return std::move(error);
   std::string text;
-  llvm::raw_string_ostream stream(text);
-  // The names of arguments are in messages and headers.
-  module->print(stream, mlir::OpPrintingFlags().printNameLocAsPrefix());
+  auto use = [&](Program &parsed) -> llvm::Error {
+    auto module = copyProgram(*parsed.module, parsed.entry.getSymName());
+    flash::FrontOptions front;
+    const CompileOptions &of = kernel.options;
+    setSchedule(front,
+                getName(of.target == Target::Emulate ? of.emulated : of.target),
+                *module, of);
+    flash::SpecializeOptions options;
+    options.sizes = llvm::map_to_vector(arguments, describe);
+    options.target = front.target;
+    options.device = front.device;
+    options.tuningFile = front.tuningFile;
+    llvm::Error error = runPasses(*module, [&](mlir::OpPassManager &pm) {
+      pm.addNestedPass<mlir::func::FuncOp>(flash::createRaiseAttention());
+      pm.addPass(flash::createSpecialize(options));
+    });
+    if (error)
+      return error;
+    llvm::raw_string_ostream stream(text);
+    // The names of arguments are in messages and headers.
+    module->print(stream, mlir::OpPrintingFlags().printNameLocAsPrefix());
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = kernel.withProgram(diagnostics, use))
+    return std::move(error);
   return text;
 }
 

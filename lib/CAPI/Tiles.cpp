@@ -6,9 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Kernel.h"
-#include "flash/Compile/Program.h"
 #include "flash/Compile/VisitedTiles.h"
-#include "flash/Pipelines/Registration.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace flash::capi;
@@ -49,20 +47,17 @@ readSizes(const FlashKernel &kernel, llvm::ArrayRef<FlashTensor> arguments) {
 
 static llvm::Expected<VisitedTiles>
 countTiles(const FlashKernel &kernel, llvm::ArrayRef<TensorSpec> inputs) {
-  auto lock = lockCompiler();
-  mlir::DialectRegistry registry;
-  flash::registerAllDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  // It has compiled before.
-  std::string diagnostics;
-  llvm::raw_string_ostream os(diagnostics);
-  auto parsed = loadProgram(
-      context, llvm::MemoryBuffer::getMemBufferCopy(kernel.text, "program"),
-      kernel.options, os);
-  if (!parsed)
-    return parsed.takeError();
-  return countVisitedTiles(*parsed->module, parsed->entry.getSymName(), inputs,
-                           kernel.options);
+  VisitedTiles result;
+  std::string diagnostics; // None: it has compiled before.
+  llvm::Error error =
+      kernel.withProgram(diagnostics, [&](Program &parsed) -> llvm::Error {
+        return countVisitedTiles(*parsed.module, parsed.entry.getSymName(),
+                                 inputs, kernel.options)
+            .moveInto(result);
+      });
+  if (error)
+    return std::move(error);
+  return result;
 }
 
 FlashStatus flashKernelCountTiles(const FlashKernel *kernel,

@@ -349,6 +349,36 @@ void combineLanes(ThreadBuilder &t, tile::Reduction kind,
     }
 }
 
+/// Where the scratch of a reduction over warps starts.
+template <typename Op> FailureOr<Value> getScratch(ThreadBuilder &t, Op op) {
+  if (!op.getOffset())
+    return op.emitOpError("has no place; run tile-allocate-smem first");
+  Type pointer = LLVM::LLVMPointerType::get(
+      t.b.getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
+  return t.advance(nvx::SharedMemoryOp::create(t.b, t.loc, pointer),
+                   static_cast<int64_t>(*op.getOffset()));
+}
+
+/// Lets the lanes that `writes` says store to scratch, for all of the `warps`
+/// to read behind it.
+void publish(ThreadBuilder &t, int64_t barrier, int64_t warps, Value writes,
+             function_ref<void()> store) {
+  auto meet = [&] {
+    NVVM::BarrierOp::create(t.b, t.loc, TypeRange(), t.i32(barrier),
+                            t.i32(warps * tile::threadsOfWarp),
+                            NVVM::BarrierReductionAttr(), Value());
+  };
+  // What was there before has been read.
+  meet();
+  {
+    OpBuilder::InsertionGuard guard(t.b);
+    auto choice = scf::IfOp::create(t.b, t.loc, writes);
+    t.b.setInsertionPointToStart(choice.thenBlock());
+    store();
+  }
+  meet();
+}
+
 struct Reduce : OpConversionPattern<tile::ReduceOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -371,40 +401,27 @@ private:
   /// memory.
   static LogicalResult combineWarps(ThreadBuilder &t, tile::ReduceOp op,
                                     MutableArrayRef<Value> registers) {
-    if (!op.getOffset())
-      return op.emitOpError("has no place; run tile-allocate-smem first");
+    FailureOr<Value> scratch = getScratch(t, op);
+    if (failed(scratch))
+      return failure();
     OpBuilder &b = t.b;
     auto type = cast<RankedTensorType>(op.getResult().getType());
     auto warpRows = cast<tile::WarpRowsAttr>(type.getEncoding());
     int64_t warpsOfRow = warpRows.getLanes() / 32;
     // The values of a row are neighbours, one of each warp.
-    Type pointer = LLVM::LLVMPointerType::get(
-        b.getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
-    Value row = t.advance(nvx::SharedMemoryOp::create(b, t.loc, pointer),
-                          static_cast<int64_t>(*op.getOffset()));
-    row = t.advance(row, t.mul(t.div(t.warp(), warpsOfRow), 4 * warpsOfRow));
+    Value row =
+        t.advance(*scratch, t.mul(t.div(t.warp(), warpsOfRow), 4 * warpsOfRow));
     int64_t distance = warpRows.getNumRowsAtOnce() * 4 * warpsOfRow;
-    // By the first barrier: a block that uses few leaves room for others.
-    auto meet = [&] {
-      NVVM::BarrierOp::create(b, t.loc, TypeRange(), t.i32(0),
-                              t.i32(warpRows.getWarps() * 32),
-                              NVVM::BarrierReductionAttr(), Value());
-    };
-    // What was there before has been read.
-    meet();
     Value isFirst = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::eq,
                                           t.lane(), t.constant(0));
-    {
-      OpBuilder::InsertionGuard guard(b);
-      auto choice = scf::IfOp::create(b, t.loc, isFirst);
-      b.setInsertionPointToStart(choice.thenBlock());
+    // By the first barrier: a block that uses few leaves room for others.
+    publish(t, /*barrier=*/0, warpRows.getWarps(), isFirst, [&] {
       Value own = t.advance(row, t.mul(t.rem(t.warp(), warpsOfRow), 4));
       for (auto [i, value] : llvm::enumerate(registers))
         LLVM::StoreOp::create(
             b, t.loc, value,
             t.advance(own, static_cast<int64_t>(i) * distance));
-    }
-    meet();
+    });
     auto rowType = VectorType::get({warpsOfRow}, b.getF32Type());
     for (auto [i, value] : llvm::enumerate(registers)) {
       Value loaded = LLVM::LoadOp::create(
@@ -447,36 +464,21 @@ private:
   static LogicalResult combineWarps(ThreadBuilder &t, tile::ReduceRowsOp op,
                                     int64_t warps,
                                     MutableArrayRef<Value> columns) {
-    if (!op.getOffset())
-      return op.emitOpError("has no place; run tile-allocate-smem first");
+    FailureOr<Value> scratch = getScratch(t, op);
+    if (failed(scratch))
+      return failure();
     OpBuilder &b = t.b;
-    Type pointer = LLVM::LLVMPointerType::get(
-        b.getContext(), static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
     int64_t bytesOfWarp = op.getNumScratchBytes() / warps;
-    Value start = t.advance(nvx::SharedMemoryOp::create(b, t.loc, pointer),
-                            static_cast<int64_t>(*op.getOffset()));
-    start = t.advance(start, t.mul(t.fragmentColumn(), 4));
-    auto meet = [&] {
-      NVVM::BarrierOp::create(b, t.loc, TypeRange(),
-                              t.i32(tile::consumersBarrier),
-                              t.i32(warps * tile::threadsOfWarp),
-                              NVVM::BarrierReductionAttr(), Value());
-    };
-    // What was there before has been read.
-    meet();
+    Value start = t.advance(*scratch, t.mul(t.fragmentColumn(), 4));
     Value isFirst = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ult,
                                           t.lane(), t.constant(4));
-    {
-      OpBuilder::InsertionGuard guard(b);
-      auto choice = scf::IfOp::create(b, t.loc, isFirst);
-      b.setInsertionPointToStart(choice.thenBlock());
+    publish(t, tile::consumersBarrier, warps, isFirst, [&] {
       Value own = t.advance(start, t.mul(t.warp(), bytesOfWarp));
       for (size_t i = 0; i < columns.size(); i += 2)
         LLVM::StoreOp::create(b, t.loc, t.pack({columns[i], columns[i + 1]}),
                               t.advance(own, static_cast<int64_t>(16 * i)),
                               /*alignment=*/8);
-    }
-    meet();
+    });
     auto pair = VectorType::get({2}, b.getF32Type());
     for (size_t i = 0; i < columns.size(); i += 2) {
       SmallVector<Value> first, second;

@@ -55,10 +55,10 @@ template <typename Op> struct Pattern : OpConversionPattern<Op> {
 protected:
   Value call(ConversionPatternRewriter &rewriter, Operation *op, StringRef name,
              ValueRange operands, Type result, ArrayAttr arguments = {}) const {
-    auto call = emitc::CallOpaqueOp::create(
-        rewriter, op->getLoc(), result ? TypeRange(result) : TypeRange(),
-        (prefix + "_" + name).str(), operands, arguments);
-    return result ? call.getResult(0) : Value();
+    return emitc::CallOpaqueOp::create(rewriter, op->getLoc(), result,
+                                       (prefix + "_" + name).str(), operands,
+                                       arguments)
+        .getResult(0);
   }
   static void write(ConversionPatternRewriter &rewriter, Operation *op,
                     const Twine &text, ValueRange operands) {
@@ -172,35 +172,17 @@ struct ConvertCheck : Pattern<CheckOp> {
   }
 };
 
-struct ConvertAllocate : Pattern<AllocateOp> {
-  using Pattern::Pattern;
+/// A call of the C function that has the name of the op.
+template <typename Op> struct ConvertCall : Pattern<Op> {
+  using Pattern<Op>::Pattern;
   LogicalResult
-  matchAndRewrite(AllocateOp op, OpAdaptor adaptor,
+  matchAndRewrite(Op op, typename Op::Adaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, call(rewriter, op, "allocate", adaptor.getOperands(),
-                                op.getType()));
-    return success();
-  }
-};
-
-struct ConvertMark : Pattern<MarkOp> {
-  using Pattern::Pattern;
-  LogicalResult
-  matchAndRewrite(MarkOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(
-        op, call(rewriter, op, "mark", adaptor.getOperands(), op.getType()));
-    return success();
-  }
-};
-
-struct ConvertRelease : Pattern<ReleaseOp> {
-  using Pattern::Pattern;
-  LogicalResult
-  matchAndRewrite(ReleaseOp op, OpAdaptor adaptor,
-                  ConversionPatternRewriter &rewriter) const override {
-    call(rewriter, op, "release", adaptor.getOperands(), Type());
-    rewriter.eraseOp(op);
+    auto call = emitc::CallOpaqueOp::create(
+        rewriter, op.getLoc(), op->getResultTypes(),
+        (this->prefix + "_" + op->getName().stripDialect()).str(),
+        adaptor.getOperands());
+    rewriter.replaceOp(op, call);
     return success();
   }
 };
@@ -249,8 +231,9 @@ struct ConvertHostToEmitC
                  ConvertFitting<arith::MulIOp, emitc::MulOp>,
                  ConvertFitting<arith::ExtUIOp, emitc::CastOp>, ConvertConstant,
                  ConvertInput, ConvertOutput, ConvertOverflow, ConvertCheck,
-                 ConvertAllocate, ConvertMark, ConvertRelease, ConvertLaunch>(
-        converter, context, prefix);
+                 ConvertCall<AllocateOp>, ConvertCall<MarkOp>,
+                 ConvertCall<ReleaseOp>, ConvertLaunch>(converter, context,
+                                                        prefix);
     populateArithToEmitCPatterns(converter, patterns);
     populateSCFToEmitCConversionPatterns(patterns, converter);
     populateFuncToEmitCPatterns(converter, patterns);

@@ -31,8 +31,8 @@ gpu.module @m {
   // CHECK-COUNT-12: nvvm.shfl.sync bfly
   // CHECK:       %[[BASE:.*]] = nvx.shared_memory
   // CHECK:       llvm.getelementptr %[[BASE]][512]
-  // CHECK:       nvvm.barrier id = %[[ID:.*]] number_of_threads = %[[THREADS:.*]]
   // CHECK:       %[[FIRST:.*]] = arith.cmpi ult, %{{.*}}, %c4
+  // CHECK:       nvvm.barrier id = %[[ID:.*]] number_of_threads = %[[THREADS:.*]]
   // CHECK:       scf.if %[[FIRST]] {
   // CHECK-COUNT-2: llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xf32>
   // CHECK:       }
