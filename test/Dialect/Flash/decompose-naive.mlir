@@ -137,3 +137,31 @@ func.func @union(%q: tensor<1x1x16x16xf32>) -> tensor<1x1x16x16xf32> {
       : (tensor<1x1x16x16xf32>, tensor<1x1x16x16xf32>, tensor<1x1x16x16xf32>) -> tensor<1x1x16x16xf32>
   return %o : tensor<1x1x16x16xf32>
 }
+
+// -----
+
+// Division of what is not negative, or by a power of two, has no sign.
+
+#quotients = affine_set<(b, h, i, j)[nq, nk] : (i floordiv 100 - j floordiv 64 == 0, (i - j) mod 4 + (j + 5) mod 3 - 1 >= 0)>
+#signed = affine_set<(b, h, i, j)[nq, nk] : ((i - j) mod 3 == 0)>
+// CHECK-LABEL: func @quotients(
+// CHECK-DAG:     %[[HUNDRED:.*]] = arith.constant 100 : index
+// CHECK-DAG:     arith.divui %{{.*}}, %[[HUNDRED]]
+// CHECK-DAG:     %[[SIX:.*]] = arith.constant 6 : index
+// CHECK-DAG:     arith.shrsi %{{.*}}, %[[SIX]]
+// CHECK-DAG:     %[[THREE:.*]] = arith.constant 3 : index
+// CHECK-DAG:     arith.andi %{{.*}}, %[[THREE]]
+// CHECK-DAG:     arith.remui %{{.*}}, %[[THREE]]
+// CHECK:         return
+// CHECK-LABEL: func @signed(
+// CHECK:         arith.remsi
+func.func @quotients(%q: tensor<1x1x16x16xf32>) -> tensor<1x1x16x16xf32> {
+  %o = flash.attention %q, %q, %q mask(#flash.affine<#quotients>)
+      : (tensor<1x1x16x16xf32>, tensor<1x1x16x16xf32>, tensor<1x1x16x16xf32>) -> tensor<1x1x16x16xf32>
+  return %o : tensor<1x1x16x16xf32>
+}
+func.func @signed(%q: tensor<1x1x16x16xf32>) -> tensor<1x1x16x16xf32> {
+  %o = flash.attention %q, %q, %q mask(#flash.affine<#signed>)
+      : (tensor<1x1x16x16xf32>, tensor<1x1x16x16xf32>, tensor<1x1x16x16xf32>) -> tensor<1x1x16x16xf32>
+  return %o : tensor<1x1x16x16xf32>
+}

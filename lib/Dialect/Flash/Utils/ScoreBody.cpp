@@ -28,6 +28,53 @@ openConstraints(IntegerSet set) {
   return open;
 }
 
+/// As affine::expandAffineExpr, where neither dimensions nor symbols are
+/// negative. Quotients and remainders by powers of two are one operation, and so
+/// are others of what cannot be negative, instead of eight.
+static Value expand(OpBuilder &b, Location loc, AffineExpr expr,
+                    ArrayRef<Value> dims, ArrayRef<Value> symbols) {
+  SmallVector<std::optional<int64_t>> least(dims.size() + symbols.size(), 0),
+      most(least.size());
+  SmallVector<Value> values(dims);
+  DenseMap<AffineExpr, AffineExpr> divided;
+  expr.walk([&](AffineExpr part) {
+    bool isQuotient = part.getKind() == AffineExprKind::FloorDiv;
+    if ((!isQuotient && part.getKind() != AffineExprKind::Mod) ||
+        divided.contains(part))
+      return;
+    auto binary = cast<AffineBinaryOpExpr>(part);
+    auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+    if (!divisor)
+      return;
+    bool isPowerOf2 = llvm::isPowerOf2_64(divisor.getValue());
+    std::optional<int64_t> bound = getBoundForAffineExpr(
+        binary.getLHS(), dims.size(), symbols.size(), least, most,
+        /*isUpper=*/false);
+    if (!isPowerOf2 && bound.value_or(-1) < 0)
+      return;
+    Value dividend = affine::expandAffineExpr(
+        b, loc, binary.getLHS().replace(divided), values, symbols);
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, loc, value);
+    };
+    divided[part] = b.getAffineDimExpr(values.size());
+    int64_t by = divisor.getValue();
+    // Of a negative number, too, the bits are those of the floor.
+    if (isPowerOf2 && isQuotient)
+      values.push_back(arith::ShRSIOp::create(b, loc, dividend,
+                                              constant(llvm::Log2_64(by))));
+    else if (isPowerOf2)
+      values.push_back(
+          arith::AndIOp::create(b, loc, dividend, constant(by - 1)));
+    else if (isQuotient)
+      values.push_back(arith::DivUIOp::create(b, loc, dividend, constant(by)));
+    else
+      values.push_back(arith::RemUIOp::create(b, loc, dividend, constant(by)));
+  });
+  return affine::expandAffineExpr(b, loc, expr.replace(divided), values,
+                                  symbols);
+}
+
 /// The value of an expression that may not fit in 32 bits, the indices of a
 /// GPU, as an i64. An operation of index type would be done in 32 bits there.
 static Value expandWide(OpBuilder &b, Location loc, AffineExpr expr,
@@ -35,7 +82,7 @@ static Value expandWide(OpBuilder &b, Location loc, AffineExpr expr,
   Block *block = b.getInsertionBlock();
   auto end = b.getInsertionPoint();
   Operation *before = end == block->begin() ? nullptr : &*std::prev(end);
-  Value value = affine::expandAffineExpr(b, loc, expr, dims, symbols);
+  Value value = expand(b, loc, expr, dims, symbols);
 
   Type wide = b.getI64Type();
   IRMapping widened;
@@ -101,7 +148,7 @@ Value flash::emitMaskPredicate(OpBuilder &b, Location loc,
       }
       if (!zero)
         zero = arith::ConstantIndexOp::create(b, loc, 0);
-      Value lhs = affine::expandAffineExpr(b, loc, constraint, dims, symbols);
+      Value lhs = expand(b, loc, constraint, dims, symbols);
       all = conjoin(all, arith::CmpIOp::create(b, loc, predicate, lhs, zero));
     }
     return all;
