@@ -71,6 +71,49 @@ gpu.module @m {
   }
 
   // A loop whose second product is inside of a branch is left as it is.
+  // Two steps an iteration: the last product of the first step changes what that of
+  // the second one adds to, so it follows the product of the iteration before, and
+  // its tile is given back behind it.
+
+  // CHECK-LABEL: gpu.func @two_steps(
+  // CHECK:         scf.for %{{.*}} iter_args(%[[T:[^ ]*]] = %{{.*}}) ->
+  // CHECK:           tile.mma_async %{{.*}} transpose_b
+  // CHECK-NEXT:      %[[VB:.*]] = tile.ring.wait %[[SECOND:[0-9]+]][
+  // CHECK-NEXT:      %[[BEFORE:.*]] = tile.mma_async %{{.*}}, %[[VB]] add
+  // CHECK:           %[[V:.*]] = tile.ring.wait %[[FIRST:[0-9]+]][%[[T]]]
+  // CHECK-NOT:       tile.ring.release
+  // CHECK:           tile.mma_wait %[[BEFORE]] :
+  // CHECK-NEXT:      tile.ring.release %[[SECOND]][
+  // CHECK:           tile.mma_async %{{.*}}, %[[V]] add
+  // CHECK-NEXT:      tile.mma_wait
+  // CHECK-NEXT:      tile.ring.release %[[FIRST]][%[[T]]]
+  // CHECK:           scf.yield
+  gpu.func @two_steps(%q: !tile, %init: !scores, %n: index) kernel attributes {flash.schedule = #flash.schedule<features = overlap>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %kr = tile.ring : !ring
+    %first = tile.ring : !ring
+    %second = tile.ring : !ring
+    %o:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %init, %t = %c0) -> (!scores, index) {
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+      %s = tile.mma_wait %sp : !tile.pending<!scores>
+      tile.ring.release %kr[%t] : !ring
+      %p = arith.truncf %s : !scores to !probabilities
+      %vt = tile.ring.wait %first[%t] : !ring
+      %op = tile.mma_async %p, %vt add %acc warpgroup : !probabilities, !tile, !scores -> !tile.pending<!scores>
+      %half = tile.mma_wait %op : !tile.pending<!scores>
+      tile.ring.release %first[%t] : !ring
+      %wt = tile.ring.wait %second[%t] : !ring
+      %wp = tile.mma_async %p, %wt add %half warpgroup : !probabilities, !tile, !scores -> !tile.pending<!scores>
+      %r = tile.mma_wait %wp : !tile.pending<!scores>
+      tile.ring.release %second[%t] : !ring
+      %next = arith.addi %t, %c1 : index
+      scf.yield %r, %next : !scores, index
+    }
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @one_product(
   // CHECK-NOT:   arith.cmpi
   // CHECK:       scf.for

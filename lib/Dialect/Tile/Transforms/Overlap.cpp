@@ -221,7 +221,14 @@ bool Rotation::comesLast(Operation *op) {
   for (DeferredProduct &part : parts.deferred)
     if (isOfRounding(op, part.product))
       return true;
+  // A tile is given back behind all that read it.
   bool found = false;
+  if (isa<RingReleaseOp>(op))
+    for (auto wait : parts.loop.getOps<RingWaitOp>())
+      found |= wait.getRelease() == op &&
+               llvm::any_of(wait->getUsers(), [&](Operation *user) {
+                 return last.contains(user);
+               });
   op->walk([&](Operation *inner) {
     for (DeferredProduct &part : parts.deferred) {
       // In a ring of one stage the tile comes only when that product has ended.
