@@ -20,7 +20,7 @@ struct FlashKernel {
     llvm::SmallVector<int64_t, 4> sizes;
   };
 
-  std::string text, target, function, schedule;
+  std::string text, target, function, schedule, versions;
   /// The same as flash-run has them.
   flash::compile::CompileOptions options;
   std::vector<Type> arguments, results;
@@ -37,7 +37,7 @@ struct FlashKernel {
   /// By device.
   std::map<int, std::shared_ptr<flash::compile::LoadedProgram>> loaded;
 
-  /// Reads `target` and `schedule` into `options`.
+  /// Reads `target`, `schedule` and `versions` into `options`.
   llvm::Error readOptions();
   /// Compiles the text; `options` may ask for dumps. On failure `diagnostics`
   /// says why.
