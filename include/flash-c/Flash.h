@@ -109,6 +109,10 @@ typedef struct FlashCompileOptions {
   const char *function;
   /** As flash-run takes it with --schedule; NULL for the compiler's choice. */
   const char *schedule;
+  /** Sizes of the arguments in calls that are to have a version of the program,
+      as flash-run takes them with --versions; each call then takes one by its
+      sizes. NULL for none. */
+  const char *versions;
 } FlashCompileOptions;
 
 /** The target for a device of this machine, counted from 0: "sm_80" or
@@ -127,7 +131,8 @@ FLASH_CAPI int64_t flashGetSizeClass(int64_t size);
    tiles. So it is as fast as a program without open sizes, for all calls with
    the same numbers of heads whose other sizes have the same classes.
     `arguments` has the first ones; FLASH_DYNAMIC is a size that is not known,
-   and data and strides are not read. The version is valid until this function
+   and data and strides are not read. `versions` of the options, which make one
+   program of several, must be NULL. The version is valid until this function
    is called again on this thread. */
 FLASH_CAPI FlashStatus flashProgramSpecialize(
     const char *text, size_t length, const FlashCompileOptions *options,

@@ -18,6 +18,7 @@ using llvm::createStringError;
 
 llvm::Error FlashKernel::readOptions() {
   options.function = function;
+  options.versions = versions;
   if (llvm::Error error = parseTarget(target, options))
     return error;
   if (options.target == Target::Auto)
@@ -102,6 +103,7 @@ FlashStatus flashKernelCompile(const char *text, size_t length,
   result->target = options->target;
   result->function = options->function ? options->function : "";
   result->schedule = options->schedule ? options->schedule : "";
+  result->versions = options->versions ? options->versions : "";
   if (llvm::Error error = result->readOptions())
     return fail(FLASH_INVALID_ARGUMENT, std::move(error));
   std::string diagnostics;

@@ -21,7 +21,7 @@ struct FlashKernel {
     llvm::SmallVector<int64_t, 4> sizes;
   };
 
-  std::string text, target, function, schedule;
+  std::string text, target, function, schedule, versions;
   /// The same as flash-run has them.
   flash::compile::CompileOptions options;
   std::vector<Type> arguments, results;
@@ -38,7 +38,7 @@ struct FlashKernel {
   /// By device.
   std::map<int, std::shared_ptr<flash::compile::LoadedProgram>> loaded;
 
-  /// Reads `target` and `schedule` into `options`.
+  /// Reads `target`, `schedule` and `versions` into `options`.
   llvm::Error readOptions();
   /// Calls `use` with the program, parsed from the text in a context that ends
   /// with the call. On failure `diagnostics` says why.

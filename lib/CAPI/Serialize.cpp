@@ -70,7 +70,8 @@ template <typename A> void describe(A &archive, GpuProgram::Module &module) {
 
 template <typename A> void describe(A &archive, GpuProgram &program) {
   archive(program.target, program.host, program.hostText, program.hostObject,
-          program.modules, program.resultTypes, program.schedules);
+          program.modules, program.resultTypes, program.versions,
+          program.schedules);
 }
 
 } // namespace compile
@@ -83,7 +84,7 @@ template <typename A> void describe(A &archive, FlashKernel::Type &type) {
 /// All but what is compiled.
 template <typename A> void describe(A &archive, FlashKernel &kernel) {
   archive(kernel.text, kernel.target, kernel.function, kernel.schedule,
-          kernel.arguments, kernel.results);
+          kernel.versions, kernel.arguments, kernel.results);
 }
 
 /// What code of this library for this processor begins with.

@@ -68,6 +68,10 @@ FlashStatus flashProgramSpecialize(const char *text, size_t length,
       !version || !versionLength)
     return fail(FLASH_INVALID_ARGUMENT,
                 "flashProgramSpecialize: no argument may be null");
+  if (options->versions)
+    return fail(FLASH_INVALID_ARGUMENT,
+                "flashProgramSpecialize makes one version; give versions to "
+                "flashKernelCompile");
   for (size_t i = 0; i < numArguments; ++i)
     if (arguments[i].rank < 0 || (arguments[i].rank && !arguments[i].sizes))
       return fail(FLASH_INVALID_TENSOR,

@@ -66,6 +66,7 @@ flash::compile::writeAheadOfTime(llvm::MutableArrayRef<GpuProgram> programs,
     origin.compiler = compiler;
     origin.target = getName(program.target);
     origin.file = names.program == "-" ? "" : StringRef(names.program);
+    origin.versions = program.versions;
     origin.schedules = program.schedules;
     // Once is enough.
     if (&program == programs.begin())

@@ -48,6 +48,9 @@ static llvm::Error runGpuPasses(ModuleOp module, Variant variant,
     program.level0 = module.clone();
   flash::FrontOptions front;
   setSchedule(front, getName(program.target), module, options);
+  if (variant != Variant::Flash)
+    front.versions = "";
+  program.versions = front.versions;
   Stopwatch watch;
   auto after = [&](StringRef name) {
     program.times.emplace_back(name, watch.lap());

@@ -7,12 +7,15 @@
 
 #include "flash/Compile/Program.h"
 
+#include "flash/Compile/RunPasses.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Support/SourceCheck.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -212,6 +215,32 @@ flash::compile::getSizes(Value value, ArrayRef<TensorSpec> inputs) {
     return sizes;
   }
   return std::nullopt;
+}
+
+llvm::Expected<OwningOpRef<ModuleOp>>
+flash::compile::assumeSizes(ModuleOp program, StringRef entry,
+                            ArrayRef<TensorSpec> inputs) {
+  OwningOpRef<ModuleOp> module = program.clone();
+  SmallVector<tensor::DimOp> dims;
+  module->lookupSymbol<func::FuncOp>(entry).walk(
+      [&](tensor::DimOp op) { dims.push_back(op); });
+  for (tensor::DimOp op : dims) {
+    std::optional<int64_t> dim = op.getConstantIndex();
+    auto sizes = getSizes(op.getSource(), inputs);
+    if (!dim || !sizes || *dim >= static_cast<int64_t>(sizes->size()))
+      continue;
+    OpBuilder b(op);
+    op.replaceAllUsesWith(
+        arith::ConstantIndexOp::create(b, op.getLoc(), (*sizes)[*dim])
+            .getResult());
+    op.erase();
+  }
+  llvm::Error error = runPasses(*module, [](OpPassManager &pm) {
+    pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
+  });
+  if (error)
+    return std::move(error);
+  return module;
 }
 
 bool flash::compile::isBlockLevel(ModuleOp program) {

@@ -113,6 +113,7 @@ void flash::compile::setSchedule(FrontOptions &front, StringRef target,
   front.schedule = options.schedule.str();
   front.multiprocessors = options.multiprocessors;
   front.countTiles = options.countTiles;
+  front.versions = options.versions;
   // A file that is being written to has no say yet.
   front.device = options.tune ? "" : options.device;
   front.tuningFile = options.tune ? "" : options.tuningFile;

@@ -28,7 +28,7 @@ static llvm::Error addTiles(flash::AttentionOp op, ArrayRef<TensorSpec> inputs,
   auto query = getSizes(op.getQuery(), inputs);
   auto key = getSizes(op.getKey(), inputs);
   if (!query || !key || query->size() != 4 || key->size() != 4 ||
-      !op.getSchedule())
+      !op.getSchedule() || !isa<func::FuncOp>(op->getParentOp()))
     return createStringError("the sizes of the arguments do not tell those of "
                              "an attention in the program");
   int64_t nq = (*query)[2], nk = (*key)[2];
@@ -108,14 +108,17 @@ flash::compile::countVisitedTiles(ModuleOp program, StringRef entry,
   setSchedule(front, target, *module, options);
   if (llvm::Error error = runPasses(*module, [&](OpPassManager &pm) {
         pm.addPass(createSymbolDCEPass());
-        buildRecognizePipeline(pm);
+        buildRecognizePipeline(pm, front);
         buildSchedulePipeline(pm, front);
       }))
     return std::move(error);
+  auto chosen = assumeSizes(*module, entry, inputs);
+  if (!chosen)
+    return chosen.takeError();
   VisitedTiles total;
   bool hasAttention = false;
   llvm::Error error = llvm::Error::success();
-  module->lookupSymbol<func::FuncOp>(entry).walk([&](flash::AttentionOp op) {
+  (*chosen)->lookupSymbol<func::FuncOp>(entry).walk([&](flash::AttentionOp op) {
     hasAttention = true;
     if (error)
       return WalkResult::interrupt();

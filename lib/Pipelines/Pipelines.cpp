@@ -22,9 +22,21 @@
 
 using namespace mlir;
 
-void flash::buildRecognizePipeline(OpPassManager &pm) {
+static void attachTarget(OpPassManager &pm,
+                         const flash::FrontOptions &options) {
+  if (options.multiprocessors)
+    pm.addPass(flash::createAttachTarget({options.multiprocessors}));
+}
+
+void flash::buildRecognizePipeline(OpPassManager &pm,
+                                   const FrontOptions &options) {
+  pm.addNestedPass<func::FuncOp>(createRaiseAttention());
+  if (!options.versions.empty()) {
+    attachTarget(pm, options);
+    pm.addPass(createMakeVersions({options.versions, options.target,
+                                   options.device, options.tuningFile}));
+  }
   OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(createRaiseAttention());
   func.addPass(createExpandRank());
   func.addPass(createAssertShapes());
   func.addPass(createGuardReads());
@@ -32,8 +44,7 @@ void flash::buildRecognizePipeline(OpPassManager &pm) {
 
 void flash::buildSchedulePipeline(OpPassManager &pm,
                                   const FrontOptions &options) {
-  if (options.multiprocessors)
-    pm.addPass(createAttachTarget({options.multiprocessors}));
+  attachTarget(pm, options);
   pm.nest<func::FuncOp>().addPass(createSelectSchedule(
       {options.schedule, options.target, options.device, options.tuningFile}));
 }
@@ -61,7 +72,7 @@ void flash::buildDecomposePipeline(OpPassManager &pm) {
 }
 
 void flash::buildFrontPipeline(OpPassManager &pm, const FrontOptions &options) {
-  buildRecognizePipeline(pm);
+  buildRecognizePipeline(pm, options);
   buildTilePipeline(pm, options);
   buildDecomposePipeline(pm);
 }
@@ -89,6 +100,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   pm.addPass(createCSEPass());
   pm.addPass(createConvertLinalgToTile());
   pm.addPass(createCSEPass());
+  pm.addPass(tile::createMergeKernels());
   OpPassManager &tiles = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   tiles.addPass(tile::createPartialSums());
   tiles.addPass(tile::createAnyOfLanes());
@@ -199,7 +211,10 @@ SmallVector<flash::Stage> flash::getCpuStages(Variant variant,
     if (options.countTiles)
       pm.addPass(createCountTiles());
   };
-  return {{"l0", buildRecognizePipeline},
+  auto recognize = [&](OpPassManager &pm) {
+    buildRecognizePipeline(pm, options);
+  };
+  return {{"l0", recognize},
           {"l1", tile},
           {"linalg", buildDecomposePipeline},
           {"backend", buildBackendPipeline}};
@@ -214,9 +229,10 @@ getBlockStages(flash::Variant variant, const flash::FrontOptions &options) {
     else
       flash::buildTilePipeline(pm, options);
   };
-  return {{"l0", flash::buildRecognizePipeline},
-          {"l1", tile},
-          {"l2", flash::buildBlockPipeline}};
+  auto recognize = [&options](OpPassManager &pm) {
+    flash::buildRecognizePipeline(pm, options);
+  };
+  return {{"l0", recognize}, {"l1", tile}, {"l2", flash::buildBlockPipeline}};
 }
 
 SmallVector<flash::Stage> flash::getEmulationStages(Variant variant,

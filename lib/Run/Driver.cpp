@@ -263,8 +263,11 @@ llvm::Expected<bool> flash::run::runProgram(Session &session,
   if (report.check)
     printCheck(report, os);
 
-  auto level0 = (*kernel)->getLevel0().lookupSymbol<mlir::func::FuncOp>(
-      entry.getSymName());
+  auto chosen =
+      assumeSizes((*kernel)->getLevel0(), entry.getSymName(), report.inputs);
+  if (!chosen)
+    return chosen.takeError();
+  auto level0 = (*chosen)->lookupSymbol<mlir::func::FuncOp>(entry.getSymName());
   report.scoreBytes = countScoreBytes(level0, report.inputs);
   if (options.bench) {
     if (options.check) {

@@ -83,6 +83,11 @@ struct Flags {
       cl::cat(category),
       cl::desc("Keys of #flash.schedule, in place of the program's or the "
                "model's choice")};
+  cl::opt<std::string> versions{
+      "versions", cl::value_desc("1x32x1x128,1x8x1..4096x128;..."),
+      cl::cat(category),
+      cl::desc("Sizes of the arguments in calls that are to have a version of "
+               "the program; the sizes of each call choose one")};
   cl::opt<bool> tune{
       "tune", cl::cat(category),
       cl::desc("Look for the schedule with which the program is fastest")};
@@ -226,6 +231,7 @@ llvm::Error readFlags(Flags &flags, Options &options) {
   take(flags.check, options.check);
   take(flags.bench, options.bench);
   take(flags.baseline, options.baseline);
+  take(flags.versions, options.versions);
   take(flags.tune, options.tune);
   take(flags.tuneSeconds, options.tuneSeconds);
   take(flags.tuningFile, options.tuningFile);
@@ -316,6 +322,12 @@ llvm::Error readFlags(Flags &flags, Options &options) {
   if (options.tune && !options.schedule.isEmpty())
     return createStringError("--tune looks for the schedule; leave out "
                              "--schedule");
+  if (options.tune && !options.versions.empty())
+    return createStringError("--tune looks for one schedule; leave out "
+                             "--versions");
+  if (flags.versions.getNumOccurrences() && options.versions.empty())
+    return createStringError("--versions needs sizes, for example "
+                             "--versions=1x32x1x128,1x8x1..4096x128");
   if (options.tune && options.baseline)
     return createStringError("--tune compares schedules; run the program once "
                              "more with --baseline");

@@ -148,8 +148,8 @@ static std::string getKey(StringRef text, Variant variant,
        << static_cast<int>(options.layout);
   if (variant == Variant::Flash)
     os << ' ' << options.schedule.str() << ' ' << options.multiprocessors << ' '
-       << options.countTiles << ' ' << options.tune << ' ' << options.device
-       << '\n'
+       << options.countTiles << ' ' << options.tune << ' ' << options.versions
+       << ' ' << options.device << '\n'
        << options.tuningFile;
   os << '\n' << text;
   return key;

@@ -48,7 +48,8 @@ std::optional<double> flash::run::countFlops(func::FuncOp level0,
   WalkResult result = level0.walk([&](flash::AttentionOp op) {
     auto query = getSizes(op.getQuery(), specs);
     auto key = getSizes(op.getKey(), specs);
-    if (!query || !key || query->size() != 4 || key->size() != 4)
+    if (!query || !key || query->size() != 4 || key->size() != 4 ||
+        !isa<func::FuncOp>(op->getParentOp()))
       return WalkResult::interrupt();
     auto pairs = countPairs(op, level0, *query, *key, inputs);
     if (!pairs)

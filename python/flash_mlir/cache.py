@@ -80,9 +80,9 @@ def _is_private(directory):
     return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
-def get_kernel(text, target, function="", schedule=""):
+def get_kernel(text, target, function="", schedule="", versions=""):
     """The kernel of a program, from memory, from a file, or from the compiler."""
-    key = (text, target, function, schedule)
+    key = (text, target, function, schedule, versions)
     kernel = _kernels.get(key)
     if kernel is not None:
         return kernel
@@ -92,7 +92,7 @@ def get_kernel(text, target, function="", schedule=""):
     path = directory / f"{digest}.kernel"
     kernel = _read(path) if usable else None
     if kernel is None:
-        kernel = _core.Kernel.compile(text, target, function, schedule)
+        kernel = _core.Kernel.compile(text, target, function, schedule, versions)
         if usable:
             _write(path, kernel)
     if len(_kernels) >= _MAX_KERNELS:

@@ -113,7 +113,7 @@ def _deserialize(content):
     return Kernel(_core.Kernel.deserialize(content))
 
 
-def compile(text, target=None, function=None, schedule=None, sizes=None):
+def compile(text, target=None, function=None, schedule=None, sizes=None, versions=None):
     """Compiles a program (docs/language.md), or finds it in the cache.
 
     Args:
@@ -125,13 +125,16 @@ def compile(text, target=None, function=None, schedule=None, sizes=None):
       sizes: The sizes of the first arguments in the calls that are to be fast, a tuple for each with None
         for what is not known. Sizes that the program leaves open stay open but where the number of heads
         or the length decides how queries are laid out: the kernel's `arguments` say which are taken.
+      versions: Several such sizes, each a list of tuples, in which a range stands for all of its sizes:
+        the kernel has a version for each, takes any sizes, and chooses at the call.
 
     Returns:
       A `Kernel`.
 
     Raises:
       CompileError: The program is malformed or cannot be compiled; the text has the compiler's diagnostics.
-      ValueError: There is no such target, or the schedule or the sizes are malformed.
+      ValueError: There is no such target, or the schedule or the sizes are malformed, or there are sizes
+        and versions.
     """
     if not isinstance(text, str):
         raise TypeError(f"the program is a {type(text).__name__}; expected its text")
@@ -141,9 +144,34 @@ def compile(text, target=None, function=None, schedule=None, sizes=None):
         if given is not None and not isinstance(given, str):
             raise TypeError(f"{name} is a {type(given).__name__}; expected text")
     target, function, schedule = target or choose_target(), function or "", schedule or ""
+    if sizes is not None and versions is not None:
+        raise ValueError("sizes make one version, and versions several; give one of them")
+    calls = ";".join(_write_call(call) for call in versions) if versions is not None else ""
+    if versions is not None and not calls:
+        raise ValueError("versions names no call; leave it out, or give the sizes of one")
     if sizes is not None:
         text = _core.Kernel.specialize(text, target, function, schedule, [_read_sizes(each) for each in sizes])
-    return Kernel(cache.get_kernel(text, target, function, schedule))
+    return Kernel(cache.get_kernel(text, target, function, schedule, calls))
+
+
+def _write_call(call):
+    """A call as flash-run takes it with --versions."""
+
+    def write(size):
+        if size is None:
+            return "?"
+        if not isinstance(size, range):
+            return str(operator.index(size))
+        if size.step != 1 or not size:
+            raise ValueError(f"{size!r} is among the sizes of a call; expected a range of step 1 with a number in it")
+        return f"{size[0]}..{size[-1]}"
+
+    try:
+        return ",".join("x".join(write(size) for size in sizes) for sizes in call)
+    except TypeError:
+        raise TypeError(
+            f"a call of versions is {call!r}; expected a tuple of numbers, ranges and None for each argument"
+        ) from None
 
 
 def _read_sizes(sizes):

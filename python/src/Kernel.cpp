@@ -20,9 +20,11 @@ Kernel::~Kernel() {
 
 static FlashCompileOptions getOptions(const std::string &target,
                                       const std::string &function,
-                                      const std::string &schedule) {
+                                      const std::string &schedule,
+                                      const std::string &versions = "") {
   return {target.c_str(), function.empty() ? nullptr : function.c_str(),
-          schedule.empty() ? nullptr : schedule.c_str()};
+          schedule.empty() ? nullptr : schedule.c_str(),
+          versions.empty() ? nullptr : versions.c_str()};
 }
 
 /// Tensors of which only the sizes are known.
@@ -36,8 +38,10 @@ getShapes(const std::vector<std::vector<int64_t>> &sizes) {
 
 Kernel *Kernel::compile(const std::string &text, const std::string &target,
                         const std::string &function,
-                        const std::string &schedule) {
-  FlashCompileOptions options = getOptions(target, function, schedule);
+                        const std::string &schedule,
+                        const std::string &versions) {
+  FlashCompileOptions options =
+      getOptions(target, function, schedule, versions);
   FlashKernel *handle = nullptr;
   FlashStatus status;
   // The message is this thread's, and stays until the next call.

@@ -22,7 +22,8 @@ public:
 
   static Kernel *compile(const std::string &text, const std::string &target,
                          const std::string &function,
-                         const std::string &schedule);
+                         const std::string &schedule,
+                         const std::string &versions);
   static Kernel *deserialize(nb::bytes bytes);
   /// The text of the version of a program for arguments of these sizes.
   static nb::str specialize(const std::string &text, const std::string &target,

@@ -88,6 +88,44 @@ def test_sizes(make):
         kernel(*arrays)
 
 
+def test_versions(tmp_path):
+    calls = [
+        [(2, 6, 1, 64), (2, 2, range(1, 1001), 64)],
+        [(1, 2, range(64, 80), 64), (None, 2, 128, 64)],
+    ]
+    kernel = flash.compile(PROGRAM, target="emulate", versions=calls)
+    # All sizes are taken, and each call chooses: of one query the heads of a group share a tile.
+    assert kernel.arguments == flash.compile(PROGRAM, target="emulate").arguments
+    for (batch, heads, key_heads, queries, keys), tile in [
+        ((2, 6, 2, 1, 1000), (16, 64)),
+        ((1, 2, 2, 64, 128), (64, 64)),
+        ((1, 2, 2, 79, 128), (64, 64)),
+        ((1, 2, 2, 79, 129), (128, 64)),
+        ((3, 6, 2, 1, 1000), (128, 64)),
+    ]:
+        sizes = [(batch, heads, queries, 64), (batch, key_heads, keys, 64), (batch, key_heads, keys, 64)]
+        tiles = kernel.tiles(*sizes)
+        assert (tiles.query_tile, tiles.key_tile) == tile
+        arrays = [np.random.default_rng(1).standard_normal(each).astype(np.float16) for each in sizes]
+        output, _ = kernel(*arrays)
+        assert_close(output, reference(*arrays, lambda b, h, q, k: k <= q + keys - queries)[0], "float16")
+    assert pickle.loads(pickle.dumps(kernel)).tiles(*sizes) == tiles
+    gpu = flash.compile(PROGRAM, target="sm_80", versions=calls)
+    gpu.save(tmp_path / "f.ptx")
+    header = (tmp_path / "f.h").read_text()
+    assert "Versions: for calls of 2x6x1x64,2x2x1..1000x64;1x2x64..79x64,?x2x128x64 and" in header
+    with pytest.raises(flash.CompileError, match="it says 2 and 3 of the batch size"):
+        flash.compile(PROGRAM, target="sm_80", versions=[[(2, 6, 1, 64), (3, 2, 100, 64)]])
+    with pytest.raises(ValueError, match="sizes make one version, and versions several"):
+        flash.compile(PROGRAM, target="sm_80", sizes=calls[0], versions=calls)
+    with pytest.raises(ValueError, match="versions names no call"):
+        flash.compile(PROGRAM, target="sm_80", versions=[])
+    with pytest.raises(ValueError, match="expected a range of step 1"):
+        flash.compile(PROGRAM, target="sm_80", versions=[[(2, 6, range(1, 9, 2), 64)]])
+    with pytest.raises(TypeError, match="a call of versions is .*; expected a tuple of numbers, ranges and None"):
+        flash.compile(PROGRAM, target="sm_80", versions=[(2, 6, 1, 64)])
+
+
 def test_function():
     both = PROGRAM + PROGRAM.replace("@attention", "@other").replace("#flash.causal", "#flash.prefix<3>")
     assert "prefix<3>" in flash.compile(both, target="cpu", function="other").ir("l0")

@@ -52,6 +52,8 @@ struct CompileOptions {
   /// How many multiprocessors the GPU has that programs are compiled for. 0 for
   /// those of the device that runs, or what the module or the target says.
   int64_t multiprocessors = 0;
+  /// The calls that are to have versions, as flash-make-versions takes them.
+  std::string versions;
   /// The best schedule is being looked for: neither what the program says is
   /// taken, nor what was measured before.
   bool tune = false;

@@ -32,6 +32,8 @@ struct GpuProgram {
   std::string hostText, hostObject;
   std::vector<Module> modules;
   llvm::SmallVector<DType> resultTypes;
+  /// As the options have it.
+  std::string versions;
   /// Of the attentions, where there are any, in their order: what the schedule
   /// attribute says.
   std::vector<std::string> schedules;

@@ -50,6 +50,12 @@ bool isBlockLevel(mlir::ModuleOp program);
 std::optional<llvm::SmallVector<int64_t, 4>>
 getSizes(mlir::Value value, llvm::ArrayRef<TensorSpec> inputs);
 
+/// A copy of a program at level 0 for arguments of these sizes alone: what
+/// follows from them is constant, and choices between versions are made.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+assumeSizes(mlir::ModuleOp program, llvm::StringRef entry,
+            llvm::ArrayRef<TensorSpec> inputs);
+
 } // namespace flash::compile
 
 #endif // FLASH_COMPILE_PROGRAM_H

@@ -39,6 +39,11 @@ struct FrontOptions : mlir::PassPipelineOptions<FrontOptions> {
   Option<std::string> tuningFile{
       *this, "tuning-file", llvm::cl::desc("A file with measured schedules"),
       llvm::cl::init("")};
+  Option<std::string> versions{
+      *this, "versions",
+      llvm::cl::desc("The calls that are to have versions, as "
+                     "flash-make-versions takes them"),
+      llvm::cl::init("")};
 };
 
 struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
@@ -49,8 +54,10 @@ struct NaiveOptions : mlir::PassPipelineOptions<NaiveOptions> {
 };
 
 /// The three parts of the front end. From any program to level 0, where every
-/// attention is one op on rank-4 tensors:
-void buildRecognizePipeline(mlir::OpPassManager &pm);
+/// attention is one op on rank-4 tensors, and there are the versions that
+/// `options` ask for:
+void buildRecognizePipeline(mlir::OpPassManager &pm,
+                            const FrontOptions &options);
 /// from there to level 1, loops over tiles around the online step, of which the
 /// first part chooses the schedule:
 void buildSchedulePipeline(mlir::OpPassManager &pm,

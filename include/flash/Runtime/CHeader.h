@@ -27,6 +27,8 @@ struct KernelOrigin {
   llvm::StringRef compiler, target;
   /// The file of the program, and its text.
   llvm::StringRef file, program;
+  /// The calls that have versions.
+  llvm::StringRef versions;
   /// In the order of the attentions.
   llvm::ArrayRef<std::string> schedules;
 };

@@ -14,6 +14,7 @@
 #ifndef FLASH_SCHEDULE_SIZECLASS_H
 #define FLASH_SCHEDULE_SIZECLASS_H
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/bit.h"
 #include <cstdint>
 
@@ -32,12 +33,15 @@ inline int64_t getTypicalSize(int64_t size) {
   return size >> dropped << dropped;
 }
 
-/// What all sizes of the class of `size` are divisible by: of large ones the
-/// largest of 256, 128 and 64, or 1.
+/// What classes of large sizes tell apart: the first of these that divides
+/// them.
+constexpr int64_t classDivisors[] = {256, 128, 64, 1};
+
+/// What all sizes of the class of `size` are divisible by.
 inline int64_t getCommonDivisor(int64_t size) {
   if (size <= largestExactSize)
     return size;
-  for (int64_t divisor : {256, 128, 64})
+  for (int64_t divisor : classDivisors)
     if (size % divisor == 0)
       return divisor;
   return 1;
@@ -47,9 +51,36 @@ inline int64_t getCommonDivisor(int64_t size) {
 inline int64_t getSizeClass(int64_t size) {
   if (size <= largestExactSize)
     return size;
-  // The four lowest bits of a typical size are 0.
-  return getTypicalSize(size) + getCommonDivisor(size) / 64;
+  // The four lowest bits of a typical size are 0, and that of 65 is an exact
+  // size.
+  return getTypicalSize(size) + 1 + getCommonDivisor(size) / 64;
 }
+
+/// The sizes of one class, or of several with the same version, for a program
+/// that finds out whether a size is one of them.
+struct SizeSet {
+  int64_t first, last;
+  /// A bit for each of `classDivisors`: those that are the common divisor of
+  /// sizes in the set, and those that are it of no size in the range.
+  unsigned divisors, absent = 0;
+
+  static constexpr unsigned allDivisors = 15;
+
+  /// Adds divisors that are absent, or leaves them out, such that few are to be
+  /// tested.
+  void decideAbsent();
+  bool operator==(const SizeSet &other) const {
+    return first == other.first && last == other.last &&
+           divisors == other.divisors && absent == other.absent;
+  }
+};
+
+/// Calls `visit` with each class that has a size from `first` to `last`, in
+/// their order: its sizes, which may be others, too, and one of them in this
+/// range.
+void forEachSizeClass(
+    int64_t first, int64_t last,
+    llvm::function_ref<void(SizeSet sizes, int64_t size)> visit);
 
 } // namespace flash
 

@@ -24,6 +24,9 @@ using namespace flash;
 /// Whether the op computes elements of tensors or depends on them, rather than
 /// sizes or views.
 static bool computesTensor(Operation *op) {
+  // What it chooses between is looked at by itself.
+  if (isa<scf::IfOp, scf::YieldOp>(op))
+    return false;
   if (isa<linalg::LinalgDialect, FlashDialect, scf::SCFDialect>(
           op->getDialect()) ||
       isa<tensor::ExtractOp, CallOpInterface>(op))
@@ -53,9 +56,17 @@ static Location getPlace(Operation *op) {
   return op->getParentOfType<func::FuncOp>().getLoc();
 }
 
-/// The argument of the function whose memory the tensor is, or null.
+/// The argument of the function whose memory the tensor is or may be, or null.
 static BlockArgument getArgument(Value tensor) {
   while (Operation *op = tensor.getDefiningOp()) {
+    if (auto choice = dyn_cast<scf::IfOp>(op)) {
+      unsigned number = cast<OpResult>(tensor).getResultNumber();
+      if (BlockArgument argument =
+              getArgument(choice.thenYield().getOperand(number)))
+        return argument;
+      tensor = choice.elseYield().getOperand(number);
+      continue;
+    }
     if (!isa<tensor::CastOp, tensor::ExtractSliceOp, tensor::ExpandShapeOp,
              tensor::CollapseShapeOp>(op))
       return BlockArgument();

@@ -49,7 +49,7 @@ static const int64_t sizes[4] = {1, 2, 3, 16}, strides[4] = {96, 48, 16, 1};
 static const FlashTensor good = {data, 4, sizes, strides};
 
 static FlashKernel *compile(const char *text, const char *target) {
-  FlashCompileOptions options = {NULL, NULL, NULL};
+  FlashCompileOptions options = {NULL, NULL, NULL, NULL};
   FlashKernel *kernel = NULL;
   options.target = target;
   OK(flashKernelCompile(text, strlen(text), &options, &kernel));
@@ -57,7 +57,8 @@ static FlashKernel *compile(const char *text, const char *target) {
 }
 
 static void testCompile(void) {
-  FlashCompileOptions none = {NULL, NULL, NULL}, cpu = {"cpu", NULL, NULL};
+  FlashCompileOptions none = {NULL, NULL, NULL, NULL},
+                      cpu = {"cpu", NULL, NULL, NULL};
   FlashKernel *kernel = NULL;
   const char *text;
   size_t length;
@@ -86,12 +87,17 @@ static void testSpecialize(void) {
       "  %o = flash.attention %q, %k, %k : (tensor<?x?x?x16xf16>, "
       "tensor<?x?x?x16xf16>, tensor<?x?x?x16xf16>) -> tensor<?x?x?x16xf16>\n"
       "  return %o : tensor<?x?x?x16xf16>\n}\n";
-  FlashCompileOptions none = {NULL, NULL, NULL}, gpu = {"sm_90a", NULL, NULL},
-                      bad = {"sm_70", NULL, NULL};
+  FlashCompileOptions none = {NULL, NULL, NULL, NULL},
+                      gpu = {"sm_90a", NULL, NULL, NULL},
+                      several = {"sm_90a", NULL, NULL, "3x8x1x16,3x2x1000x16"},
+                      wrong = {"sm_90a", NULL, NULL, "3x8x1x16,2x2x1000x16"},
+                      bad = {"sm_70", NULL, NULL, NULL};
   FlashTensor tensors[2] = {{NULL, 4, one, NULL}, {NULL, 4, keys, NULL}};
+  FlashKernel *kernel = NULL;
   const char *version = NULL;
   size_t length = 0, count = sizeof attention - 1;
   TRUE(flashGetSizeClass(64) == 64 && flashGetSizeClass(71) == flashGetSizeClass(79));
+  TRUE(flashGetSizeClass(64) != flashGetSizeClass(65));
   TRUE(flashGetSizeClass(4096) == flashGetSizeClass(4352) &&
        flashGetSizeClass(4096) != flashGetSizeClass(4095) &&
        flashGetSizeClass(4096) != flashGetSizeClass(4160));
@@ -116,6 +122,18 @@ static void testSpecialize(void) {
   TRUE(strstr(version, "%q: tensor<?x8x1x16xf16>") != NULL);
   TRUE(strstr(version, "%k: tensor<?x2x?x16xf16>") != NULL);
   TRUE(strstr(version, "schedule(<query_tile") != NULL);
+  /* Several in one program. */
+  REFUSED(flashProgramSpecialize(attention, count, &several, tensors, 2,
+                                 &version, &length),
+          "makes one version");
+  TRUE(flashKernelCompile(attention, count, &wrong, &kernel) ==
+       FLASH_INVALID_PROGRAM);
+  TRUE(strstr(flashGetErrorMessage(), "it says 3 and 2 of the batch size") !=
+       NULL);
+  OK(flashKernelCompile(attention, count, &several, &kernel));
+  OK(flashKernelGetText(kernel, "l0", &version, &length));
+  TRUE(strstr(version, "scf.if") != NULL);
+  flashKernelDestroy(kernel);
   tensors[0].sizes = open;
   OK(flashProgramSpecialize(attention, count, &gpu, tensors, 2, &version,
                             &length));

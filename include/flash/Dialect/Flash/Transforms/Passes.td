@@ -201,6 +201,59 @@ def Specialize : Pass<"flash-specialize", "::mlir::ModuleOp"> {
                            "::flash::tile::TileDialect"];
 }
 
+def MakeVersions : Pass<"flash-make-versions", "::mlir::ModuleOp"> {
+  let summary = "Make versions of a program, of which each call takes one by its sizes";
+  let description = [{
+    Each public function becomes a choice between versions of itself, made by
+    `flash-specialize`, and the program as it was, for calls of other sizes. So one
+    function is as fast for one query as for many.
+
+    `calls` names the sizes, call after call with semicolons between them: those of the
+    first arguments, as `flash-specialize` takes them, with `first..last` for all
+    sizes in a range and `?` for what other arguments say, or what decides nothing.
+    Ranges are cut into classes of sizes with the same version (`SizeClass.h`), those
+    that Python's calls have, too. Classes of the same version are one condition, on
+    batch sizes, numbers of heads and lengths; a condition on what types say is none.
+
+    ```mlir
+    // flash-make-versions{calls=16x32x1x128,16x8x1..65536x128 target=sm_90a}
+    func.func @f(%q: tensor<?x?x?x128xf16>, %k: tensor<?x?x?x128xf16>, ...) -> tensor<?x?x?x128xf16> {
+      %o = flash.attention %q, %k, %v : ...
+      return %o
+    // becomes
+    func.func @f(%q: tensor<?x?x?x128xf16>, %k: tensor<?x?x?x128xf16>, ...) -> tensor<?x?x?x128xf16> {
+      %is_one_query = ...  // of 16 batches, 32 heads on 8, and up to 73727 keys
+      %r = scf.if %is_one_query -> (tensor<?x?x?x128xf16>) {
+        %q1 = tensor.cast %q : tensor<?x?x?x128xf16> to tensor<?x32x1x128xf16>
+        %o = flash.attention %q1, %k1, %v1 schedule(<query_tile = 64, packed_heads = 4, ...>) : ...
+        scf.yield ...
+      } else {
+        %o = flash.attention %q, %k, %v : ...
+        scf.yield %o
+      }
+      return %r
+    ```
+
+    Refused are calls that do not say all that schedules depend on, that contradict
+    types or themselves, that say what decides nothing, and more than 65536 classes.
+  }];
+  let options = [
+    Option<"calls", "calls", "std::string", "\"\"",
+           "Sizes of the arguments of each call, such as "
+           "16x32x1x128,16x8x1..4096x128">,
+    Option<"target", "target", "std::string", "\"cpu\"",
+           "cpu, emulate, sm_80 or sm_90a">,
+    Option<"device", "device", "std::string", "\"\"",
+           "Whose measured schedules to take, such as NVIDIA H200">,
+    Option<"tuningFile", "tuning-file", "std::string", "\"\"",
+           "A file with measured schedules">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::flash::tile::TileDialect"];
+}
+
 def AssertShapes : Pass<"flash-assert-shapes", "::mlir::func::FuncOp"> {
   let summary = "Check at run time the sizes that types leave open";
   let description = [{

@@ -12,6 +12,24 @@ include "mlir/Pass/PassBase.td"
 
 // In the order in which the pipelines run them.
 
+def MergeKernels : Pass<"tile-merge-kernels", "::mlir::ModuleOp"> {
+  let summary = "Make one kernel of those that are equal";
+  let description = [{
+    Kernels of a `gpu.module` that differ in their names only become the first of them,
+    which all of their launches then launch: versions of a program, or its attentions,
+    often have the same combination of splits, and each kernel takes time to compile
+    and is as large as its tiles.
+
+    ```mlir
+    gpu.launch_func @kernels::@f ...
+    gpu.launch_func @kernels::@f_0 ...
+    // becomes, where the body of @f_0 is that of @f,
+    gpu.launch_func @kernels::@f ...
+    gpu.launch_func @kernels::@f ...
+    ```
+  }];
+}
+
 def PartialSums : Pass<"tile-partial-sums", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Add up the sums of lanes after the loop";
   let description = [{
