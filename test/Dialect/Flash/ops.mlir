@@ -84,6 +84,67 @@ func.func @rank3(%q: tensor<8x?x8xf16>, %k: tensor<2x?x8xf16>, %kb: tensor<8x?x8
   return
 }
 
+// The gradients without any clause; the gradient of a tensor with open sizes
+// may have them, or not.
+// CHECK-LABEL: func @gradients(
+// CHECK: flash.attention_grad %arg0, %arg1, %arg2, %arg3, %arg4, %arg5 :
+// CHECK-SAME: -> (tensor<2x8x333x64xf16>, tensor<2x2x517x64xf16>, tensor<2x2x517x48xf16>)
+func.func @gradients(%q: tensor<2x8x333x64xf16>, %k: tensor<2x2x?x64xf16>, %v: tensor<2x2x?x48xf16>,
+                     %o: tensor<2x8x333x48xf16>, %lse: tensor<2x8x333xf32>, %do: tensor<2x8x?x48xf16>)
+    -> tensor<2x2x517x64xf16> {
+  %0:3 = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      : (tensor<2x8x333x64xf16>, tensor<2x2x?x64xf16>, tensor<2x2x?x48xf16>,
+         tensor<2x8x333x48xf16>, tensor<2x8x333xf32>, tensor<2x8x?x48xf16>)
+      -> (tensor<2x8x333x64xf16>, tensor<2x2x517x64xf16>, tensor<2x2x517x48xf16>)
+  return %0#1 : tensor<2x2x517x64xf16>
+}
+
+// Every optional part of the gradients at once.
+// CHECK-LABEL: func @all_gradients(
+// CHECK: flash.attention_grad {{.*}} leading(heads) scale(1.250000e-01) mask(#flash.causal) lengths(%{{.*}} : tensor<1xi32>)
+// CHECK-SAME: sink(%{{.*}} : tensor<?xf32>) precision(tf32) multiples([1, 8]) schedule(<query_tile = 64>)
+// CHECK-SAME: lse_grad(%{{.*}} : tensor<?x?xf32>) wrt(%{{.*}}, %{{.*}} : tensor<?xf16>, tensor<f32>) score {
+// CHECK: flash.guard %{{.*}} else 0 : index
+// CHECK: } {test.note = "kept"} : (tensor<?x?x64xf32>, tensor<?x?x64xf32>, tensor<?x?x128xf32>,
+// CHECK-SAME: tensor<?x?x128xf32>, tensor<?x?xf32>, tensor<?x?x128xf32>)
+// CHECK-SAME: -> (tensor<?x?x64xf32>, tensor<?x?x64xf32>, tensor<?x?x128xf32>, tensor<?xf32>, tensor<?xf16>, tensor<f32>)
+func.func @all_gradients(%q: tensor<?x?x64xf32>, %k: tensor<?x?x64xf32>, %v: tensor<?x?x128xf32>,
+                         %o: tensor<?x?x128xf32>, %lse: tensor<?x?xf32>, %do: tensor<?x?x128xf32>,
+                         %n: tensor<1xi32>, %s: tensor<?xf32>, %table: tensor<?xf16>, %gain: tensor<f32>) {
+  %0:6 = flash.attention_grad %q, %k, %v, %o, %lse, %do leading(heads) scale(0.125) mask(#flash.causal)
+      lengths(%n : tensor<1xi32>) sink(%s : tensor<?xf32>) precision(tf32) multiples([1, 8])
+      schedule(<query_tile = 64>) lse_grad(%lse : tensor<?x?xf32>)
+      wrt(%table, %gain : tensor<?xf16>, tensor<f32>) score {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %at = flash.guard %d else 0 : index
+    %t = tensor.extract %table[%at] : tensor<?xf16>
+    %w = arith.extf %t : f16 to f32
+    %g = tensor.extract %gain[] : tensor<f32>
+    %y = arith.mulf %g, %w : f32
+    %r = arith.addf %x, %y : f32
+    flash.yield %r : f32
+  } {test.note = "kept"} : (tensor<?x?x64xf32>, tensor<?x?x64xf32>, tensor<?x?x128xf32>,
+       tensor<?x?x128xf32>, tensor<?x?xf32>, tensor<?x?x128xf32>)
+      -> (tensor<?x?x64xf32>, tensor<?x?x64xf32>, tensor<?x?x128xf32>, tensor<?xf32>, tensor<?xf16>, tensor<f32>)
+  return
+}
+
+// The example in the description of flash.attention_grad.
+// CHECK-LABEL: func @sink_gradient(
+// CHECK: flash.attention_grad {{.*}} mask(#flash.causal) sink(%{{.*}} : tensor<8xf32>) :
+func.func @sink_gradient(%q: tensor<2x8x333x64xf32>, %k: tensor<2x2x517x64xf32>, %v: tensor<2x2x517x48xf32>,
+                         %o: tensor<2x8x333x48xf32>, %lse: tensor<2x8x333xf32>, %do: tensor<2x8x333x48xf32>,
+                         %s: tensor<8xf32>) {
+  %dq, %dk, %dv, %ds = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      mask(#flash.causal) sink(%s : tensor<8xf32>)
+      : (tensor<2x8x333x64xf32>, tensor<2x2x517x64xf32>, tensor<2x2x517x48xf32>,
+         tensor<2x8x333x48xf32>, tensor<2x8x333xf32>, tensor<2x8x333x48xf32>)
+      -> (tensor<2x8x333x64xf32>, tensor<2x2x517x64xf32>, tensor<2x2x517x48xf32>,
+          tensor<8xf32>)
+  return
+}
+
 // A score region may be anything elementwise; also the identity.
 // CHECK-LABEL: func @identity_score(
 // CHECK: flash.yield %{{.*}} : f32
