@@ -166,6 +166,7 @@ void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
   func.addPass(createAssertShapes());
   func.addPass(createGuardReads());
   func.addPass(createDecomposeNaive({options.rowBlock}));
+  func.addPass(createDecomposeNaiveGrad({options.rowBlock}));
   // Programs may hold elementwise arithmetic on whole tensors.
   func.addPass(createConvertElementwiseToLinalgPass());
 }
@@ -197,6 +198,7 @@ SmallVector<flash::Stage> flash::getCpuStages(Variant variant,
   }
   auto tile = [&](OpPassManager &pm) {
     buildTilePipeline(pm, options);
+    pm.nest<func::FuncOp>().addPass(createDecomposeNaiveGrad());
     if (options.countTiles)
       pm.addPass(createCountTiles());
   };

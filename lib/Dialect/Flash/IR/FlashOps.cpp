@@ -452,6 +452,14 @@ LogicalResult AttentionOp::verify() {
 // AttentionGradOp
 //===----------------------------------------------------------------------===//
 
+SmallVector<Value> AttentionGradOp::getDifferentiated() {
+  SmallVector<Value> values = {getQuery(), getKey(), getValue()};
+  if (getSink())
+    values.push_back(getSink());
+  llvm::append_range(values, getCaptured());
+  return values;
+}
+
 /// Checks that a gradient has the type of that of which it is the gradient, up
 /// to sizes that may be known only at run time.
 static LogicalResult verifyGradient(AttentionGradOp op, const Twine &what,

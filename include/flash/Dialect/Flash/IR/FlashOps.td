@@ -218,6 +218,8 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
   let extraClassDeclaration = [{
     static constexpr unsigned numRequiredOperands = 6;
     static constexpr unsigned numRequiredResults = 3;
+    /// That of which each result is the gradient.
+    ::llvm::SmallVector<::mlir::Value> getDifferentiated();
   }];
 }
 

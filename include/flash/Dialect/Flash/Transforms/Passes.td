@@ -401,6 +401,50 @@ def DecomposeNaive : Pass<"flash-decompose-naive", "::mlir::func::FuncOp"> {
     "::mlir::tensor::TensorDialect"];
 }
 
+def DecomposeNaiveGrad
+    : Pass<"flash-decompose-naive-grad", "::mlir::func::FuncOp"> {
+  let summary = "Lower the gradients of attention to their definition";
+  let description = [{
+    Turns `flash.attention_grad` into what its description says, in loops over
+    the key heads of each batch, the query heads that read one, and blocks of
+    queries: the scores of a block with all keys and, from the log-sum-exp, their
+    probabilities; the gradients of both; and three products. All of it is f32,
+    up to the rounding of the results. Followed by `flash-promote-to-f64` this is the
+    reference of gradients; it shares nothing with a program on tiles but the
+    predicate of masks and the derivative of the score region.
+
+    The loop over key heads is parallel, unless captured tensors have gradients:
+    these are sums over all elements, to which is added one after the other.
+
+    ```mlir
+    %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do mask(#flash.causal) : (...)
+    // becomes
+    %delta = linalg.generic { acc + do * o }                      // [B, Hq, Nq]
+    scf.forall (%b, %hk) in (...) shared_outs(dq, dk, dv) {
+      %kt = linalg.generic ... transpose %k                       // [D, Nk]
+      %vt = linalg.generic ... transpose %v
+      scf.for %g ... scf.for %i0 ... step 64 iter_args(dq, dk = 0, dv = 0) {
+        %x = linalg.generic { scale * (q k^T) }                   // [64, Nk]
+        %p = linalg.generic { select(j <= i + nk - nq, exp(x - lse), 0) }
+        %dp = linalg.generic ... ins(%do, %vt)
+        %ds = linalg.generic { select(j <= i + nk - nq, p * (dp - delta), 0) }
+        %dqi = linalg.generic { acc + select(j <= i + nk - nq, ds * k, 0) }
+        %dkj = linalg.generic { acc + select(j <= i + nk - nq, ds * q, 0) }
+        %dvj = linalg.generic { acc + select(j <= i + nk - nq, p * do, 0) }
+      }
+    }
+    ```
+  }];
+  let options = [
+    Option<"rowBlock", "row-block", "int64_t", "64",
+           "Queries whose scores are held at a time; 0 holds those of a head">
+  ];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
 def TileNaive : Pass<"flash-tile-naive", "::mlir::func::FuncOp"> {
   let summary = "Lower attention to three loops over tiles that store all scores";
   let description = [{
