@@ -43,6 +43,7 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
+  func.addPass(createTileGrad());
   func.addPass(createSplitMask());
 }
 

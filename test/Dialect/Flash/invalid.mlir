@@ -443,7 +443,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
 // -----
 
 func.func @f(%x: f32) {
-  // expected-error @below {{expects parent op to be one of 'flash.attention, flash.attention_grad, flash.online_attention'}}
+  // expected-error @below {{expects parent op to be one of 'flash.attention, flash.attention_grad, flash.online_attention, flash.query_grad_step, flash.key_grad_step'}}
   flash.yield %x : f32
 }
 
@@ -1541,5 +1541,104 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
   // expected-error @below {{a sink has a gradient, and a gradient of the sink needs a sink}}
   %0:4 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 1, 0>}> ({
   }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dq: tensor<4x16xf32>) {
+  // expected-error @below {{gradient of the query must have type 'tensor<4x8xf32>', got 'tensor<4x16xf32>'}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dq : tensor<4x16xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x8xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dq: tensor<4x8xf32>) {
+  // expected-error @below {{gradient of the output must have type 'tensor<4x16xf16>', got 'tensor<4x8xf16>'}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x8xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dq : tensor<4x8xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf32>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dq: tensor<4x8xf32>) {
+  // expected-error @below {{gradient of the output must have the operands' element type 'f16', got 'f32'}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dq : tensor<4x8xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<6xf32>, %delta: tensor<4xf32>, %dq: tensor<4x8xf32>) {
+  // expected-error @below {{shift must have type 'tensor<4xf32>', got 'tensor<6xf32>'}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<6xf32>, tensor<4xf32>)
+      outs(%dq : tensor<4x8xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<6xf32>, %dq: tensor<4x8xf32>) {
+  // expected-error @below {{delta must have type 'tensor<4xf32>', got 'tensor<6xf32>'}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<6xf32>)
+      outs(%dq : tensor<4x8xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dq: tensor<4x8xf32>) {
+  // expected-error @below {{'at' takes the four indices [b, h, i, j]}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dq : tensor<4x8xf32>) at[0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dq: tensor<4x8xf32>) {
+  // expected-error @below {{scale must be finite}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dq : tensor<4x8xf32>) at[0, 0, 0, 0] of[4, 6] scale(0x7FF0000000000000)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<4x8xf32>, %dv: tensor<6x16xf32>) {
+  // expected-error @below {{gradient of the key must have type 'tensor<6x8xf32>', got 'tensor<4x8xf32>'}}
+  %0:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dk, %dv : tensor<4x8xf32>, tensor<6x16xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<6x8xf32>, %dv: tensor<6x8xf32>) {
+  // expected-error @below {{gradient of the value must have type 'tensor<6x16xf32>', got 'tensor<6x8xf32>'}}
+  %0:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dk, %dv : tensor<6x8xf32>, tensor<6x8xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<6x8xf32>, %dv: tensor<6x16xf32>) {
+  // expected-error @below {{precision(tf32) rounds operands of f32, got 'f16'}}
+  %0:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dk, %dv : tensor<6x8xf32>, tensor<6x16xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0) precision(tf32)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf32>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<6x8xf32>, %dv: tensor<6x16xf32>) {
+  // expected-error @below {{query, key and value must have one element type, got 'f16', 'f16' and 'f32'}}
+  %0:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf32>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dk, %dv : tensor<6x8xf32>, tensor<6x16xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
   return
 }

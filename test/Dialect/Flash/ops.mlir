@@ -273,3 +273,35 @@ func.func @multiples(%q: tensor<2x4x?x16xf32>, %a: tensor<2x4x?x16xf32>, %r: ten
       outs(%a, %r, %r : tensor<2x4x?x16xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>) at[0, 0, 0, 0] of[%n, %n] scale(1.0) multiples([1, 32])
   return %o, %s#0 : tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>
 }
+
+// The examples in the descriptions of the steps of the gradients, and their
+// optional parts.
+// CHECK-LABEL: func @grad_steps(
+// CHECK: flash.query_grad_step ins({{.*}} : tensor<64x64xf16>, tensor<128x64xf16>, tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
+// CHECK-SAME: outs(%{{.*}} : tensor<64x64xf32>) at[%{{.*}}, 0, %{{.*}}, 128] of[512, %{{.*}}] keys(%{{.*}}) scale(1.250000e-01) mask(#flash.causal) schedule(<query_tile = 64>) score {
+// CHECK: flash.key_grad_step ins(
+// CHECK-SAME: outs(%{{.*}}, %{{.*}} : tensor<128x64xf32>, tensor<128x32xf32>) at[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] of[512, 512] queries(%{{.*}}) keys(%{{.*}}) scale(1.250000e-01)
+// CHECK: flash.key_grad_step
+// CHECK-SAME: of[512, 512] scale(1.250000e-01) mask(#flash.causal)
+func.func @grad_steps(%q: tensor<64x64xf16>, %k: tensor<128x64xf16>, %v: tensor<128x32xf16>, %do: tensor<64x32xf16>,
+                      %shift: tensor<64xf32>, %delta: tensor<64xf32>, %0: tensor<64x64xf32>, %1: tensor<128x64xf32>,
+                      %2: tensor<128x32xf32>, %b: index, %h: index, %i: index, %j: index, %n: index)
+    -> (tensor<64x64xf32>, tensor<128x64xf32>, tensor<128x32xf32>, tensor<128x64xf32>, tensor<128x32xf32>) {
+  %3 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>, tensor<128x64xf16>,
+          tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
+      outs(%0 : tensor<64x64xf32>) at[%b, 0, %i, 128] of[512, %n] keys(%n) scale(0.125) mask(#flash.causal)
+      schedule(<query_tile = 64>) score {
+  ^bb0(%s: f32, %sb: index, %sh: index, %si: index, %sj: index):
+    %r = math.tanh %s : f32
+    flash.yield %r : f32
+  }
+  %4:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>, tensor<128x64xf16>,
+          tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
+      outs(%1, %2 : tensor<128x64xf32>, tensor<128x32xf32>) at[%b, %h, %i, %j] of[512, 512]
+      queries(%n) keys(%j) scale(0.125)
+  %5:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>, tensor<128x64xf16>,
+          tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
+      outs(%1, %2 : tensor<128x64xf32>, tensor<128x32xf32>) at[%b, %h, %i, %j] of[512, 512]
+      scale(0.125) mask(#flash.causal)
+  return %3, %4#0, %4#1, %5#0, %5#1 : tensor<64x64xf32>, tensor<128x64xf32>, tensor<128x32xf32>, tensor<128x64xf32>, tensor<128x32xf32>
+}

@@ -283,6 +283,7 @@ static void printAttentionGradResults(OpAsmPrinter &printer, Operation *,
 }
 
 #include "flash/Dialect/Flash/IR/FlashAttentionInterface.cpp.inc"
+#include "flash/Dialect/Flash/IR/FlashStepInterface.cpp.inc"
 
 #define GET_OP_CLASSES
 #include "flash/Dialect/Flash/IR/FlashOps.cpp.inc"
@@ -546,6 +547,26 @@ SmallVector<OpFoldResult> OnlineAttentionOp::getMixedExtents() {
   return getMixedValues(getStaticExtents(), getExtents(), builder);
 }
 
+/// Checks where the first element of a step is.
+template <typename Op> static LogicalResult verifyPosition(Op op) {
+  if (op.getStaticPosition().size() != 4)
+    return op.emitOpError("'at' takes the four indices [b, h, i, j]");
+  if (op.getStaticExtents().size() != 2)
+    return op.emitOpError("'of' takes the two lengths [nq, nk]");
+  for (int64_t value : llvm::concat<const int64_t>(op.getStaticPosition(),
+                                                   op.getStaticExtents()))
+    if (!ShapedType::isDynamic(value) && value < 0)
+      return op.emitOpError("'at' and 'of' must not be negative, got ")
+             << value;
+  auto countDynamic = [](ArrayRef<int64_t> values) {
+    return static_cast<size_t>(llvm::count_if(values, ShapedType::isDynamic));
+  };
+  if (countDynamic(op.getStaticPosition()) != op.getPosition().size() ||
+      countDynamic(op.getStaticExtents()) != op.getExtents().size())
+    return op.emitOpError("'at' and 'of' need one operand per dynamic entry");
+  return success();
+}
+
 LogicalResult OnlineAttentionOp::verify() {
   RankedTensorType query = getQuery().getType(), key = getKey().getType(),
                    value = getValue().getType();
@@ -565,20 +586,8 @@ LogicalResult OnlineAttentionOp::verify() {
       failed(verifyShape(*this, "sum", getSum().getType(),
                          query.getShape().drop_back())))
     return failure();
-  if (getStaticPosition().size() != 4)
-    return emitOpError("'at' takes the four indices [b, h, i, j]");
-  if (getStaticExtents().size() != 2)
-    return emitOpError("'of' takes the two lengths [nq, nk]");
-  for (int64_t value :
-       llvm::concat<const int64_t>(getStaticPosition(), getStaticExtents()))
-    if (!ShapedType::isDynamic(value) && value < 0)
-      return emitOpError("'at' and 'of' must not be negative, got ") << value;
-  auto countDynamic = [](ArrayRef<int64_t> values) {
-    return static_cast<size_t>(llvm::count_if(values, ShapedType::isDynamic));
-  };
-  if (countDynamic(getStaticPosition()) != getPosition().size() ||
-      countDynamic(getStaticExtents()) != getExtents().size())
-    return emitOpError("'at' and 'of' need one operand per dynamic entry");
+  if (failed(verifyPosition(*this)))
+    return failure();
   if (getKeys() && !isTile())
     return emitOpError("keys counts the keys of a tile (rank 2); use lengths "
                        "on whole tensors");
@@ -609,6 +618,92 @@ LogicalResult OnlineAttentionOp::verify() {
       failed(verifyPrecision(*this, getPrecision(), query.getElementType())))
     return failure();
   return verifyScoreRegion(*this, getScore());
+}
+
+//===----------------------------------------------------------------------===//
+// QueryGradStepOp and KeyGradStepOp
+//===----------------------------------------------------------------------===//
+
+template <typename Op> static SmallVector<OpFoldResult> positionOf(Op op) {
+  Builder builder(op.getContext());
+  return getMixedValues(op.getStaticPosition(), op.getPosition(), builder);
+}
+
+template <typename Op> static SmallVector<OpFoldResult> extentsOf(Op op) {
+  Builder builder(op.getContext());
+  return getMixedValues(op.getStaticExtents(), op.getExtents(), builder);
+}
+
+SmallVector<OpFoldResult> QueryGradStepOp::getMixedPosition() {
+  return positionOf(*this);
+}
+SmallVector<OpFoldResult> KeyGradStepOp::getMixedPosition() {
+  return positionOf(*this);
+}
+SmallVector<OpFoldResult> QueryGradStepOp::getMixedExtents() {
+  return extentsOf(*this);
+}
+SmallVector<OpFoldResult> KeyGradStepOp::getMixedExtents() {
+  return extentsOf(*this);
+}
+
+MutableOperandRange QueryGradStepOp::getCountMutable() {
+  return getKeysMutable();
+}
+MutableOperandRange KeyGradStepOp::getCountMutable() {
+  return getQueriesMutable();
+}
+
+SmallVector<OpOperand *> QueryGradStepOp::getSteppedTiles() {
+  return {&getKeyMutable(), &getValueMutable()};
+}
+SmallVector<OpOperand *> KeyGradStepOp::getSteppedTiles() {
+  return {&getQueryMutable(), &getOutputGradMutable(), &getShiftMutable(),
+          &getDeltaMutable()};
+}
+
+/// Checks what both steps of the gradients have.
+template <typename Op> static LogicalResult verifyGradStep(Op op) {
+  RankedTensorType query = op.getQuery().getType(), key = op.getKey().getType(),
+                   value = op.getValue().getType(),
+                   outputGrad = op.getOutputGrad().getType();
+  if (failed(verifyOperandShapes(op, query, key, value)))
+    return failure();
+  if (outputGrad.getElementType() != query.getElementType())
+    return op.emitOpError("gradient of the output must have the operands' "
+                          "element type ")
+           << query.getElementType() << ", got " << outputGrad.getElementType();
+  ArrayRef<int64_t> rows = query.getShape().drop_back();
+  if (failed(verifyShape(op, "gradient of the output", outputGrad,
+                         withLast(query.getShape(), value.getDimSize(1)),
+                         /*endsInValueDim=*/true)) ||
+      failed(verifyShape(op, "shift", op.getShift().getType(), rows)) ||
+      failed(verifyShape(op, "delta", op.getDelta().getType(), rows)) ||
+      failed(verifyPosition(op)) || failed(verifyScale(op, op.getScale())) ||
+      failed(verifyPrecision(op, op.getPrecision(), query.getElementType())))
+    return failure();
+  return verifyScoreRegion(op, op.getScore());
+}
+
+LogicalResult QueryGradStepOp::verify() {
+  if (failed(verifyShape(*this, "gradient of the query",
+                         getQueryGrad().getType(),
+                         getQuery().getType().getShape(),
+                         /*endsInValueDim=*/true)))
+    return failure();
+  return verifyGradStep(*this);
+}
+
+LogicalResult KeyGradStepOp::verify() {
+  if (failed(verifyShape(*this, "gradient of the key", getKeyGrad().getType(),
+                         getKey().getType().getShape(),
+                         /*endsInValueDim=*/true)) ||
+      failed(verifyShape(*this, "gradient of the value",
+                         getValueGrad().getType(),
+                         getValue().getType().getShape(),
+                         /*endsInValueDim=*/true)))
+    return failure();
+  return verifyGradStep(*this);
 }
 
 //===----------------------------------------------------------------------===//

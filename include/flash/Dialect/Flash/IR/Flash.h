@@ -122,6 +122,7 @@ public:
 } // namespace flash
 
 #include "flash/Dialect/Flash/IR/FlashAttentionInterface.h.inc"
+#include "flash/Dialect/Flash/IR/FlashStepInterface.h.inc"
 
 #define GET_OP_CLASSES
 #include "flash/Dialect/Flash/IR/FlashOps.h.inc"

@@ -10,6 +10,7 @@
 
 include "flash/Dialect/Flash/IR/FlashAttentionInterface.td"
 include "flash/Dialect/Flash/IR/FlashAttrs.td"
+include "flash/Dialect/Flash/IR/FlashStepInterface.td"
 include "flash/Schedule/Schedule.td"
 include "flash/Support/DeclaredAttributes.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
@@ -224,7 +225,7 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
 
 def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     [Pure, AttrSizedOperandSegments, Flash_SingleOperandGroups,
-     DestinationStyleOpInterface,
+     DestinationStyleOpInterface, Flash_StepOpInterface,
      DeclareOpInterfaceMethods<TilingInterface,
        ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
         "getResultTilePosition", "generateResultTileValue"]>,
@@ -308,6 +309,11 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     bool isTile() { return getQuery().getType().getRank() == 2; }
     /// How many heads the rows of a tile are of.
     int64_t getPackedHeads() { return getPacked().value_or(1); }
+    bool stepsOverQueries() { return false; }
+    ::mlir::MutableOperandRange getCountMutable() { return getKeysMutable(); }
+    ::llvm::SmallVector<::mlir::OpOperand *> getSteppedTiles() {
+      return {&getKeyMutable(), &getValueMutable()};
+    }
     /// The step on one tile of the loops, not from the op's own state but from
     /// `state`: acc, max and sum of the tile's queries.
     ::mlir::FailureOr<::mlir::TilingResult> tileFrom(
@@ -462,7 +468,8 @@ def Flash_IsFiniteOp : Flash_Op<"is_finite", [Pure]> {
 
 def Flash_GuardOp : Flash_Op<"guard",
     [Pure, AllTypesMatch<["value", "result"]>,
-     ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp"]>]> {
+     ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp",
+                  "QueryGradStepOp", "KeyGradStepOp"]>]> {
   let summary = "an index or divisor that elements left out do not use";
   let description = [{
     In a score region, `value` for an element that takes part, and for any other
@@ -483,10 +490,13 @@ def Flash_GuardOp : Flash_Op<"guard",
 
 def Flash_YieldOp : Flash_Op<"yield",
     [Pure, Terminator,
-     ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp"]>]> {
+     ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp",
+                  "QueryGradStepOp", "KeyGradStepOp"]>]> {
   let summary = "ends a score region";
   let arguments = (ins F32:$result);
   let assemblyFormat = "$result attr-dict `:` type($result)";
 }
+
+include "flash/Dialect/Flash/IR/FlashGradSteps.td"
 
 #endif // FLASH_OPS_TD

@@ -516,6 +516,49 @@ def PromoteToF64 : Pass<"flash-promote-to-f64", "::mlir::ModuleOp"> {
   }];
 }
 
+def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
+  let summary = "Tile the gradients of attention";
+  let description = [{
+    Turns `flash.attention_grad` into programs over tiles of the schedule's sizes:
+
+      1. rows: `delta`, the sums of the products of the output and its gradient
+         less the gradient of the log-sum-exp, and the log-sum-exp in units of
+         log2;
+      2. tiles of queries: a loop over tiles of keys adds up the gradient of the
+         query (`flash.query_grad_step`);
+      3. tiles of keys: a loop over the query heads that read the key head, and
+         in it one over tiles of queries, adds up the gradients of the key and of
+         the value (`flash.key_grad_step`);
+      4. heads, where there is a sink: sums of rows.
+
+    Scores are computed twice, so that no two units of work add to the same
+    result, which is therefore the same bit for bit in each run. Ragged tiles are
+    padded with zeros; queries and keys that do not exist are left out by
+    `queries(n)` and `keys(n)`.
+
+    ```mlir
+    %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do
+    // becomes
+    %rows:2 = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 512) step (1, 1, 16) { ... }
+    %dq = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 512) step (1, 1, 64) {
+      %0 = scf.for %j = %c0 to %c512 step %c128 { flash.query_grad_step ... }
+      ...
+    }
+    %dkv:2 = scf.forall (%b, %hk, %j) = (0, 0, 0) to (2, 2, 512) step (1, 1, 128) {
+      %0:2 = scf.for %h = %hk * 2 to %hk * 2 + 2 step %c1 {
+        scf.for %i = %c0 to %c512 step %c64 { flash.key_grad_step ... }
+      }
+      ...
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
   let summary = "Tile the online step over query tiles and key tiles";
   let description = [{
