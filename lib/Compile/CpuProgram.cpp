@@ -46,7 +46,7 @@ llvm::Expected<CpuProgram> CpuProgram::compile(ModuleOp source, StringRef entry,
 
   auto func = module->lookupSymbol<func::FuncOp>(entry);
   if (variant == Variant::Reference)
-    returnLogSumExp(func);
+    addReferenceResults(func);
   for (Type type : func.getResultTypes()) {
     DType dtype = *getDType(cast<ShapedType>(type).getElementType());
     program.resultTypes.push_back(

@@ -214,6 +214,11 @@ flash::compile::getSizes(Value value, ArrayRef<TensorSpec> inputs) {
       sizes->push_back(attention.getValueDim());
     return sizes;
   }
+  if (auto grad = dyn_cast<flash::AttentionGradOp>(op))
+    for (auto [operand, result] :
+         llvm::zip_equal(grad.getDifferentiated(), grad->getResults()))
+      if (value == result)
+        return getSizes(operand, inputs);
   return std::nullopt;
 }
 

@@ -7,13 +7,18 @@
 
 #include "flash/Compile/Reference.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
 
 using namespace mlir;
+using namespace flash;
+using namespace flash::compile;
 
 /// The log-sum-exp of an attention, which is replaced if it does not have that
 /// result yet.
-static Value getLogSumExp(flash::AttentionOp op) {
+static Value getLogSumExp(AttentionOp op) {
   if (op.getLse())
     return op.getLse();
   auto query = cast<RankedTensorType>(op.getQuery().getType());
@@ -25,24 +30,122 @@ static Value getLogSumExp(flash::AttentionOp op) {
   for (Region &region : op->getRegions())
     state.addRegion()->takeBody(region);
   IRRewriter rewriter(op);
-  auto replacement = cast<flash::AttentionOp>(rewriter.create(state));
+  auto replacement = cast<AttentionOp>(rewriter.create(state));
   rewriter.replaceAllUsesWith(op.getOutput(), replacement.getOutput());
   rewriter.eraseOp(op);
   return replacement.getLse();
 }
 
-void flash::compile::returnLogSumExp(func::FuncOp func) {
-  if (!func.getBody().hasOneBlock() ||
-      !SymbolTable::symbolKnownUseEmpty(func, func->getParentOp()))
-    return; // Callers expect the results the function has.
-  Operation *exit = func.getBody().front().getTerminator();
-  SmallVector<Type> types(func.getResultTypes());
-  for (auto op : llvm::make_early_inc_range(
-           func.getBody().front().getOps<flash::AttentionOp>())) {
-    Value lse = getLogSumExp(op);
-    exit->insertOperands(exit->getNumOperands(), lse);
-    types.push_back(lse.getType());
+/// Whether results may be added: callers expect those the function has.
+static bool mayAddResults(func::FuncOp func) {
+  return func.getBody().hasOneBlock() &&
+         SymbolTable::symbolKnownUseEmpty(func, func->getParentOp());
+}
+
+SmallVector<GradientResult>
+flash::compile::getGradientResults(func::FuncOp func) {
+  SmallVector<GradientResult> results;
+  if (!func.getBody().hasOneBlock())
+    return results;
+  for (auto [number, value] :
+       llvm::enumerate(func.getBody().front().getTerminator()->getOperands())) {
+    while (auto cast = value.getDefiningOp<tensor::CastOp>())
+      value = cast.getSource();
+    if (auto op = value.getDefiningOp<AttentionGradOp>())
+      results.push_back({op, static_cast<unsigned>(number),
+                         cast<OpResult>(value).getResultNumber()});
   }
+  return results;
+}
+
+ReferenceResults flash::compile::getReferenceResults(func::FuncOp func) {
+  ReferenceResults added;
+  if (!mayAddResults(func))
+    return added;
+  Block &body = func.getBody().front();
+  added.logSumExps = llvm::range_size(body.getOps<AttentionOp>()) +
+                     llvm::range_size(body.getOps<AttentionGradOp>());
+  added.terms = getGradientResults(func).size();
+  return added;
+}
+
+/// The values with a minus at every other element.
+static Value alternateSigns(OpBuilder &b, Location loc, Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  AffineMap all = b.getMultiDimIdentityMap(type.getRank());
+  Value empty = tensor::EmptyOp::create(
+      b, loc, tensor::getMixedSizes(b, loc, tensor), type.getElementType());
+  return linalg::GenericOp::create(
+             b, loc, empty.getType(), tensor, empty, {all, all},
+             SmallVector<utils::IteratorType>(type.getRank(),
+                                              utils::IteratorType::parallel),
+             [&](OpBuilder &nested, Location loc, ValueRange args) {
+               auto index = [&](int64_t dim) -> Value {
+                 return linalg::IndexOp::create(nested, loc, dim);
+               };
+               Value sum =
+                   arith::AddIOp::create(nested, loc, index(type.getRank() - 1),
+                                         index(type.getRank() - 2));
+               Value isOdd = arith::TruncIOp::create(
+                   nested, loc, nested.getI1Type(),
+                   arith::IndexCastOp::create(nested, loc, nested.getI64Type(),
+                                              sum));
+               Value minus = arith::NegFOp::create(nested, loc, args[0]);
+               Value value =
+                   arith::SelectOp::create(nested, loc, isOdd, minus, args[0]);
+               linalg::YieldOp::create(nested, loc, value);
+             })
+      .getResult(0);
+}
+
+/// The gradients with other signs of the output's gradient: sums of many terms
+/// may be small by chance, those of the same terms with other signs hardly are
+/// as well. Without `hasOutput` they are those of p * dp in place of
+/// p * (dp - delta), which may be far smaller than both.
+static AttentionGradOp getTerms(AttentionGradOp op, bool hasOutput) {
+  OpBuilder b(op);
+  Location loc = op.getLoc();
+  auto terms = cast<AttentionGradOp>(b.clone(*op));
+  b.setInsertionPoint(terms);
+  terms.getOutputGradMutable().assign(
+      alternateSigns(b, loc, op.getOutputGrad()));
+  terms.getLseGradMutable().clear();
+  if (hasOutput)
+    return terms;
+  Type element = op.getOutput().getType().getElementType();
+  Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
+  Value empty = tensor::EmptyOp::create(
+      b, loc, tensor::getMixedSizes(b, loc, op.getOutput()), element);
+  terms.getOutputMutable().assign(
+      linalg::FillOp::create(b, loc, zero, empty).getResult(0));
+  return terms;
+}
+
+void flash::compile::addReferenceResults(func::FuncOp func) {
+  if (!mayAddResults(func))
+    return;
+  Block &body = func.getBody().front();
+  Operation *exit = body.getTerminator();
+  SmallVector<GradientResult> gradients = getGradientResults(func);
+  SmallVector<Value> added;
+  for (auto op : llvm::make_early_inc_range(body.getOps<AttentionOp>()))
+    added.push_back(getLogSumExp(op));
+  for (auto op : body.getOps<AttentionGradOp>())
+    added.push_back(op.getLse());
+  llvm::DenseMap<Operation *, AttentionGradOp> allTerms[2];
+  for (GradientResult &gradient : gradients) {
+    // The sink's is a sum over the output.
+    bool hasOutput =
+        gradient.op->getResult(gradient.ofOp) == gradient.op.getSinkGrad();
+    AttentionGradOp &terms = allTerms[hasOutput][gradient.op];
+    if (!terms)
+      terms = getTerms(gradient.op, hasOutput);
+    added.push_back(terms->getResult(gradient.ofOp));
+  }
+
+  SmallVector<Type> types(func.getResultTypes());
+  llvm::append_range(types, ValueRange(added).getTypes());
+  exit->insertOperands(exit->getNumOperands(), added);
   // The verifier wants as many attributes as results.
   SmallVector<DictionaryAttr> attributes;
   func.getAllResultAttrs(attributes);

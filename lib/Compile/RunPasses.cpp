@@ -119,5 +119,6 @@ void flash::compile::setSchedule(FrontOptions &front, StringRef target,
   front.tuningFile = options.tune ? "" : options.tuningFile;
   // What is looked for goes before what the program says.
   if (options.tune)
-    module.walk([](flash::AttentionOp op) { op.removeScheduleAttr(); });
+    module.walk(
+        [](flash::AttentionOpInterface op) { op.removeScheduleAttr(); });
 }

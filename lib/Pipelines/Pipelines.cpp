@@ -54,6 +54,7 @@ void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
+  func.addPass(createTileGrad());
   func.addPass(createSplitMask());
 }
 
@@ -177,6 +178,7 @@ void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
   func.addPass(createAssertShapes());
   func.addPass(createGuardReads());
   func.addPass(createDecomposeNaive({options.rowBlock}));
+  func.addPass(createDecomposeNaiveGrad({options.rowBlock}));
   // Programs may hold elementwise arithmetic on whole tensors.
   func.addPass(createConvertElementwiseToLinalgPass());
 }
@@ -208,6 +210,7 @@ SmallVector<flash::Stage> flash::getCpuStages(Variant variant,
   }
   auto tile = [&](OpPassManager &pm) {
     buildTilePipeline(pm, options);
+    pm.nest<func::FuncOp>().addPass(createDecomposeNaiveGrad());
     if (options.countTiles)
       pm.addPass(createCountTiles());
   };

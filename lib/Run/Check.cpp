@@ -7,6 +7,7 @@
 
 #include "flash/Run/Check.h"
 
+#include "flash/Compile/Reference.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Run/Inputs.h"
 #include "flash/Run/Work.h"
@@ -65,7 +66,7 @@ static std::string getHint(mlir::ModuleOp program) {
   namespace arith = mlir::arith;
   namespace math = mlir::math;
   std::string hint;
-  program.walk([&](flash::AttentionOp attention) {
+  program.walk([&](flash::AttentionOpInterface attention) {
     attention.getScore().walk([&](mlir::Operation *op) {
       if (hint.empty() &&
           mlir::isa<arith::FPToSIOp, arith::FPToUIOp, arith::RemFOp,
@@ -81,6 +82,20 @@ static std::string getHint(mlir::ModuleOp program) {
     });
   });
   return hint;
+}
+
+/// What is known of results that are gradients; `terms` are of each.
+static std::map<unsigned, Gradient>
+describeGradients(mlir::func::FuncOp entry, llvm::ArrayRef<HostTensor> terms) {
+  std::map<unsigned, Gradient> gradients;
+  for (auto [i, result] : llvm::enumerate(getGradientResults(entry))) {
+    Gradient &gradient = gradients[result.number];
+    gradient.ofOperands =
+        *getDType(result.op.getQuery().getType().getElementType());
+    if (!terms.empty())
+      gradient.leastMagnitude = getMagnitude(terms[i]);
+  }
+  return gradients;
 }
 
 llvm::Expected<Expectation>
@@ -103,9 +118,13 @@ flash::run::runReference(Session &session, const Program &program,
   }
   Expectation expected;
   expected.hint = getHint(*program.module);
+  ReferenceResults added = getReferenceResults(program.entry);
+  auto behind = llvm::ArrayRef(*results).drop_front(numResults);
+  expected.scoreMagnitude =
+      getScoreMagnitude(behind.take_front(added.logSumExps), inputs);
+  expected.gradients =
+      describeGradients(program.entry, behind.take_back(added.terms));
   expected.results = std::move(*results);
-  expected.scoreMagnitude = getScoreMagnitude(
-      llvm::ArrayRef(expected.results).drop_front(numResults), inputs);
   return expected;
 }
 
@@ -121,19 +140,28 @@ flash::run::checkRuns(const CheckedRuns &runs, const Expectation &expected,
         loosest = std::max(loosest, Tolerance::getOfRoundedScores(
                                         input.getSpec().dtype, magnitude)
                                         .relativeRms);
-  for (auto [result, wanted] :
-       llvm::zip_first(runs.results, expected.results)) {
+  for (auto [number, result] : llvm::enumerate(runs.results)) {
+    const HostTensor &wanted = expected.results[number];
     if (result.getSpec().shape != wanted.getSpec().shape)
       return createStringError(
           formatv("a result has shape {0}, but the fp64 reference has {1}",
                   result.getSpec().str(), wanted.getSpec().str()));
     DType dtype = result.getSpec().dtype;
+    auto gradient = expected.gradients.find(number);
+    bool isGradient = gradient != expected.gradients.end();
+    // Also a gradient of f32 comes from what is rounded to the operands' type.
+    if (isGradient)
+      dtype = gradient->second.ofOperands;
     // The naive program's products of f32 are accurate in any case.
     bool isRounded = expected.hasTf32Products && dtype == DType::F32 &&
                      variant != Variant::Naive;
     Tolerance tolerance = isRounded ? Tolerance::getOfTf32(magnitude)
                                     : Tolerance::get(dtype, magnitude);
     tolerance.relativeRms = std::max(tolerance.relativeRms, loosest);
+    if (isGradient) {
+      tolerance.relativeRms *= Gradient::toleranceFactor;
+      tolerance.leastMagnitude = gradient->second.leastMagnitude;
+    }
     check.results.push_back(compare(result, wanted, tolerance));
     if (!check.results.back().ok)
       check.hint = expected.hint;

@@ -76,6 +76,17 @@ static std::optional<int64_t> findFirst(const HostTensor &result,
   return std::nullopt;
 }
 
+double flash::run::getMagnitude(const HostTensor &tensor) {
+  double squares = 0;
+  int64_t count = 0;
+  for (int64_t i = 0, e = tensor.getSpec().getNumElements(); i != e; ++i)
+    if (double value = tensor.get(i); std::isfinite(value)) {
+      squares += value * value;
+      ++count;
+    }
+  return count ? std::sqrt(squares / count) : 0;
+}
+
 Comparison flash::run::compare(const HostTensor &result,
                                const HostTensor &reference,
                                const Tolerance &tolerance) {
@@ -106,6 +117,8 @@ Comparison flash::run::compare(const HostTensor &result,
       report.maxRel = std::max(report.maxRel, error / std::fabs(r));
     ++count;
   }
+  squares = std::max(squares, count * tolerance.leastMagnitude *
+                                  tolerance.leastMagnitude);
   if (errorSquares > 0)
     report.rms = std::sqrt(errorSquares / squares); // infinite for r = 0
   double magnitude = count ? std::sqrt(squares / count) : 0;

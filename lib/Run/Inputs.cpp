@@ -20,7 +20,7 @@ using namespace flash::run;
 static std::optional<int64_t> getNumKeys(BlockArgument argument,
                                          ArrayRef<TensorSpec> specs) {
   for (Operation *user : argument.getUsers()) {
-    auto attention = dyn_cast<flash::AttentionOp>(user);
+    auto attention = dyn_cast<flash::AttentionOpInterface>(user);
     if (!attention || attention.getLengths() != argument)
       continue;
     if (auto sizes = getSizes(attention.getKey(), specs))

@@ -106,6 +106,12 @@ llvm::Error Search::begin() {
       getName(target == Target::Emulate ? options.emulated : target));
   SmallVector<AttentionOp> attentions;
   kernel->getLevel0().walk([&](AttentionOp op) { attentions.push_back(op); });
+  if (kernel->getLevel0()
+          .walk([](flash::AttentionGradOp) { return WalkResult::interrupt(); })
+          .wasInterrupted())
+    return createStringError("--tune: the program has gradients, for which no "
+                             "schedule is looked for yet; tune one that has "
+                             "the attention alone");
   if (attentions.size() != 1)
     return createStringError(
         formatv("--tune: the program has {0} attentions, and a schedule is "

@@ -24,9 +24,11 @@ static const HostTensor *getInput(Value value, func::FuncOp func,
   return &inputs[argument.getArgNumber()];
 }
 
-static std::optional<int64_t>
-countPairs(flash::AttentionOp op, func::FuncOp func, ArrayRef<int64_t> query,
-           ArrayRef<int64_t> key, ArrayRef<HostTensor> inputs) {
+static std::optional<int64_t> countPairs(flash::AttentionOpInterface op,
+                                         func::FuncOp func,
+                                         ArrayRef<int64_t> query,
+                                         ArrayRef<int64_t> key,
+                                         ArrayRef<HostTensor> inputs) {
   SmallVector<int64_t> lengths;
   if (op.getLengths()) {
     const HostTensor *input = getInput(op.getLengths(), func, inputs);
@@ -45,7 +47,7 @@ std::optional<double> flash::run::countFlops(func::FuncOp level0,
   for (const HostTensor &input : inputs)
     specs.push_back(input.getSpec());
   double flops = 0;
-  WalkResult result = level0.walk([&](flash::AttentionOp op) {
+  WalkResult result = level0.walk([&](flash::AttentionOpInterface op) {
     auto query = getSizes(op.getQuery(), specs);
     auto key = getSizes(op.getKey(), specs);
     if (!query || !key || query->size() != 4 || key->size() != 4 ||
@@ -54,7 +56,12 @@ std::optional<double> flash::run::countFlops(func::FuncOp level0,
     auto pairs = countPairs(op, level0, *query, *key, inputs);
     if (!pairs)
       return WalkResult::interrupt();
-    flops += 2.0 * (op.getHeadDim() + op.getValueDim()) * *pairs;
+    // The gradients need the scores once more, and each of both products has
+    // two gradients.
+    double columns = op.getHeadDim() + op.getValueDim();
+    if (isa<flash::AttentionGradOp>(op))
+      columns = 3.0 * op.getHeadDim() + 2.0 * op.getValueDim();
+    flops += 2.0 * columns * *pairs;
     return WalkResult::advance();
   });
   if (result.wasInterrupted() || flops == 0)
@@ -91,7 +98,7 @@ int64_t flash::run::estimateResultBytes(func::FuncOp entry,
 std::optional<double> flash::run::countScoreBytes(func::FuncOp level0,
                                                   ArrayRef<TensorSpec> inputs) {
   double largest = 0;
-  WalkResult result = level0.walk([&](flash::AttentionOp op) {
+  WalkResult result = level0.walk([&](flash::AttentionOpInterface op) {
     auto query = getSizes(op.getQuery(), inputs);
     auto key = getSizes(op.getKey(), inputs);
     if (!query || !key || query->size() != 4 || key->size() != 4)
@@ -108,7 +115,7 @@ std::optional<double> flash::run::countScoreBytes(func::FuncOp level0,
 }
 
 bool flash::run::permitsTf32(ModuleOp level0) {
-  WalkResult result = level0.walk([](flash::AttentionOp op) {
+  WalkResult result = level0.walk([](flash::AttentionOpInterface op) {
     return op.getPrecision() == flash::Precision::TF32 ? WalkResult::interrupt()
                                                        : WalkResult::advance();
   });

@@ -13,10 +13,30 @@
 
 namespace flash::compile {
 
-/// Gives the function the log-sum-exp of every attention in its body (not in
-/// nested regions) as additional results. They tell the magnitude of the
-/// scores, on which the tolerance of f32 depends.
-void returnLogSumExp(mlir::func::FuncOp func);
+/// A result of a function that is a gradient.
+struct GradientResult {
+  AttentionGradOp op;
+  /// Which result of the function, and which of the op.
+  unsigned number, ofOp;
+};
+
+/// The gradients that the function returns, from its own block.
+llvm::SmallVector<GradientResult> getGradientResults(mlir::func::FuncOp func);
+
+/// What a reference returns behind the results of the function.
+struct ReferenceResults {
+  /// The log-sum-exps of attentions and those that gradients are given. They
+  /// tell the magnitude of the scores, on which the tolerance of f32 depends.
+  unsigned logSumExps = 0;
+  /// For each of `getGradientResults`, a tensor as large as what cancels in it.
+  unsigned terms = 0;
+};
+
+/// Says what `addReferenceResults` adds to the function.
+ReferenceResults getReferenceResults(mlir::func::FuncOp func);
+
+/// Gives the function the results that a reference has in addition.
+void addReferenceResults(mlir::func::FuncOp func);
 
 } // namespace flash::compile
 

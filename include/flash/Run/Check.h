@@ -11,6 +11,7 @@
 #include "flash/Run/Options.h"
 #include "flash/Run/Report.h"
 #include "flash/Run/Session.h"
+#include <map>
 
 namespace flash::run {
 
@@ -26,9 +27,22 @@ struct CheckedRuns {
 llvm::Expected<CheckedRuns> runChecked(Executor &executor,
                                        llvm::ArrayRef<HostTensor> inputs);
 
+/// What is known of a result that is a gradient.
+struct Gradient {
+  /// It is a sum of products of probabilities and of what the output was
+  /// rounded to, each of which has the error of a result.
+  static constexpr double toleranceFactor = 2;
+  /// The type of query, key and value.
+  DType ofOperands = DType::F32;
+  /// See Tolerance.
+  double leastMagnitude = 0;
+};
+
 /// What results are compared with.
 struct Expectation {
   std::vector<HostTensor> results;
+  /// By the number of the result.
+  std::map<unsigned, Gradient> gradients;
   /// A lower bound of the largest |score| that is the maximum of its row.
   double scoreMagnitude = 0;
   /// Whether products of f32 may have been rounded to tf32.

@@ -17,6 +17,10 @@ struct Tolerance {
   /// Bound on sqrt(sum (x - r)^2 / sum r^2) over the whole tensor.
   double relativeRms;
 
+  /// Errors are relative to this where all results together are smaller: the
+  /// size of what cancels in them.
+  double leastMagnitude = 0;
+
   /// A single element's error is bounded by this many times `relativeRms`,
   /// relative to the larger of |r| and the root mean square of all r. The RMS
   /// bound alone would let one wrong element hide among millions. Errors of a
@@ -54,6 +58,9 @@ struct Comparison {
   /// Set unless ok.
   std::optional<Element> firstBad;
 };
+
+/// The root mean square of the finite elements, 0 if there are none.
+double getMagnitude(const HostTensor &tensor);
 
 /// Compares a result with the reference, which has the same shape. NaN must
 /// meet NaN and an infinity the same infinity; neither enters the maxima and

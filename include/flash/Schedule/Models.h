@@ -39,6 +39,14 @@ Schedule chooseSchedule(const Problem &problem, const TargetInfo &target,
 std::string completeSchedule(const Problem &problem, const TargetInfo &target,
                              Schedule &schedule);
 
+/// What is proposed for gradients, whose programs go over tiles of queries and
+/// over tiles of keys.
+Schedule chooseGradSchedule(const Problem &problem, const TargetInfo &target);
+
+/// What is wrong with a schedule of gradients that has tiles; empty if nothing
+/// is.
+std::string findGradFault(const TargetInfo &target, const Schedule &schedule);
+
 /// Schedules that the target admits, each complete, for a search: the model's
 /// own, then all tiles and features with the rest as the model would have it.
 llvm::SmallVector<Schedule> listSchedules(const Problem &problem,

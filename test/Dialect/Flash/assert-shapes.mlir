@@ -116,3 +116,31 @@ func.func @multiples(%q: tensor<2x4x64x16xf32>, %k: tensor<2x4x?x16xf32>) -> ten
   %o = flash.attention %q, %k, %k multiples([64, 128]) : (tensor<2x4x64x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>) -> tensor<2x4x64x16xf32>
   return %o : tensor<2x4x64x16xf32>
 }
+
+// -----
+
+// The gradients: each operand with a row for each query, and sizes of results
+// that their types say and those of the operands do not.
+
+// CHECK-LABEL: func @gradients(
+// CHECK:         cf.assert {{.*}}, "flash.attention_grad at {{.*}}assert-shapes.mlir:{{.*}}: lengths of query and output differ"
+// CHECK:         cf.assert {{.*}}: lengths of query and log-sum-exp differ"
+// CHECK:         cf.assert {{.*}}: lengths of query and gradient of the output differ"
+// CHECK:         cf.assert {{.*}}: lengths of query and gradient of the log-sum-exp differ"
+// CHECK:         cf.assert {{.*}}: lengths of key and its gradient differ"
+// CHECK:         cf.assert {{.*}}: sizes of the sink and its gradient differ"
+// CHECK:         cf.assert {{.*}}: sizes of tensor #0 of wrt and its gradient differ"
+// CHECK:         cf.assert {{.*}} reads dimension 0 by the head, of which there are more"
+// CHECK-NOT:     cf.assert
+func.func @gradients(%q: tensor<2x4x64x16xf32>, %k: tensor<2x4x?x16xf32>, %x: tensor<2x4x?x16xf32>, %lse: tensor<2x4x?xf32>,
+                     %s: tensor<?xf32>, %t: tensor<?xf32>) -> tensor<2x4x70x16xf32> {
+  %0:5 = flash.attention_grad %q, %k, %k, %x, %lse, %x sink(%s : tensor<?xf32>) lse_grad(%lse : tensor<2x4x?xf32>)
+      wrt(%t : tensor<?xf32>) score {
+  ^bb0(%z: f32, %b: index, %h: index, %i: index, %j: index):
+    %e = tensor.extract %t[%h] : tensor<?xf32>
+    %r = arith.addf %z, %e : f32
+    flash.yield %r : f32
+  } : (tensor<2x4x64x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?xf32>, tensor<2x4x?x16xf32>)
+      -> (tensor<2x4x?x16xf32>, tensor<2x4x70x16xf32>, tensor<2x4x?x16xf32>, tensor<4xf32>, tensor<7xf32>)
+  return %0#1 : tensor<2x4x70x16xf32>
+}

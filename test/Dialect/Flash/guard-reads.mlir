@@ -88,3 +88,19 @@ func.func @divisor(%q: !t) -> !t {
   } : (!t, !t, !t) -> !t
   return %o : !t
 }
+
+// The gradients read at the same elements.
+// CHECK-LABEL: func @gradients(
+// CHECK:         %[[D:.*]] = arith.subi
+// CHECK-NEXT:    %[[N:.*]] = flash.guard %[[D]] else 0 : index
+// CHECK-NEXT:    tensor.extract %{{.*}}[%[[N]]]
+func.func @gradients(%q: !t, %lse: tensor<2x4x?xf32>, %table: tensor<?xf32>) -> tensor<?xf32> {
+  %0:4 = flash.attention_grad %q, %q, %q, %q, %lse, %q wrt(%table : tensor<?xf32>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %x = tensor.extract %table[%d] : tensor<?xf32>
+    %r = arith.addf %s, %x : f32
+    flash.yield %r : f32
+  } : (!t, !t, !t, !t, tensor<2x4x?xf32>, !t) -> (!t, !t, !t, tensor<?xf32>)
+  return %0#3 : tensor<?xf32>
+}

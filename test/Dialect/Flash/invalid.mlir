@@ -443,7 +443,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
 // -----
 
 func.func @f(%x: f32) {
-  // expected-error @below {{expects parent op to be one of 'flash.attention, flash.online_attention'}}
+  // expected-error @below {{expects parent op to be one of 'flash.attention, flash.attention_grad, flash.online_attention, flash.query_grad_step, flash.key_grad_step'}}
   flash.yield %x : f32
 }
 
@@ -1324,5 +1324,321 @@ func.func @packed_rows(%q: tensor<16x64xf32>, %a: tensor<16x64xf32>, %m: tensor<
   // expected-error @below {{packs 17 heads into a tile of 16 rows, which has one for each at least}}
   %0:3 = flash.online_attention ins(%q, %q, %q : tensor<16x64xf32>, tensor<16x64xf32>, tensor<16x64xf32>)
       outs(%a, %m, %m : tensor<16x64xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[128, 128] packed(17) scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x16xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xf32>) {
+  // expected-error @below {{head dimensions of query and key must agree, got 8 and 16}}
+  %0:3 = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x16xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x16xf32>, tensor<1x1x6x16xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xf32>, %s: tensor<3xf32>) {
+  // expected-error @below {{query heads and number of sinks must agree, got 2 and 3}}
+  %0:4 = flash.attention_grad %q, %k, %v, %o, %lse, %do sink(%s : tensor<3xf32>)
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<3xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf16>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xf32>) {
+  // expected-error @below {{output must have the operands' element type 'f32', got 'f16'}}
+  %0:3 = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf16>, tensor<1x2x4xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x8xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xf32>) {
+  // expected-error @below {{output must have type 'tensor<1x2x4x16xf32>', got 'tensor<1x2x4x8xf32>'}}
+  %0:3 = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x8xf32>, tensor<1x2x4xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x5xf32>, %do: tensor<1x2x4x16xf32>) {
+  // expected-error @below {{log-sum-exp must have type 'tensor<1x2x4xf32>', got 'tensor<1x2x5xf32>'}}
+  %0:3 = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x5xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf16>, %do: tensor<1x2x4x16xf32>) {
+  // expected-error @below {{operand #4 must be ranked tensor without encoding of 32-bit float values, but got 'tensor<1x2x4xf16>'}}
+  %0:3 = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf16>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xbf16>) {
+  // expected-error @below {{gradient of the output must have the operands' element type 'f32', got 'bf16'}}
+  %0:3 = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf32>, tensor<1x2x4x16xbf16>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x3x16xf32>) {
+  // expected-error @below {{gradient of the output must have type 'tensor<1x2x4x16xf32>', got 'tensor<1x2x3x16xf32>'}}
+  %0:3 = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf32>, tensor<1x2x3x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xf32>, %x: tensor<1x2xf32>) {
+  // expected-error @below {{gradient of the log-sum-exp must have type 'tensor<1x2x4xf32>', got 'tensor<1x2xf32>'}}
+  %0:3 = flash.attention_grad %q, %k, %v, %o, %lse, %do lse_grad(%x : tensor<1x2xf32>)
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xf32>) {
+  // expected-error @below {{the gradient of the query must have type 'tensor<1x2x4x8xf32>', got 'tensor<1x2x4x16xf32>'}}
+  %0:3 = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x16xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xf32>) {
+  // expected-error @below {{the gradient of the key must have type 'tensor<1x1x6x8xf32>', got 'tensor<1x2x6x8xf32>'}}
+  %0:3 = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x2x6x8xf32>, tensor<1x1x6x16xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xf32>) {
+  // expected-error @below {{the gradient of the value must have type 'tensor<1x1x6x16xf32>', got 'tensor<1x1x6x16xf16>'}}
+  %0:3 = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf16>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xf32>, %s: tensor<2xf32>) {
+  // expected-error @below {{the gradient of the sink must have type 'tensor<2xf32>', got 'tensor<1xf32>'}}
+  %0:4 = flash.attention_grad %q, %k, %v, %o, %lse, %do sink(%s : tensor<2xf32>)
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xf32>) {
+  // expected-error @below {{has 0 tensors in wrt, but 1 gradients of such}}
+  %0:4 = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xf32>, %a: tensor<2xf32>) {
+  // expected-error @below {{tensor #0 of wrt is not read by a tensor.extract of the score region, so that its gradient is 0; leave it out}}
+  %0:4 = flash.attention_grad %q, %k, %v, %o, %lse, %do wrt(%a : tensor<2xf32>)
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xf32>, %a: tensor<2xf32>) {
+  // expected-error @below {{tensor #1 of wrt is named a second time}}
+  %0:5 = flash.attention_grad %q, %k, %v, %o, %lse, %do wrt(%a, %a : tensor<2xf32>, tensor<2xf32>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %a[%h] : tensor<2xf32>
+    %r = arith.addf %s, %x : f32
+    flash.yield %r : f32
+  }
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<2xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xf32>, %a: tensor<2xf32>) {
+  // expected-error @below {{the gradient of tensor #0 of wrt must have type 'tensor<2xf32>', got 'tensor<2xf16>'}}
+  %0:4 = flash.attention_grad %q, %k, %v, %o, %lse, %do wrt(%a : tensor<2xf32>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %a[%h] : tensor<2xf32>
+    %r = arith.addf %s, %x : f32
+    flash.yield %r : f32
+  }
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<2xf16>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x16xf32>, %o: tensor<1x2x4x16xf32>, %lse: tensor<1x2x4xf32>, %do: tensor<1x2x4x16xf32>, %a: tensor<2xi32>) {
+  // expected-error @below {{operand #6 must be variadic of ranked tensor without encoding of 16-bit float or bfloat16 type or 32-bit float values, but got 'tensor<2xi32>'}}
+  %0:4 = flash.attention_grad %q, %k, %v, %o, %lse, %do wrt(%a : tensor<2xi32>)
+      : (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<1x2x4x16xf32>, tensor<1x2x4xf32>, tensor<1x2x4x16xf32>)
+      -> (tensor<1x2x4x8xf32>, tensor<1x1x6x8xf32>, tensor<1x1x6x16xf32>, tensor<2xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
+  // expected-error @below {{operand group #0 must have one operand, got 0}}
+  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 0, 2, 1, 1, 1, 1, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({
+  }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
+  // expected-error @below {{result group #0 must have one result, got 2}}
+  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 2, 1, 0, 0, 0>}> ({
+  }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
+  // expected-error @below {{a sink has a gradient, and a gradient of the sink needs a sink}}
+  %0:4 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 1, 0>}> ({
+  }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1xf32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dq: tensor<4x16xf32>) {
+  // expected-error @below {{gradient of the query must have type 'tensor<4x8xf32>', got 'tensor<4x16xf32>'}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dq : tensor<4x16xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x8xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dq: tensor<4x8xf32>) {
+  // expected-error @below {{gradient of the output must have type 'tensor<4x16xf16>', got 'tensor<4x8xf16>'}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x8xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dq : tensor<4x8xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf32>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dq: tensor<4x8xf32>) {
+  // expected-error @below {{gradient of the output must have the operands' element type 'f16', got 'f32'}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf32>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dq : tensor<4x8xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<6xf32>, %delta: tensor<4xf32>, %dq: tensor<4x8xf32>) {
+  // expected-error @below {{shift must have type 'tensor<4xf32>', got 'tensor<6xf32>'}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<6xf32>, tensor<4xf32>)
+      outs(%dq : tensor<4x8xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<6xf32>, %dq: tensor<4x8xf32>) {
+  // expected-error @below {{delta must have type 'tensor<4xf32>', got 'tensor<6xf32>'}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<6xf32>)
+      outs(%dq : tensor<4x8xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dq: tensor<4x8xf32>) {
+  // expected-error @below {{'at' takes the four indices [b, h, i, j]}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dq : tensor<4x8xf32>) at[0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dq: tensor<4x8xf32>) {
+  // expected-error @below {{scale must be finite}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dq : tensor<4x8xf32>) at[0, 0, 0, 0] of[4, 6] scale(0x7FF0000000000000)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<4x8xf32>, %dv: tensor<6x16xf32>) {
+  // expected-error @below {{gradient of the key must have type 'tensor<6x8xf32>', got 'tensor<4x8xf32>'}}
+  %0:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dk, %dv : tensor<4x8xf32>, tensor<6x16xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<6x8xf32>, %dv: tensor<6x8xf32>) {
+  // expected-error @below {{gradient of the value must have type 'tensor<6x16xf32>', got 'tensor<6x8xf32>'}}
+  %0:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dk, %dv : tensor<6x8xf32>, tensor<6x8xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<6x8xf32>, %dv: tensor<6x16xf32>) {
+  // expected-error @below {{precision(tf32) rounds operands of f32, got 'f16'}}
+  %0:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dk, %dv : tensor<6x8xf32>, tensor<6x16xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0) precision(tf32)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf32>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<6x8xf32>, %dv: tensor<6x16xf32>) {
+  // expected-error @below {{query, key and value must have one element type, got 'f16', 'f16' and 'f32'}}
+  %0:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf32>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dk, %dv : tensor<6x8xf32>, tensor<6x16xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
   return
 }

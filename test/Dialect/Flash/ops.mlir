@@ -84,6 +84,67 @@ func.func @rank3(%q: tensor<8x?x8xf16>, %k: tensor<2x?x8xf16>, %kb: tensor<8x?x8
   return
 }
 
+// The gradients without any clause; the gradient of a tensor with open sizes
+// may have them, or not.
+// CHECK-LABEL: func @gradients(
+// CHECK: flash.attention_grad %arg0, %arg1, %arg2, %arg3, %arg4, %arg5 :
+// CHECK-SAME: -> (tensor<2x8x333x64xf16>, tensor<2x2x517x64xf16>, tensor<2x2x517x48xf16>)
+func.func @gradients(%q: tensor<2x8x333x64xf16>, %k: tensor<2x2x?x64xf16>, %v: tensor<2x2x?x48xf16>,
+                     %o: tensor<2x8x333x48xf16>, %lse: tensor<2x8x333xf32>, %do: tensor<2x8x?x48xf16>)
+    -> tensor<2x2x517x64xf16> {
+  %0:3 = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      : (tensor<2x8x333x64xf16>, tensor<2x2x?x64xf16>, tensor<2x2x?x48xf16>,
+         tensor<2x8x333x48xf16>, tensor<2x8x333xf32>, tensor<2x8x?x48xf16>)
+      -> (tensor<2x8x333x64xf16>, tensor<2x2x517x64xf16>, tensor<2x2x517x48xf16>)
+  return %0#1 : tensor<2x2x517x64xf16>
+}
+
+// Every optional part of the gradients at once.
+// CHECK-LABEL: func @all_gradients(
+// CHECK: flash.attention_grad {{.*}} leading(heads) scale(1.250000e-01) mask(#flash.causal) lengths(%{{.*}} : tensor<1xi32>)
+// CHECK-SAME: sink(%{{.*}} : tensor<?xf32>) precision(tf32) multiples([1, 8]) schedule(<query_tile = 64>)
+// CHECK-SAME: lse_grad(%{{.*}} : tensor<?x?xf32>) wrt(%{{.*}}, %{{.*}} : tensor<?xf16>, tensor<f32>) score {
+// CHECK: flash.guard %{{.*}} else 0 : index
+// CHECK: } {test.note = "kept"} : (tensor<?x?x64xf32>, tensor<?x?x64xf32>, tensor<?x?x128xf32>,
+// CHECK-SAME: tensor<?x?x128xf32>, tensor<?x?xf32>, tensor<?x?x128xf32>)
+// CHECK-SAME: -> (tensor<?x?x64xf32>, tensor<?x?x64xf32>, tensor<?x?x128xf32>, tensor<?xf32>, tensor<?xf16>, tensor<f32>)
+func.func @all_gradients(%q: tensor<?x?x64xf32>, %k: tensor<?x?x64xf32>, %v: tensor<?x?x128xf32>,
+                         %o: tensor<?x?x128xf32>, %lse: tensor<?x?xf32>, %do: tensor<?x?x128xf32>,
+                         %n: tensor<1xi32>, %s: tensor<?xf32>, %table: tensor<?xf16>, %gain: tensor<f32>) {
+  %0:6 = flash.attention_grad %q, %k, %v, %o, %lse, %do leading(heads) scale(0.125) mask(#flash.causal)
+      lengths(%n : tensor<1xi32>) sink(%s : tensor<?xf32>) precision(tf32) multiples([1, 8])
+      schedule(<query_tile = 64>) lse_grad(%lse : tensor<?x?xf32>)
+      wrt(%table, %gain : tensor<?xf16>, tensor<f32>) score {
+  ^bb0(%x: f32, %b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %at = flash.guard %d else 0 : index
+    %t = tensor.extract %table[%at] : tensor<?xf16>
+    %w = arith.extf %t : f16 to f32
+    %g = tensor.extract %gain[] : tensor<f32>
+    %y = arith.mulf %g, %w : f32
+    %r = arith.addf %x, %y : f32
+    flash.yield %r : f32
+  } {test.note = "kept"} : (tensor<?x?x64xf32>, tensor<?x?x64xf32>, tensor<?x?x128xf32>,
+       tensor<?x?x128xf32>, tensor<?x?xf32>, tensor<?x?x128xf32>)
+      -> (tensor<?x?x64xf32>, tensor<?x?x64xf32>, tensor<?x?x128xf32>, tensor<?xf32>, tensor<?xf16>, tensor<f32>)
+  return
+}
+
+// The example in the description of flash.attention_grad.
+// CHECK-LABEL: func @sink_gradient(
+// CHECK: flash.attention_grad {{.*}} mask(#flash.causal) sink(%{{.*}} : tensor<8xf32>) :
+func.func @sink_gradient(%q: tensor<2x8x333x64xf32>, %k: tensor<2x2x517x64xf32>, %v: tensor<2x2x517x48xf32>,
+                         %o: tensor<2x8x333x48xf32>, %lse: tensor<2x8x333xf32>, %do: tensor<2x8x333x48xf32>,
+                         %s: tensor<8xf32>) {
+  %dq, %dk, %dv, %ds = flash.attention_grad %q, %k, %v, %o, %lse, %do
+      mask(#flash.causal) sink(%s : tensor<8xf32>)
+      : (tensor<2x8x333x64xf32>, tensor<2x2x517x64xf32>, tensor<2x2x517x48xf32>,
+         tensor<2x8x333x48xf32>, tensor<2x8x333xf32>, tensor<2x8x333x48xf32>)
+      -> (tensor<2x8x333x64xf32>, tensor<2x2x517x64xf32>, tensor<2x2x517x48xf32>,
+          tensor<8xf32>)
+  return
+}
+
 // A score region may be anything elementwise; also the identity.
 // CHECK-LABEL: func @identity_score(
 // CHECK: flash.yield %{{.*}} : f32
@@ -211,4 +272,36 @@ func.func @multiples(%q: tensor<2x4x?x16xf32>, %a: tensor<2x4x?x16xf32>, %r: ten
   %s:3 = flash.online_attention ins(%q, %q, %q : tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>)
       outs(%a, %r, %r : tensor<2x4x?x16xf32>, tensor<2x4x?xf32>, tensor<2x4x?xf32>) at[0, 0, 0, 0] of[%n, %n] scale(1.0) multiples([1, 32])
   return %o, %s#0 : tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>
+}
+
+// The examples in the descriptions of the steps of the gradients, and their
+// optional parts.
+// CHECK-LABEL: func @grad_steps(
+// CHECK: flash.query_grad_step ins({{.*}} : tensor<64x64xf16>, tensor<128x64xf16>, tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
+// CHECK-SAME: outs(%{{.*}} : tensor<64x64xf32>) at[%{{.*}}, 0, %{{.*}}, 128] of[512, %{{.*}}] keys(%{{.*}}) scale(1.250000e-01) mask(#flash.causal) schedule(<query_tile = 64>) score {
+// CHECK: flash.key_grad_step ins(
+// CHECK-SAME: outs(%{{.*}}, %{{.*}} : tensor<128x64xf32>, tensor<128x32xf32>) at[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] of[512, 512] queries(%{{.*}}) keys(%{{.*}}) scale(1.250000e-01)
+// CHECK: flash.key_grad_step
+// CHECK-SAME: of[512, 512] scale(1.250000e-01) mask(#flash.causal)
+func.func @grad_steps(%q: tensor<64x64xf16>, %k: tensor<128x64xf16>, %v: tensor<128x32xf16>, %do: tensor<64x32xf16>,
+                      %shift: tensor<64xf32>, %delta: tensor<64xf32>, %0: tensor<64x64xf32>, %1: tensor<128x64xf32>,
+                      %2: tensor<128x32xf32>, %b: index, %h: index, %i: index, %j: index, %n: index)
+    -> (tensor<64x64xf32>, tensor<128x64xf32>, tensor<128x32xf32>, tensor<128x64xf32>, tensor<128x32xf32>) {
+  %3 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>, tensor<128x64xf16>,
+          tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
+      outs(%0 : tensor<64x64xf32>) at[%b, 0, %i, 128] of[512, %n] keys(%n) scale(0.125) mask(#flash.causal)
+      schedule(<query_tile = 64>) score {
+  ^bb0(%s: f32, %sb: index, %sh: index, %si: index, %sj: index):
+    %r = math.tanh %s : f32
+    flash.yield %r : f32
+  }
+  %4:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>, tensor<128x64xf16>,
+          tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
+      outs(%1, %2 : tensor<128x64xf32>, tensor<128x32xf32>) at[%b, %h, %i, %j] of[512, 512]
+      queries(%n) keys(%j) scale(0.125)
+  %5:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>, tensor<128x64xf16>,
+          tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
+      outs(%1, %2 : tensor<128x64xf32>, tensor<128x32xf32>) at[%b, %h, %i, %j] of[512, 512]
+      scale(0.125) mask(#flash.causal)
+  return %3, %4#0, %4#1, %5#0, %5#1 : tensor<64x64xf32>, tensor<128x64xf32>, tensor<128x32xf32>, tensor<128x64xf32>, tensor<128x32xf32>
 }

@@ -254,47 +254,95 @@ static void printAttentionResults(OpAsmPrinter &printer, Operation *,
     printer << output;
 }
 
+/// The types of the gradients, in the order of the results.
+static ParseResult parseAttentionGradResults(
+    OpAsmParser &parser,
+    const std::optional<OpAsmParser::UnresolvedOperand> &sink, Type &query,
+    Type &key, Type &value, Type &sinkGrad, SmallVectorImpl<Type> &captured) {
+  if (parser.parseLParen() || parser.parseType(query) || parser.parseComma() ||
+      parser.parseType(key) || parser.parseComma() || parser.parseType(value))
+    return failure();
+  if (sink && (parser.parseComma() || parser.parseType(sinkGrad)))
+    return failure();
+  while (succeeded(parser.parseOptionalComma()))
+    if (parser.parseType(captured.emplace_back()))
+      return failure();
+  return parser.parseRParen();
+}
+
+static void printAttentionGradResults(OpAsmPrinter &printer, Operation *,
+                                      Value sink, Type query, Type key,
+                                      Type value, Type sinkGrad,
+                                      TypeRange captured) {
+  printer << "(" << query << ", " << key << ", " << value;
+  if (sinkGrad)
+    printer << ", " << sinkGrad;
+  for (Type type : captured)
+    printer << ", " << type;
+  printer << ")";
+}
+
+#include "flash/Dialect/Flash/IR/FlashAttentionInterface.cpp.inc"
+#include "flash/Dialect/Flash/IR/FlashStepInterface.cpp.inc"
+
 #define GET_OP_CLASSES
 #include "flash/Dialect/Flash/IR/FlashOps.cpp.inc"
 
 //===----------------------------------------------------------------------===//
-// AttentionOp
+// AttentionOpInterface
 //===----------------------------------------------------------------------===//
 
-double AttentionOp::getScaleOrDefault() {
-  if (getScale())
-    return getScale()->convertToDouble();
-  return 1.0 / std::sqrt(static_cast<double>(getHeadDim()));
+double flash::detail::getScaleOrDefault(AttentionOpInterface op) {
+  if (op.getScale())
+    return op.getScale()->convertToDouble();
+  return 1.0 / std::sqrt(static_cast<double>(op.getHeadDim()));
 }
 
-MaskAttrInterface AttentionOp::getMaskOrFull() {
-  if (getMask())
-    return *getMask();
-  return cast<MaskAttrInterface>(FullAttr::get(getContext()));
+MaskAttrInterface flash::detail::getMaskOrFull(AttentionOpInterface op) {
+  if (op.getMask())
+    return *op.getMask();
+  return cast<MaskAttrInterface>(FullAttr::get(op.getContext()));
 }
 
-bool AttentionOp::hasBatch() {
-  return getQuery().getType().getRank() == 4 || getLeading() == Leading::Batch;
-}
-
-bool AttentionOp::hasHeads() {
-  return getQuery().getType().getRank() == 4 || getLeading() != Leading::Batch;
-}
-
-std::optional<int64_t> AttentionOp::getGroup() {
-  if (!hasHeads())
+std::optional<int64_t> flash::detail::getGroup(AttentionOpInterface op) {
+  if (!op.hasHeads())
     return 1;
-  RankedTensorType query = getQuery().getType(), key = getKey().getType();
+  RankedTensorType query = op.getQuery().getType(), key = op.getKey().getType();
   int64_t dim = query.getRank() - 3;
   if (query.isDynamicDim(dim) || key.isDynamicDim(dim))
     return std::nullopt;
   return query.getDimSize(dim) / key.getDimSize(dim);
 }
 
-LogicalResult AttentionOp::requireRank4() {
-  if (getQuery().getType().getRank() == 4)
+LogicalResult flash::detail::requireRank4(AttentionOpInterface op) {
+  if (op.getQuery().getType().getRank() == 4)
     return success();
-  return emitOpError("needs rank 4 here; run flash-expand-rank first");
+  return op->emitOpError("needs rank 4 here; run flash-expand-rank first");
+}
+
+SmallVector<PositionRead>
+flash::detail::getPositionReads(AttentionOpInterface op) {
+  SmallVector<PositionRead> reads;
+  if (op.getScore().empty())
+    return reads;
+  int64_t rank = op.getQuery().getType().getRank();
+  // The position's tensor and dimension, in the order of the region's
+  // arguments.
+  const std::tuple<StringRef, Value, int64_t> extents[] = {
+      {"batch", op.hasBatch() ? op.getQuery() : Value(), 0},
+      {"head", op.hasHeads() ? op.getQuery() : Value(), rank - 3},
+      {"query", op.getQuery(), rank - 2},
+      {"key", op.getKey(), rank - 2}};
+  for (auto extract : op.getScore().front().getOps<tensor::ExtractOp>())
+    for (auto [dim, index] : llvm::enumerate(extract.getIndices())) {
+      auto argument = dyn_cast<BlockArgument>(index);
+      if (!argument || argument.getOwner() != &op.getScore().front())
+        continue;
+      auto [name, tensor, tensorDim] = extents[argument.getArgNumber() - 1];
+      reads.push_back(
+          {extract, static_cast<int64_t>(dim), name, tensor, tensorDim});
+    }
+  return reads;
 }
 
 /// Checks what the lengths are said to be multiples of.
@@ -312,56 +360,46 @@ static LogicalResult verifyMultiples(Operation *op, ArrayRef<int64_t> multiples,
   return success();
 }
 
-LogicalResult AttentionOp::verify() {
-  RankedTensorType query = getQuery().getType(), key = getKey().getType(),
-                   value = getValue().getType();
+/// Checks the operands and clauses that an attention and its gradients share.
+static LogicalResult verifyAttention(AttentionOpInterface op) {
+  RankedTensorType query = op.getQuery().getType(), key = op.getKey().getType(),
+                   value = op.getValue().getType();
   int64_t rank = query.getRank();
   if (rank != 3 && rank != 4)
-    return emitOpError()
+    return op->emitOpError()
            << "operands must have rank 4 (batch, heads, length, head "
               "dimension) or rank 3 (without batch, or with leading(batch) "
               "without heads), got rank "
            << rank;
-  if (getLeading() && rank != 3)
-    return emitOpError("leading says what the first of three dimensions is; "
-                       "rank-4 operands have both batch and heads");
-  if (failed(verifyOperandShapes(*this, query, key, value)) ||
-      failed(verifyLeadingDims(*this, query, key, value, hasBatch() ? 0 : -1,
-                               hasHeads() ? rank - 3 : -1)))
+  if (op.getLeading() && rank != 3)
+    return op->emitOpError(
+        "leading says what the first of three dimensions is; "
+        "rank-4 operands have both batch and heads");
+  if (failed(verifyOperandShapes(op, query, key, value)) ||
+      failed(verifyLeadingDims(op, query, key, value, op.hasBatch() ? 0 : -1,
+                               op.hasHeads() ? rank - 3 : -1)))
     return failure();
 
-  if (getOutput().getType().getElementType() != query.getElementType())
-    return emitOpError() << "output must have the operands' element type "
-                         << query.getElementType() << ", got "
-                         << getOutput().getType().getElementType();
-  if (failed(verifyShape(*this, "output", getOutput().getType(),
-                         withLast(query.getShape(), value.getDimSize(rank - 1)),
-                         /*endsInValueDim=*/true)))
+  if (op.getLengths() &&
+      failed(verifySameSize(op, "batch size and number of lengths",
+                            op.hasBatch() ? query.getDimSize(0) : 1,
+                            op.getLengths().getType().getDimSize(0))))
     return failure();
-  if (getLse() && failed(verifyShape(*this, "log-sum-exp", getLse().getType(),
-                                     query.getShape().drop_back())))
+  if (op.getSink() &&
+      failed(verifySameSize(op, "query heads and number of sinks",
+                            op.hasHeads() ? query.getDimSize(rank - 3) : 1,
+                            op.getSink().getType().getDimSize(0))))
     return failure();
-
-  if (getLengths() &&
-      failed(verifySameSize(*this, "batch size and number of lengths",
-                            hasBatch() ? query.getDimSize(0) : 1,
-                            getLengths().getType().getDimSize(0))))
-    return failure();
-  if (getSink() &&
-      failed(verifySameSize(*this, "query heads and number of sinks",
-                            hasHeads() ? query.getDimSize(rank - 3) : 1,
-                            getSink().getType().getDimSize(0))))
-    return failure();
-  if (getMultiples() &&
-      failed(verifyMultiples(*this, *getMultiples(), query.getDimSize(rank - 2),
+  if (op.getMultiples() &&
+      failed(verifyMultiples(op, *op.getMultiples(), query.getDimSize(rank - 2),
                              key.getDimSize(rank - 2))))
     return failure();
-  if (getScale() && failed(verifyScale(*this, *getScale())))
+  if (op.getScale() && failed(verifyScale(op, *op.getScale())))
     return failure();
-  if (failed(verifyPrecision(*this, getPrecision(), query.getElementType())) ||
-      failed(verifyScoreRegion(*this, getScore())))
+  if (failed(verifyPrecision(op, op.getPrecision(), query.getElementType())) ||
+      failed(verifyScoreRegion(op, op.getScore())))
     return failure();
-  for (const PositionRead &read : getPositionReads()) {
+  for (const PositionRead &read : op.getPositionReads()) {
     auto sizeOf = [](Value tensor, int64_t dim) {
       return cast<RankedTensorType>(tensor.getType()).getDimSize(dim);
     };
@@ -376,28 +414,119 @@ LogicalResult AttentionOp::verify() {
   return success();
 }
 
-SmallVector<PositionRead> AttentionOp::getPositionReads() {
-  SmallVector<PositionRead> reads;
-  if (getScore().empty())
-    return reads;
-  int64_t rank = getQuery().getType().getRank();
-  // The position's tensor and dimension, in the order of the region's
-  // arguments.
-  const std::tuple<StringRef, Value, int64_t> extents[] = {
-      {"batch", hasBatch() ? getQuery() : Value(), 0},
-      {"head", hasHeads() ? getQuery() : Value(), rank - 3},
-      {"query", getQuery(), rank - 2},
-      {"key", getKey(), rank - 2}};
-  for (auto extract : getScore().front().getOps<tensor::ExtractOp>())
-    for (auto [dim, index] : llvm::enumerate(extract.getIndices())) {
-      auto argument = dyn_cast<BlockArgument>(index);
-      if (!argument || argument.getOwner() != &getScore().front())
-        continue;
-      auto [name, tensor, tensorDim] = extents[argument.getArgNumber() - 1];
-      reads.push_back(
-          {extract, static_cast<int64_t>(dim), name, tensor, tensorDim});
-    }
-  return reads;
+/// Checks a tensor of one row for each query, with the elements of the query
+/// and as many as the value has.
+static LogicalResult verifyOutput(AttentionOpInterface op, StringRef name,
+                                  RankedTensorType type) {
+  RankedTensorType query = op.getQuery().getType();
+  if (type.getElementType() != query.getElementType())
+    return op->emitOpError()
+           << name << " must have the operands' element type "
+           << query.getElementType() << ", got " << type.getElementType();
+  return verifyShape(op, name, type,
+                     withLast(query.getShape(), op.getValueDim()),
+                     /*endsInValueDim=*/true);
+}
+
+/// Checks a tensor of one element for each query.
+static LogicalResult verifyRows(AttentionOpInterface op, StringRef name,
+                                RankedTensorType type) {
+  return verifyShape(op, name, type,
+                     op.getQuery().getType().getShape().drop_back());
+}
+
+//===----------------------------------------------------------------------===//
+// AttentionOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult AttentionOp::verify() {
+  if (failed(verifyAttention(*this)) ||
+      failed(verifyOutput(*this, "output", getOutput().getType())))
+    return failure();
+  if (getLse())
+    return verifyRows(*this, "log-sum-exp", getLse().getType());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// AttentionGradOp
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> AttentionGradOp::getDifferentiated() {
+  SmallVector<Value> values = {getQuery(), getKey(), getValue()};
+  if (getSink())
+    values.push_back(getSink());
+  llvm::append_range(values, getCaptured());
+  return values;
+}
+
+/// Checks that a gradient has the type of that of which it is the gradient, up
+/// to sizes that may be known only at run time.
+static LogicalResult verifyGradient(AttentionGradOp op, const Twine &what,
+                                    RankedTensorType grad,
+                                    RankedTensorType type) {
+  bool agrees = grad.getElementType() == type.getElementType() &&
+                grad.getRank() == type.getRank();
+  for (int64_t d = 0; agrees && d < type.getRank(); ++d)
+    agrees = mayBeEqual(grad.getDimSize(d), type.getDimSize(d));
+  if (agrees)
+    return success();
+  return op.emitOpError() << "the gradient of " << what << " must have type "
+                          << type << ", got " << grad;
+}
+
+/// Checks the tensors of `wrt`.
+static LogicalResult verifyCaptured(AttentionGradOp op) {
+  if (op.getCaptured().size() != op.getCapturedGrads().size())
+    return op.emitOpError("has ")
+           << op.getCaptured().size() << " tensors in wrt, but "
+           << op.getCapturedGrads().size() << " gradients of such";
+  llvm::SmallDenseSet<Value> read, seen;
+  if (!op.getScore().empty())
+    for (auto extract : op.getScore().front().getOps<tensor::ExtractOp>())
+      read.insert(extract.getTensor());
+  for (auto [number, tensor, grad] :
+       llvm::enumerate(op.getCaptured(), op.getCapturedGrads())) {
+    if (!read.contains(tensor))
+      return op.emitOpError("tensor #")
+             << number
+             << " of wrt is not read by a tensor.extract of the score region, "
+                "so that its gradient is 0; leave it out";
+    if (!seen.insert(tensor).second)
+      return op.emitOpError("tensor #")
+             << number << " of wrt is named a second time";
+    if (failed(verifyGradient(op, "tensor #" + Twine(number) + " of wrt",
+                              cast<RankedTensorType>(grad.getType()),
+                              cast<RankedTensorType>(tensor.getType()))))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult AttentionGradOp::verify() {
+  if (failed(verifyAttention(*this)) ||
+      failed(verifyOutput(*this, "output", getOutput().getType())) ||
+      failed(verifyRows(*this, "log-sum-exp", getLse().getType())) ||
+      failed(verifyOutput(*this, "gradient of the output",
+                          getOutputGrad().getType())))
+    return failure();
+  if (getLseGrad() && failed(verifyRows(*this, "gradient of the log-sum-exp",
+                                        getLseGrad().getType())))
+    return failure();
+  for (auto [name, grad, operand] :
+       {std::tuple("the query", getQueryGrad(), getQuery()),
+        {"the key", getKeyGrad(), getKey()},
+        {"the value", getValueGrad(), getValue()}})
+    if (failed(verifyGradient(*this, name, grad.getType(), operand.getType())))
+      return failure();
+  if (static_cast<bool>(getSink()) != static_cast<bool>(getSinkGrad()))
+    return emitOpError("a sink has a gradient, and a gradient of the sink "
+                       "needs a sink");
+  if (getSink() &&
+      failed(verifyGradient(*this, "the sink", getSinkGrad().getType(),
+                            getSink().getType())))
+    return failure();
+  return verifyCaptured(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -416,6 +545,26 @@ SmallVector<OpFoldResult> OnlineAttentionOp::getMixedPosition() {
 SmallVector<OpFoldResult> OnlineAttentionOp::getMixedExtents() {
   Builder builder(getContext());
   return getMixedValues(getStaticExtents(), getExtents(), builder);
+}
+
+/// Checks where the first element of a step is.
+template <typename Op> static LogicalResult verifyPosition(Op op) {
+  if (op.getStaticPosition().size() != 4)
+    return op.emitOpError("'at' takes the four indices [b, h, i, j]");
+  if (op.getStaticExtents().size() != 2)
+    return op.emitOpError("'of' takes the two lengths [nq, nk]");
+  for (int64_t value : llvm::concat<const int64_t>(op.getStaticPosition(),
+                                                   op.getStaticExtents()))
+    if (!ShapedType::isDynamic(value) && value < 0)
+      return op.emitOpError("'at' and 'of' must not be negative, got ")
+             << value;
+  auto countDynamic = [](ArrayRef<int64_t> values) {
+    return static_cast<size_t>(llvm::count_if(values, ShapedType::isDynamic));
+  };
+  if (countDynamic(op.getStaticPosition()) != op.getPosition().size() ||
+      countDynamic(op.getStaticExtents()) != op.getExtents().size())
+    return op.emitOpError("'at' and 'of' need one operand per dynamic entry");
+  return success();
 }
 
 LogicalResult OnlineAttentionOp::verify() {
@@ -437,20 +586,8 @@ LogicalResult OnlineAttentionOp::verify() {
       failed(verifyShape(*this, "sum", getSum().getType(),
                          query.getShape().drop_back())))
     return failure();
-  if (getStaticPosition().size() != 4)
-    return emitOpError("'at' takes the four indices [b, h, i, j]");
-  if (getStaticExtents().size() != 2)
-    return emitOpError("'of' takes the two lengths [nq, nk]");
-  for (int64_t value :
-       llvm::concat<const int64_t>(getStaticPosition(), getStaticExtents()))
-    if (!ShapedType::isDynamic(value) && value < 0)
-      return emitOpError("'at' and 'of' must not be negative, got ") << value;
-  auto countDynamic = [](ArrayRef<int64_t> values) {
-    return static_cast<size_t>(llvm::count_if(values, ShapedType::isDynamic));
-  };
-  if (countDynamic(getStaticPosition()) != getPosition().size() ||
-      countDynamic(getStaticExtents()) != getExtents().size())
-    return emitOpError("'at' and 'of' need one operand per dynamic entry");
+  if (failed(verifyPosition(*this)))
+    return failure();
   if (getKeys() && !isTile())
     return emitOpError("keys counts the keys of a tile (rank 2); use lengths "
                        "on whole tensors");
@@ -481,6 +618,92 @@ LogicalResult OnlineAttentionOp::verify() {
       failed(verifyPrecision(*this, getPrecision(), query.getElementType())))
     return failure();
   return verifyScoreRegion(*this, getScore());
+}
+
+//===----------------------------------------------------------------------===//
+// QueryGradStepOp and KeyGradStepOp
+//===----------------------------------------------------------------------===//
+
+template <typename Op> static SmallVector<OpFoldResult> positionOf(Op op) {
+  Builder builder(op.getContext());
+  return getMixedValues(op.getStaticPosition(), op.getPosition(), builder);
+}
+
+template <typename Op> static SmallVector<OpFoldResult> extentsOf(Op op) {
+  Builder builder(op.getContext());
+  return getMixedValues(op.getStaticExtents(), op.getExtents(), builder);
+}
+
+SmallVector<OpFoldResult> QueryGradStepOp::getMixedPosition() {
+  return positionOf(*this);
+}
+SmallVector<OpFoldResult> KeyGradStepOp::getMixedPosition() {
+  return positionOf(*this);
+}
+SmallVector<OpFoldResult> QueryGradStepOp::getMixedExtents() {
+  return extentsOf(*this);
+}
+SmallVector<OpFoldResult> KeyGradStepOp::getMixedExtents() {
+  return extentsOf(*this);
+}
+
+MutableOperandRange QueryGradStepOp::getCountMutable() {
+  return getKeysMutable();
+}
+MutableOperandRange KeyGradStepOp::getCountMutable() {
+  return getQueriesMutable();
+}
+
+SmallVector<OpOperand *> QueryGradStepOp::getSteppedTiles() {
+  return {&getKeyMutable(), &getValueMutable()};
+}
+SmallVector<OpOperand *> KeyGradStepOp::getSteppedTiles() {
+  return {&getQueryMutable(), &getOutputGradMutable(), &getShiftMutable(),
+          &getDeltaMutable()};
+}
+
+/// Checks what both steps of the gradients have.
+template <typename Op> static LogicalResult verifyGradStep(Op op) {
+  RankedTensorType query = op.getQuery().getType(), key = op.getKey().getType(),
+                   value = op.getValue().getType(),
+                   outputGrad = op.getOutputGrad().getType();
+  if (failed(verifyOperandShapes(op, query, key, value)))
+    return failure();
+  if (outputGrad.getElementType() != query.getElementType())
+    return op.emitOpError("gradient of the output must have the operands' "
+                          "element type ")
+           << query.getElementType() << ", got " << outputGrad.getElementType();
+  ArrayRef<int64_t> rows = query.getShape().drop_back();
+  if (failed(verifyShape(op, "gradient of the output", outputGrad,
+                         withLast(query.getShape(), value.getDimSize(1)),
+                         /*endsInValueDim=*/true)) ||
+      failed(verifyShape(op, "shift", op.getShift().getType(), rows)) ||
+      failed(verifyShape(op, "delta", op.getDelta().getType(), rows)) ||
+      failed(verifyPosition(op)) || failed(verifyScale(op, op.getScale())) ||
+      failed(verifyPrecision(op, op.getPrecision(), query.getElementType())))
+    return failure();
+  return verifyScoreRegion(op, op.getScore());
+}
+
+LogicalResult QueryGradStepOp::verify() {
+  if (failed(verifyShape(*this, "gradient of the query",
+                         getQueryGrad().getType(),
+                         getQuery().getType().getShape(),
+                         /*endsInValueDim=*/true)))
+    return failure();
+  return verifyGradStep(*this);
+}
+
+LogicalResult KeyGradStepOp::verify() {
+  if (failed(verifyShape(*this, "gradient of the key", getKeyGrad().getType(),
+                         getKey().getType().getShape(),
+                         /*endsInValueDim=*/true)) ||
+      failed(verifyShape(*this, "gradient of the value",
+                         getValueGrad().getType(),
+                         getValue().getType().getShape(),
+                         /*endsInValueDim=*/true)))
+    return failure();
+  return verifyGradStep(*this);
 }
 
 //===----------------------------------------------------------------------===//

@@ -43,9 +43,10 @@ struct Size {
 
 class ShapeAsserter {
 public:
-  explicit ShapeAsserter(AttentionOp op)
+  explicit ShapeAsserter(AttentionOpInterface op)
       : op(op), b(op), loc(op.getLoc()),
-        prefix("flash.attention" + describePlace(loc) + ": ") {}
+        prefix(
+            (op->getName().getStringRef() + describePlace(loc) + ": ").str()) {}
   void run();
 
 private:
@@ -69,12 +70,16 @@ private:
   }
   void headGroups(const Size &queryHeads, const Size &keyHeads);
   void multipleOf(const Size &size, int64_t factor, const Twine &what);
-  void resultSizes(RankedTensorType type, const Twine &name);
+  StringRef nameOfDim(int64_t dim);
+  void resultSizes(Value operand, StringRef nameOfOperand,
+                   RankedTensorType type, const Twine &name);
+  void rowSizes(Value tensor, const Twine &name);
+  void gradientSizes(AttentionGradOp grad);
   void atLeast(const Size &size, const Size &wanted, Operation *read,
                const Twine &message);
   void readSizes(ArrayRef<Size> extents);
 
-  AttentionOp op;
+  AttentionOpInterface op;
   OpBuilder b;
   Location loc;
   std::string prefix;
@@ -113,20 +118,57 @@ void ShapeAsserter::multipleOf(const Size &size, int64_t factor,
                  Twine(factor));
 }
 
-/// Checks the static sizes of a result that follow from dynamic sizes of the
-/// query; its other sizes are static in both or follow from the operands.
-void ShapeAsserter::resultSizes(RankedTensorType type, const Twine &name) {
+/// What a dimension of a tensor with a row for each query is called.
+StringRef ShapeAsserter::nameOfDim(int64_t dim) {
   int64_t rank = op.getQuery().getType().getRank();
-  for (int64_t dim = 0; dim < rank - 1; ++dim) {
-    Size declared = Size::known(type.getDimSize(dim));
-    if (!declared.isStatic())
-      continue;
-    StringRef what = dim == rank - 2                    ? "lengths"
-                     : op.hasHeads() && dim == rank - 3 ? "head counts"
-                                                        : "batch sizes";
-    sameSize(Size::of(op.getQuery(), dim), declared,
-             what + " of query and " + name);
-  }
+  return dim == rank - 2                    ? "lengths"
+         : op.hasHeads() && dim == rank - 3 ? "head counts"
+                                            : "batch sizes";
+}
+
+/// Checks the static sizes of a result that follow from dynamic sizes of
+/// `operand`; its other sizes are static in both or follow from the operands.
+void ShapeAsserter::resultSizes(Value operand, StringRef nameOfOperand,
+                                RankedTensorType type, const Twine &name) {
+  int64_t dims =
+      std::min(type.getRank(), op.getQuery().getType().getRank() - 1);
+  for (int64_t dim = 0; dim < dims; ++dim)
+    if (Size declared = Size::known(type.getDimSize(dim)); declared.isStatic())
+      sameSize(Size::of(operand, dim), declared,
+               nameOfDim(dim) + " of " + nameOfOperand + " and " + name);
+}
+
+/// Checks an operand of the gradients that has a row for each query.
+void ShapeAsserter::rowSizes(Value tensor, const Twine &name) {
+  for (int64_t dim = 0; dim + 1 < op.getQuery().getType().getRank(); ++dim)
+    sameSize(Size::of(op.getQuery(), dim), Size::of(tensor, dim),
+             nameOfDim(dim) + " of query and " + name);
+}
+
+/// Checks what the gradients have beside the operands of the attention.
+void ShapeAsserter::gradientSizes(AttentionGradOp grad) {
+  rowSizes(grad.getOutput(), "output");
+  rowSizes(grad.getLse(), "log-sum-exp");
+  rowSizes(grad.getOutputGrad(), "gradient of the output");
+  if (grad.getLseGrad())
+    rowSizes(grad.getLseGrad(), "gradient of the log-sum-exp");
+  for (auto [operand, name, result] :
+       {std::tuple(grad.getQuery(), "query", grad.getQueryGrad()),
+        {grad.getKey(), "key", grad.getKeyGrad()},
+        {grad.getValue(), "value", grad.getValueGrad()}})
+    resultSizes(operand, name, result.getType(), "its gradient");
+  auto vectorSizes = [&](Value operand, Value result, const Twine &what) {
+    auto type = cast<RankedTensorType>(result.getType());
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (!type.isDynamicDim(dim))
+        sameSize(Size::of(operand, dim), Size::known(type.getDimSize(dim)),
+                 "sizes of " + what + " and its gradient");
+  };
+  if (grad.getSink())
+    vectorSizes(grad.getSink(), grad.getSinkGrad(), "the sink");
+  for (auto [number, operand, result] :
+       llvm::enumerate(grad.getCaptured(), grad.getCapturedGrads()))
+    vectorSizes(operand, result, "tensor #" + Twine(number) + " of wrt");
 }
 
 /// Checks that a dimension that `read` reads has `wanted` elements.
@@ -203,9 +245,13 @@ void ShapeAsserter::run() {
                "queries");
     multipleOf(Size::of(key, rank - 2), op.getMultiples()->back(), "keys");
   }
-  resultSizes(op.getOutput().getType(), "output");
-  if (op.getLse())
-    resultSizes(op.getLse().getType(), "log-sum-exp");
+  if (auto attention = dyn_cast<AttentionOp>(op.getOperation())) {
+    resultSizes(query, "query", attention.getOutput().getType(), "output");
+    if (attention.getLse())
+      resultSizes(query, "query", attention.getLse().getType(), "log-sum-exp");
+  }
+  if (auto grad = dyn_cast<AttentionGradOp>(op.getOperation()))
+    gradientSizes(grad);
   readSizes(
       {batch, queryHeads, Size::of(query, rank - 2), Size::of(key, rank - 2)});
 }
@@ -213,7 +259,8 @@ void ShapeAsserter::run() {
 namespace {
 struct AssertShapes : flash::impl::AssertShapesBase<AssertShapes> {
   void runOnOperation() override {
-    getOperation().walk([](AttentionOp op) { ShapeAsserter(op).run(); });
+    getOperation().walk(
+        [](AttentionOpInterface op) { ShapeAsserter(op).run(); });
   }
 };
 } // namespace

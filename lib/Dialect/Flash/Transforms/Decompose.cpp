@@ -15,13 +15,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "DecomposeCombine.h"
-#include "TileBuilder.h"
+#include "DecomposeGrad.h"
+#include "ScoreTileBuilder.h"
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
-#include "flash/Dialect/Flash/Transforms/Passes.h"
-#include "flash/Dialect/Flash/Utils/ScoreBody.h"
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -42,11 +39,6 @@ using namespace flash;
 static constexpr double minusInfinity =
     -std::numeric_limits<double>::infinity();
 
-static bool isPaddedWithAnything(tensor::PadOp pad) {
-  Value padding = pad.getConstantPaddingValue();
-  return padding && padding.getDefiningOp<ub::PoisonOp>();
-}
-
 static void fillWithZeros(tensor::PadOp pad) {
   OpBuilder b(pad);
   Value zero = arith::ConstantOp::create(
@@ -56,61 +48,21 @@ static void fillWithZeros(tensor::PadOp pad) {
 
 namespace {
 /// Decomposes one tile of flash.online_attention.
-class StepBuilder : TileBuilder {
+class StepBuilder : ScoreTileBuilder {
 public:
-  /// Transposed query tiles, shared by all steps of a tile.
-  using QueryCache = DenseMap<Value, Value>;
-
   StepBuilder(OnlineAttentionOp op, const DecomposeOptions &options,
-              QueryCache &queryCache)
-      : TileBuilder(op), op(op), options(options), queryCache(queryCache),
-        queries(op.getQuery().getType().getDimSize(0)),
-        keys(op.getKey().getType().getDimSize(0)),
-        scale(op.getScale().convertToDouble()),
-        log2Scale(scale * llvm::numbers::log2e) {}
+              Transposed &transposed)
+      : ScoreTileBuilder(op, options, transposed), op(op) {}
 
   void run();
 
 private:
-  bool hasScore() { return !op.getScore().empty(); }
   /// Whether the maximum of the products, scaled, is that of the scores; the
   /// scale then joins the subtraction of the exponential in one instruction.
   bool scalesLate() { return !hasScore() && scale > 0; }
   bool isLazy();
-
-  /// Which loop over a tile of scores goes over the queries, and which over the
-  /// keys.
-  unsigned queryLoop() { return options.transposeScores ? 1 : 0; }
-  unsigned keyLoop() { return 1 - queryLoop(); }
-  SmallVector<int64_t> scoreShape() {
-    return options.transposeScores ? SmallVector<int64_t>{keys, queries}
-                                   : SmallVector<int64_t>{queries, keys};
-  }
-  AffineMap scoreMap() { return b.getMultiDimIdentityMap(2); }
-  AffineMap rowMap() { return map(2, {queryLoop()}); }
-
-  /// An operand of a product. A vector unit multiplies f32 alone: there 16-bit
-  /// tiles are widened once.
-  Value operand(Value tile);
-  Value transposedQuery();
-  /// `sum` plus the product of `a` and `other`.
-  Value contract(Value a, Value other, Value sum, ArrayRef<AffineMap> maps);
-  Value products();
-
-  ScorePosition positionOf(ImplicitLocOpBuilder &at, Value query, Value key);
-  /// Whether the element with the given tile coordinates takes part, or null
-  /// if all do.
-  Value takesPart(ImplicitLocOpBuilder &at, Value query, Value key);
   Value modifiedScore(ImplicitLocOpBuilder &at, Value product, Value query,
                       Value key);
-  /// The score region on the scaled score of an element.
-  Value scoreRegion(ImplicitLocOpBuilder &at, Value score, Value query,
-                    Value key);
-  /// A quotient of the region by a constant as a product. It may differ in the
-  /// last bit, which scores of 16-bit queries and keys do not have, and needs
-  /// one instruction instead of ten with a branch. Null for any other op.
-  Value asProduct(ImplicitLocOpBuilder &at, Operation &inner,
-                  const IRMapping &mapping);
   Value scores();
   /// The maximum of a tile's products, scaled as the state's is.
   Value scaledMax(ImplicitLocOpBuilder &at, Value max) {
@@ -128,17 +80,8 @@ private:
   Value scaledAcc(Value factor);
   Rescaled rescale(Value tileMax);
   Rescaled rescaleLazily(Value tileMax);
-  /// Whether the values of all keys are finite.
-  Value isFinite(Value values);
-  /// `acc` plus the product of the probabilities `p` and the values.
-  Value addValues(Value p, Value acc);
-  Value addValuesCarefully(Value p, Value values, Value acc);
 
   OnlineAttentionOp op;
-  const DecomposeOptions &options;
-  QueryCache &queryCache;
-  int64_t queries, keys;
-  double scale, log2Scale;
 };
 } // namespace
 
@@ -148,168 +91,15 @@ bool StepBuilder::isLazy() {
 }
 
 //===----------------------------------------------------------------------===//
-// Products
-//===----------------------------------------------------------------------===//
-
-Value StepBuilder::operand(Value tile) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  if (!options.transposeScores || type.getElementType().isF32())
-    return tile;
-  AffineMap all = b.getMultiDimIdentityMap(2);
-  return generic(
-      tile, empty(type.getShape()), {all, all},
-      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        return {extendToF32(at, args[0])};
-      })[0];
-}
-
-Value StepBuilder::transposedQuery() {
-  Value &transposed = queryCache[op.getQuery()];
-  if (transposed)
-    return transposed;
-  // Before the loop over keys, where the query tile is defined.
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointAfterValue(op.getQuery());
-  int64_t headDim = op.getQuery().getType().getDimSize(1);
-  transposed = generic(
-      op.getQuery(), empty({headDim, queries}),
-      {map(2, {1, 0}), map(2, {0, 1})},
-      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        return {extendToF32(at, args[0])};
-      })[0];
-  return transposed;
-}
-
-Value StepBuilder::contract(Value a, Value other, Value sum,
-                            ArrayRef<AffineMap> maps) {
-  auto contract =
-      linalg::ContractOp::create(b, sum.getType(), ValueRange{a, other}, sum,
-                                 b.getAffineMapArrayAttr(maps));
-  if (std::optional<Precision> precision = op.getPrecision())
-    FlashDialect::PrecisionAttrHelper(b.getContext())
-        .setAttr(contract,
-                 ProductPrecisionAttr::get(b.getContext(), *precision));
-  return contract.getResult(0);
-}
-
-Value StepBuilder::products() {
-  Value zero = filled(scoreShape(), 0.0);
-  if (options.transposeScores) {
-    Value key = operand(op.getKey());
-    return contract(key, transposedQuery(), zero,
-                    {map(3, {0, 2}), map(3, {2, 1}), map(3, {0, 1})});
-  }
-  return contract(op.getQuery(), op.getKey(), zero,
-                  {map(3, {0, 2}), map(3, {1, 2}), map(3, {0, 1})});
-}
-
-//===----------------------------------------------------------------------===//
 // Scores
 //===----------------------------------------------------------------------===//
-
-ScorePosition StepBuilder::positionOf(ImplicitLocOpBuilder &at, Value query,
-                                      Value key) {
-  auto value = [&](OpFoldResult entry) {
-    return getValueOrCreateConstantIndexOp(at, at.getLoc(), entry);
-  };
-  SmallVector<OpFoldResult> first = op.getMixedPosition(),
-                            extents = op.getMixedExtents();
-  Value head = value(first[1]);
-  if (op.getPackedHeads() > 1) {
-    Value packed = arith::ConstantIndexOp::create(at, op.getPackedHeads());
-    head = arith::AddIOp::create(at, head,
-                                 arith::RemUIOp::create(at, query, packed));
-    query = arith::DivUIOp::create(at, query, packed);
-  }
-  return {value(first[0]),
-          head,
-          arith::AddIOp::create(at, value(first[2]), query),
-          arith::AddIOp::create(at, value(first[3]), key),
-          value(extents[0]),
-          value(extents[1])};
-}
-
-Value StepBuilder::takesPart(ImplicitLocOpBuilder &at, Value query, Value key) {
-  Value condition;
-  if (op.getMask()) {
-    Block *block = at.getInsertionBlock();
-    Operation *before = block->empty() ? nullptr : &block->back();
-    condition = emitMaskPredicate(at, at.getLoc(), *op.getMask(),
-                                  positionOf(at, query, key));
-    // Positions are far from the ends of their type. With that a comparison of
-    // sums becomes one of a thread's own value and a constant.
-    for (Operation *op = before ? before->getNextNode() : &block->front(); op;
-         op = op->getNextNode())
-      if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op) &&
-          op->getResult(0).getType().isIndex())
-        op->setAttr("overflowFlags",
-                    arith::IntegerOverflowFlagsAttr::get(
-                        at.getContext(), arith::IntegerOverflowFlags::nsw));
-  }
-  if (!op.getKeys())
-    return condition;
-  Value exists =
-      arith::CmpIOp::create(at, arith::CmpIPredicate::slt, key, op.getKeys());
-  if (!condition)
-    return exists;
-  return arith::AndIOp::create(at, condition, exists);
-}
-
-Value StepBuilder::asProduct(ImplicitLocOpBuilder &at, Operation &inner,
-                             const IRMapping &mapping) {
-  auto quotient = dyn_cast<arith::DivFOp>(inner);
-  APFloat divisor(0.0);
-  if (op.getQuery().getType().getElementTypeBitWidth() != 16 || !quotient ||
-      !quotient.getType().isF32() || !mapping.contains(quotient.getLhs()) ||
-      !matchPattern(quotient.getRhs(), m_ConstantFloat(&divisor)))
-    return {};
-  double factor = 1.0 / divisor.convertToDouble();
-  if (!APFloat(static_cast<float>(factor)).isNormal())
-    return {};
-  return arith::MulFOp::create(at, mapping.lookup(quotient.getLhs()),
-                               emitConstant(at, factor));
-}
-
-Value StepBuilder::scoreRegion(ImplicitLocOpBuilder &at, Value score,
-                               Value query, Value key) {
-  Block &region = op.getScore().front();
-  ScorePosition position = positionOf(at, query, key);
-  Value guard;
-  if (hasGuards(op.getScore()))
-    if (Value condition = takesPart(at, query, key))
-      guard = emitRowExists(at, at.getLoc(), condition, position.query,
-                            position.numQueries);
-  // Padding may lie past the last query or key, where a captured tensor must
-  // not be read.
-  auto clampBelow = [&](Value index, Value extent, BlockArgument of) -> Value {
-    llvm::SetVector<Operation *> users;
-    getForwardSlice(of, &users);
-    // Reading outside is undefined, but an extract counts as speculatable.
-    if (llvm::none_of(users, [](Operation *user) {
-          return isa<tensor::ExtractOp>(user) || !isSpeculatable(user);
-        }))
-      return index;
-    Value one = arith::ConstantIndexOp::create(at, 1);
-    Value last = arith::SubIOp::create(at, extent, one);
-    return arith::MinSIOp::create(at, index, last);
-  };
-  position.query =
-      clampBelow(position.query, position.numQueries, region.getArgument(3));
-  if (op.getKeys())
-    position.key =
-        clampBelow(position.key, position.numKeys, region.getArgument(4));
-  score = arith::MulFOp::create(at, score, emitConstant(at, scale));
-  return emitScoreRegion(at, at.getLoc(), op.getScore(), score, position, guard,
-                         [&](Operation &inner, const IRMapping &mapping) {
-                           return asProduct(at, inner, mapping);
-                         });
-}
 
 Value StepBuilder::modifiedScore(ImplicitLocOpBuilder &at, Value product,
                                  Value query, Value key) {
   Value score = product;
+  IRMapping values;
   if (hasScore())
-    score = scoreRegion(at, score, query, key);
+    score = scoreRegion(at, product, query, key, values);
   if (!scalesLate())
     score = arith::MulFOp::create(
         at, score,
@@ -321,7 +111,7 @@ Value StepBuilder::modifiedScore(ImplicitLocOpBuilder &at, Value product,
 }
 
 Value StepBuilder::scores() {
-  Value s = products();
+  Value s = products(op.getQuery(), op.getKey());
   if (scalesLate() && !op.getMask() && !op.getKeys())
     return s;
   return generic(
@@ -331,77 +121,6 @@ Value StepBuilder::scores() {
         Value key = linalg::IndexOp::create(at, keyLoop());
         return {modifiedScore(at, args[0], query, key)};
       })[0];
-}
-
-//===----------------------------------------------------------------------===//
-// Values
-//===----------------------------------------------------------------------===//
-
-Value StepBuilder::addValuesCarefully(Value p, Value values, Value acc) {
-  AffineMap pMap = options.transposeScores ? map(3, {2, 0}) : map(3, {0, 2});
-  return generic(
-      {p, values}, acc, {pMap, map(3, {2, 1}), map(3, {0, 1})},
-      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        Value query = linalg::IndexOp::create(at, 0);
-        Value key = linalg::IndexOp::create(at, 2);
-        Value condition = takesPart(at, query, key);
-        Value term = arith::MulFOp::create(at, extendToF32(at, args[0]),
-                                           extendToF32(at, args[1]));
-        Value sum = arith::AddFOp::create(at, args[2], term);
-        if (condition)
-          sum = arith::SelectOp::create(at, condition, sum, args[2]);
-        return {sum};
-      })[0];
-}
-
-Value StepBuilder::isFinite(Value values) {
-  auto look = [&]() -> Value {
-    return IsFiniteOp::create(b, b.getI1Type(), values);
-  };
-  if (op.getMask())
-    return look();
-  // Most tiles have all their keys.
-  Value all = arith::ConstantIndexOp::create(b, keys);
-  Value isWhole =
-      arith::CmpIOp::create(b, arith::CmpIPredicate::sge, op.getKeys(), all);
-  auto choice = scf::IfOp::create(b, b.getI1Type(), isWhole,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(choice.thenBlock());
-  scf::YieldOp::create(b, isWhole);
-  b.setInsertionPointToStart(choice.elseBlock());
-  scf::YieldOp::create(b, look());
-  return choice.getResult(0);
-}
-
-Value StepBuilder::addValues(Value p, Value acc) {
-  Value values = operand(op.getValue());
-  if (auto type = cast<RankedTensorType>(values.getType());
-      !type.getElementType().isF32())
-    p = arith::TruncFOp::create(
-        b, cast<RankedTensorType>(p.getType()).clone(type.getElementType()), p);
-  auto product = [&] {
-    AffineMap pMap = options.transposeScores ? map(3, {2, 0}) : map(3, {0, 2});
-    return contract(p, values, acc, {pMap, map(3, {2, 1}), map(3, {0, 1})});
-  };
-  // Of keys that do not exist the values may be anything, too.
-  auto pad = op.getValue().getDefiningOp<tensor::PadOp>();
-  bool mayBeAnything = pad && op.getKeys() && isPaddedWithAnything(pad);
-  if (!op.getMask() && !mayBeAnything)
-    return product();
-  // A masked key has probability 0, but 0 * NaN is NaN: a tile with such values
-  // takes the slow product that leaves masked elements out.
-  if (!options.guardValues)
-    return addValuesCarefully(p, values, acc);
-  Value finite = isFinite(values);
-  auto choice = scf::IfOp::create(b, acc.getType(), finite,
-                                  /*withElseRegion=*/true);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(choice.thenBlock());
-  scf::YieldOp::create(b, product());
-  b.setInsertionPointToStart(choice.elseBlock());
-  scf::YieldOp::create(b, addValuesCarefully(p, values, acc));
-  return choice.getResult(0);
 }
 
 Growth StepBuilder::grow(Value tileMax) {
@@ -499,7 +218,8 @@ void StepBuilder::run() {
       [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         return {arith::AddFOp::create(at, args[1], args[0])};
       })[0];
-  Value acc = addValues(p, state.acc ? state.acc : scaledAcc(state.factor));
+  Value acc = addRows(p, op.getValue(),
+                      state.acc ? state.acc : scaledAcc(state.factor));
   op->replaceAllUsesWith(ValueRange{acc, max, sum});
   op.erase();
 }
@@ -543,7 +263,7 @@ namespace {
 struct Decompose : flash::impl::DecomposeBase<Decompose> {
   using Base::Base;
   void runOnOperation() override {
-    SmallVector<OnlineAttentionOp> steps;
+    SmallVector<StepOpInterface> steps;
     SmallVector<FinalizeOp> finalizes;
     SmallVector<CombineOp> combines;
     bool whole = false;
@@ -553,9 +273,12 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
       whole = true;
     };
     getOperation().walk([&](Operation *op) {
-      if (auto step = dyn_cast<OnlineAttentionOp>(op)) {
-        if (!step.isTile() || !step.getQuery().getType().hasStaticShape() ||
-            !step.getKey().getType().hasStaticShape())
+      if (auto step = dyn_cast<StepOpInterface>(op)) {
+        auto isStaticTile = [](RankedTensorType type) {
+          return type.getRank() == 2 && type.hasStaticShape();
+        };
+        if (!isStaticTile(step.getQuery().getType()) ||
+            !isStaticTile(step.getKey().getType()))
           return refuse(op);
         steps.push_back(step);
       } else if (auto finalize = dyn_cast<FinalizeOp>(op)) {
@@ -575,10 +298,20 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
         if (isPaddedWithAnything(pad))
           fillWithZeros(pad);
       });
-    StepBuilder::QueryCache queryCache;
+    ScoreTileBuilder::Transposed transposed;
     DecomposeOptions options{transposeScores, guardValues};
-    for (OnlineAttentionOp step : steps)
-      StepBuilder(step, options, queryCache).run();
+    for (StepOpInterface step : steps) {
+      LogicalResult done = success();
+      if (auto online = dyn_cast<OnlineAttentionOp>(step.getOperation()))
+        StepBuilder(online, options, transposed).run();
+      else if (auto grad = dyn_cast<QueryGradStepOp>(step.getOperation()))
+        done = decomposeGradStep(grad, options, transposed);
+      else
+        done = decomposeGradStep(cast<KeyGradStepOp>(step.getOperation()),
+                                 options, transposed);
+      if (failed(done))
+        return signalPassFailure();
+    }
     for (FinalizeOp finalize : finalizes)
       decomposeFinalize(finalize);
     for (CombineOp combine : combines)

@@ -3,14 +3,9 @@
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The order of the loops of both products is chosen for plain loops: the
-// innermost one is parallel and reads and writes memory contiguously, so LLVM
-// vectorises it without having to reassociate a sum. For the scores this takes
-// a transposed copy of the key.
-//
 //===----------------------------------------------------------------------===//
 
-#include "flash/Dialect/Flash/IR/Flash.h"
+#include "NaiveBuilder.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -32,109 +27,26 @@ using namespace mlir;
 using namespace flash;
 
 namespace {
-constexpr auto parallel = utils::IteratorType::parallel;
-constexpr auto reduction = utils::IteratorType::reduction;
-
-/// The scores that exist at a time, and where they are in the problem. The
-/// leading loops are (b, h) for the whole problem, and none for a block of
-/// queries of one head.
-struct Piece {
+/// The scores that exist at a time, and what they are computed from.
+struct Piece : NaivePlace {
   /// `[lead..., rows, D]`, `[keyLead..., Nk, D]` and `[keyLead..., Nk, Dv]`.
   Value query, key, value;
   /// Where the key and value are read, by the leading loops.
   SmallVector<AffineExpr> keyLead;
-  /// The position of a block, without leading loops.
-  Value batch, head, firstQuery;
   /// Where to write a block's results; null to make new tensors.
   Value output, lse;
-
-  unsigned getNumLead() const {
-    return cast<RankedTensorType>(query.getType()).getRank() - 2;
-  }
 };
 
-class NaiveAttention {
+class NaiveAttention : NaiveBuilder {
 public:
-  explicit NaiveAttention(AttentionOp op)
-      : op(op), b(op), loc(op.getLoc()), f32(b.getF32Type()),
-        elementType(op.getQuery().getType().getElementType()),
-        numQueries(length(op.getQuery())), numKeys(length(op.getKey())) {}
+  explicit NaiveAttention(AttentionOp op) : NaiveBuilder(op), attention(op) {}
   SmallVector<Value> emitWhole();
   SmallVector<Value> emitInBlocks(int64_t rowBlock);
 
 private:
-  using Body = function_ref<Value(OpBuilder &, Location, ValueRange)>;
   SmallVector<Value> emitPiece(const Piece &piece);
-  Value keyHeadOf(OpBuilder &nested, Location loc, Value head);
   Value repeatHeads(Value tensor);
 
-  //===--------------------------------------------------------------------===//
-  // Tensors
-  //===--------------------------------------------------------------------===//
-
-  Value length(Value tensor) {
-    return getValueOrCreateConstantIndexOp(
-        b, loc, tensor::getMixedSize(b, loc, tensor, 2));
-  }
-  Value empty(ArrayRef<OpFoldResult> sizes, Type type) {
-    return tensor::EmptyOp::create(b, loc, sizes, type);
-  }
-  Value fill(ArrayRef<OpFoldResult> sizes, double value) {
-    return linalg::FillOp::create(b, loc, constant(b, value), empty(sizes, f32))
-        .getResult(0);
-  }
-  Value constant(OpBuilder &nested, double value) {
-    return arith::ConstantOp::create(nested, loc,
-                                     nested.getF32FloatAttr(value));
-  }
-  Value minusInfinity(OpBuilder &nested) {
-    return constant(nested, -std::numeric_limits<double>::infinity());
-  }
-  /// A map from `numLoops` loops to `results`.
-  AffineMap map(unsigned numLoops, ArrayRef<AffineExpr> results) {
-    return AffineMap::get(numLoops, 0, results, b.getContext());
-  }
-  Value generic(ArrayRef<AffineMap> maps,
-                ArrayRef<utils::IteratorType> iterators, ValueRange inputs,
-                Value init, Body body) {
-    auto generic = linalg::GenericOp::create(
-        b, loc, init.getType(), inputs, init, maps, iterators,
-        [&](OpBuilder &nested, Location loc, ValueRange args) {
-          linalg::YieldOp::create(nested, loc, body(nested, loc, args));
-        });
-    eraseDeadOps(*generic.getBody());
-    return generic.getResult(0);
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Scalars, for the bodies
-  //===--------------------------------------------------------------------===//
-
-  static Value widen(OpBuilder &nested, Location loc, Value value) {
-    if (value.getType().isF32())
-      return value;
-    return arith::ExtFOp::create(nested, loc, nested.getF32Type(), value);
-  }
-  Value narrow(OpBuilder &nested, Location loc, Value value) {
-    if (elementType.isF32())
-      return value;
-    return arith::TruncFOp::create(nested, loc, elementType, value);
-  }
-  /// The scale in f32; one that f32 cannot hold is written in f64 first, so
-  /// that flash-promote-to-f64 sees all of it.
-  Value scale(OpBuilder &nested) {
-    APFloat value(op.getScaleOrDefault());
-    bool losesInfo = false;
-    APFloat rounded = value;
-    rounded.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven,
-                    &losesInfo);
-    if (!losesInfo)
-      return arith::ConstantOp::create(nested, loc,
-                                       nested.getFloatAttr(f32, rounded));
-    Value exact = arith::ConstantOp::create(
-        nested, loc, nested.getFloatAttr(nested.getF64Type(), value));
-    return arith::TruncFOp::create(nested, loc, f32, exact);
-  }
   /// The maximum of a row as subtracted from its scores: a row that has no
   /// finite score must not compute inf - inf.
   Value shift(OpBuilder &nested, Location loc, Value max) {
@@ -149,54 +61,13 @@ private:
                                           arith::CmpFPredicate::OEQ, sum, zero);
     return arith::SelectOp::create(nested, loc, isEmpty, zero, value);
   }
-  Value sink(OpBuilder &nested, Location loc, Value head) {
-    return tensor::ExtractOp::create(nested, loc, op.getSink(), head);
-  }
-  /// The position that the loops of a generic have reached. The loops after
-  /// the leading ones are the row and, if `withKey`, the key.
-  ScorePosition position(OpBuilder &nested, Location loc, const Piece &piece,
-                         bool withKey) {
-    auto loop = [&](unsigned dim) -> Value {
-      return linalg::IndexOp::create(nested, loc, dim);
-    };
-    unsigned lead = piece.getNumLead();
-    ScorePosition at;
-    at.numQueries = numQueries;
-    at.numKeys = numKeys;
-    at.query = loop(lead);
-    if (withKey)
-      at.key = loop(lead + 1);
-    if (lead == 0) {
-      at.batch = piece.batch;
-      at.head = piece.head;
-      at.query = arith::AddIOp::create(nested, loc, piece.firstQuery, at.query);
-      return at;
-    }
-    at.batch = loop(0);
-    at.head = loop(1);
-    return at;
-  }
-  /// Whether the element at a position takes part; null if every one does.
-  Value takesPart(OpBuilder &nested, Location loc, Value blockLength,
-                  const ScorePosition &at) {
-    Value length = blockLength;
-    if (op.getLengths() && !length)
-      length =
-          tensor::ExtractOp::create(nested, loc, op.getLengths(), at.batch);
-    Value inMask = emitMaskPredicate(nested, loc, op.getMaskOrFull(), at);
-    return emitLengthPredicate(nested, loc, inMask, length, at.key);
-  }
 
-  AttentionOp op;
-  OpBuilder b;
-  Location loc;
-  Type f32, elementType;
-  Value numQueries, numKeys;
+  AttentionOp attention;
 };
 } // namespace
 
 SmallVector<Value> NaiveAttention::emitPiece(const Piece &piece) {
-  unsigned lead = piece.getNumLead();
+  unsigned lead = piece.lead;
   unsigned rowLoops = lead + 1, scoreLoops = lead + 2, productLoops = lead + 3;
   auto dim = [&](unsigned position) { return b.getAffineDimExpr(position); };
   auto dims = [&](unsigned count) {
@@ -235,27 +106,14 @@ SmallVector<Value> NaiveAttention::emitPiece(const Piece &piece) {
     blockLength =
         tensor::ExtractOp::create(b, loc, op.getLengths(), piece.batch);
 
-  // The key, transposed and widened.
-  unsigned keyRank = keySizes.size();
-  SmallVector<AffineExpr> natural = dims(keyRank), transposed(natural);
-  std::swap(natural[keyRank - 2], natural[keyRank - 1]);
-  SmallVector<OpFoldResult> transposedSizes(keySizes);
-  std::swap(transposedSizes[keyRank - 2], transposedSizes[keyRank - 1]);
-  Value transposedKey =
-      generic({map(keyRank, natural), map(keyRank, transposed)},
-              SmallVector<utils::IteratorType>(keyRank, parallel), piece.key,
-              empty(transposedSizes, f32),
-              [&](OpBuilder &nested, Location loc, ValueRange args) {
-                return widen(nested, loc, args[0]);
-              });
-
   // The scores.
   auto contract = arith::FastMathFlags::contract;
   Value scores = generic(
       {map(productLoops, with(row, dim(lead + 1))),
        map(productLoops, with(piece.keyLead, {dim(lead + 1), dim(lead + 2)})),
        map(productLoops, with(row, dim(lead + 2)))},
-      productIterators, {piece.query, transposedKey}, fill(sized(keys), 0.0),
+      productIterators, {piece.query, transposed(piece.key)},
+      fill(sized(keys), 0.0),
       [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
         Value product = arith::MulFOp::create(
             nested, loc, widen(nested, loc, args[0]), args[1], contract);
@@ -367,7 +225,7 @@ SmallVector<Value> NaiveAttention::emitPiece(const Piece &piece) {
       [&](OpBuilder &nested, Location loc, ValueRange args) {
         return narrow(nested, loc, zeroIfEmpty(nested, loc, args[1], args[0]));
       })};
-  if (op.getLse())
+  if (attention.getLse())
     results.push_back(
         generic({rowMap, rowMap, rowMap}, rowIterators, {max, sum},
                 piece.lse ? piece.lse : empty(rowSizes, f32),
@@ -376,16 +234,6 @@ SmallVector<Value> NaiveAttention::emitPiece(const Piece &piece) {
                   return arith::AddFOp::create(nested, loc, args[0], logSum);
                 }));
   return results;
-}
-
-/// The key head that a query head reads, h floordiv (Hq / Hkv). Where the
-/// quotient is not known here, h * Hkv floordiv Hq is the same and divides by a
-/// number that is not zero if there is a head h.
-Value NaiveAttention::keyHeadOf(OpBuilder &nested, Location loc, Value head) {
-  Value keyHeads = tensor::DimOp::create(nested, loc, op.getKey(), 1);
-  Value queryHeads = tensor::DimOp::create(nested, loc, op.getQuery(), 1);
-  Value scaled = arith::MulIOp::create(nested, loc, head, keyHeads);
-  return arith::DivUIOp::create(nested, loc, scaled, queryHeads);
 }
 
 /// A copy of the key or value with one head per query head.
@@ -412,6 +260,7 @@ SmallVector<Value> NaiveAttention::emitWhole() {
   piece.query = op.getQuery();
   piece.key = op.getKey();
   piece.value = op.getValue();
+  piece.lead = 2;
   if (keyHeads == 1) {
     piece.keyLead = {batch, b.getAffineConstantExpr(0)};
     return emitPiece(piece);
@@ -439,7 +288,7 @@ SmallVector<Value> NaiveAttention::emitInBlocks(int64_t rowBlock) {
     rowBlock = std::clamp<int64_t>(*queries, 1, rowBlock);
 
   SmallVector<Value> inits = {empty(sizes, elementType)};
-  if (op.getLse())
+  if (attention.getLse())
     inits.push_back(empty(ArrayRef(sizes).drop_back(), f32));
   auto forall = scf::ForallOp::create(
       b, loc, /*lbs=*/{zero, zero, zero},
@@ -451,59 +300,21 @@ SmallVector<Value> NaiveAttention::emitInBlocks(int64_t rowBlock) {
   Value batch = forall.getInductionVar(0), head = forall.getInductionVar(1),
         first = forall.getInductionVar(2);
 
-  OpFoldResult rows = b.getIndexAttr(rowBlock);
-  AffineExpr start = b.getAffineDimExpr(0), end = b.getAffineSymbolExpr(0);
-  if (!queries || *queries % rowBlock != 0)
-    rows = affine::makeComposedFoldedAffineMin(
-        b, loc,
-        AffineMap::get(1, 1, {b.getAffineConstantExpr(rowBlock), end - start},
-                       b.getContext()),
-        {first, sizes[2]});
-
-  OpFoldResult keyHead;
-  int64_t queryHeads = op.getQuery().getType().getDimSize(1);
-  int64_t keyHeads = op.getKey().getType().getDimSize(1);
-  if (keyHeads == 1)
-    keyHead = zero;
-  else if (!ShapedType::isDynamic(queryHeads) &&
-           !ShapedType::isDynamic(keyHeads))
-    keyHead = affine::makeComposedFoldedAffineApply(
-        b, loc, start.floorDiv(queryHeads / keyHeads), {head});
-  else
-    keyHead = keyHeadOf(b, loc, head);
-
-  // Dimensions 2 and 3 of a tensor from (h, i) on, those before dropped.
-  auto slice = [&](Value tensor, OpFoldResult head, OpFoldResult row,
-                   OpFoldResult count) -> Value {
-    auto type = cast<RankedTensorType>(tensor.getType());
-    SmallVector<OpFoldResult> offsets = {batch, head, row};
-    SmallVector<OpFoldResult> sliceSizes = {one, one, count};
-    SmallVector<int64_t> shape = {
-        getConstantIntValue(count).value_or(ShapedType::kDynamic)};
-    if (type.getRank() == 4) {
-      offsets.push_back(zero);
-      sliceSizes.push_back(b.getIndexAttr(type.getDimSize(3)));
-      shape.push_back(type.getDimSize(3));
-    }
-    SmallVector<OpFoldResult> strides(type.getRank(), one);
-    return tensor::ExtractSliceOp::create(
-        b, loc, RankedTensorType::get(shape, type.getElementType()), tensor,
-        offsets, sliceSizes, strides);
-  };
+  OpFoldResult rows = getRows(first, rowBlock), keyHead = keyHeadOf(head);
   Piece piece;
   piece.batch = batch;
   piece.head = head;
   piece.firstQuery = first;
-  piece.query = slice(op.getQuery(), head, first, rows);
-  piece.key = slice(op.getKey(), keyHead, zero,
+  piece.query = slice(op.getQuery(), batch, head, first, rows);
+  piece.key = slice(op.getKey(), batch, keyHead, zero,
                     tensor::getMixedSize(b, loc, op.getKey(), 2));
-  piece.value = slice(op.getValue(), keyHead, zero,
+  piece.value = slice(op.getValue(), batch, keyHead, zero,
                       tensor::getMixedSize(b, loc, op.getValue(), 2));
   SmallVector<Value> slices;
   for (Value shared : forall.getRegionIterArgs())
-    slices.push_back(slice(shared, head, first, rows));
+    slices.push_back(slice(shared, batch, head, first, rows));
   piece.output = slices[0];
-  if (op.getLse())
+  if (attention.getLse())
     piece.lse = slices[1];
   SmallVector<Value> results = emitPiece(piece);
 

@@ -34,40 +34,67 @@ static SmallVector<ReassociationIndices> firstTwoTogether(int64_t rank) {
   return groups;
 }
 
-static void expandToRank4(AttentionOp op) {
+/// The op on operands of rank 4. Those that have batches, heads and more get
+/// the missing dimension; vectors and what a score region reads stay as they
+/// are.
+static void expandToRank4(AttentionOpInterface op) {
   OpBuilder b(op);
   Location loc = op.getLoc();
   // The missing batch dimension comes first; missing heads come second.
   int64_t position = op.hasBatch() ? 1 : 0;
   auto expand = [&](Value tensor) -> Value {
-    return tensor::ExpandShapeOp::create(
-        b, loc,
-        insertUnitDim(cast<RankedTensorType>(tensor.getType()), position),
-        tensor, firstTwoTogether(4));
+    if (!tensor)
+      return tensor;
+    auto type =
+        insertUnitDim(cast<RankedTensorType>(tensor.getType()), position);
+    return tensor::ExpandShapeOp::create(b, loc, type, tensor,
+                                         firstTwoTogether(type.getRank()));
   };
-  Type lse = op.getLse() ? insertUnitDim(op.getLse().getType(), position)
-                         : RankedTensorType();
-  auto expanded = AttentionOp::create(
-      b, loc, insertUnitDim(op.getOutput().getType(), position), lse,
-      expand(op.getQuery()), expand(op.getKey()), expand(op.getValue()),
-      op.getLengths(), op.getSink(), /*leading=*/LeadingAttr(),
-      op.getScaleAttr(), op.getMaskAttr(), op.getPrecisionAttr(),
-      op.getMultiplesAttr(), op.getScheduleAttr());
+  auto expandType = [&](Value result) -> RankedTensorType {
+    if (!result)
+      return RankedTensorType();
+    return insertUnitDim(cast<RankedTensorType>(result.getType()), position);
+  };
+  AttentionOpInterface expanded;
+  if (auto attention = dyn_cast<AttentionOp>(op.getOperation())) {
+    expanded = AttentionOp::create(
+        b, loc, expandType(attention.getOutput()),
+        expandType(attention.getLse()), expand(op.getQuery()),
+        expand(op.getKey()), expand(op.getValue()), op.getLengths(),
+        op.getSink(), /*leading=*/LeadingAttr(), attention.getScaleAttr(),
+        attention.getMaskAttr(), attention.getPrecisionAttr(),
+        attention.getMultiplesAttr(), attention.getScheduleAttr());
+  } else {
+    auto grad = cast<AttentionGradOp>(op.getOperation());
+    expanded = AttentionGradOp::create(
+        b, loc, expandType(grad.getQueryGrad()), expandType(grad.getKeyGrad()),
+        expandType(grad.getValueGrad()),
+        grad.getSink() ? grad.getSinkGrad().getType() : Type(),
+        grad.getCapturedGrads().getTypes(), expand(op.getQuery()),
+        expand(op.getKey()), expand(op.getValue()), expand(grad.getOutput()),
+        expand(grad.getLse()), expand(grad.getOutputGrad()), op.getLengths(),
+        op.getSink(), /*leading=*/LeadingAttr(), grad.getScaleAttr(),
+        grad.getMaskAttr(), grad.getPrecisionAttr(), grad.getMultiplesAttr(),
+        grad.getScheduleAttr(), expand(grad.getLseGrad()), grad.getCaptured());
+  }
   expanded.getScore().takeBody(op.getScore());
   for (auto [result, wide] :
        llvm::zip_equal(op->getResults(), expanded->getResults())) {
     auto type = cast<RankedTensorType>(result.getType());
-    result.replaceAllUsesWith(tensor::CollapseShapeOp::create(
-        b, loc, type, wide, firstTwoTogether(type.getRank() + 1)));
+    Value narrow = wide;
+    if (wide.getType() != type)
+      narrow = tensor::CollapseShapeOp::create(
+          b, loc, type, wide, firstTwoTogether(type.getRank() + 1));
+    result.replaceAllUsesWith(narrow);
   }
-  op.erase();
+  op->erase();
 }
 
 namespace {
 struct ExpandRank : flash::impl::ExpandRankBase<ExpandRank> {
   void runOnOperation() override {
-    SmallVector<AttentionOp> ops;
-    getOperation().walk([&](AttentionOp op) {
+    SmallVector<AttentionOpInterface> ops;
+    getOperation().walk([&](AttentionOpInterface op) {
       if (op.getQuery().getType().getRank() == 3)
         ops.push_back(op);
     });

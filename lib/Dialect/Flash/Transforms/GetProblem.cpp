@@ -38,7 +38,7 @@ std::optional<int64_t> flash::countQueryTiles(RankedTensorType query,
   return problem.countQueryTiles(*schedule.queryTile);
 }
 
-Problem flash::getProblem(AttentionOp op) {
+Problem flash::getProblem(AttentionOpInterface op) {
   Problem problem;
   RankedTensorType query = op.getQuery().getType(), key = op.getKey().getType();
   problem.element = query.getElementType();

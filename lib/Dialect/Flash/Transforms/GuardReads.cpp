@@ -125,7 +125,7 @@ static void guard(Block &score, ArrayRef<int64_t> extents) {
 namespace {
 struct GuardReads : flash::impl::GuardReadsBase<GuardReads> {
   void runOnOperation() override {
-    getOperation().walk([](AttentionOp op) {
+    getOperation().walk([](AttentionOpInterface op) {
       if (op.getScore().empty())
         return;
       ArrayRef<int64_t> query = op.getQuery().getType().getShape();

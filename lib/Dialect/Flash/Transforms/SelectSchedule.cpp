@@ -91,6 +91,18 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     return success();
   }
 
+  LogicalResult select(AttentionGradOp op) {
+    Schedule schedule = given;
+    if (op.getSchedule())
+      schedule = schedule.over(op.getSchedule()->getValue());
+    schedule = schedule.over(chooseGradSchedule(getProblem(op), machine));
+    std::string fault = findGradFault(machine, schedule);
+    if (!fault.empty())
+      return op.emitOpError("cannot be scheduled: ") << fault;
+    op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
+    return success();
+  }
+
   LogicalResult loadFile() {
     if (tuningFile.empty())
       return success();
@@ -135,9 +147,12 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     given = *parsed;
     if (failed(loadFile()))
       return signalPassFailure();
-    WalkResult result = getOperation().walk([&](AttentionOp op) {
-      return failed(select(op)) ? WalkResult::interrupt()
-                                : WalkResult::advance();
+    WalkResult result = getOperation().walk([&](Operation *op) -> WalkResult {
+      if (auto attention = dyn_cast<AttentionOp>(op))
+        return select(attention);
+      if (auto grad = dyn_cast<AttentionGradOp>(op))
+        return select(grad);
+      return success();
     });
     if (result.wasInterrupted())
       signalPassFailure();

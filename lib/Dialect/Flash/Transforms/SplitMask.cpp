@@ -1,7 +1,11 @@
-//===- SplitMask.cpp - Visit only the key tiles that hold work ------------===//
+//===- SplitMask.cpp - Visit only the tiles that hold work ----------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A loop goes over tiles of keys for a tile of queries, or the other way round.
+// The latter is the former under the transposed mask, so that what is written
+// here of keys and queries holds for it with the words exchanged.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +41,7 @@ struct StepKind {
 /// Splits one loop over key tiles.
 class Splitter {
 public:
-  Splitter(scf::ForOp loop, OnlineAttentionOp step);
+  Splitter(scf::ForOp loop, StepOpInterface step);
   void run();
 
 private:
@@ -73,7 +77,7 @@ private:
   /// the step that follow.
   void shareTiles(Value key);
   /// Makes a copied step read whole tiles, all of whose keys exist.
-  void dropPadding(OnlineAttentionOp copy);
+  void dropPadding(StepOpInterface copy);
   /// Emits how many of the tiles have all their keys: those before it have, and
   /// none behind them.
   Value countWholeTiles();
@@ -97,7 +101,7 @@ private:
   void testEachTile(const MaskTiles &tiles, Value lo, Value hi);
 
   scf::ForOp loop;
-  OnlineAttentionOp step;
+  StepOpInterface step;
   OpBuilder b;
   Location loc;
   int64_t packedHeads, queryTile, keyTile;
@@ -114,13 +118,16 @@ private:
 };
 } // namespace
 
-Splitter::Splitter(scf::ForOp loop, OnlineAttentionOp step)
+Splitter::Splitter(scf::ForOp loop, StepOpInterface step)
     : loop(loop), step(step), b(loop), loc(loop.getLoc()),
       packedHeads(step.getPackedHeads()),
       queryTile(step.getQuery().getType().getDimSize(0) / packedHeads),
       keyTile(step.getKey().getType().getDimSize(0)),
-      ragged(static_cast<bool>(step.getKeys())),
-      state(loop.getInitArgs().begin(), loop.getInitArgs().end()) {}
+      ragged(static_cast<bool>(step.getCount())),
+      state(loop.getInitArgs().begin(), loop.getInitArgs().end()) {
+  if (step.stepsOverQueries())
+    std::swap(queryTile, keyTile);
+}
 
 Value Splitter::extremum(bool isMin, AffineMap map,
                          ArrayRef<OpFoldResult> operands) {
@@ -181,7 +188,7 @@ Value Splitter::isInAny(ArrayRef<IntegerSet> sets, ArrayRef<Value> dims) {
 Value Splitter::countWholeTiles() {
   // A tile at j has min(n - j, keyTile) of n keys: whatever the loop's end is,
   // this says n.
-  auto keys = step.getKeys().getDefiningOp<affine::AffineMinOp>();
+  auto keys = step.getCount().getDefiningOp<affine::AffineMinOp>();
   if (!keys)
     return constant(0);
   AffineMap map = keys.getMap();
@@ -235,17 +242,18 @@ static tensor::ExtractSliceOp getPaddedSlice(Value tile, Value rows) {
       pad ? pad.getSource().getDefiningOp<tensor::ExtractSliceOp>() : nullptr;
   if (!slice || !llvm::all_of(pad.getMixedLowPad(), isZeroInteger) ||
       slice.getType().getDimSize(0) != ShapedType::kDynamic ||
-      slice.getType().getDimSize(1) != pad.getType().getDimSize(1))
+      slice.getType().getShape().drop_front() !=
+          pad.getType().getShape().drop_front())
     return nullptr;
   ValueRange sizes = slice.getSizes();
   return llvm::hasSingleElement(sizes) && sizes.front() == rows ? slice
                                                                 : nullptr;
 }
 
-void Splitter::dropPadding(OnlineAttentionOp copy) {
-  for (OpOperand *operand : {&copy.getKeyMutable(), &copy.getValueMutable()}) {
+void Splitter::dropPadding(StepOpInterface copy) {
+  for (OpOperand *operand : copy.getSteppedTiles()) {
     tensor::ExtractSliceOp slice =
-        getPaddedSlice(operand->get(), copy.getKeys());
+        getPaddedSlice(operand->get(), copy.getCount());
     if (!slice)
       continue;
     SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
@@ -283,14 +291,14 @@ SmallVector<Value> Splitter::copyStep(Value key, ValueRange carried,
   for (Operation &op : loop.getBody()->without_terminator())
     if (op.getNumResults() == 0 || !shared.contains(op.getResult(0)))
       copies.push_back(b.clone(op, mapping));
-  auto copy = cast<OnlineAttentionOp>(mapping.lookup(step.getOperation()));
+  auto copy = cast<StepOpInterface>(mapping.lookup(step.getOperation()));
   if (!kind.masked)
     copy.removeMaskAttr();
   if (!kind.ragged) {
     // Steps that are chosen between share their tiles, padded or not.
     if (shared.getValueMap().empty())
       dropPadding(copy);
-    copy.getKeysMutable().clear();
+    copy.getCountMutable().clear();
   }
   SmallVector<Value> results =
       llvm::map_to_vector(loop.getYieldedValues(), [&](Value yielded) {
@@ -384,7 +392,8 @@ void Splitter::putLastFirst(Value lo, Value fullLo, Value whole, Value hi) {
 }
 
 /// Says that a mask leaves no tile out only because the analysis gave up.
-static void warnOfAllTiles(Location loc, MaskAttrInterface mask) {
+static void warnOfAllTiles(Location loc, StepOpInterface step) {
+  MaskAttrInterface mask = *step.getMask();
   constexpr size_t mostParts = 8, mostChars = 160;
   // The text of a mask has a shared part once for each path to it.
   size_t numParts = getMaskNodes(mask).size();
@@ -395,11 +404,12 @@ static void warnOfAllTiles(Location loc, MaskAttrInterface mask) {
     if (text.size() > mostChars)
       text.replace(mostChars, std::string::npos, "...");
   }
-  emitWarning(loc)
-      << "the mask " << text
-      << " is too complicated, or its numbers are too large, to "
-         "tell which tiles of keys it leaves out: all are visited, "
-         "which is right but slow";
+  emitWarning(loc) << "the mask " << text
+                   << " is too complicated, or its numbers are too large, to "
+                      "tell which tiles of "
+                   << (step.stepsOverQueries() ? "queries" : "keys")
+                   << " it leaves out: all are visited, "
+                      "which is right but slow";
 }
 
 /// Where visited and full tiles are ranges, up to four loops cover
@@ -456,19 +466,24 @@ void Splitter::testEachTile(const MaskTiles &tiles, Value lo, Value hi) {
 }
 
 void Splitter::run() {
-  SmallVector<OpFoldResult> at = step.getMixedPosition();
-  for (OpFoldResult entry : ArrayRef(at).drop_back())
-    position.push_back(getValueOrCreateConstantIndexOp(b, loc, entry));
-  SmallVector<OpFoldResult> of = step.getMixedExtents();
-  for (OpFoldResult entry : of)
-    extents.push_back(getValueOrCreateConstantIndexOp(b, loc, entry));
+  SmallVector<OpFoldResult> at = step.getMixedPosition(),
+                            of = step.getMixedExtents();
   MaskAttrInterface mask =
       step.getMask() ? *step.getMask() : FullAttr::get(b.getContext());
+  if (step.stepsOverQueries()) {
+    std::swap(at[2], at[3]);
+    std::swap(of[0], of[1]);
+    mask = transposeMask(mask);
+  }
+  for (OpFoldResult entry : ArrayRef(at).drop_back())
+    position.push_back(getValueOrCreateConstantIndexOp(b, loc, entry));
+  for (OpFoldResult entry : of)
+    extents.push_back(getValueOrCreateConstantIndexOp(b, loc, entry));
   MaskTiles tiles =
       computeMaskTiles(mask, queryTile, keyTile, getConstantIntValue(of[0]),
                        getConstantIntValue(of[1]), packedHeads);
   if (tiles.gaveUp)
-    warnOfAllTiles(loc, mask);
+    warnOfAllTiles(loc, step);
 
   OpFoldResult start = getAsOpFoldResult(loop.getLowerBound()),
                stride = getAsOpFoldResult(loop.getStep());
@@ -521,30 +536,33 @@ static bool isMultipleOf(OpFoldResult value, int64_t factor) {
   return false;
 }
 
-/// Whether `loop` visits keys one whole tile of `step` at a time, all of them
-/// or every n-th, for a tile of the queries: what the classification of tiles
-/// supposes.
-static bool isKeyLoop(scf::ForOp loop, OnlineAttentionOp step) {
+/// Whether `loop` visits the keys or queries over which `step` goes one whole
+/// tile at a time, all of them or every n-th, for a tile of the others: what
+/// the classification of tiles supposes.
+static bool isTileLoop(scf::ForOp loop, StepOpInterface step) {
   // What is the same for all tiles is asked for before the loop.
   auto isOutside = [&](OpFoldResult entry) {
     auto value = dyn_cast<Value>(entry);
     return !value || loop.isDefinedOutsideOfLoop(value);
   };
-  return llvm::hasSingleElement(loop.getOps<OnlineAttentionOp>()) &&
-         llvm::all_of(ArrayRef(step.getMixedPosition()).drop_back(),
-                      isOutside) &&
-         llvm::all_of(step.getMixedExtents(), isOutside) && step.isTile() &&
-         step.getKey().getType().hasStaticShape() &&
-         step.getQuery().getType().hasStaticShape() &&
-         isMultipleOf(getAsOpFoldResult(loop.getLowerBound()),
-                      step.getKey().getType().getDimSize(0)) &&
-         isMultipleOf(getAsOpFoldResult(loop.getStep()),
-                      step.getKey().getType().getDimSize(0)) &&
-         step.getMixedPosition().back() ==
-             OpFoldResult(loop.getInductionVar()) &&
-         isMultipleOf(step.getMixedPosition()[2],
-                      step.getQuery().getType().getDimSize(0) /
-                          step.getPackedHeads());
+  RankedTensorType query = step.getQuery().getType(),
+                   key = step.getKey().getType();
+  if (!llvm::hasSingleElement(loop.getOps<StepOpInterface>()) ||
+      query.getRank() != 2 || !query.hasStaticShape() || !key.hasStaticShape())
+    return false;
+  SmallVector<OpFoldResult> at = step.getMixedPosition();
+  int64_t fixedTile = query.getDimSize(0) / step.getPackedHeads(),
+          steppedTile = key.getDimSize(0);
+  if (step.stepsOverQueries()) {
+    std::swap(at[2], at[3]);
+    std::swap(fixedTile, steppedTile);
+  }
+  return llvm::all_of(ArrayRef(at).drop_back(), isOutside) &&
+         llvm::all_of(step.getMixedExtents(), isOutside) &&
+         isMultipleOf(getAsOpFoldResult(loop.getLowerBound()), steppedTile) &&
+         isMultipleOf(getAsOpFoldResult(loop.getStep()), steppedTile) &&
+         at[3] == OpFoldResult(loop.getInductionVar()) &&
+         isMultipleOf(at[2], fixedTile);
 }
 
 /// Of lengths that are not known, neither may be much longer than the other.
@@ -583,13 +601,13 @@ static void setOrder(scf::ForallOp forall) {
 namespace {
 struct SplitMask : flash::impl::SplitMaskBase<SplitMask> {
   void runOnOperation() override {
-    SmallVector<std::pair<scf::ForOp, OnlineAttentionOp>> loops;
-    getOperation().walk([&](OnlineAttentionOp step) {
+    SmallVector<std::pair<scf::ForOp, StepOpInterface>> loops;
+    getOperation().walk([&](StepOpInterface step) {
       // Loops in a choice are what putLastFirst has made, or arranged
       // otherwise.
       auto loop = dyn_cast<scf::ForOp>(step->getParentOp());
       if (loop && !isa<scf::IfOp>(loop->getParentOp()) &&
-          isKeyLoop(loop, step) && (step.getMask() || step.getKeys()))
+          isTileLoop(loop, step) && (step.getMask() || step.getCount()))
         loops.emplace_back(loop, step);
     });
     for (auto [loop, step] : loops)

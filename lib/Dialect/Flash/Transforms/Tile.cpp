@@ -56,8 +56,6 @@ private:
   /// first starts from it, the others from the state without keys.
   SmallVector<Value> initialState(Value split, Value batch, Value head,
                                   Value start, OpFoldResult rows);
-  /// One past the last key that exists for `batch`.
-  OpFoldResult keyEnd(Value batch);
   /// The loop over key tiles; returns the final state. Each of n splits takes
   /// every n-th tile, so that all have as much to do whatever range of tiles a
   /// mask leaves.
@@ -176,19 +174,6 @@ Value Tiler::initialTile(Value init, Value batch, Value head, Value start,
   return linalg::FillOp::create(b, loc, scalar, empty).getResult(0);
 }
 
-OpFoldResult Tiler::keyEnd(Value batch) {
-  OpFoldResult length = tensor::getMixedSize(b, loc, online.getKey(), 2);
-  if (!online.getLengths())
-    return length;
-  Value written = tensor::ExtractOp::create(b, loc, online.getLengths(), batch);
-  Value asIndex = arith::IndexCastOp::create(b, loc, b.getIndexType(), written);
-  Value notNegative =
-      arith::MaxSIOp::create(b, loc, asIndex, constant(0)).getResult();
-  return arith::MinSIOp::create(b, loc, notNegative,
-                                getValueOrCreateConstantIndexOp(b, loc, length))
-      .getResult();
-}
-
 /// Whether `init` is a fill with `neutral`.
 static bool isFillOf(Value init, double neutral) {
   auto fill = init.getDefiningOp<linalg::FillOp>();
@@ -236,7 +221,8 @@ SmallVector<Value> Tiler::initialState(Value split, Value batch, Value head,
 SmallVector<Value> Tiler::keyLoop(Value query, Value split, Value batch,
                                   Value head, Value start,
                                   ArrayRef<Value> state) {
-  TiledDim keys = {keyTile, keyEnd(batch)};
+  TiledDim keys = {
+      keyTile, getKeyEnd(b, loc, online.getKey(), online.getLengths(), batch)};
   if (online.getMultiples() && !online.getLengths())
     keys.multiple = online.getMultiples()->back();
   OpFoldResult headOfKeys = groups.getKeyHead(b, loc, head);

@@ -52,6 +52,35 @@ OpFoldResult HeadGroups::getKeyHead(OpBuilder &b, Location loc,
   return arith::DivUIOp::create(b, loc, head, cast<Value>(group)).getResult();
 }
 
+std::pair<OpFoldResult, OpFoldResult>
+HeadGroups::getQueryHeads(OpBuilder &b, Location loc, Value keyHead) const {
+  if (std::optional<int64_t> size = getConstantIntValue(group)) {
+    AffineExpr first = b.getAffineDimExpr(0) * *size;
+    auto apply = [&](AffineExpr expr) {
+      return affine::makeComposedFoldedAffineApply(b, loc, expr, {keyHead});
+    };
+    return {apply(first), apply(first + *size)};
+  }
+  Value size = cast<Value>(group);
+  Value first = arith::MulIOp::create(b, loc, keyHead, size);
+  Value end = arith::AddIOp::create(b, loc, first, size);
+  return {first, end};
+}
+
+OpFoldResult flash::getKeyEnd(OpBuilder &b, Location loc, Value key,
+                              Value lengths, Value batch) {
+  OpFoldResult length = tensor::getMixedSize(b, loc, key, 2);
+  if (!lengths)
+    return length;
+  Value written = tensor::ExtractOp::create(b, loc, lengths, batch);
+  Value asIndex = arith::IndexCastOp::create(b, loc, b.getIndexType(), written);
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value notNegative = arith::MaxSIOp::create(b, loc, asIndex, zero).getResult();
+  return arith::MinSIOp::create(b, loc, notNegative,
+                                getValueOrCreateConstantIndexOp(b, loc, length))
+      .getResult();
+}
+
 static Value pad(OpBuilder &b, Location loc, Value slice,
                  ArrayRef<OpFoldResult> sizes, ArrayRef<int64_t> shape,
                  Value padding) {

@@ -39,10 +39,19 @@ public:
              mlir::Value key);
   mlir::OpFoldResult getKeyHead(mlir::OpBuilder &b, mlir::Location loc,
                                 mlir::Value head) const;
+  /// The query heads that read a key head, from the first to one past the last.
+  std::pair<mlir::OpFoldResult, mlir::OpFoldResult>
+  getQueryHeads(mlir::OpBuilder &b, mlir::Location loc,
+                mlir::Value keyHead) const;
 
 private:
   mlir::OpFoldResult group; ///< Query heads per key head.
 };
+
+/// One past the last key that exists for `batch`: there are `lengths`, or null.
+mlir::OpFoldResult getKeyEnd(mlir::OpBuilder &b, mlir::Location loc,
+                             mlir::Value key, mlir::Value lengths,
+                             mlir::Value batch);
 
 /// Part of the last dimension.
 struct Columns {

@@ -80,3 +80,33 @@ bool flash::dependsOn(MaskAttrInterface mask, unsigned dim) {
            });
   });
 }
+
+MaskAttrInterface flash::transposeMask(MaskAttrInterface mask) {
+  MLIRContext *context = mask.getContext();
+  SmallVector<AffineExpr> dims, symbols;
+  for (unsigned dim : {0, 1, 3, 2})
+    dims.push_back(getAffineDimExpr(dim, context));
+  for (unsigned symbol : {1, 0})
+    symbols.push_back(getAffineSymbolExpr(symbol, context));
+  std::vector<MaskNode> nodes = getMaskNodes(mask);
+  SmallVector<MaskAttrInterface> transposed;
+  for (MaskNode &node : nodes) {
+    SmallVector<MaskAttrInterface> parts;
+    for (unsigned part : node.parts)
+      parts.push_back(transposed[part]);
+    switch (node.kind) {
+    case MaskForm::Kind::Set:
+      transposed.push_back(AffineMaskAttr::get(
+          context, IntegerSetAttr::get(node.set.replaceDimsAndSymbols(
+                       dims, symbols, dims.size(), symbols.size()))));
+      break;
+    case MaskForm::Kind::Intersection:
+      transposed.push_back(AllOfAttr::get(context, parts));
+      break;
+    case MaskForm::Kind::Union:
+      transposed.push_back(AnyOfAttr::get(context, parts));
+      break;
+    }
+  }
+  return transposed.back();
+}

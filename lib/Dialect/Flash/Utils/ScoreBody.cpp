@@ -227,31 +227,37 @@ Value flash::emitRowExists(OpBuilder &b, Location loc, Value predicate,
   return arith::AndIOp::create(b, loc, predicate, exists);
 }
 
-Value flash::emitScoreRegion(
-    OpBuilder &b, Location loc, Region &region, Value score,
-    const ScorePosition &position, Value takesPart,
-    function_ref<Value(Operation &, const IRMapping &)> replace) {
-  if (region.empty())
-    return score;
+Value flash::emitScoreValues(OpBuilder &b, Region &region, Value score,
+                             const ScorePosition &position, Value takesPart,
+                             IRMapping &values, ReplaceScoreOp replace) {
   Block &block = region.front();
-  IRMapping mapping;
-  mapping.map(block.getArguments(),
-              ValueRange{score, position.batch, position.head, position.query,
-                         position.key});
+  values.map(block.getArguments(),
+             ValueRange{score, position.batch, position.head, position.query,
+                        position.key});
   for (Operation &op : block.without_terminator()) {
     Value replacement;
     if (auto guard = dyn_cast<GuardOp>(op))
       replacement = emitGuard(
-          b, guard, mapping.lookupOrDefault(guard.getValue()), takesPart);
+          b, guard, values.lookupOrDefault(guard.getValue()), takesPart);
     else if (replace)
-      replacement = replace(op, mapping);
+      replacement = replace(op, values);
     if (replacement)
-      mapping.map(op.getResult(0), replacement);
+      values.map(op.getResult(0), replacement);
     else
-      b.clone(op, mapping);
+      b.clone(op, values);
   }
-  return mapping.lookupOrDefault(
+  return values.lookupOrDefault(
       cast<YieldOp>(block.getTerminator()).getResult());
+}
+
+Value flash::emitScoreRegion(OpBuilder &b, Location loc, Region &region,
+                             Value score, const ScorePosition &position,
+                             Value takesPart, ReplaceScoreOp replace) {
+  if (region.empty())
+    return score;
+  IRMapping values;
+  return emitScoreValues(b, region, score, position, takesPart, values,
+                         replace);
 }
 
 void flash::eraseDeadOps(Block &block) {

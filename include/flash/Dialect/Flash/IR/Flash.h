@@ -75,6 +75,17 @@ struct PositionRead {
   int64_t extentDim;
 };
 
+class AttentionOpInterface;
+
+// What the interface of attentions adds to the ops.
+namespace detail {
+double getScaleOrDefault(AttentionOpInterface op);
+MaskAttrInterface getMaskOrFull(AttentionOpInterface op);
+std::optional<int64_t> getGroup(AttentionOpInterface op);
+llvm::SmallVector<PositionRead> getPositionReads(AttentionOpInterface op);
+llvm::LogicalResult requireRank4(AttentionOpInterface op);
+} // namespace detail
+
 /// Each of the first `numRequiredOperands` operand groups holds one operand.
 template <typename ConcreteOp>
 class SingleOperandGroups
@@ -91,7 +102,27 @@ public:
     return mlir::success();
   }
 };
+
+/// Each of the first `numRequiredResults` result groups holds one result.
+template <typename ConcreteOp>
+class SingleResultGroups
+    : public mlir::OpTrait::TraitBase<ConcreteOp, SingleResultGroups> {
+public:
+  static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
+    llvm::ArrayRef<int32_t> sizes =
+        mlir::cast<ConcreteOp>(op).getProperties().resultSegmentSizes;
+    for (auto [group, size] :
+         llvm::enumerate(sizes.take_front(ConcreteOp::numRequiredResults)))
+      if (size != 1)
+        return op->emitOpError() << "result group #" << group
+                                 << " must have one result, got " << size;
+    return mlir::success();
+  }
+};
 } // namespace flash
+
+#include "flash/Dialect/Flash/IR/FlashAttentionInterface.h.inc"
+#include "flash/Dialect/Flash/IR/FlashStepInterface.h.inc"
 
 #define GET_OP_CLASSES
 #include "flash/Dialect/Flash/IR/FlashOps.h.inc"

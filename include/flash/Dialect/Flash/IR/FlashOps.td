@@ -8,7 +8,9 @@
 #ifndef FLASH_OPS_TD
 #define FLASH_OPS_TD
 
+include "flash/Dialect/Flash/IR/FlashAttentionInterface.td"
 include "flash/Dialect/Flash/IR/FlashAttrs.td"
+include "flash/Dialect/Flash/IR/FlashStepInterface.td"
 include "flash/Schedule/Schedule.td"
 include "flash/Support/DeclaredAttributes.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
@@ -19,6 +21,12 @@ include "mlir/Interfaces/TilingInterface.td"
 /// of one operand, before anything reads them.
 def Flash_SingleOperandGroups : NativeOpTrait<"SingleOperandGroups">,
                                 StructuralOpTrait {
+  let cppNamespace = "::flash";
+}
+
+/// The same of groups of results.
+def Flash_SingleResultGroups : NativeOpTrait<"SingleResultGroups">,
+                               StructuralOpTrait {
   let cppNamespace = "::flash";
 }
 
@@ -45,8 +53,29 @@ def Flash_F32Tensor : Flash_TensorOf<[F32]>;
 def Flash_LengthsTensor : Flash_VectorOf<[I32]>;
 def Flash_SinkTensor : Flash_VectorOf<[F32]>;
 
+/// What an attention and its gradients say alike: the optional operands and
+/// attributes, and how they are written.
+defvar Flash_attentionClauses = (ins Optional<Flash_LengthsTensor>:$lengths,
+    Optional<Flash_SinkTensor>:$sink, OptionalAttr<Flash_LeadingAttr>:$leading,
+    OptionalAttr<F64Attr>:$scale,
+    OptionalAttr<Flash_MaskAttrInterface>:$mask,
+    OptionalAttr<Flash_PrecisionAttr>:$precision,
+    OptionalAttr<DenseI64ArrayAttr>:$multiples,
+    OptionalAttr<Flash_ScheduleAttr>:$schedule);
+defvar Flash_attentionFormat = [{
+    (`leading` `(` $leading^ `)`)?
+    (`scale` `(` $scale^ `)`)?
+    (`mask` `(` $mask^ `)`)?
+    (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
+    (`sink` `(` $sink^ `:` type($sink) `)`)?
+    (`precision` `(` $precision^ `)`)?
+    (`multiples` `(` $multiples^ `)`)?
+    (`schedule` `(` $schedule^ `)`)?
+  }];
+
 def Flash_AttentionOp : Flash_Op<"attention",
-    [Pure, AttrSizedOperandSegments, Flash_SingleOperandGroups]> {
+    [Pure, AttrSizedOperandSegments, Flash_SingleOperandGroups,
+     Flash_AttentionOpInterface]> {
   let summary = "softmax(scale * q k^T) v on whole tensors";
   let description = [{
     With `q : [B, Hq, Nq, D]`, `k : [B, Hkv, Nk, D]`, `v : [B, Hkv, Nk, Dv]`,
@@ -94,57 +123,109 @@ def Flash_AttentionOp : Flash_Op<"attention",
         -> (tensor<2x8x333x48xf32>, tensor<2x8x333xf32>)
     ```
   }];
-  let arguments = (ins Flash_FloatTensor:$query, Flash_FloatTensor:$key,
-    Flash_FloatTensor:$value, Optional<Flash_LengthsTensor>:$lengths,
-    Optional<Flash_SinkTensor>:$sink, OptionalAttr<Flash_LeadingAttr>:$leading,
-    OptionalAttr<F64Attr>:$scale,
-    OptionalAttr<Flash_MaskAttrInterface>:$mask,
-    OptionalAttr<Flash_PrecisionAttr>:$precision,
-    OptionalAttr<DenseI64ArrayAttr>:$multiples,
-    OptionalAttr<Flash_ScheduleAttr>:$schedule);
+  let arguments = !con((ins Flash_FloatTensor:$query, Flash_FloatTensor:$key,
+    Flash_FloatTensor:$value), Flash_attentionClauses);
   let results = (outs Flash_FloatTensor:$output,
                       Optional<Flash_F32Tensor>:$lse);
   let regions = (region MaxSizedRegion<1>:$score);
-  let assemblyFormat = [{
-    $query `,` $key `,` $value
-    (`leading` `(` $leading^ `)`)?
-    (`scale` `(` $scale^ `)`)?
-    (`mask` `(` $mask^ `)`)?
-    (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
-    (`sink` `(` $sink^ `:` type($sink) `)`)?
-    (`precision` `(` $precision^ `)`)?
-    (`multiples` `(` $multiples^ `)`)?
-    (`schedule` `(` $schedule^ `)`)?
+  let assemblyFormat = !strconcat("$query `,` $key `,` $value",
+                                  Flash_attentionFormat, [{
     (`score` $score^)?
     attr-dict `:` `(` type($query) `,` type($key) `,` type($value) `)`
     `->` custom<AttentionResults>(type($output), type($lse))
-  }];
+  }]);
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     static constexpr unsigned numRequiredOperands = 3;
-    /// The scale, or its default 1 / sqrt(D).
-    double getScaleOrDefault();
-    /// The mask, or the full mask where none is written.
-    MaskAttrInterface getMaskOrFull();
-    /// Whether the operands have a batch dimension (always the first).
-    bool hasBatch();
-    /// Whether the operands have a head dimension (always before the last two).
-    bool hasHeads();
-    /// How many query heads read the same key head, if the types say.
-    std::optional<int64_t> getGroup();
-    /// The reads of the score region at the element's own position. A tile
-    /// makes them for elements that a mask leaves out, too.
-    ::llvm::SmallVector<::flash::PositionRead> getPositionReads();
-    /// Emits an error unless the rank is 4, as flash-expand-rank makes it.
-    ::llvm::LogicalResult requireRank4();
-    int64_t getHeadDim() { return getQuery().getType().getShape().back(); }
-    int64_t getValueDim() { return getValue().getType().getShape().back(); }
+  }];
+}
+
+def Flash_AttentionGradOp : Flash_Op<"attention_grad",
+    [Pure, AttrSizedOperandSegments, AttrSizedResultSegments,
+     Flash_SingleOperandGroups, Flash_SingleResultGroups,
+     Flash_AttentionOpInterface]> {
+  let summary = "the gradients of an attention's operands";
+  let description = [{
+    With `query`, `key` and `value` as in `flash.attention`, `output` and `lse`
+    its results for the same clauses, `output_grad` the gradient of some scalar
+    with respect to `output`, and `score'` the derivative of the score region
+    with respect to its first argument:
+
+    ```
+    x[b,h,i,j]   = scale * sum_d q[b,h,i,d] * k[b,h',j,d]
+    p[b,h,i,j]   = exp(score(x) - lse[b,h,i])     (0 where masked)
+    delta[b,h,i] = sum_d do[b,h,i,d] * o[b,h,i,d] - dlse[b,h,i]
+    ds[b,h,i,j]  = p * (sum_d do[b,h,i,d] * v[b,h',j,d] - delta)
+    dx[b,h,i,j]  = ds * score'(x)
+    dq[b,h,i,:]  = scale * sum_j dx * k[b,h',j,:]
+    dk[b,h',j,:] = scale * sum_h,i dx * q[b,h,i,:]
+    dv[b,h',j,:] = sum_h,i p * do[b,h,i,:]
+    dsink[h]     = -sum_b,i exp(sink[h] - lse) * delta
+    ```
+
+    The sums of `dk` and `dv` go over the query heads `h` that read the key head
+    `h' = h floordiv (Hq / Hkv)`. A row that sees no key (`lse` is -inf) has
+    gradients of 0 and adds 0 to others, whatever `do` is; with a sink alone its
+    `dq` is 0. An element that is masked, NaN or not, has no effect on any
+    gradient. All sums are f32.
+
+    Operands, clauses and the score region are as in `flash.attention`, and must
+    be those of the attention that is differentiated. In addition, after
+    `schedule`:
+      - `lse_grad(%x : tensor<BxHqxNqxf32>)`: the gradient with respect to the
+        log-sum-exp, `dlse` above; 0 without it;
+      - `wrt(%a, %b : types)`: tensors that the score region reads with
+        `tensor.extract`, whose gradients are asked for too: each of their
+        elements is the sum of the derivatives of all reads of it, times `ds`.
+
+    The results are `dq`, `dk`, `dv`, then `dsink` if there is a sink, then one for
+    each tensor of `wrt`. Each has the shape and the element type of that of which
+    it is the gradient.
+
+    Example:
+
+    ```mlir
+    %dq, %dk, %dv, %ds = flash.attention_grad %q, %k, %v, %o, %lse, %do
+        mask(#flash.causal) sink(%s : tensor<8xf32>)
+        : (tensor<2x8x333x64xf32>, tensor<2x2x517x64xf32>, tensor<2x2x517x48xf32>,
+           tensor<2x8x333x48xf32>, tensor<2x8x333xf32>, tensor<2x8x333x48xf32>)
+        -> (tensor<2x8x333x64xf32>, tensor<2x2x517x64xf32>, tensor<2x2x517x48xf32>,
+            tensor<8xf32>)
+    ```
+  }];
+  let arguments = !con((ins Flash_FloatTensor:$query, Flash_FloatTensor:$key,
+    Flash_FloatTensor:$value, Flash_FloatTensor:$output, Flash_F32Tensor:$lse,
+    Flash_FloatTensor:$output_grad), Flash_attentionClauses,
+    (ins Optional<Flash_F32Tensor>:$lse_grad,
+         Variadic<Flash_FloatTensor>:$captured));
+  let results = (outs Flash_FloatTensor:$query_grad, Flash_FloatTensor:$key_grad,
+    Flash_FloatTensor:$value_grad, Optional<Flash_SinkTensor>:$sink_grad,
+    Variadic<Flash_FloatTensor>:$captured_grads);
+  let regions = (region MaxSizedRegion<1>:$score);
+  let assemblyFormat = !strconcat([{
+    $query `,` $key `,` $value `,` $output `,` $lse `,` $output_grad
+  }], Flash_attentionFormat, [{
+    (`lse_grad` `(` $lse_grad^ `:` type($lse_grad) `)`)?
+    (`wrt` `(` $captured^ `:` type($captured) `)`)?
+    (`score` $score^)?
+    attr-dict `:` `(` type($query) `,` type($key) `,` type($value) `,`
+    type($output) `,` type($lse) `,` type($output_grad) `)`
+    `->` custom<AttentionGradResults>(ref($sink), type($query_grad),
+      type($key_grad), type($value_grad), type($sink_grad),
+      type($captured_grads))
+  }]);
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    static constexpr unsigned numRequiredOperands = 6;
+    static constexpr unsigned numRequiredResults = 3;
+    /// That of which each result is the gradient.
+    ::llvm::SmallVector<::mlir::Value> getDifferentiated();
   }];
 }
 
 def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     [Pure, AttrSizedOperandSegments, Flash_SingleOperandGroups,
-     DestinationStyleOpInterface,
+     DestinationStyleOpInterface, Flash_StepOpInterface,
      DeclareOpInterfaceMethods<TilingInterface,
        ["getLoopIteratorTypes", "getIterationDomain", "getTiledImplementation",
         "getResultTilePosition", "generateResultTileValue"]>,
@@ -228,6 +309,11 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     bool isTile() { return getQuery().getType().getRank() == 2; }
     /// How many heads the rows of a tile are of.
     int64_t getPackedHeads() { return getPacked().value_or(1); }
+    bool stepsOverQueries() { return false; }
+    ::mlir::MutableOperandRange getCountMutable() { return getKeysMutable(); }
+    ::llvm::SmallVector<::mlir::OpOperand *> getSteppedTiles() {
+      return {&getKeyMutable(), &getValueMutable()};
+    }
     /// The step on one tile of the loops, not from the op's own state but from
     /// `state`: acc, max and sum of the tile's queries.
     ::mlir::FailureOr<::mlir::TilingResult> tileFrom(
@@ -382,7 +468,8 @@ def Flash_IsFiniteOp : Flash_Op<"is_finite", [Pure]> {
 
 def Flash_GuardOp : Flash_Op<"guard",
     [Pure, AllTypesMatch<["value", "result"]>,
-     ParentOneOf<["AttentionOp", "OnlineAttentionOp"]>]> {
+     ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp",
+                  "QueryGradStepOp", "KeyGradStepOp"]>]> {
   let summary = "an index or divisor that elements left out do not use";
   let description = [{
     In a score region, `value` for an element that takes part, and for any other
@@ -402,10 +489,14 @@ def Flash_GuardOp : Flash_Op<"guard",
 }
 
 def Flash_YieldOp : Flash_Op<"yield",
-    [Pure, Terminator, ParentOneOf<["AttentionOp", "OnlineAttentionOp"]>]> {
+    [Pure, Terminator,
+     ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp",
+                  "QueryGradStepOp", "KeyGradStepOp"]>]> {
   let summary = "ends a score region";
   let arguments = (ins F32:$result);
   let assemblyFormat = "$result attr-dict `:` type($result)";
 }
+
+include "flash/Dialect/Flash/IR/FlashGradSteps.td"
 
 #endif // FLASH_OPS_TD

@@ -15,7 +15,7 @@
 namespace flash {
 
 /// What schedules ask of an attention.
-Problem getProblem(AttentionOp op);
+Problem getProblem(AttentionOpInterface op);
 
 /// The tiles of queries of all heads, if that is known.
 std::optional<int64_t> countQueryTiles(mlir::RankedTensorType query,

@@ -454,6 +454,50 @@ def DecomposeNaive : Pass<"flash-decompose-naive", "::mlir::func::FuncOp"> {
     "::mlir::tensor::TensorDialect"];
 }
 
+def DecomposeNaiveGrad
+    : Pass<"flash-decompose-naive-grad", "::mlir::func::FuncOp"> {
+  let summary = "Lower the gradients of attention to their definition";
+  let description = [{
+    Turns `flash.attention_grad` into what its description says, in loops over
+    the key heads of each batch, the query heads that read one, and blocks of
+    queries: the scores of a block with all keys and, from the log-sum-exp, their
+    probabilities; the gradients of both; and three products. All of it is f32 but the
+    results, and the sums for sinks and captured tensors, which are f64. Followed by `flash-promote-to-f64` this is the
+    reference of gradients; it shares nothing with a program on tiles but the
+    predicate of masks and the derivative of the score region.
+
+    The loop over key heads is parallel, unless captured tensors have gradients:
+    these are sums over all elements, to which is added one after the other.
+
+    ```mlir
+    %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do mask(#flash.causal) : (...)
+    // becomes
+    %delta = linalg.generic { acc + do * o }                      // [B, Hq, Nq]
+    scf.forall (%b, %hk) in (...) shared_outs(dq, dk, dv) {
+      %kt = linalg.generic ... transpose %k                       // [D, Nk]
+      %vt = linalg.generic ... transpose %v
+      scf.for %g ... scf.for %i0 ... step 64 iter_args(dq, dk = 0, dv = 0) {
+        %x = linalg.generic { scale * (q k^T) }                   // [64, Nk]
+        %p = linalg.generic { select(j <= i + nk - nq, exp(x - lse), 0) }
+        %dp = linalg.generic ... ins(%do, %vt)
+        %ds = linalg.generic { select(j <= i + nk - nq, p * (dp - delta), 0) }
+        %dqi = linalg.generic { acc + select(j <= i + nk - nq, ds * k, 0) }
+        %dkj = linalg.generic { acc + select(j <= i + nk - nq, ds * q, 0) }
+        %dvj = linalg.generic { acc + select(j <= i + nk - nq, p * do, 0) }
+      }
+    }
+    ```
+  }];
+  let options = [
+    Option<"rowBlock", "row-block", "int64_t", "64",
+           "Queries whose scores are held at a time; 0 holds those of a head">
+  ];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
+}
+
 def TileNaive : Pass<"flash-tile-naive", "::mlir::func::FuncOp"> {
   let summary = "Lower attention to three loops over tiles that store all scores";
   let description = [{
@@ -523,6 +567,49 @@ def PromoteToF64 : Pass<"flash-promote-to-f64", "::mlir::ModuleOp"> {
       return %y : f64
     ```
   }];
+}
+
+def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
+  let summary = "Tile the gradients of attention";
+  let description = [{
+    Turns `flash.attention_grad` into programs over tiles of the schedule's sizes:
+
+      1. rows: `delta`, the sums of the products of the output and its gradient
+         less the gradient of the log-sum-exp, and the log-sum-exp in units of
+         log2;
+      2. tiles of queries: a loop over tiles of keys adds up the gradient of the
+         query (`flash.query_grad_step`);
+      3. tiles of keys: a loop over the query heads that read the key head, and
+         in it one over tiles of queries, adds up the gradients of the key and of
+         the value (`flash.key_grad_step`);
+      4. heads, where there is a sink: sums of rows.
+
+    Scores are computed twice, so that no two units of work add to the same
+    result, which is therefore the same bit for bit in each run. Ragged tiles are
+    padded with zeros; queries and keys that do not exist are left out by
+    `queries(n)` and `keys(n)`.
+
+    ```mlir
+    %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do
+    // becomes
+    %rows:2 = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 512) step (1, 1, 16) { ... }
+    %dq = scf.forall (%b, %h, %i) = (0, 0, 0) to (2, 4, 512) step (1, 1, 64) {
+      %0 = scf.for %j = %c0 to %c512 step %c128 { flash.query_grad_step ... }
+      ...
+    }
+    %dkv:2 = scf.forall (%b, %hk, %j) = (0, 0, 0) to (2, 2, 512) step (1, 1, 128) {
+      %0:2 = scf.for %h = %hk * 2 to %hk * 2 + 2 step %c1 {
+        scf.for %i = %c0 to %c512 step %c64 { flash.key_grad_step ... }
+      }
+      ...
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"
+  ];
 }
 
 def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {

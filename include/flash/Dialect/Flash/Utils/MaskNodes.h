@@ -31,6 +31,10 @@ std::vector<MaskNode> getMaskNodes(MaskAttrInterface mask);
 /// Whether the mask asks for a dimension of (b, h, i, j).
 bool dependsOn(MaskAttrInterface mask, unsigned dim);
 
+/// The mask that keeps (j, i) where `mask` keeps (i, j), for as many queries as
+/// there are keys and the other way round.
+MaskAttrInterface transposeMask(MaskAttrInterface mask);
+
 } // namespace flash
 
 #endif // FLASH_DIALECT_FLASH_UTILS_MASKNODES_H

@@ -1,0 +1,148 @@
+//===- FlashGradSteps.td - Steps of the gradients ----------*- tablegen -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Included by FlashOps.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_GRAD_STEPS_TD
+#define FLASH_GRAD_STEPS_TD
+
+def Flash_F32Tile : Flash_MatrixOf<[F32]>;
+def Flash_F32Rows : Flash_VectorOf<[F32]>;
+
+/// What a step of the gradients reads, and where it is.
+defvar Flash_gradStepTiles = (ins Flash_FloatTile:$query, Flash_FloatTile:$key,
+    Flash_FloatTile:$value, Flash_FloatTile:$output_grad, Flash_F32Rows:$shift,
+    Flash_F32Rows:$delta);
+defvar Flash_gradStepClauses = (ins Variadic<Index>:$position,
+    Variadic<Index>:$extents, DenseI64ArrayAttr:$static_position,
+    DenseI64ArrayAttr:$static_extents, F64Attr:$scale,
+    OptionalAttr<Flash_MaskAttrInterface>:$mask,
+    OptionalAttr<Flash_PrecisionAttr>:$precision,
+    OptionalAttr<Flash_ScheduleAttr>:$schedule);
+defvar Flash_gradStepTilesFormat = [{
+    `ins` `(` $query `,` $key `,` $value `,` $output_grad `,` $shift `,` $delta
+    `:` type($query) `,` type($key) `,` type($value) `,` type($output_grad) `,`
+    type($shift) `,` type($delta) `)`
+  }];
+defvar Flash_gradStepPositionFormat = [{
+    `at` `` custom<DynamicIndexList>($position, $static_position)
+    `of` `` custom<DynamicIndexList>($extents, $static_extents)
+  }];
+defvar Flash_gradStepClausesFormat = [{
+    `scale` `(` $scale `)`
+    (`mask` `(` $mask^ `)`)?
+    (`precision` `(` $precision^ `)`)?
+    (`schedule` `(` $schedule^ `)`)?
+    (`score` $score^)?
+    attr-dict
+  }];
+
+class Flash_GradStepOp<string mnemonic, list<Trait> traits>
+    : Flash_Op<mnemonic, [Pure, AttrSizedOperandSegments,
+                          Flash_SingleOperandGroups, Flash_StepOpInterface] #
+                         traits> {
+  let regions = (region MaxSizedRegion<1>:$score);
+  let hasVerifier = 1;
+  code declarations = [{
+    ::llvm::SmallVector<::mlir::OpFoldResult> getMixedPosition();
+    ::llvm::SmallVector<::mlir::OpFoldResult> getMixedExtents();
+    int64_t getPackedHeads() { return 1; }
+    ::mlir::MutableOperandRange getCountMutable();
+    ::llvm::SmallVector<::mlir::OpOperand *> getSteppedTiles();
+  }];
+}
+
+def Flash_QueryGradStepOp : Flash_GradStepOp<"query_grad_step",
+    [AllTypesMatch<["query_grad", "query_grad_out"]>]> {
+  let summary = "adds what a tile of keys gives to the gradient of queries";
+  let description = [{
+    With a tile of each operand of `flash.attention_grad`, `q : [M, D]`,
+    `k : [N, D]`, `v : [N, Dv]`, `do : [M, Dv]`, and of each query the
+    `shift : [M]`, its log-sum-exp in units of log2 (0 instead of -inf), and
+    `delta : [M]`:
+
+    ```
+    x[i,j]  = scale * sum_d q[i,d] * k[j,d]
+    p[i,j]  = exp2(log2(e) * score(x) - shift[i])                (0 where masked)
+    dx[i,j] = p * (sum_d do[i,d] * v[j,d] - delta[i]) * score'(x)
+    dq'     = dq + sum_j dx[i,j] * k[j,:]
+    ```
+
+    The scale of `dq` is left to the end of the loop over keys. `at`, `of` and
+    `keys(n)`, which leaves out the keys from the `n`-th on, are as in
+    `flash.online_attention`.
+
+    Example:
+
+    ```mlir
+    %1 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>,
+            tensor<128x64xf16>, tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
+        outs(%0 : tensor<64x64xf32>) at[%b, %h, %i, %j] of[512, 512] scale(1.250000e-01)
+        mask(#flash.causal)
+    ```
+  }];
+  let arguments = !con(Flash_gradStepTiles, (ins Flash_F32Tile:$query_grad,
+    Optional<Index>:$keys), Flash_gradStepClauses);
+  let results = (outs Flash_F32Tile:$query_grad_out);
+  let assemblyFormat = !strconcat(Flash_gradStepTilesFormat, [{
+    `outs` `(` $query_grad `:` type($query_grad) `)`
+  }], Flash_gradStepPositionFormat, "(`keys` `(` $keys^ `)`)?",
+  Flash_gradStepClausesFormat);
+  let extraClassDeclaration = declarations # [{
+    static constexpr unsigned numRequiredOperands = 7;
+    bool stepsOverQueries() { return false; }
+  }];
+}
+
+def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
+    [AllTypesMatch<["key_grad", "key_grad_out"]>,
+     AllTypesMatch<["value_grad", "value_grad_out"]>]> {
+  let summary = "adds what a tile of queries gives to the gradients of keys and "
+                "values";
+  let description = [{
+    With `p` and `dx` of `flash.query_grad_step`:
+
+    ```
+    dk' = dk + sum_i dx[i,j] * q[i,:]
+    dv' = dv + sum_i p[i,j] * do[i,:]
+    ```
+
+    The scale of `dk` is left to the end of the loop over queries. `queries(n)`
+    leaves out the queries from the `n`-th on. `keys(n)` says that the rows of
+    the result from the `n`-th on are not used, so that the score region need
+    not be right for them.
+
+    Example:
+
+    ```mlir
+    %2:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>,
+            tensor<128x64xf16>, tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
+        outs(%0, %1 : tensor<128x64xf32>, tensor<128x32xf32>) at[%b, %h, %i, %j] of[512, 512]
+        scale(1.250000e-01) mask(#flash.causal)
+    ```
+  }];
+  let arguments = !con(Flash_gradStepTiles, (ins Flash_F32Tile:$key_grad,
+    Flash_F32Tile:$value_grad, Optional<Index>:$queries, Optional<Index>:$keys),
+    Flash_gradStepClauses);
+  let results = (outs Flash_F32Tile:$key_grad_out,
+                      Flash_F32Tile:$value_grad_out);
+  let assemblyFormat = !strconcat(Flash_gradStepTilesFormat, [{
+    `outs` `(` $key_grad `,` $value_grad `:` type($key_grad) `,`
+    type($value_grad) `)`
+  }], Flash_gradStepPositionFormat, [{
+    (`queries` `(` $queries^ `)`)?
+    (`keys` `(` $keys^ `)`)?
+  }], Flash_gradStepClausesFormat);
+  let extraClassDeclaration = declarations # [{
+    static constexpr unsigned numRequiredOperands = 8;
+    bool stepsOverQueries() { return true; }
+  }];
+}
+
+#endif // FLASH_GRAD_STEPS_TD

@@ -1,0 +1,186 @@
+//===- NaiveBuilder.cpp - What naive programs are made of -----------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "NaiveBuilder.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include <limits>
+
+using namespace mlir;
+using namespace flash;
+
+NaiveBuilder::NaiveBuilder(AttentionOpInterface op)
+    : op(op), b(op), loc(op.getLoc()), f32(b.getF32Type()),
+      elementType(op.getQuery().getType().getElementType()) {
+  auto length = [&](Value tensor) {
+    return getValueOrCreateConstantIndexOp(
+        b, loc, tensor::getMixedSize(b, loc, tensor, 2));
+  };
+  numQueries = length(op.getQuery());
+  numKeys = length(op.getKey());
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors
+//===----------------------------------------------------------------------===//
+
+Value NaiveBuilder::empty(ArrayRef<OpFoldResult> sizes, Type type) {
+  return tensor::EmptyOp::create(b, loc, sizes, type);
+}
+
+Value NaiveBuilder::fill(ArrayRef<OpFoldResult> sizes, double value) {
+  return linalg::FillOp::create(b, loc, constant(b, value), empty(sizes, f32))
+      .getResult(0);
+}
+
+Value NaiveBuilder::generic(ArrayRef<AffineMap> maps,
+                            ArrayRef<utils::IteratorType> iterators,
+                            ValueRange inputs, Value init, Body body) {
+  auto generic = linalg::GenericOp::create(
+      b, loc, init.getType(), inputs, init, maps, iterators,
+      [&](OpBuilder &nested, Location loc, ValueRange args) {
+        linalg::YieldOp::create(nested, loc, body(nested, loc, args));
+      });
+  eraseDeadOps(*generic.getBody());
+  return generic.getResult(0);
+}
+
+Value NaiveBuilder::transposed(Value tensor) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, tensor);
+  unsigned rank = sizes.size();
+  AffineMap natural = b.getMultiDimIdentityMap(rank);
+  SmallVector<AffineExpr> exchanged(natural.getResults());
+  std::swap(exchanged[rank - 2], exchanged[rank - 1]);
+  std::swap(sizes[rank - 2], sizes[rank - 1]);
+  return generic({natural, map(rank, exchanged)},
+                 SmallVector<utils::IteratorType>(rank, parallel), tensor,
+                 empty(sizes, f32),
+                 [&](OpBuilder &nested, Location loc, ValueRange args) {
+                   return widen(nested, loc, args[0]);
+                 });
+}
+
+OpFoldResult NaiveBuilder::getRows(Value first, int64_t rowBlock) {
+  std::optional<int64_t> queries = getConstantIntValue(numQueries);
+  if (queries && *queries % rowBlock == 0)
+    return b.getIndexAttr(rowBlock);
+  AffineExpr start = b.getAffineDimExpr(0), end = b.getAffineSymbolExpr(0);
+  return affine::makeComposedFoldedAffineMin(
+      b, loc,
+      AffineMap::get(1, 1, {b.getAffineConstantExpr(rowBlock), end - start},
+                     b.getContext()),
+      {first, getAsOpFoldResult(numQueries)});
+}
+
+Value NaiveBuilder::slice(Value tensor, Value batch, OpFoldResult head,
+                          OpFoldResult row, OpFoldResult count) {
+  OpFoldResult one = b.getIndexAttr(1);
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<OpFoldResult> offsets = {batch, head, row};
+  SmallVector<OpFoldResult> sizes = {one, one, count};
+  SmallVector<int64_t> shape = {
+      getConstantIntValue(count).value_or(ShapedType::kDynamic)};
+  if (type.getRank() == 4) {
+    offsets.push_back(b.getIndexAttr(0));
+    sizes.push_back(b.getIndexAttr(type.getDimSize(3)));
+    shape.push_back(type.getDimSize(3));
+  }
+  SmallVector<OpFoldResult> strides(type.getRank(), one);
+  return tensor::ExtractSliceOp::create(
+      b, loc, RankedTensorType::get(shape, type.getElementType()), tensor,
+      offsets, sizes, strides);
+}
+
+OpFoldResult NaiveBuilder::keyHeadOf(Value head) {
+  if (op.getKey().getType().getDimSize(1) == 1)
+    return b.getIndexAttr(0);
+  if (std::optional<int64_t> group = op.getGroup())
+    return affine::makeComposedFoldedAffineApply(
+        b, loc, b.getAffineDimExpr(0).floorDiv(*group), {head});
+  return keyHeadOf(b, loc, head);
+}
+
+/// The key head that a query head reads, h floordiv (Hq / Hkv). Where the
+/// quotient is not known here, h * Hkv floordiv Hq is the same and divides by a
+/// number that is not zero if there is a head h.
+Value NaiveBuilder::keyHeadOf(OpBuilder &nested, Location loc, Value head) {
+  Value keyHeads = tensor::DimOp::create(nested, loc, op.getKey(), 1);
+  Value queryHeads = tensor::DimOp::create(nested, loc, op.getQuery(), 1);
+  Value scaled = arith::MulIOp::create(nested, loc, head, keyHeads);
+  return arith::DivUIOp::create(nested, loc, scaled, queryHeads);
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+Value NaiveBuilder::constant(OpBuilder &nested, double value) {
+  return arith::ConstantOp::create(nested, loc, nested.getF32FloatAttr(value));
+}
+
+Value NaiveBuilder::minusInfinity(OpBuilder &nested) {
+  return constant(nested, -std::numeric_limits<double>::infinity());
+}
+
+Value NaiveBuilder::widen(OpBuilder &nested, Location loc, Value value) {
+  if (value.getType().isF32())
+    return value;
+  return arith::ExtFOp::create(nested, loc, nested.getF32Type(), value);
+}
+
+Value NaiveBuilder::narrow(OpBuilder &nested, Location loc, Value value) {
+  if (elementType.isF32())
+    return value;
+  return arith::TruncFOp::create(nested, loc, elementType, value);
+}
+
+Value NaiveBuilder::scale(OpBuilder &nested) {
+  APFloat value(op.getScaleOrDefault());
+  bool losesInfo = false;
+  APFloat rounded = value;
+  rounded.convert(APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven,
+                  &losesInfo);
+  if (!losesInfo)
+    return arith::ConstantOp::create(nested, loc,
+                                     nested.getFloatAttr(f32, rounded));
+  Value exact = arith::ConstantOp::create(
+      nested, loc, nested.getFloatAttr(nested.getF64Type(), value));
+  return arith::TruncFOp::create(nested, loc, f32, exact);
+}
+
+ScorePosition NaiveBuilder::position(OpBuilder &nested, Location loc,
+                                     const NaivePlace &place, bool withKey) {
+  auto loop = [&](unsigned dim) -> Value {
+    return linalg::IndexOp::create(nested, loc, dim);
+  };
+  ScorePosition at;
+  at.numQueries = numQueries;
+  at.numKeys = numKeys;
+  at.query = loop(place.lead);
+  if (withKey)
+    at.key = loop(place.lead + 1);
+  if (place.lead == 0) {
+    at.batch = place.batch;
+    at.head = place.head;
+    at.query = arith::AddIOp::create(nested, loc, place.firstQuery, at.query);
+    return at;
+  }
+  at.batch = loop(0);
+  at.head = loop(1);
+  return at;
+}
+
+Value NaiveBuilder::takesPart(OpBuilder &nested, Location loc,
+                              Value blockLength, const ScorePosition &at) {
+  Value length = blockLength;
+  if (op.getLengths() && !length)
+    length = tensor::ExtractOp::create(nested, loc, op.getLengths(), at.batch);
+  Value inMask = emitMaskPredicate(nested, loc, op.getMaskOrFull(), at);
+  return emitLengthPredicate(nested, loc, inMask, length, at.key);
+}

@@ -1,0 +1,115 @@
+//===- ScoreTileBuilder.h - The scores of one tile --------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the steps of an attention and of its gradients have in common: products
+// of tiles, and which scores they are of. A loop goes over tiles of keys or of
+// queries; the tile of the others stays where it is, and is called fixed, as
+// the gradients that the loop carries belong to its rows.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SCORETILEBUILDER_H
+#define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SCORETILEBUILDER_H
+
+#include "TileBuilder.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace flash {
+
+class ScoreTileBuilder : protected TileBuilder {
+public:
+  /// Fixed tiles that are transposed, shared by all steps of a loop.
+  using Transposed = llvm::DenseMap<mlir::Value, mlir::Value>;
+
+  ScoreTileBuilder(StepOpInterface step, const DecomposeOptions &options,
+                   Transposed &transposed);
+
+protected:
+  bool hasScore() { return !step.getScore().empty(); }
+
+  //===--------------------------------------------------------------------===//
+  // Loops over a tile of scores
+  //===--------------------------------------------------------------------===//
+
+  unsigned fixedLoop() { return options.transposeScores ? 1 : 0; }
+  unsigned queryLoop() {
+    return step.stepsOverQueries() ? 1 - fixedLoop() : fixedLoop();
+  }
+  unsigned keyLoop() { return 1 - queryLoop(); }
+  llvm::SmallVector<int64_t> scoreShape();
+  mlir::AffineMap scoreMap() { return b.getMultiDimIdentityMap(2); }
+  /// Of a value for each query.
+  mlir::AffineMap rowMap() { return map(2, {queryLoop()}); }
+
+  //===--------------------------------------------------------------------===//
+  // Products
+  //===--------------------------------------------------------------------===//
+
+  /// An operand of a product. A vector unit multiplies f32 alone: there 16-bit
+  /// tiles are widened, once for a step.
+  mlir::Value operand(mlir::Value tile);
+  /// `sum` plus the product of `a` and `other`.
+  mlir::Value contract(mlir::Value a, mlir::Value other, mlir::Value sum,
+                       llvm::ArrayRef<mlir::AffineMap> maps);
+  /// The products of all rows of two tiles, in the shape of the scores.
+  mlir::Value products(mlir::Value fixed, mlir::Value stepped);
+  /// `acc`, which has the rows of the fixed tile, plus the product of
+  /// `weights`, which have the shape of scores and are 0 where they are masked,
+  /// and the rows of a stepped tile.
+  mlir::Value addRows(mlir::Value weights, mlir::Value stepped,
+                      mlir::Value acc);
+
+  //===--------------------------------------------------------------------===//
+  // Scores
+  //===--------------------------------------------------------------------===//
+
+  ScorePosition positionOf(mlir::ImplicitLocOpBuilder &at, mlir::Value query,
+                           mlir::Value key);
+  /// Whether the element with the given tile coordinates takes part, or null
+  /// if all do.
+  mlir::Value takesPart(mlir::ImplicitLocOpBuilder &at, mlir::Value query,
+                        mlir::Value key);
+  /// The score region on the product of an element; `values` is what its values
+  /// become.
+  mlir::Value scoreRegion(mlir::ImplicitLocOpBuilder &at, mlir::Value product,
+                          mlir::Value query, mlir::Value key,
+                          mlir::IRMapping &values);
+
+  StepOpInterface step;
+  const DecomposeOptions &options;
+  int64_t queries, keys;
+  double scale, log2Scale;
+
+private:
+  /// Whether a result depends on the element, or null if one does on all.
+  mlir::Value isUsed(mlir::ImplicitLocOpBuilder &at, mlir::Value query,
+                     mlir::Value key, const ScorePosition &position);
+  mlir::Value transpose(mlir::Value fixed);
+  mlir::Value addRowsCarefully(mlir::Value weights, mlir::Value rows,
+                               mlir::Value acc);
+  /// Whether all elements of the rows are finite.
+  mlir::Value isFinite(mlir::Value rows);
+  /// A quotient of the region by a constant as a product. It may differ in the
+  /// last bit, which scores of 16-bit queries and keys do not have, and needs
+  /// one instruction instead of ten with a branch. Null for any other op.
+  mlir::Value asProduct(mlir::ImplicitLocOpBuilder &at, mlir::Operation &inner,
+                        const mlir::IRMapping &mapping);
+
+  Transposed &transposed;
+  llvm::DenseMap<mlir::Value, mlir::Value> widened;
+};
+
+/// Whether the elements that `pad` adds may be anything.
+bool isPaddedWithAnything(mlir::tensor::PadOp pad);
+
+} // namespace flash
+
+#endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_SCORETILEBUILDER_H

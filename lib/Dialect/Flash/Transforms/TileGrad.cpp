@@ -1,0 +1,460 @@
+//===- TileGrad.cpp - The gradients of attention as loops over tiles ------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "TileBuilder.h"
+#include "TileSlices.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Dialect/Flash/IR/OnlineFormula.h"
+#include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+
+namespace flash {
+#define GEN_PASS_DEF_TILEGRAD
+#include "flash/Dialect/Flash/Transforms/Passes.h.inc"
+} // namespace flash
+
+using namespace mlir;
+using namespace flash;
+
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Rows of the output whose delta a unit of work computes.
+static constexpr int64_t deltaRows = 16;
+
+/// Heads whose sinks a unit of work sums up, and the queries of a step.
+static constexpr int64_t sinkHeads = 8, sinkQueries = 256;
+
+namespace {
+/// Writes the programs of one operation: of the rows, of tiles of queries, of
+/// tiles of keys and of the sinks. None of them adds to what another one or
+/// another unit of work has written, so the result is the same in each run.
+class GradTiler : TileBuilder {
+public:
+  explicit GradTiler(AttentionGradOp op);
+  void run();
+
+private:
+  using Body = function_ref<void(ValueRange position, ValueRange outputs)>;
+
+  OpFoldResult index(int64_t value) { return b.getIndexAttr(value); }
+  Value asValue(OpFoldResult value) {
+    return getValueOrCreateConstantIndexOp(b, b.getLoc(), value);
+  }
+  Value constant(int64_t value) {
+    return arith::ConstantIndexOp::create(b, value);
+  }
+  Value emptyLike(Value tensor) {
+    return tensor::EmptyOp::create(b,
+                                   tensor::getMixedSizes(b, b.getLoc(), tensor),
+                                   getElementTypeOrSelf(tensor));
+  }
+  Value extract(Value tensor, ArrayRef<OpFoldResult> first, OpFoldResult rows,
+                const TiledDim &dim) {
+    return extractRows(b, b.getLoc(), tensor, first, rows, dim.tile);
+  }
+  Value zeros(ArrayRef<int64_t> shape) { return filled(shape, 0.0); }
+
+  /// A parallel loop over (batch, head, row); the body writes its results with
+  /// `insert`.
+  SmallVector<Value> parallelLoop(ArrayRef<OpFoldResult> ends,
+                                  ArrayRef<int64_t> steps,
+                                  ArrayRef<Value> outputs,
+                                  const Schedule &schedule, Body body);
+  /// A loop that carries `state`.
+  SmallVector<Value>
+  loop(Value from, Value to, int64_t step, ValueRange state,
+       function_ref<SmallVector<Value>(Value at, ValueRange state)> body);
+  /// Writes the first `rows` rows of `tile` to `output` at `position`.
+  void insert(Value tile, Value output, ArrayRef<OpFoldResult> position,
+              OpFoldResult rows);
+  /// `sum` times `factor`, in the type of the operands; 0 from row `end` on, if
+  /// there is one.
+  Value finish(Value sum, double factor, Value end);
+
+  void emitRows();
+  Value emitQueryGrad();
+  SmallVector<Value> emitKeyGrads();
+  Value emitSinkGrad();
+
+  AttentionGradOp op;
+  Type elementType;
+  Schedule schedule;
+  TiledDim queries, keys;
+  HeadGroups groups;
+  double scale;
+  /// Of each query, its log-sum-exp in units of log2, and delta.
+  Value shift, delta;
+};
+} // namespace
+
+GradTiler::GradTiler(AttentionGradOp op)
+    : TileBuilder(op), op(op),
+      elementType(op.getQuery().getType().getElementType()),
+      schedule(op.getSchedule()->getValue()), queries{*schedule.queryTile,
+                                                      tensor::getMixedSize(
+                                                          b, op.getLoc(),
+                                                          op.getQuery(), 2)},
+      keys{*schedule.keyTile,
+           tensor::getMixedSize(b, op.getLoc(), op.getKey(), 2)},
+      groups(b, op.getLoc(), op.getQuery(), op.getKey()),
+      scale(op.getScaleOrDefault()) {
+  if (std::optional<ArrayRef<int64_t>> multiples = op.getMultiples()) {
+    queries.multiple = multiples->front();
+    keys.multiple = multiples->back();
+  }
+}
+
+SmallVector<Value> GradTiler::parallelLoop(ArrayRef<OpFoldResult> ends,
+                                           ArrayRef<int64_t> steps,
+                                           ArrayRef<Value> outputs,
+                                           const Schedule &schedule,
+                                           Body body) {
+  auto forall = scf::ForallOp::create(
+      b, SmallVector<OpFoldResult>(ends.size(), index(0)), ends,
+      getAsIndexOpFoldResult(b.getContext(), steps), outputs,
+      /*mapping=*/std::nullopt);
+  setSchedule(forall, schedule);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(forall.getTerminator());
+  body(forall.getInductionVars(), forall.getRegionIterArgs());
+  return SmallVector<Value>(forall.getResults());
+}
+
+SmallVector<Value> GradTiler::loop(
+    Value from, Value to, int64_t step, ValueRange state,
+    function_ref<SmallVector<Value>(Value at, ValueRange state)> body) {
+  auto loop = scf::ForOp::create(b, from, to, constant(step), state);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(b,
+                       body(loop.getInductionVar(), loop.getRegionIterArgs()));
+  return SmallVector<Value>(loop.getResults());
+}
+
+void GradTiler::insert(Value tile, Value output,
+                       ArrayRef<OpFoldResult> position, OpFoldResult rows) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  int64_t rank = type.getRank();
+  SmallVector<OpFoldResult> sizes = {rows}, offsets(position);
+  if (rank == 2) {
+    sizes.push_back(index(type.getDimSize(1)));
+    offsets.push_back(index(0));
+  }
+  if (getConstantIntValue(rows) != type.getDimSize(0))
+    tile = tensor::ExtractSliceOp::create(
+        b, tile, SmallVector<OpFoldResult>(rank, index(0)), sizes,
+        SmallVector<OpFoldResult>(rank, index(1)));
+  sizes.insert(sizes.begin(), offsets.size() - sizes.size(), index(1));
+  auto forall = cast<scf::ForallOp>(
+      cast<BlockArgument>(output).getOwner()->getParentOp());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(
+      b, tile, output, offsets, sizes,
+      SmallVector<OpFoldResult>(sizes.size(), index(1)));
+}
+
+Value GradTiler::finish(Value sum, double factor, Value end) {
+  AffineMap tile = map(2, {0, 1});
+  auto type = cast<RankedTensorType>(sum.getType());
+  return generic(
+      sum, empty(type.getShape(), elementType), {tile, tile},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value value = args[0];
+        if (factor != 1)
+          value = arith::MulFOp::create(at, value, emitConstant(at, factor));
+        if (end) {
+          Value row = linalg::IndexOp::create(at, 0);
+          Value exists =
+              arith::CmpIOp::create(at, arith::CmpIPredicate::slt, row, end);
+          value =
+              arith::SelectOp::create(at, exists, value, emitConstant(at, 0));
+        }
+        return {truncateF32(at, elementType, value)};
+      })[0];
+}
+
+//===----------------------------------------------------------------------===//
+// The programs
+//===----------------------------------------------------------------------===//
+
+void GradTiler::emitRows() {
+  Location loc = op.getLoc();
+  TiledDim rowTiles = {deltaRows, queries.end, queries.multiple};
+  int64_t columns = op.getValueDim();
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getLse());
+  auto body = [&](ValueRange position, ValueRange outputs) {
+    SmallVector<OpFoldResult> first = getAsOpFoldResult(position);
+    OpFoldResult rows = rowTiles.existing(b, loc, position[2]);
+    Value output = extract(op.getOutput(), first, rows, rowTiles);
+    Value outputGrad = extract(op.getOutputGrad(), first, rows, rowTiles);
+    Value lse = extract(op.getLse(), first, rows, rowTiles);
+    AffineMap tile = map(2, {0, 1});
+    // Products first: the sum of a row alone is a reduction of warps.
+    Value products = generic(
+        {output, outputGrad}, empty({deltaRows, columns}), {tile, tile, tile},
+        [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+          return {arith::MulFOp::create(at, extendToF32(at, args[0]),
+                                        extendToF32(at, args[1]))};
+        })[0];
+    Value sums = generic(
+        products, zeros({deltaRows}), {tile, map(2, {0})},
+        [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+          return {arith::AddFOp::create(at, args[1], args[0])};
+        })[0];
+    SmallVector<Value> inputs = {lse, sums};
+    if (op.getLseGrad())
+      inputs.push_back(extract(op.getLseGrad(), first, rows, rowTiles));
+    SmallVector<Value> results = this->rows(
+        inputs, {empty({deltaRows}), empty({deltaRows})},
+        [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+          Value zero = emitConstant(at, 0);
+          Value isEmpty =
+              arith::CmpFOp::create(at, arith::CmpFPredicate::OEQ, args[0],
+                                    emitConstant(at, -infinity));
+          Value log2 = arith::MulFOp::create(
+              at, args[0], emitConstant(at, llvm::numbers::log2e));
+          Value delta = args[1];
+          if (op.getLseGrad())
+            delta = arith::SubFOp::create(at, delta, args[2]);
+          return {arith::SelectOp::create(at, isEmpty, zero, log2),
+                  arith::SelectOp::create(at, isEmpty, zero, delta)};
+        });
+    for (auto [tile, written] : llvm::zip_equal(results, outputs))
+      insert(tile, written, first, rows);
+  };
+  Value empty = tensor::EmptyOp::create(b, sizes, b.getF32Type());
+  Value another = tensor::EmptyOp::create(b, sizes, b.getF32Type());
+  SmallVector<Value> results = parallelLoop(sizes, {1, 1, deltaRows},
+                                            {empty, another}, Schedule(), body);
+  shift = results[0];
+  delta = results[1];
+}
+
+Value GradTiler::emitQueryGrad() {
+  Location loc = op.getLoc();
+  SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, op.getQuery());
+  ends.pop_back();
+  auto body = [&](ValueRange position, ValueRange outputs) {
+    Value batch = position[0], head = position[1];
+    SmallVector<OpFoldResult> first = getAsOpFoldResult(position);
+    OpFoldResult rows = queries.existing(b, loc, position[2]);
+    Value query = extract(op.getQuery(), first, rows, queries);
+    Value outputGrad = extract(op.getOutputGrad(), first, rows, queries);
+    Value shiftTile = extract(shift, first, rows, queries);
+    Value deltaTile = extract(delta, first, rows, queries);
+    TiledDim some = keys;
+    some.end = getKeyEnd(b, loc, op.getKey(), op.getLengths(), batch);
+    if (op.getLengths())
+      some.multiple = 1;
+    OpFoldResult keyHead = groups.getKeyHead(b, loc, head);
+    auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
+      OpFoldResult existing = some.existing(b, loc, at);
+      SmallVector<OpFoldResult> firstKey = {batch, keyHead, at};
+      Value key = extract(op.getKey(), firstKey, existing, some);
+      Value value = extract(op.getValue(), firstKey, existing, some);
+      SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
+      SmallVector<Value> extents;
+      dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
+      auto step = QueryGradStepOp::create(
+          b, state[0].getType(), query, key, value, outputGrad, shiftTile,
+          deltaTile, state[0],
+          some.isRagged() ? cast<Value>(existing) : Value(),
+          ValueRange{batch, head, position[2], at}, extents, open, lengths,
+          APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
+          op.getScheduleAttr());
+      IRMapping mapping;
+      op.getScore().cloneInto(&step.getScore(), mapping);
+      return {step.getResult()};
+    };
+    Value sum = loop(constant(0), asValue(some.end), keys.tile,
+                     zeros({queries.tile, op.getHeadDim()}), step)[0];
+    insert(finish(sum, scale, Value()), outputs[0], first, rows);
+  };
+  Schedule ofRows = schedule;
+  if (!ofRows.warps)
+    ofRows.warps = getDefaultWarps(queries.tile);
+  return parallelLoop(ends, {1, 1, queries.tile}, emptyLike(op.getQuery()),
+                      ofRows, body)[0];
+}
+
+SmallVector<Value> GradTiler::emitKeyGrads() {
+  Location loc = op.getLoc();
+  SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, op.getKey());
+  ends.pop_back();
+  auto body = [&](ValueRange position, ValueRange outputs) {
+    Value batch = position[0], start = position[2];
+    SmallVector<OpFoldResult> first = getAsOpFoldResult(position);
+    OpFoldResult rows = keys.existing(b, loc, start);
+    Value key = extract(op.getKey(), first, rows, keys);
+    Value value = extract(op.getValue(), first, rows, keys);
+    // The keys of the tile that take part, if some may not, and the queries if
+    // there is such a key.
+    Value used = keys.isRagged() ? asValue(rows) : Value();
+    Value queryEnd = asValue(queries.end);
+    if (op.getLengths()) {
+      Value end =
+          asValue(getKeyEnd(b, loc, op.getKey(), op.getLengths(), batch));
+      Value isUsed =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, start, end);
+      used = arith::SubIOp::create(b, end, start);
+      queryEnd = arith::SelectOp::create(b, isUsed, queryEnd, constant(0));
+    }
+    auto headBody = [&](Value head, ValueRange state) {
+      auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
+        SmallVector<OpFoldResult> firstQuery = {batch, head, at};
+        OpFoldResult existing = queries.existing(b, loc, at);
+        auto tile = [&](Value tensor) {
+          return extract(tensor, firstQuery, existing, queries);
+        };
+        SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
+        SmallVector<Value> extents;
+        dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
+        auto step = KeyGradStepOp::create(
+            b, state.getTypes(), tile(op.getQuery()), key, value,
+            tile(op.getOutputGrad()), tile(shift), tile(delta), state[0],
+            state[1], queries.isRagged() ? cast<Value>(existing) : Value(),
+            used, ValueRange{batch, head, at, start}, extents, open, lengths,
+            APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
+            op.getScheduleAttr());
+        IRMapping mapping;
+        op.getScore().cloneInto(&step.getScore(), mapping);
+        return SmallVector<Value>(step.getResults());
+      };
+      return loop(constant(0), queryEnd, queries.tile, state, step);
+    };
+    SmallVector<Value> sums = {zeros({keys.tile, op.getHeadDim()}),
+                               zeros({keys.tile, op.getValueDim()})};
+    if (op.getGroup() == 1) {
+      sums = headBody(position[1], sums);
+    } else {
+      auto [from, to] = groups.getQueryHeads(b, loc, position[1]);
+      sums = loop(asValue(from), asValue(to), 1, sums, headBody);
+    }
+    // Rows of keys that exist, but do not take part, are 0.
+    Value end = op.getLengths() ? used : Value();
+    insert(finish(sums[0], scale, end), outputs[0], first, rows);
+    insert(finish(sums[1], 1, end), outputs[1], first, rows);
+  };
+  Schedule ofRows = schedule;
+  if (!ofRows.warps)
+    ofRows.warps = getDefaultWarps(keys.tile);
+  return parallelLoop(ends, {1, 1, keys.tile},
+                      {emptyLike(op.getKey()), emptyLike(op.getValue())},
+                      ofRows, body);
+}
+
+Value GradTiler::emitSinkGrad() {
+  Location loc = op.getLoc();
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, op.getLse());
+  TiledDim heads = {sinkHeads, sizes[1]};
+  TiledDim columns = {sinkQueries, queries.end, queries.multiple};
+  AffineMap tile = map(2, {0, 1}), row = map(2, {0});
+  auto body = [&](ValueRange position, ValueRange outputs) {
+    Value head = position[0];
+    OpFoldResult rows = heads.existing(b, loc, head);
+    auto sizeOf = [](OpFoldResult size) {
+      return getConstantIntValue(size).value_or(ShapedType::kDynamic);
+    };
+    Type sinkType = RankedTensorType::get({sizeOf(rows)}, b.getF32Type());
+    Value sink = tensor::ExtractSliceOp::create(
+        b, cast<RankedTensorType>(sinkType), op.getSink(),
+        ArrayRef<OpFoldResult>{head}, ArrayRef<OpFoldResult>{rows},
+        ArrayRef<OpFoldResult>{index(1)});
+    sink = padToTile(b, loc, sink, rows, {sinkHeads}, b.getF32FloatAttr(0));
+    auto ofBatch = [&](Value batch, ValueRange state) {
+      return loop(
+          constant(0), asValue(queries.end), sinkQueries, state,
+          [&](Value at, ValueRange state) -> SmallVector<Value> {
+            OpFoldResult count = columns.existing(b, loc, at);
+            // Columns that do not exist are those of an infinite denominator.
+            auto take = [&](Value tensor, double padding) {
+              auto type = RankedTensorType::get({sizeOf(rows), sizeOf(count)},
+                                                b.getF32Type());
+              Value slice = tensor::ExtractSliceOp::create(
+                  b, type, tensor, ArrayRef<OpFoldResult>{batch, head, at},
+                  ArrayRef<OpFoldResult>{index(1), rows, count},
+                  SmallVector<OpFoldResult>(3, index(1)));
+              return padToTile(b, loc, slice, {rows, count},
+                               {sinkHeads, sinkQueries},
+                               b.getF32FloatAttr(padding));
+            };
+            Value shiftTile = take(shift, infinity), deltaTile = take(delta, 0);
+            Value terms = generic(
+                {sink, shiftTile, deltaTile}, empty({sinkHeads, sinkQueries}),
+                {row, tile, tile, tile},
+                [](ImplicitLocOpBuilder &at,
+                   ValueRange args) -> SmallVector<Value> {
+                  Value weight = emitScaledExponential(
+                      at, args[0], llvm::numbers::log2e, args[1]);
+                  Value term = arith::MulFOp::create(at, weight, args[2]);
+                  return {arith::NegFOp::create(at, term)};
+                })[0];
+            return {generic(terms, state, {tile, row},
+                            [](ImplicitLocOpBuilder &at,
+                               ValueRange args) -> SmallVector<Value> {
+                              return {
+                                  arith::AddFOp::create(at, args[1], args[0])};
+                            })[0]};
+          });
+    };
+    Value sum =
+        loop(constant(0), asValue(sizes[0]), 1, zeros({sinkHeads}), ofBatch)[0];
+    insert(sum, outputs[0], getAsOpFoldResult(position), rows);
+  };
+  return parallelLoop(sizes[1], {sinkHeads}, emptyLike(op.getSink()),
+                      Schedule(), body)[0];
+}
+
+void GradTiler::run() {
+  emitRows();
+  SmallVector<Value> results = {emitQueryGrad()};
+  llvm::append_range(results, emitKeyGrads());
+  if (op.getSink())
+    results.push_back(emitSinkGrad());
+  // A result type may be more or less static than what the operands tell.
+  for (auto [result, value] : llvm::zip_equal(op->getResults(), results)) {
+    if (value.getType() != result.getType())
+      value = tensor::CastOp::create(b, result.getType(), value);
+    result.replaceAllUsesWith(value);
+  }
+  op.erase();
+}
+
+namespace {
+struct TileGrad : flash::impl::TileGradBase<TileGrad> {
+  void runOnOperation() override {
+    SmallVector<AttentionGradOp> ops;
+    getOperation().walk([&](AttentionGradOp op) { ops.push_back(op); });
+    for (AttentionGradOp op : ops)
+      if (failed(check(op)))
+        return signalPassFailure();
+    for (AttentionGradOp op : ops)
+      GradTiler(op).run();
+  }
+
+  LogicalResult check(AttentionGradOp op) {
+    Schedule schedule =
+        op.getSchedule() ? op.getSchedule()->getValue() : Schedule();
+    if (!schedule.queryTile || !schedule.keyTile)
+      return op.emitOpError("has no schedule with query_tile and key_tile; run "
+                            "flash-select-schedule or write them");
+    if (!op.getCaptured().empty())
+      return op.emitOpError("has wrt, which has no tiled program yet; leave it "
+                            "out");
+    return op.requireRank4();
+  }
+};
+} // namespace

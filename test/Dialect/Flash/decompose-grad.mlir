@@ -1,0 +1,169 @@
+// The steps of the gradients as linalg: for tensor cores, and transposed for vectors.
+// RUN: flash-opt %s --flash-decompose --canonicalize --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: flash-opt %s --flash-decompose="transpose-scores" --canonicalize --split-input-file --verify-diagnostics \
+// RUN:   | FileCheck %s --check-prefix=TRANSPOSED
+
+// CHECK-DAG:   #[[QD:.*]] = affine_map<(d0, d1, d2) -> (d0, d2)>
+// CHECK-DAG:   #[[KD:.*]] = affine_map<(d0, d1, d2) -> (d1, d2)>
+// CHECK-DAG:   #[[OUT:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
+// CHECK-DAG:   #[[ROWS:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// CHECK-LABEL: func @query(
+// CHECK-SAME:    %[[Q:[^:]*]]: {{[^%]*}}%[[K:[^:]*]]: {{[^%]*}}%[[V:[^:]*]]: {{[^%]*}}%[[DO:[^:]*]]: {{[^%]*}}%[[SHIFT:[^:]*]]: {{[^%]*}}%[[DELTA:[^:]*]]: {{[^%]*}}%[[DQ:[^:]*]]:
+// CHECK:         %[[S:.*]] = linalg.contract indexing_maps = [#[[QD]], #[[KD]], #[[OUT]]] ins(%[[Q]], %[[K]] {{.*}} -> tensor<16x32xf32>
+// CHECK:         %[[P:.*]] = linalg.generic {{.*}} ins(%[[SHIFT]] {{.*}} outs(%[[S]]
+// CHECK:           arith.negf
+// CHECK:           math.fma
+// CHECK:           math.exp2
+// CHECK:         %[[DP:.*]] = linalg.contract indexing_maps = [#[[QD]], #[[KD]], #[[OUT]]] ins(%[[DO]], %[[V]]
+// CHECK:         %[[DS:.*]] = linalg.generic {{.*}} ins(%[[P]], %[[DELTA]] {{.*}} outs(%[[DP]]
+// CHECK:           arith.subf
+// CHECK:           arith.mulf
+// CHECK-NOT:       select
+// CHECK:         %[[ROUNDED:.*]] = arith.truncf %[[DS]]
+// CHECK:         linalg.contract indexing_maps = [#[[QD]], #[[ROWS]], #[[OUT]]] ins(%[[ROUNDED]], %[[K]] {{.*}} outs(%[[DQ]]
+
+// The query and the output's gradient are transposed once, and each tile of the
+// loop is widened once, the keys for both products.
+// TRANSPOSED-LABEL: func @query(
+// TRANSPOSED-SAME:    %[[Q:[^:]*]]: {{[^%]*}}%[[K:[^:]*]]: {{[^%]*}}%[[V:[^:]*]]: {{[^%]*}}%[[DO:[^:]*]]:
+// TRANSPOSED:         %[[QT:.*]] = linalg.generic {{.*}} ins(%[[Q]] {{.*}} outs(%{{.*}} : tensor<64x16xf32>)
+// TRANSPOSED:         %[[WIDE:.*]] = linalg.generic {{.*}} ins(%[[K]] : tensor<32x64xf16>) outs(%{{.*}} : tensor<32x64xf32>)
+// TRANSPOSED:         linalg.contract {{.*}} ins(%[[WIDE]], %[[QT]] {{.*}} -> tensor<32x16xf32>
+// TRANSPOSED:         linalg.contract {{.*}} -> tensor<32x16xf32>
+// TRANSPOSED-NOT:     ins(%[[K]]
+// TRANSPOSED:         linalg.contract {{.*}} ins(%{{.*}}, %[[WIDE]] {{.*}} -> tensor<16x64xf32>
+func.func @query(%q: tensor<16x64xf16>, %k: tensor<32x64xf16>, %v: tensor<32x48xf16>, %do: tensor<16x48xf16>,
+                 %shift: tensor<16xf32>, %delta: tensor<16xf32>, %dq: tensor<16x64xf32>) -> tensor<16x64xf32> {
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<16x64xf16>, tensor<32x64xf16>,
+          tensor<32x48xf16>, tensor<16x48xf16>, tensor<16xf32>, tensor<16xf32>)
+      outs(%dq : tensor<16x64xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.125)
+  return %0 : tensor<16x64xf32>
+}
+
+// -----
+
+// The rows are keys; queries from the n-th on count for nothing, whatever they are.
+
+// CHECK-LABEL: func @key(
+// CHECK-SAME:    %[[Q:[^:]*]]: {{[^%]*}}%[[K:[^:]*]]: {{[^%]*}}%[[V:[^:]*]]: {{[^%]*}}%[[DO:[^:]*]]: {{[^%]*}}%[[SHIFT:[^:]*]]: {{[^%]*}}%[[DELTA:[^:]*]]: {{[^%]*}}%[[N:[^:]*]]: index
+// CHECK:         %[[S:.*]] = linalg.contract {{.*}} ins(%[[K]], %[[Q]] {{.*}} -> tensor<32x16xf32>
+// CHECK:         %[[P:.*]] = linalg.generic
+// CHECK:           %[[QUERY:.*]] = linalg.index 1
+// CHECK:           %[[EXISTS:.*]] = arith.cmpi slt, %[[QUERY]], %[[N]]
+// CHECK:           arith.select %[[EXISTS]], %{{.*}}, %cst
+// CHECK:         %[[DP:.*]] = linalg.contract {{.*}} ins(%[[V]], %[[DO]]
+// CHECK:         linalg.contract {{.*}} ins(%[[P]], %[[DO]] {{.*}} -> tensor<32x48xf32>
+// CHECK:         %[[DS:.*]] = linalg.generic {{.*}} ins(%[[P]], %[[DELTA]]
+// CHECK:           arith.select
+// CHECK:         linalg.contract {{.*}} ins(%[[DS]], %[[Q]] {{.*}} -> tensor<32x64xf32>
+
+// Vectors of keys.
+// TRANSPOSED-LABEL: func @key(
+// TRANSPOSED:         linalg.contract {{.*}} -> tensor<16x32xf32>
+// TRANSPOSED:           linalg.index 0
+func.func @key(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %v: tensor<32x48xf32>, %do: tensor<16x48xf32>,
+               %shift: tensor<16xf32>, %delta: tensor<16xf32>, %n: index)
+    -> (tensor<32x64xf32>, tensor<32x48xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<32x64xf32>
+  %e1 = tensor.empty() : tensor<32x48xf32>
+  %dk = linalg.fill ins(%zero : f32) outs(%e0 : tensor<32x64xf32>) -> tensor<32x64xf32>
+  %dv = linalg.fill ins(%zero : f32) outs(%e1 : tensor<32x48xf32>) -> tensor<32x48xf32>
+  %0:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<16x64xf32>, tensor<32x64xf32>,
+          tensor<32x48xf32>, tensor<16x48xf32>, tensor<16xf32>, tensor<16xf32>)
+      outs(%dk, %dv : tensor<32x64xf32>, tensor<32x48xf32>) at[0, 0, 0, 0] of[16, 32] queries(%n) scale(0.125)
+  return %0#0, %0#1 : tensor<32x64xf32>, tensor<32x48xf32>
+}
+
+// -----
+
+// A soft cap: the derivative of tanh needs the score, which is computed again. A
+// bias does not, and is not read twice.
+
+// CHECK-LABEL: func @softcap_and_bias(
+// CHECK:         linalg.generic
+// CHECK:           math.tanh
+// CHECK:           tensor.extract
+// CHECK:           math.exp2
+// CHECK:         linalg.generic
+// CHECK:           %[[SCORE:.*]] = arith.mulf %{{.*}}, %cst
+// CHECK:           %[[X:.*]] = arith.divf %[[SCORE]], %[[CAP:.*]] : f32
+// CHECK:           %[[T:.*]] = math.tanh %[[X]]
+// CHECK-NOT:       tensor.extract
+// CHECK:           %[[G:.*]] = arith.mulf %{{.*}}, %{{.*}} : f32
+// CHECK:           %[[GT:.*]] = arith.mulf %[[G]], %[[CAP]]
+// CHECK:           %[[NEG:.*]] = arith.negf %[[T]]
+// CHECK:           %[[SLOPE:.*]] = math.fma %[[NEG]], %[[T]], %cst
+// CHECK:           %[[GX:.*]] = arith.mulf %[[GT]], %[[SLOPE]]
+// CHECK:           arith.divf %[[GX]], %[[CAP]]
+// CHECK-NEXT:      linalg.yield
+// TRANSPOSED-LABEL: func @softcap_and_bias(
+func.func @softcap_and_bias(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %v: tensor<32x48xf32>, %do: tensor<16x48xf32>,
+                            %shift: tensor<16xf32>, %delta: tensor<16xf32>, %dq: tensor<16x64xf32>,
+                            %cap: f32, %bias: tensor<16x32xf32>) -> tensor<16x64xf32> {
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<16x64xf32>, tensor<32x64xf32>,
+          tensor<32x48xf32>, tensor<16x48xf32>, tensor<16xf32>, tensor<16xf32>)
+      outs(%dq : tensor<16x64xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.125) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.divf %s, %cap : f32
+    %t = math.tanh %x : f32
+    %c = arith.mulf %t, %cap : f32
+    %e = tensor.extract %bias[%i, %j] : tensor<16x32xf32>
+    %r = arith.addf %c, %e : f32
+    flash.yield %r : f32
+  }
+  return %0 : tensor<16x64xf32>
+}
+
+// -----
+
+// A score that is set to -inf has the gradient 0.
+
+// CHECK-LABEL: func @masked_by_the_region(
+// CHECK:         math.exp2
+// CHECK:         linalg.generic
+// CHECK:           %[[KEEP:.*]] = arith.cmpi sge
+// CHECK:           %[[G:.*]] = arith.mulf
+// CHECK:           arith.select %[[KEEP]], %[[G]], %cst
+// TRANSPOSED-LABEL: func @masked_by_the_region(
+func.func @masked_by_the_region(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %v: tensor<32x48xf32>, %do: tensor<16x48xf32>,
+                                %shift: tensor<16xf32>, %delta: tensor<16xf32>, %dq: tensor<16x64xf32>) -> tensor<16x64xf32> {
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<16x64xf32>, tensor<32x64xf32>,
+          tensor<32x48xf32>, tensor<16x48xf32>, tensor<16xf32>, tensor<16xf32>)
+      outs(%dq : tensor<16x64xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.125) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %low = arith.constant 0xFF800000 : f32
+    %keep = arith.cmpi sge, %i, %j : index
+    %r = arith.select %keep, %s, %low : f32
+    flash.yield %r : f32
+  }
+  return %0 : tensor<16x64xf32>
+}
+
+// -----
+
+func.func @no_derivative(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %v: tensor<32x48xf32>, %do: tensor<16x48xf32>,
+                         %shift: tensor<16xf32>, %delta: tensor<16xf32>, %dq: tensor<16x64xf32>) -> tensor<16x64xf32> {
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<16x64xf32>, tensor<32x64xf32>,
+          tensor<32x48xf32>, tensor<16x48xf32>, tensor<16xf32>, tensor<16xf32>)
+      outs(%dq : tensor<16x64xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.125) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    // expected-error @below {{has no derivative: it takes the bits of a value whose gradient is needed; use a function of arith or math}}
+    %n = arith.bitcast %s : f32 to i32
+    %f = arith.sitofp %n : i32 to f32
+    %r = arith.addf %s, %f : f32
+    flash.yield %r : f32
+  }
+  return %0 : tensor<16x64xf32>
+}
+
+// -----
+
+func.func @open(%q: tensor<?x64xf32>, %k: tensor<32x64xf32>, %v: tensor<32x48xf32>, %do: tensor<?x48xf32>,
+                %rows: tensor<?xf32>, %dq: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @below {{can be decomposed only as a statically shaped tile of rank 2; run flash-tile first}}
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %rows, %rows : tensor<?x64xf32>, tensor<32x64xf32>,
+          tensor<32x48xf32>, tensor<?x48xf32>, tensor<?xf32>, tensor<?xf32>)
+      outs(%dq : tensor<?x64xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.125)
+  return %0 : tensor<?x64xf32>
+}

@@ -1,0 +1,71 @@
+// Loops over tiles of queries are split as those over tiles of keys are, by the
+// transposed mask.
+// RUN: flash-opt %s --flash-tile-grad --flash-split-mask --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck %s
+
+#schedule = #flash.schedule<query_tile = 64, key_tile = 128>
+!q = tensor<2x2x1024x64xf16>
+!l = tensor<2x2x1024xf32>
+
+// The keys of a tile are seen by the queries on the diagonal, in part, and by all
+// that come after.
+
+// CHECK-DAG:   #[[FIRST:.*]] = affine_map<(d0) -> ((d0 floordiv 64) * 64)>
+// CHECK-LABEL: func @causal(
+// CHECK:         flash.query_grad_step
+// CHECK:         scf.forall (%{{.*}}, %{{.*}}, %[[J:.*]]) =
+// CHECK:           %[[FROM:.*]] = affine.apply #[[FIRST]](%[[J]])
+// CHECK:           scf.for %{{.*}} = %[[FROM]] to %[[FULL:.*]] step %c64
+// CHECK:             flash.key_grad_step {{.*}} mask(#flash.causal)
+// CHECK:           scf.for %{{.*}} = %[[FULL]] to %c1024 step %c64
+// CHECK:             flash.key_grad_step
+// CHECK-NOT:           mask
+// CHECK-SAME:          schedule
+// CHECK-NOT:       flash.key_grad_step
+func.func @causal(%q: !q, %lse: !l) -> (!q, !q, !q) {
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) schedule(#schedule)
+      : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return %0#0, %0#1, %0#2 : !q, !q, !q
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 64, key_tile = 128>
+!q = tensor<1x1x300x64xf16>
+!k = tensor<1x1x256x64xf16>
+!l = tensor<1x1x300xf32>
+
+// Without a mask the ragged last tile alone is split off.
+
+// CHECK-LABEL: func @ragged(
+// CHECK:         flash.query_grad_step
+// CHECK:         scf.for %{{.*}} = %c0 to %c256 step %c64
+// CHECK-NOT:       tensor.pad
+// CHECK:           flash.key_grad_step
+// CHECK-NOT:         queries(
+// CHECK-SAME:        schedule
+// CHECK:         tensor.pad
+// CHECK:         flash.key_grad_step {{.*}} queries(%c44)
+func.func @ragged(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
+  %0:3 = flash.attention_grad %q, %k, %k, %q, %lse, %q schedule(#schedule)
+      : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
+  return %0#0, %0#1, %0#2 : !q, !k, !k
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 64, key_tile = 128>
+#even = affine_set<(b, h, i, j)[nq, nk] : ((i - j) mod 4 == 0, i - j >= 0)>
+!q = tensor<2x2x1024x64xf16>
+!l = tensor<2x2x1024xf32>
+
+// Where full tiles are no range, each tile is asked.
+
+// CHECK-LABEL: func @dilated(
+// CHECK:         flash.query_grad_step
+// CHECK:         scf.for %{{.*}} = %{{.*}} to %c1024 step %c64
+// CHECK:           flash.key_grad_step {{.*}} mask(#flash.affine
+func.func @dilated(%q: !q, %lse: !l) -> (!q, !q, !q) {
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.affine<#even>) schedule(#schedule)
+      : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return %0#0, %0#1, %0#2 : !q, !q, !q
+}

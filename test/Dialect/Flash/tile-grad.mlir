@@ -1,0 +1,111 @@
+// RUN: flash-opt %s --flash-tile-grad --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck %s
+
+#schedule = #flash.schedule<query_tile = 32, key_tile = 64>
+!q = tensor<2x4x128x64xf16>
+!k = tensor<2x2x256x64xf16>
+!v = tensor<2x2x256x48xf16>
+!o = tensor<2x4x128x48xf16>
+!l = tensor<2x4x128xf32>
+
+// Whole tiles: rows, then tiles of queries, then tiles of keys with the two
+// heads that read them.
+
+// CHECK-DAG:   #[[KEY_HEAD:.*]] = affine_map<(d0) -> (d0 floordiv 2)>
+// CHECK-DAG:   #[[FIRST:.*]] = affine_map<(d0) -> (d0 * 2)>
+// CHECK-DAG:   #[[END:.*]] = affine_map<(d0) -> (d0 * 2 + 2)>
+// CHECK-LABEL: func @even(
+// CHECK-SAME:    %[[Q:[^:]*]]: {{[^%]*}}%[[K:[^:]*]]: {{[^%]*}}%[[V:[^:]*]]: {{[^%]*}}%[[O:[^:]*]]: {{[^%]*}}%[[LSE:[^:]*]]: {{[^%]*}}%[[DO:[^:]*]]:
+// CHECK:         %[[ROWS:.*]]:2 = scf.forall ({{.*}}) = (0, 0, 0) to (2, 4, 128) step (1, 1, 16)
+// CHECK:           arith.mulf
+// CHECK:           linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]
+// CHECK:           arith.addf
+// CHECK:         %[[DQ:.*]] = scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]]) = (0, 0, 0) to (2, 4, 128) step (1, 1, 32)
+// CHECK-DAG:       %[[SHIFT:.*]] = tensor.extract_slice %[[ROWS]]#0[%[[B]], %[[H]], %[[I]]] [1, 1, 32]
+// CHECK-DAG:       %[[DELTA:.*]] = tensor.extract_slice %[[ROWS]]#1[%[[B]], %[[H]], %[[I]]] [1, 1, 32]
+// CHECK-DAG:       %[[HK:.*]] = affine.apply #[[KEY_HEAD]](%[[H]])
+// CHECK:           %[[SUM:.*]] = scf.for %[[J:.*]] = %c0 to %c256 step %c64 iter_args(%[[ACC:.*]] = %{{.*}}) -> (tensor<32x64xf32>)
+// CHECK:             %[[KT:.*]] = tensor.extract_slice %[[K]][%[[B]], %[[HK]], %[[J]], 0]
+// CHECK:             %[[VT:.*]] = tensor.extract_slice %[[V]][%[[B]], %[[HK]], %[[J]], 0]
+// CHECK:             flash.query_grad_step ins(%{{.*}}, %[[KT]], %[[VT]], %{{.*}}, %[[SHIFT]], %[[DELTA]]
+// CHECK-SAME:          outs(%[[ACC]] : tensor<32x64xf32>) at[%[[B]], %[[H]], %[[I]], %[[J]]] of[128, 256] scale(1.250000e-01) schedule
+// CHECK:           %[[SCALED:.*]] = linalg.generic {{.*}} ins(%[[SUM]]
+// CHECK:             arith.mulf %{{.*}}, %cst
+// CHECK:             arith.truncf
+// CHECK:           tensor.parallel_insert_slice %[[SCALED]] into %{{.*}}[%[[B]], %[[H]], %[[I]], 0] [1, 1, 32, 64]
+// CHECK:         %[[DKV:.*]]:2 = scf.forall (%[[B:.*]], %[[HK:.*]], %[[J:.*]]) = (0, 0, 0) to (2, 2, 256) step (1, 1, 64)
+// CHECK-DAG:       %[[H0:.*]] = affine.apply #[[FIRST]](%[[HK]])
+// CHECK-DAG:       %[[H1:.*]] = affine.apply #[[END]](%[[HK]])
+// CHECK:           scf.for %[[H:.*]] = %[[H0]] to %[[H1]] step %c1 {{.*}} -> (tensor<64x64xf32>, tensor<64x48xf32>)
+// CHECK:             scf.for %[[I:.*]] = %c0 to %c128 step %c32
+// CHECK:               tensor.extract_slice %[[DO]][%[[B]], %[[H]], %[[I]], 0]
+// CHECK:               flash.key_grad_step
+// CHECK-SAME:            at[%[[B]], %[[H]], %[[I]], %[[J]]] of[128, 256] scale(1.250000e-01) schedule
+// CHECK:         return %[[DQ]], %[[DKV]]#0, %[[DKV]]#1
+func.func @even(%q: !q, %k: !k, %v: !v, %o: !o, %lse: !l, %do: !o) -> (!q, !k, !v) {
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do schedule(#schedule)
+      : (!q, !k, !v, !o, !l, !o) -> (!q, !k, !v)
+  return %dq, %dk, %dv : !q, !k, !v
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 32, key_tile = 64>
+!q = tensor<?x?x?x64xf32>
+!l = tensor<?x?x?xf32>
+
+// Open sizes and lengths: ragged tiles are padded, what does not exist is left
+// out, and keys beyond the length have gradients of 0.
+
+// CHECK-LABEL: func @ragged(
+// CHECK:         %[[GROUP:.*]] = arith.divui
+// CHECK:         scf.forall
+// CHECK:           arith.subf
+// CHECK:         scf.forall
+// CHECK:           %[[LENGTH:.*]] = arith.minsi
+// CHECK:           scf.for %{{.*}} = %c0 to %[[LENGTH]] step %c64
+// CHECK:             flash.query_grad_step {{.*}} keys(
+// CHECK:         scf.forall (%[[B:.*]], %[[HK:.*]], %[[J:.*]]) = (0, 0, 0)
+// CHECK:           %[[LENGTH:.*]] = arith.minsi
+// CHECK:           %[[ISUSED:.*]] = arith.cmpi slt, %[[J]], %[[LENGTH]]
+// CHECK:           %[[USED:.*]] = arith.subi %[[LENGTH]], %[[J]]
+// CHECK:           %[[QUERIES:.*]] = arith.select %[[ISUSED]], %{{.*}}, %c0
+// CHECK:           %[[H0:.*]] = arith.muli %[[HK]], %[[GROUP]]
+// CHECK:           scf.for %{{.*}} = %[[H0]]
+// CHECK:             scf.for %[[I:.*]] = %c0 to %[[QUERIES]] step %c32
+// CHECK:               %[[EXIST:.*]] = affine.min #{{.*}}(%[[I]])
+// CHECK:               flash.key_grad_step {{.*}} queries(%[[EXIST]]) keys(%[[USED]])
+// CHECK:           linalg.generic
+// CHECK:             arith.cmpi slt, %{{.*}}, %[[USED]]
+// CHECK:             arith.select
+// Sinks: heads, then batches and queries in steps.
+// CHECK:         scf.forall (%[[H:.*]]) = (0) to (%{{.*}}) step (8)
+// CHECK:           scf.for %{{.*}} = %c0
+// CHECK:             scf.for %{{.*}} = %c0 to %{{.*}} step %c256
+// CHECK:               math.exp2
+// CHECK:               arith.negf
+// CHECK:               arith.addf
+func.func @ragged(%q: !q, %lse: !l, %dl: !l, %n: tensor<?xi32>, %s: tensor<?xf32>) -> (!q, !q, !q, tensor<?xf32>) {
+  %dq, %dk, %dv, %ds = flash.attention_grad %q, %q, %q, %q, %lse, %q lengths(%n : tensor<?xi32>) sink(%s : tensor<?xf32>)
+      schedule(#schedule) lse_grad(%dl : !l) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q, tensor<?xf32>)
+  return %dq, %dk, %dv, %ds : !q, !q, !q, tensor<?xf32>
+}
+
+// -----
+
+func.func @unscheduled(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
+  // expected-error @below {{has no schedule with query_tile and key_tile; run flash-select-schedule or write them}}
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q
+      : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4x8xf32>)
+      -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>)
+  return
+}
+
+// -----
+
+func.func @rank3(%q: tensor<1x4x8xf32>, %lse: tensor<1x4xf32>) {
+  // expected-error @below {{needs rank 4 here; run flash-expand-rank first}}
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(<query_tile = 16, key_tile = 16>)
+      : (tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4xf32>, tensor<1x4x8xf32>)
+      -> (tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4x8xf32>)
+  return
+}
