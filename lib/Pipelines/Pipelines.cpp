@@ -25,6 +25,7 @@ using namespace mlir;
 void flash::buildRecognizePipeline(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createRaiseAttention());
+  func.addPass(createSeparateMasks());
   func.addPass(createExpandRank());
   func.addPass(createAssertShapes());
   func.addPass(createGuardReads());
@@ -41,8 +42,10 @@ void flash::buildSchedulePipeline(OpPassManager &pm,
 void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   buildSchedulePipeline(pm, options);
   OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createMakeBlockMaps());
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
+  func.addPass(createTileBlockMaps());
   func.addPass(createSplitMask());
 }
 
@@ -67,7 +70,9 @@ void flash::buildFrontPipeline(OpPassManager &pm, const FrontOptions &options) {
 }
 
 void flash::buildNaiveTilePipeline(OpPassManager &pm) {
-  pm.nest<func::FuncOp>().addPass(createTileNaive());
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createTileNaive());
+  func.addPass(createTileBlockMaps());
 }
 
 void flash::buildBlockPipeline(OpPassManager &pm) {
@@ -161,10 +166,12 @@ void flash::buildHostPipeline(OpPassManager &pm) {
 
 void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createSeparateMasks());
   func.addPass(createExpandRank());
   func.addPass(createAssertShapes());
   func.addPass(createGuardReads());
   func.addPass(createDecomposeNaive({options.rowBlock}));
+  func.addPass(createTileBlockMaps());
   // Programs may hold elementwise arithmetic on whole tensors.
   func.addPass(createConvertElementwiseToLinalgPass());
 }

@@ -72,7 +72,9 @@ public:
   void run();
 
 private:
-  bool hasScore() { return !op.getScore().empty(); }
+  bool hasScore() { return changesScore(op.getScore()); }
+  /// Whether the mask or the score region leaves elements out.
+  bool isMasked() { return op.getMask() || masksElements(op.getScore()); }
   /// Whether the maximum of the products, scaled, is that of the scores; the
   /// scale then joins the subtraction of the exponential in one instruction.
   bool scalesLate() { return !hasScore() && scale > 0; }
@@ -98,8 +100,14 @@ private:
   Value products();
 
   ScorePosition positionOf(ImplicitLocOpBuilder &at, Value query, Value key);
-  /// Whether the element with the given tile coordinates takes part, or null
-  /// if all do.
+  /// Whether the mask keeps the element with the given tile coordinates and its
+  /// key exists, or null if that is so of all.
+  Value isInMask(ImplicitLocOpBuilder &at, Value query, Value key);
+  /// What the score region's guards ask, and positions at which it may read.
+  Value guardOf(ImplicitLocOpBuilder &at, Value query, Value key);
+  ScorePosition readablePosition(ImplicitLocOpBuilder &at, Value query,
+                                 Value key);
+  /// Whether the element takes part, or null if all do.
   Value takesPart(ImplicitLocOpBuilder &at, Value query, Value key);
   Value modifiedScore(ImplicitLocOpBuilder &at, Value product, Value query,
                       Value key);
@@ -229,7 +237,7 @@ ScorePosition StepBuilder::positionOf(ImplicitLocOpBuilder &at, Value query,
           value(extents[1])};
 }
 
-Value StepBuilder::takesPart(ImplicitLocOpBuilder &at, Value query, Value key) {
+Value StepBuilder::isInMask(ImplicitLocOpBuilder &at, Value query, Value key) {
   Value condition;
   if (op.getMask()) {
     Block *block = at.getInsertionBlock();
@@ -270,15 +278,20 @@ Value StepBuilder::asProduct(ImplicitLocOpBuilder &at, Operation &inner,
                                emitConstant(at, factor));
 }
 
-Value StepBuilder::scoreRegion(ImplicitLocOpBuilder &at, Value score,
-                               Value query, Value key) {
+Value StepBuilder::guardOf(ImplicitLocOpBuilder &at, Value query, Value key) {
+  Value condition =
+      hasGuards(op.getScore()) ? isInMask(at, query, key) : Value();
+  if (!condition)
+    return {};
+  ScorePosition position = positionOf(at, query, key);
+  return emitRowExists(at, at.getLoc(), condition, position.query,
+                       position.numQueries);
+}
+
+ScorePosition StepBuilder::readablePosition(ImplicitLocOpBuilder &at,
+                                            Value query, Value key) {
   Block &region = op.getScore().front();
   ScorePosition position = positionOf(at, query, key);
-  Value guard;
-  if (hasGuards(op.getScore()))
-    if (Value condition = takesPart(at, query, key))
-      guard = emitRowExists(at, at.getLoc(), condition, position.query,
-                            position.numQueries);
   // Padding may lie past the last query or key, where a captured tensor must
   // not be read.
   auto clampBelow = [&](Value index, Value extent, BlockArgument of) -> Value {
@@ -298,6 +311,24 @@ Value StepBuilder::scoreRegion(ImplicitLocOpBuilder &at, Value score,
   if (op.getKeys())
     position.key =
         clampBelow(position.key, position.numKeys, region.getArgument(4));
+  return position;
+}
+
+Value StepBuilder::takesPart(ImplicitLocOpBuilder &at, Value query, Value key) {
+  Value condition = isInMask(at, query, key);
+  if (!masksElements(op.getScore()))
+    return condition;
+  Value keep = emitKeep(at, op.getScore(), readablePosition(at, query, key),
+                        guardOf(at, query, key));
+  if (!condition)
+    return keep;
+  return arith::AndIOp::create(at, condition, keep);
+}
+
+Value StepBuilder::scoreRegion(ImplicitLocOpBuilder &at, Value score,
+                               Value query, Value key) {
+  Value guard = guardOf(at, query, key);
+  ScorePosition position = readablePosition(at, query, key);
   score = arith::MulFOp::create(at, score, emitConstant(at, scale));
   return emitScoreRegion(at, at.getLoc(), op.getScore(), score, position, guard,
                          [&](Operation &inner, const IRMapping &mapping) {
@@ -322,7 +353,7 @@ Value StepBuilder::modifiedScore(ImplicitLocOpBuilder &at, Value product,
 
 Value StepBuilder::scores() {
   Value s = products();
-  if (scalesLate() && !op.getMask() && !op.getKeys())
+  if (scalesLate() && !isMasked() && !op.getKeys())
     return s;
   return generic(
       {}, s, scoreMap(),
@@ -358,7 +389,7 @@ Value StepBuilder::isFinite(Value values) {
   auto look = [&]() -> Value {
     return IsFiniteOp::create(b, b.getI1Type(), values);
   };
-  if (op.getMask())
+  if (isMasked())
     return look();
   // Most tiles have all their keys.
   Value all = arith::ConstantIndexOp::create(b, keys);
@@ -387,7 +418,7 @@ Value StepBuilder::addValues(Value p, Value acc) {
   // Of keys that do not exist the values may be anything, too.
   auto pad = op.getValue().getDefiningOp<tensor::PadOp>();
   bool mayBeAnything = pad && op.getKeys() && isPaddedWithAnything(pad);
-  if (!op.getMask() && !mayBeAnything)
+  if (!isMasked() && !mayBeAnything)
     return product();
   // A masked key has probability 0, but 0 * NaN is NaN: a tile with such values
   // takes the slow product that leaves masked elements out.

@@ -176,15 +176,25 @@ private:
     at.head = loop(1);
     return at;
   }
-  /// Whether the element at a position takes part; null if every one does.
-  Value takesPart(OpBuilder &nested, Location loc, Value blockLength,
-                  const ScorePosition &at) {
+  /// Whether mask and lengths keep the element at a position; null if they keep
+  /// all.
+  Value isInMask(OpBuilder &nested, Location loc, Value blockLength,
+                 const ScorePosition &at) {
     Value length = blockLength;
     if (op.getLengths() && !length)
       length =
           tensor::ExtractOp::create(nested, loc, op.getLengths(), at.batch);
     Value inMask = emitMaskPredicate(nested, loc, op.getMaskOrFull(), at);
     return emitLengthPredicate(nested, loc, inMask, length, at.key);
+  }
+  /// Whether it takes part, which `inMask` is a condition for; null if every
+  /// one does.
+  Value takesPart(OpBuilder &nested, Location loc, Value inMask,
+                  const ScorePosition &at) {
+    Value keep = emitKeep(nested, op.getScore(), at, inMask);
+    if (!inMask || !keep)
+      return keep ? keep : inMask;
+    return arith::AndIOp::create(nested, loc, inMask, keep);
   }
 
   AttentionOp op;
@@ -267,9 +277,10 @@ SmallVector<Value> NaiveAttention::emitPiece(const Piece &piece) {
         ScorePosition at = position(nested, loc, piece, /*withKey=*/true);
         Value scaled =
             arith::MulFOp::create(nested, loc, args[0], scale(nested));
-        Value keep = takesPart(nested, loc, blockLength, at);
+        Value inMask = isInMask(nested, loc, blockLength, at);
         Value modified =
-            emitScoreRegion(nested, loc, op.getScore(), scaled, at, keep);
+            emitScoreRegion(nested, loc, op.getScore(), scaled, at, inMask);
+        Value keep = takesPart(nested, loc, inMask, at);
         if (!keep)
           return modified;
         return arith::SelectOp::create(nested, loc, keep, modified,
@@ -351,8 +362,9 @@ SmallVector<Value> NaiveAttention::emitPiece(const Piece &piece) {
         Value term =
             arith::MulFOp::create(nested, loc, widen(nested, loc, args[0]),
                                   widen(nested, loc, args[1]), contract);
-        Value keep = takesPart(nested, loc, blockLength,
-                               position(nested, loc, piece, /*withKey=*/true));
+        ScorePosition at = position(nested, loc, piece, /*withKey=*/true);
+        Value keep =
+            takesPart(nested, loc, isInMask(nested, loc, blockLength, at), at);
         if (keep)
           term = arith::SelectOp::create(nested, loc, keep, term,
                                          constant(nested, 0.0));

@@ -50,9 +50,10 @@ static void expandToRank4(AttentionOp op) {
   auto expanded = AttentionOp::create(
       b, loc, insertUnitDim(op.getOutput().getType(), position), lse,
       expand(op.getQuery()), expand(op.getKey()), expand(op.getValue()),
-      op.getLengths(), op.getSink(), /*leading=*/LeadingAttr(),
-      op.getScaleAttr(), op.getMaskAttr(), op.getPrecisionAttr(),
-      op.getMultiplesAttr(), op.getScheduleAttr());
+      op.getLengths(), op.getSink(), /*keyTiles=*/Value(),
+      /*tileCounts=*/Value(), /*leading=*/LeadingAttr(), op.getScaleAttr(),
+      op.getMaskAttr(), op.getPrecisionAttr(), op.getMultiplesAttr(),
+      op.getScheduleAttr());
   expanded.getScore().takeBody(op.getScore());
   for (auto [result, wide] :
        llvm::zip_equal(op->getResults(), expanded->getResults())) {
