@@ -37,6 +37,7 @@ void flash::buildRecognizePipeline(OpPassManager &pm,
                                    options.device, options.tuningFile}));
   }
   OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createSeparateMasks());
   func.addPass(createExpandRank());
   func.addPass(createAssertShapes());
   func.addPass(createGuardReads());
@@ -52,9 +53,11 @@ void flash::buildSchedulePipeline(OpPassManager &pm,
 void flash::buildTilePipeline(OpPassManager &pm, const FrontOptions &options) {
   buildSchedulePipeline(pm, options);
   OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createMakeBlockMaps());
   func.addPass(createOnlineSoftmax());
   func.addPass(createTile());
   func.addPass(createTileGrad());
+  func.addPass(createTileBlockMaps());
   func.addPass(createSplitMask());
 }
 
@@ -79,7 +82,9 @@ void flash::buildFrontPipeline(OpPassManager &pm, const FrontOptions &options) {
 }
 
 void flash::buildNaiveTilePipeline(OpPassManager &pm) {
-  pm.nest<func::FuncOp>().addPass(createTileNaive());
+  OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createTileNaive());
+  func.addPass(createTileBlockMaps());
 }
 
 void flash::buildBlockPipeline(OpPassManager &pm) {
@@ -174,11 +179,13 @@ void flash::buildHostPipeline(OpPassManager &pm) {
 
 void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
   OpPassManager &func = pm.nest<func::FuncOp>();
+  func.addPass(createSeparateMasks());
   func.addPass(createExpandRank());
   func.addPass(createAssertShapes());
   func.addPass(createGuardReads());
   func.addPass(createDecomposeNaive({options.rowBlock}));
   func.addPass(createDecomposeNaiveGrad({options.rowBlock}));
+  func.addPass(createTileBlockMaps());
   // Programs may hold elementwise arithmetic on whole tensors.
   func.addPass(createConvertElementwiseToLinalgPass());
 }

@@ -27,6 +27,16 @@ gpu.module @m {
     gpu.return
   }
 
+  // One element, which each thread writes.
+
+  // CHECK-LABEL: gpu.func @store_element(
+  // CHECK:       %[[TO:.*]] = llvm.getelementptr
+  // CHECK-NEXT:  llvm.store %{{.*}}, %[[TO]] : i32
+  gpu.func @store_element(%m: memref<?xi32>, %i: index, %x: i32) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    memref.store %x, %m[%i] : memref<?xi32>
+    gpu.return
+  }
+
   // Four steps of 16 columns, two blocks of 8 keys each. A transposed operand is
   // loaded as it lies, another one is transposed by the load.
 

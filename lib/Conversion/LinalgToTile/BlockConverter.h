@@ -133,6 +133,8 @@ private:
   /// Stores a tile in registers to its place in an output.
   mlir::LogicalResult store(mlir::Operation *op, mlir::Value source,
                             const MemoryTile &place);
+  /// A store of one element, which all threads make alike.
+  mlir::LogicalResult convertInsertion(mlir::tensor::InsertOp op);
   mlir::LogicalResult convertInsertion(mlir::tensor::InsertSliceOp op);
   mlir::LogicalResult convertInsertion(mlir::tensor::ParallelInsertSliceOp op);
   mlir::LogicalResult convertIsFinite(IsFiniteOp op);

@@ -402,6 +402,8 @@ static LogicalResult verifyStates(Value state) {
     if (auto insertion = dyn_cast<tensor::InsertSliceOp>(op);
         insertion && next->get() == insertion.getDest()) {
       state = insertion.getResult();
+    } else if (auto insertion = dyn_cast<tensor::InsertOp>(op)) {
+      state = insertion.getResult();
     } else if (auto cast = dyn_cast<tensor::CastOp>(op)) {
       state = cast.getResult();
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
@@ -425,6 +427,30 @@ LogicalResult BlockConverter::convertInsertion(tensor::InsertSliceOp op) {
   if (failed(verifyStates(slice)))
     return failure();
   return store(op, op.getSource(), getMemoryTile(op, forall));
+}
+
+LogicalResult BlockConverter::convertInsertion(tensor::InsertOp op) {
+  Value slice = getWrittenSlice(op.getDest(), forall);
+  if (!slice)
+    return refuse(op, "it inserts an element into a tile that is in registers; "
+                      "insert into a slice of an output of the loop");
+  if (failed(verifyStates(slice)))
+    return failure();
+  FailureOr<MemoryTile> tile = getMemoryTile(slice, forall);
+  if (failed(tile))
+    return failure();
+  if (!tile->isDense() || tile->padding)
+    return refuse(op, "it inserts an element into a slice whose elements are "
+                      "not neighbours");
+  SmallVector<Value> indices = llvm::map_to_vector(
+      tile->offsets, [&](OpFoldResult offset) { return lookup(offset); });
+  for (auto [dim, index] : llvm::zip_equal(tile->dims, op.getIndices())) {
+    Value &place = indices[dim.inMemory];
+    place = arith::AddIOp::create(b, op.getLoc(), place, lookup(index));
+  }
+  memref::StoreOp::create(b, op.getLoc(), lookup(op.getScalar()),
+                          capture(tile->memory), indices);
+  return success();
 }
 
 LogicalResult

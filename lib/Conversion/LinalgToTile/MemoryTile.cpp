@@ -325,6 +325,8 @@ Value flash::getWrittenSlice(Value tensor, scf::ForallOp loop) {
       tensor = inner.getTiedLoopInit(argument)->get();
     } else if (auto insertion = tensor.getDefiningOp<tensor::InsertSliceOp>()) {
       tensor = insertion.getDest();
+    } else if (auto insertion = tensor.getDefiningOp<tensor::InsertOp>()) {
+      tensor = insertion.getDest();
     } else if (auto inner = tensor.getDefiningOp<scf::ForOp>();
                inner && loop->isProperAncestor(inner)) {
       tensor = inner.getTiedLoopInit(cast<OpResult>(tensor))->get();

@@ -89,8 +89,9 @@ getMemoryTile(mlir::tensor::ParallelInsertSliceOp store, mlir::Value &source);
 bool isRowView(mlir::Operation *op);
 
 /// The slice of an output of `loop`, or the output, that `tensor` is after
-/// tiles were inserted into it, one after the other, in loops or not; null if
-/// it is none. It is not in registers: each tile is stored to the output.
+/// tiles or elements were inserted into it, one after the other, in loops or
+/// not; null if it is none. It is not in registers: each tile is stored to the
+/// output.
 mlir::Value getWrittenSlice(mlir::Value tensor, mlir::scf::ForallOp loop);
 
 /// The place of a tile that is inserted into such a slice.

@@ -75,6 +75,23 @@ struct LoadElement : OpConversionPattern<memref::LoadOp> {
   }
 };
 
+struct StoreElement : OpConversionPattern<memref::StoreOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(memref::StoreOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    GlobalMemory memory(op.getMemRefType(), adaptor.getMemref());
+    SmallVector<Value> indices;
+    for (ValueRange index : adaptor.getIndices())
+      indices.push_back(index.front());
+    rewriter.replaceOpWithNewOp<LLVM::StoreOp>(op, adaptor.getValue().front(),
+                                               memory.getAddress(t, indices));
+    return success();
+  }
+};
+
 struct SmemView : OpConversionPattern<tile::SmemViewOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -588,6 +605,6 @@ struct Put : OpConversionPattern<tile::PutOp> {
 
 void flash::populateMemoryPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<Dim, LoadElement, SmemView, Copy, LoadRow, IsFinite, Clear,
-               Store, Put>(converter, patterns.getContext());
+  patterns.add<Dim, LoadElement, StoreElement, SmemView, Copy, LoadRow,
+               IsFinite, Clear, Store, Put>(converter, patterns.getContext());
 }

@@ -281,3 +281,38 @@ func.func @part_of_padded(%x: tensor<10x16xf16>) -> tensor<10x16xf16> {
   }
   return %r : tensor<10x16xf16>
 }
+
+// Elements that a loop inserts into a part of an output, one after the other,
+// are stored where they are inserted.
+
+// CHECK-LABEL: gpu.func @elements(
+// CHECK-SAME:    %[[X:.*]]: memref<8xf32{{.*}}>, %[[O:.*]]: memref<4x8xi32
+// CHECK:       %[[I:.*]] = tile.position
+// CHECK:       scf.for %[[J:.*]] = %c0{{.*}} to %c8{{.*}} iter_args(%[[N:.*]] = %c0{{.*}}) -> (index)
+// CHECK:         %[[E:.*]] = memref.load %[[X]][%[[J]]]
+// CHECK:         %[[NUMBER:.*]] = arith.index_cast %[[J]] : index to i32
+// CHECK:         memref.store %[[NUMBER]], %[[O]][%[[I]], %[[N]]]
+// CHECK:         scf.yield %{{.*}} : index
+func.func @elements(%x: tensor<8xf32>) -> tensor<4x8xi32> {
+  %zero = arith.constant 0.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %e = tensor.empty() : tensor<4x8xi32>
+  %r = scf.forall (%i) in (4) shared_outs(%o = %e) -> (tensor<4x8xi32>) {
+    %row = tensor.extract_slice %o[%i, 0] [1, 8] [1, 1] : tensor<4x8xi32> to tensor<8xi32>
+    %all:2 = scf.for %j = %c0 to %c8 step %c1 iter_args(%n = %c0, %list = %row) -> (index, tensor<8xi32>) {
+      %y = tensor.extract %x[%j] : tensor<8xf32>
+      %more = arith.cmpf ogt, %y, %zero : f32
+      %number = arith.index_cast %j : index to i32
+      %next = tensor.insert %number into %list[%n] : tensor<8xi32>
+      %n1 = arith.addi %n, %c1 : index
+      %count = arith.select %more, %n1, %n : index
+      scf.yield %count, %next : index, tensor<8xi32>
+    }
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %all#1 into %o[%i, 0] [1, 8] [1, 1] : tensor<8xi32> into tensor<4x8xi32>
+    }
+  }
+  return %r : tensor<4x8xi32>
+}

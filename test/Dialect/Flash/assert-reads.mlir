@@ -35,3 +35,14 @@ func.func @known(%t: tensor<4xf32>) -> f32 {
   %x = tensor.extract %t[%c3] : tensor<4xf32>
   return %x : f32
 }
+
+// -----
+
+// CHECK-LABEL: func @store(
+// CHECK:         cf.assert {{.*}}"memref.store at {{.*}}: the index of dimension 0 is negative"
+// CHECK:         cf.assert {{.*}}"memref.store at
+// CHECK:         memref.store
+func.func @store(%m: memref<?xi32>, %i: index, %x: i32) {
+  memref.store %x, %m[%i] : memref<?xi32>
+  return
+}

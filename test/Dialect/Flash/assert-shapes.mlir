@@ -144,3 +144,22 @@ func.func @gradients(%q: tensor<2x4x64x16xf32>, %k: tensor<2x4x?x16xf32>, %x: te
       -> (tensor<2x4x?x16xf32>, tensor<2x4x70x16xf32>, tensor<2x4x?x16xf32>, tensor<4xf32>, tensor<7xf32>)
   return %0#1 : tensor<2x4x70x16xf32>
 }
+
+// -----
+
+// A block map is of the attention's sizes, or of one batch or head for all.
+
+// CHECK-LABEL: func @blocks(
+// CHECK-SAME:    , %[[HEADS:[^ ]*]]: index, %[[NK:[^ ]*]]: index)
+// CHECK:         arith.cmpi eq, %[[HEADS]], %c4
+// CHECK-NEXT:    cf.assert {{.*}}, "flash.attention at {{.*}}: the block map is of another number of heads"
+// CHECK:         %[[SIZE:.*]] = tensor.dim %{{.*}}, %c2
+// CHECK:         arith.cmpi eq, %[[NK]], %[[SIZE]]
+// CHECK-NEXT:    cf.assert {{.*}}, "flash.attention at {{.*}}: the block map is of another number of keys"
+// CHECK-NOT:     cf.assert
+func.func @blocks(%q: tensor<2x4x64x16xf32>, %k: tensor<2x4x?x16xf32>, %h: index, %nk: index) -> tensor<2x4x64x16xf32> {
+  %t, %c = flash.block_map of[1, %h, 64, %nk] tiles([64, 32]) : tensor<1x?x1x?xi32>, tensor<1x?x1x2xi32>
+  %o = flash.attention %q, %k, %k blocks(%t, %c : tensor<1x?x1x?xi32>, tensor<1x?x1x2xi32>) schedule(<query_tile = 64, key_tile = 32>)
+      : (tensor<2x4x64x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>) -> tensor<2x4x64x16xf32>
+  return %o : tensor<2x4x64x16xf32>
+}

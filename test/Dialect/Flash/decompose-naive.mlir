@@ -165,3 +165,24 @@ func.func @signed(%q: tensor<1x1x16x16xf32>) -> tensor<1x1x16x16xf32> {
       : (tensor<1x1x16x16xf32>, tensor<1x1x16x16xf32>, tensor<1x1x16x16xf32>) -> tensor<1x1x16x16xf32>
   return %o : tensor<1x1x16x16xf32>
 }
+
+// -----
+
+// What a region masks it leaves out of the scores and of the last product.
+
+// CHECK-LABEL: func @keep(
+// CHECK:         %[[IN:.*]] = arith.cmpi sge
+// CHECK:         %[[KEEP:.*]] = arith.cmpi ne
+// CHECK:         %[[ALL:.*]] = arith.andi %[[IN]], %[[KEEP]]
+// CHECK:         arith.select %[[ALL]], %{{.*}}, %cst
+// CHECK:         %[[KEEP:.*]] = arith.cmpi ne
+// CHECK:         %[[ALL:.*]] = arith.andi %{{.*}}, %[[KEEP]]
+// CHECK:         arith.select %[[ALL]]
+func.func @keep(%q: tensor<1x1x16x16xf32>) -> tensor<1x1x16x16xf32> {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %keep = arith.cmpi ne, %i, %j : index
+    flash.yield %s keep %keep : f32
+  } : (tensor<1x1x16x16xf32>, tensor<1x1x16x16xf32>, tensor<1x1x16x16xf32>) -> tensor<1x1x16x16xf32>
+  return %o : tensor<1x1x16x16xf32>
+}

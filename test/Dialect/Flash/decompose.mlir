@@ -304,3 +304,38 @@ func.func @guards(%bias: tensor<?xf32>, %q: tensor<16x8xf32>, %k: tensor<32x8xf3
   }
   return %1#0 : tensor<16x8xf32>
 }
+
+// -----
+
+// What a region masks it leaves out of the scores, which it does not change
+// otherwise, and of the product of values that are not finite. The region's
+// reads are kept in range by the mask beside it.
+
+// CHECK-LABEL: func @keep(
+// CHECK:         %[[S:.*]] = linalg.contract
+// CHECK:         linalg.generic {{.*}} outs(%[[S]]
+// CHECK:         ^bb0(%[[X:.*]]: f32):
+// CHECK:           %[[IN:.*]] = arith.cmpi sge
+// CHECK:           %[[AT:.*]] = arith.select %{{.*}}, %{{.*}}, %c0{{.*}} : index
+// CHECK:           %[[E:.*]] = tensor.extract %{{.*}}[%[[AT]]]
+// CHECK:           %[[KEEP:.*]] = arith.cmpi eq, %[[E]]
+// CHECK:           %[[ALL:.*]] = arith.andi %[[IN]], %[[KEEP]] : i1
+// CHECK:           arith.select %[[ALL]], %[[X]], %
+// CHECK:         linalg.generic {{.*}} ["parallel", "parallel", "reduction"]
+// CHECK:           tensor.extract
+// CHECK:           arith.andi
+// CHECK:           arith.select
+// GUARD-LABEL: func @keep(
+// GUARD:         flash.is_finite
+func.func @keep(%t: tensor<?xi32>, %one: i32, %q: tensor<16x8xf32>, %k: tensor<32x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>) -> tensor<16x8xf32> {
+  %0:3 = flash.online_attention ins(%q, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
+      outs(%q, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, 0, 0] of[12, 32] scale(0.5) mask(#flash.causal<top_left>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %n = flash.guard %d else 0 : index
+    %e = tensor.extract %t[%n] : tensor<?xi32>
+    %keep = arith.cmpi eq, %e, %one : i32
+    flash.yield %s keep %keep : f32
+  }
+  return %0#0 : tensor<16x8xf32>
+}

@@ -104,3 +104,22 @@ func.func @gradients(%q: !t, %lse: tensor<2x4x?xf32>, %table: tensor<?xf32>) -> 
   } : (!t, !t, !t, !t, tensor<2x4x?xf32>, !t) -> (!t, !t, !t, tensor<?xf32>)
   return %0#3 : tensor<?xf32>
 }
+
+// In a block map the last two positions vary, too.
+// CHECK-LABEL: func @block_map(
+// CHECK:         %[[D:.*]] = arith.subi
+// CHECK-NEXT:    %[[N:.*]] = flash.guard %[[D]] else 0 : index
+// CHECK-NEXT:    tensor.extract %{{.*}}[%[[N]]]
+// CHECK-NOT:     flash.guard
+func.func @block_map(%t: tensor<32xi32>, %n: index) -> tensor<1x4x5x2xi32> {
+  %tiles, %counts = flash.block_map of[1, 4, 300, %n] tiles([64, 32]) keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %x = tensor.extract %t[%d] : tensor<32xi32>
+    %h2 = arith.addi %h, %h : index
+    %y = tensor.extract %t[%h2] : tensor<32xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %same : i1
+  } : tensor<1x4x5x?xi32>, tensor<1x4x5x2xi32>
+  return %counts : tensor<1x4x5x2xi32>
+}

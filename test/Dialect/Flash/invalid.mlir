@@ -380,7 +380,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
 func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
   %o = flash.attention %q, %q, %q score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
-    // expected-error @below {{invalid kind of type specified}}
+    // expected-error @below {{gives the score, of type f32, got 'index'}}
     flash.yield %i : index
   } : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
@@ -443,7 +443,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
 // -----
 
 func.func @f(%x: f32) {
-  // expected-error @below {{expects parent op to be one of 'flash.attention, flash.attention_grad, flash.online_attention, flash.query_grad_step, flash.key_grad_step'}}
+  // expected-error @below {{expects parent op to be one of 'flash.attention, flash.attention_grad, flash.online_attention, flash.query_grad_step, flash.key_grad_step, flash.block_map'}}
   flash.yield %x : f32
 }
 
@@ -788,7 +788,7 @@ func.func @f(%q: tensor<4x8xf32>, %k: tensor<6x8xf32>, %v: tensor<6x16xf32>, %a:
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{'at' and 'of' need one operand per dynamic entry}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, -9223372036854775808, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, -9223372036854775808, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -796,7 +796,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{operand count (6) does not match with the total size (7) specified in attribute 'operandSegmentSizes'}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -804,7 +804,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{operand group #5 must have one operand, got 2}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 2, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 2, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -812,7 +812,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{requires attribute 'scale'}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0>, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0>, static_position = array<i64: 0, 0, 0, 0>, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -820,7 +820,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{requires attribute 'static_position'}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0>, scale = 1.0, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -828,7 +828,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: index) {
   // expected-error @below {{invalid properties}}
-  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0>, scale = 1.0, static_position = 1 : i32, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
+  %0:3 = "flash.online_attention"(%q, %q, %q, %a, %m, %m) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0>, scale = 1.0, static_position = 1 : i32, static_extents = array<i64: 4, 4>}> ({}) : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4x8xf32>, tensor<4xf32>, tensor<4xf32>)
   return
 }
 
@@ -836,7 +836,7 @@ func.func @f(%q: tensor<4x8xf32>, %a: tensor<4x8xf32>, %m: tensor<4xf32>, %i: in
 
 func.func @f(%q: tensor<1x1x4x8xf32>) {
   // expected-error @below {{requires one region}}
-  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}>  : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}>  : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
 }
 
@@ -844,7 +844,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>) {
   // expected-error @below {{requires one region}}
-  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({}, {}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}> ({}, {}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
 }
 
@@ -852,7 +852,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>) {
   // expected-error @below {{operand count (3) does not match with the total size (4) specified in attribute 'operandSegmentSizes'}}
-  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0>}> ({}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0>}> ({}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
 }
 
@@ -868,7 +868,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>) {
   // expected-error @below {{the score region takes}}
-  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}> ({
   ^bb0:
   }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
@@ -878,7 +878,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>) {
   // expected-error @below {{the score region must end with flash.yield}}
-  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>}> ({
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
   }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
@@ -888,7 +888,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>) {
   // expected-error @below {{Invalid attribute `mask` in property conversion: 3 : i32}}
-  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0>, mask = 3 : i32}> ({}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
+  %0 = "flash.attention"(%q, %q, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 0, 0>, mask = 3 : i32}> ({}) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>) -> tensor<1x1x4x8xf32>
   return
 }
 
@@ -1642,3 +1642,211 @@ func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf32>, %do
       outs(%dk, %dv : tensor<6x8xf32>, tensor<6x16xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
   return
 }
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-note @below {{the map is made here}}
+  %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  // expected-error @below {{has blocks of another tile size: the schedule must say query_tile = 64, key_tile = 32}}
+  %o = flash.attention %q, %q, %q blocks(%t, %c : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>) schedule(<query_tile = 64, key_tile = 64>)
+      : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-note @below {{the map is made here}}
+  %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  // expected-error @below {{has blocks of another mask}}
+  %o = flash.attention %q, %q, %q mask(#flash.causal) blocks(%t, %c : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>) schedule(<query_tile = 64, key_tile = 32>)
+      : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-note @below {{the map is made here}}
+  %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  // expected-error @below {{has blocks of another number of keys: its lengths are not the attention's}}
+  %o = flash.attention %q, %q, %q lengths(%n : tensor<2xi32>) blocks(%t, %c : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>) schedule(<query_tile = 64, key_tile = 32>)
+      : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-note @below {{the map is made here}}
+  %t, %c = flash.block_map of[1, 1, 200, 300] tiles([64, 32]) : tensor<1x1x4x10xi32>, tensor<1x1x4x2xi32>
+  // expected-error @below {{has blocks of another number of queries: 200, not 300}}
+  %o = flash.attention %q, %q, %q blocks(%t, %c : tensor<1x1x4x10xi32>, tensor<1x1x4x2xi32>) schedule(<query_tile = 64, key_tile = 32>)
+      : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-note @below {{the map is made here}}
+  %t, %c = flash.block_map of[1, 3, 300, 300] tiles([64, 32]) : tensor<1x3x5x10xi32>, tensor<1x3x5x2xi32>
+  // expected-error @below {{has blocks of another number of heads: 3, not 4}}
+  %o = flash.attention %q, %q, %q blocks(%t, %c : tensor<1x3x5x10xi32>, tensor<1x3x5x2xi32>) schedule(<query_tile = 64, key_tile = 32>)
+      : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  // expected-error @below {{blocks are of tiles of one head, which the schedule packs; write packed_heads = 1}}
+  %o = flash.attention %q, %q, %q blocks(%t, %c : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>) schedule(<query_tile = 64, key_tile = 32, packed_heads = 4>)
+      : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  // expected-error @below {{blocks are the two results of one flash.block_map of the same function, in their order}}
+  %o = flash.attention %q, %q, %q blocks(%t, %t : tensor<1x1x5x10xi32>, tensor<1x1x5x10xi32>) schedule(<query_tile = 64, key_tile = 32>)
+      : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x300x16xf32>) {
+  %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  // expected-error @below {{blocks are for operands of rank 4}}
+  %o = flash.attention %q, %q, %q blocks(%t, %c : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>) schedule(<query_tile = 64, key_tile = 32>)
+      : (tensor<4x300x16xf32>, tensor<4x300x16xf32>, tensor<4x300x16xf32>) -> tensor<4x300x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-note @below {{the map is made here}}
+  %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi sle, %i, %j : index
+    flash.yield %x : i1
+  } : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  // expected-error @below {{has blocks of another mask: what its region keeps is not what the score region does}}
+  %o = flash.attention %q, %q, %q blocks(%t, %c : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>) schedule(<query_tile = 64, key_tile = 32>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi sle, %j, %i : index
+    flash.yield %s keep %x : f32
+  } : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpf olt, %s, %s : f32
+    // expected-error @below {{keeps elements by what depends on their score; give such a score the value -inf instead}}
+    flash.yield %s keep %x : f32
+  } : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-error @below {{'of' takes the four sizes [batches, heads, queries, keys]}}
+  %t, %c = flash.block_map of[1, 1, 300] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-error @below {{'of' needs one operand per dynamic size}}
+  %t, %c = "flash.block_map"() <{operandSegmentSizes = array<i32: 0, 0>, static_sizes = array<i64: 1, 1, 300, -9223372036854775808>, tiles = array<i64: 64, 32>}> ({}) : () -> (tensor<1x1x5x?xi32>, tensor<1x1x5x2xi32>)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-error @below {{sizes must not be negative, got -1}}
+  %t, %c = flash.block_map of[1, 1, 300, -1] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-error @below {{tiles are two positive numbers, of queries and of keys}}
+  %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-error @below {{key_tiles must have type 'tensor<1x1x5x?xi32>', got 'tensor<1x1x5x10xi32>'}}
+  %t, %c = flash.block_map of[1, 1, 300, %d] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-error @below {{counts must have type 'tensor<1x1x5x2xi32>', got 'tensor<1x1x5x3xi32>'}}
+  %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x3xi32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-error @below {{number of batches and number of lengths must agree, got 2 and 3}}
+  %t, %c = flash.block_map of[2, 1, 300, 300] tiles([64, 32]) lengths(%m : tensor<3xi32>) : tensor<2x1x5x10xi32>, tensor<2x1x5x2xi32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-error @below {{the region takes (batch: index, head: index, query: index, key: index)}}
+  %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) keep {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi sle, %i, %j : index
+    flash.yield %x : i1
+  } : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  // expected-error @below {{the region must end with flash.yield of an i1}}
+  %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = arith.constant 1.0 : f32
+    flash.yield %x : f32
+  } : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+  %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    // expected-error @below {{is not allowed in the region of a block map}}
+    %x = func.call @g() : () -> i1
+    flash.yield %x : i1
+  } : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  return
+}
+func.func private @g() -> i1

@@ -305,3 +305,38 @@ func.func @grad_steps(%q: tensor<64x64xf16>, %k: tensor<128x64xf16>, %v: tensor<
       scale(0.125) mask(#flash.causal)
   return %3, %4#0, %4#1, %5#0, %5#1 : tensor<64x64xf32>, tensor<128x64xf32>, tensor<128x32xf32>, tensor<128x64xf32>, tensor<128x32xf32>
 }
+
+// Which tiles a mask leaves, and attention on them. The map may guard reads.
+// CHECK-LABEL: func @blocks(
+// CHECK: %[[T:.*]], %[[N:.*]] = flash.block_map of[1, %{{.*}}, 300, %{{.*}}] tiles([64, 32]) mask(#flash.causal) lengths(%{{.*}} : tensor<1xi32>) keep {
+// CHECK: flash.yield %{{.*}} : i1
+// CHECK: } : tensor<1x?x5x?xi32>, tensor<1x?x5x2xi32>
+// CHECK: flash.attention {{.*}} blocks(%[[T]], %[[N]] : tensor<1x?x5x?xi32>, tensor<1x?x5x2xi32>) schedule
+// CHECK: flash.yield %{{.*}} keep %{{.*}} : f32
+func.func @blocks(%q: tensor<1x?x300x16xf32>, %k: tensor<1x?x?x16xf32>, %n: tensor<1xi32>, %w: tensor<?xindex>, %hq: index, %nk: index)
+    -> tensor<1x?x300x16xf32> {
+  %tiles, %counts = flash.block_map of[1, %hq, 300, %nk] tiles([64, 32]) mask(#flash.causal) lengths(%n : tensor<1xi32>) keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %at = flash.guard %d else 0 : index
+    %x = tensor.extract %w[%at] : tensor<?xindex>
+    %near = arith.cmpi sle, %x, %h : index
+    flash.yield %near : i1
+  } : tensor<1x?x5x?xi32>, tensor<1x?x5x2xi32>
+  %o = flash.attention %q, %k, %k mask(#flash.causal) lengths(%n : tensor<1xi32>)
+      blocks(%tiles, %counts : tensor<1x?x5x?xi32>, tensor<1x?x5x2xi32>) schedule(<query_tile = 64, key_tile = 32>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %x = tensor.extract %w[%d] : tensor<?xindex>
+    %near = arith.cmpi sle, %x, %h : index
+    flash.yield %s keep %near : f32
+  } : (tensor<1x?x300x16xf32>, tensor<1x?x?x16xf32>, tensor<1x?x?x16xf32>) -> tensor<1x?x300x16xf32>
+  return %o : tensor<1x?x300x16xf32>
+}
+
+// CHECK-LABEL: func @whole_map(
+// CHECK: flash.block_map of[2, 4, 300, 500] tiles([64, 32]) : tensor<2x4x5x16xi32>, tensor<2x4x5x2xi32>
+func.func @whole_map() {
+  %tiles, %counts = flash.block_map of[2, 4, 300, 500] tiles([64, 32]) : tensor<2x4x5x16xi32>, tensor<2x4x5x2xi32>
+  return
+}

@@ -306,7 +306,7 @@ gpu.module @m {
 !ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
 !registers = tensor<16x64xf16, #tile.fragment<1>>
 
-// Rows that only the loop can tell: nothing moves.
+// Rows that do not follow from the induction variable: nothing moves.
 
 // CHECK-LABEL: gpu.func @unknown_rows(
 // CHECK-NOT:   scf.if
@@ -322,7 +322,7 @@ gpu.module @m {
     %c32 = arith.constant 32 : index
     %kr = tile.ring : !ring1
     %a = scf.for %j = %c0 to %n step %c16 iter_args(%t = %c0) -> (index) {
-      %x = arith.muli %j, %c16 : index
+      %x = arith.muli %t, %c16 : index
       tile.ring.acquire %kr[%t] : !ring1
       tile.copy_async %k[%x] to %kr[%t] : !memory to !ring1
       %kt = tile.ring.wait %kr[%t] : !ring1
@@ -538,6 +538,82 @@ gpu.module @m {
       %ktr = tile.load %kt : !tile to !registers
       %vtr = tile.load %vt : !tile to !registers
       tile.ring.release %vr[%t] : !ring
+      tile.ring.release %kr[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
+// Rows that are read from a list: only where there is such a tile. Of the tiles
+// of the first loop some rows may not exist.
+
+// CHECK-LABEL: gpu.func @list(
+// CHECK-SAME:    %[[K:.*]]: memref<?x64{{.*}}, %[[LIST:.*]]: memref<?xi32>, %[[N0:.*]]: index, %[[N1:.*]]: index
+// CHECK:       %[[IN0:.*]] = arith.cmpi sgt, %[[N0]], %[[C0:.*]] : index
+// CHECK:       %[[IN1:.*]] = arith.cmpi slt, %[[NEXT:.*]], %[[N1]]
+// CHECK:       %[[P:.*]] = arith.select %[[IN0]], %[[C0]], %[[NEXT]]
+// CHECK:       %[[IN:.*]] = arith.ori %[[IN0]], %[[IN1]]
+// CHECK:       scf.if %[[IN]] {
+// CHECK:         tile.ring.acquire
+// CHECK:         %[[ENTRY:.*]] = memref.load %[[LIST]][%[[P]]]
+// CHECK:         %[[TILE:.*]] = arith.index_cast %[[ENTRY]]
+// CHECK:         %[[ROW:.*]] = arith.muli %[[TILE]]
+// CHECK:         arith.subi %{{.*}}, %{{.*}}
+// CHECK:         %[[ROWS:.*]] = arith.minsi
+// CHECK:         %[[OR_ALL:.*]] = arith.select %[[IN0]], %[[ROWS]], %c16
+// CHECK:         tile.copy_async %[[K]][%[[ROW]]] rows(%[[OR_ALL]]) to
+// CHECK:       scf.for %[[J:.*]] = %c0 to %[[N0]]
+// CHECK-NOT:     tile.copy_async
+// CHECK:         tile.ring.wait
+// CHECK:         %[[AHEAD:.*]] = arith.addi %[[J]], %c1
+// CHECK:         scf.if
+// CHECK:           memref.load %[[LIST]]
+// CHECK:           tile.copy_async
+// CHECK:       scf.for %[[J:.*]] = %[[N0]] to %[[N1]]
+// CHECK:         %[[AHEAD:.*]] = arith.addi %[[J]], %c1
+// CHECK:         %[[IN:.*]] = arith.cmpi slt, %[[AHEAD]], %[[N1]]
+// CHECK:         scf.if %[[IN]] {
+// CHECK:           memref.load %[[LIST]][%[[AHEAD]]]
+// CHECK-NOT:       rows
+// CHECK:         }
+gpu.module @m {
+  gpu.func @list(%k: !memory, %list: memref<?xi32>, %n0: index, %n1: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %n = memref.dim %k, %c0 : !memory
+    %kr = tile.ring : !ring
+    %a = scf.for %j = %c0 to %n0 step %c1 iter_args(%t = %c0) -> (index) {
+      %x = memref.load %list[%j] : memref<?xi32>
+      %y = arith.index_cast %x : i32 to index
+      %row = arith.muli %y, %c16 : index
+      %left = arith.subi %n, %row : index
+      %rows = arith.minsi %left, %c16 : index
+      tile.ring.acquire %kr[%t] : !ring
+      tile.copy_async %k[%row] rows(%rows) to %kr[%t] : !memory to !ring
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    %b = scf.for %j = %n0 to %n1 step %c1 iter_args(%t = %a) -> (index) {
+      %x = memref.load %list[%j] : memref<?xi32>
+      %y = arith.index_cast %x : i32 to index
+      %row = arith.muli %y, %c16 : index
+      tile.ring.acquire %kr[%t] : !ring
+      tile.copy_async %k[%row] to %kr[%t] : !memory to !ring
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %ktr = tile.load %kt : !tile to !registers
       tile.ring.release %kr[%t] : !ring
       %t1 = arith.addi %t, %c1 : index
       scf.yield %t1 : index

@@ -1,6 +1,7 @@
-// A warning says where tiles are visited in vain; results are right.
-// RUN: flash-run --target=cpu %s --check --function=nested --shape=0=1x1x100x16 2>&1 | FileCheck %s --check-prefix=NESTED
-// NESTED: mask-all-tiles.mlir:[[#@LINE+10]]:8: warning: the mask #flash.affine<{{.*}} is too complicated, or its numbers are too large, to tell which tiles of keys it leaves out
+// Where the analysis of a mask gives up, a map says which tiles it leaves.
+// RUN: flash-run --target=cpu %s --check --function=nested --shape=0=1x1x1000x16 --schedule=query_tile=8,key_tile=8 --count-tiles 2>&1 | FileCheck %s --check-prefix=NESTED
+// NESTED-NOT: warning
+// NESTED: tiles: 15625 visited = 3412 full + 12213 partial
 // NESTED: check: ok
 // RUN: flash-run --target=cpu %s --check --function=grid --shape=0=1x1x700x16 --schedule=query_tile=32,key_tile=32 --count-tiles 2>&1 | FileCheck %s --check-prefix=GRID
 // GRID-NOT: warning

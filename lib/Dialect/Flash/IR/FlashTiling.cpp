@@ -187,8 +187,9 @@ OnlineAttentionOp::tileFrom(OpBuilder &b, ValueRange state,
   dispatchIndexOpFoldResults(position, dynamicPosition, staticPosition);
   auto tiled = OnlineAttentionOp::create(
       b, loc, state.getTypes(), query, key, value, state[0], state[1], state[2],
-      dynamicPosition, getExtents(), keys, lengths, staticPosition,
-      getStaticExtents(), getScale(), getMaskAttr(), getPrecisionAttr(),
+      dynamicPosition, getExtents(), keys, lengths, /*keyTiles=*/Value(),
+      /*tileCounts=*/Value(), staticPosition, getStaticExtents(), getScale(),
+      getMaskAttr(), getPrecisionAttr(),
       /*multiples=*/DenseI64ArrayAttr(), getScheduleAttr(), getPackedAttr());
   IRMapping mapping;
   getScore().cloneInto(&tiled.getScore(), mapping);

@@ -22,7 +22,7 @@ namespace flash {
 using namespace mlir;
 
 /// Asserts before `op` that it reads `source` in range.
-static void assertRead(Operation *op, Value source, ValueRange indices) {
+static void assertInRange(Operation *op, Value source, ValueRange indices) {
   OpBuilder b(op);
   Location loc = op->getLoc();
   auto type = cast<ShapedType>(source.getType());
@@ -60,9 +60,11 @@ struct AssertReads : flash::impl::AssertReadsBase<AssertReads> {
   void runOnOperation() override {
     getOperation().walk([](Operation *op) {
       if (auto extract = dyn_cast<tensor::ExtractOp>(op))
-        assertRead(op, extract.getTensor(), extract.getIndices());
+        assertInRange(op, extract.getTensor(), extract.getIndices());
       else if (auto load = dyn_cast<memref::LoadOp>(op))
-        assertRead(op, load.getMemRef(), load.getIndices());
+        assertInRange(op, load.getMemRef(), load.getIndices());
+      else if (auto store = dyn_cast<memref::StoreOp>(op))
+        assertInRange(op, store.getMemRef(), store.getIndices());
     });
   }
 };

@@ -9,6 +9,7 @@
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Support/Place.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -77,6 +78,7 @@ private:
   void gradientSizes(AttentionGradOp grad);
   void atLeast(const Size &size, const Size &wanted, Operation *read,
                const Twine &message);
+  void blockSizes(AttentionOp attention, ArrayRef<Size> extents);
   void readSizes(ArrayRef<Size> extents);
 
   AttentionOpInterface op;
@@ -182,6 +184,24 @@ void ShapeAsserter::atLeast(const Size &size, const Size &wanted,
                  " reads dimension " + Twine(size.dim) + message);
 }
 
+/// Checks that a block map is of the attention's sizes, or of one batch or head
+/// for all.
+void ShapeAsserter::blockSizes(AttentionOp attention,
+                               ArrayRef<Size> extents) {
+  auto map = attention.getKeyTiles().getDefiningOp<BlockMapOp>();
+  const StringRef names[] = {"batches", "heads", "queries", "keys"};
+  for (auto [size, extent, name] :
+       llvm::zip_equal(map.getMixedSizes(), extents, names)) {
+    std::optional<int64_t> known = getConstantIntValue(size);
+    if (known && (*known == extent.constant ||
+                  (*known == 1 && (name == "batches" || name == "heads"))))
+      continue;
+    assertThat(arith::CmpIPredicate::eq,
+               getValueOrCreateConstantIndexOp(b, loc, size), get(extent),
+               "the block map is of another number of " + name);
+  }
+}
+
 /// Checks the arrays that the score region reads. Where an index is computed
 /// from the query or key, elements that do not take part read the first.
 void ShapeAsserter::readSizes(ArrayRef<Size> extents) {
@@ -246,6 +266,9 @@ void ShapeAsserter::run() {
     multipleOf(Size::of(key, rank - 2), op.getMultiples()->back(), "keys");
   }
   if (auto attention = dyn_cast<AttentionOp>(op.getOperation())) {
+    if (attention.getKeyTiles())
+      blockSizes(attention, {batch, queryHeads, Size::of(query, rank - 2),
+                             Size::of(key, rank - 2)});
     resultSizes(query, "query", attention.getOutput().getType(), "output");
     if (attention.getLse())
       resultSizes(query, "query", attention.getLse().getType(), "log-sum-exp");

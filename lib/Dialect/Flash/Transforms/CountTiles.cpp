@@ -7,6 +7,7 @@
 
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "mlir/Dialect/LLVMIR/FunctionCallUtils.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -30,8 +31,9 @@ struct CountTiles : flash::impl::CountTilesBase<CountTiles> {
       return signalPassFailure();
     module.walk([&](OnlineAttentionOp step) {
       b.setInsertionPoint(step);
-      Value masked = LLVM::ConstantOp::create(
-          b, step.getLoc(), b.getBoolAttr(static_cast<bool>(step.getMask())));
+      bool isMasked = step.getMask() || masksElements(step.getScore());
+      Value masked =
+          LLVM::ConstantOp::create(b, step.getLoc(), b.getBoolAttr(isMasked));
       LLVM::CallOp::create(b, step.getLoc(), *count, masked);
     });
   }

@@ -112,7 +112,7 @@ Value StepBuilder::modifiedScore(ImplicitLocOpBuilder &at, Value product,
 
 Value StepBuilder::scores() {
   Value s = products(op.getQuery(), op.getKey());
-  if (scalesLate() && !op.getMask() && !op.getKeys())
+  if (scalesLate() && !isMasked() && !op.getKeys())
     return s;
   return generic(
       {}, s, scoreMap(),

@@ -125,9 +125,10 @@ SmallVector<Value> NaiveAttention::emitPiece(const Piece &piece) {
         ScorePosition at = position(nested, loc, piece, /*withKey=*/true);
         Value scaled =
             arith::MulFOp::create(nested, loc, args[0], scale(nested));
-        Value keep = takesPart(nested, loc, blockLength, at);
+        Value inMask = isInMask(nested, loc, blockLength, at);
         Value modified =
-            emitScoreRegion(nested, loc, op.getScore(), scaled, at, keep);
+            emitScoreRegion(nested, loc, op.getScore(), scaled, at, inMask);
+        Value keep = takesPart(nested, loc, inMask, at);
         if (!keep)
           return modified;
         return arith::SelectOp::create(nested, loc, keep, modified,
@@ -209,8 +210,9 @@ SmallVector<Value> NaiveAttention::emitPiece(const Piece &piece) {
         Value term =
             arith::MulFOp::create(nested, loc, widen(nested, loc, args[0]),
                                   widen(nested, loc, args[1]), contract);
-        Value keep = takesPart(nested, loc, blockLength,
-                               position(nested, loc, piece, /*withKey=*/true));
+        ScorePosition at = position(nested, loc, piece, /*withKey=*/true);
+        Value keep =
+            takesPart(nested, loc, isInMask(nested, loc, blockLength, at), at);
         if (keep)
           term = arith::SelectOp::create(nested, loc, keep, term,
                                          constant(nested, 0.0));

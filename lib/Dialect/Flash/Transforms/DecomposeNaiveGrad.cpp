@@ -203,7 +203,8 @@ Value NaiveGradient::onScores(const Block &block, ArrayRef<Value> scores,
       [&](OpBuilder &nested, Location loc, ValueRange args) {
         RowValues row = {args[scores.size()], args[scores.size() + 1]};
         ScorePosition at = position(nested, loc, block, /*withKey=*/true);
-        Value keep = takesPart(nested, loc, block.length, at);
+        Value keep = takesPart(
+            nested, loc, isInMask(nested, loc, block.length, at), at);
         return body(nested, args, row, at,
                     both(nested, keep, isSeen(nested, row.lse)));
       });
@@ -228,7 +229,8 @@ Value NaiveGradient::weighted(const Block &block, Value weights, Value other,
         Value term = arith::MulFOp::create(
             nested, loc, args[0], widen(nested, loc, args[1]), contract);
         ScorePosition at = position(nested, loc, block, /*withKey=*/true);
-        Value keep = takesPart(nested, loc, block.length, at);
+        Value keep = takesPart(
+            nested, loc, isInMask(nested, loc, block.length, at), at);
         return arith::AddFOp::create(nested, loc, args[2],
                                      zeroUnless(nested, keep, term), contract);
       });
@@ -377,7 +379,8 @@ SmallVector<Value> NaiveGradient::emitCaptured(const Block &block,
                         numQueries,
                         numKeys};
     Value lse = tensor::ExtractOp::create(b, loc, block.lse, row);
-    Value keep = both(b, takesPart(b, loc, block.length, at), isSeen(b, lse));
+    Value inMask = isInMask(b, loc, block.length, at);
+    Value keep = both(b, takesPart(b, loc, inMask, at), isSeen(b, lse));
     auto branch =
         scf::IfOp::create(b, loc, TypeRange(sums), keep, /*withElse=*/true);
     OpBuilder::InsertionGuard guard(b);

@@ -61,7 +61,8 @@ static void expandToRank4(AttentionOpInterface op) {
         b, loc, expandType(attention.getOutput()),
         expandType(attention.getLse()), expand(op.getQuery()),
         expand(op.getKey()), expand(op.getValue()), op.getLengths(),
-        op.getSink(), /*leading=*/LeadingAttr(), attention.getScaleAttr(),
+        op.getSink(), /*keyTiles=*/Value(), /*tileCounts=*/Value(),
+        /*leading=*/LeadingAttr(), attention.getScaleAttr(),
         attention.getMaskAttr(), attention.getPrecisionAttr(),
         attention.getMultiplesAttr(), attention.getScheduleAttr());
   } else {

@@ -42,15 +42,16 @@ private:
 
 ScoreValues::ScoreValues(Block &score, ArrayRef<int64_t> extents) {
   for (auto [argument, extent] :
-       llvm::zip_equal(score.getArguments().drop_front(), extents)) {
+       llvm::zip_equal(score.getArguments().take_back(4), extents)) {
     int64_t last = ShapedType::isDynamic(extent)
                        ? std::numeric_limits<int64_t>::max()
                        : std::max<int64_t>(extent - 1, 0);
     ranges.insert({argument, ConstantIntRanges::fromSigned(APInt(64, 0),
                                                            APInt(64, last))});
   }
-  for (unsigned number : {0, 3, 4}) // The score, the query and the key.
-    varying.insert(score.getArgument(number));
+  // All but the batch and the head.
+  varying.insert_range(score.getArguments().take_back(2));
+  varying.insert_range(score.getArguments().drop_back(4));
   for (Operation &op : score) {
     if (llvm::any_of(op.getOperands(),
                      [&](Value operand) { return varies(operand); }))
@@ -134,6 +135,10 @@ struct GuardReads : flash::impl::GuardReadsBase<GuardReads> {
              op.hasHeads() ? query[query.size() - 3] : 1,
              query[query.size() - 2],
              op.getKey().getType().getShape()[query.size() - 2]});
+    });
+    getOperation().walk([](BlockMapOp op) {
+      if (!op.getKeep().empty())
+        guard(op.getKeep().front(), op.getStaticSizes());
     });
     getOperation().walk([](OnlineAttentionOp op) {
       if (!op.getScore().empty())

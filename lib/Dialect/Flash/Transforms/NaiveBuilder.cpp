@@ -176,11 +176,19 @@ ScorePosition NaiveBuilder::position(OpBuilder &nested, Location loc,
   return at;
 }
 
-Value NaiveBuilder::takesPart(OpBuilder &nested, Location loc,
-                              Value blockLength, const ScorePosition &at) {
+Value NaiveBuilder::isInMask(OpBuilder &nested, Location loc, Value blockLength,
+                             const ScorePosition &at) {
   Value length = blockLength;
   if (op.getLengths() && !length)
     length = tensor::ExtractOp::create(nested, loc, op.getLengths(), at.batch);
   Value inMask = emitMaskPredicate(nested, loc, op.getMaskOrFull(), at);
   return emitLengthPredicate(nested, loc, inMask, length, at.key);
+}
+
+Value NaiveBuilder::takesPart(OpBuilder &nested, Location loc, Value inMask,
+                              const ScorePosition &at) {
+  Value keep = emitKeep(nested, op.getScore(), at, inMask);
+  if (!inMask || !keep)
+    return keep ? keep : inMask;
+  return arith::AndIOp::create(nested, loc, inMask, keep);
 }

@@ -93,10 +93,14 @@ protected:
   /// the leading ones are the row and, if `withKey`, the key.
   ScorePosition position(OpBuilder &nested, Location loc,
                          const NaivePlace &place, bool withKey);
-  /// Whether the element at a position takes part; null if every one does.
-  /// `blockLength` is the length of the block's batch, null if that is to be
+  /// Whether mask and lengths keep the element at a position; null if they keep
+  /// all. `blockLength` is the length of the block's batch, null if that is to be
   /// read.
-  Value takesPart(OpBuilder &nested, Location loc, Value blockLength,
+  Value isInMask(OpBuilder &nested, Location loc, Value blockLength,
+                 const ScorePosition &at);
+  /// Whether it takes part, which `inMask` is a condition for; null if every one
+  /// does.
+  Value takesPart(OpBuilder &nested, Location loc, Value inMask,
                   const ScorePosition &at);
 
   AttentionOpInterface op;

@@ -84,9 +84,10 @@ void rewriteAttention(AttentionOp op) {
       b, loc, TypeRange{acc.getType(), max.getType(), sum.getType()},
       op.getQuery(), op.getKey(), op.getValue(), acc, max, sum,
       /*position=*/ValueRange{}, dynamicExtents, /*keys=*/Value(),
-      op.getLengths(), /*staticPosition=*/ArrayRef<int64_t>{0, 0, 0, 0},
-      staticExtents, APFloat(op.getScaleOrDefault()), op.getMaskAttr(),
-      op.getPrecisionAttr(), op.getMultiplesAttr(), op.getScheduleAttr(),
+      op.getLengths(), op.getKeyTiles(), op.getTileCounts(),
+      /*staticPosition=*/ArrayRef<int64_t>{0, 0, 0, 0}, staticExtents,
+      APFloat(op.getScaleOrDefault()), op.getMaskAttr(), op.getPrecisionAttr(),
+      op.getMultiplesAttr(), op.getScheduleAttr(),
       /*packed=*/IntegerAttr());
   online.getScore().takeBody(op.getScore());
 

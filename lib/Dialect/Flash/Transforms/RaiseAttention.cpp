@@ -392,6 +392,7 @@ void raise(linalg::LinalgOp root, const Match &match) {
   auto attention = AttentionOp::create(
       b, root.getLoc(), RankedTensorType::get(shape, elementType),
       /*lse=*/Type(), q, k, v, /*lengths=*/Value(), /*sink=*/Value(),
+      /*keyTiles=*/Value(), /*tileCounts=*/Value(),
       /*leading=*/LeadingAttr(), b.getF64FloatAttr(match.scale),
       match.kept.toMask(b.getContext(), query.sizeOf(queryVar),
                         key.sizeOf(keyVar)),

@@ -123,7 +123,7 @@ Value ScoreTileBuilder::isFinite(Value rows) {
   auto look = [&]() -> Value {
     return IsFiniteOp::create(b, b.getI1Type(), rows);
   };
-  if (step.getMask())
+  if (isMasked())
     return look();
   // Most tiles have all their rows.
   int64_t tile = step.stepsOverQueries() ? queries : keys;
@@ -157,7 +157,7 @@ Value ScoreTileBuilder::addRows(Value weights, Value stepped, Value acc) {
   // Rows that do not exist may be anything, too.
   auto pad = stepped.getDefiningOp<tensor::PadOp>();
   bool mayBeAnything = pad && step.getCount() && isPaddedWithAnything(pad);
-  if (!step.getMask() && !mayBeAnything)
+  if (!isMasked() && !mayBeAnything)
     return product();
   // What is masked has weight 0, but 0 * NaN is NaN: a tile with such rows
   // takes the slow product that leaves masked elements out.
@@ -200,8 +200,8 @@ ScorePosition ScoreTileBuilder::positionOf(ImplicitLocOpBuilder &at,
           value(extents[1])};
 }
 
-Value ScoreTileBuilder::takesPart(ImplicitLocOpBuilder &at, Value query,
-                                  Value key) {
+Value ScoreTileBuilder::isInMask(ImplicitLocOpBuilder &at, Value query,
+                                 Value key) {
   Value condition;
   if (step.getMask()) {
     Block *block = at.getInsertionBlock();
@@ -243,9 +243,11 @@ Value ScoreTileBuilder::asProduct(ImplicitLocOpBuilder &at, Operation &inner,
                                emitConstant(at, factor));
 }
 
-Value ScoreTileBuilder::isUsed(ImplicitLocOpBuilder &at, Value query, Value key,
-                               const ScorePosition &position) {
-  Value condition = takesPart(at, query, key);
+Value ScoreTileBuilder::guardOf(ImplicitLocOpBuilder &at, Value query,
+                                Value key) {
+  if (!hasGuards(step.getScore()))
+    return {};
+  Value condition = isInMask(at, query, key);
   if (auto grad = dyn_cast<KeyGradStepOp>(step.getOperation())) {
     if (!grad.getKeys())
       return condition;
@@ -253,17 +255,15 @@ Value ScoreTileBuilder::isUsed(ImplicitLocOpBuilder &at, Value query, Value key,
   }
   if (!condition)
     return condition;
+  ScorePosition position = positionOf(at, query, key);
   return emitRowExists(at, at.getLoc(), condition, position.query,
                        position.numQueries);
 }
 
-Value ScoreTileBuilder::scoreRegion(ImplicitLocOpBuilder &at, Value product,
-                                    Value query, Value key, IRMapping &values) {
+ScorePosition ScoreTileBuilder::readablePosition(ImplicitLocOpBuilder &at,
+                                                 Value query, Value key) {
   Block &region = step.getScore().front();
   ScorePosition position = positionOf(at, query, key);
-  Value guard;
-  if (hasGuards(step.getScore()))
-    guard = isUsed(at, query, key, position);
   // Padding may lie past the last query or key, where a captured tensor must
   // not be read.
   auto clampBelow = [&](Value index, Value extent, BlockArgument of) -> Value {
@@ -286,6 +286,25 @@ Value ScoreTileBuilder::scoreRegion(ImplicitLocOpBuilder &at, Value product,
   if (step.stepsOverQueries() || step.getCount())
     position.key =
         clampBelow(position.key, position.numKeys, region.getArgument(4));
+  return position;
+}
+
+Value ScoreTileBuilder::takesPart(ImplicitLocOpBuilder &at, Value query,
+                                  Value key) {
+  Value condition = isInMask(at, query, key);
+  if (!masksElements(step.getScore()))
+    return condition;
+  Value keep = emitKeep(at, step.getScore(), readablePosition(at, query, key),
+                        guardOf(at, query, key));
+  if (!condition)
+    return keep;
+  return arith::AndIOp::create(at, condition, keep);
+}
+
+Value ScoreTileBuilder::scoreRegion(ImplicitLocOpBuilder &at, Value product,
+                                    Value query, Value key, IRMapping &values) {
+  Value guard = guardOf(at, query, key);
+  ScorePosition position = readablePosition(at, query, key);
   Value score = arith::MulFOp::create(at, product, emitConstant(at, scale));
   return emitScoreValues(at, step.getScore(), score, position, guard, values,
                          [&](Operation &inner, const IRMapping &mapping) {

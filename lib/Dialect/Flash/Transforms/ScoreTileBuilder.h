@@ -33,7 +33,9 @@ public:
                    Transposed &transposed);
 
 protected:
-  bool hasScore() { return !step.getScore().empty(); }
+  bool hasScore() { return changesScore(step.getScore()); }
+  /// Whether the mask or the score region leaves elements out.
+  bool isMasked() { return step.getMask() || masksElements(step.getScore()); }
 
   //===--------------------------------------------------------------------===//
   // Loops over a tile of scores
@@ -89,9 +91,18 @@ protected:
   double scale, log2Scale;
 
 private:
-  /// Whether a result depends on the element, or null if one does on all.
-  mlir::Value isUsed(mlir::ImplicitLocOpBuilder &at, mlir::Value query,
-                     mlir::Value key, const ScorePosition &position);
+  /// Whether the mask keeps the element with the given tile coordinates and its
+  /// row of the stepped tile exists, or null if that is so of all.
+  mlir::Value isInMask(mlir::ImplicitLocOpBuilder &at, mlir::Value query,
+                       mlir::Value key);
+  /// What the score region's guards ask, null if it has none: whether `isInMask`
+  /// holds and the row of the fixed tile exists.
+  mlir::Value guardOf(mlir::ImplicitLocOpBuilder &at, mlir::Value query,
+                      mlir::Value key);
+  /// The position at which the score region may read in place of that of the
+  /// element, which may be padding.
+  ScorePosition readablePosition(mlir::ImplicitLocOpBuilder &at,
+                                 mlir::Value query, mlir::Value key);
   mlir::Value transpose(mlir::Value fixed);
   mlir::Value addRowsCarefully(mlir::Value weights, mlir::Value rows,
                                mlir::Value acc);

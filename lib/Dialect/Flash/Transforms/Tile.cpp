@@ -9,6 +9,7 @@
 #include "TileSlices.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -56,11 +57,28 @@ private:
   /// first starts from it, the others from the state without keys.
   SmallVector<Value> initialState(Value split, Value batch, Value head,
                                   Value start, OpFoldResult rows);
+  /// What the steps of a query tile have in common.
+  struct QueryTile {
+    Value query, batch, head, start;
+    TiledDim keys;
+    OpFoldResult headOfKeys;
+  };
+  /// The step on the key tile that starts at `at`. Of a whole one, all of whose
+  /// keys exist, the mask leaves everything.
+  SmallVector<Value> step(const QueryTile &tile, Value at, bool isWhole,
+                          ValueRange state);
+  /// A loop of steps; `keyOf` gives the start of an iteration's key tile.
+  SmallVector<Value> loopOverKeys(const QueryTile &tile, Value from, Value to,
+                                  Value by, bool areWhole, ValueRange state,
+                                  function_ref<Value(Value)> keyOf);
   /// The loop over key tiles; returns the final state. Each of n splits takes
   /// every n-th tile, so that all have as much to do whatever range of tiles a
   /// mask leaves.
-  SmallVector<Value> keyLoop(Value query, Value split, Value batch, Value head,
-                             Value start, ArrayRef<Value> state);
+  SmallVector<Value> keyLoop(const QueryTile &tile, Value split,
+                             ArrayRef<Value> state);
+  /// The same over the tiles that a block map lists.
+  SmallVector<Value> loopsOverBlocks(const QueryTile &tile, Value split,
+                                     ArrayRef<Value> state);
   /// Emits a finalize whose output has elements of `elementType`.
   FinalizeOp finalizeTile(ArrayRef<Value> state, Type elementType,
                           bool withLse);
@@ -218,45 +236,126 @@ SmallVector<Value> Tiler::initialState(Value split, Value batch, Value head,
   return state;
 }
 
-SmallVector<Value> Tiler::keyLoop(Value query, Value split, Value batch,
-                                  Value head, Value start,
-                                  ArrayRef<Value> state) {
-  TiledDim keys = {
-      keyTile, getKeyEnd(b, loc, online.getKey(), online.getLengths(), batch)};
-  if (online.getMultiples() && !online.getLengths())
-    keys.multiple = online.getMultiples()->back();
-  OpFoldResult headOfKeys = groups.getKeyHead(b, loc, head);
-  Value end = getValueOrCreateConstantIndexOp(b, loc, keys.end);
-  AffineExpr toKey = b.getAffineDimExpr(0) * keyTile;
-  auto keyOfTile = [&](OpFoldResult tile) {
-    return getValueOrCreateConstantIndexOp(
-        b, loc, affine::makeComposedFoldedAffineApply(b, loc, toKey, {tile}));
-  };
-  auto loop = scf::ForOp::create(b, loc, split ? keyOfTile(split) : constant(0),
-                                 end, keyOfTile(splits.getCount()), state);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Value at = loop.getInductionVar();
-  ValueRange carried = loop.getRegionIterArgs();
-  OpFoldResult existing = keys.existing(b, loc, at);
-  SmallVector<OpFoldResult> first = {batch, headOfKeys, at};
+/// Makes the score region of a step keep every element.
+static void dropKeep(Region &score) {
+  if (score.empty())
+    return;
+  cast<YieldOp>(score.front().getTerminator()).getKeepMutable().clear();
+  if (changesScore(score))
+    eraseDeadOps(score.front());
+  else
+    score.front().erase();
+}
+
+SmallVector<Value> Tiler::step(const QueryTile &tile, Value at, bool isWhole,
+                               ValueRange state) {
+  OpFoldResult existing =
+      isWhole ? index(keyTile) : tile.keys.existing(b, loc, at);
+  SmallVector<OpFoldResult> first = {tile.batch, tile.headOfKeys, at};
   Value key = extractRows(b, loc, online.getKey(), first, existing, keyTile,
                           /*columns=*/std::nullopt, padding);
   Value value = extractRows(b, loc, online.getValue(), first, existing, keyTile,
                             /*columns=*/std::nullopt, padding);
   SmallVector<int64_t> staticPosition(4, ShapedType::kDynamic);
+  bool hasAllKeys = isWhole || !tile.keys.isRagged();
   auto step = OnlineAttentionOp::create(
-      b, loc, carried.getTypes(), query, key, value, carried[0], carried[1],
-      carried[2], ValueRange{batch, head, start, at}, online.getExtents(),
-      keys.isRagged() ? cast<Value>(existing) : Value(),
-      /*lengths=*/Value(), staticPosition, online.getStaticExtents(),
-      online.getScale(), online.getMaskAttr(), online.getPrecisionAttr(),
-      /*multiples=*/DenseI64ArrayAttr(), online.getScheduleAttr(),
+      b, loc, state.getTypes(), tile.query, key, value, state[0], state[1],
+      state[2], ValueRange{tile.batch, tile.head, tile.start, at},
+      online.getExtents(), hasAllKeys ? Value() : cast<Value>(existing),
+      /*lengths=*/Value(), /*keyTiles=*/Value(), /*tileCounts=*/Value(),
+      staticPosition, online.getStaticExtents(), online.getScale(),
+      isWhole ? MaskAttrInterface() : online.getMaskAttr(),
+      online.getPrecisionAttr(), /*multiples=*/DenseI64ArrayAttr(),
+      online.getScheduleAttr(),
       packedHeads > 1 ? b.getI64IntegerAttr(packedHeads) : IntegerAttr());
   IRMapping mapping;
   online.getScore().cloneInto(&step.getScore(), mapping);
-  scf::YieldOp::create(b, loc, step.getResults());
+  if (isWhole)
+    dropKeep(step.getScore());
+  return SmallVector<Value>(step.getResults());
+}
+
+SmallVector<Value> Tiler::loopOverKeys(const QueryTile &tile, Value from,
+                                       Value to, Value by, bool areWhole,
+                                       ValueRange state,
+                                       function_ref<Value(Value)> keyOf) {
+  auto loop = scf::ForOp::create(b, loc, from, to, by, state);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value at = keyOf(loop.getInductionVar());
+  scf::YieldOp::create(b, loc,
+                       step(tile, at, areWhole, loop.getRegionIterArgs()));
   return SmallVector<Value>(loop.getResults());
+}
+
+SmallVector<Value> Tiler::keyLoop(const QueryTile &tile, Value split,
+                                  ArrayRef<Value> state) {
+  Value end = getValueOrCreateConstantIndexOp(b, loc, tile.keys.end);
+  AffineExpr toKey = b.getAffineDimExpr(0) * keyTile;
+  auto keyOfTile = [&](OpFoldResult tile) {
+    return getValueOrCreateConstantIndexOp(
+        b, loc, affine::makeComposedFoldedAffineApply(b, loc, toKey, {tile}));
+  };
+  return loopOverKeys(tile, split ? keyOfTile(split) : constant(0), end,
+                      keyOfTile(splits.getCount()), /*areWhole=*/false, state,
+                      [](Value at) { return at; });
+}
+
+SmallVector<Value> Tiler::loopsOverBlocks(const QueryTile &tile, Value split,
+                                          ArrayRef<Value> state) {
+  Value lists = online.getKeyTiles(), counts = online.getTileCounts();
+  ArrayRef<int64_t> shape = online.getKeyTiles().getType().getShape();
+  Value queryTile = getValueOrCreateConstantIndexOp(
+      b, loc,
+      affine::makeComposedFoldedAffineApply(
+          b, loc, b.getAffineDimExpr(0).floorDiv(queries.tile), {tile.start}));
+  // One map may be for all batches, or for all heads.
+  SmallVector<Value> row = {shape[0] == 1 ? constant(0) : tile.batch,
+                            shape[1] == 1 ? constant(0) : tile.head, queryTile};
+  auto read = [&](Value tensor, Value at) -> Value {
+    SmallVector<Value> indices(row);
+    indices.push_back(at);
+    Value number = tensor::ExtractOp::create(b, loc, tensor, indices);
+    return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
+  };
+  auto keyOf = [&](Value place) {
+    return getValueOrCreateConstantIndexOp(
+        b, loc,
+        affine::makeComposedFoldedAffineApply(
+            b, loc, b.getAffineDimExpr(0) * keyTile, {read(lists, place)}));
+  };
+  Value numParts = read(counts, constant(0)), end = read(counts, constant(1));
+  auto visit = [&](Value from, Value whole, Value by) {
+    SmallVector<Value> parts =
+        loopOverKeys(tile, from, whole, by, /*areWhole=*/false, state, keyOf);
+    return loopOverKeys(tile, whole, end, by, /*areWhole=*/true, parts, keyOf);
+  };
+  if (split) {
+    // The first place at which the split finds whole tiles.
+    Value by = getValueOrCreateConstantIndexOp(b, loc, splits.getCount());
+    Value left = arith::SubIOp::create(b, loc, numParts, split);
+    left = arith::MaxSIOp::create(b, loc, left, constant(0));
+    Value steps = arith::CeilDivUIOp::create(b, loc, left, by);
+    Value skipped = arith::MulIOp::create(b, loc, steps, by);
+    return visit(split, arith::AddIOp::create(b, loc, split, skipped), by);
+  }
+  if (!online.getSchedule()->getValue().has(ScheduleFeatures::Overlap))
+    return visit(constant(0), numParts, constant(1));
+  // As flash-split-mask arranges it: the first loop is entered wherever there
+  // is a tile at all, so that a kernel's pipeline is filled once.
+  Value zero = constant(0);
+  Value first = arith::MinSIOp::create(b, loc, end, constant(1));
+  first = arith::MaxSIOp::create(b, loc, numParts, first);
+  Value isEntered =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, zero, first);
+  auto choice = scf::IfOp::create(b, loc, ValueRange(state).getTypes(),
+                                  isEntered, /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(choice.elseBlock());
+  scf::YieldOp::create(b, loc, state);
+  b.setInsertionPointToStart(choice.thenBlock());
+  scf::YieldOp::create(b, loc, visit(zero, first, constant(1)));
+  return SmallVector<Value>(choice.getResults());
 }
 
 FinalizeOp Tiler::finalizeTile(ArrayRef<Value> state, Type elementType,
@@ -309,7 +408,14 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   Value query =
       extractQueries(online.getQuery(), batch, head, start, rows, padding);
   SmallVector<Value> state = initialState(split, batch, head, start, rows);
-  state = keyLoop(query, split, batch, head, start, state);
+  QueryTile tile = {query, batch, head, start, {}, {}};
+  tile.keys = {
+      keyTile, getKeyEnd(b, loc, online.getKey(), online.getLengths(), batch)};
+  if (online.getMultiples() && !online.getLengths())
+    tile.keys.multiple = online.getMultiples()->back();
+  tile.headOfKeys = groups.getKeyHead(b, loc, head);
+  state = online.getKeyTiles() ? loopsOverBlocks(tile, split, state)
+                               : keyLoop(tile, split, state);
 
   Type elementType =
       cast<RankedTensorType>(finalize.getOutput().getType()).getElementType();

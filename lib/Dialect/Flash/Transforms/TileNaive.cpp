@@ -75,7 +75,7 @@ private:
 
   Value scores();
   Value modifiedScores(Value products, ValueRange position);
-  Value takesPart(OpBuilder &nested, const ScorePosition &at, Value end);
+  Value isInMask(OpBuilder &nested, const ScorePosition &at, Value end);
   SmallVector<Value> softmax(Value scores);
   Value output(Value probabilities);
 
@@ -206,8 +206,8 @@ void NaiveTiler::store(ValueRange tiles, ValueRange outputs,
 // The three computations
 //===----------------------------------------------------------------------===//
 
-Value NaiveTiler::takesPart(OpBuilder &nested, const ScorePosition &at,
-                            Value end) {
+Value NaiveTiler::isInMask(OpBuilder &nested, const ScorePosition &at,
+                           Value end) {
   Value inMask = emitMaskPredicate(nested, loc, op.getMaskOrFull(), at);
   if (!end)
     return inMask;
@@ -244,10 +244,10 @@ Value NaiveTiler::modifiedScores(Value products, ValueRange position) {
         };
         ScorePosition here = {position[0], position[1], at(0),
                               at(1),       numQueries,  numKeys};
-        Value keep = takesPart(nested, here, end);
-        Value guard = keep;
-        if (keep && queries.isRagged())
-          guard = emitRowExists(nested, loc, keep, here.query, numQueries);
+        Value takesPart = isInMask(nested, here, end);
+        Value guard = takesPart;
+        if (guard && queries.isRagged())
+          guard = emitRowExists(nested, loc, guard, here.query, numQueries);
         // Of padding, captured tensors must not be read.
         auto clampBelow = [&](Value at, Value extent) -> Value {
           Value one = arith::ConstantIndexOp::create(nested, loc, 1);
@@ -259,9 +259,14 @@ Value NaiveTiler::modifiedScores(Value products, ValueRange position) {
         Value score = arith::MulFOp::create(nested, loc, args[0],
                                             constant(op.getScaleOrDefault()));
         score = emitScoreRegion(nested, loc, op.getScore(), score, here, guard);
-        if (keep)
+        if (Value keep = emitKeep(nested, op.getScore(), here, guard))
+          takesPart = takesPart
+                          ? arith::AndIOp::create(nested, loc, takesPart, keep)
+                                .getResult()
+                          : keep;
+        if (takesPart)
           score = arith::SelectOp::create(
-              nested, loc, keep, score,
+              nested, loc, takesPart, score,
               constant(-std::numeric_limits<double>::infinity()));
         linalg::YieldOp::create(nested, loc, score);
       });

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
+using namespace flash;
 
 /// The constraints of `set` that are not known to hold everywhere.
 static SmallVector<std::pair<AffineExpr, bool>>
@@ -258,6 +259,72 @@ Value flash::emitScoreRegion(OpBuilder &b, Location loc, Region &region,
   IRMapping values;
   return emitScoreValues(b, region, score, position, takesPart, values,
                          replace);
+}
+
+bool flash::changesScore(Region &region) {
+  if (region.empty())
+    return false;
+  Block &block = region.front();
+  return cast<YieldOp>(block.getTerminator()).getResult() !=
+         block.getArgument(0);
+}
+
+/// What a region gives that says whether an element takes part, or null.
+static Value getKeep(Region &region) {
+  if (region.empty())
+    return {};
+  auto yield = cast<YieldOp>(region.front().getTerminator());
+  return isa<BlockMapOp>(region.getParentOp()) ? yield.getResult()
+                                               : yield.getKeep();
+}
+
+bool flash::masksElements(Region &region) {
+  return static_cast<bool>(getKeep(region));
+}
+
+/// Clones what computes the part of a region that says whether an element takes
+/// part; `replace` gives another value for a guard, or null.
+static Value cloneKeep(OpBuilder &b, Region &region,
+                       const ScorePosition &position,
+                       function_ref<Value(GuardOp, Value)> replace) {
+  Value keep = getKeep(region);
+  if (!keep)
+    return {};
+  Block &block = region.front();
+  llvm::DenseSet<Value> needed = {keep};
+  for (Operation &op : llvm::reverse(block.without_terminator()))
+    if (llvm::any_of(op.getResults(),
+                     [&](Value result) { return needed.contains(result); }))
+      needed.insert_range(op.getOperands());
+  IRMapping mapping;
+  mapping.map(
+      block.getArguments().take_back(4),
+      ValueRange{position.batch, position.head, position.query, position.key});
+  for (Operation &op : block.without_terminator()) {
+    if (!needed.contains(op.getResult(0)))
+      continue;
+    auto guard = dyn_cast<GuardOp>(op);
+    Value replacement =
+        guard ? replace(guard, mapping.lookupOrDefault(guard.getValue()))
+              : Value();
+    if (replacement)
+      mapping.map(guard.getResult(), replacement);
+    else
+      b.clone(op, mapping);
+  }
+  return mapping.lookupOrDefault(keep);
+}
+
+Value flash::emitKeep(OpBuilder &b, Region &region,
+                      const ScorePosition &position, Value takesPart) {
+  return cloneKeep(b, region, position, [&](GuardOp guard, Value value) {
+    return emitGuard(b, guard, value, takesPart);
+  });
+}
+
+Value flash::cloneKeepWithGuards(OpBuilder &b, Region &region,
+                                 const ScorePosition &position) {
+  return cloneKeep(b, region, position, [](GuardOp, Value) { return Value(); });
 }
 
 void flash::eraseDeadOps(Block &block) {

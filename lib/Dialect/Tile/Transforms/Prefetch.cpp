@@ -8,6 +8,7 @@
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
@@ -55,28 +56,37 @@ public:
   bool append(Loop &loop);
   /// Whether nothing else copies to the rings, and copies of any step can be
   /// made anywhere: they depend on nothing in a loop but its induction
-  /// variable, which is the row.
+  /// variable, which is the row or says where to read it.
   bool canPrefetch();
   void prefetch();
 
 private:
   /// A tile that a copy may be started for ahead of its loop's iteration.
   struct Tile {
-    Value row;    ///< Where it starts in the memory.
-    Value rows;   ///< How many of its rows exist; null: all.
-    Value exists; ///< Whether a loop has an iteration for it.
+    Value iteration; ///< The induction variable, most often the row.
+    Value rows;      ///< How many of its rows exist; null: all.
+    Value exists;    ///< Whether a loop has an iteration for it.
+    /// The same of the loops from one on, each by itself.
+    SmallVector<Value> existsIn = {};
   };
+
+  /// Whether rows are read from memory, which only holds those of tiles that
+  /// exist.
+  bool readsRows();
+  /// Emits how many rows of the tile exist, where rows are read; null: all.
+  Value emitRows(OpBuilder &b, size_t index, Value ring, const Tile &tile);
 
   /// The op in front of which the copies of the first steps go.
   Operation *getStart();
   /// Emits `jumps`.
   void emitJumps(OpBuilder &b);
   /// What the loop `index` or one behind it copies to `ring` in the iteration
-  /// whose row would be `row` if the loop went on without end.
-  Tile emitTile(OpBuilder &b, size_t index, Value ring, Value row);
-  /// Emits the copy of `tile` to `ring` as step `step`, if there is such a
-  /// tile.
-  void emitCopy(OpBuilder &b, Value ring, const Tile &tile, Value step);
+  /// that would be `iteration` if the loop went on without end.
+  Tile emitTile(OpBuilder &b, size_t index, Value ring, Value iteration);
+  /// Emits the copy of `tile`, of the loop `index` or one behind it, to `ring`
+  /// as step `step`, if there is such a tile.
+  void emitCopy(OpBuilder &b, size_t index, Value ring, const Tile &tile,
+                Value step);
 
   SmallVector<Loop> loops;
   /// What to add to a row behind the end of each loop but the last for the row
@@ -138,6 +148,26 @@ static Place getPlace(Loop &loop, Value ring) {
   return {use.release, stages};
 }
 
+/// Whether the values of two loops are computed alike from their induction
+/// variables.
+static bool areAlike(Value lhs, scf::ForOp lhsLoop, Value rhs,
+                     scf::ForOp rhsLoop) {
+  if (lhs == rhs ||
+      (lhs == lhsLoop.getInductionVar() && rhs == rhsLoop.getInductionVar()))
+    return true;
+  auto lhsResult = dyn_cast<OpResult>(lhs), rhsResult = dyn_cast<OpResult>(rhs);
+  if (!lhsResult || !rhsResult || lhsLoop.isDefinedOutsideOfLoop(lhs) ||
+      rhsLoop.isDefinedOutsideOfLoop(rhs) ||
+      lhsResult.getResultNumber() != rhsResult.getResultNumber())
+    return false;
+  return OperationEquivalence::isEquivalentTo(
+      lhsResult.getOwner(), rhsResult.getOwner(),
+      [&](Value x, Value y) {
+        return success(areAlike(x, lhsLoop, y, rhsLoop));
+      },
+      /*markEquivalent=*/nullptr, OperationEquivalence::IgnoreLocations);
+}
+
 bool Chain::append(Loop &loop) {
   Loop &last = loops.back();
   if (loop.op->getBlock() != last.op->getBlock() ||
@@ -151,21 +181,32 @@ bool Chain::append(Loop &loop) {
         getPlace(loop, mine.first).ahead != getPlace(last, mine.first).ahead ||
         copy.getSource() != before.getSource() ||
         copy.getPacked() != before.getPacked() ||
-        copy.getIndices().drop_back() != before.getIndices().drop_back())
+        copy.getIndices().drop_back() != before.getIndices().drop_back() ||
+        !areAlike(copy.getIndices().back(), loop.op, before.getIndices().back(),
+                  last.op))
       return false;
   }
   loops.push_back(std::move(loop));
   return true;
 }
 
+/// Whether the op reads memory that the kernel writes nowhere.
+static bool readsConstantMemory(Operation *op) {
+  auto load = dyn_cast<memref::LoadOp>(op);
+  return load && isa<BlockArgument>(load.getMemRef()) &&
+         llvm::all_of(load.getMemRef().getUsers(),
+                      llvm::IsaPred<memref::LoadOp, memref::DimOp>);
+}
+
 /// Whether `value` can be computed anew for another iteration of the loop.
-static bool dependsOnRowOnly(Value value, scf::ForOp loop) {
+static bool dependsOnIterationOnly(Value value, scf::ForOp loop) {
   if (value == loop.getInductionVar() || loop.isDefinedOutsideOfLoop(value))
     return true;
   Operation *op = value.getDefiningOp();
-  return op && op->getNumRegions() == 0 && isPure(op) &&
+  return op && op->getNumRegions() == 0 &&
+         (isPure(op) || readsConstantMemory(op)) &&
          llvm::all_of(op->getOperands(), [&](Value operand) {
-           return dependsOnRowOnly(operand, loop);
+           return dependsOnIterationOnly(operand, loop);
          });
 }
 
@@ -203,11 +244,12 @@ bool Chain::canPrefetch() {
     for (auto &[ring, use] : loop.rings) {
       own.insert(use.copy);
       ValueRange indices = use.copy.getIndices();
-      if (indices.back() != op.getInductionVar() ||
+      if (!dependsOnIterationOnly(indices.back(), op) ||
           !llvm::all_of(
               indices.drop_back(),
               [&](Value index) { return op.isDefinedOutsideOfLoop(index); }) ||
-          (use.copy.getRows() && !dependsOnRowOnly(use.copy.getRows(), op)))
+          (use.copy.getRows() &&
+           !dependsOnIterationOnly(use.copy.getRows(), op)))
         return false;
     }
   }
@@ -231,22 +273,35 @@ static Value cloneFor(OpBuilder &b, Value value, scf::ForOp loop,
   return mapping.lookup(value);
 }
 
-Chain::Tile Chain::emitTile(OpBuilder &b, size_t index, Value ring, Value row) {
+bool Chain::readsRows() {
+  return llvm::any_of(loops, [](Loop &loop) {
+    return llvm::any_of(loop.rings, [&](auto &entry) {
+      return entry.second.copy.getIndices().back() != loop.op.getInductionVar();
+    });
+  });
+}
+
+Chain::Tile Chain::emitTile(OpBuilder &b, size_t index, Value ring,
+                            Value iteration) {
   Loop &loop = loops[index];
   CopyAsyncOp copy = loop.rings[ring].copy;
   Location loc = copy.getLoc();
-  Tile tile = {row, copy.getRows(), {}};
+  bool hasRows = !readsRows();
+  Tile tile = {iteration, hasRows ? Value(copy.getRows()) : Value(), {}};
   if (tile.rows) {
     IRMapping mapping;
-    mapping.map(loop.op.getInductionVar(), row);
+    mapping.map(loop.op.getInductionVar(), iteration);
     tile.rows = cloneFor(b, tile.rows, loop.op, mapping);
   }
-  tile.exists = b.createOrFold<arith::CmpIOp>(loc, arith::CmpIPredicate::slt,
-                                              row, loop.op.getUpperBound());
+  tile.exists = b.createOrFold<arith::CmpIOp>(
+      loc, arith::CmpIPredicate::slt, iteration, loop.op.getUpperBound());
+  tile.existsIn.push_back(tile.exists);
   if (index + 1 == loops.size())
     return tile;
-  Tile next = emitTile(b, index + 1, ring,
-                       b.createOrFold<arith::AddIOp>(loc, row, jumps[index]));
+  Tile next =
+      emitTile(b, index + 1, ring,
+               b.createOrFold<arith::AddIOp>(loc, iteration, jumps[index]));
+  llvm::append_range(tile.existsIn, next.existsIn);
   if (tile.rows || next.rows) {
     Value all = arith::ConstantIndexOp::create(
         b, loc, copy.getRing().getType().getTile().getRows());
@@ -254,14 +309,40 @@ Chain::Tile Chain::emitTile(OpBuilder &b, size_t index, Value ring, Value row) {
                                                 tile.rows ? tile.rows : all,
                                                 next.rows ? next.rows : all);
   }
-  tile.row =
-      b.createOrFold<arith::SelectOp>(loc, tile.exists, tile.row, next.row);
+  tile.iteration = b.createOrFold<arith::SelectOp>(
+      loc, tile.exists, tile.iteration, next.iteration);
   tile.exists = b.createOrFold<arith::OrIOp>(loc, tile.exists, next.exists);
   return tile;
 }
 
-void Chain::emitCopy(OpBuilder &b, Value ring, const Tile &tile, Value step) {
-  CopyAsyncOp copy = loops.front().rings[ring].copy;
+Value Chain::emitRows(OpBuilder &b, size_t index, Value ring,
+                      const Tile &tile) {
+  CopyAsyncOp copy = loops[index].rings[ring].copy;
+  Value rows, existing = copy.getRows();
+  if (existing) {
+    IRMapping mapping;
+    mapping.map(loops[index].op.getInductionVar(), tile.iteration);
+    existing = cloneFor(b, existing, loops[index].op, mapping);
+  }
+  size_t numBehind = tile.existsIn.size();
+  if (numBehind > 1)
+    rows = emitRows(b, index + 1, ring,
+                    {tile.iteration,
+                     {},
+                     {},
+                     SmallVector<Value>(llvm::drop_begin(tile.existsIn))});
+  if (numBehind <= 1 || (!existing && !rows))
+    return existing;
+  Value all = arith::ConstantIndexOp::create(
+      b, copy.getLoc(), copy.getRing().getType().getTile().getRows());
+  return b.createOrFold<arith::SelectOp>(copy.getLoc(), tile.existsIn.front(),
+                                         existing ? existing : all,
+                                         rows ? rows : all);
+}
+
+void Chain::emitCopy(OpBuilder &b, size_t index, Value ring, const Tile &tile,
+                     Value step) {
+  CopyAsyncOp copy = loops[index].rings[ring].copy;
   Location loc = copy.getLoc();
   OpBuilder::InsertionGuard insertion(b);
   if (tile.exists)
@@ -269,8 +350,16 @@ void Chain::emitCopy(OpBuilder &b, Value ring, const Tile &tile, Value step) {
         scf::IfOp::create(b, loc, tile.exists).thenBlock());
   RingAcquireOp::create(b, loc, ring, step);
   SmallVector<Value> indices(copy.getIndices());
-  indices.back() = tile.row;
-  CopyAsyncOp::create(b, loc, copy.getSource(), indices, tile.rows, ring, step,
+  Value rows = tile.rows;
+  if (readsRows()) {
+    IRMapping mapping;
+    mapping.map(loops[index].op.getInductionVar(), tile.iteration);
+    indices.back() = cloneFor(b, indices.back(), loops[index].op, mapping);
+    rows = emitRows(b, index, ring, tile);
+  } else {
+    indices.back() = tile.iteration;
+  }
+  CopyAsyncOp::create(b, loc, copy.getSource(), indices, rows, ring, step,
                       /*part=*/Value(), copy.getUnfilled(),
                       copy.getPackedAttr());
 }
@@ -320,7 +409,7 @@ void Chain::prefetch() {
     Value number = b.createOrFold<arith::AddIOp>(loc, firstStep, offset);
     for (auto &[ring, use] : loops.front().rings)
       if (step < getPlace(loops.front(), ring).ahead)
-        emitCopy(b, ring, emitTile(b, 0, ring, row), number);
+        emitCopy(b, 0, ring, emitTile(b, 0, ring, row), number);
     row = b.createOrFold<arith::AddIOp>(loc, row, first.getStep());
   }
 
@@ -334,9 +423,9 @@ void Chain::prefetch() {
         // This tile itself: what its copy needs may stand behind the place.
         IRMapping mapping;
         mapping.map(row, row);
-        Value rows = use.copy.getRows();
+        Value rows = readsRows() ? Value() : use.copy.getRows();
         emitCopy(
-            b, ring,
+            b, i, ring,
             {row, rows ? cloneFor(b, rows, loop.op, mapping) : Value(), {}},
             step);
         continue;
@@ -346,7 +435,7 @@ void Chain::prefetch() {
           b.createOrFold<arith::MulIOp>(loc, ahead, first.getStep());
       row = arith::AddIOp::create(b, loc, row, distance);
       step = arith::AddIOp::create(b, loc, step, ahead);
-      emitCopy(b, ring, emitTile(b, i, ring, row), step);
+      emitCopy(b, i, ring, emitTile(b, i, ring, row), step);
     }
   for (Loop &loop : loops)
     for (auto &[ring, use] : loop.rings) {

@@ -52,11 +52,15 @@ def Flash_FloatTile : Flash_MatrixOf<[F16, BF16, F32]>;
 def Flash_F32Tensor : Flash_TensorOf<[F32]>;
 def Flash_LengthsTensor : Flash_VectorOf<[I32]>;
 def Flash_SinkTensor : Flash_VectorOf<[F32]>;
+def Flash_BlockTensor
+    : RankedTensorOf<[I32], [HasAnyRankOfPred<[4]>, Flash_NoEncoding],
+                     "4D tensor without encoding">;
 
 /// What an attention and its gradients say alike: the optional operands and
 /// attributes, and how they are written.
-defvar Flash_attentionClauses = (ins Optional<Flash_LengthsTensor>:$lengths,
-    Optional<Flash_SinkTensor>:$sink, OptionalAttr<Flash_LeadingAttr>:$leading,
+defvar Flash_attentionOperands = (ins Optional<Flash_LengthsTensor>:$lengths,
+    Optional<Flash_SinkTensor>:$sink);
+defvar Flash_attentionAttributes = (ins OptionalAttr<Flash_LeadingAttr>:$leading,
     OptionalAttr<F64Attr>:$scale,
     OptionalAttr<Flash_MaskAttrInterface>:$mask,
     OptionalAttr<Flash_PrecisionAttr>:$precision,
@@ -68,6 +72,8 @@ defvar Flash_attentionFormat = [{
     (`mask` `(` $mask^ `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
     (`sink` `(` $sink^ `:` type($sink) `)`)?
+  }];
+defvar Flash_attentionScheduleFormat = [{
     (`precision` `(` $precision^ `)`)?
     (`multiples` `(` $multiples^ `)`)?
     (`schedule` `(` $schedule^ `)`)?
@@ -112,7 +118,12 @@ def Flash_AttentionOp : Flash_Op<"attention",
       - `score { ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
         ... flash.yield %r : f32 }`: modifies each score. The region may use
         elementwise `arith` and `math` ops, `tensor.extract` and `tensor.dim`,
-        and values from outside.
+        and values from outside. `flash.yield %r keep %k : f32` masks the elements
+        whose `%k` is false, in addition to `mask` and `lengths`;
+      - `blocks(%tiles, %counts : ...)`: which key tiles the mask leaves, from
+        a `flash.block_map` in the same function with the same mask, lengths and
+        kept elements, for the tiles of the schedule. Only these are visited; it
+        changes the speed, and not the result.
 
     Example:
 
@@ -124,12 +135,17 @@ def Flash_AttentionOp : Flash_Op<"attention",
     ```
   }];
   let arguments = !con((ins Flash_FloatTensor:$query, Flash_FloatTensor:$key,
-    Flash_FloatTensor:$value), Flash_attentionClauses);
+    Flash_FloatTensor:$value), Flash_attentionOperands,
+    (ins Optional<Flash_BlockTensor>:$key_tiles,
+     Optional<Flash_BlockTensor>:$tile_counts), Flash_attentionAttributes);
   let results = (outs Flash_FloatTensor:$output,
                       Optional<Flash_F32Tensor>:$lse);
   let regions = (region MaxSizedRegion<1>:$score);
   let assemblyFormat = !strconcat("$query `,` $key `,` $value",
                                   Flash_attentionFormat, [{
+    (`blocks` `(` $key_tiles^ `,` $tile_counts `:` type($key_tiles) `,`
+    type($tile_counts) `)`)?
+  }], Flash_attentionScheduleFormat, [{
     (`score` $score^)?
     attr-dict `:` `(` type($query) `,` type($key) `,` type($value) `)`
     `->` custom<AttentionResults>(type($output), type($lse))
@@ -195,7 +211,8 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
   }];
   let arguments = !con((ins Flash_FloatTensor:$query, Flash_FloatTensor:$key,
     Flash_FloatTensor:$value, Flash_FloatTensor:$output, Flash_F32Tensor:$lse,
-    Flash_FloatTensor:$output_grad), Flash_attentionClauses,
+    Flash_FloatTensor:$output_grad), Flash_attentionOperands,
+    Flash_attentionAttributes,
     (ins Optional<Flash_F32Tensor>:$lse_grad,
          Variadic<Flash_FloatTensor>:$captured));
   let results = (outs Flash_FloatTensor:$query_grad, Flash_FloatTensor:$key_grad,
@@ -204,7 +221,7 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
   let regions = (region MaxSizedRegion<1>:$score);
   let assemblyFormat = !strconcat([{
     $query `,` $key `,` $value `,` $output `,` $lse `,` $output_grad
-  }], Flash_attentionFormat, [{
+  }], Flash_attentionFormat, Flash_attentionScheduleFormat, [{
     (`lse_grad` `(` $lse_grad^ `:` type($lse_grad) `)`)?
     (`wrt` `(` $captured^ `:` type($captured) `)`)?
     (`score` $score^)?
@@ -257,7 +274,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     whose lengths are `of[nq, nk]`. With `packed(P)` the rows of a tile are those of
     P heads: row r is of head `h + r mod P` and query `i + r floordiv P`. `keys(n)`
     says that only the first `n` keys of a tile exist, the rest being padding with
-    finite values, such as zeros; `lengths` and `multiples`, on rank 4, and `precision` are as in `flash.attention`.
+    finite values, such as zeros; `lengths`, `blocks` and `multiples`, on rank 4, and `precision` are as in `flash.attention`.
 
     Example:
 
@@ -272,6 +289,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     Flash_FloatTensor:$value, Flash_F32Tensor:$acc, Flash_F32Tensor:$max,
     Flash_F32Tensor:$sum, Variadic<Index>:$position, Variadic<Index>:$extents,
     Optional<Index>:$keys, Optional<Flash_LengthsTensor>:$lengths,
+    Optional<Flash_BlockTensor>:$key_tiles,
+    Optional<Flash_BlockTensor>:$tile_counts,
     DenseI64ArrayAttr:$static_position, DenseI64ArrayAttr:$static_extents,
     F64Attr:$scale, OptionalAttr<Flash_MaskAttrInterface>:$mask,
     OptionalAttr<Flash_PrecisionAttr>:$precision,
@@ -291,6 +310,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     `scale` `(` $scale `)`
     (`mask` `(` $mask^ `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
+    (`blocks` `(` $key_tiles^ `,` $tile_counts `:` type($key_tiles) `,`
+    type($tile_counts) `)`)?
     (`precision` `(` $precision^ `)`)?
     (`multiples` `(` $multiples^ `)`)?
     (`schedule` `(` $schedule^ `)`)?
@@ -469,7 +490,7 @@ def Flash_IsFiniteOp : Flash_Op<"is_finite", [Pure]> {
 def Flash_GuardOp : Flash_Op<"guard",
     [Pure, AllTypesMatch<["value", "result"]>,
      ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp",
-                  "QueryGradStepOp", "KeyGradStepOp"]>]> {
+                  "QueryGradStepOp", "KeyGradStepOp", "BlockMapOp"]>]> {
   let summary = "an index or divisor that elements left out do not use";
   let description = [{
     In a score region, `value` for an element that takes part, and for any other
@@ -488,13 +509,89 @@ def Flash_GuardOp : Flash_Op<"guard",
   let assemblyFormat = "$value `else` $otherwise attr-dict `:` type($value)";
 }
 
+def Flash_BlockMapOp : Flash_Op<"block_map",
+    [Pure, AttrSizedOperandSegments]> {
+  let summary = "which tiles of keys a mask leaves to each tile of queries";
+  let description = [{
+    What a mask leaves of a tile of `M` queries and `N` keys is nothing, a part,
+    or all that exists of it. Of a problem with `Tq = nq ceildiv M` and
+    `Tk = nk ceildiv N` tiles, `of[B, H, nq, nk]` and `tiles([M, N])`, the results are
+    of i32:
+
+      - `key_tiles : [B, H, Tq, Tk]`, for each tile of queries the numbers of the
+        key tiles of which something is left, first those of which it is a part,
+        each kind in ascending order; entries behind these have any value;
+      - `counts : [B, H, Tq, 2]`, how many key tiles are left in part, and how
+        many in part or whole.
+
+    An element is kept where `mask`, `lengths` and the region say so. The last
+    tile of keys, if not all `N` exist, is no whole one; queries that do not exist
+    count for nothing. `B` and `H` are 1 where nothing depends on the batch or the
+    head.
+
+    `flash-make-block-maps` writes it for masks that are known at run time, and
+    `flash-tile-block-maps` says how it is computed.
+
+    Example:
+
+    ```mlir
+    %tiles, %counts = flash.block_map of[1, 1, 4096, 4096] tiles([128, 64])
+        mask(#flash.causal) keep {
+    ^bb0(%b: index, %h: index, %i: index, %j: index):
+      %x = tensor.extract %documents[%i] : tensor<4096xi32>
+      %y = tensor.extract %documents[%j] : tensor<4096xi32>
+      %same = arith.cmpi eq, %x, %y : i32
+      flash.yield %same : i1
+    } : tensor<1x1x32x64xi32>, tensor<1x1x32x2xi32>
+    ```
+  }];
+  let arguments = (ins Variadic<Index>:$sizes,
+    Optional<Flash_LengthsTensor>:$lengths, DenseI64ArrayAttr:$static_sizes,
+    DenseI64ArrayAttr:$tiles, OptionalAttr<Flash_MaskAttrInterface>:$mask);
+  let results = (outs Flash_BlockTensor:$key_tiles, Flash_BlockTensor:$counts);
+  let regions = (region MaxSizedRegion<1>:$keep);
+  let assemblyFormat = [{
+    `of` `` custom<DynamicIndexList>($sizes, $static_sizes)
+    `tiles` `(` $tiles `)`
+    (`mask` `(` $mask^ `)`)?
+    (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
+    (`keep` $keep^)?
+    attr-dict `:` type($key_tiles) `,` type($counts)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The numbers (B, H, nq, nk) of batches and heads with a map of their own,
+    /// of queries and of keys.
+    ::llvm::SmallVector<::mlir::OpFoldResult> getMixedSizes();
+    /// The types of `key_tiles` and `counts` for such sizes and tiles.
+    static std::pair<::mlir::RankedTensorType, ::mlir::RankedTensorType>
+    getMapTypes(::mlir::MLIRContext *context, ::llvm::ArrayRef<int64_t> sizes,
+                ::llvm::ArrayRef<int64_t> tiles);
+    /// How many queries a tile has.
+    int64_t getQueryTile() { return getTiles()[0]; }
+    /// How many keys a tile has.
+    int64_t getKeyTile() { return getTiles()[1]; }
+  }];
+}
+
 def Flash_YieldOp : Flash_Op<"yield",
     [Pure, Terminator,
      ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp",
-                  "QueryGradStepOp", "KeyGradStepOp"]>]> {
-  let summary = "ends a score region";
-  let arguments = (ins F32:$result);
-  let assemblyFormat = "$result attr-dict `:` type($result)";
+                  "QueryGradStepOp", "KeyGradStepOp", "BlockMapOp"]>]> {
+  let summary = "ends a score region or that of a block map";
+  let description = [{
+    Of a score region the new score and, after `keep`, whether the element takes
+    part, which must not depend on the score; without it, it does. In
+    `flash.block_map` whether the element takes part.
+
+    ```mlir
+    flash.yield %s : f32
+    flash.yield %s keep %same : f32
+    flash.yield %same : i1
+    ```
+  }];
+  let arguments = (ins AnyTypeOf<[F32, I1]>:$result, Optional<I1>:$keep);
+  let assemblyFormat = "$result (`keep` $keep^)? attr-dict `:` type($result)";
 }
 
 include "flash/Dialect/Flash/IR/FlashGradSteps.td"

@@ -281,6 +281,26 @@ def AssertShapes : Pass<"flash-assert-shapes", "::mlir::func::FuncOp"> {
     "::mlir::cf::ControlFlowDialect", "::mlir::tensor::TensorDialect"];
 }
 
+def SeparateMasks : Pass<"flash-separate-masks", "::mlir::func::FuncOp"> {
+  let summary = "Find the mask in score regions that write it as -inf";
+  let description = [{
+    A score region that gives -inf by a condition which does not depend on the
+    score masks elements: it becomes one that says so. Only then are masked
+    elements left out of products, and tiles of them not visited. Parts of the
+    condition that are constants, or by which the region chooses twice, are left as
+    they are.
+
+    ```mlir
+    %x = arith.select %same, %s, %minus_infinity : f32
+    flash.yield %x : f32
+    // becomes
+    flash.yield %s keep %same : f32
+    ```
+  }];
+  let dependentDialects = ["::flash::FlashDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
 def GuardReads : Pass<"flash-guard-reads", "::mlir::func::FuncOp"> {
   let summary = "Keep elements that are left out from reading out of range";
   let description = [{
@@ -308,10 +328,10 @@ def GuardReads : Pass<"flash-guard-reads", "::mlir::func::FuncOp"> {
 }
 
 def AssertReads : Pass<"flash-assert-reads", "::mlir::ModuleOp"> {
-  let summary = "Check at run time that elements are read in range";
+  let summary = "Check at run time that elements are read and written in range";
   let description = [{
-    Inserts a `cf.assert` before each `tensor.extract` and `memref.load` for
-    every index that may be negative or too large. Part of the reference that
+    Inserts a `cf.assert` before each `tensor.extract`, `memref.load` and
+    `memref.store` for every index that may be negative or too large. Part of the reference that
     `flash-run --check` compares with, and of emulation, where the elements that
     `flash.guard` keeps from reading pass.
 
@@ -394,6 +414,36 @@ def SelectSchedule : Pass<"flash-select-schedule", "::mlir::func::FuncOp"> {
   ];
   // The models of GPUs ask for the sizes of tiles in shared memory.
   let dependentDialects = ["::flash::tile::TileDialect"];
+}
+
+def MakeBlockMaps : Pass<"flash-make-block-maps", "::mlir::func::FuncOp"> {
+  let summary = "Have the device list the tiles that masks leave";
+  let description = [{
+    A mask that a score region computes, from arrays for example, is known only
+    when the program runs, and `flash-split-mask` gives up on some others. Such an
+    attention gets a `flash.block_map` for the tiles of its schedule, which is
+    computed in the call. One map is for all batches, or all heads, where the mask
+    does not ask for them.
+
+    Packed heads (`packed_heads` of the schedule) and attention on a single tile of
+    keys stay as they are, and so does attention that has a map.
+
+    ```mlir
+    %o = flash.attention %q, %k, %v schedule(<query_tile = 128, key_tile = 64, ...>) score {
+      ...
+      flash.yield %s keep %same : f32
+    } : (...)
+    // becomes
+    %tiles, %counts = flash.block_map of[1, 1, 4096, 4096] tiles([128, 64]) keep {
+      ...
+      flash.yield %same : i1
+    } : tensor<1x1x32x64xi32>, tensor<1x1x32x2xi32>
+    %o = flash.attention %q, %k, %v blocks(%tiles, %counts : ...) schedule(...) score { ... } : (...)
+    ```
+  }];
+  let dependentDialects = ["::flash::FlashDialect",
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 def OnlineSoftmax : Pass<"flash-online-softmax", "::mlir::func::FuncOp"> {
@@ -679,6 +729,38 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
     "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect"];
+}
+
+def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
+  let summary = "Compute block maps in two parallel loops";
+  let description = [{
+    The first loop counts what a mask leaves of each pair of tiles: a unit has one
+    tile of queries and eight of keys, each of which is a row of a tile of
+    `linalg`. The second loop lists, for each tile of queries, the key tiles of
+    which something is left. Each of its steps writes one place and counts it if it
+    is to stay, so there is no branch: what is written for a key tile of which
+    nothing is left is overwritten, or lies behind the list.
+
+    ```mlir
+    %kept = scf.forall (%b, %h, %i, %t) = ... step (1, 1, 128, 8) {
+      %n = scf.for %row = 0 to %rows iter_args(%sum = 0) {
+        %k = linalg.generic { select(keep(%b, %h, %i + %row, (%t + d0) * 64 + d1), 1, 0) }
+        %sum1 = linalg.generic  %sum + sum_d1 %k
+      }
+      tensor.parallel_insert_slice %n into %counts[%b, %h, %i floordiv 128, %t]
+    }
+    %tiles, %counts = scf.forall (%b, %h, %i) = ... step (1, 1, 128) {
+      %parts = scf.for %t = 0 to %Tk  // 0 < kept < all
+      scf.for %t = 0 to %Tk iter_args(%part = 0, %whole = %parts, %list) {
+        %place = arith.select %isPart, %part, %whole
+        tensor.insert %t into %list[%place]
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def SplitMask : Pass<"flash-split-mask", "::mlir::func::FuncOp"> {

@@ -73,6 +73,22 @@ mlir::Value emitScoreValues(mlir::OpBuilder &b, mlir::Region &region,
                             mlir::Value takesPart, mlir::IRMapping &values,
                             ReplaceScoreOp replace = nullptr);
 
+/// Whether the score region changes scores, besides masking elements.
+bool changesScore(mlir::Region &region);
+
+/// Whether the score region masks elements.
+bool masksElements(mlir::Region &region);
+
+/// Emits the part of a region that says whether an element takes part, of a
+/// score region or of a block map, as `emitScoreRegion` does; null if it keeps
+/// all. Its guards ask what else takes part, `takesPart`.
+mlir::Value emitKeep(mlir::OpBuilder &b, mlir::Region &region,
+                     const ScorePosition &position, mlir::Value takesPart);
+
+/// The same for another region, which has its guards.
+mlir::Value cloneKeepWithGuards(mlir::OpBuilder &b, mlir::Region &region,
+                                const ScorePosition &position);
+
 /// Emits `predicate` and `query < numQueries`, for tiles with rows that do not
 /// exist. `predicate` may be null.
 mlir::Value emitRowExists(mlir::OpBuilder &b, mlir::Location loc,

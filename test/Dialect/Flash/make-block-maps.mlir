@@ -1,0 +1,71 @@
+// Which attention gets a map of the tiles that its mask leaves, and for what.
+// RUN: flash-opt %s --flash-make-block-maps | FileCheck %s
+
+#tiles = #flash.schedule<query_tile = 64, key_tile = 32>
+!t = tensor<2x4x300x16xf32>
+
+// Nothing asks for batch or head.
+// CHECK-LABEL: func @documents(
+// CHECK:       %[[T:.*]], %[[N:.*]] = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) mask(#flash.causal) keep {
+// CHECK-NEXT:  ^bb0(%{{.*}}: index, %{{.*}}: index, %[[I:.*]]: index, %[[J:.*]]: index):
+// CHECK-NEXT:    %[[X:.*]] = tensor.extract %{{.*}}[%[[I]]]
+// CHECK-NEXT:    %[[Y:.*]] = tensor.extract %{{.*}}[%[[J]]]
+// CHECK-NEXT:    %[[SAME:.*]] = arith.cmpi eq, %[[X]], %[[Y]]
+// CHECK-NEXT:    flash.yield %[[SAME]] : i1
+// CHECK-NEXT:  } : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+// CHECK:       flash.attention {{.*}} mask(#flash.causal) blocks(%[[T]], %[[N]] : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>)
+func.func @documents(%q: !t, %ids: tensor<300xi32>, %cap: f32) -> !t {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) schedule(#tiles) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %u = arith.mulf %s, %cap : f32
+    %x = tensor.extract %ids[%i] : tensor<300xi32>
+    %y = tensor.extract %ids[%j] : tensor<300xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %u keep %same : f32
+  } : (!t, !t, !t) -> !t
+  return %o : !t
+}
+
+// Lengths are one for each batch, and the mask asks for the head.
+// CHECK-LABEL: func @per_head(
+// CHECK:       %[[NQ:.*]] = tensor.dim %{{.*}}, %c2 : tensor<2x?x?x16xf32>
+// CHECK:       flash.block_map of[2, %{{.*}}, %[[NQ]], %{{.*}}] tiles([64, 32]) lengths(%{{.*}} : tensor<2xi32>) keep
+// CHECK:       } : tensor<2x?x?x?xi32>, tensor<2x?x?x2xi32>
+func.func @per_head(%q: tensor<2x?x?x16xf32>, %n: tensor<2xi32>, %w: tensor<?xindex>) -> tensor<2x?x?x16xf32> {
+  %o = flash.attention %q, %q, %q lengths(%n : tensor<2xi32>) schedule(#tiles) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %w[%h] : tensor<?xindex>
+    %d = arith.subi %i, %j : index
+    %near = arith.cmpi sle, %d, %x : index
+    flash.yield %s keep %near : f32
+  } : (tensor<2x?x?x16xf32>, tensor<2x?x?x16xf32>, tensor<2x?x?x16xf32>) -> tensor<2x?x?x16xf32>
+  return %o : tensor<2x?x?x16xf32>
+}
+
+// The analysis gives up.
+#nested = affine_set<(b, h, i, j)[nq, nk] : ((i * 7 + j * 5) floordiv 31 + (i * 3 - j) mod 29 - (j * 11 + i) mod 13 >= 0)>
+// CHECK-LABEL: func @nested(
+// CHECK:       flash.block_map of[1, 1, %{{.*}}, %{{.*}}] tiles([64, 32]) mask(#flash.affine<{{.*}}>) : tensor<1x1x?x?xi32>, tensor<1x1x?x2xi32>
+func.func @nested(%q: tensor<?x?x?x16xf32>) -> tensor<?x?x?x16xf32> {
+  %o = flash.attention %q, %q, %q mask(#flash.affine<#nested>) schedule(#tiles)
+      : (tensor<?x?x?x16xf32>, tensor<?x?x?x16xf32>, tensor<?x?x?x16xf32>) -> tensor<?x?x?x16xf32>
+  return %o : tensor<?x?x?x16xf32>
+}
+
+// A mask that is known, a single tile of keys, and heads that share tiles.
+// CHECK-LABEL: func @none(
+// CHECK-NOT:   flash.block_map
+func.func @none(%q: !t, %k: tensor<2x1x300x16xf32>, %few: tensor<2x4x32x16xf32>) -> (!t, !t, !t) {
+  %0 = flash.attention %q, %q, %q mask(#flash.causal) schedule(#tiles) : (!t, !t, !t) -> !t
+  %1 = flash.attention %q, %few, %few schedule(#tiles) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %i, %j : index
+    flash.yield %s keep %x : f32
+  } : (!t, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32>) -> !t
+  %2 = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 32, packed_heads = 4>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %i, %j : index
+    flash.yield %s keep %x : f32
+  } : (!t, tensor<2x1x300x16xf32>, tensor<2x1x300x16xf32>) -> !t
+  return %0, %1, %2 : !t, !t, !t
+}

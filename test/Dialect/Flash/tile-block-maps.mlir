@@ -1,0 +1,59 @@
+// What a mask leaves of each pair of tiles is counted, then listed.
+// RUN: flash-opt %s --flash-tile-block-maps | FileCheck %s
+
+// CHECK-DAG:   #[[ROWS:.*]] = affine_map<(d0)[s0] -> (-d0 + s0, 64)>
+// CHECK-DAG:   #[[TILES:.*]] = affine_map<()[s0] -> (s0 ceildiv 32)>
+// CHECK-DAG:   #[[OF_TILE:.*]] = affine_map<(d0) -> (d0 floordiv 64)>
+
+// CHECK-LABEL: func @documents(
+// CHECK-SAME:    %[[IDS:.*]]: tensor<?xi32>, %[[N:.*]]: tensor<2xi32>, %[[NQ:.*]]: index, %[[NK:.*]]: index
+// CHECK:       %[[TK:.*]] = affine.apply #[[TILES]]()[%[[NK]]]
+// CHECK:       %[[KEPT:.*]] = scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]], %[[T:.*]]) = (0, 0, 0, 0) to (2, 1, %[[NQ]], %[[TK]]) step (1, 1, 64, 8)
+// CHECK:         %[[EXIST:.*]] = affine.min #[[ROWS]](%[[I]])[%[[NQ]]]
+// CHECK:         %[[SUM:.*]] = scf.for %[[R:.*]] = %{{.*}} to %[[EXIST]] step %{{.*}} iter_args(%[[SO_FAR:.*]] = %{{.*}}) -> (tensor<8xf32>)
+// CHECK:           %[[QUERY:.*]] = arith.addi %[[I]], %[[R]]
+// CHECK:           %[[LENGTH:.*]] = tensor.extract %[[N]][%[[B]]]
+// CHECK:           %[[ONES:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<8x32xf32>)
+// CHECK:             arith.cmpi sge
+// CHECK:             %[[BELOW:.*]] = arith.cmpi slt, %[[KEY:.*]], %{{.*}}
+// CHECK:             arith.cmpi slt, %[[KEY]], %[[NK]]
+// CHECK:             %[[LAST:.*]] = arith.minsi %[[KEY]], %{{.*}}
+// CHECK:             tensor.extract %[[IDS]][%[[QUERY]]]
+// CHECK:             tensor.extract %[[IDS]][%[[LAST]]]
+// CHECK:             arith.select %{{.*}}, %cst{{.*}}, %cst
+// CHECK:           linalg.generic {{.*}}"reduction"]} ins(%[[ONES]] : tensor<8x32xf32>) outs(%[[SO_FAR]] : tensor<8xf32>)
+// CHECK:         %[[TQ:.*]] = affine.apply #[[OF_TILE]](%[[I]])
+// CHECK:         tensor.parallel_insert_slice {{.*}} into %{{.*}}[%[[B]], %[[H]], %[[TQ]], %[[T]]]
+
+// CHECK:       scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]]) = (0, 0, 0) to (2, 1, %[[NQ]]) step (1, 1, 64)
+// CHECK:         %[[ALL:.*]] = arith.sitofp
+// CHECK:         %[[PARTS:.*]] = scf.for %[[T:.*]] = %{{.*}} to %[[TK]]
+// CHECK:           tensor.extract %[[KEPT]]
+// CHECK:         %[[LIST:.*]] = tensor.extract_slice %{{.*}}[%[[B]], %[[H]], %{{.*}}, 0] [1, 1, 1, %[[TK]]]
+// CHECK:         %{{.*}}:3 = scf.for %[[T:.*]] = %{{.*}} to %[[TK]] {{.*}} iter_args(%[[PART:.*]] = %{{.*}}, %[[WHOLE:.*]] = %[[PARTS]], %[[TO:.*]] = %[[LIST]])
+// CHECK:           %[[COUNT:.*]] = tensor.extract %[[KEPT]]
+// CHECK:           %[[SOME:.*]] = arith.cmpf ogt, %[[COUNT]]
+// CHECK:           %[[LESS:.*]] = arith.cmpf olt, %[[COUNT]], %[[ALL]]
+// CHECK:           %[[IS_PART:.*]] = arith.andi %[[SOME]], %[[LESS]]
+// CHECK:           %[[IS_WHOLE:.*]] = arith.cmpf oeq, %[[COUNT]], %[[ALL]]
+// CHECK:           %[[PLACE:.*]] = arith.select %[[IS_PART]], %[[PART]], %[[WHOLE]]
+// CHECK:           tensor.insert %{{.*}} into %[[TO]][%[[PLACE]]]
+// CHECK-COUNT-2: tensor.insert
+func.func @documents(%ids: tensor<?xi32>, %n: tensor<2xi32>, %nq: index, %nk: index) -> (tensor<2x1x?x?xi32>, tensor<2x1x?x2xi32>) {
+  %tiles, %counts = flash.block_map of[2, 1, %nq, %nk] tiles([64, 32]) mask(#flash.causal) lengths(%n : tensor<2xi32>) keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<?xi32>
+    %y = tensor.extract %ids[%j] : tensor<?xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %same : i1
+  } : tensor<2x1x?x?xi32>, tensor<2x1x?x2xi32>
+  return %tiles, %counts : tensor<2x1x?x?xi32>, tensor<2x1x?x2xi32>
+}
+
+// What nothing asks for is not computed.
+// CHECK-LABEL: func @unused(
+// CHECK-NEXT:    return
+func.func @unused() {
+  %tiles, %counts = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) : tensor<1x1x2x4xi32>, tensor<1x1x2x2xi32>
+  return
+}

@@ -1,0 +1,111 @@
+// Attention with a block map visits the tiles that it lists: those of which the
+// mask leaves a part, with the mask, then whole ones without.
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --split-input-file | FileCheck %s
+
+!q = tensor<2x8x300x16xf32>
+!k = tensor<2x4x500x16xf32>
+
+// CHECK-DAG:   #[[TILE:.*]] = affine_map<(d0) -> (d0 floordiv 64)>
+// CHECK-DAG:   #[[KEY:.*]] = affine_map<(d0) -> (d0 * 32)>
+// CHECK-DAG:   #[[EXIST:.*]] = affine_map<(d0) -> (d0 * -32 + 500, 32)>
+
+// CHECK-LABEL: func @of_batch(
+// CHECK:       %[[T:.*]], %[[N:.*]] = flash.block_map
+// CHECK:       scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]]) = (0, 0, 0)
+// CHECK:         %[[ROW:.*]] = affine.apply #[[TILE]](%[[I]])
+// CHECK:         %[[X:.*]] = tensor.extract %[[N]][%[[B]], %c0{{.*}}, %[[ROW]], %c0
+// CHECK:         %[[PARTS:.*]] = arith.index_cast %[[X]]
+// CHECK:         %[[Y:.*]] = tensor.extract %[[N]][%[[B]], %c0{{.*}}, %[[ROW]], %c1
+// CHECK:         %[[END:.*]] = arith.index_cast %[[Y]]
+// CHECK:         scf.for %[[P:.*]] = %c0{{.*}} to %[[PARTS]] step %c1
+// CHECK:           %[[ENTRY:.*]] = tensor.extract %[[T]][%[[B]], %c0{{.*}}, %[[ROW]], %[[P]]]
+// CHECK:           %[[NUMBER:.*]] = arith.index_cast %[[ENTRY]]
+// CHECK:           %[[J:.*]] = affine.apply #[[KEY]](%[[NUMBER]])
+// CHECK:           %[[KEYS:.*]] = affine.min #[[EXIST]](%[[NUMBER]])
+// CHECK:           tensor.pad
+// CHECK:           flash.online_attention {{.*}} at[%[[B]], %[[H]], %[[I]], %[[J]]] of[300, 500] keys(%[[KEYS]]) {{.*}} mask(#flash.causal)
+// CHECK:             flash.yield %{{.*}} keep %{{.*}} : f32
+// CHECK:         scf.for %[[P:.*]] = %[[PARTS]] to %[[END]] step %c1
+// CHECK:           tensor.extract %[[T]]
+// CHECK-NOT:       tensor.pad
+// CHECK:           flash.online_attention {{.*}} of[300, 500] scale(2.500000e-01) schedule(<query_tile = 64, key_tile = 32>)
+// CHECK-NEXT:      scf.yield
+func.func @of_batch(%q: !q, %k: !k, %ids: tensor<2x500xi32>) -> !q {
+  %t, %n = flash.block_map of[2, 1, 300, 500] tiles([64, 32]) mask(#flash.causal) keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%b, %i] : tensor<2x500xi32>
+    %y = tensor.extract %ids[%b, %j] : tensor<2x500xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %same : i1
+  } : tensor<2x1x5x16xi32>, tensor<2x1x5x2xi32>
+  %o = flash.attention %q, %k, %k mask(#flash.causal) blocks(%t, %n : tensor<2x1x5x16xi32>, tensor<2x1x5x2xi32>)
+      schedule(<query_tile = 64, key_tile = 32>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%b, %i] : tensor<2x500xi32>
+    %y = tensor.extract %ids[%b, %j] : tensor<2x500xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %s keep %same : f32
+  } : (!q, !k, !k) -> !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<2x8x300x16xf32>
+
+// Each split takes every n-th place of the list, and goes on behind the last
+// part where its own next place is. A score that is changed stays so.
+// CHECK-LABEL: func @splits(
+// CHECK:       scf.forall (%[[S:.*]], %{{.*}}, %{{.*}}, %{{.*}}) = (0, 0, 0, 0) to (3, 2, 8, 300)
+// CHECK:         %[[LEFT:.*]] = arith.subi %[[PARTS:.*]], %[[S]]
+// CHECK:         %[[SOME:.*]] = arith.maxsi %[[LEFT]], %c0
+// CHECK:         %[[STEPS:.*]] = arith.ceildivui %[[SOME]], %[[C3:.*]] : index
+// CHECK:         %[[SKIPPED:.*]] = arith.muli %[[STEPS]], %[[C3]]
+// CHECK:         %[[WHOLE:.*]] = arith.addi %[[S]], %[[SKIPPED]]
+// CHECK:         scf.for %{{.*}} = %[[S]] to %[[WHOLE]] step %[[C3]]
+// CHECK:         scf.for %{{.*}} = %[[WHOLE]] to %{{.*}} step %[[C3]]
+// CHECK:           flash.online_attention
+// CHECK:             %[[R:.*]] = math.tanh
+// CHECK-NEXT:        flash.yield %[[R]] : f32
+func.func @splits(%q: !q) -> !q {
+  %t, %n = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %i, %j : index
+    flash.yield %x : i1
+  } : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  %o = flash.attention %q, %q, %q blocks(%t, %n : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>)
+      schedule(<query_tile = 64, key_tile = 32, num_splits = 3>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %i, %j : index
+    %r = math.tanh %s : f32
+    flash.yield %r keep %x : f32
+  } : (!q, !q, !q) -> !q
+  return %o : !q
+}
+
+// -----
+
+!q = tensor<2x8x300x16xf16>
+
+// Where loops are rotated, the first is entered wherever there is a tile at all.
+// CHECK-LABEL: func @overlap(
+// CHECK:         %[[ONE:.*]] = arith.minsi %[[END:.*]], %c1
+// CHECK:         %[[FIRST:.*]] = arith.maxsi %[[PARTS:.*]], %[[ONE]]
+// CHECK:         %[[ANY:.*]] = arith.cmpi slt, %[[C0:.*]], %[[FIRST]]
+// CHECK:         scf.if %[[ANY]]
+// CHECK:           scf.for %{{.*}} = %[[C0]] to %[[FIRST]]
+// CHECK:           scf.for %{{.*}} = %[[FIRST]] to %[[END]]
+func.func @overlap(%q: !q) -> !q {
+  %t, %n = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %i, %j : index
+    flash.yield %x : i1
+  } : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  %o = flash.attention %q, %q, %q blocks(%t, %n : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>)
+      schedule(<query_tile = 64, key_tile = 32, features = specialize_warps|overlap>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %i, %j : index
+    flash.yield %s keep %x : f32
+  } : (!q, !q, !q) -> !q
+  return %o : !q
+}
