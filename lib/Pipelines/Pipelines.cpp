@@ -166,7 +166,8 @@ void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
   func.addPass(createAssertShapes());
   func.addPass(createGuardReads());
   func.addPass(createDecomposeNaive({options.rowBlock}));
-  func.addPass(createDecomposeNaiveGrad({options.rowBlock}));
+  func.addPass(
+      createDecomposeNaiveGrad({options.rowBlock, /*capturedOnly=*/false}));
   // Programs may hold elementwise arithmetic on whole tensors.
   func.addPass(createConvertElementwiseToLinalgPass());
 }
@@ -197,8 +198,10 @@ SmallVector<flash::Stage> flash::getCpuStages(Variant variant,
     break;
   }
   auto tile = [&](OpPassManager &pm) {
+    DecomposeNaiveGradOptions captured;
+    captured.capturedOnly = true;
+    pm.nest<func::FuncOp>().addPass(createDecomposeNaiveGrad(captured));
     buildTilePipeline(pm, options);
-    pm.nest<func::FuncOp>().addPass(createDecomposeNaiveGrad());
     if (options.countTiles)
       pm.addPass(createCountTiles());
   };

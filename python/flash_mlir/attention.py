@@ -19,7 +19,7 @@ _function_masks = {}
 class _Prepared:
     """A variant as a call needs it."""
 
-    __slots__ = ("config", "function", "places", "owners")
+    __slots__ = ("variant", "config", "function", "places", "owners")
 
     def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse):
         condition = attribute = None
@@ -29,7 +29,7 @@ class _Prepared:
             tensors += mask.tensors
         if score is not None:
             tensors += score.tensors
-        variant = Variant(
+        self.variant = variant = Variant(
             attribute, condition, score.value if score else None, scale, has_lengths, has_sink, return_lse
         )
         self.config = variant.config

@@ -11,6 +11,12 @@ from .expressions import FLOAT, SCORE, constant, where
 MAX_CAPTURES = 24
 
 
+def _get_types(element, rank, head_dim, value_dim):
+    """Those of query or key, of value or output, and of the log-sum-exp."""
+    open_sizes = "?x" * (rank - 1)
+    return (*(f"tensor<{open_sizes}{size}x{element}>" for size in (head_dim, value_dim)), f"tensor<{open_sizes}f32>")
+
+
 class Variant:
     """All that an attention program has beside the types of its arguments."""
 
@@ -55,11 +61,33 @@ class Variant:
 
     def _print(self, element, rank, head_dim, value_dim):
         """The program for these types, with all other sizes open."""
-        open_sizes = "?x" * (rank - 1)
-        query, value = (f"tensor<{open_sizes}{size}x{element}>" for size in (head_dim, value_dim))
-        lse = f"tensor<{'?x' * (rank - 2)}?xf32>"
-        results = f"({value}, {lse})" if self.return_lse else value
-        arguments = [("query", query), ("key", query), ("value", value)]
+        query, value, lse = _get_types(element, rank, head_dim, value_dim)
+        results = [("output", value)] + ([("lse", lse)] if self.return_lse else [])
+        operands = [("query", query), ("key", query), ("value", value)]
+        return self._print_function("attention", rank, operands, results)
+
+    def print_gradient(self, element, rank, head_dim, value_dim, has_lse_grad, wrt):
+        """The program of the gradients, for these types and those of `wrt`, numbers of captured tensors."""
+        query, value, lse = _get_types(element, rank, head_dim, value_dim)
+        operands = [("query", query), ("key", query), ("value", value), ("output", value), ("lse", lse)]
+        operands.append(("output_grad", value))
+        results = [("query_grad", query), ("key_grad", query), ("value_grad", value)]
+        if self.has_sink:
+            results.append(("sink_grad", "tensor<?xf32>"))
+        captures = [(f"capture{i}", lowering.capture_type(self.captures[i])) for i in wrt]
+        results += [(f"{name}_grad", type) for name, type in captures]
+        more, clauses = [], []
+        if has_lse_grad:
+            more.append(("lse_grad", lse))
+            clauses.append(f"lse_grad(%lse_grad : {lse})")
+        if captures:
+            clauses.append(f"wrt({', '.join('%' + n for n, _ in captures)} : {', '.join(t for _, t in captures)})")
+        return self._print_function("attention_grad", rank, operands, results, more, clauses)
+
+    def _print_function(self, op, rank, operands, results, more=(), more_clauses=()):
+        """A function of one op. Its arguments are the operands, then those of clauses, and those of the region."""
+        query = operands[0][1]
+        arguments = list(operands)
         clauses, aliases = [], {}
         if self.scale is not None:
             clauses.append(f"scale({self.scale:.17e})")
@@ -71,14 +99,18 @@ class Variant:
         if self.has_sink:
             arguments.append(("sink", "tensor<?xf32>"))
             clauses.append("sink(%sink : tensor<?xf32>)")
+        arguments += more
+        clauses += more_clauses
         region = self._emit_region(query, query, rank)
         arguments += [(f"capture{i}", lowering.capture_type(tensor)) for i, tensor in enumerate(self.captures)]
         lines = [f"#{name} = {text}" for text, name in aliases.items()]
         parameters = ", ".join(f"%{name}: {type}" for name, type in arguments)
-        lines.append(f"func.func @attention({parameters}) -> {results} {{")
-        names = "%output, %lse" if self.return_lse else "%output"
-        head = " ".join([f"  {names} = flash.attention %query, %key, %value", *clauses])
-        types = f": ({query}, {query}, {value}) -> {results}"
+        names = ", ".join(f"%{name}" for name, _ in results)
+        result_types = ", ".join(type for _, type in results)
+        result_text = result_types if len(results) == 1 else f"({result_types})"
+        lines.append(f"func.func @{op}({parameters}) -> {result_text} {{")
+        head = " ".join([f"  {names} = flash.{op} {', '.join('%' + name for name, _ in operands)}", *clauses])
+        types = f": ({', '.join(type for _, type in operands)}) -> {result_text}"
         if region:
             lines.append(head + " score {")
             lines.append("  ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):")
@@ -86,7 +118,7 @@ class Variant:
             lines.append("  } " + types)
         else:
             lines.append(f"{head} {types}")
-        lines.append(f"  return {names} : {results.strip('()')}")
+        lines.append(f"  return {names} : {result_types}")
         lines.append("}")
         return "\n".join(lines) + "\n"
 

@@ -437,7 +437,9 @@ def DecomposeNaiveGrad
   }];
   let options = [
     Option<"rowBlock", "row-block", "int64_t", "64",
-           "Queries whose scores are held at a time; 0 holds those of a head">
+           "Queries whose scores are held at a time; 0 holds those of a head">,
+    Option<"capturedOnly", "captured-only", "bool", "false",
+           "Only gradients with wrt, for which there are no tiles yet">
   ];
   let dependentDialects = ["::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
