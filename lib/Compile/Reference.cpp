@@ -42,13 +42,6 @@ static bool mayAddResults(func::FuncOp func) {
          SymbolTable::symbolKnownUseEmpty(func, func->getParentOp());
 }
 
-bool GradientResult::isDifference() const {
-  AttentionGradOp grad = op;
-  Value result = grad->getResult(ofOp);
-  // The gradients of the value and of the sink are one sum each.
-  return result != grad.getValueGrad() && result != grad.getSinkGrad();
-}
-
 SmallVector<GradientResult>
 flash::compile::getGradientResults(func::FuncOp func) {
   SmallVector<GradientResult> results;
@@ -72,27 +65,60 @@ ReferenceResults flash::compile::getReferenceResults(func::FuncOp func) {
   Block &body = func.getBody().front();
   added.logSumExps = llvm::range_size(body.getOps<AttentionOp>()) +
                      llvm::range_size(body.getOps<AttentionGradOp>());
-  added.firstSums = llvm::count_if(
-      getGradientResults(func),
-      [](const GradientResult &result) { return result.isDifference(); });
+  added.terms = getGradientResults(func).size();
   return added;
 }
 
-/// The gradients without what the output and the gradient of the log-sum-exp
-/// add to them: p * dp in place of p * (dp - delta).
-static AttentionGradOp getFirstSums(AttentionGradOp op) {
+/// The values with a minus at every other element.
+static Value alternateSigns(OpBuilder &b, Location loc, Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  AffineMap all = b.getMultiDimIdentityMap(type.getRank());
+  Value empty = tensor::EmptyOp::create(
+      b, loc, tensor::getMixedSizes(b, loc, tensor), type.getElementType());
+  return linalg::GenericOp::create(
+             b, loc, empty.getType(), tensor, empty, {all, all},
+             SmallVector<utils::IteratorType>(type.getRank(),
+                                              utils::IteratorType::parallel),
+             [&](OpBuilder &nested, Location loc, ValueRange args) {
+               auto index = [&](int64_t dim) -> Value {
+                 return linalg::IndexOp::create(nested, loc, dim);
+               };
+               Value sum =
+                   arith::AddIOp::create(nested, loc, index(type.getRank() - 1),
+                                         index(type.getRank() - 2));
+               Value isOdd = arith::TruncIOp::create(
+                   nested, loc, nested.getI1Type(),
+                   arith::IndexCastOp::create(nested, loc, nested.getI64Type(),
+                                              sum));
+               Value minus = arith::NegFOp::create(nested, loc, args[0]);
+               Value value =
+                   arith::SelectOp::create(nested, loc, isOdd, minus, args[0]);
+               linalg::YieldOp::create(nested, loc, value);
+             })
+      .getResult(0);
+}
+
+/// The gradients with other signs of the output's gradient: sums of many terms
+/// may be small by chance, those of the same terms with other signs hardly are
+/// as well. Without `hasOutput` they are those of p * dp in place of
+/// p * (dp - delta), which may be far smaller than both.
+static AttentionGradOp getTerms(AttentionGradOp op, bool hasOutput) {
   OpBuilder b(op);
   Location loc = op.getLoc();
-  auto grad = cast<AttentionGradOp>(b.clone(*op));
-  b.setInsertionPoint(grad);
+  auto terms = cast<AttentionGradOp>(b.clone(*op));
+  b.setInsertionPoint(terms);
+  terms.getOutputGradMutable().assign(
+      alternateSigns(b, loc, op.getOutputGrad()));
+  terms.getLseGradMutable().clear();
+  if (hasOutput)
+    return terms;
   Type element = op.getOutput().getType().getElementType();
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
   Value empty = tensor::EmptyOp::create(
       b, loc, tensor::getMixedSizes(b, loc, op.getOutput()), element);
-  grad.getOutputMutable().assign(
+  terms.getOutputMutable().assign(
       linalg::FillOp::create(b, loc, zero, empty).getResult(0));
-  grad.getLseGradMutable().clear();
-  return grad;
+  return terms;
 }
 
 void flash::compile::addReferenceResults(func::FuncOp func) {
@@ -106,14 +132,15 @@ void flash::compile::addReferenceResults(func::FuncOp func) {
     added.push_back(getLogSumExp(op));
   for (auto op : body.getOps<AttentionGradOp>())
     added.push_back(op.getLse());
-  llvm::MapVector<Operation *, AttentionGradOp> firstSums;
-  for (const GradientResult &gradient : gradients) {
-    if (!gradient.isDifference())
-      continue;
-    AttentionGradOp &sums = firstSums[gradient.op];
-    if (!sums)
-      sums = getFirstSums(gradient.op);
-    added.push_back(sums->getResult(gradient.ofOp));
+  llvm::DenseMap<Operation *, AttentionGradOp> allTerms[2];
+  for (GradientResult &gradient : gradients) {
+    // The sink's is a sum over the output.
+    bool hasOutput =
+        gradient.op->getResult(gradient.ofOp) == gradient.op.getSinkGrad();
+    AttentionGradOp &terms = allTerms[hasOutput][gradient.op];
+    if (!terms)
+      terms = getTerms(gradient.op, hasOutput);
+    added.push_back(terms->getResult(gradient.ofOp));
   }
 
   SmallVector<Type> types(func.getResultTypes());

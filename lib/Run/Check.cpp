@@ -84,18 +84,16 @@ static std::string getHint(mlir::ModuleOp program) {
   return hint;
 }
 
-/// What is known of results that are gradients. `firstSums` are those of the
-/// differences among them, if the reference has them.
+/// What is known of results that are gradients; `terms` are of each.
 static std::map<unsigned, Gradient>
-describeGradients(mlir::func::FuncOp entry, llvm::ArrayRef<HostTensor> results,
-                  const HostTensor *firstSums) {
+describeGradients(mlir::func::FuncOp entry, llvm::ArrayRef<HostTensor> terms) {
   std::map<unsigned, Gradient> gradients;
-  for (const GradientResult &result : getGradientResults(entry)) {
-    flash::AttentionGradOp op = result.op;
+  for (auto [i, result] : llvm::enumerate(getGradientResults(entry))) {
     Gradient &gradient = gradients[result.number];
-    gradient.ofOperands = *getDType(op.getQuery().getType().getElementType());
-    if (result.isDifference() && firstSums != results.end())
-      gradient.leastMagnitude = getMagnitude(*firstSums++);
+    gradient.ofOperands =
+        *getDType(result.op.getQuery().getType().getElementType());
+    if (!terms.empty())
+      gradient.leastMagnitude = getMagnitude(terms[i]);
   }
   return gradients;
 }
@@ -120,12 +118,12 @@ flash::run::runReference(Session &session, const Program &program,
   }
   Expectation expected;
   expected.hint = getHint(*program.module);
-  auto added = getReferenceResults(program.entry);
-  llvm::ArrayRef<HostTensor> logSumExps =
-      llvm::ArrayRef(*results).slice(numResults, added.logSumExps);
-  expected.scoreMagnitude = getScoreMagnitude(logSumExps, inputs);
+  ReferenceResults added = getReferenceResults(program.entry);
+  auto behind = llvm::ArrayRef(*results).drop_front(numResults);
+  expected.scoreMagnitude =
+      getScoreMagnitude(behind.take_front(added.logSumExps), inputs);
   expected.gradients =
-      describeGradients(program.entry, *results, logSumExps.end());
+      describeGradients(program.entry, behind.take_back(added.terms));
   expected.results = std::move(*results);
   return expected;
 }

@@ -18,9 +18,6 @@ struct GradientResult {
   AttentionGradOp op;
   /// Which result of the function, and which of the op.
   unsigned number, ofOp;
-  /// Whether it is a difference of two sums, of the gradients of all
-  /// probabilities and of their mean, so that it may be far smaller than both.
-  bool isDifference() const;
 };
 
 /// The gradients that the function returns, from its own block.
@@ -31,9 +28,8 @@ struct ReferenceResults {
   /// The log-sum-exps of attentions and those that gradients are given. They
   /// tell the magnitude of the scores, on which the tolerance of f32 depends.
   unsigned logSumExps = 0;
-  /// The first sums of gradients that are differences, which tell the size of
-  /// what cancels in them; in the order of `getGradientResults`.
-  unsigned firstSums = 0;
+  /// For each of `getGradientResults`, a tensor as large as what cancels in it.
+  unsigned terms = 0;
 };
 
 /// Says what `addReferenceResults` adds to the function.

@@ -9,6 +9,7 @@
     suite.py --only NAME --keep DIR      write one case's files and run it
     suite.py --write DIR                 write programs for flash-run --suite
     suite.py --matrix ...                another suite: 192 plain attentions
+    suite.py --gradients ...             another suite: attentions and their gradients
 
 The programs are the same on every run; the inputs are fresh, from a seed that
 is printed so that a failure can be repeated.
@@ -83,6 +84,26 @@ SCORES = {
     %scaled = arith.mulf %s, %half : f32
     %r = arith.select %far, %scaled, %s : f32"""),
 }
+# Those of gradients, in which captured tensors are learned.
+GRADIENT_SCORES = SCORES | {
+    "by_distance": ("tensor<{Hq}x{Nd}xf32>", """
+    %last = arith.constant {last} : index
+    %d = arith.subi %i, %j : index
+    %at = arith.addi %d, %last : index
+    %e = tensor.extract %captured[%h, %at] : tensor<{Hq}x{Nd}xf32>
+    %r = arith.addf %s, %e : f32"""),
+    "by_bucket": ("tensor<4xf32>", """
+    %four = arith.constant 4 : index
+    %d = arith.addi %i, %j : index
+    %at = arith.remui %d, %four : index
+    %e = tensor.extract %captured[%at] : tensor<4xf32>
+    %t = math.tanh %e : f32
+    %r = arith.mulf %s, %t : f32"""),
+    "gain": ("tensor<1xf32>", """
+    %zero = arith.constant 0 : index
+    %g = tensor.extract %captured[%zero] : tensor<1xf32>
+    %r = arith.mulf %s, %g : f32"""),
+}
 
 
 class Case:
@@ -97,6 +118,7 @@ class Case:
         self.rank = 4
         self.dynamic = self.lengths = self.sink = self.lse = False
         self.static_heads = False  # where the other sizes are dynamic
+        self.grad = self.lse_grad = False  # the gradients of the attention, not its results
         self.inputs = "random"  # or "large", "nan_row", "nan_masked"
         self.lengths_of = None  # those of the first batches, in place of 0
         self.schedule = None
@@ -108,7 +130,8 @@ class Case:
             setattr(self, key, value)
 
     def sizes(self):
-        return {k: getattr(self, k) for k in ("B", "Hq", "Hkv", "Nq", "Nk", "D", "Dv")}
+        sizes = {k: getattr(self, k) for k in ("B", "Hq", "Hkv", "Nq", "Nk", "D", "Dv")}
+        return sizes | {"Nd": max(self.Nq + self.Nk - 1, 1), "last": max(self.Nk - 1, 0)}
 
     def tensors(self):
         """Names, shapes and element types of the arguments, in order."""
@@ -124,10 +147,14 @@ class Case:
             arguments.append(("lengths", [self.B], "i32"))
         if self.sink:
             arguments.append(("sinks", [self.Hq], "f32"))
-        if self.score and SCORES[self.score][0]:
-            text = SCORES[self.score][0].format(**self.sizes())
+        if self.score and GRADIENT_SCORES[self.score][0]:
+            text = GRADIENT_SCORES[self.score][0].format(**self.sizes())
             shape = [int(n) for n in text[len("tensor<"):-len("xf32>")].split("x")]
             arguments.append(("captured", shape, "f32"))
+        if self.grad:
+            arguments.append(("do", lead_q + [self.Nq, self.Dv], self.dtype))
+        if self.lse_grad:
+            arguments.append(("dlse", lead_q + [self.Nq], "f32"))
         return arguments
 
     def type_of(self, shape, element, keep_last):
@@ -142,13 +169,13 @@ class Case:
         arguments = self.tensors()
         types = {}
         for name, shape, element in arguments:
-            keep_last = 1 if name in "qkv" else 0
+            keep_last = 1 if name in ("q", "k", "v", "do") else 0
             dynamic = self.dynamic and name != "captured"
             types[name] = (self.type_of(shape, element, keep_last) if dynamic
                            else f"tensor<{'x'.join(map(str, shape))}x{element}>")
         out_shape = arguments[0][1][:-1] + [self.Dv]
         results = [self.type_of(out_shape, self.dtype, 1)]
-        if self.lse:
+        if self.lse or self.grad:
             results.append(self.type_of(out_shape[:-1], "f32", 0))
         result_text = results[0] if len(results) == 1 else f"({', '.join(results)})"
         parts = []
@@ -172,15 +199,37 @@ class Case:
         if self.split_kv:
             parts.append(f"schedule(<query_tile = 32, key_tile = 16, {self.split_kv}>)")
         if self.score:
-            body = SCORES[self.score][1].format(**self.sizes())
+            body = GRADIENT_SCORES[self.score][1].format(**self.sizes())
             parts.append("score {\n  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):"
                          f"{body}\n    flash.yield %r : f32\n  }}")
         signature = ", ".join(f"%{n}: {types[n]}" for n, _, _ in arguments)
-        names = "%o, %lse" if self.lse else "%o"
-        return (f"{''.join(sets)}func.func @attention({signature}) -> {result_text} {{\n"
-                f"  {names} = flash.attention %q, %k, %v {' '.join(parts)}\n"
-                f"      : ({types['q']}, {types['k']}, {types['v']}) -> {result_text}\n"
+        names = "%o, %lse" if len(results) == 2 else "%o"
+        operands = f"{types['q']}, {types['k']}, {types['v']}"
+        attention = f"  {names} = flash.attention %q, %k, %v {' '.join(parts)}\n      : ({operands}) -> {result_text}\n"
+        if self.grad:
+            attention += self.gradient_text(parts, types, f"{operands}, {', '.join(results)}, {types['do']}")
+            names, results = self.gradients(), [types[n] for n in self.differentiated()]
+            result_text = f"({', '.join(results)})"
+        return (f"{''.join(sets)}func.func @attention({signature}) -> {result_text} {{\n{attention}"
                 f"  return {names} : {', '.join(results)}\n}}\n")
+
+    def differentiated(self):
+        """The arguments of whose gradients there are results, in order."""
+        return ["q", "k", "v"] + [n for n, _, _ in self.tensors() if n in ("sinks", "captured")]
+
+    def gradients(self):
+        return ", ".join(f"%grad_{n}" for n in self.differentiated())
+
+    def gradient_text(self, parts, types, operands):
+        clauses = [part for part in parts if not part.startswith("score")]
+        if self.lse_grad:
+            clauses.append(f"lse_grad(%dlse : {types['dlse']})")
+        if "captured" in types:
+            clauses.append(f"wrt(%captured : {types['captured']})")
+        clauses += [part for part in parts if part.startswith("score")]
+        results = ", ".join(types[n] for n in self.differentiated())
+        return (f"  {self.gradients()} = flash.attention_grad %q, %k, %v, %o, %lse, %do {' '.join(clauses)}\n"
+                f"      : ({operands}) -> ({results})\n")
 
     def fills(self):
         """What is special about the inputs."""
@@ -227,6 +276,50 @@ def matrix():
                     for b in (1, 2):
                         result.append(Case(f"{dtype}-{mask}-d{d}-n{n}-b{b}", dtype=dtype, mask=mask,
                                            B=b, Hq=8, Hkv=8, Nq=n, Nk=n, D=d, Dv=d))
+    return result
+
+
+def gradient_cases():
+    """Attentions and their gradients; sizes from a fixed seed, as below."""
+    rng = random.Random(20261123)
+    lengths = [1, 2, 7, 16, 31, 64, 65, 100, 129, 200, 257]
+    result = []
+
+    def add(name, **options):
+        result.append(Case(f"{len(result):03d}-grad-{name}", **{"grad": True, "Nq": rng.choice(lengths), "Nk": rng.choice(lengths)} | options))
+
+    for dtype in DTYPES:
+        for d in HEAD_DIMS:
+            add(f"dims-{dtype}-{d}", dtype=dtype, D=d, Dv=d, mask=rng.choice([None, "causal"]))
+        for d, dv in ((16, 64), (64, 16), (40, 96), (192, 128)):
+            add(f"dv-{dtype}-{d}-{dv}", dtype=dtype, D=d, Dv=dv, mask="causal", Hq=4, Hkv=2)
+        for mask in MASKS:
+            add(f"mask-{dtype}-{mask}", dtype=dtype, mask=mask, B=2, Hq=2, Hkv=1, D=32, Dv=32, Nq=rng.randint(100, 300),
+                Nk=rng.randint(100, 300), lse_grad=rng.random() < 0.3)
+        for hq, hkv in ((8, 8), (8, 2), (6, 3), (5, 1)):
+            add(f"gqa-{dtype}-{hq}-{hkv}", dtype=dtype, Hq=hq, Hkv=hkv, B=2, D=16, Dv=16, mask="causal")
+        for mask in (None, "causal", "window", "nested"):
+            add(f"dynamic-{dtype}-{mask}", dtype=dtype, mask=mask, dynamic=True, B=2, Hq=6, Hkv=2, D=40, Dv=24, lse_grad=True)
+            add(f"lengths-{dtype}-{mask}", dtype=dtype, mask=mask, lengths=True, B=4, Hq=2, Hkv=1, D=24, Dv=24, Nk=rng.randint(65, 300),
+                lengths_of=[0, 7, -3])
+            add(f"sink-{dtype}-{mask}", dtype=dtype, mask=mask, sink=True, Hq=3, Hkv=1, lse_grad=rng.random() < 0.5)
+        for score in GRADIENT_SCORES:
+            add(f"score-{dtype}-{score}", dtype=dtype, score=score, B=2, Hq=4, Hkv=2, mask=rng.choice([None, "causal", "two_sided"]), D=16,
+                Dv=24, scale=0.3, dynamic=score not in ("bias", "per_key", "per_query", "by_distance") and rng.random() < 0.5)
+        for mask in ("causal", "window", None):
+            add(f"fully-masked-{dtype}-{mask}", dtype=dtype, mask=mask or "nothing", Nq=200, Nk=90, lse_grad=True)
+        add(f"large-{dtype}", dtype=dtype, mask="causal", inputs="large", Nq=130, Nk=170)
+        add(f"nan-row-{dtype}", dtype=dtype, mask="causal", inputs="nan_row", Nq=77, Nk=190)
+        add(f"nan-masked-{dtype}", dtype=dtype, mask="causal", inputs="nan_masked", Nq=100, Nk=100)
+        add(f"nan-masked-lengths-{dtype}", dtype=dtype, mask="causal", lengths=True, B=3, inputs="nan_masked", Nq=100, Nk=150)
+        add(f"rank3-{dtype}", dtype=dtype, rank=3, Hq=6, Hkv=3, mask="causal", sink=True, lse_grad=True)
+        add(f"everything-{dtype}", dtype=dtype, B=3, Hq=4, Hkv=2, D=80, Dv=40, Nq=111, Nk=189, mask="nested", lengths=True, sink=True,
+            score="alibi", lse_grad=True, scale=0.11)
+    for _ in range(30):
+        hkv = rng.randint(1, 3)
+        add("mixed", dtype=rng.choice(DTYPES), B=rng.randint(1, 3), Hkv=hkv, Hq=hkv * rng.randint(1, 3), D=rng.choice(HEAD_DIMS),
+            Dv=rng.choice(HEAD_DIMS), mask=rng.choice(list(MASKS)), dynamic=rng.random() < 0.4, sink=rng.random() < 0.3,
+            lengths=rng.random() < 0.3, lse_grad=rng.random() < 0.4, score=rng.choice([None, None] + list(GRADIENT_SCORES)))
     return result
 
 
@@ -337,9 +430,10 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="leave the files of the last case here")
     parser.add_argument("--write", type=pathlib.Path, metavar="DIR", help="write the programs and suite.txt")
     parser.add_argument("--matrix", action="store_true", help="the 192 cases of matrix()")
+    parser.add_argument("--gradients", action="store_true", help="those of gradient_cases()")
     arguments = parser.parse_args()
     first, step = map(int, arguments.shard.split("/"))
-    everything = matrix() if arguments.matrix else cases()
+    everything = matrix() if arguments.matrix else gradient_cases() if arguments.gradients else cases()
     if arguments.target == "emulate:sm_90a":
         # What else it compiles, it compiles as sm_80 does.
         everything = [c for c in everything if c.dtype != "f32" and not c.schedule]

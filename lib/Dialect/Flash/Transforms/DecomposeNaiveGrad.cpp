@@ -99,6 +99,7 @@ private:
   Value weighted(const Block &block, Value weights, Value other, Value sum,
                  bool sumsQueries);
   Value finish(Value sum, Value into, Value lse, bool scales);
+  Value fillWide(Value like);
   Value roundTo(Value sum, RankedTensorType type);
   void setGroup();
 
@@ -293,17 +294,17 @@ Value NaiveGradient::emitSinkGrad(Value delta) {
   AffineMap ofRow = map(3, {batch, head, query});
   return generic(
       {ofRow, ofRow, map(3, {head})}, {parallel, reduction, reduction},
-      {grad.getLse(), delta},
-      fill(tensor::getMixedSize(b, loc, op.getSink(), 0), 0.0),
+      {grad.getLse(), delta}, fillWide(op.getSink()),
       [&](OpBuilder &nested, Location loc, ValueRange args) -> Value {
         Value logit =
             sink(nested, loc, linalg::IndexOp::create(nested, loc, 0));
         Value share = math::ExpOp::create(
             nested, loc, arith::SubFOp::create(nested, loc, logit, args[0]));
         Value term = arith::MulFOp::create(nested, loc, share, args[1]);
+        term = zeroUnless(nested, isSeen(nested, args[0]), term);
         return arith::SubFOp::create(
             nested, loc, args[2],
-            zeroUnless(nested, isSeen(nested, args[0]), term));
+            arith::ExtFOp::create(nested, loc, args[2].getType(), term));
       });
 }
 
@@ -364,7 +365,8 @@ SmallVector<Value> NaiveGradient::emitCaptured(const Block &block,
       b, loc, tensor::getMixedSize(b, loc, block.scores, 0));
   auto addTo = [&](Value sum, ReadGradient &read) -> Value {
     Value before = tensor::ExtractOp::create(b, loc, sum, read.indices);
-    Value after = arith::AddFOp::create(b, loc, before, read.gradient);
+    Value wide = arith::ExtFOp::create(b, loc, before.getType(), read.gradient);
+    Value after = arith::AddFOp::create(b, loc, before, wide);
     return tensor::InsertOp::create(b, loc, after, sum, read.indices);
   };
   auto addElement = [&](Value row, Value key, SmallVector<Value> sums) {
@@ -594,9 +596,12 @@ FailureOr<SmallVector<Value>> NaiveGradient::emit() {
     grads.push_back(grad);
   }
   for (Value tensor : grad.getCaptured())
-    grads.push_back(fill(tensor::getMixedSizes(b, loc, tensor), 0.0));
+    grads.push_back(fillWide(tensor));
   Value delta = emitDelta();
-  if (hasElements)
+  bool usesScores = llvm::any_of(grad->getResults(), [&](OpResult result) {
+    return result != grad.getSinkGrad() && !result.use_empty();
+  });
+  if (hasElements && usesScores)
     grads = grad.getCaptured().empty() ? emitParallel(grads, delta)
                                        : emitSequential(grads, delta);
   if (failedToDerive)
@@ -605,14 +610,23 @@ FailureOr<SmallVector<Value>> NaiveGradient::emit() {
            MutableArrayRef(grads).drop_front(3), grad.getCaptured()))
     sum = roundTo(sum, cast<RankedTensorType>(tensor.getType()));
   if (op.getSink())
-    grads.insert(grads.begin() + 3, emitSinkGrad(delta));
+    grads.insert(grads.begin() + 3,
+                 roundTo(emitSinkGrad(delta), op.getSink().getType()));
   return grads;
 }
 
-/// The gradient of a captured tensor, in its element type.
+/// Zeros of f64, with the sizes of `like`: an element may be a sum of all that
+/// there is, to which f32 cannot add one by one.
+Value NaiveGradient::fillWide(Value like) {
+  Type f64 = b.getF64Type();
+  Value zero = arith::ConstantOp::create(b, loc, b.getFloatAttr(f64, 0.0));
+  return linalg::FillOp::create(b, loc, zero,
+                                empty(tensor::getMixedSizes(b, loc, like), f64))
+      .getResult(0);
+}
+
+/// The gradient of a vector or of a captured tensor, in its element type.
 Value NaiveGradient::roundTo(Value sum, RankedTensorType type) {
-  if (type.getElementType().isF32())
-    return sum;
   AffineMap all = b.getMultiDimIdentityMap(type.getRank());
   return generic(
       {all, all}, SmallVector<utils::IteratorType>(type.getRank(), parallel),

@@ -408,8 +408,8 @@ def DecomposeNaiveGrad
     Turns `flash.attention_grad` into what its description says, in loops over
     the key heads of each batch, the query heads that read one, and blocks of
     queries: the scores of a block with all keys and, from the log-sum-exp, their
-    probabilities; the gradients of both; and three products. All of it is f32,
-    up to the rounding of the results. Followed by `flash-promote-to-f64` this is the
+    probabilities; the gradients of both; and three products. All of it is f32 but the
+    results, and the sums for sinks and captured tensors, which are f64. Followed by `flash-promote-to-f64` this is the
     reference of gradients; it shares nothing with a program on tiles but the
     predicate of masks and the derivative of the score region.
 
