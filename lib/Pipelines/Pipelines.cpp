@@ -166,8 +166,7 @@ void flash::buildNaivePipeline(OpPassManager &pm, const NaiveOptions &options) {
   func.addPass(createAssertShapes());
   func.addPass(createGuardReads());
   func.addPass(createDecomposeNaive({options.rowBlock}));
-  func.addPass(
-      createDecomposeNaiveGrad({options.rowBlock, /*capturedOnly=*/false}));
+  func.addPass(createDecomposeNaiveGrad({options.rowBlock}));
   // Programs may hold elementwise arithmetic on whole tensors.
   func.addPass(createConvertElementwiseToLinalgPass());
 }
@@ -198,9 +197,6 @@ SmallVector<flash::Stage> flash::getCpuStages(Variant variant,
     break;
   }
   auto tile = [&](OpPassManager &pm) {
-    DecomposeNaiveGradOptions captured;
-    captured.capturedOnly = true;
-    pm.nest<func::FuncOp>().addPass(createDecomposeNaiveGrad(captured));
     buildTilePipeline(pm, options);
     if (options.countTiles)
       pm.addPass(createCountTiles());

@@ -19,7 +19,7 @@ _function_masks = {}
 class _Prepared:
     """A variant as a call needs it."""
 
-    __slots__ = ("variant", "config", "function", "places", "owners")
+    __slots__ = ("config", "function", "places", "owners")
 
     def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse):
         condition = attribute = None
@@ -29,7 +29,7 @@ class _Prepared:
             tensors += mask.tensors
         if score is not None:
             tensors += score.tensors
-        self.variant = variant = Variant(
+        variant = Variant(
             attribute, condition, score.value if score else None, scale, has_lengths, has_sink, return_lse
         )
         self.config = variant.config
@@ -166,7 +166,7 @@ def attention(
       TraceError: A function does what cannot be traced.
       CompileError: The compiler refuses the program; the text has its diagnostics.
       DeviceError: The GPU is too old (compute capability 8.0 is needed).
-      NotImplementedError: A tensor requires gradients, which there are none of.
+      NotImplementedError: A tensor requires gradients that there are none of: on CUDA, or of a number.
     """
     query, key, value = _autocast(query, key, value)
     if _is_compiling():

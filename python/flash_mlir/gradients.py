@@ -2,8 +2,9 @@
 
 import sys
 
-from . import _core, cache
+from . import _core
 from .attention import _prepare
+from .programs import get_captures, get_function, get_gradient_kernel
 
 _DTYPES = {"f16": 0, "bf16": 1, "f32": 2}
 _NAMES = {0: "float16", 1: "bfloat16", 2: "float32"}
@@ -20,16 +21,45 @@ def _check(name, array, element, shape):
         raise ValueError(f"{name} has the shape {tuple(array.shape)}; expected {tuple(shape)}")
 
 
-def _with_signs(array, tensor):
+def _with_signs(array, capture):
     """The bits of truth values and of integers without signs as a kernel takes them."""
-    if not tensor.is_bool and not tensor.is_unsigned:
+    _, dtype, is_bool, is_unsigned = capture[:4]
+    if not is_bool and not is_unsigned:
         return array
     torch = sys.modules.get("torch")
-    name = _INTEGERS[tensor.dtype]
+    name = _INTEGERS[dtype]
     return array.view(getattr(torch, name) if torch and isinstance(array, torch.Tensor) else name)
 
 
-def _find(wrt, captured, captures):
+def compute(config, query, key, value, output, lse, output_grad, lengths, sink, captured, lse_grad, wrt):
+    """The gradients of query, key, value, sink if there is one, and of the captured tensors of the numbers in `wrt`.
+
+    Raises what `attention_grad` does for arguments that do not fit.
+    """
+    kind = get_function(config).check(query, key, value, lengths, sink, captured)
+    element, rank, _, value_dim, device = kind
+    if device >= 0:
+        raise NotImplementedError("gradients are computed on the CPU only, and query is on a GPU")
+    rows = tuple(query.shape[:-1])
+    _check("output", output, element, (*rows, value_dim))
+    _check("lse", lse, "f32", rows)
+    _check("output_grad", output_grad, element, (*rows, value_dim))
+    if lse_grad is not None:
+        _check("lse_grad", lse_grad, "f32", rows)
+    captures = get_captures(config)
+    for number in wrt:
+        name, dtype = captures[number][:2]
+        if dtype not in _NAMES:
+            raise TypeError(f"{name} is {captured[number].dtype}; there are gradients of float16, bfloat16 and float32")
+    arguments = [query, key, value, output, lse, output_grad]
+    arguments += [array for array in (lengths, sink) if array is not None]
+    arguments += map(_with_signs, captured, captures)
+    if lse_grad is not None:
+        arguments.append(lse_grad)
+    return get_gradient_kernel(config, *kind[:4], lse_grad is not None, wrt).call(arguments)
+
+
+def _find(wrt, captured):
     """For each array of `wrt`, which captured tensors it is: a mask and a score function may both read it."""
     found = []
     for place, array in enumerate(wrt):
@@ -38,10 +68,6 @@ def _find(wrt, captured, captures):
             raise ValueError(f"array {place} of wrt is none that the mask or the score function reads")
         if any(array is other for other in wrt[:place]):
             raise ValueError(f"array {place} of wrt is given twice")
-        if captures[numbers[0]].dtype not in _NAMES:
-            raise TypeError(
-                f"array {place} of wrt is {array.dtype}; there are gradients of float16, bfloat16 and float32"
-            )
         found.append(numbers)
     return found
 
@@ -82,24 +108,11 @@ def attention_grad(
       NotImplementedError: The arrays are on a GPU.
     """
     prepared, captured, lengths = _prepare(mask, score, scale, lengths, sink is not None, True)
-    element, rank, head_dim, value_dim, device = prepared.function.check(query, key, value, lengths, sink, captured)
-    if device >= 0:
-        raise NotImplementedError("gradients are computed on the CPU only, and query is on a GPU")
-    rows = tuple(query.shape[:-1])
-    _check("output", output, element, (*rows, value_dim))
-    _check("lse", lse, "f32", rows)
-    _check("output_grad", output_grad, element, (*rows, value_dim))
-    if lse_grad is not None:
-        _check("lse_grad", lse_grad, "f32", rows)
-    variant, wrt = prepared.variant, tuple(wrt)
-    found = _find(wrt, captured, variant.captures)
+    found = _find(tuple(wrt), captured)
     numbers = tuple(number for each in found for number in each)
-
-    text = variant.print_gradient(element, rank, head_dim, value_dim, lse_grad is not None, numbers)
-    arguments = [query, key, value, output, lse, output_grad]
-    arguments += [array for array in (lengths, sink, lse_grad) if array is not None]
-    arguments += map(_with_signs, captured, variant.captures)
-    results = cache.get_kernel(text, "cpu").call(arguments)
+    results = compute(
+        prepared.config, query, key, value, output, lse, output_grad, lengths, sink, captured, lse_grad, numbers
+    )
     grads, parts = results[: len(results) - len(numbers)], iter(results[len(results) - len(numbers) :])
     for each in found:
         grads.append(sum([next(parts) for _ in each[1:]], next(parts)))

@@ -169,6 +169,11 @@ struct NoMemory {
   const char *name;
 };
 
+/// Thrown where an argument on the CPU requires gradients.
+struct NeedsGradient {
+  const char *name;
+};
+
 nb::object Attention::call(nb::handle query, nb::handle key, nb::handle value,
                            nb::handle lengths, nb::handle sink,
                            nb::handle captured) {
@@ -177,6 +182,7 @@ nb::object Attention::call(nb::handle query, nb::handle key, nb::handle value,
     try {
       return execute(query, key, value, lengths, sink, captured);
     } catch (const NoMemory &) {
+    } catch (const NeedsGradient &) {
     }
   }
   return dispatch(query, key, value, lengths, sink, captured);
@@ -189,6 +195,8 @@ nb::object Attention::run(nb::handle query, nb::handle key, nb::handle value,
     return execute(query, key, value, lengths, sink, captured);
   } catch (const NoMemory &error) {
     raiseNoMemory(error.array, error.name);
+  } catch (const NeedsGradient &error) {
+    raise(PyExc_NotImplementedError, describeNoBackward(error.name));
   }
 }
 
@@ -201,6 +209,8 @@ nb::tuple Attention::check(nb::handle queryObject, nb::handle keyObject,
          captured);
   } catch (const NoMemory &error) {
     raiseNoMemory(error.array, error.name);
+  } catch (const NeedsGradient &error) {
+    raise(PyExc_NotImplementedError, describeNoBackward(error.name));
   }
   const Array &query = arguments.arrays[0], &value = arguments.arrays[2];
   return nb::make_tuple(getMlirName(query.element), query.rank,
@@ -231,8 +241,11 @@ void Attention::read(Arguments &arguments, nb::handle queryObject,
     if (!array.hasMemory)
       throw NoMemory{object, name};
     if (array.requiresGrad &&
-        Torch::get()->isGradEnabled().is(nb::handle(Py_True)))
-      raise(PyExc_NotImplementedError, describeNoBackward(name));
+        Torch::get()->isGradEnabled().is(nb::handle(Py_True))) {
+      if (onDevice)
+        raise(PyExc_NotImplementedError, describeNoBackward(name));
+      throw NeedsGradient{name};
+    }
     array.setUnitStrides();
     ++count;
     return array;

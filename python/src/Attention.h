@@ -39,7 +39,8 @@ public:
         returnLse(returnLse), dispatch(std::move(dispatch)) {}
 
   /// Runs the kernel, or leaves the call to PyTorch's operator where tensors
-  /// have no memory or something wants to see the operators that are called.
+  /// have no memory, something wants to see the operators that are called, or
+  /// there will be gradients.
   nb::object call(nb::handle query, nb::handle key, nb::handle value,
                   nb::handle lengths, nb::handle sink, nb::handle captured);
 

@@ -159,7 +159,7 @@ def test_errors(make):
         return s + slopes[h] + counts[h]
 
     counts = np.arange(4)
-    with pytest.raises(TypeError, match="array 0 of wrt is int64; there are gradients of float16, bfloat16 and float32"):
+    with pytest.raises(TypeError, match="counts is int64; there are gradients of float16, bfloat16 and float32"):
         call(query, key, value, output, lse, output, score=score, wrt=[counts])
     with pytest.raises(ValueError, match="array 1 of wrt is given twice"):
         call(query, key, value, output, lse, output, score=score, wrt=[slopes, slopes])

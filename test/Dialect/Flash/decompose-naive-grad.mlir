@@ -1,5 +1,4 @@
 // RUN: flash-opt %s --flash-decompose-naive-grad --split-input-file | FileCheck %s
-// RUN: flash-opt %s --flash-decompose-naive-grad=captured-only --split-input-file | FileCheck %s --check-prefix=CAPTURED
 // RUN: flash-opt %s --flash-decompose-naive-grad=row-block=0 --split-input-file | FileCheck %s --check-prefix=HEAD
 
 // Two query heads read a key head, and 100 queries are two blocks. What is
@@ -44,9 +43,6 @@
 // HEAD-LABEL: func @causal(
 // HEAD:         scf.for {{.*}} step %c100
 // HEAD:           tensor<100x70xf32>
-
-// CAPTURED-LABEL: func @causal(
-// CAPTURED:         flash.attention_grad
 func.func @causal(%q: tensor<2x4x100x64xf16>, %k: tensor<2x2x70x64xf16>, %v: tensor<2x2x70x32xf16>,
                   %o: tensor<2x4x100x32xf16>, %lse: tensor<2x4x100xf32>, %do: tensor<2x4x100x32xf16>)
     -> (tensor<2x4x100x64xf16>, tensor<2x2x70x64xf16>, tensor<2x2x70x32xf16>) {
@@ -95,9 +91,6 @@ func.func @sink(%q: tensor<2x4x?x16xf32>, %lse: tensor<2x4x?xf32>, %s: tensor<4x
 // CHECK:           %[[NEW:.*]] = arith.addf %[[OLD]], %{{.*}} : f64
 // CHECK:           tensor.insert %[[NEW]] into %[[SUM]][%[[D]]] : tensor<15xf64>
 // CHECK:         arith.truncf %{{.*}} : f64 to bf16
-
-// CAPTURED-LABEL: func @captured(
-// CAPTURED-NOT:     flash.attention_grad
 func.func @captured(%q: tensor<1x1x8x8xf32>, %k: tensor<1x1x6x8xf32>, %table: tensor<15xbf16>, %lse: tensor<1x1x8xf32>) -> tensor<15xbf16> {
   %0:4 = flash.attention_grad %q, %k, %k, %q, %lse, %q wrt(%table : tensor<15xbf16>) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
@@ -117,8 +110,6 @@ func.func @captured(%q: tensor<1x1x8x8xf32>, %k: tensor<1x1x6x8xf32>, %table: te
 // CHECK-LABEL: func @no_keys(
 // CHECK-NOT:     tensor.extract_slice
 // CHECK:         linalg.fill {{.*}} -> tensor<1x1x8x8xf16>
-
-// CAPTURED-LABEL: func @no_keys(
 func.func @no_keys(%q: tensor<1x1x8x8xf16>, %k: tensor<1x1x0x8xf16>, %lse: tensor<1x1x8xf32>) -> tensor<1x1x8x8xf16> {
   %0:3 = flash.attention_grad %q, %k, %k, %q, %lse, %q
       : (tensor<1x1x8x8xf16>, tensor<1x1x0x8xf16>, tensor<1x1x0x8xf16>, tensor<1x1x8x8xf16>, tensor<1x1x8xf32>, tensor<1x1x8x8xf16>)

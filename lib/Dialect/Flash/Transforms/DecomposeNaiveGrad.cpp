@@ -664,10 +664,7 @@ struct DecomposeNaiveGrad
       return signalPassFailure();
     }
     SmallVector<AttentionGradOp> ops;
-    getOperation().walk([&](AttentionGradOp op) {
-      if (!capturedOnly || !op.getCaptured().empty())
-        ops.push_back(op);
-    });
+    getOperation().walk([&](AttentionGradOp op) { ops.push_back(op); });
     for (AttentionGradOp op : ops)
       if (failed(op.requireRank4()) ||
           failed(decompose(op, rowBlock ? rowBlock : mostQueries)))

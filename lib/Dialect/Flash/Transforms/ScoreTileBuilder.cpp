@@ -246,12 +246,10 @@ Value ScoreTileBuilder::asProduct(ImplicitLocOpBuilder &at, Operation &inner,
 Value ScoreTileBuilder::isUsed(ImplicitLocOpBuilder &at, Value query, Value key,
                                const ScorePosition &position) {
   Value condition = takesPart(at, query, key);
-  if (auto grad = dyn_cast<KeyGradStepOp>(step.getOperation())) {
-    if (!grad.getKeys())
-      return condition;
-    return emitRowExists(at, at.getLoc(), condition, key, grad.getKeys());
-  }
-  if (!condition)
+  if (Value count = step.getFixedCount())
+    return emitRowExists(at, at.getLoc(), condition,
+                         step.stepsOverQueries() ? key : query, count);
+  if (!condition || step.stepsOverQueries())
     return condition;
   return emitRowExists(at, at.getLoc(), condition, position.query,
                        position.numQueries);

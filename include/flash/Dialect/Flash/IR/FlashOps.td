@@ -311,6 +311,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     int64_t getPackedHeads() { return getPacked().value_or(1); }
     bool stepsOverQueries() { return false; }
     ::mlir::MutableOperandRange getCountMutable() { return getKeysMutable(); }
+    ::mlir::Value getFixedCount() { return {}; }
     ::llvm::SmallVector<::mlir::OpOperand *> getSteppedTiles() {
       return {&getKeyMutable(), &getValueMutable()};
     }
@@ -469,7 +470,8 @@ def Flash_IsFiniteOp : Flash_Op<"is_finite", [Pure]> {
 def Flash_GuardOp : Flash_Op<"guard",
     [Pure, AllTypesMatch<["value", "result"]>,
      ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp",
-                  "QueryGradStepOp", "KeyGradStepOp"]>]> {
+                  "QueryGradStepOp", "KeyGradStepOp",
+                  "CapturedGradStepOp"]>]> {
   let summary = "an index or divisor that elements left out do not use";
   let description = [{
     In a score region, `value` for an element that takes part, and for any other
@@ -491,7 +493,8 @@ def Flash_GuardOp : Flash_Op<"guard",
 def Flash_YieldOp : Flash_Op<"yield",
     [Pure, Terminator,
      ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp",
-                  "QueryGradStepOp", "KeyGradStepOp"]>]> {
+                  "QueryGradStepOp", "KeyGradStepOp",
+                  "CapturedGradStepOp"]>]> {
   let summary = "ends a score region";
   let arguments = (ins F32:$result);
   let assemblyFormat = "$result attr-dict `:` type($result)";

@@ -437,9 +437,7 @@ def DecomposeNaiveGrad
   }];
   let options = [
     Option<"rowBlock", "row-block", "int64_t", "64",
-           "Queries whose scores are held at a time; 0 holds those of a head">,
-    Option<"capturedOnly", "captured-only", "bool", "false",
-           "Only gradients with wrt, for which there are no tiles yet">
+           "Queries whose scores are held at a time; 0 holds those of a head">
   ];
   let dependentDialects = ["::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
