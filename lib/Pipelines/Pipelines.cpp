@@ -217,7 +217,6 @@ SmallVector<flash::Stage> flash::getCpuStages(Variant variant,
   }
   auto tile = [&](OpPassManager &pm) {
     buildTilePipeline(pm, options);
-    pm.nest<func::FuncOp>().addPass(createDecomposeNaiveGrad());
     if (options.countTiles)
       pm.addPass(createCountTiles());
   };

@@ -167,3 +167,41 @@ func.func @open(%q: tensor<?x64xf32>, %k: tensor<32x64xf32>, %v: tensor<32x48xf3
       outs(%dq : tensor<?x64xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.125)
   return %0 : tensor<?x64xf32>
 }
+
+// -----
+
+// Elements are added one after the other, at the index less the first one; a read
+// of 16 bits has a gradient of f32.
+
+// CHECK-LABEL: func @captured(
+// CHECK-SAME:    %[[FIRST:[^:]*]]: index, %[[N:[^:]*]]: index
+// CHECK:         math.exp2
+// CHECK:         linalg.contract
+// CHECK:         %[[DS:.*]] = linalg.generic
+// CHECK:         %[[KEYS:.*]] = arith.minsi %[[N]], %c32
+// CHECK:         scf.for %[[I:.*]] = %c0 to %c16 step %c1
+// CHECK:           scf.for %[[J:.*]] = %c0 to %[[KEYS]] step %c1 iter_args(%[[SUM:.*]] = %
+// CHECK:             %[[G:.*]] = tensor.extract %[[DS]][%[[I]], %[[J]]]
+// CHECK:             %[[PLACE:.*]] = arith.subi %{{.*}}, %[[FIRST]]
+// CHECK:             %[[BEFORE:.*]] = tensor.extract %[[SUM]][%[[PLACE]]] : tensor<?xf64>
+// CHECK:             %[[WIDE:.*]] = arith.extf %{{.*}} : f32 to f64
+// CHECK:             %[[ADDED:.*]] = arith.addf %[[BEFORE]], %[[WIDE]]
+// CHECK:             tensor.insert %[[ADDED]] into %[[SUM]][%[[PLACE]]]
+// TRANSPOSED-LABEL: func @captured(
+// TRANSPOSED:           scf.for %[[I:.*]] = %c0 to %c16 step %c1
+// TRANSPOSED:             scf.for %[[J:.*]] = %c0
+// TRANSPOSED:             tensor.extract %{{.*}}[%[[J]], %[[I]]] : tensor<32x16xf32>
+func.func @captured(%first: index, %n: index, %q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %v: tensor<32x48xf32>,
+                    %do: tensor<16x48xf32>, %shift: tensor<16xf32>, %delta: tensor<16xf32>, %bias: tensor<?xf16>,
+                    %0: tensor<?xf64>) -> tensor<?xf64> {
+  %1 = flash.captured_grad_step of(%bias : tensor<?xf16>) ins(%q, %k, %v, %do, %shift, %delta : tensor<16x64xf32>,
+          tensor<32x64xf32>, tensor<32x48xf32>, tensor<16x48xf32>, tensor<16xf32>, tensor<16xf32>)
+      outs(%0 : tensor<?xf64>) from(%first) at[0, 0, 0, 0] of[16, 32] keys(%n) scale(0.125) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %e = tensor.extract %bias[%j] : tensor<?xf16>
+    %w = arith.extf %e : f16 to f32
+    %r = arith.addf %s, %w : f32
+    flash.yield %r : f32
+  }
+  return %1 : tensor<?xf64>
+}

@@ -443,7 +443,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %x: f32, %t: tensor<4xf32>) {
 // -----
 
 func.func @f(%x: f32) {
-  // expected-error @below {{expects parent op to be one of 'flash.attention, flash.attention_grad, flash.online_attention, flash.query_grad_step, flash.key_grad_step, flash.block_map'}}
+  // expected-error @below {{expects parent op to be one of 'flash.attention, flash.attention_grad, flash.online_attention, flash.query_grad_step, flash.key_grad_step, flash.captured_grad_step, flash.block_map'}}
   flash.yield %x : f32
 }
 
@@ -1850,3 +1850,23 @@ func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %
   return
 }
 func.func private @g() -> i1
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %rows: tensor<4xf32>, %bias: tensor<4x6xf32>, %0: tensor<4xf64>, %i: index) {
+  // expected-error @below {{the gradient of a tensor of rank 2 has that rank, got 'tensor<4xf64>'}}
+  %1 = flash.captured_grad_step of(%bias : tensor<4x6xf32>)
+      ins(%q, %k, %k, %q, %rows, %rows : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x8xf16>, tensor<4x8xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%0 : tensor<4xf64>) from(%i, %i) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %rows: tensor<4xf32>, %bias: tensor<4x6xf32>, %0: tensor<4x6xf64>, %i: index) {
+  // expected-error @below {{'from' takes an index for each of 2 dimensions, got 1}}
+  %1 = flash.captured_grad_step of(%bias : tensor<4x6xf32>)
+      ins(%q, %k, %k, %q, %rows, %rows : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x8xf16>, tensor<4x8xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%0 : tensor<4x6xf64>) from(%i) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}

@@ -109,3 +109,47 @@ func.func @rank3(%q: tensor<1x4x8xf32>, %lse: tensor<1x4xf32>) {
       -> (tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4x8xf32>)
   return
 }
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 32, key_tile = 64>
+!q = tensor<2x4x128x64xf32>
+!l = tensor<2x4x128xf32>
+
+// A captured tensor: heads and keys own what they add to, and go in parallel;
+// batches and queries are added in order. What is read at a computed index belongs
+// to nobody.
+
+// CHECK-LABEL: func @captured(
+// CHECK-SAME:    %[[BIAS:[^:]*]]: tensor<4x200xf16>, %[[TABLE:[^:]*]]: tensor<300xf32>
+// CHECK:         %[[ZERO:.*]] = linalg.fill {{.*}} -> tensor<4x200xf16>
+// CHECK:         %[[DBIAS:.*]] = scf.forall (%[[H:.*]], %[[J:.*]]) = (0, 0) to (4, 128) step (1, 64) shared_outs(%[[OUT:.*]] = %[[ZERO]])
+// CHECK:           %[[ZERO_HERE:.*]] = linalg.fill {{.*}} -> tensor<1x64xf64>
+// CHECK:           %[[SUM:.*]] = scf.for %[[B:.*]] = %c0 to %c2 step %c1 iter_args(%{{.*}} = %[[ZERO_HERE]])
+// CHECK:             scf.for %[[I:.*]] = %c0 to %c128 step %c32
+// CHECK:               flash.captured_grad_step of(%[[BIAS]] : tensor<4x200xf16>)
+// CHECK-SAME:            from(%[[H]], %[[J]]) at[%[[B]], %[[H]], %[[I]], %[[J]]] of[128, 128] over_queries scale
+// CHECK:           arith.truncf %{{.*}} : f64 to f32
+// CHECK:           arith.truncf %{{.*}} : f32 to f16
+// CHECK:           tensor.parallel_insert_slice %{{.*}} into %[[OUT]][%[[H]], %[[J]]] [1, 64]
+// CHECK-NOT:     scf.forall
+// CHECK:         scf.for %[[B:.*]] = %c0 to %c2 step %c1
+// CHECK:           scf.for %[[H:.*]] = %c0 to %c4 step %c1
+// CHECK:             scf.for %[[I:.*]] = %c0 to %c128 step %c32
+// CHECK:               scf.for %[[J:.*]] = %c0 to %c128 step %c64
+// CHECK:                 flash.captured_grad_step of(%[[TABLE]] : tensor<300xf32>)
+// CHECK-NOT:               over_queries
+// CHECK-SAME:              score
+func.func @captured(%bias: tensor<4x200xf16>, %table: tensor<300xf32>, %q: !q, %lse: !l) -> (tensor<4x200xf16>, tensor<300xf32>) {
+  %0:5 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) wrt(%bias, %table : tensor<4x200xf16>, tensor<300xf32>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %e = tensor.extract %bias[%h, %j] : tensor<4x200xf16>
+    %w = arith.extf %e : f16 to f32
+    %d = arith.addi %i, %j : index
+    %t = tensor.extract %table[%d] : tensor<300xf32>
+    %x = arith.addf %w, %t : f32
+    %r = arith.addf %s, %x : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q, tensor<4x200xf16>, tensor<300xf32>)
+  return %0#3, %0#4 : tensor<4x200xf16>, tensor<300xf32>
+}

@@ -45,6 +45,17 @@ CASES = {
     **{f"mask {m}": (dict(mask=m, Nq=150, Nk=190), {}, None) for m in MASKS},
     **{f"score {s}": (dict(score=s, mask="causal"), {}, None) for s in SCORES},
 }
+# The gradients of what score regions capture, of the gradients of their results and their scores.
+CAPTURED = {
+    "alibi": lambda ds, s, j_less_i: (ds * j_less_i).sum((0, 2, 3)),
+    "bias": lambda ds, s, j_less_i: ds.sum(0),
+    "per_key": lambda ds, s, j_less_i: (ds * s).sum((1, 2)),
+    "per_query": lambda ds, s, j_less_i: ds.sum((0, 1, 3)),
+}
+CASES.update({f"captured {s}": (dict(score=s, mask="nested", lengths=True, Nq=70, Nk=90), dict(wrt=True), None)
+              for s in CAPTURED})
+CASES["captured window"] = (dict(score="alibi", mask="window", Nq=300, Nk=190, Hq=2), dict(wrt=True), None)
+CASES["captured open"] = (dict(score="alibi", mask="causal", dynamic=True, dtype="f16"), dict(wrt=True, lse_grad=True), None)
 
 
 def weighted(equation, weights, rows, takes_part):
@@ -61,7 +72,7 @@ def of_groups(x, case):
     return x.reshape(case.B, case.Hkv, case.Hq // case.Hkv, *x.shape[2:]).sum(2)
 
 
-def gradients(case, o, lse, do, q, k, v, lse_grad=None, lengths=None, sinks=None, captured=None):
+def gradients(case, o, lse, do, q, k, v, lse_grad=None, lengths=None, sinks=None, captured=None, wrt=False):
     b, h, i, j = np.ogrid[: case.B, : case.Hq, : case.Nq, : case.Nk]
     keep = PREDICATES[case.mask or "full"](b, h, i, j, i + case.Nk - case.Nq, case.Nk)
     if lengths is not None:
@@ -78,13 +89,20 @@ def gradients(case, o, lse, do, q, k, v, lse_grad=None, lengths=None, sinks=None
         p = np.where(keep, np.exp(modify(x) - lse[..., None]), 0)
         delta = (o * do).sum(-1) - (0 if lse_grad is None else lse_grad)
         dp = np.einsum("bhid,bhjd->bhij", do, v)
-        dx = np.where(keep, p * (dp - delta[..., None]) * slope, 0)
+        ds = np.where(keep, p * (dp - delta[..., None]), 0)
+        dx = np.where(keep, ds * slope, 0)
     results = [scale * weighted("bhij,bhjd->bhid", dx, k, keep),
                of_groups(scale * weighted("bhij,bhid->bhjd", dx, q, keep), case),
                of_groups(weighted("bhij,bhid->bhjd", p, do, keep), case)]
+    sizes = list(results)
     if sinks is not None:
+        sizes.append(sinks)
         results.append(-(np.exp(sinks[:, None] - lse) * delta).sum((0, 2)))
-    return results
+    if wrt:
+        results.append(CAPTURED[case.score](ds, x, j - i))
+        # Terms cancel: those of a row add up to 0.
+        sizes.append(CAPTURED[case.score](abs(ds), abs(x), abs(j - i)))
+    return results, sizes
 
 
 def write_program(case, extra, schedule):
@@ -104,9 +122,11 @@ def write_program(case, extra, schedule):
     if extra.get("lse_grad"):
         arguments += f", %dl: {lse}"
         clause += f" lse_grad(%dl : {lse})"
+    if extra.get("wrt"):
+        clause += f" wrt(%captured : {types['captured']})"
     head, score, region = clauses.partition("score {")
     operands = [types["q"], types["k"], types["v"]]
-    results = operands + ([types["sinks"]] if case.sink else [])
+    results = operands + ([types["sinks"]] if case.sink else []) + ([types["captured"]] if extra.get("wrt") else [])
     count = len(results)
     text = f"({', '.join(results)})"
     return "\n".join(sets) + f"""
@@ -125,13 +145,15 @@ def load(file, case):
     return array.astype(np.float64)
 
 
-def differs(got, want, tolerance):
+def differs(got, want, size, tolerance):
+    """What is wrong, if the sums that `want` are have terms of such a size."""
     if got.shape != want.shape:
         return f"of shape {got.shape}, not {want.shape}"
     finite = np.isfinite(want)
     # Gradients that cancel are as exact as what they are sums of.
     smallest = 1e-2 * max(want[finite].size, 1)
-    error = np.sqrt(((got[finite] - want[finite]) ** 2).sum() / max((want[finite] ** 2).sum(), smallest))
+    scale = max((want[finite] ** 2).sum(), np.nansum(np.where(np.isfinite(size), size, 0) ** 2), smallest)
+    error = np.sqrt(((got[finite] - want[finite]) ** 2).sum() / scale)
     if not error <= tolerance:
         return f"off by {error:.2e}"
     return "" if not np.isfinite(got[~finite]).any() else "finite where it should not be"
@@ -157,6 +179,8 @@ def check(name, folder, target, schedule):
 
     for key, shape, kind in case.tensors():
         array = np.load(folder / f"{key}.npy")
+        if key == "captured" and case.score == "alibi":
+            array = array * np.float32(0.05)  # Scores of hundreds are not exact in f32.
         if special and special[0] == key:
             array[..., special[1], 3] = special[2]
         if key in "qkv":
@@ -176,17 +200,17 @@ def check(name, folder, target, schedule):
         save("dl", values["lse_grad"])
     program = folder / "grad.mlir"
     program.write_text(write_program(case, extra, schedule))
-    names = ["dq", "dk", "dv"] + ["dsink"] * case.sink
+    names = ["dq", "dk", "dv"] + ["dsink"] * case.sink + ["dcaptured"] * bool(extra.get("wrt"))
     outputs = [folder / f"{n}.npy" for n in names]
     done = subprocess.run(["flash-run", str(program), f"--target={target}", "--threads=2", f"--inputs={','.join(files)}",
                            f"--outputs={','.join(map(str, outputs))}"], capture_output=True, text=True, timeout=300)
     if done.returncode:
         return done.stderr
-    wanted = gradients(case, o.astype(np.float64), lse, do.astype(np.float64), **values)
+    wanted, sizes = gradients(case, o.astype(np.float64), lse, do.astype(np.float64), wrt=extra.get("wrt"), **values)
     tolerance = {"f32": 3e-6, "f16": 2e-3, "bf16": 2e-2}[case.dtype]
     texts = []
-    for n, file, want in zip(names, outputs, wanted):
-        text = differs(load(file, case), want, tolerance)
+    for n, file, want, size in zip(names, outputs, wanted, sizes):
+        text = differs(load(file, case), want, size, tolerance)
         if text:
             texts.append(f"{n} is {text}")
     return "; ".join(texts)
@@ -201,7 +225,8 @@ def main():
     arguments = parser.parse_args()
     failures = count = 0
     for name in CASES:
-        if arguments.only not in name:
+        # Those of captured tensors have a program for CPUs alone.
+        if arguments.only not in name or (arguments.target != "cpu" and CASES[name][1].get("wrt")):
             continue
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(arguments.keep or folder)

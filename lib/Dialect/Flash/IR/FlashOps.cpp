@@ -754,7 +754,7 @@ LogicalResult OnlineAttentionOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
-// QueryGradStepOp and KeyGradStepOp
+// Steps of the gradients
 //===----------------------------------------------------------------------===//
 
 template <typename Op> static SmallVector<OpFoldResult> positionOf(Op op) {
@@ -773,10 +773,17 @@ SmallVector<OpFoldResult> QueryGradStepOp::getMixedPosition() {
 SmallVector<OpFoldResult> KeyGradStepOp::getMixedPosition() {
   return positionOf(*this);
 }
+SmallVector<OpFoldResult> CapturedGradStepOp::getMixedPosition() {
+  return positionOf(*this);
+}
 SmallVector<OpFoldResult> QueryGradStepOp::getMixedExtents() {
   return extentsOf(*this);
 }
 SmallVector<OpFoldResult> KeyGradStepOp::getMixedExtents() {
+  return extentsOf(*this);
+}
+
+SmallVector<OpFoldResult> CapturedGradStepOp::getMixedExtents() {
   return extentsOf(*this);
 }
 
@@ -787,15 +794,36 @@ MutableOperandRange KeyGradStepOp::getCountMutable() {
   return getQueriesMutable();
 }
 
-SmallVector<OpOperand *> QueryGradStepOp::getSteppedTiles() {
-  return {&getKeyMutable(), &getValueMutable()};
-}
-SmallVector<OpOperand *> KeyGradStepOp::getSteppedTiles() {
-  return {&getQueryMutable(), &getOutputGradMutable(), &getShiftMutable(),
-          &getDeltaMutable()};
+MutableOperandRange CapturedGradStepOp::getCountMutable() {
+  return getOverQueries() ? getQueriesMutable() : getKeysMutable();
 }
 
-/// Checks what both steps of the gradients have.
+Value QueryGradStepOp::getFixedCount() { return {}; }
+Value KeyGradStepOp::getFixedCount() { return getKeys(); }
+Value CapturedGradStepOp::getFixedCount() {
+  return getOverQueries() ? getKeys() : getQueries();
+}
+
+/// The tiles of keys, or of queries, of a step.
+template <typename Op>
+static SmallVector<OpOperand *> getTiles(Op op, bool ofQueries) {
+  if (!ofQueries)
+    return {&op.getKeyMutable(), &op.getValueMutable()};
+  return {&op.getQueryMutable(), &op.getOutputGradMutable(),
+          &op.getShiftMutable(), &op.getDeltaMutable()};
+}
+
+SmallVector<OpOperand *> QueryGradStepOp::getSteppedTiles() {
+  return getTiles(*this, /*ofQueries=*/false);
+}
+SmallVector<OpOperand *> KeyGradStepOp::getSteppedTiles() {
+  return getTiles(*this, /*ofQueries=*/true);
+}
+SmallVector<OpOperand *> CapturedGradStepOp::getSteppedTiles() {
+  return getTiles(*this, getOverQueries());
+}
+
+/// Checks what all steps of the gradients have.
 template <typename Op> static LogicalResult verifyGradStep(Op op) {
   RankedTensorType query = op.getQuery().getType(), key = op.getKey().getType(),
                    value = op.getValue().getType(),
@@ -836,6 +864,18 @@ LogicalResult KeyGradStepOp::verify() {
                          getValue().getType().getShape(),
                          /*endsInValueDim=*/true)))
     return failure();
+  return verifyGradStep(*this);
+}
+
+LogicalResult CapturedGradStepOp::verify() {
+  RankedTensorType captured = getCaptured().getType(),
+                   grad = getCapturedGrad().getType();
+  if (grad.getRank() != captured.getRank())
+    return emitOpError("the gradient of a tensor of rank ")
+           << captured.getRank() << " has that rank, got " << grad;
+  if (static_cast<int64_t>(getFirst().size()) != captured.getRank())
+    return emitOpError("'from' takes an index for each of ")
+           << captured.getRank() << " dimensions, got " << getFirst().size();
   return verifyGradStep(*this);
 }
 

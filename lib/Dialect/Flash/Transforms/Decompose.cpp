@@ -306,8 +306,10 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
         StepBuilder(online, options, transposed).run();
       else if (auto grad = dyn_cast<QueryGradStepOp>(step.getOperation()))
         done = decomposeGradStep(grad, options, transposed);
+      else if (auto grad = dyn_cast<KeyGradStepOp>(step.getOperation()))
+        done = decomposeGradStep(grad, options, transposed);
       else
-        done = decomposeGradStep(cast<KeyGradStepOp>(step.getOperation()),
+        done = decomposeGradStep(cast<CapturedGradStepOp>(step.getOperation()),
                                  options, transposed);
       if (failed(done))
         return signalPassFailure();

@@ -15,6 +15,7 @@
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Utils/ScoreGradient.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -30,6 +31,7 @@ public:
 
   LogicalResult run(QueryGradStepOp op);
   LogicalResult run(KeyGradStepOp op);
+  LogicalResult run(CapturedGradStepOp op);
 
 private:
   /// The probabilities of scores, in their memory if nobody else needs them.
@@ -37,6 +39,15 @@ private:
   /// The gradients of the scaled products: the scores `s` and the probabilities
   /// `p`, and the products `dp` of the values and the output's gradients.
   FailureOr<Value> scoreGrads(Value s, Value p, Value dp);
+  /// The gradients of what the score region gives.
+  Value modifiedScoreGrads(Value p, Value dp);
+  Value modifiedScoreGrad(ImplicitLocOpBuilder &at, Value p, Value delta,
+                          Value dp) {
+    Value difference = arith::SubFOp::create(at, dp, delta);
+    return arith::MulFOp::create(at, p, difference);
+  }
+  /// A loop from 0 to `end` that carries `sum`.
+  Value loop(Value end, Value sum, function_ref<Value(Value, Value)> body);
   Value zeroUnless(ImplicitLocOpBuilder &at, Value condition, Value value) {
     if (!condition)
       return value;
@@ -89,22 +100,21 @@ static void dropUnusedInput(linalg::GenericOp op) {
   op.setIndexingMapsAttr(Builder(op).getAffineMapArrayAttr(maps));
 }
 
+Value GradStepBuilder::modifiedScoreGrads(Value p, Value dp) {
+  return generic(
+      {p, delta}, dp, {scoreMap(), rowMap(), scoreMap()},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value condition =
+            takesPart(at, linalg::IndexOp::create(at, queryLoop()),
+                      linalg::IndexOp::create(at, keyLoop()));
+        return {zeroUnless(at, condition,
+                           modifiedScoreGrad(at, args[0], args[1], args[2]))};
+      })[0];
+}
+
 FailureOr<Value> GradStepBuilder::scoreGrads(Value s, Value p, Value dp) {
-  auto ofScore = [&](ImplicitLocOpBuilder &at, Value p, Value delta, Value dp) {
-    Value difference = arith::SubFOp::create(at, dp, delta);
-    return arith::MulFOp::create(at, p, difference);
-  };
-  auto condition = [&](ImplicitLocOpBuilder &at) {
-    return takesPart(at, linalg::IndexOp::create(at, queryLoop()),
-                     linalg::IndexOp::create(at, keyLoop()));
-  };
   if (!hasScore())
-    return generic(
-        {p, delta}, dp, {scoreMap(), rowMap(), scoreMap()},
-        [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-          return {zeroUnless(at, condition(at),
-                             ofScore(at, args[0], args[1], args[2]))};
-        })[0];
+    return modifiedScoreGrads(p, dp);
   bool isDifferentiable = true;
   auto body = [&](ImplicitLocOpBuilder &at,
                   ValueRange args) -> SmallVector<Value> {
@@ -112,9 +122,10 @@ FailureOr<Value> GradStepBuilder::scoreGrads(Value s, Value p, Value dp) {
     Value key = linalg::IndexOp::create(at, keyLoop());
     IRMapping values;
     scoreRegion(at, args[0], query, key, values);
-    FailureOr<ScoreGradient> gradient = emitScoreGradient(
-        at, step.getScore(), values, ofScore(at, args[1], args[2], args[3]),
-        takesPart(at, query, key));
+    FailureOr<ScoreGradient> gradient =
+        emitScoreGradient(at, step.getScore(), values,
+                          modifiedScoreGrad(at, args[1], args[2], args[3]),
+                          takesPart(at, query, key));
     isDifferentiable = succeeded(gradient);
     if (isDifferentiable && gradient->score)
       return {gradient->score};
@@ -152,6 +163,69 @@ LogicalResult GradStepBuilder::run(KeyGradStepOp op) {
   return success();
 }
 
+Value GradStepBuilder::loop(Value end, Value sum,
+                            function_ref<Value(Value, Value)> body) {
+  Value zero = arith::ConstantIndexOp::create(b, 0);
+  Value one = arith::ConstantIndexOp::create(b, 1);
+  auto loop = scf::ForOp::create(b, zero, end, one, sum);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(
+      b, body(loop.getInductionVar(), loop.getRegionIterArgs()[0]));
+  return loop.getResult(0);
+}
+
+LogicalResult GradStepBuilder::run(CapturedGradStepOp op) {
+  Value query = op.getQuery(), key = op.getKey(), value = op.getValue(),
+        outputGrad = op.getOutputGrad();
+  bool overQueries = op.getOverQueries();
+  Value s = overQueries ? products(key, query) : products(query, key);
+  Value p = probabilities(s);
+  Value dp =
+      overQueries ? products(value, outputGrad) : products(outputGrad, value);
+  Value ds = modifiedScoreGrads(p, dp);
+  bool isDifferentiable = true;
+  auto element = [&](Value query, Value key, Value sum) -> Value {
+    SmallVector<Value> at(2);
+    at[queryLoop()] = query;
+    at[keyLoop()] = key;
+    IRMapping values;
+    scoreRegion(b, tensor::ExtractOp::create(b, s, at), query, key, values);
+    FailureOr<ScoreGradient> gradient = emitScoreGradient(
+        b, op.getScore(), values, tensor::ExtractOp::create(b, ds, at),
+        takesPart(b, query, key), op.getCaptured());
+    isDifferentiable = succeeded(gradient);
+    if (!isDifferentiable)
+      return sum;
+    for (const ReadGradient &read : gradient->reads) {
+      SmallVector<Value> place;
+      for (auto [index, first] : llvm::zip_equal(read.indices, op.getFirst()))
+        place.push_back(arith::SubIOp::create(b, index, first));
+      Value before = tensor::ExtractOp::create(b, sum, place);
+      Value gradient = read.gradient;
+      if (gradient.getType() != before.getType())
+        gradient = arith::ExtFOp::create(b, before.getType(), gradient);
+      Value added = arith::AddFOp::create(b, before, gradient);
+      sum = tensor::InsertOp::create(b, added, sum, place);
+    }
+    return sum;
+  };
+  auto endOf = [&](Value count, int64_t tile) -> Value {
+    Value all = arith::ConstantIndexOp::create(b, tile);
+    return count ? arith::MinSIOp::create(b, count, all).getResult() : all;
+  };
+  Value queryEnd = endOf(op.getQueries(), queries),
+        keyEnd = endOf(op.getKeys(), keys);
+  Value sum = loop(queryEnd, op.getCapturedGrad(), [&](Value query, Value sum) {
+    return loop(keyEnd, sum,
+                [&](Value key, Value sum) { return element(query, key, sum); });
+  });
+  if (!isDifferentiable)
+    return failure();
+  replace(op, sum);
+  return success();
+}
+
 LogicalResult
 flash::decomposeGradStep(QueryGradStepOp op, const DecomposeOptions &options,
                          ScoreTileBuilder::Transposed &transposed) {
@@ -161,6 +235,13 @@ flash::decomposeGradStep(QueryGradStepOp op, const DecomposeOptions &options,
 
 LogicalResult
 flash::decomposeGradStep(KeyGradStepOp op, const DecomposeOptions &options,
+                         ScoreTileBuilder::Transposed &transposed) {
+  return GradStepBuilder(op, op.getShift(), op.getDelta(), options, transposed)
+      .run(op);
+}
+
+LogicalResult
+flash::decomposeGradStep(CapturedGradStepOp op, const DecomposeOptions &options,
                          ScoreTileBuilder::Transposed &transposed) {
   return GradStepBuilder(op, op.getShift(), op.getDelta(), options, transposed)
       .run(op);

@@ -248,12 +248,10 @@ Value ScoreTileBuilder::guardOf(ImplicitLocOpBuilder &at, Value query,
   if (!hasGuards(step.getScore()))
     return {};
   Value condition = isInMask(at, query, key);
-  if (auto grad = dyn_cast<KeyGradStepOp>(step.getOperation())) {
-    if (!grad.getKeys())
-      return condition;
-    return emitRowExists(at, at.getLoc(), condition, key, grad.getKeys());
-  }
-  if (!condition)
+  if (Value count = step.getFixedCount())
+    return emitRowExists(at, at.getLoc(), condition,
+                         step.stepsOverQueries() ? key : query, count);
+  if (!condition || step.stepsOverQueries())
     return condition;
   ScorePosition position = positionOf(at, query, key);
   return emitRowExists(at, at.getLoc(), condition, position.query,

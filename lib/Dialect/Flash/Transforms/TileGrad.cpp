@@ -18,6 +18,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
+#include <array>
 #include <limits>
 
 namespace flash {
@@ -87,6 +88,12 @@ private:
   Value emitQueryGrad();
   SmallVector<Value> emitKeyGrads();
   Value emitSinkGrad();
+  Value emitCapturedGrad(Value captured);
+  /// Adds the gradient of the part of a captured tensor from `first` on to
+  /// `sum`, of one (batch, head, tile of queries, tile of keys) or, where these
+  /// are null in `position`, of all in order.
+  Value addToCaptured(Value captured, ArrayRef<OpFoldResult> first,
+                      MutableArrayRef<Value> position, Value sum);
 
   AttentionGradOp op;
   Type elementType;
@@ -418,12 +425,181 @@ Value GradTiler::emitSinkGrad() {
                       Schedule(), body)[0];
 }
 
+/// The dimension of a captured tensor that all reads of it index by the batch,
+/// the head, the query or the key itself, for each of these, if there is one:
+/// units of work that differ in it add to different elements.
+static std::array<std::optional<unsigned>, 4> getOwnedDims(Region &score,
+                                                           Value captured) {
+  SmallVector<tensor::ExtractOp> reads = llvm::filter_to_vector(
+      score.front().getOps<tensor::ExtractOp>(),
+      [&](tensor::ExtractOp read) { return read.getTensor() == captured; });
+  unsigned rank = cast<RankedTensorType>(captured.getType()).getRank();
+  std::array<std::optional<unsigned>, 4> owned;
+  for (auto [position, dim] : llvm::enumerate(owned))
+    for (unsigned d = 0; d < rank && !dim; ++d)
+      if (llvm::all_of(reads, [&, position = position](tensor::ExtractOp read) {
+            return read.getIndices()[d] == score.getArgument(position + 1);
+          }))
+        dim = d;
+  return owned;
+}
+
+Value GradTiler::addToCaptured(Value captured, ArrayRef<OpFoldResult> first,
+                               MutableArrayRef<Value> position, Value sum) {
+  Location loc = op.getLoc();
+  constexpr unsigned query = 2, key = 3;
+  OpFoldResult ends[] = {tensor::getMixedSize(b, loc, op.getQuery(), 0),
+                         tensor::getMixedSize(b, loc, op.getQuery(), 1),
+                         queries.end, OpFoldResult()};
+  const int64_t steps[] = {1, 1, queries.tile, keys.tile};
+  // The innermost loop is one over tiles, which masks make shorter.
+  unsigned innermost = !position[key] ? key : query;
+  bool isLoop = !position[innermost], overQueries = innermost == query;
+  SmallVector<unsigned> loops;
+  for (unsigned i = 0; i < position.size(); ++i)
+    if (!position[i])
+      loops.push_back(i);
+
+  TiledDim some = keys;
+  SmallVector<Value> ofQueries, ofKeys;
+  Value usedQueries, usedKeys;
+  auto takeQueries = [&] {
+    OpFoldResult rows = queries.existing(b, loc, position[query]);
+    SmallVector<OpFoldResult> at = {position[0], position[1], position[query]};
+    for (Value tensor :
+         {Value(op.getQuery()), Value(op.getOutputGrad()), shift, delta})
+      ofQueries.push_back(extract(tensor, at, rows, queries));
+    if (queries.isRagged())
+      usedQueries = asValue(rows);
+  };
+  auto takeKeys = [&] {
+    bool isStep = isLoop && !overQueries;
+    const TiledDim &dim = isStep ? some : keys;
+    OpFoldResult rows = dim.existing(b, loc, position[key]);
+    SmallVector<OpFoldResult> at = {
+        position[0], groups.getKeyHead(b, loc, position[1]), position[key]};
+    for (Value tensor : {op.getKey(), op.getValue()})
+      ofKeys.push_back(extract(tensor, at, rows, dim));
+    if (op.getLengths() && !isStep)
+      usedKeys = arith::SubIOp::create(b, asValue(some.end), position[key]);
+    else if (dim.isRagged())
+      usedKeys = asValue(rows);
+  };
+  auto step = [&](Value sum) -> Value {
+    SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
+    SmallVector<Value> extents;
+    dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
+    auto step = CapturedGradStepOp::create(
+        b, sum.getType(), ofQueries[0], ofKeys[0], ofKeys[1], ofQueries[1],
+        ofQueries[2], ofQueries[3], captured, sum,
+        getValueOrCreateConstantIndexOp(b, loc, first), usedQueries, usedKeys,
+        overQueries, position, extents, open, lengths, APFloat(scale),
+        op.getMaskAttr(), op.getPrecisionAttr(), op.getScheduleAttr());
+    IRMapping mapping;
+    op.getScore().cloneInto(&step.getScore(), mapping);
+    return step.getResult();
+  };
+  auto emit = [&](auto &emit, ArrayRef<unsigned> loops, Value sum) -> Value {
+    if (position[0] && !some.end) {
+      some.end = getKeyEnd(b, loc, op.getKey(), op.getLengths(), position[0]);
+      if (op.getLengths())
+        some.multiple = 1;
+    }
+    bool isInnermost = isLoop && loops.size() == 1;
+    if (isInnermost)
+      overQueries ? takeKeys() : takeQueries();
+    if (loops.empty()) {
+      if (ofQueries.empty())
+        takeQueries();
+      if (ofKeys.empty())
+        takeKeys();
+      return step(sum);
+    }
+    OpFoldResult end = loops[0] == key ? some.end : ends[loops[0]];
+    return loop(constant(0), asValue(end), steps[loops[0]], sum,
+                [&](Value at, ValueRange state) -> SmallVector<Value> {
+                  position[loops[0]] = at;
+                  return {emit(emit, loops.drop_front(), state[0])};
+                })[0];
+  };
+  some.end = OpFoldResult();
+  return emit(emit, loops, sum);
+}
+
+Value GradTiler::emitCapturedGrad(Value captured) {
+  Location loc = op.getLoc();
+  auto type = cast<RankedTensorType>(captured.getType());
+  AffineMap all = b.getMultiDimIdentityMap(type.getRank());
+  auto owned = getOwnedDims(op.getScore(), captured);
+  auto filledWithZeros = [&](ArrayRef<OpFoldResult> sizes, Type element) {
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(element));
+    Value empty = tensor::EmptyOp::create(b, sizes, element);
+    return linalg::FillOp::create(b, zero, empty).getResult(0);
+  };
+  // The sum of the part from `first` on, rounded.
+  auto emitPart = [&](ArrayRef<OpFoldResult> first,
+                      ArrayRef<OpFoldResult> sizes,
+                      MutableArrayRef<Value> position) {
+    Value sum = addToCaptured(captured, first, position,
+                              filledWithZeros(sizes, b.getF64Type()));
+    Value rounded = tensor::EmptyOp::create(b, sizes, type.getElementType());
+    return Value(generic(
+        sum, rounded, {all, all},
+        [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+          Value single = arith::TruncFOp::create(at, at.getF32Type(), args[0]);
+          return {truncateF32(at, type.getElementType(), single)};
+        })[0]);
+  };
+
+  SmallVector<OpFoldResult> none(type.getRank(), index(0)),
+      whole = tensor::getMixedSizes(b, loc, captured), ends;
+  SmallVector<int64_t> steps;
+  const TiledDim one = {1, index(1)};
+  const TiledDim *dims[] = {&one, &one, &queries, &keys};
+  OpFoldResult sizes[] = {tensor::getMixedSize(b, loc, op.getQuery(), 0),
+                          tensor::getMixedSize(b, loc, op.getQuery(), 1),
+                          queries.end, keys.end};
+  for (unsigned i = 0; i < owned.size(); ++i)
+    if (owned[i]) {
+      ends.push_back(sizes[i]);
+      steps.push_back(dims[i]->tile);
+    }
+  if (ends.empty()) {
+    SmallVector<Value> position(owned.size());
+    return emitPart(none, whole, position);
+  }
+  auto body = [&](ValueRange unit, ValueRange outputs) {
+    SmallVector<Value> position(owned.size());
+    SmallVector<OpFoldResult> first(none), part(whole);
+    for (unsigned i = 0, next = 0; i < owned.size(); ++i)
+      if (owned[i]) {
+        position[i] = unit[next++];
+        first[*owned[i]] = position[i];
+        part[*owned[i]] = dims[i]->existing(b, loc, position[i]);
+      }
+    Value sum = emitPart(first, part, position);
+    auto forall = cast<scf::ForallOp>(
+        cast<BlockArgument>(outputs[0]).getOwner()->getParentOp());
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(forall.getTerminator().getBody());
+    tensor::ParallelInsertSliceOp::create(
+        b, sum, outputs[0], first, part,
+        SmallVector<OpFoldResult>(first.size(), index(1)));
+  };
+  // Elements that are no batch's, head's, query's or key's are not read.
+  return parallelLoop(ends, steps,
+                      filledWithZeros(whole, type.getElementType()), Schedule(),
+                      body)[0];
+}
+
 void GradTiler::run() {
   emitRows();
   SmallVector<Value> results = {emitQueryGrad()};
   llvm::append_range(results, emitKeyGrads());
   if (op.getSink())
     results.push_back(emitSinkGrad());
+  for (Value captured : op.getCaptured())
+    results.push_back(emitCapturedGrad(captured));
   // A result type may be more or less static than what the operands tell.
   for (auto [result, value] : llvm::zip_equal(op->getResults(), results)) {
     if (value.getType() != result.getType())
@@ -451,9 +627,6 @@ struct TileGrad : flash::impl::TileGradBase<TileGrad> {
     if (!schedule.queryTile || !schedule.keyTile)
       return op.emitOpError("has no schedule with query_tile and key_tile; run "
                             "flash-select-schedule or write them");
-    if (!op.getCaptured().empty())
-      return op.emitOpError("has wrt, which has no tiled program yet; leave it "
-                            "out");
     return op.requireRank4();
   }
 };

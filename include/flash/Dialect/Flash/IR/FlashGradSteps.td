@@ -14,6 +14,7 @@
 
 def Flash_F32Tile : Flash_MatrixOf<[F32]>;
 def Flash_F32Rows : Flash_VectorOf<[F32]>;
+def Flash_F64Tensor : Flash_TensorOf<[F64]>;
 
 /// What a step of the gradients reads, and where it is.
 defvar Flash_gradStepTiles = (ins Flash_FloatTile:$query, Flash_FloatTile:$key,
@@ -54,6 +55,7 @@ class Flash_GradStepOp<string mnemonic, list<Trait> traits>
     ::llvm::SmallVector<::mlir::OpFoldResult> getMixedExtents();
     int64_t getPackedHeads() { return 1; }
     ::mlir::MutableOperandRange getCountMutable();
+    ::mlir::Value getFixedCount();
     ::llvm::SmallVector<::mlir::OpOperand *> getSteppedTiles();
   }];
 }
@@ -142,6 +144,60 @@ def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
   let extraClassDeclaration = declarations # [{
     static constexpr unsigned numRequiredOperands = 8;
     bool stepsOverQueries() { return true; }
+  }];
+}
+
+def Flash_CapturedGradStepOp : Flash_GradStepOp<"captured_grad_step",
+    [AllTypesMatch<["captured_grad", "captured_grad_out"]>]> {
+  let summary = "adds what a pair of tiles gives to the gradient of a captured "
+                "tensor";
+  let description = [{
+    With `p` and the products of values and the output's gradients as in
+    `flash.query_grad_step`, and for each read of `captured` in the score region,
+    at the indices `n`:
+
+    ```
+    ds[i,j]          = p[i,j] * (sum_d do[i,d] * v[j,d] - delta[i])
+    dcaptured'[n-f] += ds[i,j] * (the derivative of the score for this read)
+    ```
+
+    `from` is `f`, the position in `captured` of the part whose gradient
+    `dcaptured` is: no read is outside of it. Elements are added one after the
+    other, by queries and then by keys. `queries(n)` and `keys(n)` leave out those
+    from the `n`-th on; with `over_queries` the step is one of a loop over tiles of
+    queries, else of keys.
+
+    Example:
+
+    ```mlir
+    %1 = flash.captured_grad_step of(%bias : tensor<4x?xf32>) ins(%q, %k, %v, %do, %shift, %delta :
+            tensor<64x64xf16>, tensor<128x64xf16>, tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>,
+            tensor<64xf32>)
+        outs(%0 : tensor<1x?xf64>) from(%h, %c0) at[%b, %h, %i, %j] of[512, 512] scale(1.250000e-01) score {
+    ^bb0(%s: f32, %sb: index, %sh: index, %si: index, %sj: index):
+      %e = tensor.extract %bias[%sh, %sj] : tensor<4x?xf32>
+      %r = arith.addf %s, %e : f32
+      flash.yield %r : f32
+    }
+    ```
+  }];
+  let arguments = !con(Flash_gradStepTiles, (ins Flash_FloatTensor:$captured,
+    Flash_F64Tensor:$captured_grad, Variadic<Index>:$first,
+    Optional<Index>:$queries, Optional<Index>:$keys, UnitAttr:$over_queries),
+    Flash_gradStepClauses);
+  let results = (outs Flash_F64Tensor:$captured_grad_out);
+  let assemblyFormat = !strconcat("`of` `(` $captured `:` type($captured) `)`",
+    Flash_gradStepTilesFormat, [{
+    `outs` `(` $captured_grad `:` type($captured_grad) `)`
+    `from` `(` $first `)`
+  }], Flash_gradStepPositionFormat, [{
+    (`queries` `(` $queries^ `)`)?
+    (`keys` `(` $keys^ `)`)?
+    (`over_queries` $over_queries^)?
+  }], Flash_gradStepClausesFormat);
+  let extraClassDeclaration = declarations # [{
+    static constexpr unsigned numRequiredOperands = 8;
+    bool stepsOverQueries() { return getOverQueries(); }
   }];
 }
 

@@ -332,6 +332,7 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     int64_t getPackedHeads() { return getPacked().value_or(1); }
     bool stepsOverQueries() { return false; }
     ::mlir::MutableOperandRange getCountMutable() { return getKeysMutable(); }
+    ::mlir::Value getFixedCount() { return {}; }
     ::llvm::SmallVector<::mlir::OpOperand *> getSteppedTiles() {
       return {&getKeyMutable(), &getValueMutable()};
     }
@@ -490,7 +491,8 @@ def Flash_IsFiniteOp : Flash_Op<"is_finite", [Pure]> {
 def Flash_GuardOp : Flash_Op<"guard",
     [Pure, AllTypesMatch<["value", "result"]>,
      ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp",
-                  "QueryGradStepOp", "KeyGradStepOp", "BlockMapOp"]>]> {
+                  "QueryGradStepOp", "KeyGradStepOp",
+                  "CapturedGradStepOp", "BlockMapOp"]>]> {
   let summary = "an index or divisor that elements left out do not use";
   let description = [{
     In a score region, `value` for an element that takes part, and for any other
@@ -577,7 +579,8 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
 def Flash_YieldOp : Flash_Op<"yield",
     [Pure, Terminator,
      ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp",
-                  "QueryGradStepOp", "KeyGradStepOp", "BlockMapOp"]>]> {
+                  "QueryGradStepOp", "KeyGradStepOp",
+                  "CapturedGradStepOp", "BlockMapOp"]>]> {
   let summary = "ends a score region or that of a block map";
   let description = [{
     Of a score region the new score and, after `keep`, whether the element takes

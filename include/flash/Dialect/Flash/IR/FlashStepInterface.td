@@ -47,6 +47,9 @@ def Flash_StepOpInterface : OpInterface<"StepOpInterface"> {
     InterfaceMethod<"The number of rows that exist in the tiles of the loop; "
                     "none if all do.",
       "::mlir::MutableOperandRange", "getCountMutable">,
+    InterfaceMethod<"The number of rows of the other tile on which a result "
+                    "depends, or null.",
+      "::mlir::Value", "getFixedCount">,
     InterfaceMethod<"The tiles of the loop.",
       "::llvm::SmallVector<::mlir::OpOperand *>", "getSteppedTiles">
   ];
