@@ -60,7 +60,7 @@ private:
   OpFoldResult keyEnd(Value batch);
   /// The loop over key tiles; returns the final state. Each of n splits takes
   /// every n-th tile, so that all have as much to do whatever range of tiles a
-  /// mask leaves.
+  /// mask leaves, unless the schedule says how many keys a split has.
   SmallVector<Value> keyLoop(Value query, Value split, Value batch, Value head,
                              Value start, ArrayRef<Value> state);
   /// Emits a finalize whose output has elements of `elementType`.
@@ -246,20 +246,37 @@ SmallVector<Value> Tiler::keyLoop(Value query, Value split, Value batch,
     return getValueOrCreateConstantIndexOp(
         b, loc, affine::makeComposedFoldedAffineApply(b, loc, toKey, {tile}));
   };
-  auto loop = scf::ForOp::create(b, loc, split ? keyOfTile(split) : constant(0),
-                                 end, keyOfTile(splits.getCount()), state);
+  Value first = constant(0), step;
+  if (split && splits.getKeys()) {
+    AffineExpr ofSplit = b.getAffineDimExpr(0) * *splits.getKeys();
+    auto at = [&](AffineExpr key) {
+      return affine::makeComposedFoldedAffineApply(b, loc, key, {split});
+    };
+    first = getValueOrCreateConstantIndexOp(b, loc, at(ofSplit));
+    end = getValueOrCreateConstantIndexOp(
+        b, loc,
+        affine::makeComposedFoldedAffineMin(
+            b, loc, b.getMultiDimIdentityMap(2),
+            {OpFoldResult(end), at(ofSplit + *splits.getKeys())}));
+    step = constant(keyTile);
+  } else {
+    if (split)
+      first = keyOfTile(split);
+    step = keyOfTile(splits.getCount());
+  }
+  auto loop = scf::ForOp::create(b, loc, first, end, step, state);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value at = loop.getInductionVar();
   ValueRange carried = loop.getRegionIterArgs();
   OpFoldResult existing = keys.existing(b, loc, at);
-  SmallVector<OpFoldResult> first = {batch, headOfKeys, at};
-  Value key = extractRows(b, loc, online.getKey(), first, existing, keyTile,
+  SmallVector<OpFoldResult> place = {batch, headOfKeys, at};
+  Value key = extractRows(b, loc, online.getKey(), place, existing, keyTile,
                           /*columns=*/std::nullopt, padding);
-  Value value = extractRows(b, loc, online.getValue(), first, existing, keyTile,
+  Value value = extractRows(b, loc, online.getValue(), place, existing, keyTile,
                             /*columns=*/std::nullopt, padding);
   SmallVector<int64_t> staticPosition(4, ShapedType::kDynamic);
-  auto step = OnlineAttentionOp::create(
+  auto tile = OnlineAttentionOp::create(
       b, loc, carried.getTypes(), query, key, value, carried[0], carried[1],
       carried[2], ValueRange{batch, head, start, at}, online.getExtents(),
       keys.isRagged() ? cast<Value>(existing) : Value(),
@@ -268,8 +285,8 @@ SmallVector<Value> Tiler::keyLoop(Value query, Value split, Value batch,
       /*multiples=*/DenseI64ArrayAttr(), online.getScheduleAttr(),
       packedHeads > 1 ? b.getI64IntegerAttr(packedHeads) : IntegerAttr());
   IRMapping mapping;
-  online.getScore().cloneInto(&step.getScore(), mapping);
-  scf::YieldOp::create(b, loc, step.getResults());
+  online.getScore().cloneInto(&tile.getScore(), mapping);
+  scf::YieldOp::create(b, loc, tile.getResults());
   return SmallVector<Value>(loop.getResults());
 }
 
