@@ -40,6 +40,7 @@ specialize(const FlashKernel &kernel, llvm::ArrayRef<FlashTensor> arguments,
                 *module, of);
     flash::SpecializeOptions options;
     options.sizes = llvm::map_to_vector(arguments, describe);
+    options.schedule = front.schedule;
     options.target = front.target;
     options.device = front.device;
     options.tuningFile = front.tuningFile;

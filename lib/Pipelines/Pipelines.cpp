@@ -33,8 +33,9 @@ void flash::buildRecognizePipeline(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createRaiseAttention());
   if (!options.versions.empty()) {
     attachTarget(pm, options);
-    pm.addPass(createMakeVersions({options.versions, options.target,
-                                   options.device, options.tuningFile}));
+    pm.addPass(
+        createMakeVersions({options.versions, options.schedule, options.target,
+                            options.device, options.tuningFile}));
   }
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createSeparateMasks());

@@ -111,7 +111,7 @@ std::string flash::completeSchedule(const Problem &problem,
   std::string fault = schedule.hasRoles() && canHaveRoles(problem, target)
                           ? completeSm90Schedule(problem, target, schedule)
                           : completeSm80Schedule(problem, target, schedule);
-  if (!schedule.splitCtas && !schedule.numSplits)
+  if (!schedule.splitCtas && !schedule.numSplits && !schedule.splitKeys)
     schedule.numSplits = 1;
   return fault;
 }

@@ -40,7 +40,12 @@ constexpr Key keys[] = {
      /*followsTiles=*/true},
     {"features"},
     {"num_splits", &Schedule::numSplits, 1, 256},
-    {"split_ctas", &Schedule::splitCtas, 1, 65536}};
+    {"split_ctas", &Schedule::splitCtas, 1, 65536},
+    {"split_keys", &Schedule::splitKeys, 8, 1 << 20, 8}};
+
+// How the keys are split: one of these at most.
+constexpr std::optional<int64_t> Schedule::*splitKinds[] = {
+    &Schedule::numSplits, &Schedule::splitCtas, &Schedule::splitKeys};
 } // namespace
 
 /// What is wrong with the value of a key that is a number.
@@ -106,6 +111,16 @@ std::string Schedule::findFault() const {
   if (numSplits && splitCtas)
     return "num_splits says what split_ctas leaves to the sizes; write one of "
            "them";
+  if (splitKeys && (numSplits || splitCtas))
+    return llvm::formatv(
+        "split_keys says how long splits are, and {0} how many "
+        "there are; write one of them",
+        numSplits ? "num_splits" : "split_ctas");
+  if (splitKeys && keyTile && *splitKeys % *keyTile != 0)
+    return llvm::formatv("split_keys must be a multiple of key_tile, got {0} "
+                         "and {1}; the nearest is {2}",
+                         *splitKeys, *keyTile,
+                         llvm::alignTo(*splitKeys, *keyTile));
   return "";
 }
 
@@ -142,10 +157,9 @@ Schedule Schedule::over(const Schedule &lower) const {
   }
   if (!features)
     merged.features = lower.features;
-  if (numSplits)
-    merged.splitCtas = splitCtas;
-  if (splitCtas)
-    merged.numSplits = numSplits;
+  if (llvm::any_of(splitKinds, [&](auto kind) { return this->*kind; }))
+    for (auto kind : splitKinds)
+      merged.*kind = this->*kind;
   return merged;
 }
 

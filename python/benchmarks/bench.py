@@ -3,7 +3,8 @@
     python3 python/benchmarks/bench.py --flash-run build/bin/flash-run --out build/bench
     python3 python/benchmarks/bench.py --out build/bench --only ladder forward
 
-Needs numpy and matplotlib. Columns of PyTorch appear where it is installed. On a
+Needs numpy and matplotlib. Columns of PyTorch appear where it is installed, and beside it those of the
+package flash_mlir, FlashAttention-3 (flash_attn_interface) and FlashAttention-4 (flash_attn.cute). On a
 machine without an NVIDIA GPU the CPU runs smaller problems. Each experiment is saved
 when it ends, and the report is made of all that are in the folder.
 """
@@ -18,7 +19,7 @@ import tempfile
 import time
 import traceback
 
-from experiments import forward, heads, ladder, roofline, small, softmax, variants
+from experiments import forward, heads, ladder, roofline, small, softmax, sustained, variants
 from flash import Flash, probe
 from peers import Peers
 from results import FAULT, Result
@@ -26,6 +27,7 @@ from results import FAULT, Result
 # What matters most comes first, in case that time runs out.
 EXPERIMENTS = {
     "forward": forward.run,
+    "sustained": sustained.run,
     "ladder": ladder.run,
     "variants": variants.run,
     "single-head": heads.single,
@@ -61,6 +63,8 @@ class Bench:
         self.flash = Flash(arguments.flash_run, target, folder, seconds, say)
         self.peers = Peers(self.gpu, seconds, say)
         self.target = target
+        # Until a GPU has its temperature and clocks of long runs.
+        self.sustained_seconds = 4 if arguments.seconds is None else arguments.seconds
 
     def rate(self, report):
         return None if "error" in report else report["bench"]["tflops"] * self.scale
@@ -78,7 +82,7 @@ def run_one(bench, name):
     start = time.perf_counter()
     try:
         result = EXPERIMENTS[name](bench)
-        if not any(table.rows for table in result.tables):
+        if not any(table.rows for table in result.tables) and not result.notes:
             result.error = "nothing was measured"
     except Exception as error:
         traceback.print_exc()

@@ -1,13 +1,21 @@
-"""PyTorch's attention, timed with the protocol of flash-run."""
+"""Attention of others, and ours as Python calls it, timed with the protocol of flash-run."""
 import contextlib
+import importlib
 import statistics
 import time
+
+import oracle
 
 try:
     import torch
     from torch.nn.functional import scaled_dot_product_attention
 except ImportError:
     torch = None
+
+# By their columns: the name in full, and the module.
+MODULES = {"Python": ("flash-mlir's package", "flash_mlir"),
+           "FA3": ("FlashAttention-3", "flash_attn_interface"),
+           "FA4": ("FlashAttention-4", "flash_attn.cute.interface")}
 
 BACKENDS = {"FA2": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "math": "MATH"}
 
@@ -20,12 +28,25 @@ class Peers:
         self.device = "cuda" if on_gpu else "cpu"
         self.here = torch is not None and (not on_gpu or torch.cuda.is_available())
         self.flush = None
+        self.modules, self.missing = {}, []
+        for name, (title, module) in MODULES.items():
+            if not self.here or (name != "Python" and not on_gpu):
+                continue
+            try:
+                self.modules[name] = importlib.import_module(module)
+            except Exception as error:  # Of another CUDA or PyTorch it may fail in any way.
+                reason = str(error).strip().splitlines()
+                self.missing.append(f"{title} ({module}: {reason[0][:100] if reason else type(error).__name__})")
         if self.here and on_gpu:
             bytes_of_cache = torch.cuda.get_device_properties(0).L2_cache_size
             self.flush = torch.empty(2 * bytes_of_cache, dtype=torch.int8, device="cuda")
 
     def describe(self):
-        return f"PyTorch {torch.__version__}" if self.here else "no PyTorch"
+        if not self.here:
+            return "no PyTorch"
+        parts = [f"PyTorch {torch.__version__}"]
+        parts += [f"{MODULES[name][0]} {getattr(module, '__version__', '')}".strip() for name, module in self.modules.items()]
+        return ", ".join(parts + [f"not found: {each}" for each in self.missing])
 
     def tensors(self, arrays):
         return [torch.from_numpy(array).to(self.device) for array in arrays]
@@ -73,6 +94,45 @@ class Peers:
             chosen = sdpa_kernel([getattr(SDPBackend, BACKENDS[backend])])
         with chosen:
             return self.time(backend, lambda: scaled_dot_product_attention(*tensors, is_causal=causal, **options))
+
+    def sdpa_call(self, backend, tensors, causal):
+        """A call of one backend on a GPU."""
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        def call():
+            with sdpa_kernel([getattr(SDPBackend, BACKENDS[backend])]):
+                return scaled_dot_product_attention(*tensors, is_causal=causal)
+
+        return call
+
+    def call(self, name, tensors, causal):
+        """A call of one of MODULES, or None: the result is of (batch, heads, length, D)."""
+        module = self.modules.get(name)
+        if module is None:
+            return None
+        if name == "Python":
+            mask = module.causal() if causal else None
+            return lambda: module.attention(*tensors, mask=mask)
+        # They want (batch, length, heads, D), and may return the log-sum-exp, too.
+        rows = [tensor.transpose(1, 2).contiguous() for tensor in tensors]
+
+        def call():
+            result = module.flash_attn_func(*rows, causal=causal)
+            return (result[0] if isinstance(result, tuple) else result).transpose(1, 2)
+
+        return call
+
+    def checked(self, name, tensors, arrays, mask):
+        """The median of milliseconds of one of MODULES, if its result is right; a wrong one raises RuntimeError."""
+        call = self.call(name, tensors, mask == "causal")
+        took = self.time(name, call) if call else None
+        if took is not None:
+            with torch.no_grad():
+                output = call().float().cpu().numpy()
+            deviation, tolerance = oracle.compare(*arrays, output, mask, None, None)
+            if not deviation <= tolerance:
+                raise RuntimeError(f"{MODULES[name][0]} is off by {deviation:.1e}, and {tolerance:.0e} is allowed")
+        return took
 
     def naive(self, tensors, causal):
         """Product, softmax, product: milliseconds, and bytes at most beyond the inputs."""

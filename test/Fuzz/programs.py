@@ -94,7 +94,8 @@ def draw_schedule(rng, target, element):
     if rng.random() < 0.7:
         keys["stages"] = rng.randint(1, most)
     if rng.random() < 0.3:
-        keys[rng.choice(["num_splits", "split_ctas"])] = rng.choice([1, 2, 3, 5, 40])
+        key = rng.choice(["num_splits", "split_ctas", "split_keys"])
+        keys[key] = rng.choice([1, 2, 3, 5, 40]) * (keys["key_tile"] if key == "split_keys" else 1)
     return ",".join(f"{key}={value}" for key, value in keys.items())
 
 

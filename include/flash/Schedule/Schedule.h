@@ -29,7 +29,7 @@ struct Schedule {
   std::optional<int64_t> queryTile, keyTile, packedHeads, warps, stages,
       queryStages, ctasPerSm;
   std::optional<ScheduleFeatures> features;
-  std::optional<int64_t> numSplits, splitCtas;
+  std::optional<int64_t> numSplits, splitCtas, splitKeys;
 
   bool isEmpty() const { return *this == Schedule(); }
   /// How many query heads share a tile, which then has so many queries of each.
@@ -57,8 +57,8 @@ struct Schedule {
 
   /// This schedule, with what it leaves out taken from `lower`. Keys that
   /// follow from the tiles (warps, stages, query_stages, ctas_per_sm) are
-  /// taken only if the tiles are the same; `num_splits` and `split_ctas`
-  /// exclude each other.
+  /// taken only if the tiles are the same; `num_splits`, `split_ctas` and
+  /// `split_keys` exclude each other.
   Schedule over(const Schedule &lower) const;
 
   /// Calls `visit` with each key that has a value, in the order of the

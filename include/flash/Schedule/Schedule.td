@@ -67,6 +67,15 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     run time only, so is the number; where it is 1 there is no second kernel. The
     CPU ignores both.
 
+    `split_keys = 1024` (8 to 1048576, a multiple of `key_tile`, which must be
+    written, too) makes a split of each 1024 keys, however many there are, where
+    the others give a split every n-th tile. Tiles are added up in their order
+    and splits in theirs, so that the bits of a row depend on its keys and on
+    the schedule's `key_tile`, `split_keys` and `features` alone, and not on the
+    other rows, heads and batches, on how long a padded batch is, or on what types
+    say of sizes. `lazy_rescale`, which asks rows together, is left out unless
+    `features` says it.
+
     Every key may be left out. On a `flash.attention`, `flash-select-schedule`
     fills in what is missing: from a measured schedule of the device, where
     there is one, else from a model.

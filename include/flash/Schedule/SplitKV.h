@@ -25,6 +25,10 @@ constexpr int64_t minKeyTiles = 8, minKeyTilesPerSplit = 2;
 /// What the key `num_splits` of a schedule may be at most.
 constexpr int64_t maxSplits = 256;
 
+/// The splits that a combination adds at a time: their elements are in
+/// registers.
+constexpr int64_t mostSplitsAtOnce = 8;
+
 /// The number of splits that give at most `splitCtas` CTAs for `queryTiles`
 /// tiles of queries, if each then has enough of the `keyTiles` tiles of keys.
 int64_t countSplits(int64_t splitCtas, int64_t queryTiles, int64_t keyTiles);

@@ -7,14 +7,20 @@ from results import Result, Table, faults, geometric_mean
 MASKS = {"full": None, "causal": programs.CAUSAL}
 
 
+def divide(value, by):
+    return value / by if value and by else None
+
+
 def run(bench):
     if bench.gpu:
         tokens, hidden, dims, lengths, dtype = 16384, 2048, (64, 128, 256), (512, 1024, 2048, 4096, 8192, 16384), "f16"
-        peers = ("FA2", "cuDNN")
+        backends, others = ("FA2", "cuDNN"), ("FA3", "FA4")
     else:
         tokens, hidden, dims, lengths, dtype = 2048, 256, (64, 128), (512, 1024, 2048), "f32"
-        peers = ("SDPA",)
-    columns = ["D", "mask", "N", "flash-mlir", *peers, "ratio to the best", "deviation"]
+        backends, others = ("SDPA",), ()
+    peers = backends + others
+    columns = ["D", "mask", "N", "flash-mlir", *peers, "ratio to the best", "in Python", "Python to static",
+               "Python to the best", "deviation"]
     rows, panels, reports = [], [], {}
     for dim in dims:
         shapes = {n: (tokens // n, hidden // dim, n, dim) for n in lengths}
@@ -29,28 +35,38 @@ def run(bench):
                 report = here[f"{mask}_{dim}_{length}"]
                 pairs = length * (length + 1) / 2 if mask == "causal" else length**2
                 work = 4 * shape[0] * shape[1] * pairs * dim
-                values = [bench.rate(report)]
-                for peer in peers:
-                    took = bench.peers.sdpa(peer, tensors, mask == "causal")
-                    values.append(took and work / took * 1e-9 * bench.scale)
-                found[mask, length] = values, report.get("deviation")
+                times = [bench.peers.sdpa(peer, tensors, mask == "causal") for peer in backends]
+                for name in (*others, "Python"):
+                    try:
+                        times.append(bench.peers.checked(name, tensors, arrays[length], mask))
+                    except RuntimeError as error:
+                        reports[f"{name}_{mask}_{dim}_{length}"] = {"error": f"WRONG: {error}"}
+                        times.append(None)
+                rates = [took and work / took * 1e-9 * bench.scale for took in times]
+                found[mask, length] = [bench.rate(report), *rates], report.get("deviation")
             del tensors
             bench.peers.release()
         for mask in MASKS:
             for length in lengths:
                 values, deviation = found[mask, length]
-                best = max((v for v in values[1:] if v), default=None)
-                rows.append([dim, mask, length, *values, values[0] / best if best and values[0] else None, deviation])
+                ours, python = values[0], values[-1]
+                best = max((v for v in values[1:-1] if v), default=None)
+                rows.append([dim, mask, length, *values[:-1], divide(ours, best), python, divide(python, ours),
+                             divide(python, best), deviation])
             panels.append(dict(title=f"D = {dim}, {mask}", xlabel="N", ylabel=bench.unit, xs=list(lengths),
                                series={name: [found[mask, n][0][i] for n in lengths]
-                                       for i, name in enumerate(("flash-mlir", *peers))}))
-    ratios = [row[-2] for row in rows if row[-2]]
+                                       for i, name in enumerate(("flash-mlir", *peers, "in Python"))}))
     result = Result(f"Forward, {dtype}, {tokens} tokens, hidden size {hidden}",
                     f"{bench.unit} of the products over unmasked pairs; the batch is {tokens} / N, the heads {hidden} / D. "
-                    "The deviation from attention in double precision is that of rows taken at random.")
+                    "The deviation from attention in double precision is that of rows taken at random. "
+                    "Programs have static sizes; in Python, `flash_mlir.attention` is called with tensors of these.")
     result.tables.append(Table(columns, rows))
     result.plots.append(plots.lines(bench.folder / "forward.png", panels, columns=2))
-    if ratios:
-        result.notes.append(f"Ratio to the best peer: geometric mean {geometric_mean(ratios):.2f}, least {min(ratios):.2f}.")
+    for column, what in (("ratio to the best", "Ratio to the best peer"), ("Python to static", "Python to static"),
+                         ("Python to the best", "Python to the best peer")):
+        ratios = [row[columns.index(column)] for row in rows if row[columns.index(column)]]
+        if ratios:
+            result.notes.append(f"{what}: geometric mean {geometric_mean(ratios):.2f}, least {min(ratios):.2f}.")
+    result.notes += [f"Not found: {each}." for each in bench.peers.missing]
     result.notes += faults(reports)
     return result

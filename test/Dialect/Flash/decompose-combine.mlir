@@ -112,3 +112,21 @@ func.func @unbounded(%outs: tensor<3x?x64xf32>, %lses: tensor<3x?xf32>) -> tenso
   %o = flash.combine %outs, %lses : (tensor<3x?x64xf32>, tensor<3x?xf32>) -> tensor<?x64xf16>
   return %o : tensor<?x64xf16>
 }
+
+// -----
+
+// Steps of a fixed number: of twelve splits the second lacks four, and of three there is one step of three, to which
+// others would add nothing.
+
+// CHECK-LABEL: func @steps(
+// CHECK:         scf.for {{.*}} to %c12{{.*}} step %c8
+// CHECK:           arith.cmpi sle
+// CHECK:         scf.for {{.*}} to %c3{{.*}} step %c3
+// CHECK-NOT:       arith.cmpi sle
+// CHECK:         return
+func.func @steps(%outs: tensor<12x8x64xf32>, %lses: tensor<12x8xf32>, %few: tensor<3x8x64xf32>, %lsesOfFew: tensor<3x8xf32>)
+    -> (tensor<8x64xf16>, tensor<8x64xf16>) {
+  %o = flash.combine %outs, %lses step(8) : (tensor<12x8x64xf32>, tensor<12x8xf32>) -> tensor<8x64xf16>
+  %p = flash.combine %few, %lsesOfFew step(8) : (tensor<3x8x64xf32>, tensor<3x8xf32>) -> tensor<8x64xf16>
+  return %o, %p : tensor<8x64xf16>, tensor<8x64xf16>
+}

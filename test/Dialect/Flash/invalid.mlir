@@ -530,7 +530,27 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile 
 
 // -----
 
-// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, packed_heads, warps, stages, query_stages, ctas_per_sm, features, num_splits, split_ctas}}
+// expected-error @below {{split_keys must be a multiple of 8 from 8 to 1048576, got 12; the nearest is 16}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, split_keys = 12>}
+
+// -----
+
+// expected-error @below {{split_keys must be a multiple of key_tile, got 96 and 64; the nearest is 128}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 64, split_keys = 96>}
+
+// -----
+
+// expected-error @below {{split_keys says how long splits are, and num_splits how many there are; write one of them}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, num_splits = 1, split_keys = 8>}
+
+// -----
+
+// expected-error @below {{split_keys says how long splits are, and split_ctas how many there are; write one of them}}
+func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile = 8, split_ctas = 1, split_keys = 8>}
+
+// -----
+
+// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, packed_heads, warps, stages, query_stages, ctas_per_sm, features, num_splits, split_ctas, split_keys}}
 func.func private @f() attributes {m = #flash.schedule<tiles = 8>}
 
 // -----
@@ -1017,6 +1037,14 @@ func.func @f(%s: tensor<8x64xf16>) {
 func.func @f(%o: tensor<4x2x8x64xf32>, %l: tensor<4x8xf32>) {
   // expected-error @below {{needs outputs of rank 3 (splits of the keys, rows, value head dimension), got rank 4}}
   %x = flash.combine %o, %l : (tensor<4x2x8x64xf32>, tensor<4x8xf32>) -> tensor<8x64xf16>
+  return
+}
+
+// -----
+
+func.func @f(%o: tensor<4x8x64xf32>, %l: tensor<4x8xf32>) {
+  // expected-error @below {{adds 1 to 8 splits in a step, got 9}}
+  %x = flash.combine %o, %l step(9) : (tensor<4x8x64xf32>, tensor<4x8xf32>) -> tensor<8x64xf16>
   return
 }
 

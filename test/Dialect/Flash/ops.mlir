@@ -245,6 +245,8 @@ func.func @finalize(%a: tensor<64x64xf32>, %m: tensor<64xf32>, %l: tensor<64xf32
 func.func @combine(%o: tensor<4x?x64xf32>, %l: tensor<4x?xf32>) -> tensor<?x64xf16> {
   // CHECK: flash.combine %{{.*}}, %{{.*}} : (tensor<4x?x64xf32>, tensor<4x?xf32>) -> tensor<?x64xf16>
   %x = flash.combine %o, %l : (tensor<4x?x64xf32>, tensor<4x?xf32>) -> tensor<?x64xf16>
+  // CHECK: flash.combine %{{.*}}, %{{.*}} step(8) : (tensor<4x?x64xf32>, tensor<4x?xf32>) -> tensor<?x64xf16>
+  %s = flash.combine %o, %l step(8) : (tensor<4x?x64xf32>, tensor<4x?xf32>) -> tensor<?x64xf16>
   // CHECK: flash.combine {{.*}} -> (tensor<?x64xf32>, tensor<?xf32>)
   %y, %z = flash.combine %o, %l : (tensor<4x?x64xf32>, tensor<4x?xf32>) -> (tensor<?x64xf32>, tensor<?xf32>)
   return %x : tensor<?x64xf16>
@@ -255,6 +257,8 @@ func.func @combine(%o: tensor<4x?x64xf32>, %l: tensor<4x?xf32>) -> tensor<?x64xf
 func.func private @splits() attributes {s = #flash.schedule<num_splits = 2, key_tile = 16, query_tile = 8>}
 // CHECK: attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, split_ctas = 264>}
 func.func private @split_ctas() attributes {s = #flash.schedule<query_tile = 8, key_tile = 16, stages = 2, split_ctas = 264>}
+// CHECK: attributes {s = #flash.schedule<key_tile = 16, split_keys = 1024>}
+func.func private @split_keys() attributes {s = #flash.schedule<split_keys = 1024, key_tile = 16>}
 
 // CHECK-LABEL: func @is_finite(
 // CHECK: flash.is_finite %{{.*}} : tensor<128x64xf16>

@@ -136,6 +136,24 @@ func.func @splits(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
 
 // -----
 
+// What splits have in one piece is visited in its order, also where products overlap and there is one split: which
+// tiles need care depends on the other rows.
+
+// CHECK-LABEL: func @split_keys(
+// CHECK-NOT:     scf.if
+// CHECK:         scf.for %{{.*}} = %c0{{.*}} to %[[FULL:.*]] step %c128
+// CHECK-NOT:       mask
+// CHECK:         scf.for %{{.*}} = %[[FULL]] to
+// CHECK:           mask(#flash.causal)
+func.func @split_keys(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.causal)
+      schedule(<query_tile = 64, key_tile = 128, features = specialize_warps|overlap, split_keys = 1024>)
+      : (tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16>
+  return %o : tensor<2x4x1024x64xf16>
+}
+
+// -----
+
 // Where products overlap, the tiles that need care come first, the last of all
 // among them. A choice guards all loops by the bounds of this one.
 

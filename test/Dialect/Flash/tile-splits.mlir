@@ -109,3 +109,47 @@ func.func @dynamic(%q: tensor<2x4x?x64xf32>, %k: tensor<2x4x?x64xf32>, %s: tenso
       : (tensor<2x4x?x64xf32>, tensor<2x4x?x64xf32>, tensor<2x4x?x64xf32>) -> (tensor<2x4x?x64xf32>, tensor<2x4x?xf32>)
   return %o, %l : tensor<2x4x?x64xf32>, tensor<2x4x?xf32>
 }
+
+// -----
+
+// So many keys for each split: the loop of one ends where the next begins, or the keys do. Steps of the combination
+// do not depend on how many there are.
+
+// CHECK-DAG:   #[[FIRST:.*]] = affine_map<(d0) -> (d0 * 512)>
+// CHECK-DAG:   #[[END:.*]] = affine_map<(d0) -> (1300, d0 * 512 + 512)>
+// CHECK-LABEL: func @keys(
+// CHECK:         scf.forall (%[[S:.*]], %{{.*}}, %{{.*}}, %{{.*}}) = (0, 0, 0, 0) to (3, 2, 8, 128) step (1, 1, 1, 64)
+// CHECK-DAG:       %[[FROM:.*]] = affine.apply #[[FIRST]](%[[S]])
+// CHECK-DAG:       %[[TO:.*]] = affine.min #[[END]](%[[S]])
+// CHECK:           scf.for %{{.*}} = %[[FROM]] to %[[TO]] step %c128
+// CHECK:         scf.forall
+// CHECK:           flash.combine {{.*}} step(8) : (tensor<3x8x64xf32>,
+func.func @keys(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x1300x64xf16>) -> tensor<2x8x128x64xf16> {
+  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 128, split_keys = 512>)
+      : (tensor<2x8x128x64xf16>, tensor<2x2x1300x64xf16>, tensor<2x2x1300x64xf16>) -> tensor<2x8x128x64xf16>
+  return %o : tensor<2x8x128x64xf16>
+}
+
+// -----
+
+// Of a number that is open, one at least; and no second loop where types say that one is enough.
+
+// CHECK-LABEL: func @open_keys(
+// CHECK:         %[[COUNT:.*]] = affine.max #{{.*}}()[%{{.*}}]
+// CHECK:         %[[ONE:.*]] = arith.cmpi eq, %[[COUNT]], %c1
+// CHECK:         scf.forall {{.*}} to (%[[COUNT]], 2, 8, 128)
+// CHECK:           flash.combine {{.*}} step(8)
+func.func @open_keys(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x?x64xf16>) -> tensor<2x8x128x64xf16> {
+  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 128, split_keys = 512>)
+      : (tensor<2x8x128x64xf16>, tensor<2x2x?x64xf16>, tensor<2x2x?x64xf16>) -> tensor<2x8x128x64xf16>
+  return %o : tensor<2x8x128x64xf16>
+}
+
+// CHECK-LABEL: func @one(
+// CHECK:         scf.forall {{.*}} to (2, 8, 128) step (1, 1, 64)
+// CHECK-NOT:     flash.combine
+func.func @one(%q: tensor<2x8x128x64xf16>, %k: tensor<2x2x512x64xf16>) -> tensor<2x8x128x64xf16> {
+  %o = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 128, split_keys = 512>)
+      : (tensor<2x8x128x64xf16>, tensor<2x2x512x64xf16>, tensor<2x2x512x64xf16>) -> tensor<2x8x128x64xf16>
+  return %o : tensor<2x8x128x64xf16>
+}

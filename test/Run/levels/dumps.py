@@ -41,6 +41,7 @@ CASES = [
     ("splits", dict(mask="causal", Nk=150), dict(num_splits=3)),
     ("splits-lengths", dict(lengths=True, sink=True, Nk=150), dict(num_splits=2)),
     ("split-ctas", dict(dynamic=True, Nk=300), dict(split_ctas=40)),
+    ("split-keys", dict(dynamic=True, mask="causal", sink=True, Nk=300), dict(split_keys=64)),
     ("one-query", dict(Nq=1, Hq=6, mask="causal", lengths=True), {}),
     ("rank-3", dict(rank=3, B=1), {}),
 ]

@@ -425,7 +425,7 @@ def main():
     parser.add_argument("--seed", type=int, default=time.time_ns() % 2**31)
     parser.add_argument("--target", default="cpu", choices=["cpu", "emulate", "emulate:sm_90a"])
     parser.add_argument("--features", help="of each program's schedule")
-    parser.add_argument("--split-kv", help="num_splits = N or split_ctas = N, for programs without --schedule")
+    parser.add_argument("--split-kv", help="num_splits = N, split_ctas = N or split_keys = N, for programs without --schedule")
     parser.add_argument("--only", help="run the cases whose name contains this")
     parser.add_argument("--keep", type=pathlib.Path, help="leave the files of the last case here")
     parser.add_argument("--write", type=pathlib.Path, metavar="DIR", help="write the programs and suite.txt")

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Schedule/SplitKV.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -943,6 +944,9 @@ LogicalResult CombineOp::verify() {
     return emitOpError("needs outputs of rank 3 (splits of the keys, rows, "
                        "value head dimension), got rank ")
            << shape.size();
+  if (getStep() && (*getStep() < 1 || *getStep() > mostSplitsAtOnce))
+    return emitOpError("adds 1 to ")
+           << mostSplitsAtOnce << " splits in a step, got " << *getStep();
   if (failed(verifyHeadDim(*this, "value head dimension", shape.back())) ||
       failed(verifyShape(*this, "log-sum-exps", getLses().getType(),
                          shape.drop_back())) ||

@@ -14,6 +14,7 @@
 #include "TileBuilder.h"
 #include "TileSlices.h"
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
+#include "flash/Schedule/SplitKV.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -26,8 +27,6 @@ using namespace flash;
 
 static constexpr double minusInfinity =
     -std::numeric_limits<double>::infinity();
-// Splits whose elements are in registers at a time.
-static constexpr int64_t mostSplitsAtOnce = 8;
 
 namespace {
 class CombineBuilder : TileBuilder {
@@ -58,7 +57,7 @@ private:
   int64_t tileRows, valueDim;
   OpFoldResult rows;
   Value numSplits;
-  int64_t splitsAtOnce = mostSplitsAtOnce;
+  int64_t splitsAtOnce;
   bool mayExceed = true; ///< Whether some splits of a step may not exist.
 };
 } // namespace
@@ -69,11 +68,14 @@ CombineBuilder::CombineBuilder(CombineOp op, int64_t tileRows)
   SmallVector<OpFoldResult> sizes = getSizes(b, op.getLoc(), op.getOuts());
   rows = sizes[1];
   numSplits = getValueOrCreateConstantIndexOp(b, op.getLoc(), sizes[0]);
+  splitsAtOnce = op.getStep().value_or(mostSplitsAtOnce);
   if (std::optional<int64_t> splits = getConstantIntValue(sizes[0])) {
-    // As many in each step.
     int64_t steps =
-        std::max<int64_t>(llvm::divideCeil(*splits, mostSplitsAtOnce), 1);
-    splitsAtOnce = std::max<int64_t>(llvm::divideCeil(*splits, steps), 1);
+        std::max<int64_t>(llvm::divideCeil(*splits, splitsAtOnce), 1);
+    // As many in each step; those that are left out of a single one would add
+    // nothing.
+    if (!op.getStep() || steps == 1)
+      splitsAtOnce = std::max<int64_t>(llvm::divideCeil(*splits, steps), 1);
     mayExceed = *splits % splitsAtOnce != 0;
   }
 }

@@ -326,6 +326,7 @@ struct MakeVersions : flash::impl::MakeVersionsBase<MakeVersions> {
         other.setPrivate();
     SpecializeOptions options;
     options.sizes.assign(sizes.begin(), sizes.end());
+    options.schedule = schedule;
     options.target = target;
     options.device = device;
     options.tuningFile = tuningFile;

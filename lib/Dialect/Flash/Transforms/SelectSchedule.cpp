@@ -71,6 +71,10 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     Schedule schedule = given;
     if (op.getSchedule())
       schedule = schedule.over(op.getSchedule()->getValue());
+    if (schedule.splitKeys && !schedule.keyTile)
+      return op.emitOpError("cannot be scheduled: split_keys needs key_tile, "
+                            "on which the bits of a row depend, too");
+    bool hasFeatures = schedule.features.has_value();
     problem.packedHeads = choosePackedHeads(problem, machine, schedule);
     FailureOr<Schedule> measured = lookUp(op, problem);
     if (failed(measured))
@@ -84,9 +88,13 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     schedule = schedule.over(chooseSchedule(problem, machine, schedule));
     // The CPU has few threads, for which the query tiles are enough.
     if (target == "cpu")
-      schedule.numSplits = schedule.splitCtas = std::nullopt;
+      schedule.numSplits = schedule.splitCtas = schedule.splitKeys =
+          std::nullopt;
     if (failed(complete(op, problem, schedule)))
       return failure();
+    // The choice whether to rescale is one for several rows.
+    if (schedule.splitKeys && !hasFeatures)
+      *schedule.features &= ~ScheduleFeatures::LazyRescale;
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
     return success();
   }

@@ -72,13 +72,14 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
   void fixTypes(AttentionOp op);
   void refineArgument(Value tensor, ArrayRef<int64_t> sizes,
                       ArrayRef<int64_t> dims);
-  LogicalResult schedule(AttentionOp op);
+  LogicalResult select(AttentionOp op);
   func::FuncOp copyForCalls(AttentionOp op);
   void setMultiples(AttentionOp op, const Schedule &schedule);
   void openSplits(Schedule &schedule, const Problem &problem);
   void runOnOperation() override;
 
   SmallVector<Sizes> ofArguments;
+  Schedule givenSchedule;
 };
 } // namespace
 
@@ -302,7 +303,7 @@ void Specialize::setMultiples(AttentionOp op, const Schedule &schedule) {
     op.setMultiples(multiples);
 }
 
-LogicalResult Specialize::schedule(AttentionOp op) {
+LogicalResult Specialize::select(AttentionOp op) {
   func::FuncOp func = copyForCalls(op);
   if (!func)
     return success();
@@ -311,13 +312,15 @@ LogicalResult Specialize::schedule(AttentionOp op) {
   pm.addPass(createSelectSchedule({"", target, device, tuningFile}));
   AttentionOp copy;
   func.walk([&](AttentionOp found) { copy = found; });
-  Schedule given = op.getSchedule() ? op.getSchedule()->getValue() : Schedule();
+  Schedule given = givenSchedule;
+  if (op.getSchedule())
+    given = given.over(op.getSchedule()->getValue());
   // The copy has numbers of heads that the types of the op may leave open.
   bool mayPack = op.getGroup() || given.packedHeads;
-  if (!mayPack) {
+  if (!mayPack)
     given.packedHeads = 1;
+  if (!given.isEmpty())
     copy.setScheduleAttr(ScheduleAttr::get(&getContext(), given));
-  }
   bool isScheduled = succeeded(runPipeline(pm, func));
   func.walk([&](AttentionOp found) { copy = found; });
   if (isScheduled) {
@@ -334,6 +337,13 @@ LogicalResult Specialize::schedule(AttentionOp op) {
 }
 
 void Specialize::runOnOperation() {
+  llvm::Expected<Schedule> parsed = Schedule::parse(schedule);
+  if (!parsed) {
+    emitError(getOperation().getLoc(), "the schedule that is given: ")
+        << llvm::toString(parsed.takeError());
+    return signalPassFailure();
+  }
+  givenSchedule = *parsed;
   SmallVector<func::FuncOp> funcs;
   for (auto func : getOperation().getOps<func::FuncOp>())
     if (func.isPublic() && !func.isExternal())
@@ -345,7 +355,7 @@ void Specialize::runOnOperation() {
     func.walk([&](AttentionOp op) { ops.push_back(op); });
     for (AttentionOp op : ops) {
       fixTypes(op);
-      if (failed(schedule(op)))
+      if (failed(select(op)))
         return signalPassFailure();
     }
   }

@@ -10,6 +10,7 @@
 #include "TileSlices.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Schedule/SplitKV.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -58,20 +59,30 @@ static Value emitCount(OpBuilder &b, Location loc, int64_t splitCtas,
 KeySplits::KeySplits(OpBuilder &b, OnlineAttentionOp online)
     : count(b.getIndexAttr(1)) {
   const Schedule schedule = online.getSchedule()->getValue();
+  Location loc = online.getLoc();
   if (schedule.numSplits)
     count = b.getIndexAttr(*schedule.numSplits);
+  if (schedule.splitKeys) {
+    keys = schedule.splitKeys;
+    AffineExpr splits = b.getAffineDimExpr(0).ceilDiv(*keys);
+    count = affine::makeComposedFoldedAffineMax(
+        b, loc,
+        AffineMap::get(1, 0, {splits, b.getAffineConstantExpr(1)},
+                       b.getContext()),
+        {tensor::getMixedSize(b, loc, online.getKey(), 2)});
+  }
   if (!schedule.splitCtas)
     return;
-  Location loc = online.getLoc();
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(b, loc, online.getQuery());
   OpFoldResult numKeys = tensor::getMixedSize(b, loc, online.getKey(), 2);
-  std::optional<int64_t> keys = getConstantIntValue(numKeys);
+  std::optional<int64_t> knownKeys = getConstantIntValue(numKeys);
   std::optional<int64_t> queryTiles =
       countQueryTiles(online.getQuery().getType(), schedule);
   // More query tiles than CTAs are never split, whatever the number of keys.
-  if (queryTiles && (keys || *queryTiles > *schedule.splitCtas / 2)) {
-    int64_t keyTiles = keys ? llvm::divideCeil(*keys, *schedule.keyTile) : 1;
+  if (queryTiles && (knownKeys || *queryTiles > *schedule.splitCtas / 2)) {
+    int64_t keyTiles =
+        knownKeys ? llvm::divideCeil(*knownKeys, *schedule.keyTile) : 1;
     count =
         b.getIndexAttr(countSplits(*schedule.splitCtas, *queryTiles, keyTiles));
     return;
@@ -148,9 +159,10 @@ SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
       shape.push_back(sizeOf(valueDim));
     types.push_back(RankedTensorType::get(shape, type.getElementType()));
   }
-  auto combine =
-      CombineOp::create(b, loc, types, ofSplits(outputs, /*withColumns=*/true),
-                        ofSplits(lses, /*withColumns=*/false));
+  auto combine = CombineOp::create(
+      b, loc, types, ofSplits(outputs, /*withColumns=*/true),
+      ofSplits(lses, /*withColumns=*/false),
+      splits.getKeys() ? b.getI64IntegerAttr(mostSplitsAtOnce) : IntegerAttr());
   b.setInsertionPointToEnd(forall.getTerminator().getBody());
   for (auto [result, output] :
        llvm::zip_equal(combine->getResults(), forall.getRegionIterArgs())) {

@@ -22,6 +22,9 @@ public:
   KeySplits(mlir::OpBuilder &b, OnlineAttentionOp online);
 
   mlir::OpFoldResult getCount() const { return count; }
+  /// The keys of each, which lie next to each other; nothing where splits take
+  /// every n-th tile of keys.
+  std::optional<int64_t> getKeys() const { return keys; }
   /// Whether there may be one only, which then writes the results, or several,
   /// which write partial ones.
   bool mayBeOne() const { return isDynamic() || !maySplit(); }
@@ -35,6 +38,7 @@ private:
   bool isDynamic() const { return !mlir::getConstantIntValue(count); }
 
   mlir::OpFoldResult count;
+  std::optional<int64_t> keys;
 };
 
 /// Combines the partial results of the splits, `outputs` of rank 5 and their

@@ -426,7 +426,8 @@ void Splitter::splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi) {
     whole = max(min(fullHi, wholeTiles), fullLo);
 
   std::optional<ScheduleAttr> schedule = step.getSchedule();
-  if (schedule && !tileStep &&
+  // What the first tiles are depends on the other rows, and on what types say.
+  if (schedule && !tileStep && !schedule->getValue().splitKeys &&
       schedule->getValue().has(ScheduleFeatures::Overlap))
     return putLastFirst(lo, fullLo, whole, hi);
   loopOver(lo, fullLo, stepOf({/*masked=*/true, ragged}));

@@ -73,7 +73,7 @@ private:
                                   function_ref<Value(Value)> keyOf);
   /// The loop over key tiles; returns the final state. Each of n splits takes
   /// every n-th tile, so that all have as much to do whatever range of tiles a
-  /// mask leaves.
+  /// mask leaves, unless the schedule says how many keys a split has.
   SmallVector<Value> keyLoop(const QueryTile &tile, Value split,
                              ArrayRef<Value> state);
   /// The same over the tiles that a block map lists.
@@ -296,8 +296,25 @@ SmallVector<Value> Tiler::keyLoop(const QueryTile &tile, Value split,
     return getValueOrCreateConstantIndexOp(
         b, loc, affine::makeComposedFoldedAffineApply(b, loc, toKey, {tile}));
   };
-  return loopOverKeys(tile, split ? keyOfTile(split) : constant(0), end,
-                      keyOfTile(splits.getCount()), /*areWhole=*/false, state,
+  Value first = constant(0), by;
+  if (split && splits.getKeys()) {
+    AffineExpr ofSplit = b.getAffineDimExpr(0) * *splits.getKeys();
+    auto at = [&](AffineExpr key) {
+      return affine::makeComposedFoldedAffineApply(b, loc, key, {split});
+    };
+    first = getValueOrCreateConstantIndexOp(b, loc, at(ofSplit));
+    end = getValueOrCreateConstantIndexOp(
+        b, loc,
+        affine::makeComposedFoldedAffineMin(
+            b, loc, b.getMultiDimIdentityMap(2),
+            {OpFoldResult(end), at(ofSplit + *splits.getKeys())}));
+    by = constant(keyTile);
+  } else {
+    if (split)
+      first = keyOfTile(split);
+    by = keyOfTile(splits.getCount());
+  }
+  return loopOverKeys(tile, first, end, by, /*areWhole=*/false, state,
                       [](Value at) { return at; });
 }
 

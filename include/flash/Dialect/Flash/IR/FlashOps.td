@@ -429,6 +429,10 @@ def Flash_CombineOp : Flash_Op<"combine", [Pure]> {
     A split without keys (0 and -inf) counts for nothing. The sum is in f32, and
     then rounded to the type of the result.
 
+    Splits are added several at a time, with one maximum, in their order. `step(8)`
+    says how many (1 to 8), so that splits without keys at the end change no bit;
+    without it, steps are chosen such that all have as many.
+
     Example:
 
     ```mlir
@@ -436,11 +440,12 @@ def Flash_CombineOp : Flash_Op<"combine", [Pure]> {
         -> (tensor<8x64xf16>, tensor<8xf32>)
     ```
   }];
-  let arguments = (ins Flash_F32Tensor:$outs, Flash_F32Tensor:$lses);
+  let arguments = (ins Flash_F32Tensor:$outs, Flash_F32Tensor:$lses,
+                       OptionalAttr<I64Attr>:$step);
   let results = (outs Flash_FloatTensor:$output,
                       Optional<Flash_F32Tensor>:$lse);
   let assemblyFormat = [{
-    $outs `,` $lses attr-dict `:` `(` type($outs) `,` type($lses) `)` `->`
+    $outs `,` $lses (`step` `(` $step^ `)`)? attr-dict `:` `(` type($outs) `,` type($lses) `)` `->`
     custom<AttentionResults>(type($output), type($lse))
   }];
   let hasVerifier = 1;

@@ -190,6 +190,9 @@ def Specialize : Pass<"flash-specialize", "::mlir::ModuleOp"> {
   let options = [
     ListOption<"sizes", "sizes", "std::string",
                "Of each argument, such as 16x32x1x128">,
+    Option<"schedule", "schedule", "std::string", "\"\"",
+           "Keys of #flash.schedule, such as query_tile=64,key_tile=128, which "
+           "go before those that the program has">,
     Option<"target", "target", "std::string", "\"cpu\"",
            "cpu, emulate, sm_80 or sm_90a">,
     Option<"device", "device", "std::string", "\"\"",
@@ -241,6 +244,9 @@ def MakeVersions : Pass<"flash-make-versions", "::mlir::ModuleOp"> {
     Option<"calls", "calls", "std::string", "\"\"",
            "Sizes of the arguments of each call, such as "
            "16x32x1x128,16x8x1..4096x128">,
+    Option<"schedule", "schedule", "std::string", "\"\"",
+           "Keys of #flash.schedule, such as query_tile=64,key_tile=128, which "
+           "go before those that the program has">,
     Option<"target", "target", "std::string", "\"cpu\"",
            "cpu, emulate, sm_80 or sm_90a">,
     Option<"device", "device", "std::string", "\"\"",
