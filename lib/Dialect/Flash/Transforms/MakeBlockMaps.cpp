@@ -49,16 +49,6 @@ static bool needsMap(AttentionOp op) {
              .gaveUp;
 }
 
-/// Whether `mask` asks for the dimension `dim` of its sets.
-static bool asksFor(MaskAttrInterface mask, unsigned dim) {
-  return llvm::any_of(getMaskNodes(mask), [&](const MaskNode &node) {
-    return node.kind == MaskForm::Kind::Set &&
-           llvm::any_of(node.set.getConstraints(), [&](AffineExpr expr) {
-             return expr.isFunctionOfDim(dim);
-           });
-  });
-}
-
 /// Makes `keep` what the score region says of whether elements take part.
 static void cloneKeep(Region &score, Region &keep) {
   if (!masksElements(score))
@@ -82,8 +72,8 @@ static void makeMap(AttentionOp op) {
   Location loc = op.getLoc();
   const Schedule schedule = op.getSchedule()->getValue();
   MaskAttrInterface mask = op.getMaskOrFull();
-  bool isOfBatch = op.getLengths() || asksFor(mask, 0),
-       isOfHead = asksFor(mask, 1);
+  bool isOfBatch = op.getLengths() || dependsOn(mask, 0),
+       isOfHead = dependsOn(mask, 1);
   Region keep;
   cloneKeep(op.getScore(), keep);
   if (!keep.empty()) {
