@@ -180,7 +180,8 @@ typedef struct FlashTileCounts {
 } FlashTileCounts;
 
 /** Counts the tiles that a kernel visits for arguments of these sizes; data and
-    strides are not read. Only the masks count: `lengths` cut off nothing.
+    strides are not read. Only the masks count: `lengths` cut off nothing, and
+    what masks read from arrays hides nothing here, since sizes do not tell.
     FLASH_INVALID_TENSOR if the sizes are not those of the arguments, or too
     many tiles to be counted. */
 FLASH_CAPI FlashStatus flashKernelCountTiles(const FlashKernel *kernel,

@@ -12,6 +12,7 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Utils/MaskNodes.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Pipelines/Pipelines.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/Support/MathExtras.h"
@@ -84,6 +85,9 @@ static llvm::Error addTiles(flash::AttentionOp op, ArrayRef<TensorSpec> inputs,
       }
     }
   }
+  // What a region masks depends on more than sizes: each tile may be in part.
+  if (flash::masksElements(op.getScore()))
+    masked += std::exchange(unmasked, 0);
   int64_t alike = 1;
   for (unsigned dim : {0, 1})
     alike *= looked[dim] ? counts[dim] / looked[dim] : 0;

@@ -135,7 +135,11 @@ Schedule flash::chooseSm90Schedule(const Problem &problem,
     bool isAny = c.minKeysPerQuery == 0 && c.maxKeysPerQuery == unlimited;
     bool isBetween =
         keys && *keys >= c.minKeysPerQuery && *keys <= c.maxKeysPerQuery;
-    if (dim <= c.maxHeadDim && (isAny || isBetween) && hasEnough(c))
+    // With three warpgroups a thread has no registers for a mask's program.
+    bool hasRegisters =
+        !problem.masksInRegion || c.queryTile <= 2 * rowsOfWarpgroup;
+    if (dim <= c.maxHeadDim && (isAny || isBetween) && hasEnough(c) &&
+        hasRegisters)
       fits.push_back(&c);
   }
   // A tile need not be longer than the queries there are.

@@ -29,9 +29,12 @@ struct Problem {
   /// tile.
   std::optional<int64_t> group;
   int64_t packedHeads = 1;
-  /// The outermost attribute of the mask, "full" if there is none.
+  /// The outermost attribute of the mask, "full" if there is none; "region" if
+  /// a score region masks elements.
   std::string mask = "full";
   bool isMasked = false, hasScore = false, hasLengths = false;
+  /// A score region masks elements, which takes registers.
+  bool masksInRegion = false;
   /// The keys that a query sees, of those that see any: in the mean, and at
   /// most. Known if both lengths are.
   std::optional<int64_t> meanKeysPerQuery, mostKeysPerQuery;

@@ -1898,3 +1898,13 @@ func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %rows: tensor<4xf32>, %bi
       outs(%0 : tensor<4x6xf64>) from(%i) at[0, 0, 0, 0] of[4, 6] scale(1.0)
   return
 }
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>) {
+  %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
+  // expected-error @below {{blocks are lists of tiles, of which splits take every n-th; write num_splits for split_keys}}
+  %o = flash.attention %q, %q, %q blocks(%t, %c : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>) schedule(<query_tile = 64, key_tile = 32, split_keys = 128>)
+      : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
+  return
+}

@@ -1,6 +1,6 @@
 """Compiles attention for many head dimensions and looks for spills.
 
-Usage: compile.py [--target TARGET] [--options OPTIONS] [--mask MASK] [--dynamic | [--few] [--group N] --queries N --keys N] ELEMENT_TYPE D...
+Usage: compile.py [--target TARGET] [--options OPTIONS] [--mask MASK] [--documents] [--dynamic | [--few] [--group N] --queries N --keys N] ELEMENT_TYPE D...
 
 Each D is a head dimension, or D:DV with that of the values. Prints what ptxas
 says about each kernel; the status is 1 if one has spills, does not compile, or has
@@ -10,11 +10,19 @@ import argparse
 import subprocess
 import sys
 
-PROGRAM = """func.func @attention(%q: tensor<{query}>, %k: tensor<{key}>, %v: tensor<{value}>) -> tensor<{result}> {{
-  %o = flash.attention %q, %k, %v{mask} : (tensor<{query}>, tensor<{key}>, tensor<{value}>) -> tensor<{result}>
+PROGRAM = """func.func @attention(%q: tensor<{query}>, %k: tensor<{key}>, %v: tensor<{value}>, %ids: tensor<{keys}xi32>) -> tensor<{result}> {{
+  %o = flash.attention %q, %k, %v{mask}{score} : (tensor<{query}>, tensor<{key}>, tensor<{value}>) -> tensor<{result}>
   return %o : tensor<{result}>
 }}
 """
+# What is masked is known at run time.
+DOCUMENTS = """ score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<KEYSxi32>
+    %y = tensor.extract %ids[%j] : tensor<KEYSxi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %s keep %same : f32
+  }"""
 CHIPS = {"sm80": "sm_80", "sm90": "sm_90a"}
 
 
@@ -28,7 +36,8 @@ def compile_one(arguments, d, dv):
     element = arguments.element
     text = PROGRAM.format(query=f"{batch}x{heads}x{queries}x{d}x{element}", key=f"{batch}x{groups}x{keys}x{d}x{element}",
                           value=f"{batch}x{groups}x{keys}x{dv}x{element}", result=f"{batch}x{heads}x{queries}x{dv}x{element}",
-                          mask=f" mask({arguments.mask})" if arguments.mask else "")
+                          mask=f" mask({arguments.mask})" if arguments.mask else "", keys=keys,
+                          score=DOCUMENTS.replace("KEYS", str(keys)) if arguments.documents else "")
     lowered = subprocess.run(["flash-opt", f"--flash-{arguments.target}={arguments.options}"], input=text, capture_output=True, text=True)
     if lowered.returncode:
         return False, lowered.stderr
@@ -41,6 +50,7 @@ def main():
     parser.add_argument("--target", default="sm80", choices=CHIPS)
     parser.add_argument("--options", default="", help="of --flash-sm80 or --flash-sm90")
     parser.add_argument("--mask")
+    parser.add_argument("--documents", action="store_true", help="a mask that reads an array; as many queries as keys")
     parser.add_argument("--dynamic", action="store_true", help="sizes known at run time")
     parser.add_argument("--queries", type=int, default=8192)
     parser.add_argument("--keys", type=int, default=2048)

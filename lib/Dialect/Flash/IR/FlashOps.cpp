@@ -256,6 +256,9 @@ LogicalResult verifyBlocks(Operation *op, Value keyTiles, Value counts,
   if (schedule.getPackedHeads() > 1)
     return op->emitOpError("blocks are of tiles of one head, which the "
                            "schedule packs; write packed_heads = 1");
+  if (schedule.splitKeys)
+    return op->emitOpError("blocks are lists of tiles, of which splits take "
+                           "every n-th; write num_splits for split_keys");
   if (schedule.queryTile != map.getQueryTile() ||
       schedule.keyTile != map.getKeyTile())
     return differs("tile size: the schedule must say query_tile = ")

@@ -8,6 +8,7 @@
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -53,10 +54,13 @@ Problem flash::getProblem(AttentionOpInterface op) {
   problem.group = op.getGroup();
   if (op.getSchedule())
     problem.packedHeads = op.getSchedule()->getValue().getPackedHeads();
-  problem.hasScore = !op.getScore().empty();
+  problem.hasScore = changesScore(op.getScore());
   problem.hasLengths = static_cast<bool>(op.getLengths());
-  problem.isMasked = op.getMask().has_value();
-  if (op.getMask())
+  problem.masksInRegion = masksElements(op.getScore());
+  problem.isMasked = op.getMask().has_value() || problem.masksInRegion;
+  if (problem.masksInRegion)
+    problem.mask = "region";
+  else if (op.getMask())
     problem.mask = cast<Attribute>(*op.getMask())
                        .getAbstractAttribute()
                        .getName()

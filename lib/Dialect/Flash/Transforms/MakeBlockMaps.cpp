@@ -34,7 +34,7 @@ static bool needsMap(AttentionOp op) {
   int64_t queries = op.getQuery().getType().getDimSize(2),
           keys = op.getKey().getType().getDimSize(2);
   if (!schedule.queryTile || !schedule.keyTile ||
-      schedule.getPackedHeads() > 1 ||
+      schedule.getPackedHeads() > 1 || schedule.splitKeys ||
       (!ShapedType::isDynamic(keys) && keys <= *schedule.keyTile))
     return false;
   if (masksElements(op.getScore()))
@@ -47,16 +47,6 @@ static bool needsMap(AttentionOp op) {
          computeMaskTiles(*op.getMask(), *schedule.queryTile, *schedule.keyTile,
                           known(queries), known(keys))
              .gaveUp;
-}
-
-/// Whether `mask` asks for the dimension `dim` of its sets.
-static bool asksFor(MaskAttrInterface mask, unsigned dim) {
-  return llvm::any_of(getMaskNodes(mask), [&](const MaskNode &node) {
-    return node.kind == MaskForm::Kind::Set &&
-           llvm::any_of(node.set.getConstraints(), [&](AffineExpr expr) {
-             return expr.isFunctionOfDim(dim);
-           });
-  });
 }
 
 /// Makes `keep` what the score region says of whether elements take part.
@@ -82,8 +72,8 @@ static void makeMap(AttentionOp op) {
   Location loc = op.getLoc();
   const Schedule schedule = op.getSchedule()->getValue();
   MaskAttrInterface mask = op.getMaskOrFull();
-  bool isOfBatch = op.getLengths() || asksFor(mask, 0),
-       isOfHead = asksFor(mask, 1);
+  bool isOfBatch = op.getLengths() || dependsOn(mask, 0),
+       isOfHead = dependsOn(mask, 1);
   Region keep;
   cloneKeep(op.getScore(), keep);
   if (!keep.empty()) {

@@ -431,8 +431,8 @@ def MakeBlockMaps : Pass<"flash-make-block-maps", "::mlir::func::FuncOp"> {
     computed in the call. One map is for all batches, or all heads, where the mask
     does not ask for them.
 
-    Packed heads (`packed_heads` of the schedule) and attention on a single tile of
-    keys stay as they are, and so does attention that has a map.
+    Packed heads (`packed_heads` of the schedule), splits of a number of keys
+    (`split_keys`) and attention on a single tile of keys stay as they are, and so does attention that has a map.
 
     ```mlir
     %o = flash.attention %q, %k, %v schedule(<query_tile = 128, key_tile = 64, ...>) score {
