@@ -2,6 +2,7 @@
 // RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=key_tile=64,split_keys=512" | FileCheck %s
 // RUN: flash-opt %s --flash-select-schedule="target=sm_90a schedule=key_tile=64,split_keys=512,features=specialize_warps|lazy_rescale" | FileCheck %s --check-prefix=LAZY
 // RUN: flash-opt %s --flash-select-schedule="target=cpu schedule=key_tile=64,split_keys=512" | FileCheck %s --check-prefix=CPU
+// RUN: flash-opt %s --flash-select-schedule="target=emulate schedule=key_tile=64,split_keys=512" | FileCheck %s --check-prefix=EMULATE
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=split_keys=512" 2>&1 | FileCheck %s --check-prefix=TILE
 // RUN: flash-opt %s --flash-specialize="sizes=1x8x1x64,1x2x9000x64 target=sm_90a schedule=key_tile=64,split_keys=512" | FileCheck %s --check-prefix=VERSION
 
@@ -10,6 +11,7 @@
 // CHECK-SAME: split_keys = 512>)
 // LAZY: features = specialize_warps|lazy_rescale, split_keys = 512>)
 // CPU: schedule(<query_tile = {{[0-9]+}}, key_tile = 64>)
+// EMULATE: schedule(<query_tile = {{[0-9]+}}, key_tile = 64, split_keys = 512>)
 // TILE: cannot be scheduled: split_keys needs key_tile, on which the bits of a row depend, too
 // VERSION: tensor<?x8x1x64xf16>
 // VERSION: key_tile = 64, packed_heads = 4,

@@ -65,7 +65,7 @@ private:
   Specialize specialize;
   std::vector<Version> versions;
   size_t numClasses = 0;
-  DenseMap<const CallAxis *, Value> sizes;
+  DenseMap<const CallAxis *, Value> sizeOfAxis;
 };
 } // namespace
 
@@ -193,7 +193,7 @@ static void simplify(std::vector<SmallVector<SizeSet>> &boxes) {
 //===----------------------------------------------------------------------===//
 
 Value VersionMaker::getSize(const CallAxis &axis) {
-  Value &size = sizes[&axis];
+  Value &size = sizeOfAxis[&axis];
   if (!size) {
     auto [argument, dim] = axis.members.front();
     OpBuilder b(func.getContext());
@@ -204,7 +204,7 @@ Value VersionMaker::getSize(const CallAxis &axis) {
   return size;
 }
 
-/// Whether a size is in the set; null if each is.
+/// Whether a size is in the set.
 Value VersionMaker::emitIsOne(OpBuilder &b, SizeSet sizes, Value size) {
   Location loc = func.getLoc();
   auto constant = [&](int64_t value) -> Value {

@@ -93,7 +93,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     if (failed(complete(op, problem, schedule)))
       return failure();
     // The choice whether to rescale is one for several rows.
-    if (schedule.splitKeys && !hasFeatures)
+    if (schedule.splitKeys && schedule.features && !hasFeatures)
       *schedule.features &= ~ScheduleFeatures::LazyRescale;
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
     return success();
