@@ -16,10 +16,13 @@ static constexpr int64_t rowMultiple = 16;
 
 Schedule flash::chooseGradSchedule(const Problem &problem,
                                    const TargetInfo &target) {
-  // The gradients of a tile of keys and of values are in registers together.
-  int64_t largestQueryTile =
-      target.isGpu && problem.headDim + problem.valueDim > 128 ? 32 : 64;
-  constexpr int64_t largestKeyTile = 64;
+  // The gradients of a tile of keys and of values are in registers together:
+  // up to D = Dv = 128 they need no spills (test/Ptxas), in f32 up to 64; wider
+  // ones do.
+  bool is32Bits = problem.getElementBits() == 32;
+  bool isWide = problem.headDim + problem.valueDim > (is32Bits ? 128 : 256);
+  int64_t largestQueryTile = target.isGpu ? 32 : 64;
+  int64_t largestKeyTile = target.isGpu && isWide ? 32 : 64;
   auto fit = [](std::optional<int64_t> length, int64_t largest) {
     if (!length || *length >= largest)
       return largest;

@@ -128,14 +128,22 @@ class Block:
                 at[mask] = self.kernel.labels[operands[0]]
             elif name == "ret":
                 running &= ~mask
-            elif name == "bar.sync":
-                number = int(operands[0])
+            elif name in ("bar.sync", "bar.red.or.pred", "bar.red.and.pred"):
+                # A barrier that asks has a predicate before and behind its number and threads.
+                asks = name != "bar.sync"
+                result, *place, asked = operands if asks else [None, *operands, None]
+                number = int(place[0])
                 barrier[mask] = number
-                arrived, needed = (barrier == number).sum(), int(operands[1]) if len(operands) > 1 else self.threads
+                arrived, needed = (barrier == number).sum(), int(place[1]) if len(place) > 1 else self.threads
                 if arrived > needed:
                     raise Fault(f"{arrived} threads come to a barrier of {needed}")
                 if arrived == needed:
-                    barrier[barrier == number] = -1
+                    here = np.nonzero(barrier == number)[0]
+                    if asks:
+                        values = self.registers[asked.lstrip("!")][here] ^ (asked[0] == "!")
+                        answer = values.any() if ".or." in name else values.all()
+                        self.set(result, here, np.full(len(here), answer))
+                    barrier[here] = -1
             elif mask.any():
                 self.execute(name.split("."), operands, np.nonzero(mask)[0])
 
