@@ -41,6 +41,7 @@ from .expressions import (
     trunc,
     where,
 )
+from .gradients import attention_grad
 from .masks import Mask, causal, documents, full, key_lengths, mask, prefix, window
 
 from ._core import version as __version__
@@ -56,6 +57,7 @@ __all__ = [
     "TraceError",
     "absolute",
     "attention",
+    "attention_grad",
     "cache",
     "causal",
     "ceil",

@@ -59,6 +59,22 @@ def attention(
     return_lse: Literal[True],
 ) -> Tuple[A, A]: ...
 
+def attention_grad(
+    query: A,
+    key: A,
+    value: A,
+    output: A,
+    lse: A,
+    output_grad: A,
+    mask: Union[Mask, MaskFunction, None] = None,
+    score: Optional[ScoreFunction] = None,
+    scale: Optional[float] = None,
+    lengths: Optional[A] = None,
+    sink: Optional[A] = None,
+    lse_grad: Optional[A] = None,
+    wrt: Sequence[A] = (),
+) -> Tuple[A, ...]: ...
+
 class Attention:
     return_lse: bool
     def __init__(

@@ -56,3 +56,12 @@ class Attention:
         sink: Optional[Any],
         captured: Tuple[Any, ...],
     ) -> Any: ...
+    def check(
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        lengths: Optional[Any],
+        sink: Optional[Any],
+        captured: Tuple[Any, ...],
+    ) -> Tuple[str, int, int, int, int]: ...

@@ -323,7 +323,7 @@ def refuse_gradient(value, what):
     """Raises NotImplementedError for a tensor that would lose its gradient by becoming a number."""
     if getattr(value, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
         raise NotImplementedError(
-            f"{what} requires gradients, and attention has no backward pass yet; "
+            f"{what} requires gradients, and attention has none of numbers; "
             "call it under torch.no_grad(), or detach() what it is given"
         )
 

@@ -378,8 +378,12 @@ def _is_wide(value):
     return False
 
 
+def get_capture_type(dtype, rank):
+    return f"tensor<{'?x' * rank}{_ELEMENTS[dtype]}>"
+
+
 def capture_type(tensor):
-    return f"tensor<{'?x' * tensor.rank}{_ELEMENTS[tensor.dtype]}>"
+    return get_capture_type(tensor.dtype, tensor.rank)
 
 
 def check_score(value):

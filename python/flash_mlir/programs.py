@@ -11,6 +11,12 @@ from .expressions import FLOAT, SCORE, constant, where
 MAX_CAPTURES = 24
 
 
+def _get_types(rank):
+    """Those of query or key, of value or output, and of the log-sum-exp; all sizes but the last are open."""
+    open_sizes = "?x" * (rank - 1)
+    return f"tensor<{open_sizes}$Dx$E>", f"tensor<{open_sizes}$Vx$E>", f"tensor<{open_sizes}f32>"
+
+
 class Variant:
     """All that an attention program has beside the types of its arguments."""
 
@@ -28,9 +34,13 @@ class Variant:
         self.captures = region.captures if region else []
         if len(self.captures) > MAX_CAPTURES:
             raise TraceError(f"the functions read {len(self.captures)} arrays; up to {MAX_CAPTURES} are possible")
+        ranks = (3, 4)
         self.config = json.dumps(
             {
-                "programs": {rank: self._print("$E", rank, "$D", "$V") for rank in (3, 4)},
+                "programs": {rank: self._print(rank, return_lse) for rank in ranks},
+                # What is called where there will be gradients, and what computes these.
+                "training": {rank: self._print(rank, True) for rank in ranks},
+                "gradients": {rank: self._print_gradient(rank) for rank in ranks},
                 "captures": [
                     (tensor.name, tensor.dtype, tensor.is_bool, tensor.is_unsigned, tensor.rank, self._limit(ranges))
                     for tensor, ranges in zip(self.captures, region.get_ranges() if region else ())
@@ -53,13 +63,31 @@ class Variant:
         region.lines.append(f"flash.yield {result} : f32")
         return region
 
-    def _print(self, element, rank, head_dim, value_dim):
-        """The program for these types, with all other sizes open."""
-        open_sizes = "?x" * (rank - 1)
-        query, value = (f"tensor<{open_sizes}{size}x{element}>" for size in (head_dim, value_dim))
-        lse = f"tensor<{'?x' * (rank - 2)}?xf32>"
-        results = f"({value}, {lse})" if self.return_lse else value
-        arguments = [("query", query), ("key", query), ("value", value)]
+    def _print(self, rank, return_lse):
+        """The program for operands of a rank, with $E for the element type, $D and $V for the head dimensions."""
+        query, value, lse = _get_types(rank)
+        results = [("output", value)] + ([("lse", lse)] if return_lse else [])
+        operands = [("query", query), ("key", query), ("value", value)]
+        return self._print_function("attention", rank, operands, results)
+
+    def _print_gradient(self, rank):
+        """The program of the gradients, with the marks of `get_gradient_kernel` for what a call may leave out."""
+        query, value, lse = _get_types(rank)
+        operands = [("query", query), ("key", query), ("value", value), ("output", value), ("lse", lse)]
+        operands.append(("output_grad", value))
+        results = [("query_grad", query), ("key_grad", query), ("value_grad", value)]
+        if self.has_sink:
+            results.append(("sink_grad", "tensor<?xf32>"))
+        return self._print_function("attention_grad", rank, operands, results, ("$A", "$C", "$N", "$T"))
+
+    def _print_function(self, op, rank, operands, results, marks=("", "", "", "")):
+        """A function of one op, whose arguments are the operands, then those of clauses and of the region.
+
+        The marks are for more arguments, clauses, names and types of results.
+        """
+        more_arguments, more_clauses, more_names, more_types = marks
+        query = operands[0][1]
+        arguments = list(operands)
         clauses, aliases = [], {}
         if self.scale is not None:
             clauses.append(f"scale({self.scale:.17e})")
@@ -74,11 +102,13 @@ class Variant:
         region = self._emit_region(query, query, rank)
         arguments += [(f"capture{i}", lowering.capture_type(tensor)) for i, tensor in enumerate(self.captures)]
         lines = [f"#{name} = {text}" for text, name in aliases.items()]
-        parameters = ", ".join(f"%{name}: {type}" for name, type in arguments)
-        lines.append(f"func.func @attention({parameters}) -> {results} {{")
-        names = "%output, %lse" if self.return_lse else "%output"
-        head = " ".join([f"  {names} = flash.attention %query, %key, %value", *clauses])
-        types = f": ({query}, {query}, {value}) -> {results}"
+        parameters = ", ".join(f"%{name}: {type}" for name, type in arguments) + more_arguments
+        names = ", ".join(f"%{name}" for name, _ in results) + more_names
+        result_types = ", ".join(type for _, type in results) + more_types
+        result_text = f"({result_types})" if len(results) > 1 else result_types
+        lines.append(f"func.func @{op}({parameters}) -> {result_text} {{")
+        head = " ".join([f"  {names} = flash.{op} {', '.join('%' + name for name, _ in operands)}", *clauses]) + more_clauses
+        types = f": ({', '.join(type for _, type in operands)}) -> {result_text}"
         if region:
             lines.append(head + " score {")
             lines.append("  ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):")
@@ -86,18 +116,53 @@ class Variant:
             lines.append("  } " + types)
         else:
             lines.append(f"{head} {types}")
-        lines.append(f"  return {names} : {results.strip('()')}")
+        lines.append(f"  return {names} : {result_types}")
         lines.append("}")
         return "\n".join(lines) + "\n"
 
 
+def _fill(text, element, head_dim, value_dim):
+    return text.replace("$E", element).replace("$D", str(head_dim)).replace("$V", str(value_dim))
+
+
 def get_kernel(config, element, rank, head_dim, value_dim, target, sizes=None):
     """The native kernel of a variant for these types, or its version for these sizes of query, key and value."""
-    text = json.loads(config)["programs"][str(rank)]
-    text = text.replace("$E", element).replace("$D", str(head_dim)).replace("$V", str(value_dim))
+    text = _fill(json.loads(config)["programs"][str(rank)], element, head_dim, value_dim)
     if sizes:
         text = _core.Kernel.specialize(text, target, "", "", sizes)
     return cache.get_kernel(text, target)
+
+
+def get_captures(config):
+    """(name, number of the dtype, whether it is bool, whether it has no sign, rank, ...) of each captured tensor."""
+    return [tuple(capture) for capture in json.loads(config)["captures"]]
+
+
+def get_gradient_kernel(config, element, rank, head_dim, value_dim, has_lse_grad, wrt):
+    """The native kernel of a variant's gradients on the CPU; `wrt` are numbers of captured tensors.
+
+    It takes query, key, value, output, lse and the output's gradient, then lengths, sink, captured tensors and the
+    gradient of lse, as far as there are any.
+    """
+    parts = json.loads(config)
+    arguments, clauses = "", ""
+    if has_lse_grad:
+        lse = _get_types(rank)[2]
+        arguments, clauses = f", %lse_grad: {lse}", f" lse_grad(%lse_grad : {lse})"
+    types = [lowering.get_capture_type(*(parts["captures"][number][place] for place in (1, 4))) for number in wrt]
+    if wrt:
+        clauses += f" wrt({', '.join(f'%capture{number}' for number in wrt)} : {', '.join(types)})"
+    names = "".join(f", %capture{number}_grad" for number in wrt)
+    text = parts["gradients"][str(rank)].replace("$A", arguments).replace("$C", clauses)
+    text = text.replace("$N", names).replace("$T", "".join(f", {type}" for type in types))
+    return cache.get_kernel(_fill(text, element, head_dim, value_dim), "cpu")
+
+
+@functools.lru_cache(maxsize=512)
+def get_training_config(config):
+    """The variant that returns the log-sum-exp, too, which gradients are computed from."""
+    parts = json.loads(config)
+    return config if parts["lse"] else json.dumps({**parts, "programs": parts["training"], "lse": True})
 
 
 @functools.lru_cache(maxsize=512)

@@ -7,8 +7,9 @@ from torch.autograd import forward_ad
 
 from . import _core
 from .attention import _prepare
+from .gradients import compute
 from .masks import Mask
-from .programs import get_function
+from .programs import get_function, get_training_config
 
 
 @torch.library.custom_op("flash_mlir::attention", mutates_args=())
@@ -37,22 +38,86 @@ def _(query, key, value, lengths, sink, captured, config, return_lse):
     return output, query.new_empty(rows if return_lse else (0,), dtype=torch.float32)
 
 
-def _refuse_gradients(ctx, inputs, output):
-    raise NotImplementedError(_core.no_backward)
+@torch.library.custom_op("flash_mlir::attention_grad", mutates_args=())
+def gradient_operator(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    output: torch.Tensor,
+    lse: torch.Tensor,
+    output_grad: torch.Tensor,
+    lse_grad: torch.Tensor,
+    lengths: Optional[torch.Tensor],
+    sink: Optional[torch.Tensor],
+    captured: List[torch.Tensor],
+    wrt: List[int],
+    config: str,
+) -> List[torch.Tensor]:
+    """The gradients of query, key, value, sink if there is one, and the captured tensors of the numbers in `wrt`."""
+    return compute(config, query, key, value, output, lse, output_grad, lengths, sink, tuple(captured), lse_grad, tuple(wrt))
+
+
+@gradient_operator.register_fake
+def _(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt, config):
+    operands = [query, key, value] + ([] if sink is None else [sink]) + [captured[number] for number in wrt]
+    return [tensor.new_empty(tensor.shape) for tensor in operands]
+
+
+def _refuse_second_derivatives(ctx, inputs, output):
+    raise NotImplementedError("attention has no second derivative; leave out create_graph=True")
 
 
 # What would go backward is never reached.
-operator.register_autograd(lambda ctx, *gradients: None, setup_context=_refuse_gradients)
+gradient_operator.register_autograd(lambda ctx, *gradients: None, setup_context=_refuse_second_derivatives)
+
+
+def _save(ctx, inputs, output):
+    query, key, value, lengths, sink, captured, config, return_lse = inputs
+    if query.is_cuda:
+        raise NotImplementedError(_core.no_backward)
+    if not return_lse:
+        raise NotImplementedError("flash_mlir::attention has gradients with return_lse only, and a config for that")
+    ctx.save_for_backward(query, key, value, *output, lengths, sink, *captured)
+    ctx.config = config
+    ctx.wrt = [number for number, tensor in enumerate(captured) if tensor.requires_grad]
+
+
+def _go_backward(ctx, output_grad, lse_grad):
+    query, key, value, output, lse, lengths, sink, *captured = ctx.saved_tensors
+    found = torch.ops.flash_mlir.attention_grad(
+        query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, ctx.wrt, ctx.config
+    )
+    query_grad, key_grad, value_grad, *found = found
+    sink_grad = None if sink is None else found.pop(0)
+    of_captured = dict(zip(ctx.wrt, found))
+    captured_grads = [of_captured.get(number) for number in range(len(captured))]
+    return query_grad, key_grad, value_grad, None, sink_grad, captured_grads, None, None
+
+
+operator.register_autograd(_go_backward, setup_context=_save)
+
+
+@torch.compiler.assume_constant_result
+def _get_training_config(config):
+    return get_training_config(config)
+
+
+
+def _needs_gradients(query, key, value, sink, captured):
+    if not torch.is_grad_enabled():
+        return False
+    return any(tensor is not None and tensor.requires_grad for tensor in (query, key, value, sink, *captured))
 
 
 def call(query, key, value, lengths, sink, captured, config, return_lse):
     """Calls the operator, as torch.compile can trace it."""
-    if torch.is_grad_enabled():
-        for tensor in (query, key, value, sink, *captured):
-            if tensor is not None and tensor.requires_grad:
-                raise NotImplementedError(_core.no_backward)
+    returns_lse = return_lse
+    if _needs_gradients(query, key, value, sink, captured):
+        if query.is_cuda:
+            raise NotImplementedError(_core.no_backward)
+        config, returns_lse = _get_training_config(config), True
     output, lse = torch.ops.flash_mlir.attention(
-        query, key, value, lengths, sink, list(captured), config, return_lse
+        query, key, value, lengths, sink, list(captured), config, returns_lse
     )
     return (output, lse) if return_lse else output
 
@@ -63,6 +128,9 @@ def dispatch(query, key, value, lengths, sink, captured, config, return_lse):
         for tensor in (query, key, value, sink, *captured):
             if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:
                 raise NotImplementedError("attention has no forward-mode derivative, and an argument has a tangent")
+    # PyTorch's own operators in Python have none of these either.
+    if torch._C._functorch.peek_interpreter_stack() is not None and _needs_gradients(query, key, value, sink, captured):
+        raise NotImplementedError("attention has no gradients for torch.func; use torch.autograd or backward()")
     return call(query, key, value, lengths, sink, captured, config, return_lse)
 
 

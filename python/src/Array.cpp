@@ -474,8 +474,9 @@ void flash::python::raiseNoMemory(nb::handle object, const char *name) {
 }
 
 std::string flash::python::describeNoBackward(const std::string &what) {
-  return what + " requires gradients, and attention has no backward pass yet; "
-                "call it under torch.no_grad(), or detach() what it is given";
+  return what +
+         " requires gradients, which attention has on the CPU only; call "
+         "it under torch.no_grad(), or detach() what it is given";
 }
 
 //===----------------------------------------------------------------------===//

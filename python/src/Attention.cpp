@@ -169,6 +169,11 @@ struct NoMemory {
   const char *name;
 };
 
+/// Thrown where an argument on the CPU requires gradients.
+struct NeedsGradient {
+  const char *name;
+};
+
 nb::object Attention::call(nb::handle query, nb::handle key, nb::handle value,
                            nb::handle lengths, nb::handle sink,
                            nb::handle captured) {
@@ -177,6 +182,7 @@ nb::object Attention::call(nb::handle query, nb::handle key, nb::handle value,
     try {
       return execute(query, key, value, lengths, sink, captured);
     } catch (const NoMemory &) {
+    } catch (const NeedsGradient &) {
     }
   }
   return dispatch(query, key, value, lengths, sink, captured);
@@ -189,36 +195,57 @@ nb::object Attention::run(nb::handle query, nb::handle key, nb::handle value,
     return execute(query, key, value, lengths, sink, captured);
   } catch (const NoMemory &error) {
     raiseNoMemory(error.array, error.name);
+  } catch (const NeedsGradient &error) {
+    raise(PyExc_NotImplementedError, describeNoBackward(error.name));
   }
 }
 
-nb::object Attention::execute(nb::handle queryObject, nb::handle keyObject,
-                              nb::handle valueObject, nb::handle lengthsObject,
-                              nb::handle sinkObject, nb::handle captured) {
-  constexpr size_t maxArguments = 32;
-  Array arrays[maxArguments];
-  nb::object owners[maxArguments];
-  size_t count = 0;
+nb::tuple Attention::check(nb::handle queryObject, nb::handle keyObject,
+                           nb::handle valueObject, nb::handle lengths,
+                           nb::handle sink, nb::handle captured) {
+  Arguments arguments;
+  try {
+    read(arguments, queryObject, keyObject, valueObject, lengths, sink,
+         captured);
+  } catch (const NoMemory &error) {
+    raiseNoMemory(error.array, error.name);
+  } catch (const NeedsGradient &error) {
+    raise(PyExc_NotImplementedError, describeNoBackward(error.name));
+  }
+  const Array &query = arguments.arrays[0], &value = arguments.arrays[2];
+  return nb::make_tuple(getMlirName(query.element), query.rank,
+                        query.sizes[query.rank - 1],
+                        value.sizes[query.rank - 1], query.device);
+}
+
+void Attention::read(Arguments &arguments, nb::handle queryObject,
+                     nb::handle keyObject, nb::handle valueObject,
+                     nb::handle lengthsObject, nb::handle sinkObject,
+                     nb::handle captured) const {
   size_t numCaptured = PyTuple_GET_SIZE(captured.ptr());
   if (numCaptured != captures.size() || 5 + numCaptured > maxArguments)
     raise(PyExc_ValueError, "the variant has ", captures.size(),
           " captured tensors, ", numCaptured, " are given, and up to ",
           maxArguments - 5, " are possible");
 
-  Array &query = arrays[0];
+  Array &query = arguments.arrays[0];
   query = readArray(queryObject, "query");
   bool onDevice = query.device >= 0;
   auto read = [&](nb::handle object, const char *name) -> Array & {
-    Array &array = arrays[count];
+    size_t &count = arguments.count;
+    Array &array = arguments.arrays[count];
     if (!onDevice)
-      array = readDense(object, name, owners[count]);
+      array = readDense(object, name, arguments.owners[count]);
     else if (count > 0)
       array = readArray(object, name);
     if (!array.hasMemory)
       throw NoMemory{object, name};
     if (array.requiresGrad &&
-        Torch::get()->isGradEnabled().is(nb::handle(Py_True)))
-      raise(PyExc_NotImplementedError, describeNoBackward(name));
+        Torch::get()->isGradEnabled().is(nb::handle(Py_True))) {
+      if (onDevice)
+        raise(PyExc_NotImplementedError, describeNoBackward(name));
+      throw NeedsGradient{name};
+    }
     array.setUnitStrides();
     ++count;
     return array;
@@ -244,11 +271,20 @@ nb::object Attention::execute(nb::handle queryObject, nb::handle keyObject,
         read(PyTuple_GET_ITEM(captured.ptr(), i), capture.name.c_str());
     checkCapture(capture, array, query, sizes);
   }
+}
 
-  Kernel &kernel = getKernel(query, key, value);
+nb::object Attention::execute(nb::handle queryObject, nb::handle keyObject,
+                              nb::handle valueObject, nb::handle lengths,
+                              nb::handle sink, nb::handle captured) {
+  Arguments arguments;
+  read(arguments, queryObject, keyObject, valueObject, lengths, sink, captured);
+  const Array &query = arguments.arrays[0];
+  bool onDevice = query.device >= 0;
+  Kernel &kernel = getKernel(query, arguments.arrays[1], arguments.arrays[2]);
+  size_t count = arguments.count;
   FlashTensor tensors[maxArguments];
   for (size_t i = 0; i < count; ++i)
-    tensors[i] = arrays[i].getTensor();
+    tensors[i] = arguments.arrays[i].getTensor();
   const char *note = "; arguments 0, 1 and 2 are query, key and value";
   std::vector<nb::object> results =
       onDevice ? kernel.launch(tensors, count, query.device, note)

@@ -39,7 +39,8 @@ public:
         returnLse(returnLse), dispatch(std::move(dispatch)) {}
 
   /// Runs the kernel, or leaves the call to PyTorch's operator where tensors
-  /// have no memory or something wants to see the operators that are called.
+  /// have no memory, something wants to see the operators that are called, or
+  /// there will be gradients.
   nb::object call(nb::handle query, nb::handle key, nb::handle value,
                   nb::handle lengths, nb::handle sink, nb::handle captured);
 
@@ -47,9 +48,25 @@ public:
   nb::object run(nb::handle query, nb::handle key, nb::handle value,
                  nb::handle lengths, nb::handle sink, nb::handle captured);
 
+  /// Checks the arguments of a call, and returns what a kernel is compiled for:
+  /// (dtype, rank, head dimension, value head dimension, device).
+  nb::tuple check(nb::handle query, nb::handle key, nb::handle value,
+                  nb::handle lengths, nb::handle sink, nb::handle captured);
+
 private:
   nb::object execute(nb::handle query, nb::handle key, nb::handle value,
                      nb::handle lengths, nb::handle sink, nb::handle captured);
+
+  static constexpr size_t maxArguments = 32;
+  /// The arguments of a call: query, key, value and then those that there are.
+  struct Arguments {
+    Array arrays[maxArguments];
+    nb::object owners[maxArguments];
+    size_t count = 0;
+  };
+  void read(Arguments &arguments, nb::handle query, nb::handle key,
+            nb::handle value, nb::handle lengths, nb::handle sink,
+            nb::handle captured) const;
 
   /// What a kernel is compiled for.
   struct Specialization {

@@ -94,5 +94,9 @@ NB_MODULE(_core, m) {
       .def("run", &Attention::run, nb::arg("query").none(),
            nb::arg("key").none(), nb::arg("value").none(),
            nb::arg("lengths").none(), nb::arg("sink").none(),
+           nb::arg("captured"))
+      .def("check", &Attention::check, nb::arg("query").none(),
+           nb::arg("key").none(), nb::arg("value").none(),
+           nb::arg("lengths").none(), nb::arg("sink").none(),
            nb::arg("captured"));
 }

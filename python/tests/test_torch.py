@@ -284,15 +284,12 @@ def test_operator(make_tensors):
     for return_lse in (False, True):
         config = _prepare(flash.causal(), None, None, None, False, return_lse)[0].config
         torch.library.opcheck(operator, (query, key, value, None, None, [], config, return_lse))
+    query, key, value = [x.requires_grad_() for x in (query, key, value)]
+    torch.library.opcheck(operator, (query, key, value, None, None, [], config, True))
 
 
 def test_errors(make_tensors):
     query, key, value = make_tensors("cpu")
-    with pytest.raises(NotImplementedError, match="attention has no backward pass yet"):
-        flash.attention(query.requires_grad_(), key, value)
-    with torch.no_grad():
-        flash.attention(query, key, value)
-    query = query.detach()
     with pytest.raises(TypeError, match="query has dtype torch.complex64; float16"):
         flash.attention(query.to(torch.complex64), key, value)
     with pytest.raises(TypeError, match="value is a NoneType"):
@@ -312,44 +309,110 @@ class Temperature(torch.nn.Module):
         return s * self.number
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_gradients_are_refused(make_tensors, device):
-    """Whatever requires a gradient would lose it."""
-    query, key, value = inputs = make_tensors(device)
-    parameter = torch.nn.Parameter(torch.ones(4, device=device))
-    module = Temperature().to(device)
-    attend = flash.Attention(score=bias_of(parameter))
-    number = torch.tensor(0.5, requires_grad=True)
-    calls = {
-        "query": lambda: flash.attention(query.clone().requires_grad_(), key, value),
-        "key": lambda: flash.attention(query, key.clone().requires_grad_(), value),
-        "value": lambda: flash.attention(query, key, 2 * value.clone().requires_grad_()),
-        "tensor": lambda: flash.attention(*inputs, score=bias_of(parameter)),
-        "sink": lambda: flash.attention(*inputs, sink=parameter),
-        "scale": lambda: flash.attention(*inputs, scale=number),
-        "a number that a function reads": lambda: flash.attention(*inputs, score=module.score),
-        "an object": lambda: attend(*inputs),
-    }
-    for name, call in calls.items():
-        what = "tensor" if name == "an object" else name
-        with pytest.raises(NotImplementedError, match=f"{what} requires gradients, and attention has no backward"):
-            call()
-        with torch.no_grad():
-            call()
-        with torch.inference_mode():
-            call()
-        torch._dynamo.reset()
-        compiled = torch.compile(call, backend="aot_eager")
-        with pytest.raises(NotImplementedError, match="requires gradients, and attention has no backward pass yet"):
-            compiled()
-        with torch.no_grad():
-            compiled()
-    torch._dynamo.reset()
-    whole = torch.compile(lambda *x: attend(*x), backend="aot_eager", fullgraph=True)
-    with pytest.raises(Exception, match="requires gradients, and attention has no backward pass yet"):
-        whole(*inputs)
+def attend_naively(query, key, value, score=None, sink=None, lengths=None):
+    """What PyTorch differentiates."""
+    group = query.shape[1] // key.shape[1]
+    key, value = key.repeat_interleave(group, 1), value.repeat_interleave(group, 1)
+    scores = query @ key.transpose(2, 3) * query.shape[3] ** -0.5
+    b, h, q, k = (torch.arange(n).reshape([-1 if d == i else 1 for d in range(4)]) for i, n in enumerate(scores.shape))
+    if score is not None:
+        scores = score(scores, b, h, q, k)
+    if lengths is not None:
+        scores = scores.masked_fill(k >= lengths.reshape(-1, 1, 1, 1), float("-inf"))
+    if sink is not None:
+        scores = torch.cat([scores, sink.reshape(1, -1, 1, 1).expand(*scores.shape[:3], 1)], -1)
+    lse = scores.logsumexp(-1)
+    return torch.softmax(scores, -1)[..., : key.shape[2]] @ value, lse
+
+
+def compare_gradients(ours, theirs, leaves, rng):
+    """Both are called without arguments and return (output, lse)."""
+    output, lse = theirs()
+    grads = [torch.from_numpy(rng.standard_normal(tuple(x.shape))).float() for x in (output, lse)]
+    expected = torch.autograd.grad((output, lse), leaves, grads)
+    actual = torch.autograd.grad(ours(), leaves, grads)
+    for one, other in zip(actual, expected):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+
+
+def test_gradients(make_tensors, rng):
+    """Of all operands and of what a score function reads, as PyTorch's own."""
+    query, key, value = [x.requires_grad_() for x in make_tensors("cpu", queries=20, keys=30)]
+    slopes, table = torch.rand(4, requires_grad=True), torch.randn(49, requires_grad=True)
+    sink = torch.randn(4, requires_grad=True)
+    lengths = torch.tensor([7, 30], dtype=torch.int32)
+
+    def score(s, b, h, q, k):
+        return 5 * torch.tanh(s / 5) - slopes[h] * abs(q - k) + table[q - k + 29]
+
+    compare_gradients(
+        lambda: flash.attention(query, key, value, score=score, sink=sink, lengths=lengths, return_lse=True),
+        lambda: attend_naively(query, key, value, score, sink, lengths),
+        [query, key, value, slopes, table, sink],
+        rng,
+    )
+    attend = flash.Attention(score=score)
+    attend(query, key, value, sink=sink).sum().backward()
+    assert all(x.grad is not None for x in (query, key, value, slopes, table, sink))
+
+
+def test_some_gradients(make_tensors):
+    """Only those that are asked for are kept."""
+    query, key, value = make_tensors("cpu", queries=9, keys=9)
+    value = (2 * value.requires_grad_()).transpose(2, 3).contiguous().transpose(2, 3)
+    slopes = torch.rand(4)
+    output = flash.attention(query, key, value, score=lambda s, b, h, q, k: s * slopes[h])
+    (grad,) = torch.autograd.grad(output.sum(), value)
+    assert grad.shape == value.shape and not query.requires_grad
     with torch.no_grad():
-        torch.testing.assert_close(whole(*inputs), attend(*inputs))
+        assert not flash.attention(query, key, value).requires_grad
+
+
+def test_saved_tensors(make_tensors):
+    """The forward keeps its operands, the output and the log-sum-exp, and nothing else."""
+    query, key, value = [x.requires_grad_() for x in make_tensors("cpu")]
+    saved = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda x: (saved.append(x.shape), x)[1], lambda x: x):
+        output = flash.attention(query, key, value)
+    assert sorted(saved) == sorted([query.shape, key.shape, value.shape, output.shape, query.shape[:-1]])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_gradients_that_are_refused(make_tensors, device):
+    query, key, value = make_tensors(device)
+    number = torch.tensor(0.5, requires_grad=True)
+    module = Temperature().to(device)
+    calls = {
+        "scale": lambda: flash.attention(query, key, value, scale=number),
+        "a number that a function reads": lambda: flash.attention(query, key, value, score=module.score),
+    }
+    for what, call in calls.items():
+        with pytest.raises(NotImplementedError, match=f"{what} requires gradients, and attention has none of numbers"):
+            call()
+        with torch.no_grad():
+            call()
+    query.requires_grad_()
+    if device != "cpu":
+        with pytest.raises(NotImplementedError, match="query requires gradients, which attention has on the CPU only"):
+            flash.attention(query, key, value)
+        return
+    output = flash.attention(query, key, value)
+    with pytest.raises(NotImplementedError, match="attention has no second derivative"):
+        torch.autograd.grad(output.sum(), query, create_graph=True)
+
+
+def test_compiled_gradients(make_tensors):
+    """In one graph, with the bits of a call that is not compiled."""
+    query, key, value = [x.requires_grad_() for x in make_tensors("cpu", queries=20, keys=30)]
+    slopes = torch.rand(4, requires_grad=True)
+    attend = flash.Attention(mask=flash.causal(), score=bias_of(slopes))
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda *x: attend(*x) * 2, backend="aot_eager", fullgraph=True)
+    leaves = [query, key, value, slopes]
+    expected = torch.autograd.grad((attend(query, key, value) * 2).sum(), leaves)
+    actual = torch.autograd.grad(compiled(query, key, value).sum(), leaves)
+    for one, other in zip(actual, expected):
+        torch.testing.assert_close(one, other, rtol=0, atol=0)
 
 
 def test_derivatives_are_refused(make_tensors):
@@ -365,7 +428,7 @@ def test_derivatives_are_refused(make_tensors):
     attend = lambda query: flash.attention(query, key, value)
     with pytest.raises(NotImplementedError, match="attention has no forward-mode derivative"):
         torch.func.jvp(attend, (query,), (query,))
-    with pytest.raises(NotImplementedError, match="attention has no backward pass yet"):
+    with pytest.raises(NotImplementedError, match="attention has no gradients for torch.func"):
         torch.func.grad(lambda query: attend(query).sum())(query)
     with pytest.raises(RuntimeError, match="flash_mlir::attention"):
         torch.vmap(attend)(query[None])

@@ -20,9 +20,9 @@ llvm::LogicalResult decomposeGradStep(QueryGradStepOp op,
 llvm::LogicalResult decomposeGradStep(KeyGradStepOp op,
                                       const DecomposeOptions &options,
                                       ScoreTileBuilder::Transposed &transposed);
-llvm::LogicalResult
-decomposeGradStep(CapturedGradStepOp op, const DecomposeOptions &options,
-                  ScoreTileBuilder::Transposed &transposed);
+llvm::LogicalResult decomposeGradStep(CapturedGradStepOp op,
+                                      const DecomposeOptions &options,
+                                      ScoreTileBuilder::Transposed &transposed);
 
 } // namespace flash
 
