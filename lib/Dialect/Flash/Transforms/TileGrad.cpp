@@ -447,83 +447,83 @@ static std::array<std::optional<unsigned>, 4> getOwnedDims(Region &score,
 Value GradTiler::addToCaptured(Value captured, ArrayRef<OpFoldResult> first,
                                MutableArrayRef<Value> position, Value sum) {
   Location loc = op.getLoc();
-  constexpr unsigned query = 2, key = 3;
-  OpFoldResult ends[] = {tensor::getMixedSize(b, loc, op.getQuery(), 0),
-                         tensor::getMixedSize(b, loc, op.getQuery(), 1),
-                         queries.end, OpFoldResult()};
-  const int64_t steps[] = {1, 1, queries.tile, keys.tile};
-  // The innermost loop is one over tiles, which masks make shorter.
+  constexpr unsigned batch = 0, head = 1, query = 2, key = 3;
+  // The innermost loop, if there is one, is over tiles, which masks make fewer.
   unsigned innermost = !position[key] ? key : query;
-  bool isLoop = !position[innermost], overQueries = innermost == query;
-  SmallVector<unsigned> loops;
-  for (unsigned i = 0; i < position.size(); ++i)
-    if (!position[i])
-      loops.push_back(i);
+  bool overQueries = innermost == query, overKeys = !overQueries;
 
-  TiledDim some = keys;
+  // The keys that take part; where a length cuts a tile that stays, it is
+  // whole.
+  TiledDim used = keys;
   SmallVector<Value> ofQueries, ofKeys;
-  Value usedQueries, usedKeys;
+  Value queryCount, keyCount;
   auto takeQueries = [&] {
+    SmallVector<OpFoldResult> at = {position[batch], position[head],
+                                    position[query]};
     OpFoldResult rows = queries.existing(b, loc, position[query]);
-    SmallVector<OpFoldResult> at = {position[0], position[1], position[query]};
     for (Value tensor :
          {Value(op.getQuery()), Value(op.getOutputGrad()), shift, delta})
       ofQueries.push_back(extract(tensor, at, rows, queries));
     if (queries.isRagged())
-      usedQueries = asValue(rows);
+      queryCount = asValue(rows);
   };
   auto takeKeys = [&] {
-    bool isStep = isLoop && !overQueries;
-    const TiledDim &dim = isStep ? some : keys;
+    SmallVector<OpFoldResult> at = {position[batch],
+                                    groups.getKeyHead(b, loc, position[head]),
+                                    position[key]};
+    const TiledDim &dim = overKeys ? used : keys;
     OpFoldResult rows = dim.existing(b, loc, position[key]);
-    SmallVector<OpFoldResult> at = {
-        position[0], groups.getKeyHead(b, loc, position[1]), position[key]};
     for (Value tensor : {op.getKey(), op.getValue()})
       ofKeys.push_back(extract(tensor, at, rows, dim));
-    if (op.getLengths() && !isStep)
-      usedKeys = arith::SubIOp::create(b, asValue(some.end), position[key]);
+    if (op.getLengths() && !overKeys)
+      keyCount = arith::SubIOp::create(b, asValue(used.end), position[key]);
     else if (dim.isRagged())
-      usedKeys = asValue(rows);
+      keyCount = asValue(rows);
   };
-  auto step = [&](Value sum) -> Value {
-    SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
-    SmallVector<Value> extents;
-    dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
-    auto step = CapturedGradStepOp::create(
-        b, sum.getType(), ofQueries[0], ofKeys[0], ofKeys[1], ofQueries[1],
-        ofQueries[2], ofQueries[3], captured, sum,
-        getValueOrCreateConstantIndexOp(b, loc, first), usedQueries, usedKeys,
-        overQueries, position, extents, open, lengths, APFloat(scale),
-        op.getMaskAttr(), op.getPrecisionAttr(), op.getScheduleAttr());
-    IRMapping mapping;
-    op.getScore().cloneInto(&step.getScore(), mapping);
-    return step.getResult();
-  };
-  auto emit = [&](auto &emit, ArrayRef<unsigned> loops, Value sum) -> Value {
-    if (position[0] && !some.end) {
-      some.end = getKeyEnd(b, loc, op.getKey(), op.getLengths(), position[0]);
-      if (op.getLengths())
-        some.multiple = 1;
+
+  OpBuilder::InsertionGuard guard(b);
+  SmallVector<scf::ForOp> loops;
+  for (unsigned i = 0; i < position.size(); ++i) {
+    if (!position[i]) {
+      if (i == innermost)
+        overKeys ? takeQueries() : takeKeys();
+      OpFoldResult end = i == query ? queries.end
+                         : i == key
+                             ? used.end
+                             : tensor::getMixedSize(b, loc, op.getQuery(), i);
+      int64_t step = i == query ? queries.tile : i == key ? keys.tile : 1;
+      loops.push_back(scf::ForOp::create(b, constant(0), asValue(end),
+                                         constant(step), sum));
+      position[i] = loops.back().getInductionVar();
+      sum = loops.back().getRegionIterArgs()[0];
+      b.setInsertionPointToStart(loops.back().getBody());
     }
-    bool isInnermost = isLoop && loops.size() == 1;
-    if (isInnermost)
-      overQueries ? takeKeys() : takeQueries();
-    if (loops.empty()) {
-      if (ofQueries.empty())
-        takeQueries();
-      if (ofKeys.empty())
-        takeKeys();
-      return step(sum);
-    }
-    OpFoldResult end = loops[0] == key ? some.end : ends[loops[0]];
-    return loop(constant(0), asValue(end), steps[loops[0]], sum,
-                [&](Value at, ValueRange state) -> SmallVector<Value> {
-                  position[loops[0]] = at;
-                  return {emit(emit, loops.drop_front(), state[0])};
-                })[0];
-  };
-  some.end = OpFoldResult();
-  return emit(emit, loops, sum);
+    if (i == batch && op.getLengths())
+      used = {keys.tile,
+              getKeyEnd(b, loc, op.getKey(), op.getLengths(), position[batch])};
+  }
+  if (ofQueries.empty())
+    takeQueries();
+  if (ofKeys.empty())
+    takeKeys();
+  SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
+  SmallVector<Value> extents;
+  dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
+  auto step = CapturedGradStepOp::create(
+      b, sum.getType(), ofQueries[0], ofKeys[0], ofKeys[1], ofQueries[1],
+      ofQueries[2], ofQueries[3], captured, sum,
+      getValueOrCreateConstantIndexOp(b, loc, first), queryCount, keyCount,
+      overQueries, position, extents, open, lengths, APFloat(scale),
+      op.getMaskAttr(), op.getPrecisionAttr(), op.getScheduleAttr());
+  IRMapping mapping;
+  op.getScore().cloneInto(&step.getScore(), mapping);
+  sum = step.getResult();
+  for (scf::ForOp loop : llvm::reverse(loops)) {
+    scf::YieldOp::create(b, sum);
+    b.setInsertionPointAfter(loop);
+    sum = loop.getResult(0);
+  }
+  return sum;
 }
 
 Value GradTiler::emitCapturedGrad(Value captured) {
