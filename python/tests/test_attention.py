@@ -130,6 +130,16 @@ def test_documents(make, rng):
     assert_close(flash.attention(query, key, value, mask=flash.documents(ids[0], keys)), expected, "float32")
 
 
+def test_masked_elements_have_no_effect(make):
+    query, key, value = make(queries=300, keys=300)
+    ids = np.repeat(np.arange(3, dtype=np.int32), 100)
+    expected, _ = reference(query, key, value, lambda b, h, q, k: ids[q] == ids[k])
+    value[:, :, ids == 1] = np.nan
+    output = flash.attention(query, key, value, mask=flash.documents(ids))
+    assert_close(output[:, :, ids != 1], expected[:, :, ids != 1], "float32")
+    assert np.isnan(output[:, :, ids == 1]).all()
+
+
 def test_boolean_array(make, rng):
     query, key, value = make()
     seen = rng.random((2, 4, 37, 53)) < 0.4

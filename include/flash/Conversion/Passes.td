@@ -26,7 +26,8 @@ def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
       tensor with its dimensions in another order, which moves nothing.
       `tensor.parallel_insert_slice` of a tile, or of its first rows and columns,
       becomes `tile.store`, and so does `tensor.insert_slice` into a slice of an
-      output, which loops may carry.
+      output, which loops may carry. `tensor.insert` of an element into one becomes
+      a `memref.store`, which all threads make alike.
     - `linalg.contract` of two matrices, or what comes to the same, becomes
       `tile.mma_async` and `tile.mma_wait`. A sum of other terms than products
       goes through the inner dimension in a loop. A computed tile that an

@@ -154,6 +154,7 @@ def cases():
                schedule="query_tile=64,key_tile=32,num_splits=3")
     yield Case("one query", "same", few[:1], few[300:], sizes=(1, 2, 2, 1, 500, 64, 64))
     yield Case("no queries", "same", few[:0], few[300:], sizes=(1, 2, 2, 0, 500, 64, 64), dynamic=True)
+    yield Case("no keys", "same", few[:300], few[:0], sizes=(1, 2, 2, 300, 0, 64, 64), dynamic=True)
 
 
 def make_inputs(case):

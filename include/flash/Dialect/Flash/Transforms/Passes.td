@@ -292,9 +292,9 @@ def SeparateMasks : Pass<"flash-separate-masks", "::mlir::func::FuncOp"> {
   let description = [{
     A score region that gives -inf by a condition which does not depend on the
     score masks elements: it becomes one that says so. Only then are masked
-    elements left out of products, and tiles of them not visited. Parts of the
-    condition that are constants, or by which the region chooses twice, are left as
-    they are.
+    elements left out of products, and tiles of them not visited. Of several
+    such choices, one inside the other, all are found. A choice by the score stays
+    as it is, and so does another number than -inf.
 
     ```mlir
     %x = arith.select %same, %s, %minus_infinity : f32
