@@ -228,9 +228,10 @@ Value flash::emitRowExists(OpBuilder &b, Location loc, Value predicate,
   return arith::AndIOp::create(b, loc, predicate, exists);
 }
 
-Value flash::emitScoreValues(OpBuilder &b, Region &region, Value score,
-                             const ScorePosition &position, Value takesPart,
-                             IRMapping &values, ReplaceScoreOp replace) {
+Value flash::emitScoreValues(
+    OpBuilder &b, Region &region, Value score, const ScorePosition &position,
+    Value takesPart, IRMapping &values,
+    function_ref<Value(Operation &, const IRMapping &)> replace) {
   Block &block = region.front();
   values.map(block.getArguments(),
              ValueRange{score, position.batch, position.head, position.query,
@@ -253,12 +254,11 @@ Value flash::emitScoreValues(OpBuilder &b, Region &region, Value score,
 
 Value flash::emitScoreRegion(OpBuilder &b, Location loc, Region &region,
                              Value score, const ScorePosition &position,
-                             Value takesPart, ReplaceScoreOp replace) {
+                             Value takesPart) {
   if (region.empty())
     return score;
   IRMapping values;
-  return emitScoreValues(b, region, score, position, takesPart, values,
-                         replace);
+  return emitScoreValues(b, region, score, position, takesPart, values);
 }
 
 bool flash::changesScore(Region &region) {

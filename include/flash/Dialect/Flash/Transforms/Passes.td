@@ -799,6 +799,9 @@ def SplitMask : Pass<"flash-split-mask", "::mlir::func::FuncOp"> {
     For other masks, such as the union of a prefix and a band, one loop over the
     hull tests each tile with the same exact predicates.
 
+    A loop over tiles of queries for a tile of keys, as gradients have, is split
+    in the same way: it is a loop over keys under the transposed mask.
+
     Where a mask is left, tiles of queries take longer and shorter: the loop over
     them says in which order GPUs take them (`tile.order`, see `#tile.order`),
     unless it says so already. Blocks that take one tile each begin with the
@@ -833,8 +836,10 @@ def CountTiles : Pass<"flash-count-tiles", "::mlir::ModuleOp"> {
 def Decompose : Pass<"flash-decompose", "::mlir::func::FuncOp"> {
   let summary = "Write the operations on one tile as linalg";
   let description = [{
-    Turns `flash.online_attention` and `flash.finalize` on tiles into linalg,
-    arith and math ops on statically shaped tensors. Every target takes this
+    Turns `flash.online_attention`, `flash.finalize` and the steps of gradients
+    (`flash.query_grad_step`, `flash.key_grad_step`, `flash.captured_grad_step`) on
+    tiles into linalg, arith and math ops on statically shaped tensors. A score
+    region that has no derivative is an error. Every target takes this
     text; what it computes is written nowhere else. Rows are queries, columns
     keys, products take the elements as they are and give f32:
 

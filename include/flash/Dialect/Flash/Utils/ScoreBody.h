@@ -51,11 +51,6 @@ bool hasGuards(mlir::Region &region);
 mlir::Value emitGuard(mlir::OpBuilder &b, GuardOp guard, mlir::Value value,
                       mlir::Value takesPart);
 
-/// Gives another value for the result of an op of a score region, whose
-/// operands are in the mapping; null where the op is copied.
-using ReplaceScoreOp =
-    llvm::function_ref<mlir::Value(mlir::Operation &, const mlir::IRMapping &)>;
-
 /// Inlines the score region on `score`, or returns `score` if there is none.
 /// The region is left as it is, so it can be inlined any number of times.
 /// `takesPart` says of elements that exist and of those that pad a tile whether
@@ -63,15 +58,17 @@ using ReplaceScoreOp =
 mlir::Value emitScoreRegion(mlir::OpBuilder &b, mlir::Location loc,
                             mlir::Region &region, mlir::Value score,
                             const ScorePosition &position,
-                            mlir::Value takesPart,
-                            ReplaceScoreOp replace = nullptr);
+                            mlir::Value takesPart);
 
 /// The same for a region that is there; `values` is then what its values have
-/// become.
-mlir::Value emitScoreValues(mlir::OpBuilder &b, mlir::Region &region,
-                            mlir::Value score, const ScorePosition &position,
-                            mlir::Value takesPart, mlir::IRMapping &values,
-                            ReplaceScoreOp replace = nullptr);
+/// become. `replace` may give another value for the result of an op, whose
+/// operands are in the mapping; it gives null where the op is copied.
+mlir::Value emitScoreValues(
+    mlir::OpBuilder &b, mlir::Region &region, mlir::Value score,
+    const ScorePosition &position, mlir::Value takesPart,
+    mlir::IRMapping &values,
+    llvm::function_ref<mlir::Value(mlir::Operation &, const mlir::IRMapping &)>
+        replace = nullptr);
 
 /// Whether the score region changes scores, besides masking elements.
 bool changesScore(mlir::Region &region);
