@@ -621,3 +621,58 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
+// How many rows exist may be read, too; not from memory that the kernel writes.
+
+// CHECK-LABEL: gpu.func @counts(
+// CHECK:       scf.for
+// CHECK:         scf.if
+// CHECK:           %[[N:.*]] = memref.load
+// CHECK:           tile.copy_async %{{.*}} rows(%[[N]])
+// CHECK-LABEL: gpu.func @written_counts(
+// CHECK-NOT:   scf.if
+// CHECK:       gpu.return
+gpu.module @m {
+  gpu.func @counts(%k: !memory, %counts: memref<?xindex>, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %kr = tile.ring : !ring
+    %a = scf.for %j = %c0 to %n step %c16 iter_args(%t = %c0) -> (index) {
+      %rows = memref.load %counts[%j] : memref<?xindex>
+      tile.ring.acquire %kr[%t] : !ring
+      tile.copy_async %k[%j] rows(%rows) to %kr[%t] : !memory to !ring
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+  gpu.func @written_counts(%k: !memory, %counts: memref<?xindex>, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %kr = tile.ring : !ring
+    %a = scf.for %j = %c0 to %n step %c16 iter_args(%t = %c0) -> (index) {
+      %rows = memref.load %counts[%j] : memref<?xindex>
+      memref.store %c16, %counts[%j] : memref<?xindex>
+      tile.ring.acquire %kr[%t] : !ring
+      tile.copy_async %k[%j] rows(%rows) to %kr[%t] : !memory to !ring
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %ktr = tile.load %kt : !tile to !registers
+      tile.ring.release %kr[%t] : !ring
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+}

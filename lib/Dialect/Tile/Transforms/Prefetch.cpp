@@ -70,10 +70,10 @@ private:
     SmallVector<Value> existsIn = {};
   };
 
-  /// Whether rows are read from memory, which only holds those of tiles that
-  /// exist.
+  /// Whether what copies need is computed with the copy, since it may be read
+  /// from memory, which only holds it for tiles that exist.
   bool readsRows();
-  /// Emits how many rows of the tile exist, where rows are read; null: all.
+  /// Emits how many rows of the tile exist, where that is so; null: all.
   Value emitRows(OpBuilder &b, size_t index, Value ring, const Tile &tile);
 
   /// The op in front of which the copies of the first steps go.
@@ -198,15 +198,16 @@ static bool readsConstantMemory(Operation *op) {
                       llvm::IsaPred<memref::LoadOp, memref::DimOp>);
 }
 
-/// Whether `value` can be computed anew for another iteration of the loop.
-static bool dependsOnIterationOnly(Value value, scf::ForOp loop) {
+/// Whether `value` can be computed anew for another iteration of the loop: of
+/// any, or with `mayRead` of one that exists, since it may read memory there.
+static bool dependsOnIterationOnly(Value value, scf::ForOp loop, bool mayRead) {
   if (value == loop.getInductionVar() || loop.isDefinedOutsideOfLoop(value))
     return true;
   Operation *op = value.getDefiningOp();
   return op && op->getNumRegions() == 0 &&
-         (isPure(op) || readsConstantMemory(op)) &&
+         (isPure(op) || (mayRead && readsConstantMemory(op))) &&
          llvm::all_of(op->getOperands(), [&](Value operand) {
-           return dependsOnIterationOnly(operand, loop);
+           return dependsOnIterationOnly(operand, loop, mayRead);
          });
 }
 
@@ -244,12 +245,12 @@ bool Chain::canPrefetch() {
     for (auto &[ring, use] : loop.rings) {
       own.insert(use.copy);
       ValueRange indices = use.copy.getIndices();
-      if (!dependsOnIterationOnly(indices.back(), op) ||
+      if (!dependsOnIterationOnly(indices.back(), op, /*mayRead=*/true) ||
           !llvm::all_of(
               indices.drop_back(),
               [&](Value index) { return op.isDefinedOutsideOfLoop(index); }) ||
           (use.copy.getRows() &&
-           !dependsOnIterationOnly(use.copy.getRows(), op)))
+           !dependsOnIterationOnly(use.copy.getRows(), op, /*mayRead=*/true)))
         return false;
     }
   }
@@ -276,7 +277,10 @@ static Value cloneFor(OpBuilder &b, Value value, scf::ForOp loop,
 bool Chain::readsRows() {
   return llvm::any_of(loops, [](Loop &loop) {
     return llvm::any_of(loop.rings, [&](auto &entry) {
-      return entry.second.copy.getIndices().back() != loop.op.getInductionVar();
+      CopyAsyncOp copy = entry.second.copy;
+      return copy.getIndices().back() != loop.op.getInductionVar() ||
+             (copy.getRows() && !dependsOnIterationOnly(copy.getRows(), loop.op,
+                                                        /*mayRead=*/false));
     });
   });
 }
