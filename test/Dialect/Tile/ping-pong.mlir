@@ -32,6 +32,24 @@ gpu.module @m {
     gpu.return
   }
 
+  // The scores of two steps are one turn.
+  // CHECK-LABEL: gpu.func @two_steps(
+  // CHECK:       tile.ping_pong.wait
+  // CHECK-NEXT:  tile.mma_async %{{.*}} transpose_b
+  // CHECK-NEXT:  tile.mma_async %{{.*}} transpose_b
+  // CHECK-NEXT:  tile.ping_pong.arrive
+  // CHECK-NOT:   tile.ping_pong
+  gpu.func @two_steps(%q: !tile, %k: !values, %l: !values) kernel attributes {flash.schedule = #flash.schedule<features = ping_pong>} {
+    tile.warp_specialize @consumer(warps = 8, registers = 240) {
+      %sp = tile.mma_async %q, %k transpose_b warpgroup : !tile, !values -> !tile.pending<!scores>
+      %tp = tile.mma_async %q, %l transpose_b warpgroup : !tile, !values -> !tile.pending<!scores>
+      %s = tile.mma_wait %sp younger(%tp : !tile.pending<!scores>) : !tile.pending<!scores>
+      %t = tile.mma_wait %tp : !tile.pending<!scores>
+    } @producer(warps = 1, registers = 24) {
+    }
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @without(
   // CHECK-NOT:   tile.ping_pong
   gpu.func @without(%q: !tile, %k: !values) kernel {

@@ -186,8 +186,7 @@ void ShapeAsserter::atLeast(const Size &size, const Size &wanted,
 
 /// Checks that a block map is of the attention's sizes, or of one batch or head
 /// for all.
-void ShapeAsserter::blockSizes(AttentionOp attention,
-                               ArrayRef<Size> extents) {
+void ShapeAsserter::blockSizes(AttentionOp attention, ArrayRef<Size> extents) {
   auto map = attention.getKeyTiles().getDefiningOp<BlockMapOp>();
   const StringRef names[] = {"batches", "heads", "queries", "keys"};
   for (auto [size, extent, name] :

@@ -203,8 +203,8 @@ Value NaiveGradient::onScores(const Block &block, ArrayRef<Value> scores,
       [&](OpBuilder &nested, Location loc, ValueRange args) {
         RowValues row = {args[scores.size()], args[scores.size() + 1]};
         ScorePosition at = position(nested, loc, block, /*withKey=*/true);
-        Value keep = takesPart(
-            nested, loc, isInMask(nested, loc, block.length, at), at);
+        Value keep =
+            takesPart(nested, loc, isInMask(nested, loc, block.length, at), at);
         return body(nested, args, row, at,
                     both(nested, keep, isSeen(nested, row.lse)));
       });
@@ -229,8 +229,8 @@ Value NaiveGradient::weighted(const Block &block, Value weights, Value other,
         Value term = arith::MulFOp::create(
             nested, loc, args[0], widen(nested, loc, args[1]), contract);
         ScorePosition at = position(nested, loc, block, /*withKey=*/true);
-        Value keep = takesPart(
-            nested, loc, isInMask(nested, loc, block.length, at), at);
+        Value keep =
+            takesPart(nested, loc, isInMask(nested, loc, block.length, at), at);
         return arith::AddFOp::create(nested, loc, args[2],
                                      zeroUnless(nested, keep, term), contract);
       });

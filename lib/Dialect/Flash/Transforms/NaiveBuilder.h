@@ -94,12 +94,12 @@ protected:
   ScorePosition position(OpBuilder &nested, Location loc,
                          const NaivePlace &place, bool withKey);
   /// Whether mask and lengths keep the element at a position; null if they keep
-  /// all. `blockLength` is the length of the block's batch, null if that is to be
-  /// read.
+  /// all. `blockLength` is the length of the block's batch, null if that is to
+  /// be read.
   Value isInMask(OpBuilder &nested, Location loc, Value blockLength,
                  const ScorePosition &at);
-  /// Whether it takes part, which `inMask` is a condition for; null if every one
-  /// does.
+  /// Whether it takes part, which `inMask` is a condition for; null if every
+  /// one does.
   Value takesPart(OpBuilder &nested, Location loc, Value inMask,
                   const ScorePosition &at);
 

@@ -95,8 +95,8 @@ private:
   /// row of the stepped tile exists, or null if that is so of all.
   mlir::Value isInMask(mlir::ImplicitLocOpBuilder &at, mlir::Value query,
                        mlir::Value key);
-  /// What the score region's guards ask, null if it has none: whether `isInMask`
-  /// holds and the row of the fixed tile exists.
+  /// What the score region's guards ask, null if it has none: whether
+  /// `isInMask` holds and the row of the fixed tile exists.
   mlir::Value guardOf(mlir::ImplicitLocOpBuilder &at, mlir::Value query,
                       mlir::Value key);
   /// The position at which the score region may read in place of that of the

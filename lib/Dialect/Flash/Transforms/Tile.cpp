@@ -426,8 +426,8 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
       extractQueries(online.getQuery(), batch, head, start, rows, padding);
   SmallVector<Value> state = initialState(split, batch, head, start, rows);
   QueryTile tile = {query, batch, head, start, {}, {}};
-  tile.keys = {
-      keyTile, getKeyEnd(b, loc, online.getKey(), online.getLengths(), batch)};
+  tile.keys = {keyTile,
+               getKeyEnd(b, loc, online.getKey(), online.getLengths(), batch)};
   if (online.getMultiples() && !online.getLengths())
     tile.keys.multiple = online.getMultiples()->back();
   tile.headOfKeys = groups.getKeyHead(b, loc, head);

@@ -17,15 +17,15 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
-/// The last product that is started before anything is waited for, be it the
-/// other warpgroups.
-static MmaAsyncOp getLastOfGroup(MmaAsyncOp first) {
-  MmaAsyncOp last = first;
-  for (Operation *op = first->getNextNode();
-       op && !isa<MmaWaitOp, ReduceRowsOp, ClearOp>(op); op = op->getNextNode())
+/// The products that are started before anything is waited for, be it the other
+/// warpgroups.
+static SmallVector<MmaAsyncOp> getGroup(MmaAsyncOp first) {
+  SmallVector<MmaAsyncOp> group;
+  for (Operation *op = first; op && !isa<MmaWaitOp, ReduceRowsOp, ClearOp>(op);
+       op = op->getNextNode())
     if (auto product = dyn_cast<MmaAsyncOp>(op))
-      last = product;
-  return last;
+      group.push_back(product);
+  return group;
 }
 
 namespace {
@@ -51,10 +51,16 @@ struct PingPong : flash::tile::impl::PingPongBase<PingPong> {
     });
     if (walk.wasInterrupted())
       return signalPassFailure();
+    // A group may have the scores of several steps.
+    llvm::SmallPtrSet<Operation *, 8> grouped;
     for (MmaAsyncOp product : products) {
+      if (grouped.contains(product))
+        continue;
+      SmallVector<MmaAsyncOp> group = getGroup(product);
+      grouped.insert(group.begin(), group.end());
       OpBuilder b(product);
       PingPongWaitOp::create(b, product.getLoc());
-      b.setInsertionPointAfter(getLastOfGroup(product));
+      b.setInsertionPointAfter(group.back());
       PingPongArriveOp::create(b, product.getLoc());
     }
   }
