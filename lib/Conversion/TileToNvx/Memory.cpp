@@ -66,11 +66,9 @@ struct LoadElement : OpConversionPattern<memref::LoadOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
     GlobalMemory memory(op.getMemRefType(), adaptor.getMemref());
-    SmallVector<Value> indices;
-    for (ValueRange index : adaptor.getIndices())
-      indices.push_back(index.front());
-    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(op, op.getType(),
-                                              memory.getAddress(t, indices));
+    rewriter.replaceOpWithNewOp<LLVM::LoadOp>(
+        op, op.getType(),
+        memory.getAddress(t, getIndices(adaptor.getIndices())));
     return success();
   }
 };
@@ -83,11 +81,9 @@ struct StoreElement : OpConversionPattern<memref::StoreOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
     GlobalMemory memory(op.getMemRefType(), adaptor.getMemref());
-    SmallVector<Value> indices;
-    for (ValueRange index : adaptor.getIndices())
-      indices.push_back(index.front());
-    rewriter.replaceOpWithNewOp<LLVM::StoreOp>(op, adaptor.getValue().front(),
-                                               memory.getAddress(t, indices));
+    rewriter.replaceOpWithNewOp<LLVM::StoreOp>(
+        op, adaptor.getValue().front(),
+        memory.getAddress(t, getIndices(adaptor.getIndices())));
     return success();
   }
 };
@@ -131,9 +127,7 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
     Value row = t.div(t.thread(), chunksInPanel);
     Value chunk = t.rem(t.thread(), chunksInPanel);
 
-    SmallVector<Value> indices;
-    for (ValueRange index : adaptor.getIndices())
-      indices.push_back(index.front());
+    SmallVector<Value> indices = getIndices(adaptor.getIndices());
     size_t rowDim = memory.type.getRank() - 2;
     Value column = t.mul(chunk, 16 / type.getElementBytes());
     if (!op.getPacked())
@@ -402,9 +396,7 @@ struct Store : OpConversionPattern<tile::StoreOp> {
     GlobalMemory memory(op.getDestination().getType(),
                         adaptor.getDestination());
     SmallVector<Value> registers = t.unpack(adaptor.getX().front());
-    SmallVector<Value> indices;
-    for (ValueRange index : adaptor.getIndices())
-      indices.push_back(index.front());
+    SmallVector<Value> indices = getIndices(adaptor.getIndices());
     Value limit = op.getRows() ? adaptor.getRows().front() : Value();
     if (type.getRank() == 1) {
       storeVector(t, op, memory, registers, indices, limit);

@@ -57,6 +57,10 @@ struct ThreadBuilder {
   mlir::Value advance(mlir::Value pointer, int64_t offset);
 };
 
+/// Indices as the conversion has them, each of one value.
+llvm::SmallVector<mlir::Value>
+getIndices(llvm::ArrayRef<mlir::ValueRange> indices);
+
 /// A memref as a kernel has it.
 struct GlobalMemory {
   GlobalMemory(mlir::MemRefType type, mlir::ValueRange values);

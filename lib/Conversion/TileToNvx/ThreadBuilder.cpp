@@ -154,6 +154,11 @@ Value ThreadBuilder::advance(Value pointer, int64_t offset) {
 // GlobalMemory
 //===----------------------------------------------------------------------===//
 
+SmallVector<Value> flash::getIndices(ArrayRef<ValueRange> indices) {
+  return llvm::map_to_vector(
+      indices, [](ValueRange values) -> Value { return values.front(); });
+}
+
 GlobalMemory::GlobalMemory(MemRefType type, ValueRange values)
     : type(type), pointer(values.front()) {
   dynamicSizes = values.drop_front().take_front(type.getNumDynamicDims());

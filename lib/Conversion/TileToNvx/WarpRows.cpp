@@ -13,11 +13,6 @@
 using namespace mlir;
 using namespace flash;
 
-static SmallVector<Value> getIndices(ArrayRef<ValueRange> indices) {
-  return llvm::map_to_vector(
-      indices, [](ValueRange values) -> Value { return values.front(); });
-}
-
 static Value isLess(ThreadBuilder &t, Value x, Value y) {
   return arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::slt, x, y);
 }

@@ -85,8 +85,6 @@ private:
   /// Computes one query tile and writes it into `outputs`: the results where
   /// its keys may be one split, then partial ones where they may be several.
   void queryTileBody(ValueRange position, ValueRange outputs);
-  /// Writes what `tile` has of `rows` queries to `output` at `position`.
-  void insert(Value tile, Value output, ValueRange position, OpFoldResult rows);
   Value extractQueries(Value tensor, Value batch, Value head, Value start,
                        OpFoldResult rows, Padding padding);
 
@@ -389,34 +387,6 @@ FinalizeOp Tiler::finalizeTile(ArrayRef<Value> state, Type elementType,
                             lse);
 }
 
-void Tiler::insert(Value tile, Value output, ValueRange position,
-                   OpFoldResult rows) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  SmallVector<OpFoldResult> sizes = {rows};
-  SmallVector<OpFoldResult> offsets(position.begin(), position.end());
-  if (type.getRank() == 2) {
-    sizes.push_back(index(type.getDimSize(1)));
-    offsets.push_back(index(0));
-  }
-  if (packedHeads > 1) {
-    tile = unpackRows(b, loc, tile, packedHeads, rows);
-    sizes.insert(sizes.begin(), index(packedHeads));
-  } else if (getConstantIntValue(rows) != type.getDimSize(0)) {
-    int64_t rank = type.getRank();
-    tile = tensor::ExtractSliceOp::create(
-        b, loc, tile, SmallVector<OpFoldResult>(rank, index(0)), sizes,
-        SmallVector<OpFoldResult>(rank, index(1)));
-  }
-  sizes.insert(sizes.begin(), offsets.size() - sizes.size(), index(1));
-  auto forall = cast<scf::ForallOp>(
-      cast<BlockArgument>(output).getOwner()->getParentOp());
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(
-      b, loc, tile, output, offsets, sizes,
-      SmallVector<OpFoldResult>(sizes.size(), index(1)));
-}
-
 void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   Value split = splits.maySplit() ? position.front() : Value();
   ValueRange ofResults = split ? position.drop_front() : position;
@@ -441,7 +411,8 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
   if (partial.empty()) {
     FinalizeOp done = finalizeTile(state, elementType, results.size() > 1);
     for (auto [tile, output] : llvm::zip_equal(done->getResults(), results))
-      insert(tile, output, position, rows);
+      insertRows(b, loc, tile, output, getAsOpFoldResult(position), rows,
+                 packedHeads);
     return;
   }
   // Either kind is written, and no row of the other.
@@ -453,13 +424,15 @@ void Tiler::queryTileBody(ValueRange position, ValueRange outputs) {
       output = arith::TruncFOp::create(
           b, loc, cast<RankedTensorType>(output.getType()).clone(elementType),
           output);
-    for (auto [tile, to] :
-         llvm::zip(ValueRange{output, done.getLse()}, results))
-      insert(tile, to, ofResults, written);
+    Value tiles[] = {output, done.getLse()};
+    for (auto [tile, to] : llvm::zip(tiles, results))
+      insertRows(b, loc, tile, to, getAsOpFoldResult(ofResults), written,
+                 packedHeads);
   }
   OpFoldResult written = splits.choose(b, loc, index(0), rows);
   for (auto [tile, to] : llvm::zip_equal(done->getResults(), partial))
-    insert(tile, to, position, written);
+    insertRows(b, loc, tile, to, getAsOpFoldResult(position), written,
+               packedHeads);
 }
 
 void Tiler::run() {

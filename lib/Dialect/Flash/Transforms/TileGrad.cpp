@@ -68,7 +68,7 @@ private:
   Value zeros(ArrayRef<int64_t> shape) { return filled(shape, 0.0); }
 
   /// A parallel loop over (batch, head, row); the body writes its results with
-  /// `insert`.
+  /// `insertRows`.
   SmallVector<Value> parallelLoop(ArrayRef<OpFoldResult> ends,
                                   ArrayRef<int64_t> steps,
                                   ArrayRef<Value> outputs,
@@ -77,9 +77,6 @@ private:
   SmallVector<Value>
   loop(Value from, Value to, int64_t step, ValueRange state,
        function_ref<SmallVector<Value>(Value at, ValueRange state)> body);
-  /// Writes the first `rows` rows of `tile` to `output` at `position`.
-  void insert(Value tile, Value output, ArrayRef<OpFoldResult> position,
-              OpFoldResult rows);
   /// `sum` times `factor`, in the type of the operands; 0 from row `end` on, if
   /// there is one.
   Value finish(Value sum, double factor, Value end);
@@ -150,29 +147,6 @@ SmallVector<Value> GradTiler::loop(
   return SmallVector<Value>(loop.getResults());
 }
 
-void GradTiler::insert(Value tile, Value output,
-                       ArrayRef<OpFoldResult> position, OpFoldResult rows) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  int64_t rank = type.getRank();
-  SmallVector<OpFoldResult> sizes = {rows}, offsets(position);
-  if (rank == 2) {
-    sizes.push_back(index(type.getDimSize(1)));
-    offsets.push_back(index(0));
-  }
-  if (getConstantIntValue(rows) != type.getDimSize(0))
-    tile = tensor::ExtractSliceOp::create(
-        b, tile, SmallVector<OpFoldResult>(rank, index(0)), sizes,
-        SmallVector<OpFoldResult>(rank, index(1)));
-  sizes.insert(sizes.begin(), offsets.size() - sizes.size(), index(1));
-  auto forall = cast<scf::ForallOp>(
-      cast<BlockArgument>(output).getOwner()->getParentOp());
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(
-      b, tile, output, offsets, sizes,
-      SmallVector<OpFoldResult>(sizes.size(), index(1)));
-}
-
 Value GradTiler::finish(Value sum, double factor, Value end) {
   AffineMap tile = map(2, {0, 1});
   auto type = cast<RankedTensorType>(sum.getType());
@@ -240,7 +214,7 @@ void GradTiler::emitRows() {
                   arith::SelectOp::create(at, isEmpty, zero, delta)};
         });
     for (auto [tile, written] : llvm::zip_equal(results, outputs))
-      insert(tile, written, first, rows);
+      insertRows(b, op.getLoc(), tile, written, first, rows);
   };
   Value empty = tensor::EmptyOp::create(b, sizes, b.getF32Type());
   Value another = tensor::EmptyOp::create(b, sizes, b.getF32Type());
@@ -288,7 +262,8 @@ Value GradTiler::emitQueryGrad() {
     };
     Value sum = loop(constant(0), asValue(some.end), keys.tile,
                      zeros({queries.tile, op.getHeadDim()}), step)[0];
-    insert(finish(sum, scale, Value()), outputs[0], first, rows);
+    insertRows(b, op.getLoc(), finish(sum, scale, Value()), outputs[0], first,
+               rows);
   };
   Schedule ofRows = schedule;
   if (!ofRows.warps)
@@ -352,8 +327,10 @@ SmallVector<Value> GradTiler::emitKeyGrads() {
     }
     // Rows of keys that exist, but do not take part, are 0.
     Value end = op.getLengths() ? used : Value();
-    insert(finish(sums[0], scale, end), outputs[0], first, rows);
-    insert(finish(sums[1], 1, end), outputs[1], first, rows);
+    insertRows(b, op.getLoc(), finish(sums[0], scale, end), outputs[0], first,
+               rows);
+    insertRows(b, op.getLoc(), finish(sums[1], 1, end), outputs[1], first,
+               rows);
   };
   Schedule ofRows = schedule;
   if (!ofRows.warps)
@@ -419,7 +396,8 @@ Value GradTiler::emitSinkGrad() {
     };
     Value sum =
         loop(constant(0), asValue(sizes[0]), 1, zeros({sinkHeads}), ofBatch)[0];
-    insert(sum, outputs[0], getAsOpFoldResult(position), rows);
+    insertRows(b, op.getLoc(), sum, outputs[0], getAsOpFoldResult(position),
+               rows);
   };
   return parallelLoop(sizes[1], {sinkHeads}, emptyLike(op.getSink()),
                       Schedule(), body)[0];

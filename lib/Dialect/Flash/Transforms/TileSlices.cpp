@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
@@ -276,4 +277,33 @@ Value flash::unpackRows(OpBuilder &b, Location loc, Value tile, int64_t heads,
       b, loc, RankedTensorType::get(shape, type.getElementType()), tile,
       getRowDims(byQuery.size()), byQuery);
   return swapHeadsAndQueries(b, loc, tile, byHead);
+}
+
+void flash::insertRows(OpBuilder &b, Location loc, Value tile, Value output,
+                       ArrayRef<OpFoldResult> position, OpFoldResult rows,
+                       int64_t packedHeads) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  OpFoldResult zero = b.getIndexAttr(0), one = b.getIndexAttr(1);
+  SmallVector<OpFoldResult> sizes = {rows}, offsets(position);
+  if (type.getRank() == 2) {
+    sizes.push_back(b.getIndexAttr(type.getDimSize(1)));
+    offsets.push_back(zero);
+  }
+  if (packedHeads > 1) {
+    tile = unpackRows(b, loc, tile, packedHeads, rows);
+    sizes.insert(sizes.begin(), b.getIndexAttr(packedHeads));
+  } else if (getConstantIntValue(rows) != type.getDimSize(0)) {
+    int64_t rank = type.getRank();
+    tile = tensor::ExtractSliceOp::create(
+        b, loc, tile, SmallVector<OpFoldResult>(rank, zero), sizes,
+        SmallVector<OpFoldResult>(rank, one));
+  }
+  sizes.insert(sizes.begin(), offsets.size() - sizes.size(), one);
+  auto forall = cast<scf::ForallOp>(
+      cast<BlockArgument>(output).getOwner()->getParentOp());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(
+      b, loc, tile, output, offsets, sizes,
+      SmallVector<OpFoldResult>(sizes.size(), one));
 }

@@ -108,6 +108,13 @@ mlir::Value packRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
 mlir::Value unpackRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tile,
                        int64_t heads, mlir::OpFoldResult queries);
 
+/// Writes the first `rows` rows of `tile`, whole if they have columns, to
+/// `output`, an output of a parallel loop, at `position`: of its dimensions,
+/// but for the columns. If heads are packed, these are `rows` queries of each.
+void insertRows(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tile,
+                mlir::Value output, llvm::ArrayRef<mlir::OpFoldResult> position,
+                mlir::OpFoldResult rows, int64_t packedHeads = 1);
+
 } // namespace flash
 
 #endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_TILESLICES_H
