@@ -5,7 +5,7 @@
 // A tile of 16 queries of four heads: a mask that asks for no head is that of 16
 // queries.
 
-// CHECK-DAG:   #[[END:.*]] = affine_map<(d0) -> (4, d0 floordiv 32 + 1)>
+// CHECK-DAG:   #[[END:.*]] = affine_map<(d0) -> (d0 floordiv 32 + 1, 4)>
 // CHECK-LABEL: func @causal(
 // CHECK:         scf.forall (%{{.*}}, %[[I:.*]]) = {{.*}} step (4, 16)
 // CHECK:           affine.min #[[END]](%[[I]])

@@ -162,17 +162,59 @@ func.func @split_keys(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
 // CHECK:         scf.if %[[ENTERED]]
 // CHECK:         scf.for %{{.*}} = %[[FROM]] to %[[END]]
 // CHECK:           flash.online_attention
-// CHECK-SAME:        mask(#flash.causal)
+// CHECK-SAME:        mask(#flash.window<right = 200>)
 // CHECK:         scf.for %{{.*}} = %c0 to
 // CHECK:           flash.online_attention
 // CHECK-NOT:         mask
 // CHECK-SAME:        schedule
 // CHECK-NOT:     flash.online_attention
 func.func @care_first(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
+  %o = flash.attention %q, %q, %q mask(#flash.window<right = 200>)
+      schedule(<query_tile = 128, key_tile = 128, warps = 8, stages = 2, features = specialize_warps|overlap>)
+      : (tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16>
+  return %o : tensor<2x4x1024x64xf16>
+}
+
+// -----
+
+// Of square tiles on the diagonal the last one alone needs care: it is no loop.
+
+// CHECK-LABEL: func @care_for_last(
+// CHECK:         scf.if
+// CHECK-NOT:     scf.for
+// CHECK:           flash.online_attention
+// CHECK-SAME:        mask(#flash.causal)
+// CHECK:         scf.for %{{.*}} = %c0 to
+// CHECK:           flash.online_attention
+// CHECK-NOT:         mask
+// CHECK-SAME:        schedule
+// CHECK-NOT:     flash.online_attention
+func.func @care_for_last(%q: tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16> {
   %o = flash.attention %q, %q, %q mask(#flash.causal)
       schedule(<query_tile = 128, key_tile = 128, warps = 8, stages = 2, features = specialize_warps|overlap>)
       : (tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>, tensor<2x4x1024x64xf16>) -> tensor<2x4x1024x64xf16>
   return %o : tensor<2x4x1024x64xf16>
+}
+
+// -----
+
+// Also of keys whose number is not known, which fill all tiles but the last one.
+
+// CHECK-LABEL: func @ragged_last(
+// CHECK:         scf.if
+// CHECK-NOT:     scf.for
+// CHECK:           flash.online_attention
+// CHECK-SAME:        keys(
+// CHECK:         scf.for %{{.*}} = %c0 to
+// CHECK:           flash.online_attention
+// CHECK-NOT:         keys(
+// CHECK-SAME:        schedule
+// CHECK-NOT:     flash.online_attention
+func.func @ragged_last(%q: tensor<2x4x?x64xf16>) -> tensor<2x4x?x64xf16> {
+  %o = flash.attention %q, %q, %q
+      schedule(<query_tile = 128, key_tile = 80, warps = 8, stages = 2, features = specialize_warps|overlap>)
+      : (tensor<2x4x?x64xf16>, tensor<2x4x?x64xf16>, tensor<2x4x?x64xf16>) -> tensor<2x4x?x64xf16>
+  return %o : tensor<2x4x?x64xf16>
 }
 
 // -----

@@ -38,8 +38,7 @@
 // The first thread of a warpgroup arrives for it.
 // CHECK:           %[[LANE:.*]] = arith.remui %{{.*}}, %c128
 // CHECK:           %[[FIRST:.*]] = arith.cmpi eq, %[[LANE]], %c0
-// CHECK-NEXT:      scf.if %[[FIRST]] {
-// CHECK:             nvvm.mbarrier.arrive
+// CHECK-NEXT:      nvvm.inline_ptx "mbarrier.arrive.shared::cta.b64 _, [$0];" {{.*}} predicate = %[[FIRST]]
 // The first warpgroup takes the last arrival of the last one.
 // CHECK:           scf.if
 // CHECK:             nvvm.barrier id
@@ -103,7 +102,7 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @loads(
 // CHECK:         tile.load_row
 // CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32
-// CHECK:         nvvm.mbarrier.arrive
+// CHECK:         "mbarrier.arrive
 // CHECK-NOT:     nvvm.barrier id
 // CHECK:         gpu.return
 module {
@@ -273,7 +272,7 @@ module {
 // CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.global.shared.cta
 // It is given back when the stores have read it.
 // CHECK:         nvvm.cp.async.bulk.wait_group 0 {read}
-// CHECK:         nvvm.mbarrier.arrive
+// CHECK:         "mbarrier.arrive
 // CHECK:         nvvm.setmaxregister decrease
 // CHECK:         nvvm.mbarrier.try_wait.parity
 // CHECK:         nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c16384_i32
@@ -365,8 +364,7 @@ module attributes {gpu.container_module} {
 // CHECK:         tile.put %{{.*}}, %[[SLOT]] {column = 0 : i64}
 // CHECK-NEXT:    nvvm.fence.proxy
 // CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32
-// CHECK:         scf.if
-// CHECK:           nvvm.mbarrier.arrive
+// CHECK:         "mbarrier.arrive
 // CHECK:         nvvm.mbarrier.try_wait.parity
 // CHECK:         tile.smem_view
 gpu.module @m {

@@ -374,4 +374,43 @@ gpu.module @m {
     }
     gpu.return
   }
+
+  // The same of bounds at a constant distance.
+  // CHECK-LABEL: gpu.func @constant_distance(
+  // CHECK-NOT:   scf.if
+  // CHECK:       gpu.return
+  gpu.func @constant_distance(%q: !tile, %init: !scores, %lo: index, %hi: index) kernel attributes {flash.schedule = #flash.schedule<features = overlap>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %next_tile = arith.addi %lo, %c1 overflow<nsw> : index
+    %kr = tile.ring : !ring
+    %vr = tile.ring : !ring
+    %o:2 = scf.for %i = %lo to %next_tile step %c1 iter_args(%acc = %init, %t = %c0) -> (!scores, index) {
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+      %s = tile.mma_wait %sp : !tile.pending<!scores>
+      tile.ring.release %kr[%t] : !ring
+      %p = arith.truncf %s : !scores to !probabilities
+      %vt = tile.ring.wait %vr[%t] : !ring
+      %op = tile.mma_async %p, %vt add %acc warpgroup : !probabilities, !tile, !scores -> !tile.pending<!scores>
+      %x = tile.mma_wait %op : !tile.pending<!scores>
+      tile.ring.release %vr[%t] : !ring
+      %next = arith.addi %t, %c1 : index
+      scf.yield %x, %next : !scores, index
+    }
+    %o2:2 = scf.for %i = %next_tile to %hi step %c1 iter_args(%acc = %o#0, %t = %o#1) -> (!scores, index) {
+      %kt = tile.ring.wait %kr[%t] : !ring
+      %sp = tile.mma_async %q, %kt transpose_b warpgroup : !tile, !tile -> !tile.pending<!scores>
+      %s = tile.mma_wait %sp : !tile.pending<!scores>
+      tile.ring.release %kr[%t] : !ring
+      %p = arith.truncf %s : !scores to !probabilities
+      %vt = tile.ring.wait %vr[%t] : !ring
+      %op = tile.mma_async %p, %vt add %acc warpgroup : !probabilities, !tile, !scores -> !tile.pending<!scores>
+      %x = tile.mma_wait %op : !tile.pending<!scores>
+      tile.ring.release %vr[%t] : !ring
+      %next = arith.addi %t, %c1 : index
+      scf.yield %x, %next : !scores, index
+    }
+    gpu.return
+  }
 }

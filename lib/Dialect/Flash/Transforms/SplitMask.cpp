@@ -22,6 +22,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 namespace flash {
 #define GEN_PASS_DEF_SPLITMASK
@@ -92,7 +93,8 @@ private:
   SmallVector<Value> choose(Value condition, Branch then, Branch otherwise);
 
   void splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi);
-  void putLastFirst(Value lo, Value fullLo, Value whole, Value hi);
+  void putLastFirst(Value lo, Value fullLo, Value whole, Value hi,
+                    bool isLastOnly);
   auto stepOf(StepKind kind) {
     return [this, kind](Value key, ValueRange carried) {
       return copyStep(key, carried, kind);
@@ -131,6 +133,10 @@ Splitter::Splitter(scf::ForOp loop, StepOpInterface step)
 
 Value Splitter::extremum(bool isMin, AffineMap map,
                          ArrayRef<OpFoldResult> operands) {
+  if (map.getNumResults() == 1)
+    return getValueOrCreateConstantIndexOp(
+        b, loc,
+        affine::makeComposedFoldedAffineApply(b, loc, map, operands));
   OpFoldResult value =
       isMin ? affine::makeComposedFoldedAffineMin(b, loc, map, operands)
             : affine::makeComposedFoldedAffineMax(b, loc, map, operands);
@@ -363,15 +369,24 @@ SmallVector<Value> Splitter::choose(Value condition, Branch then,
 /// The tiles that need care are visited first, beginning with the last one,
 /// whether it does or not: a loop that is entered wherever there is a tile at
 /// all, which a choice around all loops asks for. So the pipeline of a kernel
-/// is filled once, and does not end where masked tiles do.
-void Splitter::putLastFirst(Value lo, Value fullLo, Value whole, Value hi) {
+/// is filled once, and does not end where masked tiles do. If `isLastOnly`, no
+/// tile but the last one needs care, whatever the sizes are: there is no loop
+/// for it.
+void Splitter::putLastFirst(Value lo, Value fullLo, Value whole, Value hi,
+                            bool isLastOnly) {
   Value last = apply(b.getAffineDimExpr(0) - 1, hi);
-  Value from = max(min(whole, last), lo);
   AffineExpr toKey = b.getAffineDimExpr(0) * keyTile;
-  Value firstKey = apply(toKey, from), endKey = apply(toKey, hi);
   bool masked = static_cast<bool>(step.getMask());
+  Value from = max(isLastOnly ? last : min(whole, last), lo);
+  Value firstKey = apply(toKey, from), endKey = apply(toKey, hi);
+  // A sum that cannot overflow: the loop is known to have one iteration.
+  auto keyBehind = [&](Value key) {
+    return b.createOrFold<arith::AddIOp>(loc, key, constant(keyTile),
+                                         arith::IntegerOverflowFlags::nsw);
+  };
   auto visit = [&] {
-    loopOverKeys(firstKey, endKey, stepOf({masked, ragged}));
+    loopOverKeys(firstKey, isLastOnly ? keyBehind(firstKey) : endKey,
+                 stepOf({masked, ragged}));
     if (fullLo != lo) {
       fullLo = min(fullLo, from);
       loopOver(lo, fullLo, stepOf({/*masked=*/true, /*ragged=*/false}));
@@ -412,6 +427,15 @@ static void warnOfAllTiles(Location loc, StepOpInterface step) {
                       "which is right but slow";
 }
 
+/// Whether `bound` is known to be at least the last of the tiles before `hi`.
+static bool reachesLast(Value bound, Value hi) {
+  AffineExpr last = getAffineDimExpr(0, hi.getContext()) - 1;
+  return ValueBoundsConstraintSet::compare(
+      bound, ValueBoundsConstraintSet::GE,
+      ValueBoundsConstraintSet::Variable(AffineMap::get(1, 0, last),
+                                         ValueRange(hi)));
+}
+
 /// Where visited and full tiles are ranges, up to four loops cover
 /// [lo, fullLo), [fullLo, whole), [whole, fullHi) and [fullHi, hi).
 void Splitter::splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi) {
@@ -419,6 +443,9 @@ void Splitter::splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi) {
   if (fullLo != lo)
     fullLo = min(max(fullLo, lo), hi);
   Value fullHi = combine(/*outerIsMin=*/true, tiles.fullHi, hi);
+  // All tiles before these are so, but perhaps for the last one.
+  bool isLastOnly =
+      reachesLast(fullHi, hi) && (!ragged || reachesLast(wholeTiles, hi));
   if (fullHi != hi)
     fullHi = max(min(fullHi, hi), fullLo);
   Value whole = fullHi;
@@ -429,7 +456,7 @@ void Splitter::splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi) {
   // What the first tiles are depends on the other rows, and on what types say.
   if (schedule && !tileStep && !schedule->getValue().splitKeys &&
       schedule->getValue().has(ScheduleFeatures::Overlap))
-    return putLastFirst(lo, fullLo, whole, hi);
+    return putLastFirst(lo, fullLo, whole, hi, isLastOnly);
   loopOver(lo, fullLo, stepOf({/*masked=*/true, ragged}));
   loopOver(fullLo, whole, stepOf({/*masked=*/false, /*ragged=*/false}));
   loopOver(whole, fullHi, stepOf({/*masked=*/false, /*ragged=*/true}));

@@ -13,10 +13,18 @@
 using namespace mlir;
 using namespace flash;
 
+/// Whether the loop has an iteration, whatever its first one is.
+static bool hasIterations(scf::ForOp loop) {
+  std::optional<APInt> count = loop.getStaticTripCount();
+  return count && !count->isZero();
+}
+
 scf::IfOp tile::getEntryGuard(scf::ForOp loop) {
   auto choice = dyn_cast<scf::IfOp>(loop->getParentOp());
   if (!choice || loop->getBlock() != choice.thenBlock())
     return {};
+  if (hasIterations(loop))
+    return choice;
   auto compare = choice.getCondition().getDefiningOp<arith::CmpIOp>();
   if (!compare || compare.getPredicate() != arith::CmpIPredicate::slt)
     return {};
@@ -32,7 +40,5 @@ Value tile::emitIsEntered(OpBuilder &b, scf::ForOp loop) {
 }
 
 bool tile::isAlwaysEntered(scf::ForOp loop) {
-  std::optional<int64_t> lower = getConstantIntValue(loop.getLowerBound()),
-                         upper = getConstantIntValue(loop.getUpperBound());
-  return (lower && upper && *lower < *upper) || getEntryGuard(loop);
+  return hasIterations(loop) || getEntryGuard(loop);
 }

@@ -13,15 +13,15 @@
 namespace flash::tile {
 
 /// The choice that reaches the loop only where it has an iteration: its
-/// condition is that the lower bound is less than the upper bound. Null if the
-/// loop stands in no such choice.
+/// condition is that the lower bound is less than the upper bound, or the
+/// distance of the bounds is known. Null if the loop stands in no such choice.
 mlir::scf::IfOp getEntryGuard(mlir::scf::ForOp loop);
 
 /// Emits whether the loop has an iteration, the condition of a guard.
 mlir::Value emitIsEntered(mlir::OpBuilder &b, mlir::scf::ForOp loop);
 
-/// Whether the loop has an iteration whenever it is reached: constant bounds
-/// or its guard say so.
+/// Whether the loop has an iteration whenever it is reached: bounds at a
+/// constant distance or its guard say so.
 bool isAlwaysEntered(mlir::scf::ForOp loop);
 
 } // namespace flash::tile

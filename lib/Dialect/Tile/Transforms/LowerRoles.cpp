@@ -116,6 +116,8 @@ private:
   void lowerCheckFinite(RingCheckFiniteOp op);
   void lowerIsFinite(RingIsFiniteOp op);
   void arrive(Value barrier);
+  /// Arrives once for each warpgroup.
+  void arriveAsLeader(Value barrier);
   void lowerRelease(RingReleaseOp op);
   void lowerPingPong(Operation *op);
   void lowerStore(StoreBulkOp op);
@@ -125,6 +127,8 @@ private:
                    int64_t firstColumn);
   /// The threads of a warpgroup meet.
   void meet();
+  /// Whether the thread speaks for its warpgroup.
+  Value isLeader();
   /// Emits `body` for the thread that speaks for its warpgroup.
   void forLeader(function_ref<void()> body);
   /// Orders what a thread has written to shared memory before bulk copies and
@@ -418,7 +422,7 @@ void RoleLowering::lowerPut(RingPutOp op) {
   // Products and bulk copies read it.
   fenceForBulkCopies();
   meet();
-  forLeader([&] { arrive(getBarrier(ring, op.getStep(), Of::Full)); });
+  arriveAsLeader(getBarrier(ring, op.getStep(), Of::Full));
 }
 
 template <typename OpTy> void RoleLowering::lowerWait(OpTy op) {
@@ -439,12 +443,22 @@ void RoleLowering::lowerRelease(RingReleaseOp op) {
   if (afterStores.contains(op))
     waitForStores();
   Value fill = getOwnFillNumber(ring, op.getStep());
-  forLeader([&] { arrive(getBarrier(ring, fill, Of::Empty)); });
+  arriveAsLeader(getBarrier(ring, fill, Of::Empty));
 }
 
 void RoleLowering::arrive(Value barrier) {
   NVVM::MBarrierArriveOp::create(b, loc, b.getI64Type(), barrier, Value(),
                                  NVVM::MemScopeKind::CTA, /*relaxed=*/false);
+}
+
+/// A branch would do, too, but where it ends together with a choice of the
+/// program, ptxas takes all of that for divergent: what is the same for a warp,
+/// such as the descriptors of products, then goes through vector registers.
+void RoleLowering::arriveAsLeader(Value barrier) {
+  NVVM::InlinePtxOp::create(
+      b, loc, TypeRange(), /*readOnlyArgs=*/barrier,
+      /*readWriteArgs=*/ValueRange(),
+      "mbarrier.arrive.shared::cta.b64 _, [$0];", isLeader());
 }
 
 void RoleLowering::lowerCheckFinite(RingCheckFiniteOp op) {
@@ -504,11 +518,14 @@ void RoleLowering::meet() {
       i32(threadsOfWarpgroup), NVVM::BarrierReductionAttr(), Value());
 }
 
-void RoleLowering::forLeader(function_ref<void()> body) {
+Value RoleLowering::isLeader() {
   Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
-  Value inWarpgroup =
-      arith::RemUIOp::create(b, loc, thread, index(threadsOfWarpgroup));
-  auto choice = scf::IfOp::create(b, loc, isEqual(inWarpgroup, 0));
+  return isEqual(
+      arith::RemUIOp::create(b, loc, thread, index(threadsOfWarpgroup)), 0);
+}
+
+void RoleLowering::forLeader(function_ref<void()> body) {
+  auto choice = scf::IfOp::create(b, loc, isLeader());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(choice.thenBlock());
   body();

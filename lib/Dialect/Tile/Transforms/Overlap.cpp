@@ -470,7 +470,9 @@ static void rotate(MutableArrayRef<Products> chain) {
     Value start = loop.getLowerBound();
     if (loop == first) {
       carried = rotation.emitFirst();
-      start = arith::AddIOp::create(b, loc, start, loop.getStep());
+      // Of one iteration this is the end, and the loop behind it goes.
+      start = arith::AddIOp::create(b, loc, start, loop.getStep(),
+                                    arith::IntegerOverflowFlags::nsw);
     }
     carried = rotation.emitOthers(start, carried);
     if (loop == last) {

@@ -36,6 +36,8 @@ public:
   /// which.
   std::pair<unsigned, bool> getCondition(Value value);
   void setInductionVar(Value iv, unsigned lower, unsigned upper, unsigned step);
+  /// How much greater `to` is than `from`, if that is a known constant.
+  std::optional<int64_t> getDistance(unsigned from, unsigned to);
   /// What plus `amount` is the number, if that can be told.
   std::optional<unsigned> subtract(unsigned number, unsigned amount);
   std::optional<int64_t> getConstantValue(unsigned number) const;
@@ -99,9 +101,8 @@ std::optional<int64_t> Numbering::getConstantValue(unsigned n) const {
 }
 
 unsigned Numbering::getLess(unsigned lhs, unsigned rhs) {
-  std::optional<int64_t> a = getConstantValue(lhs), b = getConstantValue(rhs);
-  if (a && b)
-    return getConstant(*a < *b);
+  if (std::optional<int64_t> distance = getDistance(lhs, rhs))
+    return getConstant(*distance > 0);
   return number({"slt", nullptr, {lhs, rhs}});
 }
 
@@ -141,6 +142,16 @@ unsigned Numbering::get(Value value) {
   return remember(number({op->getName().getStringRef(),
                           op->getAttrDictionary().getAsOpaquePointer(),
                           std::move(operands)}));
+}
+
+std::optional<int64_t> Numbering::getDistance(unsigned from, unsigned to) {
+  if (from == to)
+    return 0;
+  std::optional<int64_t> a = getConstantValue(from), b = getConstantValue(to);
+  if (a && b)
+    return *b - *a;
+  std::optional<unsigned> added = subtract(to, from);
+  return added ? getConstantValue(*added) : std::nullopt;
 }
 
 std::optional<unsigned> Numbering::subtract(unsigned n, unsigned amount) {
@@ -320,12 +331,11 @@ static bool dropLoops(Term &term, Numbering &numbers) {
       if (!factors.empty() &&
           factors.back() == Factor{Factor::Choice, isEntered, 1, 0})
         factors.pop_back();
-      std::optional<int64_t> lower = numbers.getConstantValue(factor.a),
-                             upper = numbers.getConstantValue(factor.b),
+      std::optional<int64_t> distance = numbers.getDistance(factor.a, factor.b),
                              step = numbers.getConstantValue(factor.c);
-      if (lower && upper && *lower >= *upper)
+      if (distance && *distance <= 0)
         return false;
-      if (lower && upper && step && *upper - *lower <= *step)
+      if (distance && step && *distance <= *step)
         continue;
     }
     factors.push_back(factor);
