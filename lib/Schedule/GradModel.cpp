@@ -5,17 +5,51 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Schedule/Models.h"
+#include "ModelParts.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace flash;
+using llvm::formatv;
+using tile::rowsOfWarpgroup;
 
 // Of a vector in the CPU, and the rows of a matrix instruction.
 static constexpr int64_t rowMultiple = 16;
 
-Schedule flash::chooseGradSchedule(const Problem &problem,
-                                   const TargetInfo &target) {
+// Stages where nobody says.
+static constexpr int64_t defaultStages = 2;
+
+// Of a thread, what addresses, rows of statistics and elements that are being
+// computed need beside the tiles (as assembled, test/Ptxas).
+static constexpr int64_t registersBesideTiles = 32;
+
+// Shared memory that the barriers of a block's rings need, rounded up.
+static constexpr int64_t barrierBytesPerBlock = 1024;
+
+namespace {
+/// Tiles for head dimensions up to a bound, where warps have roles.
+struct Candidate {
+  int64_t maxHeadDim, queryTile, keyStep, keyTile, queryStep, stages;
+};
+} // namespace
+
+static constexpr ScheduleFeatures features =
+    ScheduleFeatures::SpecializeWarps | ScheduleFeatures::BulkStore;
+
+static constexpr Candidate candidates[] = {{64, 128, 128, 128, 64, 2},
+                                           {128, 128, 64, 128, 64, 2}};
+
+/// The candidate for the problem; null if there is none.
+static const Candidate *findCandidate(const Problem &problem) {
+  int64_t dim = std::max(problem.headDim, problem.valueDim);
+  const auto *found = llvm::find_if(
+      candidates, [&](const Candidate &c) { return dim <= c.maxHeadDim; });
+  return found == std::end(candidates) ? nullptr : found;
+}
+
+static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
   // The gradients of a tile of keys and of values are in registers together:
   // up to D = Dv = 128 they need no spills (test/Ptxas), in f32 up to 64; wider
   // ones do.
@@ -34,22 +68,124 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   return schedule;
 }
 
-std::string flash::findGradFault(const TargetInfo &target,
-                                 const Schedule &schedule) {
+Schedule flash::chooseGradSchedule(const Problem &problem,
+                                   const TargetInfo &target,
+                                   const Schedule &given) {
+  const Candidate *candidate = findCandidate(problem);
+  // Tiles that only warps without roles can have ask for such.
+  auto canBe = [](std::optional<int64_t> tile, std::optional<int64_t> step) {
+    return canBeWarpgroupTiles(tile.value_or(0), step.value_or(0));
+  };
+  bool hasRoles = given.features ? given.hasRoles()
+                                 : canBe(given.queryTile, given.keyStep) &&
+                                       canBe(given.keyTile, given.queryStep);
+  if (!candidate || !hasRoles || !canHaveRoles(problem, target))
+    return chooseTiles(problem, target);
+  Schedule schedule;
+  schedule.queryTile = candidate->queryTile;
+  schedule.keyTile = candidate->keyTile;
+  schedule.queryStep = candidate->queryStep;
+  schedule.keyStep = candidate->keyStep;
+  schedule.stages = candidate->stages;
+  schedule.features = features;
+  return schedule;
+}
+
+/// What is wrong with one of the two programs where warps have roles: tiles of
+/// `rows`, of which `name` says which, and steps of `columns`; empty if nothing
+/// is. So many columns of gradients are in registers.
+static std::string findFaultOfRoles(const Problem &problem,
+                                    const TargetInfo &target,
+                                    const Schedule &schedule,
+                                    llvm::StringRef name, int64_t rows,
+                                    llvm::StringRef stepName, int64_t step,
+                                    int64_t gradColumns) {
+  if (!canBeWarpgroupTiles(rows, rowMultiple))
+    return formatv("{0} must be 64, 128 or 192 where warps have roles, got {1}",
+                   name, rows);
+  if (!canBeWarpgroupTiles(rowsOfWarpgroup, step))
+    return formatv("{0} must be a multiple of 16 up to 256 where warps have "
+                   "roles, got {1}",
+                   stepName, step);
+  int64_t warpgroups = rows / rowsOfWarpgroup;
+  int64_t blocks = schedule.ctasPerSm.value_or(1);
+  // Of 64 rows each of 128 threads has half as many elements as there are
+  // columns; what is multiplied next is rounded to 16 bits.
+  int64_t registers =
+      step + step / 4 + gradColumns / 2 + registersBesideTiles;
+  int64_t available = tile::getRoleRegisters(warpgroups, blocks).consumer;
+  if (registers > available)
+    return formatv("the tiles of a step of {0} need {1} registers of a thread, "
+                   "and with {2} warpgroups there are {3}; choose a smaller "
+                   "{0}",
+                   stepName, registers, warpgroups, available);
+  auto getBytes = [&](int64_t rows) {
+    auto ofColumns = [&](int64_t columns) {
+      return tile::SmemType::get(rows, columns, problem.element)
+          .getAlignedBytes();
+    };
+    return ofColumns(problem.headDim) + ofColumns(problem.valueDim);
+  };
+  int64_t bytes = schedule.queryStages.value_or(1) * getBytes(rows) +
+                  *schedule.stages * getBytes(step);
+  int64_t limit = tile::getSharedLimit(target.maxSharedBytesPerBlock, blocks) -
+                  barrierBytesPerBlock;
+  if (bytes > limit)
+    return formatv("tiles of a {0} of {1} and steps of {2} need {3} bytes of "
+                   "shared memory, and a block may have {4}; choose smaller "
+                   "ones or fewer stages",
+                   name, rows, step, bytes, limit);
+  return "";
+}
+
+std::string flash::completeGradSchedule(const Problem &problem,
+                                        const TargetInfo &target,
+                                        Schedule &schedule) {
   if (std::string fault = schedule.findFault(); !fault.empty())
     return fault;
-  Schedule tiles;
-  tiles.queryTile = schedule.queryTile;
-  tiles.keyTile = schedule.keyTile;
-  if (!(schedule == tiles))
-    return llvm::formatv("the programs of gradients have query_tile and "
-                         "key_tile alone, got '{0}'",
-                         schedule.str());
+  bool hasRoles = schedule.hasRoles() && canHaveRoles(problem, target);
+  Schedule known;
+  known.queryTile = schedule.queryTile;
+  known.keyTile = schedule.keyTile;
+  known.queryStep = schedule.queryStep;
+  known.keyStep = schedule.keyStep;
+  known.features = schedule.features;
+  if (hasRoles) {
+    known.stages = schedule.stages;
+    known.queryStages = schedule.queryStages;
+    known.ctasPerSm = schedule.ctasPerSm;
+  }
+  if (!(schedule == known))
+    return formatv("the programs of gradients have query_tile, key_tile, "
+                   "query_step, key_step and features, and where warps have "
+                   "roles stages, query_stages and ctas_per_sm, got '{0}'",
+                   schedule.str());
+  if (!target.isGpu)
+    return "";
   for (auto [name, tile] : {std::pair("query_tile", *schedule.queryTile),
-                            {"key_tile", *schedule.keyTile}})
-    if (target.isGpu && tile % rowMultiple != 0)
-      return llvm::formatv("{0} must be a multiple of 16 on tensor cores, got "
-                           "{1}; the nearest is {2}",
-                           name, tile, llvm::alignTo(tile, rowMultiple));
-  return "";
+                            {"key_tile", *schedule.keyTile},
+                            {"query_step", schedule.getQueryStep()},
+                            {"key_step", schedule.getKeyStep()}})
+    if (tile % rowMultiple != 0)
+      return formatv("{0} must be a multiple of 16 on tensor cores, got "
+                     "{1}; the nearest is {2}",
+                     name, tile, llvm::alignTo(tile, rowMultiple));
+  if (!hasRoles) {
+    schedule.features.reset();
+    return "";
+  }
+  if (!schedule.has(ScheduleFeatures::SpecializeWarps))
+    return formatv("the features {0} need specialize_warps too",
+                   stringifyScheduleFeatures(*schedule.features));
+  if (!schedule.stages)
+    schedule.stages = defaultStages;
+  std::string fault = findFaultOfRoles(
+      problem, target, schedule, "query_tile", *schedule.queryTile, "key_step",
+      schedule.getKeyStep(), problem.headDim);
+  if (!fault.empty())
+    return fault;
+  return findFaultOfRoles(problem, target, schedule, "key_tile",
+                          *schedule.keyTile, "query_step",
+                          schedule.getQueryStep(),
+                          problem.headDim + problem.valueDim);
 }

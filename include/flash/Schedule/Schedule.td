@@ -39,6 +39,11 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     of one (batch, head) pair form a unit of parallel work, which visits the
     keys `key_tile` at a time. Both are positive multiples of 8, at most 1024.
 
+    The gradients are two programs: one of tiles of `query_tile` queries, which
+    visits the keys `key_step` at a time, and one of tiles of `key_tile` keys,
+    which visits the queries `query_step` at a time. Steps that are not written
+    are as long as the tiles. Only a `flash.attention_grad` has them.
+
     `packed_heads = P` (1 to 1024) packs P of the query heads that read the same
     keys into each tile (packed GQA): its rows are those of `query_tile` floordiv P
     queries, row r that of query r floordiv P and head r mod P; what is left of
