@@ -25,6 +25,10 @@ static constexpr int64_t defaultStages = 2;
 // computed need beside the tiles (as assembled, test/Ptxas).
 static constexpr int64_t registersBesideTiles = 32;
 
+// The statistics of a step of queries are copied as rows of eight, of which a
+// tile in shared memory has eight.
+static constexpr int64_t queryStepMultiple = 64;
+
 // Shared memory that the barriers of a block's rings need, rounded up.
 static constexpr int64_t barrierBytesPerBlock = 1024;
 
@@ -177,6 +181,11 @@ std::string flash::completeGradSchedule(const Problem &problem,
   if (!schedule.has(ScheduleFeatures::SpecializeWarps))
     return formatv("the features {0} need specialize_warps too",
                    stringifyScheduleFeatures(*schedule.features));
+  if (int64_t step = schedule.getQueryStep(); step % queryStepMultiple != 0)
+    return formatv("query_step must be a multiple of {0} where warps have "
+                   "roles, got {1}; the nearest is {2}",
+                   queryStepMultiple, step,
+                   llvm::alignTo(step, queryStepMultiple));
   if (!schedule.stages)
     schedule.stages = defaultStages;
   std::string fault = findFaultOfRoles(

@@ -322,14 +322,16 @@ FailureOr<Value> BlockConverter::loadVector(Value value, RankedTensorType type,
     if (*tile)
       return tile::LoadOp::create(b, user->getLoc(), type, *tile).getResult();
   }
+  FailureOr<MemoryTile> tile = getInput(value, user);
+  if (failed(tile))
+    return failure();
+  if (!tile->definition)
+    return read(value, type, user, /*transposed=*/false);
   // Others are read where the program takes them: not in each iteration of a
   // loop behind that.
   Value &known = vectors[value];
   if (known && known.getType() == type)
     return known;
-  FailureOr<MemoryTile> tile = getInput(value, user);
-  if (failed(tile))
-    return failure();
   OpBuilder::InsertionGuard guard(b);
   setInsertionPointAt(tile->definition, /*isEarly=*/false);
   FailureOr<Value> vector = read(value, type, user, /*transposed=*/false);

@@ -341,6 +341,40 @@ def KeysFirst : Pass<"tile-keys-first", "::mlir::gpu::GPUFuncOp"> {
                            "::mlir::scf::SCFDialect"];
 }
 
+def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Let products run until their results are needed";
+  let description = [{
+    For loops of a role in which several products need no other. Products of
+    warpgroups go on while others are started and what does not need them is
+    computed: those that need no other are started first, then each of the rest
+    as soon as its operands are there. A product is waited for where something
+    needs its result, or at the iteration's end, and a stage is given back behind
+    the last of its readers.
+
+    ```mlir
+    %sp = tile.mma_async %k, %qt transpose_b : ...
+    %s = tile.mma_wait %sp : ...
+    ...                                        // %p from %s
+    %dpp = tile.mma_async %v, %dot transpose_b : ...
+    %dp = tile.mma_wait %dpp : ...
+    %dvp = tile.mma_async %p, %dot add %dv : ...
+    %dv1 = tile.mma_wait %dvp : ...
+    ...                                        // %ds from %p and %dp
+    // becomes
+    %sp = tile.mma_async %k, %qt transpose_b : ...
+    %dpp = tile.mma_async %v, %dot transpose_b : ...
+    %s = tile.mma_wait %sp younger(%dpp : ...) : ...
+    ...                                        // %p from %s
+    %dvp = tile.mma_async %p, %dot add %dv : ...
+    %dp = tile.mma_wait %dpp younger(%dvp : ...) : ...
+    ...                                        // %ds from %p and %dp
+    %dv1 = tile.mma_wait %dvp : ...
+    ```
+
+    Loops in which something is chosen stay as they are.
+  }];
+}
+
 def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Compute from a tile's scores during the product before it";
   let description = [{
