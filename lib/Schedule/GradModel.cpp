@@ -36,6 +36,8 @@ namespace {
 /// Tiles for head dimensions up to a bound, where warps have roles.
 struct Candidate {
   int64_t maxHeadDim, queryTile, keyStep, keyTile, queryStep, stages;
+  /// Where the program of keys has other stages, and where it is two.
+  std::optional<int64_t> queryStages = {}, keyPrograms = {};
 };
 } // namespace
 
@@ -43,7 +45,9 @@ static constexpr ScheduleFeatures features =
     ScheduleFeatures::SpecializeWarps | ScheduleFeatures::BulkStore;
 
 static constexpr Candidate candidates[] = {{64, 128, 128, 128, 64, 2},
-                                           {128, 128, 64, 128, 64, 2}};
+                                           {128, 128, 64, 128, 64, 2},
+                                           {192, 128, 64, 128, 64, 2, 2, 2},
+                                           {256, 128, 48, 128, 64, 2, 1, 2}};
 
 /// The candidate for the problem; null if there is none.
 static const Candidate *findCandidate(const Problem &problem) {
@@ -91,55 +95,95 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   schedule.queryStep = candidate->queryStep;
   schedule.keyStep = candidate->keyStep;
   schedule.stages = candidate->stages;
+  schedule.queryStages = candidate->queryStages;
+  schedule.keyPrograms = candidate->keyPrograms;
   schedule.features = features;
   return schedule;
 }
 
-/// What is wrong with one of the two programs where warps have roles: tiles of
-/// `rows`, of which `name` says which, and steps of `columns`; empty if nothing
-/// is. So many columns of gradients are in registers.
-static std::string findFaultOfRoles(const Problem &problem,
-                                    const TargetInfo &target,
-                                    const Schedule &schedule,
-                                    llvm::StringRef name, int64_t rows,
-                                    llvm::StringRef stepName, int64_t step,
-                                    int64_t gradColumns) {
-  if (!canBeWarpgroupTiles(rows, rowMultiple))
+namespace {
+/// A program over tiles of `rows` queries or keys, which visits `step` of the
+/// others at a time, by the names of both in the schedule.
+struct Program {
+  llvm::StringLiteral rowsName, stepName;
+  int64_t rows, step, stages;
+  /// Of the gradients that are summed up in registers, and of what a tile of
+  /// rows and one of a step have in shared memory.
+  int64_t gradColumns, rowColumns, stepColumns;
+  /// Products of a step in registers at the same time.
+  int64_t products;
+};
+} // namespace
+
+/// What is wrong with the program where warps have roles; empty if nothing is.
+static std::string findFault(const Problem &problem, const TargetInfo &target,
+                             const Schedule &schedule, const Program &program) {
+  if (!canBeWarpgroupTiles(program.rows, rowMultiple))
     return formatv("{0} must be 64, 128 or 192 where warps have roles, got {1}",
-                   name, rows);
-  if (!canBeWarpgroupTiles(rowsOfWarpgroup, step))
+                   program.rowsName, program.rows);
+  if (!canBeWarpgroupTiles(rowsOfWarpgroup, program.step))
     return formatv("{0} must be a multiple of 16 up to 256 where warps have "
                    "roles, got {1}",
-                   stepName, step);
-  int64_t warpgroups = rows / rowsOfWarpgroup;
+                   program.stepName, program.step);
+  int64_t warpgroups = program.rows / rowsOfWarpgroup;
   int64_t blocks = schedule.ctasPerSm.value_or(1);
   // Of 64 rows each of 128 threads has half as many elements as there are
   // columns; what is multiplied next is rounded to 16 bits.
-  int64_t registers =
-      step + step / 4 + gradColumns / 2 + registersBesideTiles;
+  int64_t registers = program.products * program.step / 2 + program.step / 4 +
+                      program.gradColumns / 2 + registersBesideTiles;
   int64_t available = tile::getRoleRegisters(warpgroups, blocks).consumer;
   if (registers > available)
-    return formatv("the tiles of a step of {0} need {1} registers of a thread, "
-                   "and with {2} warpgroups there are {3}; choose a smaller "
-                   "{0}",
-                   stepName, registers, warpgroups, available);
-  auto getBytes = [&](int64_t rows) {
-    auto ofColumns = [&](int64_t columns) {
-      return tile::SmemType::get(rows, columns, problem.element)
-          .getAlignedBytes();
-    };
-    return ofColumns(problem.headDim) + ofColumns(problem.valueDim);
+    return formatv("the products of a {0} of {1} and the gradients need {2} "
+                   "registers of a thread, and with {3} warpgroups there are "
+                   "{4}; choose a smaller {0}, or key_programs = 2",
+                   program.stepName, program.step, registers, warpgroups,
+                   available);
+  auto getBytes = [&](int64_t rows, int64_t columns) {
+    return tile::SmemType::get(rows, columns, problem.element)
+        .getAlignedBytes();
   };
-  int64_t bytes = schedule.queryStages.value_or(1) * getBytes(rows) +
-                  *schedule.stages * getBytes(step);
+  int64_t bytes = getBytes(program.rows, program.rowColumns) +
+                  program.stages * getBytes(program.step, program.stepColumns);
   int64_t limit = tile::getSharedLimit(target.maxSharedBytesPerBlock, blocks) -
                   barrierBytesPerBlock;
   if (bytes > limit)
     return formatv("tiles of a {0} of {1} and steps of {2} need {3} bytes of "
                    "shared memory, and a block may have {4}; choose smaller "
                    "ones or fewer stages",
-                   name, rows, step, bytes, limit);
+                   program.rowsName, program.rows, program.step, bytes, limit);
   return "";
+}
+
+/// The programs of a schedule where warps have roles.
+static llvm::SmallVector<Program> getPrograms(const Problem &problem,
+                                              const Schedule &schedule) {
+  int64_t all = problem.headDim + problem.valueDim;
+  Program ofQueries = {"query_tile",
+                       "key_step",
+                       *schedule.queryTile,
+                       schedule.getKeyStep(),
+                       *schedule.stages,
+                       problem.headDim,
+                       all,
+                       all,
+                       /*products=*/2};
+  Program ofKeys = {"key_tile",
+                    "query_step",
+                    *schedule.keyTile,
+                    schedule.getQueryStep(),
+                    schedule.queryStages.value_or(*schedule.stages),
+                    all,
+                    all,
+                    all,
+                    /*products=*/2};
+  if (schedule.keyPrograms.value_or(1) == 1)
+    return {ofQueries, ofKeys};
+  Program ofValues = ofKeys;
+  ofKeys.gradColumns = problem.headDim;
+  ofValues.gradColumns = problem.valueDim;
+  ofValues.rowColumns = problem.headDim;
+  ofValues.products = 1;
+  return {ofQueries, ofKeys, ofValues};
 }
 
 std::string flash::completeGradSchedule(const Problem &problem,
@@ -153,6 +197,7 @@ std::string flash::completeGradSchedule(const Problem &problem,
   known.keyTile = schedule.keyTile;
   known.queryStep = schedule.queryStep;
   known.keyStep = schedule.keyStep;
+  known.keyPrograms = schedule.keyPrograms;
   known.features = schedule.features;
   if (hasRoles) {
     known.stages = schedule.stages;
@@ -161,8 +206,9 @@ std::string flash::completeGradSchedule(const Problem &problem,
   }
   if (!(schedule == known))
     return formatv("the programs of gradients have query_tile, key_tile, "
-                   "query_step, key_step and features, and where warps have "
-                   "roles stages, query_stages and ctas_per_sm, got '{0}'",
+                   "query_step, key_step, key_programs and features, and where "
+                   "warps have roles stages, query_stages and ctas_per_sm, got "
+                   "'{0}'",
                    schedule.str());
   if (!target.isGpu)
     return "";
@@ -188,13 +234,9 @@ std::string flash::completeGradSchedule(const Problem &problem,
                    llvm::alignTo(step, queryStepMultiple));
   if (!schedule.stages)
     schedule.stages = defaultStages;
-  std::string fault = findFaultOfRoles(
-      problem, target, schedule, "query_tile", *schedule.queryTile, "key_step",
-      schedule.getKeyStep(), problem.headDim);
-  if (!fault.empty())
-    return fault;
-  return findFaultOfRoles(problem, target, schedule, "key_tile",
-                          *schedule.keyTile, "query_step",
-                          schedule.getQueryStep(),
-                          problem.headDim + problem.valueDim);
+  for (const Program &program : getPrograms(problem, schedule))
+    if (std::string fault = ::findFault(problem, target, schedule, program);
+        !fault.empty())
+      return fault;
+  return "";
 }

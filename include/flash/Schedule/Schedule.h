@@ -26,8 +26,8 @@ namespace flash {
 /// The values of the keys; absent where nobody says. #flash.schedule documents
 /// what they mean.
 struct Schedule {
-  std::optional<int64_t> queryTile, keyTile, queryStep, keyStep, packedHeads,
-      warps, stages, queryStages, ctasPerSm;
+  std::optional<int64_t> queryTile, keyTile, queryStep, keyStep, keyPrograms,
+      packedHeads, warps, stages, queryStages, ctasPerSm;
   std::optional<ScheduleFeatures> features;
   std::optional<int64_t> numSplits, splitCtas, splitKeys;
 

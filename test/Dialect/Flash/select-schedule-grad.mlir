@@ -4,7 +4,7 @@
 // RUN: not flash-opt %s --flash-select-schedule="schedule=num_splits=2" 2>&1 | FileCheck %s --check-prefix=SPLITS
 
 // TILE: 'flash.attention_grad' op cannot be scheduled: key_tile must be a multiple of 16 on tensor cores, got 24; the nearest is 32
-// SPLITS: 'flash.attention_grad' op cannot be scheduled: the programs of gradients have query_tile, key_tile, query_step, key_step and features, and where warps have roles stages, query_stages and ctas_per_sm, got 'query_tile=64,key_tile=32,num_splits=2'
+// SPLITS: 'flash.attention_grad' op cannot be scheduled: the programs of gradients have query_tile, key_tile, query_step, key_step, key_programs and features, and where warps have roles stages, query_stages and ctas_per_sm, got 'query_tile=64,key_tile=32,num_splits=2'
 
 // RUN: flash-opt %s --flash-select-schedule=target=sm_90a --split-input-file | FileCheck %s --check-prefix=ROLES
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=query_step=48" 2>&1 | FileCheck %s --check-prefix=STEP
@@ -16,7 +16,7 @@
 // FEATURES: 'flash.attention_grad' op cannot be scheduled: the features overlap need specialize_warps too
 // ROWS: 'flash.attention_grad' op cannot be scheduled: key_tile must be 64, 128 or 192 where warps have roles, got 256
 // SHARED: 'flash.attention_grad' op cannot be scheduled: tiles of a query_tile of 128 and steps of 64 need 262144 bytes of shared memory, and a block may have 231424; choose smaller ones or fewer stages
-// REGISTERS: 'flash.attention_grad' op cannot be scheduled: the tiles of a step of query_step need 320 registers of a thread, and with 2 warpgroups there are 240; choose a smaller query_step
+// REGISTERS: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 128 and the gradients need 320 registers of a thread, and with 2 warpgroups there are 240; choose a smaller query_step, or key_programs = 2
 
 // RUN: not flash-opt %S/Inputs/grad-captured.mlir --flash-select-schedule=target=sm_80 2>&1 | FileCheck %s --check-prefix=WRT
 // WRT: 'flash.attention_grad' op has wrt: gradients of captured tensors run on the CPU only, so far; leave it out

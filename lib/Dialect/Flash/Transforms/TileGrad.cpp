@@ -78,8 +78,10 @@ private:
   Value zeros(ArrayRef<int64_t> shape) { return filled(shape, 0.0); }
 
   /// The schedule of a program over tiles of so many rows.
-  Schedule ofTiles(int64_t rows) {
+  Schedule ofTiles(int64_t rows, std::optional<int64_t> stages) {
     Schedule ofRows = schedule;
+    ofRows.stages = stages;
+    ofRows.queryStages.reset();
     ofRows.warps = hasRoles() ? rows / rowsOfWarp : getDefaultWarps(rows);
     return ofRows;
   }
@@ -103,7 +105,10 @@ private:
   Value takeInEights(Value statistics);
   Value extractFromEights(Value eights, Value batch, Value head, Value start);
   Value emitQueryGrad();
+  /// The gradients of keys and values by a program for both, or by one for each.
   SmallVector<Value> emitKeyGrads();
+  /// The program over tiles of keys for some of their gradients.
+  SmallVector<Value> emitKeyProgram(bool ofKeys, bool ofValues);
   Value emitSinkGrad();
   Value emitCapturedGrad(Value captured);
   /// Adds the gradient of the part of a captured tensor from `first` on to
@@ -329,15 +334,38 @@ Value GradTiler::emitQueryGrad() {
                rows);
   };
   return parallelLoop(ends, {1, 1, queries.tile}, emptyLike(op.getQuery()),
-                      ofTiles(queries.tile), body)[0];
+                      ofTiles(queries.tile, schedule.stages), body)[0];
 }
 
 SmallVector<Value> GradTiler::emitKeyGrads() {
+  if (schedule.keyPrograms.value_or(1) == 1)
+    return emitKeyProgram(/*ofKeys=*/true, /*ofValues=*/true);
+  SmallVector<Value> grads = emitKeyProgram(/*ofKeys=*/true,
+                                            /*ofValues=*/false);
+  llvm::append_range(grads, emitKeyProgram(/*ofKeys=*/false,
+                                           /*ofValues=*/true));
+  return grads;
+}
+
+SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   Location loc = op.getLoc();
   SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, op.getKey());
   ends.pop_back();
   Value shifts = hasRoles() ? takeInEights(shift) : shift;
   Value deltas = hasRoles() ? takeInEights(delta) : delta;
+  // Which of the gradients, the columns of their tiles, and what scales them.
+  SmallVector<Value> outputs;
+  SmallVector<int64_t> columns;
+  SmallVector<double> factors;
+  auto add = [&](Value operand, int64_t dim, double factor) {
+    outputs.push_back(emptyLike(operand));
+    columns.push_back(dim);
+    factors.push_back(factor);
+  };
+  if (ofKeys)
+    add(op.getKey(), op.getHeadDim(), scale);
+  if (ofValues)
+    add(op.getValue(), op.getValueDim(), 1);
   auto body = [&](ValueRange position, ValueRange outputs) {
     Value batch = position[0], start = position[2];
     SmallVector<OpFoldResult> first = getAsOpFoldResult(position);
@@ -370,21 +398,33 @@ SmallVector<Value> GradTiler::emitKeyGrads() {
         SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
         SmallVector<Value> extents;
         dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
+        // Nobody uses the other, if there is one.
+        Value keyGrad = ofKeys ? state.front()
+                               : zeros({keys.tile, op.getHeadDim()});
+        Value valueGrad = ofValues ? state.back()
+                                   : zeros({keys.tile, op.getValueDim()});
         auto step = KeyGradStepOp::create(
-            b, state.getTypes(), tile(op.getQuery()), key, value,
-            tile(op.getOutputGrad()), ofQueries(shifts), ofQueries(deltas), state[0],
-            state[1], querySteps.isRagged() ? cast<Value>(existing) : Value(),
+            b, TypeRange{keyGrad.getType(), valueGrad.getType()},
+            tile(op.getQuery()), key, value, tile(op.getOutputGrad()),
+            ofQueries(shifts), ofQueries(deltas), keyGrad, valueGrad,
+            querySteps.isRagged() ? cast<Value>(existing) : Value(),
             used, ValueRange{batch, head, at, start}, extents, open, lengths,
             APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
             op.getScheduleAttr());
         IRMapping mapping;
         op.getScore().cloneInto(&step.getScore(), mapping);
-        return SmallVector<Value>(step.getResults());
+        SmallVector<Value> grads;
+        if (ofKeys)
+          grads.push_back(step.getKeyGradOut());
+        if (ofValues)
+          grads.push_back(step.getValueGradOut());
+        return grads;
       };
       return loop(constant(0), queryEnd, querySteps.tile, state, step);
     };
-    SmallVector<Value> sums = {zeros({keys.tile, op.getHeadDim()}),
-                               zeros({keys.tile, op.getValueDim()})};
+    SmallVector<Value> sums;
+    for (int64_t dim : columns)
+      sums.push_back(zeros({keys.tile, dim}));
     if (op.getGroup() == 1) {
       sums = headBody(position[1], sums);
     } else {
@@ -393,14 +433,13 @@ SmallVector<Value> GradTiler::emitKeyGrads() {
     }
     // Rows of keys that exist, but do not take part, are 0.
     Value end = op.getLengths() ? used : Value();
-    insertRows(b, op.getLoc(), finish(sums[0], scale, end), outputs[0], first,
-               rows);
-    insertRows(b, op.getLoc(), finish(sums[1], 1, end), outputs[1], first,
-               rows);
+    for (auto [sum, factor, output] : llvm::zip_equal(sums, factors, outputs))
+      insertRows(b, op.getLoc(), finish(sum, factor, end), output, first, rows);
   };
-  return parallelLoop(ends, {1, 1, keys.tile},
-                      {emptyLike(op.getKey()), emptyLike(op.getValue())},
-                      ofTiles(keys.tile), body);
+  std::optional<int64_t> stages =
+      schedule.queryStages ? schedule.queryStages : schedule.stages;
+  return parallelLoop(ends, {1, 1, keys.tile}, outputs,
+                      ofTiles(keys.tile, stages), body);
 }
 
 Value GradTiler::emitSinkGrad() {
