@@ -40,8 +40,8 @@ std::string completeSchedule(const Problem &problem, const TargetInfo &target,
                              Schedule &schedule);
 
 /// What is proposed for gradients, whose programs go over tiles of queries and
-/// over tiles of keys. Of `given`, keys that are fixed already, it takes whether
-/// warps have roles.
+/// over tiles of keys. Of `given`, keys that are fixed already, it takes
+/// whether warps have roles.
 Schedule chooseGradSchedule(const Problem &problem, const TargetInfo &target,
                             const Schedule &given);
 

@@ -340,9 +340,9 @@ struct Load : OpConversionPattern<tile::LoadOp> {
     if (isa<tile::ColumnsAttr>(result.getEncoding())) {
       SmallVector<Value> registers;
       for (int64_t row = 0; row < type.getRows(); ++row)
-        llvm::append_range(registers, loadPair(t, type, adaptor.getSource(),
-                                               t.constant(row),
-                                               t.fragmentColumn()));
+        llvm::append_range(registers,
+                           loadPair(t, type, adaptor.getSource(),
+                                    t.constant(row), t.fragmentColumn()));
       rewriter.replaceOp(op, t.pack(registers));
       return success();
     }

@@ -72,7 +72,65 @@ gpu.module @m {
     gpu.return
   }
 
-  // Where something is chosen, or memory is written, nothing moves.
+  // A product that reads a tile ends before a choice clears that, others need
+  // not: %v does not change.
+
+  // CHECK-LABEL: gpu.func @clear(
+  // CHECK:         scf.for
+  // CHECK-NEXT:      %[[Q:.*]] = tile.ring.wait %[[QR:.*]][%
+  // CHECK-NEXT:      %[[SP:.*]] = tile.mma_async %{{.*}}, %[[Q]] transpose_b
+  // CHECK-NEXT:      %[[DPP:.*]] = tile.mma_async
+  // CHECK-NEXT:      %[[S:.*]] = tile.mma_wait %[[SP]] younger(%[[DPP]]
+  // CHECK-NEXT:      arith.truncf %[[S]]
+  // CHECK-NEXT:      tile.ring.is_finite %[[QR]]
+  // CHECK-NEXT:      scf.if
+  // CHECK:             tile.clear %[[Q]]
+  // CHECK:           tile.mma_async %{{.*}}, %[[Q]] add
+  // CHECK:           tile.mma_wait %[[DPP]]
+  // CHECK:           tile.ring.release %[[QR]]
+  gpu.func @clear(%k: !tile, %v: !tile, %init: !sums, %other: !sums, %n: index, %m: !memory) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %qr = tile.ring checked : !ring
+    tile.warp_specialize @consumer(warps = 4, registers = 240) {
+      %sums:3 = scf.for %i = %c0 to %n step %c1 iter_args(%dk = %init, %dv = %init, %t = %c0) -> (!sums, !sums, index) {
+        %q = tile.ring.wait %qr[%t] : !ring
+        %sp = tile.mma_async %k, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %s = tile.mma_wait %sp : !tile.pending<!sums>
+        %dpp = tile.mma_async %k, %v transpose_b warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %dp = tile.mma_wait %dpp : !tile.pending<!sums>
+        %pf = arith.truncf %s : !sums to !factors
+        %finite = tile.ring.is_finite %qr[%t] : !ring
+        %start = scf.if %finite -> (!sums) {
+          scf.yield %dk : !sums
+        } else {
+          tile.clear %q warps(4) : !tile
+          scf.yield %other : !sums
+        }
+        %dkp = tile.mma_async %pf, %q add %start warpgroup : !factors, !tile, !sums -> !tile.pending<!sums>
+        %dk1 = tile.mma_wait %dkp : !tile.pending<!sums>
+        tile.ring.release %qr[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %dk1, %dp, %next : !sums, !sums, index
+      }
+    } @producer(warps = 1, registers = 24) {
+      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
+        tile.ring.acquire %qr[%t] : !ring
+        tile.copy_async %m[%t] to %qr[%t] : !memory to !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    } @nonfinite_check(warps = 1 from 7, registers = 24) {
+      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
+        tile.ring.check_finite %qr[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    }
+    gpu.return
+  }
+
+  // Where memory is written nothing moves.
 
   // CHECK-LABEL: gpu.func @store(
   // CHECK:         tile.mma_async

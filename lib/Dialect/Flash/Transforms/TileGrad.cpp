@@ -105,7 +105,8 @@ private:
   Value takeInEights(Value statistics);
   Value extractFromEights(Value eights, Value batch, Value head, Value start);
   Value emitQueryGrad();
-  /// The gradients of keys and values by a program for both, or by one for each.
+  /// The gradients of keys and values by a program for both, or by one for
+  /// each.
   SmallVector<Value> emitKeyGrads();
   /// The program over tiles of keys for some of their gradients.
   SmallVector<Value> emitKeyProgram(bool ofKeys, bool ofValues);
@@ -286,8 +287,8 @@ Value GradTiler::extractFromEights(Value eights, Value batch, Value head,
   OpFoldResult first = affine::makeComposedFoldedAffineApply(
       b, loc, b.getAffineDimExpr(0).floorDiv(eight), {start});
   Value at = asValue(first);
-  Value tile = extract(eights, {batch, head, at}, rows.existing(b, loc, at),
-                       rows);
+  Value tile =
+      extract(eights, {batch, head, at}, rows.existing(b, loc, at), rows);
   return tensor::CollapseShapeOp::create(
       b, tile, ArrayRef<ReassociationIndices>{{0, 1}});
 }
@@ -399,16 +400,16 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
         SmallVector<Value> extents;
         dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
         // Nobody uses the other, if there is one.
-        Value keyGrad = ofKeys ? state.front()
-                               : zeros({keys.tile, op.getHeadDim()});
-        Value valueGrad = ofValues ? state.back()
-                                   : zeros({keys.tile, op.getValueDim()});
+        Value keyGrad =
+            ofKeys ? state.front() : zeros({keys.tile, op.getHeadDim()});
+        Value valueGrad =
+            ofValues ? state.back() : zeros({keys.tile, op.getValueDim()});
         auto step = KeyGradStepOp::create(
             b, TypeRange{keyGrad.getType(), valueGrad.getType()},
             tile(op.getQuery()), key, value, tile(op.getOutputGrad()),
             ofQueries(shifts), ofQueries(deltas), keyGrad, valueGrad,
-            querySteps.isRagged() ? cast<Value>(existing) : Value(),
-            used, ValueRange{batch, head, at, start}, extents, open, lengths,
+            querySteps.isRagged() ? cast<Value>(existing) : Value(), used,
+            ValueRange{batch, head, at, start}, extents, open, lengths,
             APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
             op.getScheduleAttr());
         IRMapping mapping;

@@ -42,6 +42,9 @@ private:
   llvm::SmallPtrSet<Operation *, 32> placed;
   /// What must come before a release: the ops that read its tile.
   llvm::MapVector<Operation *, SmallVector<Operation *>> readers;
+  /// What must come before a choice that clears tiles: the ends of products
+  /// that read them.
+  DenseMap<Operation *, SmallVector<Operation *>> readBefore;
 };
 } // namespace
 
@@ -60,6 +63,8 @@ void Scheduler::place(Operation *op) {
   if (isPlaced(op))
     return;
   forEachDefinition(op, [&](Operation *own) { place(own); });
+  for (Operation *end : readBefore.lookup(op))
+    place(end);
   placed.insert(op);
   op->moveBefore(block.getTerminator());
   placeReleases();
@@ -100,7 +105,17 @@ void Scheduler::run() {
         for (Operation *end : user->getUsers())
           own.push_back(block.findAncestorOpInBlock(*end));
     }
+    for (auto question : block.getOps<RingIsFiniteOp>())
+      if (question.getRing() == wait.getRing())
+        own.push_back(question);
   }
+  for (Operation *op : ops)
+    op->walk([&](ClearOp clear) {
+      for (Operation *user : clear.getTile().getUsers())
+        if (isa<MmaAsyncOp>(user) && user->getBlock() == &block &&
+            user->isBeforeInBlock(op))
+          llvm::append_range(readBefore[op], user->getUsers());
+    });
   for (MmaAsyncOp product : leading)
     place(product);
   for (MmaAsyncOp product : products)
@@ -111,7 +126,8 @@ void Scheduler::run() {
 }
 
 /// Whether nothing but values and the stages of rings orders the operations of
-/// the block, which waits for stages, gives them back and computes.
+/// the block, which waits for stages, gives them back and computes. Of its
+/// choices none has a product inside.
 static bool canBeReordered(Block &block) {
   for (Operation &op : block.without_terminator()) {
     if (auto release = dyn_cast<RingReleaseOp>(op)) {
@@ -119,7 +135,17 @@ static bool canBeReordered(Block &block) {
             return wait.getRelease() == release;
           }))
         return false;
-    } else if (!isa<RingWaitOp, MmaAsyncOp, MmaWaitOp, LoadOp, MapOp>(op) &&
+    } else if (auto choice = dyn_cast<scf::IfOp>(op)) {
+      WalkResult walk = choice.walk([&](Operation *inner) {
+        bool isAllowed =
+            isa<scf::IfOp, scf::ForOp, ClearOp, LoadRowOp, MapOp>(inner) ||
+            inner->getParentOfType<MapOp>() || isMemoryEffectFree(inner);
+        return isAllowed ? WalkResult::advance() : WalkResult::interrupt();
+      });
+      if (walk.wasInterrupted())
+        return false;
+    } else if (!isa<RingWaitOp, RingIsFiniteOp, MmaAsyncOp, MmaWaitOp, LoadOp,
+                    MapOp>(op) &&
                (op.getNumRegions() > 0 || !isMemoryEffectFree(&op))) {
       return false;
     }

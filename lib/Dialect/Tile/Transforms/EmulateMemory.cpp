@@ -310,9 +310,8 @@ struct EmulateLoad : EmulationPattern<LoadOp> {
     calls.checkLease(b, op, adaptor.getSource()[1]);
     auto asIs = [](OpBuilder &, Location, Value element) { return element; };
     RankedTensorType type = op.getResult().getType();
-    Value tile =
-        readTile(b, op.getLoc(), adaptor.getSource()[0], op.getTranspose(),
-                 type.getElementType(), asIs);
+    Value tile = readTile(b, op.getLoc(), adaptor.getSource()[0],
+                          op.getTranspose(), type.getElementType(), asIs);
     if (type.getRank() == 1)
       tile = tensor::CollapseShapeOp::create(
           b, op.getLoc(), tile, ArrayRef<ReassociationIndices>{{0, 1}});

@@ -150,7 +150,8 @@ static std::optional<Products> match(scf::ForOp loop) {
   for (DeferredProduct &part : parts.deferred)
     accumulators.insert(loop.getRegionIterArg(part.accumulator));
   bool canLead = llvm::all_of(parts.leading, [&](MmaAsyncOp product) {
-    return product->hasOneUse() && !dependsOn(product, *loop.getBody(), accumulators);
+    return product->hasOneUse() &&
+           !dependsOn(product, *loop.getBody(), accumulators);
   });
   if (parts.leading.empty() || parts.deferred.empty() || !canLead)
     return std::nullopt;

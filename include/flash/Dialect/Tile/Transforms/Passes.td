@@ -83,10 +83,9 @@ def HoistProducts : Pass<"tile-hoist-products", "::mlir::gpu::GPUFuncOp"> {
     left out under a condition, such as values that are not finite, cannot
     overlap with anything, as its end is that of the choice. Behind the choice
     it can. Where it was left out its second operand is cleared, so that it adds
-    nothing: a finite number times zero. So the first operand must be
-    exponentials (`math.exp2` or `math.exp`, rounded or not), which are finite
-    where rows are shifted by about their maximum; other products stay where they
-    are.
+    nothing: a finite number times zero. Exponentials (`math.exp2` or `math.exp`,
+    rounded or not) are finite where rows are shifted by about their maximum;
+    any other first operand in registers is replaced by zeros there.
 
     ```mlir
     %o = scf.if %finite {
@@ -371,7 +370,8 @@ def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
     %dv1 = tile.mma_wait %dvp : ...
     ```
 
-    Loops in which something is chosen stay as they are.
+    Loops that store, or have products in a choice, stay as they are. Before a
+    choice that clears a tile, products that read it have ended.
   }];
 }
 
