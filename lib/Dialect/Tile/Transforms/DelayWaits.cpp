@@ -118,6 +118,10 @@ void Scheduler::run() {
     });
   for (MmaAsyncOp product : leading)
     place(product);
+  // What choices take is computed before the first of them: the way that is
+  // hardly ever gone needs many registers.
+  for (auto choice : llvm::make_early_inc_range(block.getOps<scf::IfOp>()))
+    forEachDefinition(choice, [&](Operation *own) { place(own); });
   for (MmaAsyncOp product : products)
     place(product);
   for (Operation *op : ops)
