@@ -80,9 +80,9 @@ gpu.module @m {
   // CHECK-NEXT:      %[[Q:.*]] = tile.ring.wait %[[QR:.*]][%
   // CHECK-NEXT:      %[[SP:.*]] = tile.mma_async %{{.*}}, %[[Q]] transpose_b
   // CHECK-NEXT:      %[[DPP:.*]] = tile.mma_async
+  // CHECK-NEXT:      tile.ring.is_finite %[[QR]]
   // CHECK-NEXT:      %[[S:.*]] = tile.mma_wait %[[SP]] younger(%[[DPP]]
   // CHECK-NEXT:      arith.truncf %[[S]]
-  // CHECK-NEXT:      tile.ring.is_finite %[[QR]]
   // CHECK-NEXT:      scf.if
   // CHECK:             tile.clear %[[Q]]
   // CHECK:           tile.mma_async %{{.*}}, %[[Q]] add
