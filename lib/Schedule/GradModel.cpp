@@ -98,6 +98,11 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   schedule.queryStages = candidate->queryStages;
   schedule.keyPrograms = candidate->keyPrograms;
   schedule.features = features;
+  // Masked programs have no registers left for it, and neither have those of
+  // open sizes (as assembled, test/Ptxas). Their tiles are taken as they become
+  // free.
+  if (!problem.isMasked && problem.queries && problem.keys)
+    *schedule.features |= ScheduleFeatures::Persistent;
   return schedule;
 }
 

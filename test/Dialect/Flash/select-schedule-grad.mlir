@@ -32,7 +32,7 @@
 // GPU:           schedule(<query_tile = 32, key_tile = 32>)
 // Warps have roles, unless tiles are none of warpgroups.
 // ROLES-LABEL: func @grad(
-// ROLES:         schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 64, stages = 2, features = specialize_warps|bulk_store>)
+// ROLES:         schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 64, stages = 2, features = specialize_warps|persistent|bulk_store>)
 // ROLES:         schedule(<query_tile = 16, key_tile = 32>)
 // What the program says stays.
 // CHECK:         schedule(<query_tile = 16, key_tile = 32>)
