@@ -88,10 +88,9 @@ static Value changeSigns(OpBuilder &b, Location loc, Value tensor,
       Value index = arith::IndexCastOp::create(
           nested, loc, i64, linalg::IndexOp::create(nested, loc, dim));
       hash = arith::AddIOp::create(nested, loc, hash, index);
-      hash = arith::MulIOp::create(nested, loc, hash,
-                                   number(0x9e3779b97f4a7c15));
-      Value high =
-          arith::ShRUIOp::create(nested, loc, hash, number(29));
+      hash =
+          arith::MulIOp::create(nested, loc, hash, number(0x9e3779b97f4a7c15));
+      Value high = arith::ShRUIOp::create(nested, loc, hash, number(29));
       hash = arith::XOrIOp::create(nested, loc, hash, high);
     }
     hash = arith::MulIOp::create(nested, loc, hash, number(0xbf58476d1ce4e5b9));
