@@ -251,16 +251,21 @@ private:
   PartialSums emitDistanceSums(const ReadGroup &group, const Dependence &on);
   /// Sums of the distances from those of tiles at the same distance.
   Value addDiagonals(Value tiles, OpFoldResult batches);
-  /// A step of the pair; of `sum` over queries or keys.
-  Value addStep(const ReadGroup &group, const Pair &pair, Value sum,
-                bool overQueries);
+  /// Adds the steps of the tile of queries and of those of keys from one to
+  /// another that take part.
+  Value addKeys(const ReadGroup &group, Pair pair, Value from, Value to,
+                Value sum);
+  /// The same of one tile of keys.
+  Value addPair(const ReadGroup &group, const Pair &pair, Value sum) {
+    Value next = apply(b.getAffineDimExpr(0) + tile, {pair.key});
+    return addKeys(group, pair, pair.key, next, sum);
+  }
   Value emitStep(const ReadGroup &group, const Pair &pair, Value sum,
                  bool overQueries, ArrayRef<Value> ofQueries,
                  ArrayRef<Value> ofKeys, Value queryCount, Value keyCount);
   SmallVector<Value> takeQueries(const Pair &pair);
-  SmallVector<Value> takeKeys(const Pair &pair);
+  SmallVector<Value> takeKeys(const Pair &pair, const TiledDim &dim);
   Value countQueries(const Pair &pair);
-  Value countKeys(const Pair &pair);
   /// The first one past the keys of the batch that take part.
   Value keyEnd(Value batch) {
     return asValue(
@@ -379,12 +384,13 @@ SmallVector<Value> CapturedGradTiler::takeQueries(const Pair &pair) {
   return tiles;
 }
 
-SmallVector<Value> CapturedGradTiler::takeKeys(const Pair &pair) {
-  OpFoldResult rows = keys.existing(b, b.getLoc(), pair.key);
+SmallVector<Value> CapturedGradTiler::takeKeys(const Pair &pair,
+                                               const TiledDim &dim) {
+  OpFoldResult rows = dim.existing(b, b.getLoc(), pair.key);
   OpFoldResult head = groups.getKeyHead(b, b.getLoc(), pair.head);
   SmallVector<Value> tiles;
   for (Value tensor : {op.getKey(), op.getValue()})
-    tiles.push_back(extract(tensor, {pair.batch, head, pair.key}, rows, keys));
+    tiles.push_back(extract(tensor, {pair.batch, head, pair.key}, rows, dim));
   return tiles;
 }
 
@@ -392,14 +398,6 @@ Value CapturedGradTiler::countQueries(const Pair &pair) {
   if (!queries.isRagged())
     return {};
   return asValue(queries.existing(b, b.getLoc(), pair.query));
-}
-
-Value CapturedGradTiler::countKeys(const Pair &pair) {
-  if (op.getLengths())
-    return arith::SubIOp::create(b, keyEnd(pair.batch), pair.key);
-  if (!keys.isRagged())
-    return {};
-  return asValue(keys.existing(b, b.getLoc(), pair.key));
 }
 
 Value CapturedGradTiler::emitStep(const ReadGroup &group, const Pair &pair,
@@ -424,10 +422,24 @@ Value CapturedGradTiler::emitStep(const ReadGroup &group, const Pair &pair,
   return step.getResult();
 }
 
-Value CapturedGradTiler::addStep(const ReadGroup &group, const Pair &pair,
-                                 Value sum, bool overQueries) {
-  return emitStep(group, pair, sum, overQueries, takeQueries(pair),
-                  takeKeys(pair), countQueries(pair), countKeys(pair));
+Value CapturedGradTiler::addKeys(const ReadGroup &group, Pair pair, Value from,
+                                 Value to, Value sum) {
+  SmallVector<Value> ofQueries = takeQueries(pair);
+  Value queryCount = countQueries(pair);
+  TiledDim used = keys;
+  if (op.getLengths()) {
+    Value end = keyEnd(pair.batch);
+    used = {tile, end};
+    to = minimum(to, end);
+  }
+  auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
+    pair.key = at;
+    OpFoldResult existing = used.existing(b, b.getLoc(), at);
+    return {emitStep(group, pair, state[0], /*overQueries=*/false, ofQueries,
+                     takeKeys(pair, used), queryCount,
+                     used.isRagged() ? asValue(existing) : Value())};
+  };
+  return loop(from, to, tile, sum, step)[0];
 }
 
 //===----------------------------------------------------------------------===//
@@ -442,15 +454,18 @@ PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group,
   auto body = [&](ValueRange position, ValueRange outputs) {
     Pair pair = {position[0], position[1], position[2], position[2]};
     OpFoldResult rows = fixed.existing(b, b.getLoc(), position[2]);
-    Value end = keyEnd(pair.batch);
     Value sum = zeros({tile});
     if (overQueries) {
-      SmallVector<Value> ofKeys = takeKeys(pair);
-      Value keyCount = countKeys(pair), queryEnd = asValue(queries.end);
+      SmallVector<Value> ofKeys = takeKeys(pair, keys);
+      Value queryEnd = asValue(queries.end), keyCount;
       if (op.getLengths()) {
+        Value end = keyEnd(pair.batch);
         Value isUsed = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
                                              pair.key, end);
         queryEnd = arith::SelectOp::create(b, isUsed, queryEnd, constant(0));
+        keyCount = arith::SubIOp::create(b, end, pair.key);
+      } else if (keys.isRagged()) {
+        keyCount = asValue(rows);
       }
       auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
         pair.query = at;
@@ -459,24 +474,7 @@ PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group,
       };
       sum = loop(constant(0), queryEnd, tile, sum, step)[0];
     } else {
-      SmallVector<Value> ofQueries = takeQueries(pair);
-      Value queryCount = countQueries(pair);
-      TiledDim used = keys;
-      if (op.getLengths())
-        used = {tile, getAsOpFoldResult(end)};
-      auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
-        pair.key = at;
-        OpFoldResult existing = used.existing(b, b.getLoc(), at);
-        OpFoldResult head = groups.getKeyHead(b, b.getLoc(), pair.head);
-        SmallVector<Value> ofKeys;
-        for (Value tensor : {op.getKey(), op.getValue()})
-          ofKeys.push_back(
-              extract(tensor, {pair.batch, head, at}, existing, used));
-        return {emitStep(group, pair, state[0], overQueries, ofQueries, ofKeys,
-                         queryCount,
-                         used.isRagged() ? asValue(existing) : Value())};
-      };
-      sum = loop(constant(0), end, tile, sum, step)[0];
+      sum = addKeys(group, pair, constant(0), asValue(keys.end), sum);
     }
     insertRows(b, b.getLoc(), sum, outputs[0], getAsOpFoldResult(position),
                rows);
@@ -504,7 +502,7 @@ PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
     Value sum = zeros({tile, tile});
     auto ofHead = [&](Value head, ValueRange state) -> SmallVector<Value> {
       pair.head = head;
-      return {addStep(group, pair, state[0], /*overQueries=*/false)};
+      return {addPair(group, pair, state[0])};
     };
     auto ofBatch = [&](Value batch, ValueRange state) -> SmallVector<Value> {
       pair.batch = batch;
@@ -571,7 +569,7 @@ PartialSums CapturedGradTiler::emitDistanceSums(const ReadGroup &group,
     auto ofPair = [&](Value at, ValueRange state) -> SmallVector<Value> {
       pair.query = apply(d0 * tile, {at});
       pair.key = apply((d0 - d1) * tile, {at, distance});
-      return {addStep(group, pair, state[0], /*overQueries=*/false)};
+      return {addPair(group, pair, state[0])};
     };
     auto ofBatch = [&](Value batch, ValueRange state) {
       pair.batch = batch;
