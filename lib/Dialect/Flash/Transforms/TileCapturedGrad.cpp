@@ -18,8 +18,10 @@
 #include "GradProgram.h"
 
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
+#include "flash/Dialect/Flash/Utils/MaskNodes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Support/Place.h"
+#include "mlir/Analysis/FlatLinearValueConstraints.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -205,6 +207,81 @@ LogicalResult flash::verifyCapturedReads(AttentionGradOp op) {
 // Programs
 //===----------------------------------------------------------------------===//
 
+/// The least and the greatest distance from key to query that the mask may keep,
+/// where a bound is known: those of causal masks, windows and sets like them.
+static std::pair<Value, Value> emitDistanceBounds(ImplicitLocOpBuilder &b,
+                                                  MaskAttrInterface mask,
+                                                  Value numQueries,
+                                                  Value numKeys) {
+  using Bounds = std::pair<Value, Value>;
+  auto combine = [&](Value x, Value y, bool takesGreater) -> Value {
+    if (takesGreater)
+      return arith::MaxSIOp::create(b, x, y);
+    return arith::MinSIOp::create(b, x, y);
+  };
+  auto intersect = [&](Bounds &all, const Bounds &other) {
+    if (other.first)
+      all.first = all.first ? combine(all.first, other.first, true)
+                            : other.first;
+    if (other.second)
+      all.second = all.second ? combine(all.second, other.second, false)
+                              : other.second;
+  };
+  auto unite = [&](Bounds &all, const Bounds &other) {
+    all.first = all.first && other.first
+                    ? combine(all.first, other.first, false)
+                    : Value();
+    all.second = all.second && other.second
+                     ? combine(all.second, other.second, true)
+                     : Value();
+  };
+  auto ofSet = [&](IntegerSet set) {
+    Bounds bounds;
+    for (auto [constraint, isEquality] :
+         llvm::zip_equal(set.getConstraints(), set.getEqFlags())) {
+      // The coefficients of b, h, i, j, nq, nk and 1, and of quotients.
+      SmallVector<int64_t> flat;
+      if (failed(getFlattenedAffineExpr(constraint, set.getNumDims(),
+                                        set.getNumSymbols(), &flat)) ||
+          flat.size() != 7 || flat[0] != 0 || flat[1] != 0 ||
+          std::abs(flat[2]) != 1 || flat[2] != -flat[3])
+        continue;
+      // distance + rest >= 0, or -distance + rest >= 0
+      AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+      Value rest = getValueOrCreateConstantIndexOp(
+          b, b.getLoc(),
+          affine::makeComposedFoldedAffineApply(
+              b, b.getLoc(),
+              (d0 * flat[4] + d1 * flat[5] + flat[6]) * -flat[2],
+              {numQueries, numKeys}));
+      bool isLeast = flat[2] == 1;
+      if (isLeast || isEquality)
+        intersect(bounds, {rest, Value()});
+      if (!isLeast || isEquality)
+        intersect(bounds, {Value(), rest});
+    }
+    return bounds;
+  };
+  std::vector<MaskNode> nodes = getMaskNodes(mask);
+  std::vector<Bounds> boundsOf(nodes.size());
+  for (auto [node, bounds] : llvm::zip_equal(nodes, boundsOf)) {
+    if (node.kind == MaskForm::Kind::Set) {
+      bounds = ofSet(node.set);
+      continue;
+    }
+    bool isUnion = node.kind == MaskForm::Kind::Union;
+    for (auto [number, part] : llvm::enumerate(node.parts)) {
+      if (number == 0)
+        bounds = boundsOf[part];
+      else if (isUnion)
+        unite(bounds, boundsOf[part]);
+      else
+        intersect(bounds, boundsOf[part]);
+    }
+  }
+  return boundsOf.back();
+}
+
 namespace {
 /// One coordinate of partial sums.
 struct Coordinate {
@@ -251,15 +328,14 @@ private:
   PartialSums emitDistanceSums(const ReadGroup &group, const Dependence &on);
   /// Sums of the distances from those of tiles at the same distance.
   Value addDiagonals(Value tiles, OpFoldResult batches);
-  /// Adds the steps of the tile of queries and of those of keys from one to
-  /// another that take part.
-  Value addKeys(const ReadGroup &group, Pair pair, Value from, Value to,
-                Value sum);
-  /// The same of one tile of keys.
-  Value addPair(const ReadGroup &group, const Pair &pair, Value sum) {
-    Value next = apply(b.getAffineDimExpr(0) + tile, {pair.key});
-    return addKeys(group, pair, pair.key, next, sum);
-  }
+  /// Adds the steps of the tile of queries and all tiles of keys.
+  Value addKeys(const ReadGroup &group, Pair pair, Value sum);
+  /// The same of one tile of keys, without a loop, in which copies would not be
+  /// ahead of their use.
+  Value addPair(const ReadGroup &group, const Pair &pair, Value sum);
+  /// `end`, or 0 if the mask leaves nothing of a tile of queries and one of keys
+  /// whose first elements are `distance` apart.
+  Value zeroIfHidden(Value distance, Value end);
   Value emitStep(const ReadGroup &group, const Pair &pair, Value sum,
                  bool overQueries, ArrayRef<Value> ofQueries,
                  ArrayRef<Value> ofKeys, Value queryCount, Value keyCount);
@@ -422,16 +498,12 @@ Value CapturedGradTiler::emitStep(const ReadGroup &group, const Pair &pair,
   return step.getResult();
 }
 
-Value CapturedGradTiler::addKeys(const ReadGroup &group, Pair pair, Value from,
-                                 Value to, Value sum) {
+Value CapturedGradTiler::addKeys(const ReadGroup &group, Pair pair, Value sum) {
   SmallVector<Value> ofQueries = takeQueries(pair);
-  Value queryCount = countQueries(pair);
+  Value queryCount = countQueries(pair), end = keyEnd(pair.batch);
   TiledDim used = keys;
-  if (op.getLengths()) {
-    Value end = keyEnd(pair.batch);
+  if (op.getLengths())
     used = {tile, end};
-    to = minimum(to, end);
-  }
   auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
     pair.key = at;
     OpFoldResult existing = used.existing(b, b.getLoc(), at);
@@ -439,7 +511,37 @@ Value CapturedGradTiler::addKeys(const ReadGroup &group, Pair pair, Value from,
                      takeKeys(pair, used), queryCount,
                      used.isRagged() ? asValue(existing) : Value())};
   };
-  return loop(from, to, tile, sum, step)[0];
+  return loop(constant(0), end, tile, sum, step)[0];
+}
+
+Value CapturedGradTiler::addPair(const ReadGroup &group, const Pair &pair,
+                                 Value sum) {
+  Value keyCount;
+  if (op.getLengths())
+    keyCount = arith::SubIOp::create(b, keyEnd(pair.batch), pair.key);
+  else if (keys.isRagged())
+    keyCount = asValue(keys.existing(b, b.getLoc(), pair.key));
+  return emitStep(group, pair, sum, /*overQueries=*/false, takeQueries(pair),
+                  takeKeys(pair, keys), countQueries(pair), keyCount);
+}
+
+Value CapturedGradTiler::zeroIfHidden(Value distance, Value end) {
+  if (!op.getMask())
+    return end;
+  auto [least, most] =
+      emitDistanceBounds(b, *op.getMask(), asValue(queries.end),
+                         asValue(keys.end));
+  AffineExpr d0 = b.getAffineDimExpr(0);
+  auto hideIf = [&](arith::CmpIPredicate predicate, Value furthest,
+                    Value bound) {
+    Value isHidden = arith::CmpIOp::create(b, predicate, furthest, bound);
+    end = arith::SelectOp::create(b, isHidden, constant(0), end);
+  };
+  if (least)
+    hideIf(arith::CmpIPredicate::slt, apply(d0 + (tile - 1), {distance}), least);
+  if (most)
+    hideIf(arith::CmpIPredicate::sgt, apply(d0 - (tile - 1), {distance}), most);
+  return end;
 }
 
 //===----------------------------------------------------------------------===//
@@ -474,7 +576,7 @@ PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group,
       };
       sum = loop(constant(0), queryEnd, tile, sum, step)[0];
     } else {
-      sum = addKeys(group, pair, constant(0), asValue(keys.end), sum);
+      sum = addKeys(group, pair, sum);
     }
     insertRows(b, b.getLoc(), sum, outputs[0], getAsOpFoldResult(position),
                rows);
@@ -499,20 +601,22 @@ PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
                                      keys.end};
   auto body = [&](ValueRange position, ValueRange outputs) {
     Pair pair = {position[0], position[1], position[2], position[3]};
-    Value sum = zeros({tile, tile});
+    AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+    Value distance = apply(d0 - d1, {pair.query, pair.key});
+    // The batch and the head of the unit, or all.
     auto ofHead = [&](Value head, ValueRange state) -> SmallVector<Value> {
       pair.head = head;
       return {addPair(group, pair, state[0])};
     };
-    auto ofBatch = [&](Value batch, ValueRange state) -> SmallVector<Value> {
+    auto ofBatch = [&](Value batch, ValueRange state) {
       pair.batch = batch;
-      if (on.onHead)
-        return ofHead(position[1], state);
-      return loop(constant(0), asValue(heads), 1, state, ofHead);
+      return on.onHead ? ofHead(position[1], state)
+                       : loop(constant(0), asValue(heads), 1, state, ofHead);
     };
-    sum = on.onBatch
-              ? ofBatch(position[0], sum)[0]
-              : loop(constant(0), asValue(batches), 1, sum, ofBatch)[0];
+    Value from = on.onBatch ? position[0] : constant(0);
+    Value to = on.onBatch ? apply(d0 + 1, {from}) : asValue(batches);
+    Value sum = loop(from, zeroIfHidden(distance, to), 1, zeros({tile, tile}),
+                     ofBatch)[0];
     OpFoldResult rows = queries.existing(b, b.getLoc(), position[2]),
                  columns = keys.existing(b, b.getLoc(), position[3]);
     auto sizeOf = [](OpFoldResult size) {
@@ -566,6 +670,7 @@ PartialSums CapturedGradTiler::emitDistanceSums(const ReadGroup &group,
     Value distance = apply(d0 - d1 + 1, {position[2], keyTiles});
     Value from = maximum(distance, constant(0));
     Value to = minimum(queryTiles, apply(d0 + d1, {keyTiles, distance}));
+    to = zeroIfHidden(apply(d0 * tile, {distance}), to);
     auto ofPair = [&](Value at, ValueRange state) -> SmallVector<Value> {
       pair.query = apply(d0 * tile, {at});
       pair.key = apply((d0 - d1) * tile, {at, distance});
