@@ -207,8 +207,9 @@ LogicalResult flash::verifyCapturedReads(AttentionGradOp op) {
 // Programs
 //===----------------------------------------------------------------------===//
 
-/// The least and the greatest distance from key to query that the mask may keep,
-/// where a bound is known: those of causal masks, windows and sets like them.
+/// The least and the greatest distance from key to query that the mask may
+/// keep, where a bound is known: those of causal masks, windows and sets like
+/// them.
 static std::pair<Value, Value> emitDistanceBounds(ImplicitLocOpBuilder &b,
                                                   MaskAttrInterface mask,
                                                   Value numQueries,
@@ -221,11 +222,11 @@ static std::pair<Value, Value> emitDistanceBounds(ImplicitLocOpBuilder &b,
   };
   auto intersect = [&](Bounds &all, const Bounds &other) {
     if (other.first)
-      all.first = all.first ? combine(all.first, other.first, true)
-                            : other.first;
+      all.first =
+          all.first ? combine(all.first, other.first, true) : other.first;
     if (other.second)
-      all.second = all.second ? combine(all.second, other.second, false)
-                              : other.second;
+      all.second =
+          all.second ? combine(all.second, other.second, false) : other.second;
   };
   auto unite = [&](Bounds &all, const Bounds &other) {
     all.first = all.first && other.first
@@ -251,8 +252,7 @@ static std::pair<Value, Value> emitDistanceBounds(ImplicitLocOpBuilder &b,
       Value rest = getValueOrCreateConstantIndexOp(
           b, b.getLoc(),
           affine::makeComposedFoldedAffineApply(
-              b, b.getLoc(),
-              (d0 * flat[4] + d1 * flat[5] + flat[6]) * -flat[2],
+              b, b.getLoc(), (d0 * flat[4] + d1 * flat[5] + flat[6]) * -flat[2],
               {numQueries, numKeys}));
       bool isLeast = flat[2] == 1;
       if (isLeast || isEquality)
@@ -333,8 +333,8 @@ private:
   /// The same of one tile of keys, without a loop, in which copies would not be
   /// ahead of their use.
   Value addPair(const ReadGroup &group, const Pair &pair, Value sum);
-  /// `end`, or 0 if the mask leaves nothing of a tile of queries and one of keys
-  /// whose first elements are `distance` apart.
+  /// `end`, or 0 if the mask leaves nothing of a tile of queries and one of
+  /// keys whose first elements are `distance` apart.
   Value zeroIfHidden(Value distance, Value end);
   Value emitStep(const ReadGroup &group, const Pair &pair, Value sum,
                  bool overQueries, ArrayRef<Value> ofQueries,
@@ -528,9 +528,8 @@ Value CapturedGradTiler::addPair(const ReadGroup &group, const Pair &pair,
 Value CapturedGradTiler::zeroIfHidden(Value distance, Value end) {
   if (!op.getMask())
     return end;
-  auto [least, most] =
-      emitDistanceBounds(b, *op.getMask(), asValue(queries.end),
-                         asValue(keys.end));
+  auto [least, most] = emitDistanceBounds(
+      b, *op.getMask(), asValue(queries.end), asValue(keys.end));
   AffineExpr d0 = b.getAffineDimExpr(0);
   auto hideIf = [&](arith::CmpIPredicate predicate, Value furthest,
                     Value bound) {
@@ -538,7 +537,8 @@ Value CapturedGradTiler::zeroIfHidden(Value distance, Value end) {
     end = arith::SelectOp::create(b, isHidden, constant(0), end);
   };
   if (least)
-    hideIf(arith::CmpIPredicate::slt, apply(d0 + (tile - 1), {distance}), least);
+    hideIf(arith::CmpIPredicate::slt, apply(d0 + (tile - 1), {distance}),
+           least);
   if (most)
     hideIf(arith::CmpIPredicate::sgt, apply(d0 - (tile - 1), {distance}), most);
   return end;
