@@ -9,6 +9,7 @@ elementwise operation, which is about what PyTorch needs for one launch.
 """
 
 import argparse
+import functools
 import time
 
 import torch
@@ -53,6 +54,18 @@ def main():
         "the same as an Attention object": lambda: prepared(query, query, query),
         "scaled_dot_product_attention": lambda: scaled_dot_product_attention(query, query, query, is_causal=True),
         "query + query": lambda: query + query,
+    }
+    leaf, slopes_leaf = query.clone().requires_grad_(), slopes.clone().requires_grad_()
+    learned = flash.Attention(mask, lambda s, b, h, q, k: s + slopes_leaf[h] * (k - q))
+
+    def with_gradients(attend, *leaves):
+        return lambda: torch.autograd.grad(attend(leaf, leaf, leaf), leaves, query)
+
+    causal = functools.partial(scaled_dot_product_attention, is_causal=True)
+    cases |= {
+        "attention, forward and backward": with_gradients(functools.partial(flash.attention, mask=mask), leaf),
+        "the same of the slopes, too": with_gradients(learned, leaf, slopes_leaf),
+        "scaled_dot_product_attention, forward and backward": with_gradients(causal, leaf),
     }
     print(f"device {torch.cuda.get_device_name() if device == 'cuda' else 'cpu'}, PyTorch {torch.__version__}")
     for name, function in cases.items():

@@ -5,7 +5,6 @@ from typing import List, Optional, Tuple
 import torch
 from torch.autograd import forward_ad
 
-from . import _core
 from .attention import _prepare
 from .gradients import compute
 from .masks import Mask
@@ -46,7 +45,7 @@ def gradient_operator(
     output: torch.Tensor,
     lse: torch.Tensor,
     output_grad: torch.Tensor,
-    lse_grad: torch.Tensor,
+    lse_grad: Optional[torch.Tensor],
     lengths: Optional[torch.Tensor],
     sink: Optional[torch.Tensor],
     captured: List[torch.Tensor],
@@ -73,10 +72,10 @@ gradient_operator.register_autograd(lambda ctx, *gradients: None, setup_context=
 
 def _save(ctx, inputs, output):
     query, key, value, lengths, sink, captured, config, return_lse = inputs
-    if query.is_cuda:
-        raise NotImplementedError(_core.no_backward)
     if not return_lse:
         raise NotImplementedError("flash_mlir::attention has gradients with return_lse only, and a config for that")
+    # A gradient that there is none of costs nothing, in place of zeros.
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(query, key, value, *output, lengths, sink, *captured)
     ctx.config = config
     ctx.wrt = [number for number, tensor in enumerate(captured) if tensor.requires_grad]
@@ -84,6 +83,8 @@ def _save(ctx, inputs, output):
 
 def _go_backward(ctx, output_grad, lse_grad):
     query, key, value, output, lse, lengths, sink, *captured = ctx.saved_tensors
+    if output_grad is None:
+        output_grad = torch.zeros_like(output)
     found = torch.ops.flash_mlir.attention_grad(
         query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, ctx.wrt, ctx.config
     )
@@ -101,8 +102,6 @@ operator.register_autograd(_go_backward, setup_context=_save)
 def _get_training_config(config):
     return get_training_config(config)
 
-
-
 def _needs_gradients(query, key, value, sink, captured):
     if not torch.is_grad_enabled():
         return False
@@ -113,8 +112,6 @@ def call(query, key, value, lengths, sink, captured, config, return_lse):
     """Calls the operator, as torch.compile can trace it."""
     returns_lse = return_lse
     if _needs_gradients(query, key, value, sink, captured):
-        if query.is_cuda:
-            raise NotImplementedError(_core.no_backward)
         config, returns_lse = _get_training_config(config), True
     output, lse = torch.ops.flash_mlir.attention(
         query, key, value, lengths, sink, list(captured), config, returns_lse
