@@ -29,7 +29,7 @@ struct Schedule {
   std::optional<int64_t> queryTile, keyTile, packedHeads, warps, stages,
       queryStages, ctasPerSm;
   std::optional<ScheduleFeatures> features;
-  std::optional<int64_t> numSplits, splitCtas, splitKeys;
+  std::optional<int64_t> blockMap, numSplits, splitCtas, splitKeys;
 
   bool isEmpty() const { return *this == Schedule(); }
   /// How many query heads share a tile, which then has so many queries of each.

@@ -118,16 +118,20 @@ LogicalResult flash::detail::verifyBlocks(
     if (!mayBeEqual(ofMap, size) && !(mayBeOne && ofMap == 1))
       return differs(name) << ": " << ofMap << ", not " << size;
   Schedule schedule = attribute ? attribute->getValue() : Schedule();
-  if (schedule.getPackedHeads() > 1)
-    return op->emitOpError("blocks are of tiles of one head, which the "
-                           "schedule packs; write packed_heads = 1");
   if (schedule.splitKeys)
     return op->emitOpError("blocks are lists of tiles, of which splits take "
                            "every n-th; write num_splits for split_keys");
-  if (schedule.queryTile != map.getQueryTile() ||
+  int64_t packed = schedule.getPackedHeads();
+  if (of[1] != 1 && packed != map.getPackedHeads())
+    return differs("number of heads that share tiles: the schedule must say "
+                   "packed_heads = ")
+           << map.getPackedHeads();
+  if (!schedule.queryTile ||
+      schedule.getQueriesOfTile() != map.getQueryTile() ||
       schedule.keyTile != map.getKeyTile())
     return differs("tile size: the schedule must say query_tile = ")
-           << map.getQueryTile() << ", key_tile = " << map.getKeyTile();
+           << map.getQueryTile() * packed
+           << ", key_tile = " << map.getKeyTile();
   return success();
 }
 
@@ -142,17 +146,18 @@ SmallVector<OpFoldResult> BlockMapOp::getMixedSizes() {
 
 std::pair<RankedTensorType, RankedTensorType>
 BlockMapOp::getMapTypes(MLIRContext *context, ArrayRef<int64_t> sizes,
-                        ArrayRef<int64_t> tiles) {
+                        ArrayRef<int64_t> tiles, int64_t packedHeads) {
   auto countTiles = [](int64_t size, int64_t tile) {
     return ShapedType::isDynamic(size) ? size
                                        : llvm::divideCeilSigned(size, tile);
   };
   int64_t queryTiles = countTiles(sizes[2], tiles[0]),
           keyTiles = countTiles(sizes[3], tiles[1]);
+  int64_t heads =
+      ShapedType::isDynamic(sizes[1]) ? sizes[1] : sizes[1] / packedHeads;
   Type i32 = IntegerType::get(context, 32);
-  return {
-      RankedTensorType::get({sizes[0], sizes[1], queryTiles, keyTiles}, i32),
-      RankedTensorType::get({sizes[0], sizes[1], queryTiles, 2}, i32)};
+  return {RankedTensorType::get({sizes[0], heads, queryTiles, keyTiles}, i32),
+          RankedTensorType::get({sizes[0], heads, queryTiles, 2}, i32)};
 }
 
 LogicalResult BlockMapOp::verify() {
@@ -169,13 +174,26 @@ LogicalResult BlockMapOp::verify() {
   if (getTiles().size() != 2 || getTiles()[0] < 1 || getTiles()[1] < 1)
     return emitOpError("tiles are two positive numbers, of queries and of "
                        "keys");
-  auto [keyTiles, counts] = getMapTypes(getContext(), sizes, getTiles());
+  if (getPackedHeads() < 1 ||
+      (getPackedHeads() > 1 &&
+       (ShapedType::isDynamic(sizes[1]) || sizes[1] % getPackedHeads() != 0)))
+    return emitOpError("packs ")
+           << getPackedHeads() << " heads, which must divide how many have a "
+           << "map, " << printSize(sizes[1]);
+  auto [keyTiles, counts] =
+      getMapTypes(getContext(), sizes, getTiles(), getPackedHeads());
   for (auto [name, type, expected] :
        {std::tuple("key_tiles", getKeyTiles().getType(), keyTiles),
         {"counts", getCounts().getType(), counts}})
     if (type != expected)
       return emitOpError() << name << " must have type " << expected << ", got "
                            << type;
+  if (static_cast<bool>(getGivenTiles()) !=
+          static_cast<bool>(getGivenCounts()) ||
+      (getGivenTiles() && (getGivenTiles().getType() != keyTiles ||
+                           getGivenCounts().getType() != counts)))
+    return emitOpError("a map that is given is two tensors of the types of the "
+                       "results");
   if (getLengths() &&
       failed(verifySameSize(*this, "number of batches and number of lengths",
                             sizes[0], getLengths().getType().getDimSize(0))))

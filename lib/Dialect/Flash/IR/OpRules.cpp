@@ -22,7 +22,7 @@ bool flash::detail::mayBeEqual(int64_t lhs, int64_t rhs) {
   return lhs == rhs || ShapedType::isDynamic(lhs) || ShapedType::isDynamic(rhs);
 }
 
-static std::string printSize(int64_t size) {
+std::string flash::detail::printSize(int64_t size) {
   return ShapedType::isDynamic(size) ? "?" : std::to_string(size);
 }
 

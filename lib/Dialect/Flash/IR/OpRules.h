@@ -15,6 +15,9 @@ namespace flash::detail {
 /// Whether two sizes are equal, or one is known only at run time.
 bool mayBeEqual(int64_t lhs, int64_t rhs);
 
+/// A size as in a type.
+std::string printSize(int64_t size);
+
 /// Checks that `name` is a static multiple of 8 from 8 to 256.
 mlir::LogicalResult verifyHeadDim(mlir::Operation *op, llvm::StringRef name,
                                   int64_t size);

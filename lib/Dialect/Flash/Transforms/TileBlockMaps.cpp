@@ -32,9 +32,11 @@ class MapTiler : TileBuilder {
 public:
   explicit MapTiler(BlockMapOp op)
       : TileBuilder(op), op(op), sizes(op.getMixedSizes()),
+        packedHeads(op.getPackedHeads()),
         queries({op.getQueryTile(), sizes[2]}),
         numKeyTiles(countTiles(sizes[3], op.getKeyTile())),
-        numQueryTiles(countTiles(sizes[2], op.getQueryTile())) {}
+        numQueryTiles(countTiles(sizes[2], op.getQueryTile())),
+        numMaps(apply(b.getAffineDimExpr(0).floorDiv(packedHeads), sizes[1])) {}
 
   void run();
 
@@ -78,8 +80,11 @@ private:
 
   BlockMapOp op;
   SmallVector<OpFoldResult> sizes;
+  int64_t packedHeads;
   TiledDim queries;
   OpFoldResult numKeyTiles, numQueryTiles;
+  /// Of each batch.
+  OpFoldResult numMaps;
 };
 } // namespace
 
@@ -131,23 +136,32 @@ Value MapTiler::keptOfQuery(Value batch, Value head, Value query,
 }
 
 Value MapTiler::countKept() {
-  SmallVector<OpFoldResult> shape = {sizes[0], sizes[1], numQueryTiles,
+  SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numQueryTiles,
                                      numKeyTiles};
   scf::ForallOp forall = parallelLoop(
-      {sizes[0], sizes[1], sizes[2], numKeyTiles},
+      {sizes[0], numMaps, sizes[2], numKeyTiles},
       {1, 1, op.getQueryTile(), tilesOfUnit}, tensorOf(shape, b.getF32Type()));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> at = forall.getInductionVars();
   Value start = at[2], firstTile = at[3];
-  Value rows = value(queries.existing(b, b.getLoc(), start));
+  // As in a tile of packed heads, those of the first query come first.
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  auto applyTo = [&](AffineExpr expr, ArrayRef<OpFoldResult> operands) {
+    return value(
+        affine::makeComposedFoldedAffineApply(b, b.getLoc(), expr, operands));
+  };
+  Value rows =
+      applyTo(d0 * packedHeads, {queries.existing(b, b.getLoc(), start)});
   auto loop = scf::ForOp::create(b, constant(0), rows, constant(1),
                                  filled({tilesOfUnit}, 0.0));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value query = arith::AddIOp::create(b, start, loop.getInductionVar());
-    Value kept = keptOfQuery(at[0], at[1], query, firstTile);
+    Value row = loop.getInductionVar();
+    Value head = applyTo(d0 * packedHeads + d1 % packedHeads, {at[1], row});
+    Value query = applyTo(d0 + d1.floorDiv(packedHeads), {start, row});
+    Value kept = keptOfQuery(at[0], head, query, firstTile);
     Value sum = generic(
         kept, loop.getRegionIterArg(0), {map(2, {0, 1}), map(2, {0})},
         [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
@@ -172,12 +186,12 @@ Value MapTiler::countKept() {
 
 SmallVector<Value> MapTiler::list(Value kept) {
   Type i32 = b.getI32Type();
-  SmallVector<OpFoldResult> shape = {sizes[0], sizes[1], numQueryTiles,
+  SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numQueryTiles,
                                      numKeyTiles},
                             countShape(shape);
   countShape[3] = index(2);
   scf::ForallOp forall =
-      parallelLoop({sizes[0], sizes[1], sizes[2]}, {1, 1, op.getQueryTile()},
+      parallelLoop({sizes[0], numMaps, sizes[2]}, {1, 1, op.getQueryTile()},
                    {tensorOf(shape, i32), tensorOf(countShape, i32)});
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
@@ -202,7 +216,7 @@ SmallVector<Value> MapTiler::list(Value kept) {
 
   Value all =
       arith::MulIOp::create(b, value(queries.existing(b, b.getLoc(), at[2])),
-                            constant(op.getKeyTile()));
+                            constant(packedHeads * op.getKeyTile()));
   all = arith::SIToFPOp::create(b, b.getF32Type(), asInt(all));
   Value none = emitConstant(b, 0.0);
   auto keptOf = [&](Value tile) -> Value {
@@ -280,10 +294,15 @@ struct TileBlockMaps : flash::impl::TileBlockMapsBase<TileBlockMaps> {
     SmallVector<BlockMapOp> maps;
     getOperation().walk([&](BlockMapOp map) { maps.push_back(map); });
     for (BlockMapOp map : maps)
-      if (map.use_empty())
+      if (map.use_empty()) {
         map.erase();
-      else
+      } else if (map.getGivenTiles()) {
+        map->replaceAllUsesWith(
+            ValueRange{map.getGivenTiles(), map.getGivenCounts()});
+        map.erase();
+      } else {
         MapTiler(map).run();
+      }
   }
 };
 } // namespace
