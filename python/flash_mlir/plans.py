@@ -4,7 +4,7 @@ import contextlib
 import sys
 
 from . import _core, cache
-from .masks import _untraced, as_mask
+from .masks import as_mask
 from .programs import Variant, get_captures, get_function, get_plan, with_signs
 
 _MAX_PREPARED = 512
@@ -66,7 +66,6 @@ def _prepare(mask, has_lengths):
     return known
 
 
-@_untraced
 def plan(mask, query, key, value=None, lengths=None):
     """Computes which tiles a mask leaves, once for many calls of `attention` and for many layers.
 
@@ -94,6 +93,11 @@ def plan(mask, query, key, value=None, lengths=None):
     Raises:
       TypeError, ValueError, TraceError, CompileError, DeviceError: As `attention`.
     """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.compiler.is_compiling():
+        from .torch_operator import plan_eagerly
+
+        return plan_eagerly(mask, query, key, value, lengths)
     mask = as_mask(mask)
     value = key if value is None else value
     given = lengths

@@ -175,3 +175,24 @@ def test_gradients():
     found = flash.attention_grad(query, query, query, output, lse, query, mask=plan)
     expected = flash.attention_grad(query, query, query, output, lse, query, mask=mask)
     assert all(np.array_equal(*pair) for pair in zip(found, expected))
+
+
+def test_tensors():
+    torch = pytest.importorskip("torch")
+    ids = torch.from_numpy(FEW[:100])
+    query = torch.randn(1, 2, 100, 16, requires_grad=True)
+    mask = flash.documents(ids)
+    plan = flash.plan(mask, query, query)
+    assert all(isinstance(array, torch.Tensor) for array in plan.arrays)
+    outputs = [flash.attention(query, query, query, mask=each) for each in (plan, mask)]
+    grads = [torch.autograd.grad(output.sum(), query)[0] for output in outputs]
+    assert torch.equal(*outputs) and torch.equal(*grads)
+    attend = flash.Attention(mask=plan)
+    compiled = torch.compile(lambda x: attend(x, x, x) + 1, fullgraph=True, backend="eager")
+    with torch.no_grad():
+        assert torch.equal(compiled(query), outputs[0] + 1)
+    broken = torch.compile(lambda x: flash.attention(x, x, x, mask=flash.plan(mask, x, x)) + 1, backend="eager")
+    with torch.no_grad():
+        assert torch.equal(broken(query), outputs[0] + 1)
+    with pytest.raises(Exception, match="make another plan"):  # Dynamo's own, with the text.
+        compiled(query[:, :, 1:])
