@@ -246,6 +246,8 @@ LogicalResult StoreOp::verify() {
     return emitOpError("adds a fragment of f32, not ") << tile;
   MemRefType memory = getDestination().getType();
   bool isMatrix = tile.getRank() == 2;
+  if (isMatrix && tile.getElementType().isInteger())
+    return emitOpError("stores integers of rows, not of a matrix, ") << tile;
   bool isWarpRows = isMatrix && isa<WarpRowsAttr>(tile.getEncoding());
   if (isWarpRows &&
       failed(verifyIndicesOfWarpRows(*this, memory, getIndices().size())))

@@ -777,10 +777,9 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
 
     The first loop counts what a mask leaves of each pair of tiles: a unit has one
     tile of queries and eight of keys, each of which is a row of a tile of
-    `linalg`. The second loop lists, for each tile of queries, the key tiles of
-    which something is left. Each of its steps writes one place and counts it if it
-    is to stay, so there is no branch: what is written for a key tile of which
-    nothing is left is overwritten, or lies behind the list.
+    `linalg`. A unit of the second has one tile of queries and eight places of its list, and
+    finds by halving which key tile is at each: the first up to which enough tiles are left.
+    So all places are found at once, whichever unit is first, and are in order.
 
     ```mlir
     %kept = scf.forall (%b, %h, %i, %t) = ... step (1, 1, 128, 8) {
@@ -790,17 +789,20 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
       }
       tensor.parallel_insert_slice %n into %counts[%b, %h, %i floordiv 128, %t]
     }
-    %tiles, %counts = scf.forall (%b, %h, %i) = ... step (1, 1, 128) {
-      %parts = scf.for %t = 0 to %Tk  // 0 < kept < all
-      scf.for %t = 0 to %Tk iter_args(%part = 0, %whole = %parts, %list) {
-        %place = arith.select %isPart, %part, %whole
-        tensor.insert %t into %list[%place]
+    %tiles, %counts = scf.forall (%b, %h, %i, %place) = ... step (1, 1, 128, 8) {
+      %parts = ...  // how many key tiles have 0 < kept < all
+      %first, %last = scf.for %step = 0 to %log2Tk iter_args(%from = 0, %to = %Tk - 1) {
+        %middle = (%from + %to) floordiv 2
+        %n = linalg.generic  sum_d1 select(d1 <= %middle && kept[d1] is of the kind of %place + d0, 1, 0)
+        // to the left where %n is more than %place + d0 (behind the parts, that less %parts)
       }
+      tensor.parallel_insert_slice %first into %tiles[%b, %h, %i floordiv 128, %place]
     }
     ```
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
