@@ -139,6 +139,22 @@ FLASH_CAPI FlashStatus flashProgramSpecialize(
     const FlashTensor *arguments, size_t numArguments, const char **version,
     size_t *versionLength);
 
+/** Writes a program such that which tiles its masks leave is computed by a
+   function of its own, once for many calls (flash-outline-block-maps): the
+   program's function takes the maps as further arguments, and the one that is
+   named like it with "_plan" behind it takes the others and returns the maps.
+   Where there are `arguments`, it is the version for them, as
+   flashProgramSpecialize has it. `schedule` has the keys of the schedule on
+   which the maps depend: another program with the same mask that is compiled
+   with these takes them, too. Both are NULL where no map is needed, and valid
+   until this function is called again on this thread. */
+FLASH_CAPI FlashStatus flashProgramPlan(const char *text, size_t length,
+                                        const FlashCompileOptions *options,
+                                        const FlashTensor *arguments,
+                                        size_t numArguments,
+                                        const char **planned,
+                                        const char **schedule);
+
 /** Compiles a program, a text of `length` bytes. Needs no GPU. */
 FLASH_CAPI FlashStatus flashKernelCompile(const char *text, size_t length,
                                           const FlashCompileOptions *options,

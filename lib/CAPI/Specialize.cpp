@@ -1,4 +1,4 @@
-//===- Specialize.cpp - Versions of programs for certain sizes ------------===//
+//===- Specialize.cpp - Programs made of programs -------------------------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +7,9 @@
 
 #include "Kernel.h"
 #include "flash/Compile/RunPasses.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Pipelines/Pipelines.h"
 #include "flash/Schedule/SizeClass.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -27,10 +29,30 @@ static std::string describe(const FlashTensor &tensor) {
                     "x");
 }
 
-static llvm::Expected<std::string>
-specialize(const FlashKernel &kernel, llvm::ArrayRef<FlashTensor> arguments,
-           std::string &diagnostics) {
-  std::string text;
+namespace {
+/// What is made of a program's text.
+struct Rewritten {
+  std::string text, schedule;
+};
+} // namespace
+
+static flash::SpecializeOptions
+getSpecializeOptions(const flash::FrontOptions &front,
+                     llvm::ArrayRef<FlashTensor> arguments) {
+  flash::SpecializeOptions options;
+  options.sizes = llvm::map_to_vector(arguments, describe);
+  options.schedule = front.schedule;
+  options.target = front.target;
+  options.device = front.device;
+  options.tuningFile = front.tuningFile;
+  return options;
+}
+
+/// Makes a version of the program, or gives its maps a function of their own.
+static llvm::Expected<Rewritten> rewrite(const FlashKernel &kernel,
+                                         llvm::ArrayRef<FlashTensor> arguments,
+                                         bool plans, std::string &diagnostics) {
+  Rewritten result;
   auto use = [&](Program &parsed) -> llvm::Error {
     auto module = copyProgram(*parsed.module, parsed.entry.getSymName());
     flash::FrontOptions front;
@@ -38,26 +60,70 @@ specialize(const FlashKernel &kernel, llvm::ArrayRef<FlashTensor> arguments,
     setSchedule(front,
                 getName(of.target == Target::Emulate ? of.emulated : of.target),
                 *module, of);
-    flash::SpecializeOptions options;
-    options.sizes = llvm::map_to_vector(arguments, describe);
-    options.schedule = front.schedule;
-    options.target = front.target;
-    options.device = front.device;
-    options.tuningFile = front.tuningFile;
     llvm::Error error = runPasses(*module, [&](mlir::OpPassManager &pm) {
       pm.addNestedPass<mlir::func::FuncOp>(flash::createRaiseAttention());
-      pm.addPass(flash::createSpecialize(options));
+      if (!plans || !arguments.empty())
+        pm.addPass(
+            flash::createSpecialize(getSpecializeOptions(front, arguments)));
+      if (!plans)
+        return;
+      mlir::OpPassManager &func = pm.nest<mlir::func::FuncOp>();
+      func.addPass(flash::createSeparateMasks());
+      func.addPass(flash::createExpandRank());
+      flash::buildSchedulePipeline(pm, front);
+      pm.addNestedPass<mlir::func::FuncOp>(flash::createMakeBlockMaps());
+      pm.addPass(flash::createOutlineBlockMaps());
     });
     if (error)
       return error;
-    llvm::raw_string_ostream stream(text);
+    module->walk([&](flash::AttentionOp op) {
+      if (!op.getKeyTiles())
+        return;
+      const flash::Schedule &of = op.getSchedule()->getValue();
+      flash::Schedule tiles;
+      tiles.queryTile = of.queryTile;
+      tiles.keyTile = of.keyTile;
+      tiles.packedHeads = of.getPackedHeads();
+      result.schedule = tiles.str();
+    });
+    llvm::raw_string_ostream stream(result.text);
     // The names of arguments are in messages and headers.
     module->print(stream, mlir::OpPrintingFlags().printNameLocAsPrefix());
     return llvm::Error::success();
   };
   if (llvm::Error error = kernel.withProgram(diagnostics, use))
     return std::move(error);
-  return text;
+  return result;
+}
+
+/// Reads the operands of a function of this file, `name`.
+static FlashStatus readProgram(llvm::StringRef name, const char *text,
+                               size_t length,
+                               const FlashCompileOptions *options,
+                               llvm::ArrayRef<FlashTensor> arguments,
+                               FlashKernel &kernel) {
+  if (options->versions)
+    return fail(FLASH_INVALID_ARGUMENT,
+                name + " makes one version; give versions to "
+                       "flashKernelCompile");
+  for (auto [i, argument] : llvm::enumerate(arguments))
+    if (argument.rank < 0 || (argument.rank && !argument.sizes))
+      return fail(FLASH_INVALID_TENSOR,
+                  "argument " + llvm::Twine(i) + " has no sizes");
+  kernel.text.assign(text, length);
+  kernel.target = options->target;
+  kernel.function = options->function ? options->function : "";
+  kernel.schedule = options->schedule ? options->schedule : "";
+  if (llvm::Error error = kernel.readOptions())
+    return fail(FLASH_INVALID_ARGUMENT, std::move(error));
+  return FLASH_SUCCESS;
+}
+
+static FlashStatus failProgram(llvm::Error error,
+                               const std::string &diagnostics) {
+  return fail(FLASH_INVALID_PROGRAM,
+              llvm::toString(std::move(error)) +
+                  (diagnostics.empty() ? "" : "\n" + diagnostics));
 }
 
 FlashStatus flashProgramSpecialize(const char *text, size_t length,
@@ -69,31 +135,43 @@ FlashStatus flashProgramSpecialize(const char *text, size_t length,
       !version || !versionLength)
     return fail(FLASH_INVALID_ARGUMENT,
                 "flashProgramSpecialize: no argument may be null");
-  if (options->versions)
-    return fail(FLASH_INVALID_ARGUMENT,
-                "flashProgramSpecialize makes one version; give versions to "
-                "flashKernelCompile");
-  for (size_t i = 0; i < numArguments; ++i)
-    if (arguments[i].rank < 0 || (arguments[i].rank && !arguments[i].sizes))
-      return fail(FLASH_INVALID_TENSOR,
-                  "argument " + llvm::Twine(i) + " has no sizes");
   FlashKernel kernel;
-  kernel.text.assign(text, length);
-  kernel.target = options->target;
-  kernel.function = options->function ? options->function : "";
-  kernel.schedule = options->schedule ? options->schedule : "";
-  if (llvm::Error error = kernel.readOptions())
-    return fail(FLASH_INVALID_ARGUMENT, std::move(error));
+  llvm::ArrayRef<FlashTensor> given(arguments, numArguments);
+  if (FlashStatus status = readProgram("flashProgramSpecialize", text, length,
+                                       options, given, kernel))
+    return status;
   std::string diagnostics;
-  auto specialized =
-      specialize(kernel, llvm::ArrayRef(arguments, numArguments), diagnostics);
+  auto specialized = rewrite(kernel, given, /*plans=*/false, diagnostics);
   if (!specialized)
-    return fail(FLASH_INVALID_PROGRAM,
-                llvm::toString(specialized.takeError()) +
-                    (diagnostics.empty() ? "" : "\n" + diagnostics));
+    return failProgram(specialized.takeError(), diagnostics);
   static thread_local std::string kept;
-  kept = std::move(*specialized);
+  kept = std::move(specialized->text);
   *version = kept.data();
   *versionLength = kept.size();
+  return FLASH_SUCCESS;
+}
+
+FlashStatus flashProgramPlan(const char *text, size_t length,
+                             const FlashCompileOptions *options,
+                             const FlashTensor *arguments, size_t numArguments,
+                             const char **planned, const char **schedule) {
+  if (!text || !options || !options->target || (!arguments && numArguments) ||
+      !planned || !schedule)
+    return fail(FLASH_INVALID_ARGUMENT,
+                "flashProgramPlan: no argument may be null");
+  FlashKernel kernel;
+  llvm::ArrayRef<FlashTensor> given(arguments, numArguments);
+  if (FlashStatus status =
+          readProgram("flashProgramPlan", text, length, options, given, kernel))
+    return status;
+  std::string diagnostics;
+  auto made = rewrite(kernel, given, /*plans=*/true, diagnostics);
+  if (!made)
+    return failProgram(made.takeError(), diagnostics);
+  static thread_local Rewritten kept;
+  kept = std::move(*made);
+  bool isNeeded = !kept.schedule.empty();
+  *planned = isNeeded ? kept.text.c_str() : nullptr;
+  *schedule = isNeeded ? kept.schedule.c_str() : nullptr;
   return FLASH_SUCCESS;
 }

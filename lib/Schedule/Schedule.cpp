@@ -42,6 +42,7 @@ constexpr Key keys[] = {
     {"ctas_per_sm", &Schedule::ctasPerSm, 1, 4, 1,
      /*followsTiles=*/true},
     {"features"},
+    {"block_map", &Schedule::blockMap, 0, 1},
     {"num_splits", &Schedule::numSplits, 1, 256},
     {"split_ctas", &Schedule::splitCtas, 1, 65536},
     {"split_keys", &Schedule::splitKeys, 8, 1 << 20, 8}};
@@ -68,7 +69,8 @@ static std::string findFault(const Key &key, int64_t value) {
 
 bool Schedule::isOfBlocks() const {
   Schedule rest = *this;
-  rest.queryTile = rest.keyTile = rest.packedHeads = std::nullopt;
+  rest.queryTile = rest.keyTile = rest.packedHeads = rest.blockMap =
+      std::nullopt;
   return !rest.isEmpty();
 }
 
@@ -198,7 +200,7 @@ llvm::hash_code flash::hash_value(const Schedule &schedule) {
     hash = llvm::hash_combine(hash, uint32_t(*schedule.features));
   for (const Key &key : keys)
     if (key.number)
-      hash = llvm::hash_combine(hash, (schedule.*key.number).value_or(0));
+      hash = llvm::hash_combine(hash, (schedule.*key.number).value_or(-1));
   return hash;
 }
 

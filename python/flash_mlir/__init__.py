@@ -43,6 +43,7 @@ from .expressions import (
 )
 from .gradients import attention_grad
 from .masks import Mask, causal, documents, full, key_lengths, mask, prefix, window
+from .plans import Plan, plan
 
 from ._core import version as __version__
 
@@ -53,6 +54,7 @@ __all__ = [
     "Error",
     "Kernel",
     "Mask",
+    "Plan",
     "Tiles",
     "TraceError",
     "absolute",
@@ -80,6 +82,7 @@ __all__ = [
     "mask",
     "maximum",
     "minimum",
+    "plan",
     "prefix",
     "query_length",
     "round",

@@ -26,6 +26,12 @@ class Mask:
     def __ror__(self, other: MaskFunction) -> Mask: ...
     def __invert__(self) -> Mask: ...
 
+class Plan:
+    mask: Mask
+    lengths: Optional[Any]
+    @property
+    def nbytes(self) -> int: ...
+
 def full() -> Mask: ...
 def causal(top_left: bool = False) -> Mask: ...
 def window(left: Optional[int] = None, right: Optional[int] = None) -> Mask: ...
@@ -33,12 +39,15 @@ def prefix(length: int) -> Mask: ...
 def documents(query_ids: Any, key_ids: Any = None) -> Mask: ...
 def key_lengths(lengths: Any) -> Mask: ...
 def mask(function: MaskFunction) -> Mask: ...
+def plan(
+    mask: Union[Mask, MaskFunction], query: A, key: A, value: Optional[A] = None, lengths: Optional[A] = None
+) -> Plan: ...
 @overload
 def attention(
     query: A,
     key: A,
     value: A,
-    mask: Union[Mask, MaskFunction, None] = None,
+    mask: Union[Mask, MaskFunction, Plan, None] = None,
     score: Optional[ScoreFunction] = None,
     scale: Optional[float] = None,
     lengths: Optional[A] = None,
@@ -50,7 +59,7 @@ def attention(
     query: A,
     key: A,
     value: A,
-    mask: Union[Mask, MaskFunction, None] = None,
+    mask: Union[Mask, MaskFunction, Plan, None] = None,
     score: Optional[ScoreFunction] = None,
     scale: Optional[float] = None,
     lengths: Optional[A] = None,
@@ -66,7 +75,7 @@ def attention_grad(
     output: A,
     lse: A,
     output_grad: A,
-    mask: Union[Mask, MaskFunction, None] = None,
+    mask: Union[Mask, MaskFunction, Plan, None] = None,
     score: Optional[ScoreFunction] = None,
     scale: Optional[float] = None,
     lengths: Optional[A] = None,
@@ -79,7 +88,7 @@ class Attention:
     return_lse: bool
     def __init__(
         self,
-        mask: Union[Mask, MaskFunction, None] = None,
+        mask: Union[Mask, MaskFunction, Plan, None] = None,
         score: Optional[ScoreFunction] = None,
         scale: Optional[float] = None,
         return_lse: bool = False,

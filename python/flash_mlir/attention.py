@@ -8,7 +8,8 @@ from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, refuse_gradient, to_flo
 from .functions import Trace, trace
 from .masks import Mask, check_condition
 from .compiler import Kernel, choose_target
-from .programs import Variant, get_function, get_kernel
+from .plans import Plan
+from .programs import Variant, get_function, get_kernel, with_plan
 
 _SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 _MAX_PREPARED = 512
@@ -21,7 +22,7 @@ class _Prepared:
 
     __slots__ = ("config", "function", "places", "owners")
 
-    def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse):
+    def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse, schedule):
         condition = attribute = None
         tensors = ()
         if mask is not None:
@@ -32,8 +33,8 @@ class _Prepared:
         variant = Variant(
             attribute, condition, score.value if score else None, scale, has_lengths, has_sink, return_lse
         )
-        self.config = variant.config
-        self.function = get_function(variant.config)
+        self.config = with_plan(variant.config, schedule) if schedule else variant.config
+        self.function = get_function(self.config)
         order = [id(tensor) for tensor in tensors]
         # Of each captured tensor, its place among those of the mask and then of the score.
         self.places = tuple(order.index(id(tensor)) for tensor in variant.captures)
@@ -70,9 +71,15 @@ def _get_scale(scale):
 
 def _prepare(mask, score, scale, lengths, has_sink, return_lse):
     """The variant, the arrays that it reads, and the lengths."""
-    mask_key = score_key = None
-    arrays = ()
-    if mask is not None:
+    mask_key = score_key = schedule = None
+    arrays = of_plan = ()
+    if isinstance(mask, Plan):
+        if lengths is not None:
+            raise ValueError("lengths are those of the plan; give them to flash_mlir.plan instead")
+        lengths, schedule, of_plan = mask.lengths, mask.schedule, mask.arrays
+        mask = mask_key = mask.mask
+        arrays = mask.arrays
+    elif mask is not None:
         if isinstance(mask, Mask):
             mask_key, arrays = mask, mask.arrays
             if mask.lengths is not None:
@@ -82,21 +89,22 @@ def _prepare(mask, score, scale, lengths, has_sink, return_lse):
         elif callable(mask):
             mask, mask_key, arrays = _get_mask(mask)
         else:
-            raise TypeError(f"mask is a {type(mask).__name__}; expected a Mask or a function of b, h, q and k")
+            raise TypeError(f"mask is a {type(mask).__name__}; expected a Mask, a Plan or a function of b, h, q and k")
     if score is not None:
         score = trace(score, (SCORE, *_SYMBOLS), "score")
         score_key = id(score.value)
         arrays += score.arrays
     if scale is not None:
         scale = _get_scale(scale)
-    key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse)
+    key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse, schedule)
     prepared = _prepared.get(key)
     if prepared is None:
         if len(_prepared) >= _MAX_PREPARED:
             _prepared.clear()
             _function_masks.clear()
-        prepared = _prepared[key] = _Prepared(mask, score, scale, lengths is not None, has_sink, return_lse)
-    return prepared, tuple([arrays[place] for place in prepared.places]), lengths
+        given = mask, score, scale, lengths is not None, has_sink, return_lse, schedule
+        prepared = _prepared[key] = _Prepared(*given)
+    return prepared, tuple([arrays[place] for place in prepared.places]) + of_plan, lengths
 
 
 def _is_compiling():
@@ -150,7 +158,7 @@ def attention(
       key: (batch, key heads, key length, D). heads must be a multiple of key heads: query head h sees
         key head h // (heads // key heads).
       value: (batch, key heads, key length, Dv). D and Dv are multiples of 8 from 8 to 256.
-      mask: Which keys a query sees: a `Mask`, or a function of b, h, q and k that returns a truth value.
+      mask: Which keys a query sees: a `Mask`, a function of b, h, q and k that returns a truth value, or a `Plan`.
       score: A function of s, b, h, q and k that returns the score in place of s, which is scaled already.
       scale: A number; 1 / sqrt(D) if left out. A new value is a new kernel.
       lengths: int32 of shape (batch,): the keys of each batch that exist.
@@ -169,6 +177,8 @@ def attention(
       NotImplementedError: scale is a tensor that requires gradients.
     """
     query, key, value = _autocast(query, key, value)
+    if isinstance(mask, Plan):
+        mask.check(query, key)
     if _is_compiling():
         from .torch_operator import attention as compiled
 
@@ -188,14 +198,14 @@ class Attention:
 
     def __init__(self, mask=None, score=None, scale=None, return_lse=False):
         self.return_lse = bool(return_lse)
-        self._mask_lengths = mask.lengths if isinstance(mask, Mask) else None
+        self._plan = mask if isinstance(mask, Plan) else None
+        self._mask_lengths = mask.lengths if isinstance(mask, (Mask, Plan)) else None
         self._functions = []
         self._configs = []
         self.captured = ()
         for has_lengths in (False, True):
             for has_sink in (False, True):
-                if self._mask_lengths is not None:
-                    given = self._mask_lengths
+                if self._mask_lengths is not None or self._plan is not None:
                     prepared, self.captured, _ = _prepare(mask, score, scale, None, has_sink, self.return_lse)
                 else:
                     given = True if has_lengths else None
@@ -213,9 +223,13 @@ class Attention:
 
     def __call__(self, query, key, value, lengths=None, sink=None):
         """As `attention`; raises what it does."""
-        if self._mask_lengths is not None:
+        if self._plan is not None:
+            self._plan.check(query, key)
             if lengths is not None:
-                raise ValueError("lengths are given twice: as an argument and by key_lengths in the mask")
+                raise ValueError("lengths are those of the plan; give them to flash_mlir.plan instead")
+        elif self._mask_lengths is not None and lengths is not None:
+            raise ValueError("lengths are given twice: as an argument and by key_lengths in the mask")
+        if self._mask_lengths is not None:
             lengths = self._mask_lengths
         index = 2 * (lengths is not None) + (sink is not None)
         query, key, value = _autocast(query, key, value)

@@ -1,14 +1,11 @@
 """Gradients of attention, given those of its results."""
 
-import sys
-
 from . import _core
 from .attention import _prepare
-from .programs import get_captures, get_function, get_gradient_kernel
+from .programs import get_captures, get_function, get_gradient_kernel, with_signs, without_plan
 
 _DTYPES = {"f16": 0, "bf16": 1, "f32": 2}
 _NAMES = {0: "float16", 1: "bfloat16", 2: "float32"}
-_INTEGERS = {4: "int8", 5: "int16", 6: "int32", 7: "int64"}
 
 
 def _check(name, array, element, shape):
@@ -19,16 +16,6 @@ def _check(name, array, element, shape):
         raise TypeError(f"{name} is {array.dtype}; expected {_NAMES[expected]}")
     if rank != len(shape) or tuple(array.shape) != tuple(shape):
         raise ValueError(f"{name} has the shape {tuple(array.shape)}; expected {tuple(shape)}")
-
-
-def _with_signs(array, capture):
-    """The bits of truth values and of integers without signs as a kernel takes them."""
-    _, dtype, is_bool, is_unsigned = capture[:4]
-    if not is_bool and not is_unsigned:
-        return array
-    torch = sys.modules.get("torch")
-    name = _INTEGERS[dtype]
-    return array.view(getattr(torch, name) if torch and isinstance(array, torch.Tensor) else name)
 
 
 def _fit(array):
@@ -65,7 +52,8 @@ def compute(config, query, key, value, output, lse, output_grad, lengths, sink, 
             raise TypeError(f"{name} is {captured[number].dtype}; there are gradients of float16, bfloat16 and float32")
     arguments = [query, key, value, output, lse, output_grad]
     arguments += [array for array in (lengths, sink) if array is not None]
-    arguments += map(_with_signs, captured, captures)
+    # Which tiles are left makes no difference to gradients.
+    arguments += map(with_signs, captured, without_plan(captures))
     if lse_grad is not None:
         arguments.append(lse_grad)
     sizes = [tuple(array.shape) for array in (query, key, value)]

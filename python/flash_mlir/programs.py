@@ -2,6 +2,7 @@
 
 import functools
 import json
+import sys
 
 from . import _core, cache, lowering
 from .errors import TraceError
@@ -9,6 +10,10 @@ from .expressions import FLOAT, SCORE, constant, where
 
 # As many as a call of the kernel has room for.
 MAX_CAPTURES = 24
+
+_INTEGERS = {4: "int8", 5: "int16", 6: "int32", 7: "int64"}
+# What a plan adds to the captured tensors, which are described like them: two tensors of int32.
+_OF_PLAN = [(name, 6, False, False, 4, []) for name in ("the plan's tiles", "the plan's counts")]
 
 
 def _get_types(rank):
@@ -125,9 +130,34 @@ def _fill(text, element, head_dim, value_dim):
     return text.replace("$E", element).replace("$D", str(head_dim)).replace("$V", str(value_dim))
 
 
+def with_plan(config, schedule):
+    """The variant that takes a plan of this schedule (`get_plan`), as two captured tensors behind the others."""
+    parts = json.loads(config)
+    return json.dumps({**parts, "plan": schedule, "captures": parts["captures"] + _OF_PLAN})
+
+
+def without_plan(captures):
+    """The captured tensors, as described by `get_captures`, apart from those of a plan."""
+    return [capture for capture in captures if capture[0] not in (of_plan[0] for of_plan in _OF_PLAN)]
+
+
+def with_signs(array, capture):
+    """The bits of truth values and of integers without signs as a kernel takes them."""
+    _, dtype, is_bool, is_unsigned = capture[:4]
+    if not is_bool and not is_unsigned:
+        return array
+    torch = sys.modules.get("torch")
+    name = _INTEGERS[dtype]
+    return array.view(getattr(torch, name) if torch and isinstance(array, torch.Tensor) else name)
+
+
 def get_kernel(config, element, rank, head_dim, value_dim, target, sizes=None):
     """The native kernel of a variant for these types, or its version for these sizes of query, key and value."""
-    text = _fill(json.loads(config)["programs"][str(rank)], element, head_dim, value_dim)
+    parts = json.loads(config)
+    if "plan" in parts:
+        text, _ = get_plan(config, element, rank, head_dim, value_dim, target, sizes, parts["plan"])
+        return cache.get_kernel(text, target, "attention")
+    text = _fill(parts["programs"][str(rank)], element, head_dim, value_dim)
     return _compile(text, target, sizes)
 
 
@@ -141,6 +171,16 @@ def _compile(text, target, sizes):
     if sizes:
         text = _core.Kernel.specialize(text, target, "", "", sizes)
     return cache.get_kernel(text, target)
+
+
+def get_plan(config, element, rank, head_dim, value_dim, target, sizes, schedule=""):
+    """A variant's program with its plan as a function of its own, and the schedule that others that take it have.
+
+    None where the compiler knows what the mask leaves. The functions are "attention" and "attention_plan".
+    """
+    text = _fill(json.loads(config)["programs"][str(rank)], element, head_dim, value_dim)
+    schedule = ",".join(filter(None, [schedule, "block_map=1"]))
+    return _core.Kernel.plan(text, target, "", schedule, sizes or [])
 
 
 @functools.lru_cache(maxsize=512)

@@ -146,6 +146,14 @@ def _call_eagerly(*arguments):
     return attention(*arguments)
 
 
+@torch.compiler.disable
+def plan_eagerly(*arguments):
+    """`flash_mlir.plan`, which torch.compile calls instead of tracing it."""
+    from .plans import plan
+
+    return plan(*arguments)
+
+
 def attention(query, key, value, mask, score, scale, lengths, sink, return_lse):
     """What `flash_mlir.attention` is while torch.compile traces it."""
     config = None

@@ -79,6 +79,26 @@ nb::str Kernel::specialize(const std::string &text, const std::string &target,
   return nb::str(version, length);
 }
 
+nb::object Kernel::plan(const std::string &text, const std::string &target,
+                        const std::string &function,
+                        const std::string &schedule,
+                        const std::vector<std::vector<int64_t>> &sizes) {
+  FlashCompileOptions options = getOptions(target, function, schedule);
+  std::vector<FlashTensor> arguments = getShapes(sizes);
+  const char *planned = nullptr, *ofPlan = nullptr;
+  FlashStatus status;
+  {
+    nb::gil_scoped_release release;
+    status =
+        flashProgramPlan(text.data(), text.size(), &options, arguments.data(),
+                         arguments.size(), &planned, &ofPlan);
+  }
+  check(status);
+  if (!planned)
+    return nb::none();
+  return nb::make_tuple(planned, ofPlan);
+}
+
 static nb::tuple describe(const FlashTensorType &type) {
   nb::list sizes;
   for (int32_t d = 0; d < type.rank; ++d)

@@ -31,6 +31,13 @@ public:
                             const std::string &schedule,
                             const std::vector<std::vector<int64_t>> &sizes);
 
+  /// (text, schedule) of a program whose block maps have a function of their
+  /// own, as flashProgramPlan gives them, or None.
+  static nb::object plan(const std::string &text, const std::string &target,
+                         const std::string &function,
+                         const std::string &schedule,
+                         const std::vector<std::vector<int64_t>> &sizes);
+
   FlashKernel *getHandle() const { return handle; }
   std::string getTarget() const { return flashKernelGetTarget(handle); }
   bool isGpu() const { return getTarget().rfind("sm_", 0) == 0; }

@@ -69,6 +69,7 @@ NB_MODULE(_core, m) {
       .def_static("compile", &Kernel::compile)
       .def_static("deserialize", &Kernel::deserialize)
       .def_static("specialize", &Kernel::specialize)
+      .def_static("plan", &Kernel::plan)
       .def_prop_ro("target", &Kernel::getTarget)
       .def_prop_ro("arguments", &Kernel::getArguments)
       .def_prop_ro("results", &Kernel::getResults)

@@ -29,7 +29,7 @@ struct Schedule {
   std::optional<int64_t> queryTile, keyTile, queryStep, keyStep, keyPrograms,
       packedHeads, warps, stages, queryStages, ctasPerSm;
   std::optional<ScheduleFeatures> features;
-  std::optional<int64_t> numSplits, splitCtas, splitKeys;
+  std::optional<int64_t> blockMap, numSplits, splitCtas, splitKeys;
 
   bool isEmpty() const { return *this == Schedule(); }
   /// Of gradients, the queries that the program over tiles of keys visits at a

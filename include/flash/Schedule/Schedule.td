@@ -66,6 +66,10 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     softmax, to rescale the accumulator only when a maximum has grown by much
     (`lazy_rescale`). `features = none` asks for none of them.
 
+    `block_map = 1` has the device list the tiles that a mask leaves where only the
+    running program knows them (`flash-make-block-maps`), and 0 has it visit all. It says nothing of
+    other masks.
+
     With few queries there are few CTAs, too few to fill a GPU. Split-KV
     (Flash-Decoding) then cuts the key tiles of a query tile into splits, each of
     a CTA of its own, with a second kernel that combines their results:

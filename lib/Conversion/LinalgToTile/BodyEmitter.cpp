@@ -26,6 +26,10 @@ Value flash::emitSplat(OpBuilder &b, Location loc, Value scalar,
 }
 
 bool flash::isTileArithmetic(Operation *op) {
+  // Numbers that are stored.
+  if (isa<arith::FPToSIOp>(op))
+    return getElementTypeOrSelf(op->getOperand(0)).isF32() &&
+           getElementTypeOrSelf(op->getResult(0)).isInteger(32);
   auto isElement = [](Type type) {
     type = getElementTypeOrSelf(type);
     return isa<Float16Type, BFloat16Type, Float32Type>(type) ||

@@ -88,6 +88,17 @@ static void testSpecialize(void) {
       "  %o = flash.attention %q, %k, %k : (tensor<?x?x?x16xf16>, "
       "tensor<?x?x?x16xf16>, tensor<?x?x?x16xf16>) -> tensor<?x?x?x16xf16>\n"
       "  return %o : tensor<?x?x?x16xf16>\n}\n";
+  static const char masked[] =
+      "func.func @f(%q: tensor<?x?x?x16xf16>, %k: tensor<?x?x?x16xf16>) -> "
+      "tensor<?x?x?x16xf16> {\n"
+      "  %o = flash.attention %q, %k, %k score {\n"
+      "  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):\n"
+      "    %p = arith.muli %i, %j : index\n"
+      "    %keep = arith.cmpi ne, %p, %h : index\n"
+      "    flash.yield %s keep %keep : f32\n"
+      "  } : (tensor<?x?x?x16xf16>, tensor<?x?x?x16xf16>, "
+      "tensor<?x?x?x16xf16>) -> tensor<?x?x?x16xf16>\n"
+      "  return %o : tensor<?x?x?x16xf16>\n}\n";
   FlashCompileOptions none = {NULL, NULL, NULL, NULL},
                       gpu = {"sm_90a", NULL, NULL, NULL},
                       several = {"sm_90a", NULL, NULL, "3x8x1x16,3x2x1000x16"},
@@ -97,7 +108,8 @@ static void testSpecialize(void) {
   FlashKernel *kernel = NULL;
   const char *version = NULL;
   size_t length = 0, count = sizeof attention - 1;
-  TRUE(flashGetSizeClass(64) == 64 && flashGetSizeClass(71) == flashGetSizeClass(79));
+  TRUE(flashGetSizeClass(64) == 64 &&
+       flashGetSizeClass(71) == flashGetSizeClass(79));
   TRUE(flashGetSizeClass(64) != flashGetSizeClass(65));
   TRUE(flashGetSizeClass(4096) == flashGetSizeClass(4352) &&
        flashGetSizeClass(4096) != flashGetSizeClass(4095) &&
@@ -123,6 +135,23 @@ static void testSpecialize(void) {
   TRUE(strstr(version, "%q: tensor<?x8x1x16xf16>") != NULL);
   TRUE(strstr(version, "%k: tensor<?x2x?x16xf16>") != NULL);
   TRUE(strstr(version, "schedule(<query_tile") != NULL);
+  /* Maps by themselves: of a mask that is known there are none. */
+  const char *planned = NULL, *schedule = NULL;
+  REFUSED(flashProgramPlan(attention, count, &gpu, tensors, 2, NULL, &schedule),
+          "null");
+  REFUSED(flashProgramPlan(attention, count, &several, tensors, 2, &planned,
+                           &schedule),
+          "makes one version");
+  OK(flashProgramPlan(attention, count, &gpu, tensors, 2, &planned, &schedule));
+  TRUE(planned == NULL && schedule == NULL);
+  OK(flashProgramPlan(masked, sizeof masked - 1, &gpu, tensors, 2, &planned,
+                      &schedule));
+  TRUE(strstr(planned, "@f_plan(") != NULL &&
+       strstr(planned, " given(") != NULL);
+  TRUE(strstr(schedule, "packed_heads=4") != NULL);
+  OK(flashProgramPlan(masked, sizeof masked - 1, &gpu, NULL, 0, &planned,
+                      &schedule));
+  TRUE(strstr(schedule, "packed_heads=1") != NULL);
   /* Several in one program. */
   REFUSED(flashProgramSpecialize(attention, count, &several, tensors, 2,
                                  &version, &length),

@@ -163,3 +163,18 @@ func.func @blocks(%q: tensor<2x4x64x16xf32>, %k: tensor<2x4x?x16xf32>, %h: index
       : (tensor<2x4x64x16xf32>, tensor<2x4x?x16xf32>, tensor<2x4x?x16xf32>) -> tensor<2x4x64x16xf32>
   return %o : tensor<2x4x64x16xf32>
 }
+
+// -----
+
+// A map that is given has as many tiles as its sizes ask for.
+
+// CHECK-LABEL: func @given(
+// CHECK-SAME:    %[[T:[^:]*]]: tensor<1x2x?x?xi32>, %[[N:[^:]*]]: tensor<1x2x?x2xi32>, %[[NQ:.*]]: index, %[[NK:.*]]: index
+// CHECK:         affine.apply #{{.*}}()[%[[NQ]]]
+// CHECK-COUNT-3: cf.assert {{.*}}, "flash.block_map at {{.*}}: the map that is given is of another number of tiles of
+// CHECK-NOT:     cf.assert
+func.func @given(%t: tensor<1x2x?x?xi32>, %n: tensor<1x2x?x2xi32>, %nq: index, %nk: index) -> tensor<1x2x?x?xi32> {
+  %0, %1 = flash.block_map of[1, 4, %nq, %nk] tiles([64, 32]) packed(2) given(%t, %n : tensor<1x2x?x?xi32>, tensor<1x2x?x2xi32>)
+      : tensor<1x2x?x?xi32>, tensor<1x2x?x2xi32>
+  return %0 : tensor<1x2x?x?xi32>
+}

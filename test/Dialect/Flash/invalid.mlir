@@ -550,7 +550,7 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile 
 
 // -----
 
-// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, packed_heads, warps, stages, query_stages, ctas_per_sm, features, num_splits, split_ctas, split_keys}}
+// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, packed_heads, warps, stages, query_stages, ctas_per_sm, features, block_map, num_splits, split_ctas, split_keys}}
 func.func private @f() attributes {m = #flash.schedule<tiles = 8>}
 
 // -----
@@ -1728,11 +1728,47 @@ func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %
 
 // -----
 
-func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
+func.func @f(%q: tensor<2x4x300x16xf32>, %k: tensor<2x1x300x16xf32>) {
+  // expected-note @below {{the map is made here}}
   %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
-  // expected-error @below {{blocks are of tiles of one head, which the schedule packs; write packed_heads = 1}}
-  %o = flash.attention %q, %q, %q blocks(%t, %c : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>) schedule(<query_tile = 64, key_tile = 32, packed_heads = 4>)
-      : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
+  // expected-error @below {{has blocks of another tile size: the schedule must say query_tile = 256, key_tile = 32}}
+  %o = flash.attention %q, %k, %k blocks(%t, %c : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>) schedule(<query_tile = 64, key_tile = 32, packed_heads = 4>)
+      : (tensor<2x4x300x16xf32>, tensor<2x1x300x16xf32>, tensor<2x1x300x16xf32>) -> tensor<2x4x300x16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<2x4x300x16xf32>, %k: tensor<2x1x300x16xf32>) {
+  // expected-note @below {{the map is made here}}
+  %t, %c = flash.block_map of[1, 4, 300, 300] tiles([32, 32]) packed(2) : tensor<1x2x10x10xi32>, tensor<1x2x10x2xi32>
+  // expected-error @below {{has blocks of another number of heads that share tiles: the schedule must say packed_heads = 2}}
+  %o = flash.attention %q, %k, %k blocks(%t, %c : tensor<1x2x10x10xi32>, tensor<1x2x10x2xi32>) schedule(<query_tile = 64, key_tile = 32, packed_heads = 4>)
+      : (tensor<2x4x300x16xf32>, tensor<2x1x300x16xf32>, tensor<2x1x300x16xf32>) -> tensor<2x4x300x16xf32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{packs 3 heads, which must divide how many have a map, 4}}
+  %t, %c = flash.block_map of[1, 4, 300, 300] tiles([32, 32]) packed(3) : tensor<1x1x10x10xi32>, tensor<1x1x10x2xi32>
+  return
+}
+
+// -----
+
+func.func @f(%h: index) {
+  // expected-error @below {{packs 2 heads, which must divide how many have a map, ?}}
+  %t, %c = flash.block_map of[1, %h, 300, 300] tiles([32, 32]) packed(2) : tensor<1x?x10x10xi32>, tensor<1x?x10x2xi32>
+  return
+}
+
+// -----
+
+func.func @f(%given: tensor<1x1x5x9xi32>, %n: tensor<1x1x5x2xi32>) {
+  // expected-error @below {{a map that is given is two tensors of the types of the results}}
+  %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) given(%given, %n : tensor<1x1x5x9xi32>, tensor<1x1x5x2xi32>) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
   return
 }
 
@@ -1798,7 +1834,7 @@ func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %
 
 func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
   // expected-error @below {{'of' needs one operand per dynamic size}}
-  %t, %c = "flash.block_map"() <{operandSegmentSizes = array<i32: 0, 0>, static_sizes = array<i64: 1, 1, 300, -9223372036854775808>, tiles = array<i64: 64, 32>}> ({}) : () -> (tensor<1x1x5x?xi32>, tensor<1x1x5x2xi32>)
+  %t, %c = "flash.block_map"() <{operandSegmentSizes = array<i32: 0, 0, 0, 0>, static_sizes = array<i64: 1, 1, 300, -9223372036854775808>, tiles = array<i64: 64, 32>}> ({}) : () -> (tensor<1x1x5x?xi32>, tensor<1x1x5x2xi32>)
   return
 }
 

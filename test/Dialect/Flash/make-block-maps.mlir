@@ -52,20 +52,49 @@ func.func @nested(%q: tensor<?x?x?x16xf32>) -> tensor<?x?x?x16xf32> {
   return %o : tensor<?x?x?x16xf32>
 }
 
-// A mask that is known, a single tile of keys, and heads that share tiles.
+// Heads that share tiles share a map, of as many queries as a tile has of each,
+// if the mask asks for the head.
+// CHECK-LABEL: func @packed(
+// CHECK:       flash.block_map of[1, 1, 300, 300] tiles([16, 32]) keep
+// CHECK:       flash.block_map of[1, 4, 300, 300] tiles([32, 32]) packed(2) keep
+// CHECK:       } : tensor<1x2x10x10xi32>, tensor<1x2x10x2xi32>
+func.func @packed(%q: !t, %k: tensor<2x1x300x16xf32>) -> (!t, !t) {
+  %0 = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 32, packed_heads = 4>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %i, %j : index
+    flash.yield %s keep %x : f32
+  } : (!t, tensor<2x1x300x16xf32>, tensor<2x1x300x16xf32>) -> !t
+  %1 = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 32, packed_heads = 2>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %h, %j : index
+    flash.yield %s keep %x : f32
+  } : (!t, tensor<2x1x300x16xf32>, tensor<2x1x300x16xf32>) -> !t
+  return %0, %1 : !t, !t
+}
+
+// A mask that is known, a single tile of keys, keys in splits of their own, and
+// a schedule that says so. What nobody uses is not computed.
 // CHECK-LABEL: func @none(
 // CHECK-NOT:   flash.block_map
-func.func @none(%q: !t, %k: tensor<2x1x300x16xf32>, %few: tensor<2x4x32x16xf32>) -> (!t, !t, !t) {
+// CHECK-COUNT-4: flash.attention
+// CHECK-NOT:   flash.attention
+func.func @none(%q: !t, %few: tensor<2x4x32x16xf32>) -> (!t, !t, !t, !t) {
   %0 = flash.attention %q, %q, %q mask(#flash.causal) schedule(#tiles) : (!t, !t, !t) -> !t
   %1 = flash.attention %q, %few, %few schedule(#tiles) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %x = arith.cmpi ne, %i, %j : index
     flash.yield %s keep %x : f32
   } : (!t, tensor<2x4x32x16xf32>, tensor<2x4x32x16xf32>) -> !t
-  %2 = flash.attention %q, %k, %k schedule(<query_tile = 64, key_tile = 32, packed_heads = 4>) score {
+  %2 = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 32, split_keys = 64>) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %x = arith.cmpi ne, %i, %j : index
     flash.yield %s keep %x : f32
-  } : (!t, tensor<2x1x300x16xf32>, tensor<2x1x300x16xf32>) -> !t
-  return %0, %1, %2 : !t, !t, !t
+  } : (!t, !t, !t) -> !t
+  %3 = flash.attention %q, %q, %q schedule(<query_tile = 64, key_tile = 32, block_map = 0>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %i, %j : index
+    flash.yield %s keep %x : f32
+  } : (!t, !t, !t) -> !t
+  %4 = flash.attention %q, %q, %q schedule(#tiles) : (!t, !t, !t) -> !t
+  return %0, %1, %2, %3 : !t, !t, !t, !t
 }

@@ -1,8 +1,10 @@
-// What a mask leaves of each pair of tiles is counted, then listed.
+// What a mask leaves of each pair of tiles is counted, then each place of a list
+// finds its tile.
 // RUN: flash-opt %s --flash-tile-block-maps | FileCheck %s
 
 // CHECK-DAG:   #[[ROWS:.*]] = affine_map<(d0)[s0] -> (-d0 + s0, 64)>
 // CHECK-DAG:   #[[TILES:.*]] = affine_map<()[s0] -> (s0 ceildiv 32)>
+// CHECK-DAG:   #[[PLUS:.*]] = affine_map<(d0, d1) -> (d0 + d1)>
 // CHECK-DAG:   #[[OF_TILE:.*]] = affine_map<(d0) -> (d0 floordiv 64)>
 
 // CHECK-LABEL: func @documents(
@@ -11,7 +13,7 @@
 // CHECK:       %[[KEPT:.*]] = scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]], %[[T:.*]]) = (0, 0, 0, 0) to (2, 1, %[[NQ]], %[[TK]]) step (1, 1, 64, 8)
 // CHECK:         %[[EXIST:.*]] = affine.min #[[ROWS]](%[[I]])[%[[NQ]]]
 // CHECK:         %[[SUM:.*]] = scf.for %[[R:.*]] = %{{.*}} to %[[EXIST]] step %{{.*}} iter_args(%[[SO_FAR:.*]] = %{{.*}}) -> (tensor<8xf32>)
-// CHECK:           %[[QUERY:.*]] = arith.addi %[[I]], %[[R]]
+// CHECK:           %[[QUERY:.*]] = affine.apply #[[PLUS]](%[[I]], %[[R]])
 // CHECK:           %[[LENGTH:.*]] = tensor.extract %[[N]][%[[B]]]
 // CHECK:           %[[ONES:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<8x32xf32>)
 // CHECK:             arith.cmpi sge
@@ -25,20 +27,26 @@
 // CHECK:         %[[TQ:.*]] = affine.apply #[[OF_TILE]](%[[I]])
 // CHECK:         tensor.parallel_insert_slice {{.*}} into %{{.*}}[%[[B]], %[[H]], %[[TQ]], %[[T]]]
 
-// CHECK:       scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]]) = (0, 0, 0) to (2, 1, %[[NQ]]) step (1, 1, 64)
+// CHECK:       %[[END:.*]] = affine.max #{{.*}}()[%[[NK]]]
+// CHECK:       scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]], %[[P:.*]]) = (0, 0, 0, 0) to (2, 1, %[[NQ]], %[[END]]) step (1, 1, 64, 8)
 // CHECK:         %[[ALL:.*]] = arith.sitofp
-// CHECK:         %[[PARTS:.*]] = scf.for %[[T:.*]] = %{{.*}} to %[[TK]]
-// CHECK:           tensor.extract %[[KEPT]]
-// CHECK:         %[[LIST:.*]] = tensor.extract_slice %{{.*}}[%[[B]], %[[H]], %{{.*}}, 0] [1, 1, 1, %[[TK]]]
-// CHECK:         %{{.*}}:3 = scf.for %[[T:.*]] = %{{.*}} to %[[TK]] {{.*}} iter_args(%[[PART:.*]] = %{{.*}}, %[[WHOLE:.*]] = %[[PARTS]], %[[TO:.*]] = %[[LIST]])
-// CHECK:           %[[COUNT:.*]] = tensor.extract %[[KEPT]]
-// CHECK:           %[[SOME:.*]] = arith.cmpf ogt, %[[COUNT]]
-// CHECK:           %[[LESS:.*]] = arith.cmpf olt, %[[COUNT]], %[[ALL]]
-// CHECK:           %[[IS_PART:.*]] = arith.andi %[[SOME]], %[[LESS]]
-// CHECK:           %[[IS_WHOLE:.*]] = arith.cmpf oeq, %[[COUNT]], %[[ALL]]
-// CHECK:           %[[PLACE:.*]] = arith.select %[[IS_PART]], %[[PART]], %[[WHOLE]]
-// CHECK:           tensor.insert %{{.*}} into %[[TO]][%[[PLACE]]]
-// CHECK-COUNT-2: tensor.insert
+// CHECK:         %[[PARTS:.*]] = scf.for %[[U:.*]] = %{{.*}} to %[[TK]] step %c128{{.*}} -> (tensor<8xf32>)
+// CHECK:           linalg.generic {{.*}} outs(%{{.*}} : tensor<8x128xf32>)
+// CHECK:             %[[COUNT:.*]] = tensor.extract %[[KEPT]]
+// CHECK:             arith.cmpf ogt, %[[COUNT]]
+// CHECK:             arith.cmpf olt, %[[COUNT]], %[[ALL]]
+// CHECK:           linalg.generic {{.*}}"reduction"]}
+// CHECK:         %[[NUMBERS:.*]] = scf.for
+// CHECK:         %[[FOUND:.*]]:2 = scf.for {{.*}} iter_args(%[[FROM:.*]] = %{{.*}}, %[[TO:.*]] = %{{.*}}) -> (tensor<8xf32>, tensor<8xf32>)
+// CHECK:           %[[MIDDLE:.*]] = linalg.generic {{.*}} ins(%[[FROM]], %[[TO]]
+// CHECK:             math.floor
+// CHECK:           scf.for
+// CHECK:             linalg.generic {{.*}} ins(%[[MIDDLE]], %[[PARTS]]
+// CHECK:               arith.cmpf ole
+// CHECK:         arith.fptosi
+// CHECK:         scf.forall.in_parallel
+// CHECK-NEXT:      tensor.parallel_insert_slice %{{.*}} into %{{.*}}[%[[B]], %[[H]], %{{.*}}, %[[P]]] [1, 1, 1, %{{.*}}]
+// CHECK-NEXT:      tensor.parallel_insert_slice %{{.*}} into %{{.*}}[%[[B]], %[[H]], %{{.*}}, 0] [1, 1, 1, %{{.*}}]
 func.func @documents(%ids: tensor<?xi32>, %n: tensor<2xi32>, %nq: index, %nk: index) -> (tensor<2x1x?x?xi32>, tensor<2x1x?x2xi32>) {
   %tiles, %counts = flash.block_map of[2, 1, %nq, %nk] tiles([64, 32]) mask(#flash.causal) lengths(%n : tensor<2xi32>) keep {
   ^bb0(%b: index, %h: index, %i: index, %j: index):
@@ -56,4 +64,30 @@ func.func @documents(%ids: tensor<?xi32>, %n: tensor<2xi32>, %nq: index, %nk: in
 func.func @unused() {
   %tiles, %counts = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) : tensor<1x1x2x4xi32>, tensor<1x1x2x2xi32>
   return
+}
+
+// Of heads that share tiles all elements count, as rows of one tile.
+// CHECK-LABEL: func @packed(
+// CHECK:       scf.forall (%{{.*}}, %[[MAP:.*]], %[[I:.*]], %{{.*}}) = (0, 0, 0, 0) to (1, 2, 40, 4) step (1, 1, 16, 8)
+// CHECK:         scf.for %[[R:.*]] = %{{.*}} to %{{.*}} step
+// CHECK:           %[[HEAD:.*]] = affine.apply #{{.*}}(%[[MAP]], %[[R]])
+// CHECK:           affine.apply #{{.*}}(%[[I]], %[[R]])
+// CHECK:           tensor.extract %{{.*}}[%[[HEAD]]]
+func.func @packed(%w: tensor<8xindex>) -> tensor<1x2x3x2xi32> {
+  %tiles, %counts = flash.block_map of[1, 8, 40, 100] tiles([16, 32]) packed(4) keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %w[%h] : tensor<8xindex>
+    %keep = arith.cmpi slt, %j, %x : index
+    flash.yield %keep : i1
+  } : tensor<1x2x3x4xi32>, tensor<1x2x3x2xi32>
+  return %counts : tensor<1x2x3x2xi32>
+}
+
+// CHECK-LABEL: func @given(
+// CHECK-SAME:    %[[T:[^:]*]]: tensor<1x1x2x4xi32>, %[[N:[^:]*]]: tensor<1x1x2x2xi32>
+// CHECK-NEXT:    return %[[T]], %[[N]]
+func.func @given(%t: tensor<1x1x2x4xi32>, %n: tensor<1x1x2x2xi32>) -> (tensor<1x1x2x4xi32>, tensor<1x1x2x2xi32>) {
+  %0, %1 = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) given(%t, %n : tensor<1x1x2x4xi32>, tensor<1x1x2x2xi32>)
+      : tensor<1x1x2x4xi32>, tensor<1x1x2x2xi32>
+  return %0, %1 : tensor<1x1x2x4xi32>, tensor<1x1x2x2xi32>
 }

@@ -828,6 +828,14 @@ func.func @f(%x: tensor<64x32xf16, #tile.fragment<4>>, %r: !tile.ring<2, !tile.s
 
 // -----
 
+func.func @f(%x: tensor<64x64xi32, #tile.fragment<4>>, %m: memref<?x64xi32>, %i: index) {
+  // expected-error @below {{stores integers of rows, not of a matrix, 'tensor<64x64xi32, #tile.fragment<4>>'}}
+  tile.store %x, %m[%i] : tensor<64x64xi32, #tile.fragment<4>> to memref<?x64xi32>
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<64x64xf16, #tile.fragment<4>>, %m: memref<?x64xf16>, %i: index) {
   // expected-error @below {{adds a fragment of f32, not 'tensor<64x64xf16, #tile.fragment<4>>'}}
   tile.store add %x, %m[%i] : tensor<64x64xf16, #tile.fragment<4>> to memref<?x64xf16>

@@ -150,6 +150,41 @@ gpu.module @m {
 
 // -----
 
+// A producer that goes through a list in memory has registers for it, which
+// consumers leave to it.
+// CHECK-LABEL: gpu.func @list
+// CHECK:         tile.warp_specialize @consumer(warps = 8, registers = 232)
+// CHECK:         } @producer(warps = 1, registers = 40)
+// CHECK:           scf.for %[[PLACE:.*]] =
+// CHECK-NEXT:        %[[NUMBER:.*]] = memref.load %{{.*}}[%[[PLACE]]]
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!memory = memref<?x64xf16>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!scores = tensor<128x64xf32, #tile.fragment<8>>
+gpu.module @m {
+  gpu.func @list(%m: !memory, %numbers: memref<?xi32>, %q: tensor<128x64xf16, #tile.fragment<8>>, %o: memref<?x64xf32>, %n: index) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %zero = arith.constant dense<0.0> : !scores
+    %r = tile.ring : !ring
+    %s = scf.for %place = %c0 to %n step %c1 iter_args(%acc = %zero) -> (!scores) {
+      %number = memref.load %numbers[%place] : memref<?xi32>
+      %i = arith.index_cast %number : i32 to index
+      tile.ring.acquire %r[%place] : !ring
+      tile.copy_async %m[%i] to %r[%place] : !memory to !ring
+      %kt = tile.ring.wait %r[%place] : !ring
+      %p = tile.mma_async %q, %kt add %acc transpose_b : tensor<128x64xf16, #tile.fragment<8>>, !tile, !scores -> !tile.pending<!scores>
+      %d = tile.mma_wait %p : !tile.pending<!scores>
+      tile.ring.release %r[%place] : !ring
+      scf.yield %d : !scores
+    }
+    tile.store %s, %o[%c0] : !scores to memref<?x64xf32>
+    gpu.return
+  }
+}
+
+// -----
+
 // Without the attribute nothing changes.
 // CHECK-LABEL: gpu.func @other
 // CHECK-NOT:   warp_specialize

@@ -153,6 +153,18 @@ def cases():
     yield Case("splits", "same", few[:40], few[300:], sizes=(2, 4, 2, 40, 500, 64, 64),
                schedule="query_tile=64,key_tile=32,num_splits=3")
     yield Case("one query", "same", few[:1], few[300:], sizes=(1, 2, 2, 1, 500, 64, 64))
+    many = rng.integers(0, 40, 2140).astype(np.int32)
+    yield Case("many tiles", "same", many[:40], many[40:], sizes=(1, 2, 2, 40, 2100, 64, 64),
+               schedule="query_tile=64,key_tile=16")
+    # Heads share tiles.
+    yield Case("packed", "same", few[:5], few[300:], sizes=(2, 8, 2, 5, 500, 64, 64))
+    yield Case("packed per head", "window_of_head", np.array([-1000, 0, 40, 1000, 3, -490, -250, 100], np.int32), few[:500] % 2,
+               sizes=(2, 8, 2, 5, 500, 64, 64), softcap=True)
+    yield Case("packed, several tiles", "window_of_head", np.array([-1000, 0, 40, 1000, 3, -490, -250, 100], np.int32),
+               few[:500] % 2, sizes=(1, 8, 2, 90, 500, 64, 64), schedule="query_tile=64,key_tile=32,packed_heads=2")
+    yield Case("packed splits", "same", few[:5], few[300:], sizes=(1, 8, 1, 5, 500, 64, 64),
+               schedule="query_tile=64,key_tile=32,packed_heads=8,num_splits=3", lengths=(400,))
+    yield Case("one query of a group", "same", few[:1], few[300:], sizes=(2, 8, 2, 1, 500, 64, 64))
     yield Case("no queries", "same", few[:0], few[300:], sizes=(1, 2, 2, 0, 500, 64, 64), dynamic=True)
     yield Case("no keys", "same", few[:300], few[:0], sizes=(1, 2, 2, 300, 0, 64, 64), dynamic=True)
 

@@ -8,6 +8,7 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Support/Place.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -201,6 +202,38 @@ void ShapeAsserter::blockSizes(AttentionOp attention, ArrayRef<Size> extents) {
   }
 }
 
+/// Checks that a map that is given has as many tiles as its sizes ask for.
+static void givenSizes(BlockMapOp map) {
+  ImplicitLocOpBuilder b(map.getLoc(), map);
+  SmallVector<OpFoldResult> sizes = map.getMixedSizes();
+  AffineExpr size = b.getAffineDimExpr(0);
+  const std::tuple<StringRef, AffineExpr> wanted[] = {
+      {"batches", size},
+      {"heads", size.floorDiv(map.getPackedHeads())},
+      {"tiles of queries", size.ceilDiv(map.getQueryTile())},
+      {"tiles of keys", size.ceilDiv(map.getKeyTile())}};
+  for (Value given : {map.getGivenTiles(), map.getGivenCounts()}) {
+    auto type = cast<RankedTensorType>(given.getType());
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      if (!type.isDynamicDim(dim))
+        continue;
+      auto [name, number] = wanted[dim];
+      Value expected = getValueOrCreateConstantIndexOp(
+          b, b.getLoc(),
+          affine::makeComposedFoldedAffineApply(b, b.getLoc(), number,
+                                                {sizes[dim]}));
+      Value holds =
+          arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
+                                tensor::DimOp::create(b, given, dim), expected);
+      cf::AssertOp::create(
+          b, holds,
+          (map->getName().getStringRef() + describePlace(map.getLoc()) +
+           ": the map that is given is of another number of " + name)
+              .str());
+    }
+  }
+}
+
 /// Checks the arrays that the score region reads. Where an index is computed
 /// from the query or key, elements that do not take part read the first.
 void ShapeAsserter::readSizes(ArrayRef<Size> extents) {
@@ -283,6 +316,10 @@ struct AssertShapes : flash::impl::AssertShapesBase<AssertShapes> {
   void runOnOperation() override {
     getOperation().walk(
         [](AttentionOpInterface op) { ShapeAsserter(op).run(); });
+    getOperation().walk([](BlockMapOp map) {
+      if (map.getGivenTiles())
+        givenSizes(map);
+    });
   }
 };
 } // namespace

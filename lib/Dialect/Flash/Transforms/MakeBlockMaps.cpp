@@ -33,8 +33,8 @@ static bool needsMap(AttentionOp op) {
   const Schedule schedule = op.getSchedule()->getValue();
   int64_t queries = op.getQuery().getType().getDimSize(2),
           keys = op.getKey().getType().getDimSize(2);
-  if (!schedule.queryTile || !schedule.keyTile ||
-      schedule.getPackedHeads() > 1 || schedule.splitKeys ||
+  if (!schedule.queryTile || !schedule.keyTile || schedule.splitKeys ||
+      schedule.blockMap == 0 ||
       (!ShapedType::isDynamic(keys) && keys <= *schedule.keyTile))
     return false;
   if (masksElements(op.getScore()))
@@ -44,8 +44,8 @@ static bool needsMap(AttentionOp op) {
                                        : std::optional<int64_t>(size);
   };
   return op.getMask() &&
-         computeMaskTiles(*op.getMask(), *schedule.queryTile, *schedule.keyTile,
-                          known(queries), known(keys))
+         computeMaskTiles(*op.getMask(), schedule.getQueriesOfTile(),
+                          *schedule.keyTile, known(queries), known(keys))
              .gaveUp;
 }
 
@@ -80,6 +80,8 @@ static void makeMap(AttentionOp op) {
     isOfBatch |= !keep.getArgument(0).use_empty();
     isOfHead |= !keep.getArgument(1).use_empty();
   }
+  int64_t packed = isOfHead ? schedule.getPackedHeads() : 1;
+  const int64_t tiles[] = {schedule.getQueriesOfTile(), *schedule.keyTile};
   SmallVector<OpFoldResult> sizes = {
       isOfBatch ? tensor::getMixedSize(b, loc, op.getQuery(), 0)
                 : b.getIndexAttr(1),
@@ -90,11 +92,12 @@ static void makeMap(AttentionOp op) {
   SmallVector<Value> dynamicSizes;
   SmallVector<int64_t> staticSizes;
   dispatchIndexOpFoldResults(sizes, dynamicSizes, staticSizes);
-  auto [keyTiles, counts] = BlockMapOp::getMapTypes(
-      b.getContext(), staticSizes, {*schedule.queryTile, *schedule.keyTile});
+  auto [keyTiles, counts] =
+      BlockMapOp::getMapTypes(b.getContext(), staticSizes, tiles, packed);
   auto map = BlockMapOp::create(
       b, loc, keyTiles, counts, dynamicSizes, op.getLengths(), staticSizes,
-      {*schedule.queryTile, *schedule.keyTile}, op.getMaskAttr());
+      tiles, packed > 1 ? b.getI64IntegerAttr(packed) : IntegerAttr(),
+      op.getMaskAttr(), /*givenTiles=*/Value(), /*givenCounts=*/Value());
   map.getKeep().takeBody(keep);
   op.getKeyTilesMutable().assign(map.getKeyTiles());
   op.getTileCountsMutable().assign(map.getCounts());
@@ -108,7 +111,10 @@ struct MakeBlockMaps : flash::impl::MakeBlockMapsBase<MakeBlockMaps> {
     for (AttentionOp op : ops) {
       if (failed(op.requireRank4()))
         return signalPassFailure();
-      if (needsMap(op))
+      // What nothing asks for is not computed.
+      if (op->use_empty())
+        op.erase();
+      else if (needsMap(op))
         makeMap(op);
     }
   }

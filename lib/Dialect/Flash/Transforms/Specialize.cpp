@@ -315,6 +315,7 @@ LogicalResult Specialize::select(AttentionOp op) {
   if (!func)
     return success();
   OpPassManager pm(func::FuncOp::getOperationName());
+  pm.addPass(createSeparateMasks());
   pm.addPass(createExpandRank());
   pm.addPass(createSelectSchedule({"", target, device, tuningFile}));
   AttentionOp copy;

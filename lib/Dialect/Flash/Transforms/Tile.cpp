@@ -320,13 +320,17 @@ SmallVector<Value> Tiler::loopsOverBlocks(const QueryTile &tile, Value split,
                                           ArrayRef<Value> state) {
   Value lists = online.getKeyTiles(), counts = online.getTileCounts();
   ArrayRef<int64_t> shape = online.getKeyTiles().getType().getShape();
-  Value queryTile = getValueOrCreateConstantIndexOp(
-      b, loc,
-      affine::makeComposedFoldedAffineApply(
-          b, loc, b.getAffineDimExpr(0).floorDiv(queries.tile), {tile.start}));
+  auto divide = [&](Value position, int64_t size) {
+    return getValueOrCreateConstantIndexOp(
+        b, loc,
+        affine::makeComposedFoldedAffineApply(
+            b, loc, b.getAffineDimExpr(0).floorDiv(size), {position}));
+  };
   // One map may be for all batches, or for all heads.
   SmallVector<Value> row = {shape[0] == 1 ? constant(0) : tile.batch,
-                            shape[1] == 1 ? constant(0) : tile.head, queryTile};
+                            shape[1] == 1 ? constant(0)
+                                          : divide(tile.head, packedHeads),
+                            divide(tile.start, queries.tile)};
   auto read = [&](Value tensor, Value at) -> Value {
     SmallVector<Value> indices(row);
     indices.push_back(at);

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -32,16 +33,22 @@ class MapTiler : TileBuilder {
 public:
   explicit MapTiler(BlockMapOp op)
       : TileBuilder(op), op(op), sizes(op.getMixedSizes()),
+        packedHeads(op.getPackedHeads()),
         queries({op.getQueryTile(), sizes[2]}),
         numKeyTiles(countTiles(sizes[3], op.getKeyTile())),
-        numQueryTiles(countTiles(sizes[2], op.getQueryTile())) {}
+        numQueryTiles(countTiles(sizes[2], op.getQueryTile())),
+        numMaps(apply(b.getAffineDimExpr(0).floorDiv(packedHeads), sizes[1])) {}
 
   void run();
 
 private:
-  // Key tiles of a unit of the first loop: rows of a tile, of which warps have
-  // one or several each.
+  // Key tiles of a unit of the first loop, and places in the list of one of the
+  // second: rows of a tile, of which warps have one or several each.
   static constexpr int64_t tilesOfUnit = 8;
+  // Key tiles that a row is counted from in a step.
+  static constexpr int64_t tilesAtOnce = 128;
+  // So many f32 tells apart.
+  static constexpr int64_t mostKeyTiles = 1 << 24;
 
   OpFoldResult index(int64_t value) { return b.getIndexAttr(value); }
   Value value(OpFoldResult entry) {
@@ -73,13 +80,55 @@ private:
   /// How many elements are kept of each pair of tiles: f32, which is exact for
   /// the largest tiles.
   Value countKept();
+  /// Adds the elements of each row to `sums`.
+  Value addRows(Value tile, Value sums) {
+    return generic(
+        tile, sums, {map(2, {0, 1}), map(2, {0})},
+        [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+          return {arith::AddFOp::create(at, args[1], args[0])};
+        })[0];
+  }
+
+  /// A tile of queries whose list is made: how many elements are kept of it and
+  /// each key tile, and how many there are of a whole one.
+  struct QueryTile {
+    Value kept, batch, map, number, all;
+  };
+  Value emitFloat(ImplicitLocOpBuilder &at, Value number) {
+    Value narrow = arith::IndexCastOp::create(at, at.getI32Type(), number);
+    return arith::SIToFPOp::create(at, at.getF32Type(), narrow);
+  }
+  Value keptOf(const QueryTile &tile, ImplicitLocOpBuilder &at, Value keyTile);
+  Value isPart(ImplicitLocOpBuilder &at, const QueryTile &tile, Value count) {
+    Value isSome = arith::CmpFOp::create(at, arith::CmpFPredicate::OGT, count,
+                                         emitConstant(at, 0.0));
+    Value isLess =
+        arith::CmpFOp::create(at, arith::CmpFPredicate::OLT, count, tile.all);
+    return arith::AndIOp::create(at, isSome, isLess);
+  }
+  Value isWhole(ImplicitLocOpBuilder &at, const QueryTile &tile, Value count) {
+    return arith::CmpFOp::create(at, arith::CmpFPredicate::OEQ, count,
+                                 tile.all);
+  }
+  /// Of a key tile, of how much of it is kept, and of what a place has.
+  using Condition =
+      llvm::function_ref<Value(ImplicitLocOpBuilder &at, Value keyTile,
+                               Value count, ValueRange ofPlace)>;
+  /// For each of a unit's places, how many key tiles a condition holds for.
+  Value countTilesIf(const QueryTile &tile, ValueRange ofPlaces,
+                     Condition condition);
+  /// Which key tiles are in a unit's places.
+  Value findTiles(const QueryTile &tile, Value firstPlace, Value numParts);
   /// Emits the lists and their lengths.
   SmallVector<Value> list(Value kept);
 
   BlockMapOp op;
   SmallVector<OpFoldResult> sizes;
+  int64_t packedHeads;
   TiledDim queries;
   OpFoldResult numKeyTiles, numQueryTiles;
+  /// Of each batch.
+  OpFoldResult numMaps;
 };
 } // namespace
 
@@ -131,29 +180,33 @@ Value MapTiler::keptOfQuery(Value batch, Value head, Value query,
 }
 
 Value MapTiler::countKept() {
-  SmallVector<OpFoldResult> shape = {sizes[0], sizes[1], numQueryTiles,
+  SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numQueryTiles,
                                      numKeyTiles};
   scf::ForallOp forall = parallelLoop(
-      {sizes[0], sizes[1], sizes[2], numKeyTiles},
+      {sizes[0], numMaps, sizes[2], numKeyTiles},
       {1, 1, op.getQueryTile(), tilesOfUnit}, tensorOf(shape, b.getF32Type()));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> at = forall.getInductionVars();
   Value start = at[2], firstTile = at[3];
-  Value rows = value(queries.existing(b, b.getLoc(), start));
+  // As in a tile of packed heads, those of the first query come first.
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  auto applyTo = [&](AffineExpr expr, ArrayRef<OpFoldResult> operands) {
+    return value(
+        affine::makeComposedFoldedAffineApply(b, b.getLoc(), expr, operands));
+  };
+  Value rows =
+      applyTo(d0 * packedHeads, {queries.existing(b, b.getLoc(), start)});
   auto loop = scf::ForOp::create(b, constant(0), rows, constant(1),
                                  filled({tilesOfUnit}, 0.0));
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
-    Value query = arith::AddIOp::create(b, start, loop.getInductionVar());
-    Value kept = keptOfQuery(at[0], at[1], query, firstTile);
-    Value sum = generic(
-        kept, loop.getRegionIterArg(0), {map(2, {0, 1}), map(2, {0})},
-        [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-          return {arith::AddFOp::create(at, args[1], args[0])};
-        })[0];
-    scf::YieldOp::create(b, sum);
+    Value row = loop.getInductionVar();
+    Value head = applyTo(d0 * packedHeads + d1 % packedHeads, {at[1], row});
+    Value query = applyTo(d0 + d1.floorDiv(packedHeads), {start, row});
+    Value kept = keptOfQuery(at[0], head, query, firstTile);
+    scf::YieldOp::create(b, addRows(kept, loop.getRegionIterArg(0)));
   }
   TiledDim tiles = {tilesOfUnit, numKeyTiles};
   OpFoldResult existing = tiles.existing(b, b.getLoc(), firstTile);
@@ -170,100 +223,183 @@ Value MapTiler::countKept() {
   return forall.getResult(0);
 }
 
+Value MapTiler::keptOf(const QueryTile &tile, ImplicitLocOpBuilder &at,
+                       Value keyTile) {
+  return tensor::ExtractOp::create(
+      at, tile.kept, ValueRange{tile.batch, tile.map, tile.number, keyTile});
+}
+
+Value MapTiler::countTilesIf(const QueryTile &tile, ValueRange ofPlaces,
+                             Condition condition) {
+  Value numTiles = value(numKeyTiles);
+  auto loop =
+      scf::ForOp::create(b, constant(0), numTiles, constant(tilesAtOnce),
+                         filled({tilesOfUnit}, 0.0));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  SmallVector<AffineMap> maps(ofPlaces.size(), map(2, {0}));
+  maps.push_back(map(2, {0, 1}));
+  Value ones = generic(
+      ofPlaces, empty({tilesOfUnit, tilesAtOnce}), maps,
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value keyTile = arith::AddIOp::create(at, loop.getInductionVar(),
+                                              linalg::IndexOp::create(at, 1));
+        Value exists = arith::CmpIOp::create(at, arith::CmpIPredicate::slt,
+                                             keyTile, numTiles);
+        Value last = arith::SubIOp::create(
+            at, numTiles, arith::ConstantIndexOp::create(at, 1));
+        Value count =
+            keptOf(tile, at, arith::MinSIOp::create(at, keyTile, last));
+        Value holds = condition(at, keyTile, count, args.drop_back());
+        holds = arith::AndIOp::create(at, exists, holds);
+        return {arith::SelectOp::create(at, holds, emitConstant(at, 1.0),
+                                        emitConstant(at, 0.0))};
+      })[0];
+  scf::YieldOp::create(b, addRows(ones, loop.getRegionIterArg(0)));
+  return loop.getResult(0);
+}
+
+Value MapTiler::findTiles(const QueryTile &tile, Value firstPlace,
+                          Value numParts) {
+  // The place of a row in the list, and among those of its kind.
+  auto emitPlace = [&](ImplicitLocOpBuilder &at, Value parts) {
+    Value place =
+        emitFloat(at, arith::AddIOp::create(at, firstPlace,
+                                            linalg::IndexOp::create(at, 0)));
+    Value isPart =
+        arith::CmpFOp::create(at, arith::CmpFPredicate::OLT, place, parts);
+    Value behind = arith::SubFOp::create(at, place, parts);
+    return std::pair(
+        isPart, arith::SelectOp::create(at, isPart, place, behind).getResult());
+  };
+  // Of n tiles one is found in as many halvings as there are powers of two
+  // below n.
+  Value numTiles = value(numKeyTiles), halvings = constant(0);
+  for (int64_t power = 1; power < mostKeyTiles; power *= 2) {
+    Value isBelow = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
+                                          constant(power), numTiles);
+    Value next = arith::AddIOp::create(b, halvings, constant(1));
+    halvings = b.createOrFold<arith::SelectOp>(isBelow, next, halvings);
+  }
+  Value last =
+      rows({}, empty({tilesOfUnit}),
+           [&](ImplicitLocOpBuilder &at, ValueRange) -> SmallVector<Value> {
+             return {emitFloat(
+                 at, arith::SubIOp::create(
+                         at, numTiles, arith::ConstantIndexOp::create(at, 1)))};
+           })[0];
+  auto search =
+      scf::ForOp::create(b, constant(0), halvings, constant(1),
+                         ValueRange{filled({tilesOfUnit}, 0.0), last});
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(search.getBody());
+  Value from = search.getRegionIterArg(0), to = search.getRegionIterArg(1);
+  Value middle =
+      rows({from, to}, empty({tilesOfUnit}),
+           [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+             Value sum = arith::AddFOp::create(at, args[0], args[1]);
+             return {math::FloorOp::create(
+                 at, arith::MulFOp::create(at, sum, emitConstant(at, 0.5)))};
+           })[0];
+  Value upTo = countTilesIf(
+      tile, {middle, numParts},
+      [&](ImplicitLocOpBuilder &at, Value keyTile, Value count,
+          ValueRange ofPlace) -> Value {
+        Value isUpTo = arith::CmpFOp::create(
+            at, arith::CmpFPredicate::OLE, emitFloat(at, keyTile), ofPlace[0]);
+        Value isOfKind = arith::SelectOp::create(
+            at, emitPlace(at, ofPlace[1]).first, isPart(at, tile, count),
+            isWhole(at, tile, count));
+        return arith::AndIOp::create(at, isUpTo, isOfKind);
+      });
+  ValueRange next = rows(
+      {upTo, numParts, middle}, {from, to},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value isThere =
+            arith::CmpFOp::create(at, arith::CmpFPredicate::OGT, args[0],
+                                  emitPlace(at, args[1]).second);
+        Value behind =
+            arith::AddFOp::create(at, args[2], emitConstant(at, 1.0));
+        return {arith::SelectOp::create(at, isThere, args[3], behind),
+                arith::SelectOp::create(at, isThere, args[2], args[4])};
+      });
+  scf::YieldOp::create(b, next);
+  return search.getResult(0);
+}
+
 SmallVector<Value> MapTiler::list(Value kept) {
   Type i32 = b.getI32Type();
-  SmallVector<OpFoldResult> shape = {sizes[0], sizes[1], numQueryTiles,
+  SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numQueryTiles,
                                      numKeyTiles},
                             countShape(shape);
   countShape[3] = index(2);
+  // Without keys there are numbers, too.
+  OpFoldResult end = affine::makeComposedFoldedAffineMax(
+      b, b.getLoc(),
+      AffineMap::get(1, 0, {b.getAffineDimExpr(0), b.getAffineConstantExpr(1)},
+                     b.getContext()),
+      {numKeyTiles});
   scf::ForallOp forall =
-      parallelLoop({sizes[0], sizes[1], sizes[2]}, {1, 1, op.getQueryTile()},
+      parallelLoop({sizes[0], numMaps, sizes[2], end},
+                   {1, 1, op.getQueryTile(), tilesOfUnit},
                    {tensorOf(shape, i32), tensorOf(countShape, i32)});
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> at = forall.getInductionVars();
-  Value row = tileOf(at[2]);
-  auto emitPlace = [&](OpFoldResult size) {
-    return std::pair(
-        SmallVector<OpFoldResult>{at[0], at[1], row, index(0)},
-        SmallVector<OpFoldResult>{index(1), index(1), index(1), size});
-  };
-  auto rowOf = [&](Value output, OpFoldResult size) -> Value {
-    auto [offsets, extents] = emitPlace(size);
-    auto type = RankedTensorType::get(
-        getConstantIntValue(size).value_or(ShapedType::kDynamic), i32);
-    return tensor::ExtractSliceOp::create(
-        b, type, output, offsets, extents,
-        SmallVector<OpFoldResult>(4, index(1)));
-  };
-  auto asInt = [&](Value number) -> Value {
-    return arith::IndexCastOp::create(b, i32, number);
-  };
-
+  Value firstPlace = at[3];
   Value all =
       arith::MulIOp::create(b, value(queries.existing(b, b.getLoc(), at[2])),
-                            constant(op.getKeyTile()));
-  all = arith::SIToFPOp::create(b, b.getF32Type(), asInt(all));
-  Value none = emitConstant(b, 0.0);
-  auto keptOf = [&](Value tile) -> Value {
-    return tensor::ExtractOp::create(b, kept,
-                                     ValueRange{at[0], at[1], row, tile});
-  };
-  auto compare = [&](arith::CmpFPredicate predicate, Value lhs,
-                     Value rhs) -> Value {
-    return arith::CmpFOp::create(b, predicate, lhs, rhs);
-  };
-  auto isPart = [&](Value count) -> Value {
-    return arith::AndIOp::create(
-        b, compare(arith::CmpFPredicate::OGT, count, none),
-        compare(arith::CmpFPredicate::OLT, count, all));
-  };
-  // The next number where the condition holds.
-  auto countIf = [&](Value condition, Value number) -> Value {
-    Value next = arith::AddIOp::create(b, number, constant(1));
-    return arith::SelectOp::create(b, condition, next, number);
-  };
+                            constant(packedHeads * op.getKeyTile()));
+  QueryTile tile = {kept, at[0], at[1], tileOf(at[2]), emitFloat(b, all)};
+  Value numParts = countTilesIf(
+      tile, {}, [&](ImplicitLocOpBuilder &at, Value, Value count, ValueRange) {
+        return isPart(at, tile, count);
+      });
+  // The parts in the first row, and in the others those and whole ones.
+  Value numbers = countTilesIf(
+      tile, {},
+      [&](ImplicitLocOpBuilder &at, Value, Value count, ValueRange) -> Value {
+        Value isFirst = arith::CmpIOp::create(
+            at, arith::CmpIPredicate::eq, linalg::IndexOp::create(at, 0),
+            arith::ConstantIndexOp::create(at, 0));
+        Value isSome = arith::CmpFOp::create(at, arith::CmpFPredicate::OGT,
+                                             count, emitConstant(at, 0.0));
+        return arith::SelectOp::create(at, isFirst, isPart(at, tile, count),
+                                       isSome);
+      });
+  Value tiles = findTiles(tile, firstPlace, numParts);
 
-  Value zero = constant(0), one = constant(1), end = value(numKeyTiles);
-  auto counting = scf::ForOp::create(b, zero, end, one, zero);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(counting.getBody());
-    Value part = isPart(keptOf(counting.getInductionVar()));
-    scf::YieldOp::create(b, countIf(part, counting.getRegionIterArg(0)));
+  TiledDim places = {tilesOfUnit, numKeyTiles};
+  AffineExpr first = b.getAffineDimExpr(0);
+  // Two of the unit that has the first place.
+  OpFoldResult ofFirst = affine::makeComposedFoldedAffineMax(
+      b, b.getLoc(),
+      AffineMap::get(1, 0, {2 - first, b.getAffineConstantExpr(0)},
+                     b.getContext()),
+      {OpFoldResult(firstPlace)});
+  SmallVector<std::tuple<Value, OpFoldResult, OpFoldResult>> written;
+  for (auto [tensor, offset, count] :
+       {std::tuple(tiles, OpFoldResult(firstPlace),
+                   places.existing(b, b.getLoc(), firstPlace)),
+        {numbers, index(0), ofFirst}}) {
+    Value whole = rows(
+        tensor, empty({tilesOfUnit}, i32),
+        [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+          return {arith::FPToSIOp::create(at, i32, args[0])};
+        })[0];
+    written.emplace_back(
+        tensor::ExtractSliceOp::create(
+            b, whole, ArrayRef<OpFoldResult>{index(0)}, count, index(1)),
+        offset, count);
   }
-  Value numParts = counting.getResult(0);
-  Value list = rowOf(forall.getRegionIterArgs()[0], numKeyTiles);
-  auto listing =
-      scf::ForOp::create(b, zero, end, one, ValueRange{zero, numParts, list});
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(listing.getBody());
-    Value tile = listing.getInductionVar(),
-          ofParts = listing.getRegionIterArg(0),
-          ofWhole = listing.getRegionIterArg(1);
-    Value count = keptOf(tile);
-    Value part = isPart(count);
-    Value whole = compare(arith::CmpFPredicate::OEQ, count, all);
-    // A tile of which nothing is left is written where the next whole one goes.
-    // There is such a place: not all tiles are in the list.
-    Value place = arith::SelectOp::create(b, part, ofParts, ofWhole);
-    Value next = tensor::InsertOp::create(b, asInt(tile),
-                                          listing.getRegionIterArg(2), place);
-    scf::YieldOp::create(
-        b, ValueRange{countIf(part, ofParts), countIf(whole, ofWhole), next});
-  }
-  Value counts = rowOf(forall.getRegionIterArgs()[1], index(2));
-  counts = tensor::InsertOp::create(b, asInt(numParts), counts, zero);
-  counts =
-      tensor::InsertOp::create(b, asInt(listing.getResult(1)), counts, one);
   b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  for (auto [tensor, output, size] :
-       {std::tuple(listing.getResult(2), 0, numKeyTiles),
-        {counts, 1, index(2)}}) {
-    auto [offsets, extents] = emitPlace(size);
+  for (auto [output, each] :
+       llvm::zip_equal(forall.getRegionIterArgs(), written)) {
+    auto [tensor, offset, count] = each;
+    SmallVector<OpFoldResult> offsets = {at[0], at[1], tile.number, offset},
+                              extents = {index(1), index(1), index(1), count};
     tensor::ParallelInsertSliceOp::create(
-        b, tensor, forall.getRegionIterArgs()[output], offsets, extents,
+        b, tensor, output, offsets, extents,
         SmallVector<OpFoldResult>(4, index(1)));
   }
   return SmallVector<Value>(forall.getResults());
@@ -280,10 +416,15 @@ struct TileBlockMaps : flash::impl::TileBlockMapsBase<TileBlockMaps> {
     SmallVector<BlockMapOp> maps;
     getOperation().walk([&](BlockMapOp map) { maps.push_back(map); });
     for (BlockMapOp map : maps)
-      if (map.use_empty())
+      if (map.use_empty()) {
         map.erase();
-      else
+      } else if (map.getGivenTiles()) {
+        map->replaceAllUsesWith(
+            ValueRange{map.getGivenTiles(), map.getGivenCounts()});
+        map.erase();
+      } else {
         MapTiler(map).run();
+      }
   }
 };
 } // namespace

@@ -246,6 +246,8 @@ LogicalResult StoreOp::verify() {
     return emitOpError("adds a fragment of f32, not ") << tile;
   MemRefType memory = getDestination().getType();
   bool isMatrix = tile.getRank() == 2;
+  if (isMatrix && tile.getElementType().isInteger())
+    return emitOpError("stores integers of rows, not of a matrix, ") << tile;
   bool isWarpRows = isMatrix && isa<WarpRowsAttr>(tile.getEncoding());
   if (isWarpRows &&
       failed(verifyIndicesOfWarpRows(*this, memory, getIndices().size())))
@@ -445,6 +447,14 @@ void WarpSpecializeOp::setNumRegisters(unsigned role, int64_t registers) {
         getFirstWarp(role) / warpsOfWarpgroup)
       all[other] = registers;
   setRegisters(all);
+}
+
+void WarpSpecializeOp::leaveRegisters(unsigned from, unsigned role) {
+  if (getNumRegisters(role) >= registersOfBusyProducer)
+    return;
+  setNumRegisters(role, getNumRegisters(role) +
+                            registerGranularity * getNumWarpgroups(from));
+  setNumRegisters(from, getNumRegisters(from) - registerGranularity);
 }
 
 unsigned WarpSpecializeOp::getRoleOf(Operation *op) {

@@ -103,17 +103,11 @@ static bool makeRowStages(RingWaitOp wait, int64_t bytes) {
   }
   // Who copies has more to count.
   auto roles = wait->getParentOfType<WarpSpecializeOp>();
-  unsigned reader = roles.getRoleOf(wait);
   for (Operation *user : ring->getUsers())
     if (auto copy = dyn_cast<CopyAsyncOp>(user)) {
-      unsigned copier = roles.getRoleOf(copy);
-      roles.setNumRegisters(copier, roles.getNumRegisters(copier) +
-                                        registerGranularity *
-                                            roles.getNumWarpgroups(reader));
+      roles.leaveRegisters(roles.getRoleOf(wait), roles.getRoleOf(copy));
       break;
     }
-  roles.setNumRegisters(reader,
-                        roles.getNumRegisters(reader) - registerGranularity);
   return true;
 }
 

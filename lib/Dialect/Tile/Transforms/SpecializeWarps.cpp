@@ -9,6 +9,7 @@
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -275,6 +276,19 @@ static FailureOr<CheckedRings> findCheckedRings(gpu::GPUFuncOp kernel) {
   return checked;
 }
 
+/// Whether a role goes through a list in memory.
+static bool readsList(Region &role) {
+  return role
+      .walk([](memref::LoadOp load) {
+        auto loop = dyn_cast<scf::ForOp>(load->getParentOp());
+        return loop && llvm::is_contained(load.getIndices(),
+                                          loop.getInductionVar())
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   FailureOr<int64_t> warps = getWarps(kernel);
   if (failed(warps))
@@ -312,6 +326,9 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   for (Operation *op : ops)
     if (failed(copying.clone(*op)))
       return failure();
+  // That of a block map.
+  if (readsList(roles.getRoles()[1]))
+    roles.leaveRegisters(/*from=*/0, /*role=*/1);
   if (!checked->rings.empty()) {
     RoleSlice checking(OpBuilder::atBlockEnd(getBlock(2)), &*checked);
     for (Operation *op : ops)

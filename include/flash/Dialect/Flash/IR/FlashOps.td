@@ -536,6 +536,17 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     count for nothing. `B` and `H` are 1 where nothing depends on the batch or the
     head.
 
+    `packed(P)` is for tiles that P heads share (`packed_heads` of the schedule),
+    where the mask asks for the head: P divides `H`, the results have `H / P` in its
+    place, and what is left of a tile is what is left of it for all P heads
+    together. `M` is a number of queries in any case.
+
+    `given(%t, %n)` has the map from elsewhere, such as an earlier call: nothing is
+    computed, and the two are the results, of whose types they are. The rest of the op says
+    whose map it is, which attention is compared with. The host checks their sizes;
+    that they hold what another `flash.block_map` like this one made of the same arrays is
+    up to the caller, and numbers that are no tile's are undefined.
+
     `flash-make-block-maps` writes it for masks that are known at run time, and
     `flash-tile-block-maps` says how it is computed.
 
@@ -554,14 +565,20 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
   }];
   let arguments = (ins Variadic<Index>:$sizes,
     Optional<Flash_LengthsTensor>:$lengths, DenseI64ArrayAttr:$static_sizes,
-    DenseI64ArrayAttr:$tiles, OptionalAttr<Flash_MaskAttrInterface>:$mask);
+    DenseI64ArrayAttr:$tiles, OptionalAttr<I64Attr>:$packed,
+    OptionalAttr<Flash_MaskAttrInterface>:$mask,
+    Optional<Flash_BlockTensor>:$given_tiles,
+    Optional<Flash_BlockTensor>:$given_counts);
   let results = (outs Flash_BlockTensor:$key_tiles, Flash_BlockTensor:$counts);
   let regions = (region MaxSizedRegion<1>:$keep);
   let assemblyFormat = [{
     `of` `` custom<DynamicIndexList>($sizes, $static_sizes)
     `tiles` `(` $tiles `)`
+    (`packed` `(` $packed^ `)`)?
     (`mask` `(` $mask^ `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
+    (`given` `(` $given_tiles^ `,` $given_counts `:` type($given_tiles) `,`
+    type($given_counts) `)`)?
     (`keep` $keep^)?
     attr-dict `:` type($key_tiles) `,` type($counts)
   }];
@@ -573,7 +590,9 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     /// The types of `key_tiles` and `counts` for such sizes and tiles.
     static std::pair<::mlir::RankedTensorType, ::mlir::RankedTensorType>
     getMapTypes(::mlir::MLIRContext *context, ::llvm::ArrayRef<int64_t> sizes,
-                ::llvm::ArrayRef<int64_t> tiles);
+                ::llvm::ArrayRef<int64_t> tiles, int64_t packedHeads);
+    /// How many heads share a map.
+    int64_t getPackedHeads() { return getPacked().value_or(1); }
     /// How many queries a tile has.
     int64_t getQueryTile() { return getTiles()[0]; }
     /// How many keys a tile has.

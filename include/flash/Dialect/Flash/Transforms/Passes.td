@@ -283,7 +283,8 @@ def AssertShapes : Pass<"flash-assert-shapes", "::mlir::func::FuncOp"> {
     %o = flash.attention %q, %k, %v : (tensor<2x4x?x64xf32>, ...)
     ```
   }];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
+  let dependentDialects = ["::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect",
     "::mlir::cf::ControlFlowDialect", "::mlir::tensor::TensorDialect"];
 }
 
@@ -429,10 +430,11 @@ def MakeBlockMaps : Pass<"flash-make-block-maps", "::mlir::func::FuncOp"> {
     when the program runs, and `flash-split-mask` gives up on some others. Such an
     attention gets a `flash.block_map` for the tiles of its schedule, which is
     computed in the call. One map is for all batches, or all heads, where the mask
-    does not ask for them.
+    does not ask for them; heads that share tiles (`packed_heads` of the schedule) share a map.
 
-    Packed heads (`packed_heads` of the schedule), splits of a number of keys
-    (`split_keys`) and attention on a single tile of keys stay as they are, and so does attention that has a map.
+    Splits of a number of keys (`split_keys`) and attention on a single tile of keys stay as they are, and so
+    do attention that has a map and one whose schedule says `block_map = 0`. Attention whose results nobody
+    uses is erased.
 
     ```mlir
     %o = flash.attention %q, %k, %v schedule(<query_tile = 128, key_tile = 64, ...>) score {
@@ -450,6 +452,37 @@ def MakeBlockMaps : Pass<"flash-make-block-maps", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::flash::FlashDialect",
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::tensor::TensorDialect"];
+}
+
+def OutlineBlockMaps : Pass<"flash-outline-block-maps", "::mlir::ModuleOp"> {
+  let summary = "Compute block maps in functions of their own, for many calls";
+  let description = [{
+    Each public function with block maps takes them as arguments, behind its own, and a
+    second function, named like it with `_plan` behind it, takes the function's own arguments and returns
+    them: `key_tiles` and `counts` of each. So one call of the second serves many of the
+    first, for as long as sizes are the same and arrays hold the same. Maps that are given are
+    arguments already; one inside of another operation, such as a choice between versions, is an error.
+
+    ```mlir
+    func.func @f(%q: !q, %ids: tensor<?xi32>) -> !q {
+      %t, %n = flash.block_map of[1, 1, %nq, %nk] tiles([64, 64]) keep { ... %ids ... } : !t, !n
+      %o = flash.attention %q, %q, %q blocks(%t, %n : !t, !n) ...
+      return %o : !q
+    }
+    // becomes
+    func.func @f(%q: !q, %ids: tensor<?xi32>, %key_tiles: !t, %tile_counts: !n) -> !q {
+      %t, %n = flash.block_map of[1, 1, %nq, %nk] tiles([64, 64]) given(%key_tiles, %tile_counts : !t, !n) keep { ... } : !t, !n
+      %o = flash.attention %q, %q, %q blocks(%t, %n : !t, !n) ...
+      return %o : !q
+    }
+    func.func @f_plan(%q: !q, %ids: tensor<?xi32>) -> (!t, !n) {
+      %t, %n = flash.block_map of[1, 1, %nq, %nk] tiles([64, 64]) keep { ... %ids ... } : !t, !n
+      %o = flash.attention ...  // for the checks of its sizes alone
+      return %t, %n : !t, !n
+    }
+    ```
+  }];
+  let dependentDialects = ["::flash::FlashDialect"];
 }
 
 def OnlineSoftmax : Pass<"flash-online-softmax", "::mlir::func::FuncOp"> {
@@ -747,12 +780,13 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
 def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
   let summary = "Compute block maps in two parallel loops";
   let description = [{
+    A map that is given is what it is. Any other is computed.
+
     The first loop counts what a mask leaves of each pair of tiles: a unit has one
     tile of queries and eight of keys, each of which is a row of a tile of
-    `linalg`. The second loop lists, for each tile of queries, the key tiles of
-    which something is left. Each of its steps writes one place and counts it if it
-    is to stay, so there is no branch: what is written for a key tile of which
-    nothing is left is overwritten, or lies behind the list.
+    `linalg`. A unit of the second has one tile of queries and eight places of its list, and
+    finds by halving which key tile is at each: the first up to which enough tiles are left.
+    So all places are found at once, whichever unit is first, and are in order.
 
     ```mlir
     %kept = scf.forall (%b, %h, %i, %t) = ... step (1, 1, 128, 8) {
@@ -762,17 +796,20 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
       }
       tensor.parallel_insert_slice %n into %counts[%b, %h, %i floordiv 128, %t]
     }
-    %tiles, %counts = scf.forall (%b, %h, %i) = ... step (1, 1, 128) {
-      %parts = scf.for %t = 0 to %Tk  // 0 < kept < all
-      scf.for %t = 0 to %Tk iter_args(%part = 0, %whole = %parts, %list) {
-        %place = arith.select %isPart, %part, %whole
-        tensor.insert %t into %list[%place]
+    %tiles, %counts = scf.forall (%b, %h, %i, %place) = ... step (1, 1, 128, 8) {
+      %parts = ...  // how many key tiles have 0 < kept < all
+      %first, %last = scf.for %step = 0 to %log2Tk iter_args(%from = 0, %to = %Tk - 1) {
+        %middle = (%from + %to) floordiv 2
+        %n = linalg.generic  sum_d1 select(d1 <= %middle && kept[d1] is of the kind of %place + d0, 1, 0)
+        // to the left where %n is more than %place + d0 (behind the parts, that less %parts)
       }
+      tensor.parallel_insert_slice %first into %tiles[%b, %h, %i floordiv 128, %place]
     }
     ```
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 

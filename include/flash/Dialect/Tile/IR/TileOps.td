@@ -460,6 +460,10 @@ def Tile_WarpSpecializeOp
     /// Of a thread of a role; setting it does so for all that share a warpgroup.
     int64_t getNumRegisters(unsigned role) { return getRegisters()[role]; }
     void setNumRegisters(unsigned role, int64_t registers);
+    /// Gives a role of one warp the registers to do more than count steps, such
+    /// as read which tiles to copy, if it has too few: threads of `from` leave
+    /// them to it.
+    void leaveRegisters(unsigned from, unsigned role);
     /// The role that carries out the op, which is in one.
     unsigned getRoleOf(::mlir::Operation *op);
     /// Whether one thread carries the role out: it only starts copies.
@@ -777,7 +781,7 @@ def Tile_StoreOp : Tile_Op<"store",
     always have that index, and are not packed. Of a matrix, columns from `columns`
     on are not written. A thread stores two neighbours of a fragment at once, so the
     first column and the strides of the memory are even; with `columns` they need
-    not be, and it stores one by one. With `add` elements of f32 of a fragment are
+    not be, and it stores one by one. Values of rows may be integers. With `add` elements of f32 of a fragment are
     added to those in memory, each at once, in no order between blocks.
 
     ```mlir
@@ -787,7 +791,7 @@ def Tile_StoreOp : Tile_Op<"store",
   let arguments = (ins UnitAttr:$add,
     AnyTypeOf<[Tile_FragmentTensor, Tile_RowsTensor, Tile_ColumnsTensor,
                Tile_WarpRowsTensor]>:$x,
-    Tile_GlobalTensor:$destination, Variadic<Index>:$indices,
+    MemRefOf<[F16, BF16, F32, I32]>:$destination, Variadic<Index>:$indices,
     Optional<Index>:$rows, Optional<Index>:$columns,
     OptionalAttr<I64Attr>:$packed);
   let builders = [OpBuilder<(ins "::mlir::Value":$x,

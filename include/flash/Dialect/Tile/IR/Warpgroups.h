@@ -41,6 +41,10 @@ struct RoleRegisters {
 /// setmaxnreg takes multiples of it (PTX).
 constexpr int64_t registerGranularity = 8;
 
+/// What a producer needs that does more than count steps (ptxas spilled with
+/// 24, and with 32 of two blocks).
+constexpr int64_t registersOfBusyProducer = 40;
+
 /// What each thread of a block with this number of consumer warpgroups starts
 /// with, where as many blocks share a multiprocessor.
 constexpr int64_t getStartRegisters(int64_t warpgroups, int64_t blocks) {

@@ -1,0 +1,212 @@
+//===- BlockMapOp.cpp - What a mask leaves of tiles, and whose map it is --===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OpRules.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace flash;
+using namespace flash::detail;
+
+//===----------------------------------------------------------------------===//
+// Maps of attentions
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Whether two regions on (..., batch, head, query, key) compute the same,
+/// apart from guards, which ask for what each says itself.
+class SameValues {
+public:
+  bool areSame(Value lhs, Value rhs) {
+    if (!lhs || !rhs)
+      return lhs == rhs;
+    lhs = skipGuard(lhs);
+    rhs = skipGuard(rhs);
+    auto [known, isNew] = results.try_emplace({lhs, rhs}, true);
+    if (isNew) {
+      bool same = compare(lhs, rhs);
+      return results[{lhs, rhs}] = same;
+    }
+    return known->second;
+  }
+
+private:
+  static Value skipGuard(Value value) {
+    auto guard = value.getDefiningOp<GuardOp>();
+    return guard ? guard.getValue() : value;
+  }
+  bool compare(Value lhs, Value rhs) {
+    auto lhsArgument = dyn_cast<BlockArgument>(lhs),
+         rhsArgument = dyn_cast<BlockArgument>(rhs);
+    if (lhs == rhs)
+      return true;
+    auto fromBack = [](BlockArgument argument) {
+      return argument.getOwner()->getNumArguments() - argument.getArgNumber();
+    };
+    if (lhsArgument || rhsArgument)
+      return lhsArgument && rhsArgument &&
+             isElementOp(lhsArgument.getOwner()->getParentOp()) &&
+             isElementOp(rhsArgument.getOwner()->getParentOp()) &&
+             fromBack(lhsArgument) == fromBack(rhsArgument);
+    auto lhsResult = cast<OpResult>(lhs), rhsResult = cast<OpResult>(rhs);
+    Operation *lhsOp = lhsResult.getOwner(), *rhsOp = rhsResult.getOwner();
+    return lhsResult.getResultNumber() == rhsResult.getResultNumber() &&
+           isSameOp(lhsOp, rhsOp) &&
+           llvm::all_of(llvm::zip(lhsOp->getOperands(), rhsOp->getOperands()),
+                        [&](auto pair) {
+                          return areSame(std::get<0>(pair), std::get<1>(pair));
+                        });
+  }
+  static bool isElementOp(Operation *op) {
+    return isa_and_nonnull<AttentionOp, OnlineAttentionOp, BlockMapOp>(op);
+  }
+  static bool isSameOp(Operation *lhs, Operation *rhs) {
+    return lhs->getName() == rhs->getName() &&
+           lhs->getNumOperands() == rhs->getNumOperands() &&
+           lhs->getResultTypes() == rhs->getResultTypes() &&
+           lhs->getNumRegions() == 0 && isMemoryEffectFree(lhs) &&
+           lhs->getAttrDictionary() == rhs->getAttrDictionary();
+  }
+
+  llvm::DenseMap<std::pair<Value, Value>, bool> results;
+};
+} // namespace
+
+LogicalResult flash::detail::verifyBlocks(
+    Operation *op, Value keyTiles, Value counts, RankedTensorType query,
+    RankedTensorType key, std::optional<MaskAttrInterface> mask, Value lengths,
+    Region &score, std::optional<ScheduleAttr> attribute) {
+  if (!keyTiles && !counts)
+    return success();
+  auto map = keyTiles ? keyTiles.getDefiningOp<BlockMapOp>() : BlockMapOp();
+  if (!map || map.getKeyTiles() != keyTiles || map.getCounts() != counts)
+    return op->emitOpError("blocks are the two results of one flash.block_map "
+                           "of the same function, in their order");
+  auto differs = [&](const Twine &what) {
+    InFlightDiagnostic error = op->emitOpError()
+                               << "has blocks of another " << what;
+    error.attachNote(map.getLoc()) << "the map is made here";
+    return error;
+  };
+  if (query.getRank() != 4)
+    return op->emitOpError("blocks are for operands of rank 4");
+  if (map.getMaskAttr() != mask.value_or(MaskAttrInterface()))
+    return differs("mask");
+  if (map.getLengths() != lengths)
+    return differs("number of keys: its lengths are not the attention's");
+  auto getYield = [](Region &region) {
+    return region.empty() ? YieldOp()
+                          : cast<YieldOp>(region.front().getTerminator());
+  };
+  YieldOp ofScore = getYield(score), ofMap = getYield(map.getKeep());
+  if (!SameValues().areSame(ofScore ? ofScore.getKeep() : Value(),
+                            ofMap ? ofMap.getResult() : Value()))
+    return differs("mask: what its region keeps is not what the score region "
+                   "does");
+  ArrayRef<int64_t> of = map.getStaticSizes();
+  for (auto [name, ofMap, size, mayBeOne] :
+       {std::tuple("batch size", of[0], query.getDimSize(0), true),
+        {"number of heads", of[1], query.getDimSize(1), true},
+        {"number of queries", of[2], query.getDimSize(2), false},
+        {"number of keys", of[3], key.getDimSize(2), false}})
+    if (!mayBeEqual(ofMap, size) && !(mayBeOne && ofMap == 1))
+      return differs(name) << ": " << ofMap << ", not " << size;
+  Schedule schedule = attribute ? attribute->getValue() : Schedule();
+  if (schedule.splitKeys)
+    return op->emitOpError("blocks are lists of tiles, of which splits take "
+                           "every n-th; write num_splits for split_keys");
+  int64_t packed = schedule.getPackedHeads();
+  if (of[1] != 1 && packed != map.getPackedHeads())
+    return differs("number of heads that share tiles: the schedule must say "
+                   "packed_heads = ")
+           << map.getPackedHeads();
+  if (!schedule.queryTile ||
+      schedule.getQueriesOfTile() != map.getQueryTile() ||
+      schedule.keyTile != map.getKeyTile())
+    return differs("tile size: the schedule must say query_tile = ")
+           << map.getQueryTile() * packed
+           << ", key_tile = " << map.getKeyTile();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// BlockMapOp
+//===----------------------------------------------------------------------===//
+
+SmallVector<OpFoldResult> BlockMapOp::getMixedSizes() {
+  Builder builder(getContext());
+  return getMixedValues(getStaticSizes(), getSizes(), builder);
+}
+
+std::pair<RankedTensorType, RankedTensorType>
+BlockMapOp::getMapTypes(MLIRContext *context, ArrayRef<int64_t> sizes,
+                        ArrayRef<int64_t> tiles, int64_t packedHeads) {
+  auto countTiles = [](int64_t size, int64_t tile) {
+    return ShapedType::isDynamic(size) ? size
+                                       : llvm::divideCeilSigned(size, tile);
+  };
+  int64_t queryTiles = countTiles(sizes[2], tiles[0]),
+          keyTiles = countTiles(sizes[3], tiles[1]);
+  int64_t heads =
+      ShapedType::isDynamic(sizes[1]) ? sizes[1] : sizes[1] / packedHeads;
+  Type i32 = IntegerType::get(context, 32);
+  return {RankedTensorType::get({sizes[0], heads, queryTiles, keyTiles}, i32),
+          RankedTensorType::get({sizes[0], heads, queryTiles, 2}, i32)};
+}
+
+LogicalResult BlockMapOp::verify() {
+  ArrayRef<int64_t> sizes = getStaticSizes();
+  if (sizes.size() != 4)
+    return emitOpError("'of' takes the four sizes [batches, heads, queries, "
+                       "keys]");
+  if (static_cast<size_t>(llvm::count_if(sizes, ShapedType::isDynamic)) !=
+      getSizes().size())
+    return emitOpError("'of' needs one operand per dynamic size");
+  for (int64_t size : sizes)
+    if (!ShapedType::isDynamic(size) && size < 0)
+      return emitOpError("sizes must not be negative, got ") << size;
+  if (getTiles().size() != 2 || getTiles()[0] < 1 || getTiles()[1] < 1)
+    return emitOpError("tiles are two positive numbers, of queries and of "
+                       "keys");
+  if (getPackedHeads() < 1 ||
+      (getPackedHeads() > 1 &&
+       (ShapedType::isDynamic(sizes[1]) || sizes[1] % getPackedHeads() != 0)))
+    return emitOpError("packs ")
+           << getPackedHeads() << " heads, which must divide how many have a "
+           << "map, " << printSize(sizes[1]);
+  auto [keyTiles, counts] =
+      getMapTypes(getContext(), sizes, getTiles(), getPackedHeads());
+  for (auto [name, type, expected] :
+       {std::tuple("key_tiles", getKeyTiles().getType(), keyTiles),
+        {"counts", getCounts().getType(), counts}})
+    if (type != expected)
+      return emitOpError() << name << " must have type " << expected << ", got "
+                           << type;
+  if (static_cast<bool>(getGivenTiles()) !=
+          static_cast<bool>(getGivenCounts()) ||
+      (getGivenTiles() && (getGivenTiles().getType() != keyTiles ||
+                           getGivenCounts().getType() != counts)))
+    return emitOpError("a map that is given is two tensors of the types of the "
+                       "results");
+  if (getLengths() &&
+      failed(verifySameSize(*this, "number of batches and number of lengths",
+                            sizes[0], getLengths().getType().getDimSize(0))))
+    return failure();
+  if (getKeep().empty())
+    return success();
+  Block &block = getKeep().front();
+  SmallVector<Type> expected(4, IndexType::get(getContext()));
+  if (block.getArgumentTypes() != TypeRange(expected))
+    return emitOpError("the region takes (batch: index, head: index, query: "
+                       "index, key: index)");
+  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
+  if (!yield || !yield.getResult().getType().isInteger(1) || yield.getKeep())
+    return emitOpError("the region must end with flash.yield of an i1");
+  return verifyElementwise(block, "the region of a block map");
+}

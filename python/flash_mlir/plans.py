@@ -1,0 +1,124 @@
+"""Plans: which tiles a mask leaves, computed once for many calls."""
+
+import contextlib
+import sys
+
+from . import _core, cache
+from .masks import as_mask
+from .programs import Variant, get_captures, get_function, get_plan, with_signs
+
+_MAX_PREPARED = 512
+_prepared = {}
+
+
+class Plan:
+    """Which tiles a mask leaves of attention of certain sizes. Made by `plan`; stands in for the mask in calls.
+
+    Attributes:
+      mask: The mask.
+      lengths: The lengths that `plan` was given, which hold for calls, too; or None.
+      nbytes: The bytes of memory that the plan takes, where its arrays are. 0 where the compiler knows what the
+        mask leaves without asking it.
+    """
+
+    def __init__(self, mask, lengths, query_sizes, key_sizes, schedule, arrays):
+        self.mask = mask
+        self.lengths = lengths
+        self._sizes = (tuple(query_sizes), tuple(key_sizes))
+        self.schedule = schedule
+        self.arrays = tuple(arrays)
+
+    @property
+    def nbytes(self):
+        return sum(array.nbytes for array in self.arrays)
+
+    def check(self, query, key):
+        """Raises ValueError unless the plan is for such arguments of attention."""
+        # What is no array has another error.
+        sizes = tuple([tuple(getattr(array, "shape", ())[:-1]) for array in (query, key)])
+        if sizes != self._sizes and all(sizes):
+            raise ValueError(
+                f"the plan is for a query of {self._sizes[0]} and a key of {self._sizes[1]}, without the last dimension, "
+                f"and these are of {sizes[0]} and {sizes[1]}; make another plan"
+            )
+
+    def __repr__(self):
+        return f"<flash_mlir.Plan of {self.mask!r}, query {self._sizes[0]}, key {self._sizes[1]}: {self.nbytes} bytes>"
+
+
+def _without_gradients():
+    torch = sys.modules.get("torch")
+    return torch.no_grad() if torch is not None else contextlib.nullcontext()
+
+
+def _prepare(mask, has_lengths):
+    """The configuration of attention with a mask, and of each captured tensor its place among the mask's."""
+    key = (mask, has_lengths)
+    known = _prepared.get(key)
+    if known is None:
+        if len(_prepared) >= _MAX_PREPARED:
+            _prepared.clear()
+        attribute, condition = mask.lowered
+        variant = Variant(attribute, condition, None, None, has_lengths, False, False)
+        order = [id(tensor) for tensor in mask.tensors]
+        places = tuple([order.index(id(tensor)) for tensor in variant.captures])
+        known = _prepared[key] = (variant.config, places)
+    return known
+
+
+def plan(mask, query, key, value=None, lengths=None):
+    """Computes which tiles a mask leaves, once for many calls of `attention` and for many layers.
+
+    A mask that reads arrays, or whose formula the compiler cannot take apart, is asked in each call which tiles of
+    queries and keys it leaves. A plan has asked before, and calls take it in place of the mask:
+
+        plan = flash.plan(flash.documents(ids) & flash.causal(), query, key)
+        for layer in layers:
+            output = flash.attention(*layer(output), mask=plan)
+
+    It is computed where the arrays are; on CUDA on the current stream, nothing waits for it, and a CUDA graph may
+    capture it. Calls must have the sizes that it was made for, apart from D, and the arrays that the mask reads and
+    `lengths` must hold what they held then: nobody checks that. Calls with another D or dtype take the plan's tiles,
+    which is an error where they do not fit.
+
+    Args:
+      mask: As of `attention`.
+      query, key: Arrays like those of the calls, of which sizes, dtype and place count.
+      value: The same; like `key` if left out.
+      lengths: As of `attention`; calls with the plan are given none.
+
+    Returns:
+      A `Plan`.
+
+    Raises:
+      TypeError, ValueError, TraceError, CompileError, DeviceError: As `attention`.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.compiler.is_compiling():
+        from .torch_operator import plan_eagerly
+
+        return plan_eagerly(mask, query, key, value, lengths)
+    mask = as_mask(mask)
+    value = key if value is None else value
+    given = lengths
+    if mask.lengths is not None:
+        if lengths is not None:
+            raise ValueError("lengths are given twice: as an argument and by key_lengths in the mask")
+        given = mask.lengths
+    config, places = _prepare(mask, given is not None)
+    captured = tuple([mask.arrays[place] for place in places])
+    with _without_gradients():
+        element, rank, head_dim, value_dim, device = get_function(config).check(
+            query, key, value, given, None, captured
+        )
+        target = "cpu" if device < 0 else _core.get_device_target(device)
+        shapes = [tuple(array.shape) for array in (query, key, value)]
+        sizes = [list(shape) for shape in shapes] if device >= 0 else []
+        found = get_plan(config, element, rank, head_dim, value_dim, target, sizes)
+        arrays, schedule = (), None
+        if found is not None:
+            text, schedule = found
+            arguments = [query, key, value, *([] if given is None else [given])]
+            arguments += [with_signs(*each) for each in zip(captured, get_captures(config))]
+            arrays = cache.get_kernel(text, target, "attention_plan").call(arguments)
+    return Plan(mask, given, shapes[0][:-1], shapes[1][:-1], schedule, arrays)

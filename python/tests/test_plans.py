@@ -1,0 +1,198 @@
+"""Plans: what a mask leaves, computed once for many calls."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import flash_mlir as flash
+from flash_mlir import plans, programs
+
+rng = np.random.default_rng(3)
+FEW = rng.integers(0, 3, 300).astype(np.int32)
+
+
+def make(*shape):
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def reference(query, key, value, keep):
+    """In float64; a row without keys is 0."""
+    key, value = (np.repeat(x, query.shape[-3] // x.shape[-3], axis=-3) for x in (key, value))
+    score = np.einsum("...id,...jd->...ij", query.astype(np.float64), key.astype(np.float64)) / query.shape[-1] ** 0.5
+    score = np.where(keep, score, -np.inf)
+    with np.errstate(invalid="ignore"):
+        weight = np.nan_to_num(np.exp(score - np.max(score, axis=-1, keepdims=True)))
+    total = weight.sum(axis=-1, keepdims=True)
+    return np.einsum("...ij,...jd->...id", weight / np.where(total == 0, 1, total), value.astype(np.float64))
+
+
+@pytest.mark.parametrize("ids", [np.sort(FEW), FEW, np.zeros(300, np.int32), np.arange(300, dtype=np.int32)])
+def test_documents(ids):
+    mask = flash.documents(ids) & flash.causal()
+    query, key = make(2, 4, 300, 32), make(2, 2, 300, 32)
+    plan = flash.plan(mask, query, key)
+    assert plan.nbytes == sum(array.nbytes for array in plan.arrays) > 0
+    keep = (ids[:, None] == ids[None]) & np.tri(300, dtype=bool)
+    for _ in range(2):  # Layers.
+        query, value = make(2, 4, 300, 32), make(2, 2, 300, 48)
+        output, lse = flash.attention(query, key, value, mask=plan, return_lse=True)
+        np.testing.assert_allclose(output, reference(query, key, value, keep), rtol=1e-4, atol=1e-5)
+        # The same bits as with the map made in the call.
+        expected, expected_lse = flash.attention(query, key, value, mask=mask, return_lse=True)
+        assert np.array_equal(output, expected) and np.array_equal(lse, expected_lse)
+
+
+def test_it_is_the_plan_that_counts():
+    """No tile is visited that was not there when the plan was made."""
+    ids, keys = np.zeros(300, np.int32), np.ones(300, np.int32)
+    query = make(1, 1, 300, 16)
+    mask = flash.documents(ids, keys)
+    plan = flash.plan(mask, query, query)
+    keys[:] = 0
+    assert not flash.attention(query, query, query, mask=plan).any()
+    assert flash.attention(query, query, query, mask=mask).any()
+
+
+@pytest.mark.parametrize("target", ["emulate", "emulate:sm_90a", "sm_80", "sm_90a"])
+@pytest.mark.parametrize("sizes", [(2, 8, 2, 300), (2, 8, 2, 3)])
+def test_programs_of_gpus(target, sizes):
+    """Both functions compile for GPUs, and run where that is emulated; heads share tiles where queries are few."""
+    batch, heads, key_heads, length = sizes
+    ids, key_ids = FEW[:length], FEW.reshape(300)
+    mask = flash.documents(ids, key_ids)
+    config, _ = plans._prepare(mask, False)
+    shapes = [(batch, heads, length, 64), (batch, key_heads, 300, 64), (batch, key_heads, 300, 64)]
+    text, schedule = programs.get_plan(config, "f16", 4, 64, 64, target, [list(shape) for shape in shapes])
+    assert ("packed_heads=4" if length == 3 else "packed_heads=1") in schedule
+    kernels = [flash.compile(text, target=target, function=name) for name in ("attention_plan", "attention")]
+    if not target.startswith("emulate"):
+        assert all(".entry" in kernel.ptx for kernel in kernels)
+        return
+    query, key, value = (make(*shape).astype(np.float16) for shape in shapes)
+    made = kernels[0](query, key, value, ids, key_ids)
+    output = kernels[1](query, key, value, ids, key_ids, *made)
+    expected = reference(query, key, value, ids[:, None] == key_ids[None])
+    np.testing.assert_allclose(output.astype(np.float64), expected, rtol=2e-3, atol=2e-3)
+
+
+def test_scores_sinks_and_objects():
+    query, sink = make(1, 2, 200, 16), np.array([0.5, -1], np.float32)
+    ids = FEW[:200]
+    plan = flash.plan(lambda b, h, q, k: (ids[q] == ids[k]) | (h == 1), query, query)
+    score = lambda s, b, h, q, k: 3 * flash.tanh(s / 3)
+    expected = flash.attention(query, query, query, mask=plan.mask, score=score, scale=0.3, sink=sink)
+    assert np.array_equal(flash.attention(query, query, query, mask=plan, score=score, scale=0.3, sink=sink), expected)
+    attend = flash.Attention(mask=plan, score=score, scale=0.3)
+    for each in (attend, copy.deepcopy(attend), pickle.loads(pickle.dumps(attend))):
+        assert np.array_equal(each(query, query, query, sink=sink), expected)
+
+
+def test_other_head_dimensions():
+    query = make(1, 2, 200, 16)
+    plan = flash.plan(flash.documents(FEW[:200]), query, query)
+    wide = make(1, 2, 200, 64)
+    assert np.array_equal(
+        flash.attention(wide, wide, wide, mask=plan), flash.attention(wide, wide, wide, mask=flash.documents(FEW[:200]))
+    )
+
+
+def test_lengths():
+    ids = FEW.reshape(2, 150)
+    query, lengths = make(2, 2, 150, 16), np.array([0, 70], np.int32)
+    keep = (ids[:, :, None] == ids[:, None, :]) & (np.arange(150) < lengths[:, None, None])
+    expected = reference(query, query, query, keep[:, None])
+    plan = flash.plan(flash.documents(ids), query, query, lengths=lengths)
+    np.testing.assert_allclose(flash.attention(query, query, query, mask=plan), expected, rtol=1e-4, atol=1e-5)
+    composed = flash.plan(flash.documents(ids) & flash.key_lengths(lengths), query, query)
+    np.testing.assert_allclose(flash.attention(query, query, query, mask=composed), expected, rtol=1e-4, atol=1e-5)
+    attend = flash.Attention(mask=plan)
+    np.testing.assert_allclose(attend(query, query, query), expected, rtol=1e-4, atol=1e-5)
+    for call in (attend, lambda *args, **options: flash.attention(*args, mask=plan, **options)):
+        with pytest.raises(ValueError, match="lengths are those of the plan"):
+            call(query, query, query, lengths=lengths)
+    with pytest.raises(ValueError, match="lengths are given twice"):
+        flash.plan(flash.key_lengths(lengths), query, query, lengths=lengths)
+
+
+def test_rank_3():
+    query, ids = make(2, 200, 16), FEW[:200] != 0
+    plan = flash.plan(lambda b, h, q, k: ids[k], query, query)
+    np.testing.assert_allclose(
+        flash.attention(query, query, query, mask=plan), reference(query, query, query, ids[None]), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_masks_that_need_none():
+    query = make(1, 2, 200, 16)
+    plan = flash.plan(flash.causal(), query, query)
+    assert plan.nbytes == 0
+    assert np.array_equal(
+        flash.attention(query, query, query, mask=plan), flash.attention(query, query, query, mask=flash.causal())
+    )
+
+
+def test_no_rows_and_no_keys():
+    for nq, nk in ((0, 100), (100, 0), (0, 0), (1, 1)):
+        query, key = make(1, 2, nq, 16), make(1, 2, nk, 16)
+        ids = FEW[:200]
+        plan = flash.plan(lambda b, h, q, k: ids[q] == ids[k], query, key)
+        keep = ids[:nq, None] == ids[None, :nk]
+        if nk:
+            np.testing.assert_allclose(
+                flash.attention(query, key, key, mask=plan), reference(query, key, key, keep), rtol=1e-4, atol=1e-5
+            )
+        else:
+            assert not flash.attention(query, key, key, mask=plan).any()
+
+
+def test_wrong_plans():
+    query = make(1, 2, 200, 16)
+    plan = flash.plan(flash.documents(FEW[:200]), query, query)
+    for other in (make(1, 2, 199, 16), make(2, 2, 200, 16), make(1, 4, 200, 16)):
+        with pytest.raises(ValueError, match="make another plan"):
+            flash.attention(other, query, query, mask=plan)
+        with pytest.raises(ValueError, match="make another plan"):
+            flash.Attention(mask=plan)(other, query, query)
+    with pytest.raises(ValueError, match="make another plan"):
+        flash.attention(query, make(1, 2, 100, 16), make(1, 2, 100, 16), mask=plan)
+    with pytest.raises(TypeError, match="Plan is no mask"):
+        flash.causal() & plan
+    with pytest.raises(TypeError):
+        flash.plan(plan, query, query)
+    with pytest.raises(ValueError, match="query_ids has size 100"):
+        flash.plan(flash.documents(FEW[:100]), query, query)
+    with pytest.raises(TypeError):
+        flash.attention([1], query, query, mask=plan)
+
+
+def test_gradients():
+    query = make(1, 2, 100, 16)
+    mask = flash.documents(FEW[:100])
+    plan = flash.plan(mask, query, query)
+    output, lse = flash.attention(query, query, query, mask=plan, return_lse=True)
+    found = flash.attention_grad(query, query, query, output, lse, query, mask=plan)
+    expected = flash.attention_grad(query, query, query, output, lse, query, mask=mask)
+    assert all(np.array_equal(*pair) for pair in zip(found, expected))
+
+
+def test_tensors():
+    torch = pytest.importorskip("torch")
+    ids = torch.from_numpy(FEW[:100])
+    query = torch.randn(1, 2, 100, 16, requires_grad=True)
+    mask = flash.documents(ids)
+    plan = flash.plan(mask, query, query)
+    assert all(isinstance(array, torch.Tensor) for array in plan.arrays)
+    outputs = [flash.attention(query, query, query, mask=each) for each in (plan, mask)]
+    grads = [torch.autograd.grad(output.sum(), query)[0] for output in outputs]
+    assert torch.equal(*outputs) and torch.equal(*grads)
+    attend = flash.Attention(mask=plan)
+    compiled = torch.compile(lambda x: attend(x, x, x) + 1, fullgraph=True, backend="eager")
+    with torch.no_grad():
+        assert torch.equal(compiled(query), outputs[0] + 1)
+    broken = torch.compile(lambda x: flash.attention(x, x, x, mask=flash.plan(mask, x, x)) + 1, backend="eager")
+    with torch.no_grad():
+        assert torch.equal(broken(query), outputs[0] + 1)
+    with pytest.raises(Exception, match="make another plan"):  # Dynamo's own, with the text.
+        compiled(query[:, :, 1:])
