@@ -9,6 +9,7 @@ elementwise operation, which is about what PyTorch needs for one launch.
 """
 
 import argparse
+import functools
 import time
 
 import torch
@@ -35,10 +36,16 @@ def main():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--calls", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--length", type=int, default=64)
+    parser.add_argument("--dim", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=0, help="on the CPU; by default all")
     options = parser.parse_args()
     device = options.device
     dtype = torch.float16 if device == "cuda" else torch.float32
-    query = torch.randn(1, 1, 64, 64, device=device, dtype=dtype)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+        flash.set_thread_count(options.threads)
+    query = torch.randn(1, 1, options.length, options.dim, device=device, dtype=dtype)
     slopes = torch.ones(1, device=device)
     mask = flash.causal()
 
@@ -54,6 +61,22 @@ def main():
         "scaled_dot_product_attention": lambda: scaled_dot_product_attention(query, query, query, is_causal=True),
         "query + query": lambda: query + query,
     }
+    compiled = {
+        "attention with a mask": lambda x: flash.attention(x, x, x, mask=mask),
+        "scaled_dot_product_attention": lambda x: scaled_dot_product_attention(x, x, x, is_causal=True),
+        "query + query": lambda x: x + x,
+    }
+    leaf = query.clone().requires_grad_()
+    for name, function in compiled.items():
+        graph = torch.compile(function, backend="aot_eager", fullgraph=True)
+        cases[f"{name}, compiled"] = functools.partial(graph, query)
+        try:
+            function(leaf)
+        except NotImplementedError:  # There are no gradients on this device.
+            continue
+        cases[f"{name}, with gradients"] = functools.partial(function, leaf)
+        cases[f"{name}, forward and backward"] = lambda function=function: function(leaf).sum().backward()
+        cases[f"{name}, with gradients, compiled"] = functools.partial(graph, leaf)
     print(f"device {torch.cuda.get_device_name() if device == 'cuda' else 'cpu'}, PyTorch {torch.__version__}")
     for name, function in cases.items():
         function()

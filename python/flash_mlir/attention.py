@@ -6,7 +6,7 @@ import sys
 from .errors import TraceError
 from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, refuse_gradient, to_float32
 from .functions import Trace, trace
-from .masks import Mask, check_condition
+from .masks import Mask, check_condition, is_compiling
 from .compiler import Kernel, choose_target
 from .programs import Variant, get_function, get_kernel
 
@@ -99,12 +99,6 @@ def _prepare(mask, score, scale, lengths, has_sink, return_lse):
     return prepared, tuple([arrays[place] for place in prepared.places]), lengths
 
 
-def _is_compiling():
-    """Whether torch.compile is tracing."""
-    torch = sys.modules.get("torch")
-    return torch is not None and torch.compiler.is_compiling()
-
-
 def _autocast(query, key, value):
     """The arguments as scaled_dot_product_attention takes them under torch.autocast."""
     torch = sys.modules.get("torch")
@@ -169,8 +163,8 @@ def attention(
       NotImplementedError: A tensor requires gradients that there are none of: on CUDA, or of a number.
     """
     query, key, value = _autocast(query, key, value)
-    if _is_compiling():
-        from .torch_operator import attention as compiled
+    if is_compiling():
+        from .torch_compile import attention as compiled
 
         return compiled(query, key, value, mask, score, scale, lengths, sink, return_lse)
     prepared, captured, lengths = _prepare(mask, score, scale, lengths, sink is not None, return_lse)
@@ -219,7 +213,7 @@ class Attention:
             lengths = self._mask_lengths
         index = 2 * (lengths is not None) + (sink is not None)
         query, key, value = _autocast(query, key, value)
-        if _is_compiling():
+        if is_compiling():
             from .torch_operator import call
 
             return call(query, key, value, lengths, sink, self.captured, self._configs[index], self.return_lse)

@@ -133,11 +133,13 @@ def get_kernel(config, element, rank, head_dim, value_dim, target, sizes=None):
     return cache.get_kernel(text, target)
 
 
+@functools.lru_cache(maxsize=512)
 def get_captures(config):
     """(name, number of the dtype, whether it is bool, whether it has no sign, rank, ...) of each captured tensor."""
     return [tuple(capture) for capture in json.loads(config)["captures"]]
 
 
+@functools.lru_cache(maxsize=512)
 def get_gradient_kernel(config, element, rank, head_dim, value_dim, has_lse_grad, wrt):
     """The native kernel of a variant's gradients on the CPU; `wrt` are numbers of captured tensors.
 
