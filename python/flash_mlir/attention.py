@@ -160,7 +160,7 @@ def attention(
       TraceError: A function does what cannot be traced.
       CompileError: The compiler refuses the program; the text has its diagnostics.
       DeviceError: The GPU is too old (compute capability 8.0 is needed).
-      NotImplementedError: A tensor requires gradients that there are none of: on CUDA, or of a number.
+      NotImplementedError: A tensor requires gradients that there are none of: of a number.
     """
     query, key, value = _autocast(query, key, value)
     if is_compiling():

@@ -31,21 +31,33 @@ def _with_signs(array, capture):
     return array.view(getattr(torch, name) if torch and isinstance(array, torch.Tensor) else name)
 
 
+def _fit(array):
+    """An array as kernels for GPUs read it: autograd gives gradients with any strides, of expanded ones 0."""
+    *strides, last = array.stride()
+    bytes = array.element_size()
+    aligned = last == 1 and array.data_ptr() % 16 == 0
+    if aligned and all(stride > 0 and stride * bytes % 16 == 0 for stride in strides):
+        return array
+    return array.contiguous()
+
+
 def compute(config, query, key, value, output, lse, output_grad, lengths, sink, captured, lse_grad, wrt):
     """The gradients of query, key, value, sink if there is one, and of the captured tensors of the numbers in `wrt`.
 
     Raises what `attention_grad` does for arguments that do not fit.
     """
     kind = get_function(config).check(query, key, value, lengths, sink, captured)
-    element, rank, _, value_dim, device = kind
-    if device >= 0:
-        raise NotImplementedError("gradients are computed on the CPU only, and query is on a GPU")
+    element, _, _, value_dim, device, _ = kind
     rows = tuple(query.shape[:-1])
     _check("output", output, element, (*rows, value_dim))
     _check("lse", lse, "f32", rows)
     _check("output_grad", output_grad, element, (*rows, value_dim))
     if lse_grad is not None:
         _check("lse_grad", lse_grad, "f32", rows)
+    if device >= 0:
+        output, output_grad = _fit(output), _fit(output_grad)
+        if lse_grad is not None and not lse_grad.is_contiguous():
+            lse_grad = lse_grad.contiguous()
     captures = get_captures(config)
     for number in wrt:
         name, dtype = captures[number][:2]
@@ -56,7 +68,8 @@ def compute(config, query, key, value, output, lse, output_grad, lengths, sink, 
     arguments += map(_with_signs, captured, captures)
     if lse_grad is not None:
         arguments.append(lse_grad)
-    return get_gradient_kernel(config, *kind[:4], lse_grad is not None, wrt).call(arguments)
+    sizes = [tuple(array.shape) for array in (query, key, value)]
+    return get_gradient_kernel(config, kind, sizes, lse_grad is not None, wrt).call(arguments)
 
 
 def _find(wrt, captured):
@@ -87,7 +100,10 @@ def attention_grad(
     lse_grad=None,
     wrt=(),
 ):
-    """The gradients of a loss with respect to the operands of `attention`, on the CPU.
+    """The gradients of a loss with respect to the operands of `attention`.
+
+    Arrays are where those of `attention` may be. On CUDA the kernels are queued on the current stream;
+    `output_grad` and `lse_grad` are copied where their strides are not such as `attention` takes.
 
     Args:
       query, key, value, mask, score, scale, lengths, sink: As `attention` was called with.
@@ -105,7 +121,7 @@ def attention_grad(
     Raises:
       TypeError, ValueError, TraceError, CompileError: As `attention`; CompileError, too, where the score
         function has no derivative, which the text says with the operation.
-      NotImplementedError: The arrays are on a GPU.
+      NotImplementedError: A tensor requires gradients: this has no derivative itself.
     """
     prepared, captured, lengths = _prepare(mask, score, scale, lengths, sink is not None, True)
     found = _find(tuple(wrt), captured)

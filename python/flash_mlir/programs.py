@@ -128,6 +128,16 @@ def _fill(text, element, head_dim, value_dim):
 def get_kernel(config, element, rank, head_dim, value_dim, target, sizes=None):
     """The native kernel of a variant for these types, or its version for these sizes of query, key and value."""
     text = _fill(json.loads(config)["programs"][str(rank)], element, head_dim, value_dim)
+    return _compile(text, target, sizes)
+
+
+def _get_target(device):
+    """That of a device; -1 is the CPU."""
+    return "cpu" if device < 0 else _core.get_device_target(device)
+
+
+def _compile(text, target, sizes):
+    """The kernel of a program, or, where there are any, its version for these sizes of the first arguments."""
     if sizes:
         text = _core.Kernel.specialize(text, target, "", "", sizes)
     return cache.get_kernel(text, target)
@@ -136,16 +146,38 @@ def get_kernel(config, element, rank, head_dim, value_dim, target, sizes=None):
 @functools.lru_cache(maxsize=512)
 def get_captures(config):
     """(name, number of the dtype, whether it is bool, whether it has no sign, rank, ...) of each captured tensor."""
-    return [tuple(capture) for capture in json.loads(config)["captures"]]
+    return tuple(tuple(capture) for capture in json.loads(config)["captures"])
 
 
-@functools.lru_cache(maxsize=512)
-def get_gradient_kernel(config, element, rank, head_dim, value_dim, has_lse_grad, wrt):
-    """The native kernel of a variant's gradients on the CPU; `wrt` are numbers of captured tensors.
+_gradient_kernels = {}
+_MAX_GRADIENT_KERNELS = 512
+
+
+def get_gradient_kernel(config, kind, sizes, has_lse_grad, wrt):
+    """The native kernel of a variant's gradients.
 
     It takes query, key, value, output, lse and the output's gradient, then lengths, sink, captured tensors and the
     gradient of lse, as far as there are any.
+
+    Args:
+      config: Of the variant.
+      kind: What it is compiled for, from the variant's native function (`check`).
+      sizes: Of query, key and value, for which a GPU has a version of its own.
+      has_lse_grad: Whether there is a gradient of lse.
+      wrt: A tuple of the numbers of captured tensors whose gradients are asked for.
     """
+    key = (config, kind, has_lse_grad, wrt)
+    kernel = _gradient_kernels.get(key)
+    if kernel is None:
+        if len(_gradient_kernels) >= _MAX_GRADIENT_KERNELS:
+            _gradient_kernels.clear()
+        element, rank, head_dim, value_dim, device, _ = kind
+        text = _fill(_print_gradient_call(config, rank, has_lse_grad, wrt), element, head_dim, value_dim)
+        kernel = _gradient_kernels[key] = _compile(text, _get_target(device), sizes if device >= 0 else None)
+    return kernel
+
+
+def _print_gradient_call(config, rank, has_lse_grad, wrt):
     parts = json.loads(config)
     arguments, clauses = "", ""
     if has_lse_grad:
@@ -156,8 +188,7 @@ def get_gradient_kernel(config, element, rank, head_dim, value_dim, has_lse_grad
         clauses += f" wrt({', '.join(f'%capture{number}' for number in wrt)} : {', '.join(types)})"
     names = "".join(f", %capture{number}_grad" for number in wrt)
     text = parts["gradients"][str(rank)].replace("$A", arguments).replace("$C", clauses)
-    text = text.replace("$N", names).replace("$T", "".join(f", {type}" for type in types))
-    return cache.get_kernel(_fill(text, element, head_dim, value_dim), "cpu")
+    return text.replace("$N", names).replace("$T", "".join(f", {type}" for type in types))
 
 
 @functools.lru_cache(maxsize=512)
@@ -173,8 +204,7 @@ def get_function(config):
     parts = json.loads(config)
 
     def compile(element, rank, head_dim, value_dim, device, sizes):
-        target = "cpu" if device < 0 else _core.get_device_target(device)
-        return get_kernel(config, element, rank, head_dim, value_dim, target, sizes)
+        return get_kernel(config, element, rank, head_dim, value_dim, _get_target(device), sizes)
 
     def dispatch(query, key, value, lengths, sink, captured):
         from . import torch_operator

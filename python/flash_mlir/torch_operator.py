@@ -3,10 +3,8 @@
 import torch
 from torch.autograd import forward_ad
 
-from . import _core
 from .gradients import compute
 from .programs import get_function, get_training_config
-
 
 # Python is called once for a call of an operator: what has no gradients has no kernel for autograd either.
 _library = torch.library.Library("flash_mlir", "DEF")
@@ -21,7 +19,7 @@ _library.define(f"attention({_OPERANDS}, {_MORE}, str config) -> Tensor", tags=_
 for _name in ("attention_with_lse", "attention_with_gradients"):
     _library.define(f"{_name}({_OPERANDS}, {_MORE}, str config) -> (Tensor, Tensor)", tags=_TAGS)
 _library.define(
-    f"attention_grad({_OPERANDS}, Tensor output, Tensor lse, Tensor output_grad, Tensor lse_grad, {_MORE}, int[] wrt, "
+    f"attention_grad({_OPERANDS}, Tensor output, Tensor lse, Tensor output_grad, Tensor? lse_grad, {_MORE}, int[] wrt, "
     "str config) -> Tensor[]",
     tags=_TAGS,
 )
@@ -75,9 +73,9 @@ def _(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, capt
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(ctx, config, query, key, value, lengths, sink, *captured):
-        if query.is_cuda:
-            raise NotImplementedError(_core.no_backward)
         results = _WITH_LSE(query, key, value, lengths, sink, captured, config)
+        # A gradient that there is none of costs nothing, in place of zeros.
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(query, key, value, *results, lengths, sink, *captured)
         ctx.config = config
         ctx.wrt = [number for number, needed in enumerate(ctx.needs_input_grad[6:]) if needed]
@@ -88,6 +86,8 @@ class _Attention(torch.autograd.Function):
         if torch.is_grad_enabled():
             raise NotImplementedError("attention has no second derivative; leave out create_graph=True")
         query, key, value, output, lse, lengths, sink, *captured = ctx.saved_tensors
+        if output_grad is None:
+            output_grad = torch.zeros_like(output)
         query_grad, key_grad, value_grad, *found = _GRAD(
             query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, ctx.wrt, ctx.config
         )
@@ -123,8 +123,6 @@ def call(query, key, value, lengths, sink, captured, config, return_lse):
     """Calls the operator, as torch.compile can trace it."""
     captured = list(captured)
     if _needs_gradients(query, key, value, sink, captured):
-        if query.is_cuda:
-            raise NotImplementedError(_core.no_backward)
         results = _WITH_GRADIENTS(query, key, value, lengths, sink, captured, _get_training_config(config))
         return results if return_lse else results[0]
     operator = _WITH_LSE if return_lse else _ATTENTION

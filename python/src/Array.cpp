@@ -475,8 +475,8 @@ void flash::python::raiseNoMemory(nb::handle object, const char *name) {
 
 std::string flash::python::describeNoBackward(const std::string &what) {
   return what +
-         " requires gradients, which attention has on the CPU only; call "
-         "it under torch.no_grad(), or detach() what it is given";
+         " requires gradients, of which this would leave nothing; call it "
+         "under torch.no_grad(), or detach() what it is given";
 }
 
 //===----------------------------------------------------------------------===//

@@ -118,16 +118,22 @@ void Attention::checkCapture(const Capture &capture, const Array &array,
   }
 }
 
+Attention::KernelSizes Attention::getKernelSizes(const Array &query,
+                                                 const Array &key) {
+  if (query.device < 0)
+    return {};
+  int rank = query.rank;
+  return {query.sizes[rank - 3], key.sizes[rank - 3],
+          flashGetSizeClass(rank == 4 ? query.sizes[0] : 1),
+          flashGetSizeClass(query.sizes[rank - 2]),
+          flashGetSizeClass(key.sizes[rank - 2])};
+}
+
 Kernel &Attention::getKernel(const Array &query, const Array &key,
                              const Array &value) {
   int rank = query.rank;
   int64_t headDim = query.sizes[rank - 1], valueDim = value.sizes[rank - 1];
-  std::array<int64_t, 5> sizes = {};
-  if (query.device >= 0)
-    sizes = {query.sizes[rank - 3], key.sizes[rank - 3],
-             flashGetSizeClass(rank == 4 ? query.sizes[0] : 1),
-             flashGetSizeClass(query.sizes[rank - 2]),
-             flashGetSizeClass(key.sizes[rank - 2])};
+  KernelSizes sizes = getKernelSizes(query, key);
   for (Specialization &known : kernels)
     if (known.element == query.element && known.rank == rank &&
         known.device == query.device && known.headDim == headDim &&
@@ -169,7 +175,7 @@ struct NoMemory {
   const char *name;
 };
 
-/// Thrown where an argument on the CPU requires gradients.
+/// Thrown where an argument requires gradients.
 struct NeedsGradient {
   const char *name;
 };
@@ -213,9 +219,12 @@ nb::tuple Attention::check(nb::handle queryObject, nb::handle keyObject,
     raise(PyExc_NotImplementedError, describeNoBackward(error.name));
   }
   const Array &query = arguments.arrays[0], &value = arguments.arrays[2];
-  return nb::make_tuple(getMlirName(query.element), query.rank,
-                        query.sizes[query.rank - 1],
-                        value.sizes[query.rank - 1], query.device);
+  auto [heads, keyHeads, batch, queries, keys] =
+      getKernelSizes(query, arguments.arrays[1]);
+  return nb::make_tuple(
+      getMlirName(query.element), query.rank, query.sizes[query.rank - 1],
+      value.sizes[query.rank - 1], query.device,
+      nb::make_tuple(heads, keyHeads, batch, queries, keys));
 }
 
 void Attention::read(Arguments &arguments, nb::handle queryObject,
@@ -241,11 +250,8 @@ void Attention::read(Arguments &arguments, nb::handle queryObject,
     if (!array.hasMemory)
       throw NoMemory{object, name};
     if (array.requiresGrad &&
-        Torch::get()->isGradEnabled().is(nb::handle(Py_True))) {
-      if (onDevice)
-        raise(PyExc_NotImplementedError, describeNoBackward(name));
+        Torch::get()->isGradEnabled().is(nb::handle(Py_True)))
       throw NeedsGradient{name};
-    }
     array.setUnitStrides();
     ++count;
     return array;

@@ -49,7 +49,8 @@ public:
                  nb::handle lengths, nb::handle sink, nb::handle captured);
 
   /// Checks the arguments of a call, and returns what a kernel is compiled for:
-  /// (dtype, rank, head dimension, value head dimension, device).
+  /// (dtype, rank, head dimension, value head dimension, device, sizes), the
+  /// last as in Specialization.
   nb::tuple check(nb::handle query, nb::handle key, nb::handle value,
                   nb::handle lengths, nb::handle sink, nb::handle captured);
 
@@ -68,14 +69,17 @@ private:
             nb::handle value, nb::handle lengths, nb::handle sink,
             nb::handle captured) const;
 
+  /// On a device: heads, key heads, and the classes (flashGetSizeClass) of the
+  /// batch size and the lengths. On the CPU, where kernels take any, zeros.
+  using KernelSizes = std::array<int64_t, 5>;
+  static KernelSizes getKernelSizes(const Array &query, const Array &key);
+
   /// What a kernel is compiled for.
   struct Specialization {
     FlashElementType element;
     int rank, device;
     int64_t headDim, valueDim;
-    /// On a device: heads, key heads, and the classes (flashGetSizeClass) of
-    /// the batch size and the lengths.
-    std::array<int64_t, 5> sizes;
+    KernelSizes sizes;
     nb::object owner;
     Kernel *kernel;
   };

@@ -235,10 +235,12 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
   check(flashCallPrepare(call, arguments, count), note);
   size_t numResults = flashKernelGetNumResults(handle);
   std::vector<nb::object> results;
-  void *addresses[8];
+  // The gradients of query, key, value, sink and as many arrays as functions
+  // may read.
+  void *addresses[28];
   if (numResults > std::size(addresses))
     raise(PyExc_ValueError, "the program has ", numResults,
-          " results; up to 8 are possible on a GPU");
+          " results; up to ", std::size(addresses), " are possible on a GPU");
   for (size_t i = 0; i < numResults; ++i) {
     FlashTensor shape = flashCallGetResult(call, i);
     results.push_back(torch.allocate(shape.sizes, shape.rank,

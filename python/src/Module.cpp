@@ -57,8 +57,6 @@ NB_MODULE(_core, m) {
       nb::arg("count"),
       "Threads that kernels use on the CPU, up to 1024; 0 is one for each of "
       "the machine's. Must not be called while a kernel runs.");
-  // What PyTorch's operator says where something wants its gradient.
-  m.attr("no_backward") = describeNoBackward("an argument");
   // What a captured tensor is: (number of the dtype, is bool, is unsigned,
   // rank).
   m.def("inspect", [](nb::handle object, const std::string &name) {

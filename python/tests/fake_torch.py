@@ -57,6 +57,18 @@ class Tensor:
     def stride(self):
         return tuple(stride // self.array.itemsize for stride in self.array.strides)
 
+    def element_size(self):
+        return self.array.itemsize
+
+    def is_contiguous(self):
+        return self.array.flags.c_contiguous
+
+    def contiguous(self):
+        events.append(("contiguous", self.shape))
+        result = make(self.shape, self.dtype.name, self.device_index)
+        result.array[...] = self.array
+        return result
+
     def data_ptr(self):
         return self.array.ctypes.data
 

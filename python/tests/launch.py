@@ -4,6 +4,7 @@ import sys
 import time
 
 import fake_torch
+import numpy as np
 
 fake_torch.install()
 
@@ -88,13 +89,40 @@ def test_places():
 
 
 def test_gradients():
-    """Any tensor that requires a gradient would lose it."""
+    """Each call takes the version for its sizes, once it is compiled; gradients of any strides serve."""
+    query, key = make((2, 8, 128, 64), "float16"), make((2, 2, 136, 64), "float16")
+    output, lse = flash.attention(query, key, key, mask=flash.causal(), return_lse=True)
+    sink = make((8,), "float32")
+    events.clear()
+    arguments = (query, key, key, output, lse)
+    grads = flash.attention_grad(*arguments, output, mask=flash.causal(), sink=sink, lse_grad=lse)
+    assert [grad.shape for grad in grads] == [query.shape, key.shape, key.shape, (8,)]
+    assert [grad.dtype.name for grad in grads] == ["float16"] * 3 + ["float32"]
+    made = [event[1:] for event in events if event[0] == "empty" and event[2] != "int8"]
+    assert made == [(grad.shape, grad.dtype.name) for grad in grads] and events[-1] == ("stream", 0)
+
+    start = time.perf_counter()
+    flash.attention_grad(*arguments, output, mask=flash.causal(), sink=sink, lse_grad=lse)
+    assert time.perf_counter() - start < 0.05
+    turned = fake_torch.Tensor(make((2, 128, 8, 64), "float16").array.transpose(0, 2, 1, 3), query.dtype, 0)
+    expanded = fake_torch.Tensor(np.broadcast_to(output.array[:1], query.shape), query.dtype, 0)
+    for output_grad, copies in ((turned, 0), (expanded, 1)):
+        events.clear()
+        flash.attention_grad(*arguments, output_grad, mask=flash.causal())
+        assert [event[0] for event in events].count("contiguous") == copies
+    message = "output_grad has the shape (2, 2, 136, 64); expected (2, 8, 128, 64)"
+    expect_error(ValueError, message, *arguments, key, call=flash.attention_grad)
+
+
+def test_gradients_that_are_refused():
+    """Functions without a derivative would lose it."""
     query, sink, slopes = make((1, 2, 64, 64), "float32"), make((2,), "float32"), make((2,), "float32")
     score = lambda s, b, h, q, k: s * slopes[h]
+    output, lse = flash.attention(query, query, query, score=score, sink=sink, return_lse=True)
     for name, tensor in (("query", query), ("sink", sink), ("slopes", slopes)):
         tensor.requires_grad = True
-        message = f"{name} requires gradients, which attention has on the CPU only"
-        expect_error(NotImplementedError, message, query, query, query, score=score, sink=sink)
+        options = dict(call=flash.attention_grad, score=score, sink=sink)
+        expect_error(NotImplementedError, f"{name} requires gradients", query, query, query, output, lse, output, **options)
         tensor.requires_grad = False
     scale = make((), "float32")
     scale.requires_grad = True

@@ -67,18 +67,21 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
   struct Operands {
     Sizes query, key;
   };
-  std::optional<Operands> getOperands(AttentionOp op);
+  std::optional<Operands> getOperands(AttentionOpInterface op);
   /// Writes into the types what the layout of tiles depends on.
   void fixTypes(AttentionOp op);
   void refineArgument(Value tensor, ArrayRef<int64_t> sizes,
                       ArrayRef<int64_t> dims);
   LogicalResult select(AttentionOp op);
+  void fixTypes(AttentionGradOp op, const Operands &sizes);
+  LogicalResult select(AttentionGradOp op);
   func::FuncOp copyForCalls(AttentionOp op);
   void setMultiples(AttentionOp op, const Schedule &schedule);
   void openSplits(Schedule &schedule, const Problem &problem);
   void runOnOperation() override;
 
   SmallVector<Sizes> ofArguments;
+  TargetInfo machine = cpuTarget;
   Schedule givenSchedule;
 };
 } // namespace
@@ -184,7 +187,16 @@ static void refineTypes(AttentionOp op) {
   }
 }
 
-std::optional<Specialize::Operands> Specialize::getOperands(AttentionOp op) {
+/// Erases casts of the function of `op` that nothing uses.
+static void eraseUnusedCasts(Operation *op) {
+  op->getParentOfType<func::FuncOp>().walk([](tensor::CastOp cast) {
+    if (cast->use_empty())
+      cast.erase();
+  });
+}
+
+std::optional<Specialize::Operands>
+Specialize::getOperands(AttentionOpInterface op) {
   std::optional<Sizes> query = getSizes(op.getQuery()),
                        key = getSizes(op.getKey());
   if (!query || !key || (op.hasBatch() && query->front() != key->front()))
@@ -209,10 +221,7 @@ void Specialize::fixTypes(AttentionOp op) {
   refineArgument(op.getKey(), key, {heads});
   refineArgument(op.getValue(), key, {heads});
   refineTypes(op);
-  op->getParentOfType<func::FuncOp>().walk([](tensor::CastOp cast) {
-    if (cast->use_empty())
-      cast.erase();
-  });
+  eraseUnusedCasts(op);
 }
 
 /// A function that computes `op` for tensors of typical sizes; null where the
@@ -279,10 +288,8 @@ void Specialize::openSplits(Schedule &schedule, const Problem &problem) {
     schedule.numSplits = splits;
     return;
   }
-  int64_t all = findMultiprocessors(getOperation())
-                    .value_or(findTarget(target)->multiprocessors);
-  if (countSplits(all, tiles, keyTiles) == splits)
-    schedule.splitCtas = all;
+  if (countSplits(machine.multiprocessors, tiles, keyTiles) == splits)
+    schedule.splitCtas = machine.multiprocessors;
 }
 
 /// Says of which tiles the lengths are multiples.
@@ -336,7 +343,75 @@ LogicalResult Specialize::select(AttentionOp op) {
   return success(isScheduled);
 }
 
+/// How many query heads read a key head decides which loops there are.
+void Specialize::fixTypes(AttentionGradOp op, const Operands &sizes) {
+  if (!op.hasHeads())
+    return;
+  int64_t heads = sizes.query.size() - 3;
+  for (Value tensor : {Value(op.getQuery()), Value(op.getOutput()),
+                       Value(op.getLse()), Value(op.getOutputGrad()),
+                       Value(op.getLseGrad())})
+    if (tensor)
+      refineArgument(tensor, sizes.query, {heads});
+  for (Value tensor : {op.getKey(), op.getValue()})
+    refineArgument(tensor, sizes.key, {heads});
+  for (OpOperand &operand : op->getOpOperands())
+    if (auto open = operand.get().getDefiningOp<tensor::CastOp>();
+        open && tensor::canFoldIntoConsumerOp(open))
+      operand.set(open.getSource());
+  OpBuilder b(op->getContext());
+  b.setInsertionPointAfter(op);
+  for (auto [operand, result] :
+       llvm::zip_equal(op.getDifferentiated(), op->getResults())) {
+    Type type = result.getType();
+    if (operand.getType() == type)
+      continue;
+    result.setType(operand.getType());
+    auto open = tensor::CastOp::create(b, op.getLoc(), type, result);
+    result.replaceAllUsesExcept(open, open);
+  }
+  eraseUnusedCasts(op);
+}
+
+LogicalResult Specialize::select(AttentionGradOp op) {
+  std::optional<Operands> sizes = getOperands(op);
+  if (!sizes)
+    return success();
+  fixTypes(op, *sizes);
+  int64_t last = sizes->query.size() - 2;
+  int64_t queries = sizes->query[last], keys = sizes->key[last];
+  Problem problem = getProblem(op);
+  problem.queries = getTypicalSize(queries);
+  problem.keys = getTypicalSize(keys);
+  Schedule chosen = givenSchedule;
+  if (op.getSchedule())
+    chosen = chosen.over(op.getSchedule()->getValue());
+  chosen = chosen.over(chooseGradSchedule(problem, machine));
+  if (std::string fault = findGradFault(machine, chosen); !fault.empty())
+    return op.emitOpError("cannot be scheduled: ") << fault;
+  op.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
+  auto getMultiple = [](int64_t size, int64_t tile) {
+    return size >= tile && getCommonDivisor(size) % tile == 0 ? tile : 1;
+  };
+  int64_t multiples[] = {getMultiple(queries, *chosen.queryTile),
+                         getMultiple(keys, *chosen.keyTile)};
+  if (multiples[0] != 1 || multiples[1] != 1)
+    op.setMultiples(multiples);
+  return success();
+}
+
 void Specialize::runOnOperation() {
+  std::optional<TargetInfo> known = findTarget(target);
+  if (!known) {
+    emitError(getOperation().getLoc(),
+              "there is no schedule for the target '")
+        << target << "'; there are " << listTargets();
+    return signalPassFailure();
+  }
+  machine = *known;
+  if (machine.isGpu)
+    machine.multiprocessors =
+        findMultiprocessors(getOperation()).value_or(machine.multiprocessors);
   llvm::Expected<Schedule> parsed = Schedule::parse(schedule);
   if (!parsed) {
     emitError(getOperation().getLoc(), "the schedule that is given: ")
@@ -358,5 +433,10 @@ void Specialize::runOnOperation() {
       if (failed(select(op)))
         return signalPassFailure();
     }
+    SmallVector<AttentionGradOp> grads;
+    func.walk([&](AttentionGradOp op) { grads.push_back(op); });
+    for (AttentionGradOp op : grads)
+      if (failed(select(op)))
+        return signalPassFailure();
   }
 }
