@@ -41,6 +41,7 @@ from .expressions import (
     trunc,
     where,
 )
+from .flex import flex_attention
 from .gradients import attention_grad
 from .masks import Mask, causal, documents, full, key_lengths, mask, prefix, window
 
@@ -69,6 +70,7 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
+    "flex_attention",
     "floor",
     "full",
     "get_device_target",

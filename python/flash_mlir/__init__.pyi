@@ -1,7 +1,7 @@
 """Types of the public interface. `A` is numpy.ndarray or torch.Tensor."""
 
 import os
-from typing import Any, Callable, List, Literal, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
+from typing import Any, Callable, Dict, List, Literal, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
 
 from . import cache as cache
 
@@ -74,6 +74,20 @@ def attention_grad(
     lse_grad: Optional[A] = None,
     wrt: Sequence[A] = (),
 ) -> Tuple[A, ...]: ...
+
+def flex_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    score_mod: Optional[ScoreFunction] = None,
+    block_mask: Optional[Any] = None,
+    scale: Optional[float] = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    kernel_options: Optional[Dict[str, Any]] = None,
+    *,
+    return_aux: Optional[Any] = None,
+) -> Any: ...
 
 class Attention:
     return_lse: bool

@@ -513,6 +513,15 @@ def _full_like(x, fill_value, dtype=None, device=None):
     return x.new_full((), fill_value, dtype)
 
 
+def _gelu(x, approximate="none"):
+    x = to_float(x)
+    if approximate == "none":
+        return 0.5 * x * (1.0 + erf(x * math.sqrt(0.5)))
+    if approximate != "tanh":
+        raise TraceError(f"there is no approximation {approximate!r} of gelu; 'none' and 'tanh' are possible")
+    return 0.5 * x * (1.0 + tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)))
+
+
 _FUNCTIONS = {f.__name__: f for f in (exp, exp2, expm1, log, log1p, log2, sqrt, rsqrt, tanh, sin, cos, erf)}
 _FUNCTIONS.update({f.__name__: f for f in (floor, ceil, round, trunc, sigmoid, minimum, maximum, where, sign)})
 _FUNCTIONS.update(
@@ -530,7 +539,9 @@ _FUNCTIONS.update(
     # Of two values; those of one reduce arrays.
     max=lambda a, b: maximum(a, b),
     min=lambda a, b: minimum(a, b),
-    relu=lambda x: maximum(x, 0),
+    relu=lambda x, inplace=False: maximum(x, 0),
+    silu=lambda x, inplace=False: to_float(x) * sigmoid(x),
+    gelu=_gelu,
     square=lambda x: lift(x) * x,
     reciprocal=lambda x: 1.0 / to_float(x),
     isnan=lambda x: to_float(x) != to_float(x),
