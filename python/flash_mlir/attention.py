@@ -6,7 +6,7 @@ import sys
 from .errors import TraceError
 from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, refuse_gradient, to_float32
 from .functions import Trace, trace
-from .masks import Mask, check_condition, is_compiling
+from .masks import Mask, as_mask, check_condition, is_compiling
 from .compiler import Kernel, choose_target
 from .programs import Variant, get_function, get_kernel
 
@@ -51,6 +51,12 @@ def _get_mask(function):
         shared = Trace(traced.value, traced.tensors, ())
         known = _function_masks[id(traced.value)] = Mask(shared, name=getattr(function, "__name__", "mask"))
     return known, id(traced.value), traced.arrays
+
+
+def get_shared_mask(function):
+    """The mask of a function; of equal ones that read no arrays, the same."""
+    known, _, arrays = _get_mask(function)
+    return as_mask(function) if arrays else known
 
 
 def _get_scale(scale):

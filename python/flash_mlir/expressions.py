@@ -159,6 +159,11 @@ class Value:
         """The name of a dtype, which `to` and `astype` take."""
         return {INDEX: "int32", FLOAT: "float32", BOOL: "bool"}[self.type]
 
+    @property
+    def device(self):
+        """None: values are wherever the kernel runs."""
+        return None
+
     def astype(self, dtype):
         """The value as float32, as an integer, as a truth value, or rounded to what float16 or bfloat16 can hold."""
         if isinstance(dtype, Value):

@@ -97,7 +97,7 @@ class _Description:
     def _is_of_library(self, function):
         """Functions of libraries are what they are, unless they hold others."""
         root = (getattr(function, "__module__", None) or "").partition(".")[0]
-        return root == _PACKAGE or (root == "torch" and function.__closure__ is None)
+        return root in (_PACKAGE, "torch") and function.__closure__ is None
 
     def _add_all(self, values, depth, attributes=()):
         return tuple([self.add(f"argument {i}", value, attributes, depth) for i, value in enumerate(values)])
