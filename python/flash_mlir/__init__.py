@@ -44,6 +44,7 @@ from .expressions import (
 from .flex import flex_attention
 from .gradients import attention_grad
 from .masks import Mask, causal, documents, full, key_lengths, mask, prefix, window
+from .plot import Picture, plot
 
 from ._core import version as __version__
 
@@ -54,6 +55,7 @@ __all__ = [
     "Error",
     "Kernel",
     "Mask",
+    "Picture",
     "Tiles",
     "TraceError",
     "absolute",
@@ -82,6 +84,7 @@ __all__ = [
     "mask",
     "maximum",
     "minimum",
+    "plot",
     "prefix",
     "query_length",
     "round",

@@ -119,6 +119,25 @@ class Tiles(NamedTuple):
     query_tile: int
     key_tile: int
 
+class Picture:
+    kinds: Any
+    query_length: int
+    key_length: int
+    query_tile: int
+    key_tile: int
+    def count(self) -> Tuple[int, int, int]: ...
+    def save(self, path: Union[str, os.PathLike[str]]) -> None: ...
+
+def plot(
+    mask: Union[Mask, MaskFunction],
+    query_length: int,
+    key_length: Optional[int] = None,
+    batch: int = 0,
+    head: int = 0,
+    query_tile: int = 64,
+    key_tile: int = 64,
+) -> Picture: ...
+
 class Kernel:
     @property
     def target(self) -> Target: ...

@@ -58,8 +58,8 @@ class Mask:
         return Mask(of_value(value), attribute, lengths, name)
 
     @property
-    def _value(self):
-        """The whole condition, the lengths included."""
+    def condition(self):
+        """The expression of all that is kept, the lengths included."""
         value = self._trace.value
         return value if self._lengths is None else value & (KEY < self._lengths[BATCH])
 
@@ -71,7 +71,7 @@ class Mask:
             parts = [mask._attribute for mask in (self, other) if mask._attribute is not _FULL]
             attribute = lowering.combine("all_of", parts) if parts else _FULL
         if self._lengths is not None and other._lengths is not None:
-            return Mask._of(self._trace.value & other._value, lengths=self._lengths, name=_join(self, "&", other))
+            return Mask._of(self._trace.value & other.condition, lengths=self._lengths, name=_join(self, "&", other))
         lengths = self._lengths if self._lengths is not None else other._lengths
         return Mask._of(self._trace.value & other._trace.value, attribute, lengths, _join(self, "&", other))
 
@@ -81,7 +81,7 @@ class Mask:
         attribute = None
         if self._attribute and other._attribute and self._lengths is None and other._lengths is None:
             attribute = lowering.combine("any_of", [self._attribute, other._attribute])
-        return Mask._of(self._value | other._value, attribute, name=_join(self, "|", other))
+        return Mask._of(self.condition | other.condition, attribute, name=_join(self, "|", other))
 
     def __rand__(self, other):
         return as_mask(other) & self
@@ -91,7 +91,7 @@ class Mask:
 
     @_noted
     def __invert__(self):
-        return Mask._of(~self._value, name=f"~{self}")
+        return Mask._of(~self.condition, name=f"~{self}")
 
     def __getstate__(self):
         """All but what is computed when it is needed: hashes of strings are others in another process."""
