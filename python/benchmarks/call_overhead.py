@@ -36,10 +36,16 @@ def main():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--calls", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--length", type=int, default=64)
+    parser.add_argument("--dim", type=int, default=64)
+    parser.add_argument("--threads", type=int, default=0, help="on the CPU; by default all")
     options = parser.parse_args()
     device = options.device
     dtype = torch.float16 if device == "cuda" else torch.float32
-    query = torch.randn(1, 1, 64, 64, device=device, dtype=dtype)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+        flash.set_thread_count(options.threads)
+    query = torch.randn(1, 1, options.length, options.dim, device=device, dtype=dtype)
     slopes = torch.ones(1, device=device)
     mask = flash.causal()
 
@@ -58,15 +64,25 @@ def main():
     leaf, slopes_leaf = query.clone().requires_grad_(), slopes.clone().requires_grad_()
     learned = flash.Attention(mask, lambda s, b, h, q, k: s + slopes_leaf[h] * (k - q))
 
-    def with_gradients(attend, *leaves):
-        return lambda: torch.autograd.grad(attend(leaf, leaf, leaf), leaves, query)
+    def of_slopes():
+        return torch.autograd.grad(learned(leaf, leaf, leaf), (leaf, slopes_leaf), query)
 
-    causal = functools.partial(scaled_dot_product_attention, is_causal=True)
-    cases |= {
-        "attention, forward and backward": with_gradients(functools.partial(flash.attention, mask=mask), leaf),
-        "the same of the slopes, too": with_gradients(learned, leaf, slopes_leaf),
-        "scaled_dot_product_attention, forward and backward": with_gradients(causal, leaf),
+    cases["attention with a score function, gradients of its slopes, too"] = of_slopes
+    compiled = {
+        "attention with a mask": lambda x: flash.attention(x, x, x, mask=mask),
+        "scaled_dot_product_attention": lambda x: scaled_dot_product_attention(x, x, x, is_causal=True),
+        "query + query": lambda x: x + x,
     }
+    for name, function in compiled.items():
+        graph = torch.compile(function, backend="aot_eager", fullgraph=True)
+        cases[f"{name}, compiled"] = functools.partial(graph, query)
+        try:
+            function(leaf)
+        except NotImplementedError:  # There are no gradients on this device.
+            continue
+        cases[f"{name}, with gradients"] = functools.partial(function, leaf)
+        cases[f"{name}, forward and backward"] = lambda function=function: function(leaf).sum().backward()
+        cases[f"{name}, with gradients, compiled"] = functools.partial(graph, leaf)
     print(f"device {torch.cuda.get_device_name() if device == 'cuda' else 'cpu'}, PyTorch {torch.__version__}")
     for name, function in cases.items():
         function()

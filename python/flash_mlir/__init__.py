@@ -41,9 +41,11 @@ from .expressions import (
     trunc,
     where,
 )
+from .flex import flex_attention
 from .gradients import attention_grad
 from .masks import Mask, causal, documents, full, key_lengths, mask, prefix, window
 from .plans import Plan, plan
+from .plot import Picture, plot
 
 from ._core import version as __version__
 
@@ -55,6 +57,7 @@ __all__ = [
     "Kernel",
     "Mask",
     "Plan",
+    "Picture",
     "Tiles",
     "TraceError",
     "absolute",
@@ -71,6 +74,7 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
+    "flex_attention",
     "floor",
     "full",
     "get_device_target",
@@ -83,6 +87,7 @@ __all__ = [
     "maximum",
     "minimum",
     "plan",
+    "plot",
     "prefix",
     "query_length",
     "round",

@@ -1,7 +1,7 @@
 """Types of the public interface. `A` is numpy.ndarray or torch.Tensor."""
 
 import os
-from typing import Any, Callable, List, Literal, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
+from typing import Any, Callable, Dict, List, Literal, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union, overload
 
 from . import cache as cache
 
@@ -84,6 +84,20 @@ def attention_grad(
     wrt: Sequence[A] = (),
 ) -> Tuple[A, ...]: ...
 
+def flex_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    score_mod: Optional[ScoreFunction] = None,
+    block_mask: Optional[Any] = None,
+    scale: Optional[float] = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    kernel_options: Optional[Dict[str, Any]] = None,
+    *,
+    return_aux: Optional[Any] = None,
+) -> Any: ...
+
 class Attention:
     return_lse: bool
     def __init__(
@@ -113,6 +127,25 @@ class Tiles(NamedTuple):
     masked: int
     query_tile: int
     key_tile: int
+
+class Picture:
+    kinds: Any
+    query_length: int
+    key_length: int
+    query_tile: int
+    key_tile: int
+    def count(self) -> Tuple[int, int, int]: ...
+    def save(self, path: Union[str, os.PathLike[str]]) -> None: ...
+
+def plot(
+    mask: Union[Mask, MaskFunction],
+    query_length: int,
+    key_length: Optional[int] = None,
+    batch: int = 0,
+    head: int = 0,
+    query_tile: int = 64,
+    key_tile: int = 64,
+) -> Picture: ...
 
 class Kernel:
     @property

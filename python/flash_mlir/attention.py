@@ -6,7 +6,7 @@ import sys
 from .errors import TraceError
 from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, refuse_gradient, to_float32
 from .functions import Trace, trace
-from .masks import Mask, check_condition
+from .masks import Mask, as_mask, check_condition, is_compiling
 from .compiler import Kernel, choose_target
 from .plans import Plan
 from .programs import Variant, get_function, get_kernel, with_plan
@@ -52,6 +52,12 @@ def _get_mask(function):
         shared = Trace(traced.value, traced.tensors, ())
         known = _function_masks[id(traced.value)] = Mask(shared, name=getattr(function, "__name__", "mask"))
     return known, id(traced.value), traced.arrays
+
+
+def get_shared_mask(function):
+    """The mask of a function; of equal ones that read no arrays, the same."""
+    known, _, arrays = _get_mask(function)
+    return as_mask(function) if arrays else known
 
 
 def _get_scale(scale):
@@ -105,12 +111,6 @@ def _prepare(mask, score, scale, lengths, has_sink, return_lse):
         given = mask, score, scale, lengths is not None, has_sink, return_lse, schedule
         prepared = _prepared[key] = _Prepared(*given)
     return prepared, tuple([arrays[place] for place in prepared.places]) + of_plan, lengths
-
-
-def _is_compiling():
-    """Whether torch.compile is tracing."""
-    torch = sys.modules.get("torch")
-    return torch is not None and torch.compiler.is_compiling()
 
 
 def _autocast(query, key, value):
@@ -179,8 +179,8 @@ def attention(
     query, key, value = _autocast(query, key, value)
     if isinstance(mask, Plan):
         mask.check(query, key)
-    if _is_compiling():
-        from .torch_operator import attention as compiled
+    if is_compiling():
+        from .torch_compile import attention as compiled
 
         return compiled(query, key, value, mask, score, scale, lengths, sink, return_lse)
     prepared, captured, lengths = _prepare(mask, score, scale, lengths, sink is not None, return_lse)
@@ -233,7 +233,7 @@ class Attention:
             lengths = self._mask_lengths
         index = 2 * (lengths is not None) + (sink is not None)
         query, key, value = _autocast(query, key, value)
-        if _is_compiling():
+        if is_compiling():
             from .torch_operator import call
 
             return call(query, key, value, lengths, sink, self.captured, self._configs[index], self.return_lse)

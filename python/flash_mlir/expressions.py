@@ -159,6 +159,11 @@ class Value:
         """The name of a dtype, which `to` and `astype` take."""
         return {INDEX: "int32", FLOAT: "float32", BOOL: "bool"}[self.type]
 
+    @property
+    def device(self):
+        """None: values are wherever the kernel runs."""
+        return None
+
     def astype(self, dtype):
         """The value as float32, as an integer, as a truth value, or rounded to what float16 or bfloat16 can hold."""
         if isinstance(dtype, Value):
@@ -519,6 +524,15 @@ def _full_like(x, fill_value, dtype=None, device=None):
     return x.new_full((), fill_value, dtype)
 
 
+def _gelu(x, approximate="none"):
+    x = to_float(x)
+    if approximate == "none":
+        return 0.5 * x * (1.0 + erf(x * math.sqrt(0.5)))
+    if approximate != "tanh":
+        raise TraceError(f"there is no approximation {approximate!r} of gelu; 'none' and 'tanh' are possible")
+    return 0.5 * x * (1.0 + tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)))
+
+
 _FUNCTIONS = {f.__name__: f for f in (exp, exp2, expm1, log, log1p, log2, sqrt, rsqrt, tanh, sin, cos, erf)}
 _FUNCTIONS.update({f.__name__: f for f in (floor, ceil, round, trunc, sigmoid, minimum, maximum, where, sign)})
 _FUNCTIONS.update(
@@ -536,7 +550,9 @@ _FUNCTIONS.update(
     # Of two values; those of one reduce arrays.
     max=lambda a, b: maximum(a, b),
     min=lambda a, b: minimum(a, b),
-    relu=lambda x: maximum(x, 0),
+    relu=lambda x, inplace=False: maximum(x, 0),
+    silu=lambda x, inplace=False: to_float(x) * sigmoid(x),
+    gelu=_gelu,
     square=lambda x: lift(x) * x,
     reciprocal=lambda x: 1.0 / to_float(x),
     isnan=lambda x: to_float(x) != to_float(x),

@@ -117,7 +117,7 @@ class _Names:
         self.are_all &= not any(lookup.argval.startswith("__") for lookup in lookups)
         for constant in code.co_consts:
             if isinstance(constant, types.CodeType):
-                inner = _get_names(constant)
+                inner = get_names(constant)
                 are_global += inner.globals
                 are_attributes += inner.attributes
                 self.are_all &= inner.are_all
@@ -125,7 +125,7 @@ class _Names:
         self.attributes = tuple(dict.fromkeys(are_attributes))
 
 
-_get_names = functools.lru_cache(maxsize=1024)(_Names)
+get_names = functools.lru_cache(maxsize=1024)(_Names)
 
 
 def _references(function):
@@ -137,7 +137,7 @@ def _references(function):
         except ValueError:  # Not assigned yet.
             pass
     known = vars(builtins)
-    for name in _get_names(code).globals:
+    for name in get_names(code).globals:
         if name in scope:
             yield name, scope[name]
         elif name in known:
@@ -172,7 +172,7 @@ class _Description:
     def _describe(self, function, is_replaced=True):
         self._parts.append(function.__code__)
         # What helpers carry as attributes, functions that decorators return name as __wrapped__ at most.
-        if not _get_names(function.__code__).are_all or function.__dict__.keys() - {"__wrapped__"}:
+        if not get_names(function.__code__).are_all or function.__dict__.keys() - {"__wrapped__"}:
             self._is_fixed = False
         for name, value in _references(function):
             self._parts.append(name)
@@ -192,7 +192,7 @@ class _Description:
         functions, described = dict(self.functions), len(self.functions)
         while self._is_fixed:
             codes = [function.__code__ for function in self.functions]
-            names = dict.fromkeys([name for code in codes for name in _get_names(code).attributes])
+            names = dict.fromkeys([name for code in codes for name in get_names(code).attributes])
             for module in self._modules:  # The list grows.
                 scope = vars(module)
                 self._parts.append(module)
@@ -279,7 +279,7 @@ def _rebuild(function, tensors, functions, rebuilt):
     scope = dict(function.__globals__)
     copy = types.FunctionType(function.__code__, scope, function.__name__, None, _empty_cells(function))
     rebuilt[function] = copy
-    for name in _get_names(function.__code__).globals:
+    for name in get_names(function.__code__).globals:
         if name in scope:
             scope[name] = replace(scope[name])
     for cell, original in zip(copy.__closure__ or (), function.__closure__ or ()):
@@ -315,6 +315,15 @@ def _call(function, symbols, what):
     return lift(result)
 
 
+def _stand_for(value, name):
+    """A tensor of its own for an array or for what is a tensor already."""
+    if not isinstance(value, Tensor):
+        return Tensor(value, name)
+    tensor = value.without_array()
+    tensor.array, tensor.name = value.array, name
+    return tensor
+
+
 def trace(function, symbols, what, remember=True):
     """Calls a function with the symbols; `what` is "mask" or "score".
 
@@ -332,7 +341,7 @@ def trace(function, symbols, what, remember=True):
     known = _traces.get(key) if key is not None else None
     if known is not None:
         return Trace(known.value, known.tensors, arrays)
-    tensors = {id(value): Tensor(array, name) for (name, value), array in zip(found, arrays)}
+    tensors = {id(value): _stand_for(value, name) for name, value in found}
     value = _call(_rebuild(function, tensors, description.functions, {}), symbols, what)
     if key is not None and len(tensors) == len(arrays):
         result = Trace(value, tuple(tensors.values()), ())
@@ -387,13 +396,18 @@ def _share(value):
     if known is None:
         if len(_shared) >= _MAX_TRACES:
             _shared.clear()
-        known = _shared[key] = _copy(order, tensors)
+        known = _shared[key] = _copy(order, tensors, [tensor.without_array() for tensor in tensors])
     return Trace(known.value, known.tensors, tuple([tensor.array for tensor in tensors]))
 
 
-def _copy(order, tensors):
-    """The trace of an expression, without the arrays."""
-    copies = {id(tensor): tensor.without_array() for tensor in tensors}
+def with_tensors(trace, tensors):
+    """The trace of the same expression of other tensors of the same kinds."""
+    return of_value(_copy(_in_order(trace.value), trace.tensors, tensors).value)
+
+
+def _copy(order, tensors, others):
+    """The trace of an expression of other tensors, without arrays."""
+    copies = {id(tensor): other for tensor, other in zip(tensors, others)}
     for node in order:
         op, operands = node.op, node.operands
         if op == "load":
@@ -402,4 +416,4 @@ def _copy(order, tensors):
             operands = tuple([copies[id(operand)] for operand in operands])
         # Attention knows the score itself.
         copies[id(node)] = node if op == "score" else Value(op, operands, node.type)
-    return Trace(copies[id(order[-1])], tuple([copies[id(tensor)] for tensor in tensors]), ())
+    return Trace(copies[id(order[-1])], tuple(others), ())

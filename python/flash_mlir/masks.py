@@ -7,31 +7,37 @@ affine in the positions let the compiler leave out all tiles that they hide.
 import copy
 import functools
 import operator
+import sys
 
 from . import lowering
 from .errors import TraceError
 from .expressions import BATCH, BOOL, HEAD, KEY, QUERY, Tensor, constant, is_array, key_length, query_length
-from .functions import of_value, trace
+from .functions import of_value, trace, with_tensors
 
 _SYMBOLS = (BATCH, HEAD, QUERY, KEY)
 
 
-def _untraced(function):
-    """torch.compile calls the function instead of tracing it: expressions would only confuse it."""
-    function._torchdynamo_disable = True  # What torch.compiler.disable sets, without importing PyTorch.
-    return function
+def is_compiling():
+    """Whether torch.compile traces the caller, which does not run then."""
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.compiler.is_dynamo_compiling()
+
+
+def _noted(function):
+    """While torch.compile traces, calls are noted: expressions would only confuse it."""
+
+    @functools.wraps(function)
+    def make(*arguments, **options):
+        if is_compiling():
+            return NotedMask(function.__name__, arguments, options)
+        return function(*arguments, **options)
+
+    return make
 
 
 def _cached(factory):
     """Makes a mask for given parameters once."""
-    cached = functools.lru_cache(maxsize=1024)(factory)
-
-    @_untraced
-    @functools.wraps(factory)
-    def get(*arguments, **options):
-        return cached(*arguments, **options)
-
-    return get
+    return _noted(functools.wraps(factory)(functools.lru_cache(maxsize=1024)(factory)))
 
 
 class Mask:
@@ -52,12 +58,12 @@ class Mask:
         return Mask(of_value(value), attribute, lengths, name)
 
     @property
-    def _value(self):
-        """The whole condition, the lengths included."""
+    def condition(self):
+        """The expression of all that is kept, the lengths included."""
         value = self._trace.value
         return value if self._lengths is None else value & (KEY < self._lengths[BATCH])
 
-    @_untraced
+    @_noted
     def __and__(self, other):
         other = as_mask(other)
         attribute = None
@@ -65,17 +71,17 @@ class Mask:
             parts = [mask._attribute for mask in (self, other) if mask._attribute is not _FULL]
             attribute = lowering.combine("all_of", parts) if parts else _FULL
         if self._lengths is not None and other._lengths is not None:
-            return Mask._of(self._trace.value & other._value, lengths=self._lengths, name=_join(self, "&", other))
+            return Mask._of(self._trace.value & other.condition, lengths=self._lengths, name=_join(self, "&", other))
         lengths = self._lengths if self._lengths is not None else other._lengths
         return Mask._of(self._trace.value & other._trace.value, attribute, lengths, _join(self, "&", other))
 
-    @_untraced
+    @_noted
     def __or__(self, other):
         other = as_mask(other)
         attribute = None
         if self._attribute and other._attribute and self._lengths is None and other._lengths is None:
             attribute = lowering.combine("any_of", [self._attribute, other._attribute])
-        return Mask._of(self._value | other._value, attribute, name=_join(self, "|", other))
+        return Mask._of(self.condition | other.condition, attribute, name=_join(self, "|", other))
 
     def __rand__(self, other):
         return as_mask(other) & self
@@ -83,9 +89,9 @@ class Mask:
     def __ror__(self, other):
         return as_mask(other) | self
 
-    @_untraced
+    @_noted
     def __invert__(self):
-        return Mask._of(~self._value, name=f"~{self}")
+        return Mask._of(~self.condition, name=f"~{self}")
 
     def __getstate__(self):
         """All but what is computed when it is needed: hashes of strings are others in another process."""
@@ -117,6 +123,10 @@ class Mask:
         places = tuple(order.index(id(tensor)) for tensor in region.captures)
         return attribute, tuple(region.lines), result, kinds, places, self._lengths is None
 
+    def with_tensors(self, tensors, lengths):
+        """The mask that reads these in place of `tensors` and `lengths`."""
+        return Mask(with_tensors(self._trace, tensors), self._attribute, lengths, self._name)
+
     @property
     def tensors(self):
         return self._trace.tensors
@@ -144,6 +154,33 @@ class Mask:
         return self._name or "mask"
 
 
+class NotedMask(Mask):
+    """A mask that was made while torch.compile traced: the call by which it is made, of a function of this module or
+    a method of `Mask`. Outside, it is that mask."""
+
+    def __init__(self, operation, arguments, options):
+        self.operation = operation
+        self.arguments = arguments
+        self.options = options
+
+    @functools.cached_property
+    def _mask(self):
+        return make_noted(self.operation, self.arguments, self.options)
+
+    _trace = property(lambda self: self._mask._trace)
+    _attribute = property(lambda self: self._mask._attribute)
+    _lengths = property(lambda self: self._mask._lengths)
+    _name = property(lambda self: self._mask._name)
+
+    def __reduce__(self):
+        return make_noted, (self.operation, self.arguments, self.options)
+
+
+def make_noted(operation, arguments, options):
+    """The mask of a call that was noted."""
+    return (getattr(Mask, operation, None) or globals()[operation])(*arguments, **options)
+
+
 def _named(text):
     return lowering.Part("named", (text,))
 
@@ -166,7 +203,7 @@ def as_mask(object):
     raise TypeError(f"{type(object).__name__} is no mask; expected a Mask or a function of b, h, q and k")
 
 
-@_untraced
+@_noted
 def mask(function):
     """The mask of a function of the batch, head, query and key indices that says which keys are seen.
 
@@ -241,7 +278,7 @@ def prefix(length):
     return Mask._of(KEY < length, _named(f"#flash.prefix<{length}>"), name=f"prefix({length})")
 
 
-@_untraced
+@_noted
 def documents(query_ids, key_ids=None):
     """A query sees the keys of its own document.
 
@@ -257,7 +294,7 @@ def documents(query_ids, key_ids=None):
     return Mask._of(document(query_ids, QUERY) == document(key_ids, KEY), name="documents(...)")
 
 
-@_untraced
+@_noted
 def key_lengths(lengths):
     """Every query of a batch sees as many of the first keys as `lengths` says, int32 of shape (batch,)."""
     return Mask._of(
@@ -266,9 +303,9 @@ def key_lengths(lengths):
 
 
 def _captured(array, name, ranks):
-    if not is_array(array):
+    if not is_array(array) and not isinstance(array, Tensor):
         raise TypeError(f"{name} is a {type(array).__name__}; a NumPy array or a PyTorch tensor is needed")
-    captured = Tensor(array, name)
+    captured = array if isinstance(array, Tensor) else Tensor(array, name)
     if captured.rank not in ranks:
         expected = " or ".join(str(rank) for rank in ranks)
         raise ValueError(f"{name} has {captured.rank} dimensions; expected {expected}")

@@ -26,7 +26,8 @@ def scope(monkeypatch):
 def test_examples(scope):
     for number, match in enumerate(re.finditer(r"```python\n(.*?)```", PAGE.read_text(), re.S)):
         text = match[1]
-        if text.startswith("# torch") and importlib.util.find_spec("torch") is None:
+        needed = re.match(r"# (torch|transformers)\n", text)
+        if needed and importlib.util.find_spec(needed[1]) is None:
             continue
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compile(text, f"{PAGE}, example {number}", "exec"), scope)

@@ -169,14 +169,13 @@ def test_torch_compile(make_tensors, device):
         output, lse = attend(query, key, value)
         return output * lse[..., None]
 
-    # Masks that are made inside, and functions that read tensors, work with a break in the graph.
     def with_function(query, key, value):
         return flash.attention(query, key, value, score=lambda s, b, h, q, k: s + slopes[h] * (k - q)) * 2
 
     for function in (with_mask, with_object, with_new_mask, with_function):
         torch._dynamo.reset()
-        whole = function in (with_mask, with_object)
-        compiled = torch.compile(function, backend="aot_eager", fullgraph=whole)
+        # Slopes are neither of the function that is compiled, nor are they global.
+        compiled = torch.compile(function, backend="aot_eager", fullgraph=function is not with_function)
         for length in (137, 64):
             short = query[:, :, :length]
             torch.testing.assert_close(compiled(short, key, value), function(short, key, value))
@@ -278,14 +277,16 @@ def test_copies(make_tensors):
 
 def test_operator(make_tensors):
     from flash_mlir.attention import _prepare
-    from flash_mlir.torch_operator import operator
 
+    operators = torch.ops.flash_mlir
     query, key, value = make_tensors("cpu", queries=5, keys=7)
-    for return_lse in (False, True):
+    for return_lse, operator in ((False, operators.attention), (True, operators.attention_with_lse)):
         config = _prepare(flash.causal(), None, None, None, False, return_lse)[0].config
-        torch.library.opcheck(operator, (query, key, value, None, None, [], config, return_lse))
-    query, key, value = [x.requires_grad_() for x in (query, key, value)]
-    torch.library.opcheck(operator, (query, key, value, None, None, [], config, True))
+        torch.library.opcheck(operator.default, (query, key, value, None, None, [], config))
+    leaves = [x.requires_grad_() for x in (query, key, value)]
+    torch.library.opcheck(operators.attention_with_gradients.default, (*leaves, None, None, [], config))
+    with pytest.raises(NotImplementedError, match="query requires gradients"):
+        operators.attention_with_lse(*leaves, None, None, [], config)
 
 
 def test_errors(make_tensors):

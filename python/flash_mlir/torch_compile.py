@@ -1,0 +1,208 @@
+"""What `flash_mlir.attention` is while torch.compile traces it.
+
+Masks and score functions may be made in the function that is compiled: then they refer to tensors of the graph,
+of which no more than the type is known. So a function is described: by its code, and by what it refers to, as
+constants and the numbers of tensors. The tensors become operands of the operator; from the description the function
+is made again, outside of the graph, and traced as others are.
+
+The methods of `_Description` are traced by Dynamo, and so keep to what that knows of Python. They do not call the
+function itself: Dynamo traces no element of a tensor at several positions of ours.
+"""
+
+import operator
+import sys
+import types
+
+import torch
+
+from .attention import _prepare
+from .expressions import Tensor
+from .functions import get_names
+from .masks import Mask, NotedMask, make_noted
+from .torch_operator import call
+
+_PACKAGE = __name__.partition(".")[0]
+# Of functions that refer to functions. One that calls itself has no end.
+_MAX_DEPTH = 16
+_CONSTANTS = (bool, str, bytes, type(None), torch.dtype)
+
+
+@torch.compiler.assume_constant_result
+def _get_names(code):
+    """The globals and the attributes that code names."""
+    names = get_names(code)
+    return names.globals, names.attributes
+
+
+class _Description:
+    """Notes what masks and score functions refer to.
+
+    Attributes:
+      tensors: Those of the graph.
+      objects: What has no place in a constant.
+      is_complete: Whether all of it could be noted.
+    """
+
+    def __init__(self):
+        self.tensors = []
+        self.objects = []
+        self.is_complete = True
+
+    def _add_tensor(self, name, tensor):
+        self.tensors.append(tensor)
+        return "tensor", len(self.tensors) - 1, name, tensor.dtype, tensor.dim()
+
+    def _add_object(self, value):
+        self.objects.append(value)
+        return "object", len(self.objects) - 1
+
+    def add(self, name, value, attributes=(), depth=0):
+        """A constant from which `_Maker` makes the value again; `attributes` are those that may be read of it."""
+        if depth == _MAX_DEPTH:
+            self.is_complete = False
+            return None
+        depth += 1
+        if isinstance(value, torch.Tensor):
+            return self._add_tensor(name, value)
+        # What a graph would keep open, sizes and numbers that have changed, becomes known.
+        if isinstance(value, float):
+            return "constant", value.__float__()
+        if isinstance(value, int) and not isinstance(value, bool):
+            return "constant", operator.index(value)
+        if isinstance(value, _CONSTANTS):
+            return "constant", value
+        if isinstance(value, NotedMask):
+            arguments = self._add_all(value.arguments, depth)
+            options = self._add_all(tuple(value.options.values()), depth)
+            return "noted", value.operation, arguments, tuple(value.options.keys()), options
+        if isinstance(value, Mask):
+            arrays = self._add_all(value.arrays, depth)
+            lengths = None if value.lengths is None else self._add_tensor("lengths", value.lengths)
+            return "mask", self._add_object(value), arrays, lengths
+        if isinstance(value, (tuple, list)):
+            return "tuple", self._add_all(value, depth, attributes)
+        if isinstance(value, dict):
+            return "dict", tuple(value.keys()), self._add_all(tuple(value.values()), depth, attributes)
+        if isinstance(value, types.MethodType):
+            function = self._add_function(value.__func__, depth)
+            names = _get_names(value.__func__.__code__)[1]
+            return "method", function, self._add_parts(value.__self__, names, depth)
+        if isinstance(value, types.FunctionType) and not self._is_of_library(value):
+            return self._add_function(value, depth)
+        is_module = isinstance(value, torch.nn.Module)
+        if isinstance(value, types.ModuleType) or (callable(value) and not is_module):
+            return self._add_object(value)
+        return self._add_parts(value, attributes, depth)
+
+    def _is_of_library(self, function):
+        """Functions of libraries are what they are, unless they hold others."""
+        root = (getattr(function, "__module__", None) or "").partition(".")[0]
+        return root in (_PACKAGE, "torch") and function.__closure__ is None
+
+    def _add_all(self, values, depth, attributes=()):
+        return tuple([self.add(f"argument {i}", value, attributes, depth) for i, value in enumerate(values)])
+
+    def _add_parts(self, owner, names, depth):
+        """An object, by those of its attributes that are read."""
+        parts = [(name, self.add(name, getattr(owner, name), names, depth)) for name in names if hasattr(owner, name)]
+        if not parts:
+            self.is_complete = False
+        return "parts", tuple(parts)
+
+    def _add_function(self, function, depth):
+        code = function.__code__
+        names, attributes = _get_names(code)
+        # Dynamo knows the globals of a function that it makes by this name alone; what wraps another has its name.
+        scope = sys.modules.get(function.__module__)
+        if scope is None or hasattr(function, "__wrapped__"):
+            self.is_complete = False
+        cells = []
+        for name, cell in zip(code.co_freevars, function.__closure__ or ()):
+            cells.append(self.add(name, cell.cell_contents, attributes, depth))
+        globals = [(n, self.add(n, getattr(scope, n), attributes, depth)) for n in names if hasattr(scope, n)]
+        defaults = self._add_all(function.__defaults__ or (), depth, attributes)
+        return "function", code, tuple(cells), tuple(globals), defaults
+
+
+class _Maker:
+    """Makes values from their descriptions. Those of tensors are such whose array is their number."""
+
+    def __init__(self, objects):
+        self._objects = objects
+
+    def make(self, description):
+        kind, *parts = description
+        return getattr(self, f"_make_{kind}")(*parts)
+
+    def _make_tensor(self, number, name, dtype, rank):
+        tensor = Tensor(torch.empty((0,) * rank, dtype=dtype), name)
+        tensor.array = number
+        return tensor
+
+    def _make_constant(self, value):
+        return value
+
+    def _make_object(self, number):
+        return self._objects[number]
+
+    def _make_noted(self, operation, arguments, names, options):
+        return make_noted(operation, self._make_tuple(arguments), dict(zip(names, self._make_tuple(options))))
+
+    def _make_mask(self, mask, arrays, lengths):
+        return self.make(mask).with_tensors(self._make_tuple(arrays), lengths and self.make(lengths))
+
+    def _make_tuple(self, parts):
+        return tuple(map(self.make, parts))
+
+    def _make_dict(self, keys, values):
+        return dict(zip(keys, self._make_tuple(values)))
+
+    def _make_method(self, function, owner):
+        return types.MethodType(self.make(function), self.make(owner))
+
+    def _make_parts(self, parts):
+        return types.SimpleNamespace(**{name: self.make(part) for name, part in parts})
+
+    def _make_function(self, code, cells, globals, defaults):
+        scope = {name: self.make(part) for name, part in globals}
+        cells = tuple([types.CellType(self.make(cell)) for cell in cells])
+        return types.FunctionType(code, scope, None, self._make_tuple(defaults), cells)
+
+
+@torch.compiler.assume_constant_result
+def _resolve(mask, score, scale, has_lengths, has_sink, return_lse, *objects):
+    """The configuration, the numbers of the captured tensors, and that of lengths which the mask knows."""
+    maker = _Maker(objects)
+    lengths = True if has_lengths else None
+    prepared, captured, lengths = _prepare(maker.make(mask), maker.make(score), scale, lengths, has_sink, return_lse)
+    return prepared.config, captured, lengths
+
+
+@torch.compiler.disable
+def _call_eagerly(*arguments):
+    from .attention import attention
+
+    return attention(*arguments)
+
+
+def attention(query, key, value, mask, score, scale, lengths, sink, return_lse):
+    """`flash_mlir.attention`, as Dynamo traces it."""
+    found = _Description()
+    noted_mask, noted_score = found.add("mask", mask), found.add("score", score)
+    if isinstance(scale, torch.Tensor) or not found.is_complete:
+        return _call_eagerly(query, key, value, mask, score, scale, lengths, sink, return_lse)
+    if isinstance(scale, float):
+        scale = scale.__float__()
+    has_lengths, has_sink = lengths is not None, sink is not None
+    config, numbers, of_mask = _resolve(
+        noted_mask, noted_score, scale, has_lengths, has_sink, return_lse, *found.objects
+    )
+    captured = [found.tensors[number] for number in numbers]
+    if not has_lengths and of_mask is not None:
+        lengths = found.tensors[of_mask]
+    return call(query, key, value, lengths, sink, captured, config, return_lse)
+
+
+# Masks are values, so that torch.compile may take one for a constant.
+if hasattr(torch.utils._pytree, "register_constant"):
+    torch.utils._pytree.register_constant(Mask)

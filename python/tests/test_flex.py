@@ -1,0 +1,212 @@
+"""FlexAttention's interface: functions as they are written for it, beside FlexAttention itself."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+flex = pytest.importorskip("torch.nn.attention.flex_attention")
+
+import flash_mlir as flash  # noqa: E402
+
+LENGTH = 64
+HEADS = 4
+
+
+def make_documents(lengths):
+    """Which document a position is in, and where the documents start."""
+    lengths = torch.tensor(lengths)
+    offsets = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
+    return torch.repeat_interleave(torch.arange(len(lengths)), lengths), offsets
+
+
+def causal(b, h, q, k):
+    return q >= k
+
+
+def sliding_window(b, h, q, k):
+    return (q >= k) & (q - k <= 20)
+
+
+def prefix_lm(b, h, q, k):
+    return (k < PREFIX[b]) | causal(b, h, q, k)
+
+
+def packed_documents(b, h, q, k):
+    """Causal within a document, by positions of their own."""
+    inner = causal(b, h, q - OFFSETS[DOCUMENTS[q]], k - OFFSETS[DOCUMENTS[k]])
+    return (DOCUMENTS[q] == DOCUMENTS[k]) & inner
+
+
+def neighbourhood(b, h, q, k):
+    """In a grid of 8 by 8, a window of 5 by 5 that stays within the grid."""
+    row, column = (q // 8).clamp(2, 5), (q % 8).clamp(2, 5)
+    return ((row - k // 8).abs() <= 2) & ((column - k % 8).abs() <= 2)
+
+
+def dilated(b, h, q, k):
+    distance = torch.abs(q - k)
+    return torch.logical_and(distance <= 24, torch.eq(distance % 3, 0))
+
+
+def global_and_sliding(b, h, q, k):
+    return flex.or_masks(lambda b, h, q, k: (q < 4) | (k < 4), flex.and_masks(causal, sliding_window))(b, h, q, k)
+
+
+def block_diffusion(b, h, q, k):
+    """The noised half sees its own block and clean blocks before it; the clean half sees clean blocks up to its own."""
+    half = LENGTH // 2
+    is_clean_q, is_clean_k = q >= half, k >= half
+    block_q = torch.where(is_clean_q, (q - half) // 8, q // 8)
+    block_k = torch.where(is_clean_k, (k - half) // 8, k // 8)
+    same = (block_q == block_k) & (is_clean_q == is_clean_k)
+    before = (block_q > block_k) & is_clean_k & ~is_clean_q
+    clean = (block_q >= block_k) & is_clean_k & is_clean_q
+    return same | before | clean
+
+
+def per_head(b, h, q, k):
+    return torch.where(h % 2 == 0, q - k <= 9, k - q <= WINDOWS[h])
+
+
+def alibi(score, b, h, q, k):
+    return score + torch.exp2(-((h + 1) * 8.0 / HEADS)) * (k - q)
+
+
+def soft_cap(score, b, h, q, k):
+    return 20 * torch.tanh(score / 20)
+
+
+def relative_buckets(score, b, h, q, k):
+    """As of T5: exact up to 8, then by the logarithm."""
+    distance = (q - k).clamp(min=0)
+    large = 8 + (torch.log(distance.float().clamp(min=1) / 8) / 2.0794 * 8).to(torch.int64)
+    bucket = torch.where(distance < 8, distance, torch.minimum(large, torch.full_like(large, 15)))
+    return score + BUCKETS[bucket, h]
+
+
+def activation(score, b, h, q, k):
+    functional = torch.nn.functional
+    return functional.silu(score) + functional.gelu(score) - functional.gelu(score + 1, approximate="tanh")
+
+
+def with_bias(score, b, h, q, k):
+    return torch.nn.functional.relu(score) + BIAS[b, h, q, k] - torch.sigmoid(score) * 0.5
+
+
+GENERATOR = torch.Generator().manual_seed(0)
+DOCUMENTS, OFFSETS = make_documents([10, 27, 20, 7])
+PREFIX = torch.tensor([5, 30])
+WINDOWS = torch.tensor([3, 9, 27, 60])
+BUCKETS = torch.randn(16, HEADS, generator=GENERATOR)
+BIAS = torch.randn(2, HEADS, LENGTH, LENGTH, generator=GENERATOR)
+MASKS = [causal, sliding_window, prefix_lm, packed_documents, neighbourhood, dilated, global_and_sliding]
+MASKS += [block_diffusion, per_head]
+SCORES = [alibi, soft_cap, activation, relative_buckets, with_bias]
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    return [torch.randn(2, HEADS, LENGTH, 16, generator=GENERATOR) for _ in range(3)]
+
+
+def make_block_mask(mask_mod, block=16):
+    return flex.create_block_mask(mask_mod, 2, HEADS, LENGTH, LENGTH, device="cpu", BLOCK_SIZE=block)
+
+
+def attend_naively(query, key, value, score_mod=None, mask_mod=None):
+    """What FlexAttention says that it computes, written out: (output, lse)."""
+    b, h, q, k = (torch.arange(n).reshape([-1 if d == i else 1 for d in range(4)]) for i, n in enumerate(BIAS.shape))
+    scores = query @ key.transpose(2, 3) * query.shape[3] ** -0.5
+    if score_mod is not None:
+        scores = score_mod(scores, b, h, q, k)
+    if mask_mod is not None:
+        scores = scores.masked_fill(~mask_mod(b, h, q, k), -float("inf"))
+    # Rows without keys are 0.
+    return torch.softmax(scores, -1).nan_to_num() @ value, scores.logsumexp(-1)
+
+
+@pytest.mark.parametrize("mask_mod", MASKS)
+def test_masks(inputs, mask_mod):
+    actual = flash.flex_attention(*inputs, block_mask=make_block_mask(mask_mod), return_lse=True)
+    torch.testing.assert_close(actual, attend_naively(*inputs, mask_mod=mask_mod), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("score_mod", SCORES)
+def test_scores(inputs, score_mod):
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    output = flash.flex_attention(*leaves, score_mod=score_mod)
+    expected, _ = attend_naively(*leaves, score_mod=score_mod)
+    torch.testing.assert_close(output, expected, rtol=1e-5, atol=1e-5)
+    actual = torch.autograd.grad(output.square().sum(), leaves)
+    expected = torch.autograd.grad(expected.square().sum(), leaves)
+    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_beside_flex_attention(inputs):
+    """The same call of FlexAttention's own function."""
+    query, key, value = inputs
+    options = dict(score_mod=alibi, block_mask=make_block_mask(sliding_window), scale=0.3, enable_gqa=True)
+    options["return_lse"] = True
+    few = key[:, :2], value[:, :2]
+    expected = flex.flex_attention(query, *few, **options)
+    torch.testing.assert_close(
+        flash.flex_attention(query, *few, **options, kernel_options={"BLOCK_M": 32}), expected, rtol=1e-5, atol=1e-5
+    )
+    shared = key[:1], value[:1]
+    mask = make_block_mask(packed_documents)
+    expected = flex.flex_attention(query, *shared, block_mask=mask, return_aux=flex.AuxRequest(lse=True))
+    output, aux = flash.flex_attention(query, *shared, block_mask=mask, return_aux=flex.AuxRequest(lse=True))
+    torch.testing.assert_close(output, expected[0], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(aux.lse, expected[1].lse, rtol=1e-5, atol=1e-5)
+    output = flash.flex_attention(query[:, :, :33], key, value, block_mask=mask)
+    expected, _ = attend_naively(*inputs, mask_mod=packed_documents)
+    torch.testing.assert_close(output, expected[:, :, :33], rtol=1e-5, atol=1e-5)
+
+
+def test_lists(inputs):
+    """A BlockMask without a mask_mod keeps all of the blocks that it lists."""
+    numbers = torch.tensor([2, 1, 0, 3], dtype=torch.int32).expand(1, 1, 4)
+    indices = torch.tensor([[1, 3, 0, 2], [0, 1, 2, 3], [0, 1, 2, 3], [3, 2, 0, 1]], dtype=torch.int32).expand(1, 1, 4, 4)
+    block_mask = flex.BlockMask.from_kv_blocks(numbers, indices, BLOCK_SIZE=16, seq_lengths=(LENGTH, LENGTH))
+    kept = torch.tensor([[0, 1, 0, 1], [1, 0, 0, 0], [0, 0, 0, 0], [1, 0, 1, 1]], dtype=torch.bool)
+    expected = attend_naively(*inputs, mask_mod=lambda b, h, q, k: kept[q // 16, k // 16])
+    actual = flash.flex_attention(*inputs, block_mask=block_mask, return_lse=True)
+    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_compiled(inputs):
+    torch._dynamo.reset()
+    block_mask = make_block_mask(packed_documents)
+
+    def layer(query, key, value, bias):
+        def score_mod(score, b, h, q, k):
+            return score + bias[h, q, k]
+
+        return flash.flex_attention(query, key, value, score_mod, block_mask)
+
+    bias = BIAS[0].clone().requires_grad_()
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    expected, _ = attend_naively(*inputs, lambda s, b, h, q, k: s + bias[h, q, k], packed_documents)
+    actual = compiled(*inputs, bias)
+    torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+    (grad,) = torch.autograd.grad(actual.square().sum(), bias)
+    (expected,) = torch.autograd.grad(expected.square().sum(), bias)
+    torch.testing.assert_close(grad, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_errors(inputs):
+    query, key, value = inputs
+    block_mask = make_block_mask(causal)
+    with pytest.raises(ValueError, match="query has 4 heads, key 2; that is possible with enable_gqa=True"):
+        flash.flex_attention(query, key[:, :2], value[:, :2])
+    with pytest.raises(ValueError, match="block_mask is for 64 queries and 64 keys, and there are 65 and 64"):
+        flash.flex_attention(torch.randn(2, 4, 65, 16), key, value, block_mask=block_mask)
+    with pytest.raises(ValueError, match="block_mask is for 2 batches, and query has 3"):
+        flash.flex_attention(*[x.repeat(2, 1, 1, 1)[:3] for x in inputs], block_mask=block_mask)
+    with pytest.raises(ValueError, match="query, key and value have 3, 4 and 4 dimensions; expected 4"):
+        flash.flex_attention(query[0], key, value)
+    with pytest.raises(TypeError, match="kernel_options is a int; expected a dict"):
+        flash.flex_attention(*inputs, kernel_options=3)
+    with pytest.raises(NotImplementedError, match="the greatest scores are not kept"):
+        flash.flex_attention(*inputs, return_aux=flex.AuxRequest(max_scores=True))
+    with pytest.raises(RuntimeError, match="sliced"):
+        flash.flex_attention(query[:, :, :32], key, value, block_mask=block_mask[:, :, :2])

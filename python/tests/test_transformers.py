@@ -1,0 +1,231 @@
+"""Transformers' models with `attn_implementation` of this package, beside its own implementations."""
+
+import copy
+
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+import flash_mlir.transformers  # noqa: E402
+
+NAME = flash_mlir.transformers.register()
+LENGTH = 24
+SIZES = dict(
+    vocab_size=64,
+    hidden_size=32,
+    intermediate_size=32,
+    num_hidden_layers=2,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    head_dim=8,
+    max_position_embeddings=64,
+    pad_token_id=0,
+    bos_token_id=1,
+    eos_token_id=None,
+)
+
+
+def make_llama():
+    return transformers.LlamaConfig(**SIZES), transformers.LlamaForCausalLM, "sdpa"
+
+
+def make_qwen():
+    return transformers.Qwen3Config(**SIZES), transformers.Qwen3ForCausalLM, "sdpa"
+
+
+def make_gemma():
+    """Every other layer has a window, and scores have a cap."""
+    config = transformers.Gemma2Config(
+        **SIZES, sliding_window=7, attn_logit_softcapping=2.0, query_pre_attn_scalar=8, final_logit_softcapping=None
+    )
+    return config, transformers.Gemma2ForCausalLM, "eager"
+
+
+def make_gpt_oss():
+    """Sinks, and windows in every other layer."""
+    config = transformers.GptOssConfig(**SIZES, sliding_window=7, num_local_experts=2, num_experts_per_tok=2)
+    return config, transformers.GptOssForCausalLM, "eager"
+
+
+CAUSAL = {"llama": make_llama, "qwen": make_qwen, "gemma": make_gemma, "gpt-oss": make_gpt_oss}
+
+
+@pytest.fixture(scope="module")
+def models():
+    """(ours, theirs) with the same weights, made when first asked for."""
+    made = {}
+
+    def get(name, make):
+        if name not in made:
+            config, kind, reference = make()
+            torch.manual_seed(0)
+            theirs = kind._from_config(copy.deepcopy(config), attn_implementation=reference).eval()
+            for parameter in theirs.parameters():  # Some start at zero, sinks among them.
+                torch.nn.init.normal_(parameter, std=0.3)
+            ours = kind._from_config(copy.deepcopy(config), attn_implementation=NAME).eval()
+            ours.load_state_dict(theirs.state_dict())
+            made[name] = ours, theirs
+        return made[name]
+
+    return get
+
+
+def make_batch(padding):
+    """Tokens and their mask: none, or of 5 and 9 tokens less, on one side."""
+    tokens = torch.randint(1, 64, (2, LENGTH), generator=torch.Generator().manual_seed(1))
+    mask = torch.ones_like(tokens)
+    if padding == "left":
+        mask[0, :5] = mask[1, :9] = 0
+    elif padding == "right":
+        mask[0, -5:] = mask[1, -9:] = 0
+    return tokens, mask
+
+
+def compare(ours, theirs, mask=None):
+    keep = slice(None) if mask is None else mask.bool()
+    torch.testing.assert_close(ours[keep], theirs[keep], rtol=2e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+@pytest.mark.parametrize("padding", ["none", "left", "right"])
+def test_logits(models, name, padding):
+    ours, theirs = models(name, CAUSAL[name])
+    tokens, mask = make_batch(padding)
+    with torch.no_grad():
+        compare(ours(tokens, attention_mask=mask).logits, theirs(tokens, attention_mask=mask).logits, mask)
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_packed(models, name):
+    """Sequences in one row, which their positions tell apart."""
+    ours, theirs = models(name, CAUSAL[name])
+    tokens, _ = make_batch("none")
+    positions = torch.cat([torch.arange(10), torch.arange(9), torch.arange(5)]).expand(2, -1)
+    with torch.no_grad():
+        results = [m(tokens, position_ids=positions, use_cache=False).logits for m in (ours, theirs)]
+        compare(*results)
+        if name != "gpt-oss":  # Which does not look for sequences.
+            compare(results[0][:, 10:19], ours(tokens[:, 10:19], use_cache=False).logits)
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_generation(models, name, cache):
+    """The same tokens, beyond the windows, from prompts of two lengths."""
+    ours, theirs = models(name, CAUSAL[name])
+    tokens, mask = make_batch("left")
+    options = dict(max_new_tokens=10, do_sample=False, output_logits=True, return_dict_in_generate=True)
+    if cache == "static":
+        options.update(cache_implementation="static", disable_compile=True)
+    results = [m.generate(tokens, attention_mask=mask, **options) for m in (ours, theirs)]
+    assert torch.equal(results[0].sequences, results[1].sequences)
+    compare(torch.stack(results[0].logits), torch.stack(results[1].logits))
+
+
+def test_training(models):
+    """Gradients of all parameters, sinks among them."""
+    ours, theirs = (copy.deepcopy(model).train() for model in models("gpt-oss", make_gpt_oss))
+    tokens, mask = make_batch("right")
+    labels = tokens.masked_fill(mask == 0, -100)
+    for model in (ours, theirs):
+        model(tokens, attention_mask=mask, labels=labels).loss.backward()
+    of_theirs = dict(theirs.named_parameters())
+    for name, parameter in ours.named_parameters():
+        if of_theirs[name].grad is None:
+            continue
+        scale = of_theirs[name].grad.abs().max()
+        torch.testing.assert_close(parameter.grad / scale, of_theirs[name].grad / scale, rtol=1e-3, atol=1e-3, msg=name)
+
+
+def make_t5():
+    config = transformers.T5Config(
+        vocab_size=64, d_model=32, d_kv=8, d_ff=32, num_layers=2, num_heads=4, dropout_rate=0.0, pad_token_id=0,
+        decoder_start_token_id=0, eos_token_id=None,
+    )
+    return config, transformers.T5ForConditionalGeneration, "eager"
+
+
+def make_bert():
+    config = transformers.BertConfig(
+        vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=32,
+        attention_probs_dropout_prob=0.0, hidden_dropout_prob=0.0,
+    )
+    return config, transformers.BertModel, "sdpa"
+
+
+@pytest.mark.parametrize("padding", ["none", "right"])
+def test_encoder_and_decoder(models, padding):
+    """T5: a bias of buckets, which is learned, and attention across."""
+    ours, theirs = models("t5", make_t5)
+    tokens, mask = make_batch(padding)
+    options = dict(attention_mask=mask, decoder_input_ids=tokens[:, :7])
+    biases = [m.encoder.block[0].layer[0].SelfAttention.relative_attention_bias.weight for m in (ours, theirs)]
+    with torch.set_grad_enabled(padding == "none"):
+        results = [m(tokens, **options).logits for m in (ours, theirs)]
+    compare(*results)
+    if padding != "none":
+        return
+    grads = [torch.autograd.grad(result.square().mean(), bias)[0] for result, bias in zip(results, biases)]
+    torch.testing.assert_close(*grads, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("padding", ["none", "right"])
+def test_encoder(models, padding):
+    ours, theirs = models("bert", make_bert)
+    tokens, mask = make_batch(padding)
+    with torch.no_grad():
+        compare(*[m(tokens, attention_mask=mask).last_hidden_state for m in (ours, theirs)], mask)
+
+
+def test_masks_are_analysed(models, monkeypatch):
+    """Nothing of the shape (batch, heads, queries, keys) is read; full batches have the mask of `causal()`."""
+    seen = []
+    attention = flash_mlir.transformers.attention
+    spy = lambda *arguments, **options: (seen.append(options["mask"]), attention(*arguments, **options))[1]
+    monkeypatch.setattr(flash_mlir.transformers, "attention", spy)
+    ours, _ = models("gemma", make_gemma)
+    with torch.no_grad():
+        tokens, mask = make_batch("none")
+        ours(tokens, attention_mask=mask)
+        assert flash_mlir.causal() in seen
+        attend = [flash_mlir.Attention(mask=each) for each in seen if each != flash_mlir.causal()]
+        assert attend[0].tiles(4096, 4096).skipped > 0 and not any(each.captured for each in attend)
+        seen.clear()
+        tokens, mask = make_batch("left")
+        ours(tokens, attention_mask=mask)
+    assert seen and all(array.ndim <= 2 for mask in seen for array in mask.arrays)
+
+
+def test_dense_masks(models):
+    """Those that the caller makes are taken as they are."""
+    ours, theirs = models("llama", make_llama)
+    tokens, _ = make_batch("none")
+    keep = torch.rand(2, 1, LENGTH, LENGTH, generator=torch.Generator().manual_seed(2)) < 0.5
+    keep |= torch.eye(LENGTH, dtype=torch.bool)
+    added = torch.where(keep, 0.0, -1e9)
+    with torch.no_grad():
+        for mask in (keep, added):
+            compare(*[m(tokens, attention_mask=mask).logits for m in (ours, theirs)])
+
+
+def test_compiled(models):
+    torch._dynamo.reset()
+    ours, theirs = models("llama", make_llama)
+    tokens, mask = make_batch("left")
+    with torch.no_grad():
+        compiled = torch.compile(ours, backend="eager")
+        compare(compiled(tokens, attention_mask=mask).logits, theirs(tokens, attention_mask=mask).logits, mask)
+
+
+def test_errors(models):
+    with pytest.raises(ValueError, match="'flash_mlir' has 'flash' in it"):
+        flash_mlir.transformers.register("flash_mlir")
+    query = torch.randn(1, 2, 4, 8)
+    attend = flash_mlir.transformers.attend
+    with pytest.raises(ValueError, match="attention has no dropout, and 0.1 is asked for"):
+        attend(None, query, query, query, None, dropout=0.1)
+    with pytest.raises(ValueError, match="attention takes no output_attentions; use attn_implementation='eager'"):
+        attend(None, query, query, query, None, output_attentions=True)
+    with pytest.raises(ValueError, match="the mask is for 5 keys, and there are 4"):
+        attend(None, query, query, query, flash_mlir.transformers.ModelMask(None, (1, 1, 4, 5)))
