@@ -387,8 +387,9 @@ LogicalResult Specialize::select(AttentionGradOp op) {
   Schedule chosen = givenSchedule;
   if (op.getSchedule())
     chosen = chosen.over(op.getSchedule()->getValue());
-  chosen = chosen.over(chooseGradSchedule(problem, machine));
-  if (std::string fault = findGradFault(machine, chosen); !fault.empty())
+  chosen = chosen.over(chooseGradSchedule(problem, machine, chosen));
+  if (std::string fault = completeGradSchedule(problem, machine, chosen);
+      !fault.empty())
     return op.emitOpError("cannot be scheduled: ") << fault;
   op.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
   auto getMultiple = [](int64_t size, int64_t tile) {
