@@ -171,6 +171,37 @@ gpu.module @m {
 
 // -----
 
+// All loops around go on counting.
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+
+// CHECK-LABEL: gpu.func @deep(
+// CHECK:       scf.for %{{.*}} iter_args(%[[A:.*]] = %c0{{.*}}) -> (index)
+// CHECK:         %[[B:.*]] = scf.for %{{.*}} iter_args(%[[C:.*]] = %[[A]]) -> (index)
+// CHECK:           %[[D:.*]] = scf.for %{{.*}} iter_args(%[[T:.*]] = %[[C]]) -> (index)
+// CHECK:             tile.ring.acquire %{{.*}}[%[[T]]]
+// CHECK:           scf.yield %[[D]]
+// CHECK:         scf.yield %[[B]]
+gpu.module @m {
+  gpu.func @deep(%q: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    scf.for %b = %c0 to %n step %c1 {
+      scf.for %h = %c0 to %n step %c1 {
+        scf.for %i = %c0 to %n step %c16 {
+          %qs = tile.fetch %q[%i] : !memory to !tile
+          %qr = tile.load %qs : !tile to tensor<16x64xf16, #tile.fragment<1>>
+        }
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 // Loops with other sources have rings and a count of their own, which goes on
 // where the next loop has the same sources again.
 

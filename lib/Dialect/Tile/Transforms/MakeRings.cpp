@@ -195,9 +195,9 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
         expandSource(source, ring, number);
       }
     }
-    // A loop around them, and around choices whether they are reached, goes on
+    // Loops around them, and around choices whether they are reached, go on
     // counting where they stopped before.
-    if (auto outer = step.getDefiningOp()->getParentOfType<scf::ForOp>()) {
+    while (auto outer = step.getDefiningOp()->getParentOfType<scf::ForOp>()) {
       while (auto choice =
                  dyn_cast<scf::IfOp>(step.getDefiningOp()->getParentOp()))
         step = addResult(choice, step, start);
@@ -209,8 +209,10 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
         start.replaceAllUsesWith(args.back());
         return SmallVector<Value>{step};
       };
-      (void)outer.replaceWithAdditionalYields(
+      LoopLikeOpInterface counting = *outer.replaceWithAdditionalYields(
           rewriter, zero, /*replaceInitOperandUsesInLoop=*/false, yieldStep);
+      start = zero;
+      step = counting->getResults().back();
     }
   }
 
