@@ -146,8 +146,10 @@ FLASH_CAPI FlashStatus flashProgramSpecialize(
    Where there are `arguments`, it is the version for them, as
    flashProgramSpecialize has it. `schedule` has the keys of the schedule on
    which the maps depend: another program with the same mask that is compiled
-   with these takes them, too. Both are NULL where no map is needed, and valid
-   until this function is called again on this thread. */
+   with these takes them, too. There is a map also where rows are too short for
+   one in each call (block_map of schedules). Both are NULL where the compiler
+   knows what masks leave, or there is one tile of keys, and valid until this
+   function is called again on this thread. */
 FLASH_CAPI FlashStatus flashProgramPlan(const char *text, size_t length,
                                         const FlashCompileOptions *options,
                                         const FlashTensor *arguments,

@@ -60,6 +60,10 @@ static llvm::Expected<Rewritten> rewrite(const FlashKernel &kernel,
     setSchedule(front,
                 getName(of.target == Target::Emulate ? of.emulated : of.target),
                 *module, of);
+    // Who plans ahead does not pay in the call.
+    if (plans && !llvm::StringRef(front.schedule).contains("block_map="))
+      front.schedule = front.schedule.empty() ? "block_map=1"
+                                              : front.schedule + ",block_map=1";
     llvm::Error error = runPasses(*module, [&](mlir::OpPassManager &pm) {
       pm.addNestedPass<mlir::func::FuncOp>(flash::createRaiseAttention());
       if (!plans || !arguments.empty())

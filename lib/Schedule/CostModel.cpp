@@ -7,6 +7,7 @@
 
 #include "CostModel.h"
 
+#include "flash/Schedule/Models.h"
 #include "flash/Schedule/SplitKV.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -34,6 +35,12 @@ constexpr double usOfCombination = 2.4, usPerPartialByte = 0.52e-6;
 // A block without keys costs such a part of a step. Where the longest tiles go
 // first, all multiprocessors are as busy in the end but for a part of a step.
 constexpr double stepsOfEmptyBlock = 0.5, stepsOfLastTile = 0.75;
+
+// The two kernels of a block map take 10 to 20 us for up to 4096 queries and
+// keys, 39 us for 8192 and 118 us for 16384 (documents and causal, H200,
+// 2026-11-23). What part of the tiles a map leaves out is known on the device
+// alone.
+constexpr double usOfMap = 16, usPerQuestion = 3.7e-7, partThatMapsSave = 0.5;
 
 /// Microseconds that a problem takes, without those of a launch.
 class Clock {
@@ -102,6 +109,25 @@ double Clock::getMicroseconds(const Schedule &schedule, int64_t splits) const {
   if (splits > 1)
     us += usOfCombination + usPerPartialByte * splits * partialBytes;
   return us;
+}
+
+bool flash::paysToListTiles(const Problem &problem, const TargetInfo &target,
+                            const Schedule &schedule) {
+  if (!problem.heads || !problem.queries || !problem.keys)
+    return true;
+  int64_t keyTiles = llvm::divideCeil(*problem.keys, *schedule.keyTile);
+  if (keyTiles < 2)
+    return false;
+  if (!target.isGpu)
+    return true;
+  Clock clock(problem, target);
+  int64_t splits = schedule.numSplits.value_or(1);
+  if (schedule.splitCtas)
+    splits =
+        countSplits(*schedule.splitCtas, clock.countTiles(schedule), keyTiles);
+  double us = usOfMap +
+              usPerQuestion * double(*problem.queries) * double(*problem.keys);
+  return us < partThatMapsSave * clock.getMicroseconds(schedule, splits);
 }
 
 bool flash::hasFewTiles(const Problem &problem, const TargetInfo &target,

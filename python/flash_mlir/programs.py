@@ -179,7 +179,6 @@ def get_plan(config, element, rank, head_dim, value_dim, target, sizes, schedule
     None where the compiler knows what the mask leaves. The functions are "attention" and "attention_plan".
     """
     text = _fill(json.loads(config)["programs"][str(rank)], element, head_dim, value_dim)
-    schedule = ",".join(filter(None, [schedule, "block_map=1"]))
     return _core.Kernel.plan(text, target, "", schedule, sizes or [])
 
 

@@ -1,6 +1,8 @@
 // Attention with a block map visits the tiles that it lists: those of which the
 // mask leaves a part, with the mask, then whole ones without.
 // RUN: flash-opt %s --flash-online-softmax --flash-tile --split-input-file | FileCheck %s
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-split-mask --split-input-file | FileCheck %s --check-prefix=ORDER
+// ORDER-COUNT-3: tile.order = #tile.order<heads_fastest>
 
 !q = tensor<2x8x300x16xf32>
 !k = tensor<2x4x500x16xf32>

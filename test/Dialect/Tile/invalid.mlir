@@ -704,7 +704,7 @@ func.func @f(%n: index, %table: memref<?xi32>) {
 // -----
 
 func.func @f(%n: index) {
-  // expected-error @below {{expected an order of tiles: linear, longest_first, snake, pairs or table}}
+  // expected-error @below {{expected an order of tiles: linear, longest_first, snake, pairs, heads_fastest or table}}
   %i = tile.position %n of (%n) shortest_first
   return
 }

@@ -23,7 +23,7 @@ gpu.module @m {
 // The longest tiles, which are the last, come first: of as many heads as fill two
 // waves of four blocks.
 // CHECK-LABEL: gpu.func @longest_first(
-// CHECK-SAME:    %[[N:.*]]: index, %[[H:.*]]: index, %[[T:.*]]: index,
+// CHECK-SAME:    %[[N:[^:]*]]: index, %[[H:[^:]*]]: index, %[[T:[^:]*]]: index,
 // CHECK:         %[[TWO_WAVES:.*]] = arith.constant 8 : index
 // CHECK:         %[[TOGETHER:.*]] = arith.select
 // CHECK:         %[[GROUP:.*]] = arith.muli %[[TOGETHER]],
@@ -53,6 +53,25 @@ gpu.module @m {
     %p = tile.position %n of (%t) snake
     %x = memref.load %m[%p] : memref<?xf32>
     memref.store %x, %m[%p] : memref<?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
+// The tiles of one number of all heads of a batch follow each other.
+// CHECK-LABEL: gpu.func @heads(
+// CHECK-SAME:    %[[N:[^:]*]]: index, %[[H:[^:]*]]: index, %[[T:[^:]*]]: index,
+// CHECK:         %[[HEAD:.*]] = arith.remui %[[N]], %[[H]]
+// CHECK:         %[[REST:.*]] = arith.divui %[[N]], %[[H]]
+// CHECK:         %[[TILE:.*]] = arith.remui %[[REST]], %[[T]]
+// CHECK:         %[[BATCH:.*]] = arith.divui %[[REST]], %[[T]]
+// CHECK:         memref.load %{{.*}}[%[[BATCH]], %[[HEAD]], %[[TILE]]]
+gpu.module @m {
+  gpu.func @heads(%n: index, %h: index, %t: index, %b: index, %m: memref<?x?x?xf32>) kernel {
+    %p:3 = tile.position %n of (%b, %h, %t) heads_fastest
+    %x = memref.load %m[%p#0, %p#1, %p#2] : memref<?x?x?xf32>
+    memref.store %x, %m[%p#0, %p#1, %p#2] : memref<?x?x?xf32>
     gpu.return
   }
 }

@@ -95,6 +95,9 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     // The choice whether to rescale is one for several rows.
     if (schedule.splitKeys && schedule.features && !hasFeatures)
       *schedule.features &= ~ScheduleFeatures::LazyRescale;
+    if (problem.masksInRegion && !schedule.blockMap && !op.getKeyTiles() &&
+        !paysToListTiles(problem, machine, schedule))
+      schedule.blockMap = 0;
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
     return success();
   }

@@ -604,27 +604,44 @@ static bool haveEvenPairsOfQueries(StepOpInterface step) {
   return haveEvenPairs(*step.getMask(), *nq, *nk);
 }
 
+/// Whether a step's key tile is one of a block map's list.
+static bool isOfList(StepOpInterface step) {
+  auto at = dyn_cast<Value>(step.getMixedPosition()[3]);
+  auto key =
+      at ? at.getDefiningOp<affine::AffineApplyOp>() : affine::AffineApplyOp();
+  return key && llvm::any_of(key.getMapOperands(), [](Value operand) {
+           auto number = operand.getDefiningOp<arith::IndexCastOp>();
+           return number && number.getIn().getDefiningOp<tensor::ExtractOp>();
+         });
+}
+
 /// Says in which order tiles of queries are taken that the mask makes longer or
 /// shorter, unless the program does. Tiles of keys are longest first as they
 /// come: the last keys are those that the fewest queries see.
 static void setOrder(scf::ForallOp forall) {
   StepOpInterface masked;
+  bool hasLists = false;
   forall.walk([&](StepOpInterface step) {
     if (step.getMask() && !step.stepsOverQueries())
       masked = step;
+    hasLists |= isOfList(step);
   });
   MLIRContext *context = forall.getContext();
   tile::TileDialect::OrderAttrHelper order(context);
-  if (!masked || forall.getRank() < 2 || order.isAttrPresent(forall))
+  if ((!masked && !hasLists) || forall.getRank() < 2 ||
+      order.isAttrPresent(forall))
     return;
-  std::optional<ScheduleAttr> schedule = masked.getSchedule();
-  bool isPersistent =
-      schedule && schedule->getValue().has(ScheduleFeatures::Persistent);
-  tile::OrderKind kind = !isPersistent ? tile::OrderKind::LongestFirst
-                         : haveEvenPairsOfQueries(masked)
-                             ? tile::OrderKind::Pairs
-                             : tile::OrderKind::Snake;
-  order.setAttr(forall, tile::OrderAttr::get(context, kind));
+  auto getKind = [&] {
+    // How long a list is only the data tell, but it is alike for all heads.
+    if (hasLists)
+      return tile::OrderKind::HeadsFastest;
+    std::optional<ScheduleAttr> schedule = masked.getSchedule();
+    if (!schedule || !schedule->getValue().has(ScheduleFeatures::Persistent))
+      return tile::OrderKind::LongestFirst;
+    return haveEvenPairsOfQueries(masked) ? tile::OrderKind::Pairs
+                                          : tile::OrderKind::Snake;
+  };
+  order.setAttr(forall, tile::OrderAttr::get(context, getKind()));
 }
 
 namespace {

@@ -27,8 +27,10 @@ parseOrder(OpAsmParser &parser, OrderAttr &order,
     return failure();
   std::optional<OrderKind> kind = symbolizeOrderKind(keyword);
   if (!kind)
-    return parser.emitError(loc, "expected an order of tiles: linear, "
-                                 "longest_first, snake, pairs or table");
+    return parser.emitError(loc,
+                            "expected an order of tiles: linear, "
+                            "longest_first, snake, pairs, heads_fastest or "
+                            "table");
   order = OrderAttr::get(parser.getContext(), *kind);
   if (succeeded(parser.parseOptionalLParen())) {
     table.emplace();

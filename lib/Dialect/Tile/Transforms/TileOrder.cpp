@@ -197,7 +197,15 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
     Value entry = memref::LoadOp::create(builder, loc, op.getTable(), rest);
     rest =
         arith::IndexCastOp::create(builder, loc, builder.getIndexType(), entry);
-  } else if (kind != OrderKind::Linear) {
+  } else if (kind == OrderKind::HeadsFastest && outer > 1) {
+    Value numHeads = sizes[outer - 2], numTiles = sizes[outer - 1];
+    position[outer - 2] = b.rem(rest, numHeads);
+    rest = b.div(rest, numHeads);
+    position[outer - 1] = outer > 2 ? b.rem(rest, numTiles) : rest;
+    rest = outer > 2 ? b.div(rest, numTiles) : rest;
+    outer -= 2;
+  } else if (kind == OrderKind::LongestFirst || kind == OrderKind::Snake ||
+             kind == OrderKind::Pairs) {
     --outer;
     Value heads = outer == 0 ? b.constant(1) : sizes.front();
     for (size_t d = 1; d < outer; ++d)

@@ -124,7 +124,8 @@ def Tile_OrderKind : I32EnumAttr<"OrderKind", "in which order tiles are taken", 
     I32EnumAttrCase<"Linear", 0, "linear">,
     I32EnumAttrCase<"LongestFirst", 1, "longest_first">,
     I32EnumAttrCase<"Snake", 2, "snake">, I32EnumAttrCase<"Pairs", 3, "pairs">,
-    I32EnumAttrCase<"Table", 4, "table">]> {
+    I32EnumAttrCase<"Table", 4, "table">,
+    I32EnumAttrCase<"HeadsFastest", 5, "heads_fastest">]> {
   let cppNamespace = "::flash::tile";
   let genSpecializedAttr = 0;
 }
@@ -148,6 +149,10 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
       a tile of one head and one of the next, is as long as what any other gets;
       so heads follow each other, and the keys that all CTAs read at the same
       time are those of few heads. Only the last waves go by length.
+    - `heads_fastest`: as `linear`, with the last two dimensions exchanged: the
+      tiles of one number of all heads follow each other. For persistent CTAs where such
+      tiles take as long, whatever others do: what the CTAs of a wave get is then
+      alike.
     - `table`: a table has the tile's number, as `linear` counts, for each CTA:
       for work whose lengths only the data tell. It must have every tile once.
       That it has as many entries is checked when it is launched, but not what

@@ -1,0 +1,54 @@
+// A mask that only the running program knows has a block map where the two kernels that make it take less than
+// half of what attention to all tiles takes. It is said where it has none; a CPU launches nothing.
+// RUN: flash-opt %s --flash-select-schedule=target=sm_90a | FileCheck %s
+// RUN: flash-opt %s --flash-select-schedule=target=cpu | FileCheck %s --check-prefix=CPU
+// RUN: flash-opt %s --flash-select-schedule='target=sm_90a schedule=block_map=1' | FileCheck %s --check-prefix=GIVEN
+
+!short = tensor<2x8x512x64xf16>
+!long = tensor<2x8x8192x64xf16>
+!open = tensor<?x?x?x64xf16>
+
+// CHECK-LABEL: func @short(
+// CHECK:       schedule(<{{.*}}block_map = 0
+// CPU-LABEL:   func @short(
+// CPU-NOT:     block_map
+// GIVEN-LABEL: func @short(
+// GIVEN:       schedule(<{{.*}}block_map = 1
+func.func @short(%q: !short) -> !short {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %i, %j : index
+    flash.yield %s keep %x : f32
+  } : (!short, !short, !short) -> !short
+  return %o : !short
+}
+
+// CHECK-LABEL: func @long(
+// CHECK-NOT:   block_map
+func.func @long(%q: !long) -> !long {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %i, %j : index
+    flash.yield %s keep %x : f32
+  } : (!long, !long, !long) -> !long
+  return %o : !long
+}
+
+// CHECK-LABEL: func @open(
+// CHECK-NOT:   block_map
+func.func @open(%q: !open) -> !open {
+  %o = flash.attention %q, %q, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %i, %j : index
+    flash.yield %s keep %x : f32
+  } : (!open, !open, !open) -> !open
+  return %o : !open
+}
+
+// The analysis knows this one.
+// CHECK-LABEL: func @known(
+// CHECK-NOT:   block_map
+func.func @known(%q: !short) -> !short {
+  %o = flash.attention %q, %q, %q mask(#flash.causal) : (!short, !short, !short) -> !short
+  return %o : !short
+}
