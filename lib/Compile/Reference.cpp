@@ -65,36 +65,46 @@ ReferenceResults flash::compile::getReferenceResults(func::FuncOp func) {
   Block &body = func.getBody().front();
   added.logSumExps = llvm::range_size(body.getOps<AttentionOp>()) +
                      llvm::range_size(body.getOps<AttentionGradOp>());
-  added.terms = getGradientResults(func).size();
+  added.terms = ReferenceResults::samples * getGradientResults(func).size();
   return added;
 }
 
-/// The values with a minus at every other element.
-static Value alternateSigns(OpBuilder &b, Location loc, Value tensor) {
+/// The values with signs like those of coins, of which each sample has others.
+static Value changeSigns(OpBuilder &b, Location loc, Value tensor,
+                         unsigned sample) {
   auto type = cast<RankedTensorType>(tensor.getType());
   AffineMap all = b.getMultiDimIdentityMap(type.getRank());
   Value empty = tensor::EmptyOp::create(
       b, loc, tensor::getMixedSizes(b, loc, tensor), type.getElementType());
+  auto body = [&](OpBuilder &nested, Location loc, ValueRange args) {
+    Type i64 = nested.getI64Type();
+    auto number = [&](uint64_t value) -> Value {
+      return arith::ConstantOp::create(nested, loc,
+                                       nested.getIntegerAttr(i64, value));
+    };
+    // The highest bit of a product with an odd number depends on all others.
+    Value hash = number(sample + 1);
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      Value index = arith::IndexCastOp::create(
+          nested, loc, i64, linalg::IndexOp::create(nested, loc, dim));
+      hash = arith::AddIOp::create(nested, loc, hash, index);
+      hash =
+          arith::MulIOp::create(nested, loc, hash, number(0x9e3779b97f4a7c15));
+      Value high = arith::ShRUIOp::create(nested, loc, hash, number(29));
+      hash = arith::XOrIOp::create(nested, loc, hash, high);
+    }
+    hash = arith::MulIOp::create(nested, loc, hash, number(0xbf58476d1ce4e5b9));
+    Value isMinus = arith::CmpIOp::create(
+        nested, loc, arith::CmpIPredicate::slt, hash, number(0));
+    Value minus = arith::NegFOp::create(nested, loc, args[0]);
+    Value value = arith::SelectOp::create(nested, loc, isMinus, minus, args[0]);
+    linalg::YieldOp::create(nested, loc, value);
+  };
   return linalg::GenericOp::create(
              b, loc, empty.getType(), tensor, empty, {all, all},
              SmallVector<utils::IteratorType>(type.getRank(),
                                               utils::IteratorType::parallel),
-             [&](OpBuilder &nested, Location loc, ValueRange args) {
-               auto index = [&](int64_t dim) -> Value {
-                 return linalg::IndexOp::create(nested, loc, dim);
-               };
-               Value sum =
-                   arith::AddIOp::create(nested, loc, index(type.getRank() - 1),
-                                         index(type.getRank() - 2));
-               Value isOdd = arith::TruncIOp::create(
-                   nested, loc, nested.getI1Type(),
-                   arith::IndexCastOp::create(nested, loc, nested.getI64Type(),
-                                              sum));
-               Value minus = arith::NegFOp::create(nested, loc, args[0]);
-               Value value =
-                   arith::SelectOp::create(nested, loc, isOdd, minus, args[0]);
-               linalg::YieldOp::create(nested, loc, value);
-             })
+             body)
       .getResult(0);
 }
 
@@ -102,13 +112,14 @@ static Value alternateSigns(OpBuilder &b, Location loc, Value tensor) {
 /// may be small by chance, those of the same terms with other signs hardly are
 /// as well. Without `hasOutput` they are those of p * dp in place of
 /// p * (dp - delta), which may be far smaller than both.
-static AttentionGradOp getTerms(AttentionGradOp op, bool hasOutput) {
+static AttentionGradOp getTerms(AttentionGradOp op, bool hasOutput,
+                                unsigned sample) {
   OpBuilder b(op);
   Location loc = op.getLoc();
   auto terms = cast<AttentionGradOp>(b.clone(*op));
   b.setInsertionPoint(terms);
   terms.getOutputGradMutable().assign(
-      alternateSigns(b, loc, op.getOutputGrad()));
+      changeSigns(b, loc, op.getOutputGrad(), sample));
   terms.getLseGradMutable().clear();
   if (hasOutput)
     return terms;
@@ -132,15 +143,17 @@ void flash::compile::addReferenceResults(func::FuncOp func) {
     added.push_back(getLogSumExp(op));
   for (auto op : body.getOps<AttentionGradOp>())
     added.push_back(op.getLse());
-  llvm::DenseMap<Operation *, AttentionGradOp> allTerms[2];
-  for (GradientResult &gradient : gradients) {
-    // The sink's is a sum over the output.
-    bool hasOutput =
-        gradient.op->getResult(gradient.ofOp) == gradient.op.getSinkGrad();
-    AttentionGradOp &terms = allTerms[hasOutput][gradient.op];
-    if (!terms)
-      terms = getTerms(gradient.op, hasOutput);
-    added.push_back(terms->getResult(gradient.ofOp));
+  for (unsigned sample = 0; sample < ReferenceResults::samples; ++sample) {
+    llvm::DenseMap<Operation *, AttentionGradOp> allTerms[2];
+    for (GradientResult &gradient : gradients) {
+      // The sink's is a sum over the output.
+      bool hasOutput =
+          gradient.op->getResult(gradient.ofOp) == gradient.op.getSinkGrad();
+      AttentionGradOp &terms = allTerms[hasOutput][gradient.op];
+      if (!terms)
+        terms = getTerms(gradient.op, hasOutput, sample);
+      added.push_back(terms->getResult(gradient.ofOp));
+    }
   }
 
   SmallVector<Type> types(func.getResultTypes());

@@ -84,16 +84,22 @@ static std::string getHint(mlir::ModuleOp program) {
   return hint;
 }
 
-/// What is known of results that are gradients; `terms` are of each.
+/// What is known of results that are gradients; `terms` are some samples of
+/// each.
 static std::map<unsigned, Gradient>
 describeGradients(mlir::func::FuncOp entry, llvm::ArrayRef<HostTensor> terms) {
   std::map<unsigned, Gradient> gradients;
-  for (auto [i, result] : llvm::enumerate(getGradientResults(entry))) {
+  llvm::SmallVector<GradientResult> results = getGradientResults(entry);
+  for (auto [i, result] : llvm::enumerate(results)) {
     Gradient &gradient = gradients[result.number];
     gradient.ofOperands =
         *getDType(result.op.getQuery().getType().getElementType());
-    if (!terms.empty())
-      gradient.leastMagnitude = getMagnitude(terms[i]);
+    double squares = 0;
+    for (size_t sample = i; sample < terms.size(); sample += results.size()) {
+      double magnitude = getMagnitude(terms[sample]);
+      squares += magnitude * magnitude / ReferenceResults::samples;
+    }
+    gradient.leastMagnitude = std::sqrt(squares);
   }
   return gradients;
 }

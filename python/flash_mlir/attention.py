@@ -166,7 +166,7 @@ def attention(
       TraceError: A function does what cannot be traced.
       CompileError: The compiler refuses the program; the text has its diagnostics.
       DeviceError: The GPU is too old (compute capability 8.0 is needed).
-      NotImplementedError: A tensor requires gradients that there are none of: of a number.
+      NotImplementedError: scale is a tensor that requires gradients.
     """
     query, key, value = _autocast(query, key, value)
     if is_compiling():

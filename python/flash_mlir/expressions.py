@@ -293,7 +293,8 @@ def lift(value):
             return value[()]
         raise TraceError(f"{value.name} has {value.rank} dimensions; index it with {value.rank} positions")
     if is_array(value) and value.ndim == 0:
-        refuse_gradient(value, "a number that a function reads")
+        if needs_gradient(value):
+            return _capture(value)[()]
         value = value.item()
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
         return constant(bool(value), BOOL)
@@ -324,9 +325,14 @@ def to_float32(value, what):
     return number
 
 
+def needs_gradient(value):
+    """Whether it is a tensor that would lose its gradient by becoming a number."""
+    return getattr(value, "requires_grad", False) and sys.modules["torch"].is_grad_enabled()
+
+
 def refuse_gradient(value, what):
     """Raises NotImplementedError for a tensor that would lose its gradient by becoming a number."""
-    if getattr(value, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
+    if needs_gradient(value):
         raise NotImplementedError(
             f"{what} requires gradients, and attention has none of numbers; "
             "call it under torch.no_grad(), or detach() what it is given"

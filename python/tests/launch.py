@@ -104,6 +104,10 @@ def test_gradients():
     start = time.perf_counter()
     flash.attention_grad(*arguments, output, mask=flash.causal(), sink=sink, lse_grad=lse)
     assert time.perf_counter() - start < 0.05
+    slopes, table = make((8,), "float32"), make((300,), "bfloat16")
+    score = lambda s, b, h, q, k: s + slopes[h] * (q - k) + table[q - k + 150]
+    grads = flash.attention_grad(*arguments, output, mask=flash.causal(), score=score, wrt=[table, slopes])
+    assert [(grad.shape, grad.dtype.name) for grad in grads[3:]] == [((300,), "bfloat16"), ((8,), "float32")]
     turned = fake_torch.Tensor(make((2, 128, 8, 64), "float16").array.transpose(0, 2, 1, 3), query.dtype, 0)
     expanded = fake_torch.Tensor(np.broadcast_to(output.array[:1], query.shape), query.dtype, 0)
     for output_grad, copies in ((turned, 0), (expanded, 1)):

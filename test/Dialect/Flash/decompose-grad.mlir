@@ -170,38 +170,58 @@ func.func @open(%q: tensor<?x64xf32>, %k: tensor<32x64xf32>, %v: tensor<32x48xf3
 
 // -----
 
-// Elements are added one after the other, at the index less the first one; a read
-// of 16 bits has a gradient of f32.
+// The gradients of what was read, 0 behind the counts of both tiles, are added to a
+// sum of the rows of the fixed tile, or of pairs; a read of 16 bits has a gradient of f32.
 
 // CHECK-LABEL: func @captured(
-// CHECK-SAME:    %[[FIRST:[^:]*]]: index, %[[N:[^:]*]]: index
+// CHECK-SAME:    %[[M:[^:]*]]: index, %[[N:[^:]*]]: index, {{.*}} %[[SUM:[^:]*]]: tensor<16xf32>)
+// CHECK:         linalg.contract
 // CHECK:         math.exp2
 // CHECK:         linalg.contract
-// CHECK:         %[[DS:.*]] = linalg.generic
-// CHECK:         %[[KEYS:.*]] = arith.minsi %[[N]], %c32
-// CHECK:         scf.for %[[I:.*]] = %c0 to %c16 step %c1
-// CHECK:           scf.for %[[J:.*]] = %c0 to %[[KEYS]] step %c1 iter_args(%[[SUM:.*]] = %
-// CHECK:             %[[G:.*]] = tensor.extract %[[DS]][%[[I]], %[[J]]]
-// CHECK:             %[[PLACE:.*]] = arith.subi %{{.*}}, %[[FIRST]]
-// CHECK:             %[[BEFORE:.*]] = tensor.extract %[[SUM]][%[[PLACE]]] : tensor<?xf64>
-// CHECK:             %[[WIDE:.*]] = arith.extf %{{.*}} : f32 to f64
-// CHECK:             %[[ADDED:.*]] = arith.addf %[[BEFORE]], %[[WIDE]]
-// CHECK:             tensor.insert %[[ADDED]] into %[[SUM]][%[[PLACE]]]
+// CHECK:         %[[G:.*]] = linalg.generic
+// CHECK:           %[[I:.*]] = linalg.index 0
+// CHECK:           %[[J:.*]] = linalg.index 1
+// CHECK-DAG:       arith.cmpi slt, %[[J]], %[[N]]
+// CHECK-DAG:       arith.cmpi slt, %[[I]], %[[M]]
+// CHECK:           arith.select
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%[[G]] : tensor<16x32xf32>) outs(%[[SUM]] : tensor<16xf32>)
+// CHECK:           arith.addf
 // TRANSPOSED-LABEL: func @captured(
-// TRANSPOSED:           scf.for %[[I:.*]] = %c0 to %c16 step %c1
-// TRANSPOSED:             scf.for %[[J:.*]] = %c0
-// TRANSPOSED:             tensor.extract %{{.*}}[%[[J]], %[[I]]] : tensor<32x16xf32>
-func.func @captured(%first: index, %n: index, %q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %v: tensor<32x48xf32>,
+// TRANSPOSED:         linalg.generic {{.*}} iterator_types = ["reduction", "parallel"]} ins(%{{.*}} : tensor<32x16xf32>) outs(%{{.*}} : tensor<16xf32>)
+func.func @captured(%m: index, %n: index, %q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %v: tensor<32x48xf32>,
                     %do: tensor<16x48xf32>, %shift: tensor<16xf32>, %delta: tensor<16xf32>, %bias: tensor<?xf16>,
-                    %0: tensor<?xf64>) -> tensor<?xf64> {
-  %1 = flash.captured_grad_step of(%bias : tensor<?xf16>) ins(%q, %k, %v, %do, %shift, %delta : tensor<16x64xf32>,
+                    %0: tensor<16xf32>) -> tensor<16xf32> {
+  %1 = flash.captured_grad_step of(%bias : tensor<?xf16>) reads([0]) ins(%q, %k, %v, %do, %shift, %delta : tensor<16x64xf32>,
           tensor<32x64xf32>, tensor<32x48xf32>, tensor<16x48xf32>, tensor<16xf32>, tensor<16xf32>)
-      outs(%0 : tensor<?xf64>) from(%first) at[0, 0, 0, 0] of[16, 32] keys(%n) scale(0.125) score {
+      outs(%0 : tensor<16xf32>) at[0, 0, 0, 0] of[16, 32] queries(%m) keys(%n) scale(0.125) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %e = tensor.extract %bias[%j] : tensor<?xf16>
     %w = arith.extf %e : f16 to f32
     %r = arith.addf %s, %w : f32
     flash.yield %r : f32
   }
-  return %1 : tensor<?xf64>
+  return %1 : tensor<16xf32>
+}
+
+// Of two reads one is asked for. Pairs of keys and queries, with the keys as rows.
+
+// CHECK-LABEL: func @pairs(
+// CHECK-SAME:    %[[SUM:[^:]*]]: tensor<32x16xf32>)
+// CHECK:         math.exp2
+// CHECK:         linalg.contract
+// CHECK:         %[[G:.*]] = linalg.generic
+// CHECK:         linalg.generic {{.*}} iterator_types = ["parallel", "parallel"]} ins(%[[G]] : tensor<32x16xf32>) outs(%[[SUM]] : tensor<32x16xf32>)
+func.func @pairs(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %do: tensor<16x64xf32>, %rows: tensor<16xf32>,
+                 %bias: tensor<48x48xf32>, %0: tensor<32x16xf32>) -> tensor<32x16xf32> {
+  %1 = flash.captured_grad_step of(%bias : tensor<48x48xf32>) reads([1]) ins(%q, %k, %k, %do, %rows, %rows : tensor<16x64xf32>,
+          tensor<32x64xf32>, tensor<32x64xf32>, tensor<16x64xf32>, tensor<16xf32>, tensor<16xf32>)
+      outs(%0 : tensor<32x16xf32>) at[0, 0, 0, 0] of[16, 32] over_queries scale(0.125) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %e = tensor.extract %bias[%i, %i] : tensor<48x48xf32>
+    %x = tensor.extract %bias[%i, %j] : tensor<48x48xf32>
+    %t = arith.mulf %s, %e : f32
+    %r = arith.addf %t, %x : f32
+    flash.yield %r : f32
+  }
+  return %1 : tensor<32x16xf32>
 }

@@ -1881,21 +1881,71 @@ func.func private @g() -> i1
 
 // -----
 
-func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %rows: tensor<4xf32>, %bias: tensor<4x6xf32>, %0: tensor<4xf64>, %i: index) {
-  // expected-error @below {{the gradient of a tensor of rank 2 has that rank, got 'tensor<4xf64>'}}
-  %1 = flash.captured_grad_step of(%bias : tensor<4x6xf32>)
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %rows: tensor<4xf32>, %bias: tensor<4x6xf32>, %0: tensor<4xf32>) {
+  // expected-error @below {{'reads' names no read of the tensor}}
+  %1 = flash.captured_grad_step of(%bias : tensor<4x6xf32>) reads([])
       ins(%q, %k, %k, %q, %rows, %rows : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x8xf16>, tensor<4x8xf16>, tensor<4xf32>, tensor<4xf32>)
-      outs(%0 : tensor<4xf64>) from(%i, %i) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+      outs(%0 : tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0) score {
+  ^bb0(%s: f32, %b: index, %h: index, %r: index, %c: index):
+    %e = tensor.extract %bias[%r, %c] : tensor<4x6xf32>
+    %x = arith.addf %s, %e : f32
+    flash.yield %x : f32
+  }
   return
 }
 
 // -----
 
-func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %rows: tensor<4xf32>, %bias: tensor<4x6xf32>, %0: tensor<4x6xf64>, %i: index) {
-  // expected-error @below {{'from' takes an index for each of 2 dimensions, got 1}}
-  %1 = flash.captured_grad_step of(%bias : tensor<4x6xf32>)
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %rows: tensor<4xf32>, %bias: tensor<4x6xf32>, %0: tensor<4xf32>) {
+  // expected-error @below {{has no read 1: the score region reads the tensor 1 times}}
+  %1 = flash.captured_grad_step of(%bias : tensor<4x6xf32>) reads([0, 1])
       ins(%q, %k, %k, %q, %rows, %rows : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x8xf16>, tensor<4x8xf16>, tensor<4xf32>, tensor<4xf32>)
-      outs(%0 : tensor<4x6xf64>) from(%i) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+      outs(%0 : tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0) score {
+  ^bb0(%s: f32, %b: index, %h: index, %r: index, %c: index):
+    %e = tensor.extract %bias[%r, %c] : tensor<4x6xf32>
+    %x = arith.addf %s, %e : f32
+    flash.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %rows: tensor<4xf32>, %bias: tensor<4x6xf32>, %0: tensor<4xf32>) {
+  // expected-error @below {{has no read 0: the score region reads the tensor 0 times}}
+  %1 = flash.captured_grad_step of(%bias : tensor<4x6xf32>) reads([0])
+      ins(%q, %k, %k, %q, %rows, %rows : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x8xf16>, tensor<4x8xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%0 : tensor<4xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %rows: tensor<4xf32>, %bias: tensor<4x6xf32>, %0: tensor<6xf32>) {
+  // expected-error @below {{the sum must have the shape 4 or 4x6, got 'tensor<6xf32>'}}
+  %1 = flash.captured_grad_step of(%bias : tensor<4x6xf32>) reads([0])
+      ins(%q, %k, %k, %q, %rows, %rows : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x8xf16>, tensor<4x8xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%0 : tensor<6xf32>) at[0, 0, 0, 0] of[4, 6] scale(1.0) score {
+  ^bb0(%s: f32, %b: index, %h: index, %r: index, %c: index):
+    %e = tensor.extract %bias[%r, %c] : tensor<4x6xf32>
+    %x = arith.addf %s, %e : f32
+    flash.yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %rows: tensor<4xf32>, %bias: tensor<4x6xf32>, %0: tensor<4x6xf32>) {
+  // expected-error @below {{the sum must have the shape 6 or 6x4, got 'tensor<4x6xf32>'}}
+  %1 = flash.captured_grad_step of(%bias : tensor<4x6xf32>) reads([0])
+      ins(%q, %k, %k, %q, %rows, %rows : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x8xf16>, tensor<4x8xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%0 : tensor<4x6xf32>) at[0, 0, 0, 0] of[4, 6] over_queries scale(1.0) score {
+  ^bb0(%s: f32, %b: index, %h: index, %r: index, %c: index):
+    %e = tensor.extract %bias[%r, %c] : tensor<4x6xf32>
+    %x = arith.addf %s, %e : f32
+    flash.yield %x : f32
+  }
   return
 }
 

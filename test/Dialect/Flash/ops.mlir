@@ -346,23 +346,31 @@ func.func @whole_map() {
 }
 
 // CHECK-LABEL: func @captured_grad_step(
-// CHECK: flash.captured_grad_step of(%{{.*}} : tensor<4x?xf32>) ins({{.*}}) outs(%{{.*}} : tensor<1x?xf64>) from(%{{.*}}, %{{.*}}) at[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] of[512, 512] queries(%{{.*}}) keys(%{{.*}}) over_queries scale(1.250000e-01) mask(#flash.causal) score {
-// CHECK: flash.captured_grad_step of(%{{.*}} : tensor<f16>) {{.*}} outs(%{{.*}} : tensor<f64>) from() at
+// CHECK: flash.captured_grad_step of(%{{.*}} : tensor<4x?xf32>) reads([0, 1]) ins({{.*}}) outs(%{{.*}} : tensor<128x64xf32>) at[%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}] of[512, 512] queries(%{{.*}}) keys(%{{.*}}) over_queries scale(1.250000e-01) mask(#flash.causal) score {
+// CHECK: flash.captured_grad_step of(%{{.*}} : tensor<f16>) reads([0]) {{.*}} outs(%{{.*}} : tensor<64xf32>) at
 func.func @captured_grad_step(%q: tensor<64x64xf16>, %k: tensor<128x64xf16>, %v: tensor<128x32xf16>, %do: tensor<64x32xf16>,
-                              %shift: tensor<64xf32>, %delta: tensor<64xf32>, %bias: tensor<4x?xf32>, %0: tensor<1x?xf64>,
-                              %scalar: tensor<f16>, %1: tensor<f64>, %b: index, %h: index, %i: index, %j: index)
-    -> (tensor<1x?xf64>, tensor<f64>) {
-  %2 = flash.captured_grad_step of(%bias : tensor<4x?xf32>) ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>,
+                              %shift: tensor<64xf32>, %delta: tensor<64xf32>, %bias: tensor<4x?xf32>, %0: tensor<128x64xf32>,
+                              %scalar: tensor<f16>, %1: tensor<64xf32>, %b: index, %h: index, %i: index, %j: index)
+    -> (tensor<128x64xf32>, tensor<64xf32>) {
+  %2 = flash.captured_grad_step of(%bias : tensor<4x?xf32>) reads([0, 1]) ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>,
           tensor<128x64xf16>, tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
-      outs(%0 : tensor<1x?xf64>) from(%h, %b) at[%b, %h, %i, %j] of[512, 512] queries(%i) keys(%j) over_queries
+      outs(%0 : tensor<128x64xf32>) at[%b, %h, %i, %j] of[512, 512] queries(%i) keys(%j) over_queries
       scale(0.125) mask(#flash.causal) score {
   ^bb0(%s: f32, %sb: index, %sh: index, %si: index, %sj: index):
     %e = tensor.extract %bias[%sh, %sj] : tensor<4x?xf32>
-    %r = arith.addf %s, %e : f32
+    %x = tensor.extract %bias[%sh, %sj] : tensor<4x?xf32>
+    %t = arith.addf %s, %e : f32
+    %r = arith.addf %t, %x : f32
     flash.yield %r : f32
   }
-  %3 = flash.captured_grad_step of(%scalar : tensor<f16>) ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>,
+  %3 = flash.captured_grad_step of(%scalar : tensor<f16>) reads([0]) ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>,
           tensor<128x64xf16>, tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
-      outs(%1 : tensor<f64>) from() at[%b, %h, %i, %j] of[512, 512] scale(0.125)
-  return %2, %3 : tensor<1x?xf64>, tensor<f64>
+      outs(%1 : tensor<64xf32>) at[%b, %h, %i, %j] of[512, 512] scale(0.125) score {
+  ^bb0(%s: f32, %sb: index, %sh: index, %si: index, %sj: index):
+    %e = tensor.extract %scalar[] : tensor<f16>
+    %w = arith.extf %e : f16 to f32
+    %r = arith.mulf %s, %w : f32
+    flash.yield %r : f32
+  }
+  return %2, %3 : tensor<128x64xf32>, tensor<64xf32>
 }

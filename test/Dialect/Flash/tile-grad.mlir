@@ -116,40 +116,111 @@ func.func @rank3(%q: tensor<1x4x8xf32>, %lse: tensor<1x4xf32>) {
 !q = tensor<2x4x128x64xf32>
 !l = tensor<2x4x128xf32>
 
-// A captured tensor: heads and keys own what they add to, and go in parallel;
-// batches and queries are added in order. What is read at a computed index belongs
-// to nobody.
+// A tensor of heads and keys: sums over the queries of each key in each batch and head,
+// which the elements add up that are of this head and this key.
 
-// CHECK-LABEL: func @captured(
-// CHECK-SAME:    %[[BIAS:[^:]*]]: tensor<4x200xf16>, %[[TABLE:[^:]*]]: tensor<300xf32>
-// CHECK:         %[[ZERO:.*]] = linalg.fill {{.*}} -> tensor<4x200xf16>
-// CHECK:         %[[DBIAS:.*]] = scf.forall (%[[H:.*]], %[[J:.*]]) = (0, 0) to (4, 128) step (1, 64) shared_outs(%[[OUT:.*]] = %[[ZERO]])
-// CHECK:           %[[ZERO_HERE:.*]] = linalg.fill {{.*}} -> tensor<1x64xf64>
-// CHECK:           %[[SUM:.*]] = scf.for %[[B:.*]] = %c0 to %c2 step %c1 iter_args(%{{.*}} = %[[ZERO_HERE]])
-// CHECK:             scf.for %[[I:.*]] = %c0 to %c128 step %c32
-// CHECK:               flash.captured_grad_step of(%[[BIAS]] : tensor<4x200xf16>)
-// CHECK-SAME:            from(%[[H]], %[[J]]) at[%[[B]], %[[H]], %[[I]], %[[J]]] of[128, 128] over_queries scale
-// CHECK:           arith.truncf %{{.*}} : f64 to f32
-// CHECK:           arith.truncf %{{.*}} : f32 to f16
-// CHECK:           tensor.parallel_insert_slice %{{.*}} into %[[OUT]][%[[H]], %[[J]]] [1, 64]
-// CHECK-NOT:     scf.forall
-// CHECK:         scf.for %[[B:.*]] = %c0 to %c2 step %c1
-// CHECK:           scf.for %[[H:.*]] = %c0 to %c4 step %c1
-// CHECK:             scf.for %[[I:.*]] = %c0 to %c128 step %c32
-// CHECK:               scf.for %[[J:.*]] = %c0 to %c128 step %c64
-// CHECK:                 flash.captured_grad_step of(%[[TABLE]] : tensor<300xf32>)
-// CHECK-NOT:               over_queries
-// CHECK-SAME:              score
-func.func @captured(%bias: tensor<4x200xf16>, %table: tensor<300xf32>, %q: !q, %lse: !l) -> (tensor<4x200xf16>, tensor<300xf32>) {
-  %0:5 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) wrt(%bias, %table : tensor<4x200xf16>, tensor<300xf32>) score {
+// CHECK-LABEL: func @of_keys(
+// CHECK-SAME:    %[[BIAS:[^:]*]]: tensor<4x200xf32>
+// CHECK:         %[[SUMS:.*]] = scf.forall (%[[B:.*]], %[[H:.*]], %[[J:.*]]) = (0, 0, 0) to (2, 4, 128) step (1, 1, 64)
+// CHECK-SAME:        -> (tensor<2x4x128xf32>)
+// CHECK:           scf.for %[[I:.*]] = %c0 to %c128 step %c64 iter_args(%{{.*}} = %{{.*}}) -> (tensor<64xf32>)
+// CHECK:             flash.captured_grad_step of(%[[BIAS]] : tensor<4x200xf32>) reads([0])
+// CHECK-SAME:            at[%[[B]], %[[H]], %[[I]], %[[J]]] of[128, 128] over_queries scale
+// CHECK:         scf.forall (%[[H:.*]], %[[AT:.*]]) = (0, 0) to (4, 200) step (1, 8)
+// CHECK:           %[[J:.*]] = arith.addi %[[AT]], %{{.*}} : index
+// CHECK:           arith.cmpi sle, %[[J]], %c127
+// CHECK:           tensor.extract %[[SUMS]]
+// CHECK:           arith.addf
+func.func @of_keys(%bias: tensor<4x200xf32>, %q: !q, %lse: !l) -> tensor<4x200xf32> {
+  %0:4 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) wrt(%bias : tensor<4x200xf32>) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
-    %e = tensor.extract %bias[%h, %j] : tensor<4x200xf16>
-    %w = arith.extf %e : f16 to f32
-    %d = arith.addi %i, %j : index
-    %t = tensor.extract %table[%d] : tensor<300xf32>
-    %x = arith.addf %w, %t : f32
-    %r = arith.addf %s, %x : f32
+    %e = tensor.extract %bias[%h, %j] : tensor<4x200xf32>
+    %r = arith.addf %s, %e : f32
     flash.yield %r : f32
-  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q, tensor<4x200xf16>, tensor<300xf32>)
-  return %0#3, %0#4 : tensor<4x200xf16>, tensor<300xf32>
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q, tensor<4x200xf32>)
+  return %0#3 : tensor<4x200xf32>
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 32, key_tile = 64>
+!q = tensor<2x4x128x64xf32>
+!l = tensor<2x4x128xf32>
+
+// What depends on the distance: tiles as far apart are added, of all batches, then
+// their diagonals, and an element of the tensor takes those distances whose index is its own.
+
+// CHECK-LABEL: func @of_distances(
+// CHECK:         %[[TILES:.*]] = scf.forall (%[[H:.*]], %[[N:.*]]) in (4, 3)
+// CHECK-SAME:        -> (tensor<1x4x3x64x64xf32>)
+// CHECK:           scf.for %[[B:.*]] = %c0 to %c2
+// CHECK:             scf.for
+// CHECK:               flash.captured_grad_step {{.*}} outs(%{{.*}} : tensor<64x64xf32>) at[%[[B]], %[[H]],
+// CHECK:         %[[SUMS:.*]] = scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (4, 255) step (1, 8)
+// CHECK:           tensor.extract %[[TILES]]
+// CHECK:         scf.forall (%{{.*}}) = (0) to (16) step (8)
+// CHECK:           scf.for %{{.*}} = %c0 to %c4 step %c1
+// CHECK:             %[[SUM:.*]] = tensor.extract %[[SUMS]]
+// CHECK:             arith.cmpf une, %[[SUM]]
+// CHECK:             %[[INDEX:.*]] = arith.minsi %{{.*}}, %c15
+// CHECK:             arith.cmpi eq, %[[INDEX]]
+func.func @of_distances(%table: tensor<16xf32>, %q: !q, %lse: !l) -> tensor<16xf32> {
+  %c15 = arith.constant 15 : index
+  %c0 = arith.constant 0 : index
+  %0:4 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) wrt(%table : tensor<16xf32>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %low = arith.maxsi %d, %c0 : index
+    %at = arith.minsi %low, %c15 : index
+    %e = tensor.extract %table[%at] : tensor<16xf32>
+    %r = arith.addf %s, %e : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q, tensor<16xf32>)
+  return %0#3 : tensor<16xf32>
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 32, key_tile = 64>
+!q = tensor<2x4x128x64xf32>
+!l = tensor<2x4x128xf32>
+
+// A number for each pair of a query and a key: each is there once, and is rounded.
+
+// CHECK-LABEL: func @of_pairs(
+// CHECK:         %[[SUMS:.*]] = scf.forall (%[[H:.*]], %[[I:.*]], %[[J:.*]]) = (0, 0, 0) to (4, 128, 128) step (1, 64, 64)
+// CHECK:           scf.for %[[B:.*]] = %c0 to %c2
+// CHECK:             flash.captured_grad_step {{.*}} at[%[[B]], %[[H]], %[[I]], %{{.*}}]
+// CHECK:         scf.forall (%{{.*}}, %{{.*}}) in (4, 128)
+// CHECK:           tensor.extract %[[SUMS]]
+// CHECK:           arith.truncf %{{.*}} : f32 to f16
+// CHECK:           tensor.parallel_insert_slice {{.*}} [1, 1, 128]
+func.func @of_pairs(%bias: tensor<4x128x128xf16>, %q: !q, %lse: !l) -> tensor<4x128x128xf16> {
+  %0:4 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) wrt(%bias : tensor<4x128x128xf16>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %e = tensor.extract %bias[%h, %i, %j] : tensor<4x128x128xf16>
+    %w = arith.extf %e : f16 to f32
+    %r = arith.addf %s, %w : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q, tensor<4x128x128xf16>)
+  return %0#3 : tensor<4x128x128xf16>
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 32, key_tile = 64>
+!q = tensor<2x4x128x64xf32>
+!l = tensor<2x4x128xf32>
+func.func @of_scores(%table: tensor<16xf32>, %q: !q, %lse: !l) -> tensor<16xf32> {
+  // expected-error @below {{tensor #0 of wrt is read at an index that depends on the score, so that nothing tells where its gradient is; compute the index from the batch, the head, the query, the key and tensors, or leave the tensor out of wrt}}
+  %0:4 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) wrt(%table : tensor<16xf32>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %n = arith.fptosi %s : f32 to i32
+    %at = arith.index_cast %n : i32 to index
+    // expected-note @below {{the read}}
+    %e = tensor.extract %table[%at] : tensor<16xf32>
+    %r = arith.addf %s, %e : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q, tensor<16xf32>)
+  return %0#3 : tensor<16xf32>
 }

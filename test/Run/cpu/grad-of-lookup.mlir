@@ -2,6 +2,8 @@
 // which are out of range for keys and queries that take no part or do not exist.
 // RUN: flash-run %s --target=cpu --shape=0=3x4x70x40 --shape=1=3x2x90x40 --shape=2=3x2x90x72 --shape=4=3 \
 // RUN:   --shape=5=3x4x70x72 --fill=4=37@0 --fill=4=0@1 --fill=4=90@2 --check | FileCheck %s
+// RUN: flash-run %s --target=emulate --shape=0=3x4x70x40 --shape=1=3x2x90x40 --shape=2=3x2x90x72 --shape=4=3 \
+// RUN:   --shape=5=3x4x70x72 --fill=4=37@0 --fill=4=0@1 --fill=4=90@2 --check | FileCheck %s
 // CHECK: check: ok
 !q = tensor<?x4x?x40xf32>
 !k = tensor<?x2x?x40xf32>

@@ -437,9 +437,6 @@ def main():
     if arguments.target == "emulate:sm_90a":
         # What else it compiles, it compiles as sm_80 does.
         everything = [c for c in everything if c.dtype != "f32" and not c.schedule]
-    if arguments.target != "cpu":
-        # Those of captured tensors run on the CPU only.
-        everything = [c for c in everything if not c.grad or "captured" not in c.differentiated()]
     for case in everything:
         case.features = arguments.features
     selected = [c for c in everything[first::step] if not arguments.only or arguments.only in c.name]

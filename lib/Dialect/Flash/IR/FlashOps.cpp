@@ -871,16 +871,36 @@ LogicalResult KeyGradStepOp::verify() {
   return verifyGradStep(*this);
 }
 
+SmallVector<Operation *> CapturedGradStepOp::getAllReads() {
+  SmallVector<Operation *> reads;
+  if (!getScore().empty())
+    for (auto read : getScore().front().getOps<tensor::ExtractOp>())
+      if (read.getTensor() == getCaptured())
+        reads.push_back(read);
+  return reads;
+}
+
 LogicalResult CapturedGradStepOp::verify() {
-  RankedTensorType captured = getCaptured().getType(),
-                   grad = getCapturedGrad().getType();
-  if (grad.getRank() != captured.getRank())
-    return emitOpError("the gradient of a tensor of rank ")
-           << captured.getRank() << " has that rank, got " << grad;
-  if (static_cast<int64_t>(getFirst().size()) != captured.getRank())
-    return emitOpError("'from' takes an index for each of ")
-           << captured.getRank() << " dimensions, got " << getFirst().size();
-  return verifyGradStep(*this);
+  int64_t count = getAllReads().size();
+  if (getReads().empty())
+    return emitOpError("'reads' names no read of the tensor");
+  for (int64_t read : getReads())
+    if (read < 0 || read >= count)
+      return emitOpError("has no read ")
+             << read << ": the score region reads the tensor " << count
+             << " times";
+  if (failed(verifyGradStep(*this)))
+    return failure();
+  int64_t rows = getQuery().getType().getDimSize(0),
+          columns = getKey().getType().getDimSize(0);
+  if (getOverQueries())
+    std::swap(rows, columns);
+  RankedTensorType sum = getSum().getType();
+  if (sum.getShape() == ArrayRef({rows}) ||
+      sum.getShape() == ArrayRef({rows, columns}))
+    return success();
+  return emitOpError("the sum must have the shape ")
+         << rows << " or " << rows << "x" << columns << ", got " << sum;
 }
 
 //===----------------------------------------------------------------------===//

@@ -46,8 +46,6 @@ private:
     Value difference = arith::SubFOp::create(at, dp, delta);
     return arith::MulFOp::create(at, p, difference);
   }
-  /// A loop from 0 to `end` that carries `sum`.
-  Value loop(Value end, Value sum, function_ref<Value(Value, Value)> body);
   Value zeroUnless(ImplicitLocOpBuilder &at, Value condition, Value value) {
     if (!condition)
       return value;
@@ -163,19 +161,12 @@ LogicalResult GradStepBuilder::run(KeyGradStepOp op) {
   return success();
 }
 
-Value GradStepBuilder::loop(Value end, Value sum,
-                            function_ref<Value(Value, Value)> body) {
-  Value zero = arith::ConstantIndexOp::create(b, 0);
-  Value one = arith::ConstantIndexOp::create(b, 1);
-  auto loop = scf::ForOp::create(b, zero, end, one, sum);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  scf::YieldOp::create(
-      b, body(loop.getInductionVar(), loop.getRegionIterArgs()[0]));
-  return loop.getResult(0);
-}
-
 LogicalResult GradStepBuilder::run(CapturedGradStepOp op) {
+  // What does not get into the scores has the gradient 0.
+  if (!hasScore()) {
+    replace(op, op.getSum());
+    return success();
+  }
   Value query = op.getQuery(), key = op.getKey(), value = op.getValue(),
         outputGrad = op.getOutputGrad();
   bool overQueries = op.getOverQueries();
@@ -183,46 +174,51 @@ LogicalResult GradStepBuilder::run(CapturedGradStepOp op) {
   Value p = probabilities(s);
   Value dp =
       overQueries ? products(value, outputGrad) : products(outputGrad, value);
-  Value ds = modifiedScoreGrads(p, dp);
+  SmallVector<Operation *> all = op.getAllReads();
+  llvm::SmallPtrSet<Operation *, 4> wanted;
+  for (int64_t read : op.getReads())
+    wanted.insert(all[read]);
   bool isDifferentiable = true;
-  auto element = [&](Value query, Value key, Value sum) -> Value {
-    SmallVector<Value> at(2);
-    at[queryLoop()] = query;
-    at[keyLoop()] = key;
+  auto gradientOfReads = [&](ImplicitLocOpBuilder &at, ValueRange args) {
+    Value query = linalg::IndexOp::create(at, queryLoop());
+    Value key = linalg::IndexOp::create(at, keyLoop());
     IRMapping values;
-    scoreRegion(b, tensor::ExtractOp::create(b, s, at), query, key, values);
-    FailureOr<ScoreGradient> gradient = emitScoreGradient(
-        b, op.getScore(), values, tensor::ExtractOp::create(b, ds, at),
-        takesPart(b, query, key), op.getCaptured());
+    scoreRegion(at, args[0], query, key, values);
+    Value condition = takesPart(at, query, key);
+    // Of the fixed tile, too, all that is counted has to be there.
+    if (Value count = op.getFixedCount())
+      condition = emitRowExists(at, at.getLoc(), condition,
+                                overQueries ? key : query, count);
+    FailureOr<ScoreGradient> gradient =
+        emitScoreGradient(at, op.getScore(), values,
+                          modifiedScoreGrad(at, args[1], args[2], args[3]),
+                          condition, op.getCaptured());
     isDifferentiable = succeeded(gradient);
-    if (!isDifferentiable)
-      return sum;
-    for (const ReadGradient &read : gradient->reads) {
-      SmallVector<Value> place;
-      for (auto [index, first] : llvm::zip_equal(read.indices, op.getFirst()))
-        place.push_back(arith::SubIOp::create(b, index, first));
-      Value before = tensor::ExtractOp::create(b, sum, place);
-      Value gradient = read.gradient;
-      if (gradient.getType() != before.getType())
-        gradient = arith::ExtFOp::create(b, before.getType(), gradient);
-      Value added = arith::AddFOp::create(b, before, gradient);
-      sum = tensor::InsertOp::create(b, added, sum, place);
-    }
-    return sum;
+    Value sum;
+    if (isDifferentiable)
+      for (const ReadGradient &read : gradient->reads)
+        if (wanted.contains(read.read)) {
+          Value term = extendToF32(at, read.gradient);
+          sum = sum ? arith::AddFOp::create(at, sum, term).getResult() : term;
+        }
+    return sum ? sum : emitConstant(at, 0);
   };
-  auto endOf = [&](Value count, int64_t tile) -> Value {
-    Value all = arith::ConstantIndexOp::create(b, tile);
-    return count ? arith::MinSIOp::create(b, count, all).getResult() : all;
+  auto add = [](ImplicitLocOpBuilder &at,
+                ValueRange args) -> SmallVector<Value> {
+    return {arith::AddFOp::create(at, args[1], args[0])};
   };
-  Value queryEnd = endOf(op.getQueries(), queries),
-        keyEnd = endOf(op.getKeys(), keys);
-  Value sum = loop(queryEnd, op.getCapturedGrad(), [&](Value query, Value sum) {
-    return loop(keyEnd, sum,
-                [&](Value key, Value sum) { return element(query, key, sum); });
-  });
+  Value gradient = generic(
+      {s, p, delta}, dp, {scoreMap(), scoreMap(), rowMap(), scoreMap()},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {gradientOfReads(at, args)};
+      })[0];
   if (!isDifferentiable)
     return failure();
-  replace(op, sum);
+  // The sum has the rows of the fixed tile.
+  bool isOfRows = cast<RankedTensorType>(op.getSum().getType()).getRank() == 1;
+  AffineMap ofSum = isOfRows ? map(2, {fixedLoop()})
+                             : map(2, {fixedLoop(), 1 - fixedLoop()});
+  replace(op, generic(gradient, op.getSum(), {scoreMap(), ofSum}, add)[0]);
   return success();
 }
 

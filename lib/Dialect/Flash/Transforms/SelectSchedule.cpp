@@ -100,9 +100,6 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
   }
 
   LogicalResult select(AttentionGradOp op) {
-    if (machine.isGpu && !op.getCaptured().empty())
-      return op.emitOpError("has wrt: gradients of captured tensors run on the "
-                            "CPU only, so far; leave it out");
     Schedule schedule = given;
     if (op.getSchedule())
       schedule = schedule.over(op.getSchedule()->getValue());

@@ -5,8 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TileBuilder.h"
-#include "TileSlices.h"
+#include "GradProgram.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
@@ -18,7 +17,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
-#include <array>
 #include <limits>
 
 namespace flash {
@@ -41,42 +39,17 @@ namespace {
 /// Writes the programs of one operation: of the rows, of tiles of queries, of
 /// tiles of keys and of the sinks. None of them adds to what another one or
 /// another unit of work has written, so the result is the same in each run.
-class GradTiler : TileBuilder {
+class GradTiler : GradProgram {
 public:
   explicit GradTiler(AttentionGradOp op);
   void run();
 
 private:
-  using Body = function_ref<void(ValueRange position, ValueRange outputs)>;
-
-  OpFoldResult index(int64_t value) { return b.getIndexAttr(value); }
-  Value asValue(OpFoldResult value) {
-    return getValueOrCreateConstantIndexOp(b, b.getLoc(), value);
-  }
-  Value constant(int64_t value) {
-    return arith::ConstantIndexOp::create(b, value);
-  }
   Value emptyLike(Value tensor) {
     return tensor::EmptyOp::create(b,
                                    tensor::getMixedSizes(b, b.getLoc(), tensor),
                                    getElementTypeOrSelf(tensor));
   }
-  Value extract(Value tensor, ArrayRef<OpFoldResult> first, OpFoldResult rows,
-                const TiledDim &dim) {
-    return extractRows(b, b.getLoc(), tensor, first, rows, dim.tile);
-  }
-  Value zeros(ArrayRef<int64_t> shape) { return filled(shape, 0.0); }
-
-  /// A parallel loop over (batch, head, row); the body writes its results with
-  /// `insertRows`.
-  SmallVector<Value> parallelLoop(ArrayRef<OpFoldResult> ends,
-                                  ArrayRef<int64_t> steps,
-                                  ArrayRef<Value> outputs,
-                                  const Schedule &schedule, Body body);
-  /// A loop that carries `state`.
-  SmallVector<Value>
-  loop(Value from, Value to, int64_t step, ValueRange state,
-       function_ref<SmallVector<Value>(Value at, ValueRange state)> body);
   /// `sum` times `factor`, in the type of the operands; 0 from row `end` on, if
   /// there is one.
   Value finish(Value sum, double factor, Value end);
@@ -85,18 +58,10 @@ private:
   Value emitQueryGrad();
   SmallVector<Value> emitKeyGrads();
   Value emitSinkGrad();
-  Value emitCapturedGrad(Value captured);
-  /// Adds the gradient of the part of a captured tensor from `first` on to
-  /// `sum`, of one (batch, head, tile of queries, tile of keys) or, where these
-  /// are null in `position`, of all in order.
-  Value addToCaptured(Value captured, ArrayRef<OpFoldResult> first,
-                      MutableArrayRef<Value> position, Value sum);
 
-  AttentionGradOp op;
   Type elementType;
   Schedule schedule;
   TiledDim queries, keys;
-  HeadGroups groups;
   double scale;
   /// Of each query, its log-sum-exp in units of log2, and delta.
   Value shift, delta;
@@ -104,7 +69,7 @@ private:
 } // namespace
 
 GradTiler::GradTiler(AttentionGradOp op)
-    : TileBuilder(op), op(op),
+    : GradProgram(op),
       elementType(op.getQuery().getType().getElementType()),
       schedule(op.getSchedule()->getValue()), queries{*schedule.queryTile,
                                                       tensor::getMixedSize(
@@ -112,39 +77,11 @@ GradTiler::GradTiler(AttentionGradOp op)
                                                           op.getQuery(), 2)},
       keys{*schedule.keyTile,
            tensor::getMixedSize(b, op.getLoc(), op.getKey(), 2)},
-      groups(b, op.getLoc(), op.getQuery(), op.getKey()),
       scale(op.getScaleOrDefault()) {
   if (std::optional<ArrayRef<int64_t>> multiples = op.getMultiples()) {
     queries.multiple = multiples->front();
     keys.multiple = multiples->back();
   }
-}
-
-SmallVector<Value> GradTiler::parallelLoop(ArrayRef<OpFoldResult> ends,
-                                           ArrayRef<int64_t> steps,
-                                           ArrayRef<Value> outputs,
-                                           const Schedule &schedule,
-                                           Body body) {
-  auto forall = scf::ForallOp::create(
-      b, SmallVector<OpFoldResult>(ends.size(), index(0)), ends,
-      getAsIndexOpFoldResult(b.getContext(), steps), outputs,
-      /*mapping=*/std::nullopt);
-  setSchedule(forall, schedule);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(forall.getTerminator());
-  body(forall.getInductionVars(), forall.getRegionIterArgs());
-  return SmallVector<Value>(forall.getResults());
-}
-
-SmallVector<Value> GradTiler::loop(
-    Value from, Value to, int64_t step, ValueRange state,
-    function_ref<SmallVector<Value>(Value at, ValueRange state)> body) {
-  auto loop = scf::ForOp::create(b, from, to, constant(step), state);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  scf::YieldOp::create(b,
-                       body(loop.getInductionVar(), loop.getRegionIterArgs()));
-  return SmallVector<Value>(loop.getResults());
 }
 
 Value GradTiler::finish(Value sum, double factor, Value end) {
@@ -403,173 +340,6 @@ Value GradTiler::emitSinkGrad() {
                       Schedule(), body)[0];
 }
 
-/// The dimension of a captured tensor that all reads of it index by the batch,
-/// the head, the query or the key itself, for each of these, if there is one:
-/// units of work that differ in it add to different elements.
-static std::array<std::optional<unsigned>, 4> getOwnedDims(Region &score,
-                                                           Value captured) {
-  SmallVector<tensor::ExtractOp> reads = llvm::filter_to_vector(
-      score.front().getOps<tensor::ExtractOp>(),
-      [&](tensor::ExtractOp read) { return read.getTensor() == captured; });
-  unsigned rank = cast<RankedTensorType>(captured.getType()).getRank();
-  std::array<std::optional<unsigned>, 4> owned;
-  for (auto [position, dim] : llvm::enumerate(owned))
-    for (unsigned d = 0; d < rank && !dim; ++d)
-      if (llvm::all_of(reads, [&, position = position](tensor::ExtractOp read) {
-            return read.getIndices()[d] == score.getArgument(position + 1);
-          }))
-        dim = d;
-  return owned;
-}
-
-Value GradTiler::addToCaptured(Value captured, ArrayRef<OpFoldResult> first,
-                               MutableArrayRef<Value> position, Value sum) {
-  Location loc = op.getLoc();
-  constexpr unsigned batch = 0, head = 1, query = 2, key = 3;
-  // The innermost loop, if there is one, is over tiles, which masks make fewer.
-  unsigned innermost = !position[key] ? key : query;
-  bool overQueries = innermost == query, overKeys = !overQueries;
-
-  // The keys that take part; where a length cuts a tile that stays, it is
-  // whole.
-  TiledDim used = keys;
-  SmallVector<Value> ofQueries, ofKeys;
-  Value queryCount, keyCount;
-  auto takeQueries = [&] {
-    SmallVector<OpFoldResult> at = {position[batch], position[head],
-                                    position[query]};
-    OpFoldResult rows = queries.existing(b, loc, position[query]);
-    for (Value tensor :
-         {Value(op.getQuery()), Value(op.getOutputGrad()), shift, delta})
-      ofQueries.push_back(extract(tensor, at, rows, queries));
-    if (queries.isRagged())
-      queryCount = asValue(rows);
-  };
-  auto takeKeys = [&] {
-    SmallVector<OpFoldResult> at = {position[batch],
-                                    groups.getKeyHead(b, loc, position[head]),
-                                    position[key]};
-    const TiledDim &dim = overKeys ? used : keys;
-    OpFoldResult rows = dim.existing(b, loc, position[key]);
-    for (Value tensor : {op.getKey(), op.getValue()})
-      ofKeys.push_back(extract(tensor, at, rows, dim));
-    if (op.getLengths() && !overKeys)
-      keyCount = arith::SubIOp::create(b, asValue(used.end), position[key]);
-    else if (dim.isRagged())
-      keyCount = asValue(rows);
-  };
-
-  OpBuilder::InsertionGuard guard(b);
-  SmallVector<scf::ForOp> loops;
-  for (unsigned i = 0; i < position.size(); ++i) {
-    if (!position[i]) {
-      if (i == innermost)
-        overKeys ? takeQueries() : takeKeys();
-      OpFoldResult end = i == query ? queries.end
-                         : i == key
-                             ? used.end
-                             : tensor::getMixedSize(b, loc, op.getQuery(), i);
-      int64_t step = i == query ? queries.tile : i == key ? keys.tile : 1;
-      loops.push_back(scf::ForOp::create(b, constant(0), asValue(end),
-                                         constant(step), sum));
-      position[i] = loops.back().getInductionVar();
-      sum = loops.back().getRegionIterArgs()[0];
-      b.setInsertionPointToStart(loops.back().getBody());
-    }
-    if (i == batch && op.getLengths())
-      used = {keys.tile,
-              getKeyEnd(b, loc, op.getKey(), op.getLengths(), position[batch])};
-  }
-  if (ofQueries.empty())
-    takeQueries();
-  if (ofKeys.empty())
-    takeKeys();
-  SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
-  SmallVector<Value> extents;
-  dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
-  auto step = CapturedGradStepOp::create(
-      b, sum.getType(), ofQueries[0], ofKeys[0], ofKeys[1], ofQueries[1],
-      ofQueries[2], ofQueries[3], captured, sum,
-      getValueOrCreateConstantIndexOp(b, loc, first), queryCount, keyCount,
-      overQueries, position, extents, open, lengths, APFloat(scale),
-      op.getMaskAttr(), op.getPrecisionAttr(), op.getScheduleAttr());
-  IRMapping mapping;
-  op.getScore().cloneInto(&step.getScore(), mapping);
-  sum = step.getResult();
-  for (scf::ForOp loop : llvm::reverse(loops)) {
-    scf::YieldOp::create(b, sum);
-    b.setInsertionPointAfter(loop);
-    sum = loop.getResult(0);
-  }
-  return sum;
-}
-
-Value GradTiler::emitCapturedGrad(Value captured) {
-  Location loc = op.getLoc();
-  auto type = cast<RankedTensorType>(captured.getType());
-  AffineMap all = b.getMultiDimIdentityMap(type.getRank());
-  auto owned = getOwnedDims(op.getScore(), captured);
-  auto filledWithZeros = [&](ArrayRef<OpFoldResult> sizes, Type element) {
-    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(element));
-    Value empty = tensor::EmptyOp::create(b, sizes, element);
-    return linalg::FillOp::create(b, zero, empty).getResult(0);
-  };
-  // The sum of the part from `first` on, rounded.
-  auto emitPart = [&](ArrayRef<OpFoldResult> first,
-                      ArrayRef<OpFoldResult> sizes,
-                      MutableArrayRef<Value> position) {
-    Value sum = addToCaptured(captured, first, position,
-                              filledWithZeros(sizes, b.getF64Type()));
-    Value rounded = tensor::EmptyOp::create(b, sizes, type.getElementType());
-    return Value(generic(
-        sum, rounded, {all, all},
-        [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-          Value single = arith::TruncFOp::create(at, at.getF32Type(), args[0]);
-          return {truncateF32(at, type.getElementType(), single)};
-        })[0]);
-  };
-
-  SmallVector<OpFoldResult> none(type.getRank(), index(0)),
-      whole = tensor::getMixedSizes(b, loc, captured), ends;
-  SmallVector<int64_t> steps;
-  const TiledDim one = {1, index(1)};
-  const TiledDim *dims[] = {&one, &one, &queries, &keys};
-  OpFoldResult sizes[] = {tensor::getMixedSize(b, loc, op.getQuery(), 0),
-                          tensor::getMixedSize(b, loc, op.getQuery(), 1),
-                          queries.end, keys.end};
-  for (unsigned i = 0; i < owned.size(); ++i)
-    if (owned[i]) {
-      ends.push_back(sizes[i]);
-      steps.push_back(dims[i]->tile);
-    }
-  if (ends.empty()) {
-    SmallVector<Value> position(owned.size());
-    return emitPart(none, whole, position);
-  }
-  auto body = [&](ValueRange unit, ValueRange outputs) {
-    SmallVector<Value> position(owned.size());
-    SmallVector<OpFoldResult> first(none), part(whole);
-    for (unsigned i = 0, next = 0; i < owned.size(); ++i)
-      if (owned[i]) {
-        position[i] = unit[next++];
-        first[*owned[i]] = position[i];
-        part[*owned[i]] = dims[i]->existing(b, loc, position[i]);
-      }
-    Value sum = emitPart(first, part, position);
-    auto forall = cast<scf::ForallOp>(
-        cast<BlockArgument>(outputs[0]).getOwner()->getParentOp());
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(forall.getTerminator().getBody());
-    tensor::ParallelInsertSliceOp::create(
-        b, sum, outputs[0], first, part,
-        SmallVector<OpFoldResult>(first.size(), index(1)));
-  };
-  // Elements that are no batch's, head's, query's or key's are not read.
-  return parallelLoop(ends, steps,
-                      filledWithZeros(whole, type.getElementType()), Schedule(),
-                      body)[0];
-}
-
 void GradTiler::run() {
   emitRows();
   SmallVector<Value> results = {emitQueryGrad()};
@@ -577,7 +347,7 @@ void GradTiler::run() {
   if (op.getSink())
     results.push_back(emitSinkGrad());
   for (Value captured : op.getCaptured())
-    results.push_back(emitCapturedGrad(captured));
+    results.push_back(emitCapturedGrad(op, captured, shift, delta));
   // A result type may be more or less static than what the operands tell.
   for (auto [result, value] : llvm::zip_equal(op->getResults(), results)) {
     if (value.getType() != result.getType())
@@ -605,7 +375,9 @@ struct TileGrad : flash::impl::TileGradBase<TileGrad> {
     if (!schedule.queryTile || !schedule.keyTile)
       return op.emitOpError("has no schedule with query_tile and key_tile; run "
                             "flash-select-schedule or write them");
-    return op.requireRank4();
+    if (failed(op.requireRank4()))
+      return failure();
+    return verifyCapturedReads(op);
   }
 };
 } // namespace

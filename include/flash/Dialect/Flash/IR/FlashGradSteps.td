@@ -14,7 +14,6 @@
 
 def Flash_F32Tile : Flash_MatrixOf<[F32]>;
 def Flash_F32Rows : Flash_VectorOf<[F32]>;
-def Flash_F64Tensor : Flash_TensorOf<[F64]>;
 
 /// What a step of the gradients reads, and where it is.
 defvar Flash_gradStepTiles = (ins Flash_FloatTile:$query, Flash_FloatTile:$key,
@@ -148,32 +147,31 @@ def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
 }
 
 def Flash_CapturedGradStepOp : Flash_GradStepOp<"captured_grad_step",
-    [AllTypesMatch<["captured_grad", "captured_grad_out"]>]> {
-  let summary = "adds what a pair of tiles gives to the gradient of a captured "
-                "tensor";
+    [AllTypesMatch<["sum", "sum_out"]>]> {
+  let summary = "adds what scores of a pair of tiles give to the gradient of "
+                "elements that they read";
   let description = [{
     With `p` and the products of values and the output's gradients as in
-    `flash.query_grad_step`, and for each read of `captured` in the score region,
-    at the indices `n`:
+    `flash.query_grad_step`, the gradient of what the score region reads of
+    `captured` at `reads`, the numbers of `tensor.extract` among those of this tensor
+    in the region, for the score of the row `r` of the fixed tile and the row `c` of
+    the other:
 
     ```
-    ds[i,j]          = p[i,j] * (sum_d do[i,d] * v[j,d] - delta[i])
-    dcaptured'[n-f] += ds[i,j] * (the derivative of the score for this read)
+    g[r,c] = p * (sum_d do[i,d] * v[j,d] - delta[i]) * (the derivative for the reads)
+    sum'[r,c] = sum[r,c] + g[r,c],  or  sum'[r] = sum[r] + sum_c g[r,c]
     ```
 
-    `from` is `f`, the position in `captured` of the part whose gradient
-    `dcaptured` is: no read is outside of it. Elements are added one after the
-    other, by queries and then by keys. `queries(n)` and `keys(n)` leave out those
-    from the `n`-th on; with `over_queries` the step is one of a loop over tiles of
-    queries, else of keys.
+    The fixed tile is that of the queries, with `over_queries` that of the keys. `queries(n)`
+    and `keys(n)` leave out those from the `n`-th on, of both tiles.
 
     Example:
 
     ```mlir
-    %1 = flash.captured_grad_step of(%bias : tensor<4x?xf32>) ins(%q, %k, %v, %do, %shift, %delta :
+    %1 = flash.captured_grad_step of(%bias : tensor<4x?xf32>) reads([0]) ins(%q, %k, %v, %do, %shift, %delta :
             tensor<64x64xf16>, tensor<128x64xf16>, tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>,
             tensor<64xf32>)
-        outs(%0 : tensor<1x?xf64>) from(%h, %c0) at[%b, %h, %i, %j] of[512, 512] scale(1.250000e-01) score {
+        outs(%0 : tensor<64x128xf32>) at[%b, %h, %i, %j] of[512, 512] scale(1.250000e-01) score {
     ^bb0(%s: f32, %sb: index, %sh: index, %si: index, %sj: index):
       %e = tensor.extract %bias[%sh, %sj] : tensor<4x?xf32>
       %r = arith.addf %s, %e : f32
@@ -182,14 +180,14 @@ def Flash_CapturedGradStepOp : Flash_GradStepOp<"captured_grad_step",
     ```
   }];
   let arguments = !con(Flash_gradStepTiles, (ins Flash_FloatTensor:$captured,
-    Flash_F64Tensor:$captured_grad, Variadic<Index>:$first,
-    Optional<Index>:$queries, Optional<Index>:$keys, UnitAttr:$over_queries),
+    DenseI64ArrayAttr:$reads, Flash_F32Tensor:$sum, Optional<Index>:$queries,
+    Optional<Index>:$keys, UnitAttr:$over_queries),
     Flash_gradStepClauses);
-  let results = (outs Flash_F64Tensor:$captured_grad_out);
-  let assemblyFormat = !strconcat("`of` `(` $captured `:` type($captured) `)`",
-    Flash_gradStepTilesFormat, [{
-    `outs` `(` $captured_grad `:` type($captured_grad) `)`
-    `from` `(` $first `)`
+  let results = (outs Flash_F32Tensor:$sum_out);
+  let assemblyFormat = !strconcat([{
+    `of` `(` $captured `:` type($captured) `)` `reads` `(` $reads `)`
+  }], Flash_gradStepTilesFormat, [{
+    `outs` `(` $sum `:` type($sum) `)`
   }], Flash_gradStepPositionFormat, [{
     (`queries` `(` $queries^ `)`)?
     (`keys` `(` $keys^ `)`)?
@@ -198,6 +196,8 @@ def Flash_CapturedGradStepOp : Flash_GradStepOp<"captured_grad_step",
   let extraClassDeclaration = declarations # [{
     static constexpr unsigned numRequiredOperands = 8;
     bool stepsOverQueries() { return getOverQueries(); }
+    /// Those of `captured` in the region, in order.
+    ::llvm::SmallVector<::mlir::Operation *> getAllReads();
   }];
 }
 

@@ -638,9 +638,16 @@ def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
       3. tiles of keys: a loop over the query heads that read the key head, and
          in it one over tiles of queries, adds up the gradients of the key and of
          the value (`flash.key_grad_step`);
-      4. heads, where there is a sink: sums of rows.
+      4. heads, where there is a sink: sums of rows;
+      5. for each captured tensor of `wrt`, tiles of scores, whose contributions
+         (`flash.captured_grad_step`) are added up where the reads are of one
+         element: over all keys of a query, or all queries of a key, if an index
+         depends on one of them or on none; over pairs of tiles that are as far apart if
+         it depends on the distance; else of each pair of a query and a key. Then the elements
+         of the tensor, each of which adds up the partial sums whose index is its own.
+         An index that depends on the score is an error.
 
-    Scores are computed twice, so that no two units of work add to the same
+    Scores are computed twice, and once for each captured tensor, so that no two units of work add to the same
     result, which is therefore the same bit for bit in each run. Ragged tiles are
     padded with zeros; queries and keys that do not exist are left out by
     `queries(n)` and `keys(n)`.

@@ -1,0 +1,49 @@
+//===- GradProgram.cpp - Programs of the gradients ------------------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradProgram.h"
+
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace flash;
+
+GradProgram::GradProgram(AttentionGradOp op)
+    : TileBuilder(op), op(op),
+      groups(b, op.getLoc(), op.getQuery(), op.getKey()) {}
+
+Value GradProgram::asValue(OpFoldResult value) {
+  return getValueOrCreateConstantIndexOp(b, b.getLoc(), value);
+}
+
+SmallVector<Value> GradProgram::parallelLoop(ArrayRef<OpFoldResult> ends,
+                                             ArrayRef<int64_t> steps,
+                                             ArrayRef<Value> outputs,
+                                             const Schedule &schedule,
+                                             Body body) {
+  auto forall = scf::ForallOp::create(
+      b, SmallVector<OpFoldResult>(ends.size(), index(0)), ends,
+      getAsIndexOpFoldResult(b.getContext(), steps), outputs,
+      /*mapping=*/std::nullopt);
+  setSchedule(forall, schedule);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(forall.getTerminator());
+  body(forall.getInductionVars(), forall.getRegionIterArgs());
+  return SmallVector<Value>(forall.getResults());
+}
+
+SmallVector<Value> GradProgram::loop(
+    Value from, Value to, int64_t step, ValueRange state,
+    function_ref<SmallVector<Value>(Value at, ValueRange state)> body) {
+  auto loop = scf::ForOp::create(b, from, to, constant(step), state);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  scf::YieldOp::create(b,
+                       body(loop.getInductionVar(), loop.getRegionIterArgs()));
+  return SmallVector<Value>(loop.getResults());
+}

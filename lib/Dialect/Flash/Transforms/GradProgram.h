@@ -1,0 +1,69 @@
+//===- GradProgram.h - Programs of the gradients --------------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_GRADPROGRAM_H
+#define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_GRADPROGRAM_H
+
+#include "TileBuilder.h"
+#include "TileSlices.h"
+#include "flash/Dialect/Flash/IR/Flash.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+namespace flash {
+
+/// Writes parallel loops over units of work, none of which adds to what another
+/// one has written, so that results are the same in each run.
+class GradProgram : protected TileBuilder {
+protected:
+  explicit GradProgram(AttentionGradOp op);
+
+  using Body = llvm::function_ref<void(mlir::ValueRange position,
+                                       mlir::ValueRange outputs)>;
+
+  mlir::OpFoldResult index(int64_t value) { return b.getIndexAttr(value); }
+  mlir::Value asValue(mlir::OpFoldResult value);
+  mlir::Value constant(int64_t value) {
+    return mlir::arith::ConstantIndexOp::create(b, value);
+  }
+  mlir::Value zeros(llvm::ArrayRef<int64_t> shape) {
+    return filled(shape, 0.0);
+  }
+  mlir::Value extract(mlir::Value tensor,
+                      llvm::ArrayRef<mlir::OpFoldResult> first,
+                      mlir::OpFoldResult rows, const TiledDim &dim) {
+    return extractRows(b, b.getLoc(), tensor, first, rows, dim.tile);
+  }
+
+  /// A parallel loop; the body writes its results with `insertRows`.
+  llvm::SmallVector<mlir::Value>
+  parallelLoop(llvm::ArrayRef<mlir::OpFoldResult> ends,
+               llvm::ArrayRef<int64_t> steps,
+               llvm::ArrayRef<mlir::Value> outputs, const Schedule &schedule,
+               Body body);
+  /// A loop that carries `state`.
+  llvm::SmallVector<mlir::Value>
+  loop(mlir::Value from, mlir::Value to, int64_t step, mlir::ValueRange state,
+       llvm::function_ref<llvm::SmallVector<mlir::Value>(
+           mlir::Value at, mlir::ValueRange state)>
+           body);
+
+  AttentionGradOp op;
+  HeadGroups groups;
+};
+
+/// Fails after an error at `op` if the gradient of one of its captured tensors
+/// has no program.
+llvm::LogicalResult verifyCapturedReads(AttentionGradOp op);
+
+/// The gradient of `captured`, one of the captured tensors of `op`; `shift` and
+/// `delta` are of each query, as in the steps.
+mlir::Value emitCapturedGrad(AttentionGradOp op, mlir::Value captured,
+                             mlir::Value shift, mlir::Value delta);
+
+} // namespace flash
+
+#endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_GRADPROGRAM_H
