@@ -1,8 +1,9 @@
-# Everything a person types; CMake does the work. Variables: BUILD, JOBS, COUNT.
+# Everything a person types; CMake does the work. Variables: BUILD, JOBS, COUNT, PYTHONS.
 BUILD ?= build
 COUNT ?= 3000
 JOBS ?= $(shell nproc)
 PYTHON ?= /usr/bin/python3
+PYTHONS ?= $(PYTHON)
 CLANG_FORMAT ?= clang-format
 LLVM ?= /usr/lib/llvm-22
 
@@ -17,7 +18,7 @@ configure = test -f $(1)/build.ninja || cmake -S . -B $(1) $(2) -G Ninja \
   > /dev/null
 SOURCES = $(shell git ls-files '*.cpp' '*.h')
 
-.PHONY: build run test test-torch bench python dist docs asan fuzz programs format lint clean setup
+.PHONY: build run test test-torch bench python dist wheel docs asan fuzz programs format lint clean setup
 
 build: setup
 	@$(call configure,$(BUILD))
@@ -48,6 +49,11 @@ dist: setup ## statically linked, stripped tools and libflash in $(BUILD)/dist
 	@$(call configure,build-dist,-DFLASH_STATIC=ON)
 	ninja -C build-dist -j$(JOBS) flash-dist
 	scripts/make-dist.sh build-dist $(BUILD)/dist
+
+wheel: dist ## wheels for the interpreters in PYTHONS in $(BUILD)/wheels, each tried in a fresh environment
+	@scripts/setup.sh python3-venv python3-dev
+	scripts/make-wheel.sh $(BUILD)/dist/libflash.so $(BUILD)/wheels $(PYTHONS)
+	for wheel in $(BUILD)/wheels/*.whl; do scripts/try-wheel.sh $$wheel $(lastword $(PYTHONS)); done
 
 docs: build ## regenerates docs/reference from the .td files
 	ninja -C $(BUILD) flash-docs

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/gallery.md and its pictures from examples/gallery. Usage: BUILD/python/bin/python scripts/draw-gallery.py"""
+"""Writes docs/gallery.md and its pictures from examples/gallery, with the package: BUILD/python/bin/python FILE."""
 
 import pathlib
 import runpy

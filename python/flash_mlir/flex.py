@@ -28,7 +28,8 @@ def _get_mask(block_mask, query, key):
     lengths = tuple(block_mask.seq_lengths)
     if query.shape[2] > lengths[0] or key.shape[2] > lengths[1]:
         raise ValueError(
-            f"block_mask is for {lengths[0]} queries and {lengths[1]} keys, and there are {query.shape[2]} and {key.shape[2]}"
+            f"block_mask is for {lengths[0]} queries and {lengths[1]} keys, and there are {query.shape[2]} and "
+            f"{key.shape[2]}"
         )
     for name, size, of_mask in zip(("batches", "heads"), query.shape[:2], block_mask.kv_num_blocks.shape):
         if of_mask not in (1, size):

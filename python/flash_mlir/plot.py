@@ -18,8 +18,8 @@ class Picture:
     Shows itself in notebooks; `save` writes it as SVG.
 
     Attributes:
-      kinds: An array of a number for each tile, (tiles of queries, tiles of keys): 0 where it is left out, 1 where it is
-        whole, 2 where it is kept in part.
+      kinds: An array of a number for each tile, (tiles of queries, tiles of keys): 0 where it is left out, 1 where
+        it is whole, 2 where it is kept in part.
       query_length, key_length, query_tile, key_tile: The sizes.
     """
 
@@ -39,8 +39,8 @@ class Picture:
         width, height = max(columns * cell, 240), rows * cell
         names = list(_COLORS)
         parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + 2}" height="{height + 40}" font-family="sans-serif" '
-            f'font-size="11">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width + 2}" height="{height + 40}" '
+            'font-family="sans-serif" font-size="11">',
             f'<text x="1" y="12">{_escape(self._title)}</text>',
             f'<rect x="1" y="18" width="{columns * cell}" height="{height}" fill="{_COLORS["left out"]}"/>',
         ]
@@ -55,7 +55,8 @@ class Picture:
                     )
         x = 1
         for name, count in zip(names, self.count()):
-            parts.append(f'<rect x="{x}" y="{height + 24}" width="10" height="10" fill="{_COLORS[name]}" stroke="#888"/>')
+            place = f'x="{x}" y="{height + 24}" width="10" height="10"'
+            parts.append(f'<rect {place} fill="{_COLORS[name]}" stroke="#888"/>')
             parts.append(f'<text x="{x + 14}" y="{height + 33}">{count} {name}</text>')
             x += 84
         return "\n".join([*parts, "</svg>"]) + "\n"
@@ -91,7 +92,8 @@ _TWO = {
 }
 _ONE = {name: getattr(np, name) for name in "exp exp2 expm1 log log1p log2 sqrt tanh sin cos floor ceil trunc".split()}
 _ONE.update(negf=np.negative, absf=np.abs, roundeven=np.round, rsqrt=lambda x: 1 / np.sqrt(x))
-_ONE.update(erf=np.vectorize(math.erf, otypes=[np.float32]), to_float=np.float32, to_index=lambda x: np.trunc(x).astype(int))
+_ONE.update(erf=np.vectorize(math.erf, otypes=[np.float32]))
+_ONE.update(to_float=np.float32, to_index=lambda x: np.trunc(x).astype(int))
 _ONE["not"] = np.logical_not
 _ONE["round_f16"] = lambda x: np.float32(np.float16(x))
 

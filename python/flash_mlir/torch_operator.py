@@ -1,4 +1,4 @@
-"""The PyTorch operator `flash_mlir::attention`, by which torch.compile calls kernels."""
+"""The PyTorch operators, by which torch.compile and autograd call kernels."""
 
 import torch
 from torch.autograd import forward_ad
@@ -58,7 +58,8 @@ def _make_both(query, *others):
 
 def _run_grad(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt, config):
     """The gradients of query, key, value, sink if there is one, and the captured tensors of the numbers in `wrt`."""
-    return compute(config, query, key, value, output, lse, output_grad, lengths, sink, tuple(captured), lse_grad, tuple(wrt))
+    captured, wrt = tuple(captured), tuple(wrt)
+    return compute(config, query, key, value, output, lse, output_grad, lengths, sink, captured, lse_grad, wrt)
 
 
 _implement("attention_grad", _run_grad)

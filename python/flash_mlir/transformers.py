@@ -178,7 +178,7 @@ def attend(
       ValueError: dropout, weights (output_attentions), a head mask or a paged cache is asked for.
     """
     if dropout:
-        raise ValueError(f"attention has no dropout, and {dropout} is asked for; set attention_dropout to 0 in the config")
+        raise ValueError(f"attention has no dropout, and {dropout} is asked for; set it to 0 in the model's config")
     for name in ("output_attentions", "head_mask", "cache"):
         if options.get(name) is not None and options[name] is not False:
             raise ValueError(f"attention takes no {name}; use attn_implementation='eager'")
@@ -214,7 +214,9 @@ def register(name=NAME):
     from transformers.masking_utils import AttentionMaskInterface
 
     if "flash" in name:
-        raise ValueError(f"{name!r} has 'flash' in it, and Transformers takes that for FlashAttention; {NAME!r} is possible")
+        raise ValueError(
+            f"{name!r} has 'flash' in it, and Transformers takes that for FlashAttention; {NAME!r} is possible"
+        )
     AttentionInterface.register(name, attend)
     AttentionMaskInterface.register(name, make_mask)
     return name

@@ -11,8 +11,13 @@
 #include <algorithm>
 #include <cstring>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 
 using namespace flash::python;
+
+static std::string getTypeName(nb::handle object) {
+  return nb::cast<std::string>(object.type().attr("__name__"));
+}
 
 static constexpr const char *names[] = {"float16", "bfloat16", "float32",
                                         "float64", "int8",     "int16",
@@ -80,7 +85,9 @@ static nb::object getAttribute(nb::handle object, PyObject *name) {
   return steal(PyObject_GetAttr(object.ptr(), name));
 }
 static nb::object callMethod(nb::handle object, PyObject *name) {
-  return steal(PyObject_CallMethodNoArgs(object.ptr(), name));
+  // As PyObject_CallMethodNoArgs, which is not in the stable ABI.
+  PyObject *self = object.ptr();
+  return steal(PyObject_VectorcallMethod(name, &self, 1, nullptr));
 }
 
 static PyObject *intern(const char *name) {
@@ -193,7 +200,7 @@ nb::object Torch::allocate(const int64_t *sizes, int32_t rank,
   static PyObject *cuda = intern("cuda"), *dataPtr = intern("data_ptr");
   nb::object shape = steal(PyTuple_New(rank));
   for (int32_t d = 0; d < rank; ++d)
-    PyTuple_SET_ITEM(shape.ptr(), d, PyLong_FromLongLong(sizes[d]));
+    PyTuple_SetItem(shape.ptr(), d, PyLong_FromLongLong(sizes[d]));
   PyObject *arguments[] = {shape.ptr(), dtypes[element].ptr(), cuda};
   nb::object tensor =
       steal(PyObject_Vectorcall(empty.ptr(), arguments, 1, names));
@@ -250,12 +257,12 @@ static bool readFast(const Torch &torch, nb::handle object, Array &array) {
 
 /// Copies a tuple of integers.
 static int32_t readInts(nb::handle tuple, int64_t *values, const char *name) {
-  Py_ssize_t count = PyTuple_GET_SIZE(tuple.ptr());
+  Py_ssize_t count = PyTuple_Size(tuple.ptr());
   if (count > maxRank)
     raise(PyExc_ValueError, name, " has ", count, " dimensions; up to ",
           maxRank, " are possible");
   for (Py_ssize_t i = 0; i < count; ++i) {
-    values[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(tuple.ptr(), i));
+    values[i] = PyLong_AsLongLong(PyTuple_GetItem(tuple.ptr(), i));
     if (values[i] == -1 && PyErr_Occurred())
       throw nb::python_error();
   }
@@ -321,7 +328,8 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
   if (!array.hasMemory)
     return array;
   readInts(callMethod(object, stride), array.strides, name);
-  PyObject *pointer = PyObject_CallMethodNoArgs(object.ptr(), dataPtr);
+  PyObject *self = object.ptr();
+  PyObject *pointer = PyObject_VectorcallMethod(dataPtr, &self, 1, nullptr);
   if (!pointer) {
     // Such as those of vmap.
     if (!PyErr_ExceptionMatches(PyExc_RuntimeError))
@@ -419,7 +427,7 @@ static Array readNumpy(nb::handle object, const char *name) {
   // Types that NumPy does not know itself, such as those of ml_dtypes, have no
   // buffers.
   if (!nb::hasattr(object, "__array_interface__"))
-    raise(PyExc_TypeError, name, " is a ", Py_TYPE(object.ptr())->tp_name,
+    raise(PyExc_TypeError, name, " is a ", getTypeName(object),
           "; a NumPy array or a PyTorch tensor is needed");
   nb::object dtype = object.attr("dtype");
   nb::str type = nb::str(dtype.attr("name"));
@@ -465,7 +473,7 @@ Array flash::python::readDense(nb::handle object, const char *name,
 }
 
 void flash::python::raiseNoMemory(nb::handle object, const char *name) {
-  std::string type = Py_TYPE(object.ptr())->tp_name;
+  std::string type = getTypeName(object);
   nb::object place = object.attr("device");
   std::string device = nb::str(place).c_str();
   raise(PyExc_ValueError, name, " is a ", type, " on the device ", device,

@@ -231,7 +231,7 @@ void Attention::read(Arguments &arguments, nb::handle queryObject,
                      nb::handle keyObject, nb::handle valueObject,
                      nb::handle lengthsObject, nb::handle sinkObject,
                      nb::handle captured) const {
-  size_t numCaptured = PyTuple_GET_SIZE(captured.ptr());
+  size_t numCaptured = PyTuple_Size(captured.ptr());
   if (numCaptured != captures.size() || 5 + numCaptured > maxArguments)
     raise(PyExc_ValueError, "the variant has ", captures.size(),
           " captured tensors, ", numCaptured, " are given, and up to ",
@@ -274,7 +274,7 @@ void Attention::read(Arguments &arguments, nb::handle queryObject,
   for (size_t i = 0; i < numCaptured; ++i) {
     const Capture &capture = captures[i];
     Array &array =
-        read(PyTuple_GET_ITEM(captured.ptr(), i), capture.name.c_str());
+        read(PyTuple_GetItem(captured.ptr(), i), capture.name.c_str());
     checkCapture(capture, array, query, sizes);
   }
 }

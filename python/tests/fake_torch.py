@@ -115,7 +115,7 @@ def install():
     torch.library = types.SimpleNamespace()
     torch.is_grad_enabled = lambda: True
     torch.is_autocast_enabled = lambda: False
-    torch.compiler = types.SimpleNamespace(is_compiling=lambda: False)
+    torch.compiler = types.SimpleNamespace(is_dynamo_compiling=lambda: False)
     torch.cuda = types.SimpleNamespace(device=_Device)
     torch._C = types.SimpleNamespace(
         _cuda_getCurrentRawStream=lambda device: events.append(("stream", device)) or 0,

@@ -278,6 +278,8 @@ def test_copies(make_tensors):
 def test_operator(make_tensors):
     from flash_mlir.attention import _prepare
 
+    import flash_mlir.torch_operator  # noqa: F401
+
     operators = torch.ops.flash_mlir
     query, key, value = make_tensors("cpu", queries=5, keys=7)
     for return_lse, operator in ((False, operators.attention), (True, operators.attention_with_lse)):
