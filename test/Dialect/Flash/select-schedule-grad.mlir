@@ -18,6 +18,10 @@
 // SHARED: 'flash.attention_grad' op cannot be scheduled: tiles of a query_tile of 128 and steps of 64 need 262144 bytes of shared memory, and a block may have 231424; choose smaller ones or fewer stages
 // REGISTERS: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 128 and the gradients need 320 registers of a thread, and with 2 warpgroups there are 240; choose a smaller query_step, or key_programs = 2
 
+// An attention has no steps of its own.
+// RUN: not flash-opt %S/../../../examples/attention.mlir --flash-select-schedule="schedule=key_step=64" 2>&1 | FileCheck %s --check-prefix=ATTENTION
+// ATTENTION: 'flash.attention' op cannot be scheduled: query_step, key_step and key_programs are of the programs of gradients; an attention visits the keys key_tile at a time
+
 // RUN: not flash-opt %S/Inputs/grad-captured.mlir --flash-select-schedule=target=sm_80 2>&1 | FileCheck %s --check-prefix=WRT
 // WRT: 'flash.attention_grad' op has wrt: gradients of captured tensors run on the CPU only, so far; leave it out
 
