@@ -225,10 +225,13 @@ std::string flash::completeGradSchedule(const Problem &problem,
       return formatv("{0} must be a multiple of 16 on tensor cores, got "
                      "{1}; the nearest is {2}",
                      name, tile, llvm::alignTo(tile, rowMultiple));
-  if (!hasRoles) {
-    schedule.features.reset();
-    return "";
-  }
+  if (!hasRoles)
+    return schedule.hasRoles()
+               ? formatv("the features {0} need the target sm_90a and elements "
+                         "of 16 bits",
+                         stringifyScheduleFeatures(*schedule.features))
+                     .str()
+               : "";
   if (!schedule.has(ScheduleFeatures::SpecializeWarps))
     return formatv("the features {0} need specialize_warps too",
                    stringifyScheduleFeatures(*schedule.features));

@@ -18,6 +18,13 @@
 // SHARED: 'flash.attention_grad' op cannot be scheduled: tiles of a query_tile of 128 and steps of 64 need 262144 bytes of shared memory, and a block may have 231424; choose smaller ones or fewer stages
 // REGISTERS: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 128 and the gradients need 320 registers of a thread, and with 2 warpgroups there are 240; choose a smaller query_step, or key_programs = 2
 
+// RUN: not flash-opt %s --flash-select-schedule="target=sm_80 schedule=features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=SM80
+// SM80: 'flash.attention_grad' op cannot be scheduled: the features specialize_warps need the target sm_90a and elements of 16 bits
+
+// An attention has no steps of its own.
+// RUN: not flash-opt %S/../../../examples/attention.mlir --flash-select-schedule="schedule=key_step=64" 2>&1 | FileCheck %s --check-prefix=ATTENTION
+// ATTENTION: 'flash.attention' op cannot be scheduled: query_step, key_step and key_programs are of the programs of gradients; an attention visits the keys key_tile at a time
+
 !q = tensor<1x2x333x128xf16>
 !k = tensor<1x2x20x128xf16>
 !l = tensor<1x2x333xf32>
