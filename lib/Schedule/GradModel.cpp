@@ -5,17 +5,59 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash/Schedule/Models.h"
+#include "ModelParts.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace flash;
+using llvm::formatv;
+using tile::rowsOfWarpgroup;
 
 // Of a vector in the CPU, and the rows of a matrix instruction.
 static constexpr int64_t rowMultiple = 16;
 
-Schedule flash::chooseGradSchedule(const Problem &problem,
-                                   const TargetInfo &target) {
+// Stages where nobody says.
+static constexpr int64_t defaultStages = 2;
+
+// Of a thread, what addresses, rows of statistics and elements that are being
+// computed need beside the tiles (as assembled, test/Ptxas).
+static constexpr int64_t registersBesideTiles = 32;
+
+// The statistics of a step of queries are copied as rows of eight, of which a
+// tile in shared memory has eight.
+static constexpr int64_t queryStepMultiple = 64;
+
+// Shared memory that the barriers of a block's rings need, rounded up.
+static constexpr int64_t barrierBytesPerBlock = 1024;
+
+namespace {
+/// Tiles for head dimensions up to a bound, where warps have roles.
+struct Candidate {
+  int64_t maxHeadDim, queryTile, keyStep, keyTile, queryStep, stages;
+  /// Where the program of keys has other stages, and where it is two.
+  std::optional<int64_t> queryStages = {}, keyPrograms = {};
+};
+} // namespace
+
+static constexpr ScheduleFeatures features =
+    ScheduleFeatures::SpecializeWarps | ScheduleFeatures::BulkStore;
+
+static constexpr Candidate candidates[] = {{64, 128, 128, 128, 64, 2},
+                                           {128, 128, 64, 128, 64, 2},
+                                           {192, 128, 64, 128, 64, 2, 2, 2},
+                                           {256, 128, 48, 128, 64, 2, 1, 2}};
+
+/// The candidate for the problem; null if there is none.
+static const Candidate *findCandidate(const Problem &problem) {
+  int64_t dim = std::max(problem.headDim, problem.valueDim);
+  const auto *found = llvm::find_if(
+      candidates, [&](const Candidate &c) { return dim <= c.maxHeadDim; });
+  return found == std::end(candidates) ? nullptr : found;
+}
+
+static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
   // The gradients of a tile of keys and of values are in registers together:
   // up to D = Dv = 128 they need no spills (test/Ptxas), in f32 up to 64; wider
   // ones do.
@@ -34,22 +76,175 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   return schedule;
 }
 
-std::string flash::findGradFault(const TargetInfo &target,
-                                 const Schedule &schedule) {
+Schedule flash::chooseGradSchedule(const Problem &problem,
+                                   const TargetInfo &target,
+                                   const Schedule &given) {
+  const Candidate *candidate = findCandidate(problem);
+  // Tiles that only warps without roles can have ask for such.
+  auto canBe = [](std::optional<int64_t> tile, std::optional<int64_t> step) {
+    return canBeWarpgroupTiles(tile.value_or(0), step.value_or(0));
+  };
+  bool hasRoles = given.features ? given.hasRoles()
+                                 : canBe(given.queryTile, given.keyStep) &&
+                                       canBe(given.keyTile, given.queryStep);
+  if (!candidate || !hasRoles || !canHaveRoles(problem, target))
+    return chooseTiles(problem, target);
+  Schedule schedule;
+  schedule.queryTile = candidate->queryTile;
+  schedule.keyTile = candidate->keyTile;
+  schedule.queryStep = candidate->queryStep;
+  schedule.keyStep = candidate->keyStep;
+  schedule.stages = candidate->stages;
+  schedule.queryStages = candidate->queryStages;
+  schedule.keyPrograms = candidate->keyPrograms;
+  schedule.features = features;
+  // Masked programs have no registers left for it, and neither have those of
+  // open sizes (as assembled, test/Ptxas). Their tiles are taken as they become
+  // free.
+  if (!problem.isMasked && problem.queries && problem.keys)
+    *schedule.features |= ScheduleFeatures::Persistent;
+  return schedule;
+}
+
+namespace {
+/// A program over tiles of `rows` queries or keys, which visits `step` of the
+/// others at a time, by the names of both in the schedule.
+struct Program {
+  llvm::StringLiteral rowsName, stepName;
+  int64_t rows, step, stages;
+  /// Of the gradients that are summed up in registers, and of what a tile of
+  /// rows and one of a step have in shared memory.
+  int64_t gradColumns, rowColumns, stepColumns;
+  /// Products of a step in registers at the same time.
+  int64_t products;
+};
+} // namespace
+
+/// What is wrong with the program where warps have roles; empty if nothing is.
+static std::string findFault(const Problem &problem, const TargetInfo &target,
+                             const Schedule &schedule, const Program &program) {
+  if (!canBeWarpgroupTiles(program.rows, rowMultiple))
+    return formatv("{0} must be 64, 128 or 192 where warps have roles, got {1}",
+                   program.rowsName, program.rows);
+  if (!canBeWarpgroupTiles(rowsOfWarpgroup, program.step))
+    return formatv("{0} must be a multiple of 16 up to 256 where warps have "
+                   "roles, got {1}",
+                   program.stepName, program.step);
+  int64_t warpgroups = program.rows / rowsOfWarpgroup;
+  int64_t blocks = schedule.ctasPerSm.value_or(1);
+  // Of 64 rows each of 128 threads has half as many elements as there are
+  // columns; what is multiplied next is rounded to 16 bits.
+  int64_t registers = program.products * program.step / 2 + program.step / 4 +
+                      program.gradColumns / 2 + registersBesideTiles;
+  int64_t available = tile::getRoleRegisters(warpgroups, blocks).consumer;
+  if (registers > available)
+    return formatv("the products of a {0} of {1} and the gradients need {2} "
+                   "registers of a thread, and with {3} warpgroups there are "
+                   "{4}; choose a smaller {0}, or key_programs = 2",
+                   program.stepName, program.step, registers, warpgroups,
+                   available);
+  auto getBytes = [&](int64_t rows, int64_t columns) {
+    return tile::SmemType::get(rows, columns, problem.element)
+        .getAlignedBytes();
+  };
+  int64_t bytes = getBytes(program.rows, program.rowColumns) +
+                  program.stages * getBytes(program.step, program.stepColumns);
+  int64_t limit = tile::getSharedLimit(target.maxSharedBytesPerBlock, blocks) -
+                  barrierBytesPerBlock;
+  if (bytes > limit)
+    return formatv("tiles of a {0} of {1} and steps of {2} need {3} bytes of "
+                   "shared memory, and a block may have {4}; choose smaller "
+                   "ones or fewer stages",
+                   program.rowsName, program.rows, program.step, bytes, limit);
+  return "";
+}
+
+/// The programs of a schedule where warps have roles.
+static llvm::SmallVector<Program> getPrograms(const Problem &problem,
+                                              const Schedule &schedule) {
+  int64_t all = problem.headDim + problem.valueDim;
+  Program ofQueries = {"query_tile",
+                       "key_step",
+                       *schedule.queryTile,
+                       schedule.getKeyStep(),
+                       *schedule.stages,
+                       problem.headDim,
+                       all,
+                       all,
+                       /*products=*/2};
+  Program ofKeys = {"key_tile",
+                    "query_step",
+                    *schedule.keyTile,
+                    schedule.getQueryStep(),
+                    schedule.queryStages.value_or(*schedule.stages),
+                    all,
+                    all,
+                    all,
+                    /*products=*/2};
+  if (schedule.keyPrograms.value_or(1) == 1)
+    return {ofQueries, ofKeys};
+  Program ofValues = ofKeys;
+  ofKeys.gradColumns = problem.headDim;
+  ofValues.gradColumns = problem.valueDim;
+  ofValues.rowColumns = problem.headDim;
+  ofValues.products = 1;
+  return {ofQueries, ofKeys, ofValues};
+}
+
+std::string flash::completeGradSchedule(const Problem &problem,
+                                        const TargetInfo &target,
+                                        Schedule &schedule) {
   if (std::string fault = schedule.findFault(); !fault.empty())
     return fault;
-  Schedule tiles;
-  tiles.queryTile = schedule.queryTile;
-  tiles.keyTile = schedule.keyTile;
-  if (!(schedule == tiles))
-    return llvm::formatv("the programs of gradients have query_tile and "
-                         "key_tile alone, got '{0}'",
-                         schedule.str());
+  bool hasRoles = schedule.hasRoles() && canHaveRoles(problem, target);
+  Schedule known;
+  known.queryTile = schedule.queryTile;
+  known.keyTile = schedule.keyTile;
+  known.queryStep = schedule.queryStep;
+  known.keyStep = schedule.keyStep;
+  known.keyPrograms = schedule.keyPrograms;
+  known.features = schedule.features;
+  if (hasRoles) {
+    known.stages = schedule.stages;
+    known.queryStages = schedule.queryStages;
+    known.ctasPerSm = schedule.ctasPerSm;
+  }
+  if (!(schedule == known))
+    return formatv("the programs of gradients have query_tile, key_tile, "
+                   "query_step, key_step, key_programs and features, and where "
+                   "warps have roles stages, query_stages and ctas_per_sm, got "
+                   "'{0}'",
+                   schedule.str());
+  if (!target.isGpu)
+    return "";
   for (auto [name, tile] : {std::pair("query_tile", *schedule.queryTile),
-                            {"key_tile", *schedule.keyTile}})
-    if (target.isGpu && tile % rowMultiple != 0)
-      return llvm::formatv("{0} must be a multiple of 16 on tensor cores, got "
-                           "{1}; the nearest is {2}",
-                           name, tile, llvm::alignTo(tile, rowMultiple));
+                            {"key_tile", *schedule.keyTile},
+                            {"query_step", schedule.getQueryStep()},
+                            {"key_step", schedule.getKeyStep()}})
+    if (tile % rowMultiple != 0)
+      return formatv("{0} must be a multiple of 16 on tensor cores, got "
+                     "{1}; the nearest is {2}",
+                     name, tile, llvm::alignTo(tile, rowMultiple));
+  if (!hasRoles)
+    return schedule.hasRoles()
+               ? formatv("the features {0} need the target sm_90a and elements "
+                         "of 16 bits",
+                         stringifyScheduleFeatures(*schedule.features))
+                     .str()
+               : "";
+  if (!schedule.has(ScheduleFeatures::SpecializeWarps))
+    return formatv("the features {0} need specialize_warps too",
+                   stringifyScheduleFeatures(*schedule.features));
+  if (int64_t step = schedule.getQueryStep(); step % queryStepMultiple != 0)
+    return formatv("query_step must be a multiple of {0} where warps have "
+                   "roles, got {1}; the nearest is {2}",
+                   queryStepMultiple, step,
+                   llvm::alignTo(step, queryStepMultiple));
+  if (!schedule.stages)
+    schedule.stages = defaultStages;
+  for (const Program &program : getPrograms(problem, schedule))
+    if (std::string fault = ::findFault(problem, target, schedule, program);
+        !fault.empty())
+      return fault;
   return "";
 }

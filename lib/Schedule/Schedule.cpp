@@ -32,6 +32,9 @@ struct Key {
 constexpr Key keys[] = {
     {"query_tile", &Schedule::queryTile, 8, 1024, 8},
     {"key_tile", &Schedule::keyTile, 8, 1024, 8},
+    {"query_step", &Schedule::queryStep, 8, 1024, 8},
+    {"key_step", &Schedule::keyStep, 8, 1024, 8},
+    {"key_programs", &Schedule::keyPrograms, 1, 2},
     {"packed_heads", &Schedule::packedHeads, 1, 1024},
     {"warps", &Schedule::warps, 1, 32, 1, /*followsTiles=*/true},
     {"stages", &Schedule::stages, 1, 16, 1, /*followsTiles=*/true},

@@ -40,12 +40,15 @@ std::string completeSchedule(const Problem &problem, const TargetInfo &target,
                              Schedule &schedule);
 
 /// What is proposed for gradients, whose programs go over tiles of queries and
-/// over tiles of keys.
-Schedule chooseGradSchedule(const Problem &problem, const TargetInfo &target);
+/// over tiles of keys. Of `given`, keys that are fixed already, it takes
+/// whether warps have roles.
+Schedule chooseGradSchedule(const Problem &problem, const TargetInfo &target,
+                            const Schedule &given);
 
-/// What is wrong with a schedule of gradients that has tiles; empty if nothing
-/// is.
-std::string findGradFault(const TargetInfo &target, const Schedule &schedule);
+/// As `completeSchedule`, for gradients: what is wrong with a schedule that has
+/// tiles, empty if nothing is. Fills in the stages where warps have roles.
+std::string completeGradSchedule(const Problem &problem,
+                                 const TargetInfo &target, Schedule &schedule);
 
 /// Schedules that the target admits, each complete, for a search: the model's
 /// own, then all tiles and features with the rest as the model would have it.

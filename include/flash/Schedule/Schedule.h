@@ -26,12 +26,16 @@ namespace flash {
 /// The values of the keys; absent where nobody says. #flash.schedule documents
 /// what they mean.
 struct Schedule {
-  std::optional<int64_t> queryTile, keyTile, packedHeads, warps, stages,
-      queryStages, ctasPerSm;
+  std::optional<int64_t> queryTile, keyTile, queryStep, keyStep, keyPrograms,
+      packedHeads, warps, stages, queryStages, ctasPerSm;
   std::optional<ScheduleFeatures> features;
   std::optional<int64_t> numSplits, splitCtas, splitKeys;
 
   bool isEmpty() const { return *this == Schedule(); }
+  /// Of gradients, the queries that the program over tiles of keys visits at a
+  /// time, and the keys that the one over tiles of queries does.
+  int64_t getQueryStep() const { return queryStep.value_or(*queryTile); }
+  int64_t getKeyStep() const { return keyStep.value_or(*keyTile); }
   /// How many query heads share a tile, which then has so many queries of each.
   int64_t getPackedHeads() const { return packedHeads.value_or(1); }
   int64_t getQueriesOfTile() const { return *queryTile / getPackedHeads(); }

@@ -39,6 +39,13 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     of one (batch, head) pair form a unit of parallel work, which visits the
     keys `key_tile` at a time. Both are positive multiples of 8, at most 1024.
 
+    The gradients are two programs: one of tiles of `query_tile` queries, which
+    visits the keys `key_step` at a time, and one of tiles of `key_tile` keys,
+    which visits the queries `query_step` at a time. Steps that are not written
+    are as long as the tiles. With `key_programs = 2` the gradients of keys and
+    those of values are computed by a program each, where registers do not hold
+    both. Only a `flash.attention_grad` has these keys.
+
     `packed_heads = P` (1 to 1024) packs P of the query heads that read the same
     keys into each tile (packed GQA): its rows are those of `query_tile` floordiv P
     queries, row r that of query r floordiv P and head r mod P; what is left of
@@ -49,7 +56,8 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     On a GPU the unit is a thread block (CTA): `warps` (1 to 32) share the
     queries, 16 at a time each. `stages` (1 to 16) tiles of keys, and of values,
     are in shared memory, and `query_stages` (1 or 2) of queries where a block has
-    several. `ctas_per_sm` (1 to 4) of blocks whose warps have roles share a
+    several; of gradients, `query_stages` are those of the programs over tiles of
+    keys, as many as `stages` if not written. `ctas_per_sm` (1 to 4) of blocks whose warps have roles share a
     multiprocessor, its registers and its shared memory; without it, one has all.
 
     `features = specialize_warps|overlap` lists what else is done, by the pass

@@ -117,6 +117,10 @@ private:
   mlir::FailureOr<mlir::Value> readWarpRows(mlir::Value tile,
                                             mlir::RankedTensorType type,
                                             mlir::Operation *user);
+  /// A vector of memory in registers, of fragments.
+  mlir::FailureOr<mlir::Value> loadVector(mlir::Value tile,
+                                          mlir::RankedTensorType type,
+                                          mlir::Operation *user);
   /// A tile of memory in registers, by the shortest way.
   mlir::FailureOr<mlir::Value> load(mlir::Value tile,
                                     mlir::RankedTensorType type,
@@ -177,8 +181,8 @@ private:
   mlir::IRMapping mapping;
   llvm::SmallVector<Capture> captures;
   /// The fetches, by the values of the program and by what these come to, and
-  /// the tiles that were read as warp rows.
-  llvm::DenseMap<mlir::Value, mlir::Value> fetched, warpRows;
+  /// the tiles that were read as warp rows, and vectors.
+  llvm::DenseMap<mlir::Value, mlir::Value> fetched, warpRows, vectors;
   llvm::SmallVector<std::pair<MemoryTile, tile::FetchOp>> fetches;
   /// Where a tile of memory is made: the block, and its last operation then.
   llvm::DenseMap<mlir::Operation *, std::pair<mlir::Block *, mlir::Operation *>>

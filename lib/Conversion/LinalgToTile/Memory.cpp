@@ -307,8 +307,43 @@ FailureOr<Value> BlockConverter::readWarpRows(Value value,
              place.existing, place.columns, padding, aligned, nonempty);
 }
 
+FailureOr<Value> BlockConverter::loadVector(Value value, RankedTensorType type,
+                                            Operation *user) {
+  // Rows of eight that are put together for columns are fetched as they lie.
+  constexpr int64_t inRow = 8;
+  auto view = value.getDefiningOp<tensor::CollapseShapeOp>();
+  if (view && isa<tile::ColumnsAttr>(type.getEncoding()) &&
+      type.getElementType().isF32() && view.getSrcType().getRank() == 2 &&
+      view.getSrcType().getDimSize(1) == inRow &&
+      view.getSrcType().getDimSize(0) % inRow == 0) {
+    FailureOr<Value> tile = fetch(view.getSrc(), user);
+    if (failed(tile))
+      return failure();
+    if (*tile)
+      return tile::LoadOp::create(b, user->getLoc(), type, *tile).getResult();
+  }
+  FailureOr<MemoryTile> tile = getInput(value, user);
+  if (failed(tile))
+    return failure();
+  if (!tile->definition)
+    return read(value, type, user, /*transposed=*/false);
+  // Others are read where the program takes them: not in each iteration of a
+  // loop behind that.
+  Value &known = vectors[value];
+  if (known && known.getType() == type)
+    return known;
+  OpBuilder::InsertionGuard guard(b);
+  setInsertionPointAt(tile->definition, /*isEarly=*/false);
+  FailureOr<Value> vector = read(value, type, user, /*transposed=*/false);
+  if (succeeded(vector))
+    known = *vector;
+  return vector;
+}
+
 FailureOr<Value> BlockConverter::load(Value value, RankedTensorType type,
                                       Operation *user, bool transposed) {
+  if (type.getRank() == 1 && !layouts.isWarpRows())
+    return loadVector(value, type, user);
   if (layouts.isWarpRows() && !transposed) {
     FailureOr<Value> tile = readWarpRows(value, type, user);
     if (failed(tile) || *tile)

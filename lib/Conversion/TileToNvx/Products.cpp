@@ -337,6 +337,15 @@ struct Load : OpConversionPattern<tile::LoadOp> {
     ThreadBuilder t{rewriter, op.getLoc()};
     tile::SmemType type = op.getSource().getType();
     RankedTensorType result = op.getResult().getType();
+    if (isa<tile::ColumnsAttr>(result.getEncoding())) {
+      SmallVector<Value> registers;
+      for (int64_t row = 0; row < type.getRows(); ++row)
+        llvm::append_range(registers,
+                           loadPair(t, type, adaptor.getSource(),
+                                    t.constant(row), t.fragmentColumn()));
+      rewriter.replaceOp(op, t.pack(registers));
+      return success();
+    }
     int64_t warps = cast<tile::FragmentAttr>(result.getEncoding()).getWarps();
     bool areMatrices = type.getElementBytes() == 2;
     std::optional<MatrixAccess> loader;
@@ -385,6 +394,15 @@ private:
                         /*transpose=*/true);
   }
 
+  /// Two neighbours of f32, the first in an even column.
+  static SmallVector<Value> loadPair(ThreadBuilder &t, tile::SmemType type,
+                                     Value source, Value row, Value column) {
+    Value address = t.advance(source, getElementOffset(t, type, row, column));
+    return t.unpack(LLVM::LoadOp::create(t.b, t.loc,
+                                         VectorType::get({2}, t.b.getF32Type()),
+                                         address, /*alignment=*/8));
+  }
+
   /// The four elements of f32 that a thread has of eight columns and 16 rows of
   /// its warp.
   static SmallVector<Value> loadF32(ThreadBuilder &t, tile::LoadOp op,
@@ -396,12 +414,8 @@ private:
       Value ownRow = t.add(t.fragmentRow(), t.constant(row + 8 * half));
       Value ownColumn = t.add(t.fragmentColumn(), t.constant(column));
       if (!op.getTranspose()) {
-        Value address =
-            t.advance(source, getElementOffset(t, type, ownRow, ownColumn));
         llvm::append_range(elements,
-                           t.unpack(LLVM::LoadOp::create(
-                               b, t.loc, VectorType::get({2}, b.getF32Type()),
-                               address, /*alignment=*/8)));
+                           loadPair(t, type, source, ownRow, ownColumn));
         continue;
       }
       for (int64_t i = 0; i < 2; ++i)

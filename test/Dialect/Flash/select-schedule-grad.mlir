@@ -4,7 +4,26 @@
 // RUN: not flash-opt %s --flash-select-schedule="schedule=num_splits=2" 2>&1 | FileCheck %s --check-prefix=SPLITS
 
 // TILE: 'flash.attention_grad' op cannot be scheduled: key_tile must be a multiple of 16 on tensor cores, got 24; the nearest is 32
-// SPLITS: 'flash.attention_grad' op cannot be scheduled: the programs of gradients have query_tile and key_tile alone, got 'query_tile=64,key_tile=32,num_splits=2'
+// SPLITS: 'flash.attention_grad' op cannot be scheduled: the programs of gradients have query_tile, key_tile, query_step, key_step, key_programs and features, and where warps have roles stages, query_stages and ctas_per_sm, got 'query_tile=64,key_tile=32,num_splits=2'
+
+// RUN: flash-opt %s --flash-select-schedule=target=sm_90a --split-input-file | FileCheck %s --check-prefix=ROLES
+// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=query_step=48" 2>&1 | FileCheck %s --check-prefix=STEP
+// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=features=overlap" 2>&1 | FileCheck %s --check-prefix=FEATURES
+// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=key_tile=256,features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=ROWS
+// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=stages=6" 2>&1 | FileCheck %s --check-prefix=SHARED
+// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=query_step=128" 2>&1 | FileCheck %s --check-prefix=REGISTERS
+// STEP: 'flash.attention_grad' op cannot be scheduled: query_step must be a multiple of 64 where warps have roles, got 48; the nearest is 64
+// FEATURES: 'flash.attention_grad' op cannot be scheduled: the features overlap need specialize_warps too
+// ROWS: 'flash.attention_grad' op cannot be scheduled: key_tile must be 64, 128 or 192 where warps have roles, got 256
+// SHARED: 'flash.attention_grad' op cannot be scheduled: tiles of a query_tile of 128 and steps of 64 need 262144 bytes of shared memory, and a block may have 231424; choose smaller ones or fewer stages
+// REGISTERS: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 128 and the gradients need 320 registers of a thread, and with 2 warpgroups there are 240; choose a smaller query_step, or key_programs = 2
+
+// RUN: not flash-opt %s --flash-select-schedule="target=sm_80 schedule=features=specialize_warps" 2>&1 | FileCheck %s --check-prefix=SM80
+// SM80: 'flash.attention_grad' op cannot be scheduled: the features specialize_warps need the target sm_90a and elements of 16 bits
+
+// An attention has no steps of its own.
+// RUN: not flash-opt %S/../../../examples/attention.mlir --flash-select-schedule="schedule=key_step=64" 2>&1 | FileCheck %s --check-prefix=ATTENTION
+// ATTENTION: 'flash.attention' op cannot be scheduled: query_step, key_step and key_programs are of the programs of gradients; an attention visits the keys key_tile at a time
 
 !q = tensor<1x2x333x128xf16>
 !k = tensor<1x2x20x128xf16>
@@ -15,6 +34,10 @@
 // CHECK-LABEL: func @grad(
 // CPU:           schedule(<query_tile = 64, key_tile = 32>)
 // GPU:           schedule(<query_tile = 32, key_tile = 32>)
+// Warps have roles, unless tiles are none of warpgroups.
+// ROLES-LABEL: func @grad(
+// ROLES:         schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 64, stages = 2, features = specialize_warps|persistent|bulk_store>)
+// ROLES:         schedule(<query_tile = 16, key_tile = 32>)
 // What the program says stays.
 // CHECK:         schedule(<query_tile = 16, key_tile = 32>)
 func.func @grad(%q: !q, %k: !k, %lse: !l) {

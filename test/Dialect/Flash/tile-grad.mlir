@@ -224,3 +224,33 @@ func.func @of_scores(%table: tensor<16xf32>, %q: !q, %lse: !l) -> tensor<16xf32>
   } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q, tensor<16xf32>)
   return %0#3 : tensor<16xf32>
 }
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, query_step = 64, key_step = 32, stages = 2, features = specialize_warps>
+!q = tensor<1x2x300x64xf16>
+!l = tensor<1x2x300xf32>
+
+// Tiles of each program, and what it visits at a time. Where warps have roles,
+// statistics are of whole tiles of rows and come eight in a row.
+
+// CHECK-LABEL: func @roles(
+// CHECK:         %[[ROWS:.*]]:2 = scf.forall {{.*}} -> (tensor<1x2x304xf32>, tensor<1x2x304xf32>)
+// CHECK:           tensor.parallel_insert_slice %{{.*}} into %{{.*}}[0, %{{.*}}] [1, 1, 16]
+// CHECK:         scf.forall {{.*}} to (2, 300) step (1, 128)
+// CHECK:           scf.for %{{.*}} = %c0 to %c300 step %c32
+// CHECK:             flash.query_grad_step
+// CHECK:         } {flash.schedule = #flash.schedule<{{.*}} warps = 8
+// CHECK:         %[[SHIFTS:.*]] = tensor.expand_shape %[[ROWS]]#0 {{\[\[}}0], [1], [2, 3]] {{.*}} into tensor<1x2x38x8xf32>
+// CHECK:         scf.forall {{.*}} to (2, 300) step (1, 128)
+// CHECK:           scf.for %[[I:.*]] = %c0 to %c300 step %c64
+// CHECK:             %[[AT:.*]] = affine.apply {{.*}}(%[[I]])
+// CHECK:             %[[SLICE:.*]] = tensor.extract_slice %[[SHIFTS]][0, %{{.*}}, %[[AT]], 0] [1, 1, %{{.*}}, 8]
+// CHECK:             %[[TILE:.*]] = tensor.pad %[[SLICE]]
+// CHECK:             tensor.collapse_shape %[[TILE]] {{\[\[}}0, 1]] : tensor<8x8xf32> into tensor<64xf32>
+// CHECK:             flash.key_grad_step
+func.func @roles(%q: !q, %lse: !l) -> (!q, !q, !q) {
+  %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule)
+      : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return %dq, %dk, %dv : !q, !q, !q
+}

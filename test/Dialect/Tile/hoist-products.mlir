@@ -184,13 +184,19 @@ gpu.module @kernels {
   }
 
   // Of anything but exponentials nobody knows that it is finite, and an infinite
-  // number times zero is no zero.
+  // number times zero is no zero: where the product was left out, so is it.
 
   // CHECK-LABEL: gpu.func @not_finite(
-  // CHECK:       scf.if
-  // CHECK-NEXT:    tile.mma_async
-  // CHECK-NOT:   tile.clear
-  // CHECK:       tile.store
+  // CHECK-SAME:  %{{[^:]*}}: {{[^%]*}}%[[ACC:[^:]*]]: {{[^%]*}}%[[OTHER:[^:]*]]:
+  // CHECK:       %[[P:.*]] = arith.truncf
+  // CHECK:       %[[VT:.*]] = tile.fetch
+  // CHECK:       %[[ZEROS:.*]] = arith.constant dense<0.000000e+00> : tensor<64x64xf16
+  // CHECK:       %[[C:.*]]:2 = scf.if
+  // CHECK-NEXT:    scf.yield %[[ACC]], %[[P]]
+  // CHECK-NEXT:  } else {
+  // CHECK-NEXT:    tile.clear %[[VT]] warps(4)
+  // CHECK-NEXT:    scf.yield %[[OTHER]], %[[ZEROS]]
+  // CHECK:       tile.mma_async %[[C]]#1, %[[VT]] add %[[C]]#0
   gpu.func @not_finite(%x: !acc, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index) kernel
       attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
     %p = arith.truncf %x : !acc to !p

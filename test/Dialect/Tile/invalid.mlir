@@ -232,6 +232,14 @@ func.func @f(%x: !tile.smem<16x8xf16, swizzle = 32>) {
 
 // -----
 
+func.func @f(%x: !tile.smem<8x16xf32, swizzle = 64>) {
+  // expected-error @below {{takes a value of f32 for each of 128 columns from '!tile.smem<8x16xf32, swizzle = 64>'; they lie eight in a row, not transposed}}
+  %r = tile.load %x : !tile.smem<8x16xf32, swizzle = 64> to tensor<128xf32, #tile.columns<1>>
+  return
+}
+
+// -----
+
 func.func @f(%x: f32) {
   // expected-error @below {{does not convert elements to 'f16'}}
   %r = tile.broadcast %x : f32 to tensor<16x8xf16, #tile.fragment<1>>

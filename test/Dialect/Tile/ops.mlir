@@ -75,7 +75,7 @@ func.func @fetch(%k: !memory, %b: index, %h: index, %j: index, %n: index) {
 }
 
 // CHECK-LABEL: func @ring(
-func.func @ring(%k: !memory, %b: index, %h: index, %j: index, %n: index, %t: index) {
+func.func @ring(%k: !memory, %b: index, %h: index, %j: index, %n: index, %t: index, %eights: !tile.smem<16x8xf32, swizzle = 32>) {
   // CHECK: tile.ring : <2, <128x64xf16, swizzle = 128>>
   %ring = tile.ring : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
   // CHECK: tile.ring {offset = 1024 : i64} : <1, <8x8xbf16, swizzle = 32>>
@@ -92,6 +92,8 @@ func.func @ring(%k: !memory, %b: index, %h: index, %j: index, %n: index, %t: ind
   %kt = tile.ring.wait %ring[%t] : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
   // CHECK: tile.load %{{.*}} : <128x64xf16, swizzle = 128> to tensor<128x64xf16, #tile.fragment<4>>
   %q = tile.load %kt : !tile.smem<128x64xf16, swizzle = 128> to tensor<128x64xf16, #tile.fragment<4>>
+  // CHECK: tile.load %{{.*}} : <16x8xf32, swizzle = 32> to tensor<128xf32, #tile.columns<4>>
+  %columns = tile.load %eights : !tile.smem<16x8xf32, swizzle = 32> to tensor<128xf32, #tile.columns<4>>
   // CHECK: tile.ring.release %[[RING]][%[[T]]] : <2
   tile.ring.release %ring[%t] : !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
   return

@@ -1,6 +1,6 @@
 """Compiles attention for many head dimensions and looks for spills.
 
-Usage: compile.py [--target TARGET] [--options OPTIONS] [--mask MASK] [--documents] [--dynamic | [--few] [--group N] --queries N --keys N] ELEMENT_TYPE D...
+Usage: compile.py [--gradients] [--target TARGET] [--options OPTIONS] [--mask MASK] [--documents] [--dynamic | [--few] [--group N] --queries N --keys N] ELEMENT_TYPE D...
 
 Each D is a head dimension, or D:DV with that of the values. Prints what ptxas
 says about each kernel; the status is 1 if one has spills, does not compile, or has
@@ -13,6 +13,11 @@ import sys
 PROGRAM = """func.func @attention(%q: tensor<{query}>, %k: tensor<{key}>, %v: tensor<{value}>, %ids: tensor<{keys}xi32>) -> tensor<{result}> {{
   %o = flash.attention %q, %k, %v{mask}{score} : (tensor<{query}>, tensor<{key}>, tensor<{value}>) -> tensor<{result}>
   return %o : tensor<{result}>
+}}
+"""
+GRADIENTS = """func.func @gradients(%q: tensor<{query}>, %k: tensor<{key}>, %v: tensor<{value}>, %o: tensor<{result}>, %lse: tensor<{lse}>, %do: tensor<{result}>, %ids: tensor<{keys}xi32>) -> (tensor<{query}>, tensor<{key}>, tensor<{value}>) {{
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do{mask}{score} : (tensor<{query}>, tensor<{key}>, tensor<{value}>, tensor<{result}>, tensor<{lse}>, tensor<{result}>) -> (tensor<{query}>, tensor<{key}>, tensor<{value}>)
+  return %dq, %dk, %dv : tensor<{query}>, tensor<{key}>, tensor<{value}>
 }}
 """
 # What is masked is known at run time.
@@ -34,9 +39,9 @@ def compile_one(arguments, d, dv):
     if arguments.dynamic:
         batch, heads, groups, queries, keys = "?????"
     element = arguments.element
-    text = PROGRAM.format(query=f"{batch}x{heads}x{queries}x{d}x{element}", key=f"{batch}x{groups}x{keys}x{d}x{element}",
+    text = (GRADIENTS if arguments.gradients else PROGRAM).format(query=f"{batch}x{heads}x{queries}x{d}x{element}", key=f"{batch}x{groups}x{keys}x{d}x{element}",
                           value=f"{batch}x{groups}x{keys}x{dv}x{element}", result=f"{batch}x{heads}x{queries}x{dv}x{element}",
-                          mask=f" mask({arguments.mask})" if arguments.mask else "", keys=keys,
+                          mask=f" mask({arguments.mask})" if arguments.mask else "", keys=keys, lse=f"{batch}x{heads}x{queries}xf32",
                           score=DOCUMENTS.replace("KEYS", str(keys)) if arguments.documents else "")
     lowered = subprocess.run(["flash-opt", f"--flash-{arguments.target}={arguments.options}"], input=text, capture_output=True, text=True)
     if lowered.returncode:
@@ -49,6 +54,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--target", default="sm80", choices=CHIPS)
     parser.add_argument("--options", default="", help="of --flash-sm80 or --flash-sm90")
+    parser.add_argument("--gradients", action="store_true", help="its gradients instead")
     parser.add_argument("--mask")
     parser.add_argument("--documents", action="store_true", help="a mask that reads an array; as many queries as keys")
     parser.add_argument("--dynamic", action="store_true", help="sizes known at run time")

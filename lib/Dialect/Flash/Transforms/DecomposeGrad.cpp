@@ -150,14 +150,23 @@ LogicalResult GradStepBuilder::run(QueryGradStepOp op) {
 }
 
 LogicalResult GradStepBuilder::run(KeyGradStepOp op) {
+  Value keyGrad = op.getKeyGrad(), valueGrad = op.getValueGrad();
+  bool ofKeys = !op.getKeyGradOut().use_empty(),
+       ofValues = !op.getValueGradOut().use_empty();
   Value s = products(op.getKey(), op.getQuery());
   Value p = probabilities(s);
-  Value dp = products(op.getValue(), op.getOutputGrad());
-  Value valueGrad = addRows(p, op.getOutputGrad(), op.getValueGrad());
-  FailureOr<Value> dx = scoreGrads(s, p, dp);
-  if (failed(dx))
-    return failure();
-  replace(op, {addRows(*dx, op.getQuery(), op.getKeyGrad()), valueGrad});
+  Value dp;
+  if (ofKeys)
+    dp = products(op.getValue(), op.getOutputGrad());
+  if (ofValues)
+    valueGrad = addRows(p, op.getOutputGrad(), valueGrad);
+  if (ofKeys) {
+    FailureOr<Value> dx = scoreGrads(s, p, dp);
+    if (failed(dx))
+      return failure();
+    keyGrad = addRows(*dx, op.getQuery(), keyGrad);
+  }
+  replace(op, {keyGrad, valueGrad});
   return success();
 }
 

@@ -34,8 +34,10 @@ protected:
   }
   mlir::Value extract(mlir::Value tensor,
                       llvm::ArrayRef<mlir::OpFoldResult> first,
-                      mlir::OpFoldResult rows, const TiledDim &dim) {
-    return extractRows(b, b.getLoc(), tensor, first, rows, dim.tile);
+                      mlir::OpFoldResult rows, const TiledDim &dim,
+                      Padding padding = Padding::Zero) {
+    return extractRows(b, b.getLoc(), tensor, first, rows, dim.tile,
+                       /*columns=*/std::nullopt, padding);
   }
 
   /// A parallel loop; the body writes its results with `insertRows`.

@@ -103,8 +103,9 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     Schedule schedule = given;
     if (op.getSchedule())
       schedule = schedule.over(op.getSchedule()->getValue());
-    schedule = schedule.over(chooseGradSchedule(getProblem(op), machine));
-    std::string fault = findGradFault(machine, schedule);
+    Problem problem = getProblem(op);
+    schedule = schedule.over(chooseGradSchedule(problem, machine, schedule));
+    std::string fault = completeGradSchedule(problem, machine, schedule);
     if (!fault.empty())
       return op.emitOpError("cannot be scheduled: ") << fault;
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));

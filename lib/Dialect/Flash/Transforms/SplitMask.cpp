@@ -567,7 +567,7 @@ static bool isTileLoop(scf::ForOp loop, StepOpInterface step) {
 }
 
 /// Of lengths that are not known, neither may be much longer than the other.
-static bool haveEvenPairsOfQueries(OnlineAttentionOp step) {
+static bool haveEvenPairsOfQueries(StepOpInterface step) {
   constexpr int64_t someLength = 4096;
   SmallVector<OpFoldResult> extents = step.getMixedExtents();
   std::optional<int64_t> nq = getConstantIntValue(extents[0]),
@@ -578,11 +578,12 @@ static bool haveEvenPairsOfQueries(OnlineAttentionOp step) {
 }
 
 /// Says in which order tiles of queries are taken that the mask makes longer or
-/// shorter, unless the program does.
+/// shorter, unless the program does. Tiles of keys are longest first as they
+/// come: the last keys are those that the fewest queries see.
 static void setOrder(scf::ForallOp forall) {
-  OnlineAttentionOp masked;
-  forall.walk([&](OnlineAttentionOp step) {
-    if (step.getMask())
+  StepOpInterface masked;
+  forall.walk([&](StepOpInterface step) {
+    if (step.getMask() && !step.stepsOverQueries())
       masked = step;
   });
   MLIRContext *context = forall.getContext();

@@ -29,6 +29,12 @@ using namespace flash;
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
+/// Rows that a warp has of a product.
+static constexpr int64_t rowsOfWarp = 16;
+
+/// Statistics that are copied in a row: 32 bytes.
+static constexpr int64_t eight = 8;
+
 /// Rows of the output whose delta a unit of work computes.
 static constexpr int64_t deltaRows = 16;
 
@@ -45,23 +51,46 @@ public:
   void run();
 
 private:
+  bool hasRoles() const {
+    return schedule.has(ScheduleFeatures::SpecializeWarps);
+  }
   Value emptyLike(Value tensor) {
     return tensor::EmptyOp::create(b,
                                    tensor::getMixedSizes(b, b.getLoc(), tensor),
                                    getElementTypeOrSelf(tensor));
+  }
+  /// The schedule of a program over tiles of so many rows.
+  Schedule ofTiles(int64_t rows, std::optional<int64_t> stages) {
+    Schedule ofRows = schedule;
+    ofRows.stages = stages;
+    ofRows.queryStages.reset();
+    ofRows.warps = hasRoles() ? rows / rowsOfWarp : getDefaultWarps(rows);
+    return ofRows;
   }
   /// `sum` times `factor`, in the type of the operands; 0 from row `end` on, if
   /// there is one.
   Value finish(Value sum, double factor, Value end);
 
   void emitRows();
+  /// Where warps have roles, bulk copies take the statistics of a step, eight
+  /// queries in a row: the statistics in this form, and those of a step in it.
+  Value takeInEights(Value statistics);
+  Value extractFromEights(Value eights, Value batch, Value head, Value start);
   Value emitQueryGrad();
+  /// The gradients of keys and values by a program for both, or by one for
+  /// each.
   SmallVector<Value> emitKeyGrads();
+  /// The program over tiles of keys for some of their gradients.
+  SmallVector<Value> emitKeyProgram(bool ofKeys, bool ofValues);
   Value emitSinkGrad();
 
   Type elementType;
   Schedule schedule;
   TiledDim queries, keys;
+  /// What the programs over tiles of keys and of queries visit at a time.
+  TiledDim querySteps, keySteps;
+  /// Of keys beyond a batch's length, which bulk copies do not fill.
+  Padding padding = Padding::Zero;
   double scale;
   /// Of each query, its log-sum-exp in units of log2, and delta.
   Value shift, delta;
@@ -82,6 +111,10 @@ GradTiler::GradTiler(AttentionGradOp op)
     queries.multiple = multiples->front();
     keys.multiple = multiples->back();
   }
+  querySteps = {schedule.getQueryStep(), queries.end, queries.multiple};
+  keySteps = {schedule.getKeyStep(), keys.end, keys.multiple};
+  if (op.getLengths() && hasRoles())
+    padding = Padding::Anything;
 }
 
 Value GradTiler::finish(Value sum, double factor, Value end) {
@@ -151,14 +184,49 @@ void GradTiler::emitRows() {
                   arith::SelectOp::create(at, isEmpty, zero, delta)};
         });
     for (auto [tile, written] : llvm::zip_equal(results, outputs))
-      insertRows(b, op.getLoc(), tile, written, first, rows);
+      insertRows(b, op.getLoc(), tile, written, first,
+                 hasRoles() ? index(deltaRows) : rows);
   };
+  // Bulk copies take whole multiples of 16 bytes.
+  if (hasRoles())
+    sizes.back() = affine::makeComposedFoldedAffineApply(
+        b, loc, b.getAffineDimExpr(0).ceilDiv(deltaRows) * deltaRows,
+        {sizes.back()});
   Value empty = tensor::EmptyOp::create(b, sizes, b.getF32Type());
   Value another = tensor::EmptyOp::create(b, sizes, b.getF32Type());
   SmallVector<Value> results = parallelLoop(sizes, {1, 1, deltaRows},
                                             {empty, another}, Schedule(), body);
   shift = results[0];
   delta = results[1];
+}
+
+Value GradTiler::takeInEights(Value statistics) {
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(b, b.getLoc(), statistics);
+  OpFoldResult eights = affine::makeComposedFoldedAffineApply(
+      b, b.getLoc(), b.getAffineDimExpr(0).floorDiv(eight), {sizes.back()});
+  SmallVector<OpFoldResult> expanded = {sizes[0], sizes[1], eights,
+                                        index(eight)};
+  SmallVector<int64_t> shape;
+  SmallVector<Value> dynamic;
+  dispatchIndexOpFoldResults(expanded, dynamic, shape);
+  return tensor::ExpandShapeOp::create(
+      b, RankedTensorType::get(shape, b.getF32Type()), statistics,
+      ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}}, expanded);
+}
+
+Value GradTiler::extractFromEights(Value eights, Value batch, Value head,
+                                   Value start) {
+  Location loc = b.getLoc();
+  TiledDim rows = {querySteps.tile / eight,
+                   tensor::getMixedSize(b, loc, eights, 2)};
+  OpFoldResult first = affine::makeComposedFoldedAffineApply(
+      b, loc, b.getAffineDimExpr(0).floorDiv(eight), {start});
+  Value at = asValue(first);
+  Value tile =
+      extract(eights, {batch, head, at}, rows.existing(b, loc, at), rows);
+  return tensor::CollapseShapeOp::create(
+      b, tile, ArrayRef<ReassociationIndices>{{0, 1}});
 }
 
 Value GradTiler::emitQueryGrad() {
@@ -173,7 +241,7 @@ Value GradTiler::emitQueryGrad() {
     Value outputGrad = extract(op.getOutputGrad(), first, rows, queries);
     Value shiftTile = extract(shift, first, rows, queries);
     Value deltaTile = extract(delta, first, rows, queries);
-    TiledDim some = keys;
+    TiledDim some = keySteps;
     some.end = getKeyEnd(b, loc, op.getKey(), op.getLengths(), batch);
     if (op.getLengths())
       some.multiple = 1;
@@ -181,8 +249,8 @@ Value GradTiler::emitQueryGrad() {
     auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
       OpFoldResult existing = some.existing(b, loc, at);
       SmallVector<OpFoldResult> firstKey = {batch, keyHead, at};
-      Value key = extract(op.getKey(), firstKey, existing, some);
-      Value value = extract(op.getValue(), firstKey, existing, some);
+      Value key = extract(op.getKey(), firstKey, existing, some, padding);
+      Value value = extract(op.getValue(), firstKey, existing, some, padding);
       SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
       SmallVector<Value> extents;
       dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
@@ -197,22 +265,44 @@ Value GradTiler::emitQueryGrad() {
       op.getScore().cloneInto(&step.getScore(), mapping);
       return {step.getResult()};
     };
-    Value sum = loop(constant(0), asValue(some.end), keys.tile,
+    Value sum = loop(constant(0), asValue(some.end), some.tile,
                      zeros({queries.tile, op.getHeadDim()}), step)[0];
     insertRows(b, op.getLoc(), finish(sum, scale, Value()), outputs[0], first,
                rows);
   };
-  Schedule ofRows = schedule;
-  if (!ofRows.warps)
-    ofRows.warps = getDefaultWarps(queries.tile);
   return parallelLoop(ends, {1, 1, queries.tile}, emptyLike(op.getQuery()),
-                      ofRows, body)[0];
+                      ofTiles(queries.tile, schedule.stages), body)[0];
 }
 
 SmallVector<Value> GradTiler::emitKeyGrads() {
+  if (schedule.keyPrograms.value_or(1) == 1)
+    return emitKeyProgram(/*ofKeys=*/true, /*ofValues=*/true);
+  SmallVector<Value> grads = emitKeyProgram(/*ofKeys=*/true,
+                                            /*ofValues=*/false);
+  llvm::append_range(grads, emitKeyProgram(/*ofKeys=*/false,
+                                           /*ofValues=*/true));
+  return grads;
+}
+
+SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   Location loc = op.getLoc();
   SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, op.getKey());
   ends.pop_back();
+  Value shifts = hasRoles() ? takeInEights(shift) : shift;
+  Value deltas = hasRoles() ? takeInEights(delta) : delta;
+  // Which of the gradients, the columns of their tiles, and what scales them.
+  SmallVector<Value> outputs;
+  SmallVector<int64_t> columns;
+  SmallVector<double> factors;
+  auto add = [&](Value operand, int64_t dim, double factor) {
+    outputs.push_back(emptyLike(operand));
+    columns.push_back(dim);
+    factors.push_back(factor);
+  };
+  if (ofKeys)
+    add(op.getKey(), op.getHeadDim(), scale);
+  if (ofValues)
+    add(op.getValue(), op.getValueDim(), 1);
   auto body = [&](ValueRange position, ValueRange outputs) {
     Value batch = position[0], start = position[2];
     SmallVector<OpFoldResult> first = getAsOpFoldResult(position);
@@ -234,28 +324,44 @@ SmallVector<Value> GradTiler::emitKeyGrads() {
     auto headBody = [&](Value head, ValueRange state) {
       auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
         SmallVector<OpFoldResult> firstQuery = {batch, head, at};
-        OpFoldResult existing = queries.existing(b, loc, at);
+        OpFoldResult existing = querySteps.existing(b, loc, at);
         auto tile = [&](Value tensor) {
-          return extract(tensor, firstQuery, existing, queries);
+          return extract(tensor, firstQuery, existing, querySteps);
+        };
+        auto ofQueries = [&](Value statistics) {
+          return hasRoles() ? extractFromEights(statistics, batch, head, at)
+                            : tile(statistics);
         };
         SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
         SmallVector<Value> extents;
         dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
+        // Nobody uses the other, if there is one.
+        Value keyGrad =
+            ofKeys ? state.front() : zeros({keys.tile, op.getHeadDim()});
+        Value valueGrad =
+            ofValues ? state.back() : zeros({keys.tile, op.getValueDim()});
         auto step = KeyGradStepOp::create(
-            b, state.getTypes(), tile(op.getQuery()), key, value,
-            tile(op.getOutputGrad()), tile(shift), tile(delta), state[0],
-            state[1], queries.isRagged() ? cast<Value>(existing) : Value(),
-            used, ValueRange{batch, head, at, start}, extents, open, lengths,
+            b, TypeRange{keyGrad.getType(), valueGrad.getType()},
+            tile(op.getQuery()), key, value, tile(op.getOutputGrad()),
+            ofQueries(shifts), ofQueries(deltas), keyGrad, valueGrad,
+            querySteps.isRagged() ? cast<Value>(existing) : Value(), used,
+            ValueRange{batch, head, at, start}, extents, open, lengths,
             APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
             op.getScheduleAttr());
         IRMapping mapping;
         op.getScore().cloneInto(&step.getScore(), mapping);
-        return SmallVector<Value>(step.getResults());
+        SmallVector<Value> grads;
+        if (ofKeys)
+          grads.push_back(step.getKeyGradOut());
+        if (ofValues)
+          grads.push_back(step.getValueGradOut());
+        return grads;
       };
-      return loop(constant(0), queryEnd, queries.tile, state, step);
+      return loop(constant(0), queryEnd, querySteps.tile, state, step);
     };
-    SmallVector<Value> sums = {zeros({keys.tile, op.getHeadDim()}),
-                               zeros({keys.tile, op.getValueDim()})};
+    SmallVector<Value> sums;
+    for (int64_t dim : columns)
+      sums.push_back(zeros({keys.tile, dim}));
     if (op.getGroup() == 1) {
       sums = headBody(position[1], sums);
     } else {
@@ -264,17 +370,13 @@ SmallVector<Value> GradTiler::emitKeyGrads() {
     }
     // Rows of keys that exist, but do not take part, are 0.
     Value end = op.getLengths() ? used : Value();
-    insertRows(b, op.getLoc(), finish(sums[0], scale, end), outputs[0], first,
-               rows);
-    insertRows(b, op.getLoc(), finish(sums[1], 1, end), outputs[1], first,
-               rows);
+    for (auto [sum, factor, output] : llvm::zip_equal(sums, factors, outputs))
+      insertRows(b, op.getLoc(), finish(sum, factor, end), output, first, rows);
   };
-  Schedule ofRows = schedule;
-  if (!ofRows.warps)
-    ofRows.warps = getDefaultWarps(keys.tile);
-  return parallelLoop(ends, {1, 1, keys.tile},
-                      {emptyLike(op.getKey()), emptyLike(op.getValue())},
-                      ofRows, body);
+  std::optional<int64_t> stages =
+      schedule.queryStages ? schedule.queryStages : schedule.stages;
+  return parallelLoop(ends, {1, 1, keys.tile}, outputs,
+                      ofTiles(keys.tile, stages), body);
 }
 
 Value GradTiler::emitSinkGrad() {

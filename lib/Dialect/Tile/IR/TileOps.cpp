@@ -528,6 +528,16 @@ LogicalResult LoadOp::verify() {
   SmemType source = getSource().getType();
   RankedTensorType result = getResult().getType();
   int64_t rows = source.getRows(), columns = source.getColumns();
+  if (isa<ColumnsAttr>(result.getEncoding())) {
+    constexpr int64_t inRow = 8;
+    if (!getTranspose() && source.getElementType().isF32() &&
+        result.getElementType().isF32() && columns == inRow &&
+        result.getDimSize(0) == rows * inRow)
+      return success();
+    return emitOpError("takes a value of f32 for each of ")
+           << result.getDimSize(0) << " columns from " << source
+           << "; they lie eight in a row, not transposed";
+  }
   if (getTranspose())
     std::swap(rows, columns);
   if (result.getElementType() == source.getElementType() &&

@@ -309,9 +309,13 @@ struct EmulateLoad : EmulationPattern<LoadOp> {
                                 ConversionPatternRewriter &b) const override {
     calls.checkLease(b, op, adaptor.getSource()[1]);
     auto asIs = [](OpBuilder &, Location, Value element) { return element; };
-    b.replaceOp(op, readTile(b, op.getLoc(), adaptor.getSource()[0],
-                             op.getTranspose(),
-                             op.getResult().getType().getElementType(), asIs));
+    RankedTensorType type = op.getResult().getType();
+    Value tile = readTile(b, op.getLoc(), adaptor.getSource()[0],
+                          op.getTranspose(), type.getElementType(), asIs);
+    if (type.getRank() == 1)
+      tile = tensor::CollapseShapeOp::create(
+          b, op.getLoc(), tile, ArrayRef<ReassociationIndices>{{0, 1}});
+    b.replaceOp(op, tile);
     return success();
   }
 };

@@ -53,9 +53,32 @@ static MmaAsyncOp getProduct(scf::IfOp choice) {
       product->getBlock() != choice.thenBlock() ||
       llvm::range_size(choice.thenBlock()->without_terminator()) != 2 ||
       !product.getC() || !wait->hasOneUse() || !product->hasOneUse() ||
-      !areExponentials(product.getA()))
+      !isa<RankedTensorType>(product.getA().getType()))
     return {};
   return isRead(product.getB(), choice) ? MmaAsyncOp() : product;
+}
+
+/// Lets the choice give the product's first operand, too, or zeros where the
+/// product is left out.
+static scf::IfOp addFirstOperand(scf::IfOp choice, MmaAsyncOp product) {
+  OpBuilder b(choice);
+  auto type = cast<RankedTensorType>(product.getA().getType());
+  Value zeros = arith::ConstantOp::create(
+      b, product.getLoc(),
+      DenseElementsAttr::get(type, b.getZeroAttr(type.getElementType())));
+  auto both = scf::IfOp::create(b, choice.getLoc(),
+                                {choice.getResult(0).getType(), type},
+                                choice.getCondition(), /*withElseRegion=*/true);
+  Value factors[] = {product.getA(), zeros};
+  for (auto [from, to, value] :
+       llvm::zip_equal(choice->getRegions(), both->getRegions(), factors)) {
+    to.takeBody(from);
+    to.front().getTerminator()->insertOperands(1, value);
+  }
+  choice.getResult(0).replaceAllUsesWith(both.getResult(0));
+  choice.erase();
+  product.getAMutable().assign(both.getResult(1));
+  return both;
 }
 
 static void hoist(scf::IfOp choice, MmaAsyncOp product) {
@@ -63,6 +86,8 @@ static void hoist(scf::IfOp choice, MmaAsyncOp product) {
   int64_t warps =
       cast<FragmentAttr>(product.getResult().getType().getValue().getEncoding())
           .getWarps();
+  if (!areExponentials(product.getA()))
+    choice = addFirstOperand(choice, product);
   OpBuilder b(choice);
   choice.thenYield()->setOperand(0, product.getC());
   b.setInsertionPoint(choice.elseYield());

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LoopEntry.h"
+#include "Products.h"
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
@@ -100,33 +101,6 @@ private:
 };
 } // namespace
 
-/// Whether the op is computed from one of `values`, in the loop.
-static bool dependsOn(Operation *op, scf::ForOp loop,
-                      const llvm::SmallPtrSetImpl<Value> &values) {
-  SmallVector<Operation *> todo = {op};
-  llvm::SmallPtrSet<Operation *, 16> seen;
-  while (!todo.empty()) {
-    Operation *next = todo.pop_back_val();
-    if (!seen.insert(next).second)
-      continue;
-    bool found = false;
-    next->walk([&](Operation *inner) {
-      for (Value operand : inner->getOperands()) {
-        found |= values.contains(operand);
-        Operation *definition = operand.getDefiningOp();
-        Operation *ancestor =
-            definition ? loop.getBody()->findAncestorOpInBlock(*definition)
-                       : nullptr;
-        if (ancestor && ancestor != next)
-          todo.push_back(ancestor);
-      }
-    });
-    if (found)
-      return true;
-  }
-  return false;
-}
-
 static std::optional<DeferredProduct> matchDeferred(scf::ForOp loop,
                                                     MmaAsyncOp product) {
   DeferredProduct part = {
@@ -159,7 +133,7 @@ static std::optional<Products> match(scf::ForOp loop) {
   for (MmaAsyncOp product : products)
     results.insert(product.getResult());
   for (MmaAsyncOp product : products) {
-    if (!dependsOn(product, loop, results)) {
+    if (!dependsOn(product, *loop.getBody(), results)) {
       parts.leading.push_back(product);
       continue;
     }
@@ -176,7 +150,8 @@ static std::optional<Products> match(scf::ForOp loop) {
   for (DeferredProduct &part : parts.deferred)
     accumulators.insert(loop.getRegionIterArg(part.accumulator));
   bool canLead = llvm::all_of(parts.leading, [&](MmaAsyncOp product) {
-    return product->hasOneUse() && !dependsOn(product, loop, accumulators);
+    return product->hasOneUse() &&
+           !dependsOn(product, *loop.getBody(), accumulators);
   });
   if (parts.leading.empty() || parts.deferred.empty() || !canLead)
     return std::nullopt;
@@ -337,27 +312,6 @@ Rotation::Rotation(Products products, OpBuilder &b)
       break;
   }
   needs = getNeeds(parts);
-}
-
-/// Lets each wait of the block name the products that may go on: those that
-/// were started behind its own and not waited for.
-static void nameYounger(Block &block) {
-  SmallVector<Value> running;
-  for (Operation &op : block) {
-    if (auto product = dyn_cast<MmaAsyncOp>(op)) {
-      running.push_back(product);
-      continue;
-    }
-    auto wait = dyn_cast<MmaWaitOp>(op);
-    if (!wait)
-      continue;
-    auto *own = llvm::find(running, wait.getPending());
-    if (own == running.end())
-      continue;
-    wait.getYoungerMutable().assign(
-        SmallVector<Value>(std::next(own), running.end()));
-    running.erase(own);
-  }
 }
 
 Rotation::Carried Rotation::emitFirst() {

@@ -501,9 +501,17 @@ def Tile_LoadOp : Tile_Op<"load", [MemoryEffects<[MemRead]>]> {
     %q = tile.load %qs : !tile.smem<128x64xf16, swizzle = 128> to tensor<128x64xf16, #tile.fragment<4>>
     %t = tile.load %qs transpose : !tile.smem<128x64xf16, swizzle = 128> to tensor<64x128xf16, #tile.fragment<4>>
     ```
+
+    A value for each column comes from eight in a row, of f32: element `j` of the
+    result is `(j / 8, j mod 8)` of the source.
+
+    ```mlir
+    %l = tile.load %ls : !tile.smem<8x8xf32, swizzle = 32> to tensor<64xf32, #tile.columns<4>>
+    ```
   }];
   let arguments = (ins Tile_SmemType:$source, UnitAttr:$transpose);
-  let results = (outs Tile_FragmentTensor:$result);
+  let results =
+      (outs Tile_AnyTensorOf<[Tile_FragmentTensor, Tile_ColumnsTensor]>:$result);
   let assemblyFormat = [{
     $source (`transpose` $transpose^)? attr-dict
     `:` type($source) `to` type($result)

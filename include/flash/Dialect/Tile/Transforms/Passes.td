@@ -83,10 +83,9 @@ def HoistProducts : Pass<"tile-hoist-products", "::mlir::gpu::GPUFuncOp"> {
     left out under a condition, such as values that are not finite, cannot
     overlap with anything, as its end is that of the choice. Behind the choice
     it can. Where it was left out its second operand is cleared, so that it adds
-    nothing: a finite number times zero. So the first operand must be
-    exponentials (`math.exp2` or `math.exp`, rounded or not), which are finite
-    where rows are shifted by about their maximum; other products stay where they
-    are.
+    nothing: a finite number times zero. Exponentials (`math.exp2` or `math.exp`,
+    rounded or not) are finite where rows are shifted by about their maximum;
+    any other first operand in registers is replaced by zeros there.
 
     ```mlir
     %o = scf.if %finite {
@@ -339,6 +338,41 @@ def KeysFirst : Pass<"tile-keys-first", "::mlir::gpu::GPUFuncOp"> {
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect"];
+}
+
+def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Let products run until their results are needed";
+  let description = [{
+    For loops of a role in which several products need no other. Products of
+    warpgroups go on while others are started and what does not need them is
+    computed: those that need no other are started first, then each of the rest
+    as soon as its operands are there. A product is waited for where something
+    needs its result, or at the iteration's end, and a stage is given back behind
+    the last of its readers.
+
+    ```mlir
+    %sp = tile.mma_async %k, %qt transpose_b : ...
+    %s = tile.mma_wait %sp : ...
+    ...                                        // %p from %s
+    %dpp = tile.mma_async %v, %dot transpose_b : ...
+    %dp = tile.mma_wait %dpp : ...
+    %dvp = tile.mma_async %p, %dot add %dv : ...
+    %dv1 = tile.mma_wait %dvp : ...
+    ...                                        // %ds from %p and %dp
+    // becomes
+    %sp = tile.mma_async %k, %qt transpose_b : ...
+    %dpp = tile.mma_async %v, %dot transpose_b : ...
+    %s = tile.mma_wait %sp younger(%dpp : ...) : ...
+    ...                                        // %p from %s
+    %dvp = tile.mma_async %p, %dot add %dv : ...
+    %dp = tile.mma_wait %dpp younger(%dvp : ...) : ...
+    ...                                        // %ds from %p and %dp
+    %dv1 = tile.mma_wait %dvp : ...
+    ```
+
+    Loops that store, or have products in a choice, stay as they are. Before a
+    choice that clears a tile, products that read it have ended.
+  }];
 }
 
 def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {

@@ -1,0 +1,171 @@
+//===- DelayWaits.cpp - Products run until their results are needed -------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Products.h"
+
+#include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace flash::tile {
+#define GEN_PASS_DEF_DELAYWAITS
+#include "flash/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace flash::tile
+
+using namespace mlir;
+using namespace flash::tile;
+
+namespace {
+/// Puts the operations of a block in another order: products that need no other
+/// come first, then the others with what they need, the ends of products among
+/// it; a stage is given back behind the last of its readers.
+class Scheduler {
+public:
+  explicit Scheduler(Block &block) : block(block) {}
+  void run();
+
+private:
+  /// Moves the op behind those that have been placed, after all that it needs.
+  void place(Operation *op);
+  /// Gives back the stages that nobody reads any more.
+  void placeReleases();
+  bool isPlaced(Operation *op) const { return placed.contains(op); }
+  /// The ops of the block that `op`, or one inside of it, takes values from.
+  void forEachDefinition(Operation *op, function_ref<void(Operation *)> visit);
+
+  Block &block;
+  llvm::SmallPtrSet<Operation *, 32> placed;
+  /// What must come before a release: the ops that read its tile.
+  llvm::MapVector<Operation *, SmallVector<Operation *>> readers;
+  /// What must come before a choice that clears tiles: the ends of products
+  /// that read them.
+  DenseMap<Operation *, SmallVector<Operation *>> readBefore;
+};
+} // namespace
+
+void Scheduler::forEachDefinition(Operation *op,
+                                  function_ref<void(Operation *)> visit) {
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (Operation *definition = operand.getDefiningOp())
+        if (Operation *own = block.findAncestorOpInBlock(*definition);
+            own && own != op)
+          visit(own);
+  });
+}
+
+void Scheduler::place(Operation *op) {
+  if (isPlaced(op))
+    return;
+  forEachDefinition(op, [&](Operation *own) { place(own); });
+  for (Operation *end : readBefore.lookup(op))
+    place(end);
+  placed.insert(op);
+  op->moveBefore(block.getTerminator());
+  placeReleases();
+}
+
+void Scheduler::placeReleases() {
+  for (auto &[release, ops] : readers)
+    if (!isPlaced(release) &&
+        llvm::all_of(ops, [&](Operation *op) { return isPlaced(op); })) {
+      placed.insert(release);
+      release->moveBefore(block.getTerminator());
+    }
+}
+
+void Scheduler::run() {
+  SmallVector<Operation *> ops;
+  SmallVector<MmaAsyncOp> products(block.getOps<MmaAsyncOp>()), leading;
+  for (Operation &op : block.without_terminator())
+    ops.push_back(&op);
+  llvm::SmallPtrSet<Value, 4> results;
+  for (MmaAsyncOp product : products)
+    results.insert(product.getResult());
+  for (MmaAsyncOp product : products)
+    if (!dependsOn(product, block, results))
+      leading.push_back(product);
+  // With one there is nothing else to start before its end.
+  if (leading.size() < 2)
+    return;
+  for (auto wait : block.getOps<RingWaitOp>()) {
+    RingReleaseOp release = wait.getRelease();
+    if (!release)
+      continue;
+    SmallVector<Operation *> &own = readers[release];
+    for (Operation *user : wait->getUsers()) {
+      own.push_back(block.findAncestorOpInBlock(*user));
+      // A product reads it until it has been waited for.
+      if (isa<MmaAsyncOp>(user))
+        for (Operation *end : user->getUsers())
+          own.push_back(block.findAncestorOpInBlock(*end));
+    }
+    for (auto question : block.getOps<RingIsFiniteOp>())
+      if (question.getRing() == wait.getRing())
+        own.push_back(question);
+  }
+  for (Operation *op : ops)
+    op->walk([&](ClearOp clear) {
+      for (Operation *user : clear.getTile().getUsers())
+        if (isa<MmaAsyncOp>(user) && user->getBlock() == &block &&
+            user->isBeforeInBlock(op))
+          llvm::append_range(readBefore[op], user->getUsers());
+    });
+  for (MmaAsyncOp product : leading)
+    place(product);
+  // What choices take is computed before the first of them: the way that is
+  // hardly ever gone needs many registers.
+  for (auto choice : llvm::make_early_inc_range(block.getOps<scf::IfOp>()))
+    forEachDefinition(choice, [&](Operation *own) { place(own); });
+  for (MmaAsyncOp product : products)
+    place(product);
+  for (Operation *op : ops)
+    place(op);
+  nameYounger(block);
+}
+
+/// Whether nothing but values and the stages of rings orders the operations of
+/// the block, which waits for stages, gives them back and computes. Of its
+/// choices none has a product inside.
+static bool canBeReordered(Block &block) {
+  for (Operation &op : block.without_terminator()) {
+    if (auto release = dyn_cast<RingReleaseOp>(op)) {
+      if (llvm::none_of(block.getOps<RingWaitOp>(), [&](RingWaitOp wait) {
+            return wait.getRelease() == release;
+          }))
+        return false;
+    } else if (auto choice = dyn_cast<scf::IfOp>(op)) {
+      WalkResult walk = choice.walk([&](Operation *inner) {
+        bool isAllowed =
+            isa<scf::IfOp, scf::ForOp, ClearOp, LoadRowOp, MapOp>(inner) ||
+            inner->getParentOfType<MapOp>() || isMemoryEffectFree(inner);
+        return isAllowed ? WalkResult::advance() : WalkResult::interrupt();
+      });
+      if (walk.wasInterrupted())
+        return false;
+    } else if (!isa<RingWaitOp, RingIsFiniteOp, MmaAsyncOp, MmaWaitOp, LoadOp,
+                    MapOp>(op) &&
+               (op.getNumRegions() > 0 || !isMemoryEffectFree(&op))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+namespace {
+struct DelayWaits : flash::tile::impl::DelayWaitsBase<DelayWaits> {
+  void runOnOperation() override {
+    getOperation().walk([&](WarpSpecializeOp roles) {
+      roles.walk([&](scf::ForOp loop) {
+        if (canBeReordered(*loop.getBody()))
+          Scheduler(*loop.getBody()).run();
+      });
+    });
+  }
+};
+} // namespace

@@ -1,0 +1,155 @@
+// Products run until their results are needed. Also with what tile-verify-async
+// asks of the result.
+// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-delay-waits,tile-verify-async)))" | FileCheck %s
+
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!sums = tensor<64x64xf32, #tile.fragment<4>>
+!factors = tensor<64x64xf16, #tile.fragment<4>>
+!memory = memref<?x64xf16, strided<[?, 1]>>
+
+gpu.module @m {
+  // A step of the gradients of keys and values: both products of rows come
+  // first, that of values starts before the second of them has ended, and stages
+  // are given back behind the last product that reads them.
+
+  // CHECK-LABEL: gpu.func @step(
+  // CHECK:         scf.for {{.*}} iter_args(%[[DK:[^ ]*]] = %{{[^,]*}}, %[[DV:[^ ]*]] = %{{[^,]*}}, %[[T:[^ ]*]] = %c0)
+  // CHECK-NEXT:      %[[Q:.*]] = tile.ring.wait %[[QR:.*]][%[[T]]]
+  // CHECK-NEXT:      %[[SP:.*]] = tile.mma_async %{{.*}}, %[[Q]] transpose_b
+  // CHECK-NEXT:      %[[DO:.*]] = tile.ring.wait %[[DOR:.*]][%[[T]]]
+  // CHECK-NEXT:      %[[DPP:.*]] = tile.mma_async %{{.*}}, %[[DO]] transpose_b
+  // CHECK-NEXT:      %[[S:.*]] = tile.mma_wait %[[SP]] younger(%[[DPP]]
+  // CHECK-NEXT:      %[[P:.*]] = math.exp2 %[[S]]
+  // CHECK-NEXT:      %[[PF:.*]] = arith.truncf %[[P]]
+  // CHECK-NEXT:      %[[DVP:.*]] = tile.mma_async %[[PF]], %[[DO]] add %[[DV]]
+  // CHECK-NEXT:      %[[DP:.*]] = tile.mma_wait %[[DPP]] younger(%[[DVP]]
+  // CHECK-NEXT:      %[[DS:.*]] = arith.mulf %[[P]], %[[DP]]
+  // CHECK-NEXT:      %[[DSF:.*]] = arith.truncf %[[DS]]
+  // CHECK-NEXT:      %[[DKP:.*]] = tile.mma_async %[[DSF]], %[[Q]] add %[[DK]]
+  // CHECK-NEXT:      %[[DV1:.*]] = tile.mma_wait %[[DVP]] younger(%[[DKP]]
+  // CHECK-NEXT:      tile.ring.release %[[DOR]][%[[T]]]
+  // CHECK-NEXT:      %[[DK1:.*]] = tile.mma_wait %[[DKP]] :
+  // CHECK-NEXT:      tile.ring.release %[[QR]][%[[T]]]
+  // CHECK-NEXT:      arith.addi
+  // CHECK-NEXT:      scf.yield %[[DK1]], %[[DV1]]
+  gpu.func @step(%k: !tile, %v: !tile, %init: !sums, %n: index, %m: !memory) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %qr = tile.ring : !ring
+    %dor = tile.ring : !ring
+    tile.warp_specialize @consumer(warps = 4, registers = 240) {
+      %sums:3 = scf.for %i = %c0 to %n step %c1 iter_args(%dk = %init, %dv = %init, %t = %c0) -> (!sums, !sums, index) {
+        %q = tile.ring.wait %qr[%t] : !ring
+        %sp = tile.mma_async %k, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %s = tile.mma_wait %sp : !tile.pending<!sums>
+        %p = math.exp2 %s : !sums
+        %do = tile.ring.wait %dor[%t] : !ring
+        %dpp = tile.mma_async %v, %do transpose_b warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %dp = tile.mma_wait %dpp : !tile.pending<!sums>
+        %pf = arith.truncf %p : !sums to !factors
+        %dvp = tile.mma_async %pf, %do add %dv warpgroup : !factors, !tile, !sums -> !tile.pending<!sums>
+        %dv1 = tile.mma_wait %dvp : !tile.pending<!sums>
+        tile.ring.release %dor[%t] : !ring
+        %ds = arith.mulf %p, %dp : !sums
+        %dsf = arith.truncf %ds : !sums to !factors
+        %dkp = tile.mma_async %dsf, %q add %dk warpgroup : !factors, !tile, !sums -> !tile.pending<!sums>
+        %dk1 = tile.mma_wait %dkp : !tile.pending<!sums>
+        tile.ring.release %qr[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %dk1, %dv1, %next : !sums, !sums, index
+      }
+    } @producer(warps = 1, registers = 24) {
+      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
+        tile.ring.acquire %qr[%t] : !ring
+        tile.copy_async %m[%t] to %qr[%t] : !memory to !ring
+        tile.ring.acquire %dor[%t] : !ring
+        tile.copy_async %m[%t] to %dor[%t] : !memory to !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    }
+    gpu.return
+  }
+
+  // A product that reads a tile ends before a choice clears that, others need
+  // not: %v does not change.
+
+  // CHECK-LABEL: gpu.func @clear(
+  // CHECK:         scf.for
+  // CHECK-NEXT:      %[[Q:.*]] = tile.ring.wait %[[QR:.*]][%
+  // CHECK-NEXT:      %[[SP:.*]] = tile.mma_async %{{.*}}, %[[Q]] transpose_b
+  // CHECK-NEXT:      %[[DPP:.*]] = tile.mma_async
+  // CHECK-NEXT:      tile.ring.is_finite %[[QR]]
+  // CHECK-NEXT:      %[[S:.*]] = tile.mma_wait %[[SP]] younger(%[[DPP]]
+  // CHECK-NEXT:      arith.truncf %[[S]]
+  // CHECK-NEXT:      scf.if
+  // CHECK:             tile.clear %[[Q]]
+  // CHECK:           tile.mma_async %{{.*}}, %[[Q]] add
+  // CHECK:           tile.mma_wait %[[DPP]]
+  // CHECK:           tile.ring.release %[[QR]]
+  gpu.func @clear(%k: !tile, %v: !tile, %init: !sums, %other: !sums, %n: index, %m: !memory) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %qr = tile.ring checked : !ring
+    tile.warp_specialize @consumer(warps = 4, registers = 240) {
+      %sums:3 = scf.for %i = %c0 to %n step %c1 iter_args(%dk = %init, %dv = %init, %t = %c0) -> (!sums, !sums, index) {
+        %q = tile.ring.wait %qr[%t] : !ring
+        %sp = tile.mma_async %k, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %s = tile.mma_wait %sp : !tile.pending<!sums>
+        %dpp = tile.mma_async %k, %v transpose_b warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %dp = tile.mma_wait %dpp : !tile.pending<!sums>
+        %pf = arith.truncf %s : !sums to !factors
+        %finite = tile.ring.is_finite %qr[%t] : !ring
+        %start = scf.if %finite -> (!sums) {
+          scf.yield %dk : !sums
+        } else {
+          tile.clear %q warps(4) : !tile
+          scf.yield %other : !sums
+        }
+        %dkp = tile.mma_async %pf, %q add %start warpgroup : !factors, !tile, !sums -> !tile.pending<!sums>
+        %dk1 = tile.mma_wait %dkp : !tile.pending<!sums>
+        tile.ring.release %qr[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %dk1, %dp, %next : !sums, !sums, index
+      }
+    } @producer(warps = 1, registers = 24) {
+      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
+        tile.ring.acquire %qr[%t] : !ring
+        tile.copy_async %m[%t] to %qr[%t] : !memory to !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    } @nonfinite_check(warps = 1 from 7, registers = 24) {
+      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
+        tile.ring.check_finite %qr[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    }
+    gpu.return
+  }
+
+  // Where memory is written nothing moves.
+
+  // CHECK-LABEL: gpu.func @store(
+  // CHECK:         tile.mma_async
+  // CHECK-NEXT:    tile.mma_wait
+  // CHECK-NEXT:    tile.mma_async
+  // CHECK-NEXT:    tile.mma_wait
+  // CHECK-NEXT:    tile.store
+  gpu.func @store(%k: !tile, %v: !tile, %n: index, %m: memref<?x64xf32>) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    tile.warp_specialize @consumer(warps = 4, registers = 240) {
+      scf.for %i = %c0 to %n step %c1 {
+        %sp = tile.mma_async %k, %v transpose_b warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %s = tile.mma_wait %sp : !tile.pending<!sums>
+        %dp = tile.mma_async %v, %k transpose_b warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %d = tile.mma_wait %dp : !tile.pending<!sums>
+        tile.store %s, %m[%i] : !sums to memref<?x64xf32>
+      }
+    }
+    gpu.return
+  }
+}
