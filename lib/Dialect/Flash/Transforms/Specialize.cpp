@@ -19,6 +19,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 namespace flash {
 #define GEN_PASS_DEF_SPECIALIZE
@@ -387,16 +388,21 @@ LogicalResult Specialize::select(AttentionGradOp op) {
   Schedule chosen = givenSchedule;
   if (op.getSchedule())
     chosen = chosen.over(op.getSchedule()->getValue());
+  bool hasFeatures = chosen.features.has_value();
   chosen = chosen.over(chooseGradSchedule(problem, machine, chosen));
-  if (std::string fault = completeGradSchedule(problem, machine, chosen);
-      !fault.empty())
+  // Programs of open sizes have no registers for it.
+  if (chosen.features && !hasFeatures)
+    *chosen.features &= ~ScheduleFeatures::Persistent;
+  std::string fault = completeGradSchedule(problem, machine, chosen);
+  if (!fault.empty())
     return op.emitOpError("cannot be scheduled: ") << fault;
   op.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
   auto getMultiple = [](int64_t size, int64_t tile) {
     return size >= tile && getCommonDivisor(size) % tile == 0 ? tile : 1;
   };
-  int64_t multiples[] = {getMultiple(queries, *chosen.queryTile),
-                         getMultiple(keys, *chosen.keyTile)};
+  int64_t multiples[] = {
+      getMultiple(queries, std::lcm(*chosen.queryTile, chosen.getQueryStep())),
+      getMultiple(keys, std::lcm(*chosen.keyTile, chosen.getKeyStep()))};
   if (multiples[0] != 1 || multiples[1] != 1)
     op.setMultiples(multiples);
   return success();
