@@ -121,9 +121,9 @@ static Value addResult(scf::IfOp choice, Value then, Value otherwise) {
   types.push_back(then.getType());
   auto copy =
       scf::IfOp::create(b, choice.getLoc(), types, choice.getCondition());
-  for (auto [from, to, value] :
-       llvm::zip_equal(choice->getRegions(), copy->getRegions(),
-                       ValueRange{then, otherwise})) {
+  Value values[] = {then, otherwise};
+  for (auto [from, to, value] : llvm::zip_equal(
+           choice->getRegions(), copy->getRegions(), ArrayRef(values))) {
     to.takeBody(from);
     if (to.empty()) {
       OpBuilder inBranch = OpBuilder::atBlockEnd(&to.emplaceBlock());
