@@ -153,8 +153,8 @@ gpu.module @m {
 // A producer that goes through a list in memory has registers for it, which
 // consumers leave to it.
 // CHECK-LABEL: gpu.func @list
-// CHECK:         tile.warp_specialize @consumer(warps = 8, registers = 232)
-// CHECK:         } @producer(warps = 1, registers = 40)
+// CHECK:         tile.warp_specialize @consumer(warps = 8, registers = 224)
+// CHECK:         } @producer(warps = 1, registers = 56)
 // CHECK:           scf.for %[[PLACE:.*]] =
 // CHECK-NEXT:        %[[NUMBER:.*]] = memref.load %{{.*}}[%[[PLACE]]]
 !tile = !tile.smem<64x64xf16, swizzle = 128>

@@ -451,12 +451,13 @@ void WarpSpecializeOp::setNumRegisters(unsigned role, int64_t registers) {
   setRegisters(all);
 }
 
-void WarpSpecializeOp::leaveRegisters(unsigned from, unsigned role) {
-  if (getNumRegisters(role) >= registersOfBusyProducer)
-    return;
-  setNumRegisters(role, getNumRegisters(role) +
-                            registerGranularity * getNumWarpgroups(from));
-  setNumRegisters(from, getNumRegisters(from) - registerGranularity);
+void WarpSpecializeOp::leaveRegisters(unsigned from, unsigned role,
+                                      int64_t enough) {
+  while (getNumRegisters(role) < enough) {
+    setNumRegisters(role, getNumRegisters(role) +
+                              registerGranularity * getNumWarpgroups(from));
+    setNumRegisters(from, getNumRegisters(from) - registerGranularity);
+  }
 }
 
 unsigned WarpSpecializeOp::getRoleOf(Operation *op) {

@@ -105,7 +105,8 @@ static bool makeRowStages(RingWaitOp wait, int64_t bytes) {
   auto roles = wait->getParentOfType<WarpSpecializeOp>();
   for (Operation *user : ring->getUsers())
     if (auto copy = dyn_cast<CopyAsyncOp>(user)) {
-      roles.leaveRegisters(roles.getRoleOf(wait), roles.getRoleOf(copy));
+      roles.leaveRegisters(roles.getRoleOf(wait), roles.getRoleOf(copy),
+                           registersOfBusyProducer);
       break;
     }
   return true;

@@ -151,6 +151,7 @@ private:
   void separateRoles();
 
   gpu::GPUFuncOp kernel;
+  bool checksSeveralRings = false;
   WarpSpecializeOp roles;
   OpBuilder b;
   Location loc;
@@ -451,14 +452,19 @@ void RoleLowering::arrive(Value barrier) {
                                  NVVM::MemScopeKind::CTA, /*relaxed=*/false);
 }
 
-/// A branch would do, too, but where it ends together with a choice of the
-/// program, ptxas takes all of that for divergent: what is the same for a warp,
-/// such as the descriptors of products, then goes through vector registers.
+/// Without a branch: where one ends together with a choice of the program,
+/// ptxas takes all of that for divergent, and what is the same for a warp, such
+/// as the descriptors of products, goes through vector registers. But kernels
+/// that check several rings have no register for the predicate: with it, ptxas
+/// spills gradients at D = 128.
 void RoleLowering::arriveAsLeader(Value barrier) {
-  NVVM::InlinePtxOp::create(
-      b, loc, TypeRange(), /*readOnlyArgs=*/barrier,
-      /*readWriteArgs=*/ValueRange(),
-      "mbarrier.arrive.shared::cta.b64 _, [$0];", isLeader());
+  if (checksSeveralRings)
+    forLeader([&] { arrive(barrier); });
+  else
+    NVVM::InlinePtxOp::create(b, loc, TypeRange(), /*readOnlyArgs=*/barrier,
+                              /*readWriteArgs=*/ValueRange(),
+                              "mbarrier.arrive.shared::cta.b64 _, [$0];",
+                              isLeader());
 }
 
 void RoleLowering::lowerCheckFinite(RingCheckFiniteOp op) {
@@ -799,12 +805,16 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
     }
   });
   std::optional<unsigned> storing, ofPingPong;
+  llvm::SmallDenseSet<Value> checked;
   for (Operation *op : ops) {
+    if (auto check = dyn_cast<RingCheckFiniteOp>(op))
+      checked.insert(check.getRing());
     if (isa<StoreBulkOp>(op))
       storing = roles.getRoleOf(op);
     if (isa<PingPongWaitOp>(op))
       ofPingPong = roles.getRoleOf(op);
   }
+  checksSeveralRings = checked.size() > 1;
   for (Operation *op : ops) {
     b.setInsertionPoint(op);
     loc = op->getLoc();

@@ -328,7 +328,7 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
       return failure();
   // That of a block map.
   if (readsList(roles.getRoles()[1]))
-    roles.leaveRegisters(/*from=*/0, /*role=*/1);
+    roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfListReader);
   if (!checked->rings.empty()) {
     RoleSlice checking(OpBuilder::atBlockEnd(getBlock(2)), &*checked);
     for (Operation *op : ops)

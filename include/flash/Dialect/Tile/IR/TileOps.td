@@ -461,9 +461,9 @@ def Tile_WarpSpecializeOp
     int64_t getNumRegisters(unsigned role) { return getRegisters()[role]; }
     void setNumRegisters(unsigned role, int64_t registers);
     /// Gives a role of one warp the registers to do more than count steps, such
-    /// as read which tiles to copy, if it has too few: threads of `from` leave
-    /// them to it.
-    void leaveRegisters(unsigned from, unsigned role);
+    /// as read which tiles to copy, if it has fewer than `enough`: threads of
+    /// `from` leave them to it.
+    void leaveRegisters(unsigned from, unsigned role, int64_t enough);
     /// The role that carries out the op, which is in one.
     unsigned getRoleOf(::mlir::Operation *op);
     /// Whether one thread carries the role out: it only starts copies.

@@ -45,6 +45,10 @@ constexpr int64_t registerGranularity = 8;
 /// 24, and with 32 of two blocks).
 constexpr int64_t registersOfBusyProducer = 40;
 
+/// Of a producer that goes through a list in memory, such as that of a block
+/// map, beside warps that check values.
+constexpr int64_t registersOfListReader = 56;
+
 /// What each thread of a block with this number of consumer warpgroups starts
 /// with, where as many blocks share a multiprocessor.
 constexpr int64_t getStartRegisters(int64_t warpgroups, int64_t blocks) {
