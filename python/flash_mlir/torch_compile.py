@@ -201,8 +201,3 @@ def attention(query, key, value, mask, score, scale, lengths, sink, return_lse):
     if not has_lengths and of_mask is not None:
         lengths = found.tensors[of_mask]
     return call(query, key, value, lengths, sink, captured, config, return_lse)
-
-
-# Masks are values, so that torch.compile may take one for a constant.
-if hasattr(torch.utils._pytree, "register_constant"):
-    torch.utils._pytree.register_constant(Mask)

@@ -4,6 +4,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .gradients import compute
+from .masks import Mask
 from .programs import get_function, get_training_config
 
 # Python is called once for a call of an operator: what has no gradients has no kernel for autograd either.
@@ -148,3 +149,8 @@ def plan_eagerly(*arguments):
     from .plans import plan
 
     return plan(*arguments)
+
+
+# Masks are values, so that torch.compile may take one for a constant.
+if hasattr(torch.utils._pytree, "register_constant"):
+    torch.utils._pytree.register_constant(Mask)
