@@ -8,6 +8,7 @@
 #include "flash/Schedule/Target.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Operation.h"
 
 using namespace flash;
@@ -33,4 +34,17 @@ std::optional<int64_t> flash::findMultiprocessors(mlir::Operation *op) {
 
 int64_t flash::getMultiprocessors(mlir::Operation *op) {
   return findMultiprocessors(op).value_or(sm90aTarget.multiprocessors);
+}
+
+llvm::FailureOr<TargetInfo> flash::getTarget(mlir::Operation *op,
+                                             llvm::StringRef name) {
+  std::optional<TargetInfo> target = findTarget(name);
+  if (!target)
+    return mlir::emitError(op->getLoc(),
+                           "there is no schedule for the target '")
+           << name << "'; there are " << listTargets();
+  if (target->isGpu)
+    target->multiprocessors =
+        findMultiprocessors(op).value_or(target->multiprocessors);
+  return *target;
 }

@@ -79,7 +79,12 @@ constexpr llvm::StringLiteral multiprocessorsName = "flash.multiprocessors";
 /// `op`; none if there is no such module.
 std::optional<int64_t> findMultiprocessors(mlir::Operation *op);
 
-/// The same for kernels: without the attribute, those of sm_90a.
+/// The target of a name, as a pass has it as an option, with the
+/// multiprocessors of that attribute; fails after an error at `op`.
+llvm::FailureOr<TargetInfo> getTarget(mlir::Operation *op,
+                                      llvm::StringRef name);
+
+/// How many there are for a kernel: without the attribute, those of sm_90a.
 int64_t getMultiprocessors(mlir::Operation *op);
 
 } // namespace flash

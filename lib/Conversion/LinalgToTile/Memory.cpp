@@ -329,14 +329,13 @@ FailureOr<Value> BlockConverter::loadVector(Value value, RankedTensorType type,
     return read(value, type, user, /*transposed=*/false);
   // Others are read where the program takes them: not in each iteration of a
   // loop behind that.
-  Value &known = vectors[value];
-  if (known && known.getType() == type)
+  if (Value known = vectors.lookup(value); known && known.getType() == type)
     return known;
   OpBuilder::InsertionGuard guard(b);
   setInsertionPointAt(tile->definition, /*isEarly=*/false);
   FailureOr<Value> vector = read(value, type, user, /*transposed=*/false);
   if (succeeded(vector))
-    known = *vector;
+    vectors[value] = *vector;
   return vector;
 }
 

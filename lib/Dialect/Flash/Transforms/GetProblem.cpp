@@ -75,3 +75,11 @@ Problem flash::getProblem(AttentionOpInterface op) {
   problem.mostKeysPerQuery = keys.most;
   return problem;
 }
+
+FailureOr<Schedule> flash::parseSchedule(Operation *op, StringRef text) {
+  llvm::Expected<Schedule> parsed = Schedule::parse(text);
+  if (!parsed)
+    return emitError(op->getLoc(), "the schedule that is given: ")
+           << llvm::toString(parsed.takeError());
+  return *parsed;
+}

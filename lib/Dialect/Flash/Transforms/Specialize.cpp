@@ -409,23 +409,13 @@ LogicalResult Specialize::select(AttentionGradOp op) {
 }
 
 void Specialize::runOnOperation() {
-  std::optional<TargetInfo> known = findTarget(target);
-  if (!known) {
-    emitError(getOperation().getLoc(),
-              "there is no schedule for the target '")
-        << target << "'; there are " << listTargets();
+  FailureOr<TargetInfo> known = getTarget(getOperation(), target);
+  if (failed(known))
     return signalPassFailure();
-  }
   machine = *known;
-  if (machine.isGpu)
-    machine.multiprocessors =
-        findMultiprocessors(getOperation()).value_or(machine.multiprocessors);
-  llvm::Expected<Schedule> parsed = Schedule::parse(schedule);
-  if (!parsed) {
-    emitError(getOperation().getLoc(), "the schedule that is given: ")
-        << llvm::toString(parsed.takeError());
+  FailureOr<Schedule> parsed = parseSchedule(getOperation(), schedule);
+  if (failed(parsed))
     return signalPassFailure();
-  }
   givenSchedule = *parsed;
   SmallVector<func::FuncOp> funcs;
   for (auto func : getOperation().getOps<func::FuncOp>())

@@ -768,36 +768,6 @@ Value CapturedGradTiler::addDiagonals(Value tiles, OpFoldResult someBatches) {
 // Which partial sums belong to which elements
 //===----------------------------------------------------------------------===//
 
-/// Emits `indices`, values of the score region that do not depend on the score,
-/// at a position; guards ask `takesPart`.
-static SmallVector<Value> emitIndices(OpBuilder &b, Region &score,
-                                      ArrayRef<Value> indices,
-                                      const ScorePosition &position,
-                                      Value takesPart) {
-  Block &block = score.front();
-  llvm::DenseSet<Value> needed(indices.begin(), indices.end());
-  for (Operation &op : llvm::reverse(block.without_terminator()))
-    if (needed.contains(op.getResult(0)))
-      needed.insert_range(op.getOperands());
-  IRMapping mapping;
-  mapping.map(
-      block.getArguments().take_back(4),
-      ValueRange{position.batch, position.head, position.query, position.key});
-  for (Operation &op : block.without_terminator()) {
-    if (!needed.contains(op.getResult(0)))
-      continue;
-    if (auto guard = dyn_cast<GuardOp>(op))
-      mapping.map(guard.getResult(),
-                  emitGuard(b, guard,
-                            mapping.lookupOrDefault(guard.getValue()),
-                            takesPart));
-    else
-      b.clone(op, mapping);
-  }
-  return llvm::map_to_vector(
-      indices, [&](Value index) { return mapping.lookupOrDefault(index); });
-}
-
 Owners CapturedGradTiler::findOwners(const ReadGroup &group,
                                      const PartialSums &partial) {
   Owners owners;
@@ -898,7 +868,7 @@ Value CapturedGradTiler::emitOwnSum(ImplicitLocOpBuilder &b,
         arith::CmpFOp::create(b, arith::CmpFPredicate::UNE, sum,
                               emitConstant(b, 0)));
     SmallVector<Value> indices =
-        emitIndices(b, op.getScore(), group.indices, position, isOwn);
+        emitValues(b, op.getScore(), group.indices, position, isOwn);
     for (auto [d, index] : llvm::enumerate(indices))
       if (!owners.isKnown[d])
         require(arith::CmpIPredicate::eq, index, element[d]);

@@ -282,16 +282,14 @@ bool flash::masksElements(Region &region) {
   return static_cast<bool>(getKeep(region));
 }
 
-/// Clones what computes the part of a region that says whether an element takes
-/// part; `replace` gives another value for a guard, or null.
-static Value cloneKeep(OpBuilder &b, Region &region,
-                       const ScorePosition &position,
-                       function_ref<Value(GuardOp, Value)> replace) {
-  Value keep = getKeep(region);
-  if (!keep)
-    return {};
+/// Clones what computes some values of a region, none of which depends on the
+/// score; `replace` gives another value for a guard, or null.
+static SmallVector<Value>
+cloneValues(OpBuilder &b, Region &region, ArrayRef<Value> values,
+            const ScorePosition &position,
+            function_ref<Value(GuardOp, Value)> replace) {
   Block &block = region.front();
-  llvm::DenseSet<Value> needed = {keep};
+  llvm::DenseSet<Value> needed(values.begin(), values.end());
   for (Operation &op : llvm::reverse(block.without_terminator()))
     if (llvm::any_of(op.getResults(),
                      [&](Value result) { return needed.contains(result); }))
@@ -312,19 +310,33 @@ static Value cloneKeep(OpBuilder &b, Region &region,
     else
       b.clone(op, mapping);
   }
-  return mapping.lookupOrDefault(keep);
+  return llvm::map_to_vector(
+      values, [&](Value value) { return mapping.lookupOrDefault(value); });
+}
+
+SmallVector<Value> flash::emitValues(OpBuilder &b, Region &region,
+                                     ArrayRef<Value> values,
+                                     const ScorePosition &position,
+                                     Value takesPart) {
+  return cloneValues(b, region, values, position,
+                     [&](GuardOp guard, Value value) {
+                       return emitGuard(b, guard, value, takesPart);
+                     });
 }
 
 Value flash::emitKeep(OpBuilder &b, Region &region,
                       const ScorePosition &position, Value takesPart) {
-  return cloneKeep(b, region, position, [&](GuardOp guard, Value value) {
-    return emitGuard(b, guard, value, takesPart);
-  });
+  Value keep = getKeep(region);
+  return keep ? emitValues(b, region, keep, position, takesPart).front()
+              : Value();
 }
 
 Value flash::cloneKeepWithGuards(OpBuilder &b, Region &region,
                                  const ScorePosition &position) {
-  return cloneKeep(b, region, position, [](GuardOp, Value) { return Value(); });
+  Value keep = getKeep(region);
+  auto withGuard = [](GuardOp, Value) { return Value(); };
+  return keep ? cloneValues(b, region, keep, position, withGuard).front()
+              : Value();
 }
 
 void flash::eraseDeadOps(Block &block) {

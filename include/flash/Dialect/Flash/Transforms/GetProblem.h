@@ -17,6 +17,10 @@ namespace flash {
 /// What schedules ask of an attention.
 Problem getProblem(AttentionOpInterface op);
 
+/// The schedule that a pass has as an option; fails after an error at `op`.
+llvm::FailureOr<Schedule> parseSchedule(mlir::Operation *op,
+                                        llvm::StringRef text);
+
 /// The tiles of queries of all heads, if that is known.
 std::optional<int64_t> countQueryTiles(mlir::RankedTensorType query,
                                        const Schedule &schedule);

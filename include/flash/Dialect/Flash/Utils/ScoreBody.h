@@ -76,6 +76,14 @@ bool changesScore(mlir::Region &region);
 /// Whether the score region masks elements.
 bool masksElements(mlir::Region &region);
 
+/// Emits values of a score region that do not depend on the score, such as the
+/// indices of reads, at a position; guards ask `takesPart`.
+llvm::SmallVector<mlir::Value> emitValues(mlir::OpBuilder &b,
+                                          mlir::Region &region,
+                                          llvm::ArrayRef<mlir::Value> values,
+                                          const ScorePosition &position,
+                                          mlir::Value takesPart);
+
 /// Emits the part of a region that says whether an element takes part, of a
 /// score region or of a block map, as `emitScoreRegion` does; null if it keeps
 /// all. Its guards ask what else takes part, `takesPart`.
