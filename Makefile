@@ -39,7 +39,7 @@ test: python ## every test; the last line is the tally
 
 test-torch: python ## the Python tests with PyTorch, in the virtual environment $(BUILD)/torch
 	scripts/setup-torch.sh $(BUILD) $(PYTHON)
-	$(BUILD)/torch/bin/python -m pytest -q -p no:cacheprovider python/tests
+	$(BUILD)/torch/bin/python -m pytest -q -n $(JOBS) -p no:cacheprovider python/tests
 
 bench: build ## every experiment: JSON, a report and plots in $(BUILD)/bench
 	@scripts/setup.sh python3-matplotlib
