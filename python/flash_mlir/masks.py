@@ -25,11 +25,12 @@ def is_compiling():
 
 def _noted(function):
     """While torch.compile traces, calls are noted: expressions would only confuse it."""
+    name = function.__name__
 
     @functools.wraps(function)
     def make(*arguments, **options):
         if is_compiling():
-            return NotedMask(function.__name__, arguments, options)
+            return NotedMask(name, arguments, options)
         return function(*arguments, **options)
 
     return make
