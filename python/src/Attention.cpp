@@ -220,13 +220,11 @@ nb::tuple Attention::check(nb::handle queryObject, nb::handle keyObject,
       nb::make_tuple(heads, keyHeads, batch, queries, keys));
 }
 
-Attention::Obstacle Attention::read(Arguments &arguments,
-                                    nb::handle queryObject,
-                                    nb::handle keyObject,
-                                    nb::handle valueObject,
-                                    nb::handle lengthsObject,
-                                    nb::handle sinkObject,
-                                    nb::handle captured) const {
+Attention::Obstacle
+Attention::read(Arguments &arguments, nb::handle queryObject,
+                nb::handle keyObject, nb::handle valueObject,
+                nb::handle lengthsObject, nb::handle sinkObject,
+                nb::handle captured) const {
   size_t numCaptured = PyTuple_Size(captured.ptr());
   if (numCaptured != captures.size() || 5 + numCaptured > maxArguments)
     raise(PyExc_ValueError, "the variant has ", captures.size(),

@@ -4,9 +4,9 @@
 #include <stdio.h>
 
 int main(int argc, char **argv) {
-  int status = argc < 2 ? -1
-                        : flashRunTool(argv[1], argc - 2,
-                                       (const char *const *)argv + 2);
+  int status =
+      argc < 2 ? -1
+               : flashRunTool(argv[1], argc - 2, (const char *const *)argv + 2);
   if (status == -1)
     fputs("no such tool\n", stderr);
   return status;
