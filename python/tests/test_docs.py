@@ -1,4 +1,4 @@
-"""The examples of docs/python.md run, each after those before it."""
+"""The examples of docs/python.md run, each after those before it, and those of README.md, each by itself."""
 
 import contextlib
 import importlib.metadata
@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from conftest import assert_close, reference
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
+ROOT = pathlib.Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "python.md"
 
 
 @pytest.fixture
@@ -40,6 +41,13 @@ def test_examples(scope):
             continue
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compile(text, f"{PAGE}, example {number}", "exec"), scope)
+
+
+def test_readme(scope):
+    for match in re.finditer(r"```python\n# (\w+)\n.*?```", (ROOT / "README.md").read_text(), re.S):
+        if is_there(match[1], None):
+            scope.clear()
+            exec(match[0].removeprefix("```python\n").removesuffix("```"), scope)
 
 
 def test_new_mask_and_score(scope):
