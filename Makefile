@@ -50,9 +50,11 @@ dist: setup ## statically linked, stripped tools and libflash in $(BUILD)/dist
 	ninja -C build-dist -j$(JOBS) flash-dist
 	scripts/make-dist.sh build-dist $(BUILD)/dist
 
-wheel: dist ## wheels for the interpreters in PYTHONS in $(BUILD)/wheels, each tried in a fresh environment
+wheel: ## wheels for the interpreters in PYTHONS in $(BUILD)/wheels, each tried in a fresh environment
 	@scripts/setup.sh python3-venv python3-dev
-	scripts/make-wheel.sh $(BUILD)/dist/libflash.so $(BUILD)/wheels $(PYTHONS)
+	@$(call configure,build-dist,-DFLASH_STATIC=ON)
+	ninja -C build-dist -j$(JOBS) libflash-tools
+	scripts/make-wheel.sh build-dist/lib/tools/libflash.so $(BUILD)/wheels $(PYTHONS)
 	for wheel in $(BUILD)/wheels/*.whl; do scripts/try-wheel.sh $$wheel $(lastword $(PYTHONS)); done
 
 docs: build ## regenerates docs/reference from the .td files
