@@ -7,6 +7,7 @@
 
 #include "GradProgram.h"
 
+#include "TileSlices.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -26,10 +27,10 @@ SmallVector<Value> GradProgram::parallelLoop(ArrayRef<OpFoldResult> ends,
                                              ArrayRef<Value> outputs,
                                              const Schedule &schedule,
                                              Body body) {
-  auto forall = scf::ForallOp::create(
-      b, SmallVector<OpFoldResult>(ends.size(), index(0)), ends,
-      getAsIndexOpFoldResult(b.getContext(), steps), outputs,
-      /*mapping=*/std::nullopt);
+  auto forall =
+      scf::ForallOp::create(b, SmallVector<OpFoldResult>(ends.size(), index(0)),
+                            ends, getAsIndexOpFoldResult(b.getContext(), steps),
+                            outputs, getBlockMapping(b, ends.size()));
   setSchedule(forall, schedule);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());

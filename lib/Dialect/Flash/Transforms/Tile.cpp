@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -477,7 +478,7 @@ void Tiler::run() {
   }
   auto forall = scf::ForallOp::create(
       b, loc, SmallVector<OpFoldResult>(ends.size(), index(0)), ends, steps,
-      inits, /*mapping=*/std::nullopt);
+      inits, getBlockMapping(b, ends.size()));
   setSchedule(forall, schedule);
   {
     OpBuilder::InsertionGuard guard(b);

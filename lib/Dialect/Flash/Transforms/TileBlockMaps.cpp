@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -139,7 +140,7 @@ scf::ForallOp MapTiler::parallelLoop(ArrayRef<OpFoldResult> ends,
       distances = llvm::map_to_vector(
           steps, [&](int64_t step) { return OpFoldResult(index(step)); });
   return scf::ForallOp::create(b, starts, ends, distances, outputs,
-                               /*mapping=*/std::nullopt);
+                               getBlockMapping(b, ends.size()));
 }
 
 Value MapTiler::keptOfQuery(Value batch, Value head, Value query,

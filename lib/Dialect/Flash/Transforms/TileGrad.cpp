@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -98,8 +99,7 @@ private:
 } // namespace
 
 GradTiler::GradTiler(AttentionGradOp op)
-    : GradProgram(op),
-      elementType(op.getQuery().getType().getElementType()),
+    : GradProgram(op), elementType(op.getQuery().getType().getElementType()),
       schedule(op.getSchedule()->getValue()), queries{*schedule.queryTile,
                                                       tensor::getMixedSize(
                                                           b, op.getLoc(),
