@@ -203,6 +203,7 @@ std::string flash::completeGradSchedule(const Problem &problem,
   known.queryStep = schedule.queryStep;
   known.keyStep = schedule.keyStep;
   known.keyPrograms = schedule.keyPrograms;
+  known.blockMap = schedule.blockMap;
   known.features = schedule.features;
   if (hasRoles) {
     known.stages = schedule.stages;
@@ -210,11 +211,13 @@ std::string flash::completeGradSchedule(const Problem &problem,
     known.ctasPerSm = schedule.ctasPerSm;
   }
   if (!(schedule == known))
-    return formatv("the programs of gradients have query_tile, key_tile, "
-                   "query_step, key_step, key_programs and features, and where "
-                   "warps have roles stages, query_stages and ctas_per_sm, got "
-                   "'{0}'",
-                   schedule.str());
+    return formatv(
+        "the programs of gradients have query_tile, key_tile, "
+        "query_step, key_step, key_programs, block_map and features, "
+        "and where warps have roles stages, query_stages and "
+        "ctas_per_sm, got "
+        "'{0}'",
+        schedule.str());
   if (!target.isGpu)
     return "";
   for (auto [name, tile] : {std::pair("query_tile", *schedule.queryTile),

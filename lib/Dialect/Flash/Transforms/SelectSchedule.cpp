@@ -111,6 +111,10 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     std::string fault = completeGradSchedule(problem, machine, schedule);
     if (!fault.empty())
       return op.emitOpError("cannot be scheduled: ") << fault;
+    // Two maps, and more than twice the work.
+    if (problem.masksInRegion && !schedule.blockMap && !op.getKeyTiles() &&
+        !op.getQueryTiles() && !paysToListTiles(problem, machine, schedule))
+      schedule.blockMap = 0;
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
     return success();
   }
