@@ -10,6 +10,7 @@ function itself: Dynamo traces no element of a tensor at several positions of ou
 """
 
 import ctypes
+import inspect
 import operator
 import sys
 import types
@@ -207,10 +208,15 @@ def _resolve(mask, score, scale, has_lengths, has_sink, return_lse, *objects):
     return prepared.config, captured, lengths
 
 
-@torch.compiler.disable(
-    reason="flash_mlir cannot tell what a mask or score function refers to, or scale is a tensor; before PyTorch 2.14 "
-    "that is so of functions made in the compiled one that refer to others of its variables or to globals"
+_REASON = (
+    "flash_mlir cannot tell what a mask or score function refers to, or scale is a tensor; before PyTorch 2.14 that is so "
+    "of functions made in the compiled one that refer to others of its variables or to globals"
 )
+# Before PyTorch 2.7 there is no place for one.
+_HAS_REASON = "reason" in inspect.signature(torch.compiler.disable).parameters
+
+
+@torch.compiler.disable(**({"reason": _REASON} if _HAS_REASON else {}))
 def _call_eagerly(*arguments):
     from .attention import attention
 
