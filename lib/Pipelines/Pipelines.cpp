@@ -115,6 +115,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   pm.addPass(tile::createLowerPositions());
   pm.addPass(createCSEPass());
   pm.addPass(tile::createPersist());
+  pm.addPass(tile::createDivideByReciprocals());
   OpPassManager &kernel = pm.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernel.addPass(tile::createMakeRings());
   pm.addPass(tile::createSpecializeWarps());

@@ -178,3 +178,35 @@ func.func @given(%t: tensor<1x2x?x?xi32>, %n: tensor<1x2x?x2xi32>, %nq: index, %
       : tensor<1x2x?x?xi32>, tensor<1x2x?x2xi32>
   return %0 : tensor<1x2x?x?xi32>
 }
+
+// Lists of queries are those of tiles of keys.
+// CHECK-LABEL: func @given_over_queries(
+// CHECK-SAME:    %[[T:[^:]*]]: tensor<1x1x?x?xi32>, %[[N:[^:]*]]: tensor<1x1x?x2xi32>, %[[NQ:.*]]: index, %[[NK:.*]]: index
+// CHECK:         affine.apply #{{.*}}()[%[[NK]]]
+// CHECK:         cf.assert {{.*}}, "flash.block_map at {{.*}}: the map that is given is of another number of tiles of keys
+// CHECK:         affine.apply #{{.*}}()[%[[NQ]]]
+// CHECK:         cf.assert {{.*}}, "flash.block_map at {{.*}}: the map that is given is of another number of tiles of queries
+// CHECK:         affine.apply #{{.*}}()[%[[NK]]]
+// CHECK:         cf.assert {{.*}}, "flash.block_map at {{.*}}: the map that is given is of another number of tiles of keys
+// CHECK-NOT:     cf.assert
+func.func @given_over_queries(%t: tensor<1x1x?x?xi32>, %n: tensor<1x1x?x2xi32>, %nq: index, %nk: index) -> tensor<1x1x?x?xi32> {
+  %0, %1 = flash.block_map of[1, 1, %nq, %nk] tiles([64, 32]) over_queries given(%t, %n : tensor<1x1x?x?xi32>, tensor<1x1x?x2xi32>)
+      : tensor<1x1x?x?xi32>, tensor<1x1x?x2xi32>
+  return %0 : tensor<1x1x?x?xi32>
+}
+
+// The maps of gradients are of their sizes.
+// CHECK-LABEL: func @gradients(
+// CHECK:         cf.assert {{.*}}, "flash.attention_grad at {{.*}}: the block map is of another number of queries
+// CHECK:         cf.assert {{.*}}, "flash.attention_grad at {{.*}}: the block map is of another number of keys
+// CHECK:         cf.assert {{.*}}, "flash.attention_grad at {{.*}}: the block map is of another number of queries
+// CHECK:         cf.assert {{.*}}, "flash.attention_grad at {{.*}}: the block map is of another number of keys
+!g = tensor<1x1x?x16xf32>
+func.func @gradients(%q: !g, %l: tensor<1x1x?xf32>, %n: index) -> !g {
+  %t, %c = flash.block_map of[1, 1, %n, %n] tiles([64, 32]) : tensor<1x1x?x?xi32>, tensor<1x1x?x2xi32>
+  %tq, %cq = flash.block_map of[1, 1, %n, %n] tiles([64, 32]) over_queries : tensor<1x1x?x?xi32>, tensor<1x1x?x2xi32>
+  %0, %1, %2 = flash.attention_grad %q, %q, %q, %q, %l, %q blocks(%t, %c : tensor<1x1x?x?xi32>, tensor<1x1x?x2xi32>)
+      query_blocks(%tq, %cq : tensor<1x1x?x?xi32>, tensor<1x1x?x2xi32>) schedule(<query_tile = 64, key_tile = 32>)
+      : (!g, !g, !g, !g, tensor<1x1x?xf32>, !g) -> (!g, !g, !g)
+  return %0 : !g
+}

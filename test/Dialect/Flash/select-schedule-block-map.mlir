@@ -52,3 +52,30 @@ func.func @known(%q: !short) -> !short {
   %o = flash.attention %q, %q, %q mask(#flash.causal) : (!short, !short, !short) -> !short
   return %o : !short
 }
+
+// Gradients have maps where attention has.
+// CHECK-LABEL: func @short_gradients(
+// CHECK:       schedule(<{{.*}}block_map = 0
+// CPU-LABEL:   func @short_gradients(
+// CPU-NOT:     block_map
+// GIVEN-LABEL: func @short_gradients(
+// GIVEN:       schedule(<{{.*}}block_map = 1
+func.func @short_gradients(%q: !short, %l: tensor<2x8x512xf32>) -> !short {
+  %0, %1, %2 = flash.attention_grad %q, %q, %q, %q, %l, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %i, %j : index
+    flash.yield %s keep %x : f32
+  } : (!short, !short, !short, !short, tensor<2x8x512xf32>, !short) -> (!short, !short, !short)
+  return %0 : !short
+}
+
+// CHECK-LABEL: func @long_gradients(
+// CHECK-NOT:   block_map
+func.func @long_gradients(%q: !long, %l: tensor<2x8x8192xf32>) -> !long {
+  %0, %1, %2 = flash.attention_grad %q, %q, %q, %q, %l, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = arith.cmpi ne, %i, %j : index
+    flash.yield %s keep %x : f32
+  } : (!long, !long, !long, !long, tensor<2x8x8192xf32>, !long) -> (!long, !long, !long)
+  return %0 : !long
+}

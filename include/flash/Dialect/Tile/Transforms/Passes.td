@@ -155,6 +155,28 @@ def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
                            "::mlir::scf::SCFDialect"];
 }
 
+def DivideByReciprocals : Pass<"tile-divide-by-reciprocals", "::mlir::ModuleOp"> {
+  let summary = "Multiply by reciprocals that the host computes";
+  let description = [{
+    A GPU has no division of integers: one of numbers that are not known when a
+    kernel is compiled is about twenty instructions, several in a row that each wait for the one
+    before. Which tile a block works on takes three, in every role. For `arith.divui` and `arith.remui`
+    of indices by arguments of the kernel, by sizes of its memory, or by choices
+    among these, the host passes a reciprocal of 64 bits, and a quotient is two
+    multiplications; it is the same for all numbers below 2^32. What is done for each
+    element of a tile stays as it is: its numbers may be any.
+
+    ```mlir
+    %head = arith.remui %number, %heads : index
+    // becomes, with %f = floor((2^64 - 1) / %heads) from the launch
+    %q = ... // the upper 64 bits of (%number + 1) * %f
+    %head = %number - %q * %heads
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
 def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
   let summary = "Turn fetches into rings that asynchronous copies fill";
   let description = [{
