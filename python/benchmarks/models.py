@@ -101,7 +101,7 @@ def main():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     options = parser.parse_args()
     ours = flash_mlir.transformers.register()
-    print(json.dumps({"torch": torch.__version__, "transformers": transformers.__version__, "layers": options.layers}))
+    print(json.dumps({"torch": torch.__version__, "transformers": transformers.__version__, "layers": options.layers}), flush=True)
     torch.set_grad_enabled(False)
     for name in options.names:
         theirs = MODELS[name][3]
