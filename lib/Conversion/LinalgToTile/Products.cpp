@@ -154,7 +154,7 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
                                        .getAttr(op);
   Value pending = tile::MmaAsyncOp::create(
       b, op.getLoc(), tile::PendingType::get(b.getContext(), *type), *first,
-      *second, sum, product->transposedB,
+      *second, sum, /*transpose_a=*/false, product->transposedB,
       /*tf32=*/precision && precision.getValue() == Precision::TF32,
       /*warpgroup=*/false);
   mapping.map(
