@@ -20,6 +20,25 @@ gpu.module @m {
 
 // -----
 
+// The same, with the last dimension backwards.
+// CHECK-LABEL: gpu.func @reverse(
+// CHECK-SAME:    %[[N:.*]]: index, %[[H:.*]]: index, %[[T:.*]]: index,
+// CHECK:         %[[HEAD:.*]] = arith.divui %[[N]], %[[T]] : index
+// CHECK:         %[[I:.*]] = arith.remui %[[N]], %[[T]] : index
+// CHECK:         %[[LAST:.*]] = arith.subi %[[T]], %c1
+// CHECK:         %[[TILE:.*]] = arith.subi %[[LAST]], %[[I]]
+// CHECK:         memref.load %{{.*}}[%[[HEAD]], %[[TILE]]]
+gpu.module @m {
+  gpu.func @reverse(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
+    %p:2 = tile.position %n of (%h, %t) reverse
+    %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
+    memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
 // The longest tiles, which are the last, come first: of as many heads as fill two
 // waves of four blocks.
 // CHECK-LABEL: gpu.func @longest_first(

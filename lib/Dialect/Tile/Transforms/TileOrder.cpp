@@ -225,5 +225,9 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
       rest = b.div(number, sizes[d]);
     position[d] = d > 0 ? b.rem(number, sizes[d]) : number;
   }
+  if (kind == OrderKind::Reverse) {
+    Value last = b.sub(sizes.back(), b.constant(1));
+    position.back() = b.sub(last, position.back());
+  }
   return position;
 }
