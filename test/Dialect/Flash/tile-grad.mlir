@@ -346,3 +346,15 @@ func.func @fused_holes(%q: !q, %lse: !l) {
   %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.affine<#even>) schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return
 }
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, products = 5>
+!q = tensor<2x4x512x40xf16>
+!l = tensor<2x4x512xf32>
+
+func.func @fused_columns(%q: !q, %lse: !l) {
+  // expected-error @below {{cannot be tiled: products = 5 needs a head dimension that is a multiple of 16, got 40; choose products = 7}}
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return
+}
