@@ -505,8 +505,8 @@ module attributes {gpu.container_module} {
 // -----
 
 // A role of one warp adds tiles that others have put into a ring: one thread waits
-// for its turn, stores or adds the panels, and ends its turn when they are there
-// for all blocks, not already when they have been read. Then it arrives alone.
+// for its turn, stores or adds the panels, arrives alone when they have been read,
+// and ends its turn when they are there for all blocks.
 !tile = !tile.smem<64x64xf32, swizzle = 128>
 !ring = !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
 !x = tensor<64x64xf32, #tile.fragment<4>>
@@ -524,10 +524,11 @@ module attributes {gpu.container_module} {
 // CHECK:         } else {
 // CHECK-COUNT-2:   nvvm.cp.async.bulk.tensor.reduce
 // CHECK:         nvvm.cp.async.bulk.commit.group
+// CHECK-NEXT:    nvvm.cp.async.bulk.wait_group 0 {read}
+// CHECK-NOT:     inline_ptx
+// CHECK:         nvvm.mbarrier.arrive
 // CHECK-NEXT:    nvvm.cp.async.bulk.wait_group 0{{$}}
 // CHECK-NEXT:    tile.end_turn %[[TURN]] of %[[COUNTS]][%[[I]]] : memref<?xi32>
-// CHECK:         nvvm.mbarrier.arrive
-// CHECK-NOT:     inline_ptx
 module attributes {gpu.container_module} {
   func.func @launch(%m: !sums, %c: !counts, %n: index) {
     gpu.launch_func @m::@turns blocks in (%n, %n, %n) threads in (%n, %n, %n) args(%m : !sums, %c : !counts, %n : index)

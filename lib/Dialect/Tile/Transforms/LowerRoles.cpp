@@ -676,8 +676,13 @@ void RoleLowering::lowerAddInTurn(AddInTurnOp op) {
     });
   }
   NVVM::CpAsyncBulkCommitGroupOp::create(b, loc);
-  // Until all is written: that it has been read would be enough to give the
-  // stage back, but not for the block whose turn is next.
+  // The stage is given back when it has been read. The next turn begins when
+  // all is written.
+  if (auto release = dyn_cast_if_present<RingReleaseOp>(op->getNextNode())) {
+    NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, b.getI32IntegerAttr(0),
+                                         /*read=*/b.getUnitAttr());
+    b.setInsertionPointAfter(release);
+  }
   NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, b.getI32IntegerAttr(0),
                                        /*read=*/UnitAttr());
   EndTurnOp::create(b, loc, op.getTurn(), op.getCounts(), op.getCountIndices());

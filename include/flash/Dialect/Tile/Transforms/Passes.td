@@ -371,7 +371,8 @@ def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
     ```
 
     Loops that store, or have products in a choice, stay as they are. Before a
-    choice that clears a tile, products that read it have ended.
+    choice that clears a tile, products that read it have ended. A tile that threads
+    put into a ring is put before a product of the same registers starts.
   }];
 }
 
