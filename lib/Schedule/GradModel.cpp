@@ -241,6 +241,7 @@ std::string flash::completeGradSchedule(const Problem &problem,
   known.keyStep = schedule.keyStep;
   known.products = schedule.products;
   known.keyPrograms = schedule.keyPrograms;
+  known.blockMap = schedule.blockMap;
   known.features = schedule.features;
   if (hasRoles) {
     known.stages = schedule.stages;
@@ -249,10 +250,9 @@ std::string flash::completeGradSchedule(const Problem &problem,
   }
   if (!(schedule == known))
     return formatv("the programs of gradients have query_tile, key_tile, "
-                   "query_step, key_step, products, key_programs and features, "
-                   "and where "
-                   "warps have roles stages, query_stages and ctas_per_sm, got "
-                   "'{0}'",
+                   "query_step, key_step, products, key_programs, block_map and "
+                   "features, and where warps have roles stages, query_stages "
+                   "and ctas_per_sm, got '{0}'",
                    schedule.str());
   if (schedule.isFused() && !(hasRoles && schedule.has(ScheduleFeatures::SpecializeWarps)))
     return formatv("products = {0} needs specialize_warps, with the target "

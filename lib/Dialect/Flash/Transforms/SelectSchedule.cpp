@@ -113,6 +113,10 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
       fault = findFusionFault(op, schedule);
     if (!fault.empty())
       return op.emitOpError("cannot be scheduled: ") << fault;
+    // Two maps, and more than twice the work.
+    if (problem.masksInRegion && !schedule.blockMap && !op.getKeyTiles() &&
+        !op.getQueryTiles() && !paysToListTiles(problem, machine, schedule))
+      schedule.blockMap = 0;
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
     return success();
   }
