@@ -12,6 +12,12 @@
 // RUN: cmp %t-a.npy %t-b.npy
 // RUN: flash-run %t-b.mlir --target=sm_90a --dump=ptx | FileCheck %s --check-prefix=PTX
 
+// Where another loop multiplies by another tile its first product would be of the
+// wrong one.
+// RUN: sed 's/%q = tile.mma_async %xt/%q = tile.mma_async %zt/' %s | flash-opt --pass-pipeline='builtin.module(%{rings},%{rest})' | FileCheck %s --check-prefix=OTHER
+// OTHER:     tile.ring.put
+// OTHER-NOT: tile.ring.put {{.*}}[%c0]
+
 // CHECK-DAG:  %[[HALVES:.*]] = tile.ring : <2, <64x64xf16, swizzle = 128>>
 // CHECK-DAG:  %[[SUMS:.*]] = tile.ring : <1, <64x64xf32, swizzle = 128>>
 // CHECK:      tile.warp_specialize @consumer
@@ -77,6 +83,7 @@ module attributes {gpu.container_module} {
       %middle = arith.minsi %second, %c4 : index
       %row = arith.muli %block, %c64 : index
       %xt = tile.fetch %x[%row] : !mx to !smem
+      %zt = tile.fetch %x[%c64] : !mx to !smem
       scf.for %i = %block to %middle step %c1 {
         %at = arith.muli %i, %c64 : index
         %yt = tile.fetch %x[%at] : !mx to !smem
@@ -97,8 +104,8 @@ module attributes {gpu.container_module} {
         %e = arith.negf %s : !acc
         %h = arith.truncf %e : !acc to !half
         %ht = tile.share %h : !half to !smem
-        %p = tile.mma_async %xt, %ht transpose_a : !smem, !smem -> !tile.pending<!acc>
-        %d = tile.mma_wait %p : !tile.pending<!acc>
+        %q = tile.mma_async %xt, %ht transpose_a : !smem, !smem -> !tile.pending<!acc>
+        %d = tile.mma_wait %q : !tile.pending<!acc>
         %t = tile.share %d : !acc to !wide
         tile.add_in_turn %t, %sums[%i, %c0] turn(%block) of %counts[%i] : !wide to !sums, !counts
       }

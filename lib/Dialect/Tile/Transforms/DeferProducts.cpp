@@ -174,10 +174,20 @@ static std::optional<Deferred> match(RingOp ring) {
         (found.numSteps && end != found.numSteps))
       return std::nullopt;
     found.numSteps = end;
-    // Behind the loops it is needed, too.
-    for (Value operand : {chain.product.getA(), Value(chain.product.getB())})
-      if (operand != chain.wait.getTile() && operand.getParentBlock() != &block)
+    // An iteration has the product of the one before, which may be another
+    // loop's, and behind the loops there is one more: all are alike.
+    if (chain.product->getAttrs() != first.product->getAttrs() ||
+        chain.product->getPropertiesAsAttribute() !=
+            first.product->getPropertiesAsAttribute())
+      return std::nullopt;
+    for (unsigned i = 0; i < chain.product->getNumOperands(); ++i) {
+      Value operand = chain.product->getOperand(i),
+            ofFirst = first.product->getOperand(i);
+      bool isPut =
+          operand == chain.wait.getTile() && ofFirst == first.wait.getTile();
+      if (!isPut && (operand != ofFirst || operand.getParentBlock() != &block))
         return std::nullopt;
+    }
   }
   size_t own = 0;
   llvm::SmallSet<unsigned, 2> readers;
