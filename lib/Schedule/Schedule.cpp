@@ -91,12 +91,13 @@ std::string Schedule::set(StringRef name, StringRef value) {
     features = symbolizeScheduleFeatures(value);
     if (features)
       return "";
-    return llvm::formatv("'{0}' is no list of features such as "
-                         "specialize_warps|overlap; the features are {1}, or "
-                         "none",
-                         value,
-                         stringifyScheduleFeatures(ScheduleFeatures(
-                             2 * uint32_t(ScheduleFeatures::BulkStore) - 1)));
+    return llvm::formatv(
+        "'{0}' is no list of features such as "
+        "specialize_warps|overlap; the features are {1}, or "
+        "none",
+        value,
+        stringifyScheduleFeatures(ScheduleFeatures(
+            2 * uint32_t(ScheduleFeatures::DeferProducts) - 1)));
   }
   int64_t number;
   if (value.getAsInteger(10, number))

@@ -25,7 +25,8 @@ def Flash_ScheduleFeatures : I32BitEnumAttr<"ScheduleFeatures",
       I32BitEnumAttrCaseBit<"PingPong", 2, "ping_pong">,
       I32BitEnumAttrCaseBit<"LazyRescale", 3, "lazy_rescale">,
       I32BitEnumAttrCaseBit<"Persistent", 4, "persistent">,
-      I32BitEnumAttrCaseBit<"BulkStore", 5, "bulk_store">]> {
+      I32BitEnumAttrCaseBit<"BulkStore", 5, "bulk_store">,
+      I32BitEnumAttrCaseBit<"DeferProducts", 6, "defer_products">]> {
   let cppNamespace = "::flash";
   let genSpecializedAttr = 0;
   let printBitEnumPrimaryGroups = 0;
@@ -66,7 +67,7 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
 
     `features = specialize_warps|overlap` lists what else is done, by the pass
     that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong`,
-    `tile-persist` (`persistent`), `tile-bulk-stores` and, of the online
+    `tile-persist` (`persistent`), `tile-bulk-stores`, `tile-defer-products` and, of the online
     softmax, to rescale the accumulator only when a maximum has grown by much
     (`lazy_rescale`). `features = none` asks for none of them.
 

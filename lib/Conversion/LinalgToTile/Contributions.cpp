@@ -58,15 +58,17 @@ LogicalResult BlockConverter::verifyAddition(ParallelAddOp op) {
   case tile::OrderKind::HeadsFastest:
   case tile::OrderKind::LongestFirst:
   case tile::OrderKind::Reverse:
+  case tile::OrderKind::Interleaved:
     return success();
   case tile::OrderKind::Snake:
   case tile::OrderKind::Pairs:
   case tile::OrderKind::Table:
     break;
   }
-  return refuse(op, "blocks that add in turn take the tiles of a head one after "
-                    "the other, in the order linear, heads_fastest, reverse or "
-                    "longest_first");
+  return refuse(op,
+                "blocks that add in turn take the tiles of a head one after "
+                "the other, in the order linear, heads_fastest, interleaved, "
+                "reverse or longest_first");
 }
 
 LogicalResult BlockConverter::convertContribution(ContributeOp op) {
@@ -81,7 +83,8 @@ LogicalResult BlockConverter::convertContribution(ContributeOp op) {
   // ones in the others.
   tile::OrderKind order = getBlockOrder().getKind();
   bool isAscending = order == tile::OrderKind::Linear ||
-                     order == tile::OrderKind::HeadsFastest;
+                     order == tile::OrderKind::HeadsFastest ||
+                     order == tile::OrderKind::Interleaved;
   Location loc = op.getLoc();
   Value turn;
   if (isAscending) {

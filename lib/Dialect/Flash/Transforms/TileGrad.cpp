@@ -488,10 +488,12 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
     return results;
   // Under a causal mask each tile of keys begins with the queries that no later
   // one has: if these come first, and all begin together, none waits.
-  if (op.getMask())
-    tile::TileDialect::OrderAttrHelper(b.getContext())
-        .setAttr(results.front().getDefiningOp(),
-                 tile::OrderAttr::get(b.getContext(), tile::OrderKind::Reverse));
+  tile::TileDialect::OrderAttrHelper(b.getContext())
+      .setAttr(results.front().getDefiningOp(),
+               tile::OrderAttr::get(b.getContext(),
+                                    op.getMask()
+                                        ? tile::OrderKind::Reverse
+                                        : tile::OrderKind::Interleaved));
   counts = results.pop_back_val();
   sums = results.pop_back_val();
   return results;
