@@ -39,7 +39,7 @@ test: python ## every test; the last line is the tally
 
 test-torch: python ## the Python tests with PyTorch, in the virtual environment $(BUILD)/torch
 	scripts/setup-torch.sh $(BUILD) $(PYTHON)
-	$(BUILD)/torch/bin/python -m pytest -q -p no:cacheprovider python/tests
+	$(BUILD)/torch/bin/python -m pytest -q -n $(JOBS) -p no:cacheprovider python/tests
 
 bench: build ## every experiment: JSON, a report and plots in $(BUILD)/bench
 	@scripts/setup.sh python3-matplotlib
@@ -50,9 +50,11 @@ dist: setup ## statically linked, stripped tools and libflash in $(BUILD)/dist
 	ninja -C build-dist -j$(JOBS) flash-dist
 	scripts/make-dist.sh build-dist $(BUILD)/dist
 
-wheel: dist ## wheels for the interpreters in PYTHONS in $(BUILD)/wheels, each tried in a fresh environment
+wheel: ## wheels for the interpreters in PYTHONS in $(BUILD)/wheels, each tried in a fresh environment
 	@scripts/setup.sh python3-venv python3-dev
-	scripts/make-wheel.sh $(BUILD)/dist/libflash.so $(BUILD)/wheels $(PYTHONS)
+	@$(call configure,build-dist,-DFLASH_STATIC=ON)
+	ninja -C build-dist -j$(JOBS) libflash-tools
+	scripts/make-wheel.sh build-dist/lib/tools/libflash.so $(BUILD)/wheels $(PYTHONS)
 	for wheel in $(BUILD)/wheels/*.whl; do scripts/try-wheel.sh $$wheel $(lastword $(PYTHONS)); done
 
 docs: build ## regenerates docs/reference from the .td files

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes a wheel of the package with the static libflash of LIBRARY, in OUT, for each of the given interpreters:
+# Makes a wheel of the package with the static library LIBRARY, which has the tools, in OUT, for each of the given interpreters:
 # one of CPython 3.12 or later makes that of the stable ABI, which is for all of these. auditwheel says for which
 # systems a wheel is. Ends with 1 where one has 30 MB or more.
 set -euo pipefail

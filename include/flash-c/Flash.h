@@ -56,13 +56,6 @@ FLASH_CAPI const char *flashGetErrorMessage(void);
 /** The version of the library, such as "0.1.0". */
 FLASH_CAPI const char *flashGetVersion(void);
 
-/** Runs a tool, "flash-opt" or "flash-run", with the arguments after its name,
-    and returns its exit status; -1 if there is no such tool. The tool owns the
-    process: it writes to its streams, handles its signals, and leaves state
-    behind with which no other function of this library may be called. */
-FLASH_CAPI int flashRunTool(const char *name, int count,
-                            const char *const *arguments);
-
 /*===----------------------------------------------------------------------===*\
 |* Tensors
 \*===----------------------------------------------------------------------===*/

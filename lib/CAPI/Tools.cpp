@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "flash-c/Flash.h"
+#include "flash-c/Tools.h"
 #include "flash/Pipelines/OptMain.h"
 #include "flash/Run/Main.h"
 

@@ -9,8 +9,10 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace flash;
@@ -65,13 +67,13 @@ ReferenceResults flash::compile::getReferenceResults(func::FuncOp func) {
   Block &body = func.getBody().front();
   added.logSumExps = llvm::range_size(body.getOps<AttentionOp>()) +
                      llvm::range_size(body.getOps<AttentionGradOp>());
-  added.terms = ReferenceResults::samples * getGradientResults(func).size();
+  added.terms = getGradientResults(func).size();
   return added;
 }
 
 /// The values with signs like those of coins, of which each sample has others.
 static Value changeSigns(OpBuilder &b, Location loc, Value tensor,
-                         unsigned sample) {
+                         Value sample) {
   auto type = cast<RankedTensorType>(tensor.getType());
   AffineMap all = b.getMultiDimIdentityMap(type.getRank());
   Value empty = tensor::EmptyOp::create(
@@ -83,7 +85,9 @@ static Value changeSigns(OpBuilder &b, Location loc, Value tensor,
                                        nested.getIntegerAttr(i64, value));
     };
     // The highest bit of a product with an odd number depends on all others.
-    Value hash = number(sample + 1);
+    Value hash = arith::AddIOp::create(
+        nested, loc, arith::IndexCastOp::create(nested, loc, i64, sample),
+        number(1));
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
       Value index = arith::IndexCastOp::create(
           nested, loc, i64, linalg::IndexOp::create(nested, loc, dim));
@@ -112,24 +116,63 @@ static Value changeSigns(OpBuilder &b, Location loc, Value tensor,
 /// may be small by chance, those of the same terms with other signs hardly are
 /// as well. Without `hasOutput` they are those of p * dp in place of
 /// p * (dp - delta), which may be far smaller than both.
-static AttentionGradOp getTerms(AttentionGradOp op, bool hasOutput,
-                                unsigned sample) {
-  OpBuilder b(op);
+static AttentionGradOp getTerms(OpBuilder &b, AttentionGradOp op,
+                                bool hasOutput, Value sample) {
   Location loc = op.getLoc();
+  Value outputGrad = changeSigns(b, loc, op.getOutputGrad(), sample);
   auto terms = cast<AttentionGradOp>(b.clone(*op));
-  b.setInsertionPoint(terms);
-  terms.getOutputGradMutable().assign(
-      changeSigns(b, loc, op.getOutputGrad(), sample));
+  terms.getOutputGradMutable().assign(outputGrad);
   terms.getLseGradMutable().clear();
   if (hasOutput)
     return terms;
+  b.setInsertionPoint(terms);
   Type element = op.getOutput().getType().getElementType();
   Value zero = arith::ConstantOp::create(b, loc, b.getZeroAttr(element));
   Value empty = tensor::EmptyOp::create(
       b, loc, tensor::getMixedSizes(b, loc, op.getOutput()), element);
   terms.getOutputMutable().assign(
       linalg::FillOp::create(b, loc, zero, empty).getResult(0));
+  b.setInsertionPointAfter(terms);
   return terms;
+}
+
+/// All samples of the terms of some results of a gradient, one behind the other
+/// in a leading dimension.
+static SmallVector<Value> getSamples(AttentionGradOp op, bool hasOutput,
+                                     ArrayRef<unsigned> results) {
+  OpBuilder b(op);
+  b.setInsertionPointAfter(op);
+  Location loc = op.getLoc();
+  SmallVector<Value> samples;
+  for (unsigned result : results) {
+    auto type = cast<RankedTensorType>(op->getResult(result).getType());
+    SmallVector<OpFoldResult> sizes =
+        tensor::getMixedSizes(b, loc, op->getResult(result));
+    sizes.insert(sizes.begin(), b.getIndexAttr(ReferenceResults::samples));
+    samples.push_back(
+        tensor::EmptyOp::create(b, loc, sizes, type.getElementType()));
+  }
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  auto loop = scf::ForOp::create(
+      b, loc, index(0), index(ReferenceResults::samples), index(1), samples,
+      [&](OpBuilder &b, Location loc, Value sample, ValueRange before) {
+        AttentionGradOp terms = getTerms(b, op, hasOutput, sample);
+        SmallVector<Value> after;
+        for (auto [result, all] : llvm::zip_equal(results, before)) {
+          Value one = terms->getResult(result);
+          SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(b, loc, one);
+          sizes.insert(sizes.begin(), b.getIndexAttr(1));
+          SmallVector<OpFoldResult> offsets(sizes.size(), b.getIndexAttr(0));
+          SmallVector<OpFoldResult> strides(sizes.size(), b.getIndexAttr(1));
+          offsets.front() = sample;
+          after.push_back(tensor::InsertSliceOp::create(
+              b, loc, one, all, offsets, sizes, strides));
+        }
+        scf::YieldOp::create(b, loc, after);
+      });
+  return loop.getResults();
 }
 
 void flash::compile::addReferenceResults(func::FuncOp func) {
@@ -143,18 +186,23 @@ void flash::compile::addReferenceResults(func::FuncOp func) {
     added.push_back(getLogSumExp(op));
   for (auto op : body.getOps<AttentionGradOp>())
     added.push_back(op.getLse());
-  for (unsigned sample = 0; sample < ReferenceResults::samples; ++sample) {
-    llvm::DenseMap<Operation *, AttentionGradOp> allTerms[2];
-    for (GradientResult &gradient : gradients) {
-      // The sink's is a sum over the output.
-      bool hasOutput =
-          gradient.op->getResult(gradient.ofOp) == gradient.op.getSinkGrad();
-      AttentionGradOp &terms = allTerms[hasOutput][gradient.op];
-      if (!terms)
-        terms = getTerms(gradient.op, hasOutput, sample);
-      added.push_back(terms->getResult(gradient.ofOp));
-    }
+  // Which gradients are those of an op; the sink's is a sum over the output.
+  llvm::MapVector<AttentionGradOp, SmallVector<unsigned>> groups[2];
+  for (auto [i, gradient] : llvm::enumerate(gradients)) {
+    AttentionGradOp op = gradient.op;
+    bool hasOutput = op->getResult(gradient.ofOp) == op.getSinkGrad();
+    groups[hasOutput][op].push_back(i);
   }
+  SmallVector<Value> terms(gradients.size());
+  for (bool hasOutput : {false, true})
+    for (auto &[op, members] : groups[hasOutput]) {
+      auto results = llvm::map_to_vector(
+          members, [&](unsigned i) { return gradients[i].ofOp; });
+      auto samples = getSamples(op, hasOutput, results);
+      for (auto [i, sample] : llvm::zip_equal(members, samples))
+        terms[i] = sample;
+    }
+  llvm::append_range(added, terms);
 
   SmallVector<Type> types(func.getResultTypes());
   llvm::append_range(types, ValueRange(added).getTypes());

@@ -8,23 +8,40 @@
 #include "flash/Pipelines/OptMain.h"
 
 #include "flash/Pipelines/Registration.h"
+#include "flash/Support/Help.h"
 #include "flash/Support/InputFile.h"
 #include "flash/Support/SourceCheck.h"
 #include "flash/Support/Version.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/ToolOutputFile.h"
 
-/// What is registered before passes are is LLVM's: hundreds of options of its
-/// optimizer and its code generators, among which --help would hide the rest.
-/// --help-hidden shows them.
-static void hideOptionsOfLLVM() {
-  llvm::cl::OptionCategory &generic = llvm::cl::getGeneralCategory();
+/// The passes and pipelines of this project, which --help lists among
+/// MLIR's, too. They have to be registered as options.
+static std::string listOwn() {
+  llvm::SmallVector<llvm::StringRef> names;
   for (auto &entry : llvm::cl::getRegisteredOptions())
-    if (llvm::is_contained(entry.second->Categories, &generic))
-      entry.second->setHiddenFlag(llvm::cl::Hidden);
+    for (llvm::StringRef prefix : {"flash-", "tile-", "host-", "convert-flash-",
+                                   "convert-tile-", "convert-nvx-"})
+      if (entry.first.starts_with(prefix))
+        names.push_back(entry.first);
+  llvm::sort(names);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto list = [&](llvm::StringRef title, auto find) {
+    os << "\n" << title << ":\n";
+    for (llvm::StringRef name : names)
+      if (const mlir::PassRegistryEntry *found = find(name))
+        os << llvm::formatv("  --{0,-29} {1}\n", name,
+                            found->getPassDescription());
+  };
+  list("flash-mlir's pipelines", mlir::PassPipelineInfo::lookup);
+  list("flash-mlir's passes", mlir::PassInfo::lookup);
+  return text;
 }
 
 int flash::optMain(int argc, char **argv) {
@@ -33,8 +50,10 @@ int flash::optMain(int argc, char **argv) {
   flash::registerAllPasses();
   mlir::DialectRegistry registry;
   flash::registerAllDialects(registry);
-  auto [inputName, outputName] = mlir::registerAndParseCLIOptions(
-      argc, argv, "flash-mlir optimizer driver\n", registry);
+  std::string header =
+      mlir::registerCLIOptions("flash-mlir optimizer driver\n", registry);
+  auto [inputName, outputName] =
+      mlir::parseCLIOptions(argc, argv, header + "\n" + listOwn());
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses())
     return mlir::asMainReturnCode(

@@ -102,8 +102,8 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   OpPassManager &func = pm.nest<func::FuncOp>();
   func.addPass(createTileSoftmax(softmax));
   func.addPass(createDecompose(decompose));
-  // No canonicalization before tile-make-rings: it would inline a loop of one
-  // iteration, whose fetches then had stages of their own.
+  // No canonicalization before the loops are scheduled: it would inline those
+  // of one iteration, and what is prefetched and overlapped are loops.
   pm.addPass(createCSEPass());
   pm.addPass(createConvertLinalgToTile());
   pm.addPass(createCSEPass());

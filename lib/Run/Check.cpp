@@ -84,22 +84,16 @@ static std::string getHint(mlir::ModuleOp program) {
   return hint;
 }
 
-/// What is known of results that are gradients; `terms` are some samples of
-/// each.
+/// What is known of results that are gradients; `terms` are those of each.
 static std::map<unsigned, Gradient>
 describeGradients(mlir::func::FuncOp entry, llvm::ArrayRef<HostTensor> terms) {
   std::map<unsigned, Gradient> gradients;
-  llvm::SmallVector<GradientResult> results = getGradientResults(entry);
-  for (auto [i, result] : llvm::enumerate(results)) {
+  for (auto [result, ofResult] :
+       llvm::zip_equal(getGradientResults(entry), terms)) {
     Gradient &gradient = gradients[result.number];
     gradient.ofOperands =
         *getDType(result.op.getQuery().getType().getElementType());
-    double squares = 0;
-    for (size_t sample = i; sample < terms.size(); sample += results.size()) {
-      double magnitude = getMagnitude(terms[sample]);
-      squares += magnitude * magnitude / ReferenceResults::samples;
-    }
-    gradient.leastMagnitude = std::sqrt(squares);
+    gradient.leastMagnitude = getMagnitude(ofResult);
   }
   return gradients;
 }

@@ -694,8 +694,5 @@ def tensor(array, name="a captured tensor"):
 
 
 def is_array(object):
-    """Whether it is a NumPy array or a PyTorch tensor."""
-    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
-    return (numpy is not None and isinstance(object, numpy.ndarray)) or (
-        torch is not None and isinstance(object, torch.Tensor)
-    )
+    """Whether it is an array: of NumPy, of PyTorch, or of another library that speaks DLPack."""
+    return hasattr(type(object), "__dlpack__")

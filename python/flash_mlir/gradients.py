@@ -34,22 +34,27 @@ def compute(config, query, key, value, output, lse, output_grad, lengths, sink, 
     Raises what `attention_grad` does for arguments that do not fit.
     """
     kind = get_function(config).check(query, key, value, lengths, sink, captured)
-    element, _, _, value_dim, device, _ = kind
+    element, value_dim = kind[0], kind[3]
     rows = tuple(query.shape[:-1])
     _check("output", output, element, (*rows, value_dim))
     _check("lse", lse, "f32", rows)
     _check("output_grad", output_grad, element, (*rows, value_dim))
     if lse_grad is not None:
         _check("lse_grad", lse_grad, "f32", rows)
-    if device >= 0:
-        output, output_grad = _fit(output), _fit(output_grad)
-        if lse_grad is not None and not lse_grad.is_contiguous():
-            lse_grad = lse_grad.contiguous()
+    return launch(config, kind, query, key, value, output, lse, output_grad, lengths, sink, captured, lse_grad, wrt)
+
+
+def launch(config, kind, query, key, value, output, lse, output_grad, lengths, sink, captured, lse_grad, wrt):
+    """As `compute`, of arguments that fit; `kind` is what the variant's native function (`check`) says of them."""
     captures = get_captures(config)
     for number in wrt:
         name, dtype = captures[number][:2]
         if dtype not in _NAMES:
             raise TypeError(f"{name} is {captured[number].dtype}; there are gradients of float16, bfloat16 and float32")
+    if kind[4] >= 0:
+        output, output_grad = _fit(output), _fit(output_grad)
+        if lse_grad is not None and not lse_grad.is_contiguous():
+            lse_grad = lse_grad.contiguous()
     arguments = [query, key, value, output, lse, output_grad]
     arguments += [array for array in (lengths, sink) if array is not None]
     # Which tiles are left makes no difference to gradients.

@@ -25,11 +25,12 @@ def is_compiling():
 
 def _noted(function):
     """While torch.compile traces, calls are noted: expressions would only confuse it."""
+    name = function.__name__
 
     @functools.wraps(function)
     def make(*arguments, **options):
         if is_compiling():
-            return NotedMask(function.__name__, arguments, options)
+            return NotedMask(name, arguments, options)
         return function(*arguments, **options)
 
     return make
@@ -304,7 +305,9 @@ def key_lengths(lengths):
 
 def _captured(array, name, ranks):
     if not is_array(array) and not isinstance(array, Tensor):
-        raise TypeError(f"{name} is a {type(array).__name__}; a NumPy array or a PyTorch tensor is needed")
+        raise TypeError(
+            f"{name} is a {type(array).__name__}; a NumPy array, a PyTorch tensor, or an array that has __dlpack__ is needed"
+        )
     captured = array if isinstance(array, Tensor) else Tensor(array, name)
     if captured.rank not in ranks:
         expected = " or ".join(str(rank) for rank in ranks)

@@ -245,9 +245,9 @@ def get_function(config):
     def compile(element, rank, head_dim, value_dim, device, sizes):
         return get_kernel(config, element, rank, head_dim, value_dim, _get_target(device), sizes)
 
-    def dispatch(query, key, value, lengths, sink, captured):
+    def dispatch(query, key, value, lengths, sink, captured, is_plain):
         from . import torch_operator
 
-        return torch_operator.dispatch(query, key, value, lengths, sink, captured, config, parts["lse"])
+        return torch_operator.dispatch(query, key, value, lengths, sink, captured, is_plain, config, parts["lse"])
 
     return _core.Attention(compile, [tuple(capture) for capture in parts["captures"]], parts["lse"], dispatch)

@@ -1,13 +1,24 @@
-"""The command-line tools, which are part of the library: `flash-opt` and `flash-run` of the wheel."""
+"""The command-line tools, which the library of a wheel has: `flash-opt` and `flash-run`."""
 
+import ctypes
+import os
+import pathlib
 import sys
 
 from . import _core
 
 
+def _run(name):
+    library = ctypes.CDLL(str(pathlib.Path(_core.__file__).with_name("libflash.so")))
+    if not hasattr(library, "flashRunTool"):
+        return f"{name}: the package was installed with a library without tools; use the {name} built beside that library"
+    arguments = [os.fsencode(argument) for argument in sys.argv[1:]]
+    return library.flashRunTool(name.encode(), len(arguments), (ctypes.c_char_p * len(arguments))(*arguments))
+
+
 def run_flash_opt():
-    return _core.run_tool("flash-opt", sys.argv[1:])
+    return _run("flash-opt")
 
 
 def run_flash_run():
-    return _core.run_tool("flash-run", sys.argv[1:])
+    return _run("flash-run")

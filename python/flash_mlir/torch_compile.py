@@ -9,6 +9,7 @@ The methods of `_Description` are traced by Dynamo, and so keep to what that kno
 function itself: Dynamo traces no element of a tensor at several positions of ours.
 """
 
+import ctypes
 import operator
 import sys
 import types
@@ -24,6 +25,9 @@ from .torch_operator import call
 _PACKAGE = __name__.partition(".")[0]
 # Of functions that refer to functions. One that calls itself has no end.
 _MAX_DEPTH = 16
+# Dynamo of PyTorch 2.11 takes no other objects for constants, but their addresses, which it looks at in each call.
+_REFUSES_OBJECTS = torch.__version__ < (2, 12)
+_FINE_OBJECTS = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
 _CONSTANTS = (bool, str, bytes, type(None), torch.dtype)
 
 
@@ -32,6 +36,20 @@ def _get_names(code):
     """The globals and the attributes that code names."""
     names = get_names(code)
     return names.globals, names.attributes
+
+
+def _get_closure(function):
+    """The cells of a function; None where they, or defaults by keyword, cannot be described.
+
+    Before PyTorch 2.14 that is so of functions that Dynamo made. For 2.11 each of their attributes is something that
+    is not None, and of which nothing else can be asked.
+    """
+    if function.__kwdefaults__ is not None:
+        return None
+    try:
+        return function.__closure__ or ()
+    except AttributeError:
+        return None
 
 
 class _Description:
@@ -53,6 +71,8 @@ class _Description:
         return "tensor", len(self.tensors) - 1, name, tensor.dtype, tensor.dim()
 
     def _add_object(self, value):
+        if _REFUSES_OBJECTS and not isinstance(value, _FINE_OBJECTS):
+            return "address", id(value)
         self.objects.append(value)
         return "object", len(self.objects) - 1
 
@@ -96,8 +116,9 @@ class _Description:
 
     def _is_of_library(self, function):
         """Functions of libraries are what they are, unless they hold others."""
-        root = (getattr(function, "__module__", None) or "").partition(".")[0]
-        return root in (_PACKAGE, "torch") and function.__closure__ is None
+        if function.__code__.co_freevars or not hasattr(function, "__module__"):
+            return False
+        return (function.__module__ or "").partition(".")[0] in (_PACKAGE, "torch")
 
     def _add_all(self, values, depth, attributes=()):
         return tuple([self.add(f"argument {i}", value, attributes, depth) for i, value in enumerate(values)])
@@ -112,12 +133,16 @@ class _Description:
     def _add_function(self, function, depth):
         code = function.__code__
         names, attributes = _get_names(code)
+        closure = _get_closure(function)
+        if closure is None:
+            self.is_complete = False
+            return None
         # Dynamo knows the globals of a function that it makes by this name alone; what wraps another has its name.
         scope = sys.modules.get(function.__module__)
         if scope is None or hasattr(function, "__wrapped__"):
             self.is_complete = False
         cells = []
-        for name, cell in zip(code.co_freevars, function.__closure__ or ()):
+        for name, cell in zip(code.co_freevars, closure):
             cells.append(self.add(name, cell.cell_contents, attributes, depth))
         globals = [(n, self.add(n, getattr(scope, n), attributes, depth)) for n in names if hasattr(scope, n)]
         defaults = self._add_all(function.__defaults__ or (), depth, attributes)
@@ -144,6 +169,10 @@ class _Maker:
 
     def _make_object(self, number):
         return self._objects[number]
+
+    def _make_address(self, number):
+        # The caller has it.
+        return ctypes.cast(number, ctypes.py_object).value
 
     def _make_noted(self, operation, arguments, names, options):
         return make_noted(operation, self._make_tuple(arguments), dict(zip(names, self._make_tuple(options))))
@@ -178,7 +207,10 @@ def _resolve(mask, score, scale, has_lengths, has_sink, return_lse, *objects):
     return prepared.config, captured, lengths
 
 
-@torch.compiler.disable
+@torch.compiler.disable(
+    reason="flash_mlir cannot tell what a mask or score function refers to, or scale is a tensor; before PyTorch 2.14 "
+    "that is so of functions made in the compiled one that refer to others of its variables or to globals"
+)
 def _call_eagerly(*arguments):
     from .attention import attention
 

@@ -3,7 +3,7 @@
 import torch
 from torch.autograd import forward_ad
 
-from .gradients import compute
+from .gradients import compute, launch
 from .masks import Mask
 from .programs import get_function, get_training_config
 
@@ -72,15 +72,23 @@ def _(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, capt
     return [tensor.new_empty(tensor.shape) for tensor in operands]
 
 
+def _is_watched():
+    """Whether something wants to see the operators that are called."""
+    return torch._C._len_torch_dispatch_stack() > 0 or torch._C._functorch.peek_interpreter_stack() is not None
+
+
 class _Attention(torch.autograd.Function):
+    """`run` computes both results from the arguments of the operators: it is one, or `_run` itself, which costs less."""
+
     @staticmethod
-    def forward(ctx, config, query, key, value, lengths, sink, *captured):
-        results = _WITH_LSE(query, key, value, lengths, sink, captured, config)
+    def forward(ctx, run, config, query, key, value, lengths, sink, *captured):
+        results = run(query, key, value, lengths, sink, captured, config)
         # A gradient that there is none of costs nothing, in place of zeros.
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(query, key, value, *results, lengths, sink, *captured)
+        ctx.is_plain = run is _run
         ctx.config = config
-        ctx.wrt = [number for number, needed in enumerate(ctx.needs_input_grad[6:]) if needed]
+        ctx.wrt = [number for number, needed in enumerate(ctx.needs_input_grad[7:]) if needed]
         return results
 
     @staticmethod
@@ -90,19 +98,26 @@ class _Attention(torch.autograd.Function):
         query, key, value, output, lse, lengths, sink, *captured = ctx.saved_tensors
         if output_grad is None:
             output_grad = torch.zeros_like(output)
-        query_grad, key_grad, value_grad, *found = _GRAD(
-            query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, ctx.wrt, ctx.config
-        )
+        config, wrt = ctx.config, ctx.wrt
+        if ctx.is_plain and type(output_grad) is torch.Tensor and not _is_watched():
+            captured, wrt = tuple(captured), tuple(wrt)
+            kind = get_function(config).check(query, key, value, lengths, sink, captured)
+            operands = query, key, value, output, lse, output_grad, lengths, sink, captured
+            grads = launch(config, kind, *operands, lse_grad, wrt)
+        else:
+            operands = query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured
+            grads = _GRAD(*operands, wrt, config)
+        query_grad, key_grad, value_grad, *found = grads
         sink_grad = None if sink is None else found.pop(0)
-        of_captured = dict(zip(ctx.wrt, found))
+        of_captured = dict(zip(wrt, found))
         captured_grads = [of_captured.get(number) for number in range(len(captured))]
-        return None, query_grad, key_grad, value_grad, None, sink_grad, *captured_grads
+        return None, None, query_grad, key_grad, value_grad, None, sink_grad, *captured_grads
 
 
 _library.impl(
     "attention_with_gradients",
     lambda query, key, value, lengths, sink, captured, config: _Attention.apply(
-        config, query, key, value, lengths, sink, *captured
+        _WITH_LSE, config, query, key, value, lengths, sink, *captured
     ),
     "Autograd",
 )
@@ -131,14 +146,22 @@ def call(query, key, value, lengths, sink, captured, config, return_lse):
     return operator(query, key, value, lengths, sink, captured, config)
 
 
-def dispatch(query, key, value, lengths, sink, captured, config, return_lse):
-    """Calls the operator for tensors without memory, or where something watches the operators that are called."""
+def dispatch(query, key, value, lengths, sink, captured, is_plain, config, return_lse):
+    """A call that no kernel alone can serve.
+
+    That is one of tensors without memory, or that something watches, by the operators; or one with gradients, of
+    plain tensors that nothing watches, which goes without them.
+    """
+    is_transformed = torch._C._functorch.peek_interpreter_stack() is not None
+    if is_plain and not is_transformed:
+        results = _Attention.apply(_run, get_training_config(config), query, key, value, lengths, sink, *captured)
+        return results if return_lse else results[0]
     if forward_ad._current_level >= 0:
         for tensor in (query, key, value, sink, *captured):
             if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:
                 raise NotImplementedError("attention has no forward-mode derivative, and an argument has a tangent")
     # PyTorch's own operators in Python have none of these either.
-    if torch._C._functorch.peek_interpreter_stack() is not None and _needs_gradients(query, key, value, sink, captured):
+    if is_transformed and _needs_gradients(query, key, value, sink, captured):
         raise NotImplementedError("attention has no gradients for torch.func; use torch.autograd or backward()")
     return call(query, key, value, lengths, sink, captured, config, return_lse)
 

@@ -404,7 +404,26 @@ static bool readFormat(const char *format, Py_ssize_t size, Array &array) {
   }
 }
 
-static Array readNumpy(nb::handle object, const char *name) {
+/// The array of a library that is neither, as NumPy has it: what DLPack calls a
+/// producer, such as JAX's arrays.
+static nb::object convert(nb::handle object, const char *name) {
+  nb::object place = object.attr("__dlpack_device__")();
+  long type = PyLong_AsLong(nb::object(nb::int_(place[0])).ptr());
+  if (type != dlCpu && type != dlCudaHost)
+    raise(PyExc_TypeError, name, " is a ", getTypeName(object),
+          " that is not on the CPU; ",
+          type == dlCuda
+              ? "on CUDA PyTorch's tensors are taken: torch.from_dlpack(array)"
+              : "the CPU and CUDA devices are possible");
+  nb::object numpy = nb::module_::import_("numpy");
+  // DLPack as NumPy reads it has no bfloat16.
+  bool hasOwn = nb::hasattr(object, "__array__");
+  return numpy.attr(hasOwn ? "asarray" : "from_dlpack")(object);
+}
+
+/// `owner`, if given, becomes what the memory belongs to.
+static Array readNumpy(nb::handle object, const char *name,
+                       nb::object *owner = nullptr) {
   Array array;
   Py_buffer buffer;
   if (PyObject_GetBuffer(object.ptr(), &buffer, PyBUF_STRIDES | PyBUF_FORMAT) ==
@@ -426,9 +445,16 @@ static Array readNumpy(nb::handle object, const char *name) {
   PyErr_Clear();
   // Types that NumPy does not know itself, such as those of ml_dtypes, have no
   // buffers.
-  if (!nb::hasattr(object, "__array_interface__"))
-    raise(PyExc_TypeError, name, " is a ", getTypeName(object),
-          "; a NumPy array or a PyTorch tensor is needed");
+  if (!nb::hasattr(object, "__array_interface__")) {
+    if (!nb::hasattr(object, "__dlpack__"))
+      raise(PyExc_TypeError, name, " is a ", getTypeName(object),
+            "; a NumPy array, a PyTorch tensor, or an array that has "
+            "__dlpack__ is needed");
+    nb::object converted = convert(object, name);
+    if (owner)
+      *owner = converted;
+    return readNumpy(converted, name);
+  }
   nb::object dtype = object.attr("dtype");
   nb::str type = nb::str(dtype.attr("name"));
   if (!nb::cast<bool>(dtype.attr("isnative")))
@@ -449,21 +475,26 @@ static Array readNumpy(nb::handle object, const char *name) {
   return array;
 }
 
-Array flash::python::readArray(nb::handle object, const char *name) {
+static Array readAny(nb::handle object, const char *name,
+                     nb::object *owner = nullptr) {
   if (Torch *torch = Torch::get())
     if (torch->isTensor(object))
       return readTensor(*torch, object, name);
-  return readNumpy(object, name);
+  return readNumpy(object, name, owner);
+}
+
+Array flash::python::readArray(nb::handle object, const char *name) {
+  return readAny(object, name);
 }
 
 Array flash::python::readDense(nb::handle object, const char *name,
                                nb::object &owner) {
   owner = nb::borrow(object);
-  Array array = readArray(object, name);
+  Array array = readAny(object, name, &owner);
   if (!array.hasMemory || (array.isDense() && array.isAligned()))
     return array;
   // Neither library's "contiguous" copies for the sake of alignment.
-  owner = object.attr(array.isTorch ? "clone" : "copy")();
+  owner = owner.attr(array.isTorch ? "clone" : "copy")();
   if (array.isTorch)
     owner = owner.attr("contiguous")();
   bool requiresGrad = array.requiresGrad;

@@ -169,55 +169,48 @@ static void checkVector(const char *name, const Array &array,
           " of shape (", size, ",), one for each ", what);
 }
 
-/// Thrown where a kernel would read an array that has no memory.
-struct NoMemory {
-  nb::handle array;
-  const char *name;
-};
-
-/// Thrown where an argument requires gradients.
-struct NeedsGradient {
-  const char *name;
-};
-
 nb::object Attention::call(nb::handle query, nb::handle key, nb::handle value,
                            nb::handle lengths, nb::handle sink,
                            nb::handle captured) {
   Torch *torch = Torch::get();
+  bool isPlain = false;
   if (!torch || !torch->isTensor(query) || !torch->isWatched()) {
-    try {
-      return execute(query, key, value, lengths, sink, captured);
-    } catch (const NoMemory &) {
-    } catch (const NeedsGradient &) {
-    }
+    Arguments arguments;
+    Obstacle obstacle =
+        read(arguments, query, key, value, lengths, sink, captured);
+    if (obstacle.kind == Obstacle::None)
+      return execute(arguments);
+    isPlain = obstacle.kind == Obstacle::Gradient;
   }
-  return dispatch(query, key, value, lengths, sink, captured);
+  return dispatch(query, key, value, lengths, sink, captured, isPlain);
+}
+
+void Attention::readOrRaise(Arguments &arguments, nb::handle query,
+                            nb::handle key, nb::handle value,
+                            nb::handle lengths, nb::handle sink,
+                            nb::handle captured) const {
+  Obstacle obstacle =
+      read(arguments, query, key, value, lengths, sink, captured);
+  if (obstacle.kind == Obstacle::NoMemory)
+    raiseNoMemory(obstacle.array, obstacle.name);
+  if (obstacle.kind == Obstacle::Gradient)
+    raise(PyExc_NotImplementedError, describeNoBackward(obstacle.name));
 }
 
 nb::object Attention::run(nb::handle query, nb::handle key, nb::handle value,
                           nb::handle lengths, nb::handle sink,
                           nb::handle captured) {
-  try {
-    return execute(query, key, value, lengths, sink, captured);
-  } catch (const NoMemory &error) {
-    raiseNoMemory(error.array, error.name);
-  } catch (const NeedsGradient &error) {
-    raise(PyExc_NotImplementedError, describeNoBackward(error.name));
-  }
+  Arguments arguments;
+  readOrRaise(arguments, query, key, value, lengths, sink, captured);
+  return execute(arguments);
 }
 
 nb::tuple Attention::check(nb::handle queryObject, nb::handle keyObject,
                            nb::handle valueObject, nb::handle lengths,
                            nb::handle sink, nb::handle captured) {
   Arguments arguments;
-  try {
-    read(arguments, queryObject, keyObject, valueObject, lengths, sink,
-         captured);
-  } catch (const NoMemory &error) {
-    raiseNoMemory(error.array, error.name);
-  } catch (const NeedsGradient &error) {
-    raise(PyExc_NotImplementedError, describeNoBackward(error.name));
-  }
+  readOrRaise(arguments, queryObject, keyObject, valueObject, lengths, sink,
+              captured);
   const Array &query = arguments.arrays[0], &value = arguments.arrays[2];
   auto [heads, keyHeads, batch, queries, keys] =
       getKernelSizes(query, arguments.arrays[1]);
@@ -227,10 +220,11 @@ nb::tuple Attention::check(nb::handle queryObject, nb::handle keyObject,
       nb::make_tuple(heads, keyHeads, batch, queries, keys));
 }
 
-void Attention::read(Arguments &arguments, nb::handle queryObject,
-                     nb::handle keyObject, nb::handle valueObject,
-                     nb::handle lengthsObject, nb::handle sinkObject,
-                     nb::handle captured) const {
+Attention::Obstacle
+Attention::read(Arguments &arguments, nb::handle queryObject,
+                nb::handle keyObject, nb::handle valueObject,
+                nb::handle lengthsObject, nb::handle sinkObject,
+                nb::handle captured) const {
   size_t numCaptured = PyTuple_Size(captured.ptr());
   if (numCaptured != captures.size() || 5 + numCaptured > maxArguments)
     raise(PyExc_ValueError, "the variant has ", captures.size(),
@@ -240,50 +234,64 @@ void Attention::read(Arguments &arguments, nb::handle queryObject,
   Array &query = arguments.arrays[0];
   query = readArray(queryObject, "query");
   bool onDevice = query.device >= 0;
-  auto read = [&](nb::handle object, const char *name) -> Array & {
+  Obstacle obstacle;
+  // Null where there is no memory, and nothing else to look at either.
+  auto read = [&](nb::handle object, const char *name) -> Array * {
     size_t &count = arguments.count;
     Array &array = arguments.arrays[count];
     if (!onDevice)
       array = readDense(object, name, arguments.owners[count]);
     else if (count > 0)
       array = readArray(object, name);
-    if (!array.hasMemory)
-      throw NoMemory{object, name};
-    if (array.requiresGrad &&
+    if (!array.hasMemory) {
+      obstacle = {Obstacle::NoMemory, object, name};
+      return nullptr;
+    }
+    if (array.requiresGrad && obstacle.kind == Obstacle::None &&
         Torch::get()->isGradEnabled().is(nb::handle(Py_True)))
-      throw NeedsGradient{name};
+      obstacle = {Obstacle::Gradient, object, name};
     array.setUnitStrides();
     ++count;
-    return array;
+    return &array;
   };
-  read(queryObject, "query");
-  Array &key = read(keyObject, "key");
-  Array &value = read(valueObject, "value");
-  checkAttention(query, key, value);
+  if (!read(queryObject, "query"))
+    return obstacle;
+  Array *key = read(keyObject, "key");
+  if (!key)
+    return obstacle;
+  Array *value = read(valueObject, "value");
+  if (!value)
+    return obstacle;
+  checkAttention(query, *key, *value);
   if (!lengthsObject.is_none()) {
     if (query.rank != 4)
       raise(PyExc_ValueError, "lengths are per batch, and query is ",
             query.describe(), ", without one");
-    checkVector("lengths", read(lengthsObject, "lengths"), FLASH_I32,
-                query.sizes[0], "batch", query);
+    Array *lengths = read(lengthsObject, "lengths");
+    if (!lengths)
+      return obstacle;
+    checkVector("lengths", *lengths, FLASH_I32, query.sizes[0], "batch", query);
   }
-  if (!sinkObject.is_none())
-    checkVector("sink", read(sinkObject, "sink"), FLASH_F32,
-                query.sizes[query.rank - 3], "query head", query);
-  PositionSizes sizes = getSizes(query, key);
+  if (!sinkObject.is_none()) {
+    Array *sink = read(sinkObject, "sink");
+    if (!sink)
+      return obstacle;
+    checkVector("sink", *sink, FLASH_F32, query.sizes[query.rank - 3],
+                "query head", query);
+  }
+  PositionSizes sizes = getSizes(query, *key);
   for (size_t i = 0; i < numCaptured; ++i) {
     const Capture &capture = captures[i];
-    Array &array =
+    Array *array =
         read(PyTuple_GetItem(captured.ptr(), i), capture.name.c_str());
-    checkCapture(capture, array, query, sizes);
+    if (!array)
+      return obstacle;
+    checkCapture(capture, *array, query, sizes);
   }
+  return obstacle;
 }
 
-nb::object Attention::execute(nb::handle queryObject, nb::handle keyObject,
-                              nb::handle valueObject, nb::handle lengths,
-                              nb::handle sink, nb::handle captured) {
-  Arguments arguments;
-  read(arguments, queryObject, keyObject, valueObject, lengths, sink, captured);
+nb::object Attention::execute(const Arguments &arguments) {
   const Array &query = arguments.arrays[0];
   bool onDevice = query.device >= 0;
   Kernel &kernel = getKernel(query, arguments.arrays[1], arguments.arrays[2]);

@@ -32,15 +32,16 @@ public:
   /// `compile(dtype, rank, head dimension, value head dimension, device,
   /// sizes)` returns the kernel; device is -1 for the CPU, and sizes are those
   /// of query, key and value, or none for the CPU. `dispatch`, with the
-  /// arguments of a call, calls PyTorch's operator.
+  /// arguments of a call and whether all are plain tensors that nothing
+  /// watches, of which some require gradients, goes by PyTorch.
   Attention(nb::object compile, std::vector<Capture> captures, bool returnLse,
             nb::object dispatch)
       : compile(std::move(compile)), captures(std::move(captures)),
         returnLse(returnLse), dispatch(std::move(dispatch)) {}
 
-  /// Runs the kernel, or leaves the call to PyTorch's operator where tensors
-  /// have no memory, something wants to see the operators that are called, or
-  /// there will be gradients.
+  /// Runs the kernel, or leaves the call to `dispatch` where tensors have no
+  /// memory, something wants to see the operators that are called, or there
+  /// will be gradients.
   nb::object call(nb::handle query, nb::handle key, nb::handle value,
                   nb::handle lengths, nb::handle sink, nb::handle captured);
 
@@ -55,9 +56,6 @@ public:
                   nb::handle lengths, nb::handle sink, nb::handle captured);
 
 private:
-  nb::object execute(nb::handle query, nb::handle key, nb::handle value,
-                     nb::handle lengths, nb::handle sink, nb::handle captured);
-
   static constexpr size_t maxArguments = 32;
   /// The arguments of a call: query, key, value and then those that there are.
   struct Arguments {
@@ -65,9 +63,21 @@ private:
     nb::object owners[maxArguments];
     size_t count = 0;
   };
-  void read(Arguments &arguments, nb::handle query, nb::handle key,
-            nb::handle value, nb::handle lengths, nb::handle sink,
-            nb::handle captured) const;
+  /// Why a kernel alone will not do: an argument has no memory, or one that has
+  /// requires gradients. An exception would take longer than the rest.
+  struct Obstacle {
+    enum { None, NoMemory, Gradient } kind = None;
+    nb::handle array;
+    const char *name = nullptr;
+  };
+  /// Reads and checks the arguments. Those behind one without memory are left.
+  Obstacle read(Arguments &arguments, nb::handle query, nb::handle key,
+                nb::handle value, nb::handle lengths, nb::handle sink,
+                nb::handle captured) const;
+  void readOrRaise(Arguments &arguments, nb::handle query, nb::handle key,
+                   nb::handle value, nb::handle lengths, nb::handle sink,
+                   nb::handle captured) const;
+  nb::object execute(const Arguments &arguments);
 
   /// On a device: heads, key heads, and the classes (flashGetSizeClass) of the
   /// batch size and the lengths. On the CPU, where kernels take any, zeros.

@@ -57,13 +57,6 @@ NB_MODULE(_core, m) {
       nb::arg("count"),
       "Threads that kernels use on the CPU, up to 1024; 0 is one for each of "
       "the machine's. Must not be called while a kernel runs.");
-  m.def("run_tool",
-        [](const std::string &name, const std::vector<std::string> &arguments) {
-          std::vector<const char *> all;
-          for (const std::string &argument : arguments)
-            all.push_back(argument.c_str());
-          return flashRunTool(name.c_str(), int(all.size()), all.data());
-        });
   // What a captured tensor is: (number of the dtype, is bool, is unsigned,
   // rank).
   m.def("inspect", [](nb::handle object, const std::string &name) {

@@ -1,6 +1,7 @@
-"""The examples of docs/python.md run, each after those before it."""
+"""The examples of docs/python.md run, each after those before it, and those of README.md, each by itself."""
 
 import contextlib
+import importlib.metadata
 import importlib.util
 import io
 import pathlib
@@ -12,7 +13,8 @@ import numpy as np
 import pytest
 from conftest import assert_close, reference
 
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "python.md"
+ROOT = pathlib.Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "python.md"
 
 
 @pytest.fixture
@@ -23,14 +25,29 @@ def scope(monkeypatch):
     return vars(module)
 
 
+def is_there(name, version):
+    """Whether a module is here, in that version or a later one."""
+    if importlib.util.find_spec(name) is None:
+        return False
+    numbers = [[int(x) for x in text.split(".")[:2]] for text in (importlib.metadata.version(name), version or "0.0")]
+    return numbers[0] >= numbers[1]
+
+
 def test_examples(scope):
     for number, match in enumerate(re.finditer(r"```python\n(.*?)```", PAGE.read_text(), re.S)):
         text = match[1]
-        needed = re.match(r"# (torch|transformers)\n", text)
-        if needed and importlib.util.find_spec(needed[1]) is None:
+        needed = re.match(r"# (torch|transformers)( [0-9.]+)?\n", text)
+        if needed and not is_there(*needed.groups()):
             continue
         with contextlib.redirect_stdout(io.StringIO()):
             exec(compile(text, f"{PAGE}, example {number}", "exec"), scope)
+
+
+def test_readme(scope):
+    for match in re.finditer(r"```python\n# (\w+)\n.*?```", (ROOT / "README.md").read_text(), re.S):
+        if is_there(match[1], None):
+            scope.clear()
+            exec(match[0].removeprefix("```python\n").removesuffix("```"), scope)
 
 
 def test_new_mask_and_score(scope):

@@ -22,7 +22,7 @@ def calls_itself(b, h, q, k):
 
 
 BAD_CALLS = [
-    ((Q, K, [1, 2]), {}, TypeError, "value is a list; a NumPy array or a PyTorch tensor is needed"),
+    ((Q, K, [1, 2]), {}, TypeError, "value is a list; a NumPy array, a PyTorch tensor, or an array that has __dlpack__"),
     ((Q.astype(complex), K, K), {}, TypeError, "query has dtype complex128; float16"),
     ((Q.astype(float), K, K), {}, TypeError, "query is float64 of shape (2, 4, 8, 16); float16, bfloat16 and float32"),
     ((Q, K.astype(np.float16), K), {}, TypeError, "key is float16 of shape (2, 2, 9, 16), query float32"),

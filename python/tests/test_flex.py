@@ -185,7 +185,8 @@ def test_compiled(inputs):
         return flash.flex_attention(query, key, value, score_mod, block_mask)
 
     bias = BIAS[0].clone().requires_grad_()
-    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    # Before 2.14, Dynamo knows nothing of functions that are made inside, and breaks the graph.
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=torch.__version__ >= (2, 14))
     expected, _ = attend_naively(*inputs, lambda s, b, h, q, k: s + bias[h, q, k], packed_documents)
     actual = compiled(*inputs, bias)
     torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)

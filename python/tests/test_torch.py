@@ -247,6 +247,33 @@ def test_autocast(make_tensors, device):
         attend(query.double(), key, value)
 
 
+def test_what_watches(make_tensors):
+    """A mode sees operators, in the forward and in the backward; where there is none, none is called."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Watcher(TorchDispatchMode):
+        def __torch_dispatch__(self, operator, types, arguments=(), options=None):
+            seen.append(operator.name())
+            return operator(*arguments, **(options or {}))
+
+    seen = []
+    query, key, value = (x.requires_grad_() for x in make_tensors("cpu"))
+    output = flash.attention(query, key, value, mask=CAUSAL)
+    expected = torch.autograd.grad(output, query, output.detach(), retain_graph=True)
+    with Watcher():
+        actual = torch.autograd.grad(output, query, output.detach())
+    assert "flash_mlir::attention_grad" in seen
+    torch.testing.assert_close(actual, expected, rtol=0, atol=0)
+    seen.clear()
+    with Watcher():
+        watched = flash.attention(query, key, value, mask=CAUSAL)
+    assert "flash_mlir::attention_with_lse" in seen
+    torch.testing.assert_close(watched, output, rtol=0, atol=0)
+    seen.clear()
+    torch.testing.assert_close(torch.autograd.grad(watched, query, output.detach()), expected, rtol=0, atol=0)
+    assert not seen
+
+
 def test_copies(make_tensors):
     """A copy of a module has copies of its buffers, which a `flash.Attention` in it reads."""
     import copy

@@ -6,10 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Pipelines/Registration.h"
+#include "flash/Support/Help.h"
 #include "flash/Support/Version.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 
 int main(int argc, char **argv) {
+  flash::hideOptionsOfLLVM();
   flash::registerVersionPrinter();
   mlir::DialectRegistry registry;
   flash::registerAllDialects(registry);

@@ -230,7 +230,7 @@ func.func @pairs(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %do: tensor<16x64
 
 // All gradients: that of queries is a product of what scores have and of keys, of
 // which those that are not finite are left out where a mask leaves some out. Keys
-// that do not exist have no part in it.
+// that do not exist have no part in it. Probabilities are rounded once.
 
 // CHECK-DAG:   #[[OFKEYS:.*]] = affine_map<(d0, d1, d2) -> (d2, d0)>
 // CHECK-DAG:   #[[OFSCORES:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
@@ -241,10 +241,14 @@ func.func @pairs(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %do: tensor<16x64
 // CHECK:           math.absf
 // CHECK:           arith.cmpf olt
 // CHECK:           arith.select
+// CHECK:         %[[P:.*]] = arith.truncf %{{.*}} : tensor<32x16xf32> to tensor<32x16xf16>
+// CHECK:         arith.extf %[[P]] : tensor<32x16xf16> to tensor<32x16xf32>
 // CHECK:         %[[EXISTS:.*]] = arith.cmpi slt
 // CHECK:         %[[USED:.*]] = arith.andi %{{.*}}, %[[EXISTS]]
 // CHECK:         arith.subf
 // CHECK:         arith.select %[[USED]]
+// CHECK:         } -> tensor<32x48xf32>
+// CHECK:         } -> tensor<32x64xf32>
 // CHECK:         %[[DS:.*]] = arith.truncf %{{.*}} : tensor<32x16xf32> to tensor<32x16xf16>
 // CHECK:         linalg.contract indexing_maps = [#[[OFKEYS]], #[[OFSCORES]], #[[OFSUM]]] ins(%[[FINITE]], %[[DS]] : tensor<32x64xf16>, tensor<32x16xf16>) outs(%{{.*}} : tensor<64x16xf32>)
 // TRANSPOSED-LABEL: func @all(

@@ -1549,7 +1549,7 @@ func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x
 
 func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
   // expected-error @below {{operand group #0 must have one operand, got 0}}
-  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 0, 2, 1, 1, 1, 1, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({
+  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 0, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({
   }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>)
   return
 }
@@ -1558,7 +1558,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
   // expected-error @below {{result group #0 must have one result, got 2}}
-  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 2, 1, 0, 0, 0>}> ({
+  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 2, 1, 0, 0, 0>}> ({
   }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>)
   return
 }
@@ -1567,7 +1567,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
   // expected-error @below {{a sink has a gradient, and a gradient of the sink needs a sink}}
-  %0:4 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 1, 0>}> ({
+  %0:4 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 1, 0>}> ({
   }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1xf32>)
   return
 }
@@ -1993,6 +1993,70 @@ func.func @f(%q: tensor<2x4x300x16xf32>) {
   %o = flash.attention %q, %q, %q blocks(%t, %c : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>) schedule(<query_tile = 64, key_tile = 32, split_keys = 128>)
       : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
   return
+}
+
+// -----
+
+!t = tensor<1x1x128x16xf32>
+!l = tensor<1x1x128xf32>
+!b = tensor<1x1x2x4xi32>
+!n = tensor<1x1x2x2xi32>
+func.func @map_of_keys(%q: !t, %l: !l) -> !t {
+  %t, %c = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) : !b, !n
+  // expected-error @below {{query_blocks takes a map of tiles of queries, which a flash.block_map with over_queries makes}}
+  %0, %1, %2 = flash.attention_grad %q, %q, %q, %q, %l, %q query_blocks(%t, %c : !b, !n)
+      schedule(<query_tile = 64, key_tile = 32>) : (!t, !t, !t, !t, !l, !t) -> (!t, !t, !t)
+  return %0 : !t
+}
+
+// -----
+
+!t = tensor<1x1x128x16xf32>
+!b = tensor<1x1x4x2xi32>
+!n = tensor<1x1x4x2xi32>
+func.func @map_of_queries(%q: !t) -> !t {
+  %t, %c = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : !b, !n
+  // expected-error @below {{blocks takes a map of tiles of keys, which a flash.block_map without over_queries makes}}
+  %0 = flash.attention %q, %q, %q blocks(%t, %c : !b, !n) schedule(<query_tile = 64, key_tile = 32>) : (!t, !t, !t) -> !t
+  return %0 : !t
+}
+
+// -----
+
+!t = tensor<1x1x128x16xf32>
+!l = tensor<1x1x128xf32>
+!b = tensor<1x1x2x4xi32>
+!n = tensor<1x1x2x2xi32>
+func.func @grad_of_other_steps(%q: !t, %l: !l) -> !t {
+  // expected-note @below {{the map is made here}}
+  %t, %c = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) : !b, !n
+  // expected-error @below {{has blocks of another tile size: the schedule must say query_tile = 64, key_step = 32}}
+  %0, %1, %2 = flash.attention_grad %q, %q, %q, %q, %l, %q blocks(%t, %c : !b, !n)
+      schedule(<query_tile = 64, key_tile = 32, key_step = 16>) : (!t, !t, !t, !t, !l, !t) -> (!t, !t, !t)
+  return %0 : !t
+}
+
+// -----
+
+!t = tensor<1x1x128x16xf32>
+!l = tensor<1x1x128xf32>
+!b = tensor<1x1x4x2xi32>
+!n = tensor<1x1x4x2xi32>
+func.func @grad_of_other_query_steps(%q: !t, %l: !l) -> !t {
+  // expected-note @below {{the map is made here}}
+  %t, %c = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : !b, !n
+  // expected-error @below {{has blocks of another tile size: the schedule must say query_step = 64, key_tile = 32}}
+  %0, %1, %2 = flash.attention_grad %q, %q, %q, %q, %l, %q query_blocks(%t, %c : !b, !n)
+      schedule(<query_tile = 64, key_tile = 32, query_step = 16>) : (!t, !t, !t, !t, !l, !t) -> (!t, !t, !t)
+  return %0 : !t
+}
+
+// -----
+
+func.func @packed_lists_of_queries() -> tensor<1x1x4x2xi32> {
+  // expected-error @below {{lists of queries are not packed: leave out packed or over_queries}}
+  %t, %c = flash.block_map of[1, 2, 128, 128] tiles([64, 32]) packed(2) over_queries : tensor<1x1x4x2xi32>, tensor<1x1x4x2xi32>
+  return %t : tensor<1x1x4x2xi32>
 }
 
 // -----

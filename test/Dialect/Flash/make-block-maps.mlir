@@ -98,3 +98,35 @@ func.func @none(%q: !t, %few: tensor<2x4x32x16xf32>) -> (!t, !t, !t, !t) {
   %4 = flash.attention %q, %q, %q schedule(#tiles) : (!t, !t, !t) -> !t
   return %0, %1, %2, %3 : !t, !t, !t, !t
 }
+
+// Gradients have two programs and two maps: of tiles of keys for the one over queries, of tiles of queries for
+// the one over keys, which has one step of queries here and no map.
+// CHECK-LABEL: func @gradients(
+// CHECK:       %[[T:.*]], %[[N:.*]] = flash.block_map of[1, 1, 300, 300] tiles([64, 16]) keep
+// CHECK:       } : tensor<1x1x5x19xi32>, tensor<1x1x5x2xi32>
+// CHECK:       %[[TQ:.*]], %[[NQ:.*]] = flash.block_map of[1, 1, 300, 300] tiles([32, 128]) over_queries keep
+// CHECK:       } : tensor<1x1x3x10xi32>, tensor<1x1x3x2xi32>
+// CHECK:       flash.attention_grad {{.*}} blocks(%[[T]], %[[N]] : {{.*}}) query_blocks(%[[TQ]], %[[NQ]] : {{.*}}) schedule
+// CHECK:       flash.block_map of[1, 1, 300, 300] tiles([64, 16]) keep
+// CHECK-NOT:   flash.block_map
+// CHECK:       flash.attention_grad {{.*}} blocks({{[^)]*}}) schedule
+!l = tensor<2x4x300xf32>
+func.func @gradients(%q: !t, %l: !l, %ids: tensor<300xi32>) -> (!t, !t) {
+  %0, %1, %2 = flash.attention_grad %q, %q, %q, %q, %l, %q
+      schedule(<query_tile = 64, key_tile = 128, query_step = 32, key_step = 16>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<300xi32>
+    %y = tensor.extract %ids[%j] : tensor<300xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %s keep %same : f32
+  } : (!t, !t, !t, !t, !l, !t) -> (!t, !t, !t)
+  %3, %4, %5 = flash.attention_grad %q, %q, %q, %q, %l, %q
+      schedule(<query_tile = 64, key_tile = 128, query_step = 512, key_step = 16>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<300xi32>
+    %y = tensor.extract %ids[%j] : tensor<300xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %s keep %same : f32
+  } : (!t, !t, !t, !t, !l, !t) -> (!t, !t, !t)
+  return %1, %4 : !t, !t
+}

@@ -7,7 +7,7 @@
 
 // CHECK-DAG:   #[[END:.*]] = affine_map<(d0) -> (d0 floordiv 32 + 1, 4)>
 // CHECK-LABEL: func @causal(
-// CHECK:         scf.forall (%{{.*}}, %[[I:.*]]) = {{.*}} step (4, 16)
+// CHECK:         scf.forall (%{{.*}}, %{{.*}}, %[[I:.*]]) = {{.*}} step (1, 4, 16)
 // CHECK:           affine.min #[[END]](%[[I]])
 // CHECK:           flash.online_attention {{.*}} packed(4) scale({{[^)]*}}) schedule
 // CHECK:           flash.online_attention {{.*}} packed(4) scale({{[^)]*}}) mask(#flash.causal<top_left>)
@@ -25,7 +25,7 @@ func.func @causal(%q: tensor<1x8x128x16xf32>, %k: tensor<1x2x128x16xf32>) -> ten
 // CHECK-DAG:   #[[END:.*]] = affine_map<(d0) -> (4, (d0 * 5 + 17) floordiv 16 + 1)>
 // CHECK-DAG:   #[[FULL:.*]] = affine_map<(d0) -> ((d0 * 5 + 2) floordiv 16, 4, (d0 * 5 + 17) floordiv 16 + 1)>
 // CHECK-LABEL: func @by_head(
-// CHECK:         scf.forall (%[[H:.*]]) = {{.*}} step (4)
+// CHECK:         scf.forall (%{{.*}}, %[[H:.*]], %{{.*}}) = {{.*}} step (1, 4, 16)
 // CHECK-DAG:       affine.min #[[END]](%[[H]])
 // CHECK-DAG:       affine.min #[[FULL]](%[[H]])
 #set = affine_set<(b, h, i, j)[nq, nk] : (10 * h + 4 - j >= 0)>

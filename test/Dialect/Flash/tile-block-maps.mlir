@@ -91,3 +91,24 @@ func.func @given(%t: tensor<1x1x2x4xi32>, %n: tensor<1x1x2x2xi32>) -> (tensor<1x
       : tensor<1x1x2x4xi32>, tensor<1x1x2x2xi32>
   return %0, %1 : tensor<1x1x2x4xi32>, tensor<1x1x2x2xi32>
 }
+
+// Of tiles of keys the lists of queries: units have keys, and queries behind the last read the last.
+// CHECK-LABEL: func @over_queries(
+// CHECK:       scf.forall (%{{.*}}, %{{.*}}, %[[J:.*]], %{{.*}}) = (0, 0, 0, 0) to (1, 1, 500, 10) step (1, 1, 64, 8)
+// CHECK:         %[[KEY:.*]] = affine.apply #{{.*}}(%[[J]], %{{.*}})
+// CHECK:         linalg.generic {{.*}} outs(%{{.*}} : tensor<8x32xf32>)
+// CHECK:           arith.cmpi slt, %[[QUERY:.*]], %c300
+// CHECK:           %[[LAST:.*]] = arith.minsi %[[QUERY]], %{{.*}}
+// CHECK:           tensor.extract %arg0[%[[LAST]]]
+// CHECK:           tensor.extract %arg0[%[[KEY]]]
+// CHECK:       scf.forall {{.*}} to (1, 1, 500, 10) step (1, 1, 64, 8) {{.*}} -> (tensor<1x1x8x10xi32>, tensor<1x1x8x2xi32>)
+func.func @over_queries(%ids: tensor<500xi32>) -> (tensor<1x1x8x10xi32>, tensor<1x1x8x2xi32>) {
+  %t, %n = flash.block_map of[1, 1, 300, 500] tiles([32, 64]) over_queries keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<500xi32>
+    %y = tensor.extract %ids[%j] : tensor<500xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %same : i1
+  } : tensor<1x1x8x10xi32>, tensor<1x1x8x2xi32>
+  return %t, %n : tensor<1x1x8x10xi32>, tensor<1x1x8x2xi32>
+}

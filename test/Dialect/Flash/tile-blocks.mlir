@@ -1,8 +1,8 @@
 // Attention with a block map visits the tiles that it lists: those of which the
 // mask leaves a part, with the mask, then whole ones without.
-// RUN: flash-opt %s --flash-online-softmax --flash-tile --split-input-file | FileCheck %s
-// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-split-mask --split-input-file | FileCheck %s --check-prefix=ORDER
-// ORDER-COUNT-3: tile.order = #tile.order<heads_fastest>
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-tile-grad --split-input-file | FileCheck %s
+// RUN: flash-opt %s --flash-online-softmax --flash-tile --flash-tile-grad --flash-split-mask --split-input-file | FileCheck %s --check-prefix=ORDER
+// ORDER-COUNT-5: tile.order = #tile.order<heads_fastest>
 
 !q = tensor<2x8x300x16xf32>
 !k = tensor<2x4x500x16xf32>
@@ -110,4 +110,43 @@ func.func @overlap(%q: !q) -> !q {
     flash.yield %s keep %x : f32
   } : (!q, !q, !q) -> !q
   return %o : !q
+}
+
+// -----
+
+// Both programs of gradients, the one over keys for each query head of a key head.
+
+!q = tensor<1x4x128x16xf32>
+!k = tensor<1x2x256x16xf32>
+!l = tensor<1x4x128xf32>
+
+// CHECK-LABEL: func @gradients(
+// CHECK:       %[[T:[^ ,]*]], %[[N:.*]] = flash.block_map of[1, 4, 128, 256] tiles([64, 32]) mask(#flash.causal) :
+// CHECK:       %[[TQ:[^ ,]*]], %[[NQ:.*]] = flash.block_map of[1, 4, 128, 256] tiles([32, 64]) over_queries
+// CHECK:       scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]]) = (0, 0, 0) to (1, 4, 128) step (1, 1, 64)
+// CHECK:         tensor.extract %[[N]][%c0{{.*}}, %[[H]], %{{.*}}, %c0
+// CHECK:         scf.for %[[P:.*]] = %c0{{.*}} to %[[PARTS:.*]] step %c1
+// CHECK:           tensor.extract %[[T]][%c0{{.*}}, %[[H]], %{{.*}}, %[[P]]]
+// CHECK:           flash.query_grad_step {{.*}} mask(#flash.causal)
+// CHECK:         scf.for %{{.*}} = %[[PARTS]] to %{{.*}} step %c1
+// CHECK:           flash.query_grad_step
+// CHECK-NOT:       mask
+// CHECK:       scf.forall (%[[B:.*]], %[[HK:.*]], %[[J:.*]]) = (0, 0, 0) to (1, 2, 256) step (1, 1, 64)
+// CHECK:         scf.for %[[H:.*]] = %{{.*}} to
+// CHECK:           %[[TILE:.*]] = affine.apply #{{.*}}(%[[J]])
+// CHECK:           tensor.extract %[[NQ]][%c0{{.*}}, %[[H]], %[[TILE]], %c0
+// CHECK:           scf.for %[[P:.*]] = %c0{{.*}} to %[[PARTS:.*]] step %c1
+// CHECK:             tensor.extract %[[TQ]][%c0{{.*}}, %[[H]], %[[TILE]], %[[P]]]
+// CHECK:             flash.key_grad_step {{.*}} at[%[[B]], %[[H]], %{{.*}}, %[[J]]] {{.*}} mask(#flash.causal)
+// CHECK:           scf.for %{{.*}} = %[[PARTS]] to
+// CHECK:             flash.key_grad_step
+// CHECK-NOT:         mask
+func.func @gradients(%q: !q, %k: !k, %l: !l) -> (!q, !k, !k) {
+  %t, %n = flash.block_map of[1, 4, 128, 256] tiles([64, 32]) mask(#flash.causal) : tensor<1x4x2x8xi32>, tensor<1x4x2x2xi32>
+  %tq, %nq = flash.block_map of[1, 4, 128, 256] tiles([32, 64]) over_queries mask(#flash.causal) : tensor<1x4x4x4xi32>, tensor<1x4x4x2xi32>
+  %0, %1, %2 = flash.attention_grad %q, %k, %k, %q, %l, %q mask(#flash.causal)
+      blocks(%t, %n : tensor<1x4x2x8xi32>, tensor<1x4x2x2xi32>) query_blocks(%tq, %nq : tensor<1x4x4x4xi32>, tensor<1x4x4x2xi32>)
+      schedule(<query_tile = 64, key_tile = 64, query_step = 32, key_step = 32>)
+      : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
+  return %0, %1, %2 : !q, !k, !k
 }

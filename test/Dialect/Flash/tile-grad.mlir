@@ -151,14 +151,14 @@ func.func @of_keys(%bias: tensor<4x200xf32>, %q: !q, %lse: !l) -> tensor<4x200xf
 // their diagonals, and an element of the tensor takes those distances whose index is its own.
 
 // CHECK-LABEL: func @of_distances(
-// CHECK:         %[[TILES:.*]] = scf.forall (%[[H:.*]], %[[N:.*]]) in (4, 3)
+// CHECK:         %[[TILES:.*]] = scf.forall (%{{.*}}, %[[H:.*]], %[[N:.*]]) in (1, 4, 3)
 // CHECK-SAME:        -> (tensor<1x4x3x64x64xf32>)
 // CHECK:           scf.for %[[B:.*]] = %c0 to %c2
 // CHECK:             scf.for
 // CHECK:               flash.captured_grad_step {{.*}} outs(%{{.*}} : tensor<64x64xf32>) at[%[[B]], %[[H]],
-// CHECK:         %[[SUMS:.*]] = scf.forall (%{{.*}}, %{{.*}}) = (0, 0) to (4, 255) step (1, 8)
+// CHECK:         %[[SUMS:.*]] = scf.forall {{.*}} to (1, 4, 255) step (1, 1, 8)
 // CHECK:           tensor.extract %[[TILES]]
-// CHECK:         scf.forall (%{{.*}}) = (0) to (16) step (8)
+// CHECK:         scf.forall {{.*}} to (1, 16) step (1, 8)
 // CHECK:           scf.for %{{.*}} = %c0 to %c4 step %c1
 // CHECK:             %[[SUM:.*]] = tensor.extract %[[SUMS]]
 // CHECK:             arith.cmpf une, %[[SUM]]
@@ -188,10 +188,10 @@ func.func @of_distances(%table: tensor<16xf32>, %q: !q, %lse: !l) -> tensor<16xf
 // A number for each pair of a query and a key: each is there once, and is rounded.
 
 // CHECK-LABEL: func @of_pairs(
-// CHECK:         %[[SUMS:.*]] = scf.forall (%[[H:.*]], %[[I:.*]], %[[J:.*]]) = (0, 0, 0) to (4, 128, 128) step (1, 64, 64)
+// CHECK:         %[[SUMS:.*]] = scf.forall (%{{.*}}, %[[H:.*]], %[[I:.*]], %[[J:.*]]) = (0, 0, 0, 0) to (1, 4, 128, 128) step (1, 1, 64, 64)
 // CHECK:           scf.for %[[B:.*]] = %c0 to %c2
 // CHECK:             flash.captured_grad_step {{.*}} at[%[[B]], %[[H]], %[[I]], %{{.*}}]
-// CHECK:         scf.forall (%{{.*}}, %{{.*}}) in (4, 128)
+// CHECK:         scf.forall {{.*}} to (4, 128, 128) step (1, 1, 256)
 // CHECK:           tensor.extract %[[SUMS]]
 // CHECK:           arith.truncf %{{.*}} : f32 to f16
 // CHECK:           tensor.parallel_insert_slice {{.*}} [1, 1, 128]
@@ -237,12 +237,12 @@ func.func @of_scores(%table: tensor<16xf32>, %q: !q, %lse: !l) -> tensor<16xf32>
 // CHECK-LABEL: func @roles(
 // CHECK:         %[[ROWS:.*]]:2 = scf.forall {{.*}} -> (tensor<1x2x304xf32>, tensor<1x2x304xf32>)
 // CHECK:           tensor.parallel_insert_slice %{{.*}} into %{{.*}}[0, %{{.*}}] [1, 1, 16]
-// CHECK:         scf.forall {{.*}} to (2, 300) step (1, 128)
+// CHECK:         scf.forall {{.*}} to (1, 2, 300) step (1, 1, 128)
 // CHECK:           scf.for %{{.*}} = %c0 to %c300 step %c32
 // CHECK:             flash.query_grad_step
 // CHECK:         } {flash.schedule = #flash.schedule<{{.*}} warps = 8
 // CHECK:         %[[SHIFTS:.*]] = tensor.expand_shape %[[ROWS]]#0 {{\[\[}}0], [1], [2, 3]] {{.*}} into tensor<1x2x38x8xf32>
-// CHECK:         scf.forall {{.*}} to (2, 300) step (1, 128)
+// CHECK:         scf.forall {{.*}} to (1, 2, 300) step (1, 1, 128)
 // CHECK:           scf.for %[[I:.*]] = %c0 to %c300 step %c64
 // CHECK:             %[[AT:.*]] = affine.apply {{.*}}(%[[I]])
 // CHECK:             %[[SLICE:.*]] = tensor.extract_slice %[[SHIFTS]][0, %{{.*}}, %[[AT]], 0] [1, 1, %{{.*}}, 8]
@@ -344,5 +344,17 @@ func.func @fused_steps(%q: !q, %lse: !l) {
 func.func @fused_holes(%q: !q, %lse: !l) {
   // expected-error @below {{cannot be tiled: products = 5 needs a mask that leaves each tile of queries one range of tiles of keys, and the other way round; choose products = 7}}
   %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.affine<#even>) schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, products = 5>
+!q = tensor<2x4x512x40xf16>
+!l = tensor<2x4x512xf32>
+
+func.func @fused_columns(%q: !q, %lse: !l) {
+  // expected-error @below {{cannot be tiled: products = 5 needs a head dimension that is a multiple of 16, got 40; choose products = 7}}
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return
 }

@@ -17,7 +17,7 @@
 // CHECK:           %[[ROWS:.*]] = tensor.extract_slice %[[S]][%[[B]], %[[H]], %[[I]], 0] [1, 1, %{{.*}}, %[[N]]]
 // CHECK:           %[[SINK:.*]] = tensor.extract %arg3[%[[H]]]
 // CHECK:           flash.softmax %[[ROWS]] sink(%[[SINK]]) : tensor<?x?xf16> -> (tensor<?x?xf16>, tensor<?xf32>)
-// CHECK:         scf.forall {{.*}} step (1, 1, 128)
+// CHECK:         scf.forall {{.*}} step (1, 1, 128, 48)
 // CHECK:           scf.for %{{.*}} = %c0 to %[[NK]] step %c64
 // CHECK:             linalg.contract {{.*}} ins(%{{.*}} : tensor<128x64xf16>, tensor<64x48xf16>)
 func.func @dynamic(%q: tensor<2x4x?x128xf16>, %k: tensor<2x2x?x128xf16>, %v: tensor<2x2x?x48xf16>, %s: tensor<4xf32>) -> (tensor<2x4x?x48xf16>, tensor<2x4x?xf32>) {
@@ -28,7 +28,7 @@ func.func @dynamic(%q: tensor<2x4x?x128xf16>, %k: tensor<2x2x?x128xf16>, %v: ten
 
 // Of f32 the tiles are smaller; whole tiles without a mask need no selection.
 // CHECK-LABEL: func @whole(
-// CHECK:         scf.forall {{.*}} to (2, 128, 192) step (1, 64, 64)
+// CHECK:         scf.forall {{.*}} to (1, 2, 128, 192) step (1, 1, 64, 64)
 // CHECK-NOT:       arith.select
 // CHECK-NOT:       arith.truncf
 // CHECK:         flash.softmax %{{.*}} : tensor<8x192xf32> -> tensor<8x192xf32>

@@ -29,6 +29,14 @@
 // CHECK:       tile.reduce {{ *}}add %{{.*}} {offset = 0 : i64} : tensor<2x128xf32
 // CHECK:       tile.reduce {{ *}}add %{{.*}} : tensor<8x32xf32
 
+// Stores of one role go through the same bytes if a warpgroup's rows lie in the
+// same of them: not those of narrower panels, nor those of other warps.
+// CHECK-LABEL: gpu.func @stores
+// CHECK:       tile.store_bulk {{.*}} through {{.*}}128x128xf16, swizzle = 128> {offset = 0 : i64}
+// CHECK:       tile.store_bulk {{.*}} through {{.*}}128x64xf16, swizzle = 128> {offset = 0 : i64}
+// CHECK:       tile.store_bulk {{.*}} through {{.*}}128x16xf16, swizzle = 32> {offset = 32768 : i64}
+// CHECK:       tile.store_bulk {{.*}} through {{.*}}128x64xf16, swizzle = 128> {offset = 36864 : i64}
+
 // What warps exchange has a place behind the rings, which two reductions share. A
 // warp alone exchanges nothing.
 // CHECK-LABEL: gpu.func @reductions
@@ -38,6 +46,9 @@
 // CHECK:       tile.reduce_rows add %{{[^{]*}} : tensor<16x8xf32, #tile.fragment<1>>
 
 // LIMIT: error: the kernel 'rings' needs 7168 bytes of shared memory, and a block may have 7167; choose smaller tiles or fewer stages
+!wide = memref<?x?x?x128xf16, strided<[?, ?, ?, 1], offset: ?>>
+!out = memref<?x?x?x64xf16, strided<[?, ?, ?, 1], offset: ?>>
+!narrow = memref<?x?x?x16xf16, strided<[?, ?, ?, 1], offset: ?>>
 module attributes {gpu.container_module} {
   func.func @launch() {
     %c1 = arith.constant 1 : index
@@ -73,6 +84,18 @@ module attributes {gpu.container_module} {
       %0 = tile.reduce max %x : tensor<2x128xf32, #tile.warp_rows<8, 1, 128>> to tensor<2xf32, #tile.warp_rows<8, 1, 128>>
       %1 = tile.reduce add %x : tensor<2x128xf32, #tile.warp_rows<8, 1, 128>> to tensor<2xf32, #tile.warp_rows<8, 1, 128>>
       %2 = tile.reduce add %y : tensor<8x32xf32, #tile.warp_rows<8, 1>> to tensor<8xf32, #tile.warp_rows<8, 1>>
+      gpu.return
+    }
+    gpu.func @stores(%wide: !wide, %out: !out, %narrow: !narrow,
+                     %x: tensor<128x128xf16, #tile.fragment<8>>, %y: tensor<128x64xf16, #tile.fragment<8>>,
+                     %z: tensor<128x16xf16, #tile.fragment<8>>, %i: index) kernel {
+      tile.warp_specialize @consumer(warps = 8, registers = 160) {
+        tile.store_bulk %x, %wide[%i, %i, %i] through !tile.smem<128x128xf16, swizzle = 128> : tensor<128x128xf16, #tile.fragment<8>> to !wide
+        tile.store_bulk %y, %out[%i, %i, %i] through !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to !out
+        tile.store_bulk %z, %narrow[%i, %i, %i] through !tile.smem<128x16xf16, swizzle = 32> : tensor<128x16xf16, #tile.fragment<8>> to !narrow
+      } @other(warps = 8, registers = 24) {
+        tile.store_bulk %y, %out[%i, %i, %i] through !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to !out
+      }
       gpu.return
     }
     gpu.func @reductions() kernel {

@@ -154,17 +154,113 @@ gpu.module @m {
 
 !memory = memref<?x64xf16, strided<[?, 1]>>
 !tile = !tile.smem<16x64xf16, swizzle = 128>
+
+// A fetch in a choice in a loop: steps go on where it is taken.
+
+// CHECK-LABEL: gpu.func @guarded(
+// CHECK:       scf.for {{.*}} iter_args(%[[T:.*]] = %c0{{.*}}) -> (index)
+// CHECK:         %[[NEXT:.*]] = scf.if %{{.*}} -> (index) {
+// CHECK:           %[[MORE:.*]] = arith.addi %[[T]], %c1
+// CHECK:           tile.ring.acquire %[[R:.*]][%[[T]]]
+// CHECK:           tile.copy_async %{{.*}} to %[[R]][%[[T]]]
+// CHECK:           tile.ring.release %[[R]][%[[T]]]
+// CHECK:           scf.yield %[[MORE]]
+// CHECK:         } else {
+// CHECK:           scf.yield %[[T]]
+// CHECK:         scf.yield %[[NEXT]]
 gpu.module @m {
   gpu.func @guarded(%k: !memory, %n: index, %c: i1) kernel {
     %c0 = arith.constant 0 : index
     %c16 = arith.constant 16 : index
     scf.for %j = %c0 to %n step %c16 {
       scf.if %c {
-        // expected-error @below {{'tile.fetch' op in a loop can become a ring only directly in its body}}
         %kt = tile.fetch %k[%j] : !memory to !tile
         %kr = tile.load %kt : !tile to tensor<16x64xf16, #tile.fragment<1>>
       }
     }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+
+// The first step stands beside the loop over the others, as canonicalization leaves a loop
+// of one iteration: one ring has all steps. In the other branch, other memory has its own.
+
+// CHECK-LABEL: gpu.func @beside(
+// CHECK:       %[[V:.*]] = tile.ring
+// CHECK:       %[[K:.*]] = tile.ring
+// CHECK:       scf.for {{.*}} iter_args(%[[T:.*]] = %c0{{.*}}, %[[S:.*]] = %c0{{.*}}) -> (index, index)
+// CHECK:         %[[BOTH:.*]]:2 = scf.if
+// CHECK:           %[[SECOND:.*]] = arith.addi %[[T]], %c1
+// CHECK:           tile.ring.acquire %[[K]][%[[T]]]
+// CHECK:           %[[END:.*]] = scf.for {{.*}} iter_args(%[[STEP:.*]] = %[[SECOND]])
+// CHECK:             tile.ring.acquire %[[K]][%[[STEP]]]
+// CHECK:           scf.yield %[[END]], %[[S]]
+// CHECK:         } else {
+// CHECK:           %[[MORE:.*]] = arith.addi %[[S]], %c1
+// CHECK:           tile.ring.acquire %[[V]][%[[S]]]
+// CHECK:           scf.yield %[[T]], %[[MORE]]
+// CHECK:         scf.yield %[[BOTH]]#0, %[[BOTH]]#1
+gpu.module @m {
+  gpu.func @beside(%k: !memory, %v: !memory, %n: index, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    scf.for %i = %c0 to %n step %c1 {
+      scf.if %c {
+        %k0 = tile.fetch %k[%c0] : !memory to !tile
+        %r0 = tile.load %k0 : !tile to tensor<16x64xf16, #tile.fragment<1>>
+        scf.for %j = %c16 to %n step %c16 {
+          %kt = tile.fetch %k[%j] : !memory to !tile
+          %kr = tile.load %kt : !tile to tensor<16x64xf16, #tile.fragment<1>>
+        }
+      } else {
+        %vt = tile.fetch %v[%c0] : !memory to !tile
+        %vr = tile.load %vt : !tile to tensor<16x64xf16, #tile.fragment<1>>
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!f = tensor<16x64xf16, #tile.fragment<1>>
+
+// Steps that follow one another share rings; what lives across them has its own.
+
+// CHECK-LABEL: gpu.func @straight(
+// CHECK:       %[[Q:.*]] = tile.ring : <1,
+// CHECK:       %[[V:.*]] = tile.ring : <2,
+// CHECK:       %[[K:.*]] = tile.ring : <2,
+// CHECK:       tile.ring.acquire %[[Q]]
+// CHECK:       %[[ONE:.*]] = arith.addi %c0
+// CHECK:       tile.ring.acquire %[[K]][%c0
+// CHECK:       tile.ring.release %[[K]][%c0
+// CHECK:       tile.ring.acquire %[[V]][%c0
+// CHECK:       tile.ring.acquire %[[V]][%[[ONE]]]
+// CHECK:       tile.ring.acquire %[[K]][%[[ONE]]]
+// CHECK:       tile.ring.release %[[Q]]
+gpu.module @m {
+  gpu.func @straight(%q: !memory, %k: !memory, %v: !memory) kernel attributes {flash.schedule = #flash.schedule<stages = 2>} {
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    %qt = tile.fetch %q[%c0] : !memory to !tile
+    %k0 = tile.fetch %k[%c0] : !memory to !tile
+    %kr0 = tile.load %k0 : !tile to !f
+    %v0 = tile.fetch %v[%c0] : !memory to !tile
+    %vr0 = tile.load %v0 : !tile to !f
+    %v1 = tile.fetch %v[%c16] : !memory to !tile
+    %k1 = tile.fetch %k[%c16] : !memory to !tile
+    %kr1 = tile.load %k1 : !tile to !f
+    %vr1 = tile.load %v1 : !tile to !f
+    %qr = tile.load %qt : !tile to !f
     gpu.return
   }
 }

@@ -62,3 +62,45 @@ func.func @plain(%q: !q, %k: !k, %v: !k, %ids: tensor<90xi32>, %bias: tensor<4x9
   } : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
   return %dq, %dk, %dv : !q, !k, !k
 }
+
+// Documents that begin elsewhere in each batch and head: tiles that are left in whole and in part, in both
+// programs, lists for each query head of a key head, lengths, and lengths of rows that are no multiple of tiles.
+// DEFINE: %{shapes} = --shape=0=2x4x301x32 --shape=1=2x2x333x32 --shape=2=2x2x333x32 --fill=3=200 --fill=3=333@1 --shape=5=2x4x301x32
+// RUN: flash-run %s --function=documents --target=cpu --check %{shapes} | FileCheck %s
+// RUN: flash-run %s --function=documents --target=emulate --check %{shapes} | FileCheck %s
+// RUN: flash-run %s --function=documents --target=emulate:sm_90a --check %{shapes} | FileCheck %s
+!dq = tensor<2x4x?x32xf16>
+!dk = tensor<2x2x?x32xf16>
+func.func @documents(%q: !dq, %k: !dk, %v: !dk, %n: tensor<2xi32>, %first: tensor<2x4xi32>, %do: !dq) -> (!dq, !dk, !dk) {
+  %o, %lse = flash.attention %q, %k, %v lengths(%n : tensor<2xi32>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %c97 = arith.constant 97 : i32
+    %c140 = arith.constant 140 : i32
+    %f = tensor.extract %first[%b, %h] : tensor<2x4xi32>
+    %shift = arith.remui %f, %c97 : i32
+    %ii = arith.index_cast %i : index to i32
+    %jj = arith.index_cast %j : index to i32
+    %is = arith.addi %ii, %shift : i32
+    %js = arith.addi %jj, %shift : i32
+    %x = arith.divui %is, %c140 : i32
+    %y = arith.divui %js, %c140 : i32
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %s keep %same : f32
+  } : (!dq, !dk, !dk) -> (!dq, tensor<2x4x?xf32>)
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do lengths(%n : tensor<2xi32>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %c97 = arith.constant 97 : i32
+    %c140 = arith.constant 140 : i32
+    %f = tensor.extract %first[%b, %h] : tensor<2x4xi32>
+    %shift = arith.remui %f, %c97 : i32
+    %ii = arith.index_cast %i : index to i32
+    %jj = arith.index_cast %j : index to i32
+    %is = arith.addi %ii, %shift : i32
+    %js = arith.addi %jj, %shift : i32
+    %x = arith.divui %is, %c140 : i32
+    %y = arith.divui %js, %c140 : i32
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %s keep %same : f32
+  } : (!dq, !dk, !dk, !dq, tensor<2x4x?xf32>, !dq) -> (!dq, !dk, !dk)
+  return %dq, %dk, %dv : !dq, !dk, !dk
+}

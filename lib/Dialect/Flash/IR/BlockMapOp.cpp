@@ -64,7 +64,8 @@ private:
                         });
   }
   static bool isElementOp(Operation *op) {
-    return isa_and_nonnull<AttentionOp, OnlineAttentionOp, BlockMapOp>(op);
+    return isa_and_nonnull<AttentionOp, AttentionGradOp, OnlineAttentionOp,
+                           BlockMapOp>(op);
   }
   static bool isSameOp(Operation *lhs, Operation *rhs) {
     return lhs->getName() == rhs->getName() &&
@@ -81,7 +82,7 @@ private:
 LogicalResult flash::detail::verifyBlocks(
     Operation *op, Value keyTiles, Value counts, RankedTensorType query,
     RankedTensorType key, std::optional<MaskAttrInterface> mask, Value lengths,
-    Region &score, std::optional<ScheduleAttr> attribute) {
+    Region &score, std::optional<ScheduleAttr> attribute, BlockUser user) {
   if (!keyTiles && !counts)
     return success();
   auto map = keyTiles ? keyTiles.getDefiningOp<BlockMapOp>() : BlockMapOp();
@@ -96,6 +97,12 @@ LogicalResult flash::detail::verifyBlocks(
   };
   if (query.getRank() != 4)
     return op->emitOpError("blocks are for operands of rank 4");
+  bool overQueries = user == BlockUser::KeyGrad;
+  if (map.getOverQueries() != overQueries)
+    return op->emitOpError(overQueries ? "query_blocks" : "blocks")
+           << " takes a map of tiles of " << (overQueries ? "queries" : "keys")
+           << ", which a flash.block_map " << (overQueries ? "with" : "without")
+           << " over_queries makes";
   if (map.getMaskAttr() != mask.value_or(MaskAttrInterface()))
     return differs("mask");
   if (map.getLengths() != lengths)
@@ -126,12 +133,30 @@ LogicalResult flash::detail::verifyBlocks(
     return differs("number of heads that share tiles: the schedule must say "
                    "packed_heads = ")
            << map.getPackedHeads();
-  if (!schedule.queryTile ||
-      schedule.getQueriesOfTile() != map.getQueryTile() ||
-      schedule.keyTile != map.getKeyTile())
-    return differs("tile size: the schedule must say query_tile = ")
-           << map.getQueryTile() * packed
-           << ", key_tile = " << map.getKeyTile();
+  bool hasTiles = schedule.queryTile && schedule.keyTile;
+  auto differInTiles = [&](StringRef ofQueries, StringRef ofKeys) {
+    return differs("tile size: the schedule must say ")
+           << ofQueries << " = " << map.getQueryTile() * packed << ", "
+           << ofKeys << " = " << map.getKeyTile();
+  };
+  std::pair<int64_t, int64_t> tiles = {map.getQueryTile(), map.getKeyTile()};
+  switch (user) {
+  case BlockUser::Attention:
+    if (!hasTiles ||
+        tiles != std::pair(schedule.getQueriesOfTile(), *schedule.keyTile))
+      return differInTiles("query_tile", "key_tile");
+    break;
+  case BlockUser::QueryGrad:
+    if (!hasTiles ||
+        tiles != std::pair(*schedule.queryTile, schedule.getKeyStep()))
+      return differInTiles("query_tile", "key_step");
+    break;
+  case BlockUser::KeyGrad:
+    if (!hasTiles ||
+        tiles != std::pair(schedule.getQueryStep(), *schedule.keyTile))
+      return differInTiles("query_step", "key_tile");
+    break;
+  }
   return success();
 }
 
@@ -146,18 +171,22 @@ SmallVector<OpFoldResult> BlockMapOp::getMixedSizes() {
 
 std::pair<RankedTensorType, RankedTensorType>
 BlockMapOp::getMapTypes(MLIRContext *context, ArrayRef<int64_t> sizes,
-                        ArrayRef<int64_t> tiles, int64_t packedHeads) {
+                        ArrayRef<int64_t> tiles, int64_t packedHeads,
+                        bool overQueries) {
   auto countTiles = [](int64_t size, int64_t tile) {
     return ShapedType::isDynamic(size) ? size
                                        : llvm::divideCeilSigned(size, tile);
   };
-  int64_t queryTiles = countTiles(sizes[2], tiles[0]),
-          keyTiles = countTiles(sizes[3], tiles[1]);
+  int64_t fixedTiles = countTiles(sizes[2], tiles[0]),
+          listedTiles = countTiles(sizes[3], tiles[1]);
+  if (overQueries)
+    std::swap(fixedTiles, listedTiles);
   int64_t heads =
       ShapedType::isDynamic(sizes[1]) ? sizes[1] : sizes[1] / packedHeads;
   Type i32 = IntegerType::get(context, 32);
-  return {RankedTensorType::get({sizes[0], heads, queryTiles, keyTiles}, i32),
-          RankedTensorType::get({sizes[0], heads, queryTiles, 2}, i32)};
+  return {
+      RankedTensorType::get({sizes[0], heads, fixedTiles, listedTiles}, i32),
+      RankedTensorType::get({sizes[0], heads, fixedTiles, 2}, i32)};
 }
 
 LogicalResult BlockMapOp::verify() {
@@ -180,8 +209,11 @@ LogicalResult BlockMapOp::verify() {
     return emitOpError("packs ")
            << getPackedHeads() << " heads, which must divide how many have a "
            << "map, " << printSize(sizes[1]);
-  auto [keyTiles, counts] =
-      getMapTypes(getContext(), sizes, getTiles(), getPackedHeads());
+  if (getOverQueries() && getPacked())
+    return emitOpError("lists of queries are not packed: leave out packed or "
+                       "over_queries");
+  auto [keyTiles, counts] = getMapTypes(getContext(), sizes, getTiles(),
+                                        getPackedHeads(), getOverQueries());
   for (auto [name, type, expected] :
        {std::tuple("key_tiles", getKeyTiles().getType(), keyTiles),
         {"counts", getCounts().getType(), counts}})

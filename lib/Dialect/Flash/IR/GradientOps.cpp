@@ -92,6 +92,13 @@ LogicalResult AttentionGradOp::verify() {
       failed(verifyGradient(*this, "the sink", getSinkGrad().getType(),
                             getSink().getType())))
     return failure();
+  for (auto [tiles, counts, user] :
+       {std::tuple(getKeyTiles(), getKeyTileCounts(), BlockUser::QueryGrad),
+        {getQueryTiles(), getQueryTileCounts(), BlockUser::KeyGrad}})
+    if (failed(verifyBlocks(*this, tiles, counts, getQuery().getType(),
+                            getKey().getType(), getMask(), getLengths(),
+                            getScore(), getSchedule(), user)))
+      return failure();
   return verifyCaptured(*this);
 }
 

@@ -81,13 +81,18 @@ mlir::LogicalResult verifyOutput(AttentionOpInterface op, llvm::StringRef name,
 mlir::LogicalResult verifyRows(AttentionOpInterface op, llvm::StringRef name,
                                mlir::RankedTensorType type);
 
+/// Whose tiles a block map is of: of attention, or of the programs of gradients
+/// over queries and over keys.
+enum class BlockUser { Attention, QueryGrad, KeyGrad };
+
 /// Checks that the block map of an attention, the two results `keyTiles` and
 /// `counts`, is made for it and its tiles; nothing if both are null.
 mlir::LogicalResult
 verifyBlocks(mlir::Operation *op, mlir::Value keyTiles, mlir::Value counts,
              mlir::RankedTensorType query, mlir::RankedTensorType key,
              std::optional<MaskAttrInterface> mask, mlir::Value lengths,
-             mlir::Region &score, std::optional<ScheduleAttr> schedule);
+             mlir::Region &score, std::optional<ScheduleAttr> schedule,
+             BlockUser user = BlockUser::Attention);
 
 /// Checks where the first element of a step is.
 template <typename Op> mlir::LogicalResult verifyPosition(Op op) {

@@ -79,7 +79,7 @@ private:
   void gradientSizes(AttentionGradOp grad);
   void atLeast(const Size &size, const Size &wanted, Operation *read,
                const Twine &message);
-  void blockSizes(AttentionOp attention, ArrayRef<Size> extents);
+  void blockSizes(Value tiles, ArrayRef<Size> extents);
   void readSizes(ArrayRef<Size> extents);
 
   AttentionOpInterface op;
@@ -187,8 +187,10 @@ void ShapeAsserter::atLeast(const Size &size, const Size &wanted,
 
 /// Checks that a block map is of the attention's sizes, or of one batch or head
 /// for all.
-void ShapeAsserter::blockSizes(AttentionOp attention, ArrayRef<Size> extents) {
-  auto map = attention.getKeyTiles().getDefiningOp<BlockMapOp>();
+void ShapeAsserter::blockSizes(Value tiles, ArrayRef<Size> extents) {
+  auto map = tiles ? tiles.getDefiningOp<BlockMapOp>() : BlockMapOp();
+  if (!map)
+    return;
   const StringRef names[] = {"batches", "heads", "queries", "keys"};
   for (auto [size, extent, name] :
        llvm::zip_equal(map.getMixedSizes(), extents, names)) {
@@ -207,11 +209,15 @@ static void givenSizes(BlockMapOp map) {
   ImplicitLocOpBuilder b(map.getLoc(), map);
   SmallVector<OpFoldResult> sizes = map.getMixedSizes();
   AffineExpr size = b.getAffineDimExpr(0);
-  const std::tuple<StringRef, AffineExpr> wanted[] = {
+  std::tuple<StringRef, AffineExpr> wanted[] = {
       {"batches", size},
       {"heads", size.floorDiv(map.getPackedHeads())},
       {"tiles of queries", size.ceilDiv(map.getQueryTile())},
       {"tiles of keys", size.ceilDiv(map.getKeyTile())}};
+  if (map.getOverQueries()) {
+    std::swap(wanted[2], wanted[3]);
+    std::swap(sizes[2], sizes[3]);
+  }
   for (Value given : {map.getGivenTiles(), map.getGivenCounts()}) {
     auto type = cast<RankedTensorType>(given.getType());
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
@@ -297,18 +303,20 @@ void ShapeAsserter::run() {
                "queries");
     multipleOf(Size::of(key, rank - 2), op.getMultiples()->back(), "keys");
   }
+  SmallVector<Size> extents = {batch, queryHeads, Size::of(query, rank - 2),
+                               Size::of(key, rank - 2)};
   if (auto attention = dyn_cast<AttentionOp>(op.getOperation())) {
-    if (attention.getKeyTiles())
-      blockSizes(attention, {batch, queryHeads, Size::of(query, rank - 2),
-                             Size::of(key, rank - 2)});
+    blockSizes(attention.getKeyTiles(), extents);
     resultSizes(query, "query", attention.getOutput().getType(), "output");
     if (attention.getLse())
       resultSizes(query, "query", attention.getLse().getType(), "log-sum-exp");
   }
-  if (auto grad = dyn_cast<AttentionGradOp>(op.getOperation()))
+  if (auto grad = dyn_cast<AttentionGradOp>(op.getOperation())) {
+    blockSizes(grad.getKeyTiles(), extents);
+    blockSizes(grad.getQueryTiles(), extents);
     gradientSizes(grad);
-  readSizes(
-      {batch, queryHeads, Size::of(query, rank - 2), Size::of(key, rank - 2)});
+  }
+  readSizes(extents);
 }
 
 namespace {

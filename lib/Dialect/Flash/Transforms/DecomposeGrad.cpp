@@ -50,6 +50,9 @@ private:
   }
   /// Whether the gradient of a score is added up, or null if that of all is.
   Value isUsed(ImplicitLocOpBuilder &at, Value query, Value key);
+  /// The tile as products with 16-bit elements of `other` take it: half of its
+  /// registers are free until it is needed again.
+  Value roundOnce(Value tile, Value other);
   /// The keys of a step over queries without what is not finite, where some of
   /// them may be left out: they have the weight 0 then, and 0 * NaN is NaN.
   Value finiteKeys(KeyGradStepOp op);
@@ -167,6 +170,15 @@ LogicalResult GradStepBuilder::run(QueryGradStepOp op) {
   return success();
 }
 
+Value GradStepBuilder::roundOnce(Value tile, Value other) {
+  Type element = getElementTypeOrSelf(operand(other));
+  if (element.isF32())
+    return tile;
+  auto type = cast<RankedTensorType>(tile.getType());
+  Value rounded = arith::TruncFOp::create(b, type.clone(element), tile);
+  return arith::ExtFOp::create(b, type, rounded);
+}
+
 /// Whether the tile is a copy of its first `rows` rows, and zeros.
 static bool isPaddedFrom(Value tile, Value rows) {
   auto pad = tile.getDefiningOp<tensor::PadOp>();
@@ -227,18 +239,27 @@ LogicalResult GradStepBuilder::run(KeyGradStepOp op) {
        ofValues = !op.getValueGradOut().use_empty();
   Value s = products(op.getKey(), op.getQuery());
   Value p = probabilities(s);
+  if (queryGrad)
+    p = roundOnce(p, op.getQuery());
   Value dp;
   if (ofKeys)
     dp = products(op.getValue(), op.getOutputGrad());
-  if (ofValues)
+  // A choice of products for masked rows has no registers for dP beside three
+  // gradients.
+  bool isLate = queryGrad && isMasked();
+  if (ofValues && !isLate)
     valueGrad = addRows(p, op.getOutputGrad(), valueGrad);
   if (ofKeys) {
     FailureOr<Value> dx = scoreGrads(s, p, dp);
     if (failed(dx))
       return failure();
+    if (isLate)
+      valueGrad = addRows(p, op.getOutputGrad(), valueGrad);
+    keyGrad = addRows(*dx, op.getQuery(), keyGrad);
+    // Behind the product that reads the gradients of scores from registers:
+    // under it they go to the other warps.
     if (queryGrad)
       queryGrad = addKeys(*dx, finiteKeys(op), queryGrad, op.getTransposed());
-    keyGrad = addRows(*dx, op.getQuery(), keyGrad);
   }
   SmallVector<Value> results = {keyGrad, valueGrad};
   if (queryGrad)
@@ -302,8 +323,8 @@ LogicalResult GradStepBuilder::run(CapturedGradStepOp op) {
     return failure();
   // The sum has the rows of the fixed tile.
   bool isOfRows = cast<RankedTensorType>(op.getSum().getType()).getRank() == 1;
-  AffineMap ofSum = isOfRows ? map(2, {fixedLoop()})
-                             : map(2, {fixedLoop(), 1 - fixedLoop()});
+  AffineMap ofSum =
+      isOfRows ? map(2, {fixedLoop()}) : map(2, {fixedLoop(), 1 - fixedLoop()});
   replace(op, generic(gradient, op.getSum(), {scoreMap(), ofSum}, add)[0]);
   return success();
 }

@@ -74,8 +74,10 @@ static void expandToRank4(AttentionOpInterface op) {
         grad.getCapturedGrads().getTypes(), expand(op.getQuery()),
         expand(op.getKey()), expand(op.getValue()), expand(grad.getOutput()),
         expand(grad.getLse()), expand(grad.getOutputGrad()), op.getLengths(),
-        op.getSink(), /*leading=*/LeadingAttr(), grad.getScaleAttr(),
-        grad.getMaskAttr(), grad.getPrecisionAttr(), grad.getMultiplesAttr(),
+        op.getSink(), /*keyTiles=*/Value(), /*keyTileCounts=*/Value(),
+        /*queryTiles=*/Value(), /*queryTileCounts=*/Value(),
+        /*leading=*/LeadingAttr(), grad.getScaleAttr(), grad.getMaskAttr(),
+        grad.getPrecisionAttr(), grad.getMultiplesAttr(),
         grad.getScheduleAttr(), expand(grad.getLseGrad()), grad.getCaptured());
   }
   expanded.getScore().takeBody(op.getScore());

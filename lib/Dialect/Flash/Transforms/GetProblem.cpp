@@ -102,6 +102,15 @@ std::string flash::findFusionFault(AttentionGradOp op,
         "products = 5 needs a query_step or a head dimension as long as the "
         "key_tile, {0}, got {1} and {2}; choose such tiles, or products = 7",
         keyTile, queryStep, op.getHeadDim());
+  if (schedule.blockMap == 1 || op.getKeyTiles() || op.getQueryTiles())
+    return "products = 5 goes through no lists of tiles; choose block_map = 0, "
+           "or products = 7";
+  // Tiles that go through shared memory have such columns.
+  constexpr int64_t columnMultiple = 16;
+  if (op.getHeadDim() % columnMultiple != 0)
+    return llvm::formatv("products = 5 needs a head dimension that is a "
+                         "multiple of {0}, got {1}; choose products = 7",
+                         columnMultiple, op.getHeadDim());
   if (!leavesRanges(op.getMaskOrFull(), queryStep, keyTile,
                     getLength(op.getQuery()), getLength(op.getKey())))
     return "products = 5 needs a mask that leaves each tile of queries one "

@@ -7,6 +7,9 @@
 
 #include "GradProgram.h"
 
+#include "BlockList.h"
+#include "TileSlices.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -26,10 +29,10 @@ SmallVector<Value> GradProgram::parallelLoop(ArrayRef<OpFoldResult> ends,
                                              ArrayRef<Value> outputs,
                                              const Schedule &schedule,
                                              Body body) {
-  auto forall = scf::ForallOp::create(
-      b, SmallVector<OpFoldResult>(ends.size(), index(0)), ends,
-      getAsIndexOpFoldResult(b.getContext(), steps), outputs,
-      /*mapping=*/std::nullopt);
+  auto forall =
+      scf::ForallOp::create(b, SmallVector<OpFoldResult>(ends.size(), index(0)),
+                            ends, getAsIndexOpFoldResult(b.getContext(), steps),
+                            outputs, getBlockMapping(b, ends.size()));
   setSchedule(forall, schedule);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
@@ -46,4 +49,29 @@ SmallVector<Value> GradProgram::loop(
   scf::YieldOp::create(b,
                        body(loop.getInductionVar(), loop.getRegionIterArgs()));
   return SmallVector<Value>(loop.getResults());
+}
+
+SmallVector<Value> GradProgram::loopOverTiles(const TiledDim &dim, Value end,
+                                              Value listed, Value counts,
+                                              ArrayRef<Value> position,
+                                              int64_t rows, ValueRange state,
+                                              Step step) {
+  if (!listed)
+    return loop(constant(0), end, dim.tile, state,
+                [&](Value at, ValueRange state) {
+                  return step(at, /*isWhole=*/false, state);
+                });
+  Location loc = b.getLoc();
+  Value number = asValue(affine::makeComposedFoldedAffineApply(
+      b, loc, b.getAffineDimExpr(0).floorDiv(rows), {position[2]}));
+  BlockList list(b, loc, listed, counts, position[0], position[1], number);
+  auto over = [&](Value from, Value to, bool areWhole, ValueRange state) {
+    return loop(
+        from, to, /*step=*/1, state, [&](Value place, ValueRange state) {
+          return step(list.getStart(b, loc, place, dim.tile), areWhole, state);
+        });
+  };
+  SmallVector<Value> parts =
+      over(constant(0), list.getEndOfParts(), /*areWhole=*/false, state);
+  return over(list.getEndOfParts(), list.getEnd(), /*areWhole=*/true, parts);
 }

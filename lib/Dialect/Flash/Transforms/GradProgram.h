@@ -41,17 +41,27 @@ protected:
   }
 
   /// A parallel loop; the body writes its results with `insertRows`.
-  llvm::SmallVector<mlir::Value>
-  parallelLoop(llvm::ArrayRef<mlir::OpFoldResult> ends,
-               llvm::ArrayRef<int64_t> steps,
-               llvm::ArrayRef<mlir::Value> outputs, const Schedule &schedule,
-               Body body);
+  llvm::SmallVector<mlir::Value> parallelLoop(
+      llvm::ArrayRef<mlir::OpFoldResult> ends, llvm::ArrayRef<int64_t> steps,
+      llvm::ArrayRef<mlir::Value> outputs, const Schedule &schedule, Body body);
   /// A loop that carries `state`.
+  llvm::SmallVector<mlir::Value> loop(
+      mlir::Value from, mlir::Value to, int64_t step, mlir::ValueRange state,
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value at,
+                                                        mlir::ValueRange state)>
+          body);
+
+  /// What adds the tile at `at` to `state`; of whole tiles all elements exist
+  /// and are kept.
+  using Step = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+      mlir::Value at, bool isWhole, mlir::ValueRange state)>;
+  /// Loops over the tiles of `dim`: those before `end`, or those that are left
+  /// of them to the tile of so many rows at `position` = (batch, head, start),
+  /// if there is a block map.
   llvm::SmallVector<mlir::Value>
-  loop(mlir::Value from, mlir::Value to, int64_t step, mlir::ValueRange state,
-       llvm::function_ref<llvm::SmallVector<mlir::Value>(
-           mlir::Value at, mlir::ValueRange state)>
-           body);
+  loopOverTiles(const TiledDim &dim, mlir::Value end, mlir::Value listed,
+                mlir::Value counts, llvm::ArrayRef<mlir::Value> position,
+                int64_t rows, mlir::ValueRange state, Step step);
 
   AttentionGradOp op;
   HeadGroups groups;

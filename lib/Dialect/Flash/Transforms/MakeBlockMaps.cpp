@@ -16,7 +16,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/Support/MathExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace flash {
 #define GEN_PASS_DEF_MAKEBLOCKMAPS
@@ -26,27 +26,40 @@ namespace flash {
 using namespace mlir;
 using namespace flash;
 
+namespace {
+/// The tiles of a program, of queries and of keys.
+struct Tiles {
+  int64_t ofQueries, ofKeys;
+  /// Whether it goes over tiles of queries for each tile of keys.
+  bool overQueries;
+};
+} // namespace
+
 /// Whether a map says more than what `flash-split-mask` finds, and may be made.
-static bool needsMap(AttentionOp op) {
-  if (op.getKeyTiles() || !op.getSchedule())
-    return false;
-  const Schedule schedule = op.getSchedule()->getValue();
+static bool needsMap(AttentionOpInterface op, const Schedule &schedule,
+                     const Tiles &tiles) {
   int64_t queries = op.getQuery().getType().getDimSize(2),
           keys = op.getKey().getType().getDimSize(2);
-  if (!schedule.queryTile || !schedule.keyTile || schedule.splitKeys ||
-      schedule.blockMap == 0 ||
-      (!ShapedType::isDynamic(keys) && keys <= *schedule.keyTile))
+  int64_t listed = tiles.overQueries ? queries : keys,
+          tile = tiles.overQueries ? tiles.ofQueries : tiles.ofKeys;
+  if (schedule.splitKeys || schedule.blockMap == 0 || schedule.isFused() ||
+      (!ShapedType::isDynamic(listed) && listed <= tile))
     return false;
   if (masksElements(op.getScore()))
     return true;
+  if (!op.getMask())
+    return false;
   auto known = [](int64_t size) {
     return ShapedType::isDynamic(size) ? std::nullopt
                                        : std::optional<int64_t>(size);
   };
-  return op.getMask() &&
-         computeMaskTiles(*op.getMask(), schedule.getQueriesOfTile(),
-                          *schedule.keyTile, known(queries), known(keys))
-             .gaveUp;
+  MaskTiles found =
+      tiles.overQueries
+          ? computeMaskTiles(transposeMask(*op.getMask()), tiles.ofKeys,
+                             tiles.ofQueries, known(keys), known(queries))
+          : computeMaskTiles(*op.getMask(), tiles.ofQueries, tiles.ofKeys,
+                             known(queries), known(keys));
+  return found.gaveUp;
 }
 
 /// Makes `keep` what the score region says of whether elements take part.
@@ -67,10 +80,10 @@ static void cloneKeep(Region &score, Region &keep) {
   YieldOp::create(b, yield.getLoc(), kept, /*keep=*/Value());
 }
 
-static void makeMap(AttentionOp op) {
+static BlockMapOp makeMap(AttentionOpInterface op, const Schedule &schedule,
+                          const Tiles &tiles) {
   OpBuilder b(op);
   Location loc = op.getLoc();
-  const Schedule schedule = op.getSchedule()->getValue();
   MaskAttrInterface mask = op.getMaskOrFull();
   bool isOfBatch = op.getLengths() || dependsOn(mask, 0),
        isOfHead = dependsOn(mask, 1);
@@ -81,7 +94,6 @@ static void makeMap(AttentionOp op) {
     isOfHead |= !keep.getArgument(1).use_empty();
   }
   int64_t packed = isOfHead ? schedule.getPackedHeads() : 1;
-  const int64_t tiles[] = {schedule.getQueriesOfTile(), *schedule.keyTile};
   SmallVector<OpFoldResult> sizes = {
       isOfBatch ? tensor::getMixedSize(b, loc, op.getQuery(), 0)
                 : b.getIndexAttr(1),
@@ -92,30 +104,67 @@ static void makeMap(AttentionOp op) {
   SmallVector<Value> dynamicSizes;
   SmallVector<int64_t> staticSizes;
   dispatchIndexOpFoldResults(sizes, dynamicSizes, staticSizes);
-  auto [keyTiles, counts] =
-      BlockMapOp::getMapTypes(b.getContext(), staticSizes, tiles, packed);
+  const int64_t tileSizes[] = {tiles.ofQueries, tiles.ofKeys};
+  auto [listed, counts] = BlockMapOp::getMapTypes(
+      b.getContext(), staticSizes, tileSizes, packed, tiles.overQueries);
   auto map = BlockMapOp::create(
-      b, loc, keyTiles, counts, dynamicSizes, op.getLengths(), staticSizes,
-      tiles, packed > 1 ? b.getI64IntegerAttr(packed) : IntegerAttr(),
-      op.getMaskAttr(), /*givenTiles=*/Value(), /*givenCounts=*/Value());
+      b, loc, listed, counts, dynamicSizes, op.getLengths(), staticSizes,
+      tileSizes, packed > 1 ? b.getI64IntegerAttr(packed) : IntegerAttr(),
+      tiles.overQueries, op.getMask().value_or(MaskAttrInterface()),
+      /*givenTiles=*/Value(), /*givenCounts=*/Value());
   map.getKeep().takeBody(keep);
+  return map;
+}
+
+static void makeMaps(AttentionOp op, const Schedule &schedule) {
+  Tiles tiles = {schedule.getQueriesOfTile(), *schedule.keyTile,
+                 /*overQueries=*/false};
+  if (op.getKeyTiles() || !needsMap(op, schedule, tiles))
+    return;
+  BlockMapOp map = makeMap(op, schedule, tiles);
   op.getKeyTilesMutable().assign(map.getKeyTiles());
   op.getTileCountsMutable().assign(map.getCounts());
+}
+
+/// The programs over queries and over keys go over lists of their own.
+static void makeMaps(AttentionGradOp op, const Schedule &schedule) {
+  Tiles ofQueries = {*schedule.queryTile, schedule.getKeyStep(),
+                     /*overQueries=*/false},
+        ofKeys = {schedule.getQueryStep(), *schedule.keyTile,
+                  /*overQueries=*/true};
+  if (!op.getKeyTiles() && needsMap(op, schedule, ofQueries)) {
+    BlockMapOp map = makeMap(op, schedule, ofQueries);
+    op.getKeyTilesMutable().assign(map.getKeyTiles());
+    op.getKeyTileCountsMutable().assign(map.getCounts());
+  }
+  if (!op.getQueryTiles() && needsMap(op, schedule, ofKeys)) {
+    BlockMapOp map = makeMap(op, schedule, ofKeys);
+    op.getQueryTilesMutable().assign(map.getKeyTiles());
+    op.getQueryTileCountsMutable().assign(map.getCounts());
+  }
 }
 
 namespace {
 struct MakeBlockMaps : flash::impl::MakeBlockMapsBase<MakeBlockMaps> {
   void runOnOperation() override {
-    SmallVector<AttentionOp> ops;
-    getOperation().walk([&](AttentionOp op) { ops.push_back(op); });
-    for (AttentionOp op : ops) {
+    SmallVector<AttentionOpInterface> ops;
+    getOperation().walk([&](AttentionOpInterface op) { ops.push_back(op); });
+    for (AttentionOpInterface op : ops) {
       if (failed(op.requireRank4()))
         return signalPassFailure();
       // What nothing asks for is not computed.
-      if (op->use_empty())
+      if (op->use_empty()) {
         op.erase();
-      else if (needsMap(op))
-        makeMap(op);
+        continue;
+      }
+      std::optional<ScheduleAttr> attribute = op.getSchedule();
+      if (!attribute || !attribute->getValue().queryTile ||
+          !attribute->getValue().keyTile)
+        continue;
+      llvm::TypeSwitch<Operation *>(op.getOperation())
+          .Case<AttentionOp, AttentionGradOp>([&](auto attention) {
+            makeMaps(attention, attribute->getValue());
+          });
     }
   }
 };

@@ -118,7 +118,7 @@ SmallVector<Value> flash::combineSplits(OpBuilder &b, Location loc,
   auto forall = scf::ForallOp::create(
       b, loc, SmallVector<OpFoldResult>(3, zero), sizes,
       SmallVector<OpFoldResult>{one, one, b.getIndexAttr(rowsOfCombination)},
-      inits, /*mapping=*/std::nullopt);
+      inits, getBlockMapping(b, 3));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
   SmallVector<OpFoldResult> position =

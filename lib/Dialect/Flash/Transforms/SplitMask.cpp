@@ -140,8 +140,7 @@ Value Splitter::extremum(bool isMin, AffineMap map,
                          ArrayRef<OpFoldResult> operands) {
   if (map.getNumResults() == 1)
     return getValueOrCreateConstantIndexOp(
-        b, loc,
-        affine::makeComposedFoldedAffineApply(b, loc, map, operands));
+        b, loc, affine::makeComposedFoldedAffineApply(b, loc, map, operands));
   OpFoldResult value =
       isMin ? affine::makeComposedFoldedAffineMin(b, loc, map, operands)
             : affine::makeComposedFoldedAffineMax(b, loc, map, operands);
@@ -630,12 +629,13 @@ static bool haveEvenPairsOfQueries(StepOpInterface step) {
   return haveEvenPairs(*step.getMask(), *nq, *nk);
 }
 
-/// Whether a step's key tile is one of a block map's list.
+/// Whether the tile that a step adds is one of a block map's list.
 static bool isOfList(StepOpInterface step) {
-  auto at = dyn_cast<Value>(step.getMixedPosition()[3]);
-  auto key =
+  auto at =
+      dyn_cast<Value>(step.getMixedPosition()[step.stepsOverQueries() ? 2 : 3]);
+  auto start =
       at ? at.getDefiningOp<affine::AffineApplyOp>() : affine::AffineApplyOp();
-  return key && llvm::any_of(key.getMapOperands(), [](Value operand) {
+  return start && llvm::any_of(start.getMapOperands(), [](Value operand) {
            auto number = operand.getDefiningOp<arith::IndexCastOp>();
            return number && number.getIn().getDefiningOp<tensor::ExtractOp>();
          });

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BlockList.h"
 #include "SplitKV.h"
 #include "TileSlices.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
@@ -14,6 +15,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -234,17 +236,6 @@ SmallVector<Value> Tiler::initialState(Value split, Value batch, Value head,
   return state;
 }
 
-/// Makes the score region of a step keep every element.
-static void dropKeep(Region &score) {
-  if (score.empty())
-    return;
-  cast<YieldOp>(score.front().getTerminator()).getKeepMutable().clear();
-  if (changesScore(score))
-    eraseDeadOps(score.front());
-  else
-    score.front().erase();
-}
-
 SmallVector<Value> Tiler::step(const QueryTile &tile, Value at, bool isWhole,
                                ValueRange state) {
   OpFoldResult existing =
@@ -318,32 +309,19 @@ SmallVector<Value> Tiler::keyLoop(const QueryTile &tile, Value split,
 
 SmallVector<Value> Tiler::loopsOverBlocks(const QueryTile &tile, Value split,
                                           ArrayRef<Value> state) {
-  Value lists = online.getKeyTiles(), counts = online.getTileCounts();
-  ArrayRef<int64_t> shape = online.getKeyTiles().getType().getShape();
   auto divide = [&](Value position, int64_t size) {
     return getValueOrCreateConstantIndexOp(
         b, loc,
         affine::makeComposedFoldedAffineApply(
             b, loc, b.getAffineDimExpr(0).floorDiv(size), {position}));
   };
-  // One map may be for all batches, or for all heads.
-  SmallVector<Value> row = {shape[0] == 1 ? constant(0) : tile.batch,
-                            shape[1] == 1 ? constant(0)
-                                          : divide(tile.head, packedHeads),
-                            divide(tile.start, queries.tile)};
-  auto read = [&](Value tensor, Value at) -> Value {
-    SmallVector<Value> indices(row);
-    indices.push_back(at);
-    Value number = tensor::ExtractOp::create(b, loc, tensor, indices);
-    return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
-  };
+  BlockList list(b, loc, online.getKeyTiles(), online.getTileCounts(),
+                 tile.batch, divide(tile.head, packedHeads),
+                 divide(tile.start, queries.tile));
   auto keyOf = [&](Value place) {
-    return getValueOrCreateConstantIndexOp(
-        b, loc,
-        affine::makeComposedFoldedAffineApply(
-            b, loc, b.getAffineDimExpr(0) * keyTile, {read(lists, place)}));
+    return list.getStart(b, loc, place, keyTile);
   };
-  Value numParts = read(counts, constant(0)), end = read(counts, constant(1));
+  Value numParts = list.getEndOfParts(), end = list.getEnd();
   auto visit = [&](Value from, Value whole, Value by) {
     SmallVector<Value> parts =
         loopOverKeys(tile, from, whole, by, /*areWhole=*/false, state, keyOf);
@@ -477,7 +455,7 @@ void Tiler::run() {
   }
   auto forall = scf::ForallOp::create(
       b, loc, SmallVector<OpFoldResult>(ends.size(), index(0)), ends, steps,
-      inits, /*mapping=*/std::nullopt);
+      inits, getBlockMapping(b, ends.size()));
   setSchedule(forall, schedule);
   {
     OpBuilder::InsertionGuard guard(b);

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -34,21 +35,22 @@ public:
   explicit MapTiler(BlockMapOp op)
       : TileBuilder(op), op(op), sizes(op.getMixedSizes()),
         packedHeads(op.getPackedHeads()),
-        queries({op.getQueryTile(), sizes[2]}),
-        numKeyTiles(countTiles(sizes[3], op.getKeyTile())),
-        numQueryTiles(countTiles(sizes[2], op.getQueryTile())),
+        fixed({op.getTiles()[op.getFixedDim()], sizes[2 + op.getFixedDim()]}),
+        listed(
+            {op.getTiles()[1 - op.getFixedDim()], sizes[3 - op.getFixedDim()]}),
+        numListed(countTiles(listed)), numFixed(countTiles(fixed)),
         numMaps(apply(b.getAffineDimExpr(0).floorDiv(packedHeads), sizes[1])) {}
 
   void run();
 
 private:
-  // Key tiles of a unit of the first loop, and places in the list of one of the
-  // second: rows of a tile, of which warps have one or several each.
+  // Listed tiles of a unit of the first loop, and places in the list of one of
+  // the second: rows of a tile, of which warps have one or several each.
   static constexpr int64_t tilesOfUnit = 8;
-  // Key tiles that a row is counted from in a step.
+  // Tiles that a row is counted from in a step.
   static constexpr int64_t tilesAtOnce = 128;
   // So many f32 tells apart.
-  static constexpr int64_t mostKeyTiles = 1 << 24;
+  static constexpr int64_t mostListed = 1 << 24;
 
   OpFoldResult index(int64_t value) { return b.getIndexAttr(value); }
   Value value(OpFoldResult entry) {
@@ -61,12 +63,11 @@ private:
     return affine::makeComposedFoldedAffineApply(b, b.getLoc(), expr,
                                                  {operand});
   }
-  OpFoldResult countTiles(OpFoldResult size, int64_t tile) {
-    return apply(b.getAffineDimExpr(0).ceilDiv(tile), size);
+  OpFoldResult countTiles(const TiledDim &dim) {
+    return apply(b.getAffineDimExpr(0).ceilDiv(dim.tile), dim.end);
   }
-  Value tileOf(Value query) {
-    return value(
-        apply(b.getAffineDimExpr(0).floorDiv(op.getQueryTile()), query));
+  Value tileOf(Value start) {
+    return value(apply(b.getAffineDimExpr(0).floorDiv(fixed.tile), start));
   }
   Value tensorOf(ArrayRef<OpFoldResult> shape, Type element) {
     return tensor::EmptyOp::create(b, shape, element);
@@ -74,9 +75,9 @@ private:
   scf::ForallOp parallelLoop(ArrayRef<OpFoldResult> ends,
                              ArrayRef<int64_t> steps, ValueRange outputs);
 
-  /// 1 for each element that is kept of one query and the key tiles from
-  /// `firstTile` on, else 0.
-  Value keptOfQuery(Value batch, Value head, Value query, Value firstTile);
+  /// 1 for each element that is kept of one query, or key, that has lists, and
+  /// the tiles from `firstTile` on, else 0.
+  Value keptOfRow(Value batch, Value head, Value row, Value firstTile);
   /// How many elements are kept of each pair of tiles: f32, which is exact for
   /// the largest tiles.
   Value countKept();
@@ -89,44 +90,46 @@ private:
         })[0];
   }
 
-  /// A tile of queries whose list is made: how many elements are kept of it and
-  /// each key tile, and how many there are of a whole one.
-  struct QueryTile {
+  /// A tile whose list is made: how many elements are kept of it and each of
+  /// the others, and how many there are of a whole one.
+  struct FixedTile {
     Value kept, batch, map, number, all;
   };
   Value emitFloat(ImplicitLocOpBuilder &at, Value number) {
     Value narrow = arith::IndexCastOp::create(at, at.getI32Type(), number);
     return arith::SIToFPOp::create(at, at.getF32Type(), narrow);
   }
-  Value keptOf(const QueryTile &tile, ImplicitLocOpBuilder &at, Value keyTile);
-  Value isPart(ImplicitLocOpBuilder &at, const QueryTile &tile, Value count) {
+  Value keptOf(const FixedTile &tile, ImplicitLocOpBuilder &at,
+               Value listedTile);
+  Value isPart(ImplicitLocOpBuilder &at, const FixedTile &tile, Value count) {
     Value isSome = arith::CmpFOp::create(at, arith::CmpFPredicate::OGT, count,
                                          emitConstant(at, 0.0));
     Value isLess =
         arith::CmpFOp::create(at, arith::CmpFPredicate::OLT, count, tile.all);
     return arith::AndIOp::create(at, isSome, isLess);
   }
-  Value isWhole(ImplicitLocOpBuilder &at, const QueryTile &tile, Value count) {
+  Value isWhole(ImplicitLocOpBuilder &at, const FixedTile &tile, Value count) {
     return arith::CmpFOp::create(at, arith::CmpFPredicate::OEQ, count,
                                  tile.all);
   }
-  /// Of a key tile, of how much of it is kept, and of what a place has.
+  /// Of a listed tile, of how much of it is kept, and of what a place has.
   using Condition =
-      llvm::function_ref<Value(ImplicitLocOpBuilder &at, Value keyTile,
+      llvm::function_ref<Value(ImplicitLocOpBuilder &at, Value listedTile,
                                Value count, ValueRange ofPlace)>;
-  /// For each of a unit's places, how many key tiles a condition holds for.
-  Value countTilesIf(const QueryTile &tile, ValueRange ofPlaces,
+  /// For each of a unit's places, how many tiles a condition holds for.
+  Value countTilesIf(const FixedTile &tile, ValueRange ofPlaces,
                      Condition condition);
-  /// Which key tiles are in a unit's places.
-  Value findTiles(const QueryTile &tile, Value firstPlace, Value numParts);
+  /// Which tiles are in a unit's places.
+  Value findTiles(const FixedTile &tile, Value firstPlace, Value numParts);
   /// Emits the lists and their lengths.
   SmallVector<Value> list(Value kept);
 
   BlockMapOp op;
   SmallVector<OpFoldResult> sizes;
   int64_t packedHeads;
-  TiledDim queries;
-  OpFoldResult numKeyTiles, numQueryTiles;
+  /// The queries or keys of which each tile has a list, and the others.
+  TiledDim fixed, listed;
+  OpFoldResult numListed, numFixed;
   /// Of each batch.
   OpFoldResult numMaps;
 };
@@ -139,39 +142,42 @@ scf::ForallOp MapTiler::parallelLoop(ArrayRef<OpFoldResult> ends,
       distances = llvm::map_to_vector(
           steps, [&](int64_t step) { return OpFoldResult(index(step)); });
   return scf::ForallOp::create(b, starts, ends, distances, outputs,
-                               /*mapping=*/std::nullopt);
+                               getBlockMapping(b, ends.size()));
 }
 
-Value MapTiler::keptOfQuery(Value batch, Value head, Value query,
-                            Value firstTile) {
-  int64_t keyTile = op.getKeyTile();
+Value MapTiler::keptOfRow(Value batch, Value head, Value row, Value firstTile) {
   Value numQueries = value(sizes[2]), numKeys = value(sizes[3]);
+  Value end = op.getOverQueries() ? numQueries : numKeys;
   Value length;
   if (op.getLengths())
     length = tensor::ExtractOp::create(b, op.getLengths(), batch);
   return generic(
-      {}, empty({tilesOfUnit, keyTile}), map(2, {0, 1}),
+      {}, empty({tilesOfUnit, listed.tile}), map(2, {0, 1}),
       [&](ImplicitLocOpBuilder &at, ValueRange) -> SmallVector<Value> {
         Location loc = at.getLoc();
         Value tile = arith::AddIOp::create(at, firstTile,
                                            linalg::IndexOp::create(at, 0));
         Value start = arith::MulIOp::create(
-            at, tile, arith::ConstantIndexOp::create(at, keyTile));
-        Value key =
+            at, tile, arith::ConstantIndexOp::create(at, listed.tile));
+        Value other =
             arith::AddIOp::create(at, start, linalg::IndexOp::create(at, 1));
+        Value query = row, key = other;
+        if (op.getOverQueries())
+          std::swap(query, key);
         ScorePosition position = {batch, head, query, key, numQueries, numKeys};
         MaskAttrInterface mask = op.getMask().value_or(
             cast<MaskAttrInterface>(FullAttr::get(op.getContext())));
         Value kept = emitMaskPredicate(at, loc, mask, position);
         kept = emitLengthPredicate(at, loc, kept, length, key);
         Value exists =
-            arith::CmpIOp::create(at, arith::CmpIPredicate::slt, key, numKeys);
+            arith::CmpIOp::create(at, arith::CmpIPredicate::slt, other, end);
         kept =
             kept ? arith::AndIOp::create(at, kept, exists).getResult() : exists;
-        // Behind the last key a captured tensor must not be read.
+        // Behind the last one a captured tensor must not be read.
         Value last = arith::SubIOp::create(
-            at, numKeys, arith::ConstantIndexOp::create(at, 1));
-        position.key = arith::MinSIOp::create(at, key, last);
+            at, end, arith::ConstantIndexOp::create(at, 1));
+        (op.getOverQueries() ? position.query : position.key) =
+            arith::MinSIOp::create(at, other, last);
         if (Value keep = emitKeep(at, op.getKeep(), position, kept))
           kept = arith::AndIOp::create(at, kept, keep);
         return {arith::SelectOp::create(at, kept, emitConstant(at, 1.0),
@@ -180,11 +186,10 @@ Value MapTiler::keptOfQuery(Value batch, Value head, Value query,
 }
 
 Value MapTiler::countKept() {
-  SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numQueryTiles,
-                                     numKeyTiles};
-  scf::ForallOp forall = parallelLoop(
-      {sizes[0], numMaps, sizes[2], numKeyTiles},
-      {1, 1, op.getQueryTile(), tilesOfUnit}, tensorOf(shape, b.getF32Type()));
+  SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numFixed, numListed};
+  scf::ForallOp forall = parallelLoop({sizes[0], numMaps, fixed.end, numListed},
+                                      {1, 1, fixed.tile, tilesOfUnit},
+                                      tensorOf(shape, b.getF32Type()));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> at = forall.getInductionVars();
@@ -196,7 +201,7 @@ Value MapTiler::countKept() {
         affine::makeComposedFoldedAffineApply(b, b.getLoc(), expr, operands));
   };
   Value rows =
-      applyTo(d0 * packedHeads, {queries.existing(b, b.getLoc(), start)});
+      applyTo(d0 * packedHeads, {fixed.existing(b, b.getLoc(), start)});
   auto loop = scf::ForOp::create(b, constant(0), rows, constant(1),
                                  filled({tilesOfUnit}, 0.0));
   {
@@ -204,11 +209,11 @@ Value MapTiler::countKept() {
     b.setInsertionPointToStart(loop.getBody());
     Value row = loop.getInductionVar();
     Value head = applyTo(d0 * packedHeads + d1 % packedHeads, {at[1], row});
-    Value query = applyTo(d0 + d1.floorDiv(packedHeads), {start, row});
-    Value kept = keptOfQuery(at[0], head, query, firstTile);
+    Value inTile = applyTo(d0 + d1.floorDiv(packedHeads), {start, row});
+    Value kept = keptOfRow(at[0], head, inTile, firstTile);
     scf::YieldOp::create(b, addRows(kept, loop.getRegionIterArg(0)));
   }
-  TiledDim tiles = {tilesOfUnit, numKeyTiles};
+  TiledDim tiles = {tilesOfUnit, numListed};
   OpFoldResult existing = tiles.existing(b, b.getLoc(), firstTile);
   Value counts = loop.getResult(0);
   if (tiles.isRagged())
@@ -223,15 +228,15 @@ Value MapTiler::countKept() {
   return forall.getResult(0);
 }
 
-Value MapTiler::keptOf(const QueryTile &tile, ImplicitLocOpBuilder &at,
-                       Value keyTile) {
+Value MapTiler::keptOf(const FixedTile &tile, ImplicitLocOpBuilder &at,
+                       Value listedTile) {
   return tensor::ExtractOp::create(
-      at, tile.kept, ValueRange{tile.batch, tile.map, tile.number, keyTile});
+      at, tile.kept, ValueRange{tile.batch, tile.map, tile.number, listedTile});
 }
 
-Value MapTiler::countTilesIf(const QueryTile &tile, ValueRange ofPlaces,
+Value MapTiler::countTilesIf(const FixedTile &tile, ValueRange ofPlaces,
                              Condition condition) {
-  Value numTiles = value(numKeyTiles);
+  Value numTiles = value(numListed);
   auto loop =
       scf::ForOp::create(b, constant(0), numTiles, constant(tilesAtOnce),
                          filled({tilesOfUnit}, 0.0));
@@ -242,15 +247,15 @@ Value MapTiler::countTilesIf(const QueryTile &tile, ValueRange ofPlaces,
   Value ones = generic(
       ofPlaces, empty({tilesOfUnit, tilesAtOnce}), maps,
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        Value keyTile = arith::AddIOp::create(at, loop.getInductionVar(),
-                                              linalg::IndexOp::create(at, 1));
+        Value listedTile = arith::AddIOp::create(
+            at, loop.getInductionVar(), linalg::IndexOp::create(at, 1));
         Value exists = arith::CmpIOp::create(at, arith::CmpIPredicate::slt,
-                                             keyTile, numTiles);
+                                             listedTile, numTiles);
         Value last = arith::SubIOp::create(
             at, numTiles, arith::ConstantIndexOp::create(at, 1));
         Value count =
-            keptOf(tile, at, arith::MinSIOp::create(at, keyTile, last));
-        Value holds = condition(at, keyTile, count, args.drop_back());
+            keptOf(tile, at, arith::MinSIOp::create(at, listedTile, last));
+        Value holds = condition(at, listedTile, count, args.drop_back());
         holds = arith::AndIOp::create(at, exists, holds);
         return {arith::SelectOp::create(at, holds, emitConstant(at, 1.0),
                                         emitConstant(at, 0.0))};
@@ -259,7 +264,7 @@ Value MapTiler::countTilesIf(const QueryTile &tile, ValueRange ofPlaces,
   return loop.getResult(0);
 }
 
-Value MapTiler::findTiles(const QueryTile &tile, Value firstPlace,
+Value MapTiler::findTiles(const FixedTile &tile, Value firstPlace,
                           Value numParts) {
   // The place of a row in the list, and among those of its kind.
   auto emitPlace = [&](ImplicitLocOpBuilder &at, Value parts) {
@@ -274,8 +279,8 @@ Value MapTiler::findTiles(const QueryTile &tile, Value firstPlace,
   };
   // Of n tiles one is found in as many halvings as there are powers of two
   // below n.
-  Value numTiles = value(numKeyTiles), halvings = constant(0);
-  for (int64_t power = 1; power < mostKeyTiles; power *= 2) {
+  Value numTiles = value(numListed), halvings = constant(0);
+  for (int64_t power = 1; power < mostListed; power *= 2) {
     Value isBelow = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
                                           constant(power), numTiles);
     Value next = arith::AddIOp::create(b, halvings, constant(1));
@@ -301,17 +306,18 @@ Value MapTiler::findTiles(const QueryTile &tile, Value firstPlace,
              return {math::FloorOp::create(
                  at, arith::MulFOp::create(at, sum, emitConstant(at, 0.5)))};
            })[0];
-  Value upTo = countTilesIf(
-      tile, {middle, numParts},
-      [&](ImplicitLocOpBuilder &at, Value keyTile, Value count,
-          ValueRange ofPlace) -> Value {
-        Value isUpTo = arith::CmpFOp::create(
-            at, arith::CmpFPredicate::OLE, emitFloat(at, keyTile), ofPlace[0]);
-        Value isOfKind = arith::SelectOp::create(
-            at, emitPlace(at, ofPlace[1]).first, isPart(at, tile, count),
-            isWhole(at, tile, count));
-        return arith::AndIOp::create(at, isUpTo, isOfKind);
-      });
+  Value upTo =
+      countTilesIf(tile, {middle, numParts},
+                   [&](ImplicitLocOpBuilder &at, Value listedTile, Value count,
+                       ValueRange ofPlace) -> Value {
+                     Value isUpTo = arith::CmpFOp::create(
+                         at, arith::CmpFPredicate::OLE,
+                         emitFloat(at, listedTile), ofPlace[0]);
+                     Value isOfKind = arith::SelectOp::create(
+                         at, emitPlace(at, ofPlace[1]).first,
+                         isPart(at, tile, count), isWhole(at, tile, count));
+                     return arith::AndIOp::create(at, isUpTo, isOfKind);
+                   });
   ValueRange next = rows(
       {upTo, numParts, middle}, {from, to},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
@@ -329,8 +335,7 @@ Value MapTiler::findTiles(const QueryTile &tile, Value firstPlace,
 
 SmallVector<Value> MapTiler::list(Value kept) {
   Type i32 = b.getI32Type();
-  SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numQueryTiles,
-                                     numKeyTiles},
+  SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numFixed, numListed},
                             countShape(shape);
   countShape[3] = index(2);
   // Without keys there are numbers, too.
@@ -338,19 +343,18 @@ SmallVector<Value> MapTiler::list(Value kept) {
       b, b.getLoc(),
       AffineMap::get(1, 0, {b.getAffineDimExpr(0), b.getAffineConstantExpr(1)},
                      b.getContext()),
-      {numKeyTiles});
-  scf::ForallOp forall =
-      parallelLoop({sizes[0], numMaps, sizes[2], end},
-                   {1, 1, op.getQueryTile(), tilesOfUnit},
-                   {tensorOf(shape, i32), tensorOf(countShape, i32)});
+      {numListed});
+  scf::ForallOp forall = parallelLoop(
+      {sizes[0], numMaps, fixed.end, end}, {1, 1, fixed.tile, tilesOfUnit},
+      {tensorOf(shape, i32), tensorOf(countShape, i32)});
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> at = forall.getInductionVars();
   Value firstPlace = at[3];
   Value all =
-      arith::MulIOp::create(b, value(queries.existing(b, b.getLoc(), at[2])),
-                            constant(packedHeads * op.getKeyTile()));
-  QueryTile tile = {kept, at[0], at[1], tileOf(at[2]), emitFloat(b, all)};
+      arith::MulIOp::create(b, value(fixed.existing(b, b.getLoc(), at[2])),
+                            constant(packedHeads * listed.tile));
+  FixedTile tile = {kept, at[0], at[1], tileOf(at[2]), emitFloat(b, all)};
   Value numParts = countTilesIf(
       tile, {}, [&](ImplicitLocOpBuilder &at, Value, Value count, ValueRange) {
         return isPart(at, tile, count);
@@ -369,7 +373,7 @@ SmallVector<Value> MapTiler::list(Value kept) {
       });
   Value tiles = findTiles(tile, firstPlace, numParts);
 
-  TiledDim places = {tilesOfUnit, numKeyTiles};
+  TiledDim places = {tilesOfUnit, numListed};
   AffineExpr first = b.getAffineDimExpr(0);
   // Two of the unit that has the first place.
   OpFoldResult ofFirst = affine::makeComposedFoldedAffineMax(

@@ -10,11 +10,13 @@
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -70,6 +72,10 @@ private:
     ofRows.warps = hasRoles() ? rows / rowsOfWarp : getDefaultWarps(rows);
     return ofRows;
   }
+  /// Tiles of which all exists.
+  TiledDim whole(const TiledDim &dim) { return {dim.tile, index(dim.tile)}; }
+  /// Gives a step the score region, and leaves out the mask if all is kept.
+  void finishStep(StepOpInterface step, bool isWhole);
   /// `sum` times `factor`, in the type of the operands; 0 from row `end` on, if
   /// there is one.
   Value finish(Value sum, double factor, Value end);
@@ -130,8 +136,7 @@ private:
 } // namespace
 
 GradTiler::GradTiler(AttentionGradOp op)
-    : GradProgram(op),
-      elementType(op.getQuery().getType().getElementType()),
+    : GradProgram(op), elementType(op.getQuery().getType().getElementType()),
       schedule(op.getSchedule()->getValue()), queries{*schedule.queryTile,
                                                       tensor::getMixedSize(
                                                           b, op.getLoc(),
@@ -147,6 +152,15 @@ GradTiler::GradTiler(AttentionGradOp op)
   keySteps = {schedule.getKeyStep(), keys.end, keys.multiple};
   if (op.getLengths() && hasRoles())
     padding = Padding::Anything;
+}
+
+void GradTiler::finishStep(StepOpInterface step, bool isWhole) {
+  IRMapping mapping;
+  op.getScore().cloneInto(&step.getScore(), mapping);
+  if (!isWhole)
+    return;
+  step.removeMaskAttr();
+  dropKeep(step.getScore());
 }
 
 Value GradTiler::finish(Value sum, double factor, Value end) {
@@ -304,12 +318,14 @@ Value GradTiler::emitQueryGrad() {
     Value outputGrad = extract(op.getOutputGrad(), first, rows, queries);
     Value shiftTile = extract(shift, first, rows, queries);
     Value deltaTile = extract(delta, first, rows, queries);
-    TiledDim some = keySteps;
-    some.end = getKeyEnd(b, loc, op.getKey(), op.getLengths(), batch);
+    TiledDim keysOfBatch = keySteps;
+    keysOfBatch.end = getKeyEnd(b, loc, op.getKey(), op.getLengths(), batch);
     if (op.getLengths())
-      some.multiple = 1;
+      keysOfBatch.multiple = 1;
     OpFoldResult keyHead = groups.getKeyHead(b, loc, head);
-    auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
+    auto step = [&](Value at, bool isWhole,
+                    ValueRange state) -> SmallVector<Value> {
+      TiledDim some = isWhole ? whole(keySteps) : keysOfBatch;
       OpFoldResult existing = some.existing(b, loc, at);
       SmallVector<OpFoldResult> firstKey = {batch, keyHead, at};
       Value key = extract(op.getKey(), firstKey, existing, some, padding);
@@ -324,12 +340,13 @@ Value GradTiler::emitQueryGrad() {
           ValueRange{batch, head, position[2], at}, extents, open, lengths,
           APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
           op.getScheduleAttr());
-      IRMapping mapping;
-      op.getScore().cloneInto(&step.getScore(), mapping);
+      finishStep(step, isWhole);
       return {step.getResult()};
     };
-    Value sum = loop(constant(0), asValue(some.end), some.tile,
-                     zeros({queries.tile, op.getHeadDim()}), step)[0];
+    Value sum = loopOverTiles(keySteps, asValue(keysOfBatch.end),
+                              op.getKeyTiles(), op.getKeyTileCounts(),
+                              {batch, head, position[2]}, queries.tile,
+                              zeros({queries.tile, op.getHeadDim()}), step)[0];
     insertRows(b, op.getLoc(), finish(sum, scale, Value()), outputs[0], first,
                rows);
   };
@@ -393,11 +410,13 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
           b, loc, b.getAffineDimExpr(0).ceilDiv(keys.tile),
           {getAsOpFoldResult(end)}));
     auto headBody = [&](Value head, ValueRange state) {
-      auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
+      auto step = [&](Value at, bool isWhole,
+                      ValueRange state) -> SmallVector<Value> {
+        TiledDim some = isWhole ? whole(querySteps) : querySteps;
         SmallVector<OpFoldResult> firstQuery = {batch, head, at};
-        OpFoldResult existing = querySteps.existing(b, loc, at);
+        OpFoldResult existing = some.existing(b, loc, at);
         auto tile = [&](Value tensor) {
-          return extract(tensor, firstQuery, existing, querySteps);
+          return extract(tensor, firstQuery, existing, some);
         };
         auto statisticsOf = [&](Value statistics) {
           return hasRoles() ? extractFromEights(statistics, batch, head, at)
@@ -415,13 +434,12 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
         auto step = KeyGradStepOp::create(
             b, tile(op.getQuery()), key, value, tile(op.getOutputGrad()),
             statisticsOf(shifts), statisticsOf(deltas), keyGrad, valueGrad,
-            queryGrad, querySteps.isRagged() ? cast<Value>(existing) : Value(),
-            used, ofQueries && areSumsTransposed(),
+            queryGrad, some.isRagged() ? cast<Value>(existing) : Value(), used,
+            ofQueries && areSumsTransposed(),
             ValueRange{batch, head, at, start}, extents, open, lengths,
             APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
             op.getScheduleAttr());
-        IRMapping mapping;
-        op.getScore().cloneInto(&step.getScore(), mapping);
+        finishStep(step, isWhole);
         SmallVector<Value> grads;
         if (ofKeys)
           grads.push_back(step.getKeyGradOut());
@@ -434,7 +452,9 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
               numTiles));
         return grads;
       };
-      return loop(constant(0), queryEnd, querySteps.tile, state, step);
+      return loopOverTiles(querySteps, queryEnd, op.getQueryTiles(),
+                           op.getQueryTileCounts(), {batch, head, start},
+                           keys.tile, state, step);
     };
     SmallVector<Value> state;
     for (int64_t dim : columns)

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -154,7 +155,7 @@ SmallVector<Value> NaiveTiler::parallelLoop(ArrayRef<OpFoldResult> extents,
   auto forall = scf::ForallOp::create(
       b, loc, SmallVector<OpFoldResult>(extents.size(), index(0)), extents,
       getAsIndexOpFoldResult(b.getContext(), steps), outputs,
-      /*mapping=*/std::nullopt);
+      getBlockMapping(b, extents.size()));
   OpBuilder::InsertionGuard guard(b);
   forall.getTerminator()->erase();
   b.setInsertionPointToStart(forall.getBody());

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Affine/ViewLikeInterfaceUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -128,14 +129,19 @@ Value flash::extractRows(OpBuilder &b, Location loc, Value tensor,
 
 SmallVector<OpFoldResult> flash::getSizes(OpBuilder &b, Location loc,
                                           Value tensor) {
-  auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>();
-  if (!slice)
-    return tensor::getMixedSizes(b, loc, tensor);
   SmallVector<OpFoldResult> sizes;
-  llvm::SmallBitVector dropped = slice.getDroppedDims();
-  for (auto [dim, size] : llvm::enumerate(slice.getMixedSizes()))
-    if (!dropped.test(dim))
-      sizes.push_back(size);
+  if (auto slice = tensor.getDefiningOp<tensor::ExtractSliceOp>()) {
+    llvm::SmallBitVector dropped = slice.getDroppedDims();
+    for (auto [dim, size] : llvm::enumerate(slice.getMixedSizes()))
+      if (!dropped.test(dim))
+        sizes.push_back(size);
+  } else {
+    sizes = tensor::getMixedSizes(b, loc, tensor);
+  }
+  // What a type leaves open may be a constant all the same.
+  for (OpFoldResult &size : sizes)
+    if (auto value = dyn_cast<Value>(size))
+      size = getAsOpFoldResult(value);
   return sizes;
 }
 
@@ -187,6 +193,16 @@ Value flash::padToTile(OpBuilder &b, Location loc, Value slice,
     return slice;
   return pad(b, loc, slice, sizes, shape,
              arith::ConstantOp::create(b, loc, padding));
+}
+
+ArrayAttr flash::getBlockMapping(OpBuilder &b, size_t numDims) {
+  return b.getArrayAttr(llvm::map_to_vector(
+      llvm::reverse(llvm::seq(numDims)), [&](size_t dim) -> Attribute {
+        return gpu::GPUBlockMappingAttr::get(
+            b.getContext(),
+            static_cast<gpu::MappingId>(
+                static_cast<size_t>(gpu::MappingId::LinearDim0) + dim));
+      }));
 }
 
 /// Swaps the first two dimensions, whose sizes are those of the result.

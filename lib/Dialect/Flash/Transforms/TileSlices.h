@@ -59,6 +59,12 @@ struct Columns {
   int64_t count;
 };
 
+/// The mapping of a parallel loop over so many dimensions of which each
+/// iteration is one thread block. Mapped loops stay loops, also those of one
+/// iteration, which canonicalization would inline otherwise: no kernel would be
+/// left.
+mlir::ArrayAttr getBlockMapping(mlir::OpBuilder &b, size_t numDims);
+
 /// What the rows of a tile are that do not exist: zero, or anything
 /// (`ub.poison`), where nothing depends on them.
 enum class Padding { Zero, Anything };

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -416,7 +417,7 @@ void SoftmaxTiler::cutRows(linalg::SoftmaxOp op) {
     output = tensor::EmptyOp::create(
         b, tensor::getMixedSizes(b, b.getLoc(), output), type.getElementType());
   auto forall = scf::ForallOp::create(
-      b, lower, upper, steps, output, /*mapping=*/std::nullopt,
+      b, lower, upper, steps, output, getBlockMapping(b, upper.size()),
       [&](OpBuilder &nested, Location loc, ValueRange args) {
         OpBuilder::InsertionGuard guard(b);
         b.setInsertionPoint(nested.getInsertionBlock(),

@@ -282,6 +282,16 @@ bool flash::masksElements(Region &region) {
   return static_cast<bool>(getKeep(region));
 }
 
+void flash::dropKeep(Region &score) {
+  if (score.empty())
+    return;
+  cast<YieldOp>(score.front().getTerminator()).getKeepMutable().clear();
+  if (changesScore(score))
+    eraseDeadOps(score.front());
+  else
+    score.front().erase();
+}
+
 /// Clones what computes some values of a region, none of which depends on the
 /// score; `replace` gives another value for a guard, or null.
 static SmallVector<Value>

@@ -264,6 +264,18 @@ LogicalResult StoreOp::verify() {
       /*isByElement=*/!isWarpRows && (!isMatrix || getColumns()));
 }
 
+bool StoreBulkOp::canShareStage(StoreBulkOp other) {
+  auto getRole = [](StoreBulkOp store) -> Region * {
+    auto roles = store->getParentOfType<WarpSpecializeOp>();
+    return roles ? &roles.getRoles()[roles.getRoleOf(store)] : nullptr;
+  };
+  SmemType stage = getStageType(), otherStage = other.getStageType();
+  return !getReused() && !other.getReused() &&
+         stage.getRows() == otherStage.getRows() &&
+         stage.getSwizzle() == otherStage.getSwizzle() &&
+         getRole(*this) == getRole(other);
+}
+
 LogicalResult StoreBulkOp::verify() {
   auto tile = cast<RankedTensorType>(getX().getType());
   SmemType stage = getStageType();

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "StoreStages.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
@@ -26,16 +27,12 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
     ring.setOffsetAttr(b.getI64IntegerAttr(end));
     end += ring.getNumBytes();
   });
-  // The stages of stores are not in use at the same time.
-  int64_t stageBytes = 0;
-  kernel.walk([&](StoreBulkOp store) {
-    if (store.getReused())
-      return;
-    store.setOffsetAttr(b.getI64IntegerAttr(end));
-    stageBytes = std::max(stageBytes, store.getStageType().getAlignedBytes());
-  });
-  end += stageBytes;
-  // Neither are those of reductions: warps meet before they write there.
+  for (const StoreStage &stage : getStoreStages(kernel)) {
+    for (StoreBulkOp store : stage.stores)
+      store.setOffsetAttr(b.getI64IntegerAttr(end));
+    end += stage.bytes;
+  }
+  // Reductions have one place: warps meet before they write there.
   int64_t scratchBytes = 0;
   auto shareScratch = [&](auto reduce) {
     int64_t bytes = reduce.getNumScratchBytes();

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "StoreStages.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
@@ -31,21 +32,36 @@ static bool canBeBulk(StoreOp store) {
          !store.getPacked() && store->getParentOfType<WarpSpecializeOp>();
 }
 
-/// The tile of shared memory with as many of the columns as fit into `bytes`;
-/// null if there is no room for a panel.
-static SmemType getStage(RankedTensorType type, int64_t bytes) {
-  SmemType whole = SmemType::get(type.getDimSize(0), type.getDimSize(1),
-                                 type.getElementType());
-  int64_t panels =
-      std::min(whole.getNumPanels(), bytes / whole.getPanelBytes());
-  if (panels <= 0)
-    return {};
-  // As many times the same number as there must be.
-  int64_t times = llvm::divideCeil(whole.getNumPanels(), panels);
-  panels = llvm::divideCeil(whole.getNumPanels(), times);
-  return SmemType::get(type.getContext(), whole.getRows(),
-                       panels * whole.getPanelColumns(), type.getElementType(),
-                       whole.getSwizzle());
+/// The bytes of shared memory that the kernel needs up to now.
+static int64_t getSharedBytes(gpu::GPUFuncOp kernel) {
+  int64_t bytes = 0, scratchBytes = 0;
+  kernel.walk([&](RingOp ring) {
+    bytes += ring.getNumBytes() + ring.getNumBarrierBytes();
+  });
+  kernel.walk([&](ReduceRowsOp reduce) {
+    scratchBytes = std::max(scratchBytes, reduce.getNumScratchBytes());
+  });
+  for (const StoreStage &stage : getStoreStages(kernel))
+    bytes += stage.bytes;
+  return bytes + scratchBytes;
+}
+
+/// Lets the store go through shared memory, with as many of its columns at a
+/// time as fit into `limit` bytes of the kernel; returns whether one panel
+/// does.
+static bool makeStage(StoreBulkOp store, gpu::GPUFuncOp kernel, int64_t limit) {
+  SmemType whole = store.getStageType();
+  for (int64_t times = 1;; ++times) {
+    // As many times the same number as there must be.
+    int64_t panels = llvm::divideCeil(whole.getNumPanels(), times);
+    store.setStage(SmemType::get(
+        store.getContext(), whole.getRows(), panels * whole.getPanelColumns(),
+        whole.getElementType(), whole.getSwizzle()));
+    if (getSharedBytes(kernel) <= limit)
+      return true;
+    if (panels == 1)
+      return false;
+  }
 }
 
 /// Whether copies of packed rows fill the stages, which are whole tiles then.
@@ -120,15 +136,7 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
     gpu::GPUFuncOp kernel = getOperation();
     if (!flash::getSchedule(kernel).has(flash::ScheduleFeatures::BulkStore))
       return;
-    int64_t left = getSharedLimit(limit, getCtasPerSm(kernel));
-    kernel.walk([&](RingOp ring) {
-      left -= ring.getNumBytes() + ring.getNumBarrierBytes();
-    });
-    int64_t scratchBytes = 0;
-    kernel.walk([&](ReduceRowsOp reduce) {
-      scratchBytes = std::max(scratchBytes, reduce.getNumScratchBytes());
-    });
-    left -= scratchBytes;
+    int64_t most = getSharedLimit(limit, getCtasPerSm(kernel));
     SmallVector<StoreOp> stores;
     kernel.walk([&](StoreOp store) {
       if (canBeBulk(store))
@@ -138,26 +146,26 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
       auto type = cast<RankedTensorType>(store.getX().getType());
       RingWaitOp reused = store.getAdd() ? RingWaitOp() : findReused(store);
       RingReleaseOp release = reused ? reused.getRelease() : RingReleaseOp();
-      SmemType stage;
-      if (release && makeRowStages(reused, left)) {
-        SmemType whole = SmemType::get(rowsOfWarpgroup, type.getDimSize(1),
-                                       type.getElementType());
-        stage = SmemType::get(&getContext(), rowsOfWarpgroup,
-                              whole.getNumPanels() * whole.getPanelColumns(),
-                              type.getElementType(), whole.getSwizzle());
-        release->moveAfter(store);
-      } else {
+      if (!release || !makeRowStages(reused, most - getSharedBytes(kernel)))
         reused = {};
-        stage = getStage(type, left);
-      }
-      if (!stage)
-        continue;
+      SmemType stage =
+          SmemType::get(reused ? rowsOfWarpgroup : type.getDimSize(0),
+                        type.getDimSize(1), type.getElementType());
+      stage = SmemType::get(&getContext(), stage.getRows(),
+                            stage.getNumPanels() * stage.getPanelColumns(),
+                            type.getElementType(), stage.getSwizzle());
       OpBuilder b(store);
-      StoreBulkOp::create(b, store.getLoc(), store.getAddAttr(), store.getX(),
-                          store.getDestination(), store.getIndices(),
-                          store.getRows(), TypeAttr::get(stage),
-                          reused ? reused.getTile() : Value(),
-                          /*offset=*/IntegerAttr());
+      auto bulk = StoreBulkOp::create(
+          b, store.getLoc(), store.getAddAttr(), store.getX(),
+          store.getDestination(), store.getIndices(), store.getRows(),
+          TypeAttr::get(stage), reused ? reused.getTile() : Value(),
+          /*offset=*/IntegerAttr());
+      if (reused) {
+        release->moveAfter(store);
+      } else if (!makeStage(bulk, kernel, most)) {
+        bulk.erase();
+        continue;
+      }
       store.erase();
     }
   }

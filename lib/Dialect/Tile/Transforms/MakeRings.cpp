@@ -45,9 +45,9 @@ static Kind getKind(Operation *source) {
   return {fetch ? Value(fetch.getSource()) : Value(), getTileType(source)};
 }
 
-/// The kinds of the sources of the loop's body, those of two sources twice.
-static SmallVector<Kind> getKinds(scf::ForOp loop) {
-  return llvm::map_to_vector(getSources(*loop.getBody()), getKind);
+/// The kinds of the sources, those of two sources twice.
+static SmallVector<Kind> getKinds(ArrayRef<Operation *> sources) {
+  return llvm::map_to_vector(sources, getKind);
 }
 
 /// The last op of the block that uses the tile, itself or inside. A product
@@ -75,6 +75,76 @@ static Operation *getFirstUser(Operation *source) {
       first = ancestor;
   }
   return first;
+}
+
+/// Whether no loop of `loops` and no source of the same kind comes before the
+/// last use of the source's tile: what follows may have its stage.
+static bool endsBeforeNext(Operation *source, ArrayRef<scf::ForOp> loops) {
+  Operation *last = getLastUser(source);
+  for (Operation *op = source->getNextNode(); op; op = op->getNextNode()) {
+    if (last->isBeforeInBlock(op))
+      return true;
+    if (llvm::is_contained(loops, op) ||
+        (isSource(op) && getKind(op) == getKind(source)))
+      return false;
+  }
+  return true;
+}
+
+namespace {
+/// Where rings go on: by one step in each iteration of a loop, or by one step
+/// of sources that stand in the block, as those of a loop of one iteration that
+/// was inlined.
+struct Site {
+  scf::ForOp loop;
+  SmallVector<Operation *> sources;
+
+  Operation *getStart() { return loop ? loop.getOperation() : sources.front(); }
+};
+} // namespace
+
+/// The sites of a block in their order: `loops`, and steps of sources of the
+/// given kinds that stand beside them. Without these steps, if they are not all
+/// complete.
+static SmallVector<Site> getSites(Block &block, ArrayRef<Kind> kinds,
+                                  ArrayRef<scf::ForOp> loops) {
+  SmallVector<Site> sites, ofLoops;
+  for (scf::ForOp loop : loops)
+    ofLoops.push_back({loop, getSources(*loop.getBody())});
+  SmallVector<Operation *> step;
+  auto *nextLoop = ofLoops.begin();
+  for (Operation &op : block) {
+    if (nextLoop != ofLoops.end() && &op == nextLoop->loop) {
+      if (!step.empty())
+        return ofLoops;
+      sites.push_back(*nextLoop++);
+    } else if (isSource(&op) && llvm::is_contained(kinds, getKind(&op)) &&
+               endsBeforeNext(&op, loops)) {
+      step.push_back(&op);
+      if (step.size() < kinds.size())
+        continue;
+      SmallVector<Kind> found = getKinds(step);
+      if (!std::is_permutation(found.begin(), found.end(), kinds.begin()))
+        return ofLoops;
+      sites.push_back({{}, std::move(step)});
+      step.clear();
+    }
+  }
+  return step.empty() ? sites : ofLoops;
+}
+
+/// The steps of sources of the block that follow one another, none if no source
+/// has another of its kind behind it.
+static SmallVector<Site> getStepsInBlock(Block &block) {
+  llvm::MapVector<Kind, int> counts;
+  for (Operation *source : getSources(block))
+    if (endsBeforeNext(source, {}))
+      ++counts[getKind(source)];
+  SmallVector<Kind> kinds;
+  for (auto [kind, count] : counts)
+    if (count > 1)
+      kinds.push_back(kind);
+  return getSites(block, kinds, {});
 }
 
 /// Replaces what gives a tile by step `step` of `ring`.
@@ -113,23 +183,24 @@ static scf::ForOp addStepCounter(scf::ForOp loop, Value first) {
       rewriter, first, /*replaceInitOperandUsesInLoop=*/false, next));
 }
 
-/// Makes `choice` give `then` or, where it goes the other way, `otherwise`, as
-/// one more result; returns that result.
-static Value addResult(scf::IfOp choice, Value then, Value otherwise) {
+/// Makes `choice` give `value`, which one of its branches computes, or, where
+/// it goes the other way, `otherwise`, as one more result; returns that result.
+static Value addResult(scf::IfOp choice, Value value, Value otherwise) {
   OpBuilder b(choice);
   SmallVector<Type> types(choice.getResultTypes());
-  types.push_back(then.getType());
+  types.push_back(value.getType());
   auto copy =
       scf::IfOp::create(b, choice.getLoc(), types, choice.getCondition());
-  Value values[] = {then, otherwise};
-  for (auto [from, to, value] : llvm::zip_equal(
-           choice->getRegions(), copy->getRegions(), ArrayRef(values))) {
+  for (auto [from, to] :
+       llvm::zip_equal(choice->getRegions(), copy->getRegions())) {
     to.takeBody(from);
     if (to.empty()) {
       OpBuilder inBranch = OpBuilder::atBlockEnd(&to.emplaceBlock());
       scf::YieldOp::create(inBranch, choice.getLoc());
     }
-    to.front().getTerminator()->insertOperands(choice.getNumResults(), value);
+    bool isComputedHere = to.isAncestor(value.getParentRegion());
+    to.front().getTerminator()->insertOperands(
+        choice.getNumResults(), isComputedHere ? value : otherwise);
   }
   choice->replaceAllUsesWith(copy->getResults().drop_back());
   choice.erase();
@@ -166,6 +237,7 @@ static bool isOfSharedProduct(Operation *source) {
 namespace {
 struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
   int64_t stages = 1, queryStages = 1;
+  bool isPersistent = false;
   bool defersProducts = false;
 
   /// A ring for tiles like the source's, at the kernel's start. Threads read
@@ -180,29 +252,35 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     return RingOp::create(b, source->getLoc(), type);
   }
 
-  /// Loops of a block, one after the other, with sources of the same kinds.
-  void expandLoops(ArrayRef<scf::ForOp> loops, int64_t stages) {
-    // By kind, and how many such sources of the loop there were before: a
+  /// Sites of a block, one after the other, with sources of the same kinds.
+  void expandSites(MutableArrayRef<Site> sites, int64_t stages) {
+    // By kind, and how many such sources of the site there were before: a
     // product of a matrix with itself has two.
     llvm::MapVector<std::pair<Kind, int>, Value> rings;
-    scf::ForOp first = loops.front();
-    Operation *outermost = first;
+    Operation *outermost = sites.front().getStart();
+    Location loc = outermost->getLoc();
     while (isa<scf::IfOp>(outermost->getParentOp()))
       outermost = outermost->getParentOp();
     OpBuilder b(outermost);
-    Value start = arith::ConstantIndexOp::create(b, first.getLoc(), 0);
+    Value start = arith::ConstantIndexOp::create(b, loc, 0);
     Value step = start;
-    bool countsSteps = loops.size() == 1 && isCounter(first);
-    for (scf::ForOp loop : loops) {
-      SmallVector<Operation *> sources = getSources(*loop.getBody());
-      Value number = loop.getInductionVar();
-      if (!countsSteps) {
-        loop = addStepCounter(loop, step);
+    bool countsSteps = sites.size() == 1 && sites.front().loop &&
+                       isCounter(sites.front().loop);
+    for (Site &site : sites) {
+      Value number = step;
+      if (countsSteps) {
+        number = site.loop.getInductionVar();
+      } else if (site.loop) {
+        scf::ForOp loop = addStepCounter(site.loop, step);
         step = loop.getResults().back();
         number = loop.getRegionIterArgs().back();
+      } else {
+        OpBuilder inStep(site.getStart());
+        Value one = arith::ConstantIndexOp::create(inStep, loc, 1);
+        step = arith::AddIOp::create(inStep, loc, step, one);
       }
       llvm::DenseMap<Kind, int> seen;
-      for (Operation *source : sources) {
+      for (Operation *source : site.sources) {
         Kind kind = getKind(source);
         Value &ring = rings[{kind, seen[kind]++}];
         if (!ring)
@@ -241,47 +319,57 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     return innermost;
   }
 
-  /// Expands a source, with those of its loop and of the loops next to that
-  /// which have the same. A ring of some loops only would lack the steps of the
-  /// others, so loops with other sources have rings of their own.
-  LogicalResult expand(Operation *source) {
+  /// Expands sources of the block of `source` that follow one another; if there
+  /// are none, the source, with those that share rings with it: those of its
+  /// loop, of the loops next to that which have the same, and of steps beside
+  /// these loops. A ring of some loops
+  /// only would lack the steps of the others, so loops with other sources have
+  /// rings of their own.
+  void expand(Operation *source) {
+    Block &block = *source->getBlock();
+    auto loop = dyn_cast<scf::ForOp>(source->getParentOp());
+    bool isOverTiles = loop && isPersistent && getDepth(loop) == 0;
+    if (!loop || isOverTiles)
+      if (SmallVector<Site> steps = getStepsInBlock(block); !steps.empty())
+        return expandSites(steps, stages);
     if (getDepth(source) == 0) {
       OpBuilder b(source);
       Value zero = arith::ConstantIndexOp::create(b, source->getLoc(), 0);
-      expandSource(source, createRing(source, 1), zero);
-      return success();
+      return expandSource(source, createRing(source, 1), zero);
     }
-    auto loop = dyn_cast<scf::ForOp>(source->getParentOp());
-    if (!loop)
-      return source->emitOpError(
-          "in a loop can become a ring only directly in its body");
+    if (!loop) {
+      Site alone = {{}, {source}};
+      return expandSites(alone, stages);
+    }
     SmallVector<scf::ForOp> loops;
-    SmallVector<Kind> kinds = getKinds(loop);
-    bool isInnermost = true;
+    SmallVector<Kind> kinds = getKinds(getSources(*loop.getBody()));
+    // A tile that a persistent block takes is work of its own, with or without
+    // loops.
+    bool isInnermost = !isOverTiles;
     for (auto other : loop->getBlock()->getOps<scf::ForOp>()) {
-      SmallVector<Kind> others = getKinds(other);
+      SmallVector<Kind> others = getKinds(getSources(*other.getBody()));
       if (!std::is_permutation(kinds.begin(), kinds.end(), others.begin(),
                                others.end()))
         continue;
       loops.push_back(other);
       other.getBody()->walk([&](RingOpInterface) { isInnermost = false; });
     }
-    expandLoops(loops, isInnermost ? stages : queryStages);
-    return success();
+    SmallVector<Site> sites = getSites(*loop->getBlock(), kinds, loops);
+    expandSites(sites, isInnermost ? stages : queryStages);
   }
 
   void runOnOperation() override {
     flash::Schedule schedule = flash::getSchedule(getOperation());
     stages = schedule.stages.value_or(1);
     queryStages = schedule.queryStages.value_or(1);
+    isPersistent = schedule.has(flash::ScheduleFeatures::Persistent);
     defersProducts = schedule.has(flash::ScheduleFeatures::DeferProducts);
     getOperation().walk([](Operation *op) {
       if (isSource(op) && op->use_empty())
         op->erase();
     });
     while (Operation *source = findInnermost())
-      if (failed(expand(source)))
-        return signalPassFailure();
+      expand(source);
   }
 };
 } // namespace

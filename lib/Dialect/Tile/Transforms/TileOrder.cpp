@@ -242,11 +242,15 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
     position.back() = at.tile;
     rest = at.head;
   }
-  for (size_t d = outer; d-- > 0;) {
+  // What is left is the number of the outermost dimension that has several.
+  size_t first = 0;
+  while (first + 1 < outer && isOneInteger(sizes[first]))
+    position[first++] = b.constant(0);
+  for (size_t d = outer; d-- > first;) {
     Value number = rest;
-    if (d > 0)
+    if (d > first)
       rest = b.div(number, sizes[d]);
-    position[d] = d > 0 ? b.rem(number, sizes[d]) : number;
+    position[d] = d > first ? b.rem(number, sizes[d]) : number;
   }
   return position;
 }

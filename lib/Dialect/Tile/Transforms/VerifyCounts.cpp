@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
 #include <map>
 
 using namespace mlir;
@@ -75,6 +76,8 @@ struct Factor {
 struct Term {
   SmallVector<Factor> factors;
   Operation *op;
+  /// How often more it is reached, by loops that are no factors.
+  int64_t times = 1;
 };
 
 using Terms = SmallVector<Term>;
@@ -321,11 +324,12 @@ static bool unite(Term &a, const Term &b, Numbering &numbers) {
 }
 
 /// Leaves out choices that ask whether the loop in them has an iteration, which
-/// change nothing, and loops that are known to have one; returns false if the
-/// op is in a loop that is known to have none.
+/// change nothing, and counts the iterations of loops that are known to have so
+/// many, unless choices in them may differ from one to the next; returns false
+/// if the op is in a loop that is known to have none.
 static bool dropLoops(Term &term, Numbering &numbers) {
   SmallVector<Factor> factors;
-  for (Factor factor : term.factors) {
+  for (auto [i, factor] : llvm::enumerate(term.factors)) {
     if (factor.kind == Factor::Loop) {
       unsigned isEntered = numbers.getLess(factor.a, factor.b);
       if (!factors.empty() &&
@@ -335,8 +339,14 @@ static bool dropLoops(Term &term, Numbering &numbers) {
                              step = numbers.getConstantValue(factor.c);
       if (distance && *distance <= 0)
         return false;
-      if (distance && step && *distance <= *step)
+      bool isOnce = distance && step && *distance <= *step;
+      bool hasChoices = llvm::any_of(
+          ArrayRef(term.factors).drop_front(i + 1),
+          [](const Factor &inner) { return inner.kind == Factor::Choice; });
+      if (distance && step && (isOnce || !hasChoices)) {
+        term.times *= llvm::divideCeil(*distance, *step);
         continue;
+      }
     }
     factors.push_back(factor);
   }
@@ -361,6 +371,13 @@ static void simplify(Terms &terms, Numbering &numbers) {
   llvm::sort(terms, [](const Term &a, const Term &b) {
     return a.factors < b.factors;
   });
+  Terms summed;
+  for (Term &term : terms)
+    if (!summed.empty() && summed.back().factors == term.factors)
+      summed.back().times += term.times;
+    else
+      summed.push_back(std::move(term));
+  terms = std::move(summed);
 }
 
 /// The op of the first of `terms` that `others` lack, or null.
@@ -369,7 +386,8 @@ static Operation *findMissing(ArrayRef<Term> terms, ArrayRef<Term> others) {
   for (const Term &term : terms) {
     while (i < others.size() && others[i].factors < term.factors)
       ++i;
-    if (i == others.size() || !(others[i].factors == term.factors))
+    if (i == others.size() || !(others[i].factors == term.factors) ||
+        others[i].times < term.times)
       return term.op;
     ++i;
   }

@@ -189,8 +189,15 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
     gradient. All sums are f32.
 
     Operands, clauses and the score region are as in `flash.attention`, and must
-    be those of the attention that is differentiated. In addition, after
-    `schedule`:
+    be those of the attention that is differentiated. There are two maps of what
+    the mask leaves, of the tiles of the schedule:
+      - `blocks(%tiles, %counts : ...)`: which tiles of `key_step` keys are left to
+        each tile of `query_tile` queries, for the program over queries;
+      - `query_blocks(%tiles, %counts : ...)`: which tiles of `query_step` queries
+        are left to each tile of `key_tile` keys, from a map `over_queries`, for the
+        program over keys.
+
+    In addition, after `schedule`:
       - `lse_grad(%x : tensor<BxHqxNqxf32>)`: the gradient with respect to the
         log-sum-exp, `dlse` above; 0 without it;
       - `wrt(%a, %b : types)`: tensors that the score region reads with
@@ -215,6 +222,10 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
   let arguments = !con((ins Flash_FloatTensor:$query, Flash_FloatTensor:$key,
     Flash_FloatTensor:$value, Flash_FloatTensor:$output, Flash_F32Tensor:$lse,
     Flash_FloatTensor:$output_grad), Flash_attentionOperands,
+    (ins Optional<Flash_BlockTensor>:$key_tiles,
+     Optional<Flash_BlockTensor>:$key_tile_counts,
+     Optional<Flash_BlockTensor>:$query_tiles,
+     Optional<Flash_BlockTensor>:$query_tile_counts),
     Flash_attentionAttributes,
     (ins Optional<Flash_F32Tensor>:$lse_grad,
          Variadic<Flash_FloatTensor>:$captured));
@@ -224,7 +235,12 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
   let regions = (region MaxSizedRegion<1>:$score);
   let assemblyFormat = !strconcat([{
     $query `,` $key `,` $value `,` $output `,` $lse `,` $output_grad
-  }], Flash_attentionFormat, Flash_attentionScheduleFormat, [{
+  }], Flash_attentionFormat, [{
+    (`blocks` `(` $key_tiles^ `,` $key_tile_counts `:` type($key_tiles) `,`
+    type($key_tile_counts) `)`)?
+    (`query_blocks` `(` $query_tiles^ `,` $query_tile_counts `:`
+    type($query_tiles) `,` type($query_tile_counts) `)`)?
+  }], Flash_attentionScheduleFormat, [{
     (`lse_grad` `(` $lse_grad^ `:` type($lse_grad) `)`)?
     (`wrt` `(` $captured^ `:` type($captured) `)`)?
     (`score` $score^)?
@@ -539,10 +555,15 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     count for nothing. `B` and `H` are 1 where nothing depends on the batch or the
     head.
 
+    With `over_queries`, queries and keys change places: the results list, for each
+    tile of keys, the tiles of queries of which something is left, `[B, H, Tk, Tq]`
+    and `[B, H, Tk, 2]`. The last tile of queries, if not all `M` exist, is no whole
+    one then, and keys that do not exist count for nothing.
+
     `packed(P)` is for tiles that P heads share (`packed_heads` of the schedule),
     where the mask asks for the head: P divides `H`, the results have `H / P` in its
     place, and what is left of a tile is what is left of it for all P heads
-    together. `M` is a number of queries in any case.
+    together. `M` is a number of queries in any case. Lists of queries are not packed.
 
     `given(%t, %n)` has the map from elsewhere, such as an earlier call: nothing is
     computed, and the two are the results, of whose types they are. The rest of the op says
@@ -569,7 +590,7 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
   let arguments = (ins Variadic<Index>:$sizes,
     Optional<Flash_LengthsTensor>:$lengths, DenseI64ArrayAttr:$static_sizes,
     DenseI64ArrayAttr:$tiles, OptionalAttr<I64Attr>:$packed,
-    OptionalAttr<Flash_MaskAttrInterface>:$mask,
+    UnitAttr:$over_queries, OptionalAttr<Flash_MaskAttrInterface>:$mask,
     Optional<Flash_BlockTensor>:$given_tiles,
     Optional<Flash_BlockTensor>:$given_counts);
   let results = (outs Flash_BlockTensor:$key_tiles, Flash_BlockTensor:$counts);
@@ -578,6 +599,7 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     `of` `` custom<DynamicIndexList>($sizes, $static_sizes)
     `tiles` `(` $tiles `)`
     (`packed` `(` $packed^ `)`)?
+    (`over_queries` $over_queries^)?
     (`mask` `(` $mask^ `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
     (`given` `(` $given_tiles^ `,` $given_counts `:` type($given_tiles) `,`
@@ -593,7 +615,11 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     /// The types of `key_tiles` and `counts` for such sizes and tiles.
     static std::pair<::mlir::RankedTensorType, ::mlir::RankedTensorType>
     getMapTypes(::mlir::MLIRContext *context, ::llvm::ArrayRef<int64_t> sizes,
-                ::llvm::ArrayRef<int64_t> tiles, int64_t packedHeads);
+                ::llvm::ArrayRef<int64_t> tiles, int64_t packedHeads,
+                bool overQueries = false);
+    /// Of the queries and the keys, the dimension (0 or 1) of which each tile
+    /// has a list.
+    unsigned getFixedDim() { return getOverQueries() ? 1 : 0; }
     /// How many heads share a map.
     int64_t getPackedHeads() { return getPacked().value_or(1); }
     /// How many queries a tile has.

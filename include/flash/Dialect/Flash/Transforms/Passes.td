@@ -136,9 +136,9 @@ def TileSoftmax : Pass<"flash-tile-softmax", "::mlir::func::FuncOp"> {
            "Hold tiles with rows last in the first pass">
   ];
   let dependentDialects = ["::mlir::affine::AffineDialect",
-    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 
 def ExpandRank : Pass<"flash-expand-rank", "::mlir::func::FuncOp"> {
@@ -628,8 +628,9 @@ def TileNaive : Pass<"flash-tile-naive", "::mlir::func::FuncOp"> {
     NaN and infinite values reach all rows, as they do in such implementations.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
-    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect"];
 }
 
 def PromoteToF64 : Pass<"flash-promote-to-f64", "::mlir::ModuleOp"> {
@@ -707,9 +708,9 @@ def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
-    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
-    "::flash::tile::TileDialect"
+    "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect", "::flash::tile::TileDialect"
   ];
 }
 
@@ -779,7 +780,8 @@ def Tile : Pass<"flash-tile", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::ub::UBDialect",
     "::mlir::scf::SCFDialect",
     "::mlir::tensor::TensorDialect", "::mlir::affine::AffineDialect",
-    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect"];
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::linalg::LinalgDialect"];
 }
 
 def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
@@ -813,8 +815,8 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect",
-    "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
-    "::mlir::math::MathDialect",
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
     "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect"];
 }
 

@@ -76,6 +76,9 @@ bool changesScore(mlir::Region &region);
 /// Whether the score region masks elements.
 bool masksElements(mlir::Region &region);
 
+/// Makes the score region of an attention or a step keep every element.
+void dropKeep(mlir::Region &score);
+
 /// Emits values of a score region that do not depend on the score, such as the
 /// indices of reads, at a position; guards ask `takesPart`.
 llvm::SmallVector<mlir::Value> emitValues(mlir::OpBuilder &b,

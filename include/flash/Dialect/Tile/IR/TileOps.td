@@ -151,6 +151,8 @@ def Tile_RingOp : Tile_Op<"ring"> {
     %ring = tile.ring copies = 2 : !tile.ring<3, !tile.smem<128x64xf16, swizzle = 128>>
     ```
 
+    A ring that nobody uses is dropped.
+
     `tile-allocate-smem` sets `offset`, the byte of shared memory at which the
     stages start, and for warps with roles `barriers`, that of the mbarriers of 8
     bytes, one for each stage: those that say which are full come first, then
@@ -164,7 +166,7 @@ def Tile_RingOp : Tile_Op<"ring"> {
   let builders = [OpBuilder<(ins "::mlir::Type":$result), [{
     $_state.addTypes(result);
   }]>];
-  let results = (outs Tile_RingType:$result);
+  let results = (outs Res<Tile_RingType, "", [MemAlloc]>:$result);
   let assemblyFormat = [{
     (`checked` $checked^)? (`row_stages` `=` $row_stages^)? (`copies` `=` $copies^)?
     attr-dict
@@ -818,7 +820,7 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
   let description = [{
     As `tile.store` of a matrix to whole rows of a kernel's argument, by bulk copies from a tile of shared memory: as many columns at a
     time as that has. `offset`, its byte in shared memory, is set by
-    `tile-allocate-smem`.
+    `tile-allocate-smem`. Each warpgroup writes and stores its own rows of that tile, and waits for none of the others.
 
     ```mlir
     tile.store_bulk %o, %out[%b, %h, %i] rows(%n) through !tile.smem<128x64xf16, swizzle = 128>
@@ -857,6 +859,11 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
     SmemType getStageType() {
       return ::llvm::cast<SmemType>(getStage());
     }
+    /// Whether both may go through the same memory: the same warps store the
+    /// same rows from the same bytes of each panel. Other rows or panels of
+    /// other widths would mix the bytes of warpgroups, which do not wait for
+    /// each other.
+    bool canShareStage(StoreBulkOp other);
   }];
 }
 

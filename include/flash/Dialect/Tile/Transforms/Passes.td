@@ -164,7 +164,9 @@ def MakeRings : Pass<"tile-make-rings", "::mlir::gpu::GPUFuncOp"> {
     of the step, which goes on from one loop to the next, so that all loops of a
     block over the same memory share a ring; a loop that no other is around and
     that counts its iterations has it already. Loops that fetch other tiles, or
-    some of them only, have rings and a count of their own. `stages` of the kernel's `flash.schedule`
+    some of them only, have rings and a count of their own. Where canonicalization
+    has inlined a loop of one iteration, its fetches, beside another loop, in a choice
+    or one step behind the other, are steps of the same rings. `stages` of the kernel's `flash.schedule`
     is the number of stages of these rings, 1 if absent; `query_stages` that
     of tiles which are fetched in a loop around others.
 

@@ -1,0 +1,43 @@
+//===- BlockList.h - The tiles that a block map lists -----------*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_BLOCKLIST_H
+#define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_BLOCKLIST_H
+
+#include "flash/Dialect/Flash/IR/Flash.h"
+
+namespace flash {
+
+/// What a block map lists for one tile of queries, or of keys where it is
+/// `over_queries`: the others that are left to it.
+class BlockList {
+public:
+  /// Reads, of the two results of a map, the counts for the tile `number` of a
+  /// batch and a head, which a map for all of them ignores.
+  BlockList(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tiles,
+            mlir::Value counts, mlir::Value batch, mlir::Value head,
+            mlir::Value number);
+
+  /// Where tiles end that are left in part, and the list.
+  mlir::Value getEndOfParts() const { return endOfParts; }
+  mlir::Value getEnd() const { return end; }
+
+  /// The first element of the tile of so many that is listed at `place`.
+  mlir::Value getStart(mlir::OpBuilder &b, mlir::Location loc,
+                       mlir::Value place, int64_t tile) const;
+
+private:
+  mlir::Value read(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
+                   mlir::Value at) const;
+
+  mlir::Value tiles, endOfParts, end;
+  llvm::SmallVector<mlir::Value> row;
+};
+
+} // namespace flash
+
+#endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_BLOCKLIST_H
