@@ -66,20 +66,6 @@ static const Candidate *findCandidate(const Problem &problem,
   return found == candidates.end() ? nullptr : found;
 }
 
-/// Whether one program is faster than two where warps have roles (H200,
-/// docs/schedules.md), and has the registers that it needs (test/Ptxas): masked
-/// and ragged tiles and scores that are computed again leave too few.
-static bool paysToFuse(const Problem &problem) {
-  const Candidate *candidate = findCandidate(problem, fusedCandidates);
-  if (!candidate || problem.isMasked || problem.hasScore ||
-      problem.hasLengths || !problem.queries || !problem.keys)
-    return false;
-  bool isFilled = candidate->keyTile == candidate->queryStep ||
-                  candidate->keyTile == problem.headDim;
-  return isFilled && *problem.queries % candidate->queryStep == 0 &&
-         *problem.keys % candidate->keyTile == 0;
-}
-
 static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
   // The gradients of a tile of keys and of values are in registers together:
   // up to D = Dv = 128 they need no spills (test/Ptxas), in f32 up to 64; wider
@@ -102,12 +88,9 @@ static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
 Schedule flash::chooseGradSchedule(const Problem &problem,
                                    const TargetInfo &target,
                                    const Schedule &given) {
-  // Features are those of some program.
-  bool isFused = given.products || given.features || given.keyPrograms
-                     ? given.isFused()
-                     : paysToFuse(problem);
-  const Candidate *candidate = findCandidate(
-      problem, isFused ? llvm::ArrayRef(fusedCandidates) : candidates);
+  const Candidate *candidate =
+      given.isFused() ? findCandidate(problem, fusedCandidates)
+                      : findCandidate(problem, candidates);
   // Tiles that only warps without roles can have ask for such.
   auto canBe = [](std::optional<int64_t> tile, std::optional<int64_t> step) {
     return canBeWarpgroupTiles(tile.value_or(0), step.value_or(0));
@@ -125,14 +108,12 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   schedule.stages = candidate->stages;
   schedule.queryStages = candidate->queryStages;
   schedule.keyPrograms = candidate->keyPrograms;
-  if (isFused)
-    schedule.products = Schedule::fusedProducts;
   schedule.features = features;
   // Masked programs have no registers left for it, and neither have those of
   // open sizes (as assembled, test/Ptxas). Their tiles are taken as they become
   // free.
   // A program that waits for others has none that are not there yet.
-  if (!problem.isMasked && problem.queries && problem.keys && !isFused)
+  if (!problem.isMasked && problem.queries && problem.keys && !given.isFused())
     *schedule.features |= ScheduleFeatures::Persistent;
   return schedule;
 }
@@ -273,8 +254,7 @@ std::string flash::completeGradSchedule(const Problem &problem,
                    "features, and where warps have roles stages, query_stages "
                    "and ctas_per_sm, got '{0}'",
                    schedule.str());
-  if (schedule.isFused() &&
-      !(hasRoles && schedule.has(ScheduleFeatures::SpecializeWarps)))
+  if (schedule.isFused() && !(hasRoles && schedule.has(ScheduleFeatures::SpecializeWarps)))
     return formatv("products = {0} needs specialize_warps, with the target "
                    "sm_90a, elements of 16 bits and head dimensions up to 128; "
                    "choose products = {1}",

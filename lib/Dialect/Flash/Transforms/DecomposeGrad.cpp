@@ -244,8 +244,8 @@ LogicalResult GradStepBuilder::run(KeyGradStepOp op) {
   Value dp;
   if (ofKeys)
     dp = products(op.getValue(), op.getOutputGrad());
-  // A choice of products for masked rows has no registers for dP beside three
-  // gradients.
+  // A choice of products for masked rows has no registers for dP or dQ beside
+  // the other gradients.
   bool isLate = queryGrad && isMasked();
   if (ofValues && !isLate)
     valueGrad = addRows(p, op.getOutputGrad(), valueGrad);
@@ -253,13 +253,17 @@ LogicalResult GradStepBuilder::run(KeyGradStepOp op) {
     FailureOr<Value> dx = scoreGrads(s, p, dp);
     if (failed(dx))
       return failure();
+    auto addToQueries = [&] {
+      queryGrad = addKeys(*dx, finiteKeys(op), queryGrad, op.getTransposed());
+    };
+    // While a tile of it goes to those who add it up, dK is computed.
+    if (queryGrad && !isLate)
+      addToQueries();
     if (isLate)
       valueGrad = addRows(p, op.getOutputGrad(), valueGrad);
     keyGrad = addRows(*dx, op.getQuery(), keyGrad);
-    // Behind the product that reads the gradients of scores from registers:
-    // under it they go to the other warps.
-    if (queryGrad)
-      queryGrad = addKeys(*dx, finiteKeys(op), queryGrad, op.getTransposed());
+    if (isLate)
+      addToQueries();
   }
   SmallVector<Value> results = {keyGrad, valueGrad};
   if (queryGrad)

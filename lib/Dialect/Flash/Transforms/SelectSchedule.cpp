@@ -102,28 +102,15 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     return success();
   }
 
-  /// Fills in a schedule of gradients; what is wrong with it, if anything is.
-  std::string propose(AttentionGradOp op, const Problem &problem,
-                      Schedule &schedule) {
+  LogicalResult select(AttentionGradOp op) {
+    Schedule schedule = given;
+    if (op.getSchedule())
+      schedule = schedule.over(op.getSchedule()->getValue());
+    Problem problem = getProblem(op);
     schedule = schedule.over(chooseGradSchedule(problem, machine, schedule));
     std::string fault = completeGradSchedule(problem, machine, schedule);
-    return fault.empty() ? findFusionFault(op, schedule) : fault;
-  }
-
-  LogicalResult select(AttentionGradOp op) {
-    Schedule wanted = given;
-    if (op.getSchedule())
-      wanted = wanted.over(op.getSchedule()->getValue());
-    Problem problem = getProblem(op);
-    Schedule schedule = wanted;
-    std::string fault = propose(op, problem, schedule);
-    // One program is a proposal, which may not go with what is given.
-    if (!fault.empty() && schedule.isFused() && !wanted.products) {
-      schedule = wanted;
-      schedule.products = Schedule::separateProducts;
-      fault = propose(op, problem, schedule);
-      schedule.products.reset();
-    }
+    if (fault.empty() && schedule.isFused())
+      fault = findFusionFault(op, schedule);
     if (!fault.empty())
       return op.emitOpError("cannot be scheduled: ") << fault;
     // Two maps, and more than twice the work.
