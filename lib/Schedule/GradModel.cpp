@@ -88,9 +88,9 @@ static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
 Schedule flash::chooseGradSchedule(const Problem &problem,
                                    const TargetInfo &target,
                                    const Schedule &given) {
-  const Candidate *candidate =
-      given.isFused() ? findCandidate(problem, fusedCandidates)
-                      : findCandidate(problem, candidates);
+  const Candidate *candidate = given.isFused()
+                                   ? findCandidate(problem, fusedCandidates)
+                                   : findCandidate(problem, candidates);
   // Tiles that only warps without roles can have ask for such.
   auto canBe = [](std::optional<int64_t> tile, std::optional<int64_t> step) {
     return canBeWarpgroupTiles(tile.value_or(0), step.value_or(0));
@@ -249,12 +249,14 @@ std::string flash::completeGradSchedule(const Problem &problem,
     known.ctasPerSm = schedule.ctasPerSm;
   }
   if (!(schedule == known))
-    return formatv("the programs of gradients have query_tile, key_tile, "
-                   "query_step, key_step, products, key_programs, block_map and "
-                   "features, and where warps have roles stages, query_stages "
-                   "and ctas_per_sm, got '{0}'",
-                   schedule.str());
-  if (schedule.isFused() && !(hasRoles && schedule.has(ScheduleFeatures::SpecializeWarps)))
+    return formatv(
+        "the programs of gradients have query_tile, key_tile, "
+        "query_step, key_step, products, key_programs, block_map and "
+        "features, and where warps have roles stages, query_stages "
+        "and ctas_per_sm, got '{0}'",
+        schedule.str());
+  if (schedule.isFused() &&
+      !(hasRoles && schedule.has(ScheduleFeatures::SpecializeWarps)))
     return formatv("products = {0} needs specialize_warps, with the target "
                    "sm_90a, elements of 16 bits and head dimensions up to 128; "
                    "choose products = {1}",

@@ -90,7 +90,8 @@ LogicalResult BlockConverter::convertContribution(ContributeOp op) {
   if (isAscending) {
     turn = b.createOrFold<arith::SubIOp>(loc, unit, lookup(op.getFirst()));
   } else {
-    Value behind = b.createOrFold<arith::SubIOp>(loc, lookup(op.getEnd()), unit);
+    Value behind =
+        b.createOrFold<arith::SubIOp>(loc, lookup(op.getEnd()), unit);
     turn = b.createOrFold<arith::SubIOp>(loc, behind, constant(1));
   }
   SmallVector<Value> position =

@@ -151,13 +151,11 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
     sum = *init;
   }
   // Warpgroups read 16-bit tiles transposed from shared memory.
-  bool transposesA =
-      product->transposedA && !element.isF32() &&
-      getSchedule(forall).has(ScheduleFeatures::SpecializeWarps);
+  bool transposesA = product->transposedA && !element.isF32() &&
+                     getSchedule(forall).has(ScheduleFeatures::SpecializeWarps);
   FailureOr<Value> first =
-      transposesA
-          ? getSharedTile(product->a->get(), op)
-          : getFirstFactor(product->a->get(), product->transposedA, op);
+      transposesA ? getSharedTile(product->a->get(), op)
+                  : getFirstFactor(product->a->get(), product->transposedA, op);
   if (failed(first))
     return failure();
   FailureOr<Value> second = getSharedTile(product->b->get(), op);

@@ -248,13 +248,12 @@ void Splitter::narrow(ContributeOp contribution, Value key) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(contribution);
   // As a loop over the units of the tile would visit them.
-  llvm::SaveAndRestore ofTile(position,
-                              SmallVector<Value>{position[0], position[1],
-                                                 key}),
+  llvm::SaveAndRestore ofTile(
+      position, SmallVector<Value>{position[0], position[1], key}),
       ofUnits(extents, SmallVector<Value>{extents[1], extents[0]});
-  MaskTiles units = computeMaskTiles(
-      transposeMask(mask), keyTile, queryTile, getConstantIntValue(extents[0]),
-      getConstantIntValue(extents[1]));
+  MaskTiles units = computeMaskTiles(transposeMask(mask), keyTile, queryTile,
+                                     getConstantIntValue(extents[0]),
+                                     getConstantIntValue(extents[1]));
   assert(units.exact && units.visitedIsRange && "flash-tile-grad checks it");
   Value first = contribution.getFirst(), end = contribution.getEnd();
   contribution.getFirstMutable().assign(

@@ -482,8 +482,8 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   };
   std::optional<int64_t> stages =
       schedule.queryStages ? schedule.queryStages : schedule.stages;
-  SmallVector<Value> results = parallelLoop(
-      ends, {1, 1, keys.tile}, outputs, ofTiles(keys.tile, stages), body);
+  SmallVector<Value> results = parallelLoop(ends, {1, 1, keys.tile}, outputs,
+                                            ofTiles(keys.tile, stages), body);
   if (!ofQueries)
     return results;
   // Under a causal mask each tile of keys begins with the queries that no later
@@ -534,8 +534,8 @@ Value GradTiler::emitQueryGradOfSums() {
       ofSum = map(2, {1, 0});
     }
     // Nobody has written what no tile of keys has added to.
-    Value rows = arith::SelectOp::create(b, isSum, constant(shape[0]),
-                                         constant(0));
+    Value rows =
+        arith::SelectOp::create(b, isSum, constant(shape[0]), constant(0));
     SmallVector<OpFoldResult> sizes = {index(1), index(1), index(1), rows,
                                        index(shape[1])};
     Value sum = tensor::ExtractSliceOp::create(

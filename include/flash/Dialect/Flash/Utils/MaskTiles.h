@@ -109,8 +109,8 @@ MaskTiles computeMaskTiles(MaskAttrInterface mask, int64_t queryTile,
                            int64_t heads = 1);
 
 /// Whether the tiles of keys that a tile of queries visits are exactly those of
-/// a range, [lo, hi) of `computeMaskTiles`, and the full ones too, and the other
-/// way round.
+/// a range, [lo, hi) of `computeMaskTiles`, and the full ones too, and the
+/// other way round.
 bool leavesRanges(MaskAttrInterface mask, int64_t queryTile, int64_t keyTile,
                   std::optional<int64_t> nq, std::optional<int64_t> nk);
 
