@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
+#include "flash/Dialect/Flash/Utils/MaskNodes.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/MLIRContext.h"
@@ -458,6 +459,22 @@ static void testKeysOfQuery(MLIRContext *context) {
   }
 }
 
+/// Whether the ranges of tiles of keys and those of tiles of queries, of the
+/// transposed mask, have the same pairs of tiles.
+static bool haveSamePairs(const MaskTiles &keys, const MaskTiles &queries,
+                          int64_t Q, int64_t K, Lengths n) {
+  for (int64_t i = 0; i < n.nq; i += Q)
+    for (int64_t j = 0; j < n.nk; j += K) {
+      TileRange ofKeys = keys.getRange(0, 0, i, n.nq, n.nk),
+                ofQueries = queries.getRange(0, 0, j, n.nk, n.nq);
+      bool isKeyVisited = ofKeys.lo <= j / K && j / K < ofKeys.hi,
+           isQueryVisited = ofQueries.lo <= i / Q && i / Q < ofQueries.hi;
+      if (isKeyVisited != isQueryVisited)
+        return false;
+    }
+  return true;
+}
+
 /// Random masks on small tiles, where the corner cases are. Returns the number
 /// of tiles compared.
 static int64_t testRandom(MLIRContext *context, unsigned numMasks) {
@@ -465,7 +482,7 @@ static int64_t testRandom(MLIRContext *context, unsigned numMasks) {
   auto pick = [&](int64_t lo, int64_t hi) {
     return lo + int64_t(generator() % uint64_t(hi - lo + 1));
   };
-  int64_t numTiles = 0, numExact = 0;
+  int64_t numTiles = 0, numExact = 0, numRanges = 0;
   double worst = 0;
   for (unsigned round = 0; round != numMasks; ++round) {
     SmallVector<std::string> texts;
@@ -519,11 +536,19 @@ static int64_t testRandom(MLIRContext *context, unsigned numMasks) {
       numExact += tiles.exact;
       numTiles += tiles.exact ? compare(mask, tiles, expected, 0, 0, Q, K, n)
                               : compareSafe(mask, tiles, expected, Q, K, n);
+      if (!leavesRanges(parsed, Q, K, nq, nk))
+        continue;
+      ++numRanges;
+      MaskTiles ofQueries =
+          computeMaskTiles(transposeMask(parsed), K, Q, nk, nq);
+      check(haveSamePairs(tiles, ofQueries, Q, K, n), mask,
+            "tiles of queries have other tiles of keys than these have");
     }
   }
   llvm::outs() << llvm::formatv(
-      "random: {0} of {1} answers exact, worst {2:F2} ms\n", numExact,
-      2 * numMasks, worst);
+      "random: {0} of {1} answers exact, {2} ranges both ways, worst {3:F2} "
+      "ms\n",
+      numExact, 2 * numMasks, numRanges, worst);
   return numTiles;
 }
 

@@ -124,6 +124,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   scheduled.addPass(tile::createKeysFirst());
   scheduled.addPass(tile::createBulkStores());
   scheduled.addPass(tile::createDelayWaits());
+  scheduled.addPass(tile::createDeferProducts());
   scheduled.addPass(tile::createOverlap());
   scheduled.addPass(tile::createPingPong());
   scheduled.addPass(tile::createVerifyAsync());

@@ -298,6 +298,15 @@ bool Block::checkRange(int64_t first, int64_t count, int64_t dimension,
                          std::to_string(size));
 }
 
+bool Block::checkTurn(int64_t turn, int64_t count, const char *where) {
+  if (turn == count)
+    return true;
+  std::lock_guard<std::mutex> lock(mutex);
+  return fail(where, "has turn " + std::to_string(turn) +
+                         ", and the count is " + std::to_string(count) +
+                         " when all blocks of smaller numbers have ended");
+}
+
 //===----------------------------------------------------------------------===//
 // Ends
 //===----------------------------------------------------------------------===//
@@ -446,6 +455,12 @@ extern "C" void flash_emulation_check_range(void *block, int64_t first,
                                             int64_t size, const char *where) {
   auto *b = static_cast<Block *>(block);
   check(b, b->checkRange(first, count, dimension, size, where));
+}
+
+extern "C" void flash_emulation_check_turn(void *block, int64_t turn,
+                                           int64_t count, const char *where) {
+  auto *b = static_cast<Block *>(block);
+  check(b, b->checkTurn(turn, count, where));
 }
 
 extern "C" void flash_emulation_fetch(int64_t destination, int64_t tileRows,

@@ -29,6 +29,9 @@ static constexpr int64_t registersBesideTiles = 32;
 // tile in shared memory has eight.
 static constexpr int64_t queryStepMultiple = 64;
 
+// Of a gradient that blocks add up in memory, f32.
+static constexpr int64_t bytesOfSum = 4;
+
 // Shared memory that the barriers of a block's rings need, rounded up.
 static constexpr int64_t barrierBytesPerBlock = 1024;
 
@@ -49,12 +52,18 @@ static constexpr Candidate candidates[] = {{64, 128, 128, 128, 64, 2},
                                            {192, 128, 64, 128, 64, 2, 2, 2},
                                            {256, 128, 48, 128, 64, 2, 1, 2}};
 
-/// The candidate for the problem; null if there is none.
-static const Candidate *findCandidate(const Problem &problem) {
+/// Those of one program, which has no tiles of queries of its own.
+static constexpr Candidate fusedCandidates[] = {{64, 128, 128, 128, 128, 2},
+                                                {128, 128, 128, 128, 64, 2}};
+
+/// The first of the candidates that the problem has room in; null if there is
+/// none.
+static const Candidate *findCandidate(const Problem &problem,
+                                      llvm::ArrayRef<Candidate> candidates) {
   int64_t dim = std::max(problem.headDim, problem.valueDim);
   const auto *found = llvm::find_if(
       candidates, [&](const Candidate &c) { return dim <= c.maxHeadDim; });
-  return found == std::end(candidates) ? nullptr : found;
+  return found == candidates.end() ? nullptr : found;
 }
 
 static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
@@ -79,7 +88,9 @@ static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
 Schedule flash::chooseGradSchedule(const Problem &problem,
                                    const TargetInfo &target,
                                    const Schedule &given) {
-  const Candidate *candidate = findCandidate(problem);
+  const Candidate *candidate = given.isFused()
+                                   ? findCandidate(problem, fusedCandidates)
+                                   : findCandidate(problem, candidates);
   // Tiles that only warps without roles can have ask for such.
   auto canBe = [](std::optional<int64_t> tile, std::optional<int64_t> step) {
     return canBeWarpgroupTiles(tile.value_or(0), step.value_or(0));
@@ -101,7 +112,8 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   // Masked programs have no registers left for it, and neither have those of
   // open sizes (as assembled, test/Ptxas). Their tiles are taken as they become
   // free.
-  if (!problem.isMasked && problem.queries && problem.keys)
+  // A program that waits for others has none that are not there yet.
+  if (!problem.isMasked && problem.queries && problem.keys && !given.isFused())
     *schedule.features |= ScheduleFeatures::Persistent;
   return schedule;
 }
@@ -117,6 +129,23 @@ struct Program {
   int64_t gradColumns, rowColumns, stepColumns;
   /// Products of a step in registers at the same time.
   int64_t products;
+  /// Of one program for all gradients: the columns of those of queries, which
+  /// go to others through shared memory as the gradients of scores do; else 0.
+  int64_t queryColumns = 0;
+
+  int64_t getWarpgroups() const { return rows / rowsOfWarpgroup; }
+  /// Those of a thread in the tiles of a step. Of 64 rows each of 128 threads
+  /// has half as many elements as there are columns; what is multiplied next is
+  /// rounded to 16 bits.
+  int64_t getStepRegisters() const {
+    if (queryColumns == 0)
+      return products * step / 2 + step / 4;
+    // Scores and their gradients are rounded before those of queries are
+    // computed.
+    return std::max(products * step / 2,
+                    products * step / 4 +
+                        step * queryColumns / (128 * getWarpgroups()));
+  }
 };
 } // namespace
 
@@ -130,12 +159,10 @@ static std::string findFault(const Problem &problem, const TargetInfo &target,
     return formatv("{0} must be a multiple of 16 up to 256 where warps have "
                    "roles, got {1}",
                    program.stepName, program.step);
-  int64_t warpgroups = program.rows / rowsOfWarpgroup;
+  int64_t warpgroups = program.getWarpgroups();
   int64_t blocks = schedule.ctasPerSm.value_or(1);
-  // Of 64 rows each of 128 threads has half as many elements as there are
-  // columns; what is multiplied next is rounded to 16 bits.
-  int64_t registers = program.products * program.step / 2 + program.step / 4 +
-                      program.gradColumns / 2 + registersBesideTiles;
+  int64_t registers = program.getStepRegisters() + program.gradColumns / 2 +
+                      registersBesideTiles;
   int64_t available = tile::getRoleRegisters(warpgroups, blocks).consumer;
   if (registers > available)
     return formatv("the products of a {0} of {1} and the gradients need {2} "
@@ -149,6 +176,9 @@ static std::string findFault(const Problem &problem, const TargetInfo &target,
   };
   int64_t bytes = getBytes(program.rows, program.rowColumns) +
                   program.stages * getBytes(program.step, program.stepColumns);
+  if (program.queryColumns > 0)
+    bytes += getBytes(program.rows, program.step) +
+             program.step * program.queryColumns * bytesOfSum;
   int64_t limit = tile::getSharedLimit(target.maxSharedBytesPerBlock, blocks) -
                   barrierBytesPerBlock;
   if (bytes > limit)
@@ -181,6 +211,13 @@ static llvm::SmallVector<Program> getPrograms(const Problem &problem,
                     all,
                     all,
                     /*products=*/2};
+  if (schedule.isFused()) {
+    ofKeys.queryColumns = problem.headDim;
+    // Without the keys that are not finite, where some are left out.
+    if (problem.isMasked || problem.masksInRegion || problem.hasLengths)
+      ofKeys.rowColumns += problem.headDim;
+    return {ofKeys};
+  }
   if (schedule.keyPrograms.value_or(1) == 1)
     return {ofQueries, ofKeys};
   Program ofValues = ofKeys;
@@ -202,6 +239,7 @@ std::string flash::completeGradSchedule(const Problem &problem,
   known.keyTile = schedule.keyTile;
   known.queryStep = schedule.queryStep;
   known.keyStep = schedule.keyStep;
+  known.products = schedule.products;
   known.keyPrograms = schedule.keyPrograms;
   known.blockMap = schedule.blockMap;
   known.features = schedule.features;
@@ -213,11 +251,20 @@ std::string flash::completeGradSchedule(const Problem &problem,
   if (!(schedule == known))
     return formatv(
         "the programs of gradients have query_tile, key_tile, "
-        "query_step, key_step, key_programs, block_map and features, "
-        "and where warps have roles stages, query_stages and "
-        "ctas_per_sm, got "
-        "'{0}'",
+        "query_step, key_step, products, key_programs, block_map and "
+        "features, and where warps have roles stages, query_stages "
+        "and ctas_per_sm, got '{0}'",
         schedule.str());
+  if (schedule.isFused() &&
+      !(hasRoles && schedule.has(ScheduleFeatures::SpecializeWarps)))
+    return formatv("products = {0} needs specialize_warps, with the target "
+                   "sm_90a, elements of 16 bits and head dimensions up to 128; "
+                   "choose products = {1}",
+                   Schedule::fusedProducts, Schedule::separateProducts);
+  if (schedule.isFused() && schedule.has(ScheduleFeatures::Persistent))
+    return formatv("products = {0} cannot be persistent: a CTA would wait for "
+                   "one that has not begun",
+                   Schedule::fusedProducts);
   if (!target.isGpu)
     return "";
   for (auto [name, tile] : {std::pair("query_tile", *schedule.queryTile),

@@ -34,6 +34,8 @@ constexpr Key keys[] = {
     {"key_tile", &Schedule::keyTile, 8, 1024, 8},
     {"query_step", &Schedule::queryStep, 8, 1024, 8},
     {"key_step", &Schedule::keyStep, 8, 1024, 8},
+    {"products", &Schedule::products, Schedule::fusedProducts,
+     Schedule::separateProducts},
     {"key_programs", &Schedule::keyPrograms, 1, 2},
     {"packed_heads", &Schedule::packedHeads, 1, 1024},
     {"warps", &Schedule::warps, 1, 32, 1, /*followsTiles=*/true},
@@ -89,12 +91,13 @@ std::string Schedule::set(StringRef name, StringRef value) {
     features = symbolizeScheduleFeatures(value);
     if (features)
       return "";
-    return llvm::formatv("'{0}' is no list of features such as "
-                         "specialize_warps|overlap; the features are {1}, or "
-                         "none",
-                         value,
-                         stringifyScheduleFeatures(ScheduleFeatures(
-                             2 * uint32_t(ScheduleFeatures::BulkStore) - 1)));
+    return llvm::formatv(
+        "'{0}' is no list of features such as "
+        "specialize_warps|overlap; the features are {1}, or "
+        "none",
+        value,
+        stringifyScheduleFeatures(ScheduleFeatures(
+            2 * uint32_t(ScheduleFeatures::DeferProducts) - 1)));
   }
   int64_t number;
   if (value.getAsInteger(10, number))
@@ -109,6 +112,13 @@ std::string Schedule::findFault() const {
       if (std::string fault = ::findFault(key, *(this->*key.number));
           !fault.empty())
         return fault;
+  if (products && *products != fusedProducts && *products != separateProducts)
+    return llvm::formatv("products must be {0} or {1}, got {2}", fusedProducts,
+                         separateProducts, *products);
+  if (isFused() && keyPrograms.value_or(1) != 1)
+    return llvm::formatv("products = {0} are those of one program, and "
+                         "key_programs asks for {1}; write one of them",
+                         fusedProducts, *keyPrograms);
   if (queryTile && getPackedHeads() > *queryTile)
     return llvm::formatv("packed_heads must be at most query_tile, which has a "
                          "row for each, got {0} and {1}",

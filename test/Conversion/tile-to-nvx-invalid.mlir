@@ -48,3 +48,17 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  gpu.func @transposed() kernel {
+    %c0 = arith.constant 0 : index
+    %t = tile.smem_view %c0 : !tile.smem<64x64xf16, swizzle = 128>
+    // expected-error @below {{'tile.mma_async' op has its first operand transposed, which only products of warpgroups can}}
+    // expected-error @below {{failed to legalize operation 'tile.mma_async'}}
+    %p = tile.mma_async %t, %t transpose_a : !tile.smem<64x64xf16, swizzle = 128>, !tile.smem<64x64xf16, swizzle = 128> -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+    %s = tile.mma_wait %p : !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+    gpu.return
+  }
+}

@@ -19,6 +19,16 @@ gpu.module @m {
     gpu.return
   }
 
+  // The first operand in shared memory may have its rows next to each other.
+  // CHECK-LABEL: llvm.func @transposed(
+  // CHECK:       llvm.inline_asm has_side_effects
+  // CHECK-SAME:  wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$0, $1, $2, $3}, $4, $5, starts, 1, 1, 1, 0;
+  gpu.func @transposed(%q: i64, %k: i64, %o: !llvm.ptr) kernel {
+    %s = nvx.warpgroup_mma f16 %q at [0] : i64, %k at [0] transpose_a -> vector<4xf32>
+    llvm.store %s, %o : vector<4xf32>, !llvm.ptr
+    gpu.return
+  }
+
   // The descriptors of many steps are not kept in registers.
   // CHECK-LABEL: llvm.func @many_steps(
   // CHECK:       llvm.inline_asm has_side_effects

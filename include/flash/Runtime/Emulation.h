@@ -87,6 +87,9 @@ public:
   bool checkRange(int64_t first, int64_t count, int64_t dimension, int64_t size,
                   const char *where);
 
+  /// Whether the `turn` has come when so many others have had theirs.
+  bool checkTurn(int64_t turn, int64_t count, const char *where);
+
   /// From now on there are so many roles.
   void startRoles(unsigned count);
   /// Ends one of the roles.
@@ -182,6 +185,8 @@ void flash_emulation_check_lease(void *block, int64_t lease, const char *where);
 void flash_emulation_check_range(void *block, int64_t first, int64_t count,
                                  int64_t dimension, int64_t size,
                                  const char *where);
+void flash_emulation_check_turn(void *block, int64_t turn, int64_t count,
+                                const char *where);
 void flash_emulation_fetch(int64_t destination, int64_t tileRows,
                            int64_t rowBytes, int64_t source, int64_t rowStride,
                            int64_t rows, int64_t packed, int64_t packedStride);

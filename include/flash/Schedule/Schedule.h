@@ -26,8 +26,12 @@ namespace flash {
 /// The values of the keys; absent where nobody says. #flash.schedule documents
 /// what they mean.
 struct Schedule {
-  std::optional<int64_t> queryTile, keyTile, queryStep, keyStep, keyPrograms,
-      packedHeads, warps, stages, queryStages, ctasPerSm;
+  /// Products of gradients by two programs, each of which computes scores, and
+  /// by one.
+  static constexpr int64_t separateProducts = 7, fusedProducts = 5;
+
+  std::optional<int64_t> queryTile, keyTile, queryStep, keyStep, products,
+      keyPrograms, packedHeads, warps, stages, queryStages, ctasPerSm;
   std::optional<ScheduleFeatures> features;
   std::optional<int64_t> blockMap, numSplits, splitCtas, splitKeys;
 
@@ -36,6 +40,8 @@ struct Schedule {
   /// time, and the keys that the one over tiles of queries does.
   int64_t getQueryStep() const { return queryStep.value_or(*queryTile); }
   int64_t getKeyStep() const { return keyStep.value_or(*keyTile); }
+  /// Whether gradients are one program over tiles of keys, with five products.
+  bool isFused() const { return products == fusedProducts; }
   /// How many query heads share a tile, which then has so many queries of each.
   int64_t getPackedHeads() const { return packedHeads.value_or(1); }
   int64_t getQueriesOfTile() const { return *queryTile / getPackedHeads(); }

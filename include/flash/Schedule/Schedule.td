@@ -25,7 +25,8 @@ def Flash_ScheduleFeatures : I32BitEnumAttr<"ScheduleFeatures",
       I32BitEnumAttrCaseBit<"PingPong", 2, "ping_pong">,
       I32BitEnumAttrCaseBit<"LazyRescale", 3, "lazy_rescale">,
       I32BitEnumAttrCaseBit<"Persistent", 4, "persistent">,
-      I32BitEnumAttrCaseBit<"BulkStore", 5, "bulk_store">]> {
+      I32BitEnumAttrCaseBit<"BulkStore", 5, "bulk_store">,
+      I32BitEnumAttrCaseBit<"DeferProducts", 6, "defer_products">]> {
   let cppNamespace = "::flash";
   let genSpecializedAttr = 0;
   let printBitEnumPrimaryGroups = 0;
@@ -44,7 +45,11 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     which visits the queries `query_step` at a time. Steps that are not written
     are as long as the tiles. With `key_programs = 2` the gradients of keys and
     those of values are computed by a program each, where registers do not hold
-    both. Only a `flash.attention_grad` has these keys.
+    both. `products = 5` makes one program of the two, over tiles of keys, which adds to the
+    gradients of queries, too, in a fixed order (`flash.parallel_add`): scores are computed once, and there are five
+    products in place of seven. It is for warps with roles, for a `query_step` or a head dimension that is as long as `key_tile`,
+    and for masks that leave each tile one range of tiles. `products = 7` asks for both programs. Only a
+    `flash.attention_grad` has these keys.
 
     `packed_heads = P` (1 to 1024) packs P of the query heads that read the same
     keys into each tile (packed GQA): its rows are those of `query_tile` floordiv P
@@ -62,7 +67,7 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
 
     `features = specialize_warps|overlap` lists what else is done, by the pass
     that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong`,
-    `tile-persist` (`persistent`), `tile-bulk-stores` and, of the online
+    `tile-persist` (`persistent`), `tile-bulk-stores`, `tile-defer-products` and, of the online
     softmax, to rescale the accumulator only when a maximum has grown by much
     (`lazy_rescale`). `features = none` asks for none of them.
 

@@ -224,6 +224,13 @@ FailureOr<Value> BlockConverter::getRegisters(Value tile, VectorOf of,
 // Operations
 //===----------------------------------------------------------------------===//
 
+tile::OrderAttr BlockConverter::getBlockOrder() {
+  auto order =
+      tile::TileDialect::OrderAttrHelper(b.getContext()).getAttr(forall);
+  return order ? order
+               : tile::OrderAttr::get(b.getContext(), tile::OrderKind::Linear);
+}
+
 void BlockConverter::emitPosition() {
   SmallVector<OpFoldResult> lower = forall.getMixedLowerBound(),
                             upper = forall.getMixedUpperBound(),
@@ -235,10 +242,7 @@ void BlockConverter::emitPosition() {
     trips.push_back(
         b.createOrFold<arith::CeilDivSIOp>(loc, extent, lookup(step[d])));
   }
-  auto order =
-      tile::TileDialect::OrderAttrHelper(b.getContext()).getAttr(forall);
-  if (!order)
-    order = tile::OrderAttr::get(b.getContext(), tile::OrderKind::Linear);
+  tile::OrderAttr order = getBlockOrder();
   Value table;
   if (std::optional<int64_t> argument = order.getArgument()) {
     auto function = forall->getParentOfType<FunctionOpInterface>();
@@ -247,6 +251,7 @@ void BlockConverter::emitPosition() {
   }
   Value number = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
   auto position = tile::PositionOp::create(b, loc, number, trips, order, table);
+  unit = position.getResults().back();
   for (size_t d = 0; d < lower.size(); ++d) {
     Value offset = b.createOrFold<arith::MulIOp>(loc, position.getResult(d),
                                                  lookup(step[d]));
@@ -266,6 +271,8 @@ LogicalResult BlockConverter::convertLoop(scf::ForOp loop) {
                             "something else");
       continue;
     }
+    if (getAddition(result))
+      continue;
     carriedHere.push_back(carried);
     results.push_back(result);
     if (!isa<RankedTensorType>(init.getType())) {
@@ -297,7 +304,11 @@ LogicalResult BlockConverter::convertLoop(scf::ForOp loop) {
 
 LogicalResult BlockConverter::convertChoice(scf::IfOp choice) {
   SmallVector<Type> types;
+  SmallVector<Value> results;
   for (Value result : choice.getResults()) {
+    if (getAddition(result))
+      continue;
+    results.push_back(result);
     for (scf::YieldOp yield : {choice.thenYield(), choice.elseYield()})
       if (getWrittenSlice(
               yield.getOperand(cast<OpResult>(result).getResultNumber()),
@@ -318,7 +329,7 @@ LogicalResult BlockConverter::convertChoice(scf::IfOp choice) {
                                 lookup(choice.getCondition()),
                                 /*addThenBlock=*/true,
                                 /*addElseBlock=*/!!choice.elseBlock());
-  mapping.map(choice.getResults(), copy.getResults());
+  mapping.map(results, copy.getResults());
   OpBuilder::InsertionGuard guard(b);
   for (auto [from, to] :
        llvm::zip_equal(choice->getRegions(), copy->getRegions())) {
@@ -369,7 +380,8 @@ LogicalResult BlockConverter::convertYield(scf::YieldOp yield) {
   Operation *parent = b.getInsertionBlock()->getParentOp();
   auto loop = dyn_cast<scf::ForOp>(yield->getParentOp());
   for (auto [i, operand] : llvm::enumerate(yield.getOperands())) {
-    if (loop && getWrittenSlice(loop.getInitArgs()[i], forall))
+    if ((loop && getWrittenSlice(loop.getInitArgs()[i], forall)) ||
+        getAddition(yield->getParentOp()->getResult(i)))
       continue;
     if (!isa<RankedTensorType>(operand.getType())) {
       values.push_back(lookup(operand));
@@ -394,14 +406,22 @@ LogicalResult BlockConverter::convert(Operation &op) {
   if (auto yield = dyn_cast<scf::YieldOp>(op))
     return convertYield(yield);
   if (auto stores = dyn_cast<scf::InParallelOp>(op)) {
-    for (Operation &inner : *stores.getBody())
-      if (auto insertion = dyn_cast<tensor::ParallelInsertSliceOp>(inner);
-          !insertion)
-        return refuse(&inner, "a block writes by tensor.parallel_insert_slice");
-      else if (failed(convertInsertion(insertion)))
-        return failure();
+    for (Operation &inner : *stores.getBody()) {
+      if (auto insertion = dyn_cast<tensor::ParallelInsertSliceOp>(inner)) {
+        if (failed(convertInsertion(insertion)))
+          return failure();
+      } else if (auto addition = dyn_cast<ParallelAddOp>(inner)) {
+        if (failed(verifyAddition(addition)))
+          return failure();
+      } else {
+        return refuse(&inner, "a block writes by tensor.parallel_insert_slice "
+                              "and flash.parallel_add");
+      }
+    }
     return success();
   }
+  if (auto contribution = dyn_cast<ContributeOp>(op))
+    return convertContribution(contribution);
   if (auto insertion = dyn_cast<tensor::InsertSliceOp>(op))
     return convertInsertion(insertion);
   if (auto insertion = dyn_cast<tensor::InsertOp>(op))

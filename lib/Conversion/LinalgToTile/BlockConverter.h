@@ -77,6 +77,8 @@ private:
 
   /// The loop's induction variables from the block's number.
   void emitPosition();
+  /// The order in which blocks take the tiles of the loop.
+  tile::OrderAttr getBlockOrder();
   mlir::LogicalResult convert(mlir::Block &block);
   mlir::LogicalResult convert(mlir::Operation &op);
   mlir::LogicalResult convertLoop(mlir::scf::ForOp loop);
@@ -144,6 +146,15 @@ private:
   mlir::LogicalResult convertIsFinite(IsFiniteOp op);
 
   //===--------------------------------------------------------------------===//
+  // Sums that blocks add to (Contributions.cpp)
+  //===--------------------------------------------------------------------===//
+
+  mlir::LogicalResult convertContribution(ContributeOp op);
+  /// Checks what an addition takes and in which order; its tiles were added
+  /// when they were made.
+  mlir::LogicalResult verifyAddition(ParallelAddOp op);
+
+  //===--------------------------------------------------------------------===//
   // linalg (Products.cpp, Generics.cpp)
   //===--------------------------------------------------------------------===//
 
@@ -179,10 +190,13 @@ private:
   mlir::Location loc;
   Layouts layouts;
   mlir::IRMapping mapping;
+  /// The block's number along the last dimension of the loop.
+  mlir::Value unit;
   llvm::SmallVector<Capture> captures;
   /// The fetches, by the values of the program and by what these come to, and
-  /// the tiles that were read as warp rows, and vectors.
-  llvm::DenseMap<mlir::Value, mlir::Value> fetched, warpRows, vectors;
+  /// the tiles that were read as warp rows, and vectors, and those of registers
+  /// in shared memory.
+  llvm::DenseMap<mlir::Value, mlir::Value> fetched, warpRows, vectors, shared;
   llvm::SmallVector<std::pair<MemoryTile, tile::FetchOp>> fetches;
   /// Where a tile of memory is made: the block, and its last operation then.
   llvm::DenseMap<mlir::Operation *, std::pair<mlir::Block *, mlir::Operation *>>

@@ -8,6 +8,7 @@
 #ifndef FLASH_LIB_CONVERSION_LINALGTOTILE_MEMORYTILE_H
 #define FLASH_LIB_CONVERSION_LINALGTOTILE_MEMORYTILE_H
 
+#include "flash/Dialect/Flash/IR/Flash.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -93,6 +94,10 @@ bool isRowView(mlir::Operation *op);
 /// not; null if it is none. It is not in registers: each tile is stored to the
 /// output.
 mlir::Value getWrittenSlice(mlir::Value tensor, mlir::scf::ForallOp loop);
+
+/// The addition of the contributions that become of `contributions` where
+/// others are added to them, in loops or not; null if that is no such value.
+ParallelAddOp getAddition(mlir::Value contributions);
 
 /// The place of a tile that is inserted into such a slice.
 MemoryTile getMemoryTile(mlir::tensor::InsertSliceOp store,

@@ -73,10 +73,19 @@ FailureOr<Value> BlockConverter::share(Value registers, Operation *user) {
                         "has elements of f16, bf16 or f32 and a multiple of 16 "
                         "columns, not ")
            << type;
-  auto shared = tile::SmemType::get(type.getDimSize(0), type.getDimSize(1),
-                                    type.getElementType());
-  return tile::ShareOp::create(b, user->getLoc(), shared, registers)
-      .getResult();
+  auto shape = tile::SmemType::get(type.getDimSize(0), type.getDimSize(1),
+                                   type.getElementType());
+  if (registers.getParentBlock() == b.getInsertionBlock())
+    return tile::ShareOp::create(b, user->getLoc(), shape, registers)
+        .getResult();
+  // Where it is made: not in each iteration of the loops that read it.
+  Value &known = shared[registers];
+  if (!known) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointAfterValue(registers);
+    known = tile::ShareOp::create(b, user->getLoc(), shape, registers);
+  }
+  return known;
 }
 
 FailureOr<Value> BlockConverter::transpose(Value registers, Operation *user) {
@@ -141,8 +150,12 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
       return failure();
     sum = *init;
   }
+  // Warpgroups read 16-bit tiles transposed from shared memory.
+  bool transposesA = product->transposedA && !element.isF32() &&
+                     getSchedule(forall).has(ScheduleFeatures::SpecializeWarps);
   FailureOr<Value> first =
-      getFirstFactor(product->a->get(), product->transposedA, op);
+      transposesA ? getSharedTile(product->a->get(), op)
+                  : getFirstFactor(product->a->get(), product->transposedA, op);
   if (failed(first))
     return failure();
   FailureOr<Value> second = getSharedTile(product->b->get(), op);
@@ -154,7 +167,7 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
                                        .getAttr(op);
   Value pending = tile::MmaAsyncOp::create(
       b, op.getLoc(), tile::PendingType::get(b.getContext(), *type), *first,
-      *second, sum, product->transposedB,
+      *second, sum, transposesA, product->transposedB,
       /*tf32=*/precision && precision.getValue() == Precision::TF32,
       /*warpgroup=*/false);
   mapping.map(

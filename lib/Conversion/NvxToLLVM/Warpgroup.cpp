@@ -181,7 +181,10 @@ struct WarpgroupMma : ConvertOpToLLVMPattern<nvx::WarpgroupMmaOp> {
           "{5}, 1, 1{6}, {7};\n",
           2 * registers, element, Assembly::list(0, registers), a[step],
           b[step], step == 0 && !op.getC() ? "starts" : "adds",
-          op.getOffsetsA() ? ", 0" : "", op.getTransposeB() ? 1 : 0);
+          !op.getOffsetsA()    ? ""
+          : op.getTransposeA() ? ", 1"
+                               : ", 0",
+          op.getTransposeB() ? 1 : 0);
     rewriter.replaceOp(op, assembly.create(text + "}"));
     return success();
   }

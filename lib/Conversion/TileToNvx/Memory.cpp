@@ -593,10 +593,69 @@ struct Put : OpConversionPattern<tile::PutOp> {
     return success();
   }
 };
+
+/// Looks at the count until it is the turn. What others have written before
+/// they set it, by bulk copies or otherwise, is then there for the bulk copies
+/// that the thread starts.
+struct AwaitTurn : OpConversionPattern<tile::AwaitTurnOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::AwaitTurnOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    GlobalMemory counts(op.getCounts().getType(), adaptor.getCounts());
+    Value count = counts.getAddress(t, getIndices(adaptor.getIndices()));
+    Value turn = arith::IndexCastOp::create(
+        rewriter, t.loc, rewriter.getI32Type(), adaptor.getTurn().front());
+    NVVM::InlinePtxOp::create(rewriter, t.loc, TypeRange(),
+                              /*readOnlyArgs=*/ValueRange{count, turn},
+                              /*readWriteArgs=*/ValueRange(),
+                              "{\n"
+                              ".reg .pred isTurn;\n"
+                              ".reg .b32 count;\n"
+                              "look:\n"
+                              "ld.acquire.gpu.global.b32 count, [$0];\n"
+                              "setp.eq.b32 isTurn, count, $1;\n"
+                              "@!isTurn bra look;\n"
+                              "fence.proxy.async.global;\n"
+                              "}",
+                              /*predicate=*/Value());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
+/// The thread has waited until its bulk copies were complete.
+struct EndTurn : OpConversionPattern<tile::EndTurnOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::EndTurnOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    GlobalMemory counts(op.getCounts().getType(), adaptor.getCounts());
+    Value count = counts.getAddress(t, getIndices(adaptor.getIndices()));
+    Value next = t.add(adaptor.getTurn().front(), t.constant(1));
+    next = arith::IndexCastOp::create(rewriter, t.loc, rewriter.getI32Type(),
+                                      next);
+    NVVM::InlinePtxOp::create(rewriter, t.loc, TypeRange(),
+                              /*readOnlyArgs=*/ValueRange{count, next},
+                              /*readWriteArgs=*/ValueRange(),
+                              "{\n"
+                              "fence.proxy.async.global;\n"
+                              "st.release.gpu.global.b32 [$0], $1;\n"
+                              "}",
+                              /*predicate=*/Value());
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
 } // namespace
 
 void flash::populateMemoryPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
   patterns.add<Dim, LoadElement, StoreElement, SmemView, Copy, LoadRow,
-               IsFinite, Clear, Store, Put>(converter, patterns.getContext());
+               IsFinite, Clear, Store, Put, AwaitTurn, EndTurn>(
+      converter, patterns.getContext());
 }

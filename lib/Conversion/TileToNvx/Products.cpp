@@ -309,6 +309,9 @@ struct MmaAsync : OpConversionPattern<tile::MmaAsyncOp> {
   LogicalResult
   matchAndRewrite(tile::MmaAsyncOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
+    if (op.getTransposeA())
+      return op.emitOpError("has its first operand transposed, which only "
+                            "products of warpgroups can");
     ThreadBuilder t{rewriter, op.getLoc()};
     Product product(t, op, adaptor.getA(), adaptor.getB(), adaptor.getC());
     rewriter.replaceOp(op, product.emit());

@@ -96,12 +96,16 @@ struct WarpgroupMmaAsync : OpConversionPattern<tile::MmaAsyncOp> {
     Value a = adaptor.getA();
     DenseI64ArrayAttr offsetsA;
     if (auto typeA = dyn_cast<tile::SmemType>(op.getA().getType())) {
-      if (typeA.getRows() != tile::rowsOfWarpgroup) {
+      // From the rows of one warpgroup, or transposed columns, to the next.
+      int64_t distance = op.getTransposeA()
+                             ? tile::rowsOfWarpgroup / typeA.getPanelColumns() *
+                                   typeA.getPanelBytes()
+                             : tile::rowsOfWarpgroup * typeA.getSwizzle();
+      if (op.getTransposeA() || typeA.getRows() != tile::rowsOfWarpgroup) {
         Value warpgroup = t.div(t.thread(), tile::threadsOfWarpgroup);
-        a = t.advance(
-            a, t.mul(warpgroup, tile::rowsOfWarpgroup * typeA.getSwizzle()));
+        a = t.advance(a, t.mul(warpgroup, distance));
       }
-      Operand operand(typeA, /*isInner=*/true);
+      Operand operand(typeA, /*isInner=*/!op.getTransposeA());
       a = operand.getDescriptor(t, a);
       offsetsA = rewriter.getDenseI64ArrayAttr(operand.getOffsets(steps));
     } else {
@@ -118,7 +122,8 @@ struct WarpgroupMmaAsync : OpConversionPattern<tile::MmaAsyncOp> {
     Value result = nvx::WarpgroupMmaOp::create(
         rewriter, t.loc, getTypeConverter()->convertType(op.getType()),
         typeB.getElementType(), a, offsetsA, b, operandB.getOffsets(steps),
-        adaptor.getC(), /*transpose_b=*/!op.getTransposeB());
+        adaptor.getC(), op.getTransposeA(),
+        /*transpose_b=*/!op.getTransposeB());
     NVVM::WgmmaGroupSyncAlignedOp::create(rewriter, t.loc);
     rewriter.replaceOp(op, result);
     return success();

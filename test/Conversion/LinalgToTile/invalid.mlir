@@ -931,3 +931,65 @@ func.func @f(%x: i32) -> tensor<4x16xi32> {
   }
   return %r : tensor<4x16xi32>
 }
+
+// -----
+
+!sums = tensor<1x2x4x64x32xf32>
+!counts = tensor<1x2x4xi32>
+func.func @f(%x: f32, %first: !sums) -> (!sums, !counts) {
+  %c0 = arith.constant 0 : index
+  %empty = tensor.empty() : !sums
+  %n = tensor.empty() : !counts
+  %r:2 = scf.forall (%h, %j) in (2, 4) shared_outs(%s = %empty, %c = %n) -> (!sums, !counts) {
+    %e = tensor.empty() : tensor<64x32xf32>
+    %t = linalg.fill ins(%x : f32) outs(%e : tensor<64x32xf32>) -> tensor<64x32xf32>
+    %p = flash.contribute %t to %first[%c0, %h, %c0] among(%c0 to %j) : tensor<64x32xf32> to !sums
+    scf.forall.in_parallel {
+      // expected-error @below {{'flash.parallel_add' op has no translation to a block program: what a block adds begins as an empty tensor, to which flash.contribute puts tiles one after the other}}
+      flash.parallel_add %p to %s counting %c : !sums, !counts
+    }
+  }
+  return %r#0, %r#1 : !sums, !counts
+}
+
+// -----
+
+!sums = tensor<1x2x4x64x32xf32>
+!counts = tensor<1x2x4xi32>
+func.func @f(%x: f32, %first: !sums) -> (!sums, !counts) {
+  %c0 = arith.constant 0 : index
+  %empty = tensor.empty() : !sums
+  %n = tensor.empty() : !counts
+  %r:2 = scf.forall (%h, %j) in (2, 4) shared_outs(%s = %empty, %c = %n) -> (!sums, !counts) {
+    %e = tensor.empty() : tensor<64x32xf32>
+    %t = linalg.fill ins(%x : f32) outs(%e : tensor<64x32xf32>) -> tensor<64x32xf32>
+    %none = tensor.empty() : !sums
+    %p = flash.contribute %t to %none[%c0, %h, %c0] among(%c0 to %j) : tensor<64x32xf32> to !sums
+    scf.forall.in_parallel {
+      // expected-error @below {{'flash.parallel_add' op has no translation to a block program: blocks that add in turn take the tiles of a head one after the other, in the order linear, heads_fastest, interleaved, reverse or longest_first}}
+      flash.parallel_add %p to %s counting %c : !sums, !counts
+    }
+  } {tile.order = #tile.order<snake>}
+  return %r#0, %r#1 : !sums, !counts
+}
+
+// -----
+
+!sums = tensor<1x2x4x64x32xf32>
+!counts = tensor<1x2x4xi32>
+func.func @f(%x: f32, %first: !sums) -> (!sums, !counts) {
+  %c0 = arith.constant 0 : index
+  %empty = tensor.empty() : !sums
+  %n = tensor.empty() : !counts
+  %r:2 = scf.forall (%h, %j) in (2, 4) shared_outs(%s = %empty, %c = %n) -> (!sums, !counts) {
+    %e = tensor.empty() : tensor<64x32xf32>
+    %t = linalg.fill ins(%x : f32) outs(%e : tensor<64x32xf32>) -> tensor<64x32xf32>
+    %p = tensor.empty() : !sums
+    // expected-error @below {{'flash.contribute' op has no translation to a block program: a tile is put among contributions that nothing adds, or that something else takes, too}}
+    %q = flash.contribute %t to %p[%c0, %h, %c0] among(%c0 to %j) : tensor<64x32xf32> to !sums
+    scf.forall.in_parallel {
+flash.parallel_add %p to %s counting %c : !sums, !counts
+    }
+  }
+  return %r#0, %r#1 : !sums, !counts
+}

@@ -67,6 +67,22 @@ gpu.module @m {
     gpu.return
   }
 
+  // So may those of the first operand: its inner dimension are the rows of a panel,
+  // and each warpgroup has a panel of its own, 128 x 128 bytes behind the one before.
+  // CHECK-LABEL: gpu.func @transposed(
+  // CHECK:       %[[WARPGROUP:.*]] = arith.divui %{{.*}}, %c128
+  // CHECK:       arith.muli %[[WARPGROUP]], %c16384
+  // CHECK:       llvm.mlir.constant(4611686293372403712 : i64)
+  // CHECK:       nvx.warpgroup_mma f16 %{{.*}} at [0, 128, 256, 384, 512, 640, 768, 896] : i64, %{{.*}} at [0, 128, 256, 384, 512, 640, 768, 896] transpose_a transpose_b -> vector<32xf32>
+  gpu.func @transposed() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %a = tile.smem_view %c0 : !tile.smem<128x128xf16, swizzle = 128>
+    %b = tile.smem_view %c0 : !tile.smem<128x64xf16, swizzle = 128>
+    %p = tile.mma_async %a, %b transpose_a warpgroup : !tile.smem<128x128xf16, swizzle = 128>, !tile.smem<128x64xf16, swizzle = 128> -> !tile.pending<tensor<128x64xf32, #tile.fragment<8>>>
+    %s = tile.mma_wait %p : !tile.pending<tensor<128x64xf32, #tile.fragment<8>>>
+    gpu.return
+  }
+
   // As many groups go on as there are younger products.
   // CHECK-LABEL: gpu.func @younger(
   // CHECK:       %[[A:.*]] = nvx.warpgroup_mma

@@ -225,3 +225,39 @@ func.func @pairs(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %do: tensor<16x64
   }
   return %1 : tensor<32x16xf32>
 }
+
+// -----
+
+// All gradients: that of queries is a product of what scores have and of keys, of
+// which those that are not finite are left out where a mask leaves some out. Keys
+// that do not exist have no part in it. Probabilities are rounded once.
+
+// CHECK-DAG:   #[[OFKEYS:.*]] = affine_map<(d0, d1, d2) -> (d2, d0)>
+// CHECK-DAG:   #[[OFSCORES:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// CHECK-DAG:   #[[OFSUM:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
+// CHECK-LABEL: func @all(
+// CHECK-SAME:    %[[K:[^:]*]]: tensor<32x64xf16>
+// CHECK:         %[[FINITE:.*]] = linalg.generic {{.*}} ins(%[[K]] : tensor<32x64xf16>)
+// CHECK:           math.absf
+// CHECK:           arith.cmpf olt
+// CHECK:           arith.select
+// CHECK:         %[[P:.*]] = arith.truncf %{{.*}} : tensor<32x16xf32> to tensor<32x16xf16>
+// CHECK:         arith.extf %[[P]] : tensor<32x16xf16> to tensor<32x16xf32>
+// CHECK:         %[[EXISTS:.*]] = arith.cmpi slt
+// CHECK:         %[[USED:.*]] = arith.andi %{{.*}}, %[[EXISTS]]
+// CHECK:         arith.subf
+// CHECK:         arith.select %[[USED]]
+// CHECK:         } -> tensor<32x48xf32>
+// CHECK:         } -> tensor<32x64xf32>
+// CHECK:         %[[DS:.*]] = arith.truncf %{{.*}} : tensor<32x16xf32> to tensor<32x16xf16>
+// CHECK:         linalg.contract indexing_maps = [#[[OFKEYS]], #[[OFSCORES]], #[[OFSUM]]] ins(%[[FINITE]], %[[DS]] : tensor<32x64xf16>, tensor<32x16xf16>) outs(%{{.*}} : tensor<64x16xf32>)
+// TRANSPOSED-LABEL: func @all(
+func.func @all(%q: tensor<16x64xf16>, %k: tensor<32x64xf16>, %v: tensor<32x48xf16>, %do: tensor<16x48xf16>,
+               %shift: tensor<16xf32>, %delta: tensor<16xf32>, %n: index, %dk: tensor<32x64xf32>,
+               %dv: tensor<32x48xf32>, %dq: tensor<64x16xf32>) -> (tensor<32x64xf32>, tensor<32x48xf32>, tensor<64x16xf32>) {
+  %0:3 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<16x64xf16>, tensor<32x64xf16>,
+          tensor<32x48xf16>, tensor<16x48xf16>, tensor<16xf32>, tensor<16xf32>)
+      outs(%dk, %dv, %dq : tensor<32x64xf32>, tensor<32x48xf32>, tensor<64x16xf32>) transposed
+      at[0, 0, 0, 0] of[16, 32] keys(%n) scale(0.125) mask(#flash.causal)
+  return %0#0, %0#1, %0#2 : tensor<32x64xf32>, tensor<32x48xf32>, tensor<64x16xf32>
+}

@@ -510,7 +510,7 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 922337203685
 
 // -----
 
-// expected-error @below {{'fast' is no list of features such as specialize_warps|overlap; the features are specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store, or none}}
+// expected-error @below {{'fast' is no list of features such as specialize_warps|overlap; the features are specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store|defer_products, or none}}
 func.func private @f() attributes {m = #flash.schedule<query_tile = 64, key_tile = 64, features = fast>}
 
 // -----
@@ -550,7 +550,7 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 8, key_tile 
 
 // -----
 
-// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, query_step, key_step, key_programs, packed_heads, warps, stages, query_stages, ctas_per_sm, features, block_map, num_splits, split_ctas, split_keys}}
+// expected-error @below {{a schedule has no key 'tiles'; the keys are query_tile, key_tile, query_step, key_step, products, key_programs, packed_heads, warps, stages, query_stages, ctas_per_sm, features, block_map, num_splits, split_ctas, split_keys}}
 func.func private @f() attributes {m = #flash.schedule<tiles = 8>}
 
 // -----
@@ -2058,3 +2058,71 @@ func.func @packed_lists_of_queries() -> tensor<1x1x4x2xi32> {
   %t, %c = flash.block_map of[1, 2, 128, 128] tiles([64, 32]) packed(2) over_queries : tensor<1x1x4x2xi32>, tensor<1x1x4x2xi32>
   return %t : tensor<1x1x4x2xi32>
 }
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<6x8xf32>, %dv: tensor<6x16xf32>, %dq: tensor<4x8xf32>) {
+  // expected-error @below {{gradient of the query must have type 'tensor<8x4xf32>', got 'tensor<4x8xf32>'}}
+  %0:3 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dk, %dv, %dq : tensor<6x8xf32>, tensor<6x16xf32>, tensor<4x8xf32>) transposed at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<6x8xf32>, %dv: tensor<6x16xf32>) {
+  // expected-error @below {{has no gradient of the query that could be transposed}}
+  %0:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dk, %dv : tensor<6x8xf32>, tensor<6x16xf32>) transposed at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<4x8xf32>, %to: tensor<2x4x8xf32>, %i: index) {
+  // expected-error @below {{sums of tiles have rank 5 (batches, heads, tiles, and the rows and columns of a tile), got rank 3}}
+  %0 = flash.contribute %t to %to[%i, %i, %i] among(%i to %i) : tensor<4x8xf32> to tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<4x8xf32>, %to: tensor<1x1x2x4x8xf32>, %i: index) {
+  // expected-error @below {{the position of a tile is its batch, its head and its number, got 2 indices}}
+  %0 = flash.contribute %t to %to[%i, %i] among(%i to %i) : tensor<4x8xf32> to tensor<1x1x2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<4x8xf32>, %to: tensor<1x1x2x8x4xf32>, %i: index) {
+  // expected-error @below {{tile must have type 'tensor<8x4xf32>', got 'tensor<4x8xf32>'}}
+  %0 = flash.contribute %t to %to[%i, %i, %i] among(%i to %i) : tensor<4x8xf32> to tensor<1x1x2x8x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%to: tensor<1x1x2x8x4xf32>, %n: tensor<1x1x1xi32>) {
+  // expected-error @below {{counts must have type 'tensor<1x1x2xi32>', got 'tensor<1x1x1xi32>'}}
+  flash.parallel_add %to to %to counting %n : tensor<1x1x2x8x4xf32>, tensor<1x1x1xi32>
+  return
+}
+
+// -----
+
+func.func @f(%to: tensor<1x1x2x8x4xf32>, %n: tensor<1x1x2xi32>) {
+  // expected-error @below {{stands in the terminator of an scf.forall alone}}
+  flash.parallel_add %to to %to counting %n : tensor<1x1x2x8x4xf32>, tensor<1x1x2xi32>
+  return
+}
+
+// -----
+
+// expected-error @below {{products must be 5 or 7, got 6}}
+func.func private @f() attributes {flash.schedule = #flash.schedule<products = 6>}
+
+// -----
+
+// expected-error @below {{products = 5 are those of one program, and key_programs asks for 2; write one of them}}
+func.func private @f() attributes {flash.schedule = #flash.schedule<products = 5, key_programs = 2>}

@@ -374,3 +374,25 @@ func.func @captured_grad_step(%q: tensor<64x64xf16>, %k: tensor<128x64xf16>, %v:
   }
   return %2, %3 : tensor<128x64xf32>, tensor<64xf32>
 }
+
+// What units of a loop add to sums of tiles, and a step that has such a tile.
+// CHECK-LABEL: func @contributions(
+// CHECK: %{{.*}}, %{{.*}}, %[[T:.*]] = flash.key_grad_step {{.*}} outs(%{{.*}}, %{{.*}}, %{{.*}} : tensor<6x8xf32>, tensor<6x16xf32>, tensor<8x4xf32>) transposed at[0, 0, 0, 0]
+// CHECK: flash.contribute %[[T]] to %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] among(%{{.*}} to %{{.*}}) : tensor<8x4xf32> to tensor<1x1x?x8x4xf32>
+// CHECK: flash.parallel_add %{{.*}} to %{{.*}} counting %{{.*}} : tensor<1x1x?x8x4xf32>, tensor<1x1x?xi32>
+func.func @contributions(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>,
+                         %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<6x8xf32>, %dv: tensor<6x16xf32>,
+                         %dq: tensor<8x4xf32>, %sums: tensor<1x1x?x8x4xf32>, %counts: tensor<1x1x?xi32>, %n: index)
+    -> (tensor<1x1x?x8x4xf32>, tensor<1x1x?xi32>) {
+  %c0 = arith.constant 0 : index
+  %0:2 = scf.forall (%j) in (%n) shared_outs(%s = %sums, %c = %counts) -> (tensor<1x1x?x8x4xf32>, tensor<1x1x?xi32>) {
+    %1:3 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+        outs(%dk, %dv, %dq : tensor<6x8xf32>, tensor<6x16xf32>, tensor<8x4xf32>) transposed at[0, 0, 0, 0] of[4, 6] scale(1.0)
+    %none = tensor.empty(%n) : tensor<1x1x?x8x4xf32>
+    %2 = flash.contribute %1#2 to %none[%c0, %c0, %c0] among(%c0 to %n) : tensor<8x4xf32> to tensor<1x1x?x8x4xf32>
+    scf.forall.in_parallel {
+      flash.parallel_add %2 to %s counting %c : tensor<1x1x?x8x4xf32>, tensor<1x1x?xi32>
+    }
+  }
+  return %0#0, %0#1 : tensor<1x1x?x8x4xf32>, tensor<1x1x?xi32>
+}

@@ -4,7 +4,7 @@
 // RUN: not flash-opt %s --flash-select-schedule="schedule=num_splits=2" 2>&1 | FileCheck %s --check-prefix=SPLITS
 
 // TILE: 'flash.attention_grad' op cannot be scheduled: key_tile must be a multiple of 16 on tensor cores, got 24; the nearest is 32
-// SPLITS: 'flash.attention_grad' op cannot be scheduled: the programs of gradients have query_tile, key_tile, query_step, key_step, key_programs, block_map and features, and where warps have roles stages, query_stages and ctas_per_sm, got 'query_tile=64,key_tile=32,num_splits=2'
+// SPLITS: 'flash.attention_grad' op cannot be scheduled: the programs of gradients have query_tile, key_tile, query_step, key_step, products, key_programs, block_map and features, and where warps have roles stages, query_stages and ctas_per_sm, got 'query_tile=64,key_tile=32,num_splits=2'
 
 // RUN: flash-opt %s --flash-select-schedule=target=sm_90a --split-input-file | FileCheck %s --check-prefix=ROLES
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=query_step=48" 2>&1 | FileCheck %s --check-prefix=STEP
@@ -23,7 +23,7 @@
 
 // An attention has no steps of its own.
 // RUN: not flash-opt %S/../../../examples/attention.mlir --flash-select-schedule="schedule=key_step=64" 2>&1 | FileCheck %s --check-prefix=ATTENTION
-// ATTENTION: 'flash.attention' op cannot be scheduled: query_step, key_step and key_programs are of the programs of gradients; an attention visits the keys key_tile at a time
+// ATTENTION: 'flash.attention' op cannot be scheduled: query_step, key_step, products and key_programs are of the programs of gradients; an attention visits the keys key_tile at a time
 
 !q = tensor<1x2x333x128xf16>
 !k = tensor<1x2x20x128xf16>

@@ -69,3 +69,28 @@ func.func @dilated(%q: !q, %lse: !l) -> (!q, !q, !q) {
       : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return %0#0, %0#1, %0#2 : !q, !q, !q
 }
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 64, key_tile = 64, products = 5>
+!q = tensor<2x2x1024x64xf16>
+!k = tensor<2x2x1024x64xf16>
+!l = tensor<2x2x1024xf32>
+
+// A contribution to a tile of queries is among those of the tiles of keys that
+// visit it: those of a window, up to the batch's length.
+
+// CHECK-DAG:   #[[LO:.*]] = affine_map<(d0) -> (0, d0 floordiv 64 - 2)>
+// CHECK-DAG:   #[[HI:.*]] = affine_map<(d0, d1) -> (d0 floordiv 64 + 1, d1 ceildiv 64)>
+// CHECK-LABEL: func @contributions(
+// CHECK:         %[[LENGTH:.*]] = arith.minsi
+// CHECK:         scf.for %[[I:[^ ]*]] = {{.*}}tensor<2x2x16x64x64xf32>
+// CHECK:           flash.key_grad_step
+// CHECK:           %[[FIRST:.*]] = affine.max #[[LO]](%[[I]])
+// CHECK:           %[[END:.*]] = affine.min #[[HI]](%[[I]], %[[LENGTH]])
+// CHECK:           flash.contribute %{{.*}} among(%[[FIRST]] to %[[END]])
+func.func @contributions(%q: !q, %k: !k, %lse: !l, %n: tensor<2xi32>) -> (!q, !k, !k) {
+  %0:3 = flash.attention_grad %q, %k, %k, %q, %lse, %q mask(#flash.window<left = 65, right = 0>) lengths(%n : tensor<2xi32>) schedule(#schedule)
+      : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
+  return %0#0, %0#1, %0#2 : !q, !k, !k
+}

@@ -254,3 +254,107 @@ func.func @roles(%q: !q, %lse: !l) -> (!q, !q, !q) {
       : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return %dq, %dk, %dv : !q, !q, !q
 }
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 64, key_tile = 64, products = 5>
+!q = tensor<2x4x?x32xf16>
+!k = tensor<2x2x200x32xf16>
+!l = tensor<2x4x?xf32>
+
+// One program for all gradients: that of rows has a count for each tile of
+// queries, to whose sums the tiles of keys add; what none has added to is 0.
+
+// CHECK-DAG:   #[[TILES:.*]] = affine_map<()[s0] -> (s0 ceildiv 64)>
+// CHECK-DAG:   #[[NUMBER:.*]] = affine_map<(d0) -> (d0 floordiv 64)>
+// CHECK-DAG:   #[[ROW:.*]] = affine_map<(d0) -> (d0 mod 64)>
+// CHECK-LABEL: func @fused(
+// CHECK:         %[[ROWS:.*]]:3 = scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]]) =
+// CHECK:           %[[UNIT:.*]] = affine.apply #{{.*}}(%[[I]])
+// CHECK:           %[[COUNT:.*]] = tensor.insert %c0_i32 into
+// CHECK:           tensor.parallel_insert_slice %[[COUNT]] into %{{.*}}[%[[B]], %[[H]], %[[UNIT]]] [1, 1, 1]
+// CHECK-NOT:     flash.query_grad_step
+// CHECK:         %[[T:.*]] = affine.apply #[[TILES]]()
+// CHECK:         tensor.empty(%[[T]]) : tensor<2x4x?x64x32xf32>
+// CHECK:         %[[ALL:.*]]:4 = scf.forall (%[[B:.*]], %[[HK:.*]], %[[J:.*]]) = {{.*}} %[[COUNTS:[^ ,]*]] = %[[ROWS]]#2)
+// CHECK:           scf.for %[[H:.*]] = {{.*}} iter_args(%{{.*}}, %{{.*}}, %[[NONE:.*]] = %{{.*}}) -> (tensor<64x32xf32>, tensor<64x32xf32>, tensor<2x4x?x64x32xf32>)
+// CHECK:             scf.for %[[I:.*]] = %c0
+// CHECK:               %{{.*}}, %{{.*}}, %[[PART:.*]] = flash.key_grad_step {{.*}} keys(%{{.*}})
+// CHECK:               %[[N:.*]] = affine.apply #[[NUMBER]](%[[I]])
+// CHECK:               flash.contribute %[[PART]] to %{{.*}}[%[[B]], %[[H]], %[[N]]] among(%c0 to %c4) : tensor<64x32xf32>
+// CHECK:           scf.forall.in_parallel
+// CHECK:             flash.parallel_add %{{.*}} to %{{.*}} counting %[[COUNTS]]
+// CHECK: tile.order = #tile.order<interleaved>
+// CHECK:         %[[DQ:.*]] = scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]]) =
+// CHECK:           %[[N:.*]] = affine.apply #[[NUMBER]](%[[I]])
+// CHECK:           %[[ADDED:.*]] = tensor.extract %[[ALL]]#3[%[[B]], %[[H]], %[[N]]]
+// CHECK:           %[[ISSUM:.*]] = arith.cmpi sgt, %[[ADDED]], %c0_i32
+// CHECK:           %[[R:.*]] = affine.apply #[[ROW]](%[[I]])
+// CHECK:           %[[EXIST:.*]] = arith.select %[[ISSUM]], %c16, %c0
+// CHECK:           %[[SUM:.*]] = tensor.extract_slice %[[ALL]]#2[%[[B]], %[[H]], %[[N]], %[[R]], 0] [1, 1, 1, %[[EXIST]], 32]
+// CHECK:           tensor.pad %[[SUM]]
+// CHECK:         return %[[DQ]], %[[ALL]]#0, %[[ALL]]#1
+func.func @fused(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %k, %q, %lse, %q schedule(#schedule)
+      : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
+  return %dq, %dk, %dv : !q, !k, !k
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, query_step = 64, products = 5>
+!q = tensor<2x4x512x128xf16>
+!l = tensor<2x4x512xf32>
+
+// Where steps are shorter, sums have a row for each column. Under a mask the last
+// tiles of keys come first.
+
+// CHECK-DAG:   #[[SWAP:.*]] = affine_map<(d0, d1) -> (d1, d0)>
+// CHECK-LABEL: func @fused_transposed(
+// CHECK:         flash.key_grad_step {{.*}} tensor<128x64xf32>) transposed at
+// CHECK:         flash.parallel_add %{{.*}} to %{{.*}} counting %{{.*}} : tensor<2x4x8x128x64xf32>, tensor<2x4x32xi32>
+// CHECK:         tile.order = #tile.order<reverse>
+// CHECK:         tensor.extract_slice %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, 0, %{{.*}}] [1, 1, 1, %{{.*}}, 16]
+// CHECK:         linalg.generic {indexing_maps = [#[[SWAP]], #{{.*}}]
+func.func @fused_transposed(%q: !q, %lse: !l) -> (!q, !q, !q) {
+  %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) schedule(#schedule)
+      : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return %dq, %dk, %dv : !q, !q, !q
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 64, key_tile = 128, products = 5>
+!q = tensor<2x4x512x80xf16>
+!l = tensor<2x4x512xf32>
+
+func.func @fused_steps(%q: !q, %lse: !l) {
+  // expected-error @below {{cannot be tiled: products = 5 needs a query_step or a head dimension as long as the key_tile, 128, got 64 and 80; choose such tiles, or products = 7}}
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, products = 5>
+#even = affine_set<(b, h, i, j)[nq, nk] : ((i - j) mod 512 == 0)>
+!q = tensor<2x4x2048x64xf16>
+!l = tensor<2x4x2048xf32>
+
+func.func @fused_holes(%q: !q, %lse: !l) {
+  // expected-error @below {{cannot be tiled: products = 5 needs a mask that leaves each tile of queries one range of tiles of keys, and the other way round; choose products = 7}}
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.affine<#even>) schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, products = 5>
+!q = tensor<2x4x512x40xf16>
+!l = tensor<2x4x512xf32>
+
+func.func @fused_columns(%q: !q, %lse: !l) {
+  // expected-error @below {{cannot be tiled: products = 5 needs a head dimension that is a multiple of 16, got 40; choose products = 7}}
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return
+}

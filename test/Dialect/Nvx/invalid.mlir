@@ -26,6 +26,14 @@ func.func @f(%d: i64, %a: vector<4xi32>) {
 // -----
 
 func.func @f(%d: i64, %a: vector<4xi32>) {
+  // expected-error @below {{'nvx.warpgroup_mma' op has its first operand in registers, which are not transposed}}
+  %s = nvx.warpgroup_mma f16 %a : vector<4xi32>, %d at [0] transpose_a -> vector<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%d: i64, %a: vector<4xi32>) {
   // expected-error @below {{'nvx.warpgroup_mma' op needs 8 registers of a, four for each step, got 'vector<4xi32>'}}
   %s = nvx.warpgroup_mma f16 %a : vector<4xi32>, %d at [0, 2] -> vector<64xf32>
   return
@@ -90,8 +98,8 @@ func.func @f(%x: f32) {
 // -----
 
 func.func @f(%d: i64) {
-  // expected-error @below {{'nvx.warpgroup_mma' op has no attribute 'transpose_a'; the nearest is 'transpose_b'}}
-  %s = nvx.warpgroup_mma f16 %d at [0] : i64, %d at [0] {transpose_a} -> vector<64xf32>
+  // expected-error @below {{'nvx.warpgroup_mma' op has no attribute 'transpose_c'; the nearest is 'transpose_a'}}
+  %s = nvx.warpgroup_mma f16 %d at [0] : i64, %d at [0] {transpose_c} -> vector<64xf32>
   return
 }
 

@@ -18,6 +18,8 @@ func.func @ops(%x: f32) {
 func.func @products(%q: i64, %k: i64, %p: vector<8xi32>, %acc: vector<64xf32>) {
   // CHECK: %[[S:.*]] = nvx.warpgroup_mma f16 %{{.*}} at [0, 2] : i64, %{{.*}} at [0, 4] -> vector<64xf32>
   %s = nvx.warpgroup_mma f16 %q at [0, 2] : i64, %k at [0, 4] -> vector<64xf32>
+  // CHECK: nvx.warpgroup_mma f16 %{{.*}} at [0, 128] : i64, %{{.*}} at [0, 128] transpose_a transpose_b -> vector<64xf32>
+  %t = nvx.warpgroup_mma f16 %q at [0, 128] : i64, %k at [0, 128] transpose_a transpose_b -> vector<64xf32>
   // CHECK: %[[O:.*]] = nvx.warpgroup_mma bf16 %{{.*}} : vector<8xi32>, %{{.*}} at [0, 128] add %{{.*}} : vector<64xf32> transpose_b -> vector<64xf32>
   %o = nvx.warpgroup_mma bf16 %p : vector<8xi32>, %k at [0, 128] add %acc : vector<64xf32> transpose_b -> vector<64xf32>
   // CHECK: nvx.warpgroup_wait 1 %[[S]], %[[O]] : (vector<64xf32>, vector<64xf32>) -> (vector<64xf32>, vector<64xf32>)

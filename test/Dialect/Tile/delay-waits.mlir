@@ -130,6 +130,86 @@ gpu.module @m {
     gpu.return
   }
 
+  // What threads put into a ring is put before the product that has the same
+  // registers starts, and that of what others put too goes on beside it. What is
+  // put in the end has been waited for.
+
+  // CHECK-LABEL: gpu.func @puts(
+  // CHECK:         %[[SP:.*]] = tile.mma_async %{{.*}}, %[[Q:.*]] transpose_b
+  // CHECK-NEXT:    %[[DO:.*]] = tile.ring.wait
+  // CHECK-NEXT:    %[[DPP:.*]] = tile.mma_async %{{.*}}, %[[DO]] transpose_b
+  // CHECK-NEXT:    tile.mma_wait %[[SP]] younger(%[[DPP]]
+  // CHECK-NEXT:    arith.truncf
+  // CHECK-NEXT:    %[[DVP:.*]] = tile.mma_async
+  // CHECK-NEXT:    tile.mma_wait %[[DPP]] younger(%[[DVP]]
+  // CHECK-NEXT:    %[[DS:.*]] = arith.truncf
+  // CHECK-NEXT:    tile.ring.acquire %[[R:.*]][%[[T:.*]]] :
+  // CHECK-NEXT:    tile.ring.put %[[DS]] to %[[R]][%[[T]]]
+  // CHECK-NEXT:    %[[DST:.*]] = tile.ring.wait %[[R]][%[[T]]]
+  // CHECK-NEXT:    %[[DQP:.*]] = tile.mma_async %{{.*}}, %[[DST]] transpose_a
+  // CHECK-NEXT:    %[[DKP:.*]] = tile.mma_async %[[DS]], %[[Q]] add
+  // CHECK-NEXT:    tile.mma_wait %[[DVP]] younger(%[[DQP]], %[[DKP]]
+  // CHECK-NEXT:    tile.ring.release
+  // CHECK-NEXT:    %[[DQ:.*]] = tile.mma_wait %[[DQP]] younger(%[[DKP]]
+  // CHECK-NEXT:    tile.ring.release %[[R]]
+  // CHECK-NEXT:    tile.ring.acquire %[[SUMS:.*]][%[[T]]]
+  // CHECK-NEXT:    tile.ring.put %[[DQ]] to %[[SUMS]]
+  // CHECK-NEXT:    tile.mma_wait %[[DKP]]
+  gpu.func @puts(%k: !tile, %v: !tile, %init: !sums, %n: index, %m: !memory, %s: memref<?x64xf32>, %c: memref<?xi32>) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %qr = tile.ring : !ring
+    %dor = tile.ring : !ring
+    %dsr = tile.ring : !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+    %dqr = tile.ring : !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
+    tile.warp_specialize @consumer(warps = 4, registers = 240) {
+      %sums:3 = scf.for %i = %c0 to %n step %c1 iter_args(%dk = %init, %dv = %init, %t = %c0) -> (!sums, !sums, index) {
+        %q = tile.ring.wait %qr[%t] : !ring
+        %sp = tile.mma_async %k, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %p = tile.mma_wait %sp : !tile.pending<!sums>
+        %pf = arith.truncf %p : !sums to !factors
+        %do = tile.ring.wait %dor[%t] : !ring
+        %dpp = tile.mma_async %v, %do transpose_b warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %dp = tile.mma_wait %dpp : !tile.pending<!sums>
+        %dvp = tile.mma_async %pf, %do add %dv warpgroup : !factors, !tile, !sums -> !tile.pending<!sums>
+        %dv1 = tile.mma_wait %dvp : !tile.pending<!sums>
+        tile.ring.release %dor[%t] : !ring
+        %ds = arith.truncf %dp : !sums to !factors
+        tile.ring.acquire %dsr[%t] : !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+        tile.ring.put %ds to %dsr[%t] : !factors to !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+        %dst = tile.ring.wait %dsr[%t] : !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+        %dqp = tile.mma_async %k, %dst transpose_a warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %dq = tile.mma_wait %dqp : !tile.pending<!sums>
+        tile.ring.release %dsr[%t] : !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+        tile.ring.acquire %dqr[%t] : !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
+        tile.ring.put %dq to %dqr[%t] : !sums to !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
+        %dkp = tile.mma_async %ds, %q add %dk warpgroup : !factors, !tile, !sums -> !tile.pending<!sums>
+        %dk1 = tile.mma_wait %dkp : !tile.pending<!sums>
+        tile.ring.release %qr[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %dk1, %dv1, %next : !sums, !sums, index
+      }
+    } @producer(warps = 1, registers = 24) {
+      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
+        tile.ring.acquire %qr[%t] : !ring
+        tile.copy_async %m[%t] to %qr[%t] : !memory to !ring
+        tile.ring.acquire %dor[%t] : !ring
+        tile.copy_async %m[%t] to %dor[%t] : !memory to !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    } @adder(warps = 1, registers = 24) {
+      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
+        %dqs = tile.ring.wait %dqr[%t] : !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
+        tile.add_in_turn %dqs, %s[%i] turn(%c0) of %c[%i] : !tile.smem<64x64xf32, swizzle = 128> to memref<?x64xf32>, memref<?xi32>
+        tile.ring.release %dqr[%t] : !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    }
+    gpu.return
+  }
+
   // Where memory is written nothing moves.
 
   // CHECK-LABEL: gpu.func @store(

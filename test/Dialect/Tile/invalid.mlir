@@ -916,3 +916,73 @@ func.func @f(%x: memref<4x16x64xf16>, %r: !ring, %i: index) {
   tile.copy_async %x[%i, %i] packed(3) to %r[%i] : memref<4x16x64xf16> to !ring
   return
 }
+
+// -----
+
+func.func @f(%a: tensor<64x64xf16, #tile.fragment<4>>, %b: !tile.smem<64x64xf16, swizzle = 128>) {
+  // expected-error @below {{transposes a tile of shared memory with elements of 16 bits, not 'tensor<64x64xf16, #tile.fragment<4>>'}}
+  %d = tile.mma_async %a, %b transpose_a : tensor<64x64xf16, #tile.fragment<4>>, !tile.smem<64x64xf16, swizzle = 128>
+      -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+  return
+}
+
+// -----
+
+!tile = !tile.smem<64x64xf32, swizzle = 128>
+func.func @f(%a: !tile) {
+  // expected-error @below {{transposes a tile of shared memory with elements of 16 bits, not '!tile.smem<64x64xf32, swizzle = 128>'}}
+  %d = tile.mma_async %a, %a transpose_a : !tile, !tile -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+  return
+}
+
+// -----
+
+func.func @f(%a: !tile.smem<128x64xf16, swizzle = 128>, %b: !tile.smem<64x64xf16, swizzle = 128>) {
+  // expected-error @below {{contracts 128 rows of a with 64 of b}}
+  %d = tile.mma_async %a, %b transpose_a : !tile.smem<128x64xf16, swizzle = 128>, !tile.smem<64x64xf16, swizzle = 128>
+      -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+  return
+}
+
+// -----
+
+!tile = !tile.smem<64x32xf32, swizzle = 128>
+func.func @f(%t: !tile, %s: memref<?x?x32xf32>, %c: memref<?xi32>, %i: index) {
+  // expected-error @below {{adds whole rows, so it takes 2 indices, got 3}}
+  tile.add_in_turn %t, %s[%i, %i, %i] turn(%i) of %c[%i] : !tile to memref<?x?x32xf32>, memref<?xi32>
+  return
+}
+
+// -----
+
+!tile = !tile.smem<64x32xf32, swizzle = 128>
+func.func @f(%t: !tile, %s: memref<?x?x64xf32>, %c: memref<?xi32>, %i: index) {
+  // expected-error @below {{needs as many columns in memory as in the tile, 32}}
+  tile.add_in_turn %t, %s[%i, %i] turn(%i) of %c[%i] : !tile to memref<?x?x64xf32>, memref<?xi32>
+  return
+}
+
+// -----
+
+!tile = !tile.smem<64x32xf32, swizzle = 128>
+func.func @f(%t: !tile, %s: memref<?x?x32xf32>, %c: memref<?x?xi32>, %i: index) {
+  // expected-error @below {{needs an index for each dimension of the counts: 2, got 1}}
+  tile.add_in_turn %t, %s[%i, %i] turn(%i) of %c[%i] : !tile to memref<?x?x32xf32>, memref<?x?xi32>
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<?x?xi32>, %i: index) {
+  // expected-error @below {{'tile.await_turn' op needs an index for each dimension of the counts: 2, got 1}}
+  tile.await_turn %i of %c[%i] : memref<?x?xi32>
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<?xi32>, %i: index) {
+  // expected-error @below {{'tile.end_turn' op needs an index for each dimension of the counts: 1, got 2}}
+  tile.end_turn %i of %c[%i, %i] : memref<?xi32>
+  return
+}

@@ -20,6 +20,42 @@ gpu.module @m {
 
 // -----
 
+// As many heads together as have a wave of four tiles, but one at least: the tiles
+// of one number follow each other, from the first on or from the last.
+// CHECK-LABEL: gpu.func @interleaved(
+// CHECK-SAME:    %[[N:.*]]: index, %[[H:.*]]: index, %[[T:.*]]: index,
+// CHECK:         %[[PER_HEAD:.*]] = arith.maxui %[[T]], %c1
+// CHECK:         %[[FIT:.*]] = arith.divui %c4, %[[PER_HEAD]]
+// CHECK:         %[[LEAST:.*]] = arith.maxui %[[FIT]], %c1
+// CHECK:         %[[GROUP:.*]] = arith.minui %[[LEAST]], %{{.*}}
+// CHECK:         %[[TOGETHER:.*]] = arith.minui %[[GROUP]], %{{.*}}
+// CHECK:         %[[TILE:.*]] = arith.divui %{{.*}}, %[[TOGETHER]]
+// CHECK:         %[[IN_GROUP:.*]] = arith.remui %{{.*}}, %[[TOGETHER]]
+// CHECK:         %[[HEAD:.*]] = arith.addi %{{.*}}, %[[IN_GROUP]]
+// CHECK:         memref.load %{{.*}}[%[[HEAD]], %[[TILE]]]
+// CHECK-LABEL: gpu.func @reverse(
+// CHECK-SAME:    %[[N:.*]]: index, %[[H:.*]]: index, %[[T:.*]]: index,
+// CHECK:         %[[I:.*]] = arith.divui %{{.*}}, %{{.*}}
+// CHECK:         %[[LAST:.*]] = arith.subi %[[T]], %c1
+// CHECK:         %[[TILE:.*]] = arith.subi %[[LAST]], %{{.*}}
+// CHECK:         memref.load %{{.*}}[%{{.*}}, %[[TILE]]]
+gpu.module @m {
+  gpu.func @interleaved(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
+    %p:2 = tile.position %n of (%h, %t) interleaved
+    %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
+    memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
+    gpu.return
+  }
+  gpu.func @reverse(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
+    %p:2 = tile.position %n of (%h, %t) reverse
+    %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
+    memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
+    gpu.return
+  }
+}
+
+// -----
+
 // The longest tiles, which are the last, come first: of as many heads as fill two
 // waves of four blocks.
 // CHECK-LABEL: gpu.func @longest_first(

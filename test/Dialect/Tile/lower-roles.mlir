@@ -501,3 +501,53 @@ module attributes {gpu.container_module} {
     }
   }
 }
+
+// -----
+
+// A role of one warp adds tiles that others have put into a ring: one thread waits
+// for its turn, stores or adds the panels, arrives alone when they have been read,
+// and ends its turn when they are there for all blocks.
+!tile = !tile.smem<64x64xf32, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
+!x = tensor<64x64xf32, #tile.fragment<4>>
+!sums = memref<?x?x64xf32>
+!counts = memref<?xi32>
+// CHECK-LABEL: gpu.func @turns(
+// One arrival fills the stage, of the warpgroup, and one frees it.
+// CHECK-COUNT-2: nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK:         nvvm.elect.sync
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         tile.await_turn %[[TURN:.*]] of %[[COUNTS:.*]][%[[I:.*]]] : memref<?xi32>
+// CHECK:         %[[FIRST:.*]] = arith.cmpi eq, %[[TURN]], %c0
+// CHECK-NEXT:    scf.if %[[FIRST]] {
+// CHECK-COUNT-2:   nvvm.cp.async.bulk.tensor.global.shared.cta
+// CHECK:         } else {
+// CHECK-COUNT-2:   nvvm.cp.async.bulk.tensor.reduce
+// CHECK:         nvvm.cp.async.bulk.commit.group
+// CHECK-NEXT:    nvvm.cp.async.bulk.wait_group 0 {read}
+// CHECK-NOT:     inline_ptx
+// CHECK:         nvvm.mbarrier.arrive
+// CHECK-NEXT:    nvvm.cp.async.bulk.wait_group 0{{$}}
+// CHECK-NEXT:    tile.end_turn %[[TURN]] of %[[COUNTS]][%[[I]]] : memref<?xi32>
+module attributes {gpu.container_module} {
+  func.func @launch(%m: !sums, %c: !counts, %n: index) {
+    gpu.launch_func @m::@turns blocks in (%n, %n, %n) threads in (%n, %n, %n) args(%m : !sums, %c : !counts, %n : index)
+    return
+  }
+  gpu.module @m {
+    gpu.func @turns(%m: !sums, %c: !counts, %n: index) kernel {
+      %c0 = arith.constant 0 : index
+      %x = arith.constant dense<1.0> : !x
+      %r = tile.ring {barriers = 16384 : i64, offset = 0 : i64} : !ring
+      tile.warp_specialize @consumer(warps = 4, registers = 104) {
+        tile.ring.acquire %r[%c0] : !ring
+        tile.ring.put %x to %r[%c0] : !x to !ring
+      } @adder(warps = 1, registers = 104) {
+        %t = tile.ring.wait %r[%c0] : !ring
+        tile.add_in_turn %t, %m[%n, %c0] turn(%n) of %c[%n] : !tile to !sums, !counts
+        tile.ring.release %r[%c0] : !ring
+      }
+      gpu.return
+    }
+  }
+}

@@ -101,11 +101,14 @@ func.func @ring(%k: !memory, %b: index, %h: index, %j: index, %n: index, %t: ind
 
 // CHECK-LABEL: func @products(
 func.func @products(%q: tensor<128x64xf16, #tile.fragment<4>>, %kt: !tile.smem<128x64xf16, swizzle = 128>,
-                    %x: !tile.smem<16x8xf32, swizzle = 32>, %y: !tile.smem<8x64xf32, swizzle = 128>,
+                    %vt: !tile.smem<64x128xf16, swizzle = 128>, %x: !tile.smem<16x8xf32, swizzle = 32>, %y: !tile.smem<8x64xf32, swizzle = 128>,
                     %c: tensor<16x64xf32, #tile.fragment<1>>) {
   // CHECK: tile.mma_async %{{.*}}, %{{.*}} transpose_b : tensor<128x64xf16, #tile.fragment<4>>, <{{.*}}> -> <tensor<128x128xf32, #tile.fragment<4>>>
   %s = tile.mma_async %q, %kt transpose_b : tensor<128x64xf16, #tile.fragment<4>>,
       !tile.smem<128x64xf16, swizzle = 128> -> !tile.pending<tensor<128x128xf32, #tile.fragment<4>>>
+  // CHECK: tile.mma_async %{{.*}}, %{{.*}} transpose_a transpose_b : !tile.smem<128x64xf16, swizzle = 128>, <64x128xf16, swizzle = 128> -> <tensor<64x64xf32, #tile.fragment<4>>>
+  %ta = tile.mma_async %kt, %vt transpose_a transpose_b : !tile.smem<128x64xf16, swizzle = 128>,
+      !tile.smem<64x128xf16, swizzle = 128> -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
   // CHECK: tile.mma_wait %{{.*}} : <tensor<128x128xf32, #tile.fragment<4>>>
   %r = tile.mma_wait %s : !tile.pending<tensor<128x128xf32, #tile.fragment<4>>>
   // CHECK: tile.mma_async %{{.*}}, %{{.*}} add %{{.*}} tf32 : !tile.smem<{{.*}}>, <{{.*}}>, tensor<16x64xf32, #tile.fragment<1>> -> <tensor<16x64xf32, #tile.fragment<1>>>
@@ -268,5 +271,17 @@ func.func @packed(%k: !memory, %i: index, %x: tensor<64x64xf16, #tile.fragment<4
   tile.store %x, %k[%i, %i, %i] packed(3) rows(%i) : tensor<64x64xf16, #tile.fragment<4>> to !memory
   // CHECK: tile.store %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] packed(3) : tensor<64xf32, #tile.rows<4>> to memref<?x?xf32, strided<[1, ?]>>
   tile.store %l, %lse[%i, %i] packed(3) : tensor<64xf32, #tile.rows<4>> to memref<?x?xf32, strided<[1, ?]>>
+  return
+}
+
+// CHECK-LABEL: func @turns(
+func.func @turns(%t: !tile.smem<64x32xf32, swizzle = 128>, %sums: memref<?x?x32xf32>, %counts: memref<?xi32>, %i: index) {
+  // CHECK: tile.add_in_turn %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] turn(%{{.*}}) of %{{.*}}[%{{.*}}] : <64x32xf32, swizzle = 128> to memref<?x?x32xf32>, memref<?xi32>
+  tile.add_in_turn %t, %sums[%i, %i] turn(%i) of %counts[%i]
+      : !tile.smem<64x32xf32, swizzle = 128> to memref<?x?x32xf32>, memref<?xi32>
+  // CHECK: tile.await_turn %{{.*}} of %{{.*}}[%{{.*}}] : memref<?xi32>
+  tile.await_turn %i of %counts[%i] : memref<?xi32>
+  // CHECK: tile.end_turn %{{.*}} of %{{.*}}[%{{.*}}] : memref<?xi32>
+  tile.end_turn %i of %counts[%i] : memref<?xi32>
   return
 }

@@ -77,3 +77,27 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Consumers read a tile that another role adds.
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!wide = !tile.smem<64x64xf32, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @kernel(%q: !tile, %s: memref<?x64xf32>, %c: memref<?xi32>) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    %p = tile.mma_async %q, %q transpose_b : !tile, !tile -> !tile.pending<!scores>
+    %d = tile.mma_wait %p : !tile.pending<!scores>
+    tile.ring.acquire %r[%c0] : !ring
+    tile.ring.put %d to %r[%c0] : !scores to !ring
+    %t = tile.ring.wait %r[%c0] : !ring
+    // expected-error @below {{'tile.add_in_turn' op adds a tile that is in no ring, or that others read; the role that waits for its turn has it alone}}
+    tile.add_in_turn %t, %s[%c0] turn(%c0) of %c[%c0] : !wide to memref<?x64xf32>, memref<?xi32>
+    %x = tile.load %t : !wide to !scores
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}

@@ -204,7 +204,26 @@ LogicalResult QueryGradStepOp::verify() {
   return verifyGradStep(*this);
 }
 
+LogicalResult KeyGradStepOp::inferReturnTypes(
+    MLIRContext *, std::optional<Location>, Adaptor adaptor,
+    SmallVectorImpl<Type> &types) {
+  types.assign({adaptor.getKeyGrad().getType(),
+                adaptor.getValueGrad().getType()});
+  if (Value queryGrad = adaptor.getQueryGrad())
+    types.push_back(queryGrad.getType());
+  return success();
+}
+
 LogicalResult KeyGradStepOp::verify() {
+  if (getTransposed() && !getQueryGrad())
+    return emitOpError("has no gradient of the query that could be transposed");
+  SmallVector<int64_t> ofQuery(getQuery().getType().getShape());
+  if (getTransposed())
+    std::reverse(ofQuery.begin(), ofQuery.end());
+  if (getQueryGrad() &&
+      failed(verifyShape(*this, "gradient of the query",
+                         getQueryGrad().getType(), ofQuery)))
+    return failure();
   if (failed(verifyShape(*this, "gradient of the key", getKeyGrad().getType(),
                          getKey().getType().getShape(),
                          /*endsInValueDim=*/true)) ||

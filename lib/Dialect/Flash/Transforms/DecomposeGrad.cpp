@@ -15,8 +15,10 @@
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Utils/ScoreGradient.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace flash;
@@ -46,6 +48,17 @@ private:
     Value difference = arith::SubFOp::create(at, dp, delta);
     return arith::MulFOp::create(at, p, difference);
   }
+  /// Whether the gradient of a score is added up, or null if that of all is.
+  Value isUsed(ImplicitLocOpBuilder &at, Value query, Value key);
+  /// The tile as products with 16-bit elements of `other` take it: half of its
+  /// registers are free until it is needed again.
+  Value roundOnce(Value tile, Value other);
+  /// The keys of a step over queries without what is not finite, where some of
+  /// them may be left out: they have the weight 0 then, and 0 * NaN is NaN.
+  Value finiteKeys(KeyGradStepOp op);
+  /// `sum`, a row for each query, plus the product of `weights`, which have the
+  /// shape of scores, and the rows of keys; or what that is transposed.
+  Value addKeys(Value weights, Value keys, Value sum, bool transposed);
   Value zeroUnless(ImplicitLocOpBuilder &at, Value condition, Value value) {
     if (!condition)
       return value;
@@ -57,8 +70,17 @@ private:
   }
 
   Value shift, delta;
+  /// How many keys of the tile add to the gradients of queries; null if all do.
+  Value usedKeys;
 };
 } // namespace
+
+Value GradStepBuilder::isUsed(ImplicitLocOpBuilder &at, Value query,
+                              Value key) {
+  Value condition = takesPart(at, query, key);
+  return usedKeys ? emitRowExists(at, at.getLoc(), condition, key, usedKeys)
+                  : condition;
+}
 
 Value GradStepBuilder::probabilities(Value s) {
   auto exponential = [&](ImplicitLocOpBuilder &at, Value product,
@@ -102,9 +124,8 @@ Value GradStepBuilder::modifiedScoreGrads(Value p, Value dp) {
   return generic(
       {p, delta}, dp, {scoreMap(), rowMap(), scoreMap()},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        Value condition =
-            takesPart(at, linalg::IndexOp::create(at, queryLoop()),
-                      linalg::IndexOp::create(at, keyLoop()));
+        Value condition = isUsed(at, linalg::IndexOp::create(at, queryLoop()),
+                                 linalg::IndexOp::create(at, keyLoop()));
         return {zeroUnless(at, condition,
                            modifiedScoreGrad(at, args[0], args[1], args[2]))};
       })[0];
@@ -123,7 +144,7 @@ FailureOr<Value> GradStepBuilder::scoreGrads(Value s, Value p, Value dp) {
     FailureOr<ScoreGradient> gradient =
         emitScoreGradient(at, step.getScore(), values,
                           modifiedScoreGrad(at, args[1], args[2], args[3]),
-                          takesPart(at, query, key));
+                          isUsed(at, query, key));
     isDifferentiable = succeeded(gradient);
     if (isDifferentiable && gradient->score)
       return {gradient->score};
@@ -149,24 +170,105 @@ LogicalResult GradStepBuilder::run(QueryGradStepOp op) {
   return success();
 }
 
+Value GradStepBuilder::roundOnce(Value tile, Value other) {
+  Type element = getElementTypeOrSelf(operand(other));
+  if (element.isF32())
+    return tile;
+  auto type = cast<RankedTensorType>(tile.getType());
+  Value rounded = arith::TruncFOp::create(b, type.clone(element), tile);
+  return arith::ExtFOp::create(b, type, rounded);
+}
+
+/// Whether the tile is a copy of its first `rows` rows, and zeros.
+static bool isPaddedFrom(Value tile, Value rows) {
+  auto pad = tile.getDefiningOp<tensor::PadOp>();
+  auto slice =
+      pad ? pad.getSource().getDefiningOp<tensor::ExtractSliceOp>() : nullptr;
+  return slice && !isPaddedWithAnything(pad) &&
+         llvm::is_contained(slice.getSizes(), rows);
+}
+
+Value GradStepBuilder::finiteKeys(KeyGradStepOp op) {
+  TypedValue<RankedTensorType> keys = op.getKey();
+  if (!isMasked() && (!op.getKeys() || isPaddedFrom(keys, op.getKeys())))
+    return keys;
+  // Before the loop, where the tile is defined.
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointAfterValue(keys);
+  RankedTensorType type = keys.getType();
+  AffineMap all = b.getMultiDimIdentityMap(2);
+  return generic(
+      keys, empty(type.getShape(), type.getElementType()), {all, all},
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value wide = extendToF32(at, args[0]);
+        Value isFinite = arith::CmpFOp::create(
+            at, arith::CmpFPredicate::OLT, math::AbsFOp::create(at, wide),
+            emitConstant(at, std::numeric_limits<double>::infinity()));
+        return {truncateF32(at, type.getElementType(),
+                            zeroUnless(at, isFinite, wide))};
+      })[0];
+}
+
+Value GradStepBuilder::addKeys(Value weights, Value keys, Value sum,
+                               bool transposed) {
+  keys = operand(keys);
+  if (auto type = cast<RankedTensorType>(keys.getType());
+      !type.getElementType().isF32())
+    weights = arith::TruncFOp::create(
+        b,
+        cast<RankedTensorType>(weights.getType()).clone(type.getElementType()),
+        weights);
+  // Loops over what the rows and the columns of the sum are, and over keys.
+  unsigned query = transposed ? 1 : 0, column = 1 - query, key = 2;
+  SmallVector<unsigned> dims(2);
+  dims[queryLoop()] = query;
+  dims[keyLoop()] = key;
+  AffineMap ofWeights = map(3, dims), ofKeys = map(3, {key, column}),
+            ofSum = map(3, {0, 1});
+  if (transposed)
+    return contract(keys, weights, sum, {ofKeys, ofWeights, ofSum});
+  return contract(weights, keys, sum, {ofWeights, ofKeys, ofSum});
+}
+
 LogicalResult GradStepBuilder::run(KeyGradStepOp op) {
-  Value keyGrad = op.getKeyGrad(), valueGrad = op.getValueGrad();
-  bool ofKeys = !op.getKeyGradOut().use_empty(),
+  Value keyGrad = op.getKeyGrad(), valueGrad = op.getValueGrad(),
+        queryGrad = op.getQueryGrad();
+  if (queryGrad)
+    usedKeys = op.getKeys();
+  bool ofKeys = queryGrad || !op.getKeyGradOut().use_empty(),
        ofValues = !op.getValueGradOut().use_empty();
   Value s = products(op.getKey(), op.getQuery());
   Value p = probabilities(s);
+  if (queryGrad)
+    p = roundOnce(p, op.getQuery());
   Value dp;
   if (ofKeys)
     dp = products(op.getValue(), op.getOutputGrad());
-  if (ofValues)
+  // A choice of products for masked rows has no registers for dP or dQ beside
+  // the other gradients.
+  bool isLate = queryGrad && isMasked();
+  if (ofValues && !isLate)
     valueGrad = addRows(p, op.getOutputGrad(), valueGrad);
   if (ofKeys) {
     FailureOr<Value> dx = scoreGrads(s, p, dp);
     if (failed(dx))
       return failure();
+    auto addToQueries = [&] {
+      queryGrad = addKeys(*dx, finiteKeys(op), queryGrad, op.getTransposed());
+    };
+    // While a tile of it goes to those who add it up, dK is computed.
+    if (queryGrad && !isLate)
+      addToQueries();
+    if (isLate)
+      valueGrad = addRows(p, op.getOutputGrad(), valueGrad);
     keyGrad = addRows(*dx, op.getQuery(), keyGrad);
+    if (isLate)
+      addToQueries();
   }
-  replace(op, {keyGrad, valueGrad});
+  SmallVector<Value> results = {keyGrad, valueGrad};
+  if (queryGrad)
+    results.push_back(queryGrad);
+  replace(op, results);
   return success();
 }
 
@@ -225,8 +327,8 @@ LogicalResult GradStepBuilder::run(CapturedGradStepOp op) {
     return failure();
   // The sum has the rows of the fixed tile.
   bool isOfRows = cast<RankedTensorType>(op.getSum().getType()).getRank() == 1;
-  AffineMap ofSum = isOfRows ? map(2, {fixedLoop()})
-                             : map(2, {fixedLoop(), 1 - fixedLoop()});
+  AffineMap ofSum =
+      isOfRows ? map(2, {fixedLoop()}) : map(2, {fixedLoop(), 1 - fixedLoop()});
   replace(op, generic(gradient, op.getSum(), {scoreMap(), ofSum}, add)[0]);
   return success();
 }

@@ -9,6 +9,7 @@
 
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -82,4 +83,38 @@ FailureOr<Schedule> flash::parseSchedule(Operation *op, StringRef text) {
     return emitError(op->getLoc(), "the schedule that is given: ")
            << llvm::toString(parsed.takeError());
   return *parsed;
+}
+
+/// The length of queries or keys, if it is known.
+static std::optional<int64_t> getLength(TypedValue<RankedTensorType> tensor) {
+  RankedTensorType type = tensor.getType();
+  int64_t size = type.getDimSize(type.getRank() - 2);
+  return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
+}
+
+std::string flash::findFusionFault(AttentionGradOp op,
+                                   const Schedule &schedule) {
+  if (!schedule.isFused())
+    return "";
+  int64_t keyTile = *schedule.keyTile, queryStep = schedule.getQueryStep();
+  if (queryStep != keyTile && op.getHeadDim() != keyTile)
+    return llvm::formatv(
+        "products = 5 needs a query_step or a head dimension as long as the "
+        "key_tile, {0}, got {1} and {2}; choose such tiles, or products = 7",
+        keyTile, queryStep, op.getHeadDim());
+  if (schedule.blockMap == 1 || op.getKeyTiles() || op.getQueryTiles())
+    return "products = 5 goes through no lists of tiles; choose block_map = 0, "
+           "or products = 7";
+  // Tiles that go through shared memory have such columns.
+  constexpr int64_t columnMultiple = 16;
+  if (op.getHeadDim() % columnMultiple != 0)
+    return llvm::formatv("products = 5 needs a head dimension that is a "
+                         "multiple of {0}, got {1}; choose products = 7",
+                         columnMultiple, op.getHeadDim());
+  if (!leavesRanges(op.getMaskOrFull(), queryStep, keyTile,
+                    getLength(op.getQuery()), getLength(op.getKey())))
+    return "products = 5 needs a mask that leaves each tile of queries one "
+           "range of tiles of keys, and the other way round; choose products "
+           "= 7";
+  return "";
 }

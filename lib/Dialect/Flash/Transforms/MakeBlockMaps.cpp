@@ -42,7 +42,7 @@ static bool needsMap(AttentionOpInterface op, const Schedule &schedule,
           keys = op.getKey().getType().getDimSize(2);
   int64_t listed = tiles.overQueries ? queries : keys,
           tile = tiles.overQueries ? tiles.ofQueries : tiles.ofKeys;
-  if (schedule.splitKeys || schedule.blockMap == 0 ||
+  if (schedule.splitKeys || schedule.blockMap == 0 || schedule.isFused() ||
       (!ShapedType::isDynamic(listed) && listed <= tile))
     return false;
   if (masksElements(op.getScore()))

@@ -109,6 +109,8 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     Problem problem = getProblem(op);
     schedule = schedule.over(chooseGradSchedule(problem, machine, schedule));
     std::string fault = completeGradSchedule(problem, machine, schedule);
+    if (fault.empty() && schedule.isFused())
+      fault = findFusionFault(op, schedule);
     if (!fault.empty())
       return op.emitOpError("cannot be scheduled: ") << fault;
     // Two maps, and more than twice the work.

@@ -23,6 +23,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 namespace flash {
 #define GEN_PASS_DEF_SPLITMASK
@@ -77,6 +78,9 @@ private:
   /// Copies what steps of the tile that starts at `key` read, for all copies of
   /// the step that follow.
   void shareTiles(Value key);
+  /// Says of the tile that starts at `key` which units a contribution to it is
+  /// among: those of the loop's other dimension that visit it.
+  void narrow(ContributeOp contribution, Value key);
   /// Makes a copied step read whole tiles, all of whose keys exist.
   void dropPadding(StepOpInterface copy);
   /// Emits how many of the tiles have all their keys: those before it have, and
@@ -111,6 +115,7 @@ private:
   SmallVector<Value> extents;  ///< (nq, nk).
   bool ragged;                 ///< Whether some tiles may lack keys.
   Value wholeTiles;            ///< Tiles before this one have all their keys.
+  MaskAttrInterface mask;      ///< Of the loop's queries and keys.
   /// The first tile of the loop, and the distance between its tiles; null if it
   /// visits all.
   Value firstTile, tileStep;
@@ -239,6 +244,24 @@ Value Splitter::countWholeTiles() {
   return apply(b.getAffineDimExpr(0).floorDiv(keyTile), count);
 }
 
+void Splitter::narrow(ContributeOp contribution, Value key) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(contribution);
+  // As a loop over the units of the tile would visit them.
+  llvm::SaveAndRestore ofTile(
+      position, SmallVector<Value>{position[0], position[1], key}),
+      ofUnits(extents, SmallVector<Value>{extents[1], extents[0]});
+  MaskTiles units = computeMaskTiles(transposeMask(mask), keyTile, queryTile,
+                                     getConstantIntValue(extents[0]),
+                                     getConstantIntValue(extents[1]));
+  assert(units.exact && units.visitedIsRange && "flash-tile-grad checks it");
+  Value first = contribution.getFirst(), end = contribution.getEnd();
+  contribution.getFirstMutable().assign(
+      max(combine(/*outerIsMin=*/true, units.lo, constant(0)), first));
+  contribution.getEndMutable().assign(
+      min(combine(/*outerIsMin=*/false, units.hi, constant(0)), end));
+}
+
 /// The slice of which `tile` is a copy that is padded behind its first `rows`
 /// rows, and nowhere else; null if it is none.
 static tensor::ExtractSliceOp getPaddedSlice(Value tile, Value rows) {
@@ -294,8 +317,11 @@ SmallVector<Value> Splitter::copyStep(Value key, ValueRange carried,
   mapping.map(loop.getRegionIterArgs(), carried);
   SmallVector<Operation *> copies;
   for (Operation &op : loop.getBody()->without_terminator())
-    if (op.getNumResults() == 0 || !shared.contains(op.getResult(0)))
+    if (op.getNumResults() == 0 || !shared.contains(op.getResult(0))) {
       copies.push_back(b.clone(op, mapping));
+      if (auto contribution = dyn_cast<ContributeOp>(copies.back()))
+        narrow(contribution, key);
+    }
   auto copy = cast<StepOpInterface>(mapping.lookup(step.getOperation()));
   if (!kind.masked)
     copy.removeMaskAttr();
@@ -495,8 +521,7 @@ void Splitter::testEachTile(const MaskTiles &tiles, Value lo, Value hi) {
 void Splitter::run() {
   SmallVector<OpFoldResult> at = step.getMixedPosition(),
                             of = step.getMixedExtents();
-  MaskAttrInterface mask =
-      step.getMask() ? *step.getMask() : FullAttr::get(b.getContext());
+  mask = step.getMask() ? *step.getMask() : FullAttr::get(b.getContext());
   if (step.stepsOverQueries()) {
     std::swap(at[2], at[3]);
     std::swap(of[0], of[1]);

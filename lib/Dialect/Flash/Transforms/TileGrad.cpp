@@ -8,8 +8,10 @@
 #include "GradProgram.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
+#include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -46,7 +48,8 @@ static constexpr int64_t sinkHeads = 8, sinkQueries = 256;
 namespace {
 /// Writes the programs of one operation: of the rows, of tiles of queries, of
 /// tiles of keys and of the sinks. None of them adds to what another one or
-/// another unit of work has written, so the result is the same in each run.
+/// another unit of work has written, or in a fixed order, so the result is the
+/// same in each run.
 class GradTiler : GradProgram {
 public:
   explicit GradTiler(AttentionGradOp op);
@@ -78,6 +81,9 @@ private:
   Value finish(Value sum, double factor, Value end);
 
   void emitRows();
+  /// Writes 0 to the count of a unit of the program of rows, which are as many
+  /// as there are tiles of queries, or more.
+  void insertZero(Value counts, ValueRange position);
   /// Where warps have roles, bulk copies take the statistics of a step, eight
   /// queries in a row: the statistics in this form, and those of a step in it.
   Value takeInEights(Value statistics);
@@ -90,6 +96,29 @@ private:
   SmallVector<Value> emitKeyProgram(bool ofKeys, bool ofValues);
   Value emitSinkGrad();
 
+  //===--------------------------------------------------------------------===//
+  // One program for the gradients of queries, keys and values
+  //===--------------------------------------------------------------------===//
+
+  /// Whether sums of the gradients of queries have a row for each column.
+  bool areSumsTransposed() const { return querySteps.tile != keys.tile; }
+  SmallVector<int64_t> getShapeOfSum() {
+    SmallVector<int64_t> shape = {querySteps.tile, op.getHeadDim()};
+    if (areSumsTransposed())
+      std::swap(shape[0], shape[1]);
+    return shape;
+  }
+  /// The number of the tile of queries that starts at `start`.
+  OpFoldResult numberOf(Value start) {
+    return affine::makeComposedFoldedAffineApply(
+        b, b.getLoc(), b.getAffineDimExpr(0).floorDiv(querySteps.tile),
+        {start});
+  }
+  /// The sums for all tiles of queries, and nothing in them.
+  Value emptySums();
+  /// Rounds the sums of tiles of queries.
+  Value emitQueryGradOfSums();
+
   Type elementType;
   Schedule schedule;
   TiledDim queries, keys;
@@ -100,6 +129,9 @@ private:
   double scale;
   /// Of each query, its log-sum-exp in units of log2, and delta.
   Value shift, delta;
+  /// Of one program: of each tile of queries what its gradients are before
+  /// their scale, and how many tiles of keys have added to them.
+  Value sums, counts;
 };
 } // namespace
 
@@ -197,21 +229,52 @@ void GradTiler::emitRows() {
           return {arith::SelectOp::create(at, isEmpty, zero, log2),
                   arith::SelectOp::create(at, isEmpty, zero, delta)};
         });
-    for (auto [tile, written] : llvm::zip_equal(results, outputs))
+    for (auto [tile, written] :
+         llvm::zip_equal(results, outputs.take_front(results.size())))
       insertRows(b, op.getLoc(), tile, written, first,
                  hasRoles() ? index(deltaRows) : rows);
+    if (schedule.isFused())
+      insertZero(outputs.back(), position);
   };
   // Bulk copies take whole multiples of 16 bytes.
   if (hasRoles())
     sizes.back() = affine::makeComposedFoldedAffineApply(
         b, loc, b.getAffineDimExpr(0).ceilDiv(deltaRows) * deltaRows,
         {sizes.back()});
-  Value empty = tensor::EmptyOp::create(b, sizes, b.getF32Type());
-  Value another = tensor::EmptyOp::create(b, sizes, b.getF32Type());
-  SmallVector<Value> results = parallelLoop(sizes, {1, 1, deltaRows},
-                                            {empty, another}, Schedule(), body);
+  SmallVector<Value> outputs;
+  for (int64_t i = 0; i < 2; ++i)
+    outputs.push_back(tensor::EmptyOp::create(b, sizes, b.getF32Type()));
+  if (schedule.isFused()) {
+    SmallVector<OpFoldResult> units = sizes;
+    units.back() = affine::makeComposedFoldedAffineApply(
+        b, loc, b.getAffineDimExpr(0).ceilDiv(deltaRows), {sizes.back()});
+    outputs.push_back(tensor::EmptyOp::create(b, units, b.getI32Type()));
+  }
+  SmallVector<Value> results =
+      parallelLoop(sizes, {1, 1, deltaRows}, outputs, Schedule(), body);
   shift = results[0];
   delta = results[1];
+  if (schedule.isFused())
+    counts = results[2];
+}
+
+void GradTiler::insertZero(Value counts, ValueRange position) {
+  Location loc = b.getLoc();
+  SmallVector<OpFoldResult> offsets = getAsOpFoldResult(position),
+                            ones(3, index(1));
+  offsets.back() = affine::makeComposedFoldedAffineApply(
+      b, loc, b.getAffineDimExpr(0).floorDiv(deltaRows), {offsets.back()});
+  auto type = RankedTensorType::get({1, 1, 1}, b.getI32Type());
+  Value part =
+      tensor::ExtractSliceOp::create(b, type, counts, offsets, ones, ones);
+  Value zero = arith::ConstantIntOp::create(b, 0, 32);
+  part = tensor::InsertOp::create(b, zero, part,
+                                  SmallVector<Value>(3, constant(0)));
+  auto forall = cast<scf::ForallOp>(
+      cast<BlockArgument>(counts).getOwner()->getParentOp());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToEnd(forall.getTerminator().getBody());
+  tensor::ParallelInsertSliceOp::create(b, part, counts, offsets, ones, ones);
 }
 
 Value GradTiler::takeInEights(Value statistics) {
@@ -320,6 +383,9 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
     add(op.getKey(), op.getHeadDim(), scale);
   if (ofValues)
     add(op.getValue(), op.getValueDim(), 1);
+  bool ofQueries = schedule.isFused();
+  if (ofQueries)
+    llvm::append_range(outputs, ValueRange{emptySums(), counts});
   auto body = [&](ValueRange position, ValueRange outputs) {
     Value batch = position[0], start = position[2];
     SmallVector<OpFoldResult> first = getAsOpFoldResult(position);
@@ -329,15 +395,20 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
     // The keys of the tile that take part, if some may not, and the queries if
     // there is such a key.
     Value used = keys.isRagged() ? asValue(rows) : Value();
-    Value queryEnd = asValue(queries.end);
+    Value queryEnd = asValue(queries.end), end = asValue(keys.end);
     if (op.getLengths()) {
-      Value end =
-          asValue(getKeyEnd(b, loc, op.getKey(), op.getLengths(), batch));
+      end = asValue(getKeyEnd(b, loc, op.getKey(), op.getLengths(), batch));
       Value isUsed =
           arith::CmpIOp::create(b, arith::CmpIPredicate::slt, start, end);
       used = arith::SubIOp::create(b, end, start);
       queryEnd = arith::SelectOp::create(b, isUsed, queryEnd, constant(0));
     }
+    // Tiles with such keys.
+    Value numTiles;
+    if (ofQueries)
+      numTiles = asValue(affine::makeComposedFoldedAffineApply(
+          b, loc, b.getAffineDimExpr(0).ceilDiv(keys.tile),
+          {getAsOpFoldResult(end)}));
     auto headBody = [&](Value head, ValueRange state) {
       auto step = [&](Value at, bool isWhole,
                       ValueRange state) -> SmallVector<Value> {
@@ -347,7 +418,7 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
         auto tile = [&](Value tensor) {
           return extract(tensor, firstQuery, existing, some);
         };
-        auto ofQueries = [&](Value statistics) {
+        auto statisticsOf = [&](Value statistics) {
           return hasRoles() ? extractFromEights(statistics, batch, head, at)
                             : tile(statistics);
         };
@@ -357,13 +428,14 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
         // Nobody uses the other, if there is one.
         Value keyGrad =
             ofKeys ? state.front() : zeros({keys.tile, op.getHeadDim()});
-        Value valueGrad =
-            ofValues ? state.back() : zeros({keys.tile, op.getValueDim()});
+        Value valueGrad = ofValues ? state[ofKeys ? 1 : 0]
+                                   : zeros({keys.tile, op.getValueDim()});
+        Value queryGrad = ofQueries ? zeros(getShapeOfSum()) : Value();
         auto step = KeyGradStepOp::create(
-            b, TypeRange{keyGrad.getType(), valueGrad.getType()},
-            tile(op.getQuery()), key, value, tile(op.getOutputGrad()),
-            ofQueries(shifts), ofQueries(deltas), keyGrad, valueGrad,
-            some.isRagged() ? cast<Value>(existing) : Value(), used,
+            b, tile(op.getQuery()), key, value, tile(op.getOutputGrad()),
+            statisticsOf(shifts), statisticsOf(deltas), keyGrad, valueGrad,
+            queryGrad, some.isRagged() ? cast<Value>(existing) : Value(), used,
+            ofQueries && areSumsTransposed(),
             ValueRange{batch, head, at, start}, extents, open, lengths,
             APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
             op.getScheduleAttr());
@@ -373,30 +445,117 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
           grads.push_back(step.getKeyGradOut());
         if (ofValues)
           grads.push_back(step.getValueGradOut());
+        if (ofQueries)
+          grads.push_back(ContributeOp::create(
+              b, step.getQueryGradOut(), state.back(),
+              ValueRange{batch, head, asValue(numberOf(at))}, constant(0),
+              numTiles));
         return grads;
       };
       return loopOverTiles(querySteps, queryEnd, op.getQueryTiles(),
                            op.getQueryTileCounts(), {batch, head, start},
                            keys.tile, state, step);
     };
-    SmallVector<Value> sums;
+    SmallVector<Value> state;
     for (int64_t dim : columns)
-      sums.push_back(zeros({keys.tile, dim}));
+      state.push_back(zeros({keys.tile, dim}));
+    if (ofQueries)
+      state.push_back(emptySums());
     if (op.getGroup() == 1) {
-      sums = headBody(position[1], sums);
+      state = headBody(position[1], state);
     } else {
       auto [from, to] = groups.getQueryHeads(b, loc, position[1]);
-      sums = loop(asValue(from), asValue(to), 1, sums, headBody);
+      state = loop(asValue(from), asValue(to), 1, state, headBody);
     }
     // Rows of keys that exist, but do not take part, are 0.
-    Value end = op.getLengths() ? used : Value();
-    for (auto [sum, factor, output] : llvm::zip_equal(sums, factors, outputs))
-      insertRows(b, op.getLoc(), finish(sum, factor, end), output, first, rows);
+    Value usedRows = op.getLengths() ? used : Value();
+    for (auto [sum, factor, output] : llvm::zip(state, factors, outputs))
+      insertRows(b, op.getLoc(), finish(sum, factor, usedRows), output, first,
+                 rows);
+    if (!ofQueries)
+      return;
+    auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(forall.getTerminator().getBody());
+    ParallelAddOp::create(b, state.back(), outputs[factors.size()],
+                          outputs[factors.size() + 1]);
   };
   std::optional<int64_t> stages =
       schedule.queryStages ? schedule.queryStages : schedule.stages;
-  return parallelLoop(ends, {1, 1, keys.tile}, outputs,
-                      ofTiles(keys.tile, stages), body);
+  SmallVector<Value> results = parallelLoop(ends, {1, 1, keys.tile}, outputs,
+                                            ofTiles(keys.tile, stages), body);
+  if (!ofQueries)
+    return results;
+  // Under a causal mask each tile of keys begins with the queries that no later
+  // one has: if these come first, and all begin together, none waits.
+  tile::TileDialect::OrderAttrHelper(b.getContext())
+      .setAttr(results.front().getDefiningOp(),
+               tile::OrderAttr::get(b.getContext(),
+                                    op.getMask()
+                                        ? tile::OrderKind::Reverse
+                                        : tile::OrderKind::Interleaved));
+  counts = results.pop_back_val();
+  sums = results.pop_back_val();
+  return results;
+}
+
+Value GradTiler::emptySums() {
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(b, op.getLoc(), op.getLse());
+  sizes.back() = affine::makeComposedFoldedAffineApply(
+      b, op.getLoc(), b.getAffineDimExpr(0).ceilDiv(querySteps.tile),
+      {sizes.back()});
+  for (int64_t size : getShapeOfSum())
+    sizes.push_back(index(size));
+  return tensor::EmptyOp::create(b, sizes, b.getF32Type());
+}
+
+Value GradTiler::emitQueryGradOfSums() {
+  Location loc = op.getLoc();
+  TiledDim rowTiles = {deltaRows, queries.end, queries.multiple};
+  SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, op.getQuery());
+  ends.pop_back();
+  int64_t columns = op.getHeadDim();
+  auto body = [&](ValueRange position, ValueRange outputs) {
+    Value number = asValue(numberOf(position[2]));
+    Value count = tensor::ExtractOp::create(
+        b, counts, ValueRange{position[0], position[1], number});
+    Value isSum = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, count,
+                                        arith::ConstantIntOp::create(b, 0, 32));
+    OpFoldResult row = affine::makeComposedFoldedAffineApply(
+        b, loc, b.getAffineDimExpr(0) % querySteps.tile, {position[2]});
+    SmallVector<OpFoldResult> offsets = {position[0], position[1], number, row,
+                                         index(0)};
+    SmallVector<int64_t> shape = {deltaRows, columns};
+    AffineMap ofSum = map(2, {0, 1});
+    if (areSumsTransposed()) {
+      std::swap(offsets[3], offsets[4]);
+      std::swap(shape[0], shape[1]);
+      ofSum = map(2, {1, 0});
+    }
+    // Nobody has written what no tile of keys has added to.
+    Value rows =
+        arith::SelectOp::create(b, isSum, constant(shape[0]), constant(0));
+    SmallVector<OpFoldResult> sizes = {index(1), index(1), index(1), rows,
+                                       index(shape[1])};
+    Value sum = tensor::ExtractSliceOp::create(
+        b,
+        RankedTensorType::get({ShapedType::kDynamic, shape[1]}, b.getF32Type()),
+        sums, offsets, sizes, SmallVector<OpFoldResult>(5, index(1)));
+    sum = padToTile(b, loc, sum, {rows, index(shape[1])}, shape,
+                    b.getF32FloatAttr(0));
+    Value grad = generic(
+        sum, empty({deltaRows, columns}, elementType), {ofSum, map(2, {0, 1})},
+        [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+          Value scaled =
+              arith::MulFOp::create(at, args[0], emitConstant(at, scale));
+          return {truncateF32(at, elementType, scaled)};
+        })[0];
+    insertRows(b, loc, grad, outputs[0], getAsOpFoldResult(position),
+               rowTiles.existing(b, loc, position[2]));
+  };
+  return parallelLoop(ends, {1, 1, deltaRows}, emptyLike(op.getQuery()),
+                      Schedule(), body)[0];
 }
 
 Value GradTiler::emitSinkGrad() {
@@ -464,8 +623,14 @@ Value GradTiler::emitSinkGrad() {
 
 void GradTiler::run() {
   emitRows();
-  SmallVector<Value> results = {emitQueryGrad()};
-  llvm::append_range(results, emitKeyGrads());
+  SmallVector<Value> results;
+  if (schedule.isFused()) {
+    results = emitKeyGrads();
+    results.insert(results.begin(), emitQueryGradOfSums());
+  } else {
+    results.push_back(emitQueryGrad());
+    llvm::append_range(results, emitKeyGrads());
+  }
   if (op.getSink())
     results.push_back(emitSinkGrad());
   for (Value captured : op.getCaptured())
@@ -499,6 +664,8 @@ struct TileGrad : flash::impl::TileGradBase<TileGrad> {
                             "flash-select-schedule or write them");
     if (failed(op.requireRank4()))
       return failure();
+    if (std::string fault = findFusionFault(op, schedule); !fault.empty())
+      return op.emitOpError("cannot be tiled: ") << fault;
     return verifyCapturedReads(op);
   }
 };

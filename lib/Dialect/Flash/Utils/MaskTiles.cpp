@@ -393,3 +393,14 @@ MaskTiles flash::computeMaskTiles(MaskAttrInterface mask, int64_t queryTile,
   return Analysis(mask.getContext(), queryTile, keyTile, nq, nk, heads)
       .run(mask);
 }
+
+bool flash::leavesRanges(MaskAttrInterface mask, int64_t queryTile,
+                         int64_t keyTile, std::optional<int64_t> nq,
+                         std::optional<int64_t> nk) {
+  auto isRange = [](const MaskTiles &tiles) {
+    return tiles.exact && tiles.fullIsRange;
+  };
+  return isRange(computeMaskTiles(mask, queryTile, keyTile, nq, nk)) &&
+         isRange(computeMaskTiles(transposeMask(mask), keyTile, queryTile, nk,
+                                  nq));
+}

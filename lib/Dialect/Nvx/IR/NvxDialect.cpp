@@ -57,6 +57,9 @@ LogicalResult flash::nvx::WarpgroupMmaOp::verify() {
     if (getOffsetsA())
       return emitOpError("has its first operand in registers, so it takes no "
                          "offsets of a");
+    if (getTransposeA())
+      return emitOpError("has its first operand in registers, which are not "
+                         "transposed");
     if (failed(verifyRegisters(*this, registers, 4 * steps,
                                "a, four for each step")))
       return failure();

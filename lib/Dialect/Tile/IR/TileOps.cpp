@@ -303,6 +303,35 @@ LogicalResult StoreBulkOp::verify() {
                             tile.getElementType(), tile.getDimSize(1));
 }
 
+/// Checks the memory in which turns are counted.
+static LogicalResult verifyCounts(Operation *op, MemRefType counts,
+                                  size_t numIndices) {
+  if (static_cast<int64_t>(numIndices) == counts.getRank())
+    return success();
+  return op->emitOpError("needs an index for each dimension of the counts: ")
+         << counts.getRank() << ", got " << numIndices;
+}
+
+LogicalResult AddInTurnOp::verify() {
+  SmemType tile = getTile().getType();
+  MemRefType memory = getSums().getType();
+  if (static_cast<int64_t>(getIndices().size()) != memory.getRank() - 1)
+    return emitOpError("adds whole rows, so it takes ")
+           << memory.getRank() - 1 << " indices, got " << getIndices().size();
+  if (failed(verifyRowsOfMemory(*this, memory, getIndices().size(),
+                                tile.getElementType(), tile.getColumns())))
+    return failure();
+  return verifyCounts(*this, getCounts().getType(), getCountIndices().size());
+}
+
+LogicalResult AwaitTurnOp::verify() {
+  return verifyCounts(*this, getCounts().getType(), getIndices().size());
+}
+
+LogicalResult EndTurnOp::verify() {
+  return verifyCounts(*this, getCounts().getType(), getIndices().size());
+}
+
 LogicalResult PutOp::verify() {
   auto x = cast<RankedTensorType>(getX().getType());
   SmemType to = getDestination().getType();
@@ -334,9 +363,12 @@ LogicalResult MmaAsyncOp::verify() {
   int64_t rows, inner;
   Type elementType;
   if (auto tile = dyn_cast<SmemType>(getA().getType())) {
-    bool isOfWarpgroup = getWarpgroup() && tile.getRows() == rowsOfWarpgroup;
+    bool isOfWarpgroup =
+        getWarpgroup() && !getTransposeA() && tile.getRows() == rowsOfWarpgroup;
     rows = isOfWarpgroup ? result.getDimSize(0) : tile.getRows();
     inner = tile.getColumns();
+    if (getTransposeA())
+      std::swap(rows, inner);
     elementType = tile.getElementType();
   } else {
     auto tensor = cast<RankedTensorType>(getA().getType());
@@ -346,6 +378,11 @@ LogicalResult MmaAsyncOp::verify() {
     inner = tensor.getDimSize(1);
     elementType = tensor.getElementType();
   }
+  if (getTransposeA() && (!isa<SmemType>(getA().getType()) ||
+                          elementType.getIntOrFloatBitWidth() != 16))
+    return emitOpError("transposes a tile of shared memory with elements of 16 "
+                       "bits, not ")
+           << getA().getType();
   SmemType b = getB().getType();
   int64_t innerOfB = getTransposeB() ? b.getColumns() : b.getRows();
   int64_t columns = getTransposeB() ? b.getRows() : b.getColumns();
@@ -366,7 +403,8 @@ LogicalResult MmaAsyncOp::verify() {
            << columns;
   if (inner != innerOfB)
     return emitOpError("contracts ")
-           << inner << " columns of a with " << innerOfB << " of b";
+           << inner << (getTransposeA() ? " rows" : " columns") << " of a with "
+           << innerOfB << " of b";
   if (result.getDimSize(0) != rows || result.getDimSize(1) != columns)
     return emitOpError("gives a tile of ")
            << rows << " x " << columns << ", not " << result;
@@ -486,7 +524,10 @@ bool WarpSpecializeOp::isOfOneThread(unsigned role) {
                 bool isCopy =
                     ringOp && (ringOp.hasRingEffect(RingEffect::Acquire) ||
                                isa<CopyAsyncOp>(op));
-                return isa<TileDialect>(op->getDialect()) && !isCopy
+                bool isAddition =
+                    isa<AddInTurnOp, RingWaitOp, RingReleaseOp>(op);
+                return isa<TileDialect>(op->getDialect()) && !isCopy &&
+                               !isAddition
                            ? WalkResult::interrupt()
                            : WalkResult::advance();
               })

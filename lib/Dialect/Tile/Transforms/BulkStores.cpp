@@ -98,7 +98,7 @@ static RingWaitOp findReused(StoreOp store) {
         llvm::all_of(wait->getUsers(), [&](Operation *user) {
           auto product = dyn_cast<MmaAsyncOp>(user);
           return product && product.getWarpgroup() &&
-                 product.getA() == wait.getTile() &&
+                 !product.getTransposeA() && product.getA() == wait.getTile() &&
                  product.getB() != wait.getTile();
         }))
       return wait;

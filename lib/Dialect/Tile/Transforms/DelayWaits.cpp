@@ -42,9 +42,11 @@ private:
   llvm::SmallPtrSet<Operation *, 32> placed;
   /// What must come before a release: the ops that read its tile.
   llvm::MapVector<Operation *, SmallVector<Operation *>> readers;
-  /// What must come before a choice that clears tiles: the ends of products
-  /// that read them.
-  DenseMap<Operation *, SmallVector<Operation *>> readBefore;
+  /// What else must come before an op: before a choice that clears tiles the
+  /// ends of products that read them; the acquire of a stage that threads fill
+  /// before that, and this before the wait; and it before a product of the same
+  /// registers, which are the product's until that ends.
+  DenseMap<Operation *, SmallVector<Operation *>> earlier;
 };
 } // namespace
 
@@ -63,8 +65,8 @@ void Scheduler::place(Operation *op) {
   if (isPlaced(op))
     return;
   forEachDefinition(op, [&](Operation *own) { place(own); });
-  for (Operation *end : readBefore.lookup(op))
-    place(end);
+  for (Operation *other : earlier.lookup(op))
+    place(other);
   placed.insert(op);
   op->moveBefore(block.getTerminator());
   placeReleases();
@@ -79,6 +81,15 @@ void Scheduler::placeReleases() {
     }
 }
 
+/// Whether the product reads what threads have put into a ring.
+static bool readsPut(MmaAsyncOp product) {
+  return llvm::any_of(product->getOperands(), [](Value operand) {
+    auto wait = operand.getDefiningOp<RingWaitOp>();
+    auto ring = wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
+    return ring && ring.isFilledFromRegisters();
+  });
+}
+
 void Scheduler::run() {
   SmallVector<Operation *> ops;
   SmallVector<MmaAsyncOp> products(block.getOps<MmaAsyncOp>()), leading;
@@ -88,7 +99,7 @@ void Scheduler::run() {
   for (MmaAsyncOp product : products)
     results.insert(product.getResult());
   for (MmaAsyncOp product : products)
-    if (!dependsOn(product, block, results))
+    if (!dependsOn(product, block, results) && !readsPut(product))
       leading.push_back(product);
   // With one there is nothing else to start before its end.
   if (leading.size() < 2)
@@ -114,8 +125,20 @@ void Scheduler::run() {
       for (Operation *user : clear.getTile().getUsers())
         if (isa<MmaAsyncOp>(user) && user->getBlock() == &block &&
             user->isBeforeInBlock(op))
-          llvm::append_range(readBefore[op], user->getUsers());
+          llvm::append_range(earlier[op], user->getUsers());
     });
+  for (auto put : block.getOps<RingPutOp>()) {
+    for (Operation *user : put.getRing().getUsers())
+      if (user->getBlock() == &block) {
+        if (isa<RingAcquireOp>(user))
+          earlier[put].push_back(user);
+        else if (isa<RingWaitOp>(user))
+          earlier[user].push_back(put);
+      }
+    for (Operation *user : put.getX().getUsers())
+      if (isa<MmaAsyncOp>(user) && user->getBlock() == &block)
+        earlier[user].push_back(put);
+  }
   for (MmaAsyncOp product : leading)
     place(product);
   // What choices take is computed before the first of them: the way that is
@@ -147,6 +170,13 @@ static bool canBeReordered(Block &block) {
         return isAllowed ? WalkResult::advance() : WalkResult::interrupt();
       });
       if (walk.wasInterrupted())
+        return false;
+    } else if (isa<RingAcquireOp, RingPutOp>(op)) {
+      // One stage for each iteration, which threads fill.
+      auto ring = cast<RingOpInterface>(op).getRing();
+      if (llvm::count_if(ring.getUsers(), [&](Operation *user) {
+            return user->getBlock() == &block && isa<RingPutOp>(user);
+          }) != 1)
         return false;
     } else if (!isa<RingWaitOp, RingIsFiniteOp, MmaAsyncOp, MmaWaitOp, LoadOp,
                     MapOp>(op) &&

@@ -282,16 +282,42 @@ static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
       {gpu::GPUBlockMappingAttr::get(b.getContext(), gpu::MappingId::DimZ),
        gpu::GPUBlockMappingAttr::get(b.getContext(), gpu::MappingId::DimY),
        gpu::GPUBlockMappingAttr::get(b.getContext(), gpu::MappingId::DimX)});
-  auto loop = scf::ForallOp::create(
-      b, loc, getAsOpFoldResult({grid[2], grid[1], grid[0]}),
-      /*outputs=*/ValueRange(), mapping);
-  b.setInsertionPointToStart(loop.getBody());
-  SmallVector<Value> block =
-      llvm::to_vector(llvm::reverse(loop.getInductionVars()));
-  Value number = arith::MulIOp::create(b, loc, block[2], grid[1]);
-  number = arith::AddIOp::create(b, loc, number, block[1]);
-  number = arith::MulIOp::create(b, loc, number, grid[0]);
-  number = arith::AddIOp::create(b, loc, number, block[0]);
+  bool hasTurns = false;
+  kernel.walk([&](AddInTurnOp) { hasTurns = true; });
+  SmallVector<Value> block;
+  Value number;
+  scf::ForallOp loop;
+  if (hasTurns) {
+    // Blocks wait for those of smaller numbers: one after the other, each finds
+    // that its turn has come, or it never would.
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(b, loc, value);
+    };
+    Value ofPlane = arith::MulIOp::create(b, loc, grid[0], grid[1]);
+    auto numbers = scf::ForOp::create(
+        b, loc, constant(0), arith::MulIOp::create(b, loc, ofPlane, grid[2]),
+        constant(1));
+    b.setInsertionPointToStart(numbers.getBody());
+    number = numbers.getInductionVar();
+    Value row = arith::DivUIOp::create(b, loc, number, grid[0]);
+    block = {arith::RemUIOp::create(b, loc, number, grid[0]),
+             arith::RemUIOp::create(b, loc, row, grid[1]),
+             arith::DivUIOp::create(b, loc, row, grid[1])};
+    OpFoldResult one = b.getIndexAttr(1);
+    loop = scf::ForallOp::create(b, loc, ArrayRef<OpFoldResult>{one, one, one},
+                                 /*outputs=*/ValueRange(), mapping);
+    b.setInsertionPointToStart(loop.getBody());
+  } else {
+    loop = scf::ForallOp::create(b, loc,
+                                 getAsOpFoldResult({grid[2], grid[1], grid[0]}),
+                                 /*outputs=*/ValueRange(), mapping);
+    b.setInsertionPointToStart(loop.getBody());
+    block = llvm::to_vector(llvm::reverse(loop.getInductionVars()));
+    number = arith::MulIOp::create(b, loc, block[2], grid[1]);
+    number = arith::AddIOp::create(b, loc, number, block[1]);
+    number = arith::MulIOp::create(b, loc, number, grid[0]);
+    number = arith::AddIOp::create(b, loc, number, block[0]);
+  }
   calls.beginBlock(b, loop, number);
 
   IRMapping values;

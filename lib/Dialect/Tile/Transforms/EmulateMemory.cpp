@@ -450,6 +450,60 @@ struct EmulateStoreBulk : EmulationPattern<StoreBulkOp> {
   }
 };
 
+/// Blocks are run one after the other (see `inlineLaunch`), so that a turn
+/// which has not come never will.
+struct EmulateAddInTurn : EmulationPattern<AddInTurnOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(AddInTurnOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    SmemType tile = op.getTile().getType();
+    calls.checkLease(b, op, adaptor.getTile()[1]);
+    Value sums = single(adaptor.getSums()),
+          counts = single(adaptor.getCounts()),
+          turn = single(adaptor.getTurn());
+    SmallVector<Value> indices = single(adaptor.getIndices()),
+                       countIndices = single(adaptor.getCountIndices());
+    Value one = constant(b, loc, 1);
+    emitRangeChecks(b, op, calls, counts, countIndices,
+                    /*rowDim=*/countIndices.size(), one, one);
+    Value count = arith::IndexCastOp::create(
+        b, loc, b.getIndexType(),
+        memref::LoadOp::create(b, loc, counts, countIndices));
+    calls.create(b, op, "check_turn", Type(), {turn, count});
+
+    // Rows that the memory does not have are left out.
+    size_t rowDim = indices.size() - 1;
+    Value size = memref::DimOp::create(b, loc, sums, rowDim);
+    Value rows =
+        emitRows(b, loc, arith::SubIOp::create(b, loc, size, indices[rowDim]),
+                 tile.getRows());
+    emitRangeChecks(b, op, calls, sums, indices, rowDim, rows,
+                    /*columns=*/Value());
+    Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                          turn, constant(b, loc, 0));
+    SmallVector<Value> zeros(2, constant(b, loc, 0)),
+        ends = {rows, constant(b, loc, tile.getColumns())}, ones(2, one);
+    scf::buildLoopNest(
+        b, loc, zeros, ends, ones,
+        [&](OpBuilder &b, Location loc, ValueRange at) {
+          SmallVector<Value> place(indices);
+          place[rowDim] = arith::AddIOp::create(b, loc, place[rowDim], at[0]);
+          place.push_back(at[1]);
+          Value x = memref::LoadOp::create(b, loc, adaptor.getTile()[0], at);
+          Value before = memref::LoadOp::create(b, loc, sums, place);
+          Value sum = arith::AddFOp::create(b, loc, before, x);
+          sum = arith::SelectOp::create(b, loc, isFirst, x, sum);
+          memref::StoreOp::create(b, loc, sum, sums, place);
+        });
+    Value next = arith::IndexCastOp::create(
+        b, loc, b.getI32Type(), arith::AddIOp::create(b, loc, turn, one));
+    memref::StoreOp::create(b, loc, next, counts, countIndices);
+    b.eraseOp(op);
+    return success();
+  }
+};
+
 /// Stores a tile whose rows are packed element by element: they are no view of
 /// the memory.
 static void storePackedRows(OpBuilder &b, StoreOp op, Value tile, Value memory,
@@ -633,6 +687,6 @@ void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                EmulateRingWait<RingWaitOp>, EmulateRingWait<RingPeekOp>,
                EmulateRingRelease, EmulateLoad, EmulateLoadRow, EmulateIsFinite,
                EmulateRingCheckFinite, EmulateRingIsFinite, EmulateRead,
-               EmulateStore, EmulateStoreBulk, EmulateClear>(
+               EmulateStore, EmulateStoreBulk, EmulateAddInTurn, EmulateClear>(
       types, patterns.getContext(), calls);
 }

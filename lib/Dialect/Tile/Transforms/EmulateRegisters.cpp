@@ -141,7 +141,7 @@ struct EmulateMmaAsync : EmulationPattern<MmaAsyncOp> {
     if (isa<SmemType>(op.getA().getType())) {
       leaseOfA = adaptor.getA()[1];
       calls.checkLease(b, op, leaseOfA);
-      a = readTile(b, loc, a, /*transpose=*/false, f32, convert);
+      a = readTile(b, loc, a, op.getTransposeA(), f32, convert);
     } else {
       auto type = cast<RankedTensorType>(a.getType());
       AffineMap map = b.getMultiDimIdentityMap(2);

@@ -276,6 +276,13 @@ void Lowering::lower(Operation *op) {
 namespace {
 struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
   void runOnOperation() override {
+    WalkResult walk = getOperation().walk([](AddInTurnOp add) {
+      add.emitOpError("is for a role of one warp, and the warps of this kernel "
+                      "have no roles");
+      return WalkResult::interrupt();
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
     SmallVector<scf::IfOp> guards;
     getOperation().walk([&](scf::IfOp choice) {
       if (guardsOnlyCopies(choice))

@@ -121,6 +121,7 @@ private:
   void lowerRelease(RingReleaseOp op);
   void lowerPingPong(Operation *op);
   void lowerStore(StoreBulkOp op);
+  void lowerAddInTurn(AddInTurnOp op);
   /// Starts to store the warpgroup's rows of the columns from `firstColumn` on,
   /// panels of type `own` in shared memory from `start` on.
   void storePanels(StoreBulkOp op, SmemType own, Value start,
@@ -153,6 +154,8 @@ private:
   gpu::GPUFuncOp kernel;
   bool checksSeveralRings = false;
   WarpSpecializeOp roles;
+  /// Of each role, whether one thread carries it out.
+  SmallVector<bool> areOfOneThread;
   OpBuilder b;
   Location loc;
   int64_t ctasPerSm;
@@ -201,8 +204,9 @@ int64_t RoleLowering::getNumReaders(RingOp ring) {
     if (isa<RingReleaseOp>(user))
       readers.insert(roles.getRoleOf(user));
   int64_t arrivals = getNumCheckWarps(ring);
+  // The thread of a role of one warp arrives for itself.
   for (unsigned role : readers)
-    arrivals += roles.getNumWarpgroups(role);
+    arrivals += std::max<int64_t>(roles.getNumWarpgroups(role), 1);
   return arrivals;
 }
 
@@ -444,7 +448,11 @@ void RoleLowering::lowerRelease(RingReleaseOp op) {
   if (afterStores.contains(op))
     waitForStores();
   Value fill = getOwnFillNumber(ring, op.getStep());
-  arriveAsLeader(getBarrier(ring, fill, Of::Empty));
+  Value empty = getBarrier(ring, fill, Of::Empty);
+  if (areOfOneThread[roles.getRoleOf(op)])
+    arrive(empty);
+  else
+    arriveAsLeader(empty);
 }
 
 void RoleLowering::arrive(Value barrier) {
@@ -634,6 +642,52 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
   }
 }
 
+void RoleLowering::lowerAddInTurn(AddInTurnOp op) {
+  SmemType tile = op.getTile().getType();
+  auto view = op.getTile().getDefiningOp<SmemViewOp>();
+  Value map = getTensorMap(op.getSums(), tile, {1, tile.getRows()});
+  AwaitTurnOp::create(b, loc, op.getTurn(), op.getCounts(),
+                      op.getCountIndices());
+  SmallVector<Value> coordinates = {Value()};
+  for (Value position : llvm::reverse(op.getIndices()))
+    coordinates.push_back(toI32(position));
+  auto forPanels = [&](function_ref<void(Value from)> body) {
+    for (int64_t panel = 0; panel < tile.getNumPanels(); ++panel) {
+      coordinates.front() = i32(panel * tile.getPanelColumns());
+      body(sharedPointer(arith::AddIOp::create(
+          b, loc, view.getOffset(), index(panel * tile.getPanelBytes()))));
+    }
+  };
+  auto choice = scf::IfOp::create(b, loc, isEqual(op.getTurn(), 0),
+                                  /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(choice.thenBlock());
+    forPanels([&](Value from) {
+      NVVM::CpAsyncBulkTensorSharedCTAToGlobalOp::create(
+          b, loc, map, from, coordinates, /*l2CacheHint=*/Value(),
+          NVVM::TMAStoreMode::TILE, /*predicate=*/Value());
+    });
+    b.setInsertionPointToStart(choice.elseBlock());
+    forPanels([&](Value from) {
+      NVVM::CpAsyncBulkTensorReduceOp::create(
+          b, loc, map, from, NVVM::TMAReduxKind::ADD, NVVM::TMAStoreMode::TILE,
+          coordinates, /*l2CacheHint=*/Value());
+    });
+  }
+  NVVM::CpAsyncBulkCommitGroupOp::create(b, loc);
+  // The stage is given back when it has been read. The next turn begins when
+  // all is written.
+  if (auto release = dyn_cast_if_present<RingReleaseOp>(op->getNextNode())) {
+    NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, b.getI32IntegerAttr(0),
+                                         /*read=*/b.getUnitAttr());
+    b.setInsertionPointAfter(release);
+  }
+  NVVM::CpAsyncBulkWaitGroupOp::create(b, loc, b.getI32IntegerAttr(0),
+                                       /*read=*/UnitAttr());
+  EndTurnOp::create(b, loc, op.getTurn(), op.getCounts(), op.getCountIndices());
+}
+
 Value RoleLowering::warpgroup() {
   Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
   return toI32(
@@ -738,7 +792,7 @@ void RoleLowering::emitRole(unsigned role, bool isAlone) {
   }
   // One thread starts all copies. ptxas knows of one that its warp has
   // elected that it is alone, and keeps what it computes in uniform registers.
-  if (warps == 1 && roles.isOfOneThread(role))
+  if (warps == 1 && areOfOneThread[role])
     inside(NVVM::ElectSyncOp::create(b, loc, b.getI1Type(), Value()));
   b.getInsertionBlock()->getOperations().splice(b.getInsertionPoint(),
                                                 body.getOperations());
@@ -785,11 +839,13 @@ void RoleLowering::separateRoles() {
 }
 
 void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
+  for (unsigned role = 0; role < roles.getNumRoles(); ++role)
+    areOfOneThread.push_back(roles.isOfOneThread(role));
   initializeBarriers();
   SmallVector<Operation *> ops;
   roles.walk([&](Operation *op) {
     if (isa<RingOpInterface, PingPongWaitOp, PingPongArriveOp, ClearOp,
-            StoreBulkOp>(op))
+            StoreBulkOp, AddInTurnOp>(op))
       ops.push_back(op);
   });
   roles.walk([&](RingWaitOp wait) {
@@ -836,6 +892,8 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       lowerIsFinite(question);
     else if (auto store = dyn_cast<StoreBulkOp>(op))
       lowerStore(store);
+    else if (auto add = dyn_cast<AddInTurnOp>(op))
+      lowerAddInTurn(add);
     else if (auto clear = dyn_cast<ClearOp>(op)) {
       lowerClear(clear);
       continue;

@@ -223,16 +223,31 @@ static int64_t getDepth(Operation *op) {
   return depth;
 }
 
+/// Whether a product, whose result is shared, is all that reads the tile.
+static bool isOfSharedProduct(Operation *source) {
+  auto getOnlyUser = [](Operation *op) {
+    return op && op->hasOneUse() ? *op->user_begin() : nullptr;
+  };
+  auto product = dyn_cast_if_present<MmaAsyncOp>(getOnlyUser(source));
+  auto end = dyn_cast_if_present<MmaWaitOp>(getOnlyUser(product));
+  return product && !product.getC() &&
+         isa_and_present<ShareOp>(getOnlyUser(end));
+}
+
 namespace {
 struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
   int64_t stages = 1, queryStages = 1;
   bool isPersistent = false;
+  bool defersProducts = false;
 
   /// A ring for tiles like the source's, at the kernel's start. Threads read
-  /// what they have written at once: one stage is enough.
+  /// what they have written at once: one stage is enough, and two where they
+  /// may read it an iteration later (tile-defer-products).
   Value createRing(Operation *source, int64_t stages) {
     OpBuilder b = OpBuilder::atBlockBegin(&getOperation().getBody().front());
-    auto type = RingType::get(&getContext(), isa<ShareOp>(source) ? 1 : stages,
+    if (isa<ShareOp>(source))
+      stages = defersProducts && isOfSharedProduct(source) ? 2 : 1;
+    auto type = RingType::get(&getContext(), stages,
                               cast<SmemType>(getTileType(source)));
     return RingOp::create(b, source->getLoc(), type);
   }
@@ -348,6 +363,7 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     stages = schedule.stages.value_or(1);
     queryStages = schedule.queryStages.value_or(1);
     isPersistent = schedule.has(flash::ScheduleFeatures::Persistent);
+    defersProducts = schedule.has(flash::ScheduleFeatures::DeferProducts);
     getOperation().walk([](Operation *op) {
       if (isSource(op) && op->use_empty())
         op->erase();

@@ -154,11 +154,26 @@ static bool isPersistent(gpu::GPUFuncOp kernel) {
   return flash::getSchedule(kernel).has(flash::ScheduleFeatures::Persistent);
 }
 
+/// A persistent block that does not run yet has tiles for which others wait,
+/// and these are the ones that would have to end before it can run.
+static WalkResult refuseTurns(gpu::GPUFuncOp kernel) {
+  return kernel.walk([](AddInTurnOp add) {
+    add.emitOpError("waits for other blocks, which persistent blocks may keep "
+                    "from running; leave out the feature persistent");
+    return WalkResult::interrupt();
+  });
+}
+
 namespace {
 struct Persist : flash::tile::impl::PersistBase<Persist> {
   void runOnOperation() override {
     SymbolTableCollection symbols;
     DenseMap<Operation *, SmallVector<Value>> scalars;
+    WalkResult walk = getOperation().walk([&](gpu::GPUFuncOp kernel) {
+      return isPersistent(kernel) ? refuseTurns(kernel) : WalkResult::advance();
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
     getOperation().walk([&](gpu::GPUFuncOp kernel) {
       if (isPersistent(kernel))
         scalars[kernel] = persist(kernel);

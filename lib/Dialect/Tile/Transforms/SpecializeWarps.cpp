@@ -37,6 +37,23 @@ static bool isCopy(Operation *op) {
          !ringOp.getRing().getDefiningOp<RingOp>().isFilledFromRegisters();
 }
 
+/// Whether the ring's tiles are added in turn.
+static bool isAddedInTurn(Value ring) {
+  return llvm::any_of(ring.getUsers(), [](Operation *user) {
+    auto wait = dyn_cast<RingWaitOp>(user);
+    return wait && llvm::any_of(wait->getUsers(), llvm::IsaPred<AddInTurnOp>);
+  });
+}
+
+/// Whether the op adds a tile in turn, waits for such a tile or gives it back.
+static bool isAddition(Operation *op) {
+  auto ringOp = dyn_cast<RingOpInterface>(op);
+  return isa<AddInTurnOp>(op) || (ringOp &&
+                                  (ringOp.hasRingEffect(RingEffect::Wait) ||
+                                   ringOp.hasRingEffect(RingEffect::Release)) &&
+                                  isAddedInTurn(ringOp.getRing()));
+}
+
 /// The ops of the kernel that a role must carry out: those on tiles and rings,
 /// loops, and what depends on them. Every thread carries out the others.
 static SmallVector<Operation *> getOpsOfRoles(Block &body) {
@@ -63,13 +80,16 @@ struct CheckedRings {
   llvm::SmallPtrSet<Operation *, 4> waits;
 };
 
-/// Clones what a role beside the consumers does: copies, or with `checked` the
-/// check of each tile of its rings; the loops and branches around them without
-/// the tiles that these carry, and scalars.
+/// Clones what a role beside the consumers does, of which `isOwnTask` tells:
+/// copies or additions, or with `checked` the check of each tile of its rings;
+/// the loops and branches around them without the tiles that these carry, and
+/// scalars.
 class RoleSlice {
 public:
-  explicit RoleSlice(OpBuilder b, const CheckedRings *checked = nullptr)
-      : b(b), checked(checked) {}
+  RoleSlice(OpBuilder b, bool (*isOwnTask)(Operation *))
+      : b(b), isOwnTask(isOwnTask), checked(nullptr) {}
+  RoleSlice(OpBuilder b, const CheckedRings *checked)
+      : b(b), isOwnTask(nullptr), checked(checked) {}
 
   LogicalResult clone(Operation &op);
 
@@ -86,6 +106,7 @@ private:
   LogicalResult checkOperands(Operation &op, ValueRange operands);
 
   OpBuilder b;
+  bool (*isOwnTask)(Operation *);
   const CheckedRings *checked;
   IRMapping mapping;
   /// Results of ops that only consumers carry out.
@@ -95,7 +116,7 @@ private:
 
 bool RoleSlice::isOwn(Operation *op) {
   if (!checked)
-    return isCopy(op);
+    return isOwnTask(op);
   auto wait = dyn_cast<RingWaitOp>(op);
   return wait &&
          checked->rings.contains(wait.getRing().getDefiningOp<RingOp>());
@@ -276,6 +297,23 @@ static FailureOr<CheckedRings> findCheckedRings(gpu::GPUFuncOp kernel) {
   return checked;
 }
 
+/// Whether tiles are added in turn; failure where a role of its own cannot.
+static FailureOr<bool> findAdditions(gpu::GPUFuncOp kernel) {
+  bool found = false;
+  WalkResult walk = kernel.walk([&](AddInTurnOp add) -> WalkResult {
+    found = true;
+    auto wait = add.getTile().getDefiningOp<RingWaitOp>();
+    if (wait && wait->hasOneUse())
+      return WalkResult::advance();
+    return add.emitOpError(
+        "adds a tile that is in no ring, or that others read; "
+        "the role that waits for its turn has it alone");
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  return found;
+}
+
 /// Whether a role goes through a list in memory.
 static bool readsList(Region &role) {
   return role
@@ -299,18 +337,29 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   FailureOr<CheckedRings> checked = findCheckedRings(kernel);
   if (failed(checked))
     return failure();
+  FailureOr<bool> adds = findAdditions(kernel);
+  if (failed(adds))
+    return failure();
   Block &body = kernel.getBody().front();
   SmallVector<Operation *> ops = getOpsOfRoles(body);
   OpBuilder b(body.getTerminator());
   auto [producerRegisters, consumerRegisters] =
       getRoleRegisters(*warps / warpsOfWarpgroup, getCtasPerSm(kernel));
-  // Of the warpgroup behind the consumers the first warp is the producer, and
-  // the last ones have the non-finite check.
+  // Of the warpgroup behind the consumers the first warp is the producer, the
+  // next one adds tiles in turn if there are such, and the last ones have the
+  // non-finite check.
   SmallVector<StringRef> names = {"consumer", "producer"};
   SmallVector<int64_t> firstWarps = {0, *warps}, counts = {*warps, 1},
                        registers = {consumerRegisters, producerRegisters};
+  if (*adds) {
+    names.push_back("adder");
+    firstWarps.push_back(*warps + 1);
+    counts.push_back(1);
+    registers.push_back(producerRegisters);
+  }
   if (!checked->rings.empty()) {
-    int64_t count = getCheckWarps(getCtasPerSm(kernel));
+    int64_t left = warpsOfWarpgroup - (names.size() - 1);
+    int64_t count = std::min(getCheckWarps(getCtasPerSm(kernel)), left);
     names.push_back("nonfinite_check");
     firstWarps.push_back(*warps + warpsOfWarpgroup - count);
     counts.push_back(count);
@@ -322,27 +371,35 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     return &roles.getRoles()[role].front();
   };
   Block &consumer = *getBlock(0);
-  RoleSlice copying(OpBuilder::atBlockEnd(getBlock(1)));
+  RoleSlice copying(OpBuilder::atBlockEnd(getBlock(1)), isCopy);
   for (Operation *op : ops)
     if (failed(copying.clone(*op)))
       return failure();
   // That of a block map.
   if (readsList(roles.getRoles()[1]))
     roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfListReader);
+  if (*adds) {
+    RoleSlice adding(OpBuilder::atBlockEnd(getBlock(2)), isAddition);
+    for (Operation *op : ops)
+      if (failed(adding.clone(*op)))
+        return failure();
+  }
   if (!checked->rings.empty()) {
-    RoleSlice checking(OpBuilder::atBlockEnd(getBlock(2)), &*checked);
+    RoleSlice checking(OpBuilder::atBlockEnd(getBlock(names.size() - 1)),
+                       &*checked);
     for (Operation *op : ops)
       if (failed(checking.clone(*op)))
         return failure();
   }
   for (Operation *op : ops)
     op->moveBefore(&consumer, consumer.end());
-  SmallVector<Operation *> copies;
+  SmallVector<Operation *> ofOthers;
   consumer.walk([&](Operation *op) {
-    if (isCopy(op))
-      copies.push_back(op);
+    if (isCopy(op) || isAddition(op))
+      ofOthers.push_back(op);
   });
-  for (Operation *op : copies)
+  // A tile is used behind the wait that gives it.
+  for (Operation *op : llvm::reverse(ofOthers))
     op->erase();
   kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(
       {static_cast<int32_t>(roles.getNumThreads()), 1, 1}));

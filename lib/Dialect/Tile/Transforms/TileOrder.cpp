@@ -53,6 +53,30 @@ struct IndexBuilder {
 };
 } // namespace
 
+/// Of `group` heads at a time, or those that are left, the first tiles, then
+/// the second.
+static TileOfHead emitGroups(IndexBuilder &b, Value heads, Value perHead,
+                             Value group, Value number) {
+  Value inGroup = b.mul(group, perHead);
+  Value groupNumber = b.div(number, inGroup), inside = b.rem(number, inGroup);
+  Value first = b.mul(groupNumber, group);
+  Value together = b.min(group, b.sub(heads, first));
+  Value tile = b.div(inside, together), head = b.rem(inside, together);
+  return {b.add(first, head), tile};
+}
+
+TileOfHead flash::tile::emitInterleaved(OpBuilder &builder, Location loc,
+                                        const MaskedTiles &tiles,
+                                        Value number) {
+  IndexBuilder b{builder, loc};
+  Value one = b.constant(1);
+  Value perHead = b.max(tiles.tilesOfHead, one);
+  Value heads = b.max(tiles.heads, one);
+  Value group = b.div(b.constant(tiles.blocksOfWave), perHead);
+  group = b.min(b.max(group, one), heads);
+  return emitGroups(b, heads, perHead, group, number);
+}
+
 TileOfHead flash::tile::emitLongestFirst(OpBuilder &builder, Location loc,
                                          const MaskedTiles &tiles,
                                          Value number) {
@@ -73,12 +97,8 @@ TileOfHead flash::tile::emitLongestFirst(OpBuilder &builder, Location loc,
   Value areWhole = b.isEqual(b.rem(twoWaves, perHead), b.constant(0));
   Value group = b.select(areWhole, one, together);
 
-  Value inGroup = b.mul(group, perHead);
-  Value groupNumber = b.div(number, inGroup), inside = b.rem(number, inGroup);
-  Value first = b.mul(groupNumber, group);
-  together = b.min(group, b.sub(heads, first));
-  Value level = b.div(inside, together), head = b.rem(inside, together);
-  return {b.add(first, head), b.sub(b.sub(perHead, one), level)};
+  TileOfHead at = emitGroups(b, heads, perHead, group, number);
+  return {at.head, b.sub(b.sub(perHead, one), at.tile)};
 }
 
 /// How many times two waves are in pairs. The rest goes by length: m waves,
@@ -204,8 +224,7 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
     position[outer - 1] = outer > 2 ? b.rem(rest, numTiles) : rest;
     rest = outer > 2 ? b.div(rest, numTiles) : rest;
     outer -= 2;
-  } else if (kind == OrderKind::LongestFirst || kind == OrderKind::Snake ||
-             kind == OrderKind::Pairs) {
+  } else if (kind != OrderKind::Linear && kind != OrderKind::HeadsFastest) {
     --outer;
     Value heads = outer == 0 ? b.constant(1) : sizes.front();
     for (size_t d = 1; d < outer; ++d)
@@ -214,8 +233,12 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
     TileOfHead at =
         kind == OrderKind::LongestFirst
             ? emitLongestFirst(builder, loc, tiles, rest)
+        : kind == OrderKind::Interleaved || kind == OrderKind::Reverse
+            ? emitInterleaved(builder, loc, tiles, rest)
             : emitSnakeOrder(builder, loc, tiles,
                              /*haveEvenPairs=*/kind == OrderKind::Pairs, rest);
+    if (kind == OrderKind::Reverse)
+      at.tile = b.sub(b.sub(sizes.back(), b.constant(1)), at.tile);
     position.back() = at.tile;
     rest = at.head;
   }

@@ -26,6 +26,11 @@ struct TileOfHead {
   mlir::Value head, tile;
 };
 
+/// The order for blocks that wait for what the tile before of their head adds:
+/// of as many heads as have a wave of tiles, the tiles of one number first.
+TileOfHead emitInterleaved(mlir::OpBuilder &b, mlir::Location loc,
+                           const MaskedTiles &tiles, mlir::Value number);
+
 /// The order for blocks that take one tile each, whenever there is room for
 /// them: of as many heads as fill two waves, the longest tiles first.
 TileOfHead emitLongestFirst(mlir::OpBuilder &b, mlir::Location loc,

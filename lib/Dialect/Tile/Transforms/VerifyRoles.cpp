@@ -34,6 +34,14 @@ static bool isCheck(Operation *op) {
   return ringOp && ringOp.hasRingEffect(RingEffect::CheckFinite);
 }
 
+/// Whether the op adds a tile in turn, or waits for such a tile.
+static bool isAddition(Operation *op) {
+  auto ringOp = dyn_cast<RingOpInterface>(op);
+  return isa<AddInTurnOp>(op) ||
+         (ringOp && (ringOp.hasRingEffect(RingEffect::Wait) ||
+                     ringOp.hasRingEffect(RingEffect::Release)));
+}
+
 /// The warps over which the op's register tiles are spread; 0 if it has none.
 static int64_t getWarpsOfTiles(Operation *op) {
   for (Type type :
@@ -52,10 +60,11 @@ static int64_t getWarpsOfTiles(Operation *op) {
 
 /// Of one role: what its warps are for follows from what it does.
 static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
-  bool copies = false, checks = false;
+  bool copies = false, checks = false, adds = false;
   roles.getRoles()[role].walk([&](Operation *op) {
     copies |= isCopy(op);
     checks |= isCheck(op);
+    adds |= isa<AddInTurnOp>(op);
   });
   int64_t warps = roles.getNumWarps(role);
   auto refuse = [&](Operation *op, const Twine &message) -> WalkResult {
@@ -71,6 +80,15 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
     if (copies && isOfTile && !isCopy(op))
       return refuse(op, "is not for a role that copies: its thread acquires "
                         "stages and copies into them");
+    if (isa<AddInTurnOp>(op) && warps != 1)
+      return refuse(op, "is for a role of one warp: those that compute would "
+                        "wait for other blocks");
+    if (auto add = dyn_cast<AddInTurnOp>(op);
+        add && !add.getTile().getDefiningOp<RingWaitOp>())
+      return refuse(op, "adds a tile that is not waited for in its role");
+    if (adds && warps == 1 && isOfTile && !isAddition(op))
+      return refuse(op, "is not for a role that adds tiles in turn: its thread "
+                        "waits for stages and gives them back");
     if (checks && isOfTile && !isCheck(op))
       return refuse(op, "is not for a non-finite check, which only looks at "
                         "tiles");
@@ -87,7 +105,8 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
       return refuse(op, "has register tiles over " + Twine(ofTiles) +
                             " warps, in a role of " + Twine(warps));
     auto ringOp = dyn_cast<RingOpInterface>(op);
-    if (ringOp && !isCopy(op) && !isCheck(op) && warps % warpsOfWarpgroup != 0)
+    bool isOfWarpgroups = ringOp && !isCopy(op) && !isCheck(op) && !adds;
+    if (isOfWarpgroups && warps % warpsOfWarpgroup != 0)
       return refuse(op, "is for a role of whole warpgroups");
     return WalkResult::advance();
   });

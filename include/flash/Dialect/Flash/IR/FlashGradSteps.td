@@ -12,7 +12,6 @@
 #ifndef FLASH_GRAD_STEPS_TD
 #define FLASH_GRAD_STEPS_TD
 
-def Flash_F32Tile : Flash_MatrixOf<[F32]>;
 def Flash_F32Rows : Flash_VectorOf<[F32]>;
 
 /// What a step of the gradients reads, and where it is.
@@ -102,8 +101,7 @@ def Flash_QueryGradStepOp : Flash_GradStepOp<"query_grad_step",
 }
 
 def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
-    [AllTypesMatch<["key_grad", "key_grad_out"]>,
-     AllTypesMatch<["value_grad", "value_grad_out"]>]> {
+    [InferTypeOpAdaptor]> {
   let summary = "adds what a tile of queries gives to the gradients of keys and "
                 "values";
   let description = [{
@@ -119,6 +117,10 @@ def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
     the result from the `n`-th on are not used, so that the score region need
     not be right for them.
 
+    With a third output, `dq : [M, D]`, the step adds to the gradient of its queries, too, as
+    `flash.query_grad_step` does; with `transposed` the output is `[D, M]`. `keys(n)`
+    then leaves out the keys from the `n`-th on there.
+
     Example:
 
     ```mlir
@@ -126,16 +128,23 @@ def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
             tensor<128x64xf16>, tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
         outs(%0, %1 : tensor<128x64xf32>, tensor<128x32xf32>) at[%b, %h, %i, %j] of[512, 512]
         scale(1.250000e-01) mask(#flash.causal)
+    %5:3 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<64x64xf16>,
+            tensor<128x64xf16>, tensor<128x32xf16>, tensor<64x32xf16>, tensor<64xf32>, tensor<64xf32>)
+        outs(%0, %1, %zero : tensor<128x64xf32>, tensor<128x32xf32>, tensor<64x64xf32>)
+        at[%b, %h, %i, %j] of[512, 512] scale(1.250000e-01)
     ```
   }];
   let arguments = !con(Flash_gradStepTiles, (ins Flash_F32Tile:$key_grad,
-    Flash_F32Tile:$value_grad, Optional<Index>:$queries, Optional<Index>:$keys),
+    Flash_F32Tile:$value_grad, Optional<Flash_F32Tile>:$query_grad,
+    Optional<Index>:$queries, Optional<Index>:$keys, UnitAttr:$transposed),
     Flash_gradStepClauses);
   let results = (outs Flash_F32Tile:$key_grad_out,
-                      Flash_F32Tile:$value_grad_out);
+                      Flash_F32Tile:$value_grad_out,
+                      Optional<Flash_F32Tile>:$query_grad_out);
   let assemblyFormat = !strconcat(Flash_gradStepTilesFormat, [{
-    `outs` `(` $key_grad `,` $value_grad `:` type($key_grad) `,`
-    type($value_grad) `)`
+    `outs` `(` $key_grad `,` $value_grad (`,` $query_grad^)? `:`
+    type($key_grad) `,` type($value_grad) (`,` type($query_grad)^)? `)`
+    (`transposed` $transposed^)?
   }], Flash_gradStepPositionFormat, [{
     (`queries` `(` $queries^ `)`)?
     (`keys` `(` $keys^ `)`)?

@@ -14,6 +14,8 @@ include "flash/Dialect/Flash/IR/FlashStepInterface.td"
 include "flash/Schedule/Schedule.td"
 include "flash/Support/DeclaredAttributes.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/ParallelCombiningOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/TilingInterface.td"
 
@@ -49,6 +51,7 @@ class Flash_MatrixOf<list<Type> types>
 
 def Flash_FloatTensor : Flash_TensorOf<[F16, BF16, F32]>;
 def Flash_FloatTile : Flash_MatrixOf<[F16, BF16, F32]>;
+def Flash_F32Tile : Flash_MatrixOf<[F32]>;
 def Flash_F32Tensor : Flash_TensorOf<[F32]>;
 def Flash_LengthsTensor : Flash_VectorOf<[I32]>;
 def Flash_SinkTensor : Flash_VectorOf<[F32]>;
@@ -647,6 +650,7 @@ def Flash_YieldOp : Flash_Op<"yield",
   let assemblyFormat = "$result (`keep` $keep^)? attr-dict `:` type($result)";
 }
 
+include "flash/Dialect/Flash/IR/FlashContributions.td"
 include "flash/Dialect/Flash/IR/FlashGradSteps.td"
 
 #endif // FLASH_OPS_TD

@@ -25,6 +25,10 @@ llvm::FailureOr<Schedule> parseSchedule(mlir::Operation *op,
 std::optional<int64_t> countQueryTiles(mlir::RankedTensorType query,
                                        const Schedule &schedule);
 
+/// Why its gradients cannot be one program with the tiles of the schedule;
+/// empty if they can, or are not to be.
+std::string findFusionFault(AttentionGradOp op, const Schedule &schedule);
+
 } // namespace flash
 
 #endif // FLASH_DIALECT_FLASH_TRANSFORMS_GETPROBLEM_H

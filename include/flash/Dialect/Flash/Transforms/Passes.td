@@ -682,7 +682,11 @@ def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
          An index that depends on the score is an error.
 
     Scores are computed twice, and once for each captured tensor, so that no two units of work add to the same
-    result, which is therefore the same bit for bit in each run. Ragged tiles are
+    result, which is therefore the same bit for bit in each run. With `products = 5` of the
+    schedule the programs 2 and 3 are one, over tiles of keys, in which scores are computed once:
+    its units add to the gradients of queries in a fixed order (`flash.contribute`, `flash.parallel_add`;
+    under a mask the last tiles of keys come first, `#tile.order<reverse>`), which a program over rows then rounds. The
+    program of rows writes the zeros that their counts begin with. Ragged tiles are
     padded with zeros; queries and keys that do not exist are left out by
     `queries(n)` and `keys(n)`.
 
@@ -706,7 +710,7 @@ def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
     "::mlir::gpu::GPUDialect", "::mlir::linalg::LinalgDialect",
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
-    "::mlir::tensor::TensorDialect"
+    "::mlir::tensor::TensorDialect", "::flash::tile::TileDialect"
   ];
 }
 

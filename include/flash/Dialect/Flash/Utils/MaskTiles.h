@@ -108,6 +108,12 @@ MaskTiles computeMaskTiles(MaskAttrInterface mask, int64_t queryTile,
                            std::optional<int64_t> nk = std::nullopt,
                            int64_t heads = 1);
 
+/// Whether the tiles of keys that a tile of queries visits are exactly those of
+/// a range, [lo, hi) of `computeMaskTiles`, and the full ones too, and the
+/// other way round.
+bool leavesRanges(MaskAttrInterface mask, int64_t queryTile, int64_t keyTile,
+                  std::optional<int64_t> nq, std::optional<int64_t> nk);
+
 /// The sizes of an attention.
 struct MaskSizes {
   int64_t batch, heads, queries, keys;

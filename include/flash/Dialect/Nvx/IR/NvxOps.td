@@ -60,7 +60,8 @@ def Nvx_WarpgroupMmaOp : Nvx_Op<"warpgroup_mma"> {
     An operand in shared memory is a matrix descriptor and what is added to it
     for each step; `a` in registers is a vector with four for each step. The
     second operand has its columns next to each other in memory if `transpose_b`,
-    its inner dimension otherwise. The elements are f16 or bf16.
+    its inner dimension otherwise; so has the first in shared memory its rows if
+    `transpose_a`. The elements are f16 or bf16.
 
     The registers of the result must not be used, nor those of `a` and `c`
     changed, before `nvx.warpgroup_wait`. `nvvm.wgmma.fence.aligned` comes
@@ -76,11 +77,12 @@ def Nvx_WarpgroupMmaOp : Nvx_Op<"warpgroup_mma"> {
     AnyTypeOf<[Nvx_RegistersOf<[I32]>, I64]>:$a,
     OptionalAttr<DenseI64ArrayAttr>:$offsetsA, I64:$b,
     DenseI64ArrayAttr:$offsetsB, Optional<Nvx_RegistersOf<[F32]>>:$c,
-    UnitAttr:$transpose_b);
+    UnitAttr:$transpose_a, UnitAttr:$transpose_b);
   let results = (outs Nvx_RegistersOf<[F32]>:$result);
   let assemblyFormat = [{
     $elementType $a (`at` $offsetsA^)? `:` type($a) `,` $b `at` $offsetsB
-    (`add` $c^ `:` type($c))? (`transpose_b` $transpose_b^)? attr-dict
+    (`add` $c^ `:` type($c))? (`transpose_a` $transpose_a^)?
+    (`transpose_b` $transpose_b^)? attr-dict
     `->` type($result)
   }];
   let hasVerifier = 1;

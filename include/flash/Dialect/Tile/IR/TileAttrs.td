@@ -125,7 +125,9 @@ def Tile_OrderKind : I32EnumAttr<"OrderKind", "in which order tiles are taken", 
     I32EnumAttrCase<"LongestFirst", 1, "longest_first">,
     I32EnumAttrCase<"Snake", 2, "snake">, I32EnumAttrCase<"Pairs", 3, "pairs">,
     I32EnumAttrCase<"Table", 4, "table">,
-    I32EnumAttrCase<"HeadsFastest", 5, "heads_fastest">]> {
+    I32EnumAttrCase<"HeadsFastest", 5, "heads_fastest">,
+    I32EnumAttrCase<"Reverse", 6, "reverse">,
+    I32EnumAttrCase<"Interleaved", 7, "interleaved">]> {
   let cppNamespace = "::flash::tile";
   let genSpecializedAttr = 0;
 }
@@ -139,6 +141,12 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
     the heads. A wave is as many CTAs as run at the same time.
 
     - `linear`: row by row, the last dimension the fastest.
+    - `interleaved`: of as many heads as have a wave of tiles, one if it has
+      more, first the first tile of each, then the second. For tiles that add to what the
+      tile before adds to (`flash.parallel_add`), which then begins early enough
+      that they need not wait; more heads would not stay in the cache.
+    - `reverse`: as `interleaved`, with the last dimension backwards: where a causal
+      mask lets each tile of keys begin with the queries that it is the first to have.
     - `longest_first`: for CTAs that take one tile each, whenever there is room
       for them. Of as many heads as fill two waves, the longest tiles first.
     - `snake`: for persistent CTAs, which take one tile of each wave, every

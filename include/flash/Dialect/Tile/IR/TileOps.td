@@ -348,7 +348,8 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead]>]> {
     `d = a b + c`, or `a b` without `c`, with `a : MxK` in registers or shared
     memory, `b : KxN` in shared memory, or with `transpose_b`, `b : NxK`. The
     elements of `a` and `b` are f16, bf16 or f32, those of the result f32. The
-    rows of a tile are spread over the warps.
+    rows of a tile are spread over the warps. With `transpose_a`, for warpgroups
+    only, `a : KxM` is in shared memory, and its elements are of 16 bits.
 
     Products of f32 are as accurate as f32 arithmetic unless `tf32` rounds the
     operands to 10 bits of mantissa: to the nearest number in emulation, on a
@@ -365,12 +366,12 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead]>]> {
     ```
   }];
   let arguments = (ins AnyTypeOf<[Tile_FragmentTensor, Tile_SmemType]>:$a,
-    Tile_SmemType:$b, Optional<Tile_FragmentTensor>:$c, UnitAttr:$transpose_b,
-    UnitAttr:$tf32, UnitAttr:$warpgroup);
+    Tile_SmemType:$b, Optional<Tile_FragmentTensor>:$c, UnitAttr:$transpose_a,
+    UnitAttr:$transpose_b, UnitAttr:$tf32, UnitAttr:$warpgroup);
   let results = (outs Tile_PendingType:$result);
   let assemblyFormat = [{
-    $a `,` $b (`add` $c^)? (`transpose_b` $transpose_b^)? (`tf32` $tf32^)?
-    (`warpgroup` $warpgroup^)? attr-dict `:` type($a) `,` type($b) (`,` type($c)^)? `->` type($result)
+    $a `,` $b (`add` $c^)? (`transpose_a` $transpose_a^)?
+    (`transpose_b` $transpose_b^)? (`tf32` $tf32^)? (`warpgroup` $warpgroup^)? attr-dict `:` type($a) `,` type($b) (`,` type($c)^)? `->` type($result)
   }];
   let hasVerifier = 1;
 }
@@ -416,7 +417,8 @@ def Tile_WarpSpecializeOp
 
     - Register tiles belong to the role that starts at warp 0. Warpgroups of four
       of its warps go at their own pace.
-    - Copies into rings are started by one thread of a role of one warp.
+    - Copies into rings are started by one thread of a role of one warp. So are
+      additions in turn (`tile.add_in_turn`), of a role of their own.
     - A check whether tiles are finite is shared by all warps of a role, the last
       of the block.
 
@@ -468,7 +470,8 @@ def Tile_WarpSpecializeOp
     void leaveRegisters(unsigned from, unsigned role, int64_t enough);
     /// The role that carries out the op, which is in one.
     unsigned getRoleOf(::mlir::Operation *op);
-    /// Whether one thread carries the role out: it only starts copies.
+    /// Whether one thread carries the role out: it only starts copies, or adds
+    /// tiles in turn.
     bool isOfOneThread(unsigned role);
   }];
 }
@@ -864,6 +867,41 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
   }];
 }
 
+def Tile_AddInTurnOp : Tile_Op<"add_in_turn",
+    [MemoryEffects<[MemRead, MemWrite]>, AttrSizedOperandSegments]> {
+  let summary = "adds a shared-memory tile to global memory, in an order";
+  let description = [{
+    Blocks that add to the same tile of a kernel's argument have turns 0, 1, 2 and
+    so on, whatever blocks finish first, so that sums are the same from run to run.
+    `counts` says how many have had theirs. The op waits until that is its `turn`;
+    the first one stores the tile, as there is nothing yet, and all others add it;
+    when its elements are there for all blocks, the count becomes `turn + 1`.
+
+    ```mlir
+    tile.add_in_turn %dq, %sums[%b, %h, %i, %c0] turn(%turn) of %counts[%b, %h, %i]
+        : !tile.smem<128x64xf32, swizzle = 128> to memref<?x?x?x128x64xf32>, memref<?x?x?xi32>
+    ```
+
+    Rows go from the last index on, as in `tile.store_bulk`; those that the memory
+    does not have are left out. Counts are 0 when the kernel starts.
+
+    A GPU starts blocks by their numbers, and may have none left for the others when
+    some wait. So a block waits only for blocks of smaller numbers: turns follow
+    the order of blocks. Emulation, which runs such blocks one after the other,
+    refuses a turn that has not come. One thread of a role of one warp waits and adds
+    (`cp.reduce.async.bulk`), while others compute.
+  }];
+  let arguments = (ins Tile_SmemType:$tile, MemRefOf<[F32]>:$sums,
+                       Variadic<Index>:$indices, Index:$turn,
+                       MemRefOf<[I32]>:$counts, Variadic<Index>:$count_indices);
+  let assemblyFormat = [{
+    $tile `,` $sums `[` $indices `]` `turn` `(` $turn `)` `of`
+    $counts `[` $count_indices `]` attr-dict
+    `:` type($tile) `to` type($sums) `,` type($counts)
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Shared memory after allocation
 //===----------------------------------------------------------------------===//
@@ -920,6 +958,38 @@ def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
     $x `,` $destination attr-dict `:` type($x) `to` type($destination)
   }];
   let hasVerifier = 1;
+}
+
+class Tile_TurnOp<string mnemonic> : Tile_Op<mnemonic> {
+  let arguments = (ins Index:$turn, MemRefOf<[I32]>:$counts,
+                       Variadic<Index>:$indices);
+  let assemblyFormat = [{
+    $turn `of` $counts `[` $indices `]` attr-dict `:` type($counts)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_AwaitTurnOp : Tile_TurnOp<"await_turn"> {
+  let summary = "waits until a count is a turn";
+  let description = [{
+    The first half of `tile.add_in_turn`, for one thread: what other blocks have
+    added before, by bulk copies, is there for those that it starts.
+
+    ```mlir
+    tile.await_turn %turn of %counts[%b, %h, %i] : memref<?x?x?xi32>
+    ```
+  }];
+}
+
+def Tile_EndTurnOp : Tile_TurnOp<"end_turn"> {
+  let summary = "makes a count the number of the next turn";
+  let description = [{
+    The second half: for one thread, whose bulk copies are complete.
+
+    ```mlir
+    tile.end_turn %turn of %counts[%b, %h, %i] : memref<?x?x?xi32>
+    ```
+  }];
 }
 
 #endif // FLASH_TILE_OPS_TD

@@ -395,8 +395,48 @@ def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
     ```
 
     Loops that store, or have products in a choice, stay as they are. Before a
-    choice that clears a tile, products that read it have ended.
+    choice that clears a tile, products that read it have ended. A tile that threads
+    put into a ring is put before a product of the same registers starts.
   }];
+}
+
+def DeferProducts : Pass<"tile-defer-products", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Multiply what was put into shared memory an iteration before";
+  let description = [{
+    For kernels whose `flash.schedule` has `defer_products`. Where threads put a
+    tile into a ring for a product that reads the rows of all of them, and put
+    the result into another ring for another role, all warpgroups wait for the slowest
+    one in each iteration. The product that an iteration has instead is that of the tile of
+    the iteration before, which all have put by then, so that they need not run in step:
+    one computes while another multiplies. The ring has two stages for that
+    (`tile-make-rings`).
+
+    Before the loops zeros are put, whose product nobody asks for, and behind them
+    comes the product of the last tile. So steps count one further.
+
+    ```mlir
+    scf.for ... iter_args(%t = %c0) {
+      tile.ring.put %ds to %ring[%t] : ...
+      %dst = tile.ring.wait %ring[%t] : ...
+      %p = tile.mma_async %k, %dst transpose_a warpgroup : ...
+      %dq = tile.mma_wait %p : ...
+      tile.ring.put %dq to %results[%t] : ...
+    }
+    // becomes
+    tile.ring.put %zeros to %ring[%c0] : ...
+    %n = scf.for ... iter_args(%t = %c0) {
+      %next = arith.addi %t, %c1 : index
+      tile.ring.put %ds to %ring[%next] : ...
+      %dst = tile.ring.wait %ring[%t] : ...
+      %p = tile.mma_async %k, %dst transpose_a warpgroup : ...
+      %dq = tile.mma_wait %p : ...
+      tile.ring.put %dq to %results[%t] : ...
+    }
+    %dst = tile.ring.wait %ring[%n] : ...
+    ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
 def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {

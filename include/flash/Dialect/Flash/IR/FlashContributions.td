@@ -1,0 +1,85 @@
+//===- FlashContributions.td - Sums that units of work add to -*- tablegen -*-//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Included by FlashOps.td. What the units of a parallel loop add to the same
+// elements is added in a fixed order, so that the result is the same in each
+// run.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_CONTRIBUTIONS_TD
+#define FLASH_CONTRIBUTIONS_TD
+
+/// Sums of tiles: f32 [batches, heads, tiles, M, N].
+def Flash_SumsOfTiles : Flash_TensorOf<[F32]>;
+/// An i32 for each tile: [batches, heads, tiles].
+def Flash_CountsOfTiles : Flash_TensorOf<[I32]>;
+
+def Flash_ContributeOp : Flash_Op<"contribute",
+    [Pure, AllTypesMatch<["contributions", "result"]>]> {
+  let summary = "puts a tile among what a unit of work adds to sums of tiles";
+  let description = [{
+    `contributions : [B, H, T, M, N]` is what a unit of a parallel loop, the body of an
+    `scf.forall`, adds to sums of tiles (`flash.parallel_add`): nothing at first, which
+    is an empty tensor, and then the tiles `[M, N]` that were put there, each for the
+    batch, the head and the number of a tile, at most once.
+
+    A tile that several units add to has their tiles in the order in which the loop's units
+    are taken. `among(%lo to %hi)` says which add to it: those of the numbers `lo` to
+    `hi - 1` along the last dimension of the loop, and each of them does, so that a
+    unit knows how many come before it. Only they may have the tile's batch and head.
+
+    Example:
+
+    ```mlir
+    %1 = flash.contribute %t to %0[%b, %h, %i] among(%lo to %hi)
+        : tensor<128x64xf32> to tensor<2x4x?x128x64xf32>
+    ```
+  }];
+  let arguments = (ins Flash_F32Tile:$tile, Flash_SumsOfTiles:$contributions,
+    Variadic<Index>:$position, Index:$first, Index:$end);
+  let results = (outs Flash_SumsOfTiles:$result);
+  let assemblyFormat = [{
+    $tile `to` $contributions `[` $position `]` `among` `(` $first `to` $end `)`
+    attr-dict `:` type($tile) `to` type($contributions)
+  }];
+  let hasVerifier = 1;
+}
+
+def Flash_ParallelAddOp : Flash_Op<"parallel_add",
+    [AllTypesMatch<["contributions", "sums"]>,
+     DeclareOpInterfaceMethods<ParallelCombiningOpInterface,
+       ["getUpdatedDestinations", "getIteratingParent"]>]> {
+  let summary = "adds what a unit of work contributes to sums that others add to, too";
+  let description = [{
+    In the terminator of an `scf.forall`, beside `tensor.parallel_insert_slice`. The sum of a tile is
+    that of the tiles which `flash.contribute` put there, the first of them alone and
+    then each of the others added to it in the order in which units are taken: linear
+    or another order without loops of waiting (`#tile.order<linear>`, `reverse`, `longest_first` or
+    `heads_fastest`). What `sums` held before is not part of it; a tile that no unit adds
+    to is undefined. `counts`, zeros before the loop, says how many units added to each
+    tile; it may have more elements along its last dimension, which stay as they are.
+
+    Example:
+
+    ```mlir
+    scf.forall.in_parallel {
+      flash.parallel_add %p to %sums counting %n
+          : tensor<2x4x8x128x64xf32>, tensor<2x4x8xi32>
+    }
+    ```
+  }];
+  let arguments = (ins Flash_SumsOfTiles:$contributions,
+    Flash_SumsOfTiles:$sums, Flash_CountsOfTiles:$counts);
+  let assemblyFormat = [{
+    $contributions `to` $sums `counting` $counts attr-dict
+    `:` type($sums) `,` type($counts)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // FLASH_CONTRIBUTIONS_TD

@@ -1,0 +1,106 @@
+//===- Contributions.cpp - Tiles that blocks add to sums in turn ----------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "BlockConverter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace flash;
+
+ParallelAddOp flash::getAddition(Value contributions) {
+  // What else takes them is refused where they are converted.
+  while (contributions.hasOneUse()) {
+    OpOperand &use = *contributions.use_begin();
+    Operation *user = use.getOwner();
+    if (auto addition = dyn_cast<ParallelAddOp>(user))
+      return use.get() == addition.getContributions() ? addition
+                                                      : ParallelAddOp();
+    if (auto next = dyn_cast<ContributeOp>(user))
+      contributions = next.getResult();
+    else if (isa<scf::YieldOp>(user))
+      contributions = user->getParentOp()->getResult(use.getOperandNumber());
+    else if (auto loop = dyn_cast<scf::ForOp>(user))
+      contributions = loop.getTiedLoopResult(&use);
+    else
+      return {};
+  }
+  return {};
+}
+
+/// Whether nothing but tiles that were contributed is in `contributions`.
+static bool beginsEmpty(Value contributions) {
+  if (auto argument = dyn_cast<BlockArgument>(contributions)) {
+    auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+    return loop && beginsEmpty(loop.getTiedLoopInit(argument)->get());
+  }
+  Operation *op = contributions.getDefiningOp();
+  unsigned number = cast<OpResult>(contributions).getResultNumber();
+  if (auto last = dyn_cast<ContributeOp>(op))
+    return beginsEmpty(last.getContributions());
+  if (auto loop = dyn_cast<scf::ForOp>(op))
+    return beginsEmpty(loop.getYieldedValues()[number]);
+  if (auto choice = dyn_cast<scf::IfOp>(op))
+    return beginsEmpty(choice.thenYield().getOperand(number)) &&
+           beginsEmpty(choice.elseYield().getOperand(number));
+  return isa<tensor::EmptyOp>(op);
+}
+
+LogicalResult BlockConverter::verifyAddition(ParallelAddOp op) {
+  if (!beginsEmpty(op.getContributions()))
+    return refuse(op, "what a block adds begins as an empty tensor, to which "
+                      "flash.contribute puts tiles one after the other");
+  switch (getBlockOrder().getKind()) {
+  case tile::OrderKind::Linear:
+  case tile::OrderKind::HeadsFastest:
+  case tile::OrderKind::LongestFirst:
+  case tile::OrderKind::Reverse:
+  case tile::OrderKind::Interleaved:
+    return success();
+  case tile::OrderKind::Snake:
+  case tile::OrderKind::Pairs:
+  case tile::OrderKind::Table:
+    break;
+  }
+  return refuse(op,
+                "blocks that add in turn take the tiles of a head one after "
+                "the other, in the order linear, heads_fastest, interleaved, "
+                "reverse or longest_first");
+}
+
+LogicalResult BlockConverter::convertContribution(ContributeOp op) {
+  ParallelAddOp addition = getAddition(op.getResult());
+  if (!addition)
+    return refuse(op, "a tile is put among contributions that nothing adds, or "
+                      "that something else takes, too");
+  FailureOr<Value> tile = getSharedTile(op.getTile(), op);
+  if (failed(tile))
+    return failure();
+  // Blocks that come later have greater numbers in these orders, and smaller
+  // ones in the others.
+  tile::OrderKind order = getBlockOrder().getKind();
+  bool isAscending = order == tile::OrderKind::Linear ||
+                     order == tile::OrderKind::HeadsFastest ||
+                     order == tile::OrderKind::Interleaved;
+  Location loc = op.getLoc();
+  Value turn;
+  if (isAscending) {
+    turn = b.createOrFold<arith::SubIOp>(loc, unit, lookup(op.getFirst()));
+  } else {
+    Value behind =
+        b.createOrFold<arith::SubIOp>(loc, lookup(op.getEnd()), unit);
+    turn = b.createOrFold<arith::SubIOp>(loc, behind, constant(1));
+  }
+  SmallVector<Value> position =
+      llvm::map_to_vector(op.getPosition(), [&](Value v) { return lookup(v); });
+  Value sums = capture(addition.getSums()),
+        counts = capture(addition.getCounts());
+  SmallVector<Value> indices = position;
+  indices.push_back(constant(0));
+  tile::AddInTurnOp::create(b, loc, *tile, sums, indices, turn, counts,
+                            position);
+  return success();
+}

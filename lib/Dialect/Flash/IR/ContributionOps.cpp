@@ -1,0 +1,60 @@
+//===- ContributionOps.cpp - Sums that units of work add to ---------------===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OpRules.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace flash;
+using namespace flash::detail;
+
+/// Dimensions of the sums before those of a tile: batches, heads and tiles.
+static constexpr int64_t numPositions = 3;
+
+static LogicalResult verifySums(Operation *op, RankedTensorType sums) {
+  if (sums.getRank() == numPositions + 2)
+    return success();
+  return op->emitOpError("sums of tiles have rank 5 (batches, heads, tiles, and "
+                         "the rows and columns of a tile), got rank ")
+         << sums.getRank();
+}
+
+LogicalResult ContributeOp::verify() {
+  RankedTensorType sums = getContributions().getType();
+  if (failed(verifySums(*this, sums)))
+    return failure();
+  if (getPosition().size() != numPositions)
+    return emitOpError("the position of a tile is its batch, its head and its "
+                       "number, got ")
+           << getPosition().size() << " indices";
+  return verifyShape(*this, "tile", getTile().getType(),
+                     sums.getShape().drop_front(numPositions));
+}
+
+MutableOperandRange ParallelAddOp::getUpdatedDestinations() {
+  return MutableOperandRange(*this, getSumsMutable().getOperandNumber(), 2);
+}
+
+Operation *ParallelAddOp::getIteratingParent() {
+  auto terminator = dyn_cast<InParallelOpInterface>((*this)->getParentOp());
+  return terminator ? terminator->getParentOp() : nullptr;
+}
+
+LogicalResult ParallelAddOp::verify() {
+  RankedTensorType sums = getSums().getType(), counts = getCounts().getType();
+  if (failed(verifySums(*this, sums)))
+    return failure();
+  SmallVector<int64_t> ofTiles(sums.getShape().take_front(numPositions));
+  if (counts.getRank() == numPositions &&
+      (counts.isDynamicDim(2) || counts.getDimSize(2) >= ofTiles[2]))
+    ofTiles[2] = counts.getDimSize(2);
+  if (failed(verifyShape(*this, "counts", counts, ofTiles)))
+    return failure();
+  if (!isa_and_nonnull<scf::ForallOp>(getIteratingParent()))
+    return emitOpError("stands in the terminator of an scf.forall alone");
+  return success();
+}

@@ -1,0 +1,148 @@
+// Tiles that blocks add to sums in turn.
+// RUN: flash-opt %s --convert-linalg-to-tile --canonicalize --cse --split-input-file | FileCheck %s
+
+!sums = tensor<1x2x4x64x32xf32>
+!counts = tensor<1x2x8xi32>
+
+// A tile goes to shared memory, and from there to its place in the sums. A
+// block's turn is the number of blocks before it that add there, too: here those
+// of smaller numbers.
+
+// CHECK-LABEL: gpu.func @linear_0(
+// CHECK-SAME:    %[[FIRST:[^:]*]]: index, %[[SUMS:[^:]*]]: memref<1x2x4x64x32xf32, strided<[?, ?, ?, ?, 1], offset: ?>>, %[[COUNTS:[^:]*]]: memref<1x2x8xi32, strided<[?, ?, 1], offset: ?>>
+// CHECK:         %[[P:.*]]:2 = tile.position %{{.*}} of(%{{.*}}, %{{.*}}) linear
+// CHECK:         scf.for %[[I:.*]] = %c0 to %c4 step %c1 {
+// CHECK:           %[[TILE:.*]] = tile.share %{{.*}} : tensor<64x32xf32, #tile.fragment<4>> to <64x32xf32
+// CHECK:           %[[TURN:.*]] = arith.subi %[[P]]#1, %[[FIRST]]
+// CHECK:           tile.add_in_turn %[[TILE]], %[[SUMS]][%c0, %[[P]]#0, %[[I]], %c0] turn(%[[TURN]]) of %[[COUNTS]][%c0, %[[P]]#0, %[[I]]]
+func.func @linear(%first: index, %end: index, %n: !counts) -> (!sums, !counts) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %x = arith.constant 1.0 : f32
+  %empty = tensor.empty() : !sums
+  %counts0 = tensor.empty() : !counts
+  %zeros = scf.forall (%h, %i) in (2, 8) shared_outs(%o = %counts0) -> (!counts) {
+    %zero = arith.constant 0 : i32
+    %s = tensor.extract_slice %o[0, %h, %i] [1, 1, 1] [1, 1, 1] : !counts to tensor<1xi32>
+    %z = tensor.insert %zero into %s[%c0] : tensor<1xi32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %z into %o[0, %h, %i] [1, 1, 1] [1, 1, 1] : tensor<1xi32> into !counts
+    }
+  }
+  %r:2 = scf.forall (%h, %j) = (0, 0) to (2, 256) step (1, 64) shared_outs(%s = %empty, %c = %zeros) -> (!sums, !counts) {
+    %none = tensor.empty() : !sums
+    %p = scf.for %i = %c0 to %c4 step %c1 iter_args(%p = %none) -> (!sums) {
+      %e = tensor.empty() : tensor<64x32xf32>
+      %t = linalg.fill ins(%x : f32) outs(%e : tensor<64x32xf32>) -> tensor<64x32xf32>
+      %q = flash.contribute %t to %p[%c0, %h, %i] among(%first to %end) : tensor<64x32xf32> to !sums
+      scf.yield %q : !sums
+    }
+    scf.forall.in_parallel {
+      flash.parallel_add %p to %s counting %c : !sums, !counts
+    }
+  }
+  return %r#0, %r#1 : !sums, !counts
+}
+
+// -----
+
+!sums = tensor<1x2x4x64x32xf32>
+!counts = tensor<1x2x8xi32>
+
+// And here those of greater ones.
+
+// CHECK-LABEL: gpu.func @reverse(
+// CHECK:         %[[P:.*]]:2 = tile.position %{{.*}} of(%{{.*}}, %{{.*}}) reverse
+// CHECK:         scf.if
+// CHECK:           tile.share
+// CHECK:           %[[BEHIND:.*]] = arith.subi %{{.*}}, %[[P]]#1
+// CHECK:           %[[TURN:.*]] = arith.subi %[[BEHIND]], %c1
+// CHECK:           tile.add_in_turn {{.*}} turn(%[[TURN]])
+func.func @reverse(%first: index, %end: index, %zeros: !counts) -> (!sums, !counts) {
+  %c0 = arith.constant 0 : index
+  %x = arith.constant 1.0 : f32
+  %empty = tensor.empty() : !sums
+  %counts0 = tensor.empty() : !counts
+  %r:2 = scf.forall (%h, %j) = (0, 0) to (2, 256) step (1, 64) shared_outs(%s = %empty, %c = %counts0) -> (!sums, !counts) {
+    %none = tensor.empty() : !sums
+    %isFirst = arith.cmpi ult, %j, %first : index
+    %p = scf.if %isFirst -> (!sums) {
+      %e = tensor.empty() : tensor<64x32xf32>
+      %t = linalg.fill ins(%x : f32) outs(%e : tensor<64x32xf32>) -> tensor<64x32xf32>
+      %q = flash.contribute %t to %none[%c0, %h, %c0] among(%first to %end) : tensor<64x32xf32> to !sums
+      scf.yield %q : !sums
+    } else {
+      scf.yield %none : !sums
+    }
+    scf.forall.in_parallel {
+      flash.parallel_add %p to %s counting %c : !sums, !counts
+    }
+  } {tile.order = #tile.order<reverse>}
+  return %r#0, %r#1 : !sums, !counts
+}
+
+// -----
+
+// What is made once goes to shared memory once, also if loops read it there.
+
+// CHECK-LABEL: gpu.func @shared_once(
+// CHECK:         %[[S:.*]] = tile.share
+// CHECK-NOT:     tile.share
+// CHECK:         scf.for
+// CHECK:           tile.mma_async %{{.*}}, %[[S]]
+// CHECK:         scf.for
+// CHECK:           tile.mma_async %{{.*}}, %[[S]]
+// CHECK-NOT:     tile.share
+func.func @shared_once(%x: f16, %a: tensor<64x32xf16>, %n: index) -> tensor<64x64xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %out = tensor.empty() : tensor<64x64xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %out) -> (tensor<64x64xf32>) {
+    %e = tensor.empty() : tensor<32x64xf16>
+    %b = linalg.fill ins(%x : f16) outs(%e : tensor<32x64xf16>) -> tensor<32x64xf16>
+    %d = arith.addf %b, %b : tensor<32x64xf16>
+    %e1 = tensor.empty() : tensor<64x64xf32>
+    %f = linalg.fill ins(%zero : f32) outs(%e1 : tensor<64x64xf32>) -> tensor<64x64xf32>
+    %s = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %f) -> (tensor<64x64xf32>) {
+      %p = linalg.matmul ins(%a, %d : tensor<64x32xf16>, tensor<32x64xf16>) outs(%acc : tensor<64x64xf32>) -> tensor<64x64xf32>
+      scf.yield %p : tensor<64x64xf32>
+    }
+    %t = scf.for %j = %c0 to %n step %c1 iter_args(%acc = %s) -> (tensor<64x64xf32>) {
+      %p = linalg.matmul ins(%a, %d : tensor<64x32xf16>, tensor<32x64xf16>) outs(%acc : tensor<64x64xf32>) -> tensor<64x64xf32>
+      scf.yield %p : tensor<64x64xf32>
+    }
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %t into %o[0, 0] [64, 64] [1, 1] : tensor<64x64xf32> into tensor<64x64xf32>
+    }
+  }
+  return %r : tensor<64x64xf32>
+}
+
+// -----
+
+#rows = affine_map<(i, j, k) -> (k, i)>
+#columns = affine_map<(i, j, k) -> (k, j)>
+#sums = affine_map<(i, j, k) -> (i, j)>
+
+// Where warps have roles, a 16-bit first factor that is transposed is read from
+// shared memory.
+
+// CHECK-LABEL: gpu.func @transposed(
+// CHECK-DAG:     %[[A:.*]] = tile.fetch {{.*}} to <64x128xf16
+// CHECK-DAG:     %[[B:.*]] = tile.fetch {{.*}} to <64x32xf16
+// CHECK:         tile.mma_async %[[A]], %[[B]] transpose_a :
+func.func @transposed(%a: tensor<64x128xf16>, %b: tensor<64x32xf16>) -> tensor<128x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %out = tensor.empty() : tensor<128x32xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %out) -> (tensor<128x32xf32>) {
+    %e = tensor.empty() : tensor<128x32xf32>
+    %f = linalg.fill ins(%zero : f32) outs(%e : tensor<128x32xf32>) -> tensor<128x32xf32>
+    %p = linalg.contract indexing_maps = [#rows, #columns, #sums] ins(%a, %b : tensor<64x128xf16>, tensor<64x32xf16>) outs(%f : tensor<128x32xf32>) -> tensor<128x32xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %p into %o[0, 0] [128, 32] [1, 1] : tensor<128x32xf32> into tensor<128x32xf32>
+    }
+  } {flash.schedule = #flash.schedule<warps = 8, features = specialize_warps>}
+  return %r : tensor<128x32xf32>
+}

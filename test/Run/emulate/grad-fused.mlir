@@ -1,0 +1,56 @@
+// Gradients as one program, whose blocks add to those of queries in turn: with keys
+// of several numbers of tiles, masks from either side, groups, lengths, open sizes. A
+// block whose turn has not come when it is there is an error of the emulation.
+// DEFINE: %{run} = flash-run %s --target=emulate:sm_90a --check
+// DEFINE: %{open} = --shape 0=1x2x130x64 --shape 1=1x1x390x64 --shape 2=1x1x390x48 --shape 3=1x2x130x48 --shape 4=1
+// RUN: %{run} --function=causal | FileCheck %s
+// RUN: %{run} --function=window | FileCheck %s
+// RUN: %{run} --function=unseen | FileCheck %s
+// RUN: %{run} --function=open %{open} --fill=4=300@0 | FileCheck %s
+// RUN: %{run} --function=open %{open} --fill=4=0@0 | FileCheck %s
+// CHECK: check: ok
+
+// RUN: flash-run %s --target=emulate:sm_90a --function=causal --dump=l2 | FileCheck %s --check-prefix=L2
+// L2: tile.add_in_turn
+
+#schedule = #flash.schedule<products = 5>
+
+!qc = tensor<1x4x300x128xf16>
+!kc = tensor<1x2x290x128xf16>
+!lc = tensor<1x4x300xf32>
+func.func @causal(%q: !qc, %k: !kc, %v: !kc, %do: !qc) -> (!qc, !kc, !kc) {
+  %o, %lse = flash.attention %q, %k, %v mask(#flash.causal) : (!qc, !kc, !kc) -> (!qc, !lc)
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do mask(#flash.causal) schedule(#schedule)
+      : (!qc, !kc, !kc, !qc, !lc, !qc) -> (!qc, !kc, !kc)
+  return %dq, %dk, %dv : !qc, !kc, !kc
+}
+
+!q = tensor<1x2x500x64xbf16>
+!l = tensor<1x2x500xf32>
+func.func @window(%q: !q, %k: !q, %v: !q, %do: !q) -> (!q, !q, !q) {
+  %o, %lse = flash.attention %q, %k, %v mask(#flash.window<left = 100, right = 60>) : (!q, !q, !q) -> (!q, !l)
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do mask(#flash.window<left = 100, right = 60>) schedule(#schedule)
+      : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return %dq, %dk, %dv : !q, !q, !q
+}
+
+// Most queries see no key.
+!ku = tensor<1x2x140x64xbf16>
+func.func @unseen(%q: !q, %k: !ku, %v: !ku, %do: !q) -> (!q, !ku, !ku) {
+  %o, %lse = flash.attention %q, %k, %v mask(#flash.window<left = 5>) : (!q, !ku, !ku) -> (!q, !l)
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do mask(#flash.window<left = 5>) schedule(#schedule)
+      : (!q, !ku, !ku, !q, !l, !q) -> (!q, !ku, !ku)
+  return %dq, %dk, %dv : !q, !ku, !ku
+}
+
+!qo = tensor<?x?x?x64xbf16>
+!ko = tensor<?x?x?x64xbf16>
+!vo = tensor<?x?x?x48xbf16>
+!oo = tensor<?x?x?x48xbf16>
+!lo = tensor<?x?x?xf32>
+func.func @open(%q: !qo, %k: !ko, %v: !vo, %do: !oo, %n: tensor<?xi32>) -> (!qo, !ko, !vo) {
+  %o, %lse = flash.attention %q, %k, %v lengths(%n : tensor<?xi32>) : (!qo, !ko, !vo) -> (!oo, !lo)
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do lengths(%n : tensor<?xi32>) schedule(#schedule)
+      : (!qo, !ko, !vo, !oo, !lo, !oo) -> (!qo, !ko, !vo)
+  return %dq, %dk, %dv : !qo, !ko, !vo
+}
