@@ -119,6 +119,21 @@ static llvm::Expected<func::FuncOp> findEntry(ModuleOp module, StringRef name,
   return entry;
 }
 
+/// Sizes of dimensions that there are not are undefined to upstream's verifier,
+/// and its passes look for them.
+static LogicalResult checkDimensions(ModuleOp module) {
+  WalkResult walk = module.walk([](tensor::DimOp op) -> WalkResult {
+    auto type = dyn_cast<RankedTensorType>(op.getSource().getType());
+    std::optional<int64_t> dim = op.getConstantIndex();
+    if (!type || !dim || (*dim >= 0 && *dim < type.getRank()))
+      return WalkResult::advance();
+    return op.emitOpError("asks for dimension ")
+           << *dim << " of " << type << ", whose dimensions count from 0 to "
+           << type.getRank() - 1;
+  });
+  return failure(walk.wasInterrupted());
+}
+
 llvm::Expected<Program> flash::compile::loadProgram(
     MLIRContext &context, std::unique_ptr<llvm::MemoryBuffer> file,
     const CompileOptions &options, llvm::raw_ostream &os, bool isForAll) {
@@ -139,7 +154,7 @@ llvm::Expected<Program> flash::compile::loadProgram(
   });
   if (succeeded(checkSource(*program.sources, os)))
     program.module = parseSourceFile<ModuleOp>(*program.sources, &context);
-  if (!program.module)
+  if (!program.module || failed(checkDimensions(*program.module)))
     return createStringError(formatv("'{0}' is not a valid program", name));
 
   // Nothing is linked, so a function without a body can only be missing.

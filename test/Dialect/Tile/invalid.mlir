@@ -812,6 +812,11 @@ func.func @f() {
 
 // -----
 
+// expected-error @below {{cannot be filled by 9223372036854775807 copies}}
+%r = tile.ring copies = 9223372036854775807 : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+
+// -----
+
 func.func @f(%x: tensor<64x64xf32, #tile.fragment<4>>, %r: !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>, %t: index) {
   // expected-error @below {{writes elements of 16 bits or f32 to a tile of the same type, not 'f32' to 'f16'}}
   tile.ring.put %x to %r[%t] : tensor<64x64xf32, #tile.fragment<4>> to !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>

@@ -130,6 +130,7 @@ LogicalResult RingOp::verify() {
   constexpr int64_t swizzleRows = 8;
   if (std::optional<int64_t> copies = getCopies();
       copies && (*copies < 1 || getRowStages() ||
+                 *copies > type.getTile().getRows() / swizzleRows ||
                  type.getTile().getRows() % (*copies * swizzleRows) != 0))
     return emitOpError("cannot be filled by ")
            << *copies
