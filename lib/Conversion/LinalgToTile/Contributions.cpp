@@ -49,22 +49,32 @@ static bool beginsEmpty(Value contributions) {
   return isa<tensor::EmptyOp>(op);
 }
 
+/// Whether of two tiles of a head the one of the greater number has the block
+/// of the greater number; none where blocks do not take them one after the
+/// other.
+static std::optional<bool> isAscending(tile::OrderKind order) {
+  switch (order) {
+  case tile::OrderKind::Linear:
+  case tile::OrderKind::HeadsFastest:
+  case tile::OrderKind::Interleaved:
+    return true;
+  case tile::OrderKind::LongestFirst:
+  case tile::OrderKind::Reverse:
+    return false;
+  case tile::OrderKind::Snake:
+  case tile::OrderKind::Pairs:
+  case tile::OrderKind::Table:
+    return std::nullopt;
+  }
+  llvm_unreachable("unknown order");
+}
+
 LogicalResult BlockConverter::verifyAddition(ParallelAddOp op) {
   if (!beginsEmpty(op.getContributions()))
     return refuse(op, "what a block adds begins as an empty tensor, to which "
                       "flash.contribute puts tiles one after the other");
-  switch (getBlockOrder().getKind()) {
-  case tile::OrderKind::Linear:
-  case tile::OrderKind::HeadsFastest:
-  case tile::OrderKind::LongestFirst:
-  case tile::OrderKind::Reverse:
-  case tile::OrderKind::Interleaved:
+  if (isAscending(getBlockOrder().getKind()))
     return success();
-  case tile::OrderKind::Snake:
-  case tile::OrderKind::Pairs:
-  case tile::OrderKind::Table:
-    break;
-  }
   return refuse(op,
                 "blocks that add in turn take the tiles of a head one after "
                 "the other, in the order linear, heads_fastest, interleaved, "
@@ -79,15 +89,10 @@ LogicalResult BlockConverter::convertContribution(ContributeOp op) {
   FailureOr<Value> tile = getSharedTile(op.getTile(), op);
   if (failed(tile))
     return failure();
-  // Blocks that come later have greater numbers in these orders, and smaller
-  // ones in the others.
-  tile::OrderKind order = getBlockOrder().getKind();
-  bool isAscending = order == tile::OrderKind::Linear ||
-                     order == tile::OrderKind::HeadsFastest ||
-                     order == tile::OrderKind::Interleaved;
   Location loc = op.getLoc();
   Value turn;
-  if (isAscending) {
+  // What is neither is refused where the addition is.
+  if (isAscending(getBlockOrder().getKind()).value_or(true)) {
     turn = b.createOrFold<arith::SubIOp>(loc, unit, lookup(op.getFirst()));
   } else {
     Value behind =
