@@ -214,10 +214,10 @@ nb::tuple Attention::check(nb::handle queryObject, nb::handle keyObject,
   const Array &query = arguments.arrays[0], &value = arguments.arrays[2];
   auto [heads, keyHeads, batch, queries, keys] =
       getKernelSizes(query, arguments.arrays[1]);
-  return nb::make_tuple(
-      getMlirName(query.element), query.rank, query.sizes[query.rank - 1],
-      value.sizes[query.rank - 1], query.device,
-      nb::make_tuple(heads, keyHeads, batch, queries, keys));
+  return nb::make_tuple(getMlirName(query.element), query.rank,
+                        query.sizes[query.rank - 1],
+                        value.sizes[query.rank - 1], query.device,
+                        nb::make_tuple(heads, keyHeads, batch, queries, keys));
 }
 
 Attention::Obstacle

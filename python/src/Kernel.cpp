@@ -259,8 +259,8 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
   // may read.
   void *addresses[28];
   if (numResults > std::size(addresses))
-    raise(PyExc_ValueError, "the program has ", numResults,
-          " results; up to ", std::size(addresses), " are possible on a GPU");
+    raise(PyExc_ValueError, "the program has ", numResults, " results; up to ",
+          std::size(addresses), " are possible on a GPU");
   for (size_t i = 0; i < numResults; ++i) {
     FlashTensor shape = flashCallGetResult(call, i);
     results.push_back(torch.allocate(shape.sizes, shape.rank,

@@ -18,8 +18,9 @@ static constexpr int64_t numPositions = 3;
 static LogicalResult verifySums(Operation *op, RankedTensorType sums) {
   if (sums.getRank() == numPositions + 2)
     return success();
-  return op->emitOpError("sums of tiles have rank 5 (batches, heads, tiles, and "
-                         "the rows and columns of a tile), got rank ")
+  return op->emitOpError(
+             "sums of tiles have rank 5 (batches, heads, tiles, and "
+             "the rows and columns of a tile), got rank ")
          << sums.getRank();
 }
 

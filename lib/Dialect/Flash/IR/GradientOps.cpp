@@ -204,11 +204,12 @@ LogicalResult QueryGradStepOp::verify() {
   return verifyGradStep(*this);
 }
 
-LogicalResult KeyGradStepOp::inferReturnTypes(
-    MLIRContext *, std::optional<Location>, Adaptor adaptor,
-    SmallVectorImpl<Type> &types) {
-  types.assign({adaptor.getKeyGrad().getType(),
-                adaptor.getValueGrad().getType()});
+LogicalResult KeyGradStepOp::inferReturnTypes(MLIRContext *,
+                                              std::optional<Location>,
+                                              Adaptor adaptor,
+                                              SmallVectorImpl<Type> &types) {
+  types.assign(
+      {adaptor.getKeyGrad().getType(), adaptor.getValueGrad().getType()});
   if (Value queryGrad = adaptor.getQueryGrad())
     types.push_back(queryGrad.getType());
   return success();
@@ -220,9 +221,8 @@ LogicalResult KeyGradStepOp::verify() {
   SmallVector<int64_t> ofQuery(getQuery().getType().getShape());
   if (getTransposed())
     std::reverse(ofQuery.begin(), ofQuery.end());
-  if (getQueryGrad() &&
-      failed(verifyShape(*this, "gradient of the query",
-                         getQueryGrad().getType(), ofQuery)))
+  if (getQueryGrad() && failed(verifyShape(*this, "gradient of the query",
+                                           getQueryGrad().getType(), ofQuery)))
     return failure();
   if (failed(verifyShape(*this, "gradient of the key", getKeyGrad().getType(),
                          getKey().getType().getShape(),

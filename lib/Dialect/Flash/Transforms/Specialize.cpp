@@ -350,9 +350,9 @@ void Specialize::fixTypes(AttentionGradOp op, const Operands &sizes) {
   if (!op.hasHeads())
     return;
   int64_t heads = sizes.query.size() - 3;
-  for (Value tensor : {Value(op.getQuery()), Value(op.getOutput()),
-                       Value(op.getLse()), Value(op.getOutputGrad()),
-                       Value(op.getLseGrad())})
+  for (Value tensor :
+       {Value(op.getQuery()), Value(op.getOutput()), Value(op.getLse()),
+        Value(op.getOutputGrad()), Value(op.getLseGrad())})
     if (tensor)
       refineArgument(tensor, sizes.query, {heads});
   for (Value tensor : {op.getKey(), op.getValue()})

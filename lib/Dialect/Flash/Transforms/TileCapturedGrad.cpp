@@ -8,10 +8,10 @@
 // An element of a captured tensor is read for many scores, and its gradient is
 // the sum of what each of these reads contributes. Which element a read is of
 // depends on few things: on the head, say, or on the distance of query and key.
-// So one program sums up the contributions of all scores that agree in these, in
-// registers, into partial sums; another one looks for each element of the tensor
-// which partial sums are its own. Nothing is added to memory, and the order of
-// all additions is that of the text.
+// So one program sums up the contributions of all scores that agree in these,
+// in registers, into partial sums; another one looks for each element of the
+// tensor which partial sums are its own. Nothing is added to memory, and the
+// order of all additions is that of the text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -407,8 +407,10 @@ static int64_t chooseTile(AttentionGradOp op) {
 CapturedGradTiler::CapturedGradTiler(AttentionGradOp op, Value captured,
                                      Value shift, Value delta)
     : GradProgram(op), captured(captured), shift(shift), delta(delta),
-      dependences(op.getScore()), tile(chooseTile(op)),
-      queries{tile, tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 2)},
+      dependences(op.getScore()),
+      tile(chooseTile(op)), queries{tile,
+                                    tensor::getMixedSize(b, op.getLoc(),
+                                                         op.getQuery(), 2)},
       keys{tile, tensor::getMixedSize(b, op.getLoc(), op.getKey(), 2)},
       batches(tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 0)),
       heads(tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 1)) {
@@ -562,8 +564,8 @@ PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group,
       Value queryEnd = asValue(queries.end), keyCount;
       if (op.getLengths()) {
         Value end = keyEnd(pair.batch);
-        Value isUsed = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                             pair.key, end);
+        Value isUsed =
+            arith::CmpIOp::create(b, arith::CmpIPredicate::slt, pair.key, end);
         queryEnd = arith::SelectOp::create(b, isUsed, queryEnd, constant(0));
         keyCount = arith::SubIOp::create(b, end, pair.key);
       } else if (keys.isRagged()) {
@@ -583,16 +585,16 @@ PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group,
   };
   Schedule schedule;
   schedule.warps = getDefaultWarps(tile);
-  Value sums = parallelLoop(sizes, {1, 1, tile},
-                            emptyOf(sizes, b.getF32Type()), schedule, body)[0];
+  Value sums = parallelLoop(sizes, {1, 1, tile}, emptyOf(sizes, b.getF32Type()),
+                            schedule, body)[0];
   return {sums,
           {{Coordinate::Batch, batches},
            {Coordinate::Head, heads},
            {overQueries ? Coordinate::Key : Coordinate::Query, fixed.end}}};
 }
 
-/// Sums of each pair of a query and a key over the batches and heads that do not
-/// matter.
+/// Sums of each pair of a query and a key over the batches and heads that do
+/// not matter.
 PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
                                             const Dependence &on) {
   OpFoldResult someBatches = on.onBatch ? batches : index(1),
@@ -681,9 +683,8 @@ PartialSums CapturedGradTiler::emitDistanceSums(const ReadGroup &group,
       return loop(from, to, 1, state, ofPair);
     };
     Value sum = zeros({tile, tile});
-    sum = on.onBatch
-              ? ofBatch(position[0], sum)[0]
-              : loop(constant(0), asValue(batches), 1, sum, ofBatch)[0];
+    sum = on.onBatch ? ofBatch(position[0], sum)[0]
+                     : loop(constant(0), asValue(batches), 1, sum, ofBatch)[0];
     SmallVector<OpFoldResult> offsets = getAsOpFoldResult(position);
     offsets.append(2, index(0));
     insert(sum, outputs[0], offsets,
@@ -750,8 +751,7 @@ Value CapturedGradTiler::addDiagonals(Value tiles, OpFoldResult someBatches) {
           ValueRange{position[0], position[1], readable, query, key});
       return {arith::SelectOp::create(at, isThere, sum, emitConstant(at, 0))};
     };
-    Value terms =
-        generic({}, empty({elementsOfUnit, tile}), {all}, term)[0];
+    Value terms = generic({}, empty({elementsOfUnit, tile}), {all}, term)[0];
     Value sum = generic(
         terms, zeros({elementsOfUnit}), {all, map(2, {0})},
         [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
@@ -805,16 +805,15 @@ Value CapturedGradTiler::emitOwnSum(ImplicitLocOpBuilder &b,
                                     const ReadGroup &group,
                                     const PartialSums &partial,
                                     const Owners &owners,
-                                    ArrayRef<Value> element,
-                                    ArrayRef<Value> at, Value numQueries,
-                                    Value numKeys) {
+                                    ArrayRef<Value> element, ArrayRef<Value> at,
+                                    Value numQueries, Value numKeys) {
   auto number = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, value);
   };
   Value isOwn = arith::ConstantIntOp::create(b, 1, 1), zero = number(0);
   auto require = [&](arith::CmpIPredicate predicate, Value x, Value y) {
-    isOwn = arith::AndIOp::create(
-        b, isOwn, arith::CmpIOp::create(b, predicate, x, y));
+    isOwn = arith::AndIOp::create(b, isOwn,
+                                  arith::CmpIOp::create(b, predicate, x, y));
   };
   SmallVector<Value> place;
   ScorePosition position = {zero, zero, zero, zero, numQueries, numKeys};
@@ -834,8 +833,8 @@ Value CapturedGradTiler::emitOwnSum(ImplicitLocOpBuilder &b,
       value = zero; // One that stands for all.
     }
     require(arith::CmpIPredicate::sle, value, last);
-    value = arith::MinSIOp::create(
-        b, arith::MaxSIOp::create(b, value, zero), last);
+    value =
+        arith::MinSIOp::create(b, arith::MaxSIOp::create(b, value, zero), last);
     place.push_back(value);
     switch (coordinate.kind) {
     case Coordinate::Batch:
@@ -878,32 +877,31 @@ Value CapturedGradTiler::emitOwnSum(ImplicitLocOpBuilder &b,
 
 Value CapturedGradTiler::addOwnSums(const ReadGroup &group,
                                     const PartialSums &partial,
-                                    const Owners &owners,
-                                    ArrayRef<Value> first, Value sum) {
+                                    const Owners &owners, ArrayRef<Value> first,
+                                    Value sum) {
   ArrayRef<Coordinate> coordinates = partial.coordinates;
   unsigned column = owners.looped.back();
   SmallVector<Value> at(coordinates.size());
   Value numKeys = asValue(keys.end), numQueries = asValue(queries.end);
   AffineMap all = map(2, {0, 1});
   auto step = [&](Value firstColumn, ValueRange state) -> SmallVector<Value> {
-    auto term = [&](ImplicitLocOpBuilder &b,
-                    ValueRange) -> SmallVector<Value> {
+    auto term = [&](ImplicitLocOpBuilder &b, ValueRange) -> SmallVector<Value> {
       SmallVector<Value> element(first), place(at);
       Value row = linalg::IndexOp::create(b, 0);
       if (!element.empty())
         element.back() = arith::AddIOp::create(b, element.back(), row);
-      place[column] = arith::AddIOp::create(b, firstColumn,
-                                            linalg::IndexOp::create(b, 1));
+      place[column] =
+          arith::AddIOp::create(b, firstColumn, linalg::IndexOp::create(b, 1));
       return {emitOwnSum(b, group, partial, owners, element, place, numQueries,
                          numKeys)};
     };
     Value terms =
         generic({}, empty({elementsOfUnit, sumsOfStep}), {all}, term)[0];
-    return {generic(terms, state, {all, map(2, {0})},
-                    [](ImplicitLocOpBuilder &at,
-                       ValueRange args) -> SmallVector<Value> {
-                      return {arith::AddFOp::create(at, args[1], args[0])};
-                    })[0]};
+    return {generic(
+        terms, state, {all, map(2, {0})},
+        [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+          return {arith::AddFOp::create(at, args[1], args[0])};
+        })[0]};
   };
   auto inLoops = [&](auto &&self, ArrayRef<unsigned> looped,
                      ValueRange state) -> SmallVector<Value> {
@@ -911,11 +909,10 @@ Value CapturedGradTiler::addOwnSums(const ReadGroup &group,
     if (looped.size() == 1) // The columns; of nothing there is none to read.
       return loop(constant(0), zeroIfEmpty(partial, end), sumsOfStep, state,
                   step);
-    return loop(constant(0), end, 1, state,
-                [&](Value value, ValueRange state) {
-                  at[looped.front()] = value;
-                  return self(self, looped.drop_front(), state);
-                });
+    return loop(constant(0), end, 1, state, [&](Value value, ValueRange state) {
+      at[looped.front()] = value;
+      return self(self, looped.drop_front(), state);
+    });
   };
   return inLoops(inLoops, ArrayRef(owners.looped), sum)[0];
 }
@@ -924,9 +921,8 @@ Value CapturedGradTiler::zeroIfEmpty(const PartialSums &partial, Value end) {
   for (const Coordinate &coordinate : partial.coordinates)
     if (std::optional<int64_t> size = getConstantIntValue(coordinate.size);
         !size || *size == 0) {
-      Value isEmpty =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::eq,
-                                asValue(coordinate.size), constant(0));
+      Value isEmpty = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::eq, asValue(coordinate.size), constant(0));
       end = arith::SelectOp::create(b, isEmpty, constant(0), end);
     }
   return end;
@@ -964,11 +960,10 @@ Value CapturedGradTiler::merge(ArrayRef<ReadGroup> readGroups,
   if (hasSums)
     result = parallelLoop(sizes, steps, emptyOf(sizes, b.getF32Type()),
                           Schedule(), addSums)[0];
-  bool isComplete =
-      hasSums && type.getElementType().isF32() &&
-      llvm::all_of(owners, [](const Owners &owner) {
-        return !owner.looped.empty();
-      });
+  bool isComplete = hasSums && type.getElementType().isF32() &&
+                    llvm::all_of(owners, [](const Owners &owner) {
+                      return !owner.looped.empty();
+                    });
   if (!isComplete)
     result = collect(readGroups, partial, owners, result, sizes);
   if (added == 0)
@@ -1009,9 +1004,9 @@ Value CapturedGradTiler::collect(ArrayRef<ReadGroup> readGroups,
          llvm::zip_equal(readGroups, partial, owners)) {
       if (!owner.looped.empty())
         continue;
-      auto addOwn = [&, &group = group, &sums = sums, &owner = owner](
-                        ImplicitLocOpBuilder &b,
-                        ValueRange args) -> SmallVector<Value> {
+      auto addOwn = [&, &group = group, &sums = sums,
+                     &owner = owner](ImplicitLocOpBuilder &b,
+                                     ValueRange args) -> SmallVector<Value> {
         SmallVector<Value> own(position.take_back(type.getRank()));
         Value column = linalg::IndexOp::create(b, 1);
         if (!own.empty())

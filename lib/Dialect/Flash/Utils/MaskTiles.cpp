@@ -401,6 +401,6 @@ bool flash::leavesRanges(MaskAttrInterface mask, int64_t queryTile,
     return tiles.exact && tiles.fullIsRange;
   };
   return isRange(computeMaskTiles(mask, queryTile, keyTile, nq, nk)) &&
-         isRange(computeMaskTiles(transposeMask(mask), keyTile, queryTile, nk,
-                                  nq));
+         isRange(
+             computeMaskTiles(transposeMask(mask), keyTile, queryTile, nk, nq));
 }

@@ -54,9 +54,9 @@ static bool makeStage(StoreBulkOp store, gpu::GPUFuncOp kernel, int64_t limit) {
   for (int64_t times = 1;; ++times) {
     // As many times the same number as there must be.
     int64_t panels = llvm::divideCeil(whole.getNumPanels(), times);
-    store.setStage(SmemType::get(
-        store.getContext(), whole.getRows(), panels * whole.getPanelColumns(),
-        whole.getElementType(), whole.getSwizzle()));
+    store.setStage(SmemType::get(store.getContext(), whole.getRows(),
+                                 panels * whole.getPanelColumns(),
+                                 whole.getElementType(), whole.getSwizzle()));
     if (getSharedBytes(kernel) <= limit)
       return true;
     if (panels == 1)
