@@ -163,6 +163,12 @@ void SoftmaxTiler::chooseTile(int64_t rows, bool mayCut,
       while (rows * width > options.wholeRows)
         rows = llvm::divideCeil(rows, 2);
       columns = width;
+    } else if (mayCut && options.wholeRows > 0) {
+      // As few steps as there can be, all of about the same width, and each
+      // aligned as the row is for the widest load.
+      rows = 1;
+      int64_t steps = llvm::divideCeil(width, options.wholeRows);
+      columns = llvm::alignTo(llvm::divideCeil(width, steps), 64);
     }
     columns = std::max<int64_t>(std::min(columns, width), 1);
   }

@@ -110,7 +110,8 @@ def TileSoftmax : Pass<"flash-tile-softmax", "::mlir::func::FuncOp"> {
     Rows that are one step are read once, and there is no loop. So are blocks of
     `whole-rows` elements at most, where their number is known: the blocks have
     fewer rows then, if they must. (Not where tiles are transposed: their two
-    passes read in different orders.)
+    passes read in different orders.) A wider row is a block of its own, in as
+    few steps as that many elements allow.
 
     ```mlir
     %m = linalg.generic  max_j %x[%i, %j]
