@@ -166,10 +166,18 @@ def _get_target(device):
     return "cpu" if device < 0 else _core.get_device_target(device)
 
 
+def _choose_sizes(target, sizes):
+    """What a version for these sizes of query, key and value is made for: on the CPU lengths count alone."""
+    if target != "cpu":
+        return sizes
+    open_sizes = [_core.open_size] * (len(sizes[0]) - 2)
+    return [[*open_sizes, _core.get_cpu_length(length), dim] for *_, length, dim in sizes]
+
+
 def _compile(text, target, sizes):
-    """The kernel of a program, or, where there are any, its version for these sizes of the first arguments."""
+    """The kernel of a program, or, where there are any, its version for these sizes of query, key and value."""
     if sizes:
-        text = _core.Kernel.specialize(text, target, "", "", sizes)
+        text = _core.Kernel.specialize(text, target, "", "", _choose_sizes(target, sizes))
     return cache.get_kernel(text, target)
 
 
@@ -179,7 +187,7 @@ def get_plan(config, element, rank, head_dim, value_dim, target, sizes, schedule
     None where the compiler knows what the mask leaves. The functions are "attention" and "attention_plan".
     """
     text = _fill(json.loads(config)["programs"][str(rank)], element, head_dim, value_dim)
-    return _core.Kernel.plan(text, target, "", schedule, sizes or [])
+    return _core.Kernel.plan(text, target, "", schedule, _choose_sizes(target, sizes) if sizes else [])
 
 
 @functools.lru_cache(maxsize=512)
