@@ -209,7 +209,7 @@ def get_gradient_kernel(config, kind, sizes, has_lse_grad, wrt):
     Args:
       config: Of the variant.
       kind: What it is compiled for, from the variant's native function (`check`).
-      sizes: Of query, key and value, for which a GPU has a version of its own.
+      sizes: Of query, key and value, for which there is a version.
       has_lse_grad: Whether there is a gradient of lse.
       wrt: A tuple of the numbers of captured tensors whose gradients are asked for.
     """
@@ -220,7 +220,7 @@ def get_gradient_kernel(config, kind, sizes, has_lse_grad, wrt):
             _gradient_kernels.clear()
         element, rank, head_dim, value_dim, device, _ = kind
         text = _fill(_print_gradient_call(config, rank, has_lse_grad, wrt), element, head_dim, value_dim)
-        kernel = _gradient_kernels[key] = _compile(text, _get_target(device), sizes if device >= 0 else None)
+        kernel = _gradient_kernels[key] = _compile(text, _get_target(device), sizes)
     return kernel
 
 
