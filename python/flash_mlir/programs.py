@@ -200,7 +200,7 @@ _gradient_kernels = {}
 _MAX_GRADIENT_KERNELS = 512
 
 
-def get_gradient_kernel(config, kind, sizes, has_lse_grad, wrt):
+def get_gradient_kernel(config, kind, query, key, value, has_lse_grad, wrt):
     """The native kernel of a variant's gradients.
 
     It takes query, key, value, output, lse and the output's gradient, then lengths, sink, captured tensors and the
@@ -209,18 +209,19 @@ def get_gradient_kernel(config, kind, sizes, has_lse_grad, wrt):
     Args:
       config: Of the variant.
       kind: What it is compiled for, from the variant's native function (`check`).
-      sizes: Of query, key and value, for which there is a version.
+      query, key, value: Arrays of the sizes for which there is a version.
       has_lse_grad: Whether there is a gradient of lse.
       wrt: A tuple of the numbers of captured tensors whose gradients are asked for.
     """
-    key = (config, kind, has_lse_grad, wrt)
-    kernel = _gradient_kernels.get(key)
+    wanted = (config, kind, has_lse_grad, wrt)
+    kernel = _gradient_kernels.get(wanted)
     if kernel is None:
         if len(_gradient_kernels) >= _MAX_GRADIENT_KERNELS:
             _gradient_kernels.clear()
         element, rank, head_dim, value_dim, device, _ = kind
         text = _fill(_print_gradient_call(config, rank, has_lse_grad, wrt), element, head_dim, value_dim)
-        kernel = _gradient_kernels[key] = _compile(text, _get_target(device), sizes)
+        sizes = [tuple(array.shape) for array in (query, key, value)]
+        kernel = _gradient_kernels[wanted] = _compile(text, _get_target(device), sizes)
     return kernel
 
 
