@@ -124,6 +124,11 @@ FLASH_CAPI FlashStatus flashGetDeviceTarget(int device, const char **target);
     128 and 256. */
 FLASH_CAPI int64_t flashGetSizeClass(int64_t size);
 
+/** The length to give flashProgramSpecialize in place of that of queries or
+    keys on a CPU, where it is all that versions depend on: one for the lengths
+    up to 16, 32 and 64 each, and one for all longer ones. */
+FLASH_CAPI int64_t flashGetCpuLength(int64_t length);
+
 /** Writes the version of a program for calls with arguments of certain sizes:
    it has the schedules that it would have if it were written for sizes like
    these and, where that makes a difference, states what else is known of them:

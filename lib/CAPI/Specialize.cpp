@@ -18,6 +18,10 @@ using namespace flash::compile;
 
 int64_t flashGetSizeClass(int64_t size) { return flash::getSizeClass(size); }
 
+int64_t flashGetCpuLength(int64_t length) {
+  return flash::getCpuLength(length);
+}
+
 /// As flash-specialize takes them.
 static std::string describe(const FlashTensor &tensor) {
   return llvm::join(llvm::map_range(llvm::ArrayRef(tensor.sizes, tensor.rank),

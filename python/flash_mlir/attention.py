@@ -147,8 +147,8 @@ def attention(
 
     Arrays are all NumPy arrays or PyTorch tensors on the CPU, or all CUDA tensors of one device. On
     CUDA nothing is copied, and the kernel is queued on the current stream; nothing waits for it.
-    The first call with new dtypes, head dimensions, masks or functions compiles a kernel. On the CPU all
-    sizes share it; on CUDA, sizes that are alike do (docs/python.md).
+    The first call with new dtypes, head dimensions, masks or functions compiles a kernel, which
+    sizes that are alike share (docs/python.md).
 
     Args:
       query: (batch, heads, query length, D), or (heads, query length, D); float16, bfloat16 or float32.
@@ -271,12 +271,12 @@ class Attention:
             raise ValueError(f"the dtype is {dtype!r}; expected one of {', '.join(elements)}")
         key_heads, value_dim = heads if key_heads is None else key_heads, dim if value_dim is None else value_dim
         config = self._configs[0 if self._mask_lengths is None else 2]
-        kernel = Kernel(get_kernel(config, elements[dtype], 4, dim, value_dim, target or choose_target()))
         sizes = [
             (batch, heads, query_length, dim),
             (batch, key_heads, key_length, dim),
             (batch, key_heads, key_length, value_dim),
         ]
+        kernel = Kernel(get_kernel(config, elements[dtype], 4, dim, value_dim, target or choose_target(), sizes))
         # Lengths and captured arrays have no say, whatever their sizes.
         sizes += [(1,) * len(shape) for _, shape in kernel.arguments[len(sizes) :]]
         return kernel.tiles(*sizes)

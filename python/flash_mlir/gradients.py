@@ -57,12 +57,12 @@ def launch(config, kind, query, key, value, output, lse, output_grad, lengths, s
             lse_grad = lse_grad.contiguous()
     arguments = [query, key, value, output, lse, output_grad]
     arguments += [array for array in (lengths, sink) if array is not None]
-    # Which tiles are left makes no difference to gradients.
-    arguments += map(with_signs, captured, without_plan(captures))
+    if captured:
+        # Which tiles are left makes no difference to gradients.
+        arguments += map(with_signs, captured, without_plan(captures))
     if lse_grad is not None:
         arguments.append(lse_grad)
-    sizes = [tuple(array.shape) for array in (query, key, value)]
-    return get_gradient_kernel(config, kind, sizes, lse_grad is not None, wrt).call(arguments)
+    return get_gradient_kernel(config, kind, query, key, value, lse_grad is not None, wrt).call(arguments)
 
 
 def _find(wrt, captured):

@@ -113,8 +113,7 @@ def plan(mask, query, key, value=None, lengths=None):
         )
         target = "cpu" if device < 0 else _core.get_device_target(device)
         shapes = [tuple(array.shape) for array in (query, key, value)]
-        sizes = [list(shape) for shape in shapes] if device >= 0 else []
-        found = get_plan(config, element, rank, head_dim, value_dim, target, sizes)
+        found = get_plan(config, element, rank, head_dim, value_dim, target, shapes)
         arrays, schedule = (), None
         if found is not None:
             text, schedule = found

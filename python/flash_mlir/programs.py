@@ -166,10 +166,18 @@ def _get_target(device):
     return "cpu" if device < 0 else _core.get_device_target(device)
 
 
+def _choose_sizes(target, sizes):
+    """What a version for these sizes of query, key and value is made for: on the CPU lengths count alone."""
+    if target != "cpu":
+        return sizes
+    open_sizes = [_core.open_size] * (len(sizes[0]) - 2)
+    return [[*open_sizes, _core.get_cpu_length(length), dim] for *_, length, dim in sizes]
+
+
 def _compile(text, target, sizes):
-    """The kernel of a program, or, where there are any, its version for these sizes of the first arguments."""
+    """The kernel of a program, or, where there are any, its version for these sizes of query, key and value."""
     if sizes:
-        text = _core.Kernel.specialize(text, target, "", "", sizes)
+        text = _core.Kernel.specialize(text, target, "", "", _choose_sizes(target, sizes))
     return cache.get_kernel(text, target)
 
 
@@ -179,7 +187,7 @@ def get_plan(config, element, rank, head_dim, value_dim, target, sizes, schedule
     None where the compiler knows what the mask leaves. The functions are "attention" and "attention_plan".
     """
     text = _fill(json.loads(config)["programs"][str(rank)], element, head_dim, value_dim)
-    return _core.Kernel.plan(text, target, "", schedule, sizes or [])
+    return _core.Kernel.plan(text, target, "", schedule, _choose_sizes(target, sizes) if sizes else [])
 
 
 @functools.lru_cache(maxsize=512)
@@ -192,7 +200,7 @@ _gradient_kernels = {}
 _MAX_GRADIENT_KERNELS = 512
 
 
-def get_gradient_kernel(config, kind, sizes, has_lse_grad, wrt):
+def get_gradient_kernel(config, kind, query, key, value, has_lse_grad, wrt):
     """The native kernel of a variant's gradients.
 
     It takes query, key, value, output, lse and the output's gradient, then lengths, sink, captured tensors and the
@@ -201,18 +209,19 @@ def get_gradient_kernel(config, kind, sizes, has_lse_grad, wrt):
     Args:
       config: Of the variant.
       kind: What it is compiled for, from the variant's native function (`check`).
-      sizes: Of query, key and value, for which a GPU has a version of its own.
+      query, key, value: Arrays of the sizes for which there is a version.
       has_lse_grad: Whether there is a gradient of lse.
       wrt: A tuple of the numbers of captured tensors whose gradients are asked for.
     """
-    key = (config, kind, has_lse_grad, wrt)
-    kernel = _gradient_kernels.get(key)
+    wanted = (config, kind, has_lse_grad, wrt)
+    kernel = _gradient_kernels.get(wanted)
     if kernel is None:
         if len(_gradient_kernels) >= _MAX_GRADIENT_KERNELS:
             _gradient_kernels.clear()
         element, rank, head_dim, value_dim, device, _ = kind
         text = _fill(_print_gradient_call(config, rank, has_lse_grad, wrt), element, head_dim, value_dim)
-        kernel = _gradient_kernels[key] = _compile(text, _get_target(device), sizes if device >= 0 else None)
+        sizes = [tuple(array.shape) for array in (query, key, value)]
+        kernel = _gradient_kernels[wanted] = _compile(text, _get_target(device), sizes)
     return kernel
 
 

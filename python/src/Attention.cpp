@@ -120,9 +120,10 @@ void Attention::checkCapture(const Capture &capture, const Array &array,
 
 Attention::KernelSizes Attention::getKernelSizes(const Array &query,
                                                  const Array &key) {
-  if (query.device < 0)
-    return {};
   int rank = query.rank;
+  if (query.device < 0)
+    return {0, 0, 0, flashGetCpuLength(query.sizes[rank - 2]),
+            flashGetCpuLength(key.sizes[rank - 2])};
   return {query.sizes[rank - 3], key.sizes[rank - 3],
           flashGetSizeClass(rank == 4 ? query.sizes[0] : 1),
           flashGetSizeClass(query.sizes[rank - 2]),
@@ -143,13 +144,12 @@ Kernel &Attention::getKernel(const Array &query, const Array &key,
       return *kernels.front().kernel;
     }
   nb::list shapes;
-  if (query.device >= 0)
-    for (const Array *array : {&query, &key, &value}) {
-      nb::list shape;
-      for (int d = 0; d < rank; ++d)
-        shape.append(array->sizes[d]);
-      shapes.append(shape);
-    }
+  for (const Array *array : {&query, &key, &value}) {
+    nb::list shape;
+    for (int d = 0; d < rank; ++d)
+      shape.append(array->sizes[d]);
+    shapes.append(shape);
+  }
   nb::object owner = compile(getMlirName(query.element), rank, headDim,
                              valueDim, query.device, shapes);
   auto *kernel = nb::cast<Kernel *>(owner);

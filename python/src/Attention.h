@@ -31,7 +31,7 @@ class Attention {
 public:
   /// `compile(dtype, rank, head dimension, value head dimension, device,
   /// sizes)` returns the kernel; device is -1 for the CPU, and sizes are those
-  /// of query, key and value, or none for the CPU. `dispatch`, with the
+  /// of query, key and value. `dispatch`, with the
   /// arguments of a call and whether all are plain tensors that nothing
   /// watches, of which some require gradients, goes by PyTorch.
   Attention(nb::object compile, std::vector<Capture> captures, bool returnLse,
@@ -80,7 +80,8 @@ private:
   nb::object execute(const Arguments &arguments);
 
   /// On a device: heads, key heads, and the classes (flashGetSizeClass) of the
-  /// batch size and the lengths. On the CPU, where kernels take any, zeros.
+  /// batch size and the lengths. On the CPU, the lengths (flashGetCpuLength),
+  /// and zeros.
   using KernelSizes = std::array<int64_t, 5>;
   static KernelSizes getKernelSizes(const Array &query, const Array &key);
 

@@ -46,6 +46,7 @@ NB_MODULE(_core, m) {
   nb::set_leak_warnings(false);
   m.attr("version") = flashGetVersion();
   m.attr("open_size") = FLASH_DYNAMIC;
+  m.def("get_cpu_length", &flashGetCpuLength);
   m.def("get_device_target", [](int device) {
     const char *target = nullptr;
     check(flashGetDeviceTarget(device, &target));

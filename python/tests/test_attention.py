@@ -276,13 +276,20 @@ def test_bfloat16(make):
     assert_close(output, reference(query, key, value, MASKS["causal"][1])[0], "bfloat16")
 
 
-def test_one_kernel_for_all_sizes(make):
-    flash.attention(*make())
+def count_new_kernels(make, lengths):
     known = len(flash.cache._kernels)
-    for queries, keys in ((1, 1), (3, 200), (0, 5), (5, 0)):
-        query, key, value = make(3, 6, 3, queries, keys)
+    for queries, keys in lengths:
+        query, key, value = make(3, 6, 3, queries, keys, 24, 24)
         assert_close(flash.attention(query, key, value), reference(query, key, value)[0], "float32")
-    assert len(flash.cache._kernels) == known
+    return len(flash.cache._kernels) - known
+
+
+def test_kernels_for_lengths(make):
+    """Lengths up to 16, 32, 64 and above each share one, whatever the other sizes are."""
+    assert count_new_kernels(make, [(1, 1), (16, 16), (0, 5), (5, 0)]) == 1
+    assert count_new_kernels(make, [(3, 200), (1, 65), (16, 300)]) == 1
+    assert count_new_kernels(make, [(17, 64), (65, 66), (128, 128), (33, 1)]) == 3
+    assert count_new_kernels(make, [(20, 40), (200, 129), (64, 2), (256, 512)]) == 0
 
 
 def test_strides(make):

@@ -56,6 +56,16 @@ inline int64_t getSizeClass(int64_t size) {
   return getTypicalSize(size) + 1 + getCommonDivisor(size) / 64;
 }
 
+/// The length that a version for CPUs is scheduled for, of which there are few:
+/// tiles may be somewhat larger than a short length. It is divisible by no
+/// tile, as not all lengths that it stands for are.
+inline int64_t getCpuLength(int64_t length) {
+  for (int64_t tile : {16, 32, 64})
+    if (length <= tile)
+      return tile - 1;
+  return 129;
+}
+
 /// The sizes of one class, or of several with the same version, for a program
 /// that finds out whether a size is one of them.
 struct SizeSet {

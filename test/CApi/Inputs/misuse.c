@@ -111,6 +111,9 @@ static void testSpecialize(void) {
   TRUE(flashGetSizeClass(64) == 64 &&
        flashGetSizeClass(71) == flashGetSizeClass(79));
   TRUE(flashGetSizeClass(64) != flashGetSizeClass(65));
+  TRUE(flashGetCpuLength(1) == flashGetCpuLength(16) &&
+       flashGetCpuLength(16) != flashGetCpuLength(17) &&
+       flashGetCpuLength(65) == flashGetCpuLength(4096));
   TRUE(flashGetSizeClass(4096) == flashGetSizeClass(4352) &&
        flashGetSizeClass(4096) != flashGetSizeClass(4095) &&
        flashGetSizeClass(4096) != flashGetSizeClass(4160));

@@ -8,6 +8,7 @@
 // RUN: flash-opt %s --flash-specialize="sizes=1x4x512x128,1x4x8192x128,1x4x8192x128 target=sm_90a" | FileCheck %s --check-prefix=SPLITS
 // RUN: flash-opt %s --flash-specialize="sizes=16x32x1x128,16x8x?x128,16x8x?x128 target=sm_90a" | FileCheck %s --check-prefix=UNKNOWN
 // RUN: flash-opt %s --flash-specialize="sizes=2x6x1x128,2x4x100x128,2x4x100x128 target=sm_90a" | FileCheck %s --check-prefix=UNEVEN
+// RUN: flash-opt %s --flash-specialize="sizes=?x?x15x128,?x?x63x128,?x?x63x128 target=cpu" | FileCheck %s --check-prefix=LENGTHS
 
 // One query: what packs the heads of a group stands in the types.
 // CHECK-LABEL: func.func @open(
@@ -36,6 +37,10 @@
 // Tiles of more than 64 queries have no registers for a number of splits that is open.
 // SPLITS:   multiples([128, 128]) schedule(<query_tile = 128, {{.*}} num_splits = {{[2-9]|1[0-9]}}>
 
+// Lengths alone have a say, too; the types stay open.
+// LENGTHS: func.func @open(%{{.*}}: tensor<?x?x?x128xf16>
+// LENGTHS-NOT: multiples
+// LENGTHS:   schedule(<query_tile = 16, key_tile = 64>)
 // UNKNOWN-NOT: schedule
 // UNEVEN-NOT: schedule
 // CHECK-NOT: flash.calls

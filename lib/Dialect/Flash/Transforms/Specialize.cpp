@@ -52,8 +52,12 @@ static std::optional<Sizes> parseSizes(StringRef text) {
   return sizes;
 }
 
-static bool isOpen(ArrayRef<int64_t> sizes) {
-  return llvm::any_of(sizes, ShapedType::isDynamic);
+/// Whether schedules can be chosen for such a query or key. How many tiles there
+/// are in all decides how GPUs split the keys; CPUs need the lengths alone.
+static bool isKnown(ArrayRef<int64_t> sizes, const TargetInfo &machine) {
+  if (machine.isGpu)
+    return llvm::none_of(sizes, ShapedType::isDynamic);
+  return !ShapedType::isDynamic(sizes[sizes.size() - 2]);
 }
 
 namespace {
@@ -127,7 +131,7 @@ std::optional<Sizes> Specialize::getSizes(Value tensor) {
   if (auto argument = dyn_cast<BlockArgument>(tensor)) {
     if (!isa<func::FuncOp>(argument.getOwner()->getParentOp()) ||
         argument.getArgNumber() >= ofArguments.size() ||
-        isOpen(ofArguments[argument.getArgNumber()]))
+        !isKnown(ofArguments[argument.getArgNumber()], machine))
       return std::nullopt;
     return ofArguments[argument.getArgNumber()];
   }
@@ -202,10 +206,14 @@ Specialize::getOperands(AttentionOpInterface op) {
                        key = getSizes(op.getKey());
   if (!query || !key || (op.hasBatch() && query->front() != key->front()))
     return std::nullopt;
-  int64_t heads = query->size() - 3;
-  if (op.hasHeads() &&
-      ((*key)[heads] == 0 || (*query)[heads] % (*key)[heads] != 0))
-    return std::nullopt;
+  if (op.hasHeads()) {
+    int64_t heads = (*query)[query->size() - 3],
+            keyHeads = (*key)[query->size() - 3];
+    bool isOpen =
+        ShapedType::isDynamic(heads) || ShapedType::isDynamic(keyHeads);
+    if (!isOpen && (keyHeads == 0 || heads % keyHeads != 0))
+      return std::nullopt;
+  }
   return Operands{*query, *key};
 }
 
@@ -216,7 +224,8 @@ void Specialize::fixTypes(AttentionOp op) {
   auto &[query, key] = *sizes;
   int64_t heads = query.size() - 3, queries = heads + 1;
   // The heads of a group are packed where it is known how many there are.
-  if (query[queries] > mostPackedQueries || query[heads] == key[heads])
+  if (query[queries] > mostPackedQueries || query[heads] == key[heads] ||
+      ShapedType::isDynamic(query[heads]) || ShapedType::isDynamic(key[heads]))
     return;
   refineArgument(op.getQuery(), query, {heads, queries});
   refineArgument(op.getKey(), key, {heads});
@@ -281,7 +290,10 @@ func::FuncOp Specialize::copyForCalls(AttentionOp op) {
 /// Says how the keys are split such that it is right for as many sizes as
 /// possible, and that few versions are compiled.
 void Specialize::openSplits(Schedule &schedule, const Problem &problem) {
-  int64_t tiles = *problem.countQueryTiles(*schedule.queryTile);
+  std::optional<int64_t> known = problem.countQueryTiles(*schedule.queryTile);
+  if (!known)
+    return;
+  int64_t tiles = *known;
   int64_t keyTiles = llvm::divideCeil(*problem.keys, *schedule.keyTile);
   int64_t splits = countSplits(*schedule.splitCtas, tiles, keyTiles);
   if (*schedule.queryTile > mostQueriesOfOpenSplits) {
@@ -347,9 +359,10 @@ LogicalResult Specialize::select(AttentionOp op) {
 
 /// How many query heads read a key head decides which loops there are.
 void Specialize::fixTypes(AttentionGradOp op, const Operands &sizes) {
-  if (!op.hasHeads())
-    return;
   int64_t heads = sizes.query.size() - 3;
+  if (!op.hasHeads() || ShapedType::isDynamic(sizes.query[heads]) ||
+      ShapedType::isDynamic(sizes.key[heads]))
+    return;
   for (Value tensor :
        {Value(op.getQuery()), Value(op.getOutput()), Value(op.getLse()),
         Value(op.getOutputGrad()), Value(op.getLseGrad())})
