@@ -125,8 +125,9 @@ bool flash::paysToListTiles(const Problem &problem, const TargetInfo &target,
   if (schedule.splitCtas)
     splits =
         countSplits(*schedule.splitCtas, clock.countTiles(schedule), keyTiles);
-  double us = usOfMap +
-              usPerQuestion * double(*problem.queries) * double(*problem.keys);
+  double us = usOfMap;
+  if (problem.masksInRegion)
+    us += usPerQuestion * double(*problem.queries) * double(*problem.keys);
   return us < partThatMapsSave * clock.getMicroseconds(schedule, splits);
 }
 

@@ -39,9 +39,9 @@ Schedule chooseSchedule(const Problem &problem, const TargetInfo &target,
 std::string completeSchedule(const Problem &problem, const TargetInfo &target,
                              Schedule &schedule);
 
-/// Whether a mask that only the running program knows is worth a block map in
-/// the call: two kernels that ask it of each query and key once for all heads,
-/// against the tiles that attention leaves out then (microseconds,
+/// Whether a mask is worth a block map in the call: two kernels, which ask it
+/// of each query and key once for all heads where only the running program
+/// knows it, against the tiles that attention leaves out then (microseconds,
 /// CostModel.cpp). Not on a single tile of keys; where sizes are open, it is.
 bool paysToListTiles(const Problem &problem, const TargetInfo &target,
                      const Schedule &schedule);

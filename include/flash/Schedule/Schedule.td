@@ -71,9 +71,9 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     softmax, to rescale the accumulator only when a maximum has grown by much
     (`lazy_rescale`). `features = none` asks for none of them.
 
-    `block_map = 1` has the device list the tiles that a mask leaves where only the
-    running program knows them (`flash-make-block-maps`), and 0 has it visit all. It says nothing of
-    other masks.
+    `block_map = 1` has the device list the tiles that a mask leaves (`flash-make-block-maps`) where only the
+    running program knows them, or where they are no range and a loop would ask of each whether it is visited; 0 has
+    it visit all, or ask. It says nothing of masks that leave each tile of queries one range.
 
     With few queries there are few CTAs, too few to fill a GPU. Split-KV
     (Flash-Decoding) then cuts the key tiles of a query tile into splits, each of

@@ -130,3 +130,17 @@ func.func @gradients(%q: !t, %l: !l, %ids: tensor<300xi32>) -> (!t, !t) {
   } : (!t, !t, !t, !t, !l, !t) -> (!t, !t, !t)
   return %1, %4 : !t, !t
 }
+
+// A mask that the compiler knows, whose tiles are no range: where the schedule asks for a map.
+// CHECK-LABEL: func @sinks(
+// CHECK:       flash.block_map of[1, 1, 300, 300] tiles([64, 32]) mask(#flash.all_of<
+// CHECK-NOT:   flash.block_map
+#asked = #flash.schedule<query_tile = 64, key_tile = 32, block_map = 1>
+func.func @sinks(%q: !t) -> (!t, !t, !t) {
+  %0 = flash.attention %q, %q, %q mask(#flash.all_of<[#flash.causal, #flash.any_of<[#flash.window<left = 40>, #flash.prefix<4>]>]>)
+      schedule(#asked) : (!t, !t, !t) -> !t
+  %1 = flash.attention %q, %q, %q mask(#flash.all_of<[#flash.causal, #flash.any_of<[#flash.window<left = 40>, #flash.prefix<4>]>]>)
+      schedule(#tiles) : (!t, !t, !t) -> !t
+  %2 = flash.attention %q, %q, %q mask(#flash.causal) schedule(#asked) : (!t, !t, !t) -> !t
+  return %0, %1, %2 : !t, !t, !t
+}

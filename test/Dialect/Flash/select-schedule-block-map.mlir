@@ -79,3 +79,19 @@ func.func @long_gradients(%q: !long, %l: tensor<2x8x8192xf32>) -> !long {
   } : (!long, !long, !long, !long, tensor<2x8x8192xf32>, !long) -> (!long, !long, !long)
   return %0 : !long
 }
+
+// Tiles that are no range: a loop that asked of each could not overlap steps.
+// CHECK-LABEL: func @sinks(
+// CHECK:       flash.attention {{.*}}block_map = 1
+// CHECK:       flash.attention
+// CHECK-NOT:   block_map
+// CHECK:       return
+// CPU-LABEL:   func @sinks(
+// CPU-NOT:     block_map
+func.func @sinks(%q: !long, %few: !short) -> (!long, !short) {
+  %0 = flash.attention %q, %q, %q mask(#flash.all_of<[#flash.causal, #flash.any_of<[#flash.window<left = 1023>, #flash.prefix<4>]>]>)
+      : (!long, !long, !long) -> !long
+  %1 = flash.attention %few, %few, %few mask(#flash.all_of<[#flash.causal, #flash.any_of<[#flash.window<left = 99>, #flash.prefix<4>]>]>)
+      : (!short, !short, !short) -> !short
+  return %0, %1 : !long, !short
+}

@@ -12,9 +12,11 @@
 // CHECK:       %[[TK:.*]] = affine.apply #[[TILES]]()[%[[NK]]]
 // CHECK:       %[[KEPT:.*]] = scf.forall (%[[B:.*]], %[[H:.*]], %[[I:.*]], %[[T:.*]]) = (0, 0, 0, 0) to (2, 1, %[[NQ]], %[[TK]]) step (1, 1, 64, 8)
 // CHECK:         %[[EXIST:.*]] = affine.min #[[ROWS]](%[[I]])[%[[NQ]]]
-// CHECK:         %[[SUM:.*]] = scf.for %[[R:.*]] = %{{.*}} to %[[EXIST]] step %{{.*}} iter_args(%[[SO_FAR:.*]] = %{{.*}}) -> (tensor<8xf32>)
+// CHECK:         %[[LENGTH:.*]] = tensor.extract %[[N]][%[[B]]]
+// CHECK:         %[[ASKED:.*]] = arith.select %{{.*}}, %[[EXIST]], %c0
+// CHECK:         %[[SUM:.*]] = scf.for %[[R:.*]] = %{{.*}} to %[[ASKED]] step %{{.*}} iter_args(%[[SO_FAR:.*]] = %{{.*}}) -> (tensor<8xf32>)
 // CHECK:           %[[QUERY:.*]] = affine.apply #[[PLUS]](%[[I]], %[[R]])
-// CHECK:           %[[LENGTH:.*]] = tensor.extract %[[N]][%[[B]]]
+// CHECK:           tensor.extract %[[N]][%[[B]]]
 // CHECK:           %[[ONES:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<8x32xf32>)
 // CHECK:             arith.cmpi sge
 // CHECK:             %[[BELOW:.*]] = arith.cmpi slt, %[[KEY:.*]], %{{.*}}
@@ -24,6 +26,8 @@
 // CHECK:             tensor.extract %[[IDS]][%[[LAST]]]
 // CHECK:             arith.select %{{.*}}, %cst{{.*}}, %cst
 // CHECK:           linalg.generic {{.*}}"reduction"]} ins(%[[ONES]] : tensor<8x32xf32>) outs(%[[SO_FAR]] : tensor<8xf32>)
+// CHECK:         linalg.generic {{.*}} outs(%[[SUM]] : tensor<8xf32>)
+// CHECK:           arith.select %{{.*}}, %{{.*}}, %cst
 // CHECK:         %[[TQ:.*]] = affine.apply #[[OF_TILE]](%[[I]])
 // CHECK:         tensor.parallel_insert_slice {{.*}} into %{{.*}}[%[[B]], %[[H]], %[[TQ]], %[[T]]]
 
@@ -111,4 +115,48 @@ func.func @over_queries(%ids: tensor<500xi32>) -> (tensor<1x1x8x10xi32>, tensor<
     flash.yield %same : i1
   } : tensor<1x1x8x10xi32>, tensor<1x1x8x2xi32>
   return %t, %n : tensor<1x1x8x10xi32>, tensor<1x1x8x2xi32>
+}
+
+// A mask that the compiler knows is asked of tiles, where they are listed. With lengths, what it leaves whole must lie before them.
+// CHECK-LABEL: func @known(
+// CHECK:       scf.forall {{.*}} to (2, 1, 300, 7) step (1, 1, 64, 8) {{.*}} -> (tensor<2x1x5x7xi32>, tensor<2x1x5x2xi32>)
+// CHECK:         %[[ALL:.*]] = arith.sitofp
+// CHECK:         %[[LENGTH:.*]] = arith.index_cast
+// CHECK:         linalg.generic {{.*}} outs(%{{.*}} : tensor<8x128xf32>)
+// CHECK:           %[[LEFT:.*]] = arith.ori
+// CHECK:           %[[BEFORE:.*]] = arith.cmpi slt, %{{.*}}, %[[LENGTH]]
+// CHECK:           arith.andi %{{.*}}, %[[BEFORE]]
+// CHECK:           %[[END:.*]] = arith.cmpi sle, %{{.*}}, %[[LENGTH]]
+// CHECK:           %[[WHOLE:.*]] = arith.andi %{{.*}}, %[[END]]
+// CHECK:           arith.select %[[WHOLE]], %[[ALL]], %cst
+// CHECK-NOT:   = scf.forall
+// CHECK:       return
+func.func @known(%n: tensor<2xi32>) -> (tensor<2x1x5x7xi32>, tensor<2x1x5x2xi32>) {
+  %tiles, %counts = flash.block_map of[2, 1, 300, 400] tiles([64, 64])
+      mask(#flash.all_of<[#flash.causal, #flash.any_of<[#flash.window<left = 100>, #flash.prefix<4>]>]>)
+      lengths(%n : tensor<2xi32>) : tensor<2x1x5x7xi32>, tensor<2x1x5x2xi32>
+  return %tiles, %counts : tensor<2x1x5x7xi32>, tensor<2x1x5x2xi32>
+}
+
+// A window that is the same for a tile says of most tiles whether all or nothing of them is left: both ends of the
+// distance are compared with it. What a comparison asks of single keys says nothing, but takes nothing away.
+// CHECK-LABEL: func @window_of_head(
+// CHECK:         scf.forall (%{{.*}}, %[[H:.*]], %[[I:.*]], %[[T:.*]]) = (0, 0, 0, 0) to (1, 4, 8192, 64) step (1, 1, 128, 8)
+// CHECK:           %[[LEAST:.*]] = arith.subi %[[I]], %[[LAST_KEY:.*]] : index
+// CHECK:           %[[MOST:.*]] = arith.subi %[[LAST_QUERY:.*]], %[[KEY:.*]] : index
+// CHECK:           tensor.extract %arg0[%[[H]]]
+// CHECK:           %[[W:.*]] = arith.index_cast
+// CHECK:           arith.cmpi sle, %[[MOST]], %[[W]]
+// CHECK:           arith.cmpi sle, %[[LEAST]], %[[W]]
+// CHECK:           scf.for
+func.func @window_of_head(%w: tensor<4xi32>) -> (tensor<1x4x64x64xi32>, tensor<1x4x64x2xi32>) {
+  %tiles, %counts = flash.block_map of[1, 4, 8192, 8192] tiles([128, 128]) mask(#flash.causal) keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %x = tensor.extract %w[%h] : tensor<4xi32>
+    %y = arith.index_cast %x : i32 to index
+    %near = arith.cmpi sle, %d, %y : index
+    flash.yield %near : i1
+  } : tensor<1x4x64x64xi32>, tensor<1x4x64x2xi32>
+  return %tiles, %counts : tensor<1x4x64x64xi32>, tensor<1x4x64x2xi32>
 }

@@ -18,6 +18,14 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "suite"))
 from oracle import attention  # noqa: E402
 
+# Masks by name that the compiler knows, whose tiles are no ranges.
+MASKS = {
+    "sinks": (
+        ["i - j >= 0, 70 - i + j >= 0", "i - j >= 0, 3 - j >= 0"],
+        lambda b, h, i, j: (j <= i) & ((i - j <= 70) | (j < 4)),
+    ),
+    "stripes": (["99 - (i + j) mod 200 - h * 3 >= 0"], lambda b, h, i, j: (i + j) % 200 + h * 3 <= 99),
+}
 # Regions by name: the operations that give %keep, with the types of what they read, and the same in numpy.
 SAME = """
     %x = tensor.extract %a[%i] : {a}
@@ -47,7 +55,26 @@ SQUARES = """
     %m = arith.constant 400 : index
     %keep = arith.cmpi ult, %rest, %m : index"""
 
+# What is the same for a head decides most tiles without their elements.
+NEAR_OF_HEAD = """
+    %x = tensor.extract %a[%h] : {a}
+    %w = arith.index_cast %x : i32 to index
+    %d = arith.subi %i, %j : index
+    %e = arith.subi %j, %i : index
+    %far = arith.maxsi %d, %e : index
+    %near = arith.cmpi sle, %far, %w : index
+    %few = arith.constant 3 : index
+    %first = arith.cmpi slt, %j, %few : index
+    %one = arith.constant true
+    %last = arith.cmpi slt, %j, %i : index
+    %behind = arith.xori %last, %one : i1
+    %some = arith.ori %near, %first : i1
+    %other = arith.cmpi ne, %d, %w : index
+    %any = arith.ori %behind, %other : i1
+    %keep = arith.andi %some, %any : i1"""
+
 REGIONS = {
+    "near_of_head": (NEAR_OF_HEAD, lambda a, c, b, h, i, j: ((abs(i - j) <= a[h]) | (j < 3)) & ((j >= i) | (i - j != a[h]))),
     "same": (SAME, lambda a, c, b, h, i, j: a[i] == c[j]),
     "same_of_batch": (SAME_OF_BATCH, lambda a, c, b, h, i, j: a[b, i] == c[b, j]),
     "window_of_head": (WINDOW_OF_HEAD, lambda a, c, b, h, i, j: (i - j <= a[h]) & (c[j] != 0)),
@@ -65,6 +92,7 @@ class Case:
     sizes: tuple = (2, 4, 2, 300, 500, 64, 64)  # B, Hq, Hkv, Nq, Nk, D, Dv
     element: str = "f16"
     causal: bool = False
+    mask: str = ""
     lengths: tuple = ()
     softcap: bool = False
     dynamic: bool = False
@@ -88,20 +116,25 @@ class Case:
         lse = f"tensor<{'?x?x?' if self.dynamic else f'{B}x{Hq}x{Nq}'}xf32>"
         a, c = array(self.a), array(self.c)
         mask = "mask(#flash.causal<top_left>)" if self.causal else ""
+        sets = MASKS[self.mask][0] if self.mask else []
+        aliases = [f"#set{n} = affine_set<(b, h, i, j)[nq, nk] : ({text})>" for n, text in enumerate(sets)]
+        if sets:
+            mask = f"mask(#flash.any_of<[{', '.join(f'#flash.affine<#set{n}>' for n in range(len(sets)))}]>)"
         n = "tensor<?xi32>" if self.dynamic else f"tensor<{B}xi32>"
         lengths = f"lengths(%n : {n})" if self.lengths else ""
         cap = "%t = math.tanh %s : f32" if self.softcap else "%t = arith.addf %s, %zerof : f32"
-        region = REGIONS[self.region][0].format(a=a, c=c)
         score = "%t" if self.softcap else "%s"
-        return f"""
+        region = REGIONS[self.region][0].format(a=a, c=c) if self.region else ""
+        choice = f"%r = arith.select %keep, {score}, %inf : f32" if self.region else ""
+        return "\n".join(aliases) + f"""
 func.func @f(%q: {q}, %k: {k}, %v: {v}, %a: {a}, %c: {c}{f', %n: {n}' if self.lengths else ''}) -> ({o}, {lse}) {{
   %inf = arith.constant 0xFF800000 : f32
   %zerof = arith.constant 0.0 : f32
   %o, %lse = flash.attention %q, %k, %v {mask} {lengths} score {{
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):{region}
     {cap}
-    %r = arith.select %keep, {score}, %inf : f32
-    flash.yield %r : f32
+    {choice}
+    flash.yield {"%r" if self.region else score} : f32
   }} : ({q}, {k}, {v}) -> ({o}, {lse})
   return %o, %lse : {o}, {lse}
 }}
@@ -114,7 +147,9 @@ func.func @f(%q: {q}, %k: {k}, %v: {v}, %a: {a}, %c: {c}{f', %n: {n}' if self.le
     def keep(self):
         B, Hq, _, Nq, Nk, _, _ = self.sizes
         b, h, i, j = np.ogrid[:B, :Hq, :Nq, :Nk]
-        keep = REGIONS[self.region][1](self.a, self.c, b, h, i, j)
+        keep = REGIONS[self.region][1](self.a, self.c, b, h, i, j) if self.region else np.ones((1, 1, Nq, Nk), bool)
+        if self.mask:
+            keep = keep & MASKS[self.mask][1](b, h, i, j)
         if self.causal:
             keep = keep & (j <= i)
         if self.lengths:
@@ -165,6 +200,18 @@ def cases():
     yield Case("packed splits", "same", few[:5], few[300:], sizes=(1, 8, 1, 5, 500, 64, 64),
                schedule="query_tile=64,key_tile=32,packed_heads=8,num_splits=3", lengths=(400,))
     yield Case("one query of a group", "same", few[:1], few[300:], sizes=(2, 8, 2, 1, 500, 64, 64))
+    # What is left is told of tiles, not asked of elements, or of few.
+    windows = np.array([-1000, 0, 70, 1000], np.int32)
+    yield Case("near", "near_of_head", windows, one)
+    yield Case("near, causal, open", "near_of_head", windows, one, causal=True, dynamic=True)
+    yield Case("near, lengths", "near_of_head", windows, one, lengths=(0, 130), sizes=(2, 4, 4, 130, 270, 64, 64))
+    yield Case("near, packed", "near_of_head", np.array([-1000, 0, 40, 1000, 3, 70, 9, 100], np.int32), one,
+               sizes=(1, 8, 2, 40, 300, 64, 64), schedule="query_tile=64,key_tile=32,packed_heads=4")
+    yield Case("sinks", "", one, one, mask="sinks")
+    yield Case("sinks f32, open", "", one, one, mask="sinks", element="f32", dynamic=True, softcap=True)
+    yield Case("sinks, lengths", "", one, one, mask="sinks", lengths=(3, 290), dynamic=True)
+    yield Case("sinks and a region", "same", sorted_q, sorted_k, mask="sinks")
+    yield Case("stripes", "", one, one, mask="stripes")
     yield Case("no queries", "same", few[:0], few[300:], sizes=(1, 2, 2, 0, 500, 64, 64), dynamic=True)
     yield Case("no keys", "same", few[:300], few[:0], sizes=(1, 2, 2, 300, 0, 64, 64), dynamic=True)
 
@@ -214,10 +261,8 @@ def check(case, target, folder):
         command.append("--count-tiles")
     elif target == "emulate:sm_90a":
         entries = [entry for entry in entries if "tile" not in entry]
-    if target != "cpu":
-        entries.append("block_map=1")  # Also where two more kernels cost more than they save.
-    if entries:
-        command.append(f"--schedule={','.join(entries)}")
+    # Also where two more kernels cost more than they save, or the loop could ask.
+    command.append(f"--schedule={','.join([*entries, 'block_map=1'])}")
     process = subprocess.run(command, capture_output=True, text=True, timeout=300)
     text = process.stdout + process.stderr
     if process.returncode != 0 or "check: ok" not in text:

@@ -58,8 +58,9 @@ static bool needsMap(AttentionOpInterface op, const Schedule &schedule,
           ? computeMaskTiles(transposeMask(*op.getMask()), tiles.ofKeys,
                              tiles.ofQueries, known(keys), known(queries))
           : computeMaskTiles(*op.getMask(), tiles.ofQueries, tiles.ofKeys,
-                             known(queries), known(keys));
-  return found.gaveUp;
+                             known(queries), known(keys),
+                             schedule.getPackedHeads());
+  return found.gaveUp || (schedule.blockMap == 1 && !found.fullIsRange);
 }
 
 /// Makes `keep` what the score region says of whether elements take part.

@@ -8,6 +8,7 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Schedule/Models.h"
 #include "flash/Schedule/TuningTable.h"
@@ -64,6 +65,28 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     return op.emitOpError("cannot be scheduled: ") << fault;
   }
 
+  /// Whether the device is to list the tiles that the mask leaves; nothing
+  /// where it has no choice, or does as it would anyway.
+  std::optional<int64_t> chooseBlockMap(AttentionOpInterface op,
+                                        const Problem &problem,
+                                        const Schedule &schedule) {
+    if (problem.masksInRegion)
+      return paysToListTiles(problem, machine, schedule)
+                 ? std::nullopt
+                 : std::optional<int64_t>(0);
+    if (!op.getMask() || !schedule.hasRoles() || schedule.splitKeys ||
+        schedule.isFused())
+      return std::nullopt;
+    // A loop that asks of each tile whether it is visited cannot overlap steps.
+    MaskTiles tiles = computeMaskTiles(
+        *op.getMask(), schedule.getQueriesOfTile(), schedule.getKeyStep(),
+        problem.queries, problem.keys, schedule.getPackedHeads());
+    if (tiles.gaveUp || tiles.fullIsRange ||
+        !paysToListTiles(problem, machine, schedule))
+      return std::nullopt;
+    return 1;
+  }
+
   LogicalResult select(AttentionOp op) {
     Problem problem = getProblem(op);
     // The user's keys go before those that were measured, and these before the
@@ -95,9 +118,8 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     // The choice whether to rescale is one for several rows.
     if (schedule.splitKeys && schedule.features && !hasFeatures)
       *schedule.features &= ~ScheduleFeatures::LazyRescale;
-    if (problem.masksInRegion && !schedule.blockMap && !op.getKeyTiles() &&
-        !paysToListTiles(problem, machine, schedule))
-      schedule.blockMap = 0;
+    if (!schedule.blockMap && !op.getKeyTiles())
+      schedule.blockMap = chooseBlockMap(op, problem, schedule);
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
     return success();
   }
@@ -114,9 +136,8 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     if (!fault.empty())
       return op.emitOpError("cannot be scheduled: ") << fault;
     // Two maps, and more than twice the work.
-    if (problem.masksInRegion && !schedule.blockMap && !op.getKeyTiles() &&
-        !op.getQueryTiles() && !paysToListTiles(problem, machine, schedule))
-      schedule.blockMap = 0;
+    if (!schedule.blockMap && !op.getKeyTiles() && !op.getQueryTiles())
+      schedule.blockMap = chooseBlockMap(op, problem, schedule);
     op.setScheduleAttr(ScheduleAttr::get(&getContext(), schedule));
     return success();
   }

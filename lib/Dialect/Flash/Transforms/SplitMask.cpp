@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MaskConditions.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/MaskNodes.h"
@@ -70,8 +71,12 @@ private:
   /// those whose guard holds, each the greatest or least of its map's results.
   Value combine(bool outerIsMin, ArrayRef<TileBound> bounds, Value fallback);
   /// Whether the point `dims` lies in `set`, or in one of `sets`.
-  Value isIn(IntegerSet set, ArrayRef<Value> dims);
-  Value isInAny(ArrayRef<IntegerSet> sets, ArrayRef<Value> dims);
+  Value isIn(IntegerSet set, ArrayRef<Value> dims) {
+    return emitIsIn(b, loc, set, dims, extents);
+  }
+  Value isInAny(ArrayRef<IntegerSet> sets, ArrayRef<Value> dims) {
+    return emitIsInAny(b, loc, sets, dims, extents);
+  }
 
   /// Copies the loop body for the key tile that starts at `key`.
   SmallVector<Value> copyStep(Value key, ValueRange carried, StepKind kind);
@@ -172,27 +177,6 @@ Value Splitter::combine(bool outerIsMin, ArrayRef<TileBound> bounds,
   Value none =
       arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, result, lost);
   return arith::SelectOp::create(b, loc, none, fallback, result);
-}
-
-Value Splitter::isIn(IntegerSet set, ArrayRef<Value> dims) {
-  Value zero = constant(0), all;
-  for (auto [constraint, isEquality] :
-       llvm::zip_equal(set.getConstraints(), set.getEqFlags())) {
-    Value value = affine::expandAffineExpr(b, loc, constraint, dims, extents);
-    Value holds = arith::CmpIOp::create(b, loc,
-                                        isEquality ? arith::CmpIPredicate::eq
-                                                   : arith::CmpIPredicate::sge,
-                                        value, zero);
-    all = all ? arith::AndIOp::create(b, loc, all, holds) : holds;
-  }
-  return all;
-}
-
-Value Splitter::isInAny(ArrayRef<IntegerSet> sets, ArrayRef<Value> dims) {
-  Value any = arith::ConstantIntOp::create(b, loc, 0, 1);
-  for (IntegerSet set : sets)
-    any = arith::OrIOp::create(b, loc, any, isIn(set, dims));
-  return any;
 }
 
 Value Splitter::countWholeTiles() {

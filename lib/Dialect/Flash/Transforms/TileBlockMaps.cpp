@@ -5,11 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KeepOfTile.h"
+#include "MaskConditions.h"
 #include "TileBuilder.h"
 #include "TileSlices.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/MaskNodes.h"
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -39,7 +43,13 @@ public:
         listed(
             {op.getTiles()[1 - op.getFixedDim()], sizes[3 - op.getFixedDim()]}),
         numListed(countTiles(listed)), numFixed(countTiles(fixed)),
-        numMaps(apply(b.getAffineDimExpr(0).floorDiv(packedHeads), sizes[1])) {}
+        numMaps(apply(b.getAffineDimExpr(0).floorDiv(packedHeads), sizes[1])),
+        mask(op.getMask().value_or(
+            cast<MaskAttrInterface>(FullAttr::get(op.getContext())))),
+        ofMask(computeMaskTiles(
+            op.getOverQueries() ? transposeMask(mask) : mask, fixed.tile,
+            listed.tile, getConstantIntValue(fixed.end),
+            getConstantIntValue(listed.end), packedHeads)) {}
 
   void run();
 
@@ -49,6 +59,8 @@ private:
   static constexpr int64_t tilesOfUnit = 8;
   // Tiles that a row is counted from in a step.
   static constexpr int64_t tilesAtOnce = 128;
+  // A mask of more sets is not asked about tiles before their elements are.
+  static constexpr size_t mostSetsOfUnit = 4;
   // So many f32 tells apart.
   static constexpr int64_t mostListed = 1 << 24;
 
@@ -78,6 +90,24 @@ private:
   /// 1 for each element that is kept of one query, or key, that has lists, and
   /// the tiles from `firstTile` on, else 0.
   Value keptOfRow(Value batch, Value head, Value row, Value firstTile);
+  /// How many elements a tile has, of which all are kept.
+  Value countAll(Value start) {
+    return arith::MulIOp::create(b, value(fixed.existing(b, b.getLoc(), start)),
+                                 constant(packedHeads * listed.tile));
+  }
+  /// Whether the mask alone says what is left of each tile.
+  bool isKnown() { return op.getKeep().empty() && !ofMask.gaveUp; }
+  /// Tiles that lists are made of: where the fixed one starts, and the number
+  /// of keys if the batch has one.
+  struct TilePair {
+    Value batch, map, start, listedTile, length;
+  };
+  Value getLength(Value batch);
+  /// What is known to be left of a tile without a question to its elements; two
+  /// nulls if nothing is.
+  TileCondition tell(ImplicitLocOpBuilder &at, const TilePair &pair);
+  /// How many elements are kept of each of a unit's tiles, from `firstTile` on.
+  Value countInUnit(Value batch, Value map, Value start, Value firstTile);
   /// How many elements are kept of each pair of tiles: f32, which is exact for
   /// the largest tiles.
   Value countKept();
@@ -91,9 +121,10 @@ private:
   }
 
   /// A tile whose list is made: how many elements are kept of it and each of
-  /// the others, and how many there are of a whole one.
+  /// the others, unless the mask alone says it, and how many there are of a
+  /// whole one.
   struct FixedTile {
-    Value kept, batch, map, number, all;
+    Value kept, batch, map, start, number, all, length;
   };
   Value emitFloat(ImplicitLocOpBuilder &at, Value number) {
     Value narrow = arith::IndexCastOp::create(at, at.getI32Type(), number);
@@ -121,7 +152,8 @@ private:
                      Condition condition);
   /// Which tiles are in a unit's places.
   Value findTiles(const FixedTile &tile, Value firstPlace, Value numParts);
-  /// Emits the lists and their lengths.
+  /// Emits the lists and their lengths; `kept` is null where the mask alone
+  /// says what is left of tiles.
   SmallVector<Value> list(Value kept);
 
   BlockMapOp op;
@@ -132,6 +164,9 @@ private:
   OpFoldResult numListed, numFixed;
   /// Of each batch.
   OpFoldResult numMaps;
+  MaskAttrInterface mask;
+  /// What the mask says of tiles, whatever the region does.
+  MaskTiles ofMask;
 };
 } // namespace
 
@@ -165,8 +200,6 @@ Value MapTiler::keptOfRow(Value batch, Value head, Value row, Value firstTile) {
         if (op.getOverQueries())
           std::swap(query, key);
         ScorePosition position = {batch, head, query, key, numQueries, numKeys};
-        MaskAttrInterface mask = op.getMask().value_or(
-            cast<MaskAttrInterface>(FullAttr::get(op.getContext())));
         Value kept = emitMaskPredicate(at, loc, mask, position);
         kept = emitLengthPredicate(at, loc, kept, length, key);
         Value exists =
@@ -185,6 +218,136 @@ Value MapTiler::keptOfRow(Value batch, Value head, Value row, Value firstTile) {
       })[0];
 }
 
+Value MapTiler::getLength(Value batch) {
+  if (!op.getLengths())
+    return {};
+  return arith::IndexCastOp::create(
+      b, b.getIndexType(),
+      tensor::ExtractOp::create(b, op.getLengths(), batch));
+}
+
+TileCondition MapTiler::tell(ImplicitLocOpBuilder &at, const TilePair &pair) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(at, value);
+  };
+  auto holds = [&](arith::CmpIPredicate predicate, Value lhs, Value rhs) {
+    return arith::CmpIOp::create(at, predicate, lhs, rhs);
+  };
+  auto both = [&](Value lhs, Value rhs) -> Value {
+    return lhs && rhs ? arith::AndIOp::create(at, lhs, rhs).getResult()
+                      : Value();
+  };
+  // Where the tiles start, and where they end if they are whole and if not.
+  Value listedStart =
+            arith::MulIOp::create(at, pair.listedTile, constant(listed.tile)),
+        wholeEnd =
+            arith::AddIOp::create(at, listedStart, constant(listed.tile)),
+        listedEnd = arith::MinSIOp::create(at, wholeEnd, value(listed.end));
+  Value fixedEnd = arith::AddIOp::create(
+      at, pair.start, value(fixed.existing(at, at.getLoc(), pair.start)));
+  Value head = pair.map;
+  if (packedHeads > 1)
+    head = arith::MulIOp::create(at, head, constant(packedHeads));
+  auto upTo = [&](Value start, Value end) -> IndexRange {
+    return {start, arith::SubIOp::create(at, end, constant(1))};
+  };
+  IndexRange queries = upTo(pair.start, fixedEnd),
+             keys = upTo(listedStart, listedEnd), heads = {head, head};
+  Value endKey = wholeEnd;
+  if (op.getOverQueries()) {
+    std::swap(queries, keys);
+    endKey = fixedEnd;
+  }
+  if (packedHeads > 1)
+    heads.most = arith::AddIOp::create(at, head, constant(packedHeads - 1));
+  TileCondition left = emitKeepOfTile(
+      at, op.getKeep(), {pair.batch, pair.batch}, heads, queries, keys);
+
+  auto isLeft = [&](Value some) {
+    left.any = left.any ? both(left.any, some) : some;
+  };
+  if (op.getMask()) {
+    const Value point[] = {pair.batch, head, pair.start, pair.listedTile},
+                sizes[] = {value(fixed.end), value(listed.end)};
+    isLeft(emitIsInAny(at, at.getLoc(), ofMask.visited, point, sizes));
+    Value isNotFull =
+        emitIsInAny(at, at.getLoc(), ofMask.notFull, point, sizes);
+    left.all = both(left.all,
+                    arith::XOrIOp::create(
+                        at, isNotFull, arith::ConstantIntOp::create(at, 1, 1)));
+  }
+  left.all = both(
+      left.all, holds(arith::CmpIPredicate::sle, wholeEnd, value(listed.end)));
+  if (pair.length) {
+    isLeft(holds(arith::CmpIPredicate::slt, keys.least, pair.length));
+    left.all =
+        both(left.all, holds(arith::CmpIPredicate::sle, endKey, pair.length));
+  }
+  return left;
+}
+
+Value MapTiler::countInUnit(Value batch, Value map, Value start,
+                            Value firstTile) {
+  // As in a tile of packed heads, those of the first query come first.
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  auto applyTo = [&](AffineExpr expr, ArrayRef<OpFoldResult> operands) {
+    return value(
+        affine::makeComposedFoldedAffineApply(b, b.getLoc(), expr, operands));
+  };
+  Value numRows =
+      applyTo(d0 * packedHeads, {fixed.existing(b, b.getLoc(), start)});
+  // Where all tiles are told, their elements are not asked.
+  Value length = getLength(batch);
+  bool tells = ofMask.visited.size() + ofMask.notFull.size() <= mostSetsOfUnit;
+  Value asks;
+  for (int64_t tile = 0; tells && tile < tilesOfUnit; ++tile) {
+    Value number = arith::AddIOp::create(b, firstTile, constant(tile));
+    TileCondition left = tell(b, {batch, map, start, number, length});
+    tells = static_cast<bool>(left.any);
+    if (!tells)
+      break;
+    Value asksTile = arith::AndIOp::create(
+        b, left.any,
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, number,
+                              value(numListed)));
+    if (left.all) {
+      Value isPart = arith::XOrIOp::create(
+          b, left.all, arith::ConstantIntOp::create(b, 1, 1));
+      asksTile = arith::AndIOp::create(b, asksTile, isPart);
+    }
+    asks =
+        asks ? arith::OrIOp::create(b, asks, asksTile).getResult() : asksTile;
+  }
+  if (tells)
+    numRows = arith::SelectOp::create(b, asks, numRows, constant(0));
+  auto loop = scf::ForOp::create(b, constant(0), numRows, constant(1),
+                                 filled({tilesOfUnit}, 0.0));
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value row = loop.getInductionVar();
+    Value head = applyTo(d0 * packedHeads + d1 % packedHeads, {map, row});
+    Value inTile = applyTo(d0 + d1.floorDiv(packedHeads), {start, row});
+    Value kept = keptOfRow(batch, head, inTile, firstTile);
+    scf::YieldOp::create(b, addRows(kept, loop.getRegionIterArg(0)));
+  }
+  if (!tells)
+    return loop.getResult(0);
+  Value all = emitFloat(b, countAll(start));
+  return rows(
+      {}, loop.getResult(0),
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value number = arith::AddIOp::create(at, firstTile,
+                                             linalg::IndexOp::create(at, 0));
+        TileCondition left = tell(at, {batch, map, start, number, length});
+        Value kept = args[0];
+        if (left.all)
+          kept = arith::SelectOp::create(at, left.all, all, kept);
+        return {
+            arith::SelectOp::create(at, left.any, kept, emitConstant(at, 0.0))};
+      })[0];
+}
+
 Value MapTiler::countKept() {
   SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numFixed, numListed};
   scf::ForallOp forall = parallelLoop({sizes[0], numMaps, fixed.end, numListed},
@@ -194,28 +357,9 @@ Value MapTiler::countKept() {
   b.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> at = forall.getInductionVars();
   Value start = at[2], firstTile = at[3];
-  // As in a tile of packed heads, those of the first query come first.
-  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-  auto applyTo = [&](AffineExpr expr, ArrayRef<OpFoldResult> operands) {
-    return value(
-        affine::makeComposedFoldedAffineApply(b, b.getLoc(), expr, operands));
-  };
-  Value rows =
-      applyTo(d0 * packedHeads, {fixed.existing(b, b.getLoc(), start)});
-  auto loop = scf::ForOp::create(b, constant(0), rows, constant(1),
-                                 filled({tilesOfUnit}, 0.0));
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    Value row = loop.getInductionVar();
-    Value head = applyTo(d0 * packedHeads + d1 % packedHeads, {at[1], row});
-    Value inTile = applyTo(d0 + d1.floorDiv(packedHeads), {start, row});
-    Value kept = keptOfRow(at[0], head, inTile, firstTile);
-    scf::YieldOp::create(b, addRows(kept, loop.getRegionIterArg(0)));
-  }
+  Value counts = countInUnit(at[0], at[1], start, firstTile);
   TiledDim tiles = {tilesOfUnit, numListed};
   OpFoldResult existing = tiles.existing(b, b.getLoc(), firstTile);
-  Value counts = loop.getResult(0);
   if (tiles.isRagged())
     counts = tensor::ExtractSliceOp::create(
         b, counts, ArrayRef<OpFoldResult>{index(0)}, existing, index(1));
@@ -230,6 +374,14 @@ Value MapTiler::countKept() {
 
 Value MapTiler::keptOf(const FixedTile &tile, ImplicitLocOpBuilder &at,
                        Value listedTile) {
+  if (!tile.kept) {
+    TileCondition left =
+        tell(at, {tile.batch, tile.map, tile.start, listedTile, tile.length});
+    // Of what is left in part some number between none and all.
+    Value kept =
+        arith::SelectOp::create(at, left.all, tile.all, emitConstant(at, 0.5));
+    return arith::SelectOp::create(at, left.any, kept, emitConstant(at, 0.0));
+  }
   return tensor::ExtractOp::create(
       at, tile.kept, ValueRange{tile.batch, tile.map, tile.number, listedTile});
 }
@@ -351,10 +503,13 @@ SmallVector<Value> MapTiler::list(Value kept) {
   b.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> at = forall.getInductionVars();
   Value firstPlace = at[3];
-  Value all =
-      arith::MulIOp::create(b, value(fixed.existing(b, b.getLoc(), at[2])),
-                            constant(packedHeads * listed.tile));
-  FixedTile tile = {kept, at[0], at[1], tileOf(at[2]), emitFloat(b, all)};
+  FixedTile tile = {kept,
+                    at[0],
+                    at[1],
+                    at[2],
+                    tileOf(at[2]),
+                    emitFloat(b, countAll(at[2])),
+                    getLength(at[0])};
   Value numParts = countTilesIf(
       tile, {}, [&](ImplicitLocOpBuilder &at, Value, Value count, ValueRange) {
         return isPart(at, tile, count);
@@ -410,7 +565,7 @@ SmallVector<Value> MapTiler::list(Value kept) {
 }
 
 void MapTiler::run() {
-  op->replaceAllUsesWith(list(countKept()));
+  op->replaceAllUsesWith(list(isKnown() ? Value() : countKept()));
   op.erase();
 }
 

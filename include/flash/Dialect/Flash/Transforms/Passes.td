@@ -430,7 +430,8 @@ def MakeBlockMaps : Pass<"flash-make-block-maps", "::mlir::func::FuncOp"> {
     A mask that a score region computes, from arrays for example, is known only
     when the program runs, and `flash-split-mask` gives up on some others. Such an
     attention gets a `flash.block_map` for the tiles of its schedule, which is
-    computed in the call. One map is for all batches, or all heads, where the mask
+    computed in the call. So does one whose schedule says `block_map = 1` and whose mask the compiler
+    knows, if it leaves tiles of keys that are no range: sinks beside a window, for example. One map is for all batches, or all heads, where the mask
     does not ask for them; heads that share tiles (`packed_heads` of the schedule) share a map.
 
     Splits of a number of keys (`split_keys`) and attention on a single tile of keys stay as they are, and so
@@ -789,6 +790,11 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
   let summary = "Compute block maps in two parallel loops";
   let description = [{
     A map that is given is what it is. Any other is computed.
+
+    Tiles of which something is known are told first: those that the mask leaves out or whole (`MaskTiles.h`), that lie
+    behind the lengths, or for which the region's comparisons, at the ends of a tile's positions, have one result. A unit
+    of which all tiles are told asks no elements. Where the mask is all, and known, nobody does, and the second
+    loop is the only one.
 
     The first loop counts what a mask leaves of each pair of tiles: a unit has one
     tile of queries and eight of keys, each of which is a row of a tile of

@@ -658,7 +658,7 @@ def Tile_BroadcastOp : Tile_Op<"broadcast", [Pure]> {
     ```
   }];
   let arguments =
-      (ins AnyTypeOf<[F16, BF16, F32, Tile_RowsTensor, Tile_ColumnsTensor,
+      (ins AnyTypeOf<[I1, F16, BF16, F32, Tile_RowsTensor, Tile_ColumnsTensor,
                       Tile_WarpRowsTensor]>:$source);
   let results = (outs Tile_RegisterTensor:$result);
   let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
