@@ -35,6 +35,10 @@ static constexpr int64_t bytesOfSum = 4;
 // Shared memory that the barriers of a block's rings need, rounded up.
 static constexpr int64_t barrierBytesPerBlock = 1024;
 
+// Shorter rows are faster with two programs: each tile of keys starts and ends,
+// and waits for others (H200, docs/schedules.md).
+static constexpr int64_t shortestFused = 2048;
+
 // Of the gradients of scores that all warpgroups read (tile-make-rings).
 static constexpr int64_t stagesOfScoreGrads = 2;
 
@@ -69,6 +73,19 @@ static const Candidate *findCandidate(const Problem &problem,
   return found == candidates.end() ? nullptr : found;
 }
 
+/// Whether one program is faster than two where warps have roles (H200,
+/// docs/schedules.md) and has the registers that it needs (test/Ptxas): ragged
+/// tiles, and scores that are computed again, leave too few.
+static bool paysToFuse(const Problem &problem) {
+  const Candidate *candidate = findCandidate(problem, fusedCandidates);
+  if (!candidate || problem.isMasked || problem.hasScore ||
+      problem.hasLengths || !problem.queries || !problem.keys)
+    return false;
+  return std::min(*problem.queries, *problem.keys) >= shortestFused &&
+         *problem.queries % candidate->queryStep == 0 &&
+         *problem.keys % candidate->keyTile == 0;
+}
+
 static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
   // The gradients of a tile of keys and of values are in registers together:
   // up to D = Dv = 128 they need no spills (test/Ptxas), in f32 up to 64; wider
@@ -91,9 +108,12 @@ static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
 Schedule flash::chooseGradSchedule(const Problem &problem,
                                    const TargetInfo &target,
                                    const Schedule &given) {
-  const Candidate *candidate = given.isFused()
-                                   ? findCandidate(problem, fusedCandidates)
-                                   : findCandidate(problem, candidates);
+  // Features are those of some program.
+  bool isFused = given.products || given.features || given.keyPrograms
+                     ? given.isFused()
+                     : paysToFuse(problem);
+  const Candidate *candidate = findCandidate(
+      problem, isFused ? llvm::ArrayRef(fusedCandidates) : candidates);
   // Tiles that only warps without roles can have ask for such.
   auto canBe = [](std::optional<int64_t> tile, std::optional<int64_t> step) {
     return canBeWarpgroupTiles(tile.value_or(0), step.value_or(0));
@@ -112,11 +132,15 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   schedule.queryStages = candidate->queryStages;
   schedule.keyPrograms = candidate->keyPrograms;
   schedule.features = features;
+  if (isFused) {
+    schedule.products = Schedule::fusedProducts;
+    *schedule.features |= ScheduleFeatures::DeferProducts;
+  }
   // Masked programs have no registers left for it, and neither have those of
   // open sizes (as assembled, test/Ptxas). Their tiles are taken as they become
   // free.
   // A program that waits for others has none that are not there yet.
-  if (!problem.isMasked && problem.queries && problem.keys && !given.isFused())
+  if (!problem.isMasked && problem.queries && problem.keys && !isFused)
     *schedule.features |= ScheduleFeatures::Persistent;
   return schedule;
 }

@@ -389,13 +389,12 @@ LogicalResult Specialize::select(AttentionGradOp op) {
   if (op.getSchedule())
     chosen = chosen.over(op.getSchedule()->getValue());
   bool hasFeatures = chosen.features.has_value();
-  chosen = chosen.over(chooseGradSchedule(problem, machine, chosen));
-  // Programs of open sizes have no registers for it.
-  if (chosen.features && !hasFeatures)
-    *chosen.features &= ~ScheduleFeatures::Persistent;
-  std::string fault = completeGradSchedule(problem, machine, chosen);
-  if (!fault.empty())
+  if (std::string fault = proposeSchedule(op, problem, machine, chosen);
+      !fault.empty())
     return op.emitOpError("cannot be scheduled: ") << fault;
+  // Programs of open sizes have no registers for it.
+  if (!hasFeatures)
+    *chosen.features &= ~ScheduleFeatures::Persistent;
   op.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
   auto getMultiple = [](int64_t size, int64_t tile) {
     return size >= tile && getCommonDivisor(size) % tile == 0 ? tile : 1;
