@@ -35,10 +35,6 @@ static constexpr int64_t bytesOfSum = 4;
 // Shared memory that the barriers of a block's rings need, rounded up.
 static constexpr int64_t barrierBytesPerBlock = 1024;
 
-// Shorter rows are faster with two programs: each tile of keys starts and ends,
-// and waits for others (H200, docs/schedules.md).
-static constexpr int64_t shortestFused = 2048;
-
 // Of the gradients of scores that all warpgroups read (tile-make-rings).
 static constexpr int64_t stagesOfScoreGrads = 2;
 
@@ -48,6 +44,9 @@ struct Candidate {
   int64_t maxHeadDim, queryTile, keyStep, keyTile, queryStep, stages;
   /// Where the program of keys has other stages, and where it is two.
   std::optional<int64_t> queryStages = {}, keyPrograms = {};
+  /// From which length on it is faster than two programs, as one, without a
+  /// mask and under a causal one (H200, docs/schedules.md).
+  int64_t shortest = 0, shortestCausal = 0;
 };
 } // namespace
 
@@ -60,8 +59,9 @@ static constexpr Candidate candidates[] = {{64, 128, 128, 128, 64, 2},
                                            {256, 128, 48, 128, 64, 2, 1, 2}};
 
 /// Those of one program, which has no tiles of queries of its own.
-static constexpr Candidate fusedCandidates[] = {{64, 128, 128, 128, 128, 2},
-                                                {128, 128, 128, 128, 64, 2}};
+static constexpr Candidate fusedCandidates[] = {
+    {64, 128, 128, 128, 128, 2, {}, {}, 2048, 2048},
+    {128, 128, 128, 128, 64, 2, {}, {}, 2048, 16384}};
 
 /// The first of the candidates that the problem has room in; null if there is
 /// none.
@@ -73,15 +73,19 @@ static const Candidate *findCandidate(const Problem &problem,
   return found == candidates.end() ? nullptr : found;
 }
 
-/// Whether one program is faster than two where warps have roles (H200,
-/// docs/schedules.md) and has the registers that it needs (test/Ptxas): ragged
-/// tiles, and scores that are computed again, leave too few.
+/// Whether one program is faster than two where warps have roles, as far as
+/// that was measured: other head dimensions and masks, ragged tiles, and scores
+/// that are computed again, need more registers than there are or were not.
 static bool paysToFuse(const Problem &problem) {
   const Candidate *candidate = findCandidate(problem, fusedCandidates);
-  if (!candidate || problem.isMasked || problem.hasScore ||
-      problem.hasLengths || !problem.queries || !problem.keys)
+  if (!candidate || problem.headDim != candidate->maxHeadDim ||
+      problem.valueDim != candidate->maxHeadDim || problem.hasScore ||
+      problem.masksInRegion || problem.hasLengths || !problem.queries ||
+      !problem.keys || (problem.isMasked && problem.mask != "causal"))
     return false;
-  return std::min(*problem.queries, *problem.keys) >= shortestFused &&
+  return std::min(*problem.queries, *problem.keys) >=
+             (problem.isMasked ? candidate->shortestCausal
+                               : candidate->shortest) &&
          *problem.queries % candidate->queryStep == 0 &&
          *problem.keys % candidate->keyTile == 0;
 }

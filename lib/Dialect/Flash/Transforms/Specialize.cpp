@@ -383,8 +383,15 @@ LogicalResult Specialize::select(AttentionGradOp op) {
   int64_t last = sizes->query.size() - 2;
   int64_t queries = sizes->query[last], keys = sizes->key[last];
   Problem problem = getProblem(op);
-  problem.queries = getTypicalSize(queries);
-  problem.keys = getTypicalSize(keys);
+  // A typical size, and as ragged as those of the calls.
+  auto getSize = [](int64_t size) {
+    int64_t typical = getTypicalSize(size), divisor = getCommonDivisor(size);
+    return typical % divisor == 0 && divisor < getCommonDivisor(typical)
+               ? typical + divisor
+               : typical;
+  };
+  problem.queries = getSize(queries);
+  problem.keys = getSize(keys);
   Schedule chosen = givenSchedule;
   if (op.getSchedule())
     chosen = chosen.over(op.getSchedule()->getValue());
