@@ -35,12 +35,18 @@ static constexpr int64_t bytesOfSum = 4;
 // Shared memory that the barriers of a block's rings need, rounded up.
 static constexpr int64_t barrierBytesPerBlock = 1024;
 
+// Of the gradients of scores that all warpgroups read (tile-make-rings).
+static constexpr int64_t stagesOfScoreGrads = 2;
+
 namespace {
 /// Tiles for head dimensions up to a bound, where warps have roles.
 struct Candidate {
   int64_t maxHeadDim, queryTile, keyStep, keyTile, queryStep, stages;
   /// Where the program of keys has other stages, and where it is two.
   std::optional<int64_t> queryStages = {}, keyPrograms = {};
+  /// From which length on it is faster than two programs, as one, without a
+  /// mask and under a causal one (H200, docs/schedules.md).
+  int64_t shortest = 0, shortestCausal = 0;
 };
 } // namespace
 
@@ -53,8 +59,9 @@ static constexpr Candidate candidates[] = {{64, 128, 128, 128, 64, 2},
                                            {256, 128, 48, 128, 64, 2, 1, 2}};
 
 /// Those of one program, which has no tiles of queries of its own.
-static constexpr Candidate fusedCandidates[] = {{64, 128, 128, 128, 128, 2},
-                                                {128, 128, 128, 128, 64, 2}};
+static constexpr Candidate fusedCandidates[] = {
+    {64, 128, 128, 128, 128, 2, {}, {}, 2048, 2048},
+    {128, 128, 128, 128, 64, 2, {}, {}, 2048, 16384}};
 
 /// The first of the candidates that the problem has room in; null if there is
 /// none.
@@ -64,6 +71,23 @@ static const Candidate *findCandidate(const Problem &problem,
   const auto *found = llvm::find_if(
       candidates, [&](const Candidate &c) { return dim <= c.maxHeadDim; });
   return found == candidates.end() ? nullptr : found;
+}
+
+/// Whether one program is faster than two where warps have roles, as far as
+/// that was measured: other head dimensions and masks, ragged tiles, and scores
+/// that are computed again, need more registers than there are or were not.
+static bool paysToFuse(const Problem &problem) {
+  const Candidate *candidate = findCandidate(problem, fusedCandidates);
+  if (!candidate || problem.headDim != candidate->maxHeadDim ||
+      problem.valueDim != candidate->maxHeadDim || problem.hasScore ||
+      problem.masksInRegion || problem.hasLengths || !problem.queries ||
+      !problem.keys || (problem.isMasked && problem.mask != "causal"))
+    return false;
+  return std::min(*problem.queries, *problem.keys) >=
+             (problem.isMasked ? candidate->shortestCausal
+                               : candidate->shortest) &&
+         *problem.queries % candidate->queryStep == 0 &&
+         *problem.keys % candidate->keyTile == 0;
 }
 
 static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
@@ -88,9 +112,12 @@ static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
 Schedule flash::chooseGradSchedule(const Problem &problem,
                                    const TargetInfo &target,
                                    const Schedule &given) {
-  const Candidate *candidate = given.isFused()
-                                   ? findCandidate(problem, fusedCandidates)
-                                   : findCandidate(problem, candidates);
+  // Features are those of some program.
+  bool isFused = given.products || given.features || given.keyPrograms
+                     ? given.isFused()
+                     : paysToFuse(problem);
+  const Candidate *candidate = findCandidate(
+      problem, isFused ? llvm::ArrayRef(fusedCandidates) : candidates);
   // Tiles that only warps without roles can have ask for such.
   auto canBe = [](std::optional<int64_t> tile, std::optional<int64_t> step) {
     return canBeWarpgroupTiles(tile.value_or(0), step.value_or(0));
@@ -109,11 +136,15 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   schedule.queryStages = candidate->queryStages;
   schedule.keyPrograms = candidate->keyPrograms;
   schedule.features = features;
+  if (isFused) {
+    schedule.products = Schedule::fusedProducts;
+    *schedule.features |= ScheduleFeatures::DeferProducts;
+  }
   // Masked programs have no registers left for it, and neither have those of
   // open sizes (as assembled, test/Ptxas). Their tiles are taken as they become
   // free.
   // A program that waits for others has none that are not there yet.
-  if (!problem.isMasked && problem.queries && problem.keys && !given.isFused())
+  if (!problem.isMasked && problem.queries && problem.keys && !isFused)
     *schedule.features |= ScheduleFeatures::Persistent;
   return schedule;
 }
@@ -177,7 +208,7 @@ static std::string findFault(const Problem &problem, const TargetInfo &target,
   int64_t bytes = getBytes(program.rows, program.rowColumns) +
                   program.stages * getBytes(program.step, program.stepColumns);
   if (program.queryColumns > 0)
-    bytes += getBytes(program.rows, program.step) +
+    bytes += stagesOfScoreGrads * getBytes(program.rows, program.step) +
              program.step * program.queryColumns * bytesOfSum;
   int64_t limit = tile::getSharedLimit(target.maxSharedBytesPerBlock, blocks) -
                   barrierBytesPerBlock;

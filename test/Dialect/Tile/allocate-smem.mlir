@@ -1,26 +1,26 @@
 // RUN: flash-opt %s --tile-allocate-smem | FileCheck %s
-// RUN: not flash-opt %s --tile-allocate-smem=limit=7167 2>&1 | FileCheck %s --check-prefix=LIMIT
+// RUN: not flash-opt %s --tile-allocate-smem=limit=6399 2>&1 | FileCheck %s --check-prefix=LIMIT
 
-// Every stage starts at a multiple of 1024 bytes.
+// Every stage starts at a multiple of eight times its swizzle.
 
 // CHECK-LABEL: func.func @launch
-// CHECK:       %[[BYTES:.*]] = arith.constant 7168 : i32
+// CHECK:       %[[BYTES:.*]] = arith.constant 6400 : i32
 // CHECK:       gpu.launch_func @m::@rings {{.*}} dynamic_shared_memory_size %[[BYTES]]
-// CHECK:       %[[ROLES:.*]] = arith.constant 7216 : i32
+// CHECK:       %[[ROLES:.*]] = arith.constant 6448 : i32
 // CHECK:       gpu.launch_func @m::@roles {{.*}} dynamic_shared_memory_size %[[ROLES]]
 // CHECK:       %[[NONE:.*]] = arith.constant 0 : i32
 // CHECK:       gpu.launch_func @m::@nothing {{.*}} dynamic_shared_memory_size %[[NONE]]
 // CHECK:       %[[ROWS:.*]] = arith.constant 32 : i32
 // CHECK:       gpu.launch_func @m::@rows {{.*}} dynamic_shared_memory_size %[[ROWS]]
-// CHECK:       %[[REDUCTIONS:.*]] = arith.constant 1536 : i32
+// CHECK:       %[[REDUCTIONS:.*]] = arith.constant 768 : i32
 // CHECK:       gpu.launch_func @m::@reductions {{.*}} dynamic_shared_memory_size %[[REDUCTIONS]]
 // CHECK-LABEL: gpu.func @rings
 // CHECK:       tile.ring {offset = 0 : i64} : <2, <24x64xf16
 // CHECK:       tile.ring {offset = 6144 : i64} : <1, <8x8xf16
 // Barriers come behind all stages: two of 8 bytes for each stage.
 // CHECK-LABEL: gpu.func @roles
-// CHECK:       tile.ring {barriers = 7168 : i64, offset = 0 : i64} : <2, <24x64xf16
-// CHECK:       tile.ring {barriers = 7200 : i64, offset = 6144 : i64} : <1, <8x8xf16
+// CHECK:       tile.ring {barriers = 6400 : i64, offset = 0 : i64} : <2, <24x64xf16
+// CHECK:       tile.ring {barriers = 6432 : i64, offset = 6144 : i64} : <1, <8x8xf16
 
 // Warps that share rows exchange what they have: four bytes of each for each row.
 // The reductions of a kernel have the same place.
@@ -41,11 +41,11 @@
 // warp alone exchanges nothing.
 // CHECK-LABEL: gpu.func @reductions
 // CHECK:       tile.ring {offset = 0 : i64}
-// CHECK:       tile.reduce_rows add %{{.*}} {offset = 1024 : i64}
-// CHECK:       tile.reduce_rows max %{{.*}} {offset = 1024 : i64}
+// CHECK:       tile.reduce_rows add %{{.*}} {offset = 256 : i64}
+// CHECK:       tile.reduce_rows max %{{.*}} {offset = 256 : i64}
 // CHECK:       tile.reduce_rows add %{{[^{]*}} : tensor<16x8xf32, #tile.fragment<1>>
 
-// LIMIT: error: the kernel 'rings' needs 7168 bytes of shared memory, and a block may have 7167; choose smaller tiles or fewer stages
+// LIMIT: error: the kernel 'rings' needs 6400 bytes of shared memory, and a block may have 6399; choose smaller tiles or fewer stages
 !wide = memref<?x?x?x128xf16, strided<[?, ?, ?, 1], offset: ?>>
 !out = memref<?x?x?x64xf16, strided<[?, ?, ?, 1], offset: ?>>
 !narrow = memref<?x?x?x16xf16, strided<[?, ?, ?, 1], offset: ?>>

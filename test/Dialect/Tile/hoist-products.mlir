@@ -190,16 +190,53 @@ gpu.module @kernels {
   // CHECK-SAME:  %{{[^:]*}}: {{[^%]*}}%[[ACC:[^:]*]]: {{[^%]*}}%[[OTHER:[^:]*]]:
   // CHECK:       %[[P:.*]] = arith.truncf
   // CHECK:       %[[VT:.*]] = tile.fetch
-  // CHECK:       %[[ZEROS:.*]] = arith.constant dense<0.000000e+00> : tensor<64x64xf16
-  // CHECK:       %[[C:.*]]:2 = scf.if
-  // CHECK-NEXT:    scf.yield %[[ACC]], %[[P]]
+  // CHECK:       %[[FINITE:.*]] = tile.is_finite %[[VT]]
+  // CHECK:       %[[C:.*]] = scf.if %[[FINITE]]
+  // CHECK-NEXT:    scf.yield %[[ACC]]
   // CHECK-NEXT:  } else {
   // CHECK-NEXT:    tile.clear %[[VT]] warps(4)
-  // CHECK-NEXT:    scf.yield %[[OTHER]], %[[ZEROS]]
-  // CHECK:       tile.mma_async %[[C]]#1, %[[VT]] add %[[C]]#0
+  // CHECK-NEXT:    scf.yield %[[OTHER]]
+  // CHECK:       %[[ZEROS:.*]] = arith.constant dense<0.000000e+00> : tensor<64x64xf16
+  // CHECK:       %[[A:.*]] = arith.select %[[FINITE]], %[[P]], %[[ZEROS]]
+  // CHECK-NEXT:  tile.mma_async %[[A]], %[[VT]] add %[[C]]
   gpu.func @not_finite(%x: !acc, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index) kernel
       attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
     %p = arith.truncf %x : !acc to !p
+    %vt = tile.fetch %v[%n] : !memory to !tile
+    %finite = tile.is_finite %vt : !tile
+    %o = scf.if %finite -> !acc {
+      %op = tile.mma_async %p, %vt add %acc : !p, !tile, !acc -> !tile.pending<!acc>
+      %r = tile.mma_wait %op : !tile.pending<!acc>
+      scf.yield %r : !acc
+    } else {
+      scf.yield %other : !acc
+    }
+    tile.store %o, %m[%n] : !acc to memref<?x64xf32>
+    gpu.return
+  }
+
+  // Exponentials that are rounded, wide again and rounded, or 0 under a mask.
+
+  // CHECK-LABEL: gpu.func @masked_exponentials(
+  // CHECK:       %[[P:.*]] = tile.map
+  // CHECK:       %[[ROUNDED:.*]] = arith.truncf %[[P]]
+  // CHECK:       %[[WIDE:.*]] = arith.extf %[[ROUNDED]]
+  // CHECK:       %[[A:.*]] = arith.truncf %[[WIDE]]
+  // CHECK-NOT:   arith.select {{.*}}tensor
+  // CHECK:       tile.mma_async %[[A]],
+  gpu.func @masked_exponentials(%x: !acc, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index) kernel
+      attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %zero = arith.constant 0.0 : f32
+    %exps = tile.map %x : (!acc) -> !acc {
+    ^bb0(%e: f32, %i: index, %j: index):
+      %exp = math.exp2 %e : f32
+      %keep = arith.cmpi sle, %j, %i : index
+      %r = arith.select %keep, %exp, %zero : f32
+      tile.yield %r : f32
+    }
+    %rounded = arith.truncf %exps : !acc to !p
+    %wide = arith.extf %rounded : !p to !acc
+    %p = arith.truncf %wide : !acc to !p
     %vt = tile.fetch %v[%n] : !memory to !tile
     %finite = tile.is_finite %vt : !tile
     %o = scf.if %finite -> !acc {

@@ -299,6 +299,7 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
           fillWithZeros(pad);
       });
     ScoreTileBuilder::Transposed transposed;
+    FiniteKeys finiteKeys;
     DecomposeOptions options{transposeScores, guardValues};
     for (StepOpInterface step : steps) {
       LogicalResult done = success();
@@ -307,7 +308,7 @@ struct Decompose : flash::impl::DecomposeBase<Decompose> {
       else if (auto grad = dyn_cast<QueryGradStepOp>(step.getOperation()))
         done = decomposeGradStep(grad, options, transposed);
       else if (auto grad = dyn_cast<KeyGradStepOp>(step.getOperation()))
-        done = decomposeGradStep(grad, options, transposed);
+        done = decomposeGradStep(grad, options, transposed, finiteKeys);
       else
         done = decomposeGradStep(cast<CapturedGradStepOp>(step.getOperation()),
                                  options, transposed);

@@ -32,7 +32,7 @@ public:
         delta(delta) {}
 
   LogicalResult run(QueryGradStepOp op);
-  LogicalResult run(KeyGradStepOp op);
+  LogicalResult run(KeyGradStepOp op, FiniteKeys &finiteKeys);
   LogicalResult run(CapturedGradStepOp op);
 
 private:
@@ -53,9 +53,10 @@ private:
   /// The tile as products with 16-bit elements of `other` take it: half of its
   /// registers are free until it is needed again.
   Value roundOnce(Value tile, Value other);
-  /// The keys of a step over queries without what is not finite, where some of
-  /// them may be left out: they have the weight 0 then, and 0 * NaN is NaN.
-  Value finiteKeys(KeyGradStepOp op);
+  /// The keys of a step over queries without what is not finite, where this or
+  /// another step with them may leave some out: they have the weight 0 then,
+  /// and 0 * NaN is NaN.
+  Value getFiniteKeys(KeyGradStepOp op, FiniteKeys &finiteKeys);
   /// `sum`, a row for each query, plus the product of `weights`, which have the
   /// shape of scores, and the rows of keys; or what that is transposed.
   Value addKeys(Value weights, Value keys, Value sum, bool transposed);
@@ -188,25 +189,38 @@ static bool isPaddedFrom(Value tile, Value rows) {
          llvm::is_contained(slice.getSizes(), rows);
 }
 
-Value GradStepBuilder::finiteKeys(KeyGradStepOp op) {
+/// Whether keys of the step may be left out.
+static bool leavesKeysOut(KeyGradStepOp op) {
+  return op.getMask() || masksElements(op.getScore()) ||
+         (op.getKeys() && !isPaddedFrom(op.getKey(), op.getKeys()));
+}
+
+Value GradStepBuilder::getFiniteKeys(KeyGradStepOp op, FiniteKeys &finiteKeys) {
   TypedValue<RankedTensorType> keys = op.getKey();
-  if (!isMasked() && (!op.getKeys() || isPaddedFrom(keys, op.getKeys())))
+  if (Value known = finiteKeys.lookup(keys))
+    return known;
+  if (llvm::none_of(keys.getUsers(), [](Operation *user) {
+        auto step = dyn_cast<KeyGradStepOp>(user);
+        return step && leavesKeysOut(step);
+      }))
     return keys;
   // Before the loop, where the tile is defined.
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointAfterValue(keys);
   RankedTensorType type = keys.getType();
   AffineMap all = b.getMultiDimIdentityMap(2);
-  return generic(
-      keys, empty(type.getShape(), type.getElementType()), {all, all},
-      [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        Value wide = extendToF32(at, args[0]);
-        Value isFinite = arith::CmpFOp::create(
-            at, arith::CmpFPredicate::OLT, math::AbsFOp::create(at, wide),
-            emitConstant(at, std::numeric_limits<double>::infinity()));
-        return {truncateF32(at, type.getElementType(),
-                            zeroUnless(at, isFinite, wide))};
-      })[0];
+  return finiteKeys[keys] = generic(
+             keys, empty(type.getShape(), type.getElementType()), {all, all},
+             [&](ImplicitLocOpBuilder &at,
+                 ValueRange args) -> SmallVector<Value> {
+               Value wide = extendToF32(at, args[0]);
+               Value isFinite = arith::CmpFOp::create(
+                   at, arith::CmpFPredicate::OLT,
+                   math::AbsFOp::create(at, wide),
+                   emitConstant(at, std::numeric_limits<double>::infinity()));
+               return {truncateF32(at, type.getElementType(),
+                                   zeroUnless(at, isFinite, wide))};
+             })[0];
 }
 
 Value GradStepBuilder::addKeys(Value weights, Value keys, Value sum,
@@ -230,7 +244,7 @@ Value GradStepBuilder::addKeys(Value weights, Value keys, Value sum,
   return contract(weights, keys, sum, {ofWeights, ofKeys, ofSum});
 }
 
-LogicalResult GradStepBuilder::run(KeyGradStepOp op) {
+LogicalResult GradStepBuilder::run(KeyGradStepOp op, FiniteKeys &finiteKeys) {
   Value keyGrad = op.getKeyGrad(), valueGrad = op.getValueGrad(),
         queryGrad = op.getQueryGrad();
   if (queryGrad)
@@ -254,7 +268,8 @@ LogicalResult GradStepBuilder::run(KeyGradStepOp op) {
     if (failed(dx))
       return failure();
     auto addToQueries = [&] {
-      queryGrad = addKeys(*dx, finiteKeys(op), queryGrad, op.getTransposed());
+      queryGrad = addKeys(*dx, getFiniteKeys(op, finiteKeys), queryGrad,
+                          op.getTransposed());
     };
     // While a tile of it goes to those who add it up, dK is computed.
     if (queryGrad && !isLate)
@@ -340,11 +355,12 @@ flash::decomposeGradStep(QueryGradStepOp op, const DecomposeOptions &options,
       .run(op);
 }
 
-LogicalResult
-flash::decomposeGradStep(KeyGradStepOp op, const DecomposeOptions &options,
-                         ScoreTileBuilder::Transposed &transposed) {
+LogicalResult flash::decomposeGradStep(KeyGradStepOp op,
+                                       const DecomposeOptions &options,
+                                       ScoreTileBuilder::Transposed &transposed,
+                                       FiniteKeys &finiteKeys) {
   return GradStepBuilder(op, op.getShift(), op.getDelta(), options, transposed)
-      .run(op);
+      .run(op, finiteKeys);
 }
 
 LogicalResult

@@ -12,6 +12,9 @@
 
 namespace flash {
 
+/// Tiles of keys, and these without what is not finite.
+using FiniteKeys = llvm::DenseMap<mlir::Value, mlir::Value>;
+
 /// Replaces a step of the gradients on tiles of static shape by linalg. Emits
 /// an error at an operation of the score region that has no derivative.
 llvm::LogicalResult decomposeGradStep(QueryGradStepOp op,
@@ -19,7 +22,8 @@ llvm::LogicalResult decomposeGradStep(QueryGradStepOp op,
                                       ScoreTileBuilder::Transposed &transposed);
 llvm::LogicalResult decomposeGradStep(KeyGradStepOp op,
                                       const DecomposeOptions &options,
-                                      ScoreTileBuilder::Transposed &transposed);
+                                      ScoreTileBuilder::Transposed &transposed,
+                                      FiniteKeys &finiteKeys);
 llvm::LogicalResult decomposeGradStep(CapturedGradStepOp op,
                                       const DecomposeOptions &options,
                                       ScoreTileBuilder::Transposed &transposed);

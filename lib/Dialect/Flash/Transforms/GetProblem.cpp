@@ -9,6 +9,7 @@
 
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "flash/Schedule/Models.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -117,4 +118,22 @@ std::string flash::findFusionFault(AttentionGradOp op,
            "range of tiles of keys, and the other way round; choose products "
            "= 7";
   return "";
+}
+
+std::string flash::proposeSchedule(AttentionGradOp op, const Problem &problem,
+                                   const TargetInfo &machine,
+                                   Schedule &schedule) {
+  auto propose = [&](const Schedule &given) {
+    schedule = given.over(chooseGradSchedule(problem, machine, given));
+    std::string fault = completeGradSchedule(problem, machine, schedule);
+    return fault.empty() ? findFusionFault(op, schedule) : fault;
+  };
+  Schedule given = schedule;
+  std::string fault = propose(given);
+  // One program is a proposal, which may not go with what is given.
+  if (!fault.empty() && schedule.isFused() && !given.products) {
+    given.products = Schedule::separateProducts;
+    fault = propose(given);
+  }
+  return fault;
 }

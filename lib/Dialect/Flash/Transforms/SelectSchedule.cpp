@@ -129,11 +129,8 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     if (op.getSchedule())
       schedule = schedule.over(op.getSchedule()->getValue());
     Problem problem = getProblem(op);
-    schedule = schedule.over(chooseGradSchedule(problem, machine, schedule));
-    std::string fault = completeGradSchedule(problem, machine, schedule);
-    if (fault.empty() && schedule.isFused())
-      fault = findFusionFault(op, schedule);
-    if (!fault.empty())
+    if (std::string fault = proposeSchedule(op, problem, machine, schedule);
+        !fault.empty())
       return op.emitOpError("cannot be scheduled: ") << fault;
     // Two maps, and more than twice the work.
     if (!schedule.blockMap && !op.getKeyTiles() && !op.getQueryTiles())

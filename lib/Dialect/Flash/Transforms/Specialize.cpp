@@ -396,19 +396,25 @@ LogicalResult Specialize::select(AttentionGradOp op) {
   int64_t last = sizes->query.size() - 2;
   int64_t queries = sizes->query[last], keys = sizes->key[last];
   Problem problem = getProblem(op);
-  problem.queries = getTypicalSize(queries);
-  problem.keys = getTypicalSize(keys);
+  // A typical size, and as ragged as those of the calls.
+  auto getSize = [](int64_t size) {
+    int64_t typical = getTypicalSize(size), divisor = getCommonDivisor(size);
+    return typical % divisor == 0 && divisor < getCommonDivisor(typical)
+               ? typical + divisor
+               : typical;
+  };
+  problem.queries = getSize(queries);
+  problem.keys = getSize(keys);
   Schedule chosen = givenSchedule;
   if (op.getSchedule())
     chosen = chosen.over(op.getSchedule()->getValue());
   bool hasFeatures = chosen.features.has_value();
-  chosen = chosen.over(chooseGradSchedule(problem, machine, chosen));
-  // Programs of open sizes have no registers for it.
-  if (chosen.features && !hasFeatures)
-    *chosen.features &= ~ScheduleFeatures::Persistent;
-  std::string fault = completeGradSchedule(problem, machine, chosen);
-  if (!fault.empty())
+  if (std::string fault = proposeSchedule(op, problem, machine, chosen);
+      !fault.empty())
     return op.emitOpError("cannot be scheduled: ") << fault;
+  // Programs of open sizes have no registers for it.
+  if (!hasFeatures)
+    *chosen.features &= ~ScheduleFeatures::Persistent;
   op.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
   auto getMultiple = [](int64_t size, int64_t tile) {
     return size >= tile && getCommonDivisor(size) % tile == 0 ? tile : 1;

@@ -43,7 +43,7 @@ int64_t SmemType::getNumPanels() const {
 }
 
 int64_t SmemType::getAlignedBytes() const {
-  return llvm::alignTo(getNumBytes(), alignment);
+  return llvm::alignTo(getNumBytes(), getAlignment());
 }
 
 int64_t SmemType::getByteOffset(int64_t row, int64_t column) const {

@@ -10,6 +10,7 @@
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_ALLOCATESMEM
@@ -24,10 +25,13 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
   int64_t end = 0;
   Builder b(kernel.getContext());
   kernel.walk([&](RingOp ring) {
+    end = llvm::alignTo(end, ring.getStageType().getAlignment());
     ring.setOffsetAttr(b.getI64IntegerAttr(end));
     end += ring.getNumBytes();
   });
   for (const StoreStage &stage : getStoreStages(kernel)) {
+    StoreBulkOp first = stage.stores.front();
+    end = llvm::alignTo(end, first.getStageType().getAlignment());
     for (StoreBulkOp store : stage.stores)
       store.setOffsetAttr(b.getI64IntegerAttr(end));
     end += stage.bytes;

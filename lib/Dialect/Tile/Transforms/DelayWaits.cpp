@@ -9,6 +9,7 @@
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -43,8 +44,9 @@ private:
   /// What must come before a release: the ops that read its tile.
   llvm::MapVector<Operation *, SmallVector<Operation *>> readers;
   /// What else must come before an op: before a choice that clears tiles the
-  /// ends of products that read them; the acquire of a stage that threads fill
-  /// before that, and this before the wait; and it before a product of the same
+  /// ends of products that read them; a choice before an operand that depends
+  /// on the same condition; the acquire of a stage that threads fill before
+  /// that, and this before the wait; and it before a product of the same
   /// registers, which are the product's until that ends.
   DenseMap<Operation *, SmallVector<Operation *>> earlier;
 };
@@ -127,6 +129,11 @@ void Scheduler::run() {
             user->isBeforeInBlock(op))
           llvm::append_range(earlier[op], user->getUsers());
     });
+  // Zeros or what the choice takes: not both in registers meanwhile.
+  for (auto zeros : block.getOps<arith::SelectOp>())
+    for (auto choice : block.getOps<scf::IfOp>())
+      if (choice.getCondition() == zeros.getCondition())
+        earlier[zeros].push_back(choice);
   for (auto put : block.getOps<RingPutOp>()) {
     for (Operation *user : put.getRing().getUsers())
       if (user->getBlock() == &block) {

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 namespace flash::tile {
 #define GEN_PASS_DEF_HOISTPRODUCTS
@@ -33,12 +34,24 @@ static bool isRead(Value tile, scf::IfOp choice) {
   });
 }
 
+/// Whether the value is an exponential, or one or 0.
+static bool isExponential(Value value) {
+  if (auto choice = value.getDefiningOp<arith::SelectOp>())
+    return (isExponential(choice.getTrueValue()) &&
+            matchPattern(choice.getFalseValue(), m_AnyZeroFloat())) ||
+           (isExponential(choice.getFalseValue()) &&
+            matchPattern(choice.getTrueValue(), m_AnyZeroFloat()));
+  return isa_and_nonnull<math::Exp2Op, math::ExpOp>(value.getDefiningOp());
+}
+
 /// Whether the tile is exponentials, of which a row has no NaN or infinite one
 /// unless its sum is so, too: with zeros they add nothing.
 static bool areExponentials(Value tile) {
-  if (auto rounded = tile.getDefiningOp<arith::TruncFOp>())
-    tile = rounded.getIn();
-  return isa_and_nonnull<math::Exp2Op, math::ExpOp>(tile.getDefiningOp());
+  while (isa_and_nonnull<arith::TruncFOp, arith::ExtFOp>(tile.getDefiningOp()))
+    tile = tile.getDefiningOp()->getOperand(0);
+  if (auto map = tile.getDefiningOp<MapOp>())
+    tile = cast<YieldOp>(map.getBody().front().getTerminator()).getResult();
+  return isExponential(tile);
 }
 
 /// The product that is all that the choice does where its condition holds; null
@@ -58,27 +71,17 @@ static MmaAsyncOp getProduct(scf::IfOp choice) {
   return isRead(product.getB(), choice) ? MmaAsyncOp() : product;
 }
 
-/// Lets the choice give the product's first operand, too, or zeros where the
-/// product is left out.
-static scf::IfOp addFirstOperand(scf::IfOp choice, MmaAsyncOp product) {
-  OpBuilder b(choice);
+/// Zeros in place of the product's first operand where it is left out. Behind
+/// the choice, so that only one of both is in registers meanwhile.
+static Value getFirstOperand(scf::IfOp choice, MmaAsyncOp product) {
+  OpBuilder b(choice->getContext());
+  b.setInsertionPointAfter(choice);
   auto type = cast<RankedTensorType>(product.getA().getType());
   Value zeros = arith::ConstantOp::create(
       b, product.getLoc(),
       DenseElementsAttr::get(type, b.getZeroAttr(type.getElementType())));
-  auto both = scf::IfOp::create(b, choice.getLoc(),
-                                {choice.getResult(0).getType(), type},
-                                choice.getCondition(), /*withElseRegion=*/true);
-  Value factors[] = {product.getA(), zeros};
-  for (auto [from, to, value] :
-       llvm::zip_equal(choice->getRegions(), both->getRegions(), factors)) {
-    to.takeBody(from);
-    to.front().getTerminator()->insertOperands(1, value);
-  }
-  choice.getResult(0).replaceAllUsesWith(both.getResult(0));
-  choice.erase();
-  product.getAMutable().assign(both.getResult(1));
-  return both;
+  return arith::SelectOp::create(b, product.getLoc(), choice.getCondition(),
+                                 product.getA(), zeros);
 }
 
 static void hoist(scf::IfOp choice, MmaAsyncOp product) {
@@ -86,13 +89,16 @@ static void hoist(scf::IfOp choice, MmaAsyncOp product) {
   int64_t warps =
       cast<FragmentAttr>(product.getResult().getType().getValue().getEncoding())
           .getWarps();
-  if (!areExponentials(product.getA()))
-    choice = addFirstOperand(choice, product);
+  Operation *last = choice;
+  if (!areExponentials(product.getA())) {
+    product.getAMutable().assign(getFirstOperand(choice, product));
+    last = product.getA().getDefiningOp();
+  }
   OpBuilder b(choice);
   choice.thenYield()->setOperand(0, product.getC());
   b.setInsertionPoint(choice.elseYield());
   ClearOp::create(b, product.getLoc(), product.getB(), warps);
-  product->moveAfter(choice);
+  product->moveAfter(last);
   wait->moveAfter(product);
   choice.getResult(0).replaceAllUsesWith(wait.getResult());
   product.getCMutable().assign(choice.getResult(0));

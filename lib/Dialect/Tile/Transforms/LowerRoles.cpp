@@ -152,7 +152,7 @@ private:
   void separateRoles();
 
   gpu::GPUFuncOp kernel;
-  bool checksSeveralRings = false;
+  bool arrivesInBranch = false;
   WarpSpecializeOp roles;
   /// Of each role, whether one thread carries it out.
   SmallVector<bool> areOfOneThread;
@@ -463,10 +463,10 @@ void RoleLowering::arrive(Value barrier) {
 /// Without a branch: where one ends together with a choice of the program,
 /// ptxas takes all of that for divergent, and what is the same for a warp, such
 /// as the descriptors of products, goes through vector registers. But kernels
-/// that check several rings have no register for the predicate: with it, ptxas
-/// spills gradients at D = 128.
+/// that check several rings and add nothing in turn have no register for the
+/// predicate: with it, ptxas spills gradients of keys at D = 128.
 void RoleLowering::arriveAsLeader(Value barrier) {
-  if (checksSeveralRings)
+  if (arrivesInBranch)
     forLeader([&] { arrive(barrier); });
   else
     NVVM::InlinePtxOp::create(b, loc, TypeRange(), /*readOnlyArgs=*/barrier,
@@ -862,15 +862,17 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   });
   std::optional<unsigned> storing, ofPingPong;
   llvm::SmallDenseSet<Value> checked;
+  bool addsInTurn = false;
   for (Operation *op : ops) {
     if (auto check = dyn_cast<RingCheckFiniteOp>(op))
       checked.insert(check.getRing());
+    addsInTurn |= isa<AddInTurnOp>(op);
     if (isa<StoreBulkOp>(op))
       storing = roles.getRoleOf(op);
     if (isa<PingPongWaitOp>(op))
       ofPingPong = roles.getRoleOf(op);
   }
-  checksSeveralRings = checked.size() > 1;
+  arrivesInBranch = checked.size() > 1 && !addsInTurn;
   for (Operation *op : ops) {
     b.setInsertionPoint(op);
     loc = op->getLoc();

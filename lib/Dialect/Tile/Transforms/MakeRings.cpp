@@ -238,15 +238,16 @@ namespace {
 struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
   int64_t stages = 1, queryStages = 1;
   bool isPersistent = false;
-  bool defersProducts = false;
 
-  /// A ring for tiles like the source's, at the kernel's start. Threads read
-  /// what they have written at once: one stage is enough, and two where they
-  /// may read it an iteration later (tile-defer-products).
+  /// A ring for tiles like the source's, at the kernel's start. One stage is
+  /// enough for what threads put there themselves, and two where all of them
+  /// read it in a product whose result leaves the loop: none of them waits then
+  /// until the last has read, and it may be read an iteration later
+  /// (tile-defer-products).
   Value createRing(Operation *source, int64_t stages) {
     OpBuilder b = OpBuilder::atBlockBegin(&getOperation().getBody().front());
     if (isa<ShareOp>(source))
-      stages = defersProducts && isOfSharedProduct(source) ? 2 : 1;
+      stages = isOfSharedProduct(source) ? 2 : 1;
     auto type = RingType::get(&getContext(), stages,
                               cast<SmemType>(getTileType(source)));
     return RingOp::create(b, source->getLoc(), type);
@@ -363,7 +364,6 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
     stages = schedule.stages.value_or(1);
     queryStages = schedule.queryStages.value_or(1);
     isPersistent = schedule.has(flash::ScheduleFeatures::Persistent);
-    defersProducts = schedule.has(flash::ScheduleFeatures::DeferProducts);
     getOperation().walk([](Operation *op) {
       if (isSource(op) && op->use_empty())
         op->erase();

@@ -11,6 +11,7 @@
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Schedule/Problem.h"
 #include "flash/Schedule/Schedule.h"
+#include "flash/Schedule/Target.h"
 
 namespace flash {
 
@@ -28,6 +29,11 @@ std::optional<int64_t> countQueryTiles(mlir::RankedTensorType query,
 /// Why its gradients cannot be one program with the tiles of the schedule;
 /// empty if they can, or are not to be.
 std::string findFusionFault(AttentionGradOp op, const Schedule &schedule);
+
+/// Fills in what the schedule of gradients leaves open, which are of the
+/// problem on the machine; what is wrong with it, if anything is.
+std::string proposeSchedule(AttentionGradOp op, const Problem &problem,
+                            const TargetInfo &machine, Schedule &schedule);
 
 } // namespace flash
 

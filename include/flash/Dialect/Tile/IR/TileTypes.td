@@ -40,9 +40,9 @@ def Tile_SmemType : Tile_Type<"Smem", "smem"> {
     int64_t getNumPanels() const;
     int64_t getPanelBytes() const { return getRows() * getSwizzle(); }
     int64_t getNumBytes() const { return getPanelBytes() * getNumPanels(); }
-    /// Where tiles start: the pattern of the widest swizzle repeats after that
-    /// many bytes.
-    static constexpr int64_t alignment = 1024;
+    /// Where tiles start, in bytes: after so many the pattern of the swizzle
+    /// repeats.
+    int64_t getAlignment() const { return 8 * getSwizzle(); }
     /// The bytes from a tile's start to where the next can start.
     int64_t getAlignedBytes() const;
     /// The byte at which an element lies.
