@@ -52,8 +52,9 @@ static std::optional<Sizes> parseSizes(StringRef text) {
   return sizes;
 }
 
-/// Whether schedules can be chosen for such a query or key. How many tiles there
-/// are in all decides how GPUs split the keys; CPUs need the lengths alone.
+/// Whether schedules can be chosen for such a query or key. How many tiles
+/// there are in all decides how GPUs split the keys; CPUs need the lengths
+/// alone.
 static bool isKnown(ArrayRef<int64_t> sizes, const TargetInfo &machine) {
   if (machine.isGpu)
     return llvm::none_of(sizes, ShapedType::isDynamic);
