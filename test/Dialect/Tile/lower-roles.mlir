@@ -82,6 +82,19 @@ module attributes {gpu.container_module} {
 // -----
 
 gpu.module @m {
+  gpu.func @unknown_place(%t: !tile.smem<64x32xf32, swizzle = 128>, %s: memref<?x32xf32>, %c: memref<?xi32>, %i: index) kernel {
+    tile.warp_specialize @consumer(warps = 4, registers = 128) {
+    } @adder(warps = 1, registers = 40) {
+      // expected-error @below {{'tile.add_in_turn' op must add a tile that tile.ring.wait or tile.smem_view gives to a role}}
+      tile.add_in_turn %t, %s[%i] turn(%i) of %c[%i] : !tile.smem<64x32xf32, swizzle = 128> to memref<?x32xf32>, memref<?xi32>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
   gpu.func @kernel() kernel {
     // expected-error @below {{'tile.ring' op has no offset; run tile-allocate-smem first}}
     %r = tile.ring {offset = 0} : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>

@@ -943,7 +943,16 @@ struct LowerRoles : flash::tile::impl::LowerRolesBase<LowerRoles> {
         ring.emitOpError("has no offset; run tile-allocate-smem first");
         return WalkResult::interrupt();
       });
-      if (walk.wasInterrupted())
+      // What is added goes from where the ring's slot lies.
+      WalkResult adds = roles.walk([](AddInTurnOp add) {
+        if (isa_and_present<RingWaitOp, SmemViewOp>(
+                add.getTile().getDefiningOp()))
+          return WalkResult::advance();
+        add.emitOpError("must add a tile that tile.ring.wait or "
+                        "tile.smem_view gives to a role");
+        return WalkResult::interrupt();
+      });
+      if (walk.wasInterrupted() || adds.wasInterrupted())
         return signalPassFailure();
       RoleLowering(kernel, roles).run(launches[kernel]);
     }
