@@ -35,9 +35,6 @@ static constexpr int64_t bytesOfSum = 4;
 // Shared memory that the barriers of a block's rings need, rounded up.
 static constexpr int64_t barrierBytesPerBlock = 1024;
 
-// Of the gradients of scores that all warpgroups read (tile-make-rings).
-static constexpr int64_t stagesOfScoreGrads = 2;
-
 namespace {
 /// Tiles for head dimensions up to a bound, where warps have roles.
 struct Candidate {
@@ -208,8 +205,9 @@ static std::string findFault(const Problem &problem, const TargetInfo &target,
   int64_t bytes = getBytes(program.rows, program.rowColumns) +
                   program.stages * getBytes(program.step, program.stepColumns);
   if (program.queryColumns > 0)
-    bytes += stagesOfScoreGrads * getBytes(program.rows, program.step) +
-             program.step * program.queryColumns * bytesOfSum;
+    bytes +=
+        tile::stagesOfSharedProducts * getBytes(program.rows, program.step) +
+        program.step * program.queryColumns * bytesOfSum;
   int64_t limit = tile::getSharedLimit(target.maxSharedBytesPerBlock, blocks) -
                   barrierBytesPerBlock;
   if (bytes > limit)

@@ -16,6 +16,23 @@
 using namespace mlir;
 using namespace flash;
 
+/// Null if any of the two is.
+template <typename Op>
+static Value ofBoth(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
+  return lhs && rhs ? Op::create(b, lhs, rhs).getResult() : Value();
+}
+/// The other one if one is null.
+template <typename Op>
+static Value ofAny(ImplicitLocOpBuilder &b, Value lhs, Value rhs) {
+  return lhs && rhs ? Op::create(b, lhs, rhs).getResult() : lhs ? lhs : rhs;
+}
+
+TileCondition flash::emitAnd(ImplicitLocOpBuilder &b, TileCondition lhs,
+                             TileCondition rhs) {
+  return {ofBoth<arith::AndIOp>(b, lhs.all, rhs.all),
+          ofAny<arith::AndIOp>(b, lhs.any, rhs.any)};
+}
+
 namespace {
 /// Evaluates a region on a tile. What it does not understand stays unknown.
 class TileEvaluator {
@@ -35,16 +52,8 @@ private:
   IndexRange computeRange(Operation &op);
   TileCondition compare(arith::CmpIPredicate predicate, IndexRange lhs,
                         IndexRange rhs);
-  /// Null if any of the two is.
-  template <typename Op> Value ofBoth(Value lhs, Value rhs) {
-    return lhs && rhs ? Op::create(b, lhs, rhs).getResult() : Value();
-  }
-  /// The other one if one is null.
-  template <typename Op> Value ofAny(Value lhs, Value rhs) {
-    return lhs && rhs ? Op::create(b, lhs, rhs).getResult() : lhs ? lhs : rhs;
-  }
   Value negate(Value condition) {
-    return ofBoth<arith::XOrIOp>(condition,
+    return ofBoth<arith::XOrIOp>(b, condition,
                                  arith::ConstantIntOp::create(b, 1, 1));
   }
   TileCondition negate(TileCondition condition) {
@@ -89,8 +98,7 @@ TileCondition TileEvaluator::compare(arith::CmpIPredicate predicate,
   case Predicate::eq: {
     TileCondition isBelow = compare(Predicate::sle, lhs, rhs),
                   isAbove = compare(Predicate::sle, rhs, lhs);
-    return {ofBoth<arith::AndIOp>(isBelow.all, isAbove.all),
-            ofAny<arith::AndIOp>(isBelow.any, isAbove.any)};
+    return emitAnd(b, isBelow, isAbove);
   }
   case Predicate::ne:
     return negate(compare(Predicate::eq, lhs, rhs));
@@ -104,20 +112,20 @@ IndexRange TileEvaluator::computeRange(Operation &op) {
       op.getOperands(), [&](Value operand) { return getRange(operand); });
   return llvm::TypeSwitch<Operation *, IndexRange>(&op)
       .Case([&](arith::AddIOp) -> IndexRange {
-        return {ofBoth<arith::AddIOp>(of[0].least, of[1].least),
-                ofBoth<arith::AddIOp>(of[0].most, of[1].most)};
+        return {ofBoth<arith::AddIOp>(b, of[0].least, of[1].least),
+                ofBoth<arith::AddIOp>(b, of[0].most, of[1].most)};
       })
       .Case([&](arith::SubIOp) -> IndexRange {
-        return {ofBoth<arith::SubIOp>(of[0].least, of[1].most),
-                ofBoth<arith::SubIOp>(of[0].most, of[1].least)};
+        return {ofBoth<arith::SubIOp>(b, of[0].least, of[1].most),
+                ofBoth<arith::SubIOp>(b, of[0].most, of[1].least)};
       })
       .Case([&](arith::MaxSIOp) -> IndexRange {
-        return {ofAny<arith::MaxSIOp>(of[0].least, of[1].least),
-                ofBoth<arith::MaxSIOp>(of[0].most, of[1].most)};
+        return {ofAny<arith::MaxSIOp>(b, of[0].least, of[1].least),
+                ofBoth<arith::MaxSIOp>(b, of[0].most, of[1].most)};
       })
       .Case([&](arith::MinSIOp) -> IndexRange {
-        return {ofBoth<arith::MinSIOp>(of[0].least, of[1].least),
-                ofAny<arith::MinSIOp>(of[0].most, of[1].most)};
+        return {ofBoth<arith::MinSIOp>(b, of[0].least, of[1].least),
+                ofAny<arith::MinSIOp>(b, of[0].most, of[1].most)};
       })
       .Default([](Operation *) { return IndexRange(); });
 }
@@ -154,12 +162,12 @@ void TileEvaluator::visit(Operation &op) {
                            getRange(comparison.getRhs()));
           })
           .Case([&](arith::AndIOp) -> TileCondition {
-            return {ofBoth<arith::AndIOp>(condition(0).all, condition(1).all),
-                    ofAny<arith::AndIOp>(condition(0).any, condition(1).any)};
+            return emitAnd(b, condition(0), condition(1));
           })
           .Case([&](arith::OrIOp) -> TileCondition {
-            return {ofAny<arith::OrIOp>(condition(0).all, condition(1).all),
-                    ofBoth<arith::OrIOp>(condition(0).any, condition(1).any)};
+            return {
+                ofAny<arith::OrIOp>(b, condition(0).all, condition(1).all),
+                ofBoth<arith::OrIOp>(b, condition(0).any, condition(1).any)};
           })
           .Case([&](arith::XOrIOp) -> TileCondition {
             return matchPattern(op.getOperand(1), m_One())

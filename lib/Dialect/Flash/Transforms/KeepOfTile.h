@@ -26,6 +26,10 @@ struct TileCondition {
   mlir::Value all, any;
 };
 
+/// What is known of elements for which both conditions hold.
+TileCondition emitAnd(mlir::ImplicitLocOpBuilder &b, TileCondition lhs,
+                      TileCondition rhs);
+
 /// Emits what the region of a block map keeps of a tile, without asking its
 /// elements: interval arithmetic on sums, differences, extremes and comparisons
 /// of positions and of what is the same for the whole tile, such as a window

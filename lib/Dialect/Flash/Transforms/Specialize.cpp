@@ -414,7 +414,7 @@ LogicalResult Specialize::select(AttentionGradOp op) {
       !fault.empty())
     return op.emitOpError("cannot be scheduled: ") << fault;
   // Programs of open sizes have no registers for it.
-  if (!hasFeatures)
+  if (chosen.features && !hasFeatures)
     *chosen.features &= ~ScheduleFeatures::Persistent;
   op.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
   auto getMultiple = [](int64_t size, int64_t tile) {

@@ -97,15 +97,16 @@ private:
   }
   /// Whether the mask alone says what is left of each tile.
   bool isKnown() { return op.getKeep().empty() && !ofMask.gaveUp; }
-  /// Tiles that lists are made of: where the fixed one starts, and the number
-  /// of keys if the batch has one.
-  struct TilePair {
-    Value batch, map, start, listedTile, length;
+  /// A tile that has a list: where it starts, and the number of keys if the
+  /// batch has one.
+  struct FixedTile {
+    Value batch, map, start, length;
   };
   Value getLength(Value batch);
-  /// What is known to be left of a tile without a question to its elements; two
-  /// nulls if nothing is.
-  TileCondition tell(ImplicitLocOpBuilder &at, const TilePair &pair);
+  /// What is known to be left of a tile and a listed one without a question to
+  /// their elements; two nulls if nothing is.
+  TileCondition tell(ImplicitLocOpBuilder &at, const FixedTile &tile,
+                     Value listedTile);
   /// How many elements are kept of each of a unit's tiles, from `firstTile` on.
   Value countInUnit(Value batch, Value map, Value start, Value firstTile);
   /// How many elements are kept of each pair of tiles: f32, which is exact for
@@ -120,26 +121,27 @@ private:
         })[0];
   }
 
-  /// A tile whose list is made: how many elements are kept of it and each of
-  /// the others, unless the mask alone says it, and how many there are of a
-  /// whole one.
-  struct FixedTile {
-    Value kept, batch, map, start, number, all, length;
+  /// A tile whose list is made: which one it is, how many elements are kept of
+  /// it and each of the others, unless the mask alone says it, and how many
+  /// there are of a whole one.
+  struct CountedTile : FixedTile {
+    Value number, kept, all;
   };
   Value emitFloat(ImplicitLocOpBuilder &at, Value number) {
     Value narrow = arith::IndexCastOp::create(at, at.getI32Type(), number);
     return arith::SIToFPOp::create(at, at.getF32Type(), narrow);
   }
-  Value keptOf(const FixedTile &tile, ImplicitLocOpBuilder &at,
+  Value keptOf(const CountedTile &tile, ImplicitLocOpBuilder &at,
                Value listedTile);
-  Value isPart(ImplicitLocOpBuilder &at, const FixedTile &tile, Value count) {
+  Value isPart(ImplicitLocOpBuilder &at, const CountedTile &tile, Value count) {
     Value isSome = arith::CmpFOp::create(at, arith::CmpFPredicate::OGT, count,
                                          emitConstant(at, 0.0));
     Value isLess =
         arith::CmpFOp::create(at, arith::CmpFPredicate::OLT, count, tile.all);
     return arith::AndIOp::create(at, isSome, isLess);
   }
-  Value isWhole(ImplicitLocOpBuilder &at, const FixedTile &tile, Value count) {
+  Value isWhole(ImplicitLocOpBuilder &at, const CountedTile &tile,
+                Value count) {
     return arith::CmpFOp::create(at, arith::CmpFPredicate::OEQ, count,
                                  tile.all);
   }
@@ -148,10 +150,10 @@ private:
       llvm::function_ref<Value(ImplicitLocOpBuilder &at, Value listedTile,
                                Value count, ValueRange ofPlace)>;
   /// For each of a unit's places, how many tiles a condition holds for.
-  Value countTilesIf(const FixedTile &tile, ValueRange ofPlaces,
+  Value countTilesIf(const CountedTile &tile, ValueRange ofPlaces,
                      Condition condition);
   /// Which tiles are in a unit's places.
-  Value findTiles(const FixedTile &tile, Value firstPlace, Value numParts);
+  Value findTiles(const CountedTile &tile, Value firstPlace, Value numParts);
   /// Emits the lists and their lengths; `kept` is null where the mask alone
   /// says what is left of tiles.
   SmallVector<Value> list(Value kept);
@@ -226,32 +228,29 @@ Value MapTiler::getLength(Value batch) {
       tensor::ExtractOp::create(b, op.getLengths(), batch));
 }
 
-TileCondition MapTiler::tell(ImplicitLocOpBuilder &at, const TilePair &pair) {
+TileCondition MapTiler::tell(ImplicitLocOpBuilder &at, const FixedTile &tile,
+                             Value listedTile) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(at, value);
   };
   auto holds = [&](arith::CmpIPredicate predicate, Value lhs, Value rhs) {
     return arith::CmpIOp::create(at, predicate, lhs, rhs);
   };
-  auto both = [&](Value lhs, Value rhs) -> Value {
-    return lhs && rhs ? arith::AndIOp::create(at, lhs, rhs).getResult()
-                      : Value();
-  };
   // Where the tiles start, and where they end if they are whole and if not.
   Value listedStart =
-            arith::MulIOp::create(at, pair.listedTile, constant(listed.tile)),
+            arith::MulIOp::create(at, listedTile, constant(listed.tile)),
         wholeEnd =
             arith::AddIOp::create(at, listedStart, constant(listed.tile)),
         listedEnd = arith::MinSIOp::create(at, wholeEnd, value(listed.end));
   Value fixedEnd = arith::AddIOp::create(
-      at, pair.start, value(fixed.existing(at, at.getLoc(), pair.start)));
-  Value head = pair.map;
+      at, tile.start, value(fixed.existing(at, at.getLoc(), tile.start)));
+  Value head = tile.map;
   if (packedHeads > 1)
     head = arith::MulIOp::create(at, head, constant(packedHeads));
   auto upTo = [&](Value start, Value end) -> IndexRange {
     return {start, arith::SubIOp::create(at, end, constant(1))};
   };
-  IndexRange queries = upTo(pair.start, fixedEnd),
+  IndexRange queries = upTo(tile.start, fixedEnd),
              keys = upTo(listedStart, listedEnd), heads = {head, head};
   Value endKey = wholeEnd;
   if (op.getOverQueries()) {
@@ -261,28 +260,25 @@ TileCondition MapTiler::tell(ImplicitLocOpBuilder &at, const TilePair &pair) {
   if (packedHeads > 1)
     heads.most = arith::AddIOp::create(at, head, constant(packedHeads - 1));
   TileCondition left = emitKeepOfTile(
-      at, op.getKeep(), {pair.batch, pair.batch}, heads, queries, keys);
+      at, op.getKeep(), {tile.batch, tile.batch}, heads, queries, keys);
 
-  auto isLeft = [&](Value some) {
-    left.any = left.any ? both(left.any, some) : some;
-  };
   if (op.getMask()) {
-    const Value point[] = {pair.batch, head, pair.start, pair.listedTile},
+    const Value point[] = {tile.batch, head, tile.start, listedTile},
                 sizes[] = {value(fixed.end), value(listed.end)};
-    isLeft(emitIsInAny(at, at.getLoc(), ofMask.visited, point, sizes));
+    Value isVisited =
+        emitIsInAny(at, at.getLoc(), ofMask.visited, point, sizes);
     Value isNotFull =
         emitIsInAny(at, at.getLoc(), ofMask.notFull, point, sizes);
-    left.all = both(left.all,
-                    arith::XOrIOp::create(
-                        at, isNotFull, arith::ConstantIntOp::create(at, 1, 1)));
+    Value isFull = arith::XOrIOp::create(
+        at, isNotFull, arith::ConstantIntOp::create(at, 1, 1));
+    left = emitAnd(at, left, {isFull, isVisited});
   }
-  left.all = both(
-      left.all, holds(arith::CmpIPredicate::sle, wholeEnd, value(listed.end)));
-  if (pair.length) {
-    isLeft(holds(arith::CmpIPredicate::slt, keys.least, pair.length));
-    left.all =
-        both(left.all, holds(arith::CmpIPredicate::sle, endKey, pair.length));
-  }
+  Value isWhole = holds(arith::CmpIPredicate::sle, wholeEnd, value(listed.end));
+  left = emitAnd(at, left, {isWhole, Value()});
+  if (tile.length)
+    left = emitAnd(at, left,
+                   {holds(arith::CmpIPredicate::sle, endKey, tile.length),
+                    holds(arith::CmpIPredicate::slt, keys.least, tile.length)});
   return left;
 }
 
@@ -302,7 +298,7 @@ Value MapTiler::countInUnit(Value batch, Value map, Value start,
   Value asks;
   for (int64_t tile = 0; tells && tile < tilesOfUnit; ++tile) {
     Value number = arith::AddIOp::create(b, firstTile, constant(tile));
-    TileCondition left = tell(b, {batch, map, start, number, length});
+    TileCondition left = tell(b, {batch, map, start, length}, number);
     tells = static_cast<bool>(left.any);
     if (!tells)
       break;
@@ -339,7 +335,7 @@ Value MapTiler::countInUnit(Value batch, Value map, Value start,
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
         Value number = arith::AddIOp::create(at, firstTile,
                                              linalg::IndexOp::create(at, 0));
-        TileCondition left = tell(at, {batch, map, start, number, length});
+        TileCondition left = tell(at, {batch, map, start, length}, number);
         Value kept = args[0];
         if (left.all)
           kept = arith::SelectOp::create(at, left.all, all, kept);
@@ -372,11 +368,10 @@ Value MapTiler::countKept() {
   return forall.getResult(0);
 }
 
-Value MapTiler::keptOf(const FixedTile &tile, ImplicitLocOpBuilder &at,
+Value MapTiler::keptOf(const CountedTile &tile, ImplicitLocOpBuilder &at,
                        Value listedTile) {
   if (!tile.kept) {
-    TileCondition left =
-        tell(at, {tile.batch, tile.map, tile.start, listedTile, tile.length});
+    TileCondition left = tell(at, tile, listedTile);
     // Of what is left in part some number between none and all.
     Value kept =
         arith::SelectOp::create(at, left.all, tile.all, emitConstant(at, 0.5));
@@ -386,7 +381,7 @@ Value MapTiler::keptOf(const FixedTile &tile, ImplicitLocOpBuilder &at,
       at, tile.kept, ValueRange{tile.batch, tile.map, tile.number, listedTile});
 }
 
-Value MapTiler::countTilesIf(const FixedTile &tile, ValueRange ofPlaces,
+Value MapTiler::countTilesIf(const CountedTile &tile, ValueRange ofPlaces,
                              Condition condition) {
   Value numTiles = value(numListed);
   auto loop =
@@ -416,7 +411,7 @@ Value MapTiler::countTilesIf(const FixedTile &tile, ValueRange ofPlaces,
   return loop.getResult(0);
 }
 
-Value MapTiler::findTiles(const FixedTile &tile, Value firstPlace,
+Value MapTiler::findTiles(const CountedTile &tile, Value firstPlace,
                           Value numParts) {
   // The place of a row in the list, and among those of its kind.
   auto emitPlace = [&](ImplicitLocOpBuilder &at, Value parts) {
@@ -503,13 +498,10 @@ SmallVector<Value> MapTiler::list(Value kept) {
   b.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> at = forall.getInductionVars();
   Value firstPlace = at[3];
-  FixedTile tile = {kept,
-                    at[0],
-                    at[1],
-                    at[2],
-                    tileOf(at[2]),
-                    emitFloat(b, countAll(at[2])),
-                    getLength(at[0])};
+  CountedTile tile = {{at[0], at[1], at[2], getLength(at[0])},
+                      tileOf(at[2]),
+                      kept,
+                      emitFloat(b, countAll(at[2]))};
   Value numParts = countTilesIf(
       tile, {}, [&](ImplicitLocOpBuilder &at, Value, Value count, ValueRange) {
         return isPart(at, tile, count);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "flash/Dialect/Tile/IR/Tile.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Schedule/Schedule.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -240,14 +241,12 @@ struct MakeRings : flash::tile::impl::MakeRingsBase<MakeRings> {
   bool isPersistent = false;
 
   /// A ring for tiles like the source's, at the kernel's start. One stage is
-  /// enough for what threads put there themselves, and two where all of them
-  /// read it in a product whose result leaves the loop: none of them waits then
-  /// until the last has read, and it may be read an iteration later
-  /// (tile-defer-products).
+  /// enough for what threads put there themselves, but for factors of products
+  /// that are shared (Warpgroups.h).
   Value createRing(Operation *source, int64_t stages) {
     OpBuilder b = OpBuilder::atBlockBegin(&getOperation().getBody().front());
     if (isa<ShareOp>(source))
-      stages = isOfSharedProduct(source) ? 2 : 1;
+      stages = isOfSharedProduct(source) ? stagesOfSharedProducts : 1;
     auto type = RingType::get(&getContext(), stages,
                               cast<SmemType>(getTileType(source)));
     return RingOp::create(b, source->getLoc(), type);

@@ -24,6 +24,12 @@ constexpr int64_t getCheckWarps(int64_t ctasPerSm) {
   return ctasPerSm > 1 ? 1 : 3;
 }
 
+/// Of a tile that threads put in shared memory and all warpgroups read in a
+/// product whose result leaves the loop, such as the gradients of scores: none
+/// waits until the last has read, and it may be read an iteration later
+/// (tile-defer-products).
+constexpr int64_t stagesOfSharedProducts = 2;
+
 /// Of an mbarrier.
 constexpr int64_t barrierBytes = 8;
 

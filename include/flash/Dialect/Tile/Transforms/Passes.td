@@ -614,7 +614,8 @@ def LowerRoles : Pass<"tile-lower-roles", "::mlir::ModuleOp"> {
     non-finite check, the other. A stage of a `checked` ring has a third, for what
     the check found.
     The tensor maps with which copies are made become arguments of the kernel;
-    the host makes them before the launch.
+    the host makes them before the launch. A `tile.add_in_turn` reads a slot whose place is known:
+    that of a `tile.ring.wait` or a `tile.smem_view`; of any other tile it is an error.
 
     ```mlir
     %kt = tile.ring.wait %ring[%t]
