@@ -124,10 +124,10 @@ func.func @over_queries(%ids: tensor<500xi32>) -> (tensor<1x1x8x10xi32>, tensor<
 // CHECK:         %[[LENGTH:.*]] = arith.index_cast
 // CHECK:         linalg.generic {{.*}} outs(%{{.*}} : tensor<8x128xf32>)
 // CHECK:           %[[LEFT:.*]] = arith.ori
-// CHECK:           %[[BEFORE:.*]] = arith.cmpi slt, %{{.*}}, %[[LENGTH]]
-// CHECK:           arith.andi %{{.*}}, %[[BEFORE]]
 // CHECK:           %[[END:.*]] = arith.cmpi sle, %{{.*}}, %[[LENGTH]]
+// CHECK:           %[[BEFORE:.*]] = arith.cmpi slt, %{{.*}}, %[[LENGTH]]
 // CHECK:           %[[WHOLE:.*]] = arith.andi %{{.*}}, %[[END]]
+// CHECK:           arith.andi %{{.*}}, %[[BEFORE]]
 // CHECK:           arith.select %[[WHOLE]], %[[ALL]], %cst
 // CHECK-NOT:   = scf.forall
 // CHECK:       return

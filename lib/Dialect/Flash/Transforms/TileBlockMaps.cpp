@@ -498,10 +498,9 @@ SmallVector<Value> MapTiler::list(Value kept) {
   b.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> at = forall.getInductionVars();
   Value firstPlace = at[3];
-  CountedTile tile = {{at[0], at[1], at[2], getLength(at[0])},
-                      tileOf(at[2]),
-                      kept,
-                      emitFloat(b, countAll(at[2]))};
+  Value number = tileOf(at[2]), all = emitFloat(b, countAll(at[2]));
+  CountedTile tile = {
+      {at[0], at[1], at[2], getLength(at[0])}, number, kept, all};
   Value numParts = countTilesIf(
       tile, {}, [&](ImplicitLocOpBuilder &at, Value, Value count, ValueRange) {
         return isPart(at, tile, count);
