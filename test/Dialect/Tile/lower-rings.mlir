@@ -114,6 +114,55 @@ gpu.module @m {
 !ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
 !registers = tensor<16x64xf16, #tile.fragment<1>>
 
+// Where copies are waited for under a guard, their groups are made there, too, and
+// not behind the wait. What is pending behind the guard depends on the way to it:
+// the next wait leaves nothing pending.
+
+// CHECK-LABEL: gpu.func @wait_under_guard(
+// CHECK:       scf.if
+// CHECK:         tile.copy
+// CHECK-NEXT:    nvvm.cp.async.commit.group
+// CHECK-NEXT:    nvvm.cp.async.wait.group 0
+// CHECK-NEXT:    gpu.barrier
+// CHECK:         tile.copy
+// CHECK-NEXT:    nvvm.cp.async.commit.group
+// CHECK-NEXT:  }
+// CHECK-NOT:   nvvm.cp.async.commit.group
+// CHECK:       tile.copy
+// CHECK-NEXT:  nvvm.cp.async.commit.group
+// CHECK-NEXT:  nvvm.cp.async.wait.group 0
+gpu.module @m {
+  gpu.func @wait_under_guard(%k: !memory, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %a = tile.ring {offset = 0} : !ring1
+    %b = tile.ring {offset = 2048} : !ring1
+    scf.if %c {
+      tile.ring.acquire %a[%c0] : !ring1
+      tile.copy_async %k[%c0] to %a[%c0] : !memory to !ring1
+      %at = tile.ring.wait %a[%c0] : !ring1
+      %ar = tile.load %at : !tile to !registers
+      tile.ring.release %a[%c0] : !ring1
+      tile.ring.acquire %a[%c1] : !ring1
+      tile.copy_async %k[%c0] to %a[%c1] : !memory to !ring1
+    }
+    tile.ring.acquire %b[%c0] : !ring1
+    tile.copy_async %k[%c0] to %b[%c0] : !memory to !ring1
+    %bt = tile.ring.wait %b[%c0] : !ring1
+    %br = tile.load %bt : !tile to !registers
+    tile.ring.release %b[%c0] : !ring1
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+!ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
 // Stage t mod stages. A guarded copy becomes a copy of no rows where the guard
 // does not hold; its group counts on both ways.
 

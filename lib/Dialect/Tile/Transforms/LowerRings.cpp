@@ -53,6 +53,9 @@ public:
 
   llvm::DenseMap<Operation *, int64_t> groupsLeft;
   llvm::DenseMap<Operation *, bool> needsBarrier;
+  /// Guards under which copies are waited for. The groups of their copies are
+  /// made there, too: behind the guard they would come after the wait.
+  llvm::SmallPtrSet<Operation *, 4> guardsOfWaits;
 
 private:
   State visit(Block &block, State state);
@@ -86,6 +89,21 @@ static Operation *getEndOfGroup(CopyAsyncOp copy) {
       loop && copy.getPart() == loop.getInductionVar())
     return loop;
   return isFollowed(copy) ? nullptr : copy.getOperation();
+}
+
+/// Whether copies are waited for under the guard.
+static bool waitsForCopies(scf::IfOp choice) {
+  return choice
+      .walk([](RingOpInterface op) {
+        RingEffect effect = op.getRingEffect();
+        bool waits = effect == RingEffect::Wait || effect == RingEffect::Peek;
+        return waits && !op.getRing()
+                             .getDefiningOp<RingOp>()
+                             .isFilledFromRegisters()
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 /// The ring that the op fills by a loop over the parts of a stage, or null.
@@ -152,12 +170,14 @@ void Analysis::visit(Operation &op, State &state) {
     }
     state = entry;
   } else if (auto choice = dyn_cast<scf::IfOp>(op)) {
-    // A guarded copy still makes a group, an empty one where there is none.
+    if (waitsForCopies(choice))
+      guardsOfWaits.insert(choice);
     State then = visit(*choice.thenBlock(), state);
     State otherwise = state;
     if (choice.elseBlock())
       otherwise = visit(*choice.elseBlock(), state);
-    else
+    else if (!guardsOfWaits.contains(choice))
+      // A guarded copy still makes a group, an empty one where there is none.
       otherwise.pending = then.pending;
     then.join(otherwise);
     state = then;
@@ -250,7 +270,8 @@ void Lowering::lower(Operation *op) {
                    tileRows, copy.getPackedAttr());
     if (Operation *last = getEndOfGroup(copy)) {
       // The group is made on both ways of a guard, so that its number is known.
-      while (isa<scf::IfOp>(last->getParentOp()))
+      while (isa<scf::IfOp>(last->getParentOp()) &&
+             !analysis.guardsOfWaits.contains(last->getParentOp()))
         last = last->getParentOp();
       b.setInsertionPointAfter(last);
       NVVM::CpAsyncCommitGroupOp::create(b, loc);
