@@ -44,19 +44,38 @@ static bool mayAddResults(func::FuncOp func) {
          SymbolTable::symbolKnownUseEmpty(func, func->getParentOp());
 }
 
-SmallVector<GradientResult>
-flash::compile::getGradientResults(func::FuncOp func) {
-  SmallVector<GradientResult> results;
+/// Visits what the function returns from its own block, behind casts.
+static void
+forEachResult(func::FuncOp func,
+              llvm::function_ref<void(unsigned number, Value value)> visit) {
   if (!func.getBody().hasOneBlock())
-    return results;
+    return;
   for (auto [number, value] :
        llvm::enumerate(func.getBody().front().getTerminator()->getOperands())) {
     while (auto cast = value.getDefiningOp<tensor::CastOp>())
       value = cast.getSource();
-    if (auto op = value.getDefiningOp<AttentionGradOp>())
-      results.push_back({op, static_cast<unsigned>(number),
-                         cast<OpResult>(value).getResultNumber()});
+    visit(number, value);
   }
+}
+
+SmallVector<GradientResult>
+flash::compile::getGradientResults(func::FuncOp func) {
+  SmallVector<GradientResult> results;
+  forEachResult(func, [&](unsigned number, Value value) {
+    if (auto op = value.getDefiningOp<AttentionGradOp>())
+      results.push_back({op, number, cast<OpResult>(value).getResultNumber()});
+  });
+  return results;
+}
+
+SmallVector<unsigned>
+flash::compile::getLogSumExpResults(func::FuncOp func) {
+  SmallVector<unsigned> results;
+  forEachResult(func, [&](unsigned number, Value value) {
+    auto op = value.getDefiningOp<AttentionOp>();
+    if (op && value == op.getLse())
+      results.push_back(number);
+  });
   return results;
 }
 

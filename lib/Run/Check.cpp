@@ -124,6 +124,7 @@ flash::run::runReference(Session &session, const Program &program,
       getScoreMagnitude(behind.take_front(added.logSumExps), inputs);
   expected.gradients =
       describeGradients(program.entry, behind.take_back(added.terms));
+  expected.logSumExps = getLogSumExpResults(program.entry);
   expected.results = std::move(*results);
   return expected;
 }
@@ -165,8 +166,11 @@ flash::run::checkRuns(const CheckedRuns &runs, const Expectation &expected,
     tolerance.relativeRms = std::max(tolerance.relativeRms, loosest);
     if (isGradient) {
       tolerance.relativeRms *= Gradient::toleranceFactor;
-      tolerance.leastMagnitude = gradient->second.leastMagnitude;
+      tolerance.leastMagnitude =
+          std::max(tolerance.leastMagnitude, gradient->second.leastMagnitude);
     }
+    if (llvm::is_contained(expected.logSumExps, number))
+      tolerance.leastMagnitude = Tolerance::leastLogSumExp;
     check.results.push_back(compare(result, wanted, tolerance));
     if (!check.results.back().ok)
       check.hint = expected.hint;

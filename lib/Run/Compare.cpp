@@ -15,18 +15,20 @@ using namespace flash::run;
 Tolerance Tolerance::get(DType dtype, double scoreMagnitude) {
   switch (dtype) {
   case DType::F16:
-    return {1e-3};
+    return {1e-3, /*leastMagnitude=*/0x1p-14};
   case DType::BF16:
-    return {8e-3};
+    return {8e-3, /*leastMagnitude=*/0x1p-126};
   case DType::F32:
-    return {std::max(1e-6, 1e-7 * scoreMagnitude)};
+    return {std::max(1e-6, 1e-7 * scoreMagnitude), /*leastMagnitude=*/0x1p-126};
   default:
     return {1e-12};
   }
 }
 
 Tolerance Tolerance::getOfTf32(double scoreMagnitude) {
-  return {std::max(1e-3, 1e-4 * scoreMagnitude)};
+  Tolerance tolerance = get(DType::F32, scoreMagnitude);
+  tolerance.relativeRms = std::max(1e-3, 1e-4 * scoreMagnitude);
+  return tolerance;
 }
 
 Tolerance Tolerance::getOfRoundedScores(DType dtype, double scoreMagnitude) {

@@ -42,8 +42,9 @@ struct Candidate {
   /// Where the program of keys has other stages, and where it is two.
   std::optional<int64_t> queryStages = {}, keyPrograms = {};
   /// From which length on it is faster than two programs, as one, without a
-  /// mask and under a causal one (H200, docs/schedules.md).
-  int64_t shortest = 0, shortestCausal = 0;
+  /// mask and under a causal one, and from how many heads of all batches:
+  /// blocks of a head take turns (H200, docs/schedules.md).
+  int64_t shortest = 0, shortestCausal = 0, fewestHeads = 0;
 };
 } // namespace
 
@@ -57,8 +58,8 @@ static constexpr Candidate candidates[] = {{64, 128, 128, 128, 64, 2},
 
 /// Those of one program, which has no tiles of queries of its own.
 static constexpr Candidate fusedCandidates[] = {
-    {64, 128, 128, 128, 128, 2, {}, {}, 2048, 2048},
-    {128, 128, 128, 128, 64, 2, {}, {}, 2048, 8192}};
+    {64, 128, 128, 128, 128, 2, {}, {}, 2048, 2048, 4},
+    {128, 128, 128, 128, 64, 2, {}, {}, 2048, 8192, 16}};
 
 /// The first of the candidates that the problem has room in; null if there is
 /// none.
@@ -78,7 +79,8 @@ static bool paysToFuse(const Problem &problem) {
   if (!candidate || problem.headDim != candidate->maxHeadDim ||
       problem.valueDim != candidate->maxHeadDim || problem.hasScore ||
       problem.masksInRegion || problem.hasLengths || !problem.queries ||
-      !problem.keys || (problem.isMasked && problem.mask != "causal"))
+      !problem.keys || (problem.isMasked && problem.mask != "causal") ||
+      (problem.heads && *problem.heads < candidate->fewestHeads))
     return false;
   return std::min(*problem.queries, *problem.keys) >=
              (problem.isMasked ? candidate->shortestCausal

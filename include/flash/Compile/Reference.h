@@ -23,6 +23,10 @@ struct GradientResult {
 /// The gradients that the function returns, from its own block.
 llvm::SmallVector<GradientResult> getGradientResults(mlir::func::FuncOp func);
 
+/// The numbers of the results that are log-sum-exps of attentions in the
+/// function's own block.
+llvm::SmallVector<unsigned> getLogSumExpResults(mlir::func::FuncOp func);
+
 /// What a reference returns behind the results of the function.
 struct ReferenceResults {
   /// The log-sum-exps of attentions and those that gradients are given. They

@@ -43,6 +43,7 @@ struct Expectation {
   std::vector<HostTensor> results;
   /// By the number of the result.
   std::map<unsigned, Gradient> gradients;
+  llvm::SmallVector<unsigned> logSumExps;
   /// A lower bound of the largest |score| that is the maximum of its row.
   double scoreMagnitude = 0;
   /// Whether products of f32 may have been rounded to tf32.

@@ -18,8 +18,12 @@ struct Tolerance {
   double relativeRms;
 
   /// Errors are relative to this where all results together are smaller: the
-  /// size of what cancels in them.
+  /// size of what cancels in them, or below which errors are absolute.
   double leastMagnitude = 0;
+
+  /// That of log-sum-exps: what is relative in a sum is absolute in its
+  /// logarithm, however small that is.
+  static constexpr double leastLogSumExp = 1;
 
   /// A single element's error is bounded by this many times `relativeRms`,
   /// relative to the larger of |r| and the root mean square of all r. The RMS
@@ -31,7 +35,9 @@ struct Tolerance {
 
   /// The bound for results of a type: 1e-6 for f32, 1e-3 for f16, 8e-3 for
   /// bf16. Scores of magnitude m carry an error of m units in the last place
-  /// into the exponential, so f32 gets 1e-7 m where that is larger.
+  /// into the exponential, so f32 gets 1e-7 m where that is larger. Below its
+  /// smallest normal number, the numbers of a type are as far apart as there,
+  /// which is its least magnitude.
   static Tolerance get(DType dtype, double scoreMagnitude);
 
   /// The bound for f32 where products round their operands to tf32: its 10
