@@ -94,6 +94,17 @@ static llvm::Expected<Rewritten> rewrite(const FlashKernel &kernel,
       tiles.packedHeads = of.getPackedHeads();
       result.schedule = tiles.str();
     });
+    module->walk([&](flash::AttentionGradOp op) {
+      if (!op.getKeyTiles() && !op.getQueryTiles())
+        return;
+      const flash::Schedule &of = op.getSchedule()->getValue();
+      flash::Schedule tiles;
+      tiles.queryTile = of.queryTile;
+      tiles.keyTile = of.keyTile;
+      tiles.queryStep = of.getQueryStep();
+      tiles.keyStep = of.getKeyStep();
+      result.schedule = tiles.str();
+    });
     llvm::raw_string_ostream stream(result.text);
     // The names of arguments are in messages and headers.
     module->print(stream, mlir::OpPrintingFlags().printNameLocAsPrefix());

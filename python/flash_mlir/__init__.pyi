@@ -40,7 +40,12 @@ def documents(query_ids: Any, key_ids: Any = None) -> Mask: ...
 def key_lengths(lengths: Any) -> Mask: ...
 def mask(function: MaskFunction) -> Mask: ...
 def plan(
-    mask: Union[Mask, MaskFunction], query: A, key: A, value: Optional[A] = None, lengths: Optional[A] = None
+    mask: Union[Mask, MaskFunction],
+    query: A,
+    key: A,
+    value: Optional[A] = None,
+    lengths: Optional[A] = None,
+    gradients: Optional[bool] = None,
 ) -> Plan: ...
 @overload
 def attention(

@@ -40,6 +40,7 @@ class Attention:
         captures: List[Tuple[str, int, bool, bool, int, List[Tuple[int, List[Any], str]]]],
         return_lse: bool,
         dispatch: Callable[..., Any],
+        num_of_gradients: int,
     ) -> None: ...
     def __call__(
         self,

@@ -22,7 +22,7 @@ class _Prepared:
 
     __slots__ = ("config", "function", "places", "owners")
 
-    def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse, schedule):
+    def __init__(self, mask, score, scale, has_lengths, has_sink, return_lse, schedules):
         condition = attribute = None
         tensors = ()
         if mask is not None:
@@ -33,7 +33,7 @@ class _Prepared:
         variant = Variant(
             attribute, condition, score.value if score else None, scale, has_lengths, has_sink, return_lse
         )
-        self.config = with_plan(variant.config, schedule) if schedule else variant.config
+        self.config = with_plan(variant.config, *schedules) if schedules else variant.config
         self.function = get_function(self.config)
         order = [id(tensor) for tensor in tensors]
         # Of each captured tensor, its place among those of the mask and then of the score.
@@ -42,7 +42,7 @@ class _Prepared:
         self.owners = (mask, score)
 
 
-def _get_mask(function):
+def get_mask(function):
     """The mask of a function, its key, and the arrays that the function reads now."""
     traced = trace(function, _SYMBOLS, "mask")
     known = _function_masks.get(id(traced.value))
@@ -56,7 +56,7 @@ def _get_mask(function):
 
 def get_shared_mask(function):
     """The mask of a function; of equal ones that read no arrays, the same."""
-    known, _, arrays = _get_mask(function)
+    known, _, arrays = get_mask(function)
     return as_mask(function) if arrays else known
 
 
@@ -77,12 +77,12 @@ def _get_scale(scale):
 
 def _prepare(mask, score, scale, lengths, has_sink, return_lse):
     """The variant, the arrays that it reads, and the lengths."""
-    mask_key = score_key = schedule = None
+    mask_key = score_key = schedules = None
     arrays = of_plan = ()
     if isinstance(mask, Plan):
         if lengths is not None:
             raise ValueError("lengths are those of the plan; give them to flash_mlir.plan instead")
-        lengths, schedule, of_plan = mask.lengths, mask.schedule, mask.arrays
+        lengths, schedules, of_plan = mask.lengths, mask.schedules, mask.arrays
         mask = mask_key = mask.mask
         arrays = mask.arrays
     elif mask is not None:
@@ -93,7 +93,7 @@ def _prepare(mask, score, scale, lengths, has_sink, return_lse):
                     raise ValueError("lengths are given twice: as an argument and by key_lengths in the mask")
                 lengths = mask.lengths
         elif callable(mask):
-            mask, mask_key, arrays = _get_mask(mask)
+            mask, mask_key, arrays = get_mask(mask)
         else:
             raise TypeError(f"mask is a {type(mask).__name__}; expected a Mask, a Plan or a function of b, h, q and k")
     if score is not None:
@@ -102,18 +102,18 @@ def _prepare(mask, score, scale, lengths, has_sink, return_lse):
         arrays += score.arrays
     if scale is not None:
         scale = _get_scale(scale)
-    key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse, schedule)
+    key = (mask_key, score_key, scale, lengths is not None, has_sink, return_lse, schedules)
     prepared = _prepared.get(key)
     if prepared is None:
         if len(_prepared) >= _MAX_PREPARED:
             _prepared.clear()
             _function_masks.clear()
-        given = mask, score, scale, lengths is not None, has_sink, return_lse, schedule
+        given = mask, score, scale, lengths is not None, has_sink, return_lse, schedules
         prepared = _prepared[key] = _Prepared(*given)
     return prepared, tuple([arrays[place] for place in prepared.places]) + of_plan, lengths
 
 
-def _autocast(query, key, value):
+def autocast(query, key, value):
     """The arguments as scaled_dot_product_attention takes them under torch.autocast."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(query, torch.Tensor):
@@ -176,7 +176,7 @@ def attention(
       DeviceError: The GPU is too old (compute capability 8.0 is needed).
       NotImplementedError: scale is a tensor that requires gradients.
     """
-    query, key, value = _autocast(query, key, value)
+    query, key, value = autocast(query, key, value)
     if isinstance(mask, Plan):
         mask.check(query, key)
     if is_compiling():
@@ -232,7 +232,7 @@ class Attention:
         if self._mask_lengths is not None:
             lengths = self._mask_lengths
         index = 2 * (lengths is not None) + (sink is not None)
-        query, key, value = _autocast(query, key, value)
+        query, key, value = autocast(query, key, value)
         if is_compiling():
             from .torch_operator import call
 

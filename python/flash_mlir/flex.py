@@ -1,6 +1,15 @@
 """FlexAttention's function, with its arguments."""
 
-from .attention import attention
+import sys
+import weakref
+
+from .attention import attention, autocast, get_mask
+from .masks import is_compiling
+from .plans import plan, requires_gradients
+
+# Of a BlockMask, the plans of its mask_mod, by all they depend on.
+_plans = weakref.WeakKeyDictionary()
+_MAX_PLANS = 8
 
 # Of the mask without limits that FlexAttention makes where it is given none.
 _NO_BLOCKS = 1 << 30
@@ -37,6 +46,45 @@ def _get_mask(block_mask, query, key):
     return _get_listed(block_mask) if block_mask.mask_mod is noop_mask else block_mask.mask_mod
 
 
+def _get_versions(arrays):
+    """What changes when the arrays or what they hold do; None where nothing tells."""
+    torch = sys.modules["torch"]
+    if not all(isinstance(array, torch.Tensor) and not array.is_inference() for array in arrays):
+        return None
+    return [(id(array), array._version) for array in arrays]
+
+
+def _with_plan(mask, block_mask, query, key, value):
+    """The mask of a BlockMask, with the plan that is kept beside its lists of blocks.
+
+    As those, it is made once. A tensor that the mask reads and that has changed since makes it again. Where a graph is
+    made, of which nobody knows how long it lives, and for other lengths than those of the BlockMask, there is none.
+    """
+    from .torch_operator import is_watched
+
+    torch = sys.modules["torch"]
+    on_device = query.is_cuda
+    if type(query) is not torch.Tensor or is_watched() or (on_device and torch.cuda.is_current_stream_capturing()):
+        return mask
+    if (query.shape[2], key.shape[2]) != tuple(block_mask.seq_lengths):
+        return mask
+    traced, _, arrays = get_mask(mask)
+    versions = _get_versions(arrays)
+    if versions is None:
+        return mask
+    stream = torch.cuda.current_stream(query.device) if on_device else None
+    gradients = requires_gradients(query, key, value)
+    wanted = traced, query.shape, key.shape, value.shape, query.dtype, query.device, stream, gradients
+    plans = _plans.setdefault(block_mask, {})
+    known = plans.get(wanted)
+    if known is None or known[0] != versions:
+        if len(plans) >= _MAX_PLANS:
+            plans.clear()
+        # The arrays are kept, so that no other has the identity of one.
+        known = plans[wanted] = versions, arrays, plan(mask, query, key, value)
+    return known[2]
+
+
 def flex_attention(
     query,
     key,
@@ -52,7 +100,9 @@ def flex_attention(
 ):
     """`torch.nn.attention.flex_attention.flex_attention`, with the same arguments and results.
 
-    Of a BlockMask, the mask_mod alone counts; the compiler finds itself which tiles it leaves. Lists of blocks are
+    Of a BlockMask, the mask_mod alone counts; the compiler finds itself which tiles it leaves. It does so in the first
+    call with a BlockMask, whose `Plan` is kept as long as the BlockMask, and again when a tensor that mask_mod reads was
+    written to by PyTorch; under torch.compile and while a CUDA graph is captured, in each call. Lists of blocks are
     read where there is no other mask_mod than noop_mask, and all scores of the blocks that they name are kept.
     Lists that leave out more than a mask_mod does are FlexAttention's own, and have no effect here.
 
@@ -89,7 +139,10 @@ def flex_attention(
         return_lse = return_aux.lse
     if key.shape[0] == 1 and value.shape[0] == 1 and query.shape[0] != 1:
         key, value = (x.expand(query.shape[0], -1, -1, -1) for x in (key, value))
+    query, key, value = autocast(query, key, value)
     mask = None if block_mask is None else _get_mask(block_mask, query, key)
+    if mask is not None and mask is block_mask.mask_mod and not is_compiling():
+        mask = _with_plan(mask, block_mask, query, key, value)
     results = attention(query, key, value, mask=mask, score=score_mod, scale=scale, return_lse=return_lse)
     if return_aux is None:
         return results

@@ -2,7 +2,7 @@
 
 from . import _core
 from .attention import _prepare
-from .programs import get_captures, get_function, get_gradient_kernel, with_signs, without_plan
+from .programs import get_captures, get_function, get_gradient_arrays, get_gradient_kernel, with_signs, without_plan
 
 _DTYPES = {"f16": 0, "bf16": 1, "f32": 2}
 _NAMES = {0: "float16", 1: "bfloat16", 2: "float32"}
@@ -58,10 +58,12 @@ def launch(config, kind, query, key, value, output, lse, output_grad, lengths, s
     arguments = [query, key, value, output, lse, output_grad]
     arguments += [array for array in (lengths, sink) if array is not None]
     if captured:
-        # Which tiles are left makes no difference to gradients.
         arguments += map(with_signs, captured, without_plan(captures))
     if lse_grad is not None:
         arguments.append(lse_grad)
+    of_plan = get_gradient_arrays(config)
+    if of_plan:
+        arguments += captured[-of_plan:]
     return get_gradient_kernel(config, kind, query, key, value, lse_grad is not None, wrt).call(arguments)
 
 

@@ -3,9 +3,11 @@
 import contextlib
 import sys
 
+import numpy
+
 from . import _core, cache
 from .masks import as_mask
-from .programs import Variant, get_captures, get_function, get_plan, with_signs
+from .programs import Variant, get_captures, get_function, get_gradient_plan, get_plan, with_signs
 
 _MAX_PREPARED = 512
 _prepared = {}
@@ -21,11 +23,12 @@ class Plan:
         mask leaves without asking it.
     """
 
-    def __init__(self, mask, lengths, query_sizes, key_sizes, schedule, arrays):
+    def __init__(self, mask, lengths, query_sizes, key_sizes, schedules, arrays):
         self.mask = mask
         self.lengths = lengths
         self._sizes = (tuple(query_sizes), tuple(key_sizes))
-        self.schedule = schedule
+        # What `with_plan` takes of them.
+        self.schedules = schedules
         self.arrays = tuple(arrays)
 
     @property
@@ -66,7 +69,20 @@ def _prepare(mask, has_lengths):
     return known
 
 
-def plan(mask, query, key, value=None, lengths=None):
+def _make_empty(query, size, dtype=None):
+    """An array in the place of query, of its rows; its values count for nothing."""
+    shape = tuple(query.shape[:-1]) + size
+    if hasattr(query, "new_empty"):
+        return query.new_empty(shape, dtype=sys.modules["torch"].float32 if dtype else None)
+    return numpy.empty(shape, dtype or query.dtype)
+
+
+def requires_gradients(*arrays):
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in arrays)
+
+
+def plan(mask, query, key, value=None, lengths=None, gradients=None):
     """Computes which tiles a mask leaves, once for many calls of `attention` and for many layers.
 
     A mask that reads arrays, or whose formula the compiler cannot take apart, is asked in each call which tiles of
@@ -86,6 +102,8 @@ def plan(mask, query, key, value=None, lengths=None):
       query, key: Arrays like those of the calls, of which sizes, dtype and place count.
       value: The same; like `key` if left out.
       lengths: As of `attention`; calls with the plan are given none.
+      gradients: Whether gradients will be computed with the plan, whose programs have tiles of their own. If left out,
+        whether query, key or value requires them. Without, they look for the tiles in each call.
 
     Returns:
       A `Plan`.
@@ -97,9 +115,11 @@ def plan(mask, query, key, value=None, lengths=None):
     if torch is not None and torch.compiler.is_compiling():
         from .torch_operator import plan_eagerly
 
-        return plan_eagerly(mask, query, key, value, lengths)
+        return plan_eagerly(mask, query, key, value, lengths, gradients)
     mask = as_mask(mask)
     value = key if value is None else value
+    if gradients is None:
+        gradients = requires_gradients(query, key, value)
     given = lengths
     if mask.lengths is not None:
         if lengths is not None:
@@ -113,11 +133,19 @@ def plan(mask, query, key, value=None, lengths=None):
         )
         target = "cpu" if device < 0 else _core.get_device_target(device)
         shapes = [tuple(array.shape) for array in (query, key, value)]
-        found = get_plan(config, element, rank, head_dim, value_dim, target, shapes)
-        arrays, schedule = (), None
+        kind = element, rank, head_dim, value_dim, target, shapes
+        more = [] if given is None else [given]
+        more += [with_signs(*each) for each in zip(captured, get_captures(config))]
+        arrays, schedule, gradient_schedule, of_gradients = [], None, None, []
+        found = get_plan(config, *kind)
         if found is not None:
             text, schedule = found
-            arguments = [query, key, value, *([] if given is None else [given])]
-            arguments += [with_signs(*each) for each in zip(captured, get_captures(config))]
-            arrays = cache.get_kernel(text, target, "attention_plan").call(arguments)
-    return Plan(mask, given, shapes[0][:-1], shapes[1][:-1], schedule, arrays)
+            arrays = cache.get_kernel(text, target, "attention_plan").call([query, key, value, *more])
+        found = get_gradient_plan(config, *kind) if gradients else None
+        if found is not None:
+            text, gradient_schedule = found
+            output, lse = _make_empty(query, (value_dim,)), _make_empty(query, (), "float32")
+            arguments = [query, key, value, output, lse, output, *more]
+            of_gradients = cache.get_kernel(text, target, "attention_grad_plan").call(arguments)
+    schedules = schedule, gradient_schedule, len(of_gradients)
+    return Plan(mask, given, shapes[0][:-1], shapes[1][:-1], schedules, [*arrays, *of_gradients])

@@ -12,8 +12,8 @@ from .expressions import FLOAT, SCORE, constant, where
 MAX_CAPTURES = 24
 
 _INTEGERS = {4: "int8", 5: "int16", 6: "int32", 7: "int64"}
-# What a plan adds to the captured tensors, which are described like them: two tensors of int32.
-_OF_PLAN = [(name, 6, False, False, 4, []) for name in ("the plan's tiles", "the plan's counts")]
+# What a map of a plan adds to the captured tensors, which are described like them: two tensors of int32.
+_OF_MAP = [(name, 6, False, False, 4, []) for name in ("the plan's tiles", "the plan's counts")]
 
 
 def _get_types(rank):
@@ -130,15 +130,29 @@ def _fill(text, element, head_dim, value_dim):
     return text.replace("$E", element).replace("$D", str(head_dim)).replace("$V", str(value_dim))
 
 
-def with_plan(config, schedule):
-    """The variant that takes a plan of this schedule (`get_plan`), as two captured tensors behind the others."""
+def with_plan(config, schedule, gradient_schedule, gradient_arrays):
+    """The variant that takes a plan of these schedules (`get_plan`, `get_gradient_plan`), which are None where there is
+    no map. Its arrays are captured tensors behind the others: those of the attention, then those of its gradients.
+    """
     parts = json.loads(config)
-    return json.dumps({**parts, "plan": schedule, "captures": parts["captures"] + _OF_PLAN})
+    if schedule:
+        parts["plan"] = schedule
+        parts["captures"] = parts["captures"] + _OF_MAP
+    if gradient_schedule:
+        parts["gradient_plan"] = gradient_schedule, gradient_arrays
+        parts["captures"] = parts["captures"] + _OF_MAP * (gradient_arrays // len(_OF_MAP))
+    return json.dumps(parts)
 
 
 def without_plan(captures):
     """The captured tensors, as described by `get_captures`, apart from those of a plan."""
-    return [capture for capture in captures if capture[0] not in (of_plan[0] for of_plan in _OF_PLAN)]
+    return [capture for capture in captures if capture[0] not in (of_map[0] for of_map in _OF_MAP)]
+
+
+@functools.lru_cache(maxsize=512)
+def get_gradient_arrays(config):
+    """How many of the captured tensors, the last ones, are those of a plan for gradients."""
+    return json.loads(config).get("gradient_plan", (None, 0))[1]
 
 
 def with_signs(array, capture):
@@ -187,6 +201,16 @@ def get_plan(config, element, rank, head_dim, value_dim, target, sizes, schedule
     None where the compiler knows what the mask leaves. The functions are "attention" and "attention_plan".
     """
     text = _fill(json.loads(config)["programs"][str(rank)], element, head_dim, value_dim)
+    return _plan(text, target, sizes, schedule)
+
+
+def get_gradient_plan(config, element, rank, head_dim, value_dim, target, sizes):
+    """As `get_plan`, of the gradients. The functions are "attention_grad" and "attention_grad_plan"."""
+    text = _fill(_print_gradient_call(config, rank, False, ()), element, head_dim, value_dim)
+    return _plan(text, target, sizes, "")
+
+
+def _plan(text, target, sizes, schedule):
     return _core.Kernel.plan(text, target, "", schedule, _choose_sizes(target, sizes) if sizes else [])
 
 
@@ -203,8 +227,8 @@ _MAX_GRADIENT_KERNELS = 512
 def get_gradient_kernel(config, kind, query, key, value, has_lse_grad, wrt):
     """The native kernel of a variant's gradients.
 
-    It takes query, key, value, output, lse and the output's gradient, then lengths, sink, captured tensors and the
-    gradient of lse, as far as there are any.
+    It takes query, key, value, output, lse and the output's gradient, then lengths, sink, captured tensors, the
+    gradient of lse, and the arrays of a plan for gradients, as far as there are any.
 
     Args:
       config: Of the variant.
@@ -221,7 +245,14 @@ def get_gradient_kernel(config, kind, query, key, value, has_lse_grad, wrt):
         element, rank, head_dim, value_dim, device, _ = kind
         text = _fill(_print_gradient_call(config, rank, has_lse_grad, wrt), element, head_dim, value_dim)
         sizes = [tuple(array.shape) for array in (query, key, value)]
-        kernel = _gradient_kernels[wanted] = _compile(text, _get_target(device), sizes)
+        target = _get_target(device)
+        plan = json.loads(config).get("gradient_plan")
+        if plan:
+            text, _ = _plan(text, target, sizes, plan[0])
+            kernel = cache.get_kernel(text, target, "attention_grad")
+        else:
+            kernel = _compile(text, target, sizes)
+        _gradient_kernels[wanted] = kernel
     return kernel
 
 
@@ -259,4 +290,5 @@ def get_function(config):
 
         return torch_operator.dispatch(query, key, value, lengths, sink, captured, is_plain, config, parts["lse"])
 
-    return _core.Attention(compile, [tuple(capture) for capture in parts["captures"]], parts["lse"], dispatch)
+    captures = [tuple(capture) for capture in parts["captures"]]
+    return _core.Attention(compile, captures, parts["lse"], dispatch, get_gradient_arrays(config))

@@ -72,7 +72,7 @@ def _(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, capt
     return [tensor.new_empty(tensor.shape) for tensor in operands]
 
 
-def _is_watched():
+def is_watched():
     """Whether something wants to see the operators that are called."""
     return torch._C._len_torch_dispatch_stack() > 0 or torch._C._functorch.peek_interpreter_stack() is not None
 
@@ -99,7 +99,7 @@ class _Attention(torch.autograd.Function):
         if output_grad is None:
             output_grad = torch.zeros_like(output)
         config, wrt = ctx.config, ctx.wrt
-        if ctx.is_plain and type(output_grad) is torch.Tensor and not _is_watched():
+        if ctx.is_plain and type(output_grad) is torch.Tensor and not is_watched():
             captured, wrt = tuple(captured), tuple(wrt)
             kind = get_function(config).check(query, key, value, lengths, sink, captured)
             operands = query, key, value, output, lse, output_grad, lengths, sink, captured

@@ -295,7 +295,7 @@ nb::object Attention::execute(const Arguments &arguments) {
   const Array &query = arguments.arrays[0];
   bool onDevice = query.device >= 0;
   Kernel &kernel = getKernel(query, arguments.arrays[1], arguments.arrays[2]);
-  size_t count = arguments.count;
+  size_t count = arguments.count - numOfGradients;
   FlashTensor tensors[maxArguments];
   for (size_t i = 0; i < count; ++i)
     tensors[i] = arguments.arrays[i].getTensor();

@@ -33,11 +33,14 @@ public:
   /// sizes)` returns the kernel; device is -1 for the CPU, and sizes are those
   /// of query, key and value. `dispatch`, with the
   /// arguments of a call and whether all are plain tensors that nothing
-  /// watches, of which some require gradients, goes by PyTorch.
+  /// watches, of which some require gradients, goes by PyTorch. The last
+  /// `numOfGradients` of the captures are for gradients alone: the kernel does
+  /// not take them.
   Attention(nb::object compile, std::vector<Capture> captures, bool returnLse,
-            nb::object dispatch)
+            nb::object dispatch, size_t numOfGradients)
       : compile(std::move(compile)), captures(std::move(captures)),
-        returnLse(returnLse), dispatch(std::move(dispatch)) {}
+        returnLse(returnLse), dispatch(std::move(dispatch)),
+        numOfGradients(numOfGradients) {}
 
   /// Runs the kernel, or leaves the call to `dispatch` where tensors have no
   /// memory, something wants to see the operators that are called, or there
@@ -56,7 +59,7 @@ public:
                   nb::handle lengths, nb::handle sink, nb::handle captured);
 
 private:
-  static constexpr size_t maxArguments = 32;
+  static constexpr size_t maxArguments = 36;
   /// The arguments of a call: query, key, value and then those that there are.
   struct Arguments {
     Array arrays[maxArguments];
@@ -105,6 +108,7 @@ private:
   std::vector<Capture> captures;
   bool returnLse;
   nb::object dispatch;
+  size_t numOfGradients;
   std::vector<Specialization> kernels;
 };
 

@@ -83,9 +83,10 @@ NB_MODULE(_core, m) {
   nb::class_<Attention>(m, "Attention")
       .def("__init__",
            [](Attention *self, nb::object compile, nb::list captures,
-              bool returnLse, nb::object dispatch) {
-             new (self) Attention(std::move(compile), readCaptures(captures),
-                                  returnLse, std::move(dispatch));
+              bool returnLse, nb::object dispatch, size_t numOfGradients) {
+             new (self)
+                 Attention(std::move(compile), readCaptures(captures),
+                           returnLse, std::move(dispatch), numOfGradients);
            })
       .def("__call__", &Attention::call, nb::arg("query").none(),
            nb::arg("key").none(), nb::arg("value").none(),

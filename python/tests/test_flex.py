@@ -162,6 +162,46 @@ def test_beside_flex_attention(inputs):
     torch.testing.assert_close(output, expected[:, :, :33], rtol=1e-5, atol=1e-5)
 
 
+def test_plans(inputs, monkeypatch):
+    """Tiles are looked for once for a BlockMask, and again for gradients and where what the mask reads has changed."""
+    made = []
+    monkeypatch.setattr(flash.flex, "plan", lambda *arguments: made.append(arguments) or flash.plan(*arguments))
+    ids, last = DOCUMENTS.clone(), LENGTH
+
+    def mask_mod(b, h, q, k):
+        return (ids[q] == ids[k]) & (k < last)
+
+    block_mask = make_block_mask(mask_mod)
+
+    def check(number, tensors, of=block_mask):
+        actual = flash.flex_attention(*tensors, block_mask=of)
+        expected, _ = attend_naively(*tensors, mask_mod=mask_mod)
+        torch.testing.assert_close(actual, expected, rtol=1e-5, atol=1e-5)
+        if actual.requires_grad:
+            grads = (torch.autograd.grad(output.square().sum(), tensors) for output in (actual, expected))
+            torch.testing.assert_close(*grads, rtol=1e-4, atol=1e-4)
+        assert len(made) == number
+
+    for _ in range(2):
+        check(1, inputs)
+    leaves = [x.clone().requires_grad_() for x in inputs]
+    for _ in range(2):
+        check(2, leaves)
+    ids[:20] = 7
+    check(3, inputs)
+    check(4, leaves)
+    last = 40
+    check(5, inputs)
+    ids = ids.clone()
+    check(6, inputs)
+    check(7, inputs, make_block_mask(mask_mod))
+    # No BlockMask of these lengths.
+    flash.flex_attention(inputs[0][:, :, :33], *inputs[1:], block_mask=block_mask)
+    with torch.inference_mode():
+        ids = ids.clone()
+    check(7, inputs)
+
+
 def test_lists(inputs):
     """A BlockMask without a mask_mod keeps all of the blocks that it lists."""
     numbers = torch.tensor([2, 1, 0, 3], dtype=torch.int32).expand(1, 1, 4)

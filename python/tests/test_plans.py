@@ -167,14 +167,47 @@ def test_wrong_plans():
         flash.attention([1], query, query, mask=plan)
 
 
-def test_gradients():
-    query = make(1, 2, 100, 16)
-    mask = flash.documents(FEW[:100])
-    plan = flash.plan(mask, query, query)
-    output, lse = flash.attention(query, query, query, mask=plan, return_lse=True)
-    found = flash.attention_grad(query, query, query, output, lse, query, mask=plan)
-    expected = flash.attention_grad(query, query, query, output, lse, query, mask=mask)
-    assert all(np.array_equal(*pair) for pair in zip(found, expected))
+@pytest.mark.parametrize("gradients", [False, True])
+@pytest.mark.parametrize("sizes", [(2, 4, 2, 300, 32, 48), (1, 2, 1, 100, 16, 16), (1, 2, 2, 1, 16, 8)])
+def test_gradients(gradients, sizes):
+    batch, heads, key_heads, length, dim, value_dim = sizes
+    query, key, value = make(batch, heads, length, dim), make(batch, key_heads, 300, dim), make(batch, key_heads, 300, value_dim)
+    lengths = np.array([250, 7][:batch], np.int32)
+    mask = flash.documents(FEW[:length], FEW) & (lambda b, h, q, k: k != 5 * h)
+    plan = flash.plan(mask, query, key, value, lengths=lengths, gradients=gradients)
+    forward = flash.plan(mask, query, key, value, lengths=lengths)
+    assert plan.nbytes > forward.nbytes if gradients and length > 1 else plan.nbytes >= forward.nbytes
+    output, lse = flash.attention(query, key, value, mask=plan, return_lse=True)
+    arguments = query, key, value, output, lse, make(batch, heads, length, value_dim)
+    lse_grad = make(batch, heads, length).astype(np.float32)
+    for options in ({}, {"lse_grad": lse_grad}):
+        found = flash.attention_grad(*arguments, mask=plan, **options)
+        expected = flash.attention_grad(*arguments, mask=mask, lengths=lengths, **options)
+        assert all(np.array_equal(*pair) for pair in zip(found, expected))
+
+
+def test_it_is_the_plan_that_counts_for_gradients():
+    ids, keys = np.zeros(300, np.int32), np.ones(300, np.int32)
+    query = make(1, 1, 300, 16)
+    mask = flash.documents(ids, keys)
+    planned, not_planned = (flash.plan(mask, query, query, gradients=each) for each in (True, False))
+    keys[:] = 0
+    output, lse = flash.attention(query, query, query, mask=mask, return_lse=True)
+    assert not any(x.any() for x in flash.attention_grad(query, query, query, output, lse, query, mask=planned))
+    assert all(x.any() for x in flash.attention_grad(query, query, query, output, lse, query, mask=not_planned))
+
+
+def test_gradients_of_what_is_captured():
+    query, bias = make(1, 2, 300, 16), make(2, 300).astype(np.float32)
+    mask = flash.documents(FEW)
+    plan = flash.plan(mask, query, query, gradients=True)
+    score = lambda s, b, h, q, k: s + bias[h, k]  # noqa: E731
+    output, lse = flash.attention(query, query, query, mask=plan, score=score, return_lse=True)
+    found, expected = (
+        flash.attention_grad(query, query, query, output, lse, query, mask=each, score=score, wrt=[bias])
+        for each in (plan, mask)
+    )
+    assert len(found) == 4 and all(np.array_equal(*pair) for pair in zip(found, expected))
 
 
 def test_tensors():
@@ -185,6 +218,7 @@ def test_tensors():
     plan = flash.plan(mask, query, query)
     assert all(isinstance(array, torch.Tensor) for array in plan.arrays)
     outputs = [flash.attention(query, query, query, mask=each) for each in (plan, mask)]
+    assert plan.nbytes > flash.plan(mask, query.detach(), query.detach()).nbytes
     grads = [torch.autograd.grad(output.sum(), query)[0] for output in outputs]
     assert torch.equal(*outputs) and torch.equal(*grads)
     attend = flash.Attention(mask=plan)
