@@ -29,16 +29,16 @@ TIMES = """
 
 The same variants at the size of models, beside PyTorch's FlexAttention: one batch, 16 heads, 8192 positions, D = 128, bf16,
 windows of 1024 and the like (`python/benchmarks/gallery.py`, which writes the lines of `docs/gallery/h200.jsonl`). H200,
-{where}. Milliseconds, and how many times as fast as FlexAttention, whose
-BlockMask was made before, as a [plan](python.md#plans) is; "forward" finds the tiles in the call. Each of these was compared with fp64 at 1001
-positions, output and gradients, and with FlexAttention at 8192: all are right.{missing} Bold is what is slower. Where a mask reads
-an array, its tiles are looked for in each call, and gradients visit all tiles.
+{where}. Milliseconds, and how many times as fast as FlexAttention. Its
+BlockMask was made before; `flash.flex_attention`, called with the same, looks for the tiles in the first call, and
+`flash.attention` with a [plan](python.md#plans) does not look either. Each of these was compared with fp64 at 1001
+positions, output and gradients, and with FlexAttention at 8192: all are right.{missing} Bold is what is slower.
 
 | variant | forward | with a plan | backward |
 |---|---|---|---|
 """
 # Of docs/gallery/h200.jsonl.
-WHERE = "2026-11-23, driver 580.159.04, PyTorch 2.11"
+WHERE = "2026-11-24, driver 580.159.04, PyTorch 2.11"
 
 
 def format_times(found, ours, theirs):

@@ -42,6 +42,20 @@ static bool startsWithIntegers(StringRef text) {
   return consume("]");
 }
 
+/// The parser makes room for all results up to the one that a value names.
+static constexpr uint64_t mostResults = 1 << 20;
+
+/// Whether `text`, behind the name of a value, starts with the number of a
+/// result that no operation has.
+static bool startsWithLargeResult(StringRef text) {
+  if (!text.consume_front("#"))
+    return false;
+  StringRef digits = text.take_while([](char c) { return isDigit(c); });
+  uint64_t number;
+  return !digits.empty() &&
+         (digits.getAsInteger(10, number) || number >= mostResults);
+}
+
 LogicalResult flash::checkSource(const SourceMgr &sources, raw_ostream &os) {
   StringRef text =
       sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
@@ -61,6 +75,13 @@ LogicalResult flash::checkSource(const SourceMgr &sources, raw_ostream &os) {
     if (word.empty())
       word = text.take_front();
     text = text.drop_front(word.size());
+    if (previous == '%' && startsWithLargeResult(text)) {
+      sources.PrintMessage(os, SMLoc::getFromPointer(text.data()),
+                           SourceMgr::DK_Error,
+                           "the number of a result must be less than " +
+                               Twine(mostResults));
+      return failure();
+    }
     StringRef rest = skipSpace(text);
     if ((word == "permutation" || word == "dimensions") && previous != ',' &&
         previous != '{' && rest.consume_front("=") &&
