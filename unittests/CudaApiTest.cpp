@@ -12,6 +12,7 @@
 
 #include "../lib/Runtime/Cuda/DriverApi.h"
 
+#include <cstddef>
 #include <cstdio>
 #include <type_traits>
 
@@ -115,6 +116,7 @@ SAME(CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES);
 SAME(CU_JIT_ERROR_LOG_BUFFER);
 SAME(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 SAME(CU_JIT_LOG_VERBOSE);
+SAME(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 SAME(CU_TENSOR_MAP_DATA_TYPE_UINT8);
 SAME(CU_TENSOR_MAP_DATA_TYPE_INT32);
 SAME(CU_TENSOR_MAP_DATA_TYPE_INT64);
@@ -135,6 +137,14 @@ SAME(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 #undef SAME
 static_assert(sizeof(ours::CUtensorMap) == sizeof(::CUtensorMap));
 static_assert(alignof(ours::CUtensorMap) >= alignof(::CUtensorMap));
+static_assert(sizeof(ours::CUlaunchAttribute) == sizeof(::CUlaunchAttribute));
+static_assert(offsetof(ours::CUlaunchAttribute, value) ==
+              offsetof(::CUlaunchAttribute, value));
+static_assert(sizeof(ours::CUlaunchConfig) == sizeof(::CUlaunchConfig));
+static_assert(offsetof(ours::CUlaunchConfig, hStream) ==
+              offsetof(::CUlaunchConfig, hStream));
+static_assert(offsetof(ours::CUlaunchConfig, attrs) ==
+              offsetof(::CUlaunchConfig, attrs));
 static_assert(ours::launchParameterEnd == CU_LAUNCH_PARAM_END_AS_INT);
 static_assert(ours::launchParameterBuffer ==
               CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT);

@@ -185,6 +185,25 @@ void cudatest::testLaunch() {
   checkError(fill.launchPacked({{0, 1, 1}}, packed), ErrorKind::InvalidRequest,
              {"0 blocks along x"});
 
+  // In either way to pass parameters.
+  getFake().dependents.clear();
+  LaunchShape dependent{{2, 3, 4}, {5, 6, 7}, 0, /*isDependent=*/true};
+  packed.push_back(0);
+  checkSuccess(fill.launchPacked(dependent, packed), "a dependent launch");
+  uint8_t byte = 5;
+  checkSuccess(fill.launch(dependent, {&address, &count, &byte}), "another");
+  std::pair<std::string, std::vector<unsigned>> asked = {"fill",
+                                                         {2, 3, 4, 5, 6, 7, 0}};
+  check(getFake().dependents == std::vector{asked, asked},
+        "both are dependent");
+  checkSuccess(buffer.copyToHost(bytes), "copy");
+  check(bytes == std::vector<char>(16, 5), "the dependent kernel's work");
+  {
+    Failing failing("cuLaunchKernelEx", 999);
+    checkError(fill.launchPacked(dependent, packed), ErrorKind::DriverFailure,
+               {"cannot launch kernel 'fill': cuLaunchKernelEx failed"});
+  }
+
   // Another thread has no current context until the runtime sets it.
   std::thread([&] {
     checkSuccess(launchFill(fill, buffer.getAddress(), 16, 8), "thread");
@@ -200,4 +219,7 @@ void cudatest::testDriverBefore12() {
   Function function = getFunction(device, "nop");
   checkSuccess(function.launch({}, {}), "launch");
   checkSuccess(function.launchPacked({}, {}), "the same");
+  checkSuccess(
+      function.launch({{1, 1, 1}, {1, 1, 1}, 0, /*isDependent=*/true}, {}),
+      "an ordinary launch in place of a dependent one");
 }

@@ -414,10 +414,7 @@ EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
   return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned, unsigned,
-                               unsigned, unsigned, unsigned, unsigned, unsigned,
-                               CUstream, void **arguments, void **extra) {
-  RETURN_IF_FAILED(enterContext("cuLaunchKernel"));
+static CUresult launch(CUfunction function, void **arguments, void **extra) {
   fake.clock += 1;
   fake.hanging |= fake.hang;
   fake.faulted = fake.fault;
@@ -440,6 +437,33 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned, unsigned,
                 *static_cast<uint8_t *>(arguments[2]), count);
   return CUDA_SUCCESS;
 }
+
+EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned, unsigned,
+                               unsigned, unsigned, unsigned, unsigned, unsigned,
+                               CUstream, void **arguments, void **extra) {
+  RETURN_IF_FAILED(enterContext("cuLaunchKernel"));
+  return launch(function, arguments, extra);
+}
+
+#ifndef FAKE_BEFORE_12
+EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config,
+                                 CUfunction function, void **arguments,
+                                 void **extra) {
+  RETURN_IF_FAILED(enterContext("cuLaunchKernelEx"));
+  for (unsigned i = 0; i != config->numAttrs; ++i) {
+    const CUlaunchAttribute &attribute = config->attrs[i];
+    if (attribute.id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+      return CUDA_ERROR_INVALID_VALUE;
+    if (attribute.value.programmaticStreamSerializationAllowed)
+      fake.dependents.push_back(
+          {function->name,
+           {config->gridDimX, config->gridDimY, config->gridDimZ,
+            config->blockDimX, config->blockDimY, config->blockDimZ,
+            config->sharedMemBytes}});
+  }
+  return launch(function, arguments, extra);
+}
+#endif
 
 //===----------------------------------------------------------------------===//
 // Streams and events

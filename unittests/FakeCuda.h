@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 /// What the fake driver is told and what it has seen. Tests reach it by the
@@ -39,6 +40,9 @@ struct FakeCuda {
 
   /// How often each call was made.
   std::map<std::string, unsigned> calls;
+  /// The kernels that were launched as dependent ones, each with its grid,
+  /// block and shared memory.
+  std::vector<std::pair<std::string, std::vector<unsigned>>> dependents;
   /// Calls that a real driver would not return from while a kernel hangs.
   std::vector<std::string> blocked;
   /// Live contexts, modules, streams and events, and allocations by address.

@@ -183,7 +183,8 @@ struct PrintHostProgram
     }
     for (auto [i, launch] : llvm::enumerate(call.launches)) {
       const HostProgram::Launch &listed = program.launches[launch.index];
-      os << "launch " << listed.kernel;
+      os << (listed.isDependent ? "dependent " : "") << "launch "
+         << listed.kernel;
       for (uint32_t size : launch.grid)
         os << " " << size;
       for (uint32_t size : launch.block)

@@ -52,7 +52,7 @@ template <typename A> void describe(A &archive, HostProgram::Field &value) {
 
 template <typename A> void describe(A &archive, HostProgram::Launch &value) {
   archive(value.module, value.kernel, value.sharedBytes, value.fields,
-          value.tensorMaps, value.parameterBytes);
+          value.tensorMaps, value.parameterBytes, value.isDependent);
 }
 
 template <typename A> void describe(A &archive, HostProgram &value) {

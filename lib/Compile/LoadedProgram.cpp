@@ -87,12 +87,13 @@ llvm::Error LoadedProgram::launch(const HostProgram &host,
   for (auto [i, launch] : llvm::enumerate(call.launches)) {
     const HostProgram::Launch &listed = host.launches[launch.index];
     const cuda::Function &function = functions[launch.index];
+    cuda::LaunchShape shape = getShape(launch);
+    shape.isDependent = listed.isDependent;
     if (llvm::Error error =
             listed.hasTensorMaps()
-                ? function.launch(getShape(launch), host.getPointers(call, i),
-                                  stream)
+                ? function.launch(shape, host.getPointers(call, i), stream)
                 : function.launchPacked(
-                      getShape(launch),
+                      shape,
                       parameters.slice(launch.firstByte, listed.parameterBytes),
                       stream))
       return error;

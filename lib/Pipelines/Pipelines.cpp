@@ -245,7 +245,14 @@ getBlockStages(flash::Variant variant, const flash::FrontOptions &options) {
   auto recognize = [&options](OpPassManager &pm) {
     flash::buildRecognizePipeline(pm, options);
   };
-  return {{"l0", recognize}, {"l1", tile}, {"l2", flash::buildBlockPipeline}};
+  auto block = [&options](OpPassManager &pm) {
+    flash::buildBlockPipeline(pm);
+    // Last, as which kernels there are and where they first read is known now.
+    std::optional<flash::TargetInfo> target = flash::findTarget(options.target);
+    if (target && target->hasDependentLaunches)
+      pm.addPass(flash::tile::createOverlapLaunches());
+  };
+  return {{"l0", recognize}, {"l1", tile}, {"l2", block}};
 }
 
 SmallVector<flash::Stage> flash::getEmulationStages(Variant variant,

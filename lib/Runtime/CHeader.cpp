@@ -47,6 +47,7 @@ private:
   void printShapes();
   void printPackedParameters(const HostProgram::Launch &launch);
   void printParameterPointers(const HostProgram::Launch &launch);
+  void printDependentLaunch();
   void printLaunch(unsigned number);
   void printWorkspace();
   void printLaunchFunction();
@@ -530,6 +531,49 @@ void HeaderPrinter::printParameterPointers(const HostProgram::Launch &launch) {
   line("  void *parameters[] = {" + pointers + "};");
 }
 
+/// What launches a kernel that waits itself. In C as in the process, an
+/// ordinary launch does where graphs could not capture another.
+void HeaderPrinter::printDependentLaunch() {
+  if (llvm::none_of(program.launches, [](const HostProgram::Launch &launch) {
+        return launch.isDependent;
+      }))
+    return;
+  line(
+      "\n/* Queues a kernel that may start before the one before it has ended: "
+      "it waits itself. */");
+  line("static inline CUresult $_launch_dependent(");
+  line("    CUfunction function, const int64_t *v, CUstream stream, void "
+       "**parameters,");
+  line("    void **extra) {");
+  line("#if CUDA_VERSION >= 12030");
+  line("  CUlaunchAttribute attribute;");
+  line("  CUlaunchConfig config;");
+  line("  memset(&attribute, 0, sizeof attribute);");
+  line("  memset(&config, 0, sizeof config);");
+  line("  attribute.id = "
+       "CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;");
+  line("  attribute.value.programmaticStreamSerializationAllowed = 1;");
+  line("  config.gridDimX = (unsigned)v[0];");
+  line("  config.gridDimY = (unsigned)v[1];");
+  line("  config.gridDimZ = (unsigned)v[2];");
+  line("  config.blockDimX = (unsigned)v[3];");
+  line("  config.blockDimY = (unsigned)v[4];");
+  line("  config.blockDimZ = (unsigned)v[5];");
+  line("  config.sharedMemBytes = (unsigned)v[6];");
+  line("  config.hStream = stream;");
+  line("  config.attrs = &attribute;");
+  line("  config.numAttrs = 1;");
+  line("  return cuLaunchKernelEx(&config, function, parameters, extra);");
+  line("#else");
+  line("  return cuLaunchKernel(function, (unsigned)v[0], (unsigned)v[1], "
+       "(unsigned)v[2],");
+  line(
+      "                        (unsigned)v[3], (unsigned)v[4], (unsigned)v[5], "
+      "(unsigned)v[6],");
+  line("                        stream, parameters, extra);");
+  line("#endif\n}");
+}
+
 void HeaderPrinter::printLaunch(unsigned number) {
   const HostProgram::Launch &launch = program.launches[number];
   unsigned function = getFunction(launch);
@@ -562,16 +606,23 @@ void HeaderPrinter::printLaunch(unsigned number) {
     line(
         "        CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)v[6]);");
   }
+  std::string given =
+      formatv("{0}, {1}", hasMaps ? "parameters" : "NULL",
+              hasMaps || launch.fields.empty() ? "NULL" : "extra");
   line("  if (result == CUDA_SUCCESS)");
-  line("    result = cuLaunchKernel(");
-  line(formatv("        call->module->functions[{0}], (unsigned)v[0], "
-               "(unsigned)v[1],",
-               function));
-  line("        (unsigned)v[2], (unsigned)v[3], (unsigned)v[4], "
-       "(unsigned)v[5],");
-  line("        (unsigned)v[6], call->stream, " +
-       Twine(hasMaps ? "parameters" : "NULL") + ", " +
-       (hasMaps || launch.fields.empty() ? "NULL" : "extra") + ");");
+  if (launch.isDependent) {
+    line(formatv("    result = {0}_launch_dependent(", name));
+    line(formatv("        call->module->functions[{0}], v, call->stream, {1});",
+                 function, given));
+  } else {
+    line("    result = cuLaunchKernel(");
+    line(formatv("        call->module->functions[{0}], (unsigned)v[0], "
+                 "(unsigned)v[1],",
+                 function));
+    line("        (unsigned)v[2], (unsigned)v[3], (unsigned)v[4], "
+         "(unsigned)v[5],");
+    line("        (unsigned)v[6], call->stream, " + given + ");");
+  }
   line("  return result == CUDA_SUCCESS ? result : $_fail(message, failure, "
        "result);\n}");
 }
@@ -628,6 +679,7 @@ void HeaderPrinter::print(StringRef code, const KernelImage &image,
   printTensorMapHelpers();
   printImage(image);
   printLoad(image);
+  printDependentLaunch();
   for (unsigned i = 0; i != program.launches.size(); ++i)
     printLaunch(i);
   line("\n/* The program: sizes, memory and launches of a call. */");

@@ -60,7 +60,8 @@ void HostProgram::print(llvm::raw_ostream &os) const {
     printTensor("result", i, result, os);
   for (auto [i, launch] : llvm::enumerate(launches)) {
     os << "  launch " << i << " @" << launch.module << "::@" << launch.kernel
-       << " parameters " << launch.parameterBytes << "\n";
+       << " parameters " << launch.parameterBytes
+       << (launch.isDependent ? " dependent" : "") << "\n";
     for (const Field &field : launch.fields)
       ::print(launch, field, os);
   }

@@ -122,6 +122,9 @@ struct HostProgram {
     std::vector<TensorMapRecipe> tensorMaps;
     /// Size of the parameter buffer.
     unsigned parameterBytes = 0;
+    /// Whether the kernel may start before the one launched before it has
+    /// ended, for which it waits itself.
+    bool isDependent = false;
 
     /// Appends a field, at the next aligned byte of the parameter buffer.
     void addField(Field field);

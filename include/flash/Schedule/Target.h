@@ -47,6 +47,8 @@ struct TargetInfo {
   /// Whether it has products of warpgroups, bulk copies, and registers that
   /// warps pass to each other, for elements of 16 bits.
   bool hasWarpgroups = false;
+  /// Whether a kernel may start before the one before it ends, and wait itself.
+  bool hasDependentLaunches = false;
 };
 
 constexpr TargetInfo cpuTarget = {"cpu"};
@@ -58,10 +60,12 @@ constexpr TargetInfo sm80Target = {"sm_80", /*isGpu=*/true,
                                    /*multiprocessors=*/132,
                                    /*maxSharedBytesPerBlock=*/163 * 1024};
 /// H100 SXM and H200.
-constexpr TargetInfo sm90aTarget = {"sm_90a", /*isGpu=*/true,
+constexpr TargetInfo sm90aTarget = {"sm_90a",
+                                    /*isGpu=*/true,
                                     /*multiprocessors=*/132,
                                     /*maxSharedBytesPerBlock=*/227 * 1024,
-                                    /*hasWarpgroups=*/true};
+                                    /*hasWarpgroups=*/true,
+                                    /*hasDependentLaunches=*/true};
 
 /// The target of a name, such as "sm_90a".
 std::optional<TargetInfo> findTarget(llvm::StringRef name);

@@ -651,11 +651,27 @@ struct EndTurn : OpConversionPattern<tile::EndTurnOp> {
     return success();
   }
 };
+
+template <typename Op, NVVM::GridDepActionKind kind>
+struct GridDependency : OpConversionPattern<Op> {
+  using OpConversionPattern<Op>::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(Op op, typename Op::Adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOpWithNewOp<NVVM::GriddepcontrolOp>(op, kind);
+    return success();
+  }
+};
 } // namespace
 
 void flash::populateMemoryPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
-  patterns.add<Dim, LoadElement, StoreElement, SmemView, Copy, LoadRow,
-               IsFinite, Clear, Store, Put, AwaitTurn, EndTurn>(
+  patterns.add<
+      Dim, LoadElement, StoreElement, SmemView, Copy, LoadRow, IsFinite, Clear,
+      Store, Put, AwaitTurn, EndTurn,
+      GridDependency<tile::AwaitDependenciesOp, NVVM::GridDepActionKind::wait>,
+      GridDependency<tile::LaunchDependentsOp,
+                     NVVM::GridDepActionKind::launch_dependents>>(
       converter, patterns.getContext());
 }

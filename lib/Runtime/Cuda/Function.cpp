@@ -137,17 +137,38 @@ llvm::Error Function::launchPacked(const LaunchShape &shape,
   return enqueue(shape, nullptr, extra, stream);
 }
 
+/// Before CUDA 12.3 no dependent launch can be captured in a graph. An ordinary
+/// one does as well: what the kernel waits for has ended when it starts.
+static bool takesDependentLaunches(Context &context) {
+  return context.getInfo().driverVersion >= 12030 &&
+         context.getApi().cuLaunchKernelEx.function;
+}
+
 llvm::Error Function::enqueue(const LaunchShape &shape, void **arguments,
                               void **extra, const Stream &stream) const {
   Context &context = *module->context;
-  auto [gridX, gridY, gridZ] = shape.grid;
-  auto [blockX, blockY, blockZ] = shape.block;
-  if (llvm::Error error = context.call(
-          "cannot launch kernel '" + info.name + "'",
-          context.getApi().cuLaunchKernel, handle, unsigned(gridX),
-          unsigned(gridY), unsigned(gridZ), unsigned(blockX), unsigned(blockY),
-          unsigned(blockZ), unsigned(shape.dynamicSharedBytes),
-          stream.getHandle(), arguments, extra))
+  std::string doing = "cannot launch kernel '" + info.name + "'";
+  std::array<unsigned, 3> grid, block;
+  llvm::copy(shape.grid, grid.begin());
+  llvm::copy(shape.block, block.begin());
+  unsigned sharedBytes = shape.dynamicSharedBytes;
+  auto launch = [&]() -> llvm::Error {
+    if (!shape.isDependent || !takesDependentLaunches(context))
+      return context.call(doing, context.getApi().cuLaunchKernel, handle,
+                          grid[0], grid[1], grid[2], block[0], block[1],
+                          block[2], sharedBytes, stream.getHandle(), arguments,
+                          extra);
+    CUlaunchAttribute attribute = {};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    CUlaunchConfig config = {
+        grid[0],    grid[1],       grid[2],     block[0],
+        block[1],   block[2],      sharedBytes, stream.getHandle(),
+        &attribute, /*numAttrs=*/1};
+    return context.call(doing, context.getApi().cuLaunchKernelEx, &config,
+                        handle, arguments, extra);
+  };
+  if (llvm::Error error = launch())
     return error;
   context.addLaunch(info.name, stream);
   return llvm::Error::success();

@@ -10,10 +10,12 @@
 #include "HostScalars.h"
 #include "HostTensorMaps.h"
 #include "HostViews.h"
+#include "flash/Dialect/Tile/IR/DependentLaunch.h"
 #include "flash/Dialect/Tile/IR/StoreVectorWidths.h"
 #include "flash/Target/Nvptx/KernelAbi.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -103,6 +105,18 @@ HostProgram::Field Translator::getField(Value operand, const AbiField &abi,
   return field;
 }
 
+/// Whether the kernel waits for those before it. That it does so before it
+/// touches memory is what tile.await_dependencies verifies.
+static bool awaitsDependencies(gpu::LaunchFuncOp op) {
+  Operation *kernel = SymbolTable::lookupNearestSymbolFrom(op, op.getKernel());
+  auto isWait = [](NVVM::GriddepcontrolOp control) {
+    return control.getKind() == NVVM::GridDepActionKind::wait
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  };
+  return kernel && kernel->walk(isWait).wasInterrupted();
+}
+
 LogicalResult Translator::translateLaunch(gpu::LaunchFuncOp op) {
   if (op.getAsyncToken() || !op.getAsyncDependencies().empty() ||
       op.getAsyncObject())
@@ -115,6 +129,11 @@ LogicalResult Translator::translateLaunch(gpu::LaunchFuncOp op) {
   HostProgram::Launch launch;
   launch.module = op.getKernelModuleName().str();
   launch.kernel = op.getKernelName().str();
+  launch.isDependent = op->hasAttr(tile::dependentLaunchAttr);
+  if (launch.isDependent && !awaitsDependencies(op))
+    return op.emitOpError("is dependent, but ")
+           << op.getKernel()
+           << " does not wait; give it a tile.await_dependencies";
   SmallVector<Value> values;
   auto append = [&](gpu::KernelDim3 sizes) {
     values.append(
@@ -151,8 +170,8 @@ LogicalResult Translator::translateLaunch(gpu::LaunchFuncOp op) {
     }
   }
   host::LaunchOp::create(builder.b, builder.loc, builder.call,
-                         builder.program.launches.size(), launch.kernel,
-                         values);
+                         builder.program.launches.size(), launch.kernel, values,
+                         launch.isDependent);
   builder.program.launches.push_back(std::move(launch));
   return success();
 }

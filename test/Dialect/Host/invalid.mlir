@@ -44,3 +44,11 @@ func.func @attribute(%a: i64) {
 func.func @argument(%call: !host.call {host.whole}) {
   return
 }
+
+// -----
+
+func.func @dependent(%call: !host.call, %a: i64) {
+  // expected-error@+1 {{'host.launch' op depends on no launch, as it is the first of its function; leave out 'dependent'}}
+  host.launch %call, 0 "k" (%a, %a, %a, %a, %a, %a, %a) dependent
+  return
+}

@@ -21,6 +21,8 @@ func.func @all(%call: !host.call) -> i32 {
   %memory = host.allocate %call, %sum
   // CHECK: host.launch %arg0, 3 "k"(
   host.launch %call, 3 "k" (%n, %n, %n, %n, %n, %n, %n, %memory, %n)
+  // CHECK: host.launch %arg0, 4 "l"({{.*}}) dependent
+  host.launch %call, 4 "l" (%n, %n, %n, %n, %n, %n, %n) dependent
   // CHECK: host.release %arg0, %[[USED]]
   host.release %call, %used
   // CHECK: host.output %arg0[0], %[[SUM]]

@@ -147,3 +147,19 @@ module attributes {gpu.container_module} {
     return
   }
 }
+
+// -----
+
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @k() kernel {
+      gpu.return
+    }
+  }
+  func.func @f(%n: index) {
+    gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n)
+    // expected-error @below {{'gpu.launch_func' op is dependent, but @kernels::@k does not wait; give it a tile.await_dependencies}}
+    gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n) {tile.dependent}
+    return
+  }
+}

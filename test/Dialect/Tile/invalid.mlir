@@ -991,3 +991,83 @@ func.func @f(%c: memref<?xi32>, %i: index) {
   tile.end_turn %i of %c[%i, %i] : memref<?xi32>
   return
 }
+
+// -----
+
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @k(%x: memref<?xf32>) kernel {
+      %c0 = arith.constant 0 : index
+      // expected-note @below {{move it in front of this}}
+      %s = memref.load %x[%c0] : memref<?xf32>
+      // expected-error @below {{'tile.await_dependencies' op must come before anything that may read or write global memory}}
+      tile.await_dependencies
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @k(%x: memref<?xf32>, %s: f32, %p: i1) kernel {
+      %c0 = arith.constant 0 : index
+      // expected-note @below {{move it in front of this}}
+      scf.if %p {
+        memref.store %s, %x[%c0] : memref<?xf32>
+      }
+      // expected-error @below {{'tile.await_dependencies' op must come before anything that may read or write global memory}}
+      tile.await_dependencies
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @k(%p: i1) kernel {
+      scf.if %p {
+        // expected-error @below {{'tile.await_dependencies' op must stand in the body of a kernel, where all threads come to it; move it out of scf.if}}
+        tile.await_dependencies
+      }
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  func.func @f(%n: index, %p: i1) {
+    gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n)
+    scf.if %p {
+      // expected-error @below {{'gpu.launch_func' op depends on no launch, as there is none before it in its block; leave out tile.dependent}}
+      gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n) {tile.dependent}
+    }
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k() kernel {
+      gpu.return
+    }
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  func.func @f(%n: index) {
+    gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n)
+    // expected-error @below {{a unit attribute}}
+    gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n) {tile.dependent = 1 : i64}
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k() kernel {
+      gpu.return
+    }
+  }
+}

@@ -285,3 +285,12 @@ func.func @turns(%t: !tile.smem<64x32xf32, swizzle = 128>, %sums: memref<?x?x32x
   tile.end_turn %i of %counts[%i] : memref<?xi32>
   return
 }
+
+// CHECK-LABEL: func @dependencies(
+func.func @dependencies() {
+  // CHECK-NEXT: tile.await_dependencies
+  tile.await_dependencies
+  // CHECK-NEXT: tile.launch_dependents
+  tile.launch_dependents
+  return
+}

@@ -520,3 +520,21 @@ module attributes {gpu.container_module} {
     }
   }
 }
+
+// -----
+
+module attributes {gpu.container_module} {
+  func.func @no_wait() {
+    %c1 = arith.constant 1 : index
+    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
+    // expected-error@+1 {{'gpu.launch_func' op is dependent, but @kernels::@k does not wait; give it a tile.await_dependencies}}
+    gpu.launch_func @kernels::@k blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) {tile.dependent}
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k() kernel {
+      nvvm.griddepcontrol launch_dependents
+      gpu.return
+    }
+  }
+}

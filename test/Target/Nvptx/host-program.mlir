@@ -18,7 +18,7 @@
 // ATTENTION-NEXT:    104: i64
 // ATTENTION-NEXT:    112: ptr
 // ATTENTION:         164: f32
-// ATTENTION-NEXT:  launch 1 @kernels::@merge parameters
+// ATTENTION-NEXT:  launch 1 @kernels::@merge parameters {{[0-9]+}} dependent
 
 // What nothing needs is gone, such as sizes that are known.
 // ATTENTION-LABEL: func.func @attention(
@@ -50,6 +50,7 @@
 // ATTENTION-SAME:  %[[K]], %[[OFFSET]], %[[B]], %[[STRIDE]], %[[SCRATCH]], %c0_i64, %[[SPLITS]],
 // ATTENTION-NEXT:  host.launch %[[CALL]], 1 "merge"(%[[TILES]],
 // ATTENTION-SAME:  %[[O]], %c0_i64,
+// ATTENTION-SAME:  dependent{{$}}
 // ATTENTION-NEXT:  host.output %[[CALL]][0], %{{.*}}
 // ATTENTION-NEXT:  host.output %[[CALL]][1], %[[B]]
 // ATTENTION:       return %c0_i32

@@ -48,11 +48,14 @@ struct FunctionInfo {
   std::optional<int64_t> parameterBytes;
 };
 
-/// The size of one launch.
+/// The size of one launch, and when it may start.
 struct LaunchShape {
   /// Blocks and threads of a block along x, y and z.
   std::array<int64_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
   int64_t dynamicSharedBytes = 0;
+  /// Whether the kernel may start before the one before it on the stream has
+  /// ended. It then waits itself (griddepcontrol.wait).
+  bool isDependent = false;
 };
 
 /// A kernel. Copies refer to the same kernel of the same module, which they

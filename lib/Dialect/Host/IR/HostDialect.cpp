@@ -10,6 +10,7 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -166,9 +167,23 @@ LogicalResult CheckOp::canonicalize(CheckOp op, PatternRewriter &rewriter) {
 
 LogicalResult LaunchOp::verify() {
   // A grid, a block, and shared memory.
-  if (getValues().size() >= 7)
+  if (getValues().size() < 7)
+    return emitOpError(
+        "needs three sizes of the grid, three of the block and the "
+        "bytes of shared memory");
+  if (!getDependent())
     return success();
-  return emitOpError(
-      "needs three sizes of the grid, three of the block and the "
-      "bytes of shared memory");
+  // In the order of the text, which choices and loops keep when they become
+  // branches.
+  bool isFirst = true;
+  (*this)->getParentOfType<FunctionOpInterface>().walk([&](LaunchOp launch) {
+    if (launch == *this)
+      return WalkResult::interrupt();
+    isFirst = false;
+    return WalkResult::advance();
+  });
+  if (!isFirst)
+    return success();
+  return emitOpError("depends on no launch, as it is the first of its "
+                     "function; leave out 'dependent'");
 }

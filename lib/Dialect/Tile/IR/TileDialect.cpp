@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "flash/Dialect/Tile/IR/DependentLaunch.h"
 #include "flash/Dialect/Tile/IR/StoreVectorWidths.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -31,6 +32,8 @@ static constexpr flash::DeclaredAttribute declaredAttributes[] = {
      [](Attribute value) { return isa<flash::tile::OrderAttr>(value); }},
     {flash::tile::storeVectorWidthsAttr, launches, "an array of i64",
      [](Attribute value) { return isa<DenseI64ArrayAttr>(value); }},
+    {flash::tile::dependentLaunchAttr, launches, "a unit attribute",
+     [](Attribute value) { return isa<UnitAttr>(value); }},
 };
 
 /// The order of a loop over tiles, whose table is an argument of the function.
@@ -54,6 +57,18 @@ static LogicalResult verifyOrder(Operation *op, flash::tile::OrderAttr order) {
          << function.getArgumentTypes()[number];
 }
 
+/// What a launch depends on is in its block. That its kernel waits is looked at
+/// where both are translated: here other threads may be changing the kernel.
+static LogicalResult verifyDependentLaunch(Operation *op) {
+  for (Operation *before = op->getPrevNode(); before;
+       before = before->getPrevNode())
+    if (before->getName() == op->getName())
+      return success();
+  return op->emitOpError("depends on no launch, as there is none before it in "
+                         "its block; leave out ")
+         << flash::tile::dependentLaunchAttr;
+}
+
 LogicalResult
 flash::tile::TileDialect::verifyOperationAttribute(Operation *op,
                                                    NamedAttribute attribute) {
@@ -61,6 +76,8 @@ flash::tile::TileDialect::verifyOperationAttribute(Operation *op,
     return failure();
   if (auto order = dyn_cast<flash::tile::OrderAttr>(attribute.getValue()))
     return verifyOrder(op, order);
+  if (attribute.getName() == flash::tile::dependentLaunchAttr)
+    return verifyDependentLaunch(op);
   return success();
 }
 

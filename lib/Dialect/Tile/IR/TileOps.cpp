@@ -9,6 +9,7 @@
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -331,6 +332,35 @@ LogicalResult AwaitTurnOp::verify() {
 
 LogicalResult EndTurnOp::verify() {
   return verifyCounts(*this, getCounts().getType(), getIndices().size());
+}
+
+bool AwaitDependenciesOp::mustFollow(Operation *op) {
+  auto usesMemory = [](Operation *nested) {
+    bool hasMemory =
+        llvm::any_of(nested->getOperandTypes(), llvm::IsaPred<BaseMemRefType>);
+    return hasMemory && !isMemoryEffectFree(nested) ? WalkResult::interrupt()
+                                                    : WalkResult::advance();
+  };
+  return op->walk(usesMemory).wasInterrupted();
+}
+
+LogicalResult AwaitDependenciesOp::verify() {
+  Block *body = (*this)->getBlock();
+  if (!body->isEntryBlock() ||
+      !isa<FunctionOpInterface>((*this)->getParentOp()))
+    return emitOpError("must stand in the body of a kernel, where all threads "
+                       "come to it; move it out of ")
+           << (*this)->getParentOp()->getName();
+  for (Operation &before :
+       llvm::make_range(body->begin(), Block::iterator(*this))) {
+    if (!mustFollow(&before))
+      continue;
+    InFlightDiagnostic error = emitOpError(
+        "must come before anything that may read or write global memory");
+    error.attachNote(before.getLoc()) << "move it in front of this";
+    return error;
+  }
+  return success();
 }
 
 LogicalResult PutOp::verify() {

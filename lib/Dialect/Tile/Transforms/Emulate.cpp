@@ -7,6 +7,7 @@
 
 #include "Emulate.h"
 
+#include "flash/Dialect/Tile/IR/DependentLaunch.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "flash/Support/Place.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -263,6 +264,12 @@ static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
   if (failed(checkKernel(kernel)))
     return failure();
 
+  if (launch->hasAttr(dependentLaunchAttr) &&
+      kernel.getOps<AwaitDependenciesOp>().empty())
+    return launch.emitOpError("is dependent, but ")
+           << launch.getKernel()
+           << " does not wait; give it a tile.await_dependencies";
+
   OpBuilder b(launch);
   Location loc = launch.getLoc();
   auto asIndices = [&](gpu::KernelDim3 dims) {
@@ -340,6 +347,9 @@ static LogicalResult inlineLaunch(gpu::LaunchFuncOp launch,
       replace(op, threads, size.getDimension());
     else if (auto roles = dyn_cast<WarpSpecializeOp>(op))
       separateRoles(roles, calls);
+    // Here kernels run one after another.
+    else if (isa<AwaitDependenciesOp, LaunchDependentsOp>(op))
+      op->erase();
   });
   launch.erase();
   return success();

@@ -31,7 +31,7 @@ module attributes {gpu.container_module} {
         args(%qs : memref<?x4x?x64xf16, strided<[?, ?, ?, 1], offset: ?>>, %k : memref<?x?x4x64xf16>, %n : memref<?xi32, strided<[?], offset: ?>>,
              %tail : memref<?x4x64xf16, strided<[?, 64, 1], offset: ?>>, %partial : memref<?x?x4x?x64xf32>, %rest : index, %scale : f32)
     gpu.launch_func @kernels::@merge blocks in (%tiles, %c1, %c1) threads in (%c128, %c1, %c1)
-        args(%partial : memref<?x?x4x?x64xf32>, %o : memref<?x4x?x64xf16>, %lse : memref<?x4x?xf32>, %splits : index)
+        args(%partial : memref<?x?x4x?x64xf32>, %o : memref<?x4x?x64xf16>, %lse : memref<?x4x?xf32>, %splits : index) {tile.dependent}
     memref.dealloc %partial : memref<?x?x4x?x64xf32>
     return %o, %lse : memref<?x4x?x64xf16>, memref<?x4x?xf32>
   }
@@ -42,6 +42,7 @@ module attributes {gpu.container_module} {
       gpu.return
     }
     gpu.func @merge(%partial: memref<?x?x4x?x64xf32>, %o: memref<?x4x?x64xf16>, %lse: memref<?x4x?xf32>, %splits: index) kernel {
+      nvvm.griddepcontrol wait
       gpu.return
     }
   }

@@ -192,11 +192,20 @@ def Host_LaunchOp : Host_Op<"launch"> {
     Limits and tensor maps are checked, which may end the call; nothing is queued
     before all checks of the call have passed. Without blocks the kernel is not
     launched, and its parameters are not looked at.
+
+    A kernel that is `dependent` may start before the one launched before it has
+    ended: it waits itself.
+
+    ```mlir
+    host.launch %call, 1 "combine" (%n, %c1, %c1, %c128, %c1, %c1, %c0, %scratch, %c0) dependent
+    ```
   }];
   let arguments = (ins Host_CallType:$call, I32Attr:$number, StrAttr:$kernel,
-                       Variadic<I64>:$values);
+                       Variadic<I64>:$values, UnitAttr:$dependent);
   let hasVerifier = 1;
-  let assemblyFormat = "$call `,` $number $kernel `(` $values `)` attr-dict";
+  let assemblyFormat = [{
+    $call `,` $number $kernel `(` $values `)` (`dependent` $dependent^)? attr-dict
+  }];
 }
 
 #endif // FLASH_HOST_OPS_TD

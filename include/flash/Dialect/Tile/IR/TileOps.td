@@ -67,6 +67,51 @@ def Tile_PositionOp : Tile_Op<"position",
 }
 
 //===----------------------------------------------------------------------===//
+// Kernels that overlap
+//===----------------------------------------------------------------------===//
+
+def Tile_LaunchDependentsOp : Tile_Op<"launch_dependents"> {
+  let summary = "lets the kernel that is launched next start";
+  let description = [{
+    When all blocks have come here or have ended, a kernel whose launch has
+    `tile.dependent` starts where there is room. It sees nothing of what this one
+    writes before its `tile.await_dependencies`, so it may be let start at once: the
+    blocks of this kernel have all started by then, and lose no place to it.
+    `griddepcontrol.launch_dependents` of sm_90.
+
+    ```mlir
+    tile.launch_dependents
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Tile_AwaitDependenciesOp : Tile_Op<"await_dependencies"> {
+  let summary = "waits until the kernels launched before have ended";
+  let description = [{
+    Then all that they have written is there. It stands in the body of a kernel,
+    where every thread comes to it, and before anything that may read or write
+    global memory, also what this kernel alone uses: calls reuse memory. A kernel
+    that has waited ends after all kernels before it, so that the next one need
+    wait for it alone. Where the launch has no `tile.dependent` there is nothing to
+    wait for. `griddepcontrol.wait` of sm_90.
+
+    ```mlir
+    gpu.func @combine(%parts: memref<?x?x64xf32>, %o: memref<?x64xf16>) kernel {
+      %i = gpu.block_id x
+      tile.await_dependencies
+      %t = tile.load %parts[%i, %c0] ...
+    ```
+  }];
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether an op may read or write global memory, and so comes behind.
+    static bool mustFollow(::mlir::Operation *op);
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // From global to shared memory
 //===----------------------------------------------------------------------===//
 

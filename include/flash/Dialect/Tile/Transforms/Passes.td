@@ -545,6 +545,36 @@ def VerifyAsync : Pass<"tile-verify-async", "::mlir::gpu::GPUFuncOp"> {
   }];
 }
 
+def OverlapLaunches : Pass<"tile-overlap-launches", "::mlir::ModuleOp"> {
+  let summary = "Let kernels start before those launched before them end (sm_90a)";
+  let description = [{
+    Of two launches one after the other in a block of the host, the second becomes
+    dependent: its kernel is there when the first one ends, and waits for it before
+    it touches global memory. What it computes before that, such as indices, and
+    the time of a launch are hidden.
+
+    ```mlir
+    gpu.launch_func @kernels::@f ... args(%parts : ...)
+    gpu.launch_func @kernels::@combine ... args(%parts : ..., %o : ...)
+    gpu.func @f(...) kernel {
+    gpu.func @combine(...) kernel {
+      %t = tile.load %parts[...]
+    // becomes
+    gpu.launch_func @kernels::@f ... args(%parts : ...)
+    gpu.launch_func @kernels::@combine ... args(%parts : ..., %o : ...) {tile.dependent}
+    gpu.func @f(...) kernel {
+      tile.launch_dependents
+    gpu.func @combine(...) kernel {
+      tile.await_dependencies
+      %t = tile.load %parts[...]
+    ```
+
+    Where launches are in a choice or a loop between the two, the second starts as
+    before: which kernel it would follow is not known.
+  }];
+  let dependentDialects = ["::flash::tile::TileDialect"];
+}
+
 def AssertStrides : Pass<"tile-assert-strides", "::mlir::ModuleOp"> {
   let summary = "Check at run time that copies of 16 bytes can be made";
   let description = [{

@@ -146,6 +146,20 @@ CUresult cuLaunchKernel(CUfunction function, unsigned gridX, unsigned gridY,
   return CUDA_SUCCESS;
 }
 
+CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
+                          void **parameters, void **extra) {
+  if (config->numAttrs != 1 ||
+      config->attrs->id !=
+          CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ||
+      !config->attrs->value.programmaticStreamSerializationAllowed)
+    return CUDA_ERROR_INVALID_VALUE;
+  printf("dependent ");
+  return cuLaunchKernel(function, config->gridDimX, config->gridDimY,
+                        config->gridDimZ, config->blockDimX, config->blockDimY,
+                        config->blockDimZ, config->sharedMemBytes,
+                        config->hStream, parameters, extra);
+}
+
 /* All that it is given, as far as there is room: type, swizzle and promotion in
  * one word, then address, sizes, strides and box. */
 CUresult cuTensorMapEncodeTiled(
