@@ -161,7 +161,7 @@ def test_wrong_plans():
         flash.causal() & plan
     with pytest.raises(TypeError):
         flash.plan(plan, query, query)
-    with pytest.raises(ValueError, match="query_ids has size 100"):
+    with pytest.raises(ValueError, match="ids has size 100"):
         flash.plan(flash.documents(FEW[:100]), query, query)
     with pytest.raises(TypeError):
         flash.attention([1], query, query, mask=plan)
