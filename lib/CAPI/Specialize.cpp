@@ -84,25 +84,22 @@ static llvm::Expected<Rewritten> rewrite(const FlashKernel &kernel,
     });
     if (error)
       return error;
-    module->walk([&](flash::AttentionOp op) {
-      if (!op.getKeyTiles())
+    module->walk([&](flash::AttentionOpInterface op) {
+      auto isMap = [](mlir::Value operand) {
+        return operand.getDefiningOp<flash::BlockMapOp>() != nullptr;
+      };
+      if (llvm::none_of(op->getOperands(), isMap))
         return;
       const flash::Schedule &of = op.getSchedule()->getValue();
       flash::Schedule tiles;
       tiles.queryTile = of.queryTile;
       tiles.keyTile = of.keyTile;
-      tiles.packedHeads = of.getPackedHeads();
-      result.schedule = tiles.str();
-    });
-    module->walk([&](flash::AttentionGradOp op) {
-      if (!op.getKeyTiles() && !op.getQueryTiles())
-        return;
-      const flash::Schedule &of = op.getSchedule()->getValue();
-      flash::Schedule tiles;
-      tiles.queryTile = of.queryTile;
-      tiles.keyTile = of.keyTile;
-      tiles.queryStep = of.getQueryStep();
-      tiles.keyStep = of.getKeyStep();
+      if (mlir::isa<flash::AttentionGradOp>(op)) {
+        tiles.queryStep = of.getQueryStep();
+        tiles.keyStep = of.getKeyStep();
+      } else {
+        tiles.packedHeads = of.getPackedHeads();
+      }
       result.schedule = tiles.str();
     });
     llvm::raw_string_ostream stream(result.text);

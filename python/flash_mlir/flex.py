@@ -5,7 +5,7 @@ import weakref
 
 from .attention import attention, autocast, get_mask
 from .masks import is_compiling
-from .plans import plan, requires_gradients
+from .plans import plan
 
 # Of a BlockMask, the plans of its mask_mod, by all they depend on.
 _plans = weakref.WeakKeyDictionary()
@@ -58,9 +58,12 @@ def _with_plan(mask, block_mask, query, key, value):
     """The mask of a BlockMask, with the plan that is kept beside its lists of blocks.
 
     As those, it is made once. A tensor that the mask reads and that has changed since makes it again. Where a graph is
-    made, of which nobody knows how long it lives, and for other lengths than those of the BlockMask, there is none.
+    made, of which nobody knows how long it lives, for other lengths than those of the BlockMask, and where its lists are
+    the mask, there is none.
     """
-    from .torch_operator import is_watched
+    if mask is not block_mask.mask_mod or is_compiling():
+        return mask
+    from .torch_operator import is_watched, needs_gradients
 
     torch = sys.modules["torch"]
     on_device = query.is_cuda
@@ -73,7 +76,7 @@ def _with_plan(mask, block_mask, query, key, value):
     if versions is None:
         return mask
     stream = torch.cuda.current_stream(query.device) if on_device else None
-    gradients = requires_gradients(query, key, value)
+    gradients = needs_gradients(query, key, value)
     wanted = traced, query.shape, key.shape, value.shape, query.dtype, query.device, stream, gradients
     plans = _plans.setdefault(block_mask, {})
     known = plans.get(wanted)
@@ -141,7 +144,7 @@ def flex_attention(
         key, value = (x.expand(query.shape[0], -1, -1, -1) for x in (key, value))
     query, key, value = autocast(query, key, value)
     mask = None if block_mask is None else _get_mask(block_mask, query, key)
-    if mask is not None and mask is block_mask.mask_mod and not is_compiling():
+    if mask is not None:
         mask = _with_plan(mask, block_mask, query, key, value)
     results = attention(query, key, value, mask=mask, score=score_mod, scale=scale, return_lse=return_lse)
     if return_aux is None:

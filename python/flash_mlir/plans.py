@@ -77,11 +77,6 @@ def _make_empty(query, size, dtype=None):
     return numpy.empty(shape, dtype or query.dtype)
 
 
-def requires_gradients(*arrays):
-    torch = sys.modules.get("torch")
-    return torch is not None and torch.is_grad_enabled() and any(getattr(x, "requires_grad", False) for x in arrays)
-
-
 def plan(mask, query, key, value=None, lengths=None, gradients=None):
     """Computes which tiles a mask leaves, once for many calls of `attention` and for many layers.
 
@@ -118,8 +113,10 @@ def plan(mask, query, key, value=None, lengths=None, gradients=None):
         return plan_eagerly(mask, query, key, value, lengths, gradients)
     mask = as_mask(mask)
     value = key if value is None else value
-    if gradients is None:
-        gradients = requires_gradients(query, key, value)
+    if gradients is None and torch is not None and isinstance(query, torch.Tensor):
+        from .torch_operator import needs_gradients
+
+        gradients = needs_gradients(query, key, value)
     given = lengths
     if mask.lengths is not None:
         if lengths is not None:

@@ -130,16 +130,17 @@ def _get_training_config(config):
     return get_training_config(config)
 
 
-def _needs_gradients(query, key, value, sink, captured):
+def needs_gradients(*tensors):
+    """Whether gradients of one of the tensors, each of which may be None, will be asked for."""
     if not torch.is_grad_enabled():
         return False
-    return any(tensor is not None and tensor.requires_grad for tensor in (query, key, value, sink, *captured))
+    return any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
 def call(query, key, value, lengths, sink, captured, config, return_lse):
     """Calls the operator, as torch.compile can trace it."""
     captured = list(captured)
-    if _needs_gradients(query, key, value, sink, captured):
+    if needs_gradients(query, key, value, sink, *captured):
         results = _WITH_GRADIENTS(query, key, value, lengths, sink, captured, _get_training_config(config))
         return results if return_lse else results[0]
     operator = _WITH_LSE if return_lse else _ATTENTION
@@ -161,7 +162,7 @@ def dispatch(query, key, value, lengths, sink, captured, is_plain, config, retur
             if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:
                 raise NotImplementedError("attention has no forward-mode derivative, and an argument has a tangent")
     # PyTorch's own operators in Python have none of these either.
-    if is_transformed and _needs_gradients(query, key, value, sink, captured):
+    if is_transformed and needs_gradients(query, key, value, sink, *captured):
         raise NotImplementedError("attention has no gradients for torch.func; use torch.autograd or backward()")
     return call(query, key, value, lengths, sink, captured, config, return_lse)
 
