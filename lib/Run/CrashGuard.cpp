@@ -17,7 +17,8 @@ static stack_t previousStack;
 // An exhausted stack leaves no room for the handler.
 static char handlerStack[64 << 10];
 
-extern "C" void flashHandleFault(int signal) {
+extern "C" {
+static void handleFault(int signal) {
   const char *message =
       signal == SIGFPE
           ? "flash-run: error: the program divided an integer by zero\n"
@@ -31,6 +32,7 @@ extern "C" void flashHandleFault(int signal) {
       write(STDERR_FILENO, message, strlen(message));
   _exit(1);
 }
+} // extern "C"
 
 flash::run::CrashGuard::CrashGuard() {
   stack_t stack = {};
@@ -38,7 +40,7 @@ flash::run::CrashGuard::CrashGuard() {
   stack.ss_size = sizeof(handlerStack);
   sigaltstack(&stack, &previousStack);
   struct sigaction action = {};
-  action.sa_handler = flashHandleFault;
+  action.sa_handler = handleFault;
   action.sa_flags = SA_ONSTACK;
   for (size_t i = 0; i < std::size(signals); ++i)
     sigaction(signals[i], &action, &previous[i]);
