@@ -26,6 +26,8 @@ static constexpr int64_t mostWarpsOfWarpRows = 8;
 static constexpr int64_t lanesOfWarp = 32;
 // What a thread reads or writes at once at most.
 static constexpr int64_t bitsAtOnce = 128;
+// What is read from memory in any case.
+static constexpr int64_t bitsOfSector = 256;
 
 static bool isTensor(Value value, int64_t rank) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -81,6 +83,9 @@ struct RowTiles {
   int64_t rows = 0;    ///< What numbers of rows are multiples of.
   int64_t columns = 0; ///< The most.
   int64_t bits = 0;    ///< Of the widest elements in memory.
+  int64_t leastBits = bitsAtOnce; ///< Of the narrowest.
+  /// Of those in memory in which the elements of a column are neighbours.
+  int64_t bitsOfTransposed = 0;
   int64_t leastVector = 1;
   int64_t mostVector = bitsAtOnce; ///< Known to be in step with rows in memory.
   bool areFragments = true;        ///< Whether fragments have all shapes.
@@ -115,6 +120,7 @@ void RowTiles::addMemory(RankedTensorType tile, RankedTensorType memory) {
   if (tile.getRank() < 2 || !tile.getElementType().isIntOrFloat())
     return;
   bits = std::max<int64_t>(bits, tile.getElementTypeBitWidth());
+  leastBits = std::min<int64_t>(leastBits, tile.getElementTypeBitWidth());
   if (int64_t size = memory.getShape().back(); !ShapedType::isDynamic(size))
     mostVector = std::gcd(mostVector, size);
 }
@@ -185,8 +191,13 @@ static RowTiles getRowTiles(scf::ForallOp loop) {
         return;
       }
       SmallVector<int64_t> ranges = generic.getStaticLoopRanges();
-      for (Value operand : op->getOperands()) {
+      for (OpOperand &use : op->getOpOperands()) {
+        Value operand = use.get();
         auto type = dyn_cast<RankedTensorType>(operand.getType());
+        AffineMap map = generic.getMatchingIndexingMap(&use);
+        if (map.getNumResults() == 2 && isMemoryTile(operand, loop) &&
+            map.getResult(1) == getAffineDimExpr(loops->first, map.getContext()))
+          tiles.bitsOfTransposed = type.getElementTypeBitWidth();
         if (type && type.getRank() == 2)
           tiles.addMatrix(ranges[loops->first], ranges[loops->second],
                           type.getElementType());
@@ -207,6 +218,25 @@ static RowTiles getRowTiles(scf::ForallOp loop) {
   return tiles;
 }
 
+/// Where the elements of a column are neighbours in memory, so are the lanes
+/// that have them, as many as a sector has elements. What is written by rows
+/// is so in pieces of 16 bytes.
+static bool chooseLanesOfColumns(const RowTiles &tiles, int64_t &warps,
+                                 int64_t &lanes, int64_t &vector) {
+  int64_t rowsOfWarp = bitsOfSector / tiles.bitsOfTransposed;
+  int64_t most = std::min(bitsAtOnce / tiles.leastBits, tiles.mostVector);
+  int64_t ofRow = lanesOfWarp / rowsOfWarp;
+  if (tiles.rows % rowsOfWarp != 0 || most < tiles.leastVector ||
+      tiles.columns % (ofRow * most) != 0)
+    return false;
+  lanes = ofRow;
+  vector = most;
+  warps = std::min(tiles.rows / rowsOfWarp, mostWarpsOfWarpRows);
+  while (tiles.rows % (warps * rowsOfWarp) != 0)
+    --warps;
+  return true;
+}
+
 void Layouts::chooseWarpRows(scf::ForallOp loop, int64_t wantedWarps) {
   // A value for each column is no lane's.
   if (llvm::any_of(vectors, [&](auto &vector) {
@@ -220,6 +250,9 @@ void Layouts::chooseWarpRows(scf::ForallOp loop, int64_t wantedWarps) {
   int64_t atOnce = bitsAtOnce / std::max<int64_t>(tiles.bits, 16);
   // Of narrow tiles, fragments leave no lane without an element.
   if (tiles.areFragments && tiles.columns < lanesOfWarp * atOnce)
+    return;
+  if (wantedWarps == 0 && tiles.bitsOfTransposed > 0 &&
+      chooseLanesOfColumns(tiles, warps, lanes, vector))
     return;
   // As many lanes as read 16 bytes of a row each, or what is in step with it.
   int64_t most =

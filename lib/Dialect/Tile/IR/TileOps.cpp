@@ -288,7 +288,8 @@ LogicalResult StoreBulkOp::verify() {
            << tile.getElementType() << " through " << stage.getElementType();
   if (getAdd() && !tile.getElementType().isF32())
     return emitOpError("adds elements of f32, not ") << tile.getElementType();
-  int64_t rows = getReused() ? rowsOfWarpgroup : tile.getDimSize(0);
+  bool hasRowStages = getReused() && getReused().getType() != stage;
+  int64_t rows = hasRowStages ? rowsOfWarpgroup : tile.getDimSize(0);
   if (tile.getDimSize(1) % 16 != 0 || stage.getRows() != rows ||
       stage.getColumns() % stage.getPanelColumns() != 0)
     return emitOpError("stores a multiple of 16 columns through a tile of ")

@@ -72,37 +72,73 @@ static bool holdsPackedRows(RingOp ring) {
   });
 }
 
-/// The tile in front of the store whose shared memory the result can take: the
-/// only one in its ring, as many rows, no fewer bytes, and read by products
-/// alone, of which each of several warpgroups reads its own rows. Null if there
-/// is none, or no tile follows for which the ring would need a stage early.
-/// Sizes known at run time only take the registers that addresses in row stages
-/// need.
-static RingWaitOp findReused(StoreOp store) {
-  if (!isa<scf::ForOp>(store->getParentOp()) ||
-      !store.getDestination().getType().hasStaticShape())
-    return {};
-  auto type = cast<RankedTensorType>(store.getX().getType());
-  SmemType result = SmemType::get(type.getDimSize(0), type.getDimSize(1),
-                                  type.getElementType());
+/// Whether each of several warpgroups reads its own rows of the tile alone, by
+/// products or also `byLoads`.
+static bool areReadByOwners(RingWaitOp wait, bool byLoads) {
+  return wait.getTile().getType().getRows() > rowsOfWarpgroup &&
+         llvm::all_of(wait->getUsers(), [&](Operation *user) {
+           if (auto load = dyn_cast<LoadOp>(user))
+             return byLoads &&
+                    isa<FragmentAttr>(load.getResult().getType().getEncoding());
+           auto product = dyn_cast<MmaAsyncOp>(user);
+           return product && product.getWarpgroup() &&
+                  !product.getTransposeA() &&
+                  product.getA() == wait.getTile() &&
+                  product.getB() != wait.getTile();
+         });
+}
+
+/// The tiles in front of the store that are the only ones in their rings, which
+/// copies of whole tiles fill.
+static SmallVector<RingWaitOp> getTilesBefore(StoreOp store) {
+  SmallVector<RingWaitOp> tiles;
   for (auto wait : store->getBlock()->getOps<RingWaitOp>()) {
-    SmemType tile = wait.getTile().getType();
     auto ring = wait.getRing().getDefiningOp<RingOp>();
     if (wait->isBeforeInBlock(store) && !ring.getRowStages() &&
         !ring.getChecked() && ring.getNumCopies() == 1 &&
         !ring.isFilledFromRegisters() && !holdsPackedRows(ring) &&
-        wait.getRing().getType().getStages() == 1 &&
-        tile.getRows() > rowsOfWarpgroup &&
-        tile.getRows() == result.getRows() &&
+        wait.getRing().getType().getStages() == 1 && wait.getRelease())
+      tiles.push_back(wait);
+  }
+  return tiles;
+}
+
+/// The shared memory that the result has as a tile of its own.
+static SmemType getWholeStage(StoreOp store) {
+  auto type = cast<RankedTensorType>(store.getX().getType());
+  return SmemType::get(type.getDimSize(0), type.getDimSize(1),
+                       type.getElementType());
+}
+
+/// The tile in front of the store whose shared memory the result can take: as
+/// many rows, no fewer bytes, and read by products alone, of which each of
+/// several warpgroups reads its own rows. Null if there is none, or no tile
+/// follows for which the ring would need a stage early. Sizes known at run time
+/// only take the registers that addresses in row stages need.
+static RingWaitOp findReused(StoreOp store) {
+  if (store.getAdd() || !isa<scf::ForOp>(store->getParentOp()) ||
+      !store.getDestination().getType().hasStaticShape())
+    return {};
+  SmemType result = getWholeStage(store);
+  for (RingWaitOp wait : getTilesBefore(store)) {
+    SmemType tile = wait.getTile().getType();
+    if (tile.getRows() == result.getRows() &&
         tile.getNumBytes() >= result.getNumBytes() &&
-        llvm::all_of(wait->getUsers(), [&](Operation *user) {
-          auto product = dyn_cast<MmaAsyncOp>(user);
-          return product && product.getWarpgroup() &&
-                 !product.getTransposeA() && product.getA() == wait.getTile() &&
-                 product.getB() != wait.getTile();
-        }))
+        areReadByOwners(wait, /*byLoads=*/false))
       return wait;
   }
+  return {};
+}
+
+/// The tile in front of the store in whose place the result can go, because
+/// none follows: one like it, of which each warpgroup reads its own rows.
+static RingWaitOp findLast(StoreOp store) {
+  if (store.getAdd() || !isa<WarpSpecializeOp>(store->getParentOp()))
+    return {};
+  for (RingWaitOp wait : getTilesBefore(store))
+    if (wait.getTile().getType() == getWholeStage(store) &&
+        areReadByOwners(wait, /*byLoads=*/true))
+      return wait;
   return {};
 }
 
@@ -143,29 +179,31 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
         stores.push_back(store);
     });
     for (StoreOp store : stores) {
-      auto type = cast<RankedTensorType>(store.getX().getType());
-      RingWaitOp reused = store.getAdd() ? RingWaitOp() : findReused(store);
-      RingReleaseOp release = reused ? reused.getRelease() : RingReleaseOp();
-      if (!release || !makeRowStages(reused, most - getSharedBytes(kernel)))
+      RingWaitOp reused = findReused(store);
+      if (reused && !makeRowStages(reused, most - getSharedBytes(kernel)))
         reused = {};
-      SmemType stage =
-          SmemType::get(reused ? rowsOfWarpgroup : type.getDimSize(0),
-                        type.getDimSize(1), type.getElementType());
-      stage = SmemType::get(&getContext(), stage.getRows(),
-                            stage.getNumPanels() * stage.getPanelColumns(),
-                            type.getElementType(), stage.getSwizzle());
+      SmemType whole = getWholeStage(store);
+      SmemType stage = SmemType::get(
+          &getContext(), reused ? rowsOfWarpgroup : whole.getRows(),
+          whole.getNumPanels() * whole.getPanelColumns(),
+          whole.getElementType(), whole.getSwizzle());
       OpBuilder b(store);
       auto bulk = StoreBulkOp::create(
           b, store.getLoc(), store.getAddAttr(), store.getX(),
           store.getDestination(), store.getIndices(), store.getRows(),
           TypeAttr::get(stage), reused ? reused.getTile() : Value(),
           /*offset=*/IntegerAttr());
-      if (reused) {
-        release->moveAfter(store);
-      } else if (!makeStage(bulk, kernel, most)) {
-        bulk.erase();
-        continue;
+      if (!reused && !makeStage(bulk, kernel, most)) {
+        reused = findLast(store);
+        if (!reused) {
+          bulk.erase();
+          continue;
+        }
+        bulk.setStage(reused.getTile().getType());
+        bulk.getReusedMutable().assign(reused.getTile());
       }
+      if (reused)
+        reused.getRelease()->moveAfter(store);
       store.erase();
     }
   }

@@ -609,11 +609,11 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
   SmemType own =
       SmemType::get(b.getContext(), rowsOfWarpgroup, stage.getColumns(),
                     stage.getElementType(), stage.getSwizzle());
-  if (op.getReused()) {
+  auto [ring, step] = reusedByStores.lookup(op);
+  if (op.getReused() && ring.getRowStages()) {
     // All warps have ended the products that read the tile.
     meet();
     // Computed again: to keep it across the loops would take a register.
-    auto [ring, step] = reusedByStores.lookup(op);
     Value offset = stageOffset(ring, getOwnFillNumber(ring, step));
     PutOp::create(b, loc, op.getX(), SmemViewOp::create(b, loc, stage, offset),
                   b.getI64IntegerAttr(0), /*by_pairs=*/UnitAttr());
@@ -622,17 +622,19 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
     forLeader([&] { storePanels(op, own, offset, /*firstColumn=*/0); });
     return;
   }
-  Value view = SmemViewOp::create(b, loc, stage, index(*op.getOffset()));
+  int64_t offset = op.getReused() ? *ring.getOffset() : *op.getOffset();
+  Value view = SmemViewOp::create(b, loc, stage, index(offset));
   Value firstRow = arith::MulIOp::create(
       b, loc, arith::IndexCastOp::create(b, loc, b.getIndexType(), warpgroup()),
       index(rowsOfWarpgroup));
   Value start = arith::AddIOp::create(
       b, loc,
       arith::MulIOp::create(b, loc, firstRow, index(stage.getSwizzle())),
-      index(*op.getOffset()));
+      index(offset));
   int64_t columns = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   for (int64_t first = 0; first < columns; first += stage.getColumns()) {
-    waitForStores();
+    if (!op.getReused())
+      waitForStores();
     meet();
     PutOp::create(b, loc, op.getX(), view, b.getI64IntegerAttr(first),
                   /*by_pairs=*/UnitAttr());
