@@ -59,7 +59,7 @@ static constexpr Candidate candidates[] = {{64, 128, 128, 128, 64, 2},
 /// Those of one program, which has no tiles of queries of its own.
 static constexpr Candidate fusedCandidates[] = {
     {64, 128, 128, 128, 128, 2, {}, {}, 2048, 2048, 4},
-    {128, 128, 128, 128, 64, 2, {}, {}, 2048, 8192, 16}};
+    {128, 128, 128, 128, 64, 2, {}, {}, 2048, 4096, 16}};
 
 /// The first of the candidates that the problem has room in; null if there is
 /// none.

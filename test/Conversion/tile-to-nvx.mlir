@@ -172,6 +172,19 @@ gpu.module @m {
     gpu.return
   }
 
+  // Odd rows store what is two blocks further meanwhile.
+  // CHECK-LABEL: gpu.func @put_in_turns(
+  // CHECK:       %[[ODD:.*]] = arith.cmpi ne
+  // CHECK-COUNT-8: arith.select %[[ODD]], %{{.*}}, %{{.*}} : vector<2xf32>
+  // CHECK-NOT:   arith.select {{.*}} : vector<2xf32>
+  // CHECK:       gpu.return
+  gpu.func @put_in_turns(%x: tensor<16x32xf32, #tile.fragment<1>>) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %at = tile.smem_view %c0 : !tile.smem<16x32xf32, swizzle = 128>
+    tile.put %x, %at {alternate, column = 0} : tensor<16x32xf32, #tile.fragment<1>> to !tile.smem<16x32xf32, swizzle = 128>
+    gpu.return
+  }
+
   // Sums in memory: every element by itself.
   // CHECK-LABEL: gpu.func @add(
   // CHECK-COUNT-8: llvm.atomicrmw fadd {{.*}} syncscope("device") monotonic

@@ -526,6 +526,8 @@ private:
 /// Each thread stores the two neighbours of each of its rows.
 static void putPairs(ThreadBuilder &t, tile::PutOp op,
                      ArrayRef<Value> registers, Value shared, Value warp) {
+  // Of the blocks that odd and even rows of f32 alternate between.
+  constexpr int64_t distance = 2;
   auto type = cast<RankedTensorType>(op.getX().getType());
   tile::SmemType stage = op.getDestination().getType();
   int64_t warps =
@@ -535,24 +537,48 @@ static void putPairs(ThreadBuilder &t, tile::PutOp op,
   int64_t chunksOfBlock = bytes / 2, chunksInPanel = stage.getSwizzle() / 16;
   Value pair = t.mul(t.rem(t.lane(), 4), 2 * bytes);
   Value chunkOfLane = t.div(pair, 16), inChunk = t.rem(pair, 16);
-  Value rowOfLane = t.add(t.mul(warp, 16), t.div(t.lane(), 4));
+  Value rowInBlock = t.div(t.lane(), 4);
+  Value rowOfLane = t.add(t.mul(warp, 16), rowInBlock);
   int64_t blocks = type.getDimSize(1) / 8, first = op.getColumn() / 8;
   int64_t count = std::min(blocks - first, stage.getColumns() / 8);
+  Value isOdd;
+  if (op.getAlternate())
+    isOdd = arith::CmpIOp::create(t.b, t.loc, arith::CmpIPredicate::ne,
+                                  t.rem(rowInBlock, 2), t.constant(0));
+  auto choose = [&](Value odd, Value even) -> Value {
+    return arith::SelectOp::create(t.b, t.loc, isOdd, odd, even);
+  };
   for (int64_t index = 0; index < type.getDimSize(0) / (8 * warps); ++index) {
     Value row =
         t.add(rowOfLane, t.constant(index / 2 * 16 * warps + index % 2 * 8));
-    for (int64_t block = 0; block < count; ++block) {
+    auto getPair = [&](int64_t block) {
+      int64_t at = index / 2 * blocks + first + block;
+      return bytes == 2 ? registers[2 * at + index % 2]
+                        : t.pack({registers[4 * at + index % 2 * 2],
+                                  registers[4 * at + index % 2 * 2 + 1]});
+    };
+    auto store = [&](int64_t block, Value chunkOfLane, Value value) {
       int64_t chunk = block * chunksOfBlock;
       Value offset = getSwizzledOffset(
           t, stage, row, t.add(chunkOfLane, t.constant(chunk % chunksInPanel)));
       Value to = t.advance(t.advance(shared, t.add(offset, inChunk)),
                            chunk / chunksInPanel * stage.getPanelBytes());
-      int64_t at = index / 2 * blocks + first + block;
-      Value value = bytes == 2
-                        ? registers[2 * at + index % 2]
-                        : t.pack({registers[4 * at + index % 2 * 2],
-                                  registers[4 * at + index % 2 * 2 + 1]});
       LLVM::StoreOp::create(t.b, t.loc, value, to, /*alignment=*/2 * bytes);
+    };
+    if (!op.getAlternate()) {
+      for (int64_t block = 0; block < count; ++block)
+        store(block, chunkOfLane, getPair(block));
+      continue;
+    }
+    Value zero = t.constant(0), further = t.constant(distance * chunksOfBlock);
+    for (int64_t block = 0; block < count; ++block) {
+      if (block % (2 * distance) >= distance)
+        continue;
+      Value here = getPair(block), there = getPair(block + distance);
+      store(block, t.add(chunkOfLane, choose(further, zero)),
+            choose(there, here));
+      store(block, t.add(chunkOfLane, choose(zero, further)),
+            choose(here, there));
     }
   }
 }

@@ -2,6 +2,7 @@
 // time as the rings leave room for.
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores)))" | FileCheck %s
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=49200})))" | FileCheck %s --check-prefix=HALF
+// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores)))" | FileCheck %s --check-prefix=ROOM
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=40000})))" | FileCheck %s --check-prefix=NONE
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=49200})))" | FileCheck %s --check-prefix=ROWS
 // RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-bulk-stores{limit=49199})))" | FileCheck %s --check-prefix=NOROOM
@@ -26,6 +27,7 @@ gpu.module @m {
   // HALF:        through !tile.smem<128x64xf16, swizzle = 128>
   // NONE-LABEL:  gpu.func @kernel(
   // NONE-NOT:    tile.store_bulk
+  // NONE-LABEL:  gpu.func @no_roles(
   gpu.func @kernel(%out: !memory, %out32: !wide, %x: tensor<128x128xf16, #tile.fragment<8>>,
                    %y: tensor<128x128xf32, #tile.fragment<8>>, %i: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
     %ring = tile.ring : !ring
@@ -50,6 +52,9 @@ gpu.module @m {
 
 !pending = !tile.pending<tensor<128x16xf32, #tile.fragment<8>>>
 !keys = !tile.smem<16x128xf16, swizzle = 128>
+!steps = !tile.smem<16x64xf16, swizzle = 128>
+!like = !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+!half = memref<?x?x?x64xf16, strided<[?, ?, ?, 1], offset: ?>>
 
 gpu.module @loops {
   // ROWS-LABEL: gpu.func @loop(
@@ -102,6 +107,36 @@ gpu.module @loops {
         tile.ring.release %ring[%t] : !ring
         tile.store %x, %out[%t, %t, %t] : tensor<128x128xf16, #tile.fragment<8>> to !memory
       }
+    } @producer(warps = 1, registers = 24) {
+    }
+    gpu.return
+  }
+
+  // Where no tile follows and there is no room, a result goes in the place of a tile like it.
+  // HALF-LABEL: gpu.func @last(
+  // HALF:       %[[K:.*]] = tile.ring.wait
+  // HALF:       %[[V:.*]] = tile.ring.wait
+  // HALF:       tile.store_bulk %{{.*}} through !tile.smem<128x64xf16, swizzle = 128> in %[[K]] :
+  // HALF-NEXT:  tile.ring.release
+  // HALF-NEXT:  tile.store_bulk %{{.*}} through !tile.smem<128x64xf16, swizzle = 128> in %[[V]] :
+  // HALF-NEXT:  tile.ring.release
+  // Where there is, it has its own.
+  // ROOM-LABEL: gpu.func @last(
+  // ROOM-COUNT-2: tile.store_bulk %{{.*}} through !tile.smem<128x64xf16, swizzle = 128> :
+  gpu.func @last(%out: !half, %x: tensor<128x64xf16, #tile.fragment<8>>, %q: !steps, %i: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
+    %keys = tile.ring : !like
+    %values = tile.ring : !like
+    %others = tile.ring : !tile.ring<1, !tile.smem<128x32xf16, swizzle = 64>>
+    tile.warp_specialize @consumer(warps = 8, registers = 240) {
+      %k = tile.ring.wait %keys[%i] : !like
+      %own = tile.load %k : !tile.smem<128x64xf16, swizzle = 128> to tensor<128x64xf16, #tile.fragment<8>>
+      %v = tile.ring.wait %values[%i] : !like
+      %p = tile.mma_async %v, %q transpose_b warpgroup : !tile.smem<128x64xf16, swizzle = 128>, !steps -> !pending
+      %s = tile.mma_wait %p : !pending
+      tile.ring.release %keys[%i] : !like
+      tile.ring.release %values[%i] : !like
+      tile.store %own, %out[%i, %i, %i] : tensor<128x64xf16, #tile.fragment<8>> to !half
+      tile.store %x, %out[%i, %i, %i] : tensor<128x64xf16, #tile.fragment<8>> to !half
     } @producer(warps = 1, registers = 24) {
     }
     gpu.return

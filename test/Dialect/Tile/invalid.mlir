@@ -92,6 +92,16 @@ func.func @f() {
 
 // -----
 
+func.func @f(%x: tensor<128x64xf16, #tile.fragment<8>>, %s: memref<?x64xf16>, %i: index) {
+  %r = tile.ring : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+  %t = tile.ring.wait %r[%i] : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+  // expected-error @below {{goes in the place of a tile of the same type where its ring has no row_stages, not through}}
+  tile.store_bulk %x, %s[%i] through !tile.smem<64x64xf16, swizzle = 128> in %t : !tile.smem<128x64xf16, swizzle = 128> : tensor<128x64xf16, #tile.fragment<8>> to memref<?x64xf16>
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<128x128xf16, #tile.fragment<8>>, %s: memref<?x128xf16>, %t: !tile.smem<128x128xf16, swizzle = 128>, %i: index) {
   // expected-error @below {{stores all columns in a row stage, which has 64 of 128}}
   tile.store_bulk %x, %s[%i] through !tile.smem<64x64xf16, swizzle = 128> in %t : !tile.smem<128x128xf16, swizzle = 128> : tensor<128x128xf16, #tile.fragment<8>> to memref<?x128xf16>
@@ -658,6 +668,14 @@ func.func @f(%x: tensor<64x8xf16, #tile.fragment<4>>, %at: !tile.smem<64x64xf16,
 func.func @f(%x: tensor<64x64xf16, #tile.fragment<4>>, %at: !tile.smem<64x64xf16, swizzle = 128>) {
   // expected-error @below {{begins at a multiple of 16 below 64, got 64}}
   tile.put %x, %at {column = 64} : tensor<64x64xf16, #tile.fragment<4>> to !tile.smem<64x64xf16, swizzle = 128>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<64x16xf32, #tile.fragment<4>>, %at: !tile.smem<64x16xf32, swizzle = 64>) {
+  // expected-error @below {{alternates between columns of f32 that fill panels with a swizzle of 128 bytes, not}}
+  tile.put %x, %at {alternate, column = 0} : tensor<64x16xf32, #tile.fragment<4>> to !tile.smem<64x16xf32, swizzle = 64>
   return
 }
 

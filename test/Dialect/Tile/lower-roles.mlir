@@ -317,6 +317,41 @@ module {
 
 // -----
 
+// A result in the place of a tile that nobody needs any more: each warpgroup has its rows there.
+
+!memory = memref<?x?x128xf16, strided<[?, ?, 1]>>
+!tile = !tile.smem<128x128xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<128x128xf16, swizzle = 128>>
+
+// CHECK-LABEL: gpu.func @in_place(
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         %[[PLACE:.*]] = tile.smem_view %c2048{{.*}} : <128x128xf16
+// CHECK-NOT:     nvvm.cp.async.bulk.wait_group
+// CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32
+// CHECK-NEXT:    tile.put %{{.*}}, %[[PLACE]]
+// CHECK-NEXT:    nvvm.fence.proxy
+// CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32
+// CHECK-COUNT-2: nvvm.cp.async.bulk.tensor.global.shared.cta
+// CHECK:         gpu.return
+module {
+  gpu.module @m {
+    gpu.func @in_place(%q: !memory, %out: !memory, %x: tensor<128x128xf16, #tile.fragment<8>>, %i: index) kernel attributes {known_block_size = array<i32: 384, 1, 1>} {
+      %r = tile.ring {offset = 2048, barriers = 49152} : !ring
+      tile.warp_specialize @consumer(warps = 8, registers = 240) {
+        %qt = tile.ring.wait %r[%i] : !ring
+        tile.store_bulk %x, %out[%i, %i] through !tile in %qt : !tile : tensor<128x128xf16, #tile.fragment<8>> to !memory
+        tile.ring.release %r[%i] : !ring
+      } @producer(warps = 1, registers = 24) {
+        tile.ring.acquire %r[%i] : !ring
+        tile.copy_async %q[%i, %i] to %r[%i] : !memory to !ring
+      }
+      gpu.return
+    }
+  }
+}
+
+// -----
+
 // Two copies fill a stage of 128 rows: each arrives at its barrier and expects its
 // own bytes, 64 rows of two panels, which lie apart as those of the stage do.
 

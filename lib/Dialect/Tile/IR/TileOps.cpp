@@ -288,14 +288,23 @@ LogicalResult StoreBulkOp::verify() {
            << tile.getElementType() << " through " << stage.getElementType();
   if (getAdd() && !tile.getElementType().isF32())
     return emitOpError("adds elements of f32, not ") << tile.getElementType();
-  bool hasRowStages = getReused() && getReused().getType() != stage;
+  Value reused = getReused();
+  auto wait = reused ? reused.getDefiningOp<RingWaitOp>() : RingWaitOp();
+  auto ring = wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
+  bool hasRowStages =
+      reused && (ring ? ring.getRowStages().has_value()
+                      : getReused().getType() != stage);
+  if (reused && !hasRowStages && getReused().getType() != stage)
+    return emitOpError("goes in the place of a tile of the same type where its "
+                       "ring has no row_stages, not through ")
+           << stage << " in " << reused.getType();
   int64_t rows = hasRowStages ? rowsOfWarpgroup : tile.getDimSize(0);
   if (tile.getDimSize(1) % 16 != 0 || stage.getRows() != rows ||
       stage.getColumns() % stage.getPanelColumns() != 0)
     return emitOpError("stores a multiple of 16 columns through a tile of ")
            << rows << " rows with whole panels, not " << tile << " through "
            << stage;
-  if (getReused() && stage.getColumns() < tile.getDimSize(1))
+  if (reused && stage.getColumns() < tile.getDimSize(1))
     return emitOpError("stores all columns in a row stage, which has ")
            << stage.getColumns() << " of " << tile.getDimSize(1);
   MemRefType memory = getDestination().getType();
@@ -378,7 +387,17 @@ LogicalResult PutOp::verify() {
   if (column < 0 || column >= x.getDimSize(1) || column % 16 != 0)
     return emitOpError("begins at a multiple of 16 below ")
            << x.getDimSize(1) << ", got " << column;
+  if (getAlternate() && !canAlternate(x, to))
+    return emitOpError("alternates between columns of f32 that fill panels "
+                       "with a swizzle of 128 bytes, not ")
+           << x << " to " << to;
   return success();
+}
+
+bool PutOp::canAlternate(RankedTensorType x, SmemType to) {
+  return x.getElementType().isF32() && to.getSwizzle() == 128 &&
+         x.getDimSize(1) % to.getPanelColumns() == 0 &&
+         to.getColumns() % to.getPanelColumns() == 0;
 }
 
 LogicalResult ClearOp::verify() {

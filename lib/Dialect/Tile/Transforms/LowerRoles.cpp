@@ -418,12 +418,32 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
   }
 }
 
+/// The registers of a thread for what the loop around the op carries on.
+static int64_t countCarriedRegisters(Operation *op) {
+  int64_t registers = 0;
+  if (auto loop = op->getParentOfType<scf::ForOp>())
+    for (BlockArgument carried : loop.getRegionIterArgs())
+      if (auto type = dyn_cast<RankedTensorType>(carried.getType());
+          type && isa_and_nonnull<FragmentAttr>(type.getEncoding()))
+        registers += type.getNumElements() /
+                     (cast<FragmentAttr>(type.getEncoding()).getWarps() *
+                      threadsOfWarp);
+  return registers;
+}
+
 void RoleLowering::lowerPut(RingPutOp op) {
+  // With more, what choices take costs more than the banks (H200).
+  constexpr int64_t mostCarriedRegisters = 64;
   auto ring = op.getRing().getDefiningOp<RingOp>();
   Value view = SmemViewOp::create(b, loc, ring.getStageType(),
                                   stageOffset(ring, op.getStep()));
+  bool alternates =
+      PutOp::canAlternate(cast<RankedTensorType>(op.getX().getType()),
+                          ring.getStageType()) &&
+      countCarriedRegisters(op) <= mostCarriedRegisters;
   PutOp::create(b, loc, op.getX(), view, b.getI64IntegerAttr(0),
-                /*by_pairs=*/UnitAttr());
+                /*by_pairs=*/UnitAttr(),
+                alternates ? b.getUnitAttr() : UnitAttr());
   // Products and bulk copies read it.
   fenceForBulkCopies();
   meet();
@@ -616,7 +636,8 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
     // Computed again: to keep it across the loops would take a register.
     Value offset = stageOffset(ring, getOwnFillNumber(ring, step));
     PutOp::create(b, loc, op.getX(), SmemViewOp::create(b, loc, stage, offset),
-                  b.getI64IntegerAttr(0), /*by_pairs=*/UnitAttr());
+                  b.getI64IntegerAttr(0), /*by_pairs=*/UnitAttr(),
+                  /*alternate=*/UnitAttr());
     fenceForBulkCopies();
     meet();
     forLeader([&] { storePanels(op, own, offset, /*firstColumn=*/0); });
@@ -637,7 +658,7 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
       waitForStores();
     meet();
     PutOp::create(b, loc, op.getX(), view, b.getI64IntegerAttr(first),
-                  /*by_pairs=*/UnitAttr());
+                  /*by_pairs=*/UnitAttr(), /*alternate=*/UnitAttr());
     fenceForBulkCopies();
     meet();
     forLeader([&] { storePanels(op, own, start, first); });

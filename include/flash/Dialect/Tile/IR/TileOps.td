@@ -881,6 +881,15 @@ def Tile_StoreBulkOp : Tile_Op<"store_bulk",
       : tensor<128x256xf16, #tile.fragment<8>> to memref<?x?x?x256xf16>
     ```
 
+    Or they go in the place of a tile like them, the only one of its ring, which nobody reads and
+    nobody copies to any more.
+
+    ```mlir
+    tile.store_bulk %dk, %out[%b, %h, %i] through !tile.smem<128x128xf16, swizzle = 128>
+      in %kt : !tile.smem<128x128xf16, swizzle = 128>
+      : tensor<128x128xf16, #tile.fragment<8>> to memref<?x?x?x128xf16>
+    ```
+
     With `add` elements of f32 are added to those in memory, each at once, in no
     order between blocks (`cp.reduce.async.bulk`).
 
@@ -993,16 +1002,26 @@ def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
     neighbours that a thread has. The rows of a thread's warp go to the same rows of the
     destination, or of the 64 that its warpgroup has of its own.
 
+    Sixteen lanes at a time store four rows of eight columns of f32, of which the swizzle
+    of 128 bytes gives two the same banks. With `alternate` odd rows have the columns that
+    are 16 further meanwhile, which no other row's banks are those of; it takes a choice
+    for each element.
+
     ```mlir
     tile.put %o, %stage {column = 64} : tensor<128x128xf16, #tile.fragment<8>> to !tile.smem<128x64xf16, swizzle = 128>
     ```
   }];
   let arguments = (ins Tile_FragmentTensor:$x, Tile_SmemType:$destination,
-                       I64Attr:$column, UnitAttr:$by_pairs);
+                       I64Attr:$column, UnitAttr:$by_pairs,
+                       UnitAttr:$alternate);
   let assemblyFormat = [{
     $x `,` $destination attr-dict `:` type($x) `to` type($destination)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Whether a put of `x` to `to` may alternate between columns.
+    static bool canAlternate(::mlir::RankedTensorType x, SmemType to);
+  }];
 }
 
 class Tile_TurnOp<string mnemonic> : Tile_Op<mnemonic> {
