@@ -185,16 +185,21 @@ void Analysis::visit(Operation &op, State &state) {
 }
 
 namespace {
+/// Under which condition copies are made, for those that have one.
+using Predicates = llvm::DenseMap<Operation *, Value>;
+
 /// Replaces the ops of rings.
 class Lowering {
 public:
-  explicit Lowering(const Analysis &analysis) : analysis(analysis) {}
+  Lowering(const Analysis &analysis, const Predicates &predicates)
+      : analysis(analysis), predicates(predicates) {}
   void lower(Operation *op);
 
 private:
   /// The stage of a step.
   Value getStage(OpBuilder &b, Location loc, Value ring, Value step);
   const Analysis &analysis;
+  const Predicates &predicates;
 };
 } // namespace
 
@@ -213,36 +218,37 @@ Value Lowering::getStage(OpBuilder &b, Location loc, Value ring, Value step) {
   return SmemViewOp::create(b, loc, type.getTile(), offset);
 }
 
+static bool guardsOnlyCopies(Operation *op);
+
 /// Whether nothing but copies, and what they need, happens in the block.
 static bool hasOnlyCopies(Block &block) {
   return llvm::all_of(block.without_terminator(), [](Operation &op) {
     return isa<RingAcquireOp, CopyAsyncOp>(op) ||
-           (isPure(&op) && op.getNumRegions() == 0) ||
+           (isPure(&op) && op.getNumRegions() == 0) || guardsOnlyCopies(&op) ||
            (getRingOfParts(&op) &&
             hasOnlyCopies(*cast<scf::ForOp>(op).getBody()));
   });
 }
 
-/// Whether nothing but copies happens under the guard.
-static bool guardsOnlyCopies(scf::IfOp choice) {
-  return choice.getNumResults() == 0 && !choice.elseBlock() &&
+/// Whether the op is a guard under which nothing but copies happens.
+static bool guardsOnlyCopies(Operation *op) {
+  auto choice = dyn_cast<scf::IfOp>(op);
+  return choice && choice.getNumResults() == 0 && !choice.elseBlock() &&
          hasOnlyCopies(*choice.thenBlock());
 }
 
-/// Makes copies under a guard unconditional copies of no rows where it does not
-/// hold: a branch would split the loop for the scheduler of instructions.
-static void removeGuard(scf::IfOp choice) {
+/// Makes a guard the predicate of its copies: a branch would split the loop for
+/// the scheduler of instructions. Copies of no rows would not do: they write
+/// zeros, also behind the end of a loop, where nobody waits for them.
+static void removeGuard(scf::IfOp choice, Predicates &predicates) {
   choice.walk([&](CopyAsyncOp copy) {
+    Value &predicate = predicates[copy];
     OpBuilder b(copy);
-    Location loc = copy.getLoc();
-    Value rows = copy.getRows();
-    if (!rows)
-      rows = arith::ConstantIndexOp::create(
-          b, loc, copy.getRing().getDefiningOp<RingOp>().getRowsOfCopy());
-    Value none = arith::ConstantIndexOp::create(b, loc, 0);
-    copy.getRowsMutable().assign(
-        arith::SelectOp::create(b, loc, choice.getCondition(), rows, none)
-            .getResult());
+    predicate = predicate
+                    ? arith::AndIOp::create(b, copy.getLoc(),
+                                            choice.getCondition(), predicate)
+                          .getResult()
+                    : choice.getCondition();
   });
   choice.thenBlock()->getTerminator()->erase();
   choice->getBlock()->getOperations().splice(
@@ -266,6 +272,7 @@ void Lowering::lower(Operation *op) {
           b, loc, part, arith::ConstantIndexOp::create(b, loc, rows));
     }
     CopyOp::create(b, loc, copy.getSource(), copy.getIndices(), copy.getRows(),
+                   predicates.lookup(copy),
                    getStage(b, loc, copy.getRing(), copy.getStep()), firstRow,
                    tileRows, copy.getPackedAttr());
     if (Operation *last = getEndOfGroup(copy)) {
@@ -309,7 +316,10 @@ struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
       if (guardsOnlyCopies(choice))
         guards.push_back(choice);
     });
-    llvm::for_each(guards, removeGuard);
+    // Those inside come first.
+    Predicates predicates;
+    for (scf::IfOp guard : guards)
+      removeGuard(guard, predicates);
 
     SmallVector<Operation *> ops;
     SmallVector<RingOp> rings;
@@ -331,7 +341,7 @@ struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
       }
     Analysis analysis;
     analysis.run(getOperation().getBody().front());
-    Lowering lowering(analysis);
+    Lowering lowering(analysis, predicates);
     for (Operation *op : ops)
       lowering.lower(op);
     for (RingOp ring : rings)
