@@ -229,6 +229,87 @@ gpu.module @m {
 
 !memory = memref<?x64xf16, strided<[?, 1]>>
 !tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
+// Copies one step ahead, from loop to loop: the group of a wait is found by its step,
+// and the one ahead stays pending. Behind the last loop nothing was copied ahead, but
+// there is a group: a wait does not take it for that of its step.
+
+// CHECK-LABEL: gpu.func @ahead(
+// CHECK:       scf.for
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK-NEXT:    nvvm.cp.async.wait.group 1
+// CHECK:       scf.for
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK-NEXT:    nvvm.cp.async.wait.group 1
+// CHECK:       tile.copy
+// CHECK-NEXT:  nvvm.cp.async.commit.group
+// CHECK-NEXT:  nvvm.cp.async.wait.group 0
+gpu.module @m {
+  gpu.func @ahead(%k: !memory, %n: index, %m: index, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %a = tile.ring {offset = 0} : !ring2
+    scf.if %c {
+      tile.ring.acquire %a[%c0] : !ring2
+      tile.copy_async %k[%c0] to %a[%c0] : !memory to !ring2
+    }
+    %t = scf.for %j = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
+      %t1 = arith.addi %t, %c1 : index
+      %j1 = arith.addi %j, %c1 : index
+      %more = arith.cmpi slt, %j1, %m : index
+      scf.if %more {
+        tile.ring.acquire %a[%t1] : !ring2
+        tile.copy_async %k[%j1] to %a[%t1] : !memory to !ring2
+      }
+      %x = tile.ring.wait %a[%t] : !ring2
+      tile.ring.release %a[%t] : !ring2
+      scf.yield %t1 : index
+    }
+    %u = scf.for %j = %n to %m step %c1 iter_args(%u = %t) -> (index) {
+      %u1 = arith.addi %u, %c1 : index
+      %j1 = arith.addi %j, %c1 : index
+      %more = arith.cmpi slt, %j1, %m : index
+      scf.if %more {
+        tile.ring.acquire %a[%u1] : !ring2
+        tile.copy_async %k[%j1] to %a[%u1] : !memory to !ring2
+      }
+      %x = tile.ring.wait %a[%u] : !ring2
+      tile.ring.release %a[%u] : !ring2
+      scf.yield %u1 : index
+    }
+    tile.ring.acquire %a[%u] : !ring2
+    tile.copy_async %k[%c0] to %a[%u] : !memory to !ring2
+    %y = tile.ring.wait %a[%u] : !ring2
+    tile.ring.release %a[%u] : !ring2
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+
+gpu.module @m {
+  gpu.func @no_order(%k: !memory) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %a = tile.ring {offset = 0} : !ring1
+    tile.ring.acquire %a[%c0] : !ring1
+    tile.copy_async %k[%c0] to %a[%c0] : !memory to !ring1
+    tile.ring.acquire %a[%c1] : !ring1
+    // expected-error @below {{'tile.copy_async' op fills a stage before the copy that filled it last has been waited for, and such copies have no order; wait for that one first, or give the ring more stages}}
+    tile.copy_async %k[%c1] to %a[%c1] : !memory to !ring1
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
 !ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
 !ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
 !registers = tensor<16x64xf16, #tile.fragment<1>>
