@@ -144,17 +144,6 @@ def with_plan(config, schedule, gradient_schedule, gradient_arrays):
     return json.dumps(parts)
 
 
-def without_plan(captures):
-    """The captured tensors, as described by `get_captures`, apart from those of a plan."""
-    return [capture for capture in captures if capture[0] not in (of_map[0] for of_map in _OF_MAP)]
-
-
-@functools.lru_cache(maxsize=512)
-def get_gradient_arrays(config):
-    """How many of the captured tensors, the last ones, are those of a plan for gradients."""
-    return json.loads(config).get("gradient_plan", (None, 0))[1]
-
-
 def with_signs(array, capture):
     """The bits of truth values and of integers without signs as a kernel takes them."""
     _, dtype, is_bool, is_unsigned = capture[:4]
@@ -220,40 +209,22 @@ def get_captures(config):
     return tuple(tuple(capture) for capture in json.loads(config)["captures"])
 
 
-_gradient_kernels = {}
-_MAX_GRADIENT_KERNELS = 512
-
-
-def get_gradient_kernel(config, kind, query, key, value, has_lse_grad, wrt):
-    """The native kernel of a variant's gradients.
+def get_gradient_kernel(config, element, rank, head_dim, value_dim, target, sizes, has_lse_grad, wrt):
+    """The native kernel of a variant's gradients, as `get_kernel` gives that of the variant.
 
     It takes query, key, value, output, lse and the output's gradient, then lengths, sink, captured tensors, the
     gradient of lse, and the arrays of a plan for gradients, as far as there are any.
 
     Args:
-      config: Of the variant.
-      kind: What it is compiled for, from the variant's native function (`check`).
-      query, key, value: Arrays of the sizes for which there is a version.
       has_lse_grad: Whether there is a gradient of lse.
       wrt: A tuple of the numbers of captured tensors whose gradients are asked for.
     """
-    wanted = (config, kind, has_lse_grad, wrt)
-    kernel = _gradient_kernels.get(wanted)
-    if kernel is None:
-        if len(_gradient_kernels) >= _MAX_GRADIENT_KERNELS:
-            _gradient_kernels.clear()
-        element, rank, head_dim, value_dim, device, _ = kind
-        text = _fill(_print_gradient_call(config, rank, has_lse_grad, wrt), element, head_dim, value_dim)
-        sizes = [tuple(array.shape) for array in (query, key, value)]
-        target = _get_target(device)
-        plan = json.loads(config).get("gradient_plan")
-        if plan:
-            text, _ = _plan(text, target, sizes, plan[0])
-            kernel = cache.get_kernel(text, target, "attention_grad")
-        else:
-            kernel = _compile(text, target, sizes)
-        _gradient_kernels[wanted] = kernel
-    return kernel
+    text = _fill(_print_gradient_call(config, rank, has_lse_grad, wrt), element, head_dim, value_dim)
+    plan = json.loads(config).get("gradient_plan")
+    if plan:
+        text, _ = _plan(text, target, sizes, plan[0])
+        return cache.get_kernel(text, target, "attention_grad")
+    return _compile(text, target, sizes)
 
 
 def _print_gradient_call(config, rank, has_lse_grad, wrt):
@@ -285,10 +256,22 @@ def get_function(config):
     def compile(element, rank, head_dim, value_dim, device, sizes):
         return get_kernel(config, element, rank, head_dim, value_dim, _get_target(device), sizes)
 
-    def dispatch(query, key, value, lengths, sink, captured, is_plain):
-        from . import torch_operator
+    def compile_gradients(element, rank, head_dim, value_dim, device, sizes, has_lse_grad, wrt):
+        target = _get_target(device)
+        return get_gradient_kernel(config, element, rank, head_dim, value_dim, target, sizes, has_lse_grad, wrt)
 
-        return torch_operator.dispatch(query, key, value, lengths, sink, captured, is_plain, config, parts["lse"])
+    def dispatch(query, key, value, lengths, sink, captured, is_plain):
+        return _get_dispatch()(query, key, value, lengths, sink, captured, is_plain, config, parts["lse"])
 
     captures = [tuple(capture) for capture in parts["captures"]]
-    return _core.Attention(compile, captures, parts["lse"], dispatch, get_gradient_arrays(config))
+    of_plan = len(_OF_MAP) if "plan" in parts else 0
+    of_gradients = parts.get("gradient_plan", (None, 0))[1]
+    return _core.Attention(compile, compile_gradients, captures, parts["lse"], dispatch, of_plan, of_gradients)
+
+
+@functools.lru_cache(maxsize=None)
+def _get_dispatch():
+    """That of PyTorch's operators, without the time of an import statement in each call."""
+    from .torch_operator import dispatch
+
+    return dispatch

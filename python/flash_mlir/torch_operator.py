@@ -3,7 +3,6 @@
 import torch
 from torch.autograd import forward_ad
 
-from .gradients import compute, launch
 from .masks import Mask
 from .programs import get_function, get_training_config
 
@@ -59,8 +58,10 @@ def _make_both(query, *others):
 
 def _run_grad(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt, config):
     """The gradients of query, key, value, sink if there is one, and the captured tensors of the numbers in `wrt`."""
-    captured, wrt = tuple(captured), tuple(wrt)
-    return compute(config, query, key, value, output, lse, output_grad, lengths, sink, captured, lse_grad, wrt)
+    function = get_function(config)
+    return function.differentiate(
+        query, key, value, output, lse, output_grad, lse_grad, lengths, sink, tuple(captured), wrt
+    )
 
 
 _implement("attention_grad", _run_grad)
@@ -78,46 +79,46 @@ def is_watched():
 
 
 class _Attention(torch.autograd.Function):
-    """`run` computes both results from the arguments of the operators: it is one, or `_run` itself, which costs less."""
+    """`function` is the native one of the configuration, or None to go by the operators."""
 
     @staticmethod
-    def forward(ctx, run, config, query, key, value, lengths, sink, *captured):
-        results = run(query, key, value, lengths, sink, captured, config)
+    def forward(ctx, function, config, return_lse, query, key, value, lengths, sink, *captured):
+        if function is None:
+            output, lse = _WITH_LSE(query, key, value, lengths, sink, captured, config)
+        else:
+            output, lse = function.run(query, key, value, lengths, sink, captured)
         # A gradient that there is none of costs nothing, in place of zeros.
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(query, key, value, *results, lengths, sink, *captured)
-        ctx.is_plain = run is _run
-        ctx.config = config
-        ctx.wrt = [number for number, needed in enumerate(ctx.needs_input_grad[7:]) if needed]
-        return results
+        ctx.save_for_backward(query, key, value, output, lse, lengths, sink, *captured)
+        wrt = [number for number, needed in enumerate(ctx.needs_input_grad[8:]) if needed] if captured else []
+        ctx.of_call = function, config, wrt
+        # What is no result has no gradient, and autograd keeps less of it.
+        return (output, lse) if return_lse else output
 
     @staticmethod
-    def backward(ctx, output_grad, lse_grad):
+    def backward(ctx, output_grad, lse_grad=None):
         if torch.is_grad_enabled():
             raise NotImplementedError("attention has no second derivative; leave out create_graph=True")
         query, key, value, output, lse, lengths, sink, *captured = ctx.saved_tensors
+        function, config, wrt = ctx.of_call
         if output_grad is None:
             output_grad = torch.zeros_like(output)
-        config, wrt = ctx.config, ctx.wrt
-        if ctx.is_plain and type(output_grad) is torch.Tensor and not is_watched():
-            captured, wrt = tuple(captured), tuple(wrt)
-            kind = get_function(config).check(query, key, value, lengths, sink, captured)
-            operands = query, key, value, output, lse, output_grad, lengths, sink, captured
-            grads = launch(config, kind, *operands, lse_grad, wrt)
+        operands = query, key, value, output, lse, output_grad, lse_grad, lengths, sink
+        if function is not None and type(output_grad) is torch.Tensor and not is_watched():
+            grads = function.differentiate(*operands, tuple(captured), wrt)
         else:
-            operands = query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured
-            grads = _GRAD(*operands, wrt, config)
+            grads = _GRAD(*operands, captured, wrt, config)
         query_grad, key_grad, value_grad, *found = grads
         sink_grad = None if sink is None else found.pop(0)
         of_captured = dict(zip(wrt, found))
         captured_grads = [of_captured.get(number) for number in range(len(captured))]
-        return None, None, query_grad, key_grad, value_grad, None, sink_grad, *captured_grads
+        return None, None, None, query_grad, key_grad, value_grad, None, sink_grad, *captured_grads
 
 
 _library.impl(
     "attention_with_gradients",
     lambda query, key, value, lengths, sink, captured, config: _Attention.apply(
-        _WITH_LSE, config, query, key, value, lengths, sink, *captured
+        None, config, True, query, key, value, lengths, sink, *captured
     ),
     "Autograd",
 )
@@ -155,8 +156,8 @@ def dispatch(query, key, value, lengths, sink, captured, is_plain, config, retur
     """
     is_transformed = torch._C._functorch.peek_interpreter_stack() is not None
     if is_plain and not is_transformed:
-        results = _Attention.apply(_run, get_training_config(config), query, key, value, lengths, sink, *captured)
-        return results if return_lse else results[0]
+        config = get_training_config(config)
+        return _Attention.apply(get_function(config), config, return_lse, query, key, value, lengths, sink, *captured)
     if forward_ad._current_level >= 0:
         for tensor in (query, key, value, sink, *captured):
             if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:

@@ -65,8 +65,16 @@ void Array::setUnitStrides() {
 }
 
 std::string Array::describe() const {
-  std::string text = std::string(isUnsigned ? "u" : "") +
-                     (isBool ? "bool" : getName(element)) + " of shape (";
+  return describeType() + " of shape " + describeShape();
+}
+
+std::string Array::describeType() const {
+  return std::string(isUnsigned ? "u" : "") +
+         (isBool ? "bool" : getName(element));
+}
+
+std::string Array::describeShape() const {
+  std::string text = "(";
   for (int d = 0; d < rank; ++d)
     text += (d ? ", " : "") + std::to_string(sizes[d]);
   return text + (rank == 1 ? ",)" : ")");
@@ -493,10 +501,12 @@ Array flash::python::readDense(nb::handle object, const char *name,
   Array array = readAny(object, name, &owner);
   if (!array.hasMemory || (array.isDense() && array.isAligned()))
     return array;
-  // Neither library's "contiguous" copies for the sake of alignment.
-  owner = owner.attr(array.isTorch ? "clone" : "copy")();
-  if (array.isTorch)
-    owner = owner.attr("contiguous")();
+  // PyTorch's "clone" keeps strides, and its "contiguous" copies nothing for
+  // the sake of alignment.
+  const char *copy = !array.isTorch    ? "copy"
+                     : array.isDense() ? "clone"
+                                       : "contiguous";
+  owner = owner.attr(copy)();
   bool requiresGrad = array.requiresGrad;
   array = readArray(owner, name);
   array.requiresGrad = requiresGrad;
@@ -522,9 +532,36 @@ std::string flash::python::describeNoBackward(const std::string &what) {
 // Results
 //===----------------------------------------------------------------------===//
 
+/// A tensor on the host that owns the buffer.
+static nb::object makeTensor(const ExchangeApi &exchange, FlashBuffer *buffer,
+                             FlashElementType element) {
+  FlashTensor tensor = flashBufferGetTensor(buffer);
+  auto *managed = new DLManagedTensor{};
+  managed->version = exchange.version;
+  managed->context = buffer;
+  // Any thread may call it.
+  managed->destroy = [](DLManagedTensor *owned) {
+    flashBufferDestroy(static_cast<FlashBuffer *>(owned->context));
+    delete owned;
+  };
+  managed->tensor.data = tensor.data;
+  managed->tensor.device = {dlCpu, 0};
+  managed->tensor.rank = tensor.rank;
+  managed->tensor.dtype = getDtype(element);
+  managed->tensor.sizes = const_cast<int64_t *>(tensor.sizes);
+  managed->tensor.strides = const_cast<int64_t *>(tensor.strides);
+  void *object = nullptr;
+  if (exchange.makeObject(managed, &object))
+    throw nb::python_error();
+  return nb::steal(static_cast<PyObject *>(object));
+}
+
 nb::object flash::python::makeArray(FlashBuffer *buffer,
                                     FlashElementType element,
                                     const Array &like) {
+  if (like.isTorch)
+    if (const ExchangeApi *exchange = Torch::get()->exchange)
+      return makeTensor(*exchange, buffer, element);
   FlashTensor tensor = flashBufferGetTensor(buffer);
   nb::capsule owner(buffer, [](void *owned) noexcept {
     flashBufferDestroy(static_cast<FlashBuffer *>(owned));

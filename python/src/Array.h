@@ -54,6 +54,8 @@ struct Array {
   FlashTensor getTensor() const { return {data, rank, sizes, strides}; }
   /// "float16 of shape (2, 8, 512, 64)".
   std::string describe() const;
+  std::string describeType() const;
+  std::string describeShape() const;
   std::string describeDevice() const;
 };
 
