@@ -73,9 +73,13 @@ def _(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, capt
     return [tensor.new_empty(tensor.shape) for tensor in operands]
 
 
+_count_modes = torch._C._len_torch_dispatch_stack
+_peek_transforms = torch._C._functorch.peek_interpreter_stack
+
+
 def is_watched():
     """Whether something wants to see the operators that are called."""
-    return torch._C._len_torch_dispatch_stack() > 0 or torch._C._functorch.peek_interpreter_stack() is not None
+    return _count_modes() > 0 or _peek_transforms() is not None
 
 
 class _Attention(torch.autograd.Function):
@@ -89,10 +93,12 @@ class _Attention(torch.autograd.Function):
             output, lse = function.run(query, key, value, lengths, sink, captured)
         # A gradient that there is none of costs nothing, in place of zeros.
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(query, key, value, output, lse, lengths, sink, *captured)
+        # Of results themselves autograd would keep a copy of their data, and make another for the backward; in a
+        # graph, both are operators. What is no result has no gradient.
+        saved = output.detach(), lse.detach() if return_lse else lse
+        ctx.save_for_backward(query, key, value, *saved, lengths, sink, *captured)
         wrt = [number for number, needed in enumerate(ctx.needs_input_grad[8:]) if needed] if captured else []
         ctx.of_call = function, config, wrt
-        # What is no result has no gradient, and autograd keeps less of it.
         return (output, lse) if return_lse else output
 
     @staticmethod
@@ -110,10 +116,16 @@ class _Attention(torch.autograd.Function):
             grads = _GRAD(*operands, captured, wrt, config)
         query_grad, key_grad, value_grad, *found = grads
         sink_grad = None if sink is None else found.pop(0)
-        of_captured = dict(zip(wrt, found))
-        captured_grads = [of_captured.get(number) for number in range(len(captured))]
-        return None, None, None, query_grad, key_grad, value_grad, None, sink_grad, *captured_grads
+        grads = None, None, None, query_grad, key_grad, value_grad, None, sink_grad
+        if captured:
+            of_captured = dict(zip(wrt, found))
+            grads += tuple([of_captured.get(number) for number in range(len(captured))])
+        return grads
 
+
+# `_Attention.apply` without what it does for torch.func, where nothing watches. Before PyTorch 2.15 that is Python, and
+# takes as long as the rest.
+_apply = super(torch.autograd.Function, _Attention).apply
 
 _library.impl(
     "attention_with_gradients",
@@ -154,10 +166,10 @@ def dispatch(query, key, value, lengths, sink, captured, is_plain, config, retur
     That is one of tensors without memory, or that something watches, by the operators; or one with gradients, of
     plain tensors that nothing watches, which goes without them.
     """
-    is_transformed = torch._C._functorch.peek_interpreter_stack() is not None
+    is_transformed = _peek_transforms() is not None
     if is_plain and not is_transformed:
         config = get_training_config(config)
-        return _Attention.apply(get_function(config), config, return_lse, query, key, value, lengths, sink, *captured)
+        return _apply(get_function(config), config, return_lse, query, key, value, lengths, sink, *captured)
     if forward_ad._current_level >= 0:
         for tensor in (query, key, value, sink, *captured):
             if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:
