@@ -176,13 +176,13 @@ def attention(
       DeviceError: The GPU is too old (compute capability 8.0 is needed).
       NotImplementedError: scale is a tensor that requires gradients.
     """
-    query, key, value = autocast(query, key, value)
     if isinstance(mask, Plan):
         mask.check(query, key)
     if is_compiling():
         from .torch_compile import attention as compiled
 
         return compiled(query, key, value, mask, score, scale, lengths, sink, return_lse)
+    query, key, value = autocast(query, key, value)
     prepared, captured, lengths = _prepare(mask, score, scale, lengths, sink is not None, return_lse)
     return prepared.function(query, key, value, lengths, sink, captured)
 

@@ -145,14 +145,15 @@ def _get_training_config(config):
 
 def needs_gradients(*tensors):
     """Whether gradients of one of the tensors, each of which may be None, will be asked for."""
-    if not torch.is_grad_enabled():
-        return False
-    return any(tensor is not None and tensor.requires_grad for tensor in tensors)
+    for tensor in tensors:
+        if tensor is not None and tensor.requires_grad:
+            return torch.is_grad_enabled()
+    return False
 
 
 def call(query, key, value, lengths, sink, captured, config, return_lse):
     """Calls the operator, as torch.compile can trace it."""
-    captured = list(captured)
+    captured = [*captured]
     if needs_gradients(query, key, value, sink, *captured):
         results = _WITH_GRADIENTS(query, key, value, lengths, sink, captured, _get_training_config(config))
         return results if return_lse else results[0]
