@@ -110,7 +110,8 @@ def _prepare(mask, score, scale, lengths, has_sink, return_lse):
             _function_masks.clear()
         given = mask, score, scale, lengths is not None, has_sink, return_lse, schedules
         prepared = _prepared[key] = _Prepared(*given)
-    return prepared, tuple([arrays[place] for place in prepared.places]) + of_plan, lengths
+    captured = tuple([arrays[place] for place in prepared.places]) if arrays else ()
+    return prepared, captured + of_plan, lengths
 
 
 def autocast(query, key, value):

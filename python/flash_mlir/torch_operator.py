@@ -105,15 +105,18 @@ class _Attention(torch.autograd.Function):
     def backward(ctx, output_grad, lse_grad=None):
         if torch.is_grad_enabled():
             raise NotImplementedError("attention has no second derivative; leave out create_graph=True")
-        query, key, value, output, lse, lengths, sink, *captured = ctx.saved_tensors
+        saved = ctx.saved_tensors
+        query, key, value, output, lse, lengths, sink = saved[:7]
+        captured = saved[7:]
         function, config, wrt = ctx.of_call
         if output_grad is None:
             output_grad = torch.zeros_like(output)
-        operands = query, key, value, output, lse, output_grad, lse_grad, lengths, sink
         if function is not None and type(output_grad) is torch.Tensor and not is_watched():
-            grads = function.differentiate(*operands, tuple(captured), wrt)
+            grads = function.differentiate(
+                query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt
+            )
         else:
-            grads = _GRAD(*operands, captured, wrt, config)
+            grads = _GRAD(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt, config)
         query_grad, key_grad, value_grad, *found = grads
         sink_grad = None if sink is None else found.pop(0)
         grads = None, None, None, query_grad, key_grad, value_grad, None, sink_grad
