@@ -143,7 +143,7 @@ Torch *Torch::get() {
   result->tensorType = imported.attr("Tensor");
   result->empty = imported.attr("empty");
   result->boolType = imported.attr("bool");
-  result->isGradEnabled = imported.attr("is_grad_enabled");
+  result->gradEnabled = imported.attr("is_grad_enabled");
   auto find = [](nb::handle object, const char *name) {
     return nb::object(nb::getattr(object, name, nb::none()));
   };
@@ -168,6 +168,11 @@ Torch *Torch::get() {
   }
   result->exchange = findExchange(result->tensorType);
   return torch = result;
+}
+
+bool Torch::requiresGrad(nb::handle tensor) {
+  static PyObject *name = intern("requires_grad");
+  return getAttribute(tensor, name).ptr() == Py_True;
 }
 
 bool Torch::isWatched() const {
@@ -284,14 +289,11 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
                   *isCuda = intern("is_cuda"), *layout = intern("layout"),
                   *isNested = intern("is_nested"),
                   *deviceName = intern("device"),
-                  *dispatch = intern("__torch_dispatch__"),
-                  *requiresGrad = intern("requires_grad");
+                  *dispatch = intern("__torch_dispatch__");
   Array array;
   array.isTorch = true;
-  if (readFast(torch, object, array)) {
-    array.requiresGrad = getAttribute(object, requiresGrad).ptr() == Py_True;
+  if (readFast(torch, object, array))
     return array;
-  }
   array = Array();
   array.isTorch = true;
   if (!torch.strided.is_none()) {
@@ -327,7 +329,6 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
   array.isUnsigned = type.is(torch.unsignedDtypes[element]);
   array.element = FlashElementType(element);
   array.rank = readInts(getAttribute(object, shape), array.sizes, name);
-  array.requiresGrad = getAttribute(object, requiresGrad).ptr() == Py_True;
   // Sizes and strides may be symbols there.
   array.hasMemory =
       !isMeta &&
@@ -507,10 +508,7 @@ Array flash::python::readDense(nb::handle object, const char *name,
                      : array.isDense() ? "clone"
                                        : "contiguous";
   owner = owner.attr(copy)();
-  bool requiresGrad = array.requiresGrad;
-  array = readArray(owner, name);
-  array.requiresGrad = requiresGrad;
-  return array;
+  return readArray(owner, name);
 }
 
 void flash::python::raiseNoMemory(nb::handle object, const char *name) {

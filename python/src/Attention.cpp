@@ -174,12 +174,6 @@ Kernel &Attention::getKernel(std::vector<KnownKernel> &known,
   return *kernel;
 }
 
-/// Whether a result would have to know how it was computed.
-static bool willHaveGradient(const Array &array) {
-  return array.requiresGrad &&
-         Torch::get()->isGradEnabled().is(nb::handle(Py_True));
-}
-
 /// lengths and sink: one element for each of the rows.
 static void checkVector(const char *name, const Array &array,
                         FlashElementType element, int64_t size,
@@ -251,6 +245,8 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
   Array &query = arguments.arrays[0];
   query = readArray(queryObject, "query");
   bool onDevice = query.device >= 0;
+  Torch *torch = Torch::get();
+  bool isGradEnabled = torch && torch->isGradEnabled();
   Obstacle obstacle;
   // Null where there is no memory, and nothing else to look at either.
   auto read = [&](nb::handle object, const char *name) -> Array * {
@@ -264,7 +260,8 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
       obstacle = {Obstacle::NoMemory, object, name};
       return nullptr;
     }
-    if (obstacle.kind == Obstacle::None && willHaveGradient(array))
+    if (isGradEnabled && obstacle.kind == Obstacle::None && array.isTorch &&
+        torch->requiresGrad(object))
       obstacle = {Obstacle::Gradient, object, name};
     array.setUnitStrides();
     ++count;
@@ -342,12 +339,13 @@ nb::object Attention::execute(const Arguments &arguments) {
 /// Reads a result of the attention, or the gradient of one; `expected` has its
 /// place, type and sizes.
 static Array readResult(nb::handle object, const char *name,
-                        const Array &expected, nb::object &owner) {
+                        const Array &expected, bool isGradEnabled,
+                        nb::object &owner) {
   Array array = expected.device >= 0 ? readArray(object, name)
                                      : readDense(object, name, owner);
   if (!array.hasMemory)
     raiseNoMemory(object, name);
-  if (willHaveGradient(array))
+  if (isGradEnabled && array.isTorch && Torch::requiresGrad(object))
     raise(PyExc_NotImplementedError, describeNoBackward(name));
   checkPlace(name, array, expected);
   if (!array.hasType(expected.element))
@@ -386,14 +384,17 @@ std::vector<nb::object> Attention::differentiate(
   ofOutput.sizes[query.rank - 1] = wanted.valueDim;
   ofLse.rank = query.rank - 1;
   ofLse.element = FLASH_F32;
+  bool isGradEnabled = Torch::get() && Torch::get()->isGradEnabled();
   nb::object owners[4];
-  Array output = readResult(outputObject, "output", ofOutput, owners[0]);
-  Array lse = readResult(lseObject, "lse", ofLse, owners[1]);
-  Array outputGrad =
-      readResult(outputGradObject, "output_grad", ofOutput, owners[2]);
+  Array output =
+      readResult(outputObject, "output", ofOutput, isGradEnabled, owners[0]);
+  Array lse = readResult(lseObject, "lse", ofLse, isGradEnabled, owners[1]);
+  Array outputGrad = readResult(outputGradObject, "output_grad", ofOutput,
+                                isGradEnabled, owners[2]);
   Array lseGrad;
   if (wanted.hasLseGrad)
-    lseGrad = readResult(lseGradObject, "lse_grad", ofLse, owners[3]);
+    lseGrad =
+        readResult(lseGradObject, "lse_grad", ofLse, isGradEnabled, owners[3]);
   if (query.device >= 0) {
     if (!hasKernelStrides(output))
       copy(output, outputObject, "output", owners[0]);
