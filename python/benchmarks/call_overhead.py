@@ -1,15 +1,16 @@
-"""Times what a cached call of flash_mlir.attention costs on the host.
+"""Times what a cached call of flash_mlir.attention costs on the host, beside PyTorch's own functions.
 
     python call_overhead.py [--device cuda] [--calls 200] [--rounds 50]
 
 On CUDA, calls are queued without waiting, so that the time of a call is that of the
 host, as long as the queue does not fill: rounds are short, and start on an idle device.
-The least round counts. Beside it: PyTorch's scaled_dot_product_attention, and an
-elementwise operation, which is about what PyTorch needs for one launch.
+All functions take turns, a round each, so that a machine that is slow for a while is so
+for all. Printed are the least round and, in parentheses, the median.
 """
 
 import argparse
 import functools
+import statistics
 import time
 
 import torch
@@ -17,18 +18,53 @@ from torch.nn.functional import scaled_dot_product_attention
 
 import flash_mlir as flash
 
+SDPA = functools.partial(scaled_dot_product_attention, is_causal=True)
 
-def measure(function, device, calls, rounds):
-    """Microseconds of a call."""
-    best = float("inf")
+
+class Nothing(torch.autograd.Function):
+    """What autograd takes for a function in Python with three operands."""
+
+    @staticmethod
+    def forward(ctx, query, key, value):
+        ctx.save_for_backward(query, key, value)
+        return query.detach()
+
+    @staticmethod
+    def backward(ctx, grad):
+        ctx.saved_tensors
+        return grad, grad, grad
+
+
+def measure(cases, device, calls, rounds):
+    """Microseconds of a call of each function, in each round."""
+    times = [[] for _ in cases]
     for _ in range(rounds):
-        if device == "cuda":
-            torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(calls):
-            function()
-        best = min(best, (time.perf_counter() - start) / calls)
-    return 1e6 * best
+        for function, of_function in zip(cases, times):
+            if device == "cuda":
+                torch.cuda.synchronize()
+            start = time.perf_counter()
+            for _ in range(calls):
+                function()
+            of_function.append(1e6 * (time.perf_counter() - start) / calls)
+    return times
+
+
+def make_rows(attend, leaf, query):
+    """The calls that are compared, by name; `attend` is a function of query, key and value."""
+    eager = lambda x: attend(x, x, x)
+    compiled = torch.compile(eager, backend="aot_eager", fullgraph=True)
+
+    def backward(function):
+        return lambda: torch.autograd.grad(function(leaf), leaf, query)
+
+    return {
+        "forward": lambda: eager(query),
+        "forward, with gradients to come": lambda: eager(leaf),
+        "forward and backward": backward(eager),
+        "compiled": lambda: compiled(query),
+        "compiled, with gradients to come": lambda: compiled(leaf),
+        "compiled, forward and backward": backward(compiled),
+    }
 
 
 def main():
@@ -47,46 +83,43 @@ def main():
         flash.set_thread_count(options.threads)
     query = torch.randn(1, 1, options.length, options.dim, device=device, dtype=dtype)
     slopes = torch.ones(1, device=device)
+    leaf, slopes_leaf = query.clone().requires_grad_(), slopes.clone().requires_grad_()
     mask = flash.causal()
 
     def score(s, b, h, q, k):
         return s + slopes[h] * (k - q)
 
-    prepared = flash.Attention(mask=mask, score=score)
-    cases = {
-        "attention": lambda: flash.attention(query, query, query),
-        "attention with a mask": lambda: flash.attention(query, query, query, mask=mask),
+    prepared = flash.Attention(mask, score)
+    learned = flash.Attention(mask, lambda s, b, h, q, k: s + slopes_leaf[h] * (k - q))
+    columns = {
+        "attention": functools.partial(flash.attention, mask=mask),
+        "SDPA": SDPA,
+        "query + query": lambda query, key, value: query + key,
+    }
+    rows = [make_rows(attend, leaf, query) for attend in columns.values()]
+    single = {
+        "attention without a mask": lambda: flash.attention(query, query, query),
         "attention with a mask and a score function": lambda: flash.attention(query, query, query, mask, score),
         "the same as an Attention object": lambda: prepared(query, query, query),
-        "scaled_dot_product_attention": lambda: scaled_dot_product_attention(query, query, query, is_causal=True),
-        "query + query": lambda: query + query,
+        "forward and backward of an Attention object, of slopes, too": lambda: torch.autograd.grad(
+            learned(leaf, leaf, leaf), (leaf, slopes_leaf), query
+        ),
+        "forward and backward of an autograd.Function that computes nothing": lambda: torch.autograd.grad(
+            Nothing.apply(leaf, leaf, leaf), leaf, query
+        ),
     }
-    leaf, slopes_leaf = query.clone().requires_grad_(), slopes.clone().requires_grad_()
-    learned = flash.Attention(mask, lambda s, b, h, q, k: s + slopes_leaf[h] * (k - q))
-
-    def with_gradients(attend, *leaves):
-        return lambda: torch.autograd.grad(attend(leaf, leaf, leaf), leaves, query)
-
-    causal = functools.partial(scaled_dot_product_attention, is_causal=True)
-    cases |= {
-        "attention, forward and backward": with_gradients(functools.partial(flash.attention, mask=mask), leaf),
-        "the same of the slopes, too": with_gradients(learned, leaf, slopes_leaf),
-        "scaled_dot_product_attention, forward and backward": with_gradients(causal, leaf),
-    }
-    compiled = {
-        "attention with a mask": lambda x: flash.attention(x, x, x, mask=mask),
-        "scaled_dot_product_attention": lambda x: scaled_dot_product_attention(x, x, x, is_causal=True),
-        "query + query": lambda x: x + x,
-    }
-    for name, function in compiled.items():
-        graph = torch.compile(function, backend="aot_eager", fullgraph=True)
-        cases[f"{name}, compiled"] = functools.partial(graph, query)
-        cases[f"{name}, with gradients"] = functools.partial(function, leaf)
-        cases[f"{name}, with gradients, compiled"] = functools.partial(graph, leaf)
-    print(f"device {torch.cuda.get_device_name() if device == 'cuda' else 'cpu'}, PyTorch {torch.__version__}")
-    for name, function in cases.items():
+    cases = [function for row in rows for function in row.values()] + list(single.values())
+    for function in cases:
         function()
-        print(f"{measure(function, device, options.calls, options.rounds):8.2f} us  {name}")
+    times = measure(cases, device, options.calls, options.rounds)
+    texts = [f"{min(each):.1f} ({statistics.median(each):.1f})" for each in times]
+    print(f"device {torch.cuda.get_device_name() if device == 'cuda' else 'cpu'}, PyTorch {torch.__version__}, us a call")
+    print(" " * 34 + "".join(f"{name:>20}" for name in columns))
+    count = len(rows[0])
+    for number, name in enumerate(rows[0]):
+        print(f"{name:34}" + "".join(f"{text:>20}" for text in texts[number : count * len(rows) : count]))
+    for name, text in zip(single, texts[count * len(rows) :]):
+        print(f"{text:>20}  {name}")
 
 
 if __name__ == "__main__":

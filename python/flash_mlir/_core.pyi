@@ -37,9 +37,11 @@ class Attention:
     def __init__(
         self,
         compile: Callable[[str, int, int, int, int, List[List[int]]], Kernel],
+        compile_gradients: Callable[[str, int, int, int, int, List[List[int]], bool, Tuple[int, ...]], Kernel],
         captures: List[Tuple[str, int, bool, bool, int, List[Tuple[int, List[Any], str]]]],
         return_lse: bool,
         dispatch: Callable[..., Any],
+        num_of_plan: int,
         num_of_gradients: int,
     ) -> None: ...
     def __call__(
@@ -60,6 +62,20 @@ class Attention:
         sink: Optional[Any],
         captured: Tuple[Any, ...],
     ) -> Any: ...
+    def differentiate(
+        self,
+        query: Any,
+        key: Any,
+        value: Any,
+        output: Any,
+        lse: Any,
+        output_grad: Any,
+        lse_grad: Optional[Any],
+        lengths: Optional[Any],
+        sink: Optional[Any],
+        captured: Tuple[Any, ...],
+        wrt: Sequence[int],
+    ) -> List[Any]: ...
     def check(
         self,
         query: Any,
@@ -68,4 +84,4 @@ class Attention:
         lengths: Optional[Any],
         sink: Optional[Any],
         captured: Tuple[Any, ...],
-    ) -> Tuple[str, int, int, int, int, Tuple[int, ...]]: ...
+    ) -> Tuple[str, int, int, int, int]: ...

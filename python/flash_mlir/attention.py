@@ -110,7 +110,8 @@ def _prepare(mask, score, scale, lengths, has_sink, return_lse):
             _function_masks.clear()
         given = mask, score, scale, lengths is not None, has_sink, return_lse, schedules
         prepared = _prepared[key] = _Prepared(*given)
-    return prepared, tuple([arrays[place] for place in prepared.places]) + of_plan, lengths
+    captured = tuple([arrays[place] for place in prepared.places]) if arrays else ()
+    return prepared, captured + of_plan, lengths
 
 
 def autocast(query, key, value):
@@ -176,13 +177,13 @@ def attention(
       DeviceError: The GPU is too old (compute capability 8.0 is needed).
       NotImplementedError: scale is a tensor that requires gradients.
     """
-    query, key, value = autocast(query, key, value)
     if isinstance(mask, Plan):
         mask.check(query, key)
     if is_compiling():
         from .torch_compile import attention as compiled
 
         return compiled(query, key, value, mask, score, scale, lengths, sink, return_lse)
+    query, key, value = autocast(query, key, value)
     prepared, captured, lengths = _prepare(mask, score, scale, lengths, sink is not None, return_lse)
     return prepared.function(query, key, value, lengths, sink, captured)
 

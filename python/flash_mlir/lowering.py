@@ -234,17 +234,18 @@ def float_constant(value):
     return f"0x{struct.unpack('<I', struct.pack('<f', value))[0]:08X} : f32"
 
 
-class Region:
-    """Collects the operations of a score region. Equal ones are written once."""
+_LENGTHS = {"nq": "%query", "nk": "%key"}
 
-    def __init__(self, query_type, key_type, rank):
+
+class Region:
+    """Collects the operations of a score region, with the marks of `fill_region`. Equal ones are written once."""
+
+    def __init__(self):
         self.lines = []
         self.captures = []
         self._ranges = []
         self._known = {}
         self._values = {}
-        self._lengths = {"nq": ("%query", query_type), "nk": ("%key", key_type)}
-        self._rank = rank
 
     def _emit(self, text):
         name = self._known.get(text)
@@ -285,11 +286,10 @@ class Region:
         if op == "score":
             return "%score"
         if op == "symbol":
-            if operands[0] not in self._lengths:
+            if operands[0] not in _LENGTHS:
                 return f"%{operands[0]}"
-            tensor, type = self._lengths[operands[0]]
-            dimension = self._emit(f"arith.constant {self._rank - 2} : index")
-            return self._emit(f"tensor.dim {tensor}, {dimension} : {type}")
+            dimension = self._emit("arith.constant $L : index")
+            return self._emit(f"tensor.dim {_LENGTHS[operands[0]]}, {dimension} : $Q")
         if op == "constant":
             return self._emit_constant(value)
         if op == "load":
@@ -364,6 +364,11 @@ class Region:
         one = self._emit("arith.constant 1 : index")
         lower = self._emit(f"arith.subi {quotient}, {one} : index")
         return self._emit(f"arith.select {negative}, {lower}, {quotient} : index")
+
+
+def fill_region(line, query_type, rank):
+    """A line of a region for query and key of a type and a rank: $Q is the type, and $L the dimension of lengths."""
+    return line.replace("$Q", query_type).replace("$L", str(rank - 2))
 
 
 def _is_wide(value):

@@ -116,7 +116,7 @@ class Mask:
     @functools.cached_property
     def _key(self):
         attribute, rest = self.lowered
-        region = lowering.Region("q", "k", 4)
+        region = lowering.Region()
         result = region.emit(rest) if rest is not None else None
         kinds = tuple((tensor.dtype, tensor.is_bool, tensor.rank) for tensor in region.captures)
         # Equal masks read their arrays in the same order.

@@ -125,7 +125,7 @@ def plan(mask, query, key, value=None, lengths=None, gradients=None):
     config, places = _prepare(mask, given is not None)
     captured = tuple([mask.arrays[place] for place in places])
     with _without_gradients():
-        element, rank, head_dim, value_dim, device, _ = get_function(config).check(
+        element, rank, head_dim, value_dim, device = get_function(config).check(
             query, key, value, given, None, captured
         )
         target = "cpu" if device < 0 else _core.get_device_target(device)

@@ -16,118 +16,121 @@ _INTEGERS = {4: "int8", 5: "int16", 6: "int32", 7: "int64"}
 _OF_MAP = [(name, 6, False, False, 4, []) for name in ("the plan's tiles", "the plan's counts")]
 
 
-def _get_types(rank):
-    """Those of query or key, of value or output, and of the log-sum-exp; all sizes but the last are open."""
+def _get_types(element, rank, head_dim, value_dim):
+    """Those of query and key, of value and output, and of the log-sum-exp; all sizes but the last are open."""
     open_sizes = "?x" * (rank - 1)
-    return f"tensor<{open_sizes}$Dx$E>", f"tensor<{open_sizes}$Vx$E>", f"tensor<{open_sizes}f32>"
+    return f"tensor<{open_sizes}{head_dim}x{element}>", f"tensor<{open_sizes}{value_dim}x{element}>", f"tensor<{open_sizes}f32>"
 
 
 class Variant:
-    """All that an attention program has beside the types of its arguments."""
+    """A variant of attention: the tensors that its functions read, and its configuration.
+
+    That is a text, which operators take for an argument: all that the variant's programs have beside the types of
+    arguments. It is short, since PyTorch copies it in each call of an operator.
+    """
 
     def __init__(self, mask, condition, score, scale, has_lengths, has_sink, return_lse):
-        self.mask = mask
-        self.scale = scale
-        self.has_lengths = has_lengths
-        self.has_sink = has_sink
-        self.return_lse = return_lse
         result = SCORE if score is None else lowering.check_score(score)
         if condition is not None:
             result = where(condition, result, constant(float("-inf"), FLOAT))
-        self.score = None if result is SCORE else result
-        region = self._emit_region("", "", 4)
-        self.captures = region.captures if region else []
+        region = lowering.Region()
+        if result is not SCORE:
+            region.lines.append(f"flash.yield {region.emit(result)} : f32")
+        self.captures = region.captures
         if len(self.captures) > MAX_CAPTURES:
             raise TraceError(f"the functions read {len(self.captures)} arrays; up to {MAX_CAPTURES} are possible")
-        ranks = (3, 4)
-        self.config = json.dumps(
-            {
-                "programs": {rank: self._print(rank, return_lse) for rank in ranks},
-                # What is called where there will be gradients, and what computes these.
-                "training": {rank: self._print(rank, True) for rank in ranks},
-                "gradients": {rank: self._print_gradient(rank) for rank in ranks},
-                "captures": [
-                    (tensor.name, tensor.dtype, tensor.is_bool, tensor.is_unsigned, tensor.rank, self._limit(ranges))
-                    for tensor, ranges in zip(self.captures, region.get_ranges() if region else ())
-                ],
-                "lse": return_lse,
-            }
-        )
-
-    def _limit(self, ranges):
-        """The ranges that hold for all that is read: not those of distances, some of which are left out."""
-        if self.mask is None and not self.has_lengths:
-            return ranges
-        return [(dimension, steps, text) for dimension, steps, text in ranges if not {"q", "k"} <= set(steps)]
-
-    def _emit_region(self, query_type, key_type, rank):
-        if self.score is None:
-            return None
-        region = lowering.Region(query_type, key_type, rank)
-        result = region.emit(self.score)
-        region.lines.append(f"flash.yield {result} : f32")
-        return region
-
-    def _print(self, rank, return_lse):
-        """The program for operands of a rank, with $E for the element type, $D and $V for the head dimensions."""
-        query, value, lse = _get_types(rank)
-        results = [("output", value)] + ([("lse", lse)] if return_lse else [])
-        operands = [("query", query), ("key", query), ("value", value)]
-        return self._print_function("attention", rank, operands, results)
-
-    def _print_gradient(self, rank):
-        """The program of the gradients, with the marks of `get_gradient_kernel` for what a call may leave out."""
-        query, value, lse = _get_types(rank)
-        operands = [("query", query), ("key", query), ("value", value), ("output", value), ("lse", lse)]
-        operands.append(("output_grad", value))
-        results = [("query_grad", query), ("key_grad", query), ("value_grad", value)]
-        if self.has_sink:
-            results.append(("sink_grad", "tensor<?xf32>"))
-        return self._print_function("attention_grad", rank, operands, results, ("$A", "$C", "$N", "$T"))
-
-    def _print_function(self, op, rank, operands, results, marks=("", "", "", "")):
-        """A function of one op, whose arguments are the operands, then those of clauses and of the region.
-
-        The marks are for more arguments, clauses, names and types of results.
-        """
-        more_arguments, more_clauses, more_names, more_types = marks
-        query = operands[0][1]
-        arguments = list(operands)
         clauses, aliases = [], {}
-        if self.scale is not None:
-            clauses.append(f"scale({self.scale:.17e})")
-        if self.mask is not None:
-            clauses.append(f"mask({lowering.print_mask(self.mask, aliases)})")
-        if self.has_lengths:
-            arguments.append(("lengths", "tensor<?xi32>"))
-            clauses.append("lengths(%lengths : tensor<?xi32>)")
-        if self.has_sink:
-            arguments.append(("sink", "tensor<?xf32>"))
-            clauses.append("sink(%sink : tensor<?xf32>)")
-        region = self._emit_region(query, query, rank)
-        arguments += [(f"capture{i}", lowering.capture_type(tensor)) for i, tensor in enumerate(self.captures)]
-        lines = [f"#{name} = {text}" for text, name in aliases.items()]
-        parameters = ", ".join(f"%{name}: {type}" for name, type in arguments) + more_arguments
-        names = ", ".join(f"%{name}" for name, _ in results) + more_names
-        result_types = ", ".join(type for _, type in results) + more_types
-        result_text = f"({result_types})" if len(results) > 1 else result_types
-        lines.append(f"func.func @{op}({parameters}) -> {result_text} {{")
-        head = " ".join([f"  {names} = flash.{op} {', '.join('%' + name for name, _ in operands)}", *clauses]) + more_clauses
-        types = f": ({', '.join(type for _, type in operands)}) -> {result_text}"
-        if region:
-            lines.append(head + " score {")
-            lines.append("  ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):")
-            lines += [f"    {line}" for line in region.lines]
-            lines.append("  } " + types)
-        else:
-            lines.append(f"{head} {types}")
-        lines.append(f"  return {names} : {result_types}")
-        lines.append("}")
-        return "\n".join(lines) + "\n"
+        if scale is not None:
+            clauses.append(f"scale({scale:.17e})")
+        if mask is not None:
+            clauses.append(f"mask({lowering.print_mask(mask, aliases)})")
+        all_are_read = mask is None and not has_lengths
+        parts = {
+            "aliases": [f"#{name} = {text}" for text, name in aliases.items()],
+            "clauses": clauses,
+            "lengths": has_lengths,
+            "sink": has_sink,
+            "score": region.lines,
+            "captures": [
+                (tensor.name, tensor.dtype, tensor.is_bool, tensor.is_unsigned, tensor.rank, _limit(ranges, all_are_read))
+                for tensor, ranges in zip(self.captures, region.get_ranges())
+            ],
+            "lse": return_lse,
+        }
+        self.config = json.dumps({name: part for name, part in parts.items() if part})
 
 
-def _fill(text, element, head_dim, value_dim):
-    return text.replace("$E", element).replace("$D", str(head_dim)).replace("$V", str(value_dim))
+def _limit(ranges, all_are_read):
+    """The ranges that hold for all that is read: not those of distances, where some of these are left out."""
+    if all_are_read:
+        return ranges
+    return [(dimension, steps, text) for dimension, steps, text in ranges if not {"q", "k"} <= set(steps)]
+
+
+def print_program(config, element, rank, head_dim, value_dim):
+    """The program of a variant for these types."""
+    parts = json.loads(config)
+    query, value, lse = _get_types(element, rank, head_dim, value_dim)
+    results = [("output", value)]
+    if parts.get("lse"):
+        results.append(("lse", lse))
+    return _print(parts, "attention", rank, [("query", query), ("key", query), ("value", value)], results)
+
+
+def print_gradient_program(config, element, rank, head_dim, value_dim, has_lse_grad, wrt):
+    """That of the gradients; `wrt` are the numbers of captured tensors whose gradients are asked for, too."""
+    parts = json.loads(config)
+    query, value, lse = _get_types(element, rank, head_dim, value_dim)
+    operands = [("query", query), ("key", query), ("value", value), ("output", value), ("lse", lse)]
+    operands.append(("output_grad", value))
+    results = [("query_grad", query), ("key_grad", query), ("value_grad", value)]
+    if parts.get("sink"):
+        results.append(("sink_grad", "tensor<?xf32>"))
+    arguments, clauses = [], []
+    if has_lse_grad:
+        arguments.append(("lse_grad", lse))
+        clauses.append(f"lse_grad(%lse_grad : {lse})")
+    if wrt:
+        types = [_get_capture_type(parts["captures"][number]) for number in wrt]
+        clauses.append(f"wrt({', '.join(f'%capture{number}' for number in wrt)} : {', '.join(types)})")
+        results += [(f"capture{number}_grad", type) for number, type in zip(wrt, types)]
+    return _print(parts, "attention_grad", rank, operands, results, arguments, clauses)
+
+
+def _get_capture_type(capture):
+    _, dtype, _, _, rank, _ = capture
+    return lowering.get_capture_type(dtype, rank)
+
+
+def _print(parts, op, rank, operands, results, more_arguments=(), more_clauses=()):
+    """A function of one op, whose arguments are the operands, then those of clauses and of the region, and more."""
+    arguments, clauses = list(operands), list(parts.get("clauses", ()))
+    if parts.get("lengths"):
+        arguments.append(("lengths", "tensor<?xi32>"))
+        clauses.append("lengths(%lengths : tensor<?xi32>)")
+    if parts.get("sink"):
+        arguments.append(("sink", "tensor<?xf32>"))
+        clauses.append("sink(%sink : tensor<?xf32>)")
+    arguments += [(f"capture{i}", _get_capture_type(each)) for i, each in enumerate(parts.get("captures", ()))]
+    arguments += more_arguments
+    clauses += more_clauses
+    names = ", ".join(f"%{name}" for name, _ in results)
+    result_types = ", ".join(type for _, type in results)
+    result_text = f"({result_types})" if len(results) > 1 else result_types
+    parameters = ", ".join(f"%{name}: {type}" for name, type in arguments)
+    head = " ".join([f"  {names} = flash.{op} {', '.join('%' + name for name, _ in operands)}", *clauses])
+    types = f": ({', '.join(type for _, type in operands)}) -> {result_text}"
+    lines = [*parts.get("aliases", ()), f"func.func @{op}({parameters}) -> {result_text} {{"]
+    if "score" in parts:
+        lines.append(head + " score {")
+        lines.append("  ^bb0(%score: f32, %b: index, %h: index, %i: index, %j: index):")
+        lines += ["    " + lowering.fill_region(line, operands[0][1], rank) for line in parts["score"]]
+        lines.append("  } " + types)
+    else:
+        lines.append(f"{head} {types}")
+    lines.append(f"  return {names} : {result_types}")
+    lines.append("}")
+    return "\n".join(lines) + "\n"
 
 
 def with_plan(config, schedule, gradient_schedule, gradient_arrays):
@@ -137,22 +140,9 @@ def with_plan(config, schedule, gradient_schedule, gradient_arrays):
     parts = json.loads(config)
     if schedule:
         parts["plan"] = schedule
-        parts["captures"] = parts["captures"] + _OF_MAP
     if gradient_schedule:
         parts["gradient_plan"] = gradient_schedule, gradient_arrays
-        parts["captures"] = parts["captures"] + _OF_MAP * (gradient_arrays // len(_OF_MAP))
     return json.dumps(parts)
-
-
-def without_plan(captures):
-    """The captured tensors, as described by `get_captures`, apart from those of a plan."""
-    return [capture for capture in captures if capture[0] not in (of_map[0] for of_map in _OF_MAP)]
-
-
-@functools.lru_cache(maxsize=512)
-def get_gradient_arrays(config):
-    """How many of the captured tensors, the last ones, are those of a plan for gradients."""
-    return json.loads(config).get("gradient_plan", (None, 0))[1]
 
 
 def with_signs(array, capture):
@@ -171,8 +161,7 @@ def get_kernel(config, element, rank, head_dim, value_dim, target, sizes=None):
     if "plan" in parts:
         text, _ = get_plan(config, element, rank, head_dim, value_dim, target, sizes, parts["plan"])
         return cache.get_kernel(text, target, "attention")
-    text = _fill(parts["programs"][str(rank)], element, head_dim, value_dim)
-    return _compile(text, target, sizes)
+    return _compile(print_program(config, element, rank, head_dim, value_dim), target, sizes)
 
 
 def _get_target(device):
@@ -200,13 +189,12 @@ def get_plan(config, element, rank, head_dim, value_dim, target, sizes, schedule
 
     None where the compiler knows what the mask leaves. The functions are "attention" and "attention_plan".
     """
-    text = _fill(json.loads(config)["programs"][str(rank)], element, head_dim, value_dim)
-    return _plan(text, target, sizes, schedule)
+    return _plan(print_program(config, element, rank, head_dim, value_dim), target, sizes, schedule)
 
 
 def get_gradient_plan(config, element, rank, head_dim, value_dim, target, sizes):
     """As `get_plan`, of the gradients. The functions are "attention_grad" and "attention_grad_plan"."""
-    text = _fill(_print_gradient_call(config, rank, False, ()), element, head_dim, value_dim)
+    text = print_gradient_program(config, element, rank, head_dim, value_dim, False, ())
     return _plan(text, target, sizes, "")
 
 
@@ -217,64 +205,31 @@ def _plan(text, target, sizes, schedule):
 @functools.lru_cache(maxsize=512)
 def get_captures(config):
     """(name, number of the dtype, whether it is bool, whether it has no sign, rank, ...) of each captured tensor."""
-    return tuple(tuple(capture) for capture in json.loads(config)["captures"])
+    return tuple(tuple(capture) for capture in json.loads(config).get("captures", ()))
 
 
-_gradient_kernels = {}
-_MAX_GRADIENT_KERNELS = 512
-
-
-def get_gradient_kernel(config, kind, query, key, value, has_lse_grad, wrt):
-    """The native kernel of a variant's gradients.
+def get_gradient_kernel(config, element, rank, head_dim, value_dim, target, sizes, has_lse_grad, wrt):
+    """The native kernel of a variant's gradients, as `get_kernel` gives that of the variant.
 
     It takes query, key, value, output, lse and the output's gradient, then lengths, sink, captured tensors, the
     gradient of lse, and the arrays of a plan for gradients, as far as there are any.
 
     Args:
-      config: Of the variant.
-      kind: What it is compiled for, from the variant's native function (`check`).
-      query, key, value: Arrays of the sizes for which there is a version.
       has_lse_grad: Whether there is a gradient of lse.
       wrt: A tuple of the numbers of captured tensors whose gradients are asked for.
     """
-    wanted = (config, kind, has_lse_grad, wrt)
-    kernel = _gradient_kernels.get(wanted)
-    if kernel is None:
-        if len(_gradient_kernels) >= _MAX_GRADIENT_KERNELS:
-            _gradient_kernels.clear()
-        element, rank, head_dim, value_dim, device, _ = kind
-        text = _fill(_print_gradient_call(config, rank, has_lse_grad, wrt), element, head_dim, value_dim)
-        sizes = [tuple(array.shape) for array in (query, key, value)]
-        target = _get_target(device)
-        plan = json.loads(config).get("gradient_plan")
-        if plan:
-            text, _ = _plan(text, target, sizes, plan[0])
-            kernel = cache.get_kernel(text, target, "attention_grad")
-        else:
-            kernel = _compile(text, target, sizes)
-        _gradient_kernels[wanted] = kernel
-    return kernel
-
-
-def _print_gradient_call(config, rank, has_lse_grad, wrt):
-    parts = json.loads(config)
-    arguments, clauses = "", ""
-    if has_lse_grad:
-        lse = _get_types(rank)[2]
-        arguments, clauses = f", %lse_grad: {lse}", f" lse_grad(%lse_grad : {lse})"
-    types = [lowering.get_capture_type(*(parts["captures"][number][place] for place in (1, 4))) for number in wrt]
-    if wrt:
-        clauses += f" wrt({', '.join(f'%capture{number}' for number in wrt)} : {', '.join(types)})"
-    names = "".join(f", %capture{number}_grad" for number in wrt)
-    text = parts["gradients"][str(rank)].replace("$A", arguments).replace("$C", clauses)
-    return text.replace("$N", names).replace("$T", "".join(f", {type}" for type in types))
+    text = print_gradient_program(config, element, rank, head_dim, value_dim, has_lse_grad, wrt)
+    plan = json.loads(config).get("gradient_plan")
+    if plan:
+        text, _ = _plan(text, target, sizes, plan[0])
+        return cache.get_kernel(text, target, "attention_grad")
+    return _compile(text, target, sizes)
 
 
 @functools.lru_cache(maxsize=512)
 def get_training_config(config):
     """The variant that returns the log-sum-exp, too, which gradients are computed from."""
-    parts = json.loads(config)
-    return config if parts["lse"] else json.dumps({**parts, "programs": parts["training"], "lse": True})
+    return json.dumps({**json.loads(config), "lse": True})
 
 
 @functools.lru_cache(maxsize=512)
@@ -285,10 +240,23 @@ def get_function(config):
     def compile(element, rank, head_dim, value_dim, device, sizes):
         return get_kernel(config, element, rank, head_dim, value_dim, _get_target(device), sizes)
 
+    def compile_gradients(element, rank, head_dim, value_dim, device, sizes, has_lse_grad, wrt):
+        target = _get_target(device)
+        return get_gradient_kernel(config, element, rank, head_dim, value_dim, target, sizes, has_lse_grad, wrt)
+
     def dispatch(query, key, value, lengths, sink, captured, is_plain):
-        from . import torch_operator
+        return _get_dispatch()(query, key, value, lengths, sink, captured, is_plain, config, returns_lse)
 
-        return torch_operator.dispatch(query, key, value, lengths, sink, captured, is_plain, config, parts["lse"])
+    returns_lse = parts.get("lse", False)
+    of_plan = len(_OF_MAP) if "plan" in parts else 0
+    of_gradients = parts.get("gradient_plan", (None, 0))[1]
+    captures = [*get_captures(config), *_OF_MAP * ((of_plan + of_gradients) // len(_OF_MAP))]
+    return _core.Attention(compile, compile_gradients, captures, returns_lse, dispatch, of_plan, of_gradients)
 
-    captures = [tuple(capture) for capture in parts["captures"]]
-    return _core.Attention(compile, captures, parts["lse"], dispatch, get_gradient_arrays(config))
+
+@functools.lru_cache(maxsize=None)
+def _get_dispatch():
+    """That of PyTorch's operators, without the time of an import statement in each call."""
+    from .torch_operator import dispatch
+
+    return dispatch

@@ -17,19 +17,17 @@ import types
 
 import torch
 
-from .attention import _prepare
+from .attention import _prepare, autocast
 from .expressions import Tensor
 from .functions import get_names
 from .masks import Mask, NotedMask, make_noted
 from .torch_operator import call
 
 _PACKAGE = __name__.partition(".")[0]
-# Of functions that refer to functions. One that calls itself has no end.
-_MAX_DEPTH = 16
 # Dynamo of PyTorch 2.11 takes no other objects for constants, but their addresses, which it looks at in each call.
 _REFUSES_OBJECTS = torch.__version__ < (2, 12)
 _FINE_OBJECTS = (types.ModuleType, types.FunctionType, types.BuiltinFunctionType, type)
-_CONSTANTS = (bool, str, bytes, type(None), torch.dtype)
+_CONSTANTS = (bool, str, bytes, torch.dtype)
 
 
 @torch.compiler.assume_constant_result
@@ -77,14 +75,31 @@ class _Description:
         self.objects.append(value)
         return "object", len(self.objects) - 1
 
-    def add(self, name, value, attributes=(), depth=0):
-        """A constant from which `_Maker` makes the value again; `attributes` are those that may be read of it."""
-        if depth == _MAX_DEPTH:
+    def add(self, name, value, attributes=(), room=16):
+        """A constant from which `_Maker` makes the value again.
+
+        `attributes` are those that may be read of it. `room` is for functions that refer to functions: one that calls
+        itself has no end. What is usual comes first: Dynamo looks in each call at every global that is named here.
+        """
+        if room == 0:
             self.is_complete = False
             return None
-        depth += 1
+        room -= 1
+        if value is None:
+            return "constant", None
         if isinstance(value, torch.Tensor):
             return self._add_tensor(name, value)
+        if isinstance(value, NotedMask):
+            arguments = self._add_all(value.arguments, room)
+            options = self._add_all(tuple(value.options.values()), room)
+            return "noted", value.operation, arguments, tuple(value.options.keys()), options
+        if isinstance(value, Mask):
+            mask = self._add_object(value)
+            if not _reads_arrays(mask, *self.objects):
+                return mask
+            arrays = self._add_all(value.arrays, room)
+            lengths = None if value.lengths is None else self._add_tensor("lengths", value.lengths)
+            return "mask", mask, arrays, lengths
         # What a graph would keep open, sizes and numbers that have changed, becomes known.
         if isinstance(value, float):
             return "constant", value.__float__()
@@ -92,28 +107,20 @@ class _Description:
             return "constant", operator.index(value)
         if isinstance(value, _CONSTANTS):
             return "constant", value
-        if isinstance(value, NotedMask):
-            arguments = self._add_all(value.arguments, depth)
-            options = self._add_all(tuple(value.options.values()), depth)
-            return "noted", value.operation, arguments, tuple(value.options.keys()), options
-        if isinstance(value, Mask):
-            arrays = self._add_all(value.arrays, depth)
-            lengths = None if value.lengths is None else self._add_tensor("lengths", value.lengths)
-            return "mask", self._add_object(value), arrays, lengths
         if isinstance(value, (tuple, list)):
-            return "tuple", self._add_all(value, depth, attributes)
+            return "tuple", self._add_all(value, room, attributes)
         if isinstance(value, dict):
-            return "dict", tuple(value.keys()), self._add_all(tuple(value.values()), depth, attributes)
+            return "dict", tuple(value.keys()), self._add_all(tuple(value.values()), room, attributes)
         if isinstance(value, types.MethodType):
-            function = self._add_function(value.__func__, depth)
+            function = self._add_function(value.__func__, room)
             names = _get_names(value.__func__.__code__)[1]
-            return "method", function, self._add_parts(value.__self__, names, depth)
+            return "method", function, self._add_parts(value.__self__, names, room)
         if isinstance(value, types.FunctionType) and not self._is_of_library(value):
-            return self._add_function(value, depth)
+            return self._add_function(value, room)
         is_module = isinstance(value, torch.nn.Module)
         if isinstance(value, types.ModuleType) or (callable(value) and not is_module):
             return self._add_object(value)
-        return self._add_parts(value, attributes, depth)
+        return self._add_parts(value, attributes, room)
 
     def _is_of_library(self, function):
         """Functions of libraries are what they are, unless they hold others."""
@@ -121,17 +128,17 @@ class _Description:
             return False
         return (function.__module__ or "").partition(".")[0] in (_PACKAGE, "torch")
 
-    def _add_all(self, values, depth, attributes=()):
-        return tuple([self.add(f"argument {i}", value, attributes, depth) for i, value in enumerate(values)])
+    def _add_all(self, values, room, attributes=()):
+        return tuple([self.add(f"argument {i}", value, attributes, room) for i, value in enumerate(values)])
 
-    def _add_parts(self, owner, names, depth):
+    def _add_parts(self, owner, names, room):
         """An object, by those of its attributes that are read."""
-        parts = [(name, self.add(name, getattr(owner, name), names, depth)) for name in names if hasattr(owner, name)]
+        parts = [(name, self.add(name, getattr(owner, name), names, room)) for name in names if hasattr(owner, name)]
         if not parts:
             self.is_complete = False
         return "parts", tuple(parts)
 
-    def _add_function(self, function, depth):
+    def _add_function(self, function, room):
         code = function.__code__
         names, attributes = _get_names(code)
         closure = _get_closure(function)
@@ -144,9 +151,9 @@ class _Description:
             self.is_complete = False
         cells = []
         for name, cell in zip(code.co_freevars, closure):
-            cells.append(self.add(name, cell.cell_contents, attributes, depth))
-        globals = [(n, self.add(n, getattr(scope, n), attributes, depth)) for n in names if hasattr(scope, n)]
-        defaults = self._add_all(function.__defaults__ or (), depth, attributes)
+            cells.append(self.add(name, cell.cell_contents, attributes, room))
+        globals = [(n, self.add(n, getattr(scope, n), attributes, room)) for n in names if hasattr(scope, n)]
+        defaults = self._add_all(function.__defaults__ or (), room, attributes)
         return "function", code, tuple(cells), tuple(globals), defaults
 
 
@@ -200,6 +207,12 @@ class _Maker:
 
 
 @torch.compiler.assume_constant_result
+def _reads_arrays(mask, *objects):
+    made = _Maker(objects).make(mask)
+    return bool(made.arrays) or made.lengths is not None
+
+
+@torch.compiler.assume_constant_result
 def _resolve(mask, score, scale, has_lengths, has_sink, return_lse, *objects):
     """The configuration, the numbers of the captured tensors, and that of lengths which the mask knows."""
     maker = _Maker(objects)
@@ -225,6 +238,7 @@ def _call_eagerly(*arguments):
 
 def attention(query, key, value, mask, score, scale, lengths, sink, return_lse):
     """`flash_mlir.attention`, as Dynamo traces it."""
+    query, key, value = autocast(query, key, value)
     found = _Description()
     noted_mask, noted_score = found.add("mask", mask), found.add("score", score)
     if isinstance(scale, torch.Tensor) or not found.is_complete:

@@ -3,7 +3,6 @@
 import torch
 from torch.autograd import forward_ad
 
-from .gradients import compute, launch
 from .masks import Mask
 from .programs import get_function, get_training_config
 
@@ -59,8 +58,10 @@ def _make_both(query, *others):
 
 def _run_grad(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt, config):
     """The gradients of query, key, value, sink if there is one, and the captured tensors of the numbers in `wrt`."""
-    captured, wrt = tuple(captured), tuple(wrt)
-    return compute(config, query, key, value, output, lse, output_grad, lengths, sink, captured, lse_grad, wrt)
+    function = get_function(config)
+    return function.differentiate(
+        query, key, value, output, lse, output_grad, lse_grad, lengths, sink, tuple(captured), wrt
+    )
 
 
 _implement("attention_grad", _run_grad)
@@ -72,52 +73,67 @@ def _(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, capt
     return [tensor.new_empty(tensor.shape) for tensor in operands]
 
 
+_count_modes = torch._C._len_torch_dispatch_stack
+_peek_transforms = torch._C._functorch.peek_interpreter_stack
+
+
 def is_watched():
     """Whether something wants to see the operators that are called."""
-    return torch._C._len_torch_dispatch_stack() > 0 or torch._C._functorch.peek_interpreter_stack() is not None
+    return _count_modes() > 0 or _peek_transforms() is not None
 
 
 class _Attention(torch.autograd.Function):
-    """`run` computes both results from the arguments of the operators: it is one, or `_run` itself, which costs less."""
+    """`function` is the native one of the configuration, or None to go by the operators."""
 
     @staticmethod
-    def forward(ctx, run, config, query, key, value, lengths, sink, *captured):
-        results = run(query, key, value, lengths, sink, captured, config)
+    def forward(ctx, function, config, return_lse, query, key, value, lengths, sink, *captured):
+        if function is None:
+            output, lse = _WITH_LSE(query, key, value, lengths, sink, captured, config)
+        else:
+            output, lse = function.run(query, key, value, lengths, sink, captured)
         # A gradient that there is none of costs nothing, in place of zeros.
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(query, key, value, *results, lengths, sink, *captured)
-        ctx.is_plain = run is _run
-        ctx.config = config
-        ctx.wrt = [number for number, needed in enumerate(ctx.needs_input_grad[7:]) if needed]
-        return results
+        # Of results themselves autograd would keep a copy of their data, and make another for the backward; in a
+        # graph, both are operators. What is no result has no gradient.
+        saved = output.detach(), lse.detach() if return_lse else lse
+        ctx.save_for_backward(query, key, value, *saved, lengths, sink, *captured)
+        wrt = [number for number, needed in enumerate(ctx.needs_input_grad[8:]) if needed] if captured else []
+        ctx.of_call = function, config, wrt
+        return (output, lse) if return_lse else output
 
     @staticmethod
-    def backward(ctx, output_grad, lse_grad):
+    def backward(ctx, output_grad, lse_grad=None):
         if torch.is_grad_enabled():
             raise NotImplementedError("attention has no second derivative; leave out create_graph=True")
-        query, key, value, output, lse, lengths, sink, *captured = ctx.saved_tensors
+        saved = ctx.saved_tensors
+        query, key, value, output, lse, lengths, sink = saved[:7]
+        captured = saved[7:]
+        function, config, wrt = ctx.of_call
         if output_grad is None:
             output_grad = torch.zeros_like(output)
-        config, wrt = ctx.config, ctx.wrt
-        if ctx.is_plain and type(output_grad) is torch.Tensor and not is_watched():
-            captured, wrt = tuple(captured), tuple(wrt)
-            kind = get_function(config).check(query, key, value, lengths, sink, captured)
-            operands = query, key, value, output, lse, output_grad, lengths, sink, captured
-            grads = launch(config, kind, *operands, lse_grad, wrt)
+        if function is not None and type(output_grad) is torch.Tensor and not is_watched():
+            grads = function.differentiate(
+                query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt
+            )
         else:
-            operands = query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured
-            grads = _GRAD(*operands, wrt, config)
+            grads = _GRAD(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt, config)
         query_grad, key_grad, value_grad, *found = grads
         sink_grad = None if sink is None else found.pop(0)
-        of_captured = dict(zip(wrt, found))
-        captured_grads = [of_captured.get(number) for number in range(len(captured))]
-        return None, None, query_grad, key_grad, value_grad, None, sink_grad, *captured_grads
+        grads = None, None, None, query_grad, key_grad, value_grad, None, sink_grad
+        if captured:
+            of_captured = dict(zip(wrt, found))
+            grads += tuple([of_captured.get(number) for number in range(len(captured))])
+        return grads
 
+
+# `_Attention.apply` without what it does for torch.func, where nothing watches. Before PyTorch 2.15 that is Python, and
+# takes as long as the rest.
+_apply = super(torch.autograd.Function, _Attention).apply
 
 _library.impl(
     "attention_with_gradients",
     lambda query, key, value, lengths, sink, captured, config: _Attention.apply(
-        _WITH_LSE, config, query, key, value, lengths, sink, *captured
+        None, config, True, query, key, value, lengths, sink, *captured
     ),
     "Autograd",
 )
@@ -132,14 +148,15 @@ def _get_training_config(config):
 
 def needs_gradients(*tensors):
     """Whether gradients of one of the tensors, each of which may be None, will be asked for."""
-    if not torch.is_grad_enabled():
-        return False
-    return any(tensor is not None and tensor.requires_grad for tensor in tensors)
+    for tensor in tensors:
+        if tensor is not None and tensor.requires_grad:
+            return torch.is_grad_enabled()
+    return False
 
 
 def call(query, key, value, lengths, sink, captured, config, return_lse):
     """Calls the operator, as torch.compile can trace it."""
-    captured = list(captured)
+    captured = [*captured]
     if needs_gradients(query, key, value, sink, *captured):
         results = _WITH_GRADIENTS(query, key, value, lengths, sink, captured, _get_training_config(config))
         return results if return_lse else results[0]
@@ -153,10 +170,10 @@ def dispatch(query, key, value, lengths, sink, captured, is_plain, config, retur
     That is one of tensors without memory, or that something watches, by the operators; or one with gradients, of
     plain tensors that nothing watches, which goes without them.
     """
-    is_transformed = torch._C._functorch.peek_interpreter_stack() is not None
+    is_transformed = _peek_transforms() is not None
     if is_plain and not is_transformed:
-        results = _Attention.apply(_run, get_training_config(config), query, key, value, lengths, sink, *captured)
-        return results if return_lse else results[0]
+        config = get_training_config(config)
+        return _apply(get_function(config), config, return_lse, query, key, value, lengths, sink, *captured)
     if forward_ad._current_level >= 0:
         for tensor in (query, key, value, sink, *captured):
             if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:

@@ -65,8 +65,16 @@ void Array::setUnitStrides() {
 }
 
 std::string Array::describe() const {
-  std::string text = std::string(isUnsigned ? "u" : "") +
-                     (isBool ? "bool" : getName(element)) + " of shape (";
+  return describeType() + " of shape " + describeShape();
+}
+
+std::string Array::describeType() const {
+  return std::string(isUnsigned ? "u" : "") +
+         (isBool ? "bool" : getName(element));
+}
+
+std::string Array::describeShape() const {
+  std::string text = "(";
   for (int d = 0; d < rank; ++d)
     text += (d ? ", " : "") + std::to_string(sizes[d]);
   return text + (rank == 1 ? ",)" : ")");
@@ -135,7 +143,7 @@ Torch *Torch::get() {
   result->tensorType = imported.attr("Tensor");
   result->empty = imported.attr("empty");
   result->boolType = imported.attr("bool");
-  result->isGradEnabled = imported.attr("is_grad_enabled");
+  result->gradEnabled = imported.attr("is_grad_enabled");
   auto find = [](nb::handle object, const char *name) {
     return nb::object(nb::getattr(object, name, nb::none()));
   };
@@ -160,6 +168,11 @@ Torch *Torch::get() {
   }
   result->exchange = findExchange(result->tensorType);
   return torch = result;
+}
+
+bool Torch::requiresGrad(nb::handle tensor) {
+  static PyObject *name = intern("requires_grad");
+  return getAttribute(tensor, name).ptr() == Py_True;
 }
 
 bool Torch::isWatched() const {
@@ -276,14 +289,11 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
                   *isCuda = intern("is_cuda"), *layout = intern("layout"),
                   *isNested = intern("is_nested"),
                   *deviceName = intern("device"),
-                  *dispatch = intern("__torch_dispatch__"),
-                  *requiresGrad = intern("requires_grad");
+                  *dispatch = intern("__torch_dispatch__");
   Array array;
   array.isTorch = true;
-  if (readFast(torch, object, array)) {
-    array.requiresGrad = getAttribute(object, requiresGrad).ptr() == Py_True;
+  if (readFast(torch, object, array))
     return array;
-  }
   array = Array();
   array.isTorch = true;
   if (!torch.strided.is_none()) {
@@ -319,7 +329,6 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
   array.isUnsigned = type.is(torch.unsignedDtypes[element]);
   array.element = FlashElementType(element);
   array.rank = readInts(getAttribute(object, shape), array.sizes, name);
-  array.requiresGrad = getAttribute(object, requiresGrad).ptr() == Py_True;
   // Sizes and strides may be symbols there.
   array.hasMemory =
       !isMeta &&
@@ -493,14 +502,13 @@ Array flash::python::readDense(nb::handle object, const char *name,
   Array array = readAny(object, name, &owner);
   if (!array.hasMemory || (array.isDense() && array.isAligned()))
     return array;
-  // Neither library's "contiguous" copies for the sake of alignment.
-  owner = owner.attr(array.isTorch ? "clone" : "copy")();
-  if (array.isTorch)
-    owner = owner.attr("contiguous")();
-  bool requiresGrad = array.requiresGrad;
-  array = readArray(owner, name);
-  array.requiresGrad = requiresGrad;
-  return array;
+  // PyTorch's "clone" keeps strides, and its "contiguous" copies nothing for
+  // the sake of alignment.
+  const char *copy = !array.isTorch    ? "copy"
+                     : array.isDense() ? "clone"
+                                       : "contiguous";
+  owner = owner.attr(copy)();
+  return readArray(owner, name);
 }
 
 void flash::python::raiseNoMemory(nb::handle object, const char *name) {
@@ -522,9 +530,36 @@ std::string flash::python::describeNoBackward(const std::string &what) {
 // Results
 //===----------------------------------------------------------------------===//
 
+/// A tensor on the host that owns the buffer.
+static nb::object makeTensor(const ExchangeApi &exchange, FlashBuffer *buffer,
+                             FlashElementType element) {
+  FlashTensor tensor = flashBufferGetTensor(buffer);
+  auto *managed = new DLManagedTensor{};
+  managed->version = exchange.version;
+  managed->context = buffer;
+  // Any thread may call it.
+  managed->destroy = [](DLManagedTensor *owned) {
+    flashBufferDestroy(static_cast<FlashBuffer *>(owned->context));
+    delete owned;
+  };
+  managed->tensor.data = tensor.data;
+  managed->tensor.device = {dlCpu, 0};
+  managed->tensor.rank = tensor.rank;
+  managed->tensor.dtype = getDtype(element);
+  managed->tensor.sizes = const_cast<int64_t *>(tensor.sizes);
+  managed->tensor.strides = const_cast<int64_t *>(tensor.strides);
+  void *object = nullptr;
+  if (exchange.makeObject(managed, &object))
+    throw nb::python_error();
+  return nb::steal(static_cast<PyObject *>(object));
+}
+
 nb::object flash::python::makeArray(FlashBuffer *buffer,
                                     FlashElementType element,
                                     const Array &like) {
+  if (like.isTorch)
+    if (const ExchangeApi *exchange = Torch::get()->exchange)
+      return makeTensor(*exchange, buffer, element);
   FlashTensor tensor = flashBufferGetTensor(buffer);
   nb::capsule owner(buffer, [](void *owned) noexcept {
     flashBufferDestroy(static_cast<FlashBuffer *>(owned));

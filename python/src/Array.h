@@ -33,7 +33,6 @@ struct Array {
   bool isBool = false;
   bool isUnsigned = false;
   bool isTorch = false;
-  bool requiresGrad = false;
   /// False for tensors of the meta device, for those that stand for others
   /// (fake ones, those of vmap and the like), and where storage was freed.
   bool hasMemory = true;
@@ -54,6 +53,8 @@ struct Array {
   FlashTensor getTensor() const { return {data, rank, sizes, strides}; }
   /// "float16 of shape (2, 8, 512, 64)".
   std::string describe() const;
+  std::string describeType() const;
+  std::string describeShape() const;
   std::string describeDevice() const;
 };
 
@@ -82,10 +83,17 @@ const char *getMlirName(FlashElementType element);
 nb::object makeArray(FlashBuffer *buffer, FlashElementType element,
                      const Array &like);
 
+/// Takes over what a function of Python's C API returned.
+inline nb::object steal(PyObject *object) {
+  if (!object)
+    throw nb::python_error();
+  return nb::steal(object);
+}
+
 /// Parts of PyTorch, looked up once it has been imported.
 struct Torch {
   nb::object tensorType, parameterType, empty, currentStream, currentDevice,
-      deviceGuard, isGradEnabled;
+      deviceGuard, gradEnabled;
   nb::object dtypes[FLASH_I64 + 1], boolType;
   /// uint8, uint16 and uint32, at the places of the integers with signs; none
   /// where PyTorch is older than they are.
@@ -103,6 +111,13 @@ struct Torch {
                       FlashElementType element, int device, void *&address);
   void *getCurrentStream(int device);
 
+  /// Whether operators note how results are computed from tensors that require
+  /// gradients.
+  bool isGradEnabled() const {
+    return steal(PyObject_CallNoArgs(gradEnabled.ptr())).ptr() == Py_True;
+  }
+  static bool requiresGrad(nb::handle tensor);
+
   /// Whether something wants to see the operators that are called: a mode, such
   /// as that of fake tensors, or forward-mode differentiation.
   bool isWatched() const;
@@ -112,13 +127,6 @@ struct Torch {
         object.ptr(), reinterpret_cast<PyTypeObject *>(tensorType.ptr()));
   }
 };
-
-/// Takes over what a function of Python's C API returned.
-inline nb::object steal(PyObject *object) {
-  if (!object)
-    throw nb::python_error();
-  return nb::steal(object);
-}
 
 /// Raises the Python exception for a status other than success. `note` follows
 /// messages about tensors.

@@ -23,9 +23,10 @@ static void checkPlace(const char *name, const Array &array,
           ", query on ", query.describeDevice(), "; they must be in one place");
 }
 
-/// What kernels for GPUs, which copy 16 bytes at a time, ask of an array.
+/// Kernels for GPUs copy so many bytes at a time.
+static constexpr int64_t alignment = 16;
+
 static void checkStrides(const char *name, const Array &array) {
-  constexpr int64_t alignment = 16;
   int64_t bytes = getBytes(array.element);
   if (array.strides[array.rank - 1] != 1)
     raise(PyExc_ValueError, name, " has stride ", array.strides[array.rank - 1],
@@ -39,6 +40,16 @@ static void checkStrides(const char *name, const Array &array) {
     raise(PyExc_ValueError, name,
           " starts at an address that is not a multiple of ", alignment,
           " bytes, which a GPU needs");
+}
+
+/// Whether a kernel for GPUs takes these rows as they are.
+static bool hasKernelStrides(const Array &array) {
+  bool fits = array.strides[array.rank - 1] == 1 &&
+              reinterpret_cast<uintptr_t>(array.data) % alignment == 0;
+  for (int d = 0; d + 1 < array.rank; ++d)
+    fits &= array.strides[d] > 0 &&
+            array.strides[d] * getBytes(array.element) % alignment == 0;
+  return fits;
 }
 
 void Attention::checkAttention(const Array &query, const Array &key,
@@ -130,31 +141,36 @@ Attention::KernelSizes Attention::getKernelSizes(const Array &query,
           flashGetSizeClass(key.sizes[rank - 2])};
 }
 
-Kernel &Attention::getKernel(const Array &query, const Array &key,
-                             const Array &value) {
+Attention::Specialization
+Attention::getSpecialization(const Arguments &arguments) {
+  const Array &query = arguments.arrays[0], &value = arguments.arrays[2];
   int rank = query.rank;
-  int64_t headDim = query.sizes[rank - 1], valueDim = value.sizes[rank - 1];
-  KernelSizes sizes = getKernelSizes(query, key);
-  for (Specialization &known : kernels)
-    if (known.element == query.element && known.rank == rank &&
-        known.device == query.device && known.headDim == headDim &&
-        known.valueDim == valueDim && known.sizes == sizes) {
+  return {query.element,         rank,
+          query.device,          query.sizes[rank - 1],
+          value.sizes[rank - 1], getKernelSizes(query, arguments.arrays[1])};
+}
+
+template <typename Compile>
+Kernel &Attention::getKernel(std::vector<KnownKernel> &known,
+                             const Specialization &wanted,
+                             const Arguments &arguments, Compile compile) {
+  for (KnownKernel &each : known)
+    if (each.specialization == wanted) {
       // The next call is probably alike.
-      std::swap(known, kernels.front());
-      return *kernels.front().kernel;
+      std::swap(each, known.front());
+      return *known.front().kernel;
     }
   nb::list shapes;
-  for (const Array *array : {&query, &key, &value}) {
+  for (const Array &array :
+       {arguments.arrays[0], arguments.arrays[1], arguments.arrays[2]}) {
     nb::list shape;
-    for (int d = 0; d < rank; ++d)
-      shape.append(array->sizes[d]);
+    for (int d = 0; d < array.rank; ++d)
+      shape.append(array.sizes[d]);
     shapes.append(shape);
   }
-  nb::object owner = compile(getMlirName(query.element), rank, headDim,
-                             valueDim, query.device, shapes);
+  nb::object owner = compile(shapes);
   auto *kernel = nb::cast<Kernel *>(owner);
-  kernels.push_back({query.element, rank, query.device, headDim, valueDim,
-                     sizes, owner, kernel});
+  known.push_back({wanted, owner, kernel});
   return *kernel;
 }
 
@@ -205,19 +221,14 @@ nb::object Attention::run(nb::handle query, nb::handle key, nb::handle value,
   return execute(arguments);
 }
 
-nb::tuple Attention::check(nb::handle queryObject, nb::handle keyObject,
-                           nb::handle valueObject, nb::handle lengths,
-                           nb::handle sink, nb::handle captured) {
+nb::tuple Attention::check(nb::handle query, nb::handle key, nb::handle value,
+                           nb::handle lengths, nb::handle sink,
+                           nb::handle captured) {
   Arguments arguments;
-  readOrRaise(arguments, queryObject, keyObject, valueObject, lengths, sink,
-              captured);
-  const Array &query = arguments.arrays[0], &value = arguments.arrays[2];
-  auto [heads, keyHeads, batch, queries, keys] =
-      getKernelSizes(query, arguments.arrays[1]);
-  return nb::make_tuple(getMlirName(query.element), query.rank,
-                        query.sizes[query.rank - 1],
-                        value.sizes[query.rank - 1], query.device,
-                        nb::make_tuple(heads, keyHeads, batch, queries, keys));
+  readOrRaise(arguments, query, key, value, lengths, sink, captured);
+  Specialization found = getSpecialization(arguments);
+  return nb::make_tuple(getMlirName(found.element), found.rank, found.headDim,
+                        found.valueDim, found.device);
 }
 
 Attention::Obstacle
@@ -226,14 +237,16 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
                 nb::handle lengthsObject, nb::handle sinkObject,
                 nb::handle captured) const {
   size_t numCaptured = PyTuple_Size(captured.ptr());
-  if (numCaptured != captures.size() || 5 + numCaptured > maxArguments)
+  if (numCaptured != captures.size() || numCaptured > maxCaptures)
     raise(PyExc_ValueError, "the variant has ", captures.size(),
           " captured tensors, ", numCaptured, " are given, and up to ",
-          maxArguments - 5, " are possible");
+          maxCaptures, " are possible");
 
   Array &query = arguments.arrays[0];
   query = readArray(queryObject, "query");
   bool onDevice = query.device >= 0;
+  Torch *torch = Torch::get();
+  bool isGradEnabled = torch && torch->isGradEnabled();
   Obstacle obstacle;
   // Null where there is no memory, and nothing else to look at either.
   auto read = [&](nb::handle object, const char *name) -> Array * {
@@ -247,8 +260,8 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
       obstacle = {Obstacle::NoMemory, object, name};
       return nullptr;
     }
-    if (array.requiresGrad && obstacle.kind == Obstacle::None &&
-        Torch::get()->isGradEnabled().is(nb::handle(Py_True)))
+    if (isGradEnabled && obstacle.kind == Obstacle::None && array.isTorch &&
+        torch->requiresGrad(object))
       obstacle = {Obstacle::Gradient, object, name};
     array.setUnitStrides();
     ++count;
@@ -291,19 +304,141 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
   return obstacle;
 }
 
+/// Calls a kernel where query is.
+static std::vector<nb::object> runOrLaunch(Kernel &kernel,
+                                           const FlashTensor *tensors,
+                                           size_t count, const Array &query) {
+  const char *note = "; arguments 0, 1 and 2 are query, key and value";
+  if (query.device >= 0)
+    return kernel.launch(tensors, count, query.device, note);
+  return kernel.run(tensors, count, query, note);
+}
+
 nb::object Attention::execute(const Arguments &arguments) {
   const Array &query = arguments.arrays[0];
-  bool onDevice = query.device >= 0;
-  Kernel &kernel = getKernel(query, arguments.arrays[1], arguments.arrays[2]);
+  Specialization wanted = getSpecialization(arguments);
+  Kernel &kernel =
+      getKernel(kernels, wanted, arguments, [&](const nb::list &shapes) {
+        return compile(getMlirName(wanted.element), wanted.rank, wanted.headDim,
+                       wanted.valueDim, wanted.device, shapes);
+      });
   size_t count = arguments.count - numOfGradients;
   FlashTensor tensors[maxArguments];
   for (size_t i = 0; i < count; ++i)
     tensors[i] = arguments.arrays[i].getTensor();
-  const char *note = "; arguments 0, 1 and 2 are query, key and value";
-  std::vector<nb::object> results =
-      onDevice ? kernel.launch(tensors, count, query.device, note)
-               : kernel.run(tensors, count, query, note);
+  std::vector<nb::object> results = runOrLaunch(kernel, tensors, count, query);
   if (!returnLse)
     return std::move(results[0]);
   return nb::make_tuple(results[0], results[1]);
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+/// Reads a result of the attention, or the gradient of one; `expected` has its
+/// place, type and sizes.
+static Array readResult(nb::handle object, const char *name,
+                        const Array &expected, bool isGradEnabled,
+                        nb::object &owner) {
+  Array array = expected.device >= 0 ? readArray(object, name)
+                                     : readDense(object, name, owner);
+  if (!array.hasMemory)
+    raiseNoMemory(object, name);
+  if (isGradEnabled && array.isTorch && Torch::requiresGrad(object))
+    raise(PyExc_NotImplementedError, describeNoBackward(name));
+  checkPlace(name, array, expected);
+  if (!array.hasType(expected.element))
+    raise(PyExc_TypeError, name, " is ", array.describeType(), "; expected ",
+          expected.describeType());
+  if (array.rank != expected.rank ||
+      !std::equal(array.sizes, array.sizes + array.rank, expected.sizes))
+    raise(PyExc_ValueError, name, " has the shape ", array.describeShape(),
+          "; expected ", expected.describeShape());
+  array.setUnitStrides();
+  return array;
+}
+
+/// Makes a copy of an array on a device: autograd gives gradients with any
+/// strides, of expanded ones 0.
+static void copy(Array &array, nb::handle object, const char *name,
+                 nb::object &owner) {
+  owner = object.attr(array.isDense() ? "clone" : "contiguous")();
+  array = readArray(owner, name);
+  array.setUnitStrides();
+}
+
+std::vector<nb::object> Attention::differentiate(
+    nb::handle queryObject, nb::handle key, nb::handle value,
+    nb::handle outputObject, nb::handle lseObject, nb::handle outputGradObject,
+    nb::handle lseGradObject, nb::handle lengths, nb::handle sink,
+    nb::handle captured, std::vector<int> wrt) {
+  Arguments arguments;
+  readOrRaise(arguments, queryObject, key, value, lengths, sink, captured);
+  const Array &query = arguments.arrays[0];
+  Specialization wanted = getSpecialization(arguments);
+  wanted.hasLseGrad = !lseGradObject.is_none();
+  wanted.wrt = std::move(wrt);
+
+  Array ofOutput = query, ofLse = query;
+  ofOutput.sizes[query.rank - 1] = wanted.valueDim;
+  ofLse.rank = query.rank - 1;
+  ofLse.element = FLASH_F32;
+  bool isGradEnabled = Torch::get() && Torch::get()->isGradEnabled();
+  nb::object owners[4];
+  Array output =
+      readResult(outputObject, "output", ofOutput, isGradEnabled, owners[0]);
+  Array lse = readResult(lseObject, "lse", ofLse, isGradEnabled, owners[1]);
+  Array outputGrad = readResult(outputGradObject, "output_grad", ofOutput,
+                                isGradEnabled, owners[2]);
+  Array lseGrad;
+  if (wanted.hasLseGrad)
+    lseGrad =
+        readResult(lseGradObject, "lse_grad", ofLse, isGradEnabled, owners[3]);
+  if (query.device >= 0) {
+    if (!hasKernelStrides(output))
+      copy(output, outputObject, "output", owners[0]);
+    if (!hasKernelStrides(outputGrad))
+      copy(outputGrad, outputGradObject, "output_grad", owners[2]);
+    if (wanted.hasLseGrad && !lseGrad.isDense())
+      copy(lseGrad, lseGradObject, "lse_grad", owners[3]);
+  }
+
+  // Of the captured tensors, those of functions come first.
+  size_t numOfFunctions = captures.size() - numOfPlan - numOfGradients;
+  const Array *first = arguments.arrays + arguments.count - captures.size();
+  for (int number : wanted.wrt) {
+    if (number < 0 || size_t(number) >= numOfFunctions)
+      raise(PyExc_ValueError, "wrt has the number ", number,
+            ", and the functions read ", numOfFunctions, " arrays");
+    if (first[number].isBool || first[number].isUnsigned ||
+        first[number].element > FLASH_F32)
+      raise(PyExc_TypeError, captures[number].name, " is ",
+            first[number].describeType(),
+            "; there are gradients of float16, bfloat16 and float32");
+  }
+  Kernel &kernel = getKernel(
+      gradientKernels, wanted, arguments, [&](const nb::list &shapes) {
+        nb::list numbers;
+        for (int number : wanted.wrt)
+          numbers.append(number);
+        return compileGradients(getMlirName(wanted.element), wanted.rank,
+                                wanted.headDim, wanted.valueDim, wanted.device,
+                                shapes, wanted.hasLseGrad, nb::tuple(numbers));
+      });
+
+  FlashTensor tensors[maxArguments + 4];
+  size_t count = 0;
+  auto append = [&](const Array *begin, const Array *end) {
+    for (; begin != end; ++begin)
+      tensors[count++] = begin->getTensor();
+  };
+  const Array *end = arguments.arrays + arguments.count;
+  append(arguments.arrays, arguments.arrays + 3);
+  for (const Array *array : {&output, &lse, &outputGrad})
+    append(array, array + 1);
+  append(arguments.arrays + 3, first + numOfFunctions);
+  append(&lseGrad, &lseGrad + wanted.hasLseGrad);
+  append(end - numOfGradients, end);
+  return runOrLaunch(kernel, tensors, count, query);
 }

@@ -31,15 +31,20 @@ class Attention {
 public:
   /// `compile(dtype, rank, head dimension, value head dimension, device,
   /// sizes)` returns the kernel; device is -1 for the CPU, and sizes are those
-  /// of query, key and value. `dispatch`, with the
-  /// arguments of a call and whether all are plain tensors that nothing
+  /// of query, key and value. `compileGradients` returns that of the gradients:
+  /// it is given, too, whether there is a gradient of the log-sum-exp, and the
+  /// numbers of the captures whose gradients are asked for. `dispatch`, with
+  /// the arguments of a call and whether all are plain tensors that nothing
   /// watches, of which some require gradients, goes by PyTorch. The last
-  /// `numOfGradients` of the captures are for gradients alone: the kernel does
-  /// not take them.
-  Attention(nb::object compile, std::vector<Capture> captures, bool returnLse,
-            nb::object dispatch, size_t numOfGradients)
-      : compile(std::move(compile)), captures(std::move(captures)),
-        returnLse(returnLse), dispatch(std::move(dispatch)),
+  /// `numOfGradients` of the captures are for the gradients' kernel alone, and
+  /// the `numOfPlan` before these for the other alone.
+  Attention(nb::object compile, nb::object compileGradients,
+            std::vector<Capture> captures, bool returnLse, nb::object dispatch,
+            size_t numOfPlan, size_t numOfGradients)
+      : compile(std::move(compile)),
+        compileGradients(std::move(compileGradients)),
+        captures(std::move(captures)), returnLse(returnLse),
+        dispatch(std::move(dispatch)), numOfPlan(numOfPlan),
         numOfGradients(numOfGradients) {}
 
   /// Runs the kernel, or leaves the call to `dispatch` where tensors have no
@@ -52,14 +57,23 @@ public:
   nb::object run(nb::handle query, nb::handle key, nb::handle value,
                  nb::handle lengths, nb::handle sink, nb::handle captured);
 
+  /// The gradients of query, key, value, sink if there is one, and of the
+  /// captured tensors of the numbers in `wrt`, given the results of `run` and
+  /// the gradients of these. Those of the log-sum-exp may be None.
+  std::vector<nb::object> differentiate(nb::handle query, nb::handle key,
+                                        nb::handle value, nb::handle output,
+                                        nb::handle lse, nb::handle outputGrad,
+                                        nb::handle lseGrad, nb::handle lengths,
+                                        nb::handle sink, nb::handle captured,
+                                        std::vector<int> wrt);
+
   /// Checks the arguments of a call, and returns what a kernel is compiled for:
-  /// (dtype, rank, head dimension, value head dimension, device, sizes), the
-  /// last as in Specialization.
+  /// (dtype, rank, head dimension, value head dimension, device).
   nb::tuple check(nb::handle query, nb::handle key, nb::handle value,
                   nb::handle lengths, nb::handle sink, nb::handle captured);
 
 private:
-  static constexpr size_t maxArguments = 36;
+  static constexpr size_t maxCaptures = 31, maxArguments = maxCaptures + 5;
   /// The arguments of a call: query, key, value and then those that there are.
   struct Arguments {
     Array arrays[maxArguments];
@@ -94,22 +108,40 @@ private:
     int rank, device;
     int64_t headDim, valueDim;
     KernelSizes sizes;
+    /// Of gradients alone.
+    bool hasLseGrad = false;
+    std::vector<int> wrt;
+
+    bool operator==(const Specialization &other) const {
+      return element == other.element && rank == other.rank &&
+             device == other.device && headDim == other.headDim &&
+             valueDim == other.valueDim && sizes == other.sizes &&
+             hasLseGrad == other.hasLseGrad && wrt == other.wrt;
+    }
+  };
+  struct KnownKernel {
+    Specialization specialization;
     nb::object owner;
     Kernel *kernel;
   };
+  static Specialization getSpecialization(const Arguments &arguments);
 
   void checkAttention(const Array &query, const Array &key,
                       const Array &value) const;
   void checkCapture(const Capture &capture, const Array &array,
                     const Array &query, const PositionSizes &sizes) const;
-  Kernel &getKernel(const Array &query, const Array &key, const Array &value);
+  /// The kernel among those that are known, or that `compile(shapes)` returns.
+  template <typename Compile>
+  static Kernel &getKernel(std::vector<KnownKernel> &known,
+                           const Specialization &wanted,
+                           const Arguments &arguments, Compile compile);
 
-  nb::object compile;
+  nb::object compile, compileGradients;
   std::vector<Capture> captures;
   bool returnLse;
   nb::object dispatch;
-  size_t numOfGradients;
-  std::vector<Specialization> kernels;
+  size_t numOfPlan, numOfGradients;
+  std::vector<KnownKernel> kernels, gradientKernels;
 };
 
 } // namespace flash::python

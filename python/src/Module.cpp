@@ -82,11 +82,13 @@ NB_MODULE(_core, m) {
 
   nb::class_<Attention>(m, "Attention")
       .def("__init__",
-           [](Attention *self, nb::object compile, nb::list captures,
-              bool returnLse, nb::object dispatch, size_t numOfGradients) {
+           [](Attention *self, nb::object compile, nb::object compileGradients,
+              nb::list captures, bool returnLse, nb::object dispatch,
+              size_t numOfPlan, size_t numOfGradients) {
              new (self)
-                 Attention(std::move(compile), readCaptures(captures),
-                           returnLse, std::move(dispatch), numOfGradients);
+                 Attention(std::move(compile), std::move(compileGradients),
+                           readCaptures(captures), returnLse,
+                           std::move(dispatch), numOfPlan, numOfGradients);
            })
       .def("__call__", &Attention::call, nb::arg("query").none(),
            nb::arg("key").none(), nb::arg("value").none(),
@@ -96,6 +98,12 @@ NB_MODULE(_core, m) {
            nb::arg("key").none(), nb::arg("value").none(),
            nb::arg("lengths").none(), nb::arg("sink").none(),
            nb::arg("captured"))
+      .def("differentiate", &Attention::differentiate, nb::arg("query").none(),
+           nb::arg("key").none(), nb::arg("value").none(),
+           nb::arg("output").none(), nb::arg("lse").none(),
+           nb::arg("output_grad").none(), nb::arg("lse_grad").none(),
+           nb::arg("lengths").none(), nb::arg("sink").none(),
+           nb::arg("captured"), nb::arg("wrt"))
       .def("check", &Attention::check, nb::arg("query").none(),
            nb::arg("key").none(), nb::arg("value").none(),
            nb::arg("lengths").none(), nb::arg("sink").none(),

@@ -67,7 +67,13 @@ class Tensor:
         return self.array.flags.c_contiguous
 
     def contiguous(self):
-        events.append(("contiguous", self.shape))
+        return self._copy("contiguous")
+
+    def clone(self):
+        return self._copy("clone")
+
+    def _copy(self, name):
+        events.append((name, self.shape))
         result = make(self.shape, self.dtype.name, self.device_index)
         result.array[...] = self.array
         return result

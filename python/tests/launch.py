@@ -110,12 +110,16 @@ def test_gradients():
     assert [(grad.shape, grad.dtype.name) for grad in grads[3:]] == [((300,), "bfloat16"), ((8,), "float32")]
     turned = fake_torch.Tensor(make((2, 128, 8, 64), "float16").array.transpose(0, 2, 1, 3), query.dtype, 0)
     expanded = fake_torch.Tensor(np.broadcast_to(output.array[:1], query.shape), query.dtype, 0)
-    for output_grad, copies in ((turned, 0), (expanded, 1)):
+    shifted = make((query.array.size + 1,), "float16").array[1:].reshape(query.shape)
+    shifted = fake_torch.Tensor(shifted, query.dtype, 0)
+    for output_grad, copies in ((turned, []), (expanded, ["contiguous"]), (shifted, ["clone"])):
         events.clear()
         flash.attention_grad(*arguments, output_grad, mask=flash.causal())
-        assert [event[0] for event in events].count("contiguous") == copies
+        assert [event[0] for event in events if event[0] in ("contiguous", "clone")] == copies
     message = "output_grad has the shape (2, 2, 136, 64); expected (2, 8, 128, 64)"
     expect_error(ValueError, message, *arguments, key, call=flash.attention_grad)
+    message = "output_grad is on the CPU, query on cuda:0; they must be in one place"
+    expect_error(ValueError, message, *arguments, output.array, call=flash.attention_grad)
 
 
 def test_gradients_that_are_refused():
@@ -128,6 +132,9 @@ def test_gradients_that_are_refused():
         options = dict(call=flash.attention_grad, score=score, sink=sink)
         expect_error(NotImplementedError, f"{name} requires gradients", query, query, query, output, lse, output, **options)
         tensor.requires_grad = False
+    output.requires_grad = True
+    options = dict(call=flash.attention_grad, score=score, sink=sink)
+    expect_error(NotImplementedError, "output requires gradients", query, query, query, output, lse, output, **options)
     scale = make((), "float32")
     scale.requires_grad = True
     expect_error(NotImplementedError, "scale requires gradients", query, query, query, scale=scale)

@@ -1,18 +1,17 @@
 """What functions become: shared and deep expressions, methods and functions of arrays."""
 
-import json
-
 import numpy as np
 import pytest
 from conftest import assert_close, reference
 
 import flash_mlir as flash
 from flash_mlir.attention import _prepare
+from flash_mlir.programs import print_program
 
 
 def get_program(mask=None, score=None):
     """The text of a program."""
-    return json.loads(_prepare(mask, score, None, None, False, False)[0].config)["programs"]["4"]
+    return print_program(_prepare(mask, score, None, None, False, False)[0].config, "f32", 4, 64, 64)
 
 
 def check(make, mask=None, score=None, keep=None):

@@ -150,6 +150,8 @@ def test_errors(make):
         call(query, key, value, output, lse, output.astype(np.float64))
     with pytest.raises(ValueError, match=r"lse_grad has the shape \(4, 37\)"):
         call(query, key, value, output, lse, output, lse_grad=lse[0])
+    with pytest.raises(TypeError, match="output_grad is a str; a NumPy array, a PyTorch tensor"):
+        call(query, key, value, output, lse, "output")
     with pytest.raises(ValueError, match="value has 2 heads, key has 3; they must agree"):
         call(query, key[:, [0, 1, 1]], value, output, lse, output)
     with pytest.raises(ValueError, match="array 0 of wrt is none that the mask or the score function reads"):

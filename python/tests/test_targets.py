@@ -1,13 +1,12 @@
 """Masks and score functions in the programs of GPUs: emulated, and compiled to PTX."""
 
-import json
-
 import numpy as np
 import pytest
 from conftest import assert_close, reference
 
 import flash_mlir as flash
 from flash_mlir.attention import _prepare
+from flash_mlir.programs import print_program
 
 ids = (np.arange(53) // 9).astype(np.int64)
 small = np.arange(4, dtype=np.int8)
@@ -29,7 +28,7 @@ def score(s, b, h, q, k):
 def test_captures(make, target):
     query, key, value = make(size=64, value_size=64, dtype=np.float16)
     prepared, captured, _ = _prepare(keep, score, None, None, False, True)
-    text = json.loads(prepared.config)["programs"]["4"].replace("$E", "f16").replace("$D", "64").replace("$V", "64")
+    text = print_program(prepared.config, "f16", 4, 64, 64)
     kernel = flash.compile(text, target=target)
     if target.startswith("sm_"):
         assert f".target {target}" in kernel.ptx
@@ -49,7 +48,7 @@ MASKS = [~flash.causal() | flash.prefix(4), flash.mask(lambda b, h, q, k: q * k 
 def test_masks(make, mask):
     query, key, value = make(size=64, value_size=64, dtype=np.float16)
     prepared, _, _ = _prepare(mask, None, None, None, False, False)
-    text = json.loads(prepared.config)["programs"]["4"].replace("$E", "f16").replace("$D", "64").replace("$V", "64")
+    text = print_program(prepared.config, "f16", 4, 64, 64)
     output = flash.compile(text, target="emulate:sm_90a")(query, key, value)
     np.testing.assert_allclose(
         output.astype(float), flash.attention(query, key, value, mask=mask).astype(float), rtol=3e-3, atol=3e-3

@@ -312,6 +312,13 @@ def test_operator(make_tensors):
     for return_lse, operator in ((False, operators.attention), (True, operators.attention_with_lse)):
         config = _prepare(flash.causal(), None, None, None, False, return_lse)[0].config
         torch.library.opcheck(operator.default, (query, key, value, None, None, [], config))
+    # It is copied in each call.
+    assert config == '{"clauses": ["mask(#flash.causal)"], "lse": true}'
+    output, lse = operators.attention_with_lse(query, key, value, None, None, [], config)
+    arguments = (query, key, value, output, lse, output, None, None, None, [])
+    torch.library.opcheck(operators.attention_grad.default, (*arguments, [], config))
+    with pytest.raises(ValueError, match="wrt has the number 1, and the functions read 0 arrays"):
+        operators.attention_grad(*arguments, [1], config)
     leaves = [x.requires_grad_() for x in (query, key, value)]
     torch.library.opcheck(operators.attention_with_gradients.default, (*leaves, None, None, [], config))
     with pytest.raises(NotImplementedError, match="query requires gradients"):
@@ -454,6 +461,17 @@ def test_saved_tensors(make_tensors, device):
         output = flash.attention(query, key, value)
     assert output.requires_grad
     assert sorted(saved) == sorted([query.shape, key.shape, value.shape, output.shape, query.shape[:-1]])
+
+
+def test_results_that_are_written_to(make_tensors):
+    """Gradients would be of other results than those that were returned."""
+    query, key, value = [x.requires_grad_() for x in make_tensors("cpu", queries=9, keys=9)]
+    for place in range(2):
+        results = flash.attention(query, key, value, mask=CAUSAL, return_lse=True)
+        with torch.no_grad():
+            results[place].mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            results[0].sum().backward()
 
 
 @pytest.mark.parametrize("device", DEVICES)
