@@ -48,20 +48,20 @@ struct Group {
 
 /// What is known at a point of the program, on all ways to it.
 struct State {
-  /// Groups of copies that may still be pending, oldest first.
+  /// The youngest groups of copies, oldest first. What is older may be pending,
+  /// too: a wait leaves at most these.
   SmallVector<Group> pending;
-  /// Whether `pending` is exact; else a wait must leave none pending.
-  bool isExact = true;
   /// Rings that have been released since the last barrier.
   llvm::SmallPtrSet<Value, 4> released;
 
   bool operator==(const State &other) const {
-    return pending == other.pending && isExact == other.isExact &&
+    return pending == other.pending &&
            released.size() == other.released.size() &&
            llvm::all_of(released,
                         [&](Value ring) { return other.released.count(ring); });
   }
-  /// What is known where two ways meet.
+  /// What is known where two ways meet: the groups that are the youngest on
+  /// both.
   void join(const State &other);
   /// Goes on to where `values` are what `was` was here, and out of `region`, if
   /// one is given: its values mean nothing there, or those of another
@@ -105,14 +105,15 @@ void State::join(const State &other) {
   auto haveOneRing = [](const Group &a, const Group &b) {
     return a.ring == b.ring;
   };
-  isExact &= other.isExact && llvm::equal(pending, other.pending, haveOneRing);
-  if (!isExact)
-    return;
-  for (size_t i = 0; i < pending.size(); ++i) {
-    const Group &same = other.pending[i];
-    pending[i].isCertain &= same.isCertain;
-    llvm::erase_if(pending[i].steps, [&](const Step &step) {
-      return !llvm::is_contained(same.steps, step);
+  auto same =
+      std::mismatch(pending.rbegin(), pending.rend(), other.pending.rbegin(),
+                    other.pending.rend(), haveOneRing);
+  pending.erase(pending.begin(), same.first.base());
+  auto theirs = ArrayRef(other.pending).take_back(pending.size());
+  for (auto [group, their] : llvm::zip_equal(pending, theirs)) {
+    group.isCertain &= their.isCertain;
+    llvm::erase_if(group.steps, [&, &their = their](const Step &step) {
+      return !llvm::is_contained(their.steps, step);
     });
   }
 }
@@ -206,17 +207,14 @@ void Analysis::visit(RingOpInterface op, State &state) {
       break;
     // The last of the groups that may be of this step: where a guard did not
     // hold, as at the end of a loop, there is an older one that nobody awaits.
+    // Or it is one before all that are known.
     Step step = splitStep(op.getStep());
-    int64_t left = 0;
-    if (state.isExact)
-      for (auto [i, group] : llvm::enumerate(llvm::reverse(state.pending)))
-        if (group.ring == ring && group.mayFill(step)) {
-          left = i;
-          break;
-        }
-    state.pending.erase(state.pending.begin(), state.pending.end() - left);
-    state.isExact = true;
-    groupsLeft[op] = left;
+    auto last =
+        llvm::find_if(llvm::reverse(state.pending), [&](const Group &group) {
+          return group.ring == ring && group.mayFill(step);
+        });
+    state.pending.erase(state.pending.begin(), last.base());
+    groupsLeft[op] = state.pending.size();
     break;
   }
   case RingEffect::Release:
@@ -233,8 +231,7 @@ void Analysis::addGroup(CopyAsyncOp copy, State &state) {
   int64_t filled = llvm::count_if(state.pending, [&](const Group &group) {
     return group.ring == ring && group.isCertain;
   });
-  if (state.isExact && isCertain &&
-      filled >= copy.getRing().getType().getStages())
+  if (isCertain && filled >= copy.getRing().getType().getStages())
     overfull.insert(copy);
   state.pending.push_back({ring, {splitStep(copy.getStep())}, isCertain});
 }
@@ -267,7 +264,9 @@ void Analysis::visit(scf::IfOp choice, State &state) {
                &choice.getElseRegion());
   } else if (!guardsOfWaits.contains(choice)) {
     // A guarded copy still makes a group, an empty one where there is none.
-    for (Group &group : llvm::drop_begin(then.pending, state.pending.size()))
+    auto added = std::mismatch(then.pending.begin(), then.pending.end(),
+                               state.pending.begin(), state.pending.end());
+    for (Group &group : llvm::make_range(added.first, then.pending.end()))
       group.isCertain = false;
     state.pending = then.pending;
   }
@@ -389,7 +388,8 @@ void Lowering::lower(Operation *op) {
     // These machines have no stmatrix.
     PutOp::create(b, loc, put.getX(),
                   getStage(b, loc, put.getRing(), put.getStep()),
-                  b.getI64IntegerAttr(0), /*by_pairs=*/b.getUnitAttr(), /*alternate=*/UnitAttr());
+                  b.getI64IntegerAttr(0), /*by_pairs=*/b.getUnitAttr(),
+                  /*alternate=*/UnitAttr());
   } else if (isa<RingWaitOp, RingPeekOp>(op)) {
     // There are none of a ring that register tiles fill.
     if (auto left = analysis.groupsLeft.find(op);
