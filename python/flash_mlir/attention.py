@@ -4,7 +4,7 @@ import math
 import sys
 
 from .errors import TraceError
-from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, refuse_gradient, to_float32
+from .expressions import BATCH, HEAD, KEY, QUERY, SCORE, is_array, refuse_gradient, to_float32
 from .functions import Trace, trace
 from .masks import Mask, as_mask, check_condition, is_compiling
 from .compiler import Kernel, choose_target
@@ -95,7 +95,10 @@ def _prepare(mask, score, scale, lengths, has_sink, return_lse):
         elif callable(mask):
             mask, mask_key, arrays = get_mask(mask)
         else:
-            raise TypeError(f"mask is a {type(mask).__name__}; expected a Mask, a Plan or a function of b, h, q and k")
+            hint = "; of an array it is lambda b, h, q, k: array[q, k]" if is_array(mask) else ""
+            raise TypeError(
+                f"mask is a {type(mask).__name__}; expected a Mask, a Plan or a function of b, h, q and k{hint}"
+            )
     if score is not None:
         score = trace(score, (SCORE, *_SYMBOLS), "score")
         score_key = id(score.value)

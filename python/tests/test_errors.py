@@ -39,6 +39,7 @@ BAD_CALLS = [
     ((Q[0], K[0], K[0]), {"lengths": zeros(2, dtype=np.int32)}, ValueError, "lengths are per batch, and query is"),
     ((Q, K, K), {"sink": zeros(2)}, ValueError, "sink is float32 of shape (2,); expected float32 of shape (4,)"),
     ((Q, K, K), {"mask": 3}, TypeError, "mask is a int; expected a Mask, a Plan or a function"),
+    ((Q, K, K), {"mask": Q > 0}, TypeError, "of an array it is lambda b, h, q, k: array[q, k]"),
     ((Q, K, K), {"score": 3}, TypeError, "score is a int; expected a function"),
     ((Q, K, K), {"mask": lambda b, h, q, k: q + k}, TypeError, "the mask function returns a number"),
     ((Q, K, K), {"score": lambda s, b, h, q, k: s > 0}, TypeError, "the score function returns a truth value"),
