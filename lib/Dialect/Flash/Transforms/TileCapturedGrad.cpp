@@ -18,10 +18,8 @@
 #include "GradProgram.h"
 
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
-#include "flash/Dialect/Flash/Utils/MaskNodes.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Support/Place.h"
-#include "mlir/Analysis/FlatLinearValueConstraints.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -207,81 +205,6 @@ LogicalResult flash::verifyCapturedReads(AttentionGradOp op) {
 // Programs
 //===----------------------------------------------------------------------===//
 
-/// The least and the greatest distance from key to query that the mask may
-/// keep, where a bound is known: those of causal masks, windows and sets like
-/// them.
-static std::pair<Value, Value> emitDistanceBounds(ImplicitLocOpBuilder &b,
-                                                  MaskAttrInterface mask,
-                                                  Value numQueries,
-                                                  Value numKeys) {
-  using Bounds = std::pair<Value, Value>;
-  auto combine = [&](Value x, Value y, bool takesGreater) -> Value {
-    if (takesGreater)
-      return arith::MaxSIOp::create(b, x, y);
-    return arith::MinSIOp::create(b, x, y);
-  };
-  auto intersect = [&](Bounds &all, const Bounds &other) {
-    if (other.first)
-      all.first =
-          all.first ? combine(all.first, other.first, true) : other.first;
-    if (other.second)
-      all.second =
-          all.second ? combine(all.second, other.second, false) : other.second;
-  };
-  auto unite = [&](Bounds &all, const Bounds &other) {
-    all.first = all.first && other.first
-                    ? combine(all.first, other.first, false)
-                    : Value();
-    all.second = all.second && other.second
-                     ? combine(all.second, other.second, true)
-                     : Value();
-  };
-  auto ofSet = [&](IntegerSet set) {
-    Bounds bounds;
-    for (auto [constraint, isEquality] :
-         llvm::zip_equal(set.getConstraints(), set.getEqFlags())) {
-      // The coefficients of b, h, i, j, nq, nk and 1, and of quotients.
-      SmallVector<int64_t> flat;
-      if (failed(getFlattenedAffineExpr(constraint, set.getNumDims(),
-                                        set.getNumSymbols(), &flat)) ||
-          flat.size() != 7 || flat[0] != 0 || flat[1] != 0 ||
-          std::abs(flat[2]) != 1 || flat[2] != -flat[3])
-        continue;
-      // distance + rest >= 0, or -distance + rest >= 0
-      AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-      Value rest = getValueOrCreateConstantIndexOp(
-          b, b.getLoc(),
-          affine::makeComposedFoldedAffineApply(
-              b, b.getLoc(), (d0 * flat[4] + d1 * flat[5] + flat[6]) * -flat[2],
-              {numQueries, numKeys}));
-      bool isLeast = flat[2] == 1;
-      if (isLeast || isEquality)
-        intersect(bounds, {rest, Value()});
-      if (!isLeast || isEquality)
-        intersect(bounds, {Value(), rest});
-    }
-    return bounds;
-  };
-  std::vector<MaskNode> nodes = getMaskNodes(mask);
-  std::vector<Bounds> boundsOf(nodes.size());
-  for (auto [node, bounds] : llvm::zip_equal(nodes, boundsOf)) {
-    if (node.kind == MaskForm::Kind::Set) {
-      bounds = ofSet(node.set);
-      continue;
-    }
-    bool isUnion = node.kind == MaskForm::Kind::Union;
-    for (auto [number, part] : llvm::enumerate(node.parts)) {
-      if (number == 0)
-        bounds = boundsOf[part];
-      else if (isUnion)
-        unite(bounds, boundsOf[part]);
-      else
-        intersect(bounds, boundsOf[part]);
-    }
-  }
-  return boundsOf.back();
-}
-
 namespace {
 /// One coordinate of partial sums.
 struct Coordinate {
@@ -330,22 +253,28 @@ private:
   Value addDiagonals(Value tiles, OpFoldResult batches);
   /// Adds the steps of the tile of queries and all tiles of keys.
   Value addKeys(const ReadGroup &group, Pair pair, Value sum);
-  /// The same of one tile of keys, without a loop, in which copies would not be
-  /// ahead of their use.
+  /// Adds those of the tiles of queries that are `distance` behind a tile of
+  /// keys.
+  Value addDiagonal(const ReadGroup &group, Pair pair, Value distance,
+                    Value sum);
+  /// Adds that of two tiles.
   Value addPair(const ReadGroup &group, const Pair &pair, Value sum);
-  /// `end`, or 0 if the mask leaves nothing of a tile of queries and one of
-  /// keys whose first elements are `distance` apart.
-  Value zeroIfHidden(Value distance, Value end);
+  /// Rows of the operands, as they are in a step, and how many of them exist;
+  /// null if all do.
+  struct Rows {
+    SmallVector<Value> tiles;
+    Value count;
+  };
   Value emitStep(const ReadGroup &group, const Pair &pair, Value sum,
-                 bool overQueries, ArrayRef<Value> ofQueries,
-                 ArrayRef<Value> ofKeys, Value queryCount, Value keyCount);
-  SmallVector<Value> takeQueries(const Pair &pair);
-  SmallVector<Value> takeKeys(const Pair &pair, const TiledDim &dim);
-  Value countQueries(const Pair &pair);
-  /// The first one past the keys of the batch that take part.
-  Value keyEnd(Value batch) {
-    return asValue(
-        getKeyEnd(b, b.getLoc(), op.getKey(), op.getLengths(), batch));
+                 bool overQueries, const Rows &ofQueries, const Rows &ofKeys);
+  Rows takeQueries(const Pair &pair);
+  Rows takeKeys(const Pair &pair, const TiledDim &dim);
+  /// The keys of the batch that take part.
+  TiledDim getUsedKeys(Value batch) {
+    if (!op.getLengths())
+      return keys;
+    return {tile,
+            getKeyEnd(b, b.getLoc(), op.getKey(), op.getLengths(), batch)};
   }
   Value merge(ArrayRef<ReadGroup> readGroups, ArrayRef<PartialSums> partial);
   /// Which of the partial sums an element of the tensor owns.
@@ -375,9 +304,6 @@ private:
   }
   Value emptyOf(ArrayRef<OpFoldResult> sizes, Type element) {
     return tensor::EmptyOp::create(b, sizes, element);
-  }
-  Value minimum(Value a, Value other) {
-    return arith::MinSIOp::create(b, a, other);
   }
   Value maximum(Value a, Value other) {
     return arith::MaxSIOp::create(b, a, other);
@@ -452,46 +378,43 @@ PartialSums CapturedGradTiler::emitPartialSums(const ReadGroup &group) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> CapturedGradTiler::takeQueries(const Pair &pair) {
+CapturedGradTiler::Rows CapturedGradTiler::takeQueries(const Pair &pair) {
   OpFoldResult rows = queries.existing(b, b.getLoc(), pair.query);
-  SmallVector<Value> tiles;
+  Rows taken;
   for (Value tensor :
        {Value(op.getQuery()), Value(op.getOutputGrad()), shift, delta})
-    tiles.push_back(
+    taken.tiles.push_back(
         extract(tensor, {pair.batch, pair.head, pair.query}, rows, queries));
-  return tiles;
+  if (queries.isRagged())
+    taken.count = asValue(rows);
+  return taken;
 }
 
-SmallVector<Value> CapturedGradTiler::takeKeys(const Pair &pair,
-                                               const TiledDim &dim) {
+CapturedGradTiler::Rows CapturedGradTiler::takeKeys(const Pair &pair,
+                                                    const TiledDim &dim) {
   OpFoldResult rows = dim.existing(b, b.getLoc(), pair.key);
   OpFoldResult head = groups.getKeyHead(b, b.getLoc(), pair.head);
-  SmallVector<Value> tiles;
+  Rows taken;
   for (Value tensor : {op.getKey(), op.getValue()})
-    tiles.push_back(extract(tensor, {pair.batch, head, pair.key}, rows, dim));
-  return tiles;
-}
-
-Value CapturedGradTiler::countQueries(const Pair &pair) {
-  if (!queries.isRagged())
-    return {};
-  return asValue(queries.existing(b, b.getLoc(), pair.query));
+    taken.tiles.push_back(
+        extract(tensor, {pair.batch, head, pair.key}, rows, dim));
+  if (dim.isRagged())
+    taken.count = asValue(rows);
+  return taken;
 }
 
 Value CapturedGradTiler::emitStep(const ReadGroup &group, const Pair &pair,
                                   Value sum, bool overQueries,
-                                  ArrayRef<Value> ofQueries,
-                                  ArrayRef<Value> ofKeys, Value queryCount,
-                                  Value keyCount) {
+                                  const Rows &ofQueries, const Rows &ofKeys) {
   SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
   SmallVector<Value> extents;
   dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
   Schedule schedule;
   schedule.queryTile = schedule.keyTile = tile;
   auto step = CapturedGradStepOp::create(
-      b, sum.getType(), ofQueries[0], ofKeys[0], ofKeys[1], ofQueries[1],
-      ofQueries[2], ofQueries[3], captured, group.reads, sum, queryCount,
-      keyCount, overQueries,
+      b, sum.getType(), ofQueries.tiles[0], ofKeys.tiles[0], ofKeys.tiles[1],
+      ofQueries.tiles[1], ofQueries.tiles[2], ofQueries.tiles[3], captured,
+      group.reads, sum, ofQueries.count, ofKeys.count, overQueries,
       ValueRange{pair.batch, pair.head, pair.query, pair.key}, extents, open,
       lengths, APFloat(op.getScaleOrDefault()), op.getMaskAttr(),
       op.getPrecisionAttr(), ScheduleAttr::get(b.getContext(), schedule));
@@ -501,49 +424,47 @@ Value CapturedGradTiler::emitStep(const ReadGroup &group, const Pair &pair,
 }
 
 Value CapturedGradTiler::addKeys(const ReadGroup &group, Pair pair, Value sum) {
-  SmallVector<Value> ofQueries = takeQueries(pair);
-  Value queryCount = countQueries(pair), end = keyEnd(pair.batch);
-  TiledDim used = keys;
-  if (op.getLengths())
-    used = {tile, end};
+  Rows ofQueries = takeQueries(pair);
+  TiledDim used = getUsedKeys(pair.batch);
   auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
     pair.key = at;
-    OpFoldResult existing = used.existing(b, b.getLoc(), at);
     return {emitStep(group, pair, state[0], /*overQueries=*/false, ofQueries,
-                     takeKeys(pair, used), queryCount,
-                     used.isRagged() ? asValue(existing) : Value())};
+                     takeKeys(pair, used))};
   };
-  return loop(constant(0), end, tile, sum, step)[0];
+  return loop(constant(0), asValue(used.end), tile, sum, step)[0];
+}
+
+Value CapturedGradTiler::addDiagonal(const ReadGroup &group, Pair pair,
+                                     Value distance, Value sum) {
+  Location loc = b.getLoc();
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
+             d2 = b.getAffineDimExpr(2);
+  TiledDim used = getUsedKeys(pair.batch);
+  Value from = asValue(affine::makeComposedFoldedAffineMax(
+      b, loc,
+      AffineMap::get(1, 0, {d0, b.getAffineConstantExpr(0)}, b.getContext()),
+      {distance}));
+  Value to = asValue(affine::makeComposedFoldedAffineMin(
+      b, loc, AffineMap::get(3, 0, {d0, d1 + d2}, b.getContext()),
+      {queries.end, used.end, distance}));
+  auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
+    pair.query = at;
+    pair.key = apply(d0 - d1, {at, distance});
+    return {emitStep(group, pair, state[0], /*overQueries=*/false,
+                     takeQueries(pair), takeKeys(pair, used))};
+  };
+  return loop(from, to, tile, sum, step)[0];
 }
 
 Value CapturedGradTiler::addPair(const ReadGroup &group, const Pair &pair,
                                  Value sum) {
-  Value keyCount;
+  Rows ofKeys = takeKeys(pair, keys);
+  // The tile may lie behind all keys that take part.
   if (op.getLengths())
-    keyCount = arith::SubIOp::create(b, keyEnd(pair.batch), pair.key);
-  else if (keys.isRagged())
-    keyCount = asValue(keys.existing(b, b.getLoc(), pair.key));
+    ofKeys.count = arith::SubIOp::create(
+        b, asValue(getUsedKeys(pair.batch).end), pair.key);
   return emitStep(group, pair, sum, /*overQueries=*/false, takeQueries(pair),
-                  takeKeys(pair, keys), countQueries(pair), keyCount);
-}
-
-Value CapturedGradTiler::zeroIfHidden(Value distance, Value end) {
-  if (!op.getMask())
-    return end;
-  auto [least, most] = emitDistanceBounds(
-      b, *op.getMask(), asValue(queries.end), asValue(keys.end));
-  AffineExpr d0 = b.getAffineDimExpr(0);
-  auto hideIf = [&](arith::CmpIPredicate predicate, Value furthest,
-                    Value bound) {
-    Value isHidden = arith::CmpIOp::create(b, predicate, furthest, bound);
-    end = arith::SelectOp::create(b, isHidden, constant(0), end);
-  };
-  if (least)
-    hideIf(arith::CmpIPredicate::slt, apply(d0 + (tile - 1), {distance}),
-           least);
-  if (most)
-    hideIf(arith::CmpIPredicate::sgt, apply(d0 - (tile - 1), {distance}), most);
-  return end;
+                  ofKeys);
 }
 
 //===----------------------------------------------------------------------===//
@@ -560,21 +481,19 @@ PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group,
     OpFoldResult rows = fixed.existing(b, b.getLoc(), position[2]);
     Value sum = zeros({tile});
     if (overQueries) {
-      SmallVector<Value> ofKeys = takeKeys(pair, keys);
-      Value queryEnd = asValue(queries.end), keyCount;
+      Rows ofKeys = takeKeys(pair, keys);
+      Value queryEnd = asValue(queries.end);
       if (op.getLengths()) {
-        Value end = keyEnd(pair.batch);
+        Value end = asValue(getUsedKeys(pair.batch).end);
         Value isUsed =
             arith::CmpIOp::create(b, arith::CmpIPredicate::slt, pair.key, end);
         queryEnd = arith::SelectOp::create(b, isUsed, queryEnd, constant(0));
-        keyCount = arith::SubIOp::create(b, end, pair.key);
-      } else if (keys.isRagged()) {
-        keyCount = asValue(rows);
+        ofKeys.count = arith::SubIOp::create(b, end, pair.key);
       }
       auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
         pair.query = at;
         return {emitStep(group, pair, state[0], overQueries, takeQueries(pair),
-                         ofKeys, countQueries(pair), keyCount)};
+                         ofKeys)};
       };
       sum = loop(constant(0), queryEnd, tile, sum, step)[0];
     } else {
@@ -603,8 +522,6 @@ PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
                                      keys.end};
   auto body = [&](ValueRange position, ValueRange outputs) {
     Pair pair = {position[0], position[1], position[2], position[3]};
-    AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-    Value distance = apply(d0 - d1, {pair.query, pair.key});
     // The batch and the head of the unit, or all.
     auto ofHead = [&](Value head, ValueRange state) -> SmallVector<Value> {
       pair.head = head;
@@ -616,9 +533,9 @@ PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
                        : loop(constant(0), asValue(heads), 1, state, ofHead);
     };
     Value from = on.onBatch ? position[0] : constant(0);
-    Value to = on.onBatch ? apply(d0 + 1, {from}) : asValue(batches);
-    Value sum = loop(from, zeroIfHidden(distance, to), 1, zeros({tile, tile}),
-                     ofBatch)[0];
+    Value to = on.onBatch ? apply(b.getAffineDimExpr(0) + 1, {from})
+                          : asValue(batches);
+    Value sum = loop(from, to, 1, zeros({tile, tile}), ofBatch)[0];
     OpFoldResult rows = queries.existing(b, b.getLoc(), position[2]),
                  columns = keys.existing(b, b.getLoc(), position[3]);
     auto sizeOf = [](OpFoldResult size) {
@@ -668,19 +585,10 @@ PartialSums CapturedGradTiler::emitDistanceSums(const ReadGroup &group,
   sizes.append(2, index(tile));
   auto body = [&](ValueRange position, ValueRange outputs) {
     Pair pair = {position[0], position[1], Value(), Value()};
-    // The query tile `t` and the key tile `t - distance`.
-    Value distance = apply(d0 - d1 + 1, {position[2], keyTiles});
-    Value from = maximum(distance, constant(0));
-    Value to = minimum(queryTiles, apply(d0 + d1, {keyTiles, distance}));
-    to = zeroIfHidden(apply(d0 * tile, {distance}), to);
-    auto ofPair = [&](Value at, ValueRange state) -> SmallVector<Value> {
-      pair.query = apply(d0 * tile, {at});
-      pair.key = apply((d0 - d1) * tile, {at, distance});
-      return {addPair(group, pair, state[0])};
-    };
-    auto ofBatch = [&](Value batch, ValueRange state) {
+    Value distance = apply((d0 - d1 + 1) * tile, {position[2], keyTiles});
+    auto ofBatch = [&](Value batch, ValueRange state) -> SmallVector<Value> {
       pair.batch = batch;
-      return loop(from, to, 1, state, ofPair);
+      return {addDiagonal(group, pair, distance, state[0])};
     };
     Value sum = zeros({tile, tile});
     sum = on.onBatch ? ofBatch(position[0], sum)[0]
