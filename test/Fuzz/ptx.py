@@ -110,6 +110,8 @@ class Block:
         # What nobody has written is NaN.
         self.spaces = {"global": memory, "shared": np.full(shared_bytes, 0xFF, np.uint8)}
         self.registers = {}
+        # Copies that have not been carried out: by whom, in which of their groups, and what.
+        self.copies, self.groups = [], np.zeros(threads, int)
 
     def run(self):
         at, barrier = np.zeros(self.threads, int), np.full(self.threads, -1)
@@ -230,11 +232,29 @@ class Block:
         memory[places] = words.view(np.uint8)
 
     def do_cp(self, name, operands, threads):
-        """cp.async of 16 bytes, at once; groups and waits for them do nothing."""
-        if name[2] != "cg":
-            return
-        counts = self.get(operands[3], threads).astype(int) if len(operands) > 3 else np.full(len(threads), 16)
-        to, source = self.address(operands[0], threads), self.address(operands[1], threads)
+        """cp.async of 16 bytes: in every other block as late as waits for its group allow, in the others at once."""
+        if name[2] == "commit_group":
+            self.groups[threads] += 1
+        elif name[2] == "wait_group":
+            waits = np.zeros(self.threads, bool)
+            waits[threads] = True
+            pending = []
+            for who, group, *copy in self.copies:
+                done = waits[who] & (group < self.groups[who] - int(operands[0]))
+                self.copy(*(part[done] for part in copy))
+                pending.append([part[~done] for part in (who, group, *copy)])
+            self.copies = [entry for entry in pending if len(entry[0])]
+        elif name[2] == "cg":
+            counts = self.get(operands[3], threads).astype(int) if len(operands) > 3 else np.full(len(threads), 16)
+            copy = [self.address(operands[0], threads), self.address(operands[1], threads), counts]
+            if self.number % 2:
+                self.copy(*copy)
+            else:
+                self.copies.append([threads, self.groups[threads], *copy])
+        else:
+            raise Fault(f"unknown instruction {'.'.join(name)}")
+
+    def copy(self, to, source, counts):
         shared, places = self.bytes_at("shared", to, 16)
         shared[places] = 0
         copied = counts > 0

@@ -23,24 +23,24 @@ using namespace flash::tile;
 namespace {
 /// What is known at a point of the program, on all ways to it.
 struct State {
-  /// Groups of copies that may still be pending, oldest first, by their ring.
+  /// The youngest groups of copies, oldest first, by their ring. What is older
+  /// may be pending, too: a wait leaves at most these.
   SmallVector<Value> pending;
-  /// Whether `pending` is exact; else a wait must leave none pending.
-  bool isExact = true;
   /// Rings that have been released since the last barrier.
   llvm::SmallPtrSet<Value, 4> released;
 
   bool operator==(const State &other) const {
-    return pending == other.pending && isExact == other.isExact &&
+    return pending == other.pending &&
            released.size() == other.released.size() &&
            llvm::all_of(released,
                         [&](Value ring) { return other.released.count(ring); });
   }
-  /// What is known where two ways meet.
+  /// What is known where two ways meet: the groups that are the youngest on
+  /// both.
   void join(const State &other) {
-    if (pending != other.pending)
-      isExact = false;
-    isExact &= other.isExact;
+    auto same = std::mismatch(pending.rbegin(), pending.rend(),
+                              other.pending.rbegin(), other.pending.rend());
+    pending.erase(pending.begin(), same.first.base());
     released.insert(other.released.begin(), other.released.end());
   }
 };
@@ -132,13 +132,11 @@ void Analysis::visit(RingOpInterface op, State &state) {
     // Threads have written at once.
     if (ring.getDefiningOp<RingOp>().isFilledFromRegisters())
       break;
+    // The oldest of the ring, or one before all that are known.
     auto *oldest = llvm::find(state.pending, ring);
-    int64_t left = 0;
-    if (state.isExact && oldest != state.pending.end())
-      left = state.pending.end() - oldest - 1;
-    state.pending.erase(state.pending.begin(), state.pending.end() - left);
-    state.isExact = true;
-    groupsLeft[op] = left;
+    if (oldest != state.pending.end())
+      state.pending.erase(state.pending.begin(), std::next(oldest));
+    groupsLeft[op] = state.pending.size();
     break;
   }
   case RingEffect::Release:
