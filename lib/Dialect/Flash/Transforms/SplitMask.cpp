@@ -862,7 +862,7 @@ static void setOrder(scf::ForallOp forall) {
 namespace {
 struct SplitMask : flash::impl::SplitMaskBase<SplitMask> {
   void runOnOperation() override {
-    std::vector<Splitter> splitters;
+    SmallVector<std::tuple<scf::ForOp, StepOpInterface, Path>> loops;
     getOperation().walk([&](StepOpInterface step) {
       // Loops in a choice are what putLastFirst has made, or arranged
       // otherwise.
@@ -870,10 +870,10 @@ struct SplitMask : flash::impl::SplitMaskBase<SplitMask> {
       if (!loop || isa<scf::IfOp>(loop->getParentOp()))
         return;
       if (std::optional<Path> path = getPath(loop, step))
-        splitters.emplace_back(loop, step, *path);
+        loops.emplace_back(loop, step, *path);
     });
-    for (Splitter &splitter : splitters)
-      splitter.run();
+    for (auto [loop, step, path] : loops)
+      Splitter(loop, step, path).run();
     getOperation().walk(setOrder);
   }
 };
