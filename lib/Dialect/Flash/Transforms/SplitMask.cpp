@@ -183,8 +183,13 @@ Value Splitter::combine(bool outerIsMin, ArrayRef<TileBound> bounds,
     return fallback;
   SmallVector<OpFoldResult> operands(position.begin(), position.end());
   llvm::append_range(operands, extents);
-  if (bounds.size() == 1 && bounds[0].guard == IntegerSet())
-    return extremum(!outerIsMin, bounds[0].map, operands);
+  if (bounds.size() == 1) {
+    Value value = extremum(!outerIsMin, bounds[0].map, operands);
+    if (bounds[0].guard == IntegerSet())
+      return value;
+    return arith::SelectOp::create(b, loc, isIn(bounds[0].guard, position),
+                                   value, fallback);
+  }
   // Bounds whose guard fails become an extreme that loses against any other. No
   // tile has such a number, and it fits the 32-bit indices of a GPU.
   Value lost = constant(outerIsMin ? std::numeric_limits<int32_t>::max()
@@ -577,8 +582,13 @@ Value Splitter::isWholePair() {
     if (!count)
       continue;
     Value here = shared.lookupOrDefault(count);
-    if (loop.getRegion().isAncestor(here.getParentRegion()))
-      return {};
+    if (loop.getRegion().isAncestor(here.getParentRegion())) {
+      std::optional<InductionMap> ofTile =
+          getInductionMap<affine::AffineMinOp>(loop, count);
+      if (!ofTile || ofTile->variable)
+        return {};
+      here = extremum(/*isMin=*/true, ofTile->map, ofTile->operands);
+    }
     Value exist = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, here,
                                         constant(rows));
     all = all ? arith::AndIOp::create(b, loc, all, exist) : exist;
