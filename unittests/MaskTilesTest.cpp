@@ -660,6 +660,27 @@ static int64_t testHeads(MLIRContext *context) {
   return numTiles;
 }
 
+/// All visited tiles are as far apart as is said, and not less where `isTight`.
+static void checkDistances(const Mask &mask, const MaskTiles &tiles,
+                           const BruteForce &expected, int64_t tile, Lengths n,
+                           bool isTight) {
+  auto [lo, hi] = tiles.getDistances(n.nq, n.nk);
+  int64_t least = n.nq, most = -n.nk;
+  auto visit = [&](int64_t index, int64_t distance, int64_t) {
+    if (!expected.visited[index])
+      return;
+    least = std::min(least, distance / tile);
+    most = std::max(most, distance / tile);
+  };
+  forEachTile(Path::Diagonal, tile, tile, n, visit);
+  if (most < least)
+    return;
+  check(least >= lo && most < hi, mask, "distances");
+  // The last tiles may be too short to have what longer ones would.
+  check(!isTight || (least <= lo + 1 && most >= hi - 2), mask,
+        "distances of tiles that are not visited");
+}
+
 /// Square tiles along a diagonal, of each batch and head that the mask asks
 /// for.
 static int64_t testDiagonals(MLIRContext *context) {
@@ -695,9 +716,12 @@ static int64_t testDiagonals(MLIRContext *context) {
           for (int64_t h = 0; h < (usesHeads ? H : 1); ++h) {
             BruteForce expected = inspectPairs(parsed, b, h, n);
             inspectTiles(expected, tile, tile, n);
-            for (const MaskTiles *tiles : {&open, &known})
+            for (const MaskTiles *tiles : {&open, &known}) {
               numTiles += compare(mask, *tiles, expected, b, h, tile, tile, n,
                                   Path::Diagonal);
+              checkDistances(mask, *tiles, expected, tile, n,
+                             mustBeRange && !usesHeads);
+            }
           }
       }
     }

@@ -2,17 +2,17 @@
 // RUN: flash-opt %s --flash-tile-grad --flash-split-mask --canonicalize --cse --split-input-file --verify-diagnostics | FileCheck %s
 
 #schedule = #flash.schedule<query_tile = 64, key_tile = 64>
-!q = tensor<2x4x1024x64xf16>
-!l = tensor<2x4x1024xf32>
-!t = tensor<4x2047xf32>
+!q = tensor<2x64x1024x64xf16>
+!l = tensor<2x64x1024xf32>
+!t = tensor<64x2047xf32>
 
 // The distance of the tiles tells of nearly all of them whether they are visited, and whether they
-// are whole: from 0 on, and behind it. No order is asked for: diagonals do not grow.
+// are whole: from 0 on, where diagonals begin, and behind it. No order is asked for: diagonals do not grow.
 
-// CHECK-DAG:   #[[DISTANCE:.*]] = affine_map<(d0) -> (d0 * 64 - 960)>
-// CHECK-DAG:   #[[KEYS:.*]] = affine_map<(d0, d1) -> (d0 - d1 * 64 + 960)>
+// CHECK-DAG:   #[[DISTANCE:.*]] = affine_map<(d0) -> (d0 * 64)>
+// CHECK-DAG:   #[[KEYS:.*]] = affine_map<(d0, d1) -> (d0 - d1 * 64)>
 // CHECK-LABEL: func @causal(
-// CHECK:         scf.forall (%{{.*}}, %{{.*}}, %[[N:.*]]) in (1, 4, 31)
+// CHECK:         scf.forall (%{{.*}}, %{{.*}}, %[[N:.*]]) in (1, 64, 16)
 // CHECK:           scf.for %{{.*}} = %c0 to %c2
 // CHECK:             %[[D:.*]] = affine.apply #[[DISTANCE]](%[[N]])
 // CHECK:             %[[VISITED:.*]] = arith.cmpi sge, %[[D]], %c0
@@ -81,14 +81,14 @@ func.func @ragged(%table: !t, %q: !q, %k: !k, %lse: !l) -> !t {
 
 #schedule = #flash.schedule<query_tile = 64, key_tile = 64>
 #blocks = affine_set<(b, h, i, j)[nq, nk] : (i floordiv 96 - j floordiv 96 == 0)>
-!q = tensor<2x4x1024x64xf16>
-!l = tensor<2x4x1024xf32>
-!t = tensor<4x2047xf32>
+!q = tensor<2x64x1024x64xf16>
+!l = tensor<2x64x1024xf32>
+!t = tensor<64x2047xf32>
 
 // Where no range is left, each pair is asked.
 
 // CHECK-LABEL: func @no_range(
-// CHECK:         scf.forall {{.*}} in (1, 4, 31)
+// CHECK:         scf.forall {{.*}} in (1, 64, 31)
 // CHECK:           scf.for %{{.*}} = %c0 to %c2
 // CHECK:             scf.for
 // CHECK:               scf.if

@@ -18,6 +18,7 @@
 #include "GradProgram.h"
 
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Support/Place.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -217,6 +218,15 @@ struct Coordinate {
 struct PartialSums {
   Value sums;
   SmallVector<Coordinate> coordinates;
+  /// The distance from key to query of the first ones, where one coordinate is
+  /// the distance.
+  Value firstDistance = {};
+};
+
+/// The distances that the mask leaves: those of pairs of tiles, in tiles, and
+/// of the elements of these.
+struct Distances {
+  OpFoldResult firstOfTiles, numOfTiles, first, number;
 };
 
 /// Which partial sums belong to an element of the tensor.
@@ -249,14 +259,17 @@ private:
   PartialSums emitRowSums(const ReadGroup &group, bool overQueries);
   PartialSums emitTileSums(const ReadGroup &group, const Dependence &on);
   PartialSums emitDistanceSums(const ReadGroup &group, const Dependence &on);
-  /// Sums of the distances from those of tiles at the same distance.
-  Value addDiagonals(Value tiles, OpFoldResult batches);
+  Distances findDistances();
+  /// Sums of the distances from those of tiles at the same distance, of which
+  /// there are `parts` each.
+  Value addDiagonals(Value tiles, OpFoldResult batches,
+                     const Distances &distances, int64_t parts);
   /// Adds the steps of the tile of queries and all tiles of keys.
   Value addKeys(const ReadGroup &group, Pair pair, Value sum);
   /// Adds those of the tiles of queries that are `distance` behind a tile of
-  /// keys.
+  /// keys: of those from `skipped` behind the first one on, so many rows.
   Value addDiagonal(const ReadGroup &group, Pair pair, Value distance,
-                    Value sum);
+                    Value skipped, std::optional<int64_t> mostRows, Value sum);
   /// Adds that of two tiles.
   Value addPair(const ReadGroup &group, const Pair &pair, Value sum);
   /// Rows of the operands, as they are in a step, and how many of them exist;
@@ -304,9 +317,6 @@ private:
   }
   Value emptyOf(ArrayRef<OpFoldResult> sizes, Type element) {
     return tensor::EmptyOp::create(b, sizes, element);
-  }
-  Value maximum(Value a, Value other) {
-    return arith::MaxSIOp::create(b, a, other);
   }
   Value apply(AffineExpr expr, ArrayRef<Value> operands) {
     return asValue(affine::makeComposedFoldedAffineApply(
@@ -435,18 +445,22 @@ Value CapturedGradTiler::addKeys(const ReadGroup &group, Pair pair, Value sum) {
 }
 
 Value CapturedGradTiler::addDiagonal(const ReadGroup &group, Pair pair,
-                                     Value distance, Value sum) {
+                                     Value distance, Value skipped,
+                                     std::optional<int64_t> mostRows,
+                                     Value sum) {
   Location loc = b.getLoc();
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
-             d2 = b.getAffineDimExpr(2);
+             d2 = b.getAffineDimExpr(2), d3 = b.getAffineDimExpr(3);
   TiledDim used = getUsedKeys(pair.batch);
   Value from = asValue(affine::makeComposedFoldedAffineMax(
-      b, loc,
-      AffineMap::get(1, 0, {d0, b.getAffineConstantExpr(0)}, b.getContext()),
-      {distance}));
+      b, loc, AffineMap::get(2, 0, {d0 + d1, d1}, b.getContext()),
+      {distance, skipped}));
+  SmallVector<AffineExpr> ends = {d0, d1 + d2};
+  if (mostRows)
+    ends.push_back(d3 + *mostRows);
   Value to = asValue(affine::makeComposedFoldedAffineMin(
-      b, loc, AffineMap::get(3, 0, {d0, d1 + d2}, b.getContext()),
-      {queries.end, used.end, distance}));
+      b, loc, AffineMap::get(4, 0, ends, b.getContext()),
+      {queries.end, used.end, distance, from}));
   auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
     pair.query = at;
     pair.key = apply(d0 - d1, {at, distance});
@@ -563,32 +577,120 @@ PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
            {Coordinate::Key, keys.end}}};
 }
 
+/// The bound on distances that `bounds` describe, see MaskTiles.
+static OpFoldResult emitBound(ImplicitLocOpBuilder &b, bool outerIsMin,
+                              ArrayRef<TileBound> bounds,
+                              OpFoldResult numQueries, OpFoldResult numKeys) {
+  auto extremum = [&](bool isMin, AffineMap map,
+                      ArrayRef<OpFoldResult> operands) {
+    return isMin ? affine::makeComposedFoldedAffineMin(b, b.getLoc(), map,
+                                                       operands)
+                 : affine::makeComposedFoldedAffineMax(b, b.getLoc(), map,
+                                                       operands);
+  };
+  if (bounds.empty())
+    return b.getIndexAttr(0);
+  SmallVector<OpFoldResult> operands(3, b.getIndexAttr(0)), values;
+  operands.append({numQueries, numKeys});
+  for (const TileBound &bound : bounds)
+    values.push_back(extremum(!outerIsMin, bound.map, operands));
+  return extremum(outerIsMin, b.getMultiDimIdentityMap(values.size()), values);
+}
+
+Distances CapturedGradTiler::findDistances() {
+  Location loc = b.getLoc();
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
+             one = b.getAffineConstantExpr(1);
+  OpFoldResult numQueries = queries.end, numKeys = keys.end;
+  auto fold = [&](AffineExpr expr, ArrayRef<OpFoldResult> operands) {
+    return affine::makeComposedFoldedAffineApply(b, loc, expr, operands);
+  };
+  auto greater = [&](AffineExpr x, AffineExpr y,
+                     ArrayRef<OpFoldResult> operands) {
+    return affine::makeComposedFoldedAffineMax(
+        b, loc, AffineMap::get(operands.size(), 0, {x, y}, b.getContext()),
+        operands);
+  };
+  MaskAttrInterface mask =
+      op.getMask() ? *op.getMask() : FullAttr::get(b.getContext());
+  MaskTiles tiles =
+      computeDiagonalTiles(mask, tile, getConstantIntValue(numQueries),
+                           getConstantIntValue(numKeys));
+  Distances result;
+  result.firstOfTiles =
+      emitBound(b, /*outerIsMin=*/true, tiles.distanceLo, numQueries, numKeys);
+  OpFoldResult end =
+      emitBound(b, /*outerIsMin=*/false, tiles.distanceHi, numQueries, numKeys);
+  // One at least, so that there is something to read.
+  result.numOfTiles = greater(d1 - d0, one, {result.firstOfTiles, end});
+  result.first =
+      greater((d0 - 1) * tile + 1, 1 - d1, {result.firstOfTiles, numKeys});
+  OpFoldResult last =
+      fold((d0 + d1) * tile - 1, {result.firstOfTiles, result.numOfTiles});
+  last = affine::makeComposedFoldedAffineMin(
+      b, loc, AffineMap::get(2, 0, {d0, d1 - 1}, b.getContext()),
+      {last, numQueries});
+  result.number = greater(d1 - d0 + 1, one - 1, {result.first, last});
+  return result;
+}
+
+/// In how many parts diagonals are added up where few of them are left: so many
+/// that there is work for all of a GPU, none of them of fewer than eight tiles.
+static int64_t chooseParts(std::optional<int64_t> numDiagonals,
+                           std::optional<int64_t> numTiles) {
+  constexpr int64_t enoughUnits = 1024, fewestTiles = 8;
+  int64_t parts = 1;
+  if (numDiagonals && numTiles)
+    while (*numDiagonals * parts < enoughUnits &&
+           *numTiles >= 2 * parts * fewestTiles)
+      parts *= 2;
+  return parts;
+}
+
+static std::optional<int64_t> multiply(ArrayRef<OpFoldResult> factors) {
+  int64_t product = 1;
+  for (OpFoldResult factor : factors) {
+    std::optional<int64_t> known = getConstantIntValue(factor);
+    if (!known)
+      return std::nullopt;
+    product *= *known;
+  }
+  return product;
+}
+
 /// Sums of each distance. The elements of square tiles of queries and keys that
 /// are as many tiles apart have the same distances, so those tiles are added
 /// first.
 PartialSums CapturedGradTiler::emitDistanceSums(const ReadGroup &group,
                                                 const Dependence &on) {
-  Location loc = b.getLoc();
   OpFoldResult someBatches = on.onBatch ? batches : index(1);
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-  Value queryTiles = asValue(countTiles(queries.end)),
-        keyTiles = asValue(countTiles(keys.end));
-  // Those of the last key tile and the first query tile come first.
-  OpFoldResult apart = getAsOpFoldResult(
-      maximum(apply(d0 + d1 - 1, {queryTiles, keyTiles}), constant(0)));
-  if (std::optional<int64_t> q = getConstantIntValue(countTiles(queries.end)),
-      k = getConstantIntValue(countTiles(keys.end));
-      q && k)
-    apart = index(std::max<int64_t>(*q + *k - 1, 0));
-  SmallVector<OpFoldResult> ends = {someBatches, heads, apart};
+  Distances distances = findDistances();
+  std::optional<int64_t> queryTiles =
+                             getConstantIntValue(countTiles(queries.end)),
+                         keyTiles = getConstantIntValue(countTiles(keys.end)),
+                         longest;
+  if (queryTiles && keyTiles)
+    longest = std::min(*queryTiles, *keyTiles);
+  int64_t parts = chooseParts(
+      multiply({someBatches, heads, distances.numOfTiles}), longest);
+  std::optional<int64_t> rows;
+  if (parts > 1)
+    rows = tile * llvm::divideCeil(*longest, parts);
+  SmallVector<OpFoldResult> ends = {
+      someBatches, heads,
+      affine::makeComposedFoldedAffineApply(b, b.getLoc(), d0 * parts,
+                                            {distances.numOfTiles})};
   SmallVector<OpFoldResult> sizes(ends);
   sizes.append(2, index(tile));
   auto body = [&](ValueRange position, ValueRange outputs) {
     Pair pair = {position[0], position[1], Value(), Value()};
-    Value distance = apply((d0 - d1 + 1) * tile, {position[2], keyTiles});
+    Value distance = apply((d0.floorDiv(parts) + d1) * tile,
+                           {position[2], asValue(distances.firstOfTiles)});
+    Value skipped = apply((d0 % parts) * rows.value_or(0), {position[2]});
     auto ofBatch = [&](Value batch, ValueRange state) -> SmallVector<Value> {
       pair.batch = batch;
-      return {addDiagonal(group, pair, distance, state[0])};
+      return {addDiagonal(group, pair, distance, skipped, rows, state[0])};
     };
     Value sum = zeros({tile, tile});
     sum = on.onBatch ? ofBatch(position[0], sum)[0]
@@ -602,29 +704,25 @@ PartialSums CapturedGradTiler::emitDistanceSums(const ReadGroup &group,
   schedule.warps = getDefaultWarps(tile);
   Value tiles = parallelLoop(ends, {1, 1, 1}, emptyOf(sizes, b.getF32Type()),
                              schedule, body)[0];
-  Value sums = addDiagonals(tiles, someBatches);
-  return {sums,
+  return {addDiagonals(tiles, someBatches, distances, parts),
           {{Coordinate::Batch, someBatches},
            {Coordinate::Head, heads},
-           {Coordinate::Distance, tensor::getMixedSize(b, loc, sums, 2)}}};
+           {Coordinate::Distance, distances.number}},
+          asValue(distances.first)};
 }
 
-Value CapturedGradTiler::addDiagonals(Value tiles, OpFoldResult someBatches) {
+Value CapturedGradTiler::addDiagonals(Value tiles, OpFoldResult someBatches,
+                                      const Distances &distances,
+                                      int64_t parts) {
   Location loc = b.getLoc();
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-  Value keyTiles = asValue(countTiles(keys.end)),
-        apart = asValue(tensor::getMixedSize(b, loc, tiles, 2)),
-        numKeys = asValue(keys.end);
-  OpFoldResult distances;
-  if (std::optional<int64_t> q = getConstantIntValue(queries.end),
-      k = getConstantIntValue(keys.end);
-      q && k)
-    distances = index(*q && *k ? *q + *k - 1 : 0);
-  else
-    distances = getAsOpFoldResult(maximum(
-        apply(d0 + d1 - 1, {asValue(queries.end), numKeys}), constant(0)));
-  SmallVector<OpFoldResult> sizes = {someBatches, heads, distances};
-  TiledDim units = {elementsOfUnit, distances};
+  Value apart = asValue(distances.numOfTiles);
+  // From the first distance of the first tiles' first elements to the first
+  // one.
+  Value ahead = asValue(affine::makeComposedFoldedAffineApply(
+      b, loc, d0 - d1 * tile, {distances.first, distances.firstOfTiles}));
+  SmallVector<OpFoldResult> sizes = {someBatches, heads, distances.number};
+  TiledDim units = {elementsOfUnit, distances.number};
   AffineMap all = map(2, {0, 1});
   auto body = [&](ValueRange position, ValueRange outputs) {
     auto term = [&](ImplicitLocOpBuilder &at,
@@ -633,33 +731,40 @@ Value CapturedGradTiler::addDiagonals(Value tiles, OpFoldResult someBatches) {
         return arith::ConstantIndexOp::create(at, value);
       };
       Value row = linalg::IndexOp::create(at, 0),
-            query = linalg::IndexOp::create(at, 1);
+            column = linalg::IndexOp::create(at, 1), query = column;
+      if (parts > 1)
+        query = arith::RemUIOp::create(at, column, number(tile));
       // The distance is tile * n + query - key, for a query and a key of tiles
       // that are n apart, so that n = ceil(x / tile) and key = tile * n - x
-      // where x is the distance less the query. Here x - 1 has a multiple of
-      // the tile added to it, for it not to be negative.
-      Value distance = arith::AddIOp::create(at, position[2], row);
-      Value shifted = arith::SubIOp::create(at, distance, numKeys);
-      Value base = arith::MulIOp::create(at, keyTiles, number(tile));
-      shifted = arith::AddIOp::create(at, shifted, base);
+      // where x is the distance less the query. Here n and x are less by the
+      // first n, and x - 1 has a multiple of the tile added to it, for it not
+      // to be negative.
+      Value shifted = arith::AddIOp::create(at, position[2], row);
+      shifted = arith::AddIOp::create(at, shifted, ahead);
       shifted = arith::SubIOp::create(at, shifted, query);
-      shifted = arith::AddIOp::create(at, shifted, number(2 * tile));
+      shifted = arith::AddIOp::create(at, shifted, number(2 * tile - 1));
       Value quotient = arith::DivUIOp::create(at, shifted, number(tile));
       Value rest = arith::RemUIOp::create(at, shifted, number(tile));
       Value key = arith::SubIOp::create(at, number(tile - 1), rest);
-      Value which = arith::SubIOp::create(at, quotient, number(2));
+      Value which = arith::SubIOp::create(at, quotient, number(1));
       Value isThere = arith::AndIOp::create(
           at,
           arith::CmpIOp::create(at, arith::CmpIPredicate::sge, which,
                                 number(0)),
           arith::CmpIOp::create(at, arith::CmpIPredicate::slt, which, apart));
       Value readable = arith::SelectOp::create(at, isThere, which, number(0));
+      if (parts > 1) {
+        Value part = arith::DivUIOp::create(at, column, number(tile));
+        readable = arith::MulIOp::create(at, readable, number(parts));
+        readable = arith::AddIOp::create(at, readable, part);
+      }
       Value sum = tensor::ExtractOp::create(
           at, tiles,
           ValueRange{position[0], position[1], readable, query, key});
       return {arith::SelectOp::create(at, isThere, sum, emitConstant(at, 0))};
     };
-    Value terms = generic({}, empty({elementsOfUnit, tile}), {all}, term)[0];
+    Value terms =
+        generic({}, empty({elementsOfUnit, parts * tile}), {all}, term)[0];
     Value sum = generic(
         terms, zeros({elementsOfUnit}), {all, map(2, {0})},
         [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
@@ -732,9 +837,8 @@ Value CapturedGradTiler::emitOwnSum(ImplicitLocOpBuilder &b,
     if (owners.dimOf[c]) {
       value = element[*owners.dimOf[c]];
       if (coordinate.kind == Coordinate::Distance) {
-        // The first one is that of the first query and the last key.
-        value = arith::SubIOp::create(b, value, number(owners.added[c] + 1));
-        value = arith::AddIOp::create(b, value, numKeys);
+        value = arith::SubIOp::create(b, value, number(owners.added[c]));
+        value = arith::SubIOp::create(b, value, partial.firstDistance);
       }
       require(arith::CmpIPredicate::sge, value, zero);
     } else if (!value) {
@@ -758,8 +862,7 @@ Value CapturedGradTiler::emitOwnSum(ImplicitLocOpBuilder &b,
       position.key = value;
       break;
     case Coordinate::Distance: {
-      Value lastKey = arith::SubIOp::create(b, numKeys, number(1));
-      Value distance = arith::SubIOp::create(b, value, lastKey);
+      Value distance = arith::AddIOp::create(b, value, partial.firstDistance);
       position.query = arith::MaxSIOp::create(b, distance, zero);
       position.key = arith::SubIOp::create(b, position.query, distance);
       break;

@@ -75,9 +75,15 @@ private:
   std::pair<AffineExpr, int64_t> getScaledExpr(ArrayRef<int64_t> row) const;
   AffineExpr getQuotient(ArrayRef<int64_t> num, int64_t den) const;
   IntegerSet getSet(ArrayRef<Row> rows, unsigned numDims) const;
-  AffineExpr getLowerBound(const Row &row) const;
-  AffineExpr getUpperBound(const Row &row) const;
+  AffineExpr getLowerBound(const Row &row, Column column = kT) const;
+  AffineExpr getUpperBound(const Row &row, Column column = kT) const;
+  /// Facts about the distance of some tile of queries and some tile of keys.
+  SmallVector<Row> getDistanceRows() const {
+    return {makeRow({{kNq, 1}, {kFixed, -Q}, {kOne, -1}}),
+            makeRow({{kNk, 1}, {kFixed, K}, {kOne, -1}})};
+  }
   void setVisitedRange(const Union &visited, MaskTiles &tiles);
+  void setDistances(const Union &visited, MaskTiles &tiles) const;
   void setFullRange(const Union &notFull, MaskTiles &tiles) const;
 
   MLIRContext *context;
@@ -259,21 +265,21 @@ IntegerSet Analysis::getSet(ArrayRef<Row> rows, unsigned numDims) const {
 }
 
 /// The least t with a * t + e >= 0: ceil(-e / a).
-AffineExpr Analysis::getLowerBound(const Row &row) const {
-  int64_t a = row[kT];
+AffineExpr Analysis::getLowerBound(const Row &row, Column column) const {
+  int64_t a = row[column];
   Row num;
   for (int64_t value : row)
     num.push_back(-value);
-  num[kT] = 0;
+  num[column] = 0;
   num[kOne] += a - 1;
   return getQuotient(num, a);
 }
 
 /// One more than the greatest t with -a * t + e >= 0: floor(e / a) + 1.
-AffineExpr Analysis::getUpperBound(const Row &row) const {
-  int64_t a = -row[kT];
+AffineExpr Analysis::getUpperBound(const Row &row, Column column) const {
+  int64_t a = -row[column];
   Row num = row;
-  num[kT] = 0;
+  num[column] = 0;
   if (num[kOne] != -1)
     return getQuotient(num, a) + 1;
   num[kOne] = 0;
@@ -318,9 +324,7 @@ void Analysis::setVisitedRange(const Union &visited, MaskTiles &tiles) {
   } else {
     firsts.push_back(getFirstTileRow(/*ofQueries=*/true));
     lasts.push_back(getLastTileRow(/*ofQueries=*/true));
-    // Some tile of queries is as far behind some tile of keys.
-    known.append({makeRow({{kNq, 1}, {kFixed, -Q}, {kOne, -1}}),
-                  makeRow({{kNk, 1}, {kFixed, K}, {kOne, -1}})});
+    known.append(getDistanceRows());
   }
   for (const Split &split : splits) {
     // Leave out the first and last tile where the mask's own bounds are
@@ -365,6 +369,49 @@ void Analysis::setVisitedRange(const Union &visited, MaskTiles &tiles) {
         return bound.map == tiles.lo.front().map;
       }))
     tiles.lo.assign(1, {IntegerSet(), tiles.lo.front().map});
+}
+
+/// What is left of a disjunct without the batch, the head and the tile: the
+/// rational shadow, which may hold for some distances more.
+void Analysis::setDistances(const Union &visited, MaskTiles &tiles) const {
+  const Column others[] = {kT, kB, kH};
+  auto saysOnlyDistance = [](const Row &row) {
+    for (auto [column, value] : llvm::enumerate(row))
+      if (value != 0 && column != kOne && column != kFixed && column != kNq &&
+          column != kNk)
+        return false;
+    return Projector::at(row, kFixed) != 0;
+  };
+  for (const Conjunct &conjunct : visited) {
+    SmallVector<Row> known = getContextRows();
+    llvm::append_range(known, conjunct);
+    System system;
+    for (Row row : known) {
+      // Of quotients nothing is asked here.
+      if (row.size() > kEnd)
+        continue;
+      row.resize(kEnd);
+      Row x;
+      for (Column column : others)
+        x.push_back(std::exchange(row[column], 0));
+      system.ineqs.push_back({row, x});
+    }
+    Projector shadow(kEnd - 1, getDistanceRows(), Projector::Method::Shadow);
+    SmallVector<Conjunct> left;
+    shadow.eliminate(std::move(system), left);
+    for (const Conjunct &distances : left) {
+      SmallVector<Row> rows = getDistanceRows();
+      llvm::copy_if(distances, std::back_inserter(rows), saysOnlyDistance);
+      SmallVector<AffineExpr> lo, hi;
+      for (const Row &row : rows)
+        if (row[kFixed] > 0)
+          lo.push_back(getLowerBound(row, kFixed));
+        else
+          hi.push_back(getUpperBound(row, kFixed));
+      tiles.distanceLo.push_back({IntegerSet(), getMap(lo, context)});
+      tiles.distanceHi.push_back({IntegerSet(), getMap(hi, context)});
+    }
+  }
 }
 
 void Analysis::setFullRange(const Union &notFull, MaskTiles &tiles) const {
@@ -415,6 +462,8 @@ MaskTiles Analysis::run(MaskAttrInterface mask) {
   for (const Conjunct &conjunct : visited)
     tiles.visited.push_back(getSet(conjunct, /*numDims=*/4));
   setVisitedRange(visited, tiles);
+  if (path == Path::Diagonal)
+    setDistances(visited, tiles);
   tiles.exact = isExact();
   tiles.gaveUp = !tiles.exact && llvm::is_contained(visited, Conjunct());
 

@@ -84,11 +84,18 @@ struct MaskTiles {
   /// `getRange` clamps them.
   llvm::SmallVector<TileBound> lo, hi, fullLo, fullHi;
 
+  /// Of diagonals, which of them have visited tiles: none but those whose
+  /// distance, in tiles, is in [distanceLo, distanceHi), for all batches and
+  /// heads. Without guards, as `lo` and `hi` otherwise.
+  llvm::SmallVector<TileBound> distanceLo, distanceHi;
+
   /// The bounds' values, clamped into order: hi to at least lo, fullLo into
   /// [lo, hi], fullHi into [fullLo, hi]. Without `fullIsRange` both full bounds
   /// are lo.
   TileRange getRange(int64_t b, int64_t h, int64_t i0, int64_t nq,
                      int64_t nk) const;
+  /// The values of `distanceLo` and `distanceHi`.
+  std::pair<int64_t, int64_t> getDistances(int64_t nq, int64_t nk) const;
   bool isVisited(int64_t b, int64_t h, int64_t i0, int64_t t, int64_t nq,
                  int64_t nk) const;
   /// Whether a visited tile is full.
