@@ -483,3 +483,47 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+
+// What a loop around the loop has left pending does not matter: only the groups
+// that are younger than the awaited one. A wait for what is complete leaves all.
+
+// CHECK-LABEL: gpu.func @loop_in_loop(
+// CHECK:       scf.for
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK:         scf.for
+// CHECK-NEXT:      nvvm.cp.async.wait.group 1
+// CHECK:           nvvm.cp.async.commit.group
+// CHECK-NEXT:      nvvm.cp.async.wait.group 1
+// CHECK:           nvvm.cp.async.wait.group 1
+// CHECK:           nvvm.cp.async.commit.group
+// CHECK:           nvvm.cp.async.commit.group
+// CHECK-NEXT:      nvvm.cp.async.wait.group 2
+gpu.module @m {
+  gpu.func @loop_in_loop(%k: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %a = tile.ring {offset = 0} : !ring1
+    %b = tile.ring {offset = 2048} : !ring1
+    %c = tile.ring {offset = 4096} : !ring1
+    scf.for %i = %c0 to %n step %c1 {
+      tile.copy_async %k[%c0] to %a[%c0] : !memory to !ring1
+      tile.copy_async %k[%c0] to %b[%c0] : !memory to !ring1
+      scf.for %j = %c0 to %n step %c1 {
+        %at = tile.ring.wait %a[%c0] : !ring1
+        tile.copy_async %k[%c0] to %c[%c0] : !memory to !ring1
+        %bt = tile.ring.wait %b[%c0] : !ring1
+        %again = tile.ring.wait %b[%c0] : !ring1
+        tile.copy_async %k[%c0] to %a[%c0] : !memory to !ring1
+        tile.copy_async %k[%c0] to %b[%c0] : !memory to !ring1
+        %ct = tile.ring.wait %c[%c0] : !ring1
+      }
+    }
+    gpu.return
+  }
+}
