@@ -161,11 +161,10 @@ Kernel &Attention::getKernel(std::vector<KnownKernel> &known,
       return *known.front().kernel;
     }
   nb::list shapes;
-  for (const Array &array :
-       {arguments.arrays[0], arguments.arrays[1], arguments.arrays[2]}) {
+  for (int i = 0; i < 3; ++i) {
     nb::list shape;
-    for (int d = 0; d < array.rank; ++d)
-      shape.append(array.sizes[d]);
+    for (int d = 0; d < arguments.arrays[i].rank; ++d)
+      shape.append(arguments.arrays[i].sizes[d]);
     shapes.append(shape);
   }
   nb::object owner = compile(shapes);

@@ -110,7 +110,7 @@ private:
     KernelSizes sizes;
     /// Of gradients alone.
     bool hasLseGrad = false;
-    std::vector<int> wrt;
+    std::vector<int> wrt = {};
 
     bool operator==(const Specialization &other) const {
       return element == other.element && rank == other.rank &&
