@@ -53,7 +53,8 @@ class Flash_GradStepOp<string mnemonic, list<Trait> traits>
     ::llvm::SmallVector<::mlir::OpFoldResult> getMixedExtents();
     int64_t getPackedHeads() { return 1; }
     ::mlir::MutableOperandRange getCountMutable();
-    ::mlir::MutableOperandRange getFixedCountMutable();
+    ::mlir::Value getFixedCount();
+    ::llvm::SmallVector<::mlir::OpOperand *> getSteppedTiles();
   }];
 }
 
