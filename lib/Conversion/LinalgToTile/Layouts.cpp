@@ -79,10 +79,10 @@ static bool is16Bits(Type type) {
 namespace {
 /// What the tiles of a loop are that works along rows alone.
 struct RowTiles {
-  bool areOnly = true; ///< Whether it does.
-  int64_t rows = 0;    ///< What numbers of rows are multiples of.
-  int64_t columns = 0; ///< The most.
-  int64_t bits = 0;    ///< Of the widest elements in memory.
+  bool areOnly = true;            ///< Whether it does.
+  int64_t rows = 0;               ///< What numbers of rows are multiples of.
+  int64_t columns = 0;            ///< The most.
+  int64_t bits = 0;               ///< Of the widest elements in memory.
   int64_t leastBits = bitsAtOnce; ///< Of the narrowest.
   /// Of those in memory in which the elements of a column are neighbours.
   int64_t bitsOfTransposed = 0;
@@ -196,7 +196,8 @@ static RowTiles getRowTiles(scf::ForallOp loop) {
         auto type = dyn_cast<RankedTensorType>(operand.getType());
         AffineMap map = generic.getMatchingIndexingMap(&use);
         if (map.getNumResults() == 2 && isMemoryTile(operand, loop) &&
-            map.getResult(1) == getAffineDimExpr(loops->first, map.getContext()))
+            map.getResult(1) ==
+                getAffineDimExpr(loops->first, map.getContext()))
           tiles.bitsOfTransposed = type.getElementTypeBitWidth();
         if (type && type.getRank() == 2)
           tiles.addMatrix(ranges[loops->first], ranges[loops->second],

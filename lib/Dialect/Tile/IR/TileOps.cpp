@@ -291,9 +291,8 @@ LogicalResult StoreBulkOp::verify() {
   Value reused = getReused();
   auto wait = reused ? reused.getDefiningOp<RingWaitOp>() : RingWaitOp();
   auto ring = wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
-  bool hasRowStages =
-      reused && (ring ? ring.getRowStages().has_value()
-                      : getReused().getType() != stage);
+  bool hasRowStages = reused && (ring ? ring.getRowStages().has_value()
+                                      : getReused().getType() != stage);
   if (reused && !hasRowStages && getReused().getType() != stage)
     return emitOpError("goes in the place of a tile of the same type where its "
                        "ring has no row_stages, not through ")

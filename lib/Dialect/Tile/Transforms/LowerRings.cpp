@@ -280,7 +280,8 @@ void Lowering::lower(Operation *op) {
     // These machines have no stmatrix.
     PutOp::create(b, loc, put.getX(),
                   getStage(b, loc, put.getRing(), put.getStep()),
-                  b.getI64IntegerAttr(0), /*by_pairs=*/b.getUnitAttr(), /*alternate=*/UnitAttr());
+                  b.getI64IntegerAttr(0), /*by_pairs=*/b.getUnitAttr(),
+                  /*alternate=*/UnitAttr());
   } else if (isa<RingWaitOp, RingPeekOp>(op)) {
     // There are none of a ring that register tiles fill.
     if (auto left = analysis.groupsLeft.find(op);

@@ -425,9 +425,9 @@ static int64_t countCarriedRegisters(Operation *op) {
     for (BlockArgument carried : loop.getRegionIterArgs())
       if (auto type = dyn_cast<RankedTensorType>(carried.getType());
           type && isa_and_nonnull<FragmentAttr>(type.getEncoding()))
-        registers += type.getNumElements() /
-                     (cast<FragmentAttr>(type.getEncoding()).getWarps() *
-                      threadsOfWarp);
+        registers +=
+            type.getNumElements() /
+            (cast<FragmentAttr>(type.getEncoding()).getWarps() * threadsOfWarp);
   return registers;
 }
 
