@@ -41,6 +41,10 @@ struct Lengths {
   int64_t nq, nk;
 };
 
+/// Whose tiles an answer is about: those of keys of a tile of queries, or the
+/// pairs of tiles along a diagonal.
+enum class Path { OfQueryTile, Diagonal };
+
 /// The pairs and the tiles of one (b, h), by inspection of every pair.
 struct BruteForce {
   std::vector<char> pairs;
@@ -231,61 +235,77 @@ static void inspectTiles(BruteForce &result, int64_t Q, int64_t K, Lengths n) {
           true;
 }
 
+/// Calls `visit` with each tile's number among all, and with what answers about
+/// `path` ask for in place of i0 and t. Returns the number of tiles.
+static int64_t forEachTile(
+    Path path, int64_t Q, int64_t K, Lengths n,
+    llvm::function_ref<void(int64_t index, int64_t i0, int64_t t)> visit) {
+  int64_t index = 0;
+  for (int64_t i0 = 0; i0 < n.nq; i0 += Q)
+    for (int64_t j0 = 0; j0 < n.nk; j0 += K, ++index)
+      if (path == Path::Diagonal)
+        visit(index, i0 - j0, i0 / Q);
+      else
+        visit(index, i0, j0 / K);
+  return index;
+}
+
 /// A mask beyond the limits must visit every tile with a pair, and run the mask
 /// wherever a visited tile misses one.
 static int64_t compareSafe(const Mask &mask, const MaskTiles &tiles,
                            const BruteForce &expected, int64_t Q, int64_t K,
-                           Lengths n) {
-  int64_t index = 0;
-  for (int64_t i0 = 0; i0 < n.nq; i0 += Q) {
+                           Lengths n, Path path = Path::OfQueryTile) {
+  return forEachTile(path, Q, K, n, [&](int64_t index, int64_t i0, int64_t t) {
     TileRange range = tiles.getRange(0, 0, i0, n.nq, n.nk);
-    for (int64_t t = 0; t * K < n.nk; ++t, ++index) {
-      bool isVisited = range.lo <= t && t < range.hi &&
-                       tiles.isVisited(0, 0, i0, t, n.nq, n.nk);
-      bool isFull = isVisited && tiles.isFull(0, 0, i0, t, n.nq, n.nk);
-      if (tiles.fullIsRange)
-        isFull |= range.fullLo <= t && t < range.fullHi;
-      check(isVisited || !expected.visited[index], mask, "misses a tile");
-      check(!isFull || !expected.notFull[index], mask,
-            "runs a masked tile without the mask");
-    }
-  }
-  return index;
+    bool isVisited = range.lo <= t && t < range.hi &&
+                     tiles.isVisited(0, 0, i0, t, n.nq, n.nk);
+    bool isFull = isVisited && tiles.isFull(0, 0, i0, t, n.nq, n.nk);
+    if (tiles.fullIsRange)
+      isFull |= range.fullLo <= t && t < range.fullHi;
+    check(isVisited || !expected.visited[index], mask, "misses a tile");
+    check(!isFull || !expected.notFull[index], mask,
+          "runs a masked tile without the mask");
+  });
 }
 
 /// Compares every tile of one (b, h); returns the number of tiles.
 static int64_t compare(const Mask &mask, const MaskTiles &tiles,
                        const BruteForce &expected, int64_t b, int64_t h,
-                       int64_t Q, int64_t K, Lengths n) {
-  int64_t columns = (n.nk + K - 1) / K, index = 0;
-  for (int64_t i0 = 0; i0 < n.nq; i0 += Q) {
+                       int64_t Q, int64_t K, Lengths n,
+                       Path path = Path::OfQueryTile) {
+  bool isDiagonal = path == Path::Diagonal;
+  int64_t numTiles = isDiagonal ? (n.nq + Q - 1) / Q : (n.nk + K - 1) / K;
+  return forEachTile(path, Q, K, n, [&](int64_t index, int64_t i0, int64_t t) {
     TileRange range = tiles.getRange(b, h, i0, n.nq, n.nk);
-    check(range.lo == range.hi || (range.lo >= 0 && range.hi <= columns), mask,
-          "range leaves the keys");
-    for (int64_t t = 0; t < columns; ++t, ++index) {
-      bool visited = expected.visited[index];
-      bool full = visited && !expected.notFull[index];
-      auto where = [&] {
-        return (" b=" + llvm::Twine(b) + " h=" + llvm::Twine(h) +
-                " Q=" + llvm::Twine(Q) + " K=" + llvm::Twine(K) +
-                " nq=" + llvm::Twine(n.nq) + " nk=" + llvm::Twine(n.nk) +
-                " i0=" + llvm::Twine(i0) + " t=" + llvm::Twine(t))
-            .str();
-      };
-      bool inRange = range.lo <= t && t < range.hi;
-      check(tiles.isVisited(b, h, i0, t, n.nq, n.nk) == visited, mask,
-            "visited" + where());
-      check(tiles.visitedIsRange ? inRange == visited : inRange || !visited,
-            mask, "visited range" + where());
-      if (visited)
-        check(tiles.isFull(b, h, i0, t, n.nq, n.nk) == full, mask,
-              "full" + where());
-      if (visited && tiles.fullIsRange)
-        check((range.fullLo <= t && t < range.fullHi) == full, mask,
-              "full range" + where());
-    }
-  }
-  return index;
+    bool visited = expected.visited[index];
+    bool full = visited && !expected.notFull[index];
+    auto where = [&] {
+      return (" b=" + llvm::Twine(b) + " h=" + llvm::Twine(h) +
+              " Q=" + llvm::Twine(Q) + " K=" + llvm::Twine(K) +
+              " nq=" + llvm::Twine(n.nq) + " nk=" + llvm::Twine(n.nk) +
+              (isDiagonal ? " distance=" : " i0=") + llvm::Twine(i0) +
+              " t=" + llvm::Twine(t))
+          .str();
+    };
+    check(range.lo == range.hi || (range.lo >= 0 && range.hi <= numTiles), mask,
+          "range leaves the tiles");
+    bool inRange = range.lo <= t && t < range.hi;
+    check(tiles.isVisited(b, h, i0, t, n.nq, n.nk) == visited, mask,
+          "visited" + where());
+    check(tiles.visitedIsRange ? inRange == visited : inRange || !visited, mask,
+          "visited range" + where());
+    if (visited)
+      check(tiles.isFull(b, h, i0, t, n.nq, n.nk) == full, mask,
+            "full" + where());
+    if (visited && tiles.fullIsRange)
+      check((range.fullLo <= t && t < range.fullHi) == full, mask,
+            "full range" + where());
+    // Tiles of queries or keys that are not there are in no range.
+    if (isDiagonal)
+      check(range.lo == range.hi ||
+                (range.lo * Q >= i0 && (range.hi - 1) * Q < n.nk + i0),
+            mask, "range leaves the keys");
+  });
 }
 
 static void printOne(MLIRContext *context, ArrayRef<const char *> args) {
@@ -391,10 +411,14 @@ static void testLimits(MLIRContext *context) {
     Lengths n{65, 97};
     BruteForce expected = inspectPairs(parsed, 0, 0, n);
     inspectTiles(expected, 32, 32, n);
-    if (tiles.exact)
-      compare(mask, tiles, expected, 0, 0, 32, 32, n);
-    else
-      compareSafe(mask, tiles, expected, 32, 32, n);
+    auto compareAny = [&, &mask = mask](const MaskTiles &tiles, Path path) {
+      if (tiles.exact)
+        compare(mask, tiles, expected, 0, 0, 32, 32, n, path);
+      else
+        compareSafe(mask, tiles, expected, 32, 32, n, path);
+    };
+    compareAny(tiles, Path::OfQueryTile);
+    compareAny(computeDiagonalTiles(parsed, 32), Path::Diagonal);
   }
 }
 
@@ -482,7 +506,7 @@ static int64_t testRandom(MLIRContext *context, unsigned numMasks) {
   auto pick = [&](int64_t lo, int64_t hi) {
     return lo + int64_t(generator() % uint64_t(hi - lo + 1));
   };
-  int64_t numTiles = 0, numExact = 0, numRanges = 0;
+  int64_t numTiles = 0, numExact = 0, numExactAlong = 0, numRanges = 0;
   double worst = 0;
   for (unsigned round = 0; round != numMasks; ++round) {
     SmallVector<std::string> texts;
@@ -520,6 +544,8 @@ static int64_t testRandom(MLIRContext *context, unsigned numMasks) {
     Lengths n{pick(1, 40), pick(1, 40)};
     BruteForce expected = inspectPairs(parsed, 0, 0, n);
     inspectTiles(expected, Q, K, n);
+    BruteForce square = expected;
+    inspectTiles(square, Q, Q, n);
     check(expected.count == countUnmasked(parsed, {1, 1, n.nq, n.nk}), mask,
           "count");
     for (bool isDynamic : {false, true}) {
@@ -536,6 +562,12 @@ static int64_t testRandom(MLIRContext *context, unsigned numMasks) {
       numExact += tiles.exact;
       numTiles += tiles.exact ? compare(mask, tiles, expected, 0, 0, Q, K, n)
                               : compareSafe(mask, tiles, expected, Q, K, n);
+      MaskTiles along = computeDiagonalTiles(parsed, Q, nq, nk);
+      numExactAlong += along.exact;
+      numTiles +=
+          along.exact
+              ? compare(mask, along, square, 0, 0, Q, Q, n, Path::Diagonal)
+              : compareSafe(mask, along, square, Q, Q, n, Path::Diagonal);
       if (!leavesRanges(parsed, Q, K, nq, nk))
         continue;
       ++numRanges;
@@ -546,9 +578,9 @@ static int64_t testRandom(MLIRContext *context, unsigned numMasks) {
     }
   }
   llvm::outs() << llvm::formatv(
-      "random: {0} of {1} answers exact, {2} ranges both ways, worst {3:F2} "
-      "ms\n",
-      numExact, 2 * numMasks, numRanges, worst);
+      "random: {0} of {1} answers exact, {2} ranges both ways, {3} exact along "
+      "diagonals, worst {4:F2} ms\n",
+      numExact, 2 * numMasks, numRanges, numExactAlong, worst);
   return numTiles;
 }
 
@@ -628,6 +660,78 @@ static int64_t testHeads(MLIRContext *context) {
   return numTiles;
 }
 
+/// All visited tiles are as far apart as is said, and not less where `isTight`.
+static void checkDistances(const Mask &mask, const MaskTiles &tiles,
+                           const BruteForce &expected, int64_t tile, Lengths n,
+                           bool isTight) {
+  auto [lo, hi] = tiles.getDistances(n.nq, n.nk);
+  int64_t least = n.nq, most = -n.nk;
+  auto visit = [&](int64_t index, int64_t distance, int64_t) {
+    if (!expected.visited[index])
+      return;
+    least = std::min(least, distance / tile);
+    most = std::max(most, distance / tile);
+  };
+  forEachTile(Path::Diagonal, tile, tile, n, visit);
+  if (most < least)
+    return;
+  check(least >= lo && most < hi, mask, "distances");
+  // The last tiles may be too short to have what longer ones would.
+  check(!isTight || (least <= lo + 1 && most >= hi - 2), mask,
+        "distances of tiles that are not visited");
+}
+
+/// Square tiles along a diagonal, of each batch and head that the mask asks
+/// for.
+static int64_t testDiagonals(MLIRContext *context) {
+  int64_t numTiles = 0;
+  for (const Mask &mask : masks) {
+    MaskAttrInterface parsed = parse(context, mask.sets);
+    bool usesHeads = StringRef(mask.name).starts_with("by ");
+    bool mustBeRange = llvm::is_contained(
+        {"full", "nothing", "causal", "causal top-left", "anti-causal",
+         "window", "causal window", "bottom-right window", "prefix",
+         "causal prefix", "two bands", "by head"},
+        StringRef(mask.name));
+    double worst = 0;
+    auto analyse = [&](int64_t tile, std::optional<int64_t> nq,
+                       std::optional<int64_t> nk) {
+      auto start = std::chrono::steady_clock::now();
+      MaskTiles tiles = computeDiagonalTiles(parsed, tile, nq, nk);
+      worst = std::max(worst, std::chrono::duration<double, std::milli>(
+                                  std::chrono::steady_clock::now() - start)
+                                  .count());
+      check(tiles.exact, mask, "of a diagonal not exact");
+      check(tiles.fullIsRange || !mustBeRange, mask,
+            "full tiles of a diagonal are no range");
+      return tiles;
+    };
+    bool isRange = true;
+    for (int64_t tile : {16, 32, 64}) {
+      MaskTiles open = analyse(tile, std::nullopt, std::nullopt);
+      isRange &= open.fullIsRange;
+      for (Lengths n : lengths) {
+        MaskTiles known = analyse(tile, n.nq, n.nk);
+        for (int64_t b = 0; b < (usesHeads ? B : 1); ++b)
+          for (int64_t h = 0; h < (usesHeads ? H : 1); ++h) {
+            BruteForce expected = inspectPairs(parsed, b, h, n);
+            inspectTiles(expected, tile, tile, n);
+            for (const MaskTiles *tiles : {&open, &known}) {
+              numTiles += compare(mask, *tiles, expected, b, h, tile, tile, n,
+                                  Path::Diagonal);
+              checkDistances(mask, *tiles, expected, tile, n,
+                             mustBeRange && !usesHeads);
+            }
+          }
+      }
+    }
+    llvm::outs() << llvm::formatv(
+        "diagonals of {0,-24} {1}, worst {2,6:F2} ms\n", mask.name,
+        isRange ? "ranges" : "tests", worst);
+  }
+  return numTiles;
+}
+
 int main(int argc, char **argv) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   context.loadDialect<FlashDialect>();
@@ -703,6 +807,7 @@ int main(int argc, char **argv) {
   testKeysOfQuery(&context);
   testEvenPairs(&context);
   numTiles += testHeads(&context);
+  numTiles += testDiagonals(&context);
   numTiles += testRandom(&context, 400);
   llvm::outs() << numAnalyses << " analyses, " << numTiles
                << " tiles compared, " << numFailures << " failures\n";

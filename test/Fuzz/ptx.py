@@ -7,8 +7,10 @@ that not all threads come to are findings, too. Kernels of warps with roles are 
 
     ptx.py --seed S --first N --count 20
 
-Threads that are at the same instruction carry it out together, those that are behind first. A register is a
-vector of u64, an element for each thread. Denormal numbers are kept, and approximations are exact.
+Threads that are at the same instruction carry it out together, those that are behind first; where lanes of a warp work
+together, all of them. A register is a vector of u64, an element for each thread. Denormal numbers are kept, and
+approximations are exact. A copy by cp.async is made as late as can be, at the wait for its group; until then nobody
+may touch where it goes, other copies included.
 """
 import argparse
 import os
@@ -110,6 +112,8 @@ class Block:
         # What nobody has written is NaN.
         self.spaces = {"global": memory, "shared": np.full(shared_bytes, 0xFF, np.uint8)}
         self.registers = {}
+        # Groups of copies that each thread has committed. Copies: threads, their groups, places and bytes.
+        self.groups, self.copies, self.is_pending = np.zeros(threads, int), [], np.zeros(shared_bytes, bool)
 
     def run(self):
         at, barrier = np.zeros(self.threads, int), np.full(self.threads, -1)
@@ -118,9 +122,16 @@ class Block:
             ready = running & (barrier < 0)
             if not ready.any():
                 raise Fault("some threads wait at a barrier that the others do not come to")
-            here = at[ready].min()
-            mask = ready & (at == here)
-            predicate, name, operands = self.kernel.code[here]
+            # A label that threads meet at may stand before the branches that lead there.
+            for here in np.unique(at[ready]):
+                predicate, name, operands = self.kernel.code[here]
+                mask = ready & (at == here)
+                if name.startswith(("shfl", "mma", "ldmatrix")):
+                    mask &= np.repeat((mask | ~running).reshape(-1, 32).all(axis=1), 32)
+                if mask.any():
+                    break
+            else:
+                raise Fault("some lanes wait for those that do not come")
             at[mask] += 1
             if predicate:
                 mask &= self.registers[predicate.lstrip("!")] ^ (predicate[0] == "!")
@@ -187,7 +198,10 @@ class Block:
             raise Fault(f"an address is no multiple of {count}")
         if addresses.min(initial=0) < 0 or addresses.max(initial=0) + count > len(memory):
             raise Fault(f"an address in {space} memory is out of range")
-        return memory, addresses[:, None] + np.arange(count)
+        places = addresses[:, None] + np.arange(count)
+        if space == "shared" and self.is_pending[places].any():
+            raise Fault("shared memory is touched into which a copy is pending")
+        return memory, places
 
     # Instructions.
 
@@ -230,16 +244,33 @@ class Block:
         memory[places] = words.view(np.uint8)
 
     def do_cp(self, name, operands, threads):
-        """cp.async of 16 bytes, at once; groups and waits for them do nothing."""
-        if name[2] != "cg":
+        """cp.async of 16 bytes, their groups, and waits."""
+        if name[2] == "commit_group":
+            self.groups[threads] += 1
+            return
+        if name[2] == "wait_group":
+            self.complete(threads, int(operands[0]))
             return
         counts = self.get(operands[3], threads).astype(int) if len(operands) > 3 else np.full(len(threads), 16)
         to, source = self.address(operands[0], threads), self.address(operands[1], threads)
-        shared, places = self.bytes_at("shared", to, 16)
-        shared[places] = 0
+        _, places = self.bytes_at("shared", to, 16)
         copied = counts > 0
         memory, sources = self.bytes_at("global", source[copied], 16)
-        shared[places[copied]] = memory[sources] * (np.arange(16) < counts[copied, None])
+        values = np.zeros(places.shape, np.uint8)
+        values[copied] = memory[sources] * (np.arange(16) < counts[copied, None])
+        self.is_pending[places] = True
+        self.copies.append((threads, self.groups[threads], places, values))
+
+    def complete(self, threads, left):
+        """Makes the copies of all groups of the threads but the last `left`."""
+        rest = []
+        for owners, groups, places, values in self.copies:
+            done = np.isin(owners, threads) & (groups < self.groups[owners] - left)
+            self.spaces["shared"][places[done]] = values[done]
+            self.is_pending[places[done]] = False
+            if not done.all():
+                rest.append((owners[~done], groups[~done], places[~done], values[~done]))
+        self.copies = rest
 
     def do_mov(self, name, operands, threads):
         half = u64(int(name[-1][1:]) // 2)

@@ -201,6 +201,43 @@ func.func @ragged(%n: index, %bias: tensor<?x?xf32>, %q: tensor<16x8xf32>, %k: t
 
 // -----
 
+// A slice of all queries that there are has no others; one of more has.
+
+// CHECK-LABEL: func @slice_of_all(
+// CHECK-NOT:     arith.minsi
+// CHECK:         tensor.extract %{{[^[]*}}[%{{.*}}] : tensor<?xf32>
+// CHECK-LABEL: func @slice_of_more(
+// CHECK:         %[[I:.*]] = arith.minsi
+// CHECK:         tensor.extract %{{.*}}[%[[I]]]
+func.func @slice_of_all(%bias: tensor<?xf32>, %at: index, %q: tensor<?x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
+    -> tensor<16x8xf32> {
+  %c0 = arith.constant 0 : index
+  %n = tensor.dim %q, %c0 : tensor<?x8xf32>
+  %tile = tensor.extract_slice %q[%at, 0] [16, 8] [1, 1] : tensor<?x8xf32> to tensor<16x8xf32>
+  %a, %m, %l = flash.online_attention ins(%tile, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
+      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, %at, 0] of[%n, 32] scale(0.5) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %e = tensor.extract %bias[%i] : tensor<?xf32>
+    %r = arith.addf %s, %e : f32
+    flash.yield %r : f32
+  }
+  return %a : tensor<16x8xf32>
+}
+func.func @slice_of_more(%bias: tensor<?xf32>, %at: index, %q: tensor<64x8xf32>, %k: tensor<32x8xf32>, %acc: tensor<16x8xf32>, %max: tensor<16xf32>, %sum: tensor<16xf32>)
+    -> tensor<16x8xf32> {
+  %tile = tensor.extract_slice %q[%at, 0] [16, 8] [1, 1] : tensor<64x8xf32> to tensor<16x8xf32>
+  %a, %m, %l = flash.online_attention ins(%tile, %k, %k : tensor<16x8xf32>, tensor<32x8xf32>, tensor<32x8xf32>)
+      outs(%acc, %max, %sum : tensor<16x8xf32>, tensor<16xf32>, tensor<16xf32>) at[0, 0, %at, 0] of[60, 32] scale(0.5) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %e = tensor.extract %bias[%i] : tensor<?xf32>
+    %r = arith.addf %s, %e : f32
+    flash.yield %r : f32
+  }
+  return %a : tensor<16x8xf32>
+}
+
+// -----
+
 // A quotient of a score of 16-bit operands is a product; of f32 it stays.
 
 // CHECK-LABEL: func @quotient(

@@ -182,6 +182,43 @@ func.func @of_distances(%table: tensor<16xf32>, %q: !q, %lse: !l) -> tensor<16xf
 // -----
 
 #schedule = #flash.schedule<query_tile = 32, key_tile = 64>
+!q = tensor<2x4x2048x64xf32>
+!l = tensor<2x4x2048xf32>
+!t = tensor<4x4095xf32>
+
+// A window leaves five distances of tiles, and the elements of these. Each is added up in four parts of
+// eight tiles, as there would be little else to do at the same time.
+
+// CHECK-DAG:   #[[FIRST:.*]] = affine_map<(d0) -> (d0 * 512 - (d0 floordiv 4) * 1984, d0 * 512 - (d0 floordiv 4) * 2048)>
+// CHECK-LABEL: func @of_distances_in_window(
+// CHECK:         %[[TILES:.*]] = scf.forall (%{{.*}}, %{{.*}}, %[[N:.*]]) in (1, 4, 20)
+// CHECK:           affine.max #[[FIRST]](%[[N]])
+// CHECK:         %[[SUMS:.*]] = scf.forall {{.*}} to (1, 4, 383) step (1, 1, 8)
+// CHECK:           %[[COLUMN:.*]] = linalg.index 1
+// CHECK:           arith.remui %[[COLUMN]], %c64
+// CHECK:           %[[PART:.*]] = arith.divui %[[COLUMN]], %c64
+// CHECK:           arith.addi %{{.*}}, %[[PART]]
+// CHECK:           tensor.extract %[[TILES]]
+// CHECK-SAME:      tensor<1x4x20x64x64xf32>
+// CHECK:         scf.forall {{.*}} to (4, 4095) step (1, 256)
+// CHECK:           arith.subi %{{.*}}, %c1984
+// CHECK:           tensor.extract %[[SUMS]]
+func.func @of_distances_in_window(%table: !t, %q: !q, %lse: !l) -> !t {
+  %0:4 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.window<left = 255, right = 0>) schedule(#schedule) wrt(%table : !t) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %last = arith.constant 2047 : index
+    %d = arith.subi %i, %j : index
+    %at = arith.addi %d, %last : index
+    %e = tensor.extract %table[%h, %at] : !t
+    %r = arith.addf %s, %e : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q, !t)
+  return %0#3 : !t
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 32, key_tile = 64>
 !q = tensor<2x4x128x64xf32>
 !l = tensor<2x4x128xf32>
 

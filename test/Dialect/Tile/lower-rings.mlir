@@ -163,32 +163,145 @@ gpu.module @m {
 !ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
 !registers = tensor<16x64xf16, #tile.fragment<1>>
 
-// Stage t mod stages. A guarded copy becomes a copy of no rows where the guard
-// does not hold; its group counts on both ways.
+// Stage t mod stages. A guard becomes the predicate of its copies, which write
+// nothing where it does not hold; their group counts on both ways.
 
 // CHECK-LABEL: gpu.func @guarded(
-// CHECK-SAME:  %[[K:.*]]: memref<{{.*}}>, %[[T:.*]]: index, %[[C:.*]]: i1
+// CHECK-SAME:  %[[K:.*]]: memref<{{.*}}>, %[[T:.*]]: index, %[[N:.*]]: index, %[[C:.*]]: i1
 // CHECK-NOT:   scf.if
-// CHECK:       %[[ROWS:.*]] = arith.select %[[C]], %c16{{.*}}, %c0
 // CHECK-DAG:   %[[SLOT:.*]] = arith.remui %[[T]], %c2
 // CHECK-DAG:   %[[DISTANCE:.*]] = arith.muli %[[SLOT]], %c2048
 // CHECK-DAG:   %[[BYTE:.*]] = arith.addi %c4096{{.*}}, %[[DISTANCE]]
 // CHECK:       %[[TILE:.*]] = tile.smem_view %[[BYTE]]
-// CHECK-NEXT:  tile.copy %[[K]]{{.*}} rows(%[[ROWS]]) to %[[TILE]]
+// CHECK-NEXT:  tile.copy %[[K]]{{.*}} rows(%[[N]]) predicate(%[[C]]) to %[[TILE]]
 // CHECK-NEXT:  nvvm.cp.async.commit.group
 // CHECK-NEXT:  nvvm.cp.async.wait.group 1
 gpu.module @m {
-  gpu.func @guarded(%k: !memory, %t: index, %c: i1) kernel {
+  gpu.func @guarded(%k: !memory, %t: index, %n: index, %c: i1) kernel {
     %c0 = arith.constant 0 : index
     %a = tile.ring {offset = 0} : !ring1
     %b = tile.ring {offset = 4096} : !ring2
     tile.copy_async %k[%c0] to %a[%c0] : !memory to !ring1
     scf.if %c {
       tile.ring.acquire %b[%t] : !ring2
-      tile.copy_async %k[%c0] to %b[%t] : !memory to !ring2
+      tile.copy_async %k[%c0] rows(%n) to %b[%t] : !memory to !ring2
     }
     %at = tile.ring.wait %a[%c0] : !ring1
     %ar = tile.load %at : !tile to !registers
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+
+// Guards inside of guards: a copy is made where all of its guards hold.
+
+// CHECK-LABEL: gpu.func @guards(
+// CHECK-SAME:  , %[[C:.*]]: i1, %[[D:.*]]: i1
+// CHECK-NOT:   scf.if
+// CHECK:       tile.copy %{{.*}} predicate(%[[C]]) to
+// CHECK-NEXT:  nvvm.cp.async.commit.group
+// CHECK:       %[[BOTH:.*]] = arith.andi %[[C]], %[[D]]
+// CHECK:       tile.copy %{{.*}} predicate(%[[BOTH]]) to
+// CHECK-NEXT:  nvvm.cp.async.commit.group
+gpu.module @m {
+  gpu.func @guards(%k: !memory, %c: i1, %d: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %a = tile.ring {offset = 0} : !ring1
+    %b = tile.ring {offset = 2048} : !ring1
+    scf.if %c {
+      tile.ring.acquire %a[%c0] : !ring1
+      tile.copy_async %k[%c0] to %a[%c0] : !memory to !ring1
+      scf.if %d {
+        tile.ring.acquire %b[%c0] : !ring1
+        tile.copy_async %k[%c0] to %b[%c0] : !memory to !ring1
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring2 = !tile.ring<2, !tile.smem<16x64xf16, swizzle = 128>>
+!registers = tensor<16x64xf16, #tile.fragment<1>>
+
+// Copies one step ahead, from loop to loop: the group of a wait is found by its step,
+// and the one ahead stays pending. Behind the last loop nothing was copied ahead, but
+// there is a group: a wait does not take it for that of its step.
+
+// CHECK-LABEL: gpu.func @ahead(
+// CHECK:       scf.for
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK-NEXT:    nvvm.cp.async.wait.group 1
+// CHECK:       scf.for
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK-NEXT:    nvvm.cp.async.wait.group 1
+// CHECK:       tile.copy
+// CHECK-NEXT:  nvvm.cp.async.commit.group
+// CHECK-NEXT:  nvvm.cp.async.wait.group 0
+gpu.module @m {
+  gpu.func @ahead(%k: !memory, %n: index, %m: index, %c: i1) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %a = tile.ring {offset = 0} : !ring2
+    scf.if %c {
+      tile.ring.acquire %a[%c0] : !ring2
+      tile.copy_async %k[%c0] to %a[%c0] : !memory to !ring2
+    }
+    %t = scf.for %j = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
+      %t1 = arith.addi %t, %c1 : index
+      %j1 = arith.addi %j, %c1 : index
+      %more = arith.cmpi slt, %j1, %m : index
+      scf.if %more {
+        tile.ring.acquire %a[%t1] : !ring2
+        tile.copy_async %k[%j1] to %a[%t1] : !memory to !ring2
+      }
+      %x = tile.ring.wait %a[%t] : !ring2
+      tile.ring.release %a[%t] : !ring2
+      scf.yield %t1 : index
+    }
+    %u = scf.for %j = %n to %m step %c1 iter_args(%u = %t) -> (index) {
+      %u1 = arith.addi %u, %c1 : index
+      %j1 = arith.addi %j, %c1 : index
+      %more = arith.cmpi slt, %j1, %m : index
+      scf.if %more {
+        tile.ring.acquire %a[%u1] : !ring2
+        tile.copy_async %k[%j1] to %a[%u1] : !memory to !ring2
+      }
+      %x = tile.ring.wait %a[%u] : !ring2
+      tile.ring.release %a[%u] : !ring2
+      scf.yield %u1 : index
+    }
+    tile.ring.acquire %a[%u] : !ring2
+    tile.copy_async %k[%c0] to %a[%u] : !memory to !ring2
+    %y = tile.ring.wait %a[%u] : !ring2
+    tile.ring.release %a[%u] : !ring2
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+
+gpu.module @m {
+  gpu.func @no_order(%k: !memory) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %a = tile.ring {offset = 0} : !ring1
+    tile.ring.acquire %a[%c0] : !ring1
+    tile.copy_async %k[%c0] to %a[%c0] : !memory to !ring1
+    tile.ring.acquire %a[%c1] : !ring1
+    // expected-error @below {{'tile.copy_async' op fills a stage before the copy that filled it last has been waited for, and such copies have no order; wait for that one first, or give the ring more stages}}
+    tile.copy_async %k[%c1] to %a[%c1] : !memory to !ring1
     gpu.return
   }
 }
@@ -367,6 +480,50 @@ gpu.module @m {
     %r = tile.ring checked {offset = 0} : !tile.ring<1, !tile.smem<32x64xf16, swizzle = 128>>
     // expected-error @below {{'tile.ring.check_finite' op is for warps with roles}}
     tile.ring.check_finite %r[%c0] : !tile.ring<1, !tile.smem<32x64xf16, swizzle = 128>>
+    gpu.return
+  }
+}
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+
+// What a loop around the loop has left pending does not matter: only the groups
+// that are younger than the awaited one. A wait for what is complete leaves all.
+
+// CHECK-LABEL: gpu.func @loop_in_loop(
+// CHECK:       scf.for
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK:         scf.for
+// CHECK-NEXT:      nvvm.cp.async.wait.group 1
+// CHECK:           nvvm.cp.async.commit.group
+// CHECK-NEXT:      nvvm.cp.async.wait.group 1
+// CHECK:           nvvm.cp.async.wait.group 1
+// CHECK:           nvvm.cp.async.commit.group
+// CHECK:           nvvm.cp.async.commit.group
+// CHECK-NEXT:      nvvm.cp.async.wait.group 2
+gpu.module @m {
+  gpu.func @loop_in_loop(%k: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %a = tile.ring {offset = 0} : !ring1
+    %b = tile.ring {offset = 2048} : !ring1
+    %c = tile.ring {offset = 4096} : !ring1
+    scf.for %i = %c0 to %n step %c1 {
+      tile.copy_async %k[%c0] to %a[%c0] : !memory to !ring1
+      tile.copy_async %k[%c0] to %b[%c0] : !memory to !ring1
+      scf.for %j = %c0 to %n step %c1 {
+        %at = tile.ring.wait %a[%c0] : !ring1
+        tile.copy_async %k[%c0] to %c[%c0] : !memory to !ring1
+        %bt = tile.ring.wait %b[%c0] : !ring1
+        %again = tile.ring.wait %b[%c0] : !ring1
+        tile.copy_async %k[%c0] to %a[%c0] : !memory to !ring1
+        tile.copy_async %k[%c0] to %b[%c0] : !memory to !ring1
+        %ct = tile.ring.wait %c[%c0] : !ring1
+      }
+    }
     gpu.return
   }
 }

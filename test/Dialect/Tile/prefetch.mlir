@@ -676,3 +676,50 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+!ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
+
+// Copies behind the same wait are in the order of those before the loop, so that it is known
+// which of them are younger than another.
+
+// CHECK-LABEL: gpu.func @same_place(
+// CHECK-SAME:  %[[Q:.*]]: memref<{{.*}}>, %[[K:.*]]: memref<{{.*}}>, %[[V:.*]]: memref
+// CHECK:       tile.copy_async %[[Q]]
+// CHECK:       tile.copy_async %[[K]]
+// CHECK-NOT:   tile.copy_async
+// CHECK:       scf.for
+// CHECK:         tile.copy_async %[[V]]
+// CHECK:         tile.copy_async %[[Q]]
+// CHECK:         tile.copy_async %[[K]]
+// CHECK-NOT:     tile.copy_async
+gpu.module @m {
+  gpu.func @same_place(%q: !memory, %k: !memory, %v: !memory, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %qr = tile.ring : !ring1
+    %kr = tile.ring : !ring1
+    %vr = tile.ring : !ring1
+    %a = scf.for %j = %c0 to %n step %c16 iter_args(%t = %c0) -> (index) {
+      tile.ring.acquire %qr[%t] : !ring1
+      tile.copy_async %q[%j] to %qr[%t] : !memory to !ring1
+      tile.ring.acquire %kr[%t] : !ring1
+      tile.copy_async %k[%j] to %kr[%t] : !memory to !ring1
+      tile.ring.acquire %vr[%t] : !ring1
+      tile.copy_async %v[%j] to %vr[%t] : !memory to !ring1
+      %qt = tile.ring.wait %qr[%t] : !ring1
+      %kt = tile.ring.wait %kr[%t] : !ring1
+      tile.ring.release %qr[%t] : !ring1
+      tile.ring.release %kr[%t] : !ring1
+      %vt = tile.ring.wait %vr[%t] : !ring1
+      tile.ring.release %vr[%t] : !ring1
+      %t1 = arith.addi %t, %c1 : index
+      scf.yield %t1 : index
+    }
+    gpu.return
+  }
+}

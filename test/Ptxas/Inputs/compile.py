@@ -1,6 +1,6 @@
 """Compiles attention for many head dimensions and looks for spills.
 
-Usage: compile.py [--gradients] [--target TARGET] [--options OPTIONS] [--mask MASK] [--documents] [--dynamic | [--few] [--group N] --queries N --keys N] ELEMENT_TYPE D...
+Usage: compile.py [--gradients | --bias] [--target TARGET] [--options OPTIONS] [--mask MASK] [--documents] [--dynamic | [--few] [--group N] --queries N --keys N] ELEMENT_TYPE D...
 
 Each D is a head dimension, or D:DV with that of the values. Prints what ptxas
 says about each kernel; the status is 1 if one has spills, does not compile, or has
@@ -28,6 +28,20 @@ DOCUMENTS = """ score {
     %same = arith.cmpi eq, %x, %y : i32
     flash.yield %s keep %same : f32
   }"""
+# A learned bias for each head and distance, and its gradient.
+BIAS = """func.func @gradients(%q: tensor<{query}>, %k: tensor<{key}>, %v: tensor<{value}>, %o: tensor<{result}>, %lse: tensor<{lse}>, %do: tensor<{result}>, %bias: tensor<{table}>) -> (tensor<{query}>, tensor<{key}>, tensor<{value}>, tensor<{table}>) {{
+  %dq, %dk, %dv, %dbias = flash.attention_grad %q, %k, %v, %o, %lse, %do{mask} wrt(%bias : tensor<{table}>) score {{
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %last = arith.constant {last} : index
+    %d = arith.subi %i, %j : index
+    %at = arith.addi %d, %last : index
+    %e = tensor.extract %bias[%h, %at] : tensor<{table}>
+    %r = arith.addf %s, %e : f32
+    flash.yield %r : f32
+  }} : (tensor<{query}>, tensor<{key}>, tensor<{value}>, tensor<{result}>, tensor<{lse}>, tensor<{result}>) -> (tensor<{query}>, tensor<{key}>, tensor<{value}>, tensor<{table}>)
+  return %dq, %dk, %dv, %dbias : tensor<{query}>, tensor<{key}>, tensor<{value}>, tensor<{table}>
+}}
+"""
 CHIPS = {"sm80": "sm_80", "sm90": "sm_90a"}
 
 
@@ -39,7 +53,9 @@ def compile_one(arguments, d, dv):
     if arguments.dynamic:
         batch, heads, groups, queries, keys = "?????"
     element = arguments.element
-    text = (GRADIENTS if arguments.gradients else PROGRAM).format(query=f"{batch}x{heads}x{queries}x{d}x{element}", key=f"{batch}x{groups}x{keys}x{d}x{element}",
+    program = BIAS if arguments.bias else GRADIENTS if arguments.gradients else PROGRAM
+    table = {} if arguments.dynamic else {"table": f"{heads}x{queries + keys - 1}xf32", "last": keys - 1}
+    text = program.format(**table, query=f"{batch}x{heads}x{queries}x{d}x{element}", key=f"{batch}x{groups}x{keys}x{d}x{element}",
                           value=f"{batch}x{groups}x{keys}x{dv}x{element}", result=f"{batch}x{heads}x{queries}x{dv}x{element}",
                           mask=f" mask({arguments.mask})" if arguments.mask else "", keys=keys, lse=f"{batch}x{heads}x{queries}xf32",
                           score=DOCUMENTS.replace("KEYS", str(keys)) if arguments.documents else "")
@@ -55,6 +71,7 @@ def main():
     parser.add_argument("--target", default="sm80", choices=CHIPS)
     parser.add_argument("--options", default="", help="of --flash-sm80 or --flash-sm90")
     parser.add_argument("--gradients", action="store_true", help="its gradients instead")
+    parser.add_argument("--bias", action="store_true", help="the gradients of a learned bias and of the operands")
     parser.add_argument("--mask")
     parser.add_argument("--documents", action="store_true", help="a mask that reads an array; as many queries as keys")
     parser.add_argument("--dynamic", action="store_true", help="sizes known at run time")

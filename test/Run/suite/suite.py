@@ -323,6 +323,10 @@ def gradient_cases():
         add("mixed", dtype=rng.choice(DTYPES), B=rng.randint(1, 3), Hkv=hkv, Hq=hkv * rng.randint(1, 3), D=rng.choice(HEAD_DIMS),
             Dv=rng.choice(HEAD_DIMS), mask=rng.choice(list(MASKS)), dynamic=rng.random() < 0.4, sink=rng.random() < 0.3,
             lengths=rng.random() < 0.3, lse_grad=rng.random() < 0.4, score=rng.choice([None, None] + list(GRADIENT_SCORES)))
+    # Diagonals of at least sixteen tiles, in parts.
+    for dtype, mask in zip(DTYPES, ("window", "two_sided", None)):
+        add(f"parts-{dtype}", dtype=dtype, score="by_distance", schedule="query_tile=16,key_tile=16", mask=mask, B=2, Hkv=1, D=16, Dv=24,
+            Nq=rng.randint(257, 300), Nk=rng.randint(257, 300))
     return result
 
 

@@ -147,29 +147,14 @@ MutableOperandRange CapturedGradStepOp::getCountMutable() {
   return getOverQueries() ? getQueriesMutable() : getKeysMutable();
 }
 
-Value QueryGradStepOp::getFixedCount() { return {}; }
-Value KeyGradStepOp::getFixedCount() { return getKeys(); }
-Value CapturedGradStepOp::getFixedCount() {
-  return getOverQueries() ? getKeys() : getQueries();
+MutableOperandRange QueryGradStepOp::getFixedCountMutable() {
+  return MutableOperandRange(*this, 0, 0);
 }
-
-/// The tiles of keys, or of queries, of a step.
-template <typename Op>
-static SmallVector<OpOperand *> getTiles(Op op, bool ofQueries) {
-  if (!ofQueries)
-    return {&op.getKeyMutable(), &op.getValueMutable()};
-  return {&op.getQueryMutable(), &op.getOutputGradMutable(),
-          &op.getShiftMutable(), &op.getDeltaMutable()};
+MutableOperandRange KeyGradStepOp::getFixedCountMutable() {
+  return getKeysMutable();
 }
-
-SmallVector<OpOperand *> QueryGradStepOp::getSteppedTiles() {
-  return getTiles(*this, /*ofQueries=*/false);
-}
-SmallVector<OpOperand *> KeyGradStepOp::getSteppedTiles() {
-  return getTiles(*this, /*ofQueries=*/true);
-}
-SmallVector<OpOperand *> CapturedGradStepOp::getSteppedTiles() {
-  return getTiles(*this, getOverQueries());
+MutableOperandRange CapturedGradStepOp::getFixedCountMutable() {
+  return getOverQueries() ? getKeysMutable() : getQueriesMutable();
 }
 
 /// Checks what all steps of the gradients have.

@@ -258,6 +258,22 @@ Value ScoreTileBuilder::guardOf(ImplicitLocOpBuilder &at, Value query,
                        position.numQueries);
 }
 
+/// Whether the tile is a slice of a tensor with as many rows as there are: each
+/// of its rows exists then.
+static bool isSliceOfAll(Value tile, OpFoldResult extent) {
+  auto slice = tile.getDefiningOp<tensor::ExtractSliceOp>();
+  if (!slice)
+    return false;
+  RankedTensorType source = slice.getSourceType();
+  int64_t rows = source.getRank() - 2;
+  if (!source.isDynamicDim(rows))
+    return getConstantIntValue(extent) == source.getDimSize(rows);
+  auto size = dyn_cast<Value>(extent);
+  auto dim = size ? size.getDefiningOp<tensor::DimOp>() : tensor::DimOp();
+  return dim && dim.getSource() == slice.getSource() &&
+         dim.getConstantIndex() == rows;
+}
+
 ScorePosition ScoreTileBuilder::readablePosition(ImplicitLocOpBuilder &at,
                                                  Value query, Value key) {
   Block &region = step.getScore().front();
@@ -278,10 +294,13 @@ ScorePosition ScoreTileBuilder::readablePosition(ImplicitLocOpBuilder &at,
   };
   // All rows of the fixed tile are computed; of the other one it is counted
   // which exist.
-  if (!step.stepsOverQueries() || step.getCount())
+  bool stepsOverQueries = step.stepsOverQueries();
+  SmallVector<OpFoldResult> extents = step.getMixedExtents();
+  bool isCounted = step.getCount() != nullptr;
+  if (stepsOverQueries ? isCounted : !isSliceOfAll(step.getQuery(), extents[0]))
     position.query =
         clampBelow(position.query, position.numQueries, region.getArgument(3));
-  if (step.stepsOverQueries() || step.getCount())
+  if (stepsOverQueries ? !isSliceOfAll(step.getKey(), extents[1]) : isCounted)
     position.key =
         clampBelow(position.key, position.numKeys, region.getArgument(4));
   return position;

@@ -5,7 +5,9 @@
 //
 // A loop goes over tiles of keys for a tile of queries, or the other way round.
 // The latter is the former under the transposed mask, so that what is written
-// here of keys and queries holds for it with the words exchanged.
+// here of keys and queries holds for it with the words exchanged. Along a
+// diagonal tiles of both go on; what is written of the query tile holds for
+// their distance then, and the tiles that are counted are those of queries.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,16 +37,23 @@ using namespace mlir;
 using namespace flash;
 
 namespace {
+/// Which tiles the iterations of a loop have.
+enum class Path {
+  Row,      ///< Those of keys of a tile of queries, or the other way round.
+  Diagonal, ///< Those of queries that are as far behind those of keys.
+  Pair      ///< The same two, of other batches or heads.
+};
+
 /// What a copy of the loop body still has to take care of.
 struct StepKind {
   bool masked; ///< Some elements of the tile may be masked.
-  bool ragged; ///< Some keys of the tile may not exist.
+  bool ragged; ///< Some rows of the tiles may not exist.
 };
 
-/// Splits one loop over key tiles.
+/// Splits one loop over tiles.
 class Splitter {
 public:
-  Splitter(scf::ForOp loop, StepOpInterface step);
+  Splitter(scf::ForOp loop, StepOpInterface step, Path path);
   void run();
 
 private:
@@ -86,18 +95,21 @@ private:
   /// Says of the tile that starts at `key` which units a contribution to it is
   /// among: those of the loop's other dimension that visit it.
   void narrow(ContributeOp contribution, Value key);
-  /// Makes a copied step read whole tiles, all of whose keys exist.
-  void dropPadding(StepOpInterface copy);
-  /// Emits how many of the tiles have all their keys: those before it have, and
-  /// none behind them.
-  Value countWholeTiles();
+  /// Makes a copied step read whole tiles of which `count` rows exist: all do.
+  void dropPadding(StepOpInterface copy, Value count);
+  /// How many rows exist of the tiles that iterations change.
+  SmallVector<Value> getCounts(StepOpInterface of);
+  /// Emits how many of the tiles have all the rows that `count` counts: those
+  /// before it have, and none behind them.
+  Value countWholeTiles(Value count);
   /// The first tile from `tile` on that the loop visits, which may be one
   /// behind its end.
   Value nextVisited(Value tile);
   /// Emits a loop over the tiles [from, to) that carries on the state, unless
   /// it is known to be empty.
   void loopOver(Value from, Value to, Step body);
-  void loopOverKeys(Value from, Value to, Step body);
+  /// The same of what the loop itself counts.
+  void emitLoop(Value from, Value to, Step body);
   /// Emits the results of `then` where `condition` holds, else of `otherwise`.
   SmallVector<Value> choose(Value condition, Branch then, Branch otherwise);
 
@@ -109,16 +121,24 @@ private:
       return copyStep(key, carried, kind);
     };
   }
+  /// Asks of the tile at `point`, of which all rows exist where `isWhole`,
+  /// whether to visit it and how.
+  SmallVector<Value> testTile(const MaskTiles &tiles, ArrayRef<Value> point,
+                              Value isWhole, Value key, ValueRange carried);
   void testEachTile(const MaskTiles &tiles, Value lo, Value hi);
+  void splitPair(const MaskTiles &tiles, ArrayRef<OpFoldResult> at);
+  /// Whether all rows of both tiles exist; null if only an iteration tells.
+  Value isWholePair();
 
   scf::ForOp loop;
   StepOpInterface step;
+  Path path;
   OpBuilder b;
   Location loc;
   int64_t packedHeads, queryTile, keyTile;
   SmallVector<Value> position; ///< (b, h, i) of the query tile.
   SmallVector<Value> extents;  ///< (nq, nk).
-  bool ragged;                 ///< Whether some tiles may lack keys.
+  bool ragged;                 ///< Whether some tiles may lack rows.
   Value wholeTiles;            ///< Tiles before this one have all their keys.
   MaskAttrInterface mask;      ///< Of the loop's queries and keys.
   /// The first tile of the loop, and the distance between its tiles; null if it
@@ -130,14 +150,19 @@ private:
 };
 } // namespace
 
-Splitter::Splitter(scf::ForOp loop, StepOpInterface step)
-    : loop(loop), step(step), b(loop), loc(loop.getLoc()),
+/// Whether the loop is one over keys under the transposed mask.
+static bool isTransposed(Path path, StepOpInterface step) {
+  return path == Path::Row && step.stepsOverQueries();
+}
+
+Splitter::Splitter(scf::ForOp loop, StepOpInterface step, Path path)
+    : loop(loop), step(step), path(path), b(loop), loc(loop.getLoc()),
       packedHeads(step.getPackedHeads()),
       queryTile(step.getQuery().getType().getDimSize(0) / packedHeads),
       keyTile(step.getKey().getType().getDimSize(0)),
-      ragged(static_cast<bool>(step.getCount())),
+      ragged(!getCounts(step).empty()),
       state(loop.getInitArgs().begin(), loop.getInitArgs().end()) {
-  if (step.stepsOverQueries())
+  if (isTransposed(path, step))
     std::swap(queryTile, keyTile);
 }
 
@@ -158,8 +183,13 @@ Value Splitter::combine(bool outerIsMin, ArrayRef<TileBound> bounds,
     return fallback;
   SmallVector<OpFoldResult> operands(position.begin(), position.end());
   llvm::append_range(operands, extents);
-  if (bounds.size() == 1 && bounds[0].guard == IntegerSet())
-    return extremum(!outerIsMin, bounds[0].map, operands);
+  if (bounds.size() == 1) {
+    Value value = extremum(!outerIsMin, bounds[0].map, operands);
+    if (bounds[0].guard == IntegerSet())
+      return value;
+    return arith::SelectOp::create(b, loc, isIn(bounds[0].guard, position),
+                                   value, fallback);
+  }
   // Bounds whose guard fails become an extreme that loses against any other. No
   // tile has such a number, and it fits the 32-bit indices of a GPU.
   Value lost = constant(outerIsMin ? std::numeric_limits<int32_t>::max()
@@ -179,53 +209,83 @@ Value Splitter::combine(bool outerIsMin, ArrayRef<TileBound> bounds,
   return arith::SelectOp::create(b, loc, none, fallback, result);
 }
 
-Value Splitter::countWholeTiles() {
+namespace {
+/// An affine operation in a loop, by the loop's induction variable.
+struct InductionMap {
+  AffineMap map;
+  SmallVector<OpFoldResult> operands; ///< 0 in the place of the variable.
+  AffineExpr variable;                ///< Null if it is no operand.
+
+  /// The expression, null if it depends on the variable.
+  AffineExpr getInvariant(AffineExpr expr) const {
+    expr = simplifyAffineExpr(expr, map.getNumDims(), map.getNumSymbols());
+    bool varies = false;
+    expr.walk([&](AffineExpr part) { varies |= part == variable; });
+    return varies ? AffineExpr() : expr;
+  }
+};
+} // namespace
+
+/// That of the operation that gives `value`, none if another operand of it
+/// varies in the loop.
+template <typename Op>
+static std::optional<InductionMap> getInductionMap(scf::ForOp loop,
+                                                   Value value) {
+  auto op = value.getDefiningOp<Op>();
+  if (!op)
+    return std::nullopt;
+  Builder b(loop.getContext());
+  InductionMap result = {op.getAffineMap(), {}, {}};
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    if (operand == loop.getInductionVar()) {
+      unsigned numDims = result.map.getNumDims();
+      result.variable = i < numDims ? b.getAffineDimExpr(i)
+                                    : b.getAffineSymbolExpr(i - numDims);
+      result.operands.push_back(b.getIndexAttr(0));
+    } else if (loop.isDefinedOutsideOfLoop(operand)) {
+      result.operands.push_back(operand);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return result;
+}
+
+SmallVector<Value> Splitter::getCounts(StepOpInterface of) {
+  SmallVector<Value> counts;
+  if (Value count = of.getCount())
+    counts.push_back(count);
+  if (Value count = of.getFixedCount(); count && path != Path::Row)
+    counts.push_back(count);
+  return counts;
+}
+
+Value Splitter::countWholeTiles(Value count) {
   // A tile at j has min(n - j, keyTile) of n keys: whatever the loop's end is,
   // this says n.
-  auto keys = step.getCount().getDefiningOp<affine::AffineMinOp>();
-  if (!keys)
+  std::optional<InductionMap> ofTile =
+      getInductionMap<affine::AffineMinOp>(loop, count);
+  if (!ofTile || !ofTile->variable)
     return constant(0);
-  AffineMap map = keys.getMap();
-  SmallVector<OpFoldResult> operands;
-  AffineExpr tileStart;
-  for (auto [i, operand] : llvm::enumerate(keys.getOperands())) {
-    if (operand == loop.getInductionVar())
-      tileStart = i < map.getNumDims()
-                      ? b.getAffineDimExpr(i)
-                      : b.getAffineSymbolExpr(i - map.getNumDims());
-    else if (!loop.isDefinedOutsideOfLoop(operand))
-      return constant(0);
-    operands.push_back(operand);
-  }
   bool isOfTile = false;
-  SmallVector<AffineExpr> counts;
-  for (AffineExpr result : map.getResults()) {
+  SmallVector<AffineExpr> all;
+  for (AffineExpr result : ofTile->map.getResults()) {
     auto most = dyn_cast<AffineConstantExpr>(result);
     if (most && most.getValue() == keyTile) {
       isOfTile = true;
       continue;
     }
-    AffineExpr count =
-        tileStart ? simplifyAffineExpr(result + tileStart, map.getNumDims(),
-                                       map.getNumSymbols())
-                  : AffineExpr();
-    bool dependsOnTile = false;
-    if (count)
-      count.walk([&](AffineExpr part) { dependsOnTile |= part == tileStart; });
-    if (!count || dependsOnTile)
+    all.push_back(ofTile->getInvariant(result + ofTile->variable));
+    if (!all.back())
       return constant(0);
-    counts.push_back(count);
   }
-  if (!isOfTile || counts.empty())
+  if (!isOfTile || all.empty())
     return constant(0);
-  for (OpFoldResult &operand : operands)
-    if (operand == OpFoldResult(loop.getInductionVar()))
-      operand = b.getIndexAttr(0); // In no count.
-  Value count = extremum(/*isMin=*/true,
-                         AffineMap::get(map.getNumDims(), map.getNumSymbols(),
-                                        counts, b.getContext()),
-                         operands);
-  return apply(b.getAffineDimExpr(0).floorDiv(keyTile), count);
+  AffineMap map =
+      AffineMap::get(ofTile->map.getNumDims(), ofTile->map.getNumSymbols(), all,
+                     b.getContext());
+  return apply(b.getAffineDimExpr(0).floorDiv(keyTile),
+               extremum(/*isMin=*/true, map, ofTile->operands));
 }
 
 void Splitter::narrow(ContributeOp contribution, Value key) {
@@ -262,23 +322,21 @@ static tensor::ExtractSliceOp getPaddedSlice(Value tile, Value rows) {
                                                                 : nullptr;
 }
 
-void Splitter::dropPadding(StepOpInterface copy) {
-  for (OpOperand *operand : copy.getSteppedTiles()) {
-    tensor::ExtractSliceOp slice =
-        getPaddedSlice(operand->get(), copy.getCount());
+void Splitter::dropPadding(StepOpInterface copy, Value count) {
+  for (OpOperand &operand : copy->getOpOperands()) {
+    tensor::ExtractSliceOp slice = getPaddedSlice(operand.get(), count);
     if (!slice)
       continue;
+    auto type = cast<RankedTensorType>(operand.get().getType());
     SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
     for (OpFoldResult &size : sizes)
       if (isa<Value>(size))
-        size = b.getIndexAttr(keyTile);
+        size = b.getIndexAttr(type.getDimSize(0));
     OpBuilder::InsertionGuard guard(b);
-    Operation *pad = operand->get().getDefiningOp();
-    b.setInsertionPoint(pad);
-    operand->set(tensor::ExtractSliceOp::create(
-        b, loc, cast<RankedTensorType>(operand->get().getType()),
-        slice.getSource(), slice.getMixedOffsets(), sizes,
-        slice.getMixedStrides()));
+    b.setInsertionPoint(operand.get().getDefiningOp());
+    operand.set(tensor::ExtractSliceOp::create(b, loc, type, slice.getSource(),
+                                               slice.getMixedOffsets(), sizes,
+                                               slice.getMixedStrides()));
   }
 }
 
@@ -312,8 +370,11 @@ SmallVector<Value> Splitter::copyStep(Value key, ValueRange carried,
   if (!kind.ragged) {
     // Steps that are chosen between share their tiles, padded or not.
     if (shared.getValueMap().empty())
-      dropPadding(copy);
+      for (Value count : getCounts(copy))
+        dropPadding(copy, count);
     copy.getCountMutable().clear();
+    if (path != Path::Row)
+      copy.getFixedCountMutable().clear();
   }
   SmallVector<Value> results =
       llvm::map_to_vector(loop.getYieldedValues(), [&](Value yielded) {
@@ -333,6 +394,8 @@ Value Splitter::nextVisited(Value tile) {
     return tile;
   if (isConstantIntValue(tile, 0))
     return firstTile;
+  if (isConstantIntValue(tileStep, 1))
+    return max(tile, firstTile);
   Value &next = visited[tile];
   if (next)
     return next;
@@ -350,11 +413,11 @@ void Splitter::loopOver(Value from, Value to, Step body) {
   AffineExpr toKey = b.getAffineDimExpr(0) * keyTile;
   // The next loop starts where this one ends, also if not all tiles are
   // visited.
-  loopOverKeys(apply(toKey, nextVisited(from)), apply(toKey, nextVisited(to)),
-               body);
+  emitLoop(apply(toKey, nextVisited(from)), apply(toKey, nextVisited(to)),
+           body);
 }
 
-void Splitter::loopOverKeys(Value from, Value to, Step body) {
+void Splitter::emitLoop(Value from, Value to, Step body) {
   auto copy = scf::ForOp::create(b, loc, from, to, loop.getStep(), state);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(copy.getBody());
@@ -394,8 +457,8 @@ void Splitter::putLastFirst(Value lo, Value fullLo, Value whole, Value hi,
                                          arith::IntegerOverflowFlags::nsw);
   };
   auto visit = [&] {
-    loopOverKeys(firstKey, isLastOnly ? keyBehind(firstKey) : endKey,
-                 stepOf({masked, ragged}));
+    emitLoop(firstKey, isLastOnly ? keyBehind(firstKey) : endKey,
+             stepOf({masked, ragged}));
     if (fullLo != lo) {
       fullLo = min(fullLo, from);
       loopOver(lo, fullLo, stepOf({/*masked=*/true, /*ragged=*/false}));
@@ -416,7 +479,7 @@ void Splitter::putLastFirst(Value lo, Value fullLo, Value whole, Value hi,
 }
 
 /// Says that a mask leaves no tile out only because the analysis gave up.
-static void warnOfAllTiles(Location loc, StepOpInterface step) {
+static void warnOfAllTiles(Location loc, StepOpInterface step, Path path) {
   MaskAttrInterface mask = *step.getMask();
   constexpr size_t mostParts = 8, mostChars = 160;
   // The text of a mask has a shared part once for each path to it.
@@ -431,7 +494,9 @@ static void warnOfAllTiles(Location loc, StepOpInterface step) {
   emitWarning(loc) << "the mask " << text
                    << " is too complicated, or its numbers are too large, to "
                       "tell which tiles of "
-                   << (step.stepsOverQueries() ? "queries" : "keys")
+                   << (path != Path::Row         ? "queries and keys"
+                       : step.stepsOverQueries() ? "queries"
+                                                 : "keys")
                    << " it leaves out: all are visited, "
                       "which is right but slow";
 }
@@ -472,55 +537,164 @@ void Splitter::splitIntoRanges(const MaskTiles &tiles, Value lo, Value hi) {
   loopOver(fullHi, hi, stepOf({/*masked=*/true, ragged}));
 }
 
+SmallVector<Value> Splitter::testTile(const MaskTiles &tiles,
+                                      ArrayRef<Value> point, Value isWhole,
+                                      Value key, ValueRange carried) {
+  auto choiceOf = [&](StepKind kind) {
+    return [this, key, carried, kind] { return copyStep(key, carried, kind); };
+  };
+  auto unmasked = [&] {
+    if (!isWhole)
+      return choiceOf({/*masked=*/false, ragged})();
+    return choose(isWhole, choiceOf({/*masked=*/false, /*ragged=*/false}),
+                  choiceOf({/*masked=*/false, /*ragged=*/true}));
+  };
+  auto visit = [&] {
+    return choose(isInAny(tiles.notFull, point),
+                  choiceOf({/*masked=*/true, ragged}), unmasked);
+  };
+  if (path != Path::Pair && tiles.visitedIsRange)
+    return visit();
+  return choose(isInAny(tiles.visited, point), visit,
+                [&] { return SmallVector<Value>(carried); });
+}
+
 /// Otherwise one loop covers the hull and asks at each tile.
 void Splitter::testEachTile(const MaskTiles &tiles, Value lo, Value hi) {
   loopOver(lo, hi, [&](Value key, ValueRange carried) {
-    Value tile = apply(b.getAffineDimExpr(0).floorDiv(keyTile), key);
+    Value tile = apply(b.getAffineDimExpr(0).floorDiv(keyTile), key), isWhole;
     shareTiles(key);
     SmallVector<Value> point(position);
     point.push_back(tile);
-    auto choiceOf = [&](StepKind kind) {
-      return
-          [this, key, carried, kind] { return copyStep(key, carried, kind); };
-    };
-    auto unmasked = [&] {
-      if (!ragged)
-        return choiceOf({/*masked=*/false, /*ragged=*/false})();
-      Value isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                            tile, wholeTiles);
-      return choose(isWhole, choiceOf({/*masked=*/false, /*ragged=*/false}),
-                    choiceOf({/*masked=*/false, /*ragged=*/true}));
-    };
-    auto visit = [&] {
-      return choose(isInAny(tiles.notFull, point),
-                    choiceOf({/*masked=*/true, ragged}), unmasked);
-    };
-    if (tiles.visitedIsRange)
-      return visit();
-    return choose(isInAny(tiles.visited, point), visit,
-                  [&] { return SmallVector<Value>(carried); });
+    if (ragged)
+      isWhole = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, tile,
+                                      wholeTiles);
+    return testTile(tiles, point, isWhole, key, carried);
   });
 }
 
+Value Splitter::isWholePair() {
+  int64_t stepped = step.stepsOverQueries() ? queryTile : keyTile,
+          fixed = step.stepsOverQueries() ? keyTile : queryTile;
+  Value all;
+  for (auto [count, rows] : {std::pair(step.getCount(), stepped),
+                             std::pair(step.getFixedCount(), fixed)}) {
+    if (!count)
+      continue;
+    Value here = shared.lookupOrDefault(count);
+    if (loop.getRegion().isAncestor(here.getParentRegion())) {
+      std::optional<InductionMap> ofTile =
+          getInductionMap<affine::AffineMinOp>(loop, count);
+      if (!ofTile || ofTile->variable)
+        return {};
+      here = extremum(/*isMin=*/true, ofTile->map, ofTile->operands);
+    }
+    Value exist = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, here,
+                                        constant(rows));
+    all = all ? arith::AndIOp::create(b, loc, all, exist) : exist;
+  }
+  return all;
+}
+
+/// Two tiles are left out, whole or neither. Where that is the same for all
+/// batches or heads of the loop, it becomes two of which one is empty, or both
+/// are.
+void Splitter::splitPair(const MaskTiles &tiles, ArrayRef<OpFoldResult> at) {
+  Value variable = loop.getInductionVar(), from = loop.getLowerBound(),
+        to = loop.getUpperBound();
+  auto getPoint = [&](Value iteration) {
+    SmallVector<Value> point;
+    for (OpFoldResult entry : at)
+      point.push_back(entry == OpFoldResult(variable)
+                          ? iteration
+                          : getValueOrCreateConstantIndexOp(b, loc, entry));
+    point.back() = apply(b.getAffineDimExpr(0).floorDiv(keyTile), point.back());
+    return point;
+  };
+  for (unsigned dim : {0, 1})
+    if (at[dim] == OpFoldResult(variable) && dependsOn(mask, dim))
+      return emitLoop(from, to, [&](Value iteration, ValueRange carried) {
+        shareTiles(iteration);
+        return testTile(tiles, getPoint(iteration), isWholePair(), iteration,
+                        carried);
+      });
+
+  Value isWhole = isWholePair(), isVisited, needsCare;
+  Value always = arith::ConstantIntOp::create(b, loc, 1, 1);
+  if (isWhole)
+    needsCare = arith::XOrIOp::create(b, loc, isWhole, always);
+  if (step.getMask()) {
+    SmallVector<Value> point = getPoint(constant(0));
+    isVisited = isInAny(tiles.visited, point);
+    Value isPart = isInAny(tiles.notFull, point);
+    needsCare =
+        needsCare ? arith::OrIOp::create(b, loc, needsCare, isPart) : isPart;
+  }
+  Value end =
+      isVisited ? arith::SelectOp::create(b, loc, isVisited, to, from) : to;
+  if (!needsCare)
+    needsCare = always;
+  bool masked = static_cast<bool>(step.getMask());
+  emitLoop(from, arith::SelectOp::create(b, loc, needsCare, end, from),
+           stepOf({masked, ragged}));
+  emitLoop(from, arith::SelectOp::create(b, loc, needsCare, from, end),
+           stepOf({/*masked=*/false, ragged && !isWhole}));
+}
+
+/// How far the tiles of queries of a loop are behind those of keys, by a map
+/// whose only result does not depend on the iteration; none if that does.
+static std::optional<InductionMap> getDistance(scf::ForOp loop,
+                                               StepOpInterface step) {
+  SmallVector<OpFoldResult> at = step.getMixedPosition();
+  auto keys = dyn_cast<Value>(at[3]);
+  if (!keys || at[2] != OpFoldResult(loop.getInductionVar()))
+    return std::nullopt;
+  std::optional<InductionMap> distance =
+      getInductionMap<affine::AffineApplyOp>(loop, keys);
+  if (!distance || !distance->variable)
+    return std::nullopt;
+  AffineExpr ofAll =
+      distance->getInvariant(distance->variable - distance->map.getResult(0));
+  if (!ofAll)
+    return std::nullopt;
+  distance->map = AffineMap::get(distance->map.getNumDims(),
+                                 distance->map.getNumSymbols(), ofAll);
+  return distance;
+}
+
 void Splitter::run() {
+  if (!step.getMask() && !ragged)
+    return;
   SmallVector<OpFoldResult> at = step.getMixedPosition(),
                             of = step.getMixedExtents();
   mask = step.getMask() ? *step.getMask() : FullAttr::get(b.getContext());
-  if (step.stepsOverQueries()) {
+  if (isTransposed(path, step)) {
     std::swap(at[2], at[3]);
     std::swap(of[0], of[1]);
     mask = transposeMask(mask);
   }
-  for (OpFoldResult entry : ArrayRef(at).drop_back())
-    position.push_back(getValueOrCreateConstantIndexOp(b, loc, entry));
   for (OpFoldResult entry : of)
     extents.push_back(getValueOrCreateConstantIndexOp(b, loc, entry));
+  std::optional<int64_t> nq = getConstantIntValue(of[0]),
+                         nk = getConstantIntValue(of[1]);
   MaskTiles tiles =
-      computeMaskTiles(mask, queryTile, keyTile, getConstantIntValue(of[0]),
-                       getConstantIntValue(of[1]), packedHeads);
+      path == Path::Diagonal
+          ? computeDiagonalTiles(mask, keyTile, nq, nk)
+          : computeMaskTiles(mask, queryTile, keyTile, nq, nk, packedHeads);
   if (tiles.gaveUp)
-    warnOfAllTiles(loc, step);
+    warnOfAllTiles(loc, step, path);
+  if (path == Path::Pair) {
+    splitPair(tiles, at);
+    loop->replaceAllUsesWith(state);
+    return loop.erase();
+  }
 
+  if (path == Path::Diagonal) {
+    std::optional<InductionMap> distance = getDistance(loop, step);
+    at[2] = extremum(/*isMin=*/true, distance->map, distance->operands);
+  }
+  for (OpFoldResult entry : ArrayRef(at).drop_back())
+    position.push_back(getValueOrCreateConstantIndexOp(b, loc, entry));
   OpFoldResult start = getAsOpFoldResult(loop.getLowerBound()),
                stride = getAsOpFoldResult(loop.getStep());
   if (!isZeroInteger(start) || getConstantIntValue(stride) != keyTile) {
@@ -531,8 +705,10 @@ void Splitter::run() {
 
   Value endTile = apply(b.getAffineDimExpr(0).ceilDiv(keyTile),
                         getAsOpFoldResult(loop.getUpperBound()));
-  if (ragged)
-    wholeTiles = countWholeTiles();
+  for (Value count : getCounts(step)) {
+    Value whole = countWholeTiles(count);
+    wholeTiles = wholeTiles ? min(wholeTiles, whole) : whole;
+  }
   Value lo = combine(/*outerIsMin=*/true, tiles.lo, constant(0));
   Value hi = min(combine(/*outerIsMin=*/false, tiles.hi, constant(0)), endTile);
   if (tiles.visitedIsRange && tiles.fullIsRange)
@@ -552,8 +728,15 @@ static bool isMultipleOf(OpFoldResult value, int64_t factor) {
     return false;
   if (std::optional<int64_t> constant = getConstantIntValue(value))
     return *constant % factor == 0;
+  auto areMultiples = [&](AffineMap map) {
+    return llvm::all_of(map.getResults(), [&](AffineExpr result) {
+      return result.isMultipleOf(factor);
+    });
+  };
   if (auto apply = cast<Value>(value).getDefiningOp<affine::AffineApplyOp>())
-    return apply.getAffineMap().getResult(0).isMultipleOf(factor);
+    return areMultiples(apply.getAffineMap());
+  if (auto max = cast<Value>(value).getDefiningOp<affine::AffineMaxOp>())
+    return areMultiples(max.getAffineMap());
   auto argument = dyn_cast<BlockArgument>(cast<Value>(value));
   auto loop =
       argument
@@ -572,10 +755,10 @@ static bool isMultipleOf(OpFoldResult value, int64_t factor) {
   return false;
 }
 
-/// Whether `loop` visits the keys or queries over which `step` goes one whole
-/// tile at a time, all of them or every n-th, for a tile of the others: what
-/// the classification of tiles supposes.
-static bool isTileLoop(scf::ForOp loop, StepOpInterface step) {
+/// What the tiles of `step` have in common in all iterations of `loop`, none if
+/// the classification of tiles does not hold for them: it is of whole tiles,
+/// all of a row or of a diagonal or every n-th.
+static std::optional<Path> getPath(scf::ForOp loop, StepOpInterface step) {
   // What is the same for all tiles is asked for before the loop.
   auto isOutside = [&](OpFoldResult entry) {
     auto value = dyn_cast<Value>(entry);
@@ -584,21 +767,43 @@ static bool isTileLoop(scf::ForOp loop, StepOpInterface step) {
   RankedTensorType query = step.getQuery().getType(),
                    key = step.getKey().getType();
   if (!llvm::hasSingleElement(loop.getOps<StepOpInterface>()) ||
-      query.getRank() != 2 || !query.hasStaticShape() || !key.hasStaticShape())
-    return false;
+      query.getRank() != 2 || !query.hasStaticShape() ||
+      !key.hasStaticShape() || !llvm::all_of(step.getMixedExtents(), isOutside))
+    return std::nullopt;
   SmallVector<OpFoldResult> at = step.getMixedPosition();
-  int64_t fixedTile = query.getDimSize(0) / step.getPackedHeads(),
-          steppedTile = key.getDimSize(0);
+  OpFoldResult variable = loop.getInductionVar();
+  int64_t packedHeads = step.getPackedHeads(),
+          queryTile = query.getDimSize(0) / packedHeads,
+          keyTile = key.getDimSize(0);
+  if (isOutside(at[2]) && isOutside(at[3])) {
+    auto isKnown = [&](OpFoldResult entry) {
+      return isOutside(entry) || entry == variable;
+    };
+    if (isKnown(at[0]) && isKnown(at[1]) && isMultipleOf(at[2], queryTile) &&
+        isMultipleOf(at[3], keyTile))
+      return Path::Pair;
+    return std::nullopt;
+  }
+  if (!isOutside(at[0]) || !isOutside(at[1]))
+    return std::nullopt;
+  auto visitsTiles = [&](int64_t tile) {
+    return isMultipleOf(getAsOpFoldResult(loop.getLowerBound()), tile) &&
+           isMultipleOf(getAsOpFoldResult(loop.getStep()), tile);
+  };
+  if (std::optional<InductionMap> distance = getDistance(loop, step)) {
+    if (packedHeads == 1 && queryTile == keyTile && visitsTiles(keyTile) &&
+        distance->map.getResult(0).isMultipleOf(keyTile))
+      return Path::Diagonal;
+    return std::nullopt;
+  }
   if (step.stepsOverQueries()) {
     std::swap(at[2], at[3]);
-    std::swap(fixedTile, steppedTile);
+    std::swap(queryTile, keyTile);
   }
-  return llvm::all_of(ArrayRef(at).drop_back(), isOutside) &&
-         llvm::all_of(step.getMixedExtents(), isOutside) &&
-         isMultipleOf(getAsOpFoldResult(loop.getLowerBound()), steppedTile) &&
-         isMultipleOf(getAsOpFoldResult(loop.getStep()), steppedTile) &&
-         at[3] == OpFoldResult(loop.getInductionVar()) &&
-         isMultipleOf(at[2], fixedTile);
+  if (isOutside(at[2]) && isMultipleOf(at[2], queryTile) && at[3] == variable &&
+      visitsTiles(keyTile))
+    return Path::Row;
+  return std::nullopt;
 }
 
 /// Of lengths that are not known, neither may be much longer than the other.
@@ -624,6 +829,17 @@ static bool isOfList(StepOpInterface step) {
          });
 }
 
+/// Whether the step's loop goes over the keys of a tile of queries.
+static bool isOverKeys(StepOpInterface step) {
+  auto loop = step->getParentOfType<scf::ForOp>();
+  auto isOutside = [&](OpFoldResult entry) {
+    auto value = dyn_cast<Value>(entry);
+    return !value || loop.isDefinedOutsideOfLoop(value);
+  };
+  SmallVector<OpFoldResult> at = step.getMixedPosition();
+  return loop && isOutside(at[2]) && !isOutside(at[3]);
+}
+
 /// Says in which order tiles of queries are taken that the mask makes longer or
 /// shorter, unless the program does. Tiles of keys are longest first as they
 /// come: the last keys are those that the fewest queries see.
@@ -631,7 +847,7 @@ static void setOrder(scf::ForallOp forall) {
   StepOpInterface masked;
   bool hasLists = false;
   forall.walk([&](StepOpInterface step) {
-    if (step.getMask() && !step.stepsOverQueries())
+    if (step.getMask() && !step.stepsOverQueries() && isOverKeys(step))
       masked = step;
     hasLists |= isOfList(step);
   });
@@ -656,17 +872,18 @@ static void setOrder(scf::ForallOp forall) {
 namespace {
 struct SplitMask : flash::impl::SplitMaskBase<SplitMask> {
   void runOnOperation() override {
-    SmallVector<std::pair<scf::ForOp, StepOpInterface>> loops;
+    SmallVector<std::tuple<scf::ForOp, StepOpInterface, Path>> loops;
     getOperation().walk([&](StepOpInterface step) {
       // Loops in a choice are what putLastFirst has made, or arranged
       // otherwise.
       auto loop = dyn_cast<scf::ForOp>(step->getParentOp());
-      if (loop && !isa<scf::IfOp>(loop->getParentOp()) &&
-          isTileLoop(loop, step) && (step.getMask() || step.getCount()))
-        loops.emplace_back(loop, step);
+      if (!loop || isa<scf::IfOp>(loop->getParentOp()))
+        return;
+      if (std::optional<Path> path = getPath(loop, step))
+        loops.emplace_back(loop, step, *path);
     });
-    for (auto [loop, step] : loops)
-      Splitter(loop, step).run();
+    for (auto [loop, step, path] : loops)
+      Splitter(loop, step, path).run();
     getOperation().walk(setOrder);
   }
 };

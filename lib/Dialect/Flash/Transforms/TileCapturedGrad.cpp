@@ -18,10 +18,9 @@
 #include "GradProgram.h"
 
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
-#include "flash/Dialect/Flash/Utils/MaskNodes.h"
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Support/Place.h"
-#include "mlir/Analysis/FlatLinearValueConstraints.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -207,81 +206,6 @@ LogicalResult flash::verifyCapturedReads(AttentionGradOp op) {
 // Programs
 //===----------------------------------------------------------------------===//
 
-/// The least and the greatest distance from key to query that the mask may
-/// keep, where a bound is known: those of causal masks, windows and sets like
-/// them.
-static std::pair<Value, Value> emitDistanceBounds(ImplicitLocOpBuilder &b,
-                                                  MaskAttrInterface mask,
-                                                  Value numQueries,
-                                                  Value numKeys) {
-  using Bounds = std::pair<Value, Value>;
-  auto combine = [&](Value x, Value y, bool takesGreater) -> Value {
-    if (takesGreater)
-      return arith::MaxSIOp::create(b, x, y);
-    return arith::MinSIOp::create(b, x, y);
-  };
-  auto intersect = [&](Bounds &all, const Bounds &other) {
-    if (other.first)
-      all.first =
-          all.first ? combine(all.first, other.first, true) : other.first;
-    if (other.second)
-      all.second =
-          all.second ? combine(all.second, other.second, false) : other.second;
-  };
-  auto unite = [&](Bounds &all, const Bounds &other) {
-    all.first = all.first && other.first
-                    ? combine(all.first, other.first, false)
-                    : Value();
-    all.second = all.second && other.second
-                     ? combine(all.second, other.second, true)
-                     : Value();
-  };
-  auto ofSet = [&](IntegerSet set) {
-    Bounds bounds;
-    for (auto [constraint, isEquality] :
-         llvm::zip_equal(set.getConstraints(), set.getEqFlags())) {
-      // The coefficients of b, h, i, j, nq, nk and 1, and of quotients.
-      SmallVector<int64_t> flat;
-      if (failed(getFlattenedAffineExpr(constraint, set.getNumDims(),
-                                        set.getNumSymbols(), &flat)) ||
-          flat.size() != 7 || flat[0] != 0 || flat[1] != 0 ||
-          std::abs(flat[2]) != 1 || flat[2] != -flat[3])
-        continue;
-      // distance + rest >= 0, or -distance + rest >= 0
-      AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-      Value rest = getValueOrCreateConstantIndexOp(
-          b, b.getLoc(),
-          affine::makeComposedFoldedAffineApply(
-              b, b.getLoc(), (d0 * flat[4] + d1 * flat[5] + flat[6]) * -flat[2],
-              {numQueries, numKeys}));
-      bool isLeast = flat[2] == 1;
-      if (isLeast || isEquality)
-        intersect(bounds, {rest, Value()});
-      if (!isLeast || isEquality)
-        intersect(bounds, {Value(), rest});
-    }
-    return bounds;
-  };
-  std::vector<MaskNode> nodes = getMaskNodes(mask);
-  std::vector<Bounds> boundsOf(nodes.size());
-  for (auto [node, bounds] : llvm::zip_equal(nodes, boundsOf)) {
-    if (node.kind == MaskForm::Kind::Set) {
-      bounds = ofSet(node.set);
-      continue;
-    }
-    bool isUnion = node.kind == MaskForm::Kind::Union;
-    for (auto [number, part] : llvm::enumerate(node.parts)) {
-      if (number == 0)
-        bounds = boundsOf[part];
-      else if (isUnion)
-        unite(bounds, boundsOf[part]);
-      else
-        intersect(bounds, boundsOf[part]);
-    }
-  }
-  return boundsOf.back();
-}
-
 namespace {
 /// One coordinate of partial sums.
 struct Coordinate {
@@ -294,6 +218,15 @@ struct Coordinate {
 struct PartialSums {
   Value sums;
   SmallVector<Coordinate> coordinates;
+  /// The distance from key to query of the first ones, where one coordinate is
+  /// the distance.
+  Value firstDistance = {};
+};
+
+/// The distances that the mask leaves: those of pairs of tiles, in tiles, and
+/// of the elements of these.
+struct Distances {
+  OpFoldResult firstOfTiles, numOfTiles, first, number;
 };
 
 /// Which partial sums belong to an element of the tensor.
@@ -326,26 +259,35 @@ private:
   PartialSums emitRowSums(const ReadGroup &group, bool overQueries);
   PartialSums emitTileSums(const ReadGroup &group, const Dependence &on);
   PartialSums emitDistanceSums(const ReadGroup &group, const Dependence &on);
-  /// Sums of the distances from those of tiles at the same distance.
-  Value addDiagonals(Value tiles, OpFoldResult batches);
+  Distances findDistances();
+  /// Sums of the distances from those of tiles at the same distance, of which
+  /// there are `parts` each.
+  Value addDiagonals(Value tiles, OpFoldResult batches,
+                     const Distances &distances, int64_t parts);
   /// Adds the steps of the tile of queries and all tiles of keys.
   Value addKeys(const ReadGroup &group, Pair pair, Value sum);
-  /// The same of one tile of keys, without a loop, in which copies would not be
-  /// ahead of their use.
+  /// Adds those of the tiles of queries that are `distance` behind a tile of
+  /// keys: of those from `skipped` behind the first one on, so many rows.
+  Value addDiagonal(const ReadGroup &group, Pair pair, Value distance,
+                    Value skipped, std::optional<int64_t> mostRows, Value sum);
+  /// Adds that of two tiles.
   Value addPair(const ReadGroup &group, const Pair &pair, Value sum);
-  /// `end`, or 0 if the mask leaves nothing of a tile of queries and one of
-  /// keys whose first elements are `distance` apart.
-  Value zeroIfHidden(Value distance, Value end);
+  /// Rows of the operands, as they are in a step, and how many of them exist;
+  /// null if all do.
+  struct Rows {
+    SmallVector<Value> tiles;
+    Value count;
+  };
   Value emitStep(const ReadGroup &group, const Pair &pair, Value sum,
-                 bool overQueries, ArrayRef<Value> ofQueries,
-                 ArrayRef<Value> ofKeys, Value queryCount, Value keyCount);
-  SmallVector<Value> takeQueries(const Pair &pair);
-  SmallVector<Value> takeKeys(const Pair &pair, const TiledDim &dim);
-  Value countQueries(const Pair &pair);
-  /// The first one past the keys of the batch that take part.
-  Value keyEnd(Value batch) {
-    return asValue(
-        getKeyEnd(b, b.getLoc(), op.getKey(), op.getLengths(), batch));
+                 bool overQueries, const Rows &ofQueries, const Rows &ofKeys);
+  Rows takeQueries(const Pair &pair);
+  Rows takeKeys(const Pair &pair, const TiledDim &dim);
+  /// The keys of the batch that take part.
+  TiledDim getUsedKeys(Value batch) {
+    if (!op.getLengths())
+      return keys;
+    return {tile,
+            getKeyEnd(b, b.getLoc(), op.getKey(), op.getLengths(), batch)};
   }
   Value merge(ArrayRef<ReadGroup> readGroups, ArrayRef<PartialSums> partial);
   /// Which of the partial sums an element of the tensor owns.
@@ -375,12 +317,6 @@ private:
   }
   Value emptyOf(ArrayRef<OpFoldResult> sizes, Type element) {
     return tensor::EmptyOp::create(b, sizes, element);
-  }
-  Value minimum(Value a, Value other) {
-    return arith::MinSIOp::create(b, a, other);
-  }
-  Value maximum(Value a, Value other) {
-    return arith::MaxSIOp::create(b, a, other);
   }
   Value apply(AffineExpr expr, ArrayRef<Value> operands) {
     return asValue(affine::makeComposedFoldedAffineApply(
@@ -452,46 +388,43 @@ PartialSums CapturedGradTiler::emitPartialSums(const ReadGroup &group) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> CapturedGradTiler::takeQueries(const Pair &pair) {
+CapturedGradTiler::Rows CapturedGradTiler::takeQueries(const Pair &pair) {
   OpFoldResult rows = queries.existing(b, b.getLoc(), pair.query);
-  SmallVector<Value> tiles;
+  Rows taken;
   for (Value tensor :
        {Value(op.getQuery()), Value(op.getOutputGrad()), shift, delta})
-    tiles.push_back(
+    taken.tiles.push_back(
         extract(tensor, {pair.batch, pair.head, pair.query}, rows, queries));
-  return tiles;
+  if (queries.isRagged())
+    taken.count = asValue(rows);
+  return taken;
 }
 
-SmallVector<Value> CapturedGradTiler::takeKeys(const Pair &pair,
-                                               const TiledDim &dim) {
+CapturedGradTiler::Rows CapturedGradTiler::takeKeys(const Pair &pair,
+                                                    const TiledDim &dim) {
   OpFoldResult rows = dim.existing(b, b.getLoc(), pair.key);
   OpFoldResult head = groups.getKeyHead(b, b.getLoc(), pair.head);
-  SmallVector<Value> tiles;
+  Rows taken;
   for (Value tensor : {op.getKey(), op.getValue()})
-    tiles.push_back(extract(tensor, {pair.batch, head, pair.key}, rows, dim));
-  return tiles;
-}
-
-Value CapturedGradTiler::countQueries(const Pair &pair) {
-  if (!queries.isRagged())
-    return {};
-  return asValue(queries.existing(b, b.getLoc(), pair.query));
+    taken.tiles.push_back(
+        extract(tensor, {pair.batch, head, pair.key}, rows, dim));
+  if (dim.isRagged())
+    taken.count = asValue(rows);
+  return taken;
 }
 
 Value CapturedGradTiler::emitStep(const ReadGroup &group, const Pair &pair,
                                   Value sum, bool overQueries,
-                                  ArrayRef<Value> ofQueries,
-                                  ArrayRef<Value> ofKeys, Value queryCount,
-                                  Value keyCount) {
+                                  const Rows &ofQueries, const Rows &ofKeys) {
   SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
   SmallVector<Value> extents;
   dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
   Schedule schedule;
   schedule.queryTile = schedule.keyTile = tile;
   auto step = CapturedGradStepOp::create(
-      b, sum.getType(), ofQueries[0], ofKeys[0], ofKeys[1], ofQueries[1],
-      ofQueries[2], ofQueries[3], captured, group.reads, sum, queryCount,
-      keyCount, overQueries,
+      b, sum.getType(), ofQueries.tiles[0], ofKeys.tiles[0], ofKeys.tiles[1],
+      ofQueries.tiles[1], ofQueries.tiles[2], ofQueries.tiles[3], captured,
+      group.reads, sum, ofQueries.count, ofKeys.count, overQueries,
       ValueRange{pair.batch, pair.head, pair.query, pair.key}, extents, open,
       lengths, APFloat(op.getScaleOrDefault()), op.getMaskAttr(),
       op.getPrecisionAttr(), ScheduleAttr::get(b.getContext(), schedule));
@@ -501,49 +434,51 @@ Value CapturedGradTiler::emitStep(const ReadGroup &group, const Pair &pair,
 }
 
 Value CapturedGradTiler::addKeys(const ReadGroup &group, Pair pair, Value sum) {
-  SmallVector<Value> ofQueries = takeQueries(pair);
-  Value queryCount = countQueries(pair), end = keyEnd(pair.batch);
-  TiledDim used = keys;
-  if (op.getLengths())
-    used = {tile, end};
+  Rows ofQueries = takeQueries(pair);
+  TiledDim used = getUsedKeys(pair.batch);
   auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
     pair.key = at;
-    OpFoldResult existing = used.existing(b, b.getLoc(), at);
     return {emitStep(group, pair, state[0], /*overQueries=*/false, ofQueries,
-                     takeKeys(pair, used), queryCount,
-                     used.isRagged() ? asValue(existing) : Value())};
+                     takeKeys(pair, used))};
   };
-  return loop(constant(0), end, tile, sum, step)[0];
+  return loop(constant(0), asValue(used.end), tile, sum, step)[0];
+}
+
+Value CapturedGradTiler::addDiagonal(const ReadGroup &group, Pair pair,
+                                     Value distance, Value skipped,
+                                     std::optional<int64_t> mostRows,
+                                     Value sum) {
+  Location loc = b.getLoc();
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
+             d2 = b.getAffineDimExpr(2), d3 = b.getAffineDimExpr(3);
+  TiledDim used = getUsedKeys(pair.batch);
+  Value from = asValue(affine::makeComposedFoldedAffineMax(
+      b, loc, AffineMap::get(2, 0, {d0 + d1, d1}, b.getContext()),
+      {distance, skipped}));
+  SmallVector<AffineExpr> ends = {d0, d1 + d2};
+  if (mostRows)
+    ends.push_back(d3 + *mostRows);
+  Value to = asValue(affine::makeComposedFoldedAffineMin(
+      b, loc, AffineMap::get(4, 0, ends, b.getContext()),
+      {queries.end, used.end, distance, from}));
+  auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
+    pair.query = at;
+    pair.key = apply(d0 - d1, {at, distance});
+    return {emitStep(group, pair, state[0], /*overQueries=*/false,
+                     takeQueries(pair), takeKeys(pair, used))};
+  };
+  return loop(from, to, tile, sum, step)[0];
 }
 
 Value CapturedGradTiler::addPair(const ReadGroup &group, const Pair &pair,
                                  Value sum) {
-  Value keyCount;
+  Rows ofKeys = takeKeys(pair, keys);
+  // The tile may lie behind all keys that take part.
   if (op.getLengths())
-    keyCount = arith::SubIOp::create(b, keyEnd(pair.batch), pair.key);
-  else if (keys.isRagged())
-    keyCount = asValue(keys.existing(b, b.getLoc(), pair.key));
+    ofKeys.count = arith::SubIOp::create(
+        b, asValue(getUsedKeys(pair.batch).end), pair.key);
   return emitStep(group, pair, sum, /*overQueries=*/false, takeQueries(pair),
-                  takeKeys(pair, keys), countQueries(pair), keyCount);
-}
-
-Value CapturedGradTiler::zeroIfHidden(Value distance, Value end) {
-  if (!op.getMask())
-    return end;
-  auto [least, most] = emitDistanceBounds(
-      b, *op.getMask(), asValue(queries.end), asValue(keys.end));
-  AffineExpr d0 = b.getAffineDimExpr(0);
-  auto hideIf = [&](arith::CmpIPredicate predicate, Value furthest,
-                    Value bound) {
-    Value isHidden = arith::CmpIOp::create(b, predicate, furthest, bound);
-    end = arith::SelectOp::create(b, isHidden, constant(0), end);
-  };
-  if (least)
-    hideIf(arith::CmpIPredicate::slt, apply(d0 + (tile - 1), {distance}),
-           least);
-  if (most)
-    hideIf(arith::CmpIPredicate::sgt, apply(d0 - (tile - 1), {distance}), most);
-  return end;
+                  ofKeys);
 }
 
 //===----------------------------------------------------------------------===//
@@ -560,21 +495,19 @@ PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group,
     OpFoldResult rows = fixed.existing(b, b.getLoc(), position[2]);
     Value sum = zeros({tile});
     if (overQueries) {
-      SmallVector<Value> ofKeys = takeKeys(pair, keys);
-      Value queryEnd = asValue(queries.end), keyCount;
+      Rows ofKeys = takeKeys(pair, keys);
+      Value queryEnd = asValue(queries.end);
       if (op.getLengths()) {
-        Value end = keyEnd(pair.batch);
+        Value end = asValue(getUsedKeys(pair.batch).end);
         Value isUsed =
             arith::CmpIOp::create(b, arith::CmpIPredicate::slt, pair.key, end);
         queryEnd = arith::SelectOp::create(b, isUsed, queryEnd, constant(0));
-        keyCount = arith::SubIOp::create(b, end, pair.key);
-      } else if (keys.isRagged()) {
-        keyCount = asValue(rows);
+        ofKeys.count = arith::SubIOp::create(b, end, pair.key);
       }
       auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
         pair.query = at;
         return {emitStep(group, pair, state[0], overQueries, takeQueries(pair),
-                         ofKeys, countQueries(pair), keyCount)};
+                         ofKeys)};
       };
       sum = loop(constant(0), queryEnd, tile, sum, step)[0];
     } else {
@@ -603,8 +536,6 @@ PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
                                      keys.end};
   auto body = [&](ValueRange position, ValueRange outputs) {
     Pair pair = {position[0], position[1], position[2], position[3]};
-    AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-    Value distance = apply(d0 - d1, {pair.query, pair.key});
     // The batch and the head of the unit, or all.
     auto ofHead = [&](Value head, ValueRange state) -> SmallVector<Value> {
       pair.head = head;
@@ -616,9 +547,9 @@ PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
                        : loop(constant(0), asValue(heads), 1, state, ofHead);
     };
     Value from = on.onBatch ? position[0] : constant(0);
-    Value to = on.onBatch ? apply(d0 + 1, {from}) : asValue(batches);
-    Value sum = loop(from, zeroIfHidden(distance, to), 1, zeros({tile, tile}),
-                     ofBatch)[0];
+    Value to = on.onBatch ? apply(b.getAffineDimExpr(0) + 1, {from})
+                          : asValue(batches);
+    Value sum = loop(from, to, 1, zeros({tile, tile}), ofBatch)[0];
     OpFoldResult rows = queries.existing(b, b.getLoc(), position[2]),
                  columns = keys.existing(b, b.getLoc(), position[3]);
     auto sizeOf = [](OpFoldResult size) {
@@ -646,41 +577,120 @@ PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
            {Coordinate::Key, keys.end}}};
 }
 
+/// The bound on distances that `bounds` describe, see MaskTiles.
+static OpFoldResult emitBound(ImplicitLocOpBuilder &b, bool outerIsMin,
+                              ArrayRef<TileBound> bounds,
+                              OpFoldResult numQueries, OpFoldResult numKeys) {
+  auto extremum = [&](bool isMin, AffineMap map,
+                      ArrayRef<OpFoldResult> operands) {
+    return isMin ? affine::makeComposedFoldedAffineMin(b, b.getLoc(), map,
+                                                       operands)
+                 : affine::makeComposedFoldedAffineMax(b, b.getLoc(), map,
+                                                       operands);
+  };
+  if (bounds.empty())
+    return b.getIndexAttr(0);
+  SmallVector<OpFoldResult> operands(3, b.getIndexAttr(0)), values;
+  operands.append({numQueries, numKeys});
+  for (const TileBound &bound : bounds)
+    values.push_back(extremum(!outerIsMin, bound.map, operands));
+  return extremum(outerIsMin, b.getMultiDimIdentityMap(values.size()), values);
+}
+
+Distances CapturedGradTiler::findDistances() {
+  Location loc = b.getLoc();
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1),
+             one = b.getAffineConstantExpr(1);
+  OpFoldResult numQueries = queries.end, numKeys = keys.end;
+  auto fold = [&](AffineExpr expr, ArrayRef<OpFoldResult> operands) {
+    return affine::makeComposedFoldedAffineApply(b, loc, expr, operands);
+  };
+  auto greater = [&](AffineExpr x, AffineExpr y,
+                     ArrayRef<OpFoldResult> operands) {
+    return affine::makeComposedFoldedAffineMax(
+        b, loc, AffineMap::get(operands.size(), 0, {x, y}, b.getContext()),
+        operands);
+  };
+  MaskAttrInterface mask =
+      op.getMask() ? *op.getMask() : FullAttr::get(b.getContext());
+  MaskTiles tiles =
+      computeDiagonalTiles(mask, tile, getConstantIntValue(numQueries),
+                           getConstantIntValue(numKeys));
+  Distances result;
+  result.firstOfTiles =
+      emitBound(b, /*outerIsMin=*/true, tiles.distanceLo, numQueries, numKeys);
+  OpFoldResult end =
+      emitBound(b, /*outerIsMin=*/false, tiles.distanceHi, numQueries, numKeys);
+  // One at least, so that there is something to read.
+  result.numOfTiles = greater(d1 - d0, one, {result.firstOfTiles, end});
+  result.first =
+      greater((d0 - 1) * tile + 1, 1 - d1, {result.firstOfTiles, numKeys});
+  OpFoldResult last =
+      fold((d0 + d1) * tile - 1, {result.firstOfTiles, result.numOfTiles});
+  last = affine::makeComposedFoldedAffineMin(
+      b, loc, AffineMap::get(2, 0, {d0, d1 - 1}, b.getContext()),
+      {last, numQueries});
+  result.number = greater(d1 - d0 + 1, one - 1, {result.first, last});
+  return result;
+}
+
+/// In how many parts diagonals are added up where few of them are left: so many
+/// that there is work for all of a GPU, none of them of fewer than eight tiles.
+static int64_t chooseParts(std::optional<int64_t> numDiagonals,
+                           std::optional<int64_t> numTiles) {
+  constexpr int64_t enoughUnits = 1024, fewestTiles = 8;
+  int64_t parts = 1;
+  if (numDiagonals && numTiles)
+    while (*numDiagonals * parts < enoughUnits &&
+           *numTiles >= 2 * parts * fewestTiles)
+      parts *= 2;
+  return parts;
+}
+
+static std::optional<int64_t> multiply(ArrayRef<OpFoldResult> factors) {
+  int64_t product = 1;
+  for (OpFoldResult factor : factors) {
+    std::optional<int64_t> known = getConstantIntValue(factor);
+    if (!known)
+      return std::nullopt;
+    product *= *known;
+  }
+  return product;
+}
+
 /// Sums of each distance. The elements of square tiles of queries and keys that
 /// are as many tiles apart have the same distances, so those tiles are added
 /// first.
 PartialSums CapturedGradTiler::emitDistanceSums(const ReadGroup &group,
                                                 const Dependence &on) {
-  Location loc = b.getLoc();
   OpFoldResult someBatches = on.onBatch ? batches : index(1);
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-  Value queryTiles = asValue(countTiles(queries.end)),
-        keyTiles = asValue(countTiles(keys.end));
-  // Those of the last key tile and the first query tile come first.
-  OpFoldResult apart = getAsOpFoldResult(
-      maximum(apply(d0 + d1 - 1, {queryTiles, keyTiles}), constant(0)));
-  if (std::optional<int64_t> q = getConstantIntValue(countTiles(queries.end)),
-      k = getConstantIntValue(countTiles(keys.end));
-      q && k)
-    apart = index(std::max<int64_t>(*q + *k - 1, 0));
-  SmallVector<OpFoldResult> ends = {someBatches, heads, apart};
+  Distances distances = findDistances();
+  std::optional<int64_t> queryTiles =
+                             getConstantIntValue(countTiles(queries.end)),
+                         keyTiles = getConstantIntValue(countTiles(keys.end)),
+                         longest;
+  if (queryTiles && keyTiles)
+    longest = std::min(*queryTiles, *keyTiles);
+  int64_t parts = chooseParts(
+      multiply({someBatches, heads, distances.numOfTiles}), longest);
+  std::optional<int64_t> rows;
+  if (parts > 1)
+    rows = tile * llvm::divideCeil(*longest, parts);
+  SmallVector<OpFoldResult> ends = {
+      someBatches, heads,
+      affine::makeComposedFoldedAffineApply(b, b.getLoc(), d0 * parts,
+                                            {distances.numOfTiles})};
   SmallVector<OpFoldResult> sizes(ends);
   sizes.append(2, index(tile));
   auto body = [&](ValueRange position, ValueRange outputs) {
     Pair pair = {position[0], position[1], Value(), Value()};
-    // The query tile `t` and the key tile `t - distance`.
-    Value distance = apply(d0 - d1 + 1, {position[2], keyTiles});
-    Value from = maximum(distance, constant(0));
-    Value to = minimum(queryTiles, apply(d0 + d1, {keyTiles, distance}));
-    to = zeroIfHidden(apply(d0 * tile, {distance}), to);
-    auto ofPair = [&](Value at, ValueRange state) -> SmallVector<Value> {
-      pair.query = apply(d0 * tile, {at});
-      pair.key = apply((d0 - d1) * tile, {at, distance});
-      return {addPair(group, pair, state[0])};
-    };
-    auto ofBatch = [&](Value batch, ValueRange state) {
+    Value distance = apply((d0.floorDiv(parts) + d1) * tile,
+                           {position[2], asValue(distances.firstOfTiles)});
+    Value skipped = apply((d0 % parts) * rows.value_or(0), {position[2]});
+    auto ofBatch = [&](Value batch, ValueRange state) -> SmallVector<Value> {
       pair.batch = batch;
-      return loop(from, to, 1, state, ofPair);
+      return {addDiagonal(group, pair, distance, skipped, rows, state[0])};
     };
     Value sum = zeros({tile, tile});
     sum = on.onBatch ? ofBatch(position[0], sum)[0]
@@ -694,29 +704,25 @@ PartialSums CapturedGradTiler::emitDistanceSums(const ReadGroup &group,
   schedule.warps = getDefaultWarps(tile);
   Value tiles = parallelLoop(ends, {1, 1, 1}, emptyOf(sizes, b.getF32Type()),
                              schedule, body)[0];
-  Value sums = addDiagonals(tiles, someBatches);
-  return {sums,
+  return {addDiagonals(tiles, someBatches, distances, parts),
           {{Coordinate::Batch, someBatches},
            {Coordinate::Head, heads},
-           {Coordinate::Distance, tensor::getMixedSize(b, loc, sums, 2)}}};
+           {Coordinate::Distance, distances.number}},
+          asValue(distances.first)};
 }
 
-Value CapturedGradTiler::addDiagonals(Value tiles, OpFoldResult someBatches) {
+Value CapturedGradTiler::addDiagonals(Value tiles, OpFoldResult someBatches,
+                                      const Distances &distances,
+                                      int64_t parts) {
   Location loc = b.getLoc();
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-  Value keyTiles = asValue(countTiles(keys.end)),
-        apart = asValue(tensor::getMixedSize(b, loc, tiles, 2)),
-        numKeys = asValue(keys.end);
-  OpFoldResult distances;
-  if (std::optional<int64_t> q = getConstantIntValue(queries.end),
-      k = getConstantIntValue(keys.end);
-      q && k)
-    distances = index(*q && *k ? *q + *k - 1 : 0);
-  else
-    distances = getAsOpFoldResult(maximum(
-        apply(d0 + d1 - 1, {asValue(queries.end), numKeys}), constant(0)));
-  SmallVector<OpFoldResult> sizes = {someBatches, heads, distances};
-  TiledDim units = {elementsOfUnit, distances};
+  Value apart = asValue(distances.numOfTiles);
+  // From the first distance of the first tiles' first elements to the first
+  // one.
+  Value ahead = asValue(affine::makeComposedFoldedAffineApply(
+      b, loc, d0 - d1 * tile, {distances.first, distances.firstOfTiles}));
+  SmallVector<OpFoldResult> sizes = {someBatches, heads, distances.number};
+  TiledDim units = {elementsOfUnit, distances.number};
   AffineMap all = map(2, {0, 1});
   auto body = [&](ValueRange position, ValueRange outputs) {
     auto term = [&](ImplicitLocOpBuilder &at,
@@ -725,33 +731,40 @@ Value CapturedGradTiler::addDiagonals(Value tiles, OpFoldResult someBatches) {
         return arith::ConstantIndexOp::create(at, value);
       };
       Value row = linalg::IndexOp::create(at, 0),
-            query = linalg::IndexOp::create(at, 1);
+            column = linalg::IndexOp::create(at, 1), query = column;
+      if (parts > 1)
+        query = arith::RemUIOp::create(at, column, number(tile));
       // The distance is tile * n + query - key, for a query and a key of tiles
       // that are n apart, so that n = ceil(x / tile) and key = tile * n - x
-      // where x is the distance less the query. Here x - 1 has a multiple of
-      // the tile added to it, for it not to be negative.
-      Value distance = arith::AddIOp::create(at, position[2], row);
-      Value shifted = arith::SubIOp::create(at, distance, numKeys);
-      Value base = arith::MulIOp::create(at, keyTiles, number(tile));
-      shifted = arith::AddIOp::create(at, shifted, base);
+      // where x is the distance less the query. Here n and x are less by the
+      // first n, and x - 1 has a multiple of the tile added to it, for it not
+      // to be negative.
+      Value shifted = arith::AddIOp::create(at, position[2], row);
+      shifted = arith::AddIOp::create(at, shifted, ahead);
       shifted = arith::SubIOp::create(at, shifted, query);
-      shifted = arith::AddIOp::create(at, shifted, number(2 * tile));
+      shifted = arith::AddIOp::create(at, shifted, number(2 * tile - 1));
       Value quotient = arith::DivUIOp::create(at, shifted, number(tile));
       Value rest = arith::RemUIOp::create(at, shifted, number(tile));
       Value key = arith::SubIOp::create(at, number(tile - 1), rest);
-      Value which = arith::SubIOp::create(at, quotient, number(2));
+      Value which = arith::SubIOp::create(at, quotient, number(1));
       Value isThere = arith::AndIOp::create(
           at,
           arith::CmpIOp::create(at, arith::CmpIPredicate::sge, which,
                                 number(0)),
           arith::CmpIOp::create(at, arith::CmpIPredicate::slt, which, apart));
       Value readable = arith::SelectOp::create(at, isThere, which, number(0));
+      if (parts > 1) {
+        Value part = arith::DivUIOp::create(at, column, number(tile));
+        readable = arith::MulIOp::create(at, readable, number(parts));
+        readable = arith::AddIOp::create(at, readable, part);
+      }
       Value sum = tensor::ExtractOp::create(
           at, tiles,
           ValueRange{position[0], position[1], readable, query, key});
       return {arith::SelectOp::create(at, isThere, sum, emitConstant(at, 0))};
     };
-    Value terms = generic({}, empty({elementsOfUnit, tile}), {all}, term)[0];
+    Value terms =
+        generic({}, empty({elementsOfUnit, parts * tile}), {all}, term)[0];
     Value sum = generic(
         terms, zeros({elementsOfUnit}), {all, map(2, {0})},
         [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
@@ -824,9 +837,8 @@ Value CapturedGradTiler::emitOwnSum(ImplicitLocOpBuilder &b,
     if (owners.dimOf[c]) {
       value = element[*owners.dimOf[c]];
       if (coordinate.kind == Coordinate::Distance) {
-        // The first one is that of the first query and the last key.
-        value = arith::SubIOp::create(b, value, number(owners.added[c] + 1));
-        value = arith::AddIOp::create(b, value, numKeys);
+        value = arith::SubIOp::create(b, value, number(owners.added[c]));
+        value = arith::SubIOp::create(b, value, partial.firstDistance);
       }
       require(arith::CmpIPredicate::sge, value, zero);
     } else if (!value) {
@@ -850,8 +862,7 @@ Value CapturedGradTiler::emitOwnSum(ImplicitLocOpBuilder &b,
       position.key = value;
       break;
     case Coordinate::Distance: {
-      Value lastKey = arith::SubIOp::create(b, numKeys, number(1));
-      Value distance = arith::SubIOp::create(b, value, lastKey);
+      Value distance = arith::AddIOp::create(b, value, partial.firstDistance);
       position.query = arith::MaxSIOp::create(b, distance, zero);
       position.key = arith::SubIOp::create(b, position.query, distance);
       break;

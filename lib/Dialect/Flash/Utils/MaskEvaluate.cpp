@@ -99,6 +99,13 @@ TileRange MaskTiles::getRange(int64_t b, int64_t h, int64_t i0, int64_t nq,
   return range;
 }
 
+std::pair<int64_t, int64_t> MaskTiles::getDistances(int64_t nq,
+                                                    int64_t nk) const {
+  int64_t dims[] = {0, 0, 0}, symbols[] = {nq, nk};
+  return {getBound(distanceLo, /*isLeast=*/true, 0, dims, symbols),
+          getBound(distanceHi, /*isLeast=*/false, 0, dims, symbols)};
+}
+
 bool MaskTiles::isVisited(int64_t b, int64_t h, int64_t i0, int64_t t,
                           int64_t nq, int64_t nk) const {
   return llvm::any_of(visited, [&](IntegerSet set) {
@@ -127,6 +134,8 @@ void MaskTiles::print(raw_ostream &os) const {
   printBounds(visitedIsRange ? "hi     =" : "hi     >=", hi);
   printBounds("fullLo =", fullLo);
   printBounds("fullHi =", fullHi);
+  printBounds("distances from", distanceLo);
+  printBounds("distances to  ", distanceHi);
   auto printSets = [&](StringRef name, ArrayRef<IntegerSet> sets) {
     for (IntegerSet set : sets) {
       set.print(os << "  " << name << " ");

@@ -25,16 +25,20 @@ using namespace flash;
 using namespace flash::detail;
 
 namespace {
-/// Columns of a row. The start of the query tile is Q * kQueryTile: knowing
-/// that it is a multiple of Q is what makes bounds of static shapes short.
-enum Column : unsigned { kOne, kB, kH, kQueryTile, kT, kNq, kNk, kEnd };
+/// Columns of a row. The start of the query tile is Q * kFixed: knowing that it
+/// is a multiple of Q is what makes bounds of static shapes short. Along a
+/// diagonal that is the distance from the key tile to the query tile.
+enum Column : unsigned { kOne, kB, kH, kFixed, kT, kNq, kNk, kEnd };
+
+/// What the tiles that are asked about have in common.
+enum class Path { OfQueryTile, Diagonal };
 
 class Analysis {
 public:
   /// Tiles are of `heads` heads; 1 where the mask does not ask for heads.
-  Analysis(MLIRContext *context, int64_t Q, int64_t K,
+  Analysis(MLIRContext *context, Path path, int64_t Q, int64_t K,
            std::optional<int64_t> nq, std::optional<int64_t> nk, int64_t heads)
-      : context(context), Q(Q), K(K), heads(heads), nq(nq), nk(nk),
+      : context(context), path(path), Q(Q), K(K), heads(heads), nq(nq), nk(nk),
         projector(makeProjector(Projector::Method::Exact)) {}
 
   MaskTiles run(MaskAttrInterface mask);
@@ -42,12 +46,23 @@ public:
 private:
   using Union = SmallVector<Conjunct>;
 
+  using Terms = std::initializer_list<std::pair<Column, int64_t>>;
+
   /// A row that takes known lengths as constants.
-  Row makeRow(std::initializer_list<std::pair<Column, int64_t>> terms) const;
-  SmallVector<Row> getContextRows() const;
-  Row getLastTileRow() const {
-    return makeRow({{kNk, 1}, {kT, -K}, {kOne, -1}});
+  Row makeRow(Terms terms) const;
+  /// The number of the tile of queries, or of keys, times `factor`, and
+  /// `terms`.
+  Row makeRowOfTile(bool ofQueries, int64_t factor, Terms terms = {}) const;
+  /// Not negative where the tile is not before the first one, or not behind the
+  /// last one.
+  Row getFirstTileRow(bool ofQueries) const {
+    return makeRowOfTile(ofQueries, 1);
   }
+  Row getLastTileRow(bool ofQueries) const {
+    return ofQueries ? makeRowOfTile(true, -Q, {{kNq, 1}, {kOne, -1}})
+                     : makeRowOfTile(false, -K, {{kNk, 1}, {kOne, -1}});
+  }
+  SmallVector<Row> getContextRows() const;
   Projector makeProjector(Projector::Method method) const {
     return Projector(kEnd - 1, getContextRows(), method);
   }
@@ -60,12 +75,19 @@ private:
   std::pair<AffineExpr, int64_t> getScaledExpr(ArrayRef<int64_t> row) const;
   AffineExpr getQuotient(ArrayRef<int64_t> num, int64_t den) const;
   IntegerSet getSet(ArrayRef<Row> rows, unsigned numDims) const;
-  AffineExpr getLowerBound(const Row &row) const;
-  AffineExpr getUpperBound(const Row &row) const;
+  AffineExpr getLowerBound(const Row &row, Column column = kT) const;
+  AffineExpr getUpperBound(const Row &row, Column column = kT) const;
+  /// Facts about the distance of some tile of queries and some tile of keys.
+  SmallVector<Row> getDistanceRows() const {
+    return {makeRow({{kNq, 1}, {kFixed, -Q}, {kOne, -1}}),
+            makeRow({{kNk, 1}, {kFixed, K}, {kOne, -1}})};
+  }
   void setVisitedRange(const Union &visited, MaskTiles &tiles);
+  void setDistances(const Union &visited, MaskTiles &tiles) const;
   void setFullRange(const Union &notFull, MaskTiles &tiles) const;
 
   MLIRContext *context;
+  Path path;
   int64_t Q, K, heads;
   std::optional<int64_t> nq, nk;
   Projector projector;
@@ -94,8 +116,7 @@ struct Split {
 // Systems
 //===----------------------------------------------------------------------===//
 
-Row Analysis::makeRow(
-    std::initializer_list<std::pair<Column, int64_t>> terms) const {
+Row Analysis::makeRow(Terms terms) const {
   Row row(kEnd);
   for (auto [column, value] : terms) {
     if (column == kNq && nq)
@@ -108,32 +129,44 @@ Row Analysis::makeRow(
   return row;
 }
 
+Row Analysis::makeRowOfTile(bool ofQueries, int64_t factor, Terms terms) const {
+  Row row = makeRow(terms);
+  bool isFixed = path == Path::OfQueryTile && ofQueries;
+  row[isFixed ? kFixed : kT] += factor;
+  if (path == Path::Diagonal && !ofQueries)
+    row[kFixed] -= factor;
+  return row;
+}
+
 /// Facts about every tile: it has a query and a key.
 SmallVector<Row> Analysis::getContextRows() const {
   return {makeRow({{kB, 1}}),
           makeRow({{kH, 1}}),
-          makeRow({{kQueryTile, 1}}),
-          makeRow({{kNq, 1}, {kQueryTile, -Q}, {kOne, -1}}),
-          makeRow({{kT, 1}}),
-          getLastTileRow()};
+          getFirstTileRow(/*ofQueries=*/true),
+          getLastTileRow(/*ofQueries=*/true),
+          getFirstTileRow(/*ofQueries=*/false),
+          getLastTileRow(/*ofQueries=*/false)};
 }
 
 /// The pairs of a tile; existentials 0 and 1 are i and j, and of several heads
 /// the next one is h.
 System Analysis::getTile() {
   System tile;
-  auto addRange = [&](unsigned var, Column start, int64_t size, Column length) {
+  auto addRange = [&](bool ofQueries, unsigned var) {
+    int64_t size = ofQueries ? Q : K;
+    Column length = ofQueries ? kNq : kNk;
     Row plus(var + 1), minus(var + 1);
     plus[var] = 1;
     minus[var] = -1;
-    tile.ineqs.push_back({makeRow({{start, -size}}), plus});
-    tile.ineqs.push_back({makeRow({{start, size}, {kOne, size - 1}}), minus});
+    tile.ineqs.push_back({makeRowOfTile(ofQueries, -size), plus});
+    tile.ineqs.push_back(
+        {makeRowOfTile(ofQueries, size, {{kOne, size - 1}}), minus});
     if (!projector.isImplied(
-            makeRow({{length, 1}, {start, -size}, {kOne, -size}}), {}))
+            makeRowOfTile(ofQueries, -size, {{length, 1}, {kOne, -size}}), {}))
       tile.ineqs.push_back({makeRow({{length, 1}, {kOne, -1}}), minus});
   };
-  addRange(0, kQueryTile, Q, kNq);
-  addRange(1, kT, K, kNk);
+  addRange(/*ofQueries=*/true, 0);
+  addRange(/*ofQueries=*/false, 1);
   if (heads > 1) {
     tile.ineqs.push_back({makeRow({{kH, -1}}), {0, 0, 1}});
     tile.ineqs.push_back({makeRow({{kH, 1}, {kOne, heads - 1}}), {0, 0, -1}});
@@ -143,12 +176,17 @@ System Analysis::getTile() {
 
 /// Leaves out what a GPU cannot compute.
 void Analysis::dropLargeRows(Union &result) {
-  int64_t queries = nq.value_or(kMostLength), keys = nk.value_or(kMostLength);
+  int64_t queries = nq.value_or(kMostLength), keys = nk.value_or(kMostLength),
+          fixed = queries, tiles = keys / K + 1;
+  if (path == Path::Diagonal) {
+    fixed = std::max(queries, keys);
+    tiles = queries / Q + 1;
+  }
   for (Conjunct &conjunct : result)
     llvm::erase_if(conjunct, [&](const Row &row) {
-      bool isLarge = !fitsIn32Bits(
-          getScaledExpr(row).first,
-          {kMostHeads, kMostHeads, queries, keys / K + 1}, {queries, keys});
+      bool isLarge = !fitsIn32Bits(getScaledExpr(row).first,
+                                   {kMostHeads, kMostHeads, fixed, tiles},
+                                   {queries, keys});
       dropsRows |= isLarge;
       return isLarge;
     });
@@ -177,10 +215,10 @@ Analysis::Union Analysis::project(NormalForm &form, bool isComplement,
 // Affine expressions
 //===----------------------------------------------------------------------===//
 
-/// The row times a positive factor, over i0 = Q * query tile.
+/// The row times a positive factor, over Q * kFixed.
 std::pair<AffineExpr, int64_t>
 Analysis::getScaledExpr(ArrayRef<int64_t> row) const {
-  int64_t slope = Projector::at(row, kQueryTile);
+  int64_t slope = Projector::at(row, kFixed);
   int64_t factor = slope == 0 ? 1 : Q / std::gcd(slope, Q);
   AffineExpr expr = getAffineConstantExpr(0, context);
   auto addTerm = [&](unsigned column, AffineExpr variable) {
@@ -227,21 +265,21 @@ IntegerSet Analysis::getSet(ArrayRef<Row> rows, unsigned numDims) const {
 }
 
 /// The least t with a * t + e >= 0: ceil(-e / a).
-AffineExpr Analysis::getLowerBound(const Row &row) const {
-  int64_t a = row[kT];
+AffineExpr Analysis::getLowerBound(const Row &row, Column column) const {
+  int64_t a = row[column];
   Row num;
   for (int64_t value : row)
     num.push_back(-value);
-  num[kT] = 0;
+  num[column] = 0;
   num[kOne] += a - 1;
   return getQuotient(num, a);
 }
 
 /// One more than the greatest t with -a * t + e >= 0: floor(e / a) + 1.
-AffineExpr Analysis::getUpperBound(const Row &row) const {
-  int64_t a = -row[kT];
+AffineExpr Analysis::getUpperBound(const Row &row, Column column) const {
+  int64_t a = -row[column];
   Row num = row;
-  num[kT] = 0;
+  num[column] = 0;
   if (num[kOne] != -1)
     return getQuotient(num, a) + 1;
   num[kOne] = 0;
@@ -276,31 +314,45 @@ void Analysis::setVisitedRange(const Union &visited, MaskTiles &tiles) {
                    [](const Split &split) { return split.upper.empty(); });
   tiles.visitedIsRange = areIntervals && shareAnEnd;
 
-  Row first = makeRow({{kT, 1}}), last = getLastTileRow();
+  // Tiles of keys end somewhere, and along a diagonal tiles of queries, too.
+  SmallVector<Row> firsts = {getFirstTileRow(/*ofQueries=*/false)},
+                   lasts = {getLastTileRow(/*ofQueries=*/false)};
+  SmallVector<Row> known = {makeRow({{kB, 1}}), makeRow({{kH, 1}})};
+  if (path == Path::OfQueryTile) {
+    known.append({getFirstTileRow(/*ofQueries=*/true),
+                  getLastTileRow(/*ofQueries=*/true), makeRow({{kNk, 1}})});
+  } else {
+    firsts.push_back(getFirstTileRow(/*ofQueries=*/true));
+    lasts.push_back(getLastTileRow(/*ofQueries=*/true));
+    known.append(getDistanceRows());
+  }
   for (const Split &split : splits) {
     // Leave out the first and last tile where the mask's own bounds are
     // tighter; neither may be the reason to leave out the other. A hull needs
     // both, for its own bounds may be those of an empty interval, and a failed
     // guard is the empty range up to tile 0.
-    SmallVector<Row> facts = {
-        makeRow({{kB, 1}}), makeRow({{kH, 1}}), makeRow({{kQueryTile, 1}}),
-        makeRow({{kNq, 1}, {kQueryTile, -Q}, {kOne, -1}}), makeRow({{kNk, 1}})};
+    SmallVector<Row> facts(known);
     llvm::append_range(facts, split.guard);
     llvm::append_range(facts, split.lower);
     llvm::append_range(facts, split.upper);
-    facts.push_back(last);
-    auto isNeeded = [&](const Row &row) {
-      return !shareAnEnd ||
-             !projector.isImplied(row, facts, /*useContext=*/false);
+    llvm::append_range(facts, firsts);
+    llvm::append_range(facts, lasts);
+    // Leaves out of the facts what it is not needed for.
+    auto isNeeded = [&](const Row &row, bool isOnly) {
+      llvm::erase(facts, row);
+      if (shareAnEnd && !isOnly &&
+          projector.isImplied(row, facts, /*useContext=*/false))
+        return false;
+      facts.push_back(row);
+      return true;
     };
     SmallVector<AffineExpr> lo, hi;
-    if (split.lower.empty() || !split.guard.empty() || isNeeded(first)) {
-      lo.push_back(getAffineConstantExpr(0, context));
-      facts.push_back(first);
-    }
-    llvm::erase(facts, last);
-    if (split.upper.empty() || isNeeded(last))
-      hi.push_back(getUpperBound(last));
+    for (const Row &row : firsts)
+      if (isNeeded(row, split.lower.empty() || !split.guard.empty()))
+        lo.push_back(getLowerBound(row));
+    for (const Row &row : lasts)
+      if (isNeeded(row, split.upper.empty()))
+        hi.push_back(getUpperBound(row));
     for (const Row &row : split.lower)
       lo.push_back(getLowerBound(row));
     for (const Row &row : split.upper)
@@ -317,6 +369,49 @@ void Analysis::setVisitedRange(const Union &visited, MaskTiles &tiles) {
         return bound.map == tiles.lo.front().map;
       }))
     tiles.lo.assign(1, {IntegerSet(), tiles.lo.front().map});
+}
+
+/// What is left of a disjunct without the batch, the head and the tile: the
+/// rational shadow, which may hold for some distances more.
+void Analysis::setDistances(const Union &visited, MaskTiles &tiles) const {
+  const Column others[] = {kT, kB, kH};
+  auto saysOnlyDistance = [](const Row &row) {
+    for (auto [column, value] : llvm::enumerate(row))
+      if (value != 0 && column != kOne && column != kFixed && column != kNq &&
+          column != kNk)
+        return false;
+    return Projector::at(row, kFixed) != 0;
+  };
+  for (const Conjunct &conjunct : visited) {
+    SmallVector<Row> known = getContextRows();
+    llvm::append_range(known, conjunct);
+    System system;
+    for (Row row : known) {
+      // Of quotients nothing is asked here.
+      if (row.size() > kEnd)
+        continue;
+      row.resize(kEnd);
+      Row x;
+      for (Column column : others)
+        x.push_back(std::exchange(row[column], 0));
+      system.ineqs.push_back({row, x});
+    }
+    Projector shadow(kEnd - 1, getDistanceRows(), Projector::Method::Shadow);
+    SmallVector<Conjunct> left;
+    shadow.eliminate(std::move(system), left);
+    for (const Conjunct &distances : left) {
+      SmallVector<Row> rows = getDistanceRows();
+      llvm::copy_if(distances, std::back_inserter(rows), saysOnlyDistance);
+      SmallVector<AffineExpr> lo, hi;
+      for (const Row &row : rows)
+        if (row[kFixed] > 0)
+          lo.push_back(getLowerBound(row, kFixed));
+        else
+          hi.push_back(getUpperBound(row, kFixed));
+      tiles.distanceLo.push_back({IntegerSet(), getMap(lo, context)});
+      tiles.distanceHi.push_back({IntegerSet(), getMap(hi, context)});
+    }
+  }
 }
 
 void Analysis::setFullRange(const Union &notFull, MaskTiles &tiles) const {
@@ -367,6 +462,8 @@ MaskTiles Analysis::run(MaskAttrInterface mask) {
   for (const Conjunct &conjunct : visited)
     tiles.visited.push_back(getSet(conjunct, /*numDims=*/4));
   setVisitedRange(visited, tiles);
+  if (path == Path::Diagonal)
+    setDistances(visited, tiles);
   tiles.exact = isExact();
   tiles.gaveUp = !tiles.exact && llvm::is_contained(visited, Conjunct());
 
@@ -390,7 +487,16 @@ MaskTiles flash::computeMaskTiles(MaskAttrInterface mask, int64_t queryTile,
   constexpr unsigned headDim = 1;
   if (!dependsOn(mask, headDim))
     heads = 1;
-  return Analysis(mask.getContext(), queryTile, keyTile, nq, nk, heads)
+  return Analysis(mask.getContext(), Path::OfQueryTile, queryTile, keyTile, nq,
+                  nk, heads)
+      .run(mask);
+}
+
+MaskTiles flash::computeDiagonalTiles(MaskAttrInterface mask, int64_t tile,
+                                      std::optional<int64_t> nq,
+                                      std::optional<int64_t> nk) {
+  return Analysis(mask.getContext(), Path::Diagonal, tile, tile, nq, nk,
+                  /*heads=*/1)
       .run(mask);
 }
 

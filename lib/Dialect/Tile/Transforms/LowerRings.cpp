@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Steps.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -21,38 +22,67 @@ using namespace mlir;
 using namespace flash::tile;
 
 namespace {
+/// A value, or null for 0, and what is added to it.
+using Step = std::pair<Value, int64_t>;
+
+/// A group of copies that fills a stage.
+struct Group {
+  Value ring;
+  /// What the step is that it fills, in terms of values of this point of the
+  /// program: as many forms of the one number as are known.
+  SmallVector<Step, 2> steps;
+  /// Whether its copies are made in any case.
+  bool isCertain;
+
+  /// Whether it is not known to be of another step.
+  bool mayFill(Step step) const {
+    return llvm::none_of(steps, [&](Step own) {
+      return own.first == step.first && own.second != step.second;
+    });
+  }
+  bool operator==(const Group &other) const {
+    return ring == other.ring && steps == other.steps &&
+           isCertain == other.isCertain;
+  }
+};
+
 /// What is known at a point of the program, on all ways to it.
 struct State {
-  /// Groups of copies that may still be pending, oldest first, by their ring.
-  SmallVector<Value> pending;
-  /// Whether `pending` is exact; else a wait must leave none pending.
-  bool isExact = true;
+  /// The youngest groups of copies, oldest first. What is older may be pending,
+  /// too: a wait leaves at most these.
+  SmallVector<Group> pending;
   /// Rings that have been released since the last barrier.
   llvm::SmallPtrSet<Value, 4> released;
 
   bool operator==(const State &other) const {
-    return pending == other.pending && isExact == other.isExact &&
+    return pending == other.pending &&
            released.size() == other.released.size() &&
            llvm::all_of(released,
                         [&](Value ring) { return other.released.count(ring); });
   }
-  /// What is known where two ways meet.
-  void join(const State &other) {
-    if (pending != other.pending)
-      isExact = false;
-    isExact &= other.isExact;
-    released.insert(other.released.begin(), other.released.end());
-  }
+  /// What is known where two ways meet: the groups that are the youngest on
+  /// both.
+  void join(const State &other);
+  /// Goes on to where `values` are what `was` was here, and out of `region`, if
+  /// one is given: its values mean nothing there, or those of another
+  /// iteration.
+  void pass(ValueRange was, ValueRange values, Region *region);
 };
+
+/// Under which condition copies are made, for those that have one.
+using Predicates = llvm::DenseMap<Operation *, Value>;
 
 /// Finds how many groups each wait may leave pending, and which acquires need a
 /// barrier.
 class Analysis {
 public:
+  explicit Analysis(const Predicates &predicates) : predicates(predicates) {}
   void run(Block &block) { visit(block, State()); }
 
   llvm::DenseMap<Operation *, int64_t> groupsLeft;
   llvm::DenseMap<Operation *, bool> needsBarrier;
+  /// Copies into a ring all of whose stages have pending ones.
+  llvm::SmallSetVector<Operation *, 1> overfull;
   /// Guards under which copies are waited for. The groups of their copies are
   /// made there, too: behind the guard they would come after the wait.
   llvm::SmallPtrSet<Operation *, 4> guardsOfWaits;
@@ -61,8 +91,51 @@ private:
   State visit(Block &block, State state);
   void visit(Operation &op, State &state);
   void visit(RingOpInterface op, State &state);
+  void visit(scf::ForOp loop, State &state);
+  void visit(scf::IfOp choice, State &state);
+  /// The copies of a group end with this one.
+  void addGroup(CopyAsyncOp copy, State &state);
+
+  const Predicates &predicates;
 };
 } // namespace
+
+void State::join(const State &other) {
+  released.insert(other.released.begin(), other.released.end());
+  auto haveOneRing = [](const Group &a, const Group &b) {
+    return a.ring == b.ring;
+  };
+  auto same =
+      std::mismatch(pending.rbegin(), pending.rend(), other.pending.rbegin(),
+                    other.pending.rend(), haveOneRing);
+  pending.erase(pending.begin(), same.first.base());
+  auto theirs = ArrayRef(other.pending).take_back(pending.size());
+  for (auto [group, their] : llvm::zip_equal(pending, theirs)) {
+    group.isCertain &= their.isCertain;
+    llvm::erase_if(group.steps, [&, &their = their](const Step &step) {
+      return !llvm::is_contained(their.steps, step);
+    });
+  }
+}
+
+void State::pass(ValueRange was, ValueRange values, Region *region) {
+  for (Group &group : pending) {
+    SmallVector<Step, 2> steps;
+    auto add = [&](Value base, int64_t offset) {
+      if (!llvm::is_contained(steps, Step(base, offset)))
+        steps.push_back({base, offset});
+    };
+    for (auto [base, offset] : group.steps) {
+      if (!base || !region || !region->isAncestor(base.getParentRegion()))
+        add(base, offset);
+      for (auto [before, value] : llvm::zip_equal(was, values))
+        if (auto [sameBase, own] = splitStep(before);
+            value.getType().isIndex() && base == sameBase)
+          add(value, offset - own);
+    }
+    group.steps = steps;
+  }
+}
 
 State Analysis::visit(Block &block, State state) {
   for (Operation &op : block)
@@ -106,13 +179,13 @@ static bool waitsForCopies(scf::IfOp choice) {
       .wasInterrupted();
 }
 
-/// The ring that the op fills by a loop over the parts of a stage, or null.
-static Value getRingOfParts(Operation *op) {
+/// The copy of a loop over the parts of a stage, null if the op is another one.
+static CopyAsyncOp getCopyOfParts(Operation *op) {
   auto loop = dyn_cast<scf::ForOp>(op);
   if (loop)
     for (auto copy : loop.getOps<CopyAsyncOp>())
       if (getEndOfGroup(copy) == op)
-        return copy.getRing();
+        return copy;
   return {};
 }
 
@@ -132,13 +205,16 @@ void Analysis::visit(RingOpInterface op, State &state) {
     // Threads have written at once.
     if (ring.getDefiningOp<RingOp>().isFilledFromRegisters())
       break;
-    auto *oldest = llvm::find(state.pending, ring);
-    int64_t left = 0;
-    if (state.isExact && oldest != state.pending.end())
-      left = state.pending.end() - oldest - 1;
-    state.pending.erase(state.pending.begin(), state.pending.end() - left);
-    state.isExact = true;
-    groupsLeft[op] = left;
+    // The last of the groups that may be of this step: where a guard did not
+    // hold, as at the end of a loop, there is an older one that nobody awaits.
+    // Or it is one before all that are known.
+    Step step = splitStep(op.getStep());
+    auto last =
+        llvm::find_if(llvm::reverse(state.pending), [&](const Group &group) {
+          return group.ring == ring && group.mayFill(step);
+        });
+    state.pending.erase(state.pending.begin(), last.base());
+    groupsLeft[op] = state.pending.size();
     break;
   }
   case RingEffect::Release:
@@ -149,38 +225,66 @@ void Analysis::visit(RingOpInterface op, State &state) {
   }
 }
 
+void Analysis::addGroup(CopyAsyncOp copy, State &state) {
+  Value ring = copy.getRing();
+  bool isCertain = !predicates.contains(copy);
+  int64_t filled = llvm::count_if(state.pending, [&](const Group &group) {
+    return group.ring == ring && group.isCertain;
+  });
+  if (isCertain && filled >= copy.getRing().getType().getStages())
+    overfull.insert(copy);
+  state.pending.push_back({ring, {splitStep(copy.getStep())}, isCertain});
+}
+
+void Analysis::visit(scf::ForOp loop, State &state) {
+  Region &body = loop.getRegion();
+  state.pass(loop.getInitArgs(), loop.getRegionIterArgs(), nullptr);
+  // Until what holds at the start of the body holds at its end.
+  while (true) {
+    State end = visit(*loop.getBody(), state);
+    end.pass(loop.getYieldedValues(), loop.getRegionIterArgs(), &body);
+    State joined = state;
+    joined.join(end);
+    if (joined == state)
+      break;
+    state = joined;
+  }
+  state.pass(loop.getRegionIterArgs(), loop.getResults(), &body);
+}
+
+void Analysis::visit(scf::IfOp choice, State &state) {
+  if (waitsForCopies(choice))
+    guardsOfWaits.insert(choice);
+  State then = visit(*choice.thenBlock(), state);
+  then.pass(choice.thenYield().getOperands(), choice.getResults(),
+            &choice.getThenRegion());
+  if (choice.elseBlock()) {
+    state = visit(*choice.elseBlock(), state);
+    state.pass(choice.elseYield().getOperands(), choice.getResults(),
+               &choice.getElseRegion());
+  } else if (!guardsOfWaits.contains(choice)) {
+    // A guarded copy still makes a group, an empty one where there is none.
+    auto added = std::mismatch(then.pending.begin(), then.pending.end(),
+                               state.pending.begin(), state.pending.end());
+    for (Group &group : llvm::make_range(added.first, then.pending.end()))
+      group.isCertain = false;
+    state.pending = then.pending;
+  }
+  state.join(then);
+}
+
 void Analysis::visit(Operation &op, State &state) {
   if (auto copy = dyn_cast<CopyAsyncOp>(op)) {
     if (getEndOfGroup(copy) == copy)
-      state.pending.push_back(copy.getRing());
+      addGroup(copy, state);
   } else if (auto ringOp = dyn_cast<RingOpInterface>(op)) {
     visit(ringOp, state);
-  } else if (Value ring = getRingOfParts(&op)) {
-    state.pending.push_back(ring);
+  } else if (CopyAsyncOp copy = getCopyOfParts(&op)) {
+    addGroup(copy, state);
   } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-    // Until what holds at the start of the body holds at its end.
-    State entry = state;
-    while (true) {
-      State end = visit(*loop.getBody(), entry);
-      State joined = entry;
-      joined.join(end);
-      if (joined == entry)
-        break;
-      entry = joined;
-    }
-    state = entry;
+    visit(loop, state);
   } else if (auto choice = dyn_cast<scf::IfOp>(op)) {
-    if (waitsForCopies(choice))
-      guardsOfWaits.insert(choice);
-    State then = visit(*choice.thenBlock(), state);
-    State otherwise = state;
-    if (choice.elseBlock())
-      otherwise = visit(*choice.elseBlock(), state);
-    else if (!guardsOfWaits.contains(choice))
-      // A guarded copy still makes a group, an empty one where there is none.
-      otherwise.pending = then.pending;
-    then.join(otherwise);
-    state = then;
+    visit(choice, state);
   }
 }
 
@@ -188,13 +292,15 @@ namespace {
 /// Replaces the ops of rings.
 class Lowering {
 public:
-  explicit Lowering(const Analysis &analysis) : analysis(analysis) {}
+  Lowering(const Analysis &analysis, const Predicates &predicates)
+      : analysis(analysis), predicates(predicates) {}
   void lower(Operation *op);
 
 private:
   /// The stage of a step.
   Value getStage(OpBuilder &b, Location loc, Value ring, Value step);
   const Analysis &analysis;
+  const Predicates &predicates;
 };
 } // namespace
 
@@ -213,36 +319,37 @@ Value Lowering::getStage(OpBuilder &b, Location loc, Value ring, Value step) {
   return SmemViewOp::create(b, loc, type.getTile(), offset);
 }
 
+static bool guardsOnlyCopies(Operation *op);
+
 /// Whether nothing but copies, and what they need, happens in the block.
 static bool hasOnlyCopies(Block &block) {
   return llvm::all_of(block.without_terminator(), [](Operation &op) {
     return isa<RingAcquireOp, CopyAsyncOp>(op) ||
-           (isPure(&op) && op.getNumRegions() == 0) ||
-           (getRingOfParts(&op) &&
+           (isPure(&op) && op.getNumRegions() == 0) || guardsOnlyCopies(&op) ||
+           (getCopyOfParts(&op) &&
             hasOnlyCopies(*cast<scf::ForOp>(op).getBody()));
   });
 }
 
-/// Whether nothing but copies happens under the guard.
-static bool guardsOnlyCopies(scf::IfOp choice) {
-  return choice.getNumResults() == 0 && !choice.elseBlock() &&
+/// Whether the op is a guard under which nothing but copies happens.
+static bool guardsOnlyCopies(Operation *op) {
+  auto choice = dyn_cast<scf::IfOp>(op);
+  return choice && choice.getNumResults() == 0 && !choice.elseBlock() &&
          hasOnlyCopies(*choice.thenBlock());
 }
 
-/// Makes copies under a guard unconditional copies of no rows where it does not
-/// hold: a branch would split the loop for the scheduler of instructions.
-static void removeGuard(scf::IfOp choice) {
+/// Makes a guard the predicate of its copies: a branch would split the loop for
+/// the scheduler of instructions. Copies of no rows would not do: they write
+/// zeros, also behind the end of a loop, where nobody waits for them.
+static void removeGuard(scf::IfOp choice, Predicates &predicates) {
   choice.walk([&](CopyAsyncOp copy) {
+    Value &predicate = predicates[copy];
     OpBuilder b(copy);
-    Location loc = copy.getLoc();
-    Value rows = copy.getRows();
-    if (!rows)
-      rows = arith::ConstantIndexOp::create(
-          b, loc, copy.getRing().getDefiningOp<RingOp>().getRowsOfCopy());
-    Value none = arith::ConstantIndexOp::create(b, loc, 0);
-    copy.getRowsMutable().assign(
-        arith::SelectOp::create(b, loc, choice.getCondition(), rows, none)
-            .getResult());
+    predicate = predicate
+                    ? arith::AndIOp::create(b, copy.getLoc(),
+                                            choice.getCondition(), predicate)
+                          .getResult()
+                    : choice.getCondition();
   });
   choice.thenBlock()->getTerminator()->erase();
   choice->getBlock()->getOperations().splice(
@@ -266,6 +373,7 @@ void Lowering::lower(Operation *op) {
           b, loc, part, arith::ConstantIndexOp::create(b, loc, rows));
     }
     CopyOp::create(b, loc, copy.getSource(), copy.getIndices(), copy.getRows(),
+                   predicates.lookup(copy),
                    getStage(b, loc, copy.getRing(), copy.getStep()), firstRow,
                    tileRows, copy.getPackedAttr());
     if (Operation *last = getEndOfGroup(copy)) {
@@ -310,7 +418,10 @@ struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
       if (guardsOnlyCopies(choice))
         guards.push_back(choice);
     });
-    llvm::for_each(guards, removeGuard);
+    // Those inside come first.
+    Predicates predicates;
+    for (scf::IfOp guard : guards)
+      removeGuard(guard, predicates);
 
     SmallVector<Operation *> ops;
     SmallVector<RingOp> rings;
@@ -330,9 +441,16 @@ struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
         ring.emitOpError("has no offset; run tile-allocate-smem first");
         return signalPassFailure();
       }
-    Analysis analysis;
+    Analysis analysis(predicates);
     analysis.run(getOperation().getBody().front());
-    Lowering lowering(analysis);
+    for (Operation *copy : analysis.overfull)
+      copy->emitOpError(
+          "fills a stage before the copy that filled it last has been waited "
+          "for, and such copies have no order; wait for that one first, or "
+          "give the ring more stages");
+    if (!analysis.overfull.empty())
+      return signalPassFailure();
+    Lowering lowering(analysis, predicates);
     for (Operation *op : ops)
       lowering.lower(op);
     for (RingOp ring : rings)

@@ -417,8 +417,10 @@ void Chain::prefetch() {
     row = b.createOrFold<arith::AddIOp>(loc, row, first.getStep());
   }
 
+  // Of copies behind the same op the last one is put there first: they are in
+  // the order of those before the loop, so that a wait knows which are younger.
   for (size_t i = 0; i < loops.size(); ++i)
-    for (auto &[ring, use] : loops[i].rings) {
+    for (auto &[ring, use] : llvm::reverse(loops[i].rings)) {
       Loop &loop = loops[i];
       Place place = getPlace(loop, ring);
       b.setInsertionPointAfter(place.after);

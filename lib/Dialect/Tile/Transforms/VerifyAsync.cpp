@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Steps.h"
 #include "VerifyRoles.h"
 
 #include "flash/Dialect/Tile/Transforms/Passes.h"
@@ -320,28 +321,6 @@ static LogicalResult verifyRing(RingOp ring) {
       counter = first;
   }
   return success();
-}
-
-/// The part of a step that is not known here, null if there is none, and what
-/// is added to it.
-static std::pair<Value, int64_t> splitStep(Value step) {
-  int64_t offset = 0;
-  while (true) {
-    if (std::optional<int64_t> constant = getConstantIntValue(step))
-      return {Value(), offset + *constant};
-    auto sum = step.getDefiningOp<arith::AddIOp>();
-    if (!sum)
-      return {step, offset};
-    if (std::optional<int64_t> rhs = getConstantIntValue(sum.getRhs())) {
-      offset += *rhs;
-      step = sum.getLhs();
-    } else if (std::optional<int64_t> lhs = getConstantIntValue(sum.getLhs())) {
-      offset += *lhs;
-      step = sum.getRhs();
-    } else {
-      return {step, offset};
-    }
-  }
 }
 
 /// Whether only one of the two is ever carried out: the innermost op around

@@ -53,8 +53,7 @@ class Flash_GradStepOp<string mnemonic, list<Trait> traits>
     ::llvm::SmallVector<::mlir::OpFoldResult> getMixedExtents();
     int64_t getPackedHeads() { return 1; }
     ::mlir::MutableOperandRange getCountMutable();
-    ::mlir::Value getFixedCount();
-    ::llvm::SmallVector<::mlir::OpOperand *> getSteppedTiles();
+    ::mlir::MutableOperandRange getFixedCountMutable();
   }];
 }
 

@@ -351,9 +351,8 @@ def Flash_OnlineAttentionOp : Flash_Op<"online_attention",
     int64_t getPackedHeads() { return getPacked().value_or(1); }
     bool stepsOverQueries() { return false; }
     ::mlir::MutableOperandRange getCountMutable() { return getKeysMutable(); }
-    ::mlir::Value getFixedCount() { return {}; }
-    ::llvm::SmallVector<::mlir::OpOperand *> getSteppedTiles() {
-      return {&getKeyMutable(), &getValueMutable()};
+    ::mlir::MutableOperandRange getFixedCountMutable() {
+      return ::mlir::MutableOperandRange(*this, 0, 0);
     }
     /// The step on one tile of the loops, not from the op's own state but from
     /// `state`: acc, max and sum of the tile's queries.

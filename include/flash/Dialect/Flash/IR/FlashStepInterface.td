@@ -48,15 +48,18 @@ def Flash_StepOpInterface : OpInterface<"StepOpInterface"> {
                     "none if all do.",
       "::mlir::MutableOperandRange", "getCountMutable">,
     InterfaceMethod<"The number of rows of the other tile on which a result "
-                    "depends, or null.",
-      "::mlir::Value", "getFixedCount">,
-    InterfaceMethod<"The tiles of the loop.",
-      "::llvm::SmallVector<::mlir::OpOperand *>", "getSteppedTiles">
+                    "depends; none if all do.",
+      "::mlir::MutableOperandRange", "getFixedCountMutable">
   ];
   let extraSharedClassDeclaration = [{
     /// The number of rows that exist in the tiles of the loop, or null.
     ::mlir::Value getCount() {
       ::mlir::MutableOperandRange count = $_op.getCountMutable();
+      return count.empty() ? ::mlir::Value() : count[0].get();
+    }
+    /// The number of rows of the other tile on which a result depends, or null.
+    ::mlir::Value getFixedCount() {
+      ::mlir::MutableOperandRange count = $_op.getFixedCountMutable();
       return count.empty() ? ::mlir::Value() : count[0].get();
     }
   }];

@@ -828,7 +828,7 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
 }
 
 def SplitMask : Pass<"flash-split-mask", "::mlir::func::FuncOp"> {
-  let summary = "Visit only the key tiles that hold work, mask only the partial";
+  let summary = "Visit only the tiles that hold work, mask only the partial";
   let description = [{
     A key tile is *empty* for a query tile if every element is masked, *full* if
     none is, else *partial*. The pass replaces the loop over all key tiles so
@@ -858,9 +858,28 @@ def SplitMask : Pass<"flash-split-mask", "::mlir::func::FuncOp"> {
     hull tests each tile with the same exact predicates.
 
     A loop over tiles of queries for a tile of keys, as gradients have, is split
-    in the same way: it is a loop over keys under the transposed mask.
+    in the same way: it is a loop over keys under the transposed mask. So is a loop
+    along a diagonal, in which tiles of queries and of keys go on together, as far
+    apart as they are: its tiles are classified for the distance in place of the
+    tile of queries. A loop over batches or heads of one tile of queries and one of
+    keys becomes two, of which at least one is empty:
 
-    Where a mask is left, tiles of queries take longer and shorter: the loop over
+    ```mlir
+    scf.for %b = %c0 to %n step %c1 {
+      flash.captured_grad_step ... at[%b, %h, %i, %j] ... mask(#flash.causal)
+    }
+    // becomes
+    scf.for %b = %c0 to %careful step %c1 {
+      flash.captured_grad_step ... mask(#flash.causal)
+    }
+    scf.for %b = %c0 to %plain step %c1 { flash.captured_grad_step ... }
+    ```
+
+    Where the mask asks for the batch or the head of such a loop, each iteration
+    tests it. The rows of both tiles are counted in these loops, and whole tiles
+    have neither count.
+
+    Where a mask is left, tiles of queries take longer and shorter over their keys: the loop over
     them says in which order GPUs take them (`tile.order`, see `#tile.order`),
     unless it says so already. Blocks that take one tile each begin with the
     longest; persistent ones take them in waves, every other wave backwards, in

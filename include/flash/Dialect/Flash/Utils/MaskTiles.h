@@ -84,11 +84,18 @@ struct MaskTiles {
   /// `getRange` clamps them.
   llvm::SmallVector<TileBound> lo, hi, fullLo, fullHi;
 
+  /// Of diagonals, which of them have visited tiles: none but those whose
+  /// distance, in tiles, is in [distanceLo, distanceHi), for all batches and
+  /// heads. Without guards, as `lo` and `hi` otherwise.
+  llvm::SmallVector<TileBound> distanceLo, distanceHi;
+
   /// The bounds' values, clamped into order: hi to at least lo, fullLo into
   /// [lo, hi], fullHi into [fullLo, hi]. Without `fullIsRange` both full bounds
   /// are lo.
   TileRange getRange(int64_t b, int64_t h, int64_t i0, int64_t nq,
                      int64_t nk) const;
+  /// The values of `distanceLo` and `distanceHi`.
+  std::pair<int64_t, int64_t> getDistances(int64_t nq, int64_t nk) const;
   bool isVisited(int64_t b, int64_t h, int64_t i0, int64_t t, int64_t nq,
                  int64_t nk) const;
   /// Whether a visited tile is full.
@@ -107,6 +114,21 @@ MaskTiles computeMaskTiles(MaskAttrInterface mask, int64_t queryTile,
                            std::optional<int64_t> nq = std::nullopt,
                            std::optional<int64_t> nk = std::nullopt,
                            int64_t heads = 1);
+
+/// The same of the tiles along a diagonal: of those of `tile` queries whose
+/// first one is a distance behind the first key of a tile of as many keys. That
+/// distance, a multiple of `tile` which may be negative, stands in the place of
+/// i0 in all of the result, and t is the number of the query tile; two tiles
+/// are that far apart, and the ranges are of those that have queries and keys.
+/// Bottom-right causal of 256 queries and keys in tiles of 64 has bounds that
+/// the distance alone tells:
+///
+///   visited  from max(0, distance floordiv 64) to
+///            min(4, (distance + 256) floordiv 64), if distance >= 0,
+///   full     if distance >= 64.
+MaskTiles computeDiagonalTiles(MaskAttrInterface mask, int64_t tile,
+                               std::optional<int64_t> nq = std::nullopt,
+                               std::optional<int64_t> nk = std::nullopt);
 
 /// Whether the tiles of keys that a tile of queries visits are exactly those of
 /// a range, [lo, hi) of `computeMaskTiles`, and the full ones too, and the
