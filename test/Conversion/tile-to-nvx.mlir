@@ -27,41 +27,6 @@ gpu.module @m {
     gpu.return
   }
 
-  // Where the predicate does not hold, nothing is written: no zeros either.
-
-  // CHECK-LABEL: gpu.func @predicated_copy(
-  // CHECK-SAME:  , %[[N:[^ ]*]]: index, %[[P:[^ ]*]]: i1
-  // CHECK:       arith.cmpi slt, %{{.*}}, %[[N]]
-  // CHECK:       %[[BYTES:.*]] = arith.select %{{.*}}, %c16_i32{{.*}}, %c0_i32
-  // CHECK:       nvvm.inline_ptx "cp.async.cg.shared.global [$0+0], [$1], 16, $2;" ro(%{{.*}}, %{{.*}}, %[[BYTES]] : !llvm.ptr<3>, !llvm.ptr<1>, i32), predicate = %[[P]]
-  // CHECK:       nvvm.inline_ptx "cp.async.cg.shared.global [$0+0], [$1], 16, $2;" {{.*}}, predicate = %[[P]]
-  // CHECK:       nvvm.inline_ptx "cp.async.cg.shared.global [$0+1024], [$1], 16, $2;" {{.*}}, predicate = %[[P]]
-  // CHECK:       nvvm.inline_ptx "cp.async.cg.shared.global [$0+1024], [$1], 16, $2;" {{.*}}, predicate = %[[P]]
-  // CHECK-NOT:   cp.async
-  // CHECK:       gpu.return
-  gpu.func @predicated_copy(%k: !memory, %n: index, %p: i1) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
-    %c0 = arith.constant 0 : index
-    %kt = tile.smem_view %c0 : !tile
-    tile.copy %k[%c0] rows(%n) predicate(%p) to %kt : !memory to !tile
-    gpu.return
-  }
-
-  // Threads whose chunks are behind the columns copy nothing.
-
-  // CHECK-LABEL: gpu.func @copy_columns(
-  // CHECK-SAME:  , %[[P:[^ ]*]]: i1
-  // CHECK:       %[[HAS:.*]] = arith.cmpi slt, %{{.*}}, %c6
-  // CHECK:       %[[BOTH:.*]] = arith.andi %[[P]], %[[HAS]]
-  // CHECK:       nvvm.inline_ptx "cp.async.cg.shared.global [$0+0], [$1], 16{{.*}}, predicate = %[[BOTH]]
-  // CHECK-NOT:   scf.if
-  // CHECK:       gpu.return
-  gpu.func @copy_columns(%k: memref<?x40xf16, strided<[?, 1]>>, %p: i1) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
-    %c0 = arith.constant 0 : index
-    %kt = tile.smem_view %c0 : !tile.smem<16x40xf16, swizzle = 128>
-    tile.copy %k[%c0] predicate(%p) to %kt : memref<?x40xf16, strided<[?, 1]>> to !tile.smem<16x40xf16, swizzle = 128>
-    gpu.return
-  }
-
   // One element, which each thread writes.
 
   // CHECK-LABEL: gpu.func @store_element(

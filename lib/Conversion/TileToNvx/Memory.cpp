@@ -16,7 +16,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace flash;
@@ -39,32 +38,6 @@ static SmallVector<Value> getPackedIndices(ThreadBuilder &t,
   ofRow[rowDim - 1] = t.add(ofRow[rowDim - 1], t.div(row, packed));
   ofRow[rowDim] = t.add(ofRow[rowDim], t.rem(row, packed));
   return ofRow;
-}
-
-static Value conjoin(ThreadBuilder &t, Value x, Value y) {
-  return x ? arith::AndIOp::create(t.b, t.loc, x, y).getResult() : y;
-}
-
-/// Starts to copy a chunk of 16 bytes to `offset` bytes behind `to`. Of those
-/// only `size` are read, if that is given, and the others are zero. Where the
-/// predicate, which may be null, does not hold, nothing is written.
-static void copyChunk(ThreadBuilder &t, Value to, int64_t offset, Value from,
-                      Value size, Value predicate) {
-  if (!predicate) {
-    NVVM::CpAsyncOp::create(t.b, t.loc, t.advance(to, offset), from, 16,
-                            NVVM::LoadCacheModifierKind::CG, size);
-    return;
-  }
-  SmallVector<Value> arguments = {to, from};
-  if (size)
-    arguments.push_back(size);
-  // No branch, which would split loops for the scheduler of instructions. The
-  // offset is part of the text, as an operand it would need a register.
-  std::string text =
-      llvm::formatv("cp.async.cg.shared.global [$0+{0}], [$1], 16{1};", offset,
-                    size ? ", $2" : "");
-  NVVM::InlinePtxOp::create(t.b, t.loc, TypeRange(), /*readOnlyArgs=*/arguments,
-                            /*readWriteArgs=*/ValueRange(), text, predicate);
 }
 
 namespace {
@@ -146,7 +119,6 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
     GlobalMemory memory(op.getSource().getType(), adaptor.getSource());
     Value shared = adaptor.getDestination().front();
     Value limit = op.getRows() ? adaptor.getRows().front() : Value();
-    Value guard = op.getPredicate() ? adaptor.getPredicate().front() : Value();
 
     int64_t tileRows = op.getTileRows().value_or(type.getRows());
     int64_t chunksInPanel = type.getSwizzle() / 16;
@@ -182,31 +154,37 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
       int64_t data = bytes / 16, filled = llvm::alignTo(bytes, 32) / 16;
       for (int64_t first = 0; first < tileRows; first += rowsAtOnce) {
         Value here = t.add(row, t.constant(first));
-        Value predicate = guard, exists;
+        Value execute, exists;
         auto both = [&](Value &condition, Value x, int64_t bound,
                         Value dynamicBound) {
           Value holds = arith::CmpIOp::create(
               b, t.loc, arith::CmpIPredicate::slt, x,
               dynamicBound ? dynamicBound : t.constant(bound));
-          condition = conjoin(t, condition, holds);
+          condition = condition
+                          ? arith::AndIOp::create(b, t.loc, condition, holds)
+                                .getResult()
+                          : holds;
         };
         if (filled < chunksInPanel)
-          both(predicate, chunk, filled, Value());
+          both(execute, chunk, filled, Value());
         if (first + rowsAtOnce > tileRows)
-          both(predicate, here, tileRows, Value());
+          both(execute, here, tileRows, Value());
         if (data < filled)
           both(exists, chunk, data, Value());
         if (limit)
           both(exists, here, 0, limit);
 
-        // The swizzle repeats every 8 rows.
-        int64_t inPeriod = first % 8;
-        Value inTile = t.add(row, t.constant(inPeriod));
-        if (op.getFirstRow())
-          inTile = t.add(inTile, adaptor.getFirstRow().front());
-        Value to = t.advance(shared, getSwizzledOffset(t, type, inTile, chunk));
-        int64_t offset = (first - inPeriod) * type.getSwizzle() +
-                         panel * type.getPanelBytes();
+        OpBuilder::InsertionGuard guard(b);
+        if (execute) {
+          auto choice = scf::IfOp::create(b, t.loc, execute);
+          b.setInsertionPointToStart(choice.thenBlock());
+        }
+        Value inTile = op.getFirstRow()
+                           ? t.add(here, adaptor.getFirstRow().front())
+                           : here;
+        Value offset = getSwizzledOffset(t, type, inTile, chunk);
+        Value to =
+            t.advance(t.advance(shared, offset), panel * type.getPanelBytes());
         Value source;
         if (op.getPacked()) {
           source = memory.getAddress(
@@ -221,7 +199,8 @@ struct Copy : OpConversionPattern<tile::CopyOp> {
         Value size;
         if (exists)
           size = arith::SelectOp::create(b, t.loc, exists, t.i32(16), t.i32(0));
-        copyChunk(t, to, offset, source, size, predicate);
+        NVVM::CpAsyncOp::create(b, t.loc, to, source, 16,
+                                NVVM::LoadCacheModifierKind::CG, size);
       }
     }
     rewriter.eraseOp(op);

@@ -7,6 +7,7 @@
 
 #include "Machine.h"
 
+#include "CopyAddresses.h"
 #include "GridLoops.h"
 #include "SinkOffsets.h"
 #include "SplitVectors.h"
@@ -57,6 +58,7 @@ static FunctionPassManager makePasses(bool speculates) {
                                                  /*UseMemorySSA=*/true));
   passes.addPass(flash::SinkOffsetsPass());
   passes.addPass(flash::GridLoopsPass());
+  passes.addPass(flash::CopyAddressesPass());
   passes.addPass(flash::WidenComparesPass());
   passes.addPass(VerifierPass());
   return passes;

@@ -203,14 +203,12 @@ func.func @store(%o: tensor<128x64xf16, #tile.fragment<4>>, %rows: tensor<128xf3
 }
 
 // CHECK-LABEL: func @allocated(
-func.func @allocated(%k: !memory, %b: index, %h: index, %j: index, %n: index, %p: i1) {
+func.func @allocated(%k: !memory, %b: index, %h: index, %j: index, %n: index) {
   %c16384 = arith.constant 16384 : index
   // CHECK: tile.smem_view %{{.*}} : <128x64xf16, swizzle = 128>
   %kt = tile.smem_view %c16384 : !tile.smem<128x64xf16, swizzle = 128>
   // CHECK: tile.copy %{{.*}}[%{{.*}}] rows(%{{.*}}) to %{{.*}} : memref<{{.*}}> to <128x64xf16, swizzle = 128>
   tile.copy %k[%b, %h, %j] rows(%n) to %kt : !memory to !tile.smem<128x64xf16, swizzle = 128>
-  // CHECK: tile.copy %{{.*}}[%{{.*}}] rows(%{{.*}}) predicate(%{{.*}}) to %{{.*}} : memref
-  tile.copy %k[%b, %h, %j] rows(%n) predicate(%p) to %kt : !memory to !tile.smem<128x64xf16, swizzle = 128>
   // CHECK: tile.copy %{{.*}}[%{{.*}}] to %{{.*}} : memref
   tile.copy %k[%b, %h, %j] to %kt : !memory to !tile.smem<128x64xf16, swizzle = 128>
   return

@@ -27,38 +27,40 @@ using Step = std::pair<Value, int64_t>;
 
 /// A group of copies that fills a stage.
 struct Group {
-  Value ring;
+  TypedValue<RingType> ring;
   /// What the step is that it fills, in terms of values of this point of the
   /// program: as many forms of the one number as are known.
   SmallVector<Step, 2> steps;
-  /// Whether its copies are made in any case.
-  bool isCertain;
 
-  /// Whether it is not known to be of another step.
-  bool mayFill(Step step) const {
-    return llvm::none_of(steps, [&](Step own) {
-      return own.first == step.first && own.second != step.second;
-    });
+  Group(CopyAsyncOp copy)
+      : ring(copy.getRing()), steps({splitStep(copy.getStep())}) {}
+
+  /// Whether it is not known to fill another stage than the one of a step.
+  bool mayFill(Value otherRing, Step step) const {
+    return ring == otherRing && llvm::none_of(steps, [&](Step own) {
+             return own.first == step.first &&
+                    (own.second - step.second) % ring.getType().getStages();
+           });
   }
   bool operator==(const Group &other) const {
-    return ring == other.ring && steps == other.steps &&
-           isCertain == other.isCertain;
+    return ring == other.ring && steps == other.steps;
   }
 };
 
+using Rings = llvm::SmallDenseSet<Value, 4>;
+
 /// What is known at a point of the program, on all ways to it.
 struct State {
-  /// The youngest groups of copies, oldest first. What is older may be pending,
-  /// too: a wait leaves at most these.
+  /// The youngest groups of copies, oldest first.
   SmallVector<Group> pending;
+  /// Rings of groups before these that may still be pending.
+  Rings older;
   /// Rings that have been released since the last barrier.
-  llvm::SmallPtrSet<Value, 4> released;
+  Rings released;
 
   bool operator==(const State &other) const {
-    return pending == other.pending &&
-           released.size() == other.released.size() &&
-           llvm::all_of(released,
-                        [&](Value ring) { return other.released.count(ring); });
+    return pending == other.pending && older == other.older &&
+           released == other.released;
   }
   /// What is known where two ways meet: the groups that are the youngest on
   /// both.
@@ -67,22 +69,21 @@ struct State {
   /// one is given: its values mean nothing there, or those of another
   /// iteration.
   void pass(ValueRange was, ValueRange values, Region *region);
+  /// Whether a group that fills the stage of a step may be pending.
+  bool mayFill(Value ring, Step step) const;
+  /// What holds when all groups are complete that may fill the stage of a step;
+  /// returns how many are left.
+  int64_t complete(Value ring, Step step);
 };
 
-/// Under which condition copies are made, for those that have one.
-using Predicates = llvm::DenseMap<Operation *, Value>;
-
 /// Finds how many groups each wait may leave pending, and which acquires need a
-/// barrier.
+/// barrier, or to wait.
 class Analysis {
 public:
-  explicit Analysis(const Predicates &predicates) : predicates(predicates) {}
   void run(Block &block) { visit(block, State()); }
 
   llvm::DenseMap<Operation *, int64_t> groupsLeft;
   llvm::DenseMap<Operation *, bool> needsBarrier;
-  /// Copies into a ring all of whose stages have pending ones.
-  llvm::SmallSetVector<Operation *, 1> overfull;
   /// Guards under which copies are waited for. The groups of their copies are
   /// made there, too: behind the guard they would come after the wait.
   llvm::SmallPtrSet<Operation *, 4> guardsOfWaits;
@@ -93,29 +94,32 @@ private:
   void visit(RingOpInterface op, State &state);
   void visit(scf::ForOp loop, State &state);
   void visit(scf::IfOp choice, State &state);
-  /// The copies of a group end with this one.
-  void addGroup(CopyAsyncOp copy, State &state);
-
-  const Predicates &predicates;
+  /// Whether copies are waited for under the guard, once that was visited.
+  bool waitsForCopies(scf::IfOp choice) const;
 };
 } // namespace
 
 void State::join(const State &other) {
   released.insert(other.released.begin(), other.released.end());
+  older.insert(other.older.begin(), other.older.end());
   auto haveOneRing = [](const Group &a, const Group &b) {
     return a.ring == b.ring;
   };
   auto same =
       std::mismatch(pending.rbegin(), pending.rend(), other.pending.rbegin(),
                     other.pending.rend(), haveOneRing);
+  for (const Group &group :
+       llvm::make_range(pending.begin(), same.first.base()))
+    older.insert(group.ring);
+  for (const Group &group :
+       llvm::make_range(other.pending.begin(), same.second.base()))
+    older.insert(group.ring);
   pending.erase(pending.begin(), same.first.base());
   auto theirs = ArrayRef(other.pending).take_back(pending.size());
-  for (auto [group, their] : llvm::zip_equal(pending, theirs)) {
-    group.isCertain &= their.isCertain;
+  for (auto [group, their] : llvm::zip_equal(pending, theirs))
     llvm::erase_if(group.steps, [&, &their = their](const Step &step) {
       return !llvm::is_contained(their.steps, step);
     });
-  }
 }
 
 void State::pass(ValueRange was, ValueRange values, Region *region) {
@@ -135,6 +139,23 @@ void State::pass(ValueRange was, ValueRange values, Region *region) {
     }
     group.steps = steps;
   }
+}
+
+bool State::mayFill(Value ring, Step step) const {
+  return older.contains(ring) || llvm::any_of(pending, [&](const Group &group) {
+           return group.mayFill(ring, step);
+         });
+}
+
+int64_t State::complete(Value ring, Step step) {
+  // The last one: where a guard did not hold, as at the end of a loop, there is
+  // an older one that nobody has waited for. None is one before these.
+  auto last = llvm::find_if(llvm::reverse(pending), [&](const Group &group) {
+    return group.mayFill(ring, step);
+  });
+  pending.erase(pending.begin(), last.base());
+  older.clear();
+  return pending.size();
 }
 
 State Analysis::visit(Block &block, State state) {
@@ -164,21 +185,6 @@ static Operation *getEndOfGroup(CopyAsyncOp copy) {
   return isFollowed(copy) ? nullptr : copy.getOperation();
 }
 
-/// Whether copies are waited for under the guard.
-static bool waitsForCopies(scf::IfOp choice) {
-  return choice
-      .walk([](RingOpInterface op) {
-        RingEffect effect = op.getRingEffect();
-        bool waits = effect == RingEffect::Wait || effect == RingEffect::Peek;
-        return waits && !op.getRing()
-                             .getDefiningOp<RingOp>()
-                             .isFilledFromRegisters()
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 /// The copy of a loop over the parts of a stage, null if the op is another one.
 static CopyAsyncOp getCopyOfParts(Operation *op) {
   auto loop = dyn_cast<scf::ForOp>(op);
@@ -191,9 +197,16 @@ static CopyAsyncOp getCopyOfParts(Operation *op) {
 
 void Analysis::visit(RingOpInterface op, State &state) {
   Value ring = op.getRing();
+  Step step = splitStep(op.getStep());
   switch (op.getRingEffect()) {
   case RingEffect::Acquire: {
-    bool barrier = state.released.count(ring);
+    // Where a guard did not hold, zeros may be on their way into the stage, and
+    // copies are not ordered among each other. Each thread writes the same
+    // chunks of a stage each time, so its own are all that it waits for.
+    groupsLeft.erase(op);
+    if (state.mayFill(ring, step))
+      groupsLeft[op] = state.complete(ring, step);
+    bool barrier = state.released.contains(ring);
     needsBarrier[op] = barrier;
     if (barrier)
       state.released.clear();
@@ -203,18 +216,8 @@ void Analysis::visit(RingOpInterface op, State &state) {
   case RingEffect::Peek: {
     state.released.clear();
     // Threads have written at once.
-    if (ring.getDefiningOp<RingOp>().isFilledFromRegisters())
-      break;
-    // The last of the groups that may be of this step: where a guard did not
-    // hold, as at the end of a loop, there is an older one that nobody awaits.
-    // Or it is one before all that are known.
-    Step step = splitStep(op.getStep());
-    auto last =
-        llvm::find_if(llvm::reverse(state.pending), [&](const Group &group) {
-          return group.ring == ring && group.mayFill(step);
-        });
-    state.pending.erase(state.pending.begin(), last.base());
-    groupsLeft[op] = state.pending.size();
+    if (!ring.getDefiningOp<RingOp>().isFilledFromRegisters())
+      groupsLeft[op] = state.complete(ring, step);
     break;
   }
   case RingEffect::Release:
@@ -223,17 +226,6 @@ void Analysis::visit(RingOpInterface op, State &state) {
   default:
     break;
   }
-}
-
-void Analysis::addGroup(CopyAsyncOp copy, State &state) {
-  Value ring = copy.getRing();
-  bool isCertain = !predicates.contains(copy);
-  int64_t filled = llvm::count_if(state.pending, [&](const Group &group) {
-    return group.ring == ring && group.isCertain;
-  });
-  if (isCertain && filled >= copy.getRing().getType().getStages())
-    overfull.insert(copy);
-  state.pending.push_back({ring, {splitStep(copy.getStep())}, isCertain});
 }
 
 void Analysis::visit(scf::ForOp loop, State &state) {
@@ -252,10 +244,19 @@ void Analysis::visit(scf::ForOp loop, State &state) {
   state.pass(loop.getRegionIterArgs(), loop.getResults(), &body);
 }
 
+bool Analysis::waitsForCopies(scf::IfOp choice) const {
+  return choice.thenBlock()
+      ->walk([&](Operation *op) {
+        return groupsLeft.contains(op) ? WalkResult::interrupt()
+                                       : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 void Analysis::visit(scf::IfOp choice, State &state) {
+  State then = visit(*choice.thenBlock(), state);
   if (waitsForCopies(choice))
     guardsOfWaits.insert(choice);
-  State then = visit(*choice.thenBlock(), state);
   then.pass(choice.thenYield().getOperands(), choice.getResults(),
             &choice.getThenRegion());
   if (choice.elseBlock()) {
@@ -264,10 +265,6 @@ void Analysis::visit(scf::IfOp choice, State &state) {
                &choice.getElseRegion());
   } else if (!guardsOfWaits.contains(choice)) {
     // A guarded copy still makes a group, an empty one where there is none.
-    auto added = std::mismatch(then.pending.begin(), then.pending.end(),
-                               state.pending.begin(), state.pending.end());
-    for (Group &group : llvm::make_range(added.first, then.pending.end()))
-      group.isCertain = false;
     state.pending = then.pending;
   }
   state.join(then);
@@ -276,11 +273,11 @@ void Analysis::visit(scf::IfOp choice, State &state) {
 void Analysis::visit(Operation &op, State &state) {
   if (auto copy = dyn_cast<CopyAsyncOp>(op)) {
     if (getEndOfGroup(copy) == copy)
-      addGroup(copy, state);
+      state.pending.push_back(copy);
   } else if (auto ringOp = dyn_cast<RingOpInterface>(op)) {
     visit(ringOp, state);
   } else if (CopyAsyncOp copy = getCopyOfParts(&op)) {
-    addGroup(copy, state);
+    state.pending.push_back(copy);
   } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
     visit(loop, state);
   } else if (auto choice = dyn_cast<scf::IfOp>(op)) {
@@ -292,15 +289,15 @@ namespace {
 /// Replaces the ops of rings.
 class Lowering {
 public:
-  Lowering(const Analysis &analysis, const Predicates &predicates)
-      : analysis(analysis), predicates(predicates) {}
+  explicit Lowering(const Analysis &analysis) : analysis(analysis) {}
   void lower(Operation *op);
 
 private:
   /// The stage of a step.
   Value getStage(OpBuilder &b, Location loc, Value ring, Value step);
+  /// Emits a wait for groups of copies, if the op needs one.
+  void waitForGroups(OpBuilder &b, Operation *op);
   const Analysis &analysis;
-  const Predicates &predicates;
 };
 } // namespace
 
@@ -319,37 +316,42 @@ Value Lowering::getStage(OpBuilder &b, Location loc, Value ring, Value step) {
   return SmemViewOp::create(b, loc, type.getTile(), offset);
 }
 
-static bool guardsOnlyCopies(Operation *op);
+void Lowering::waitForGroups(OpBuilder &b, Operation *op) {
+  if (auto left = analysis.groupsLeft.find(op);
+      left != analysis.groupsLeft.end())
+    NVVM::CpAsyncWaitGroupOp::create(b, op->getLoc(), left->second);
+}
 
 /// Whether nothing but copies, and what they need, happens in the block.
 static bool hasOnlyCopies(Block &block) {
   return llvm::all_of(block.without_terminator(), [](Operation &op) {
     return isa<RingAcquireOp, CopyAsyncOp>(op) ||
-           (isPure(&op) && op.getNumRegions() == 0) || guardsOnlyCopies(&op) ||
+           (isPure(&op) && op.getNumRegions() == 0) ||
            (getCopyOfParts(&op) &&
             hasOnlyCopies(*cast<scf::ForOp>(op).getBody()));
   });
 }
 
-/// Whether the op is a guard under which nothing but copies happens.
-static bool guardsOnlyCopies(Operation *op) {
-  auto choice = dyn_cast<scf::IfOp>(op);
-  return choice && choice.getNumResults() == 0 && !choice.elseBlock() &&
+/// Whether nothing but copies happens under the guard.
+static bool guardsOnlyCopies(scf::IfOp choice) {
+  return choice.getNumResults() == 0 && !choice.elseBlock() &&
          hasOnlyCopies(*choice.thenBlock());
 }
 
-/// Makes a guard the predicate of its copies: a branch would split the loop for
-/// the scheduler of instructions. Copies of no rows would not do: they write
-/// zeros, also behind the end of a loop, where nobody waits for them.
-static void removeGuard(scf::IfOp choice, Predicates &predicates) {
+/// Makes copies under a guard unconditional copies of no rows where it does not
+/// hold: a branch would split the loop for the scheduler of instructions.
+static void removeGuard(scf::IfOp choice) {
   choice.walk([&](CopyAsyncOp copy) {
-    Value &predicate = predicates[copy];
     OpBuilder b(copy);
-    predicate = predicate
-                    ? arith::AndIOp::create(b, copy.getLoc(),
-                                            choice.getCondition(), predicate)
-                          .getResult()
-                    : choice.getCondition();
+    Location loc = copy.getLoc();
+    Value rows = copy.getRows();
+    if (!rows)
+      rows = arith::ConstantIndexOp::create(
+          b, loc, copy.getRing().getDefiningOp<RingOp>().getRowsOfCopy());
+    Value none = arith::ConstantIndexOp::create(b, loc, 0);
+    copy.getRowsMutable().assign(
+        arith::SelectOp::create(b, loc, choice.getCondition(), rows, none)
+            .getResult());
   });
   choice.thenBlock()->getTerminator()->erase();
   choice->getBlock()->getOperations().splice(
@@ -361,6 +363,7 @@ void Lowering::lower(Operation *op) {
   OpBuilder b(op);
   Location loc = op->getLoc();
   if (isa<RingAcquireOp>(op)) {
+    waitForGroups(b, op);
     if (analysis.needsBarrier.lookup(op))
       gpu::BarrierOp::create(b, loc);
   } else if (auto copy = dyn_cast<CopyAsyncOp>(op)) {
@@ -373,7 +376,6 @@ void Lowering::lower(Operation *op) {
           b, loc, part, arith::ConstantIndexOp::create(b, loc, rows));
     }
     CopyOp::create(b, loc, copy.getSource(), copy.getIndices(), copy.getRows(),
-                   predicates.lookup(copy),
                    getStage(b, loc, copy.getRing(), copy.getStep()), firstRow,
                    tileRows, copy.getPackedAttr());
     if (Operation *last = getEndOfGroup(copy)) {
@@ -391,10 +393,7 @@ void Lowering::lower(Operation *op) {
                   b.getI64IntegerAttr(0), /*by_pairs=*/b.getUnitAttr(),
                   /*alternate=*/UnitAttr());
   } else if (isa<RingWaitOp, RingPeekOp>(op)) {
-    // There are none of a ring that register tiles fill.
-    if (auto left = analysis.groupsLeft.find(op);
-        left != analysis.groupsLeft.end())
-      NVVM::CpAsyncWaitGroupOp::create(b, loc, left->second);
+    waitForGroups(b, op);
     gpu::BarrierOp::create(b, loc);
     auto ringOp = cast<RingOpInterface>(op);
     op->getResult(0).replaceAllUsesWith(
@@ -418,10 +417,7 @@ struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
       if (guardsOnlyCopies(choice))
         guards.push_back(choice);
     });
-    // Those inside come first.
-    Predicates predicates;
-    for (scf::IfOp guard : guards)
-      removeGuard(guard, predicates);
+    llvm::for_each(guards, removeGuard);
 
     SmallVector<Operation *> ops;
     SmallVector<RingOp> rings;
@@ -441,16 +437,9 @@ struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
         ring.emitOpError("has no offset; run tile-allocate-smem first");
         return signalPassFailure();
       }
-    Analysis analysis(predicates);
+    Analysis analysis;
     analysis.run(getOperation().getBody().front());
-    for (Operation *copy : analysis.overfull)
-      copy->emitOpError(
-          "fills a stage before the copy that filled it last has been waited "
-          "for, and such copies have no order; wait for that one first, or "
-          "give the ring more stages");
-    if (!analysis.overfull.empty())
-      return signalPassFailure();
-    Lowering lowering(analysis, predicates);
+    Lowering lowering(analysis);
     for (Operation *op : ops)
       lowering.lower(op);
     for (RingOp ring : rings)

@@ -981,27 +981,16 @@ def Tile_CopyOp : Tile_Op<"copy", [AttrSizedOperandSegments]> {
     `cp.async`, which `nvvm.cp.async.commit.group` and
     `nvvm.cp.async.wait.group` follow. It fills `tile_rows` rows of the tile from
     `first_row` on, if these are given.
-
-    Rows from `rows` on are filled with zeros. Where `predicate` does not hold,
-    nothing is written: the group that the copy belongs to may be one that nobody
-    waits for, and the next copy into the same stage is not ordered behind it.
-
-    ```mlir
-    tile.copy %k[%b, %h, %j] rows(%n) predicate(%exists) to %kt
-        : memref<?x?x?x64xf16> to !tile.smem<128x64xf16, swizzle = 128>
-    ```
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
-                       Optional<Index>:$rows, Optional<I1>:$predicate,
-                       Tile_SmemType:$destination,
+                       Optional<Index>:$rows, Tile_SmemType:$destination,
                        Optional<Index>:$first_row,
                        OptionalAttr<I64Attr>:$tile_rows,
                        OptionalAttr<I64Attr>:$packed);
   let assemblyFormat = [{
     $source `[` $indices `]` (`packed` `(` $packed^ `)`)?
-    (`rows` `(` $rows^ `)`)? (`predicate` `(` $predicate^ `)`)?
-    `to` $destination (`[` $first_row^ `]`)?
-    attr-dict `:` type($source) `to` type($destination)
+    (`rows` `(` $rows^ `)`)? `to` $destination
+    (`[` $first_row^ `]`)? attr-dict `:` type($source) `to` type($destination)
   }];
 }
 

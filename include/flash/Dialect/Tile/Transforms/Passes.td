@@ -631,12 +631,12 @@ def LowerRings : Pass<"tile-lower-rings", "::mlir::gpu::GPUFuncOp"> {
     `cp.async`, or those of all parts of a stage are; a wait waits for the thread's
     own groups, leaving as many pending as were started after the awaited one, and
     then for all threads at a barrier. Acquiring needs a barrier only if none lies
-    between the release and it. An `scf.if` around nothing but copies becomes
-    their predicate; the group is made in any case, so that the number of
-    groups is known.
+    between the release and it. An `scf.if` around nothing but copies becomes a
+    choice of their number of rows, which is 0 where it does not hold; the group
+    is made in any case, so that the number of groups is known.
 
-    Pending copies have no order among each other. A stage that is filled
-    before the copy that filled it last was waited for is an error.
+    Copies of no rows write zeros, and pending copies have no order among each
+    other: acquiring a stage waits for the groups that may still fill it.
 
     ```mlir
     %kt = tile.ring.wait %ring[%t]
