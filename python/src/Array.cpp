@@ -184,31 +184,8 @@ bool Torch::isWatched() const {
          PyLong_AsLong(getAttribute(forwardAd, level).ptr()) >= 0;
 }
 
-/// Says what an allocation failed of.
-static void setError(void *, const char *kind, const char *message) {
-  nb::gil_scoped_acquire acquire;
-  PyErr_Format(PyExc_RuntimeError, "%s: %s", kind, message);
-}
-
 nb::object Torch::allocate(const int64_t *sizes, int32_t rank,
-                           FlashElementType element, int device,
-                           void *&address) {
-  if (exchange) {
-    DLTensor prototype = {};
-    prototype.device = {dlCuda, device};
-    prototype.rank = rank;
-    prototype.dtype = getDtype(element);
-    prototype.sizes = const_cast<int64_t *>(sizes);
-    DLManagedTensor *tensor = nullptr;
-    if (exchange->allocate(&prototype, &tensor, nullptr, setError))
-      throw nb::python_error();
-    address =
-        static_cast<char *>(tensor->tensor.data) + tensor->tensor.byteOffset;
-    void *object = nullptr;
-    if (exchange->makeObject(tensor, &object))
-      throw nb::python_error();
-    return nb::steal(static_cast<PyObject *>(object));
-  }
+                           FlashElementType element, void *&address) {
   static PyObject *names = PyTuple_Pack(2, intern("dtype"), intern("device"));
   static PyObject *cuda = intern("cuda"), *dataPtr = intern("data_ptr");
   nb::object shape = steal(PyTuple_New(rank));

@@ -58,7 +58,8 @@ struct DLManagedTensor {
 struct ExchangeApi {
   DLPackVersion version;
   ExchangeApi *previous;
-  /// Memory for a tensor with the type, sizes and device of another.
+  /// Memory for a tensor with the type, sizes and device of another, which is
+  /// foreign to the library's own allocator.
   int (*allocate)(DLTensor *prototype, DLManagedTensor **tensor, void *context,
                   void (*setError)(void *context, const char *kind,
                                    const char *message));

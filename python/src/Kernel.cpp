@@ -265,13 +265,13 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
     FlashTensor shape = flashCallGetResult(call, i);
     results.push_back(torch.allocate(shape.sizes, shape.rank,
                                      flashKernelGetResult(handle, i).element,
-                                     device, addresses[i]));
+                                     addresses[i]));
   }
   // PyTorch gives this memory to nobody before the stream has come by here.
   nb::object scratch;
   void *scratchAddress = nullptr;
   if (int64_t bytes = flashCallGetScratchBytes(call))
-    scratch = torch.allocate(&bytes, 1, FLASH_I8, device, scratchAddress);
+    scratch = torch.allocate(&bytes, 1, FLASH_I8, scratchAddress);
   check(flashCallLaunch(call, addresses, numResults, scratchAddress,
                         torch.getCurrentStream(device)),
         note);

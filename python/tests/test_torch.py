@@ -615,6 +615,13 @@ def test_gpu_errors(make_tensors):
 
 
 @needs_gpu
+def test_results_are_of_pytorchs_allocator(make_tensors):
+    """Otherwise record_stream would do nothing, and another stream's memory could be given away."""
+    query, key, value = make_tensors("cuda", "float16")
+    assert flash.attention(query, key, value).untyped_storage().resizable()
+
+
+@needs_gpu
 def test_streams_and_graphs(make_tensors):
     """Calls are queued on the current stream, and neither wait nor allocate behind PyTorch's back: a graph takes them."""
     query, key, value = make_tensors("cuda", "float16")

@@ -10,7 +10,6 @@
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ValueTracking.h"
-#include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -45,25 +44,21 @@ static bool readsMany(const Loop &loop) {
   return tensors.size() > mostTensors;
 }
 
-/// Gives all users of the index but the loop itself a copy of it.
-static void copyIndex(PHINode &index, Loop &loop) {
+/// Gives all users of the index but the loop itself a frozen one.
+static void freezeIndex(PHINode &index, Loop &loop) {
   auto *next = dyn_cast<BinaryOperator>(
       index.getIncomingValueForBlock(loop.getLoopLatch()));
   if (!next || next->getOpcode() != Instruction::Add ||
       next->getOperand(0) != &index)
     return;
-  Type *type = index.getType();
-  InlineAsm *move =
-      InlineAsm::get(FunctionType::get(type, type, /*isVarArg=*/false),
-                     "mov.b32 $0, $1;", "=r,r", /*hasSideEffects=*/false);
-  auto *copy =
-      CallInst::Create(move, &index, "", loop.getHeader()->getFirstNonPHIIt());
-  index.replaceUsesWithIf(copy, [&](Use &use) {
-    return use.getUser() != next && use.getUser() != copy;
+  auto *frozen =
+      new FreezeInst(&index, "", loop.getHeader()->getFirstNonPHIIt());
+  index.replaceUsesWithIf(frozen, [&](Use &use) {
+    return use.getUser() != next && use.getUser() != frozen;
   });
   // Copies ahead are made for the next index.
   Instruction *ahead = next->clone();
-  ahead->setOperand(0, copy);
+  ahead->setOperand(0, frozen);
   ahead->insertAfter(next->getIterator());
   next->replaceUsesWithIf(ahead, [&](Use &use) {
     return use.getUser() != &index && !isa<ICmpInst>(use.getUser());
@@ -80,7 +75,7 @@ flash::CopyAddressesPass::run(Function &function,
     if (loop->isInnermost() && loop->getLoopLatch() && readsMany(*loop))
       for (PHINode &phi : loop->getHeader()->phis())
         if (phi.getType()->isIntegerTy(32))
-          copyIndex(phi, *loop);
+          freezeIndex(phi, *loop);
   PreservedAnalyses preserved;
   preserved.preserveSet<CFGAnalyses>();
   return preserved;

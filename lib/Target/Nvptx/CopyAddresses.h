@@ -15,8 +15,8 @@ namespace flash {
 /// Keeps the addresses of `cp.async` computed from the index of the loop around
 /// them, where a step copies tiles of more than two tensors. Strength reduction
 /// would carry each address through the loop, two registers for every row of a
-/// thread: 32 of 255 for four tiles of 64 x 128. It does not see through the
-/// inline assembly that copies the index, and ptxas takes that away.
+/// thread: 32 of 255 for four tiles of 64 x 128. It does not widen an index
+/// that is frozen, as nothing says any more that it does not wrap.
 struct CopyAddressesPass : llvm::PassInfoMixin<CopyAddressesPass> {
   llvm::PreservedAnalyses run(llvm::Function &function,
                               llvm::FunctionAnalysisManager &analyses);
