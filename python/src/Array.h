@@ -106,9 +106,9 @@ struct Torch {
   /// Null until something has imported PyTorch.
   static Torch *get();
 
-  /// A tensor on the current device, and its address. PyTorch
-  /// itself makes it: the memory of one that came by the exchange interface is
-  /// foreign to its allocator, so that `record_stream` would do nothing.
+  /// A tensor on the current device, and its address. PyTorch itself makes it:
+  /// the memory of one that came by the exchange interface is foreign to its
+  /// allocator, so that `record_stream` would do nothing.
   nb::object allocate(const int64_t *sizes, int32_t rank,
                       FlashElementType element, void *&address);
   void *getCurrentStream(int device);
