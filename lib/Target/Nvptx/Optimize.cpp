@@ -11,7 +11,7 @@
 #include "GridLoops.h"
 #include "SinkOffsets.h"
 #include "SplitVectors.h"
-#include "WidenCompares.h"
+#include "WidenBf16.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -59,7 +59,7 @@ static FunctionPassManager makePasses(bool speculates) {
   passes.addPass(flash::SinkOffsetsPass());
   passes.addPass(flash::GridLoopsPass());
   passes.addPass(flash::CopyAddressesPass());
-  passes.addPass(flash::WidenComparesPass());
+  passes.addPass(flash::WidenBf16Pass());
   passes.addPass(VerifierPass());
   return passes;
 }

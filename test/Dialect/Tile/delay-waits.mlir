@@ -131,8 +131,8 @@ gpu.module @m {
   }
 
   // What threads put into a ring is put before the product that has the same
-  // registers starts, and that of what others put too goes on beside it. What is
-  // put in the end has been waited for.
+  // registers starts, and that of what others put too goes on beside it. What a
+  // product gave is put while the younger one runs.
 
   // CHECK-LABEL: gpu.func @puts(
   // CHECK:         %[[SP:.*]] = tile.mma_async %{{.*}}, %[[Q:.*]] transpose_b
@@ -181,11 +181,11 @@ gpu.module @m {
         %dqp = tile.mma_async %k, %dst transpose_a warpgroup : !tile, !tile -> !tile.pending<!sums>
         %dq = tile.mma_wait %dqp : !tile.pending<!sums>
         tile.ring.release %dsr[%t] : !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
-        tile.ring.acquire %dqr[%t] : !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
-        tile.ring.put %dq to %dqr[%t] : !sums to !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
         %dkp = tile.mma_async %ds, %q add %dk warpgroup : !factors, !tile, !sums -> !tile.pending<!sums>
         %dk1 = tile.mma_wait %dkp : !tile.pending<!sums>
         tile.ring.release %qr[%t] : !ring
+        tile.ring.acquire %dqr[%t] : !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
+        tile.ring.put %dq to %dqr[%t] : !sums to !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
         %next = arith.addi %t, %c1 : index
         scf.yield %dk1, %dv1, %next : !sums, !sums, index
       }

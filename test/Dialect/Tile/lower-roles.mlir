@@ -554,7 +554,8 @@ module attributes {gpu.container_module} {
 
 // A role of one warp adds tiles that others have put into a ring: one thread waits
 // for its turn, stores or adds the panels, arrives alone when they have been read,
-// and ends its turn when they are there for all blocks.
+// and ends its turn when they are there for all blocks. They put columns of f32
+// so that no two lanes have the same bank.
 !tile = !tile.smem<64x64xf32, swizzle = 128>
 !ring = !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
 !x = tensor<64x64xf32, #tile.fragment<4>>
@@ -563,6 +564,7 @@ module attributes {gpu.container_module} {
 // CHECK-LABEL: gpu.func @turns(
 // One arrival fills the stage, of the warpgroup, and one frees it.
 // CHECK-COUNT-2: nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK:         tile.put {{.*}} {alternate, column = 0 : i64}
 // CHECK:         nvvm.elect.sync
 // CHECK:         nvvm.mbarrier.try_wait.parity
 // CHECK:         tile.await_turn %[[TURN:.*]] of %[[COUNTS:.*]][%[[I:.*]]] : memref<?xi32>

@@ -33,6 +33,9 @@ public:
 private:
   /// Moves the op behind those that have been placed, after all that it needs.
   void place(Operation *op);
+  /// Places the puts of what products give, each before the ends of younger
+  /// products, which run meanwhile.
+  void placePutsOfResults(ArrayRef<MmaAsyncOp> products);
   /// Gives back the stages that nobody reads any more.
   void placeReleases();
   bool isPlaced(Operation *op) const { return placed.contains(op); }
@@ -81,6 +84,19 @@ void Scheduler::placeReleases() {
       placed.insert(release);
       release->moveBefore(block.getTerminator());
     }
+}
+
+void Scheduler::placePutsOfResults(ArrayRef<MmaAsyncOp> products) {
+  for (auto [i, product] : llvm::enumerate(products))
+    for (Operation *end : product->getUsers())
+      for (Operation *user : end->getUsers()) {
+        if (!isa<RingPutOp>(user) || user->getBlock() != &block)
+          continue;
+        for (MmaAsyncOp older : products.take_front(i))
+          for (Operation *endOfOlder : older->getUsers())
+            place(endOfOlder);
+        place(user);
+      }
 }
 
 /// Whether the product reads what threads have put into a ring.
@@ -154,6 +170,7 @@ void Scheduler::run() {
     forEachDefinition(choice, [&](Operation *own) { place(own); });
   for (MmaAsyncOp product : products)
     place(product);
+  placePutsOfResults(products);
   for (Operation *op : ops)
     place(op);
   nameYounger(block);

@@ -418,29 +418,12 @@ void RoleLowering::copy(RingOp ring, Value source, ArrayRef<Value> indices,
   }
 }
 
-/// The registers of a thread for what the loop around the op carries on.
-static int64_t countCarriedRegisters(Operation *op) {
-  int64_t registers = 0;
-  if (auto loop = op->getParentOfType<scf::ForOp>())
-    for (BlockArgument carried : loop.getRegionIterArgs())
-      if (auto type = dyn_cast<RankedTensorType>(carried.getType());
-          type && isa_and_nonnull<FragmentAttr>(type.getEncoding()))
-        registers +=
-            type.getNumElements() /
-            (cast<FragmentAttr>(type.getEncoding()).getWarps() * threadsOfWarp);
-  return registers;
-}
-
 void RoleLowering::lowerPut(RingPutOp op) {
-  // With more, what choices take costs more than the banks (H200).
-  constexpr int64_t mostCarriedRegisters = 64;
   auto ring = op.getRing().getDefiningOp<RingOp>();
   Value view = SmemViewOp::create(b, loc, ring.getStageType(),
                                   stageOffset(ring, op.getStep()));
-  bool alternates =
-      PutOp::canAlternate(cast<RankedTensorType>(op.getX().getType()),
-                          ring.getStageType()) &&
-      countCarriedRegisters(op) <= mostCarriedRegisters;
+  bool alternates = PutOp::canAlternate(
+      cast<RankedTensorType>(op.getX().getType()), ring.getStageType());
   PutOp::create(b, loc, op.getX(), view, b.getI64IntegerAttr(0),
                 /*by_pairs=*/UnitAttr(),
                 alternates ? b.getUnitAttr() : UnitAttr());
