@@ -44,7 +44,9 @@ private:
 
   Block &block;
   llvm::SmallPtrSet<Operation *, 32> placed;
-  /// What must come before a release: the ops that read its tile.
+  /// What must come before a release: the ops that read its tile. Where threads
+  /// load from it, and then put another, that too: they meet there, and need not
+  /// meet for the release.
   llvm::MapVector<Operation *, SmallVector<Operation *>> readers;
   /// What else must come before an op: before a choice that clears tiles the
   /// ends of products that read them; a choice before an operand that depends
@@ -122,6 +124,7 @@ void Scheduler::run() {
   // With one there is nothing else to start before its end.
   if (leading.size() < 2)
     return;
+  auto puts = block.getOps<RingPutOp>();
   for (auto wait : block.getOps<RingWaitOp>()) {
     RingReleaseOp release = wait.getRelease();
     if (!release)
@@ -129,6 +132,8 @@ void Scheduler::run() {
     SmallVector<Operation *> &own = readers[release];
     for (Operation *user : wait->getUsers()) {
       own.push_back(block.findAncestorOpInBlock(*user));
+      if (isa<LoadOp>(user) && !puts.empty())
+        own.push_back(*puts.begin());
       // A product reads it until it has been waited for.
       if (isa<MmaAsyncOp>(user))
         for (Operation *end : user->getUsers())
@@ -150,7 +155,7 @@ void Scheduler::run() {
     for (auto choice : block.getOps<scf::IfOp>())
       if (choice.getCondition() == zeros.getCondition())
         earlier[zeros].push_back(choice);
-  for (auto put : block.getOps<RingPutOp>()) {
+  for (RingPutOp put : puts) {
     for (Operation *user : put.getRing().getUsers())
       if (user->getBlock() == &block) {
         if (isa<RingAcquireOp>(user))

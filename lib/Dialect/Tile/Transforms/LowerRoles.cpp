@@ -160,8 +160,8 @@ private:
   Location loc;
   int64_t ctasPerSm;
   llvm::MapVector<MapKey, Value> maps;
-  /// The releases of tiles from which threads load elements themselves, and of
-  /// those whose stages bulk stores read.
+  /// The releases of tiles from which threads load elements themselves and do
+  /// not meet until then, and of those whose stages bulk stores read.
   llvm::SmallPtrSet<Operation *, 4> afterLoads, afterStores;
   /// The rings and steps whose stages results are stored in.
   llvm::SmallDenseMap<Operation *, std::pair<RingOp, Value>> reusedByStores;
@@ -440,6 +440,17 @@ template <typename OpTy> void RoleLowering::lowerWait(OpTy op) {
   op.replaceAllUsesWith(
       SmemViewOp::create(b, loc, ring.getStageType(), stageOffset(ring, fill))
           .getResult());
+}
+
+/// Whether the threads of a warpgroup meet behind `first` and before `last`, as
+/// they do when all have put a tile.
+static bool doThreadsMeetBetween(Operation *first, Operation *last) {
+  if (first->getBlock() != last->getBlock())
+    return false;
+  for (Operation *op = first; op && op != last; op = op->getNextNode())
+    if (isa<RingPutOp>(op))
+      return true;
+  return false;
 }
 
 void RoleLowering::lowerRelease(RingReleaseOp op) {
@@ -860,7 +871,8 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       if (isa<StoreBulkOp>(user))
         reusedByStores[user] = {wait.getRing().getDefiningOp<RingOp>(),
                                 wait.getStep()};
-      if (release && isa<LoadRowOp, LoadOp>(user))
+      if (release && isa<LoadRowOp, LoadOp>(user) &&
+          !doThreadsMeetBetween(user, release))
         afterLoads.insert(release);
       if (release && isa<StoreBulkOp>(user))
         afterStores.insert(release);
