@@ -266,4 +266,23 @@ gpu.module @m {
     }
     gpu.return
   }
+
+  // Three warps of the block look at 128 chunks, of which the last 32 are for one:
+  // the others have zeros.
+  // CHECK-LABEL: gpu.func @finite_of_some_warps(
+  // CHECK:       %[[IN:.*]] = arith.cmpi ult, %[[N:.*]], %c128
+  // CHECK-NEXT:  scf.if %[[IN]] -> (vector<4xi32>) {
+  // CHECK:         llvm.load
+  // CHECK-NOT:   arith.minui
+  // CHECK:       nvvm.vote.sync
+  gpu.func @finite_of_some_warps(%o: memref<?xf32, strided<[1]>>) kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %at = tile.smem_view %c0 : !tile
+    %f = tile.is_finite %at warps(3) : !tile
+    scf.if %f {
+      %x = arith.constant dense<0.0> : !rows
+      tile.store %x, %o[%c0] : !rows to memref<?xf32, strided<[1]>>
+    }
+    gpu.return
+  }
 }

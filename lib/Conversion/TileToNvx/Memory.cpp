@@ -286,6 +286,20 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
     // given most of its own away.
     int64_t chunksAtATime = op.getWarps() ? 2 : 4;
     size_t numSums = op.getWarps() ? 2 : 4;
+    auto chunkType = VectorType::get({4}, b.getI32Type());
+    auto loadChunk = [&](Value number) -> Value {
+      Value offset = t.mul(number, 16);
+      if (!isLinear) {
+        Value row = t.div(number, chunksInRow),
+              chunk = t.rem(number, chunksInRow);
+        offset = getSwizzledOffset(t, type, row, t.rem(chunk, chunksInPanel));
+        offset = t.add(
+            offset, t.mul(t.div(chunk, chunksInPanel), type.getPanelBytes()));
+      }
+      return LLVM::LoadOp::create(b, t.loc, chunkType,
+                                  t.advance(adaptor.getSource(), offset),
+                                  /*alignment=*/16);
+    };
     auto loop = scf::ForOp::create(b, t.loc, t.constant(0), t.constant(chunks),
                                    t.constant(chunksAtATime * *threads),
                                    SmallVector<Value>(numSums, zero));
@@ -297,23 +311,32 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
       for (int64_t i = 0; i < chunksAtATime; ++i) {
         Value number = t.add(t.add(thread, loop.getInductionVar()),
                              t.constant(i * *threads));
-        // Past the end the last chunk is looked at again.
-        if (chunks % (chunksAtATime * *threads) != 0)
-          number =
-              arith::MinUIOp::create(b, t.loc, number, t.constant(chunks - 1));
-        Value offset = t.mul(number, 16);
-        if (!isLinear) {
-          Value row = t.div(number, chunksInRow),
-                chunk = t.rem(number, chunksInRow);
-          offset = getSwizzledOffset(t, type, row, t.rem(chunk, chunksInPanel));
-          offset = t.add(
-              offset, t.mul(t.div(chunk, chunksInPanel), type.getPanelBytes()));
+        bool mayPassEnd = chunks % (chunksAtATime * *threads) != 0;
+        Value chunk;
+        if (mayPassEnd && isLinear) {
+          // Addresses differ by constants then, which warps that have given
+          // their registers away do not keep.
+          Value exists = arith::CmpIOp::create(
+              b, t.loc, arith::CmpIPredicate::ult, number, t.constant(chunks));
+          auto choice = scf::IfOp::create(b, t.loc, chunkType, exists,
+                                          /*addThenBlock=*/true,
+                                          /*addElseBlock=*/true);
+          OpBuilder::InsertionGuard guard(b);
+          b.setInsertionPointToStart(choice.thenBlock());
+          scf::YieldOp::create(b, t.loc, loadChunk(number));
+          b.setInsertionPointToStart(choice.elseBlock());
+          Value zeros =
+              arith::ConstantOp::create(b, t.loc, b.getZeroAttr(chunkType));
+          scf::YieldOp::create(b, t.loc, zeros);
+          chunk = choice.getResult(0);
+        } else {
+          // Past the end the last chunk is looked at again.
+          if (mayPassEnd)
+            number = arith::MinUIOp::create(b, t.loc, number,
+                                            t.constant(chunks - 1));
+          chunk = loadChunk(number);
         }
-        llvm::append_range(words,
-                           t.unpack(LLVM::LoadOp::create(
-                               b, t.loc, VectorType::get({4}, b.getI32Type()),
-                               t.advance(adaptor.getSource(), offset),
-                               /*alignment=*/16)));
+        llvm::append_range(words, t.unpack(chunk));
       }
       for (auto [i, word] : llvm::enumerate(words)) {
         Value elements = LLVM::BitcastOp::create(b, t.loc, wordType, word);

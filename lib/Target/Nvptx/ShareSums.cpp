@@ -9,6 +9,7 @@
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 namespace flash {
@@ -71,10 +72,11 @@ static bool isOfThread(Value value) {
 
 Value Sum::emitTerms(OpBuilder &b, Location loc) const {
   // What threads have in common first: uniform registers hold it.
-  SmallVector<std::pair<Value, bool>> ordered = terms;
-  llvm::stable_sort(ordered, [](const auto &lhs, const auto &rhs) {
-    return !isOfThread(lhs.first) && isOfThread(rhs.first);
-  });
+  SmallVector<std::pair<Value, bool>> ordered;
+  for (bool areOfThreads : {false, true})
+    for (auto &term : terms)
+      if (isOfThread(term.first) == areOfThreads)
+        ordered.push_back(term);
   // To subtract from zero takes one more instruction.
   auto *added = llvm::find_if(ordered, [](auto &term) { return !term.second; });
   if (added != ordered.end())
@@ -126,6 +128,38 @@ static void shareConversion(arith::SIToFPOp op) {
   op.erase();
 }
 
+/// Whether a load's address is made of the value.
+static bool isPartOfAddress(Value value) {
+  SetVector<Operation *> users;
+  ForwardSliceOptions options;
+  options.filter = [](Operation *op) {
+    return isa<LLVM::GEPOp, LLVM::LoadOp>(op) ||
+           isa<arith::ArithDialect>(op->getDialect());
+  };
+  getForwardSlice(value, &users, options);
+  return llvm::any_of(users, llvm::IsaPred<LLVM::LoadOp>);
+}
+
+/// Addresses of neighbours have one base, and instructions hold their
+/// constants: an offset in bytes is the widened index times a constant.
+static void shareOffset(arith::IndexCastOp op) {
+  if (!op.getType().isInteger(64) || !isOfThread(op.getIn()) ||
+      !isPartOfAddress(op))
+    return;
+  OpBuilder b(op);
+  auto split = splitConstant(b, op.getIn());
+  if (!split)
+    return;
+  Location loc = op.getLoc();
+  auto [terms, constant] = *split;
+  Value base = arith::IndexCastOp::create(b, loc, op.getType(), terms);
+  Value offset =
+      arith::ConstantOp::create(b, loc, b.getI64IntegerAttr(constant));
+  op.replaceAllUsesWith(
+      arith::AddIOp::create(b, loc, base, offset).getResult());
+  op.erase();
+}
+
 /// The elements of a thread compare sums that differ by constants with the same
 /// bound, or with others: they can compare one difference with constants.
 static void shareComparison(arith::CmpIOp op) {
@@ -154,6 +188,7 @@ namespace {
 struct ShareSums : flash::impl::FlashGpuShareSumsBase<ShareSums> {
   void runOnOperation() override {
     getOperation()->walk(shareConversion);
+    getOperation()->walk(shareOffset);
     getOperation()->walk(shareComparison);
   }
 };

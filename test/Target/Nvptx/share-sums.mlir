@@ -304,3 +304,39 @@ func.func @doubled() -> i1 {
   %a = arith.cmpi sge, %s, %c4 : index
   return %a : i1
 }
+
+// Addresses of neighbours: both loads have one base, and constants of their own.
+
+// CHECK-LABEL: func.func @addresses
+// CHECK-SAME: %[[COLUMN:.*]]: index
+// CHECK:      %[[THREAD:.*]] = gpu.thread_id x
+// CHECK:      %[[D:.*]] = arith.subi %[[COLUMN]], %[[THREAD]] : index
+// CHECK:      %[[BASE:.*]] = arith.index_cast %[[D]] : index to i64
+// CHECK-NEXT: %[[EIGHT:.*]] = arith.constant 8 : i64
+// CHECK-NEXT: arith.addi %[[BASE]], %[[EIGHT]] : i64
+// CHECK-NOT:  arith.index_cast
+// CHECK:      %[[SEVEN:.*]] = arith.constant 7 : i64
+// CHECK-NEXT: arith.addi %[[BASE]], %[[SEVEN]] : i64
+// Other uses of the sum are left alone.
+// CHECK:      arith.addi %[[COLUMN]], %{{.*}} : index
+// CHECK-NEXT: arith.index_cast
+func.func @addresses(%column: index, %bias: !llvm.ptr<1>) -> (f32, f32, i64) {
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %four = arith.constant 4 : i64
+  %thread = gpu.thread_id x
+  %d = arith.subi %column, %thread : index
+  %d0 = arith.addi %d, %c8 : index
+  %i0 = arith.index_cast %d0 : index to i64
+  %b0 = arith.muli %i0, %four : i64
+  %a0 = llvm.getelementptr %bias[%b0] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+  %x0 = llvm.load %a0 : !llvm.ptr<1> -> f32
+  %d1 = arith.subi %d0, %c1 : index
+  %i1 = arith.index_cast %d1 : index to i64
+  %b1 = arith.muli %i1, %four : i64
+  %a1 = llvm.getelementptr %bias[%b1] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+  %x1 = llvm.load %a1 : !llvm.ptr<1> -> f32
+  %e = arith.addi %column, %c8 : index
+  %i2 = arith.index_cast %e : index to i64
+  return %x0, %x1, %i2 : f32, f32, i64
+}

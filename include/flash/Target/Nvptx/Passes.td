@@ -78,6 +78,18 @@ def FlashGpuShareSums : Pass<"flash-gpu-share-sums"> {
     such as the number of keys: the bound is subtracted from the terms once for
     all elements.
 
+    A captured tensor is read where a sum says. The widened sum of an address
+    becomes the widened terms and the constant, which is then part of the
+    instruction:
+
+    ```mlir
+    %sum = arith.addi %distance, %c8 : index
+    %offset = arith.index_cast %sum : index to i64
+    // becomes
+    %base = arith.index_cast %distance : index to i64
+    %offset = arith.addi %base, %c8 : i64
+    ```
+
     Sums are those of indices, which do not overflow in a kernel; for a conversion,
     cast to 32 bits or more. Constants are those up to 2^24, and terms are taken
     apart up to 16. Terms that all threads have in common are added first.
