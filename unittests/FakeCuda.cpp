@@ -7,7 +7,12 @@
 //
 // Implements the functions of lib/Runtime/Cuda/DriverApi.def over host memory.
 // Built as a library that tests load in place of libcuda.so.1. Kernels are
-// known by name: `fill(pointer, count, byte)` writes, any other does nothing.
+// known by name: `fill(pointer, count, byte)` writes, any other does nothing,
+// unless another process runs them, such as test/Fuzz/ptx.py: FAKE_KERNELS in
+// the environment has the numbers of two files, `requests,answers`. A request
+// is a line with the sizes of the grid, of blocks and of shared memory, of the
+// bytes of PTX and parameters, the name and, for each allocation, address and
+// bytes; then follow PTX, parameters and all memory. The answer is all memory.
 //
 // FAKE_OLD_DRIVER leaves out a function that the runtime needs, and
 // FAKE_BEFORE_12 those that it can do without. FAKE_SETUP is code that changes
@@ -20,6 +25,7 @@
 #include "../lib/Runtime/Cuda/DriverApi.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -34,7 +40,7 @@ struct CUmod_st {
   std::string image;
 };
 struct CUfunc_st {
-  std::string name;
+  std::string name, image;
   int dynamicShared;
 };
 struct CUevent_st {
@@ -236,8 +242,9 @@ EXPORT CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size) {
     return CUDA_ERROR_INVALID_VALUE;
   if (size > getFreeBytes())
     return CUDA_ERROR_OUT_OF_MEMORY;
-  *address = reinterpret_cast<CUdeviceptr>(
-      std::aligned_alloc(256, (size + 255) / 256 * 256));
+  void *memory = std::aligned_alloc(256, (size + 255) / 256 * 256);
+  std::memset(memory, 0xFF, size); // NaN, as what others have left may be.
+  *address = reinterpret_cast<CUdeviceptr>(memory);
   fake.allocations[*address] = size;
   return CUDA_SUCCESS;
 }
@@ -322,7 +329,7 @@ EXPORT CUresult cuModuleGetFunction(CUfunction *function, CUmodule module,
   if (module->image.find(entry) == std::string::npos)
     return CUDA_ERROR_NOT_FOUND;
   *function = &functions[{module, name}];
-  **function = {name, 49152 - staticShared};
+  **function = {name, module->image, 49152 - staticShared};
   return CUDA_SUCCESS;
 }
 
@@ -414,7 +421,43 @@ EXPORT CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks,
   return CUDA_SUCCESS;
 }
 
-static CUresult launch(CUfunction function, void **arguments, void **extra) {
+/// Grid, block and dynamic shared memory.
+using LaunchSizes = std::vector<unsigned>;
+
+/// Has another process run a kernel.
+static CUresult launchElsewhere(const char *files, CUfunction function,
+                                const LaunchSizes &sizes, void **extra) {
+  static FILE *requests = nullptr, *answers = nullptr;
+  if (!requests) {
+    int to = -1, from = -1;
+    if (std::sscanf(files, "%d,%d", &to, &from) != 2 ||
+        !(requests = fdopen(to, "wb")) || !(answers = fdopen(from, "rb")))
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (!extra) // Pointers to parameters do not say how large these are.
+    return CUDA_ERROR_INVALID_VALUE;
+  size_t parameterBytes = *static_cast<size_t *>(extra[3]);
+  for (unsigned size : sizes)
+    std::fprintf(requests, "%u ", size);
+  std::fprintf(requests, "%zu %zu %s", function->image.size(), parameterBytes,
+               function->name.c_str());
+  for (auto [address, size] : fake.allocations)
+    std::fprintf(requests, " %llu %zu",
+                 static_cast<unsigned long long>(address), size);
+  std::fputc('\n', requests);
+  std::fwrite(function->image.data(), 1, function->image.size(), requests);
+  std::fwrite(extra[1], 1, parameterBytes, requests);
+  for (auto [address, size] : fake.allocations)
+    std::fwrite(reinterpret_cast<void *>(address), 1, size, requests);
+  std::fflush(requests);
+  for (auto [address, size] : fake.allocations)
+    if (std::fread(reinterpret_cast<void *>(address), 1, size, answers) != size)
+      return CUDA_ERROR_ILLEGAL_ADDRESS;
+  return CUDA_SUCCESS;
+}
+
+static CUresult launch(CUfunction function, const LaunchSizes &sizes,
+                       void **arguments, void **extra) {
   fake.clock += 1;
   fake.hanging |= fake.hang;
   fake.faulted = fake.fault;
@@ -422,6 +465,8 @@ static CUresult launch(CUfunction function, void **arguments, void **extra) {
   if (extra && (extra[0] != reinterpret_cast<void *>(1) ||
                 extra[2] != reinterpret_cast<void *>(2) || extra[4]))
     return CUDA_ERROR_INVALID_VALUE;
+  if (const char *files = std::getenv("FAKE_KERNELS"))
+    return launchElsewhere(files, function, sizes, extra);
   if (function->name != "fill" || fake.hanging || fake.faulted)
     return CUDA_SUCCESS;
   void *unpacked[3];
@@ -438,11 +483,15 @@ static CUresult launch(CUfunction function, void **arguments, void **extra) {
   return CUDA_SUCCESS;
 }
 
-EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned, unsigned,
-                               unsigned, unsigned, unsigned, unsigned, unsigned,
-                               CUstream, void **arguments, void **extra) {
+EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned gridX,
+                               unsigned gridY, unsigned gridZ, unsigned blockX,
+                               unsigned blockY, unsigned blockZ,
+                               unsigned sharedBytes, CUstream, void **arguments,
+                               void **extra) {
   RETURN_IF_FAILED(enterContext("cuLaunchKernel"));
-  return launch(function, arguments, extra);
+  return launch(function,
+                {gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes},
+                arguments, extra);
 }
 
 #ifndef FAKE_BEFORE_12
@@ -450,18 +499,18 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *config,
                                  CUfunction function, void **arguments,
                                  void **extra) {
   RETURN_IF_FAILED(enterContext("cuLaunchKernelEx"));
+  LaunchSizes sizes = {config->gridDimX,      config->gridDimY,
+                       config->gridDimZ,      config->blockDimX,
+                       config->blockDimY,     config->blockDimZ,
+                       config->sharedMemBytes};
   for (unsigned i = 0; i != config->numAttrs; ++i) {
     const CUlaunchAttribute &attribute = config->attrs[i];
     if (attribute.id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
       return CUDA_ERROR_INVALID_VALUE;
     if (attribute.value.programmaticStreamSerializationAllowed)
-      fake.dependents.push_back(
-          {function->name,
-           {config->gridDimX, config->gridDimY, config->gridDimZ,
-            config->blockDimX, config->blockDimY, config->blockDimZ,
-            config->sharedMemBytes}});
+      fake.dependents.push_back({function->name, sizes});
   }
-  return launch(function, arguments, extra);
+  return launch(function, sizes, arguments, extra);
 }
 #endif
 

@@ -1,18 +1,25 @@
-"""Runs PTX on a machine without a GPU: the threads of one block after another, in numpy.
+"""Runs PTX on a machine without a GPU: thread by thread, in numpy.
 
-What the threads of random programs on tiles (linalg_tiles.py, row_tiles.py) compute is compared with numpy, as
-programs.py does it for the levels above: here are the addresses, shuffles, barriers and instructions
-of tensor cores that sm_80 has. An address out of range, one that is not aligned, and a barrier
-that not all threads come to are findings, too. Kernels of warps with roles are for sm_90a and not run.
+    ptx.py --seed S --first N --count 20     random programs on tiles
+    ptx.py --suite DIR/suite.txt --jobs 2    the cases that suite.py [--gradients] --write DIR has written
 
-    ptx.py --seed S --first N --count 20
+This is the GPU behind a CUDA driver that flash-run loads (unittests/FakeCuda.cpp), so the host's part of a program and
+its memory are those of a launch on a GPU. What the threads of random programs (linalg_tiles.py, row_tiles.py) compute is
+compared with numpy, as programs.py does it for the levels above, and cases of the suite by flash-run --check: here are
+the addresses, shuffles, barriers and instructions of tensor cores that sm_80 has. An address out of range, one that is
+not aligned, and a barrier that not all threads come to are findings, too. A case with an instruction that this file
+does not know is named and counted as not run.
 
 Threads that are at the same instruction carry it out together, those that are behind first; where lanes of a warp work
-together, all of them. A register is a vector of u64, an element for each thread. Denormal numbers are kept, and
-approximations are exact. A copy by cp.async is made as late as can be, at the wait for its group; until then nobody
-may touch where it goes, other copies included.
+together, all of them. Several blocks run at once. A register is a vector of u64, an element for each thread. Denormal
+numbers are kept, and approximations are exact. A copy by cp.async is made as late as can be, at the wait for its group;
+until then nobody may touch where it goes, other copies included.
 """
 import argparse
+import collections
+import concurrent.futures
+import functools
+import hashlib
 import os
 import pathlib
 import random
@@ -31,11 +38,16 @@ import programs
 u64 = np.uint64
 LOW = u64(0xFFFFFFFF)
 UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-GUARD = 256  # Bytes between tensors, which nobody may touch.
+RED_ZONE = 4096  # Bytes of each allocation at both ends that nobody may touch if flash-run has --check.
+MOST_THREADS = 2048  # Of the blocks that run at once.
 
 
 class Fault(Exception):
-    """What a GPU would not do, or this file does not know."""
+    """What a GPU would not do."""
+
+
+class Unknown(Exception):
+    """What this file does not know."""
 
 
 # --- Numbers -----------------------------------------------------------------------
@@ -75,11 +87,14 @@ def integer(bits, kind):
 
 
 FLOATS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "abs": np.abs,
-          "fma": lambda x, y, z: x * y + z, "ex2": np.exp2, "lg2": np.log2, "sqrt": np.sqrt, "tanh": np.tanh}
+          "fma": lambda x, y, z: x * y + z, "rcp": lambda x: 1 / x, "ex2": np.exp2, "lg2": np.log2, "sqrt": np.sqrt, "tanh": np.tanh}
 EXTREMES = {"min": (np.fmin, np.minimum), "max": (np.fmax, np.maximum)}  # The latter give NaN for one.
 COMPARISONS = {"gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal}
 BITS = {"add": np.add, "sub": np.subtract, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-        "not": np.invert, "neg": lambda x: u64(0) - x}
+        "not": np.invert, "neg": lambda x: u64(0) - x, "popc": lambda x: sum((x >> u64(i)) & u64(1) for i in range(64))}
+# Rounded to zero; those of unsigned numbers are not negative.
+QUOTIENTS = {"div": lambda x, y: np.abs(x) // np.abs(y) * np.where((x < 0) == (y < 0), 1, -1).astype(x.dtype),
+             "rem": lambda x, y: np.fmod(x, y)}
 
 
 # --- Programs ------------------------------------------------------------------------
@@ -93,9 +108,15 @@ def split(text):
 class Kernel:
     """The instructions of a PTX function: the predicate and whether it is negated, the name, the operands."""
 
-    def __init__(self, text):
-        header, body = re.search(r"\.entry \w+\((.*?)\)\n.*?\{(.*)\n\}", text, re.S).groups()
-        self.parameters = re.findall(r"\w+_param_\d+", header)
+    def __init__(self, text, name):
+        header, body = re.search(rf"\.entry {name}\((.*?)\)\n.*?\{{(.*?)\n\}}", text, re.S).groups()
+        # Parameters: names, offsets and bytes.
+        self.parameters, end = {}, 0
+        for bits, parameter in re.findall(r"\.param \.[ubs](\d+) .*?(\w+_param_\d+)", header):
+            size = int(bits) // 8
+            start = -(-end // size) * size
+            end = start + size
+            self.parameters[parameter] = slice(start, end)
         self.code, self.labels = [], {}
         body = re.sub(r"(\$\w+):", r"\1:;", re.sub(r"//.*|\s\.reg .*", "", body))
         for statement in filter(None, map(str.strip, body.split(";"))):
@@ -106,14 +127,33 @@ class Kernel:
             self.code.append((predicate, name, split(operands.replace("\n", " "))))
 
 
-class Block:
-    def __init__(self, kernel, threads, number, memory, arguments, shared_bytes):
-        self.kernel, self.threads, self.number, self.arguments = kernel, threads, number, arguments
-        # What nobody has written is NaN.
-        self.spaces = {"global": memory, "shared": np.full(shared_bytes, 0xFF, np.uint8)}
+class Memory:
+    """Allocations, of which kernels see the addresses: where each starts and ends, and where it is in `data`."""
+
+    def __init__(self, addresses, sizes, data, red_zone):
+        self.addresses, self.places, self.data = np.array(addresses), np.cumsum([0] + sizes[:-1]), data
+        self.starts, self.ends = self.addresses + red_zone, self.addresses + np.array(sizes) - red_zone
+
+    def find(self, addresses, count):
+        own = np.searchsorted(self.addresses, addresses, "right") - 1
+        if ((own < 0) | (addresses < self.starts[own]) | (addresses + count > self.ends[own])).any():
+            raise Fault("an address in global memory is out of range")
+        return addresses - self.addresses[own] + self.places[own]
+
+
+class Blocks:
+    """Some blocks of a grid; those with the numbers from `first` on."""
+
+    def __init__(self, kernel, threads, first, count, memory, arguments, shared_bytes):
+        self.kernel, self.first, self.count, self.arguments = kernel, first, count, arguments
+        self.block_threads, self.threads, self.shared_bytes = threads, threads * count, shared_bytes
+        self.memory = memory
+        # Of one block after the other. What nobody has written is NaN.
+        self.shared = np.full(shared_bytes * count, 0xFF, np.uint8)
         self.registers = {}
+        self.blocks = np.arange(self.threads) // threads
         # Groups of copies that each thread has committed. Copies: threads, their groups, places and bytes.
-        self.groups, self.copies, self.is_pending = np.zeros(threads, int), [], np.zeros(shared_bytes, bool)
+        self.groups, self.copies, self.is_pending = np.zeros(self.threads, int), [], np.zeros(len(self.shared), bool)
 
     def run(self):
         at, barrier = np.zeros(self.threads, int), np.full(self.threads, -1)
@@ -123,7 +163,7 @@ class Block:
             if not ready.any():
                 raise Fault("some threads wait at a barrier that the others do not come to")
             # A label that threads meet at may stand before the branches that lead there.
-            for here in np.unique(at[ready]):
+            for here in self.order(at[ready]):
                 predicate, name, operands = self.kernel.code[here]
                 mask = ready & (at == here)
                 if name.startswith(("shfl", "mma", "ldmatrix")):
@@ -140,23 +180,32 @@ class Block:
             elif name == "ret":
                 running &= ~mask
             elif name in ("bar.sync", "bar.red.or.pred", "bar.red.and.pred"):
-                # A barrier that asks has a predicate before and behind its number and threads.
-                asks = name != "bar.sync"
-                result, *place, asked = operands if asks else [None, *operands, None]
-                number = int(place[0])
-                barrier[mask] = number
-                arrived, needed = (barrier == number).sum(), int(place[1]) if len(place) > 1 else self.threads
-                if arrived > needed:
-                    raise Fault(f"{arrived} threads come to a barrier of {needed}")
-                if arrived == needed:
-                    here = np.nonzero(barrier == number)[0]
-                    if asks:
-                        values = self.registers[asked.lstrip("!")][here] ^ (asked[0] == "!")
-                        answer = values.any() if ".or." in name else values.all()
-                        self.set(result, here, np.full(len(here), answer))
-                    barrier[here] = -1
+                self.meet(name, operands, mask, barrier)
             elif mask.any():
                 self.execute(name.split("."), operands, np.nonzero(mask)[0])
+
+    @staticmethod
+    def order(at):
+        first = at.min()
+        yield first
+        yield from np.unique(at[at > first])
+
+    def meet(self, name, operands, mask, barrier):
+        """A barrier that asks has a predicate before and behind its number and threads."""
+        asks = name != "bar.sync"
+        result, *place, asked = operands if asks else [None, *operands, None]
+        number = int(place[0])
+        barrier[mask] = number
+        needed = int(place[1]) if len(place) > 1 else self.block_threads
+        arrived = np.bincount(self.blocks[barrier == number], minlength=self.count)
+        if arrived.max() > needed:
+            raise Fault(f"{arrived.max()} threads come to a barrier of {needed}")
+        here = np.nonzero((barrier == number) & (arrived == needed)[self.blocks])[0]
+        if asks and len(here):
+            values = self.registers[asked.lstrip("!")][here] ^ (asked[0] == "!")
+            true = np.bincount(self.blocks[here[values]], minlength=self.count)
+            self.set(result, here, (true > 0 if ".or." in name else true == needed)[self.blocks[here]])
+        barrier[here] = -1
 
     # Operands.
 
@@ -168,13 +217,15 @@ class Block:
         elif re.match("0[fx]", operand):
             value = int(operand[2:], 16)
         elif operand == "%tid.x":
-            return threads.astype(u64)
-        elif operand in ("%ctaid.x", "shared_memory"):
-            value = self.number if operand == "%ctaid.x" else 0
+            return (threads % self.block_threads).astype(u64)
+        elif operand == "%ctaid.x":
+            return (self.first + self.blocks[threads]).astype(u64)
+        elif operand == "shared_memory":
+            value = 0
         elif operand[0] == "%":
             value = 0  # Written on no way to here.
         else:
-            raise Fault(f"unknown operand {operand}")
+            raise Unknown(f"unknown operand {operand}")
         return np.full(len(threads), value, u64)
 
     def set(self, operand, threads, value):
@@ -189,19 +240,21 @@ class Block:
         base, offset = re.fullmatch(r"\[(.*?)(?:\+(-?\d+))?\]", operand).groups()
         return self.get(base, threads).astype(np.int64) + int(offset or 0)
 
-    def bytes_at(self, space, addresses, count):
+    def bytes_at(self, space, addresses, count, threads):
         """Where the bytes are, and the memory; `addresses` are multiples of `count`."""
-        memory = self.spaces[space]
-        if space == "shared":
-            addresses = addresses % 2**32
         if (addresses % count).any():
             raise Fault(f"an address is no multiple of {count}")
-        if addresses.min(initial=0) < 0 or addresses.max(initial=0) + count > len(memory):
-            raise Fault(f"an address in {space} memory is out of range")
-        places = addresses[:, None] + np.arange(count)
-        if space == "shared" and self.is_pending[places].any():
+        if space == "global":
+            return self.memory.data, self.memory.find(addresses, count)[:, None] + np.arange(count)
+        if space != "shared":
+            raise Unknown(f"unknown memory {space}")
+        addresses = addresses % 2**32
+        if addresses.max(initial=0) + count > self.shared_bytes:
+            raise Fault("an address in shared memory is out of range")
+        places = (addresses + self.blocks[threads] * self.shared_bytes)[:, None] + np.arange(count)
+        if self.is_pending[places].any():
             raise Fault("shared memory is touched into which a copy is pending")
-        return memory, places
+        return self.shared, places
 
     # Instructions.
 
@@ -216,10 +269,13 @@ class Block:
         elif name[0] in EXTREMES:
             function = EXTREMES[name[0]][1]
             values = [integer(value, kind) for value in values]
+        elif name[0] in QUOTIENTS:
+            function = QUOTIENTS[name[0]]
+            values = [integer(value, kind) for value in values]
         else:
             function = BITS.get(name[0])
         if not function:
-            raise Fault(f"unknown instruction {'.'.join(name)}")
+            raise Unknown(f"unknown instruction {'.'.join(name)}")
         result = function(*values)
         if kind in ("f32", "f16", "bf16"):
             result = from_float(result, kind)
@@ -232,14 +288,14 @@ class Block:
             self.set(operands[0], threads, np.full(len(threads), self.arguments[operands[1].strip("[]")], u64))
             return
         registers, width = split(operands[0].strip("{}")), int(name[-1][1:]) // 8
-        memory, places = self.bytes_at(name[1], self.address(operands[1], threads), width * len(registers))
+        memory, places = self.bytes_at(name[1], self.address(operands[1], threads), width * len(registers), threads)
         words = memory[places].view(UNSIGNED[width])
         for i, register in enumerate(registers):
             self.set(register, threads, words[:, i].astype(u64))
 
     def do_st(self, name, operands, threads):
         registers, width = split(operands[1].strip("{}")), int(name[-1][1:]) // 8
-        memory, places = self.bytes_at(name[1], self.address(operands[0], threads), width * len(registers))
+        memory, places = self.bytes_at(name[1], self.address(operands[0], threads), width * len(registers), threads)
         words = np.stack([self.get(register, threads) for register in registers], axis=1).astype(UNSIGNED[width])
         memory[places] = words.view(np.uint8)
 
@@ -253,9 +309,9 @@ class Block:
             return
         counts = self.get(operands[3], threads).astype(int) if len(operands) > 3 else np.full(len(threads), 16)
         to, source = self.address(operands[0], threads), self.address(operands[1], threads)
-        _, places = self.bytes_at("shared", to, 16)
+        _, places = self.bytes_at("shared", to, 16, threads)
         copied = counts > 0
-        memory, sources = self.bytes_at("global", source[copied], 16)
+        memory, sources = self.bytes_at("global", source[copied], 16, threads[copied])
         values = np.zeros(places.shape, np.uint8)
         values[copied] = memory[sources] * (np.arange(16) < counts[copied, None])
         self.is_pending[places] = True
@@ -266,7 +322,7 @@ class Block:
         rest = []
         for owners, groups, places, values in self.copies:
             done = np.isin(owners, threads) & (groups < self.groups[owners] - left)
-            self.spaces["shared"][places[done]] = values[done]
+            self.shared[places[done]] = values[done]
             self.is_pending[places[done]] = False
             if not done.all():
                 rest.append((owners[~done], groups[~done], places[~done], values[~done]))
@@ -354,26 +410,28 @@ class Block:
     # Tensor cores: lane 4 g + c of each warp has row g and the columns 2 c and 2 c + 1 of a matrix.
 
     def do_ldmatrix(self, name, operands, threads):
-        everyone = np.arange(self.threads)
-        addresses = self.address(operands[1], everyone).reshape(-1, 32)
+        warps = np.unique(threads // 32)
+        lanes = (warps[:, None] * 32 + np.arange(32)).ravel()
+        addresses = self.address(operands[1], lanes).reshape(-1, 32)
         for i, register in enumerate(split(operands[0].strip("{}"))):
-            shared, places = self.bytes_at("shared", addresses[:, 8 * i:8 * i + 8].ravel(), 16)
+            owners = lanes.reshape(-1, 32)[:, 8 * i:8 * i + 8].ravel()
+            shared, places = self.bytes_at("shared", addresses[:, 8 * i:8 * i + 8].ravel(), 16, owners)
             matrices = shared[places].view(np.uint16).reshape(-1, 8, 8).astype(u64)
             if "trans" in name:
                 matrices = matrices.swapaxes(1, 2)
             pairs = matrices.reshape(-1, 2)
-            self.set(register, threads, (pairs[:, 0] | (pairs[:, 1] << u64(16)))[threads])
+            self.set(register, lanes, pairs[:, 0] | (pairs[:, 1] << u64(16)))
 
     def do_mma(self, name, operands, threads):
         kind = name[-2]
         result, a, b, c = (split(operand.strip("{}")) for operand in operands)
-        everyone = np.arange(self.threads)
+        lanes = (np.unique(threads // 32)[:, None] * 32 + np.arange(32)).ravel()
 
         def matrix(registers, down, across):
             """Blocks of 8 x 4 registers, one below the other, then beside; registers of 16 bits are two columns."""
             blocks = []
             for register in registers:
-                bits = self.get(register, everyone)
+                bits = self.get(register, lanes)
                 if kind == "tf32" and registers is not c:
                     bits = bits & u64(0xFFFFE000)
                 if kind == "tf32" or registers is c:
@@ -384,115 +442,157 @@ class Block:
             rows = [np.concatenate(blocks[i::down], axis=2) for i in range(down)]
             return np.concatenate(rows, axis=1)
         # The two columns of an accumulator are registers of their own.
-        sums = np.zeros((self.threads // 32, 16, 8))
+        sums = np.zeros((len(lanes) // 32, 16, 8))
         for i, register in enumerate(c):
-            sums[:, 8 * (i // 2):8 * (i // 2) + 8, i % 2::2] = to_float(self.get(register, everyone), "f32").reshape(-1, 8, 4)
+            sums[:, 8 * (i // 2):8 * (i // 2) + 8, i % 2::2] = to_float(self.get(register, lanes), "f32").reshape(-1, 8, 4)
         total = matrix(a, 2, 2) @ matrix(b, 1, 2).swapaxes(1, 2) + sums
         for i, register in enumerate(result):
             own = total[:, 8 * (i // 2):8 * (i // 2) + 8, i % 2::2].reshape(-1)
-            self.set(register, threads, from_float(own, "f32")[threads])
+            self.set(register, lanes, from_float(own, "f32"))
 
 
 # --- Launches --------------------------------------------------------------------------
 
 
-class View:
-    """A memref: the address, sizes and strides in elements, and the bytes of an element."""
-
-    def __init__(self, start, sizes, strides, width):
-        self.start, self.sizes, self.strides, self.width = start, sizes, strides, width
-
-    def transposed(self, order):
-        return View(self.start, [self.sizes[i] for i in order], [self.strides[i] for i in order], self.width)
+@functools.lru_cache(maxsize=64)
+def parse(ptx, name):
+    return Kernel(ptx.decode(), name)
 
 
-def launch(level3, ptx, inputs):
-    """The outputs of a program of one kernel and static sizes, given what flash-run prints of it."""
-    host = level3[:level3.index("gpu.func")]
-    views, constants, outputs = {}, {}, []
-    memory, used = np.full(1 << 24, 0xFF, np.uint8), GUARD
-
-    def allocate(sizes, width):
-        nonlocal used
-        view = View(used, sizes, [int(np.prod(sizes[i + 1:])) for i in range(len(sizes))], width)
-        used += -(-int(np.prod(sizes)) * width // GUARD) * GUARD + GUARD
-        return view
-    for name, array in zip(re.findall(r"(%arg\d+): tensor", host), inputs):
-        views[name] = allocate(array.shape, array.itemsize)
-        memory[views[name].start:views[name].start + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    for name, operation, rest in re.findall(r"(%\w+) = ([\w.]+)\s*(.*)", host):
-        operand = re.match(r"%\w+", rest)
-        if operation == "arith.constant":
-            constants[name] = int(re.match(r"-?\d+", rest)[0])
-        elif operation == "memref.alloc":
-            sizes, element = re.search(r"memref<((?:\d+x)*)(\w+)", rest).groups()
-            views[name] = allocate([int(size) for size in sizes.split("x")[:-1]], 4 if element == "f32" else 2)
-            outputs.append(views[name])
-        elif operation in ("memref.cast", "bufferization.to_buffer", "memref.assume_alignment"):
-            views[name] = views[operand[0]]
-        elif operation == "memref.transpose":
-            order = re.search(r"-> \(([^)]*)\)", rest)[1]
-            views[name] = views[operand[0]].transposed([int(dim.strip()[1:]) for dim in order.split(",")])
-    blocks, threads, shared, operands = re.search(
-        r"blocks in \((%\w+),.*? threads in \((%\w+),[^)]*\)\s*(?:dynamic_shared_memory_size (%\w+))?\s*args\((.*)\)", host).groups()
-    # A memref is its address and those strides that its type leaves open.
-    values = []
-    for name, strides in re.findall(r"(%\w+) : (?:memref<[^>]*?strided<\[([^\]]*)\])?", operands):
-        if name in constants:
-            values.append(constants[name])
-            continue
-        values.append(views[name].start)
-        values += [own for own, known in zip(views[name].strides, strides.split(",")) if known.strip() == "?"]
-    kernel = Kernel(ptx)
-    if len(values) != len(kernel.parameters):
-        raise Fault(f"{len(values)} arguments for {len(kernel.parameters)} parameters")
-    for number in range(constants[blocks]):
-        Block(kernel, constants[threads], number, memory, dict(zip(kernel.parameters, values)), constants.get(shared, 0)).run()
-    return [memory[view.start:view.start + int(np.prod(view.sizes)) * view.width].view(UNSIGNED[view.width]).reshape(view.sizes)
-            for view in outputs]
+def launch(kernel, grid, threads, shared_bytes, parameters, memory):
+    arguments = {name: int.from_bytes(parameters[place], "little") for name, place in kernel.parameters.items()}
+    at_once = max(1, MOST_THREADS // threads)
+    for first in range(0, grid, at_once):
+        Blocks(kernel, threads, first, min(at_once, grid - first), memory, arguments, shared_bytes).run()
 
 
-def check(program, tool, folder):
-    """What is wrong, None if nothing is; or False for a program that is refused."""
-    file = folder / "program.mlir"
-    file.write_text(program.text)
-    texts = []
-    for level in ("l3", "ptx"):
-        done = subprocess.run([tool, str(file), "--target=sm_80", f"--dump={level}"], capture_output=True, text=True)
-        if done.returncode:
-            return False
-        texts.append(done.stdout)
+class Gpu:
+    """Runs the kernels that flash-run launches on the driver of FakeCuda.cpp."""
+
+    def __init__(self, tools):
+        self.tool, self.driver = os.path.join(tools, "flash-run"), os.path.join(tools, "..", "unittests", "libFakeCudaAmpere.so")
+
+    def run(self, arguments, red_zone):
+        """The status and what was printed; how often kernels were launched is `launches`."""
+        self.launches, self.results, self.red_zone = 0, {}, red_zone
+        take, requests = os.pipe()
+        answers, give = os.pipe()
+        command = [self.tool, *arguments, "--target=sm_80", "--threads=1", f"--cuda-driver={self.driver}"]
+        with tempfile.TemporaryFile() as printed, os.fdopen(take, "rb") as source, os.fdopen(give, "wb") as target:
+            process = subprocess.Popen(command, stdout=printed, stderr=printed, pass_fds=(requests, answers),
+                                       env=os.environ | {"FAKE_KERNELS": f"{requests},{answers}"})
+            os.close(requests)
+            os.close(answers)
+            try:
+                while line := source.readline():
+                    target.write(self.answer(line.decode().split(), source))
+                    target.flush()
+            finally:
+                process.kill()
+                process.wait()
+            printed.seek(0)
+            return process.returncode, printed.read().decode(errors="replace")
+
+    def answer(self, line, source):
+        (*grid, threads, wide, deep, shared_bytes, ptx_bytes, parameter_bytes), name = map(int, line[:9]), line[9]
+        addresses, sizes = ([int(number) for number in line[start::2]] for start in (10, 11))
+        ptx, parameters, memory = source.read(ptx_bytes), source.read(parameter_bytes), source.read(sum(sizes))
+        self.launches += 1
+        # With --check each kernel runs twice.
+        key = hashlib.sha256(b" ".join([repr(line).encode(), ptx, parameters, memory])).digest()
+        if key not in self.results:
+            if wide * deep * grid[1] * grid[2] > 1:
+                raise Unknown("a grid or blocks of several dimensions")
+            data = np.frombuffer(memory, np.uint8).copy()
+            launch(parse(ptx, name), grid[0], threads, shared_bytes, parameters, Memory(addresses, sizes, data, self.red_zone))
+            self.results[key] = data.tobytes()
+        return self.results[key]
+
+
+def get_error(printed):
+    return next((line for line in printed.splitlines() if "error: " in line), printed.strip())
+
+
+# --- Programs that run ------------------------------------------------------------------
+
+
+# A result is what is wrong, "" if nothing is; and why a program was not run, if so.
+Result = collections.namedtuple("Result", "name wrong refusal", defaults=("", ""))
+
+
+def run_random(task):
+    number, arguments = task
+    program = programs.draw(random.Random(f"{arguments.seed}/{number}"), "linalg")
+    name = f"program {number}"
+    if program.targets:
+        return Result(name, refusal="its warps have roles")
+    np.seterr(all="ignore")
+    gpu = Gpu(arguments.bin)
+    with tempfile.TemporaryDirectory() as folder:
+        def path(name):
+            return os.path.join(folder, name)
+        pathlib.Path(path("program.mlir")).write_text(program.text)
+        inputs = [path(f"{argument}.npy") for argument, _, _ in program.arguments]
+        for file, (_, array, element) in zip(inputs, program.arguments):
+            np.save(file, attentions.to_file(array, element))
+        outputs = [path(f"{output}.npy") for output, _ in program.outputs]
+        try:
+            status, printed = gpu.run([path("program.mlir"), f"--inputs={','.join(inputs)}", f"--outputs={','.join(outputs)}"], 0)
+        except (Fault, Unknown) as fault:
+            return Result(name, wrong=str(fault))
+        if status:
+            return Result(name, wrong=get_error(printed)) if gpu.launches else Result(name, refusal=get_error(printed))
+        results = [attentions.from_file(np.load(file), element) for file, (_, element) in zip(outputs, program.outputs)]
+    return Result(name, wrong=program.compare(results)[0] or "")
+
+
+def run_case(task):
+    (file, *flags), arguments = task
+    np.seterr(all="ignore")
+    gpu = Gpu(arguments.bin)
     try:
-        raw = launch(*texts, [attentions.to_file(array, element) for _, array, element in program.arguments])
+        status, printed = gpu.run([str(arguments.suite.parent / file), *flags], RED_ZONE)
     except Fault as fault:
-        return str(fault)
-    with np.errstate(invalid="ignore"):
-        results = [to_float(bits.astype(u64), element).reshape(bits.shape) for bits, (_, element) in zip(raw, program.outputs)]
-    return program.compare(results)[0]
+        return Result(file, wrong=str(fault))
+    except Unknown as unknown:
+        return Result(file, refusal=str(unknown))
+    if not gpu.launches:
+        return Result(file, refusal=get_error(printed))
+    return Result(file, wrong="" if status == 0 and "check: ok" in printed else printed.strip())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default=str(HERE.parent.parent / "build" / "bin"), help="where flash-run is")
-    parser.add_argument("--seed", default="ptx")
+    parser.add_argument("--seed", default="ptx", help="of random programs")
+    parser.add_argument("--suite", type=pathlib.Path, metavar="FILE", help="run the cases of suite.txt instead")
+    parser.add_argument("--only", default="", help="run the cases whose name contains this")
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=20, help="of programs that run")
+    parser.add_argument("--count", type=int, help="of programs that run (20), or of cases (all)")
+    parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
-    np.seterr(all="ignore")
-    runs, bad, number = 0, 0, arguments.first
-    while runs < arguments.count:
-        program = programs.draw(random.Random(f"{arguments.seed}/{number}"), "linalg")
-        number += 1
-        if program.targets or "?" in program.text.splitlines()[0]:
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            wrong = check(program, os.path.join(arguments.bin, "flash-run"), pathlib.Path(folder))
-        if wrong is False:
-            continue
-        runs += 1
-        if wrong:
-            bad += 1
-            print(f"program {number - 1}: {wrong}", flush=True)
+    runs = bad = 0
+    with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
+        def run(what, tasks):
+            nonlocal runs, bad
+            for result in pool.map(what, ((task, arguments) for task in tasks)):
+                runs += not result.refusal
+                bad += bool(result.wrong)
+                if result.wrong:
+                    print(f"{result.name}: {result.wrong}", flush=True)
+                elif result.refusal and arguments.suite:
+                    print(f"{result.name} was not run: {result.refusal}", flush=True)
+        if arguments.suite:
+            lines = [line.split() for line in arguments.suite.read_text().splitlines() if line and line[0] != "#"]
+            cases = [line for line in lines if arguments.only in line[0]][arguments.first:][:arguments.count]
+            run(run_case, cases)
+            print(f"ptx: {runs} of {len(cases)} cases were run, {bad} bad")
+            return 1 if bad or not runs else 0
+        count, first = 20 if arguments.count is None else arguments.count, arguments.first
+        while runs < count:
+            numbers = range(first, first + count - runs)
+            first = numbers.stop
+            run(run_random, numbers)
     print(f"ptx: {runs} programs, {bad} bad")
     return 1 if bad else 0
 
