@@ -1,14 +1,14 @@
 """Runs PTX on a machine without a GPU: thread by thread, in numpy.
 
     ptx.py --seed S --first N --count 20     random programs on tiles
-    ptx.py --suite DIR/suite.txt --jobs 2    the cases that suite.py [--gradients] --write DIR has written
+    ptx.py --suite DIR/suite.txt --jobs 2    cases that suite.py [--gradients] --write DIR has written
 
-This is the GPU behind a CUDA driver that flash-run loads (unittests/FakeCuda.cpp), so the host's part of a program and
-its memory are those of a launch on a GPU. What the threads of random programs (linalg_tiles.py, row_tiles.py) compute is
-compared with numpy, as programs.py does it for the levels above, and cases of the suite by flash-run --check: here are
-the addresses, shuffles, barriers and instructions of tensor cores that sm_80 has. An address out of range, one that is
-not aligned, and a barrier that not all threads come to are findings, too. A case with an instruction that this file
-does not know is named and counted as not run.
+This is the GPU of the driver in unittests/FakeCuda.cpp, which flash-run loads: hosts launch kernels as on any other.
+What the threads of random programs (linalg_tiles.py, row_tiles.py) compute is compared with numpy, as programs.py does
+it for the levels above, and cases of the suite with fp64, by flash-run --check: here are the addresses, shuffles,
+barriers and instructions of tensor cores that sm_80 has. An address out of range, one that is not aligned, and a
+barrier that not all threads come to are findings, too. A case that flash-run refuses for sm_80, or with an instruction
+that this file does not know, is named and counted as not run.
 
 Threads that are at the same instruction carry it out together, those that are behind first; where lanes of a warp work
 together, all of them. Several blocks run at once. A register is a vector of u64, an element for each thread. Denormal
@@ -64,14 +64,15 @@ def to_float(bits, kind):
 
 
 def from_float(values, kind):
+    """There is one NaN only: which one numpy gives depends on where arrays lie."""
     single = np.asarray(values, np.float32)
-    if kind == "f32":
-        return single.view(np.uint32).astype(u64)
     if kind == "f16":
-        return single.astype(np.float16).view(np.uint16).astype(u64)
-    bits = single.view(np.uint32).astype(u64)
-    rounded = (bits + u64(0x7FFF) + ((bits >> u64(16)) & u64(1))) >> u64(16)
-    return np.where(np.isnan(single), u64(0x7FFF), rounded & u64(0xFFFF))
+        bits = single.astype(np.float16).view(np.uint16).astype(u64)
+    else:
+        bits = single.view(np.uint32).astype(u64)
+    if kind == "bf16":
+        bits = ((bits + u64(0x7FFF) + ((bits >> u64(16)) & u64(1))) >> u64(16)) & u64(0xFFFF)
+    return np.where(np.isnan(single), u64(0x7FFFFFFF if kind == "f32" else 0x7FFF), bits)
 
 
 def signed(bits, width):
@@ -87,14 +88,16 @@ def integer(bits, kind):
 
 
 FLOATS = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "abs": np.abs,
-          "fma": lambda x, y, z: x * y + z, "rcp": lambda x: 1 / x, "ex2": np.exp2, "lg2": np.log2, "sqrt": np.sqrt, "tanh": np.tanh}
+          "fma": lambda x, y, z: x * y + z, "rcp": np.reciprocal, "ex2": np.exp2,
+          "lg2": np.log2, "sqrt": np.sqrt, "tanh": np.tanh}
 EXTREMES = {"min": (np.fmin, np.minimum), "max": (np.fmax, np.maximum)}  # The latter give NaN for one.
-COMPARISONS = {"gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal}
+COMPARISONS = {"gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal,
+               "eq": np.equal, "ne": np.not_equal}
 BITS = {"add": np.add, "sub": np.subtract, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-        "not": np.invert, "neg": lambda x: u64(0) - x, "popc": lambda x: sum((x >> u64(i)) & u64(1) for i in range(64))}
-# Rounded to zero; those of unsigned numbers are not negative.
-QUOTIENTS = {"div": lambda x, y: np.abs(x) // np.abs(y) * np.where((x < 0) == (y < 0), 1, -1).astype(x.dtype),
-             "rem": lambda x, y: np.fmod(x, y)}
+        "not": np.invert, "neg": lambda x: u64(0) - x,
+        "popc": lambda x: sum((x >> u64(i)) & u64(1) for i in range(64))}
+# Of integers, rounded to zero.
+QUOTIENTS = {"div": lambda x, y: (x - np.fmod(x, y)) // y, "rem": np.fmod}
 
 
 # --- Programs ------------------------------------------------------------------------
@@ -109,6 +112,7 @@ class Kernel:
     """The instructions of a PTX function: the predicate and whether it is negated, the name, the operands."""
 
     def __init__(self, text, name):
+        self.name = name
         header, body = re.search(rf"\.entry {name}\((.*?)\)\n.*?\{{(.*?)\n\}}", text, re.S).groups()
         # Parameters: names, offsets and bytes.
         self.parameters, end = {}, 0
@@ -222,7 +226,7 @@ class Blocks:
             return (self.first + self.blocks[threads]).astype(u64)
         elif operand == "shared_memory":
             value = 0
-        elif operand[0] == "%":
+        elif re.fullmatch(r"%[a-z]+\d+", operand):
             value = 0  # Written on no way to here.
         else:
             raise Unknown(f"unknown operand {operand}")
@@ -259,7 +263,10 @@ class Blocks:
     # Instructions.
 
     def execute(self, name, operands, threads):
-        getattr(self, f"do_{name[0]}", self.do_arithmetic)(name, operands, threads)
+        try:
+            getattr(self, f"do_{name[0]}", self.do_arithmetic)(name, operands, threads)
+        except Fault as fault:
+            raise Fault(f"{fault} ({'.'.join(name)} {', '.join(operands)} of kernel {self.kernel.name})")
 
     def do_arithmetic(self, name, operands, threads):
         kind, values = name[-1], [self.get(operand, threads) for operand in operands[1:]]
@@ -444,7 +451,8 @@ class Blocks:
         # The two columns of an accumulator are registers of their own.
         sums = np.zeros((len(lanes) // 32, 16, 8))
         for i, register in enumerate(c):
-            sums[:, 8 * (i // 2):8 * (i // 2) + 8, i % 2::2] = to_float(self.get(register, lanes), "f32").reshape(-1, 8, 4)
+            part = to_float(self.get(register, lanes), "f32")
+            sums[:, 8 * (i // 2):8 * (i // 2) + 8, i % 2::2] = part.reshape(-1, 8, 4)
         total = matrix(a, 2, 2) @ matrix(b, 1, 2).swapaxes(1, 2) + sums
         for i, register in enumerate(result):
             own = total[:, 8 * (i // 2):8 * (i // 2) + 8, i % 2::2].reshape(-1)
@@ -470,7 +478,8 @@ class Gpu:
     """Runs the kernels that flash-run launches on the driver of FakeCuda.cpp."""
 
     def __init__(self, tools):
-        self.tool, self.driver = os.path.join(tools, "flash-run"), os.path.join(tools, "..", "unittests", "libFakeCudaAmpere.so")
+        self.tool = os.path.join(tools, "flash-run")
+        self.driver = os.path.join(tools, "..", "unittests", "libFakeCudaAmpere.so")
 
     def run(self, arguments, red_zone):
         """The status and what was printed; how often kernels were launched is `launches`."""
@@ -494,71 +503,73 @@ class Gpu:
             return process.returncode, printed.read().decode(errors="replace")
 
     def answer(self, line, source):
+        """What memory is after a launch."""
         (*grid, threads, wide, deep, shared_bytes, ptx_bytes, parameter_bytes), name = map(int, line[:9]), line[9]
         addresses, sizes = ([int(number) for number in line[start::2]] for start in (10, 11))
         ptx, parameters, memory = source.read(ptx_bytes), source.read(parameter_bytes), source.read(sum(sizes))
+        if wide * deep * grid[1] * grid[2] > 1:
+            raise Unknown("a grid or blocks of several dimensions")
         self.launches += 1
-        # With --check each kernel runs twice.
+        # With --check there are two runs, which do the same.
         key = hashlib.sha256(b" ".join([repr(line).encode(), ptx, parameters, memory])).digest()
         if key not in self.results:
-            if wide * deep * grid[1] * grid[2] > 1:
-                raise Unknown("a grid or blocks of several dimensions")
             data = np.frombuffer(memory, np.uint8).copy()
-            launch(parse(ptx, name), grid[0], threads, shared_bytes, parameters, Memory(addresses, sizes, data, self.red_zone))
+            allocations = Memory(addresses, sizes, data, self.red_zone)
+            launch(parse(ptx, name), grid[0], threads, shared_bytes, parameters, allocations)
             self.results[key] = data.tobytes()
         return self.results[key]
-
-
-def get_error(printed):
-    return next((line for line in printed.splitlines() if "error: " in line), printed.strip())
 
 
 # --- Programs that run ------------------------------------------------------------------
 
 
-# A result is what is wrong, "" if nothing is; and why a program was not run, if so.
+# What is wrong with a program, "" if nothing is; and why it was not run, if so.
 Result = collections.namedtuple("Result", "name wrong refusal", defaults=("", ""))
+
+
+def run(gpu, name, command, red_zone, check):
+    """Runs flash-run; `check` gets what it prints and returns what is wrong with the results."""
+    np.seterr(all="ignore")
+    try:
+        status, printed = gpu.run(command, red_zone)
+    except Fault as fault:
+        return Result(name, wrong=str(fault))
+    except Unknown as unknown:
+        return Result(name, refusal=str(unknown))
+    error = next((line for line in printed.splitlines() if "error: " in line), f"status {status}\n{printed}")
+    if status in (0, 1) and not gpu.launches:
+        return Result(name, refusal=error if status else "no kernel is launched")
+    return Result(name, wrong=error if status else check(printed))
 
 
 def run_random(task):
     number, arguments = task
-    program = programs.draw(random.Random(f"{arguments.seed}/{number}"), "linalg")
     name = f"program {number}"
+    program = programs.draw(random.Random(f"{arguments.seed}/{number}"), "linalg")
     if program.targets:
         return Result(name, refusal="its warps have roles")
-    np.seterr(all="ignore")
-    gpu = Gpu(arguments.bin)
     with tempfile.TemporaryDirectory() as folder:
-        def path(name):
-            return os.path.join(folder, name)
-        pathlib.Path(path("program.mlir")).write_text(program.text)
-        inputs = [path(f"{argument}.npy") for argument, _, _ in program.arguments]
+        folder = pathlib.Path(folder)
+        (folder / "program.mlir").write_text(program.text)
+        inputs, outputs = ([str(folder / f"{name}.npy") for name, *_ in tensors]
+                           for tensors in (program.arguments, program.outputs))
         for file, (_, array, element) in zip(inputs, program.arguments):
             np.save(file, attentions.to_file(array, element))
-        outputs = [path(f"{output}.npy") for output, _ in program.outputs]
-        try:
-            status, printed = gpu.run([path("program.mlir"), f"--inputs={','.join(inputs)}", f"--outputs={','.join(outputs)}"], 0)
-        except (Fault, Unknown) as fault:
-            return Result(name, wrong=str(fault))
-        if status:
-            return Result(name, wrong=get_error(printed)) if gpu.launches else Result(name, refusal=get_error(printed))
-        results = [attentions.from_file(np.load(file), element) for file, (_, element) in zip(outputs, program.outputs)]
-    return Result(name, wrong=program.compare(results)[0] or "")
+
+        def check(printed):
+            results = [attentions.from_file(np.load(file), element)
+                       for file, (_, element) in zip(outputs, program.outputs)]
+            return program.compare(results)[0] or ""
+        command = [str(folder / "program.mlir"), f"--inputs={','.join(inputs)}", f"--outputs={','.join(outputs)}"]
+        return run(Gpu(arguments.bin), name, command, 0, check)
 
 
 def run_case(task):
     (file, *flags), arguments = task
-    np.seterr(all="ignore")
-    gpu = Gpu(arguments.bin)
-    try:
-        status, printed = gpu.run([str(arguments.suite.parent / file), *flags], RED_ZONE)
-    except Fault as fault:
-        return Result(file, wrong=str(fault))
-    except Unknown as unknown:
-        return Result(file, refusal=str(unknown))
-    if not gpu.launches:
-        return Result(file, refusal=get_error(printed))
-    return Result(file, wrong="" if status == 0 and "check: ok" in printed else printed.strip())
+
+    def check(printed):
+        return "" if "check: ok" in printed else printed
+    return run(Gpu(arguments.bin), file, [str(arguments.suite.parent / file), *flags], RED_ZONE, check)
 
 
 def main():
@@ -571,9 +582,9 @@ def main():
     parser.add_argument("--count", type=int, help="of programs that run (20), or of cases (all)")
     parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
-    runs = bad = 0
+    runs, bad, refusals = 0, 0, collections.Counter()
     with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
-        def run(what, tasks):
+        def run_all(what, tasks):
             nonlocal runs, bad
             for result in pool.map(what, ((task, arguments) for task in tasks)):
                 runs += not result.refusal
@@ -582,17 +593,21 @@ def main():
                     print(f"{result.name}: {result.wrong}", flush=True)
                 elif result.refusal and arguments.suite:
                     print(f"{result.name} was not run: {result.refusal}", flush=True)
+                elif result.refusal:
+                    refusals[programs.kind_of(result.refusal)] += 1
         if arguments.suite:
-            lines = [line.split() for line in arguments.suite.read_text().splitlines() if line and line[0] != "#"]
-            cases = [line for line in lines if arguments.only in line[0]][arguments.first:][:arguments.count]
-            run(run_case, cases)
+            cases = [line.split() for line in arguments.suite.read_text().splitlines() if line and line[0] != "#"]
+            cases = [case for case in cases if arguments.only in case[0]][arguments.first:][:arguments.count]
+            run_all(run_case, cases)
             print(f"ptx: {runs} of {len(cases)} cases were run, {bad} bad")
             return 1 if bad or not runs else 0
         count, first = 20 if arguments.count is None else arguments.count, arguments.first
         while runs < count:
             numbers = range(first, first + count - runs)
             first = numbers.stop
-            run(run_random, numbers)
+            run_all(run_random, numbers)
+    for kind, times in refusals.most_common():
+        print(f"not run {times} times: {kind}")
     print(f"ptx: {runs} programs, {bad} bad")
     return 1 if bad else 0
 
