@@ -496,8 +496,10 @@ class Gpu:
                 while line := source.readline():
                     target.write(self.answer(line.decode().split(), source))
                     target.flush()
-            finally:
+            except BaseException:
                 process.kill()
+                raise
+            finally:
                 process.wait()
             printed.seek(0)
             return process.returncode, printed.read().decode(errors="replace")
