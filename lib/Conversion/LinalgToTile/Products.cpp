@@ -153,6 +153,16 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
   // Warpgroups read 16-bit tiles transposed from shared memory.
   bool transposesA = product->transposedA && !element.isF32() &&
                      getSchedule(forall).has(ScheduleFeatures::SpecializeWarps);
+  // Rows behind a tile in shared memory are those of another one.
+  for (auto [operand, isAlongRows] : {std::pair(product->a, transposesA),
+                                      {product->b, !product->transposedB}}) {
+    auto tile = cast<RankedTensorType>(operand->get().getType());
+    if (isAlongRows && !element.isF32() && tile.getDimSize(0) % 16 != 0)
+      return refuse(op,
+                    "a product of f16 or bf16 is over a multiple of 16 rows, "
+                    "not the ")
+             << tile.getDimSize(0) << " of " << tile;
+  }
   FailureOr<Value> first =
       transposesA ? getSharedTile(product->a->get(), op)
                   : getFirstFactor(product->a->get(), product->transposedA, op);

@@ -444,6 +444,23 @@ func.func @f(%x: tensor<16x16xf32>, %z: tensor<16x8xf32>) -> tensor<16x16xf32> {
 
 // -----
 
+func.func @f(%x: tensor<16x8xf16>, %y: tensor<8x16xf16>) -> tensor<16x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = tensor.empty() : tensor<16x16xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16x16xf32>) -> tensor<16x16xf32>
+    // expected-error @below {{'linalg.matmul' op has no translation to a block program: a product of f16 or bf16 is over a multiple of 16 rows, not the 8 of 'tensor<8x16xf16>'}}
+    %2 = linalg.matmul ins(%x, %y : tensor<16x8xf16>, tensor<8x16xf16>) outs(%1 : tensor<16x16xf32>) -> tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
 // Sums of terms.
 
 func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {

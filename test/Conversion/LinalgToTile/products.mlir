@@ -90,17 +90,17 @@ func.func @precision(%a: tensor<16x16xf32>) -> tensor<16x16xf32> {
 // whatever order they stand.
 
 // CHECK-LABEL: gpu.func @swapped(
-// CHECK-DAG:   %[[A:.*]] = tile.fetch {{.*}} to <16x8xf16, swizzle = 32>
-// CHECK-DAG:   %[[B:.*]] = tile.fetch {{.*}} to <8x32xf16, swizzle = 64>
+// CHECK-DAG:   %[[A:.*]] = tile.fetch {{.*}} to <16x16xf16, swizzle = 32>
+// CHECK-DAG:   %[[B:.*]] = tile.fetch {{.*}} to <16x32xf16, swizzle = 64>
 // CHECK:       tile.mma_async %[[A]], %[[B]] :
-func.func @swapped(%a: tensor<16x8xf16>, %b: tensor<8x32xf16>) -> tensor<16x32xf32> {
+func.func @swapped(%a: tensor<16x16xf16>, %b: tensor<16x32xf16>) -> tensor<16x32xf32> {
   %zero = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<16x32xf32>
   %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x32xf32>) {
     %0 = tensor.empty() : tensor<16x32xf32>
     %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16x32xf32>) -> tensor<16x32xf32>
     %2 = linalg.contract indexing_maps = [#columns, #rows, #result]
-        ins(%b, %a : tensor<8x32xf16>, tensor<16x8xf16>) outs(%1 : tensor<16x32xf32>) -> tensor<16x32xf32>
+        ins(%b, %a : tensor<16x32xf16>, tensor<16x16xf16>) outs(%1 : tensor<16x32xf32>) -> tensor<16x32xf32>
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %2 into %o[0, 0] [16, 32] [1, 1] : tensor<16x32xf32> into tensor<16x32xf32>
     }
