@@ -29,7 +29,8 @@ def ConvertLinalgToTile : Pass<"convert-linalg-to-tile", "::mlir::ModuleOp"> {
       output, which loops may carry. `tensor.insert` of an element into one becomes
       a `memref.store`, which all threads make alike.
     - `linalg.contract` of two matrices, or what comes to the same, becomes
-      `tile.mma_async` and `tile.mma_wait`. A sum of other terms than products
+      `tile.mma_async` and `tile.mma_wait`. Rows of f16 or bf16 that it is over are
+      a multiple of 16, as many as an instruction reads. A sum of other terms than products
       goes through the inner dimension in a loop. A computed tile that an
       operation takes the other way round goes through shared memory.
     - Elementwise `linalg` and `arith` become arithmetic on tiles, or on a value
