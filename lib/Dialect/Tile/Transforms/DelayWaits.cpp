@@ -45,8 +45,8 @@ private:
   Block &block;
   llvm::SmallPtrSet<Operation *, 32> placed;
   /// What must come before a release: the ops that read its tile. Where threads
-  /// load from it, and then put another, that too: they meet there, and need not
-  /// meet for the release.
+  /// load from it, and then put another, that too: they meet there, and need
+  /// not meet for the release.
   llvm::MapVector<Operation *, SmallVector<Operation *>> readers;
   /// What else must come before an op: before a choice that clears tiles the
   /// ends of products that read them; a choice before an operand that depends

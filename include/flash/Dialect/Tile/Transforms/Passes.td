@@ -407,7 +407,9 @@ def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
 
     Loops that store, or have products in a choice, stay as they are. Before a
     choice that clears a tile, products that read it have ended. A tile that threads
-    put into a ring is put before a product of the same registers starts.
+    put into a ring is put before a product of the same registers starts, and what a
+    product gave before younger ones are waited for. A stage that threads load from
+    is given back behind the next put, where they meet.
   }];
 }
 
