@@ -156,12 +156,12 @@ LogicalResult BlockConverter::convertProduct(linalg::LinalgOp op) {
   // Rows behind a tile in shared memory are those of another one.
   for (auto [operand, isAlongRows] : {std::pair(product->a, transposesA),
                                       {product->b, !product->transposedB}}) {
-    auto tile = cast<RankedTensorType>(operand->get().getType());
-    if (isAlongRows && !element.isF32() && tile.getDimSize(0) % 16 != 0)
-      return refuse(op,
-                    "a product of f16 or bf16 is over a multiple of 16 rows, "
-                    "not the ")
-             << tile.getDimSize(0) << " of " << tile;
+    auto type = cast<RankedTensorType>(operand->get().getType());
+    if (isAlongRows && !element.isF32() &&
+        type.getDimSize(0) % tile::MmaAsyncOp::rowMultiple != 0)
+      return refuse(op, "a product of f16 or bf16 is over a multiple of ")
+             << tile::MmaAsyncOp::rowMultiple << " rows, not the "
+             << type.getDimSize(0) << " of " << type;
   }
   FailureOr<Value> first =
       transposesA ? getSharedTile(product->a->get(), op)

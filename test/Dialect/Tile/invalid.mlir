@@ -216,6 +216,15 @@ func.func @f(%a: !tile.smem<16x8xf16, swizzle = 32>) {
 
 // -----
 
+func.func @f(%a: !tile.smem<16x8xf16, swizzle = 32>, %b: !tile.smem<8x16xf16, swizzle = 32>) {
+  // expected-error @below {{contracts rows of 16-bit elements, which are a multiple of 16, not 8}}
+  %d = tile.mma_async %a, %b : !tile.smem<16x8xf16, swizzle = 32>, !tile.smem<8x16xf16, swizzle = 32>
+      -> !tile.pending<tensor<16x16xf32, #tile.fragment<1>>>
+  return
+}
+
+// -----
+
 func.func @f(%a: !tile.smem<16x8xf16, swizzle = 32>) {
   // expected-error @below {{gives a tile of 16 x 16, not 'tensor<16x8xf32, #tile.fragment<1>>'}}
   %d = tile.mma_async %a, %a transpose_b : !tile.smem<16x8xf16, swizzle = 32>, !tile.smem<16x8xf16, swizzle = 32>

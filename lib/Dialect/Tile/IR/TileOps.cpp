@@ -455,6 +455,14 @@ LogicalResult MmaAsyncOp::verify() {
     return emitOpError("contracts ")
            << inner << (getTransposeA() ? " rows" : " columns") << " of a with "
            << innerOfB << " of b";
+  // Rows behind a tile in shared memory are those of another one.
+  bool isAlongRows = getTransposeA() || !getTransposeB();
+  if (isAlongRows && elementType.getIntOrFloatBitWidth() == 16 &&
+      inner % rowMultiple != 0)
+    return emitOpError(
+               "contracts rows of 16-bit elements, which are a multiple "
+               "of ")
+           << rowMultiple << ", not " << inner;
   if (result.getDimSize(0) != rows || result.getDimSize(1) != columns)
     return emitOpError("gives a tile of ")
            << rows << " x " << columns << ", not " << result;

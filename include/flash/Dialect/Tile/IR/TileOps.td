@@ -394,7 +394,9 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead]>]> {
     memory, `b : KxN` in shared memory, or with `transpose_b`, `b : NxK`. The
     elements of `a` and `b` are f16, bf16 or f32, those of the result f32. The
     rows of a tile are spread over the warps. With `transpose_a`, for warpgroups
-    only, `a : KxM` is in shared memory, and its elements are of 16 bits.
+    only, `a : KxM` is in shared memory, and its elements are of 16 bits. Where the
+    K are rows of a tile of such elements, they are a multiple of 16, as many as an
+    instruction reads (PTX, `mma.m16n8k16`, `wgmma`).
 
     Products of f32 are as accurate as f32 arithmetic unless `tf32` rounds the
     operands to 10 bits of mantissa: to the nearest number in emulation, on a
@@ -417,6 +419,11 @@ def Tile_MmaAsyncOp : Tile_Op<"mma_async", [MemoryEffects<[MemRead]>]> {
   let assemblyFormat = [{
     $a `,` $b (`add` $c^)? (`transpose_a` $transpose_a^)?
     (`transpose_b` $transpose_b^)? (`tf32` $tf32^)? (`warpgroup` $warpgroup^)? attr-dict `:` type($a) `,` type($b) (`,` type($c)^)? `->` type($result)
+  }];
+  let extraClassDeclaration = [{
+    /// How many rows of a tile of 16-bit elements an instruction reads that
+    /// contracts them.
+    static constexpr int64_t rowMultiple = 16;
   }];
   let hasVerifier = 1;
 }
