@@ -318,17 +318,12 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
           // their registers away do not keep.
           Value exists = arith::CmpIOp::create(
               b, t.loc, arith::CmpIPredicate::ult, number, t.constant(chunks));
-          auto choice = scf::IfOp::create(b, t.loc, chunkType, exists,
-                                          /*addThenBlock=*/true,
-                                          /*addElseBlock=*/true);
-          OpBuilder::InsertionGuard guard(b);
-          b.setInsertionPointToStart(choice.thenBlock());
-          scf::YieldOp::create(b, t.loc, loadChunk(number));
-          b.setInsertionPointToStart(choice.elseBlock());
-          Value zeros =
-              arith::ConstantOp::create(b, t.loc, b.getZeroAttr(chunkType));
-          scf::YieldOp::create(b, t.loc, zeros);
-          chunk = choice.getResult(0);
+          chunk = t.emitChoice(
+              exists, chunkType, [&] { return loadChunk(number); },
+              [&]() -> Value {
+                return arith::ConstantOp::create(b, t.loc,
+                                                 b.getZeroAttr(chunkType));
+              });
         } else {
           // Past the end the last chunk is looked at again.
           if (mayPassEnd)

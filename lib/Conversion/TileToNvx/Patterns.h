@@ -55,6 +55,11 @@ struct ThreadBuilder {
   /// A pointer some bytes further in shared memory; `offset` is an index.
   mlir::Value advance(mlir::Value pointer, mlir::Value offset);
   mlir::Value advance(mlir::Value pointer, int64_t offset);
+  /// Emits an scf.if whose branches `emitThen` and, if it gives a value of
+  /// `type`, `emitElse` fill.
+  mlir::Value emitChoice(mlir::Value condition, mlir::Type type,
+                         llvm::function_ref<mlir::Value()> emitThen,
+                         llvm::function_ref<mlir::Value()> emitElse);
 };
 
 /// Indices as the conversion has them, each of one value.

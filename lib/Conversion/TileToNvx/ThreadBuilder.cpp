@@ -11,6 +11,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -148,6 +149,25 @@ Value ThreadBuilder::advance(Value pointer, int64_t offset) {
   return LLVM::GEPOp::create(
       b, loc, pointer.getType(), b.getI8Type(), pointer,
       ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+}
+
+Value ThreadBuilder::emitChoice(Value condition, Type type,
+                                function_ref<Value()> emitThen,
+                                function_ref<Value()> emitElse) {
+  auto choice =
+      scf::IfOp::create(b, loc, type ? TypeRange(type) : TypeRange(), condition,
+                        /*withElseRegion=*/!!emitElse);
+  OpBuilder::InsertionGuard guard(b);
+  auto fill = [&](Block &block, function_ref<Value()> emit) {
+    b.setInsertionPointToStart(&block);
+    Value value = emit();
+    if (value)
+      scf::YieldOp::create(b, loc, value);
+  };
+  fill(*choice.thenBlock(), emitThen);
+  if (emitElse)
+    fill(*choice.elseBlock(), emitElse);
+  return type ? choice.getResult(0) : Value();
 }
 
 //===----------------------------------------------------------------------===//

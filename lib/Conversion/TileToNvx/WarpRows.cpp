@@ -21,27 +21,6 @@ static Value select(ThreadBuilder &t, Value condition, Value x, Value y) {
   return arith::SelectOp::create(t.b, t.loc, condition, x, y);
 }
 
-/// Emits an scf.if whose branches `emitThen` and, if it gives a value,
-/// `emitElse` fill.
-static Value emitChoice(ThreadBuilder &t, Value condition, Type type,
-                        function_ref<Value()> emitThen,
-                        function_ref<Value()> emitElse) {
-  auto choice =
-      scf::IfOp::create(t.b, t.loc, type ? TypeRange(type) : TypeRange(),
-                        condition, /*withElseRegion=*/!!emitElse);
-  OpBuilder::InsertionGuard guard(t.b);
-  auto fill = [&](Block &block, function_ref<Value()> emit) {
-    t.b.setInsertionPointToStart(&block);
-    Value value = emit();
-    if (value)
-      scf::YieldOp::create(t.b, t.loc, value);
-  };
-  fill(*choice.thenBlock(), emitThen);
-  if (emitElse)
-    fill(*choice.elseBlock(), emitElse);
-  return type ? choice.getResult(0) : Value();
-}
-
 namespace {
 /// Where the elements lie that a thread has of a matrix of warp rows. Those
 /// that it reads or writes at once are a chunk.
@@ -219,8 +198,8 @@ struct Read : OpConversionPattern<tile::ReadOp> {
     Value whole = op.getAligned() ? Value() : place.hasWholeChunks();
     if (!op.getNonempty())
       whole = both(t, whole, place.isNonempty());
-    Value values = whole ? emitChoice(
-                               t, whole, result,
+    Value values = whole ? t.emitChoice(
+                               whole, result,
                                [&] { return readChunks(t, place, padding); },
                                [&] { return readElements(t, place, padding); })
                          : readChunks(t, place, padding);
@@ -255,8 +234,8 @@ private:
       else if (op.getNonempty())
         registers.push_back(select(t, exists, read(), padding));
       else
-        registers.push_back(emitChoice(t, exists, type.getElementType(), read,
-                                       [&]() -> Value { return padding; }));
+        registers.push_back(t.emitChoice(exists, type.getElementType(), read,
+                                         [&]() -> Value { return padding; }));
     }
     return t.pack(registers);
   }
@@ -305,9 +284,10 @@ private:
                 t.b, t.loc, element,
                 place.getAddress(row, place.getColumn(chunk, i)));
           };
-          inChunk.push_back(exists ? emitChoice(t, exists, element, read,
-                                                [&]() -> Value { return none; })
-                                   : read());
+          inChunk.push_back(exists
+                                ? t.emitChoice(exists, element, read,
+                                               [&]() -> Value { return none; })
+                                : read());
         }
         for (int64_t i = 0; i < place.getVector(); i += inRegister)
           registers.push_back(
@@ -352,8 +332,8 @@ struct StoreWarpRows : OpConversionPattern<tile::StoreOp> {
     }
     Value columns = op.getColumns() ? adaptor.getColumns().front() : Value();
     WarpRowsPlace place(t, memory, type, start, rows, columns);
-    emitChoice(
-        t, place.hasWholeChunks(), Type(),
+    t.emitChoice(
+        place.hasWholeChunks(), Type(),
         [&] { return storeRows(t, place, registers, storeChunk); },
         [&] { return storeRows(t, place, registers, storeElements); });
     rewriter.eraseOp(op);
@@ -374,8 +354,8 @@ private:
                                           ofThread[1], t.constant(0));
     if (rows)
       execute = both(t, execute, isLess(t, row, rows));
-    emitChoice(
-        t, execute, Type(),
+    t.emitChoice(
+        execute, Type(),
         [&]() -> Value {
           SmallVector<Value> indices(start);
           indices.back() = t.add(indices.back(), row);
@@ -391,8 +371,8 @@ private:
                         function_ref<void()> body) {
     if (!condition)
       return body();
-    emitChoice(
-        t, condition, Type(),
+    t.emitChoice(
+        condition, Type(),
         [&]() -> Value {
           body();
           return Value();

@@ -72,11 +72,10 @@ static bool isOfThread(Value value) {
 
 Value Sum::emitTerms(OpBuilder &b, Location loc) const {
   // What threads have in common first: uniform registers hold it.
-  SmallVector<std::pair<Value, bool>> ordered;
-  for (bool areOfThreads : {false, true})
-    for (auto &term : terms)
-      if (isOfThread(term.first) == areOfThreads)
-        ordered.push_back(term);
+  SmallVector<std::pair<Value, bool>> ordered, ofThreads;
+  for (auto &term : terms)
+    (isOfThread(term.first) ? ofThreads : ordered).push_back(term);
+  llvm::append_range(ordered, ofThreads);
   // To subtract from zero takes one more instruction.
   auto *added = llvm::find_if(ordered, [](auto &term) { return !term.second; });
   if (added != ordered.end())

@@ -459,9 +459,8 @@ LogicalResult MmaAsyncOp::verify() {
   bool isAlongRows = getTransposeA() || !getTransposeB();
   if (isAlongRows && elementType.getIntOrFloatBitWidth() == 16 &&
       inner % rowMultiple != 0)
-    return emitOpError(
-               "contracts rows of 16-bit elements, which are a multiple "
-               "of ")
+    return emitOpError("contracts rows of 16-bit elements, which are a "
+                       "multiple of ")
            << rowMultiple << ", not " << inner;
   if (result.getDimSize(0) != rows || result.getDimSize(1) != columns)
     return emitOpError("gives a tile of ")

@@ -35,7 +35,8 @@ private:
   void place(Operation *op);
   /// Places the puts of what products give, each before the ends of younger
   /// products, which run meanwhile.
-  void placePutsOfResults(ArrayRef<MmaAsyncOp> products);
+  void placePutsOfResults(ArrayRef<MmaAsyncOp> products,
+                          ArrayRef<RingPutOp> puts);
   /// Gives back the stages that nobody reads any more.
   void placeReleases();
   bool isPlaced(Operation *op) const { return placed.contains(op); }
@@ -88,17 +89,20 @@ void Scheduler::placeReleases() {
     }
 }
 
-void Scheduler::placePutsOfResults(ArrayRef<MmaAsyncOp> products) {
-  for (auto [i, product] : llvm::enumerate(products))
-    for (Operation *end : product->getUsers())
-      for (Operation *user : end->getUsers()) {
-        if (!isa<RingPutOp>(user) || user->getBlock() != &block)
-          continue;
-        for (MmaAsyncOp older : products.take_front(i))
-          for (Operation *endOfOlder : older->getUsers())
-            place(endOfOlder);
-        place(user);
-      }
+void Scheduler::placePutsOfResults(ArrayRef<MmaAsyncOp> products,
+                                   ArrayRef<RingPutOp> puts) {
+  SmallVector<Operation *> endsOfOlder;
+  for (MmaAsyncOp product : products) {
+    for (RingPutOp put : puts) {
+      auto end = put.getX().getDefiningOp<MmaWaitOp>();
+      if (!end || end.getPending() != product.getResult())
+        continue;
+      for (Operation *older : endsOfOlder)
+        place(older);
+      place(put);
+    }
+    llvm::append_range(endsOfOlder, product->getUsers());
+  }
 }
 
 /// Whether the product reads what threads have put into a ring.
@@ -124,7 +128,7 @@ void Scheduler::run() {
   // With one there is nothing else to start before its end.
   if (leading.size() < 2)
     return;
-  auto puts = block.getOps<RingPutOp>();
+  SmallVector<RingPutOp> puts(block.getOps<RingPutOp>());
   for (auto wait : block.getOps<RingWaitOp>()) {
     RingReleaseOp release = wait.getRelease();
     if (!release)
@@ -133,7 +137,7 @@ void Scheduler::run() {
     for (Operation *user : wait->getUsers()) {
       own.push_back(block.findAncestorOpInBlock(*user));
       if (isa<LoadOp>(user) && !puts.empty())
-        own.push_back(*puts.begin());
+        own.push_back(puts.front());
       // A product reads it until it has been waited for.
       if (isa<MmaAsyncOp>(user))
         for (Operation *end : user->getUsers())
@@ -175,7 +179,7 @@ void Scheduler::run() {
     forEachDefinition(choice, [&](Operation *own) { place(own); });
   for (MmaAsyncOp product : products)
     place(product);
-  placePutsOfResults(products);
+  placePutsOfResults(products, puts);
   for (Operation *op : ops)
     place(op);
   nameYounger(block);
