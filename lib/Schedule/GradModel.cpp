@@ -48,6 +48,10 @@ struct Candidate {
 };
 } // namespace
 
+/// Without a mask rows shorter than this ask for so many tiles of keys in place
+/// of heads.
+static constexpr int64_t longRow = 2048, fewestTilesOfShortRows = 1024;
+
 static constexpr ScheduleFeatures features =
     ScheduleFeatures::SpecializeWarps | ScheduleFeatures::BulkStore;
 
@@ -58,8 +62,8 @@ static constexpr Candidate candidates[] = {{64, 128, 128, 128, 64, 2},
 
 /// Those of one program, which has no tiles of queries of its own.
 static constexpr Candidate fusedCandidates[] = {
-    {64, 128, 128, 128, 128, 2, {}, {}, 2048, 2048, 4},
-    {128, 128, 128, 128, 64, 2, {}, {}, 2048, 4096, 16}};
+    {64, 128, 128, 128, 128, 2, {}, {}, 512, 1024, 4},
+    {128, 128, 128, 128, 64, 2, {}, {}, 1024, 2048, 16}};
 
 /// The first of the candidates that the problem has room in; null if there is
 /// none.
@@ -79,12 +83,18 @@ static bool paysToFuse(const Problem &problem) {
   if (!candidate || problem.headDim != candidate->maxHeadDim ||
       problem.valueDim != candidate->maxHeadDim || problem.hasScore ||
       problem.masksInRegion || problem.hasLengths || !problem.queries ||
-      !problem.keys || (problem.isMasked && problem.mask != "causal") ||
-      (problem.heads && *problem.heads < candidate->fewestHeads))
+      !problem.keys || (problem.isMasked && problem.mask != "causal"))
     return false;
-  return std::min(*problem.queries, *problem.keys) >=
-             (problem.isMasked ? candidate->shortestCausal
-                               : candidate->shortest) &&
+  int64_t length = std::min(*problem.queries, *problem.keys);
+  if (problem.heads) {
+    bool isShort = !problem.isMasked && length < longRow;
+    int64_t tiles = *problem.heads * (length / candidate->keyTile);
+    if (isShort ? tiles < fewestTilesOfShortRows
+                : *problem.heads < candidate->fewestHeads)
+      return false;
+  }
+  return length >= (problem.isMasked ? candidate->shortestCausal
+                                     : candidate->shortest) &&
          *problem.queries % candidate->queryStep == 0 &&
          *problem.keys % candidate->keyTile == 0;
 }

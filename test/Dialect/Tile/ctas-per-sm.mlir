@@ -10,9 +10,9 @@
 
 // LOWERED-LABEL: gpu.func @kernel(
 // LOWERED-SAME:  nvvm.minctasm = 2 : i32
-// Full, empty after two warpgroups and a warp, checked.
+// Full, empty after eight warps that read and one that checks, checked.
 // LOWERED:       nvvm.mbarrier.init %{{.*}}, %c1_i32
-// LOWERED:       nvvm.mbarrier.init %{{.*}}, %c3_i32
+// LOWERED:       nvvm.mbarrier.init %{{.*}}, %c9_i32
 // LOWERED:       nvvm.mbarrier.init %{{.*}}, %c1_i32
 // LOWERED:       arith.cmpi sge, %{{.*}}, %c-1_i32
 // LOWERED:       tile.is_finite %{{.*}} warps(1)

@@ -14,10 +14,10 @@
 // CHECK-SAME:    !nvgpu.tensormap.descriptor
 // CHECK-SAME:    nvvm.minctasm = 1 : i32
 // One thread starts the barriers: of each stage, full and empty. One arrival fills
-// a stage, one of each of the two consumer warpgroups frees it.
+// a stage, one of each of the eight consumer warps frees it.
 // CHECK:         scf.if
 // CHECK:           nvvm.mbarrier.init %{{.*}}, %c1_i32
-// CHECK:           nvvm.mbarrier.init %{{.*}}, %c2_i32
+// CHECK:           nvvm.mbarrier.init %{{.*}}, %c8_i32
 // CHECK-COUNT-2:   nvvm.mbarrier.init
 // CHECK-NEXT:      nvvm.fence.mbarrier.init
 // CHECK-NOT:       nvvm.mbarrier.init
@@ -35,8 +35,9 @@
 // Ping-pong: 256 threads, of which 128 wait.
 // CHECK:           nvvm.barrier id = %{{.*}} number_of_threads = %c256_i32
 // CHECK:           nvvm.barrier.arrive
-// The first thread of a warpgroup arrives for it.
-// CHECK:           %[[LANE:.*]] = arith.remui %{{.*}}, %c128
+// The first thread of a warp arrives for it.
+// CHECK:           nvvm.bar.warp.sync
+// CHECK:           %[[LANE:.*]] = arith.remui %{{.*}}, %c32
 // CHECK:           %[[FIRST:.*]] = arith.cmpi eq, %[[LANE]], %c0
 // CHECK-NEXT:      nvvm.inline_ptx "mbarrier.arrive.shared::cta.b64 _, [$0];" {{.*}} predicate = %[[FIRST]]
 // The first warpgroup takes the last arrival of the last one.
@@ -111,10 +112,12 @@ gpu.module @m {
 !tile = !tile.smem<64x128xf16, swizzle = 128>
 !ring = !tile.ring<2, !tile.smem<64x128xf16, swizzle = 128>>
 
-// A warpgroup whose threads have loaded from a tile meets before it is given back.
+// A warp whose threads have loaded from a tile gives it back for itself.
 // CHECK-LABEL: gpu.func @loads(
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c4_i32
 // CHECK:         tile.load_row
-// CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32
+// CHECK-NOT:     nvvm.barrier id
+// CHECK:         nvvm.bar.warp.sync
 // CHECK:         "mbarrier.arrive
 // CHECK-NOT:     nvvm.barrier id
 // CHECK:         gpu.return
@@ -203,7 +206,7 @@ module {
 // at which they arrive, and is empty when they, too, have released it.
 // CHECK-LABEL: gpu.func @checked(
 // CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
-// CHECK:         nvvm.mbarrier.init %{{.*}}, %c4_i32
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c7_i32
 // CHECK:         nvvm.mbarrier.init %{{.*}}, %c3_i32
 // The consumers read what each has found.
 // CHECK:         nvvm.setmaxregister increase
@@ -264,8 +267,10 @@ module {
 // one stage each, and a warpgroup for its own.
 // CHECK-LABEL: gpu.func @row_stages(
 // CHECK-SAME:    memref<64x64xf16, #gpu.address_space<workgroup>>, swizzle = swizzle_128b
-// Three row stages, full and empty. One warpgroup releases a stage.
-// CHECK-COUNT-6: nvvm.mbarrier.init %{{.*}}, %c1_i32
+// Three row stages, full and empty. The warps of one warpgroup release a stage.
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c4_i32
+// CHECK-COUNT-4: nvvm.mbarrier.init
 // CHECK-NOT:     nvvm.mbarrier.init
 // CHECK:         nvvm.setmaxregister increase
 // CHECK:         %[[WARPGROUP:.*]] = nvvm.shfl.sync idx
@@ -363,7 +368,7 @@ module {
 // CHECK:         gpu.launch_func {{.*}}memref<64x64xf16, #gpu.address_space<workgroup>>
 // CHECK-LABEL: gpu.func @parts(
 // CHECK:         nvvm.mbarrier.init %{{.*}}, %c2_i32
-// CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c4_i32
 // CHECK:         nvvm.elect.sync
 // CHECK:         scf.for %[[PART:.*]] =
 // CHECK:           nvvm.mbarrier.arrive.expect_tx %{{.*}}, %c16384_i32
@@ -398,20 +403,21 @@ module attributes {gpu.container_module} {
 
 // -----
 
-// Consumers fill a stage: each of the two warpgroups arrives when its threads have
+// Consumers fill a stage: each of the eight warps arrives when its threads have
 // written and what they wrote can be seen by products.
 
 !ring = !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
 !x = tensor<128x64xf16, #tile.fragment<8>>
 
 // CHECK-LABEL: gpu.func @put(
-// CHECK-COUNT-2: nvvm.mbarrier.init %{{.*}}, %c2_i32
+// CHECK-COUNT-2: nvvm.mbarrier.init %{{.*}}, %c8_i32
 // CHECK:         nvvm.setmaxregister increase
 // CHECK:         nvvm.mbarrier.try_wait.parity
 // CHECK:         %[[SLOT:.*]] = tile.smem_view
 // CHECK:         tile.put %{{.*}}, %[[SLOT]] {column = 0 : i64}
 // CHECK-NEXT:    nvvm.fence.proxy
-// CHECK:         nvvm.barrier id = %{{.*}} number_of_threads = %c128_i32
+// CHECK-NOT:     nvvm.barrier id
+// CHECK:         nvvm.bar.warp.sync
 // CHECK:         "mbarrier.arrive
 // CHECK:         nvvm.mbarrier.try_wait.parity
 // CHECK:         tile.smem_view
@@ -461,9 +467,9 @@ gpu.module @m {
 !ring = !tile.ring<2, !tile.smem<64x128xf16, swizzle = 128>>
 
 // CHECK-LABEL: gpu.func @any_roles(
-// Two roles read the ring: two warpgroups and one.
+// Two roles read the ring: eight warps and four.
 // CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
-// CHECK:         nvvm.mbarrier.init %{{.*}}, %c3_i32
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c12_i32
 // CHECK:         arith.cmpi slt, %{{.*}}, %c2_i32
 // CHECK:         nvvm.setmaxregister increase 160
 // CHECK:         arith.cmpi slt, %{{.*}}, %c3_i32
@@ -553,7 +559,7 @@ module attributes {gpu.container_module} {
 // -----
 
 // A role of one warp adds tiles that others have put into a ring: one thread waits
-// for its turn, stores or adds the panels, arrives alone when they have been read,
+// for its turn, then for the tile, stores or adds the panels, arrives alone when they have been read,
 // and ends its turn when they are there for all blocks. They put columns of f32
 // so that no two lanes have the same bank.
 !tile = !tile.smem<64x64xf32, swizzle = 128>
@@ -562,12 +568,14 @@ module attributes {gpu.container_module} {
 !sums = memref<?x?x64xf32>
 !counts = memref<?xi32>
 // CHECK-LABEL: gpu.func @turns(
-// One arrival fills the stage, of the warpgroup, and one frees it.
-// CHECK-COUNT-2: nvvm.mbarrier.init %{{.*}}, %c1_i32
+// The warpgroup's four warps fill the stage, and one arrival frees it.
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c4_i32
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
 // CHECK:         tile.put {{.*}} {alternate, column = 0 : i64}
 // CHECK:         nvvm.elect.sync
-// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK-NOT:     nvvm.mbarrier
 // CHECK:         tile.await_turn %[[TURN:.*]] of %[[COUNTS:.*]][%[[I:.*]]] : memref<?xi32>
+// CHECK:         nvvm.mbarrier.try_wait.parity
 // CHECK:         %[[FIRST:.*]] = arith.cmpi eq, %[[TURN]], %c0
 // CHECK-NEXT:    scf.if %[[FIRST]] {
 // CHECK-COUNT-2:   nvvm.cp.async.bulk.tensor.global.shared.cta
@@ -599,5 +607,35 @@ module attributes {gpu.container_module} {
       }
       gpu.return
     }
+  }
+}
+
+// -----
+
+// A turn that is known behind the wait for the tile only is awaited there.
+!tile = !tile.smem<64x64xf32, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
+!x = tensor<64x64xf32, #tile.fragment<4>>
+// CHECK-LABEL: gpu.func @late_turn(
+// CHECK:         nvvm.elect.sync
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         tile.smem_view
+// CHECK-NEXT:    %[[TURN:.*]] = arith.addi
+// CHECK-NEXT:    tile.await_turn %[[TURN]]
+gpu.module @m {
+  gpu.func @late_turn(%m: memref<?x?x64xf32>, %c: memref<?xi32>, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %x = arith.constant dense<1.0> : !x
+    %r = tile.ring {barriers = 16384 : i64, offset = 0 : i64} : !ring
+    tile.warp_specialize @consumer(warps = 4, registers = 104) {
+      tile.ring.acquire %r[%c0] : !ring
+      tile.ring.put %x to %r[%c0] : !x to !ring
+    } @adder(warps = 1, registers = 104) {
+      %t = tile.ring.wait %r[%c0] : !ring
+      %turn = arith.addi %n, %n : index
+      tile.add_in_turn %t, %m[%n, %c0] turn(%turn) of %c[%n] : !tile to memref<?x?x64xf32>, memref<?xi32>
+      tile.ring.release %r[%c0] : !ring
+    }
+    gpu.return
   }
 }

@@ -23,8 +23,9 @@ using namespace flash::tile;
 
 namespace {
 /// Puts the operations of a block in another order: products that need no other
-/// come first, then the others with what they need, the ends of products among
-/// it; a stage is given back behind the last of its readers.
+/// come first, then the waits for what is copied, then the others with what
+/// they need, the ends of products among it; a stage is given back behind the
+/// last of its readers.
 class Scheduler {
 public:
   explicit Scheduler(Block &block) : block(block) {}
@@ -45,9 +46,8 @@ private:
 
   Block &block;
   llvm::SmallPtrSet<Operation *, 32> placed;
-  /// What must come before a release: the ops that read its tile. Where threads
-  /// load from it, and then put another, that too: they meet there, and need
-  /// not meet for the release.
+  /// What must come before a release: the ops that read its tile, and the first
+  /// put of a tile, if threads load from it.
   llvm::MapVector<Operation *, SmallVector<Operation *>> readers;
   /// What else must come before an op: before a choice that clears tiles the
   /// ends of products that read them; a choice before an operand that depends
@@ -136,6 +136,7 @@ void Scheduler::run() {
     SmallVector<Operation *> &own = readers[release];
     for (Operation *user : wait->getUsers()) {
       own.push_back(block.findAncestorOpInBlock(*user));
+      // To give back what threads load waits for it. A put has taken it.
       if (isa<LoadOp>(user) && !puts.empty())
         own.push_back(puts.front());
       // A product reads it until it has been waited for.
@@ -173,6 +174,11 @@ void Scheduler::run() {
   }
   for (MmaAsyncOp product : leading)
     place(product);
+  // The copies of a step are on their way together, and barriers are looked at
+  // while the products run.
+  for (auto wait : llvm::make_early_inc_range(block.getOps<RingWaitOp>()))
+    if (!wait.getRing().getDefiningOp<RingOp>().isFilledFromRegisters())
+      place(wait);
   // What choices take is computed before the first of them: the way that is
   // hardly ever gone needs many registers.
   for (auto choice : llvm::make_early_inc_range(block.getOps<scf::IfOp>()))

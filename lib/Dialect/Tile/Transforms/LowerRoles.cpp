@@ -79,8 +79,8 @@ private:
   Value getFillNumber(RingOp ring, Value step, Value warpgroup);
   /// Of a ring with row stages, how many warpgroups have rows.
   int64_t getNumOwners(RingOp ring);
-  /// How many arrivals fill a stage and free it; the latter are those of the
-  /// warpgroups that read it, and of the warps that check it.
+  /// How many arrivals fill a stage and free it, each of a warp that puts rows
+  /// into it, reads or checks it; or of a copy.
   int64_t getNumWriters(RingOp ring);
   int64_t getNumReaders(RingOp ring);
   int64_t getNumCheckWarps(RingOp ring);
@@ -116,11 +116,15 @@ private:
   void lowerCheckFinite(RingCheckFiniteOp op);
   void lowerIsFinite(RingIsFiniteOp op);
   void arrive(Value barrier);
-  /// Arrives once for each warpgroup.
-  void arriveAsLeader(Value barrier);
+  /// Arrives once for each warp, behind what all of its threads have done. No
+  /// warp waits for the others of its warpgroup.
+  void arriveAsWarp(Value barrier);
   void lowerRelease(RingReleaseOp op);
   void lowerPingPong(Operation *op);
   void lowerStore(StoreBulkOp op);
+  /// The thread that adds waits for its turn first, while the tile is made: an
+  /// answer from memory takes longer than one from shared memory.
+  void awaitTurn(AddInTurnOp op);
   void lowerAddInTurn(AddInTurnOp op);
   /// Starts to store the warpgroup's rows of the columns from `firstColumn` on,
   /// panels of type `own` in shared memory from `start` on.
@@ -128,10 +132,13 @@ private:
                    int64_t firstColumn);
   /// The threads of a warpgroup meet.
   void meet();
-  /// Whether the thread speaks for its warpgroup.
-  Value isLeader();
+  /// Whether the thread is the first of so many.
+  Value isFirstOf(int64_t threads);
+  void ifFirstOf(int64_t threads, function_ref<void()> body);
   /// Emits `body` for the thread that speaks for its warpgroup.
-  void forLeader(function_ref<void()> body);
+  void forLeader(function_ref<void()> body) {
+    ifFirstOf(threadsOfWarpgroup, body);
+  }
   /// Orders what a thread has written to shared memory before bulk copies and
   /// products that start behind the next barrier.
   void fenceForBulkCopies();
@@ -160,9 +167,8 @@ private:
   Location loc;
   int64_t ctasPerSm;
   llvm::MapVector<MapKey, Value> maps;
-  /// The releases of tiles from which threads load elements themselves and do
-  /// not meet until then, and of those whose stages bulk stores read.
-  llvm::SmallPtrSet<Operation *, 4> afterLoads, afterStores;
+  /// The releases of tiles whose stages bulk stores read.
+  llvm::SmallPtrSet<Operation *, 4> afterStores;
   /// The rings and steps whose stages results are stored in.
   llvm::SmallDenseMap<Operation *, std::pair<RingOp, Value>> reusedByStores;
 };
@@ -198,22 +204,21 @@ int64_t RoleLowering::getNumCheckWarps(RingOp ring) {
 int64_t RoleLowering::getNumReaders(RingOp ring) {
   // The rows of a row stage are of one warpgroup.
   if (ring.getRowStages())
-    return 1;
+    return warpsOfWarpgroup;
   llvm::SmallSet<unsigned, 2> readers;
   for (Operation *user : ring->getUsers())
     if (isa<RingReleaseOp>(user))
       readers.insert(roles.getRoleOf(user));
   int64_t arrivals = getNumCheckWarps(ring);
-  // The thread of a role of one warp arrives for itself.
   for (unsigned role : readers)
-    arrivals += std::max<int64_t>(roles.getNumWarpgroups(role), 1);
+    arrivals += roles.getNumWarps(role);
   return arrivals;
 }
 
 int64_t RoleLowering::getNumWriters(RingOp ring) {
   for (Operation *user : ring->getUsers())
     if (isa<RingPutOp>(user))
-      return roles.getNumWarpgroups(roles.getRoleOf(user));
+      return roles.getNumWarps(roles.getRoleOf(user));
   return ring.getNumCopies();
 }
 
@@ -429,8 +434,7 @@ void RoleLowering::lowerPut(RingPutOp op) {
                 alternates ? b.getUnitAttr() : UnitAttr());
   // Products and bulk copies read it.
   fenceForBulkCopies();
-  meet();
-  arriveAsLeader(getBarrier(ring, op.getStep(), Of::Full));
+  arriveAsWarp(getBarrier(ring, op.getStep(), Of::Full));
 }
 
 template <typename OpTy> void RoleLowering::lowerWait(OpTy op) {
@@ -442,23 +446,8 @@ template <typename OpTy> void RoleLowering::lowerWait(OpTy op) {
           .getResult());
 }
 
-/// Whether the threads of a warpgroup meet behind `first` and before `last`, as
-/// they do when all have put a tile.
-static bool doThreadsMeetBetween(Operation *first, Operation *last) {
-  if (first->getBlock() != last->getBlock())
-    return false;
-  for (Operation *op = first; op && op != last; op = op->getNextNode())
-    if (isa<RingPutOp>(op))
-      return true;
-  return false;
-}
-
 void RoleLowering::lowerRelease(RingReleaseOp op) {
   auto ring = op.getRing().getDefiningOp<RingOp>();
-  // The thread that speaks for its warpgroup knows that the products of all are
-  // complete, but not what the others have loaded.
-  if (afterLoads.contains(op))
-    meet();
   if (afterStores.contains(op))
     waitForStores();
   Value fill = getOwnFillNumber(ring, op.getStep());
@@ -466,7 +455,7 @@ void RoleLowering::lowerRelease(RingReleaseOp op) {
   if (areOfOneThread[roles.getRoleOf(op)])
     arrive(empty);
   else
-    arriveAsLeader(empty);
+    arriveAsWarp(empty);
 }
 
 void RoleLowering::arrive(Value barrier) {
@@ -479,14 +468,15 @@ void RoleLowering::arrive(Value barrier) {
 /// as the descriptors of products, goes through vector registers. But kernels
 /// that check several rings and add nothing in turn have no register for the
 /// predicate: with it, ptxas spills gradients of keys at D = 128.
-void RoleLowering::arriveAsLeader(Value barrier) {
+void RoleLowering::arriveAsWarp(Value barrier) {
+  NVVM::SyncWarpOp::create(b, loc, i32(-1));
   if (arrivesInBranch)
-    forLeader([&] { arrive(barrier); });
+    ifFirstOf(threadsOfWarp, [&] { arrive(barrier); });
   else
     NVVM::InlinePtxOp::create(b, loc, TypeRange(), /*readOnlyArgs=*/barrier,
                               /*readWriteArgs=*/ValueRange(),
                               "mbarrier.arrive.shared::cta.b64 _, [$0];",
-                              isLeader());
+                              isFirstOf(threadsOfWarp));
 }
 
 void RoleLowering::lowerCheckFinite(RingCheckFiniteOp op) {
@@ -500,13 +490,12 @@ void RoleLowering::lowerCheckFinite(RingCheckFiniteOp op) {
     isFinite = IsFiniteOp::create(b, loc, b.getI1Type(), tile,
                                   b.getI64IntegerAttr(getNumCheckWarps(ring)));
   }
-  // The lane that speaks for its warp has what all have found.
-  Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
-  Value lane = arith::RemUIOp::create(b, loc, thread, index(threadsOfWarp));
-  auto choice = scf::IfOp::create(b, loc, isEqual(lane, 0));
+  // The first lane has what all have found.
+  auto choice = scf::IfOp::create(b, loc, isFirstOf(threadsOfWarp));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(choice.thenBlock());
   if (isFinite) {
+    Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
     Value warp = arith::DivUIOp::create(b, loc, thread, index(threadsOfWarp));
     int64_t first = roles.getFirstWarp(roles.getRoleOf(op));
     warp = arith::SubIOp::create(b, loc, warp, index(first));
@@ -546,14 +535,13 @@ void RoleLowering::meet() {
       i32(threadsOfWarpgroup), NVVM::BarrierReductionAttr(), Value());
 }
 
-Value RoleLowering::isLeader() {
+Value RoleLowering::isFirstOf(int64_t threads) {
   Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
-  return isEqual(
-      arith::RemUIOp::create(b, loc, thread, index(threadsOfWarpgroup)), 0);
+  return isEqual(arith::RemUIOp::create(b, loc, thread, index(threads)), 0);
 }
 
-void RoleLowering::forLeader(function_ref<void()> body) {
-  auto choice = scf::IfOp::create(b, loc, isLeader());
+void RoleLowering::ifFirstOf(int64_t threads, function_ref<void()> body) {
+  auto choice = scf::IfOp::create(b, loc, isFirstOf(threads));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(choice.thenBlock());
   body();
@@ -659,12 +647,27 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
   }
 }
 
+void RoleLowering::awaitTurn(AddInTurnOp op) {
+  Operation *place = op.getTile().getDefiningOp<RingWaitOp>();
+  auto isThere = [&](Value operand) {
+    Operation *definition = operand.getDefiningOp();
+    return !definition || definition->getBlock() != op->getBlock() ||
+           definition->isBeforeInBlock(place);
+  };
+  SmallVector<Value> operands(op.getCountIndices());
+  operands.push_back(op.getTurn());
+  if (!place || place->getBlock() != op->getBlock() ||
+      !llvm::all_of(operands, isThere))
+    place = op;
+  b.setInsertionPoint(place);
+  AwaitTurnOp::create(b, op.getLoc(), op.getTurn(), op.getCounts(),
+                      op.getCountIndices());
+}
+
 void RoleLowering::lowerAddInTurn(AddInTurnOp op) {
   SmemType tile = op.getTile().getType();
   auto view = op.getTile().getDefiningOp<SmemViewOp>();
   Value map = getTensorMap(op.getSums(), tile, {1, tile.getRows()});
-  AwaitTurnOp::create(b, loc, op.getTurn(), op.getCounts(),
-                      op.getCountIndices());
   SmallVector<Value> coordinates = {Value()};
   for (Value position : llvm::reverse(op.getIndices()))
     coordinates.push_back(toI32(position));
@@ -871,9 +874,6 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       if (isa<StoreBulkOp>(user))
         reusedByStores[user] = {wait.getRing().getDefiningOp<RingOp>(),
                                 wait.getStep()};
-      if (release && isa<LoadRowOp, LoadOp>(user) &&
-          !doThreadsMeetBetween(user, release))
-        afterLoads.insert(release);
       if (release && isa<StoreBulkOp>(user))
         afterStores.insert(release);
     }
@@ -884,7 +884,10 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   for (Operation *op : ops) {
     if (auto check = dyn_cast<RingCheckFiniteOp>(op))
       checked.insert(check.getRing());
-    addsInTurn |= isa<AddInTurnOp>(op);
+    if (auto add = dyn_cast<AddInTurnOp>(op)) {
+      addsInTurn = true;
+      awaitTurn(add);
+    }
     if (isa<StoreBulkOp>(op))
       storing = roles.getRoleOf(op);
     if (isa<PingPongWaitOp>(op))

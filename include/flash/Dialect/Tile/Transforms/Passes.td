@@ -380,9 +380,9 @@ def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
   let description = [{
     For loops of a role in which several products need no other. Products of
     warpgroups go on while others are started and what does not need them is
-    computed: those that need no other are started first, then each of the rest
-    as soon as its operands are there. A product is waited for where something
-    needs its result, or at the iteration's end, and a stage is given back behind
+    computed: those that need no other are started first, then what copies fill is
+    waited for, then each of the rest is started as soon as its operands are there.
+    A product is waited for where something needs its result, or at the iteration's end, and a stage is given back behind
     the last of its readers.
 
     ```mlir
@@ -409,7 +409,7 @@ def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
     choice that clears a tile, products that read it have ended. A tile that threads
     put into a ring is put before a product of the same registers starts, and what a
     product gave before younger ones are waited for. A stage that threads load from
-    is given back behind the next put, where they meet.
+    is given back behind the next put, which has taken what was loaded.
   }];
 }
 
@@ -657,9 +657,8 @@ def LowerRoles : Pass<"tile-lower-roles", "::mlir::ModuleOp"> {
   let description = [{
     For kernels with a `tile.warp_specialize`. Each stage of a ring has two
     mbarriers: a copy by the tensor memory accelerator completes the one, or one
-    for each part, or an arrival of each warpgroup that fills its rows; an
-    arrival of each reader, which are the consumer warpgroups and the warps of the
-    non-finite check, the other. A stage of a `checked` ring has a third, for what
+    for each part, or an arrival of each warp that fills its rows; an
+    arrival of each warp that reads or checks it the other. A stage of a `checked` ring has a third, for what
     the check found.
     The tensor maps with which copies are made become arguments of the kernel;
     the host makes them before the launch. A `tile.add_in_turn` reads a slot whose place is known:
