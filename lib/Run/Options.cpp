@@ -197,9 +197,10 @@ llvm::Error checkTarget(const Options &options) {
   if (options.isGpu() || options.target == Target::Auto)
     return llvm::Error::success();
   if (options.target == Target::Cpu && options.schedule.isOfBlocks())
-    return createStringError("--schedule: the CPU target has query_tile and "
-                             "key_tile; the other keys are of block programs; "
-                             "use a GPU target or --target=emulate");
+    return createStringError("--schedule: the CPU target has query_tile, "
+                             "key_tile and products; the other keys are of "
+                             "block programs; use a GPU target or "
+                             "--target=emulate");
   if (options.target == Target::Cpu && options.multiprocessors)
     return createStringError("--multiprocessors is of GPUs; use a GPU target "
                              "or --target=emulate");

@@ -115,6 +115,9 @@ static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
   Schedule schedule;
   schedule.queryTile = fit(problem.queries, largestQueryTile);
   schedule.keyTile = fit(problem.keys, largestKeyTile);
+  // Tiles of a head add in place.
+  if (!target.isGpu)
+    schedule.products = Schedule::fusedProducts;
   return schedule;
 }
 
@@ -296,12 +299,13 @@ std::string flash::completeGradSchedule(const Problem &problem,
         "features, and where warps have roles stages, query_stages "
         "and ctas_per_sm, got '{0}'",
         schedule.str());
-  if (schedule.isFused() &&
+  if (schedule.isFused() && target.isGpu &&
       !(hasRoles && schedule.has(ScheduleFeatures::SpecializeWarps)))
-    return formatv("products = {0} needs specialize_warps, with the target "
-                   "sm_90a, elements of 16 bits and head dimensions up to 128; "
-                   "choose products = {1}",
-                   Schedule::fusedProducts, Schedule::separateProducts);
+    return formatv(
+        "products = {0} needs the CPU, or specialize_warps, with the "
+        "target sm_90a, elements of 16 bits and head dimensions up to "
+        "128; choose products = {1}",
+        Schedule::fusedProducts, Schedule::separateProducts);
   if (schedule.isFused() && schedule.has(ScheduleFeatures::Persistent))
     return formatv("products = {0} cannot be persistent: a CTA would wait for "
                    "one that has not begun",

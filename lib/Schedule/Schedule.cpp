@@ -72,7 +72,7 @@ static std::string findFault(const Key &key, int64_t value) {
 bool Schedule::isOfBlocks() const {
   Schedule rest = *this;
   rest.queryTile = rest.keyTile = rest.packedHeads = rest.blockMap =
-      std::nullopt;
+      rest.products = std::nullopt;
   return !rest.isEmpty();
 }
 

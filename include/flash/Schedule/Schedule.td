@@ -47,8 +47,8 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     those of values are computed by a program each, where registers do not hold
     both. `products = 5` makes one program of the two, over tiles of keys, which adds to the
     gradients of queries, too, in a fixed order (`flash.parallel_add`): scores are computed once, and there are five
-    products in place of seven. It is for warps with roles, for a `query_step` or a head dimension that is as long as `key_tile`,
-    and for masks that leave each tile one range of tiles. `products = 7` asks for both programs. Only a
+    products in place of seven. On GPUs it is for warps with roles, for a `query_step` or a head dimension that is as long as `key_tile`,
+    and for masks that leave each tile one range of tiles; on the CPU for all. `products = 7` asks for both programs. Only a
     `flash.attention_grad` has these keys.
 
     `packed_heads = P` (1 to 1024) packs P of the query heads that read the same

@@ -99,6 +99,23 @@ func.func @none(%q: !t, %few: tensor<2x4x32x16xf32>) -> (!t, !t, !t, !t) {
   return %0, %1, %2, %3 : !t, !t, !t, !t
 }
 
+// One program for all gradients is over keys, and has that map alone.
+// CHECK-LABEL: func @one_program(
+// CHECK:       flash.block_map of[1, 1, 300, 300] tiles([64, 128]) over_queries keep
+// CHECK-NOT:   flash.block_map
+// CHECK:       flash.attention_grad {{.*}} query_blocks({{[^)]*}}) schedule
+func.func @one_program(%q: !t, %l: tensor<2x4x300xf32>, %ids: tensor<300xi32>) -> !t {
+  %0, %1, %2 = flash.attention_grad %q, %q, %q, %q, %l, %q
+      schedule(<query_tile = 64, key_tile = 128, products = 5>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<300xi32>
+    %y = tensor.extract %ids[%j] : tensor<300xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %s keep %same : f32
+  } : (!t, !t, !t, !t, tensor<2x4x300xf32>, !t) -> (!t, !t, !t)
+  return %0 : !t
+}
+
 // Gradients have two programs and two maps: of tiles of keys for the one over queries, of tiles of queries for
 // the one over keys, which has one step of queries here and no map.
 // CHECK-LABEL: func @gradients(

@@ -4,7 +4,7 @@
 // RUN: not flash-opt %s --flash-select-schedule="schedule=num_splits=2" 2>&1 | FileCheck %s --check-prefix=SPLITS
 
 // TILE: 'flash.attention_grad' op cannot be scheduled: key_tile must be a multiple of 16 on tensor cores, got 24; the nearest is 32
-// SPLITS: 'flash.attention_grad' op cannot be scheduled: the programs of gradients have query_tile, key_tile, query_step, key_step, products, key_programs, block_map and features, and where warps have roles stages, query_stages and ctas_per_sm, got 'query_tile=64,key_tile=32,num_splits=2'
+// SPLITS: 'flash.attention_grad' op cannot be scheduled: the programs of gradients have query_tile, key_tile, query_step, key_step, products, key_programs, block_map and features, and where warps have roles stages, query_stages and ctas_per_sm, got 'query_tile=64,key_tile=32,products=7,num_splits=2'
 
 // RUN: flash-opt %s --flash-select-schedule=target=sm_90a --split-input-file | FileCheck %s --check-prefix=ROLES
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=query_step=48" 2>&1 | FileCheck %s --check-prefix=STEP
@@ -32,14 +32,15 @@
 // Short tensors have short tiles; of wide heads GPUs take fewer queries.
 
 // CHECK-LABEL: func @grad(
-// CPU:           schedule(<query_tile = 64, key_tile = 32>)
+// CPU:           schedule(<query_tile = 64, key_tile = 32, products = 5>)
 // GPU:           schedule(<query_tile = 32, key_tile = 32>)
 // Warps have roles, unless tiles are none of warpgroups.
 // ROLES-LABEL: func @grad(
 // ROLES:         schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 64, stages = 2, features = specialize_warps|persistent|bulk_store>)
 // ROLES:         schedule(<query_tile = 16, key_tile = 32>)
 // What the program says stays.
-// CHECK:         schedule(<query_tile = 16, key_tile = 32>)
+// CPU:           schedule(<query_tile = 16, key_tile = 32, products = 5>)
+// GPU:           schedule(<query_tile = 16, key_tile = 32>)
 func.func @grad(%q: !q, %k: !k, %lse: !l) {
   %0:3 = flash.attention_grad %q, %k, %k, %q, %lse, %q : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
   %1:3 = flash.attention_grad %q, %k, %k, %q, %lse, %q schedule(<query_tile = 16>) : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)

@@ -72,7 +72,7 @@ func.func @dilated(%q: !q, %lse: !l) -> (!q, !q, !q) {
 
 // -----
 
-#schedule = #flash.schedule<query_tile = 64, key_tile = 64, products = 5>
+#schedule = #flash.schedule<query_tile = 64, key_tile = 64, products = 5, stages = 2, features = specialize_warps>
 !q = tensor<2x2x1024x64xf16>
 !k = tensor<2x2x1024x64xf16>
 !l = tensor<2x2x1024xf32>

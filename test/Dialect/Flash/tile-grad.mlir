@@ -294,7 +294,7 @@ func.func @roles(%q: !q, %lse: !l) -> (!q, !q, !q) {
 
 // -----
 
-#schedule = #flash.schedule<query_tile = 64, key_tile = 64, products = 5>
+#schedule = #flash.schedule<query_tile = 64, key_tile = 64, products = 5, stages = 2, features = specialize_warps>
 !q = tensor<2x4x?x32xf16>
 !k = tensor<2x2x200x32xf16>
 !l = tensor<2x4x?xf32>
@@ -339,7 +339,7 @@ func.func @fused(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
 
 // -----
 
-#schedule = #flash.schedule<query_tile = 128, key_tile = 128, query_step = 64, products = 5>
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, query_step = 64, products = 5, stages = 2, features = specialize_warps>
 !q = tensor<2x4x512x128xf16>
 !l = tensor<2x4x512xf32>
 
@@ -361,7 +361,45 @@ func.func @fused_transposed(%q: !q, %lse: !l) -> (!q, !q, !q) {
 
 // -----
 
-#schedule = #flash.schedule<query_tile = 64, key_tile = 128, products = 5>
+#schedule = #flash.schedule<query_tile = 64, key_tile = 64, products = 5>
+!q = tensor<2x4x?x32xf16>
+!k = tensor<2x2x200x32xf16>
+!l = tensor<2x4x?xf32>
+
+// Without roles the units are heads of keys. Of four there are two parts each, to make
+// eight units: two of the four tiles. Steps add to the sums of their part in place, which
+// the program over rows adds up.
+
+// CHECK-DAG:   #[[ROW:.*]] = affine_map<(d0) -> (d0 * 64)>
+// CHECK-LABEL: func @in_place(
+// CHECK-NOT:     flash.query_grad_step
+// CHECK:         %[[ALL:.*]]:3 = scf.forall (%[[B:.*]], %[[HK:.*]], %[[PART:.*]]) in (2, 2, 2) {{.*}} tensor<2x2x4x?x32xf32>
+// CHECK:           arith.muli %[[PART]], %c2
+// CHECK:           %[[OWN:.*]] = tensor.extract_slice %{{.*}}[%[[PART]], %[[B]], %[[H0:.*]], 0, 0] [1, 1, 2, %{{.*}}, 32]
+// CHECK:           %[[ZERO:.*]] = linalg.fill {{.*}} outs(%[[OWN]]
+// CHECK:           scf.for %[[TILE:.*]] = {{.*}} iter_args(%{{.*}}, %{{.*}}, %{{.*}} = %[[ZERO]])
+// CHECK:             affine.apply #[[ROW]](%[[TILE]])
+// CHECK:             scf.for %[[H:.*]] = %[[H0]]
+// CHECK:               scf.for %[[I:.*]] = %c0 {{.*}} iter_args(%{{.*}}, %{{.*}}, %[[SUMS:.*]] = %{{.*}})
+// CHECK:                 %[[NUMBER:.*]] = arith.subi %[[H]], %[[H0]]
+// CHECK:                 tensor.extract_slice %[[SUMS]][%[[NUMBER]], %[[I]], 0]
+// CHECK:                 %{{.*}}, %{{.*}}, %[[ADDED:.*]] = flash.key_grad_step
+// CHECK:                 %[[ROWS:.*]] = tensor.extract_slice %[[ADDED]]
+// CHECK:                 tensor.insert_slice %[[ROWS]] into %[[SUMS]][%[[NUMBER]], %[[I]], 0]
+// CHECK-NOT:     flash.contribute
+// CHECK:         %[[DQ:.*]] = scf.forall
+// CHECK:           scf.for %[[P:.*]] = %c0 to %c2
+// CHECK:             tensor.extract_slice %[[ALL]]#2[%[[P]],
+// CHECK:         return %[[DQ]], %[[ALL]]#0, %[[ALL]]#1
+func.func @in_place(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %k, %q, %lse, %q schedule(#schedule)
+      : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k)
+  return %dq, %dk, %dv : !q, !k, !k
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 64, key_tile = 128, products = 5, stages = 2, features = specialize_warps>
 !q = tensor<2x4x512x80xf16>
 !l = tensor<2x4x512xf32>
 
@@ -373,7 +411,7 @@ func.func @fused_steps(%q: !q, %lse: !l) {
 
 // -----
 
-#schedule = #flash.schedule<query_tile = 128, key_tile = 128, products = 5>
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, products = 5, stages = 2, features = specialize_warps>
 #even = affine_set<(b, h, i, j)[nq, nk] : ((i - j) mod 512 == 0)>
 !q = tensor<2x4x2048x64xf16>
 !l = tensor<2x4x2048xf32>
@@ -386,7 +424,7 @@ func.func @fused_holes(%q: !q, %lse: !l) {
 
 // -----
 
-#schedule = #flash.schedule<query_tile = 128, key_tile = 128, products = 5>
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, products = 5, stages = 2, features = specialize_warps>
 !q = tensor<2x4x512x40xf16>
 !l = tensor<2x4x512xf32>
 

@@ -263,7 +263,7 @@ CASES = [
     ("schedule zero", "{d}/good.mlir --schedule=key_tile=0", "the nearest is 8"),
     ("schedule warps", "{d}/good.mlir --target=sm_80 --schedule=warps=33", "warps must be from 1 to 32, got 33"),
     ("schedule stages", "{d}/good.mlir --target=emulate --schedule=stages=0", "stages must be from 1 to 16, got 0"),
-    ("warps on the CPU", "{d}/good.mlir --schedule=warps=4", "the CPU target has query_tile and key_tile; the other keys are of block programs; use a GPU target"),
+    ("warps on the CPU", "{d}/good.mlir --schedule=warps=4", "the CPU target has query_tile, key_tile and products; the other keys are of block programs; use a GPU target"),
     ("stages without a GPU", "{d}/good.mlir --target=auto --schedule=stages=2 --cuda-driver={d}/none.so", "--schedule with keys of block programs needs a GPU, and the program does not run on one: no NVIDIA driver"),
     ("schedule features", "{d}/good.mlir --target=sm_90a --schedule=features=overlap|fast", "'overlap.fast' is no list of features"),
     ("features twice", "{d}/good.mlir --target=sm_90a --schedule=features=overlap,features=overlap", "--schedule: features is given twice"),

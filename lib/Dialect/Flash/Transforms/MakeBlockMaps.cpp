@@ -42,7 +42,9 @@ static bool needsMap(AttentionOpInterface op, const Schedule &schedule,
           keys = op.getKey().getType().getDimSize(2);
   int64_t listed = tiles.overQueries ? queries : keys,
           tile = tiles.overQueries ? tiles.ofQueries : tiles.ofKeys;
-  if (schedule.splitKeys || schedule.blockMap == 0 || schedule.isFused() ||
+  bool hasTurns =
+      schedule.isFused() && schedule.has(ScheduleFeatures::SpecializeWarps);
+  if (schedule.splitKeys || schedule.blockMap == 0 || hasTurns ||
       (!ShapedType::isDynamic(listed) && listed <= tile))
     return false;
   if (masksElements(op.getScore()))
@@ -127,13 +129,15 @@ static void makeMaps(AttentionOp op, const Schedule &schedule) {
   op.getTileCountsMutable().assign(map.getCounts());
 }
 
-/// The programs over queries and over keys go over lists of their own.
+/// The programs over queries and over keys go over lists of their own; one
+/// program is over keys.
 static void makeMaps(AttentionGradOp op, const Schedule &schedule) {
   Tiles ofQueries = {*schedule.queryTile, schedule.getKeyStep(),
                      /*overQueries=*/false},
         ofKeys = {schedule.getQueryStep(), *schedule.keyTile,
                   /*overQueries=*/true};
-  if (!op.getKeyTiles() && needsMap(op, schedule, ofQueries)) {
+  if (!op.getKeyTiles() && !schedule.isFused() &&
+      needsMap(op, schedule, ofQueries)) {
     BlockMapOp map = makeMap(op, schedule, ofQueries);
     op.getKeyTilesMutable().assign(map.getKeyTiles());
     op.getKeyTileCountsMutable().assign(map.getCounts());

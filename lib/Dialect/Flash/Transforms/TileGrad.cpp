@@ -42,6 +42,9 @@ static constexpr int64_t eight = 8;
 /// Rows of the output whose delta a unit of work computes.
 static constexpr int64_t deltaRows = 16;
 
+/// Units of work that there are at least of one program for all gradients.
+static constexpr int64_t leastUnits = 8;
+
 /// Heads whose sinks a unit of work sums up, and the queries of a step.
 static constexpr int64_t sinkHeads = 8, sinkQueries = 256;
 
@@ -59,6 +62,8 @@ private:
   bool hasRoles() const {
     return schedule.has(ScheduleFeatures::SpecializeWarps);
   }
+  /// Whether blocks add to the gradients of queries in turns.
+  bool hasTurns() const { return schedule.isFused() && hasRoles(); }
   Value emptyLike(Value tensor) {
     return tensor::EmptyOp::create(b,
                                    tensor::getMixedSizes(b, b.getLoc(), tensor),
@@ -94,6 +99,21 @@ private:
   SmallVector<Value> emitKeyGrads();
   /// The program over tiles of keys for some of their gradients.
   SmallVector<Value> emitKeyProgram(bool ofKeys, bool ofValues);
+  /// How a step adds to the gradients of queries: the tile of them that it adds
+  /// to, and what becomes of the sums of all, the last of `state`, when it has.
+  struct AddToQueries {
+    llvm::function_ref<Value(Value head, Value at, OpFoldResult existing,
+                             Value sums)>
+        begin;
+    llvm::function_ref<Value(Value tile, Value head, Value at,
+                             OpFoldResult existing, Value sums, Value end)>
+        end;
+  };
+  /// The finished gradients of the tile of keys at `start`, and behind them the
+  /// sums of those of queries that it has added to, if there are any.
+  SmallVector<Value> emitKeyTile(Value batch, Value keyHead, Value start,
+                                 bool ofKeys, bool ofValues, Value sums,
+                                 const AddToQueries &add);
   Value emitSinkGrad();
 
   //===--------------------------------------------------------------------===//
@@ -101,7 +121,9 @@ private:
   //===--------------------------------------------------------------------===//
 
   /// Whether sums of the gradients of queries have a row for each column.
-  bool areSumsTransposed() const { return querySteps.tile != keys.tile; }
+  bool areSumsTransposed() const {
+    return hasTurns() && querySteps.tile != keys.tile;
+  }
   SmallVector<int64_t> getShapeOfSum() {
     SmallVector<int64_t> shape = {querySteps.tile, op.getHeadDim()};
     if (areSumsTransposed())
@@ -119,6 +141,16 @@ private:
   /// Rounds the sums of tiles of queries.
   Value emitQueryGradOfSums();
 
+  /// Where warps have no roles: a program over heads of keys, in which one tile
+  /// of keys after the other adds to the sums of the head's queries.
+  SmallVector<Value> emitHeadProgram();
+  /// `rows` rows of sums from `first` on, as a tile of `dim`.
+  Value extractSums(Value sums, ArrayRef<OpFoldResult> first, OpFoldResult rows,
+                    const TiledDim &dim);
+  /// `whole` with the first `rows` rows of the tile from `first` on.
+  Value insertTile(Value tile, Value whole, ArrayRef<OpFoldResult> first,
+                   OpFoldResult rows);
+
   Type elementType;
   Schedule schedule;
   TiledDim queries, keys;
@@ -127,8 +159,9 @@ private:
   /// Of keys beyond a batch's length, which bulk copies do not fill.
   Padding padding = Padding::Zero;
   double scale;
-  /// Of each query, its log-sum-exp in units of log2, and delta.
-  Value shift, delta;
+  /// Of each query, its log-sum-exp in units of log2, and delta; and these as
+  /// programs over keys take them.
+  Value shift, delta, shiftOfSteps, deltaOfSteps;
   /// Of one program: of each tile of queries what its gradients are before
   /// their scale, and how many tiles of keys have added to them.
   Value sums, counts;
@@ -233,7 +266,7 @@ void GradTiler::emitRows() {
          llvm::zip_equal(results, outputs.take_front(results.size())))
       insertRows(b, op.getLoc(), tile, written, first,
                  hasRoles() ? index(deltaRows) : rows);
-    if (schedule.isFused())
+    if (hasTurns())
       insertZero(outputs.back(), position);
   };
   // Bulk copies take whole multiples of 16 bytes.
@@ -244,7 +277,7 @@ void GradTiler::emitRows() {
   SmallVector<Value> outputs;
   for (int64_t i = 0; i < 2; ++i)
     outputs.push_back(tensor::EmptyOp::create(b, sizes, b.getF32Type()));
-  if (schedule.isFused()) {
+  if (hasTurns()) {
     SmallVector<OpFoldResult> units = sizes;
     units.back() = affine::makeComposedFoldedAffineApply(
         b, loc, b.getAffineDimExpr(0).ceilDiv(deltaRows), {sizes.back()});
@@ -254,7 +287,7 @@ void GradTiler::emitRows() {
       parallelLoop(sizes, {1, 1, deltaRows}, outputs, Schedule(), body);
   shift = results[0];
   delta = results[1];
-  if (schedule.isFused())
+  if (hasTurns())
     counts = results[2];
 }
 
@@ -364,121 +397,137 @@ SmallVector<Value> GradTiler::emitKeyGrads() {
   return grads;
 }
 
+SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
+                                          Value start, bool ofKeys,
+                                          bool ofValues, Value sums,
+                                          const AddToQueries &add) {
+  Location loc = op.getLoc();
+  SmallVector<OpFoldResult> first = {batch, keyHead, start};
+  OpFoldResult rows = keys.existing(b, loc, start);
+  Value key = extract(op.getKey(), first, rows, keys);
+  Value value = extract(op.getValue(), first, rows, keys);
+  // The keys of the tile that take part, if some may not, and the queries if
+  // there is such a key.
+  Value used = keys.isRagged() ? asValue(rows) : Value();
+  Value queryEnd = asValue(queries.end), end = asValue(keys.end);
+  if (op.getLengths()) {
+    end = asValue(getKeyEnd(b, loc, op.getKey(), op.getLengths(), batch));
+    Value isUsed =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, start, end);
+    used = arith::SubIOp::create(b, end, start);
+    queryEnd = arith::SelectOp::create(b, isUsed, queryEnd, constant(0));
+  }
+  auto headBody = [&](Value head, ValueRange state) {
+    auto step = [&](Value at, bool isWhole,
+                    ValueRange state) -> SmallVector<Value> {
+      TiledDim some = isWhole ? whole(querySteps) : querySteps;
+      SmallVector<OpFoldResult> firstQuery = {batch, head, at};
+      OpFoldResult existing = some.existing(b, loc, at);
+      auto tile = [&](Value tensor) {
+        return extract(tensor, firstQuery, existing, some);
+      };
+      auto statisticsOf = [&](Value statistics) {
+        return hasRoles() ? extractFromEights(statistics, batch, head, at)
+                          : tile(statistics);
+      };
+      SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
+      SmallVector<Value> extents;
+      dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
+      // Nobody uses the other, if there is one.
+      Value keyGrad =
+          ofKeys ? state.front() : zeros({keys.tile, op.getHeadDim()});
+      Value valueGrad = ofValues ? state[ofKeys ? 1 : 0]
+                                 : zeros({keys.tile, op.getValueDim()});
+      Value queryGrad =
+          sums ? add.begin(head, at, existing, state.back()) : Value();
+      auto step = KeyGradStepOp::create(
+          b, tile(op.getQuery()), key, value, tile(op.getOutputGrad()),
+          statisticsOf(shiftOfSteps), statisticsOf(deltaOfSteps), keyGrad,
+          valueGrad, queryGrad,
+          some.isRagged() ? cast<Value>(existing) : Value(), used,
+          sums && areSumsTransposed(), ValueRange{batch, head, at, start},
+          extents, open, lengths, APFloat(scale), op.getMaskAttr(),
+          op.getPrecisionAttr(), op.getScheduleAttr());
+      finishStep(step, isWhole);
+      SmallVector<Value> grads;
+      if (ofKeys)
+        grads.push_back(step.getKeyGradOut());
+      if (ofValues)
+        grads.push_back(step.getValueGradOut());
+      if (sums)
+        grads.push_back(add.end(step.getQueryGradOut(), head, at, existing,
+                                state.back(), end));
+      return grads;
+    };
+    return loopOverTiles(querySteps, queryEnd, op.getQueryTiles(),
+                         op.getQueryTileCounts(), {batch, head, start},
+                         keys.tile, state, step);
+  };
+  SmallVector<Value> state;
+  if (ofKeys)
+    state.push_back(zeros({keys.tile, op.getHeadDim()}));
+  if (ofValues)
+    state.push_back(zeros({keys.tile, op.getValueDim()}));
+  if (sums)
+    state.push_back(sums);
+  if (op.getGroup() == 1) {
+    state = headBody(keyHead, state);
+  } else {
+    auto [from, to] = groups.getQueryHeads(b, loc, keyHead);
+    state = loop(asValue(from), asValue(to), 1, state, headBody);
+  }
+  // Rows of keys that exist, but do not take part, are 0.
+  Value usedRows = op.getLengths() ? used : Value();
+  if (ofKeys)
+    state.front() = finish(state.front(), scale, usedRows);
+  if (ofValues)
+    state[ofKeys ? 1 : 0] = finish(state[ofKeys ? 1 : 0], 1, usedRows);
+  return state;
+}
+
 SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   Location loc = op.getLoc();
   SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, op.getKey());
   ends.pop_back();
-  Value shifts = hasRoles() ? takeInEights(shift) : shift;
-  Value deltas = hasRoles() ? takeInEights(delta) : delta;
-  // Which of the gradients, the columns of their tiles, and what scales them.
+  shiftOfSteps = hasRoles() ? takeInEights(shift) : shift;
+  deltaOfSteps = hasRoles() ? takeInEights(delta) : delta;
   SmallVector<Value> outputs;
-  SmallVector<int64_t> columns;
-  SmallVector<double> factors;
-  auto add = [&](Value operand, int64_t dim, double factor) {
-    outputs.push_back(emptyLike(operand));
-    columns.push_back(dim);
-    factors.push_back(factor);
-  };
   if (ofKeys)
-    add(op.getKey(), op.getHeadDim(), scale);
+    outputs.push_back(emptyLike(op.getKey()));
   if (ofValues)
-    add(op.getValue(), op.getValueDim(), 1);
-  bool ofQueries = schedule.isFused();
+    outputs.push_back(emptyLike(op.getValue()));
+  size_t numGrads = outputs.size();
+  bool ofQueries = hasTurns();
   if (ofQueries)
     llvm::append_range(outputs, ValueRange{emptySums(), counts});
   auto body = [&](ValueRange position, ValueRange outputs) {
     Value batch = position[0], start = position[2];
-    SmallVector<OpFoldResult> first = getAsOpFoldResult(position);
-    OpFoldResult rows = keys.existing(b, loc, start);
-    Value key = extract(op.getKey(), first, rows, keys);
-    Value value = extract(op.getValue(), first, rows, keys);
-    // The keys of the tile that take part, if some may not, and the queries if
-    // there is such a key.
-    Value used = keys.isRagged() ? asValue(rows) : Value();
-    Value queryEnd = asValue(queries.end), end = asValue(keys.end);
-    if (op.getLengths()) {
-      end = asValue(getKeyEnd(b, loc, op.getKey(), op.getLengths(), batch));
-      Value isUsed =
-          arith::CmpIOp::create(b, arith::CmpIPredicate::slt, start, end);
-      used = arith::SubIOp::create(b, end, start);
-      queryEnd = arith::SelectOp::create(b, isUsed, queryEnd, constant(0));
-    }
-    // Tiles with such keys.
-    Value numTiles;
-    if (ofQueries)
-      numTiles = asValue(affine::makeComposedFoldedAffineApply(
+    auto begin = [&](Value, Value, OpFoldResult, Value) {
+      return zeros(getShapeOfSum());
+    };
+    auto contribute = [&](Value tile, Value head, Value at, OpFoldResult,
+                          Value sums, Value end) -> Value {
+      Value numTiles = asValue(affine::makeComposedFoldedAffineApply(
           b, loc, b.getAffineDimExpr(0).ceilDiv(keys.tile),
           {getAsOpFoldResult(end)}));
-    auto headBody = [&](Value head, ValueRange state) {
-      auto step = [&](Value at, bool isWhole,
-                      ValueRange state) -> SmallVector<Value> {
-        TiledDim some = isWhole ? whole(querySteps) : querySteps;
-        SmallVector<OpFoldResult> firstQuery = {batch, head, at};
-        OpFoldResult existing = some.existing(b, loc, at);
-        auto tile = [&](Value tensor) {
-          return extract(tensor, firstQuery, existing, some);
-        };
-        auto statisticsOf = [&](Value statistics) {
-          return hasRoles() ? extractFromEights(statistics, batch, head, at)
-                            : tile(statistics);
-        };
-        SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
-        SmallVector<Value> extents;
-        dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
-        // Nobody uses the other, if there is one.
-        Value keyGrad =
-            ofKeys ? state.front() : zeros({keys.tile, op.getHeadDim()});
-        Value valueGrad = ofValues ? state[ofKeys ? 1 : 0]
-                                   : zeros({keys.tile, op.getValueDim()});
-        Value queryGrad = ofQueries ? zeros(getShapeOfSum()) : Value();
-        auto step = KeyGradStepOp::create(
-            b, tile(op.getQuery()), key, value, tile(op.getOutputGrad()),
-            statisticsOf(shifts), statisticsOf(deltas), keyGrad, valueGrad,
-            queryGrad, some.isRagged() ? cast<Value>(existing) : Value(), used,
-            ofQueries && areSumsTransposed(),
-            ValueRange{batch, head, at, start}, extents, open, lengths,
-            APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
-            op.getScheduleAttr());
-        finishStep(step, isWhole);
-        SmallVector<Value> grads;
-        if (ofKeys)
-          grads.push_back(step.getKeyGradOut());
-        if (ofValues)
-          grads.push_back(step.getValueGradOut());
-        if (ofQueries)
-          grads.push_back(ContributeOp::create(
-              b, step.getQueryGradOut(), state.back(),
-              ValueRange{batch, head, asValue(numberOf(at))}, constant(0),
-              numTiles));
-        return grads;
-      };
-      return loopOverTiles(querySteps, queryEnd, op.getQueryTiles(),
-                           op.getQueryTileCounts(), {batch, head, start},
-                           keys.tile, state, step);
+      return ContributeOp::create(
+          b, tile, sums, ValueRange{batch, head, asValue(numberOf(at))},
+          constant(0), numTiles);
     };
-    SmallVector<Value> state;
-    for (int64_t dim : columns)
-      state.push_back(zeros({keys.tile, dim}));
-    if (ofQueries)
-      state.push_back(emptySums());
-    if (op.getGroup() == 1) {
-      state = headBody(position[1], state);
-    } else {
-      auto [from, to] = groups.getQueryHeads(b, loc, position[1]);
-      state = loop(asValue(from), asValue(to), 1, state, headBody);
-    }
-    // Rows of keys that exist, but do not take part, are 0.
-    Value usedRows = op.getLengths() ? used : Value();
-    for (auto [sum, factor, output] : llvm::zip(state, factors, outputs))
-      insertRows(b, op.getLoc(), finish(sum, factor, usedRows), output, first,
-                 rows);
+    SmallVector<Value> results =
+        emitKeyTile(batch, position[1], start, ofKeys, ofValues,
+                    ofQueries ? emptySums() : Value(), {begin, contribute});
+    for (auto [grad, output] :
+         llvm::zip(ArrayRef(results).take_front(numGrads), outputs))
+      insertRows(b, loc, grad, output, getAsOpFoldResult(position),
+                 keys.existing(b, loc, start));
     if (!ofQueries)
       return;
     auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(forall.getTerminator().getBody());
-    ParallelAddOp::create(b, state.back(), outputs[factors.size()],
-                          outputs[factors.size() + 1]);
+    ParallelAddOp::create(b, results.back(), outputs[numGrads],
+                          outputs[numGrads + 1]);
   };
   std::optional<int64_t> stages =
       schedule.queryStages ? schedule.queryStages : schedule.stages;
@@ -497,6 +546,167 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   counts = results.pop_back_val();
   sums = results.pop_back_val();
   return results;
+}
+
+SmallVector<Value> GradTiler::emitHeadProgram() {
+  Location loc = op.getLoc();
+  OpFoldResult zero = index(0), one = index(1);
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  auto apply = [&](AffineExpr expr, ArrayRef<OpFoldResult> operands) {
+    return affine::makeComposedFoldedAffineApply(b, loc, expr, operands);
+  };
+  auto sizesOf = [&](Value tensor) {
+    return tensor::getMixedSizes(b, loc, tensor);
+  };
+  SmallVector<OpFoldResult> keySizes = sizesOf(op.getKey());
+  SmallVector<OpFoldResult> sumSizes = sizesOf(op.getQuery());
+  OpFoldResult numQueries = sumSizes[2], headDim = sumSizes[3];
+
+  shiftOfSteps = shift;
+  deltaOfSteps = delta;
+  // The keys of few heads are cut into parts, each with sums of its own.
+  Value tiles = asValue(apply(d0.ceilDiv(keys.tile), keySizes[2]));
+  Value heads =
+      b.createOrFold<arith::MulIOp>(asValue(keySizes[0]), asValue(keySizes[1]));
+  Value parts = b.createOrFold<arith::CeilDivUIOp>(
+      constant(leastUnits), b.createOrFold<arith::MaxUIOp>(heads, constant(1)));
+  parts = b.createOrFold<arith::MinUIOp>(
+      parts, b.createOrFold<arith::MaxUIOp>(tiles, constant(1)));
+  Value tilesOfPart = b.createOrFold<arith::CeilDivUIOp>(tiles, parts);
+  sumSizes.insert(sumSizes.begin(), getAsOpFoldResult(parts));
+  SmallVector<Value> outputs = {
+      emptyLike(op.getKey()), emptyLike(op.getValue()),
+      tensor::EmptyOp::create(b, sumSizes, b.getF32Type())};
+
+  auto body = [&](ValueRange position, ValueRange outputs) {
+    Value batch = position[0], keyHead = position[1], part = position[2];
+    Value firstTile = arith::MulIOp::create(b, part, tilesOfPart);
+    Value endTile = arith::AddIOp::create(b, firstTile, tilesOfPart);
+    firstTile = arith::MinUIOp::create(b, firstTile, tiles);
+    endTile = arith::MinUIOp::create(b, endTile, tiles);
+    auto rowOf = [&](Value tile) {
+      Value row = asValue(apply(d0 * keys.tile, {tile}));
+      return arith::MinUIOp::create(b, row, asValue(keys.end)).getResult();
+    };
+    Value firstRow = rowOf(firstTile);
+    Value rows = arith::SubIOp::create(b, rowOf(endTile), firstRow);
+    std::pair<OpFoldResult, OpFoldResult> queryHeads =
+        groups.getQueryHeads(b, loc, keyHead);
+    OpFoldResult firstHead = queryHeads.first,
+                 group = apply(d0 - d1, {queryHeads.second, firstHead});
+    // What the unit has of the results, without what it has one of.
+    struct Share {
+      SmallVector<OpFoldResult> offsets, sizes;
+    };
+    SmallVector<Share> shares;
+    for (Value output : outputs.take_front(2))
+      shares.push_back({{batch, keyHead, firstRow, zero},
+                        {one, one, rows, sizesOf(output)[3]}});
+    shares.push_back({{part, batch, firstHead, zero, zero},
+                      {one, one, group, numQueries, headDim}});
+    SmallVector<Value> state;
+    for (auto [share, output] : llvm::zip_equal(shares, outputs)) {
+      SmallVector<int64_t> shape;
+      SmallVector<Value> dynamic;
+      dispatchIndexOpFoldResults(ArrayRef(share.sizes).drop_front(2), dynamic,
+                                 shape);
+      state.push_back(tensor::ExtractSliceOp::create(
+          b, RankedTensorType::get(shape, getElementTypeOrSelf(output)), output,
+          share.offsets, share.sizes,
+          SmallVector<OpFoldResult>(share.sizes.size(), one)));
+    }
+    state.back() = linalg::FillOp::create(b, emitConstant(b, 0), state.back())
+                       .getResult(0);
+
+    auto placeOf = [&](Value head, Value at) -> SmallVector<OpFoldResult> {
+      Value number = arith::SubIOp::create(b, head, asValue(firstHead));
+      return {number, at, zero};
+    };
+    auto begin = [&](Value head, Value at, OpFoldResult existing, Value sums) {
+      return extractSums(sums, placeOf(head, at), existing, querySteps);
+    };
+    auto end = [&](Value tile, Value head, Value at, OpFoldResult existing,
+                   Value sums, Value) {
+      return insertTile(tile, sums, placeOf(head, at), existing);
+    };
+    state = loop(
+        asValue(firstTile), asValue(endTile), 1, state,
+        [&](Value number, ValueRange state) -> SmallVector<Value> {
+          Value start = asValue(apply(d0 * keys.tile, {number}));
+          SmallVector<Value> grads =
+              emitKeyTile(batch, keyHead, start, /*ofKeys=*/true,
+                          /*ofValues=*/true, state.back(), {begin, end});
+          OpFoldResult existing = keys.existing(b, loc, start);
+          Value row = arith::SubIOp::create(b, start, firstRow);
+          for (unsigned i = 0; i < 2; ++i)
+            grads[i] = insertTile(grads[i], state[i], {row, zero}, existing);
+          return grads;
+        });
+    auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(forall.getTerminator().getBody());
+    for (auto [value, output, share] : llvm::zip_equal(state, outputs, shares))
+      tensor::ParallelInsertSliceOp::create(
+          b, value, output, share.offsets, share.sizes,
+          SmallVector<OpFoldResult>(share.sizes.size(), one));
+  };
+  SmallVector<Value> results =
+      parallelLoop({keySizes[0], keySizes[1], sumSizes[0]}, {1, 1, 1}, outputs,
+                   Schedule(), body);
+
+  Value sumsOfParts = results.pop_back_val();
+  auto round = [&](ValueRange position, ValueRange outputs) {
+    OpFoldResult rows = queries.existing(b, loc, position[2]);
+    AffineMap tile = map(2, {0, 1});
+    Value sum = loop(
+        constant(0), parts, 1, zeros({queries.tile, op.getHeadDim()}),
+        [&](Value part, ValueRange state) -> SmallVector<Value> {
+          Value ofPart = extractSums(
+              sumsOfParts, {part, position[0], position[1], position[2], zero},
+              rows, queries);
+          return {generic(ofPart, state[0], {tile, tile},
+                          [](ImplicitLocOpBuilder &at,
+                             ValueRange args) -> SmallVector<Value> {
+                            return {
+                                arith::AddFOp::create(at, args[1], args[0])};
+                          })[0]};
+        })[0];
+    insertRows(b, loc, finish(sum, scale, Value()), outputs[0],
+               getAsOpFoldResult(position), rows);
+  };
+  results.insert(results.begin(),
+                 parallelLoop({sumSizes[1], sumSizes[2], numQueries},
+                              {1, 1, queries.tile}, emptyLike(op.getQuery()),
+                              Schedule(), round)[0]);
+  return results;
+}
+
+Value GradTiler::extractSums(Value sums, ArrayRef<OpFoldResult> first,
+                             OpFoldResult rows, const TiledDim &dim) {
+  SmallVector<OpFoldResult> sizes(first.size(), index(1));
+  sizes.back() = index(op.getHeadDim());
+  sizes[sizes.size() - 2] = rows;
+  SmallVector<int64_t> shape = {
+      getConstantIntValue(rows).value_or(ShapedType::kDynamic),
+      op.getHeadDim()};
+  Value slice = tensor::ExtractSliceOp::create(
+      b, RankedTensorType::get(shape, b.getF32Type()), sums, first, sizes,
+      SmallVector<OpFoldResult>(first.size(), index(1)));
+  return padToTile(b, op.getLoc(), slice, ArrayRef(sizes).take_back(2),
+                   {dim.tile, op.getHeadDim()}, b.getF32FloatAttr(0));
+}
+
+Value GradTiler::insertTile(Value tile, Value whole,
+                            ArrayRef<OpFoldResult> first, OpFoldResult rows) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  SmallVector<OpFoldResult> sizes = {rows, index(type.getDimSize(1))},
+                            ones(2, index(1));
+  if (getConstantIntValue(rows) != type.getDimSize(0))
+    tile = tensor::ExtractSliceOp::create(
+        b, tile, SmallVector<OpFoldResult>(2, index(0)), sizes, ones);
+  sizes.insert(sizes.begin(), first.size() - 2, index(1));
+  ones.assign(first.size(), index(1));
+  return tensor::InsertSliceOp::create(b, tile, whole, first, sizes, ones);
 }
 
 Value GradTiler::emptySums() {
@@ -624,7 +834,9 @@ Value GradTiler::emitSinkGrad() {
 void GradTiler::run() {
   emitRows();
   SmallVector<Value> results;
-  if (schedule.isFused()) {
+  if (schedule.isFused() && !hasTurns()) {
+    results = emitHeadProgram();
+  } else if (hasTurns()) {
     results = emitKeyGrads();
     results.insert(results.begin(), emitQueryGradOfSums());
   } else {
