@@ -366,18 +366,19 @@ func.func @fused_transposed(%q: !q, %lse: !l) -> (!q, !q, !q) {
 !k = tensor<2x2x200x32xf16>
 !l = tensor<2x4x?xf32>
 
-// Without roles the units are heads of keys. Of four there are two parts each, to make
-// eight units: two of the four tiles. Steps add to the sums of their part in place, which
-// the program over rows adds up.
+// Without roles the units are heads of keys, or, of less than eight, parts of their keys:
+// of four tiles four parts. Steps add to the sums of a part in place; a unit adds its parts
+// up, and the program over rows the units.
 
 // CHECK-DAG:   #[[ROW:.*]] = affine_map<(d0) -> (d0 * 64)>
 // CHECK-LABEL: func @in_place(
 // CHECK-NOT:     flash.query_grad_step
-// CHECK:         %[[ALL:.*]]:3 = scf.forall (%[[B:.*]], %[[HK:.*]], %[[PART:.*]]) in (2, 2, 2) {{.*}} tensor<2x2x4x?x32xf32>
-// CHECK:           arith.muli %[[PART]], %c2
+// CHECK:         %[[ALL:.*]]:3 = scf.forall (%[[B:.*]], %[[HK:.*]], %[[PART:.*]]) in (2, 2, 4) {{.*}} tensor<4x2x4x?x32xf32>
 // CHECK:           %[[OWN:.*]] = tensor.extract_slice %{{.*}}[%[[PART]], %[[B]], %[[H0:.*]], 0, 0] [1, 1, 2, %{{.*}}, 32]
 // CHECK:           %[[ZERO:.*]] = linalg.fill {{.*}} outs(%[[OWN]]
-// CHECK:           scf.for %[[TILE:.*]] = {{.*}} iter_args(%{{.*}}, %{{.*}}, %{{.*}} = %[[ZERO]])
+// CHECK:           scf.for %{{.*}} = %[[PART]] to {{.*}} iter_args(%{{.*}}, %{{.*}}, %[[TOTAL:.*]] = %[[ZERO]], %[[MEMORY:.*]] = %{{.*}})
+// CHECK:           %[[NONE:.*]] = linalg.fill {{.*}} outs(%[[MEMORY]]
+// CHECK:           scf.for %[[TILE:.*]] = {{.*}} iter_args(%{{.*}}, %{{.*}}, %{{.*}} = %[[NONE]])
 // CHECK:             affine.apply #[[ROW]](%[[TILE]])
 // CHECK:             scf.for %[[H:.*]] = %[[H0]]
 // CHECK:               scf.for %[[I:.*]] = %c0 {{.*}} iter_args(%{{.*}}, %{{.*}}, %[[SUMS:.*]] = %{{.*}})
@@ -387,8 +388,9 @@ func.func @fused_transposed(%q: !q, %lse: !l) -> (!q, !q, !q) {
 // CHECK:                 %[[ROWS:.*]] = tensor.extract_slice %[[ADDED]]
 // CHECK:                 tensor.insert_slice %[[ROWS]] into %[[SUMS]][%[[NUMBER]], %[[I]], 0]
 // CHECK-NOT:     flash.contribute
+// CHECK:           scf.for {{.*}} iter_args(%{{.*}} = %[[TOTAL]])
 // CHECK:         %[[DQ:.*]] = scf.forall
-// CHECK:           scf.for %[[P:.*]] = %c0 to %c2
+// CHECK:           scf.for %[[P:.*]] = %c0 to %c4
 // CHECK:             tensor.extract_slice %[[ALL]]#2[%[[P]],
 // CHECK:         return %[[DQ]], %[[ALL]]#0, %[[ALL]]#1
 func.func @in_place(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {

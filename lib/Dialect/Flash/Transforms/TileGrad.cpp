@@ -42,8 +42,9 @@ static constexpr int64_t eight = 8;
 /// Rows of the output whose delta a unit of work computes.
 static constexpr int64_t deltaRows = 16;
 
-/// Units of work that there are at least of one program for all gradients.
-static constexpr int64_t leastUnits = 8;
+/// Parts of the keys of a head whose sums are added up one after the other, by
+/// one unit of work, or by as many where there are fewer heads than this.
+static constexpr int64_t partsOfKeys = 8;
 
 /// Heads whose sinks a unit of work sums up, and the queries of a step.
 static constexpr int64_t sinkHeads = 8, sinkQueries = 256;
@@ -144,6 +145,7 @@ private:
   /// Where warps have no roles: a program over heads of keys, in which one tile
   /// of keys after the other adds to the sums of the head's queries.
   SmallVector<Value> emitHeadProgram();
+  Value addTiles(Value tile, Value sum);
   /// `rows` rows of sums from `first` on, as a tile of `dim`.
   Value extractSums(Value sums, ArrayRef<OpFoldResult> first, OpFoldResult rows,
                     const TiledDim &dim);
@@ -564,32 +566,39 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
 
   shiftOfSteps = shift;
   deltaOfSteps = delta;
-  // The keys of few heads are cut into parts, each with sums of its own.
-  Value tiles = asValue(apply(d0.ceilDiv(keys.tile), keySizes[2]));
+  // The bits of a row follow from the parts, which lengths alone tell, not from
+  // who adds them up.
+  Value tiles = asValue(apply(d0.ceilDiv(keys.tile), {keySizes[2]}));
+  Value parts = b.createOrFold<arith::MinUIOp>(
+      constant(partsOfKeys),
+      b.createOrFold<arith::MaxUIOp>(tiles, constant(1)));
+  Value tilesOfPart = b.createOrFold<arith::CeilDivUIOp>(tiles, parts);
   Value heads =
       b.createOrFold<arith::MulIOp>(asValue(keySizes[0]), asValue(keySizes[1]));
-  Value parts = b.createOrFold<arith::CeilDivUIOp>(
-      constant(leastUnits), b.createOrFold<arith::MaxUIOp>(heads, constant(1)));
-  parts = b.createOrFold<arith::MinUIOp>(
-      parts, b.createOrFold<arith::MaxUIOp>(tiles, constant(1)));
-  Value tilesOfPart = b.createOrFold<arith::CeilDivUIOp>(tiles, parts);
-  sumSizes.insert(sumSizes.begin(), getAsOpFoldResult(parts));
+  Value areFew = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::ult, heads,
+                                               constant(partsOfKeys));
+  Value units = b.createOrFold<arith::SelectOp>(areFew, parts, constant(1));
+  Value partsOfUnit =
+      b.createOrFold<arith::SelectOp>(areFew, constant(1), parts);
+  sumSizes.insert(sumSizes.begin(), getAsOpFoldResult(units));
   SmallVector<Value> outputs = {
       emptyLike(op.getKey()), emptyLike(op.getValue()),
       tensor::EmptyOp::create(b, sumSizes, b.getF32Type())};
 
   auto body = [&](ValueRange position, ValueRange outputs) {
-    Value batch = position[0], keyHead = position[1], part = position[2];
-    Value firstTile = arith::MulIOp::create(b, part, tilesOfPart);
-    Value endTile = arith::AddIOp::create(b, firstTile, tilesOfPart);
-    firstTile = arith::MinUIOp::create(b, firstTile, tiles);
-    endTile = arith::MinUIOp::create(b, endTile, tiles);
+    Value batch = position[0], keyHead = position[1], unit = position[2];
+    Value firstPart = arith::MulIOp::create(b, unit, partsOfUnit);
+    Value endPart = arith::AddIOp::create(b, firstPart, partsOfUnit);
+    auto tileOf = [&](Value part) {
+      Value tile = arith::MulIOp::create(b, part, tilesOfPart);
+      return arith::MinUIOp::create(b, tile, tiles).getResult();
+    };
     auto rowOf = [&](Value tile) {
       Value row = asValue(apply(d0 * keys.tile, {tile}));
       return arith::MinUIOp::create(b, row, asValue(keys.end)).getResult();
     };
-    Value firstRow = rowOf(firstTile);
-    Value rows = arith::SubIOp::create(b, rowOf(endTile), firstRow);
+    Value firstRow = rowOf(tileOf(firstPart));
+    Value rows = arith::SubIOp::create(b, rowOf(tileOf(endPart)), firstRow);
     std::pair<OpFoldResult, OpFoldResult> queryHeads =
         groups.getQueryHeads(b, loc, keyHead);
     OpFoldResult firstHead = queryHeads.first,
@@ -602,7 +611,7 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
     for (Value output : outputs.take_front(2))
       shares.push_back({{batch, keyHead, firstRow, zero},
                         {one, one, rows, sizesOf(output)[3]}});
-    shares.push_back({{part, batch, firstHead, zero, zero},
+    shares.push_back({{unit, batch, firstHead, zero, zero},
                       {one, one, group, numQueries, headDim}});
     SmallVector<Value> state;
     for (auto [share, output] : llvm::zip_equal(shares, outputs)) {
@@ -615,8 +624,10 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
           share.offsets, share.sizes,
           SmallVector<OpFoldResult>(share.sizes.size(), one)));
     }
-    state.back() = linalg::FillOp::create(b, emitConstant(b, 0), state.back())
-                       .getResult(0);
+    auto cleared = [&](Value sums) {
+      return linalg::FillOp::create(b, emitConstant(b, 0), sums).getResult(0);
+    };
+    state.back() = cleared(state.back());
 
     auto placeOf = [&](Value head, Value at) -> SmallVector<OpFoldResult> {
       Value number = arith::SubIOp::create(b, head, asValue(firstHead));
@@ -629,19 +640,46 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
                    Value sums, Value) {
       return insertTile(tile, sums, placeOf(head, at), existing);
     };
+    auto keyTile = [&](Value number, ValueRange state) {
+      Value start = asValue(apply(d0 * keys.tile, {number}));
+      SmallVector<Value> grads =
+          emitKeyTile(batch, keyHead, start, /*ofKeys=*/true,
+                      /*ofValues=*/true, state.back(), {begin, end});
+      OpFoldResult existing = keys.existing(b, loc, start);
+      Value row = arith::SubIOp::create(b, start, firstRow);
+      for (unsigned i = 0; i < 2; ++i)
+        grads[i] = insertTile(grads[i], state[i], {row, zero}, existing);
+      return grads;
+    };
+    auto add = [&](Value ofPart, Value sums) {
+      auto [from, to] = queryHeads;
+      return loop(asValue(from), asValue(to), 1, sums,
+                  [&](Value head, ValueRange state) {
+                    return loop(
+                        constant(0), asValue(numQueries), queries.tile, state,
+                        [&](Value at, ValueRange state) -> SmallVector<Value> {
+                          OpFoldResult existing = queries.existing(b, loc, at);
+                          SmallVector<OpFoldResult> place = placeOf(head, at);
+                          Value sum = addTiles(
+                              extractSums(ofPart, place, existing, queries),
+                              extractSums(state[0], place, existing, queries));
+                          return {insertTile(sum, state[0], place, existing)};
+                        });
+                  })[0];
+    };
+    // The sums of one part after the other have the same memory.
+    state.push_back(tensor::EmptyOp::create(
+        b, ArrayRef<OpFoldResult>{group, numQueries, headDim}, b.getF32Type()));
     state = loop(
-        asValue(firstTile), asValue(endTile), 1, state,
-        [&](Value number, ValueRange state) -> SmallVector<Value> {
-          Value start = asValue(apply(d0 * keys.tile, {number}));
-          SmallVector<Value> grads =
-              emitKeyTile(batch, keyHead, start, /*ofKeys=*/true,
-                          /*ofValues=*/true, state.back(), {begin, end});
-          OpFoldResult existing = keys.existing(b, loc, start);
-          Value row = arith::SubIOp::create(b, start, firstRow);
-          for (unsigned i = 0; i < 2; ++i)
-            grads[i] = insertTile(grads[i], state[i], {row, zero}, existing);
-          return grads;
+        firstPart, endPart, 1, state,
+        [&](Value part, ValueRange state) -> SmallVector<Value> {
+          Value next = arith::AddIOp::create(b, part, constant(1));
+          SmallVector<Value> ofPart = {state[0], state[1], cleared(state[3])};
+          ofPart = loop(tileOf(part), tileOf(next), 1, ofPart, keyTile);
+          Value sums = add(ofPart[2], state[2]);
+          return {ofPart[0], ofPart[1], sums, ofPart[2]};
         });
+    state.pop_back();
     auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(forall.getTerminator().getBody());
@@ -654,23 +692,17 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
       parallelLoop({keySizes[0], keySizes[1], sumSizes[0]}, {1, 1, 1}, outputs,
                    Schedule(), body);
 
-  Value sumsOfParts = results.pop_back_val();
+  Value sumsOfUnits = results.pop_back_val();
   auto round = [&](ValueRange position, ValueRange outputs) {
     OpFoldResult rows = queries.existing(b, loc, position[2]);
-    AffineMap tile = map(2, {0, 1});
-    Value sum = loop(
-        constant(0), parts, 1, zeros({queries.tile, op.getHeadDim()}),
-        [&](Value part, ValueRange state) -> SmallVector<Value> {
-          Value ofPart = extractSums(
-              sumsOfParts, {part, position[0], position[1], position[2], zero},
-              rows, queries);
-          return {generic(ofPart, state[0], {tile, tile},
-                          [](ImplicitLocOpBuilder &at,
-                             ValueRange args) -> SmallVector<Value> {
-                            return {
-                                arith::AddFOp::create(at, args[1], args[0])};
-                          })[0]};
-        })[0];
+    Value sum =
+        loop(constant(0), units, 1, zeros({queries.tile, op.getHeadDim()}),
+             [&](Value unit, ValueRange state) -> SmallVector<Value> {
+               SmallVector<OpFoldResult> first = {
+                   unit, position[0], position[1], position[2], zero};
+               return {addTiles(extractSums(sumsOfUnits, first, rows, queries),
+                                state[0])};
+             })[0];
     insertRows(b, loc, finish(sum, scale, Value()), outputs[0],
                getAsOpFoldResult(position), rows);
   };
@@ -679,6 +711,15 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
                               {1, 1, queries.tile}, emptyLike(op.getQuery()),
                               Schedule(), round)[0]);
   return results;
+}
+
+Value GradTiler::addTiles(Value tile, Value sum) {
+  AffineMap all = map(2, {0, 1});
+  return generic(
+      tile, sum, {all, all},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        return {arith::AddFOp::create(at, args[1], args[0])};
+      })[0];
 }
 
 Value GradTiler::extractSums(Value sums, ArrayRef<OpFoldResult> first,

@@ -689,8 +689,9 @@ def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
     its units add to the gradients of queries in a fixed order (`flash.contribute`, `flash.parallel_add`;
     under a mask the last tiles of keys come first, `#tile.order<reverse>`), which a program over rows then rounds. The
     program of rows writes the zeros that their counts begin with. Without `specialize_warps` a unit is a head of keys,
-    whose tiles add to the gradients of its queries one after the other, in place; few heads are cut into parts of keys
-    until there are eight units, each with sums of its own, which the program over rows adds up. Ragged tiles are
+    whose tiles add to the gradients of its queries one after the other, in place. Its keys are up to eight parts, whose
+    sums are added up in their order: by the unit, or, where there are less than eight heads of all batches and each part is a
+    unit, by the program over rows. Ragged tiles are
     padded with zeros; queries and keys that do not exist are left out by
     `queries(n)` and `keys(n)`.
 
