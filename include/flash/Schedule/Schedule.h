@@ -55,6 +55,11 @@ struct Schedule {
   bool hasRoles() const {
     return features.value_or(ScheduleFeatures::None) != ScheduleFeatures::None;
   }
+  /// Whether blocks of that one program add to the gradients of queries in
+  /// turns; without roles, one unit after the other adds in place.
+  bool hasTurns() const {
+    return isFused() && has(ScheduleFeatures::SpecializeWarps);
+  }
 
   /// Reads the value of a key, such as "64" for "query_tile" and
   /// "specialize_warps|overlap" for "features". Returns what is wrong with the

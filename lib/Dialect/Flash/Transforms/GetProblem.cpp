@@ -96,7 +96,7 @@ static std::optional<int64_t> getLength(TypedValue<RankedTensorType> tensor) {
 std::string flash::findFusionFault(AttentionGradOp op,
                                    const Schedule &schedule) {
   // Without roles, one tile of keys after the other adds, in place.
-  if (!schedule.isFused() || !schedule.has(ScheduleFeatures::SpecializeWarps))
+  if (!schedule.hasTurns())
     return "";
   int64_t keyTile = *schedule.keyTile, queryStep = schedule.getQueryStep();
   if (queryStep != keyTile && op.getHeadDim() != keyTile)

@@ -42,9 +42,7 @@ static bool needsMap(AttentionOpInterface op, const Schedule &schedule,
           keys = op.getKey().getType().getDimSize(2);
   int64_t listed = tiles.overQueries ? queries : keys,
           tile = tiles.overQueries ? tiles.ofQueries : tiles.ofKeys;
-  bool hasTurns =
-      schedule.isFused() && schedule.has(ScheduleFeatures::SpecializeWarps);
-  if (schedule.splitKeys || schedule.blockMap == 0 || hasTurns ||
+  if (schedule.splitKeys || schedule.blockMap == 0 || schedule.hasTurns() ||
       (!ShapedType::isDynamic(listed) && listed <= tile))
     return false;
   if (masksElements(op.getScore()))

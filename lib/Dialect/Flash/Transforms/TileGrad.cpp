@@ -63,8 +63,6 @@ private:
   bool hasRoles() const {
     return schedule.has(ScheduleFeatures::SpecializeWarps);
   }
-  /// Whether blocks add to the gradients of queries in turns.
-  bool hasTurns() const { return schedule.isFused() && hasRoles(); }
   Value emptyLike(Value tensor) {
     return tensor::EmptyOp::create(b,
                                    tensor::getMixedSizes(b, b.getLoc(), tensor),
@@ -123,7 +121,7 @@ private:
 
   /// Whether sums of the gradients of queries have a row for each column.
   bool areSumsTransposed() const {
-    return hasTurns() && querySteps.tile != keys.tile;
+    return schedule.hasTurns() && querySteps.tile != keys.tile;
   }
   SmallVector<int64_t> getShapeOfSum() {
     SmallVector<int64_t> shape = {querySteps.tile, op.getHeadDim()};
@@ -268,7 +266,7 @@ void GradTiler::emitRows() {
          llvm::zip_equal(results, outputs.take_front(results.size())))
       insertRows(b, op.getLoc(), tile, written, first,
                  hasRoles() ? index(deltaRows) : rows);
-    if (hasTurns())
+    if (schedule.hasTurns())
       insertZero(outputs.back(), position);
   };
   // Bulk copies take whole multiples of 16 bytes.
@@ -279,7 +277,7 @@ void GradTiler::emitRows() {
   SmallVector<Value> outputs;
   for (int64_t i = 0; i < 2; ++i)
     outputs.push_back(tensor::EmptyOp::create(b, sizes, b.getF32Type()));
-  if (hasTurns()) {
+  if (schedule.hasTurns()) {
     SmallVector<OpFoldResult> units = sizes;
     units.back() = affine::makeComposedFoldedAffineApply(
         b, loc, b.getAffineDimExpr(0).ceilDiv(deltaRows), {sizes.back()});
@@ -289,7 +287,7 @@ void GradTiler::emitRows() {
       parallelLoop(sizes, {1, 1, deltaRows}, outputs, Schedule(), body);
   shift = results[0];
   delta = results[1];
-  if (hasTurns())
+  if (schedule.hasTurns())
     counts = results[2];
 }
 
@@ -499,7 +497,7 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   if (ofValues)
     outputs.push_back(emptyLike(op.getValue()));
   size_t numGrads = outputs.size();
-  bool ofQueries = hasTurns();
+  bool ofQueries = schedule.hasTurns();
   if (ofQueries)
     llvm::append_range(outputs, ValueRange{emptySums(), counts});
   auto body = [&](ValueRange position, ValueRange outputs) {
@@ -875,11 +873,11 @@ Value GradTiler::emitSinkGrad() {
 void GradTiler::run() {
   emitRows();
   SmallVector<Value> results;
-  if (schedule.isFused() && !hasTurns()) {
-    results = emitHeadProgram();
-  } else if (hasTurns()) {
+  if (schedule.hasTurns()) {
     results = emitKeyGrads();
     results.insert(results.begin(), emitQueryGradOfSums());
+  } else if (schedule.isFused()) {
+    results = emitHeadProgram();
   } else {
     results.push_back(emitQueryGrad());
     llvm::append_range(results, emitKeyGrads());
