@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <functional>
 #include <thread>
+#include <vector>
 
 using namespace flash::emulation;
 
@@ -232,6 +233,25 @@ static void testFailingRole() {
   check(*f.block.getFailure() != 0, "a message");
 }
 
+/// All roles get the same numbers, whoever is ahead, and no two blocks do.
+static void testClaims() {
+  Fixture f(2), other(1);
+  int32_t count = 3;
+  constexpr int64_t steps = 50;
+  std::vector<int64_t> numbers[2];
+  auto claimAll = [&](std::vector<int64_t> &of) {
+    return [&] {
+      for (int64_t step = 0; step < steps; ++step)
+        of.push_back(f.block.claim(step, count));
+    };
+  };
+  run(f.block, {claimAll(numbers[0]), claimAll(numbers[1])});
+  check(numbers[0] == numbers[1], "the same numbers");
+  check(numbers[0].front() == 3 && numbers[0].back() == 3 + steps - 1,
+        "numbers one after the other");
+  check(other.block.claim(0, count) == 3 + steps, "the next block's number");
+}
+
 int main() {
   testLateCopy();
   testTwoRoles();
@@ -241,6 +261,7 @@ int main() {
     testDeadlock();
     testEndedRole();
     testFailingRole();
+    testClaims();
   }
   std::printf("%d failures\n", failures);
   return failures != 0;

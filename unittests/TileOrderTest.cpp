@@ -117,14 +117,20 @@ int main() {
   int64_t numTiles = 0;
   auto check = [&](const Sizes &s) {
     checkOnce("longest first", s, tabulate(&context, emitLongestFirst, s));
-    checkOnce("interleaved", s, tabulate(&context, emitInterleaved, s));
+    for (int64_t waves : {1, 2}) {
+      auto interleaved = [&](OpBuilder &b, Location loc,
+                             const MaskedTiles &tiles, Value number) {
+        return emitInterleaved(b, loc, tiles, waves, number);
+      };
+      checkOnce("interleaved", s, tabulate(&context, interleaved, s));
+    }
     auto inPairs = [&](OpBuilder &b, Location loc, const MaskedTiles &tiles,
                        Value number) {
       return emitSnakeOrder(b, loc, tiles, s.haveEvenPairs, number);
     };
     Table table = tabulate(&context, inPairs, s);
     checkOnce("in pairs", s, table);
-    numTiles += 3 * s.count();
+    numTiles += 4 * s.count();
     return table;
   };
   // Few blocks make many waves, whole and partial, of pairs of heads that end

@@ -307,6 +307,13 @@ bool Block::checkTurn(int64_t turn, int64_t count, const char *where) {
                          " when all blocks of smaller numbers have ended");
 }
 
+int64_t Block::claim(int64_t step, int32_t &count) {
+  std::lock_guard<std::mutex> lock(mutex);
+  while (int64_t(claimed.size()) <= step)
+    claimed.push_back(count++);
+  return claimed[step];
+}
+
 //===----------------------------------------------------------------------===//
 // Ends
 //===----------------------------------------------------------------------===//
@@ -455,6 +462,12 @@ extern "C" void flash_emulation_check_range(void *block, int64_t first,
                                             int64_t size, const char *where) {
   auto *b = static_cast<Block *>(block);
   check(b, b->checkRange(first, count, dimension, size, where));
+}
+
+extern "C" int64_t flash_emulation_claim(void *block, int64_t step,
+                                         int64_t count, const char *) {
+  return static_cast<Block *>(block)->claim(
+      step, *static_cast<int32_t *>(pointer(count)));
 }
 
 extern "C" void flash_emulation_check_turn(void *block, int64_t turn,

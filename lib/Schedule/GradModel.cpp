@@ -45,6 +45,8 @@ struct Candidate {
   /// mask and under a causal one, and from how many heads of all batches:
   /// blocks of a head take turns (H200, docs/schedules.md).
   int64_t shortest = 0, shortestCausal = 0, fewestHeads = 0;
+  /// Whether blocks of the one program claim their tiles.
+  bool claims = false;
 };
 } // namespace
 
@@ -62,7 +64,7 @@ static constexpr Candidate candidates[] = {{64, 128, 128, 128, 64, 2},
 
 /// Those of one program, which has no tiles of queries of its own.
 static constexpr Candidate fusedCandidates[] = {
-    {64, 128, 128, 128, 128, 2, {}, {}, 512, 1024, 4},
+    {64, 128, 128, 128, 128, 2, {}, {}, 512, 512, 4, true},
     {128, 128, 128, 128, 64, 2, {}, {}, 1024, 2048, 16}};
 
 /// The first of the candidates that the problem has room in; null if there is
@@ -151,11 +153,12 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   if (isFused) {
     schedule.products = Schedule::fusedProducts;
     *schedule.features |= ScheduleFeatures::DeferProducts;
+    if (candidate->claims)
+      *schedule.features |= ScheduleFeatures::Persistent;
   }
   // Masked programs have no registers left for it, and neither have those of
   // open sizes (as assembled, test/Ptxas). Their tiles are taken as they become
   // free.
-  // A program that waits for others has none that are not there yet.
   if (!problem.isMasked && problem.queries && problem.keys && !isFused)
     *schedule.features |= ScheduleFeatures::Persistent;
   return schedule;
@@ -306,10 +309,6 @@ std::string flash::completeGradSchedule(const Problem &problem,
         "target sm_90a, elements of 16 bits and head dimensions up to "
         "128; choose products = {1}",
         Schedule::fusedProducts, Schedule::separateProducts);
-  if (schedule.isFused() && schedule.has(ScheduleFeatures::Persistent))
-    return formatv("products = {0} cannot be persistent: a CTA would wait for "
-                   "one that has not begun",
-                   Schedule::fusedProducts);
   if (!target.isGpu)
     return "";
   for (auto [name, tile] : {std::pair("query_tile", *schedule.queryTile),

@@ -249,6 +249,16 @@ gpu.module @m {
     gpu.return
   }
 
+  // No two threads of the device get the same count.
+  // CHECK-LABEL: gpu.func @count_up(
+  // CHECK:       llvm.atomicrmw add %{{.*}}, %c1_i32{{.*}} syncscope("device") monotonic
+  gpu.func @count_up(%c: memref<?xi32>, %i: index) kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+    %n = tile.count_up %c[%i] : memref<?xi32>
+    %next = arith.index_cast %n : i32 to index
+    tile.end_turn %next of %c[%i] : memref<?xi32>
+    gpu.return
+  }
+
   // A few chunks at a time; zero times what is no number is no number.
   // CHECK-LABEL: gpu.func @finite(
   // CHECK:       scf.for

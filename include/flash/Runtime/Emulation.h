@@ -90,6 +90,10 @@ public:
   /// Whether the `turn` has come when so many others have had theirs.
   bool checkTurn(int64_t turn, int64_t count, const char *where);
 
+  /// The number of the tile that the block takes as its `step`-th, for all of
+  /// its roles: the next count, which is one more then.
+  int64_t claim(int64_t step, int32_t &count);
+
   /// From now on there are so many roles.
   void startRoles(unsigned count);
   /// Ends one of the roles.
@@ -142,6 +146,7 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Ring> rings;
+  std::vector<int64_t> claimed; ///< Of each step so far.
   std::string failure;
   unsigned roles = 1, running = 1; ///< All, and those that have not ended.
   /// Why roles wait, of those that have looked at the state since it changed.
@@ -185,6 +190,8 @@ void flash_emulation_check_lease(void *block, int64_t lease, const char *where);
 void flash_emulation_check_range(void *block, int64_t first, int64_t count,
                                  int64_t dimension, int64_t size,
                                  const char *where);
+int64_t flash_emulation_claim(void *block, int64_t step, int64_t count,
+                              const char *where);
 void flash_emulation_check_turn(void *block, int64_t turn, int64_t count,
                                 const char *where);
 void flash_emulation_fetch(int64_t destination, int64_t tileRows,

@@ -696,6 +696,24 @@ struct EndTurn : OpConversionPattern<tile::EndTurnOp> {
   }
 };
 
+struct CountUp : OpConversionPattern<tile::CountUpOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::CountUpOp op, OneToNOpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    GlobalMemory counts(op.getCounts().getType(), adaptor.getCounts());
+    Value count = counts.getAddress(t, getIndices(adaptor.getIndices()));
+    Value one = arith::ConstantIntOp::create(rewriter, t.loc, 1, 32);
+    rewriter.replaceOp(op, LLVM::AtomicRMWOp::create(
+                               rewriter, t.loc, LLVM::AtomicBinOp::add, count,
+                               one, LLVM::AtomicOrdering::monotonic, "device")
+                               .getResult());
+    return success();
+  }
+};
+
 template <typename Op, NVVM::GridDepActionKind kind>
 struct GridDependency : OpConversionPattern<Op> {
   using OpConversionPattern<Op>::OpConversionPattern;
@@ -713,7 +731,7 @@ void flash::populateMemoryPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
   patterns.add<
       Dim, LoadElement, StoreElement, SmemView, Copy, LoadRow, IsFinite, Clear,
-      Store, Put, AwaitTurn, EndTurn,
+      Store, Put, AwaitTurn, EndTurn, CountUp,
       GridDependency<tile::AwaitDependenciesOp, NVVM::GridDepActionKind::wait>,
       GridDependency<tile::LaunchDependentsOp,
                      NVVM::GridDepActionKind::launch_dependents>>(

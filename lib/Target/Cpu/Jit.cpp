@@ -80,6 +80,7 @@ const flash::NativeSymbol runtimeSymbols[] = {
     {"flash_emulation_release", &flash_emulation_release},
     {"flash_emulation_check_lease", &flash_emulation_check_lease},
     {"flash_emulation_check_range", &flash_emulation_check_range},
+    {"flash_emulation_claim", &flash_emulation_claim},
     {"flash_emulation_check_turn", &flash_emulation_check_turn},
     {"flash_emulation_fetch", &flash_emulation_fetch},
     {"_mlir_memref_to_llvm_alloc", &_mlir_memref_to_llvm_alloc},

@@ -2,15 +2,15 @@
 // tiles of queries have a range of tiles of keys.
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=5" --split-input-file 2>/dev/null | FileCheck %s --check-prefix=FUSED
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_80 schedule=products=5" --split-input-file 2>&1 | FileCheck %s --check-prefix=FUSED-ROLES
-// RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=5,features=specialize_warps|persistent" --split-input-file 2>&1 | FileCheck %s --check-prefix=FUSED-PERSISTENT
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=5,query_step=128" --split-input-file 2>&1 | FileCheck %s --check-prefix=FUSED-REGISTERS
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=5,key_tile=64" --split-input-file 2>&1 | FileCheck %s --check-prefix=FUSED-STEPS
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=5,block_map=1" --split-input-file 2>&1 | FileCheck %s --check-prefix=LISTS
 // RUN: not flash-opt %s --flash-select-schedule="target=sm_90a schedule=products=5,key_tile=64,query_step=64" --split-input-file 2>&1 | FileCheck %s --check-prefix=HOLES
 
 // FUSED: schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 128, products = 5, stages = 2, features = specialize_warps|bulk_store|defer_products>)
+// Up to D = 64 CTAs claim their tiles.
+// FUSED: schedule(<query_tile = 128, key_tile = 128, query_step = 128, key_step = 128, products = 5, stages = 2, features = specialize_warps|persistent|bulk_store|defer_products>)
 // FUSED-ROLES: 'flash.attention_grad' op cannot be scheduled: products = 5 needs the CPU, or specialize_warps, with the target sm_90a, elements of 16 bits and head dimensions up to 128; choose products = 7
-// FUSED-PERSISTENT: 'flash.attention_grad' op cannot be scheduled: products = 5 cannot be persistent: a CTA would wait for one that has not begun
 // FUSED-REGISTERS: 'flash.attention_grad' op cannot be scheduled: the products of a query_step of 128 and the gradients need 288 registers of a thread, and with 2 warpgroups there are 240
 // FUSED-STEPS: 'flash.attention_grad' op cannot be scheduled: products = 5 needs
 // LISTS: 'flash.attention_grad' op cannot be scheduled: products = 5 goes through no lists of tiles; choose block_map = 0, or products = 7
@@ -30,5 +30,14 @@ func.func @grad(%q: !q, %lse: !l) {
 !l = tensor<1x2x2048xf32>
 func.func @holes(%q: !q, %lse: !l) {
   %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.affine<#strided>) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return
+}
+
+// -----
+
+!q = tensor<1x2x333x64xf16>
+!l = tensor<1x2x333xf32>
+func.func @claims(%q: !q, %lse: !l) {
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return
 }

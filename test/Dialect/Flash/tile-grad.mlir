@@ -435,3 +435,20 @@ func.func @fused_columns(%q: !q, %lse: !l) {
   %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return
 }
+
+// -----
+
+// Persistent blocks claim their tiles: there are more counts than tiles of queries.
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, query_step = 128, products = 5, stages = 2, features = specialize_warps|persistent>
+!q = tensor<2x4x16x64xf16>
+!l = tensor<2x4x16xf32>
+// CHECK-LABEL: func @claimed(
+// CHECK:         scf.forall
+// CHECK:           tensor.parallel_insert_slice %{{.*}} into %[[COUNTS:.*]][%{{.*}}, %{{.*}}, 0] [1, 1, 1] [1, 1, 1] : tensor<1x1x1xi32>
+// CHECK:           tensor.parallel_insert_slice %{{.*}} into %[[COUNTS]][%{{.*}}, %{{.*}}, 1] [1, 1, 1] [1, 1, 1] : tensor<1x1x1xi32>
+// CHECK:         flash.parallel_add %{{.*}} to %{{.*}} counting %{{.*}} : tensor<2x4x1x128x64xf32>, tensor<2x4x2xi32>
+func.func @claimed(%q: !q, %lse: !l) -> (!q, !q, !q) {
+  %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule)
+      : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return %dq, %dk, %dv : !q, !q, !q
+}

@@ -6,7 +6,7 @@
 // CHECK-LABEL: func.func @launch
 // CHECK:       %[[BYTES:.*]] = arith.constant 6400 : i32
 // CHECK:       gpu.launch_func @m::@rings {{.*}} dynamic_shared_memory_size %[[BYTES]]
-// CHECK:       %[[ROLES:.*]] = arith.constant 6448 : i32
+// CHECK:       %[[ROLES:.*]] = arith.constant 6496 : i32
 // CHECK:       gpu.launch_func @m::@roles {{.*}} dynamic_shared_memory_size %[[ROLES]]
 // CHECK:       %[[NONE:.*]] = arith.constant 0 : i32
 // CHECK:       gpu.launch_func @m::@nothing {{.*}} dynamic_shared_memory_size %[[NONE]]
@@ -21,6 +21,8 @@
 // CHECK-LABEL: gpu.func @roles
 // CHECK:       tile.ring {barriers = 6400 : i64, offset = 0 : i64} : <2, <24x64xf16
 // CHECK:       tile.ring {barriers = 6432 : i64, offset = 6144 : i64} : <1, <8x8xf16
+// Behind them claimed tiles have two places for all roles, of 24 bytes each.
+// CHECK-COUNT-2: tile.claim {{.*}} {offset = 6448 : i64}
 
 // Warps that share rows exchange what they have: four bytes of each for each row.
 // The reductions of a kernel have the same place.
@@ -50,10 +52,10 @@
 !out = memref<?x?x?x64xf16, strided<[?, ?, ?, 1], offset: ?>>
 !narrow = memref<?x?x?x16xf16, strided<[?, ?, ?, 1], offset: ?>>
 module attributes {gpu.container_module} {
-  func.func @launch() {
+  func.func @launch(%counts: memref<?xi32>) {
     %c1 = arith.constant 1 : index
     gpu.launch_func @m::@rings blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
-    gpu.launch_func @m::@roles blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
+    gpu.launch_func @m::@roles blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1) args(%counts : memref<?xi32>, %c1 : index)
     gpu.launch_func @m::@nothing blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
     gpu.launch_func @m::@rows blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
     gpu.launch_func @m::@reductions blocks in (%c1, %c1, %c1) threads in (%c1, %c1, %c1)
@@ -67,11 +69,19 @@ module attributes {gpu.container_module} {
       %small = tile.ring : !tile.ring<1, !tile.smem<8x8xf16, swizzle = 32>>
       gpu.return
     }
-    gpu.func @roles() kernel {
+    gpu.func @roles(%c: memref<?xi32>, %n: index) kernel {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
       %large = tile.ring : !tile.ring<2, !tile.smem<24x64xf16, swizzle = 128>>
       %small = tile.ring : !tile.ring<1, !tile.smem<8x8xf16, swizzle = 32>>
       tile.warp_specialize @consumer(warps = 4, registers = 232) {
+        scf.for %i = %c0 to %n step %c1 {
+          %t = tile.claim %i of %c[%c0] : memref<?xi32>
+        }
       } @producer(warps = 1, registers = 40) {
+        scf.for %i = %c0 to %n step %c1 {
+          %t = tile.claim %i of %c[%c0] : memref<?xi32>
+        }
       }
       gpu.return
     }

@@ -142,6 +142,34 @@ gpu.module @loops {
     gpu.return
   }
 
+  // The same of a tile that a block claims, of which the next one waits for the release.
+  // HALF-LABEL: gpu.func @claimed(
+  // HALF:       %[[V:.*]] = tile.ring.wait
+  // HALF:       tile.store_bulk %{{.*}} through !tile.smem<128x64xf16, swizzle = 128> in %[[V]] :
+  // HALF-NEXT:  tile.ring.release
+  // ROOM-LABEL: gpu.func @claimed(
+  // ROOM:       tile.ring : <1, <128x64xf16
+  // ROOM:       tile.ring.release
+  // ROOM:       tile.store_bulk %{{.*}} through !tile.smem<128x64xf16, swizzle = 128> :
+  gpu.func @claimed(%out: !half, %x: tensor<128x64xf16, #tile.fragment<8>>, %q: !steps, %c: memref<?xi32>, %tiles: index) kernel attributes {flash.schedule = #flash.schedule<features = bulk_store>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %values = tile.ring : !like
+    %rest = tile.ring : !tile.ring<1, !tile.smem<128x96xf16, swizzle = 64>>
+    tile.warp_specialize @consumer(warps = 8, registers = 240) {
+      scf.for %i = %c0 to %tiles step %c1 {
+        %n = tile.claim %i of %c[%c0] : memref<?xi32>
+        %v = tile.ring.wait %values[%i] : !like
+        %p = tile.mma_async %v, %q transpose_b warpgroup : !tile.smem<128x64xf16, swizzle = 128>, !steps -> !pending
+        %s = tile.mma_wait %p : !pending
+        tile.ring.release %values[%i] : !like
+        tile.store %x, %out[%n, %n, %n] : tensor<128x64xf16, #tile.fragment<8>> to !half
+      }
+    } @producer(warps = 1, registers = 24) {
+    }
+    gpu.return
+  }
+
   // Others than products read the rows of all warpgroups.
   // ROWS-LABEL: gpu.func @loads(
   // ROWS:       tile.ring : <1, <128x128xf16

@@ -330,3 +330,35 @@ module attributes {gpu.container_module} {
     }
   }
 }
+
+// -----
+
+// Whoever of the block asks first claims the tile of the step; the loop ends behind the last.
+// CHECK-LABEL: func.func @claims(
+// CHECK-SAME:    %[[TILES:.*]]: index, %[[C:.*]]: memref<?xi32>
+// CHECK:         scf.while (%[[STEP:.*]] = %c0{{.*}})
+// CHECK:           memref.extract_aligned_pointer_as_index %[[C]]
+// CHECK:           %[[ANY:.*]] = llvm.call @flash_emulation_claim(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) : ({{.*}}) -> i64
+// CHECK:           %[[NUMBER:.*]] = arith.index_cast %[[ANY]] : i64 to index
+// CHECK:           %[[IS_LEFT:.*]] = arith.cmpi ult, %[[NUMBER]], %[[TILES]]
+// CHECK:           scf.condition(%[[IS_LEFT]]) %[[STEP]], %[[NUMBER]]
+// CHECK:         ^bb0(%{{.*}}: index, %[[TAKEN:.*]]: index):
+// CHECK:           memref.store %{{.*}}, %{{.*}}[%[[TAKEN]]]
+module attributes {gpu.container_module} {
+  func.func @claims(%n: index, %c: memref<?xi32>, %m: memref<?xf32>) {
+    gpu.launch_func @kernels::@k blocks in (%n, %n, %n) threads in (%n, %n, %n) args(%n : index, %c : memref<?xi32>, %m : memref<?xf32>)
+    return
+  }
+  gpu.module @kernels {
+    gpu.func @k(%tiles: index, %c: memref<?xi32>, %m: memref<?xf32>) kernel {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %f = arith.constant 0.0 : f32
+      scf.for %i = %c0 to %tiles step %c1 {
+        %t = tile.claim %i of %c[%c0] : memref<?xi32>
+        memref.store %f, %m[%t] : memref<?xf32>
+      }
+      gpu.return
+    }
+  }
+}

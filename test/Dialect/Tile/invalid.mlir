@@ -1013,6 +1013,46 @@ func.func @f(%c: memref<?x?xi32>, %i: index) {
 
 // -----
 
+func.func @f(%c: memref<?x?xi32>, %i: index) {
+  // expected-error @below {{'tile.count_up' op needs an index for each dimension of the counts: 2, got 1}}
+  %n = tile.count_up %c[%i] : memref<?x?xi32>
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<?x?xi32>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %t = %c0 to %i step %c1 {
+    // expected-error @below {{'tile.claim' op needs an index for each dimension of the counts: 2, got 1}}
+    %n = tile.claim %t of %c[%i] : memref<?x?xi32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<?xi32>, %i: index) {
+  // expected-error @below {{'tile.claim' op ends a loop over tiles; its step is what an scf.for around it counts, from 0 on in steps of 1}}
+  %n = tile.claim %i of %c[%i] : memref<?xi32>
+  return
+}
+
+// -----
+
+func.func @f(%c: memref<?xi32>, %i: index) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  scf.for %t = %c0 to %i step %c2 {
+    // expected-error @below {{'tile.claim' op ends a loop over tiles; its step is what an scf.for around it counts, from 0 on in steps of 1}}
+    %n = tile.claim %t of %c[%i] : memref<?xi32>
+  }
+  return
+}
+
+// -----
+
 func.func @f(%c: memref<?xi32>, %i: index) {
   // expected-error @below {{'tile.end_turn' op needs an index for each dimension of the counts: 1, got 2}}
   tile.end_turn %i of %c[%i, %i] : memref<?xi32>

@@ -127,4 +127,37 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // Where a block claims tiles, the tile need not be larger than what the loop copies.
+  // CHECK-LABEL: gpu.func @claimed
+  // CHECK:       @producer
+  // CHECK:       tile.claim
+  // CHECK-NEXT:  scf.for
+  // CHECK-NEXT:    tile.ring.acquire
+  // CHECK-NEXT:    tile.copy_async
+  // CHECK:         scf.if
+  gpu.func @claimed(%q: !memory, %k: !memory, %c: memref<?xi32>, %tiles: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %c256 = arith.constant 256 : index
+    %small = tile.ring : <1, !smem>
+    %keys = tile.ring : <2, !smem>
+    tile.warp_specialize @consumer(warps = 4, registers = 240) {
+    } @producer(warps = 1, registers = 24) {
+      scf.for %i = %c0 to %tiles step %c1 iter_args(%s = %c0) -> (index) {
+        %n = tile.claim %i of %c[%c0] : memref<?xi32>
+        tile.ring.acquire %small[%i] : <1, !smem>
+        tile.copy_async %q[%n] to %small[%i] : !memory to <1, !smem>
+        %l = scf.for %j = %c0 to %c256 step %c64 iter_args(%t = %s) -> (index) {
+          tile.ring.acquire %keys[%t] : <2, !smem>
+          tile.copy_async %k[%j] to %keys[%t] : !memory to <2, !smem>
+          %next = arith.addi %t, %c1 : index
+          scf.yield %next : index
+        }
+        scf.yield %l : index
+      }
+    }
+    gpu.return
+  }
 }

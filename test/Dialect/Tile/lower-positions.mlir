@@ -33,6 +33,10 @@ gpu.module @m {
 // CHECK:         %[[IN_GROUP:.*]] = arith.remui %{{.*}}, %[[TOGETHER]]
 // CHECK:         %[[HEAD:.*]] = arith.addi %{{.*}}, %[[IN_GROUP]]
 // CHECK:         memref.load %{{.*}}[%[[HEAD]], %[[TILE]]]
+// Blocks that claim tiles have two waves of heads together.
+// CHECK-LABEL: gpu.func @claimed(
+// CHECK:         %[[PER_HEAD:.*]] = arith.maxui %{{.*}}, %c1
+// CHECK:         arith.divui %c8, %[[PER_HEAD]]
 // CHECK-LABEL: gpu.func @reverse(
 // CHECK-SAME:    %[[N:.*]]: index, %[[H:.*]]: index, %[[T:.*]]: index,
 // CHECK:         %[[I:.*]] = arith.divui %{{.*}}, %{{.*}}
@@ -41,6 +45,12 @@ gpu.module @m {
 // CHECK:         memref.load %{{.*}}[%{{.*}}, %[[TILE]]]
 gpu.module @m {
   gpu.func @interleaved(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
+    %p:2 = tile.position %n of (%h, %t) interleaved
+    %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
+    memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
+    gpu.return
+  }
+  gpu.func @claimed(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel attributes {flash.schedule = #flash.schedule<features = persistent>} {
     %p:2 = tile.position %n of (%h, %t) interleaved
     %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
     memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>

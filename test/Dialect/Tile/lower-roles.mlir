@@ -639,3 +639,83 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Tiles are claimed by the thread that copies: it waits until all have read the number
+// before, counts, and says that the next is there. The others, eight warps and the thread
+// that adds, read it in the condition of their loops.
+!half = !tile.smem<128x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+!tile = !tile.smem<128x64xf32, swizzle = 128>
+!sums = !tile.ring<1, !tile.smem<128x64xf32, swizzle = 128>>
+!x = tensor<128x64xf32, #tile.fragment<8>>
+// CHECK-LABEL: gpu.func @claims(
+// CHECK-SAME:    %[[C:[a-z0-9]+]]: memref<?xi32>, %[[TILES:[a-z0-9]+]]: index
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c9_i32
+// The consumers.
+// CHECK:         scf.while (%[[STEP:.*]] = %c0{{.*}})
+// CHECK:           nvvm.mbarrier.try_wait.parity
+// CHECK:           %[[READ:.*]] = llvm.load
+// CHECK:           %[[SAME:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[READ]]
+// CHECK:           mbarrier.arrive.shared
+// CHECK:           %[[NUMBER:.*]] = arith.index_cast %[[SAME]]
+// CHECK:           %[[IS_LEFT:.*]] = arith.cmpi ult, %[[NUMBER]], %[[TILES]]
+// CHECK:           scf.condition(%[[IS_LEFT]]) %[[STEP]], %[[NUMBER]]
+// CHECK:         } do {
+// CHECK:           scf.yield
+// The producer.
+// CHECK:         nvvm.elect.sync
+// CHECK:         scf.while
+// CHECK:           nvvm.mbarrier.try_wait.parity
+// CHECK:           %[[COUNT:.*]] = tile.count_up %[[C]][%c0{{.*}}]
+// CHECK:           llvm.store %[[COUNT]]
+// CHECK:           nvvm.mbarrier.arrive
+// CHECK:           scf.condition
+// CHECK:         } do {
+// CHECK:           nvvm.cp.async.bulk.tensor.shared.cluster.global
+// The thread that adds.
+// CHECK:         nvvm.elect.sync
+// CHECK:         scf.while
+// CHECK:           %[[READ:.*]] = llvm.load
+// CHECK-NEXT:      nvvm.mbarrier.arrive
+// CHECK-NEXT:      arith.index_cast %[[READ]]
+module attributes {gpu.container_module} {
+  func.func @launch(%c: memref<?xi32>, %n: index, %k: memref<?x?x64xf16>, %m: memref<?x?x64xf32>) {
+    gpu.launch_func @m::@claims blocks in (%n, %n, %n) threads in (%n, %n, %n)
+        args(%c : memref<?xi32>, %n : index, %k : memref<?x?x64xf16>, %m : memref<?x?x64xf32>)
+    return
+  }
+  gpu.module @m {
+    gpu.func @claims(%c: memref<?xi32>, %tiles: index, %k: memref<?x?x64xf16>, %m: memref<?x?x64xf32>) kernel {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %x = arith.constant dense<1.0> : !x
+      %r = tile.ring {barriers = 65536 : i64, offset = 0 : i64} : !ring
+      %s = tile.ring {barriers = 65568 : i64, offset = 32768 : i64} : !sums
+      tile.warp_specialize @consumer(warps = 8, registers = 240) {
+        scf.for %t = %c0 to %tiles step %c1 {
+          %n = tile.claim %t of %c[%c0] {offset = 65584 : i64} : memref<?xi32>
+          %h = tile.ring.wait %r[%t] : !ring
+          tile.ring.release %r[%t] : !ring
+          tile.ring.acquire %s[%t] : !sums
+          tile.ring.put %x to %s[%t] : !x to !sums
+        }
+      } @producer(warps = 1, registers = 24) {
+        scf.for %t = %c0 to %tiles step %c1 {
+          %n = tile.claim %t of %c[%c0] {offset = 65584 : i64} : memref<?xi32>
+          tile.ring.acquire %r[%t] : !ring
+          tile.copy_async %k[%n, %c0] to %r[%t] : memref<?x?x64xf16> to !ring
+        }
+      } @adder(warps = 1, registers = 24) {
+        scf.for %t = %c0 to %tiles step %c1 {
+          %n = tile.claim %t of %c[%c0] {offset = 65584 : i64} : memref<?xi32>
+          %d = tile.ring.wait %s[%t] : !sums
+          tile.add_in_turn %d, %m[%n, %c0] turn(%n) of %c[%n] : !tile to memref<?x?x64xf32>, memref<?xi32>
+          tile.ring.release %s[%t] : !sums
+        }
+      }
+      gpu.return
+    }
+  }
+}

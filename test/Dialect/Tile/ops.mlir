@@ -286,6 +286,19 @@ func.func @turns(%t: !tile.smem<64x32xf32, swizzle = 128>, %sums: memref<?x?x32x
   return
 }
 
+// CHECK-LABEL: func @claims(
+func.func @claims(%counts: memref<?x?xi32>, %tiles: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  scf.for %n = %c0 to %tiles step %c1 {
+    // CHECK: tile.claim %{{.*}} of %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x?xi32>
+    %number = tile.claim %n of %counts[%c0, %c1] : memref<?x?xi32>
+  }
+  // CHECK: tile.count_up %{{.*}}[%{{.*}}, %{{.*}}] : memref<?x?xi32>
+  %count = tile.count_up %counts[%c0, %c1] : memref<?x?xi32>
+  return
+}
+
 // CHECK-LABEL: func @dependencies(
 func.func @dependencies() {
   // CHECK-NEXT: tile.await_dependencies

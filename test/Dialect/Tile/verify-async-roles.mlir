@@ -880,3 +880,51 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+
+// Who is not told of a tile never says that it was.
+gpu.module @m {
+  gpu.func @kernel(%k: !memory, %c: memref<?xi32>, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+      scf.for %i = %c0 to %n step %c1 {
+        %kt = tile.ring.wait %r[%i] : !ring
+        tile.ring.release %r[%i] : !ring
+      }
+    } @producer(warps = 1, registers = 40) {
+      scf.for %i = %c0 to %n step %c1 {
+        // expected-error @below {{'tile.claim' op must be there once in each role, all of which go round the loop that it ends}}
+        %t = tile.claim %i of %c[%c0] : memref<?xi32>
+        tile.ring.acquire %r[%i] : !ring
+        tile.copy_async %k[%t] to %r[%i] : !memory to !ring
+      }
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @kernel(%c: memref<?xi32>, %n: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+      scf.for %i = %c0 to %n step %c1 {
+        // expected-error @below {{'tile.claim' op needs one role that copies, of which a thread claims tiles for all}}
+        %t = tile.claim %i of %c[%c0] : memref<?xi32>
+      }
+    } @producer(warps = 1, registers = 40) {
+      scf.for %i = %c0 to %n step %c1 {
+        %t = tile.claim %i of %c[%c0] : memref<?xi32>
+      }
+    }
+    gpu.return
+  }
+}

@@ -413,8 +413,9 @@ LogicalResult Specialize::select(AttentionGradOp op) {
   if (std::string fault = proposeSchedule(op, problem, machine, chosen);
       !fault.empty())
     return op.emitOpError("cannot be scheduled: ") << fault;
-  // Programs of open sizes have no registers for it.
-  if (chosen.features && !hasFeatures)
+  // Programs of open sizes have no registers for it, but where tiles are
+  // claimed.
+  if (chosen.features && !hasFeatures && !chosen.hasTurns())
     *chosen.features &= ~ScheduleFeatures::Persistent;
   op.setScheduleAttr(ScheduleAttr::get(&getContext(), chosen));
   auto getMultiple = [](int64_t size, int64_t tile) {

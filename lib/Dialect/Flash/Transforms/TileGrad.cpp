@@ -85,9 +85,14 @@ private:
   Value finish(Value sum, double factor, Value end);
 
   void emitRows();
-  /// Writes 0 to the count of a unit of the program of rows, which are as many
-  /// as there are tiles of queries, or more.
-  void insertZero(Value counts, ValueRange position);
+  /// How many counts a unit of the program of rows has. Units are as many as
+  /// tiles of queries, or more; where blocks claim their tiles there is a count
+  /// besides.
+  int64_t getCountsOfUnit() const {
+    return schedule.has(ScheduleFeatures::Persistent) ? 2 : 1;
+  }
+  /// Writes 0 to the counts of a unit.
+  void insertZeros(Value counts, ValueRange position);
   /// Where warps have roles, bulk copies take the statistics of a step, eight
   /// queries in a row: the statistics in this form, and those of a step in it.
   Value takeInEights(Value statistics);
@@ -170,10 +175,9 @@ private:
 
 GradTiler::GradTiler(AttentionGradOp op)
     : GradProgram(op), elementType(op.getQuery().getType().getElementType()),
-      schedule(op.getSchedule()->getValue()), queries{*schedule.queryTile,
-                                                      tensor::getMixedSize(
-                                                          b, op.getLoc(),
-                                                          op.getQuery(), 2)},
+      schedule(op.getSchedule()->getValue()),
+      queries{*schedule.queryTile,
+              tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 2)},
       keys{*schedule.keyTile,
            tensor::getMixedSize(b, op.getLoc(), op.getKey(), 2)},
       scale(op.getScaleOrDefault()) {
@@ -267,7 +271,7 @@ void GradTiler::emitRows() {
       insertRows(b, op.getLoc(), tile, written, first,
                  hasRoles() ? index(deltaRows) : rows);
     if (schedule.hasTurns())
-      insertZero(outputs.back(), position);
+      insertZeros(outputs.back(), position);
   };
   // Bulk copies take whole multiples of 16 bytes.
   if (hasRoles())
@@ -280,7 +284,8 @@ void GradTiler::emitRows() {
   if (schedule.hasTurns()) {
     SmallVector<OpFoldResult> units = sizes;
     units.back() = affine::makeComposedFoldedAffineApply(
-        b, loc, b.getAffineDimExpr(0).ceilDiv(deltaRows), {sizes.back()});
+        b, loc, b.getAffineDimExpr(0).ceilDiv(deltaRows) * getCountsOfUnit(),
+        {sizes.back()});
     outputs.push_back(tensor::EmptyOp::create(b, units, b.getI32Type()));
   }
   SmallVector<Value> results =
@@ -291,23 +296,27 @@ void GradTiler::emitRows() {
     counts = results[2];
 }
 
-void GradTiler::insertZero(Value counts, ValueRange position) {
+void GradTiler::insertZeros(Value counts, ValueRange position) {
   Location loc = b.getLoc();
-  SmallVector<OpFoldResult> offsets = getAsOpFoldResult(position),
-                            ones(3, index(1));
-  offsets.back() = affine::makeComposedFoldedAffineApply(
-      b, loc, b.getAffineDimExpr(0).floorDiv(deltaRows), {offsets.back()});
-  auto type = RankedTensorType::get({1, 1, 1}, b.getI32Type());
-  Value part =
-      tensor::ExtractSliceOp::create(b, type, counts, offsets, ones, ones);
-  Value zero = arith::ConstantIntOp::create(b, 0, 32);
-  part = tensor::InsertOp::create(b, zero, part,
-                                  SmallVector<Value>(3, constant(0)));
   auto forall = cast<scf::ForallOp>(
       cast<BlockArgument>(counts).getOwner()->getParentOp());
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  tensor::ParallelInsertSliceOp::create(b, part, counts, offsets, ones, ones);
+  for (int64_t number = 0; number < getCountsOfUnit(); ++number) {
+    SmallVector<OpFoldResult> offsets = getAsOpFoldResult(position),
+                              ones(3, index(1));
+    offsets.back() = affine::makeComposedFoldedAffineApply(
+        b, loc,
+        b.getAffineDimExpr(0).floorDiv(deltaRows) * getCountsOfUnit() + number,
+        {offsets.back()});
+    auto type = RankedTensorType::get({1, 1, 1}, b.getI32Type());
+    Value part =
+        tensor::ExtractSliceOp::create(b, type, counts, offsets, ones, ones);
+    Value zero = arith::ConstantIntOp::create(b, 0, 32);
+    part = tensor::InsertOp::create(b, zero, part,
+                                    SmallVector<Value>(3, constant(0)));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(forall.getTerminator().getBody());
+    tensor::ParallelInsertSliceOp::create(b, part, counts, offsets, ones, ones);
+  }
 }
 
 Value GradTiler::takeInEights(Value statistics) {

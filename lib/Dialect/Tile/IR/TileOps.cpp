@@ -343,6 +343,20 @@ LogicalResult EndTurnOp::verify() {
   return verifyCounts(*this, getCounts().getType(), getIndices().size());
 }
 
+LogicalResult ClaimOp::verify() {
+  auto loop = dyn_cast<scf::ForOp>((*this)->getParentOp());
+  if (!loop || getStep() != loop.getInductionVar() ||
+      getConstantIntValue(loop.getLowerBound()) != 0 ||
+      getConstantIntValue(loop.getStep()) != 1)
+    return emitOpError("ends a loop over tiles; its step is what an scf.for "
+                       "around it counts, from 0 on in steps of 1");
+  return verifyCounts(*this, getCounts().getType(), getIndices().size());
+}
+
+LogicalResult CountUpOp::verify() {
+  return verifyCounts(*this, getCounts().getType(), getIndices().size());
+}
+
 bool AwaitDependenciesOp::mustFollow(Operation *op) {
   auto usesMemory = [](Operation *nested) {
     bool hasMemory =
@@ -575,14 +589,15 @@ unsigned WarpSpecializeOp::getRoleOf(Operation *op) {
 }
 
 bool WarpSpecializeOp::isOfOneThread(unsigned role) {
-  return !getRoles()[role]
+  return getNumWarps(role) == 1 &&
+         !getRoles()[role]
               .walk([](Operation *op) {
                 auto ringOp = dyn_cast<RingOpInterface>(op);
                 bool isCopy =
                     ringOp && (ringOp.hasRingEffect(RingEffect::Acquire) ||
                                isa<CopyAsyncOp>(op));
                 bool isAddition =
-                    isa<AddInTurnOp, RingWaitOp, RingReleaseOp>(op);
+                    isa<AddInTurnOp, RingWaitOp, RingReleaseOp, ClaimOp>(op);
                 return isa<TileDialect>(op->getDialect()) && !isCopy &&
                                !isAddition
                            ? WalkResult::interrupt()

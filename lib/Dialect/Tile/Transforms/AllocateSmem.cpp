@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ClaimLoop.h"
 #include "StoreStages.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
@@ -54,7 +55,9 @@ static int64_t allocate(gpu::GPUFuncOp kernel) {
       ring.setBarriersAttr(b.getI64IntegerAttr(end));
       end += ring.getNumBarrierBytes();
     });
-  return end;
+  // All roles have the claims of one loop.
+  kernel.walk([&](ClaimOp claim) { claim.setOffset(end); });
+  return claimsTiles(kernel) ? end + ClaimOp::getNumSharedBytes() : end;
 }
 
 namespace {

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ClaimLoop.h"
 #include "StoreStages.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
@@ -43,6 +44,8 @@ static int64_t getSharedBytes(gpu::GPUFuncOp kernel) {
   });
   for (const StoreStage &stage : getStoreStages(kernel))
     bytes += stage.bytes;
+  if (claimsTiles(kernel))
+    bytes += ClaimOp::getNumSharedBytes();
   return bytes + scratchBytes;
 }
 
@@ -131,9 +134,12 @@ static RingWaitOp findReused(StoreOp store) {
 }
 
 /// The tile in front of the store in whose place the result can go, because
-/// none follows: one like it, of which each warpgroup reads its own rows.
+/// none follows or the next one can wait: one like it, of which each warpgroup
+/// reads its own rows.
 static RingWaitOp findLast(StoreOp store) {
-  if (store.getAdd() || !isa<WarpSpecializeOp>(store->getParentOp()))
+  bool isLast = isa<WarpSpecializeOp>(store->getParentOp());
+  bool isClaimed = !store->getBlock()->getOps<ClaimOp>().empty();
+  if (store.getAdd() || (!isLast && !isClaimed))
     return {};
   for (RingWaitOp wait : getTilesBefore(store))
     if (wait.getTile().getType() == getWholeStage(store) &&
@@ -173,13 +179,15 @@ struct BulkStores : flash::tile::impl::BulkStoresBase<BulkStores> {
     if (!flash::getSchedule(kernel).has(flash::ScheduleFeatures::BulkStore))
       return;
     int64_t most = getSharedLimit(limit, getCtasPerSm(kernel));
+    // Row stages take registers of loops that have none left.
+    bool claims = claimsTiles(kernel);
     SmallVector<StoreOp> stores;
     kernel.walk([&](StoreOp store) {
       if (canBeBulk(store))
         stores.push_back(store);
     });
     for (StoreOp store : stores) {
-      RingWaitOp reused = findReused(store);
+      RingWaitOp reused = claims ? RingWaitOp() : findReused(store);
       if (reused && !makeRowStages(reused, most - getSharedBytes(kernel)))
         reused = {};
       SmemType whole = getWholeStage(store);

@@ -41,14 +41,27 @@ struct Chain {
   Value getStep() { return put.getStep(); }
 };
 
+/// What loops of a block count steps from, and what the last of them makes of
+/// it.
+struct Count {
+  Value start, end;
+
+  bool operator==(const Count &other) const {
+    return start == other.start && end == other.end;
+  }
+};
+
 /// The chains of one ring, all in one role, and who takes their results.
 struct Deferred {
   RingOp ring, results;
   SmallVector<Chain, 2> chains;
   WarpSpecializeOp roles;
-  unsigned role, readingRole;
-  /// How many steps there are, behind the loops.
-  Value numSteps;
+  unsigned role;
+  /// What their role, and the one that takes their results, do with a tile.
+  Block *block, *readingBlock;
+  RingOpInterface reader;
+  /// What the loops over the steps of a tile count.
+  Count steps, stepsRead;
 };
 } // namespace
 
@@ -103,16 +116,16 @@ static std::optional<Chain> matchChain(RingPutOp put) {
   return chain;
 }
 
-/// Whether loops count the step from 0 on; sets `end` to what the last of them,
-/// in a block of its own, makes of it.
-static bool isCounted(Value step, Block *block, Value &end) {
+/// What is counted where loops of `block`, and loops and choices in them, count
+/// the step; null values if they do not.
+static Count getCount(Value step, Block *block) {
   auto argument = dyn_cast<BlockArgument>(step);
   auto loop = argument
                   ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
                   : scf::ForOp();
   if (!loop || argument == loop.getInductionVar())
-    return false;
-  end = loop.getTiedLoopResult(argument);
+    return {};
+  Value end = loop.getTiedLoopResult(argument);
   for (Value next = end; next;) {
     end = next;
     next = Value();
@@ -120,12 +133,13 @@ static bool isCounted(Value step, Block *block, Value &end) {
       if (auto other = dyn_cast<scf::ForOp>(use.getOwner());
           other && other.getTiedLoopRegionIterArg(&use))
         next = other.getTiedLoopResult(&use);
-      else if (isa<scf::YieldOp>(use.getOwner()))
+      else if (isa<scf::YieldOp>(use.getOwner()) &&
+               use.getOwner()->getBlock() != block)
         next = use.getOwner()->getParentOp()->getResult(use.getOperandNumber());
     }
   }
   if (end.getParentBlock() != block)
-    return false;
+    return {};
   Value start = end;
   while (auto result = dyn_cast<OpResult>(start)) {
     if (auto choice = dyn_cast<scf::IfOp>(result.getOwner()))
@@ -134,19 +148,41 @@ static bool isCounted(Value step, Block *block, Value &end) {
       start = other.getTiedLoopInit(result)->get();
     else
       break;
-    if (auto outer = dyn_cast<BlockArgument>(start))
+    if (auto outer = dyn_cast<BlockArgument>(start);
+        outer && outer.getOwner() != block)
       if (auto around = dyn_cast<scf::ForOp>(outer.getOwner()->getParentOp());
           around && outer != around.getInductionVar())
         start = around.getTiedLoopInit(outer)->get();
   }
+  return {start, end};
+}
+
+/// The block of an op of a role with its loops over steps: what a block of
+/// threads does with a tile, or all that the role does if it has one tile.
+static Block *getBlockOfTile(Operation *op, bool isPersistent) {
+  Region *role = op->getParentRegion();
+  Operation *outermost = nullptr;
+  for (; !isa<WarpSpecializeOp>(role->getParentOp());
+       role = role->getParentRegion())
+    outermost = role->getParentOp();
+  auto loop = dyn_cast_if_present<scf::ForOp>(outermost);
+  return isPersistent && loop ? loop.getBody() : &role->front();
+}
+
+/// Whether the step is counted from 0 on, over all tiles.
+static bool beginsAtZero(Value start) {
+  if (auto argument = dyn_cast<BlockArgument>(start))
+    if (auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp());
+        loop && argument != loop.getInductionVar())
+      start = loop.getTiedLoopInit(argument)->get();
   return getConstantIntValue(start) == 0;
 }
 
 /// The products of what is put into the ring, if all can be deferred.
-static std::optional<Deferred> match(RingOp ring) {
+static std::optional<Deferred> match(RingOp ring, bool isPersistent) {
   if (!ring.isFilledFromRegisters() || ring.getNumStages() < 2)
     return std::nullopt;
-  Deferred found = {ring, {}, {}, {}, 0, 0, {}};
+  Deferred found = {ring, {}, {}, {}, 0, nullptr, nullptr, {}, {}, {}};
   SmallVector<Operation *> users(ring->getUsers());
   for (Operation *user : llvm::reverse(users)) {
     auto put = dyn_cast<RingPutOp>(user);
@@ -166,14 +202,14 @@ static std::optional<Deferred> match(RingOp ring) {
   if (!found.roles || !found.results)
     return std::nullopt;
   found.role = found.roles.getRoleOf(first.put);
-  Block &block = found.roles.getRoles()[found.role].front();
+  found.block = getBlockOfTile(first.put, isPersistent);
+  found.steps = getCount(first.getStep(), found.block);
+  if (!found.steps.end || !beginsAtZero(found.steps.start))
+    return std::nullopt;
   for (Chain &chain : found.chains) {
-    Value end;
-    if (!isCounted(chain.getStep(), &block, end) ||
-        chain.putResult.getRing() != found.results ||
-        (found.numSteps && end != found.numSteps))
+    if (!(getCount(chain.getStep(), found.block) == found.steps) ||
+        chain.putResult.getRing() != found.results)
       return std::nullopt;
-    found.numSteps = end;
     // An iteration has the product of the one before, which may be another
     // loop's, and behind the loops there is one more: all are alike.
     if (chain.product->getAttrs() != first.product->getAttrs() ||
@@ -185,7 +221,8 @@ static std::optional<Deferred> match(RingOp ring) {
             ofFirst = first.product->getOperand(i);
       bool isPut =
           operand == chain.wait.getTile() && ofFirst == first.wait.getTile();
-      if (!isPut && (operand != ofFirst || operand.getParentBlock() != &block))
+      if (!isPut &&
+          (operand != ofFirst || operand.getParentBlock() != found.block))
         return std::nullopt;
     }
   }
@@ -193,22 +230,38 @@ static std::optional<Deferred> match(RingOp ring) {
   llvm::SmallSet<unsigned, 2> readers;
   for (Operation *user : found.results->getUsers()) {
     unsigned role = found.roles.getRoleOf(user);
-    if (role == found.role)
+    if (role == found.role) {
       ++own;
-    else
-      readers.insert(role);
+      continue;
+    }
+    readers.insert(role);
+    found.reader = cast<RingOpInterface>(user);
   }
   if (own != opsOnResults * found.chains.size() || readers.size() != 1)
     return std::nullopt;
-  found.readingRole = *readers.begin();
+  found.readingBlock = getBlockOfTile(found.reader, isPersistent);
+  found.stepsRead = getCount(found.reader.getStep(), found.readingBlock);
+  if (!found.stepsRead.end || !beginsAtZero(found.stepsRead.start))
+    return std::nullopt;
   return found;
 }
 
+/// The step behind `step` as many further as tiles have had a step more, this
+/// one included or not.
+static Value emitShifted(OpBuilder &b, Location loc, Value step, Block *block,
+                         bool includesTile) {
+  if (auto loop = dyn_cast<scf::ForOp>(block->getParentOp()))
+    step = b.createOrFold<arith::AddIOp>(loc, step, loop.getInductionVar());
+  if (!includesTile)
+    return step;
+  Value one = arith::ConstantIndexOp::create(b, loc, 1);
+  return arith::AddIOp::create(b, loc, step, one);
+}
+
 static void defer(Deferred &found) {
-  Block &block = found.roles.getRoles()[found.role].front();
   Location loc = found.ring.getLoc();
   auto getAncestor = [&](Operation *op) {
-    return block.findAncestorOpInBlock(*op);
+    return found.block->findAncestorOpInBlock(*op);
   };
   auto isBefore = [&](Chain &a, Chain &b) {
     return getAncestor(a.put)->isBeforeInBlock(getAncestor(b.put));
@@ -216,16 +269,18 @@ static void defer(Deferred &found) {
   // The first iteration finds a product of zeros, which nobody asks for.
   Chain &first = *llvm::min_element(found.chains, isBefore);
   OpBuilder b(getAncestor(first.put));
-  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Value start = emitShifted(b, loc, found.steps.start, found.block,
+                            /*includesTile=*/false);
   Value nothing = arith::ConstantOp::create(
       b, loc, b.getZeroAttr(first.put.getX().getType()));
-  RingAcquireOp::create(b, loc, found.ring, zero);
-  RingPutOp::create(b, loc, nothing, found.ring, zero);
+  RingAcquireOp::create(b, loc, found.ring, start);
+  RingPutOp::create(b, loc, nothing, found.ring, start);
 
   // The product of what the last iteration puts.
-  b.setInsertionPointAfter(found.numSteps.getDefiningOp());
+  b.setInsertionPointAfter(found.steps.end.getDefiningOp());
   IRMapping mapping;
-  mapping.map(first.getStep(), found.numSteps);
+  mapping.map(first.getStep(), emitShifted(b, loc, found.steps.end, found.block,
+                                           /*includesTile=*/false));
   b.clone(*first.wait, mapping);
   b.clone(*first.product, mapping);
   Value result = MmaWaitOp::create(b, loc, first.end.getType(),
@@ -237,44 +292,54 @@ static void defer(Deferred &found) {
 
   for (Chain &chain : found.chains) {
     b.setInsertionPoint(chain.acquire);
-    Value one = arith::ConstantIndexOp::create(b, loc, 1);
-    Value next = arith::AddIOp::create(b, loc, chain.getStep(), one);
+    Value step = chain.getStep();
+    Value next = emitShifted(b, loc, step, found.block, /*includesTile=*/true);
     chain.acquire.getStepMutable().assign(next);
     chain.put.getStepMutable().assign(next);
+    Value own = emitShifted(b, loc, step, found.block, /*includesTile=*/false);
+    for (Operation *op : std::initializer_list<Operation *>{
+             chain.wait, chain.release, chain.acquireResult, chain.putResult})
+      op->replaceUsesOfWith(step, own);
   }
 
-  Region &reading = found.roles.getRoles()[found.readingRole];
   // A wait and its release name the same value.
   DenseMap<std::pair<Block *, Value>, Value> nextSteps;
-  reading.walk([&](RingOpInterface op) {
+  found.readingBlock->walk([&](RingOpInterface op) {
     if (op.getRing() != found.results)
       return;
     Value step = op.getStep();
     Value &next = nextSteps[{op->getBlock(), step}];
     if (!next) {
       b.setInsertionPoint(op);
-      Value one = arith::ConstantIndexOp::create(b, loc, 1);
-      next = arith::AddIOp::create(b, loc, step, one);
+      next = emitShifted(b, loc, step, found.readingBlock,
+                         /*includesTile=*/true);
     }
     op->replaceUsesOfWith(step, next);
   });
-  b.setInsertionPointToStart(&reading.front());
-  zero = arith::ConstantIndexOp::create(b, loc, 0);
+  Operation *firstReader = nullptr;
+  for (Operation *user : found.results->getUsers())
+    if (Operation *reader = found.readingBlock->findAncestorOpInBlock(*user);
+        reader && (!firstReader || reader->isBeforeInBlock(firstReader)))
+      firstReader = reader;
+  b.setInsertionPoint(firstReader);
+  start = emitShifted(b, loc, found.stepsRead.start, found.readingBlock,
+                      /*includesTile=*/false);
   RingWaitOp::create(b, loc, found.results.getResult().getType().getTile(),
-                     found.results, zero);
-  RingReleaseOp::create(b, loc, found.results, zero);
+                     found.results, start);
+  RingReleaseOp::create(b, loc, found.results, start);
 }
 
 namespace {
 struct DeferProducts : flash::tile::impl::DeferProductsBase<DeferProducts> {
   void runOnOperation() override {
-    if (!flash::getSchedule(getOperation())
-             .has(flash::ScheduleFeatures::DeferProducts))
+    flash::Schedule schedule = flash::getSchedule(getOperation());
+    if (!schedule.has(flash::ScheduleFeatures::DeferProducts))
       return;
+    bool isPersistent = schedule.has(flash::ScheduleFeatures::Persistent);
     SmallVector<RingOp> rings;
     getOperation().walk([&](RingOp ring) { rings.push_back(ring); });
     for (RingOp ring : rings)
-      if (std::optional<Deferred> found = match(ring))
+      if (std::optional<Deferred> found = match(ring, isPersistent))
         defer(*found);
   }
 };

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Emulate.h"
+#include "ClaimLoop.h"
 
 #include "flash/Dialect/Tile/IR/DependentLaunch.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
@@ -372,6 +373,15 @@ struct Emulate : flash::tile::impl::EmulateBase<Emulate> {
          llvm::make_early_inc_range(module.getOps<gpu::GPUModuleOp>()))
       kernels.erase();
     module->removeAttr(gpu::GPUDialect::getContainerModuleAttrName());
+
+    SmallVector<ClaimOp> claims;
+    module.walk([&](ClaimOp claim) { claims.push_back(claim); });
+    for (ClaimOp claim : claims)
+      lowerClaimLoop(claim, [&](OpBuilder &b, Value step) -> Value {
+        IRMapping ofStep;
+        ofStep.map(claim.getStep(), step);
+        return b.clone(*claim, ofStep)->getResult(0);
+      });
 
     RewritePatternSet patterns(&getContext());
     ConversionTarget target(getContext());

@@ -68,6 +68,21 @@ static void emitRangeChecks(OpBuilder &b, Operation *op, EmulationCalls &calls,
   }
 }
 
+/// The address of an element of the memory.
+static Value emitAddress(OpBuilder &b, Location loc, Value memory,
+                         memref::ExtractStridedMetadataOp metadata,
+                         ValueRange indices, int64_t elementBytes) {
+  Value element = metadata.getOffset();
+  for (auto [index, stride] : llvm::zip(indices, metadata.getStrides())) {
+    Value distance = arith::MulIOp::create(b, loc, index, stride);
+    element = arith::AddIOp::create(b, loc, element, distance);
+  }
+  Value bytes = constant(b, loc, elementBytes);
+  Value start = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memory);
+  return arith::AddIOp::create(b, loc, start,
+                               arith::MulIOp::create(b, loc, element, bytes));
+}
+
 /// The arguments of a copy: address of the first row, distance of rows in
 /// bytes, number of rows that exist, how many are packed, and their distance.
 static SmallVector<Value> emitSource(OpBuilder &b, Operation *op,
@@ -81,15 +96,9 @@ static SmallVector<Value> emitSource(OpBuilder &b, Operation *op,
   emitRangeChecks(b, op, calls, memory, indices, rowDim, rows,
                   constant(b, loc, tile.getColumns()), packed);
   auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, memory);
-  Value element = metadata.getOffset();
-  for (auto [index, stride] : llvm::zip(indices, metadata.getStrides())) {
-    Value distance = arith::MulIOp::create(b, loc, index, stride);
-    element = arith::AddIOp::create(b, loc, element, distance);
-  }
+  Value address =
+      emitAddress(b, loc, memory, metadata, indices, tile.getElementBytes());
   Value bytes = constant(b, loc, tile.getElementBytes());
-  Value start = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memory);
-  Value address = arith::AddIOp::create(
-      b, loc, start, arith::MulIOp::create(b, loc, element, bytes));
   auto byteStride = [&](size_t dim) -> Value {
     return arith::MulIOp::create(b, loc, metadata.getStrides()[dim], bytes);
   };
@@ -450,6 +459,28 @@ struct EmulateStoreBulk : EmulationPattern<StoreBulkOp> {
   }
 };
 
+/// All roles of a block ask for the number of a step, and the first one claims
+/// it.
+struct EmulateClaim : EmulationPattern<ClaimOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(ClaimOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    Value counts = single(adaptor.getCounts());
+    SmallVector<Value> indices = single(adaptor.getIndices());
+    Value one = constant(b, loc, 1);
+    emitRangeChecks(b, op, calls, counts, indices, /*rowDim=*/indices.size(),
+                    one, one);
+    auto metadata = memref::ExtractStridedMetadataOp::create(b, loc, counts);
+    Value address = emitAddress(b, loc, counts, metadata, indices,
+                                /*elementBytes=*/sizeof(int32_t));
+    Value number = calls.create(b, op, "claim", b.getI64Type(),
+                                {single(adaptor.getStep()), address});
+    b.replaceOpWithNewOp<arith::IndexCastOp>(op, b.getIndexType(), number);
+    return success();
+  }
+};
+
 /// Blocks are run one after the other (see `inlineLaunch`), so that a turn
 /// which has not come never will.
 struct EmulateAddInTurn : EmulationPattern<AddInTurnOp> {
@@ -687,6 +718,6 @@ void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                EmulateRingWait<RingWaitOp>, EmulateRingWait<RingPeekOp>,
                EmulateRingRelease, EmulateLoad, EmulateLoadRow, EmulateIsFinite,
                EmulateRingCheckFinite, EmulateRingIsFinite, EmulateRead,
-               EmulateStore, EmulateStoreBulk, EmulateAddInTurn, EmulateClear>(
-      types, patterns.getContext(), calls);
+               EmulateStore, EmulateStoreBulk, EmulateClaim, EmulateAddInTurn,
+               EmulateClear>(types, patterns.getContext(), calls);
 }

@@ -37,7 +37,10 @@ static scf::ForOp getNextCopies(CopyAsyncOp copy) {
     if (!loop || loop.getOps<CopyAsyncOp>().empty())
       continue;
     CopyAsyncOp first = *loop.getOps<CopyAsyncOp>().begin();
-    return getNumBytes(copy) >= 2 * getNumBytes(first) ? loop : scf::ForOp();
+    // Blocks that claim tiles have only loops with registers to spare.
+    int64_t least = copy->getBlock()->getOps<ClaimOp>().empty() ? 2 : 1;
+    return getNumBytes(copy) >= least * getNumBytes(first) ? loop
+                                                           : scf::ForOp();
   }
   return {};
 }

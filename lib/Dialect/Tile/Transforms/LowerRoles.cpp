@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ClaimLoop.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
@@ -84,6 +85,11 @@ private:
   int64_t getNumWriters(RingOp ring);
   int64_t getNumReaders(RingOp ring);
   int64_t getNumCheckWarps(RingOp ring);
+  /// Whether the role of the claim has the thread that claims tiles: the one
+  /// that copies.
+  bool claimsItself(ClaimOp op);
+  /// A byte of the place through which the step's number is passed on.
+  Value getPlaceOfClaim(ClaimOp op, Value step, int64_t byte);
   Value getOwnFillNumber(RingOp ring, Value step);
   /// The barrier of the stage that is filled.
   enum class Of { Full, Empty, Checked };
@@ -120,6 +126,9 @@ private:
   /// warp waits for the others of its warpgroup.
   void arriveAsWarp(Value barrier);
   void lowerRelease(RingReleaseOp op);
+  /// The number of the step's tile, which the thread that copies claims, and
+  /// all others are told.
+  Value emitClaim(ClaimOp op, Value step);
   void lowerPingPong(Operation *op);
   void lowerStore(StoreBulkOp op);
   /// The thread that adds waits for its turn first, while the tile is made: an
@@ -163,6 +172,8 @@ private:
   WarpSpecializeOp roles;
   /// Of each role, whether one thread carries it out.
   SmallVector<bool> areOfOneThread;
+  /// Those of each role.
+  SmallVector<ClaimOp> claims;
   OpBuilder b;
   Location loc;
   int64_t ctasPerSm;
@@ -213,6 +224,20 @@ int64_t RoleLowering::getNumReaders(RingOp ring) {
   for (unsigned role : readers)
     arrivals += roles.getNumWarps(role);
   return arrivals;
+}
+
+bool RoleLowering::claimsItself(ClaimOp op) {
+  Region &role = roles.getRoles()[roles.getRoleOf(op)];
+  return role.walk([](CopyAsyncOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+Value RoleLowering::getPlaceOfClaim(ClaimOp op, Value step, int64_t byte) {
+  Value place = arith::RemUIOp::create(b, loc, step, index(ClaimOp::numPlaces));
+  Value offset =
+      arith::MulIOp::create(b, loc, place, index(ClaimOp::bytesOfPlace));
+  return sharedPointer(
+      arith::AddIOp::create(b, loc, offset, index(*op.getOffset() + byte)));
 }
 
 int64_t RoleLowering::getNumWriters(RingOp ring) {
@@ -311,6 +336,15 @@ void RoleLowering::initializeBarriers() {
                                        getBarrier(ring, index(stage), kind),
                                        i32(count), Value());
     });
+    int64_t told = 0;
+    for (ClaimOp claim : claims)
+      if (!claimsItself(claim))
+        told += roles.getNumWarps(roles.getRoleOf(claim));
+    for (int64_t place = 0; told > 0 && place < ClaimOp::numPlaces; ++place)
+      for (auto [byte, count] : {std::pair(0l, 1l), {barrierBytes, told}})
+        NVVM::MBarrierInitOp::create(
+            b, loc, getPlaceOfClaim(claims.front(), index(place), byte),
+            i32(count), Value());
     NVVM::FenceMbarrierInitOp::create(b, loc);
   }
   gpu::BarrierOp::create(b, loc);
@@ -456,6 +490,34 @@ void RoleLowering::lowerRelease(RingReleaseOp op) {
     arrive(empty);
   else
     arriveAsWarp(empty);
+}
+
+Value RoleLowering::emitClaim(ClaimOp op, Value step) {
+  Value full = getPlaceOfClaim(op, step, 0),
+        empty = getPlaceOfClaim(op, step, barrierBytes),
+        place = getPlaceOfClaim(op, step, 2 * barrierBytes);
+  Value round = arith::DivUIOp::create(b, loc, step, index(ClaimOp::numPlaces));
+  Value phase = toI32(arith::RemUIOp::create(b, loc, round, index(2)));
+  Value number;
+  // The thread that copies comes here as soon as the last copies of a tile have
+  // stages, and so before the others.
+  if (claimsItself(op)) {
+    waitAt(empty, arith::XOrIOp::create(b, loc, phase, i32(1)));
+    number = CountUpOp::create(b, loc, b.getI32Type(), op.getCounts(),
+                               op.getIndices());
+    LLVM::StoreOp::create(b, loc, number, place);
+    arrive(full);
+  } else {
+    waitAt(full, phase);
+    number = LLVM::LoadOp::create(b, loc, b.getI32Type(), place);
+    if (areOfOneThread[roles.getRoleOf(op)]) {
+      arrive(empty);
+    } else {
+      number = uniform(number);
+      arriveAsWarp(empty);
+    }
+  }
+  return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
 }
 
 void RoleLowering::arrive(Value barrier) {
@@ -861,7 +923,16 @@ void RoleLowering::separateRoles() {
 void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   for (unsigned role = 0; role < roles.getNumRoles(); ++role)
     areOfOneThread.push_back(roles.isOfOneThread(role));
+  roles.walk([&](ClaimOp claim) { claims.push_back(claim); });
   initializeBarriers();
+  for (ClaimOp claim : claims)
+    lowerClaimLoop(claim, [&](OpBuilder &before, Value step) {
+      b.restoreInsertionPoint(before.saveInsertionPoint());
+      loc = claim.getLoc();
+      Value number = emitClaim(claim, step);
+      before.restoreInsertionPoint(b.saveInsertionPoint());
+      return number;
+    });
   SmallVector<Operation *> ops;
   roles.walk([&](Operation *op) {
     if (isa<RingOpInterface, PingPongWaitOp, PingPongArriveOp, ClearOp,

@@ -9,6 +9,7 @@
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
@@ -95,28 +96,19 @@ static Value computeAtLaunch(OpBuilder &b, Value scalar, IRMapping &atLaunch) {
   return atLaunch.lookup(scalar);
 }
 
-/// Puts what a block does into a loop over the numbers of blocks that there
-/// would be. How many waves all blocks take part in, and how many blocks from
-/// which on in one more, become arguments: quotients that a kernel computes
-/// itself keep ptxas from seeing that all threads go round the loop
-/// alike. So do, behind them, the scalars that are returned: constant memory
-/// has them for the whole loop, where registers are scarce.
-static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
-  Block &body = kernel.getBody().front();
-  Location loc = kernel.getLoc();
-  llvm::SetVector<Operation *> ops = getOpsOfBlocks(body);
-  SmallVector<Value> scalars = getScalarsOfLaunch(body, ops);
-  Type index = IndexType::get(kernel.getContext());
-  Value whole = body.addArgument(index, loc);
-  Value rest = body.addArgument(index, loc);
-  Value firstOfRest = body.addArgument(index, loc);
-  for (Value scalar : scalars)
-    scalar.replaceUsesWithIf(body.addArgument(index, loc), [&](OpOperand &use) {
-      return isUsedIn(ops, body, use.getOwner());
-    });
-  OpBuilder b(body.getTerminator());
-  kernel.setFunctionType(b.getFunctionType(body.getArgumentTypes(), {}));
+/// An op of the kernel that waits for its turn; null if none does.
+static AddInTurnOp findTurn(gpu::GPUFuncOp kernel) {
+  AddInTurnOp found;
+  kernel.walk([&](AddInTurnOp add) { found = add; });
+  return found;
+}
 
+/// Emits a loop over the waves of blocks, of which the arguments say how many
+/// all blocks take part in, and how many blocks from which on in one more;
+/// returns it, with the number of the block that there would be.
+static std::pair<scf::ForOp, Value> emitWaves(OpBuilder &b, Location loc,
+                                              Value whole, Value rest,
+                                              Value firstOfRest) {
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(b, loc, value);
   };
@@ -138,7 +130,59 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   Value position =
       arith::SelectOp::create(b, loc, isEven(b, loc, wave), id, mirrored);
   Value number = arith::MulIOp::create(b, loc, wave, grid);
-  number = arith::AddIOp::create(b, loc, number, position);
+  return {loop, arith::AddIOp::create(b, loc, number, position)};
+}
+
+/// Emits a loop over tiles that blocks claim, and returns it, with the number
+/// of the tile. Those claimed are counted by the last of the counts of turns,
+/// which is nobody's: there are more than tiles (flash.parallel_add).
+static std::pair<scf::ForOp, Value> emitClaims(OpBuilder &b, Location loc,
+                                               Value tiles, AddInTurnOp turn) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  Value counts = turn.getCounts();
+  SmallVector<Value> last;
+  for (int64_t d = 0; d < turn.getCounts().getType().getRank(); ++d) {
+    Value size = memref::DimOp::create(b, loc, counts, d);
+    last.push_back(arith::SubIOp::create(b, loc, size, constant(1)));
+  }
+  auto loop = scf::ForOp::create(b, loc, constant(0), tiles, constant(1));
+  b.setInsertionPointToStart(loop.getBody());
+  return {loop, ClaimOp::create(b, loc, b.getIndexType(),
+                                loop.getInductionVar(), counts, last,
+                                /*offset=*/IntegerAttr())};
+}
+
+/// How many arguments say how many tiles there are to claim, or how many waves.
+static unsigned getNumArguments(gpu::GPUFuncOp kernel) {
+  return findTurn(kernel) ? 1 : 3;
+}
+
+/// Puts what a block does into a loop over the numbers of blocks that there
+/// would be. How many these are become arguments: quotients that a kernel
+/// computes itself keep ptxas from seeing that all threads go round the loop
+/// alike. So do, behind them, the scalars that are returned: constant memory
+/// has them for the whole loop, where registers are scarce.
+static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
+  Block &body = kernel.getBody().front();
+  Location loc = kernel.getLoc();
+  llvm::SetVector<Operation *> ops = getOpsOfBlocks(body);
+  SmallVector<Value> scalars = getScalarsOfLaunch(body, ops);
+  Type index = IndexType::get(kernel.getContext());
+  SmallVector<Value> numbers;
+  for (unsigned i = 0; i < getNumArguments(kernel); ++i)
+    numbers.push_back(body.addArgument(index, loc));
+  for (Value scalar : scalars)
+    scalar.replaceUsesWithIf(body.addArgument(index, loc), [&](OpOperand &use) {
+      return isUsedIn(ops, body, use.getOwner());
+    });
+  OpBuilder b(body.getTerminator());
+  kernel.setFunctionType(b.getFunctionType(body.getArgumentTypes(), {}));
+  AddInTurnOp turn = findTurn(kernel);
+  auto [loop, number] =
+      turn ? emitClaims(b, loc, numbers[0], turn)
+           : emitWaves(b, loc, numbers[0], numbers[1], numbers[2]);
   for (Operation *op : ops) {
     if (auto blockId = dyn_cast<gpu::BlockIdOp>(op)) {
       blockId.replaceAllUsesWith(number);
@@ -150,18 +194,28 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   return scalars;
 }
 
-static bool isPersistent(gpu::GPUFuncOp kernel) {
-  return flash::getSchedule(kernel).has(flash::ScheduleFeatures::Persistent);
+/// Asserts that the counts have one that is no tile's.
+static void assertSpareCount(gpu::LaunchFuncOp launch, AddInTurnOp turn) {
+  OpBuilder b(launch);
+  Location loc = launch.getLoc();
+  auto getSize = [&](Value memory, int64_t dim) -> Value {
+    unsigned number = cast<BlockArgument>(memory).getArgNumber();
+    return memref::DimOp::create(b, loc, launch.getKernelOperand(number), dim);
+  };
+  int64_t last = turn.getCountIndices().size() - 1;
+  Value counts = getSize(turn.getCounts(), last),
+        tiles = getSize(turn.getSums(), last);
+  Value isMore =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, counts, tiles);
+  cf::AssertOp::create(b, loc, isMore,
+                       "the kernel '" +
+                           launch.getKernelName().getValue().str() +
+                           "' claims its tiles, which takes a count more than "
+                           "there are tiles to add to");
 }
 
-/// A persistent block that does not run yet has tiles for which others wait,
-/// and these are the ones that would have to end before it can run.
-static WalkResult refuseTurns(gpu::GPUFuncOp kernel) {
-  return kernel.walk([](AddInTurnOp add) {
-    add.emitOpError("waits for other blocks, which persistent blocks may keep "
-                    "from running; leave out the feature persistent");
-    return WalkResult::interrupt();
-  });
+static bool isPersistent(gpu::GPUFuncOp kernel) {
+  return flash::getSchedule(kernel).has(flash::ScheduleFeatures::Persistent);
 }
 
 namespace {
@@ -169,11 +223,6 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
   void runOnOperation() override {
     SymbolTableCollection symbols;
     DenseMap<Operation *, SmallVector<Value>> scalars;
-    WalkResult walk = getOperation().walk([&](gpu::GPUFuncOp kernel) {
-      return isPersistent(kernel) ? refuseTurns(kernel) : WalkResult::advance();
-    });
-    if (walk.wasInterrupted())
-      return signalPassFailure();
     getOperation().walk([&](gpu::GPUFuncOp kernel) {
       if (isPersistent(kernel))
         scalars[kernel] = persist(kernel);
@@ -204,7 +253,11 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
       for (auto [argument, operand] :
            llvm::zip(kernel.getArguments(), launch.getKernelOperands()))
         atLaunch.map(argument, operand);
-      SmallVector<Value> added{whole, rest, firstOfRest};
+      if (AddInTurnOp turn = findTurn(kernel))
+        assertSpareCount(launch, turn);
+      SmallVector<Value> added =
+          findTurn(kernel) ? SmallVector<Value>{count}
+                           : SmallVector<Value>{whole, rest, firstOfRest};
       for (Value scalar : scalars.lookup(kernel))
         added.push_back(computeAtLaunch(b, scalar, atLaunch));
       launch.getKernelOperandsMutable().append(added);

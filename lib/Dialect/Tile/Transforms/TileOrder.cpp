@@ -66,13 +66,13 @@ static TileOfHead emitGroups(IndexBuilder &b, Value heads, Value perHead,
 }
 
 TileOfHead flash::tile::emitInterleaved(OpBuilder &builder, Location loc,
-                                        const MaskedTiles &tiles,
+                                        const MaskedTiles &tiles, int64_t waves,
                                         Value number) {
   IndexBuilder b{builder, loc};
   Value one = b.constant(1);
   Value perHead = b.max(tiles.tilesOfHead, one);
   Value heads = b.max(tiles.heads, one);
-  Value group = b.div(b.constant(tiles.blocksOfWave), perHead);
+  Value group = b.div(b.constant(waves * tiles.blocksOfWave), perHead);
   group = b.min(b.max(group, one), heads);
   return emitGroups(b, heads, perHead, group, number);
 }
@@ -205,7 +205,8 @@ TileOfHead flash::tile::emitSnakeOrder(OpBuilder &builder, Location loc,
 }
 
 SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
-                                             int64_t blocksOfWave) {
+                                             int64_t blocksOfWave,
+                                             int64_t interleavedWaves) {
   Location loc = op.getLoc();
   IndexBuilder b{builder, loc};
   ValueRange sizes = op.getSizes();
@@ -234,7 +235,7 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
         kind == OrderKind::LongestFirst
             ? emitLongestFirst(builder, loc, tiles, rest)
         : kind == OrderKind::Interleaved || kind == OrderKind::Reverse
-            ? emitInterleaved(builder, loc, tiles, rest)
+            ? emitInterleaved(builder, loc, tiles, interleavedWaves, rest)
             : emitSnakeOrder(builder, loc, tiles,
                              /*haveEvenPairs=*/kind == OrderKind::Pairs, rest);
     if (kind == OrderKind::Reverse)

@@ -27,9 +27,11 @@ struct TileOfHead {
 };
 
 /// The order for blocks that wait for what the tile before of their head adds:
-/// of as many heads as have a wave of tiles, the tiles of one number first.
+/// of as many heads as have so many waves of tiles, the tiles of one number
+/// first.
 TileOfHead emitInterleaved(mlir::OpBuilder &b, mlir::Location loc,
-                           const MaskedTiles &tiles, mlir::Value number);
+                           const MaskedTiles &tiles, int64_t waves,
+                           mlir::Value number);
 
 /// The order for blocks that take one tile each, whenever there is room for
 /// them: of as many heads as fill two waves, the longest tiles first.
@@ -49,9 +51,10 @@ TileOfHead emitSnakeOrder(mlir::OpBuilder &b, mlir::Location loc,
                           mlir::Value number);
 
 /// The indices of the tile that `op` gives, where so many blocks run at the
-/// same time.
+/// same time, and heads that are interleaved have so many waves of tiles.
 llvm::SmallVector<mlir::Value> emitPosition(mlir::OpBuilder &b, PositionOp op,
-                                            int64_t blocksOfWave);
+                                            int64_t blocksOfWave,
+                                            int64_t interleavedWaves = 1);
 
 } // namespace flash::tile
 

@@ -131,6 +131,8 @@ unsigned Numbering::get(Value value) {
       op && op->getNumRegions() == 0 && getRole(op) &&
       (isMemoryEffectFree(op) || hasSingleEffect<MemoryEffects::Read>(op)) &&
       !isa<TileDialect>(op->getDialect());
+  // Nor does a claim differ between roles.
+  isComputed |= op && isa<ClaimOp>(op);
   if (!isComputed)
     return remember(number({"value", value.getAsOpaquePointer(), {}}));
   SmallVector<int64_t> operands{cast<OpResult>(value).getResultNumber()};

@@ -72,7 +72,8 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
     return WalkResult::interrupt();
   };
   WalkResult walk = roles.getRoles()[role].walk([&](Operation *op) {
-    bool isOfTile = isa<TileDialect>(op->getDialect());
+    // Tiles are claimed for all roles.
+    bool isOfTile = isa<TileDialect>(op->getDialect()) && !isa<ClaimOp>(op);
     if (isa<FetchOp>(op) || (isCopy(op) && warps != 1))
       return refuse(op,
                     "is for a role of one warp: those that compute wait for "
@@ -113,10 +114,36 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
   return failure(walk.wasInterrupted());
 }
 
+/// The thread that claims tiles is one that copies, and waits until every role
+/// has read the last number.
+static LogicalResult verifyClaims(WarpSpecializeOp roles) {
+  SmallVector<int64_t> claims(roles.getNumRoles()), copies = claims;
+  ClaimOp first;
+  roles->getParentOfType<gpu::GPUFuncOp>().walk([&](Operation *op) {
+    if (!isa<ClaimOp, CopyAsyncOp>(op))
+      return;
+    auto claim = dyn_cast<ClaimOp>(op);
+    first = first ? first : claim;
+    if (getRole(op))
+      ++(claim ? claims : copies)[roles.getRoleOf(op)];
+  });
+  if (!first)
+    return success();
+  if (llvm::any_of(claims, [](int64_t count) { return count != 1; }))
+    return first.emitOpError("must be there once in each role, all of which go "
+                             "round the loop that it ends");
+  if (llvm::count(copies, 0) + 1 == roles.getNumRoles())
+    return success();
+  return first.emitOpError("needs one role that copies, of which a thread "
+                           "claims tiles for all");
+}
+
 LogicalResult flash::tile::verifyRoles(WarpSpecializeOp roles) {
   for (unsigned role = 0; role < roles.getNumRoles(); ++role)
     if (failed(verifyRole(roles, role)))
       return failure();
+  if (failed(verifyClaims(roles)))
+    return failure();
   // All threads come to what is around the roles.
   auto kernel = roles->getParentOfType<gpu::GPUFuncOp>();
   WalkResult walk = kernel.walk([](RingOpInterface op) {

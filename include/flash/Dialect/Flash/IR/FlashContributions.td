@@ -62,7 +62,8 @@ def Flash_ParallelAddOp : Flash_Op<"parallel_add",
     or another order without loops of waiting (`#tile.order<linear>`, `reverse`, `longest_first` or
     `heads_fastest`). What `sums` held before is not part of it; a tile that no unit adds
     to is undefined. `counts`, zeros before the loop, says how many units added to each
-    tile; it may have more elements along its last dimension, which stay as they are.
+    tile; it may have more elements along its last dimension. Persistent blocks need one more,
+    the last of all, to count the units that they have claimed; the others stay as they are.
 
     Example:
 

@@ -141,7 +141,7 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
     the heads. A wave is as many CTAs as run at the same time.
 
     - `linear`: row by row, the last dimension the fastest.
-    - `interleaved`: of as many heads as have a wave of tiles, one if it has
+    - `interleaved`: of as many heads as have a wave of tiles (two if CTAs claim tiles, `tile.claim`), one if it has
       more, first the first tile of each, then the second. For tiles that add to what the
       tile before adds to (`flash.parallel_add`), which then begins early enough
       that they need not wait; more heads would not stay in the cache.

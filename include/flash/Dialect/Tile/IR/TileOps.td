@@ -948,7 +948,7 @@ def Tile_AddInTurnOp : Tile_Op<"add_in_turn",
 
     A GPU starts blocks by their numbers, and may have none left for the others when
     some wait. So a block waits only for blocks of smaller numbers: turns follow
-    the order of blocks. Emulation, which runs such blocks one after the other,
+    the order of blocks, or of tiles that these claim (`tile.claim`). Emulation, which runs such blocks one after the other,
     refuses a turn that has not come. One thread of a role of one warp waits and adds
     (`cp.reduce.async.bulk`), while others compute.
   }];
@@ -961,6 +961,41 @@ def Tile_AddInTurnOp : Tile_Op<"add_in_turn",
     `:` type($tile) `to` type($sums) `,` type($counts)
   }];
   let hasVerifier = 1;
+}
+
+def Tile_ClaimOp : Tile_Op<"claim", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "the next tile that no block has, or the end of a loop";
+  let description = [{
+    Blocks that claim tiles take one after the other, as they get done, by numbers that go up. So a block whose turn
+    has not come (`tile.add_in_turn`) waits for tiles that others have claimed before it and work on. The count is
+    that of the tiles claimed; it is 0 when the kernel starts.
+
+    The op is the first in a loop over tiles: an `scf.for` from 0 in steps of 1 up to their number, whose `step` it
+    has. Where no tile is left the loop ends. Each role of the block has the op, and all get the same number: one thread of
+    those that copy claims it, and tells the others, through shared memory at `offset`, which `tile-allocate-smem`
+    sets.
+
+    ```mlir
+    scf.for %step = %c0 to %tiles step %c1 {
+      %number = tile.claim %step of %counts[%c0, %last] : memref<?x?xi32>
+      %h, %i = tile.position %number of (%heads, %tiles_of_head) interleaved
+    ```
+  }];
+  let arguments = (ins Index:$step, MemRefOf<[I32]>:$counts,
+                       Variadic<Index>:$indices, OptionalAttr<I64Attr>:$offset);
+  let results = (outs Index:$number);
+  let assemblyFormat = [{
+    $step `of` $counts `[` $indices `]` attr-dict `:` type($counts)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// How many numbers the thread that claims may be ahead of the others.
+    static constexpr int64_t numPlaces = 2;
+    /// Of a place in shared memory: a barrier that says that a number is there,
+    /// one that says that all have read it, and the number.
+    static constexpr int64_t bytesOfPlace = 24;
+    static int64_t getNumSharedBytes() { return numPlaces * bytesOfPlace; }
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -1029,6 +1064,21 @@ def Tile_PutOp : Tile_Op<"put", [MemoryEffects<[MemWrite]>]> {
     /// Whether a put of `x` to `to` may alternate between columns.
     static bool canAlternate(::mlir::RankedTensorType x, SmemType to);
   }];
+}
+
+def Tile_CountUpOp : Tile_Op<"count_up", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "a count, which is one more afterwards";
+  let description = [{
+    How a thread claims a tile (`tile.claim`): no two threads of the kernel get the same count.
+
+    ```mlir
+    %number = tile.count_up %counts[%c0, %last] : memref<?x?xi32>
+    ```
+  }];
+  let arguments = (ins MemRefOf<[I32]>:$counts, Variadic<Index>:$indices);
+  let results = (outs I32:$count);
+  let assemblyFormat = "$counts `[` $indices `]` attr-dict `:` type($counts)";
+  let hasVerifier = 1;
 }
 
 class Tile_TurnOp<string mnemonic> : Tile_Op<mnemonic> {

@@ -117,7 +117,8 @@ def LowerPositions : Pass<"tile-lower-positions", "::mlir::ModuleOp"> {
     table, for which the host asserts that it has an entry for each block. A wave
     is as many blocks as the multiprocessors hold, of which the module says how
     many there are (`flash.multiprocessors`); with
-    `ctas_per_sm = 2` in the schedule of the kernel, twice as many.
+    `ctas_per_sm = 2` in the schedule of the kernel, twice as many. Orders for blocks that wait for each other have
+    heads of one wave together, of two if the kernel is persistent.
 
     ```mlir
     %h, %i = tile.position %number of (%heads, %tiles) linear
@@ -150,8 +151,22 @@ def Persist : Pass<"tile-persist", "::mlir::ModuleOp"> {
       ...
     }
     ```
+
+    Where blocks add in turn (`tile.add_in_turn`), not all of them need be running, and who waits for one
+    that cannot start waits for ever. So they claim tiles (`tile.claim`), which the last of the counts counts.
+    That it is no tile's, the host asserts.
+
+    ```mlir
+    scf.for %step = %c0 to %blocks step %c1 {
+      %i = tile.claim %step of %counts[%last]
+      ...
+    }
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::cf::ControlFlowDialect",
+                           "::mlir::memref::MemRefDialect",
+                           "::flash::tile::TileDialect",
                            "::mlir::scf::SCFDialect"];
 }
 
