@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GradProgram.h"
+#include "GradTiler.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
@@ -42,136 +42,8 @@ static constexpr int64_t eight = 8;
 /// Rows of the output whose delta a unit of work computes.
 static constexpr int64_t deltaRows = 16;
 
-/// Parts of the keys of a head whose sums are added up one after the other, by
-/// one unit of work, or by as many where there are fewer heads than this.
-static constexpr int64_t partsOfKeys = 8;
-
 /// Heads whose sinks a unit of work sums up, and the queries of a step.
 static constexpr int64_t sinkHeads = 8, sinkQueries = 256;
-
-namespace {
-/// Writes the programs of one operation: of the rows, of tiles of queries, of
-/// tiles of keys and of the sinks. None of them adds to what another one or
-/// another unit of work has written, or in a fixed order, so the result is the
-/// same in each run.
-class GradTiler : GradProgram {
-public:
-  explicit GradTiler(AttentionGradOp op);
-  void run();
-
-private:
-  bool hasRoles() const {
-    return schedule.has(ScheduleFeatures::SpecializeWarps);
-  }
-  Value emptyLike(Value tensor) {
-    return tensor::EmptyOp::create(b,
-                                   tensor::getMixedSizes(b, b.getLoc(), tensor),
-                                   getElementTypeOrSelf(tensor));
-  }
-  /// The schedule of a program over tiles of so many rows.
-  Schedule ofTiles(int64_t rows, std::optional<int64_t> stages) {
-    Schedule ofRows = schedule;
-    ofRows.stages = stages;
-    ofRows.queryStages.reset();
-    ofRows.warps = hasRoles() ? rows / rowsOfWarp : getDefaultWarps(rows);
-    return ofRows;
-  }
-  /// Tiles of which all exists.
-  TiledDim whole(const TiledDim &dim) { return {dim.tile, index(dim.tile)}; }
-  /// Gives a step the score region, and leaves out the mask if all is kept.
-  void finishStep(StepOpInterface step, bool isWhole);
-  /// `sum` times `factor`, in the type of the operands; 0 from row `end` on, if
-  /// there is one.
-  Value finish(Value sum, double factor, Value end);
-
-  void emitRows();
-  /// How many counts a unit of the program of rows has. Units are as many as
-  /// tiles of queries, or more; where blocks claim their tiles there is a count
-  /// besides.
-  int64_t getCountsOfUnit() const {
-    return schedule.has(ScheduleFeatures::Persistent) ? 2 : 1;
-  }
-  /// Writes 0 to the counts of a unit.
-  void insertZeros(Value counts, ValueRange position);
-  /// Where warps have roles, bulk copies take the statistics of a step, eight
-  /// queries in a row: the statistics in this form, and those of a step in it.
-  Value takeInEights(Value statistics);
-  Value extractFromEights(Value eights, Value batch, Value head, Value start);
-  Value emitQueryGrad();
-  /// The gradients of keys and values by a program for both, or by one for
-  /// each.
-  SmallVector<Value> emitKeyGrads();
-  /// The program over tiles of keys for some of their gradients.
-  SmallVector<Value> emitKeyProgram(bool ofKeys, bool ofValues);
-  /// How a step adds to the gradients of queries: the tile of them that it adds
-  /// to, and what becomes of the sums of all, the last of `state`, when it has.
-  struct AddToQueries {
-    llvm::function_ref<Value(Value head, Value at, OpFoldResult existing,
-                             Value sums)>
-        begin;
-    llvm::function_ref<Value(Value tile, Value head, Value at,
-                             OpFoldResult existing, Value sums, Value end)>
-        end;
-  };
-  /// The finished gradients of the tile of keys at `start`, and behind them the
-  /// sums of those of queries that it has added to, if there are any.
-  SmallVector<Value> emitKeyTile(Value batch, Value keyHead, Value start,
-                                 bool ofKeys, bool ofValues, Value sums,
-                                 const AddToQueries &add);
-  Value emitSinkGrad();
-
-  //===--------------------------------------------------------------------===//
-  // One program for the gradients of queries, keys and values
-  //===--------------------------------------------------------------------===//
-
-  /// Whether sums of the gradients of queries have a row for each column.
-  bool areSumsTransposed() const {
-    return schedule.hasTurns() && querySteps.tile != keys.tile;
-  }
-  SmallVector<int64_t> getShapeOfSum() {
-    SmallVector<int64_t> shape = {querySteps.tile, op.getHeadDim()};
-    if (areSumsTransposed())
-      std::swap(shape[0], shape[1]);
-    return shape;
-  }
-  /// The number of the tile of queries that starts at `start`.
-  OpFoldResult numberOf(Value start) {
-    return affine::makeComposedFoldedAffineApply(
-        b, b.getLoc(), b.getAffineDimExpr(0).floorDiv(querySteps.tile),
-        {start});
-  }
-  /// The sums for all tiles of queries, and nothing in them.
-  Value emptySums();
-  /// Rounds the sums of tiles of queries.
-  Value emitQueryGradOfSums();
-
-  /// Where warps have no roles: a program over heads of keys, in which one tile
-  /// of keys after the other adds to the sums of the head's queries.
-  SmallVector<Value> emitHeadProgram();
-  Value addTiles(Value tile, Value sum);
-  /// `rows` rows of sums from `first` on, as a tile of `dim`.
-  Value extractSums(Value sums, ArrayRef<OpFoldResult> first, OpFoldResult rows,
-                    const TiledDim &dim);
-  /// `whole` with the first `rows` rows of the tile from `first` on.
-  Value insertTile(Value tile, Value whole, ArrayRef<OpFoldResult> first,
-                   OpFoldResult rows);
-
-  Type elementType;
-  Schedule schedule;
-  TiledDim queries, keys;
-  /// What the programs over tiles of keys and of queries visit at a time.
-  TiledDim querySteps, keySteps;
-  /// Of keys beyond a batch's length, which bulk copies do not fill.
-  Padding padding = Padding::Zero;
-  double scale;
-  /// Of each query, its log-sum-exp in units of log2, and delta; and these as
-  /// programs over keys take them.
-  Value shift, delta, shiftOfSteps, deltaOfSteps;
-  /// Of one program: of each tile of queries what its gradients are before
-  /// their scale, and how many tiles of keys have added to them.
-  Value sums, counts;
-};
-} // namespace
 
 GradTiler::GradTiler(AttentionGradOp op)
     : GradProgram(op), elementType(op.getQuery().getType().getElementType()),
@@ -189,6 +61,25 @@ GradTiler::GradTiler(AttentionGradOp op)
   keySteps = {schedule.getKeyStep(), keys.end, keys.multiple};
   if (op.getLengths() && hasRoles())
     padding = Padding::Anything;
+}
+
+Value GradTiler::emptyLike(Value tensor) {
+  return tensor::EmptyOp::create(b,
+                                 tensor::getMixedSizes(b, b.getLoc(), tensor),
+                                 getElementTypeOrSelf(tensor));
+}
+
+Schedule GradTiler::ofTiles(int64_t rows, std::optional<int64_t> stages) {
+  Schedule ofRows = schedule;
+  ofRows.stages = stages;
+  ofRows.queryStages.reset();
+  ofRows.warps = hasRoles() ? rows / rowsOfWarp : getDefaultWarps(rows);
+  return ofRows;
+}
+
+OpFoldResult GradTiler::numberOf(Value start) {
+  return affine::makeComposedFoldedAffineApply(
+      b, b.getLoc(), b.getAffineDimExpr(0).floorDiv(querySteps.tile), {start});
 }
 
 void GradTiler::finishStep(StepOpInterface step, bool isWhole) {
@@ -555,206 +446,6 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   counts = results.pop_back_val();
   sums = results.pop_back_val();
   return results;
-}
-
-SmallVector<Value> GradTiler::emitHeadProgram() {
-  Location loc = op.getLoc();
-  OpFoldResult zero = index(0), one = index(1);
-  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-  auto apply = [&](AffineExpr expr, ArrayRef<OpFoldResult> operands) {
-    return affine::makeComposedFoldedAffineApply(b, loc, expr, operands);
-  };
-  auto sizesOf = [&](Value tensor) {
-    return tensor::getMixedSizes(b, loc, tensor);
-  };
-  SmallVector<OpFoldResult> keySizes = sizesOf(op.getKey());
-  SmallVector<OpFoldResult> sumSizes = sizesOf(op.getQuery());
-  OpFoldResult numQueries = sumSizes[2], headDim = sumSizes[3];
-
-  shiftOfSteps = shift;
-  deltaOfSteps = delta;
-  // The bits of a row follow from the parts, which lengths alone tell, not from
-  // who adds them up.
-  Value tiles = asValue(apply(d0.ceilDiv(keys.tile), {keySizes[2]}));
-  Value parts = b.createOrFold<arith::MinUIOp>(
-      constant(partsOfKeys),
-      b.createOrFold<arith::MaxUIOp>(tiles, constant(1)));
-  Value tilesOfPart = b.createOrFold<arith::CeilDivUIOp>(tiles, parts);
-  Value heads =
-      b.createOrFold<arith::MulIOp>(asValue(keySizes[0]), asValue(keySizes[1]));
-  Value areFew = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::ult, heads,
-                                               constant(partsOfKeys));
-  Value units = b.createOrFold<arith::SelectOp>(areFew, parts, constant(1));
-  Value partsOfUnit =
-      b.createOrFold<arith::SelectOp>(areFew, constant(1), parts);
-  sumSizes.insert(sumSizes.begin(), getAsOpFoldResult(units));
-  SmallVector<Value> outputs = {
-      emptyLike(op.getKey()), emptyLike(op.getValue()),
-      tensor::EmptyOp::create(b, sumSizes, b.getF32Type())};
-
-  auto body = [&](ValueRange position, ValueRange outputs) {
-    Value batch = position[0], keyHead = position[1], unit = position[2];
-    Value firstPart = arith::MulIOp::create(b, unit, partsOfUnit);
-    Value endPart = arith::AddIOp::create(b, firstPart, partsOfUnit);
-    auto tileOf = [&](Value part) {
-      Value tile = arith::MulIOp::create(b, part, tilesOfPart);
-      return arith::MinUIOp::create(b, tile, tiles).getResult();
-    };
-    auto rowOf = [&](Value tile) {
-      Value row = asValue(apply(d0 * keys.tile, {tile}));
-      return arith::MinUIOp::create(b, row, asValue(keys.end)).getResult();
-    };
-    Value firstRow = rowOf(tileOf(firstPart));
-    Value rows = arith::SubIOp::create(b, rowOf(tileOf(endPart)), firstRow);
-    std::pair<OpFoldResult, OpFoldResult> queryHeads =
-        groups.getQueryHeads(b, loc, keyHead);
-    OpFoldResult firstHead = queryHeads.first,
-                 group = apply(d0 - d1, {queryHeads.second, firstHead});
-    // What the unit has of the results, without what it has one of.
-    struct Share {
-      SmallVector<OpFoldResult> offsets, sizes;
-    };
-    SmallVector<Share> shares;
-    for (Value output : outputs.take_front(2))
-      shares.push_back({{batch, keyHead, firstRow, zero},
-                        {one, one, rows, sizesOf(output)[3]}});
-    shares.push_back({{unit, batch, firstHead, zero, zero},
-                      {one, one, group, numQueries, headDim}});
-    SmallVector<Value> state;
-    for (auto [share, output] : llvm::zip_equal(shares, outputs)) {
-      SmallVector<int64_t> shape;
-      SmallVector<Value> dynamic;
-      dispatchIndexOpFoldResults(ArrayRef(share.sizes).drop_front(2), dynamic,
-                                 shape);
-      state.push_back(tensor::ExtractSliceOp::create(
-          b, RankedTensorType::get(shape, getElementTypeOrSelf(output)), output,
-          share.offsets, share.sizes,
-          SmallVector<OpFoldResult>(share.sizes.size(), one)));
-    }
-    auto cleared = [&](Value sums) {
-      return linalg::FillOp::create(b, emitConstant(b, 0), sums).getResult(0);
-    };
-    state.back() = cleared(state.back());
-
-    auto placeOf = [&](Value head, Value at) -> SmallVector<OpFoldResult> {
-      Value number = arith::SubIOp::create(b, head, asValue(firstHead));
-      return {number, at, zero};
-    };
-    auto begin = [&](Value head, Value at, OpFoldResult existing, Value sums) {
-      return extractSums(sums, placeOf(head, at), existing, querySteps);
-    };
-    auto end = [&](Value tile, Value head, Value at, OpFoldResult existing,
-                   Value sums, Value) {
-      return insertTile(tile, sums, placeOf(head, at), existing);
-    };
-    auto keyTile = [&](Value number, ValueRange state) {
-      Value start = asValue(apply(d0 * keys.tile, {number}));
-      SmallVector<Value> grads =
-          emitKeyTile(batch, keyHead, start, /*ofKeys=*/true,
-                      /*ofValues=*/true, state.back(), {begin, end});
-      OpFoldResult existing = keys.existing(b, loc, start);
-      Value row = arith::SubIOp::create(b, start, firstRow);
-      for (unsigned i = 0; i < 2; ++i)
-        grads[i] = insertTile(grads[i], state[i], {row, zero}, existing);
-      return grads;
-    };
-    auto add = [&](Value ofPart, Value sums) {
-      auto [from, to] = queryHeads;
-      return loop(asValue(from), asValue(to), 1, sums,
-                  [&](Value head, ValueRange state) {
-                    return loop(
-                        constant(0), asValue(numQueries), queries.tile, state,
-                        [&](Value at, ValueRange state) -> SmallVector<Value> {
-                          OpFoldResult existing = queries.existing(b, loc, at);
-                          SmallVector<OpFoldResult> place = placeOf(head, at);
-                          Value sum = addTiles(
-                              extractSums(ofPart, place, existing, queries),
-                              extractSums(state[0], place, existing, queries));
-                          return {insertTile(sum, state[0], place, existing)};
-                        });
-                  })[0];
-    };
-    // The sums of one part after the other have the same memory.
-    state.push_back(tensor::EmptyOp::create(
-        b, ArrayRef<OpFoldResult>{group, numQueries, headDim}, b.getF32Type()));
-    state = loop(
-        firstPart, endPart, 1, state,
-        [&](Value part, ValueRange state) -> SmallVector<Value> {
-          Value next = arith::AddIOp::create(b, part, constant(1));
-          SmallVector<Value> ofPart = {state[0], state[1], cleared(state[3])};
-          ofPart = loop(tileOf(part), tileOf(next), 1, ofPart, keyTile);
-          Value sums = add(ofPart[2], state[2]);
-          return {ofPart[0], ofPart[1], sums, ofPart[2]};
-        });
-    state.pop_back();
-    auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(forall.getTerminator().getBody());
-    for (auto [value, output, share] : llvm::zip_equal(state, outputs, shares))
-      tensor::ParallelInsertSliceOp::create(
-          b, value, output, share.offsets, share.sizes,
-          SmallVector<OpFoldResult>(share.sizes.size(), one));
-  };
-  SmallVector<Value> results =
-      parallelLoop({keySizes[0], keySizes[1], sumSizes[0]}, {1, 1, 1}, outputs,
-                   Schedule(), body);
-
-  Value sumsOfUnits = results.pop_back_val();
-  auto round = [&](ValueRange position, ValueRange outputs) {
-    OpFoldResult rows = queries.existing(b, loc, position[2]);
-    Value sum =
-        loop(constant(0), units, 1, zeros({queries.tile, op.getHeadDim()}),
-             [&](Value unit, ValueRange state) -> SmallVector<Value> {
-               SmallVector<OpFoldResult> first = {
-                   unit, position[0], position[1], position[2], zero};
-               return {addTiles(extractSums(sumsOfUnits, first, rows, queries),
-                                state[0])};
-             })[0];
-    insertRows(b, loc, finish(sum, scale, Value()), outputs[0],
-               getAsOpFoldResult(position), rows);
-  };
-  results.insert(results.begin(),
-                 parallelLoop({sumSizes[1], sumSizes[2], numQueries},
-                              {1, 1, queries.tile}, emptyLike(op.getQuery()),
-                              Schedule(), round)[0]);
-  return results;
-}
-
-Value GradTiler::addTiles(Value tile, Value sum) {
-  AffineMap all = map(2, {0, 1});
-  return generic(
-      tile, sum, {all, all},
-      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        return {arith::AddFOp::create(at, args[1], args[0])};
-      })[0];
-}
-
-Value GradTiler::extractSums(Value sums, ArrayRef<OpFoldResult> first,
-                             OpFoldResult rows, const TiledDim &dim) {
-  SmallVector<OpFoldResult> sizes(first.size(), index(1));
-  sizes.back() = index(op.getHeadDim());
-  sizes[sizes.size() - 2] = rows;
-  SmallVector<int64_t> shape = {
-      getConstantIntValue(rows).value_or(ShapedType::kDynamic),
-      op.getHeadDim()};
-  Value slice = tensor::ExtractSliceOp::create(
-      b, RankedTensorType::get(shape, b.getF32Type()), sums, first, sizes,
-      SmallVector<OpFoldResult>(first.size(), index(1)));
-  return padToTile(b, op.getLoc(), slice, ArrayRef(sizes).take_back(2),
-                   {dim.tile, op.getHeadDim()}, b.getF32FloatAttr(0));
-}
-
-Value GradTiler::insertTile(Value tile, Value whole,
-                            ArrayRef<OpFoldResult> first, OpFoldResult rows) {
-  auto type = cast<RankedTensorType>(tile.getType());
-  SmallVector<OpFoldResult> sizes = {rows, index(type.getDimSize(1))},
-                            ones(2, index(1));
-  if (getConstantIntValue(rows) != type.getDimSize(0))
-    tile = tensor::ExtractSliceOp::create(
-        b, tile, SmallVector<OpFoldResult>(2, index(0)), sizes, ones);
-  sizes.insert(sizes.begin(), first.size() - 2, index(1));
-  ones.assign(first.size(), index(1));
-  return tensor::InsertSliceOp::create(b, tile, whole, first, sizes, ones);
 }
 
 Value GradTiler::emptySums() {

@@ -1,0 +1,133 @@
+//===- GradTiler.h - The programs of one operation of gradients -*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_GRADTILER_H
+#define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_GRADTILER_H
+
+#include "GradProgram.h"
+
+namespace flash {
+
+/// Writes the programs of one operation: of the rows, of tiles of queries, of
+/// tiles of keys and of the sinks. None of them adds to what another one or
+/// another unit of work has written, or in a fixed order, so the result is the
+/// same in each run.
+class GradTiler : GradProgram {
+public:
+  explicit GradTiler(AttentionGradOp op);
+  void run();
+
+private:
+  bool hasRoles() const {
+    return schedule.has(ScheduleFeatures::SpecializeWarps);
+  }
+  /// A tensor of the sizes and elements of `tensor`, which nobody has written.
+  mlir::Value emptyLike(mlir::Value tensor);
+  /// The schedule of a program over tiles of so many rows.
+  Schedule ofTiles(int64_t rows, std::optional<int64_t> stages);
+  /// Tiles of which all exists.
+  TiledDim whole(const TiledDim &dim) { return {dim.tile, index(dim.tile)}; }
+  /// Gives a step the score region, and leaves out the mask if all is kept.
+  void finishStep(StepOpInterface step, bool isWhole);
+  /// `sum` times `factor`, in the type of the operands; 0 from row `end` on, if
+  /// there is one.
+  mlir::Value finish(mlir::Value sum, double factor, mlir::Value end);
+
+  void emitRows();
+  /// How many counts a unit of the program of rows has. Units are as many as
+  /// tiles of queries, or more; where blocks claim their tiles there is a count
+  /// besides.
+  int64_t getCountsOfUnit() const {
+    return schedule.has(ScheduleFeatures::Persistent) ? 2 : 1;
+  }
+  /// Writes 0 to the counts of a unit.
+  void insertZeros(mlir::Value counts, mlir::ValueRange position);
+  /// Where warps have roles, bulk copies take the statistics of a step, eight
+  /// queries in a row: the statistics in this form, and those of a step in it.
+  mlir::Value takeInEights(mlir::Value statistics);
+  mlir::Value extractFromEights(mlir::Value eights, mlir::Value batch,
+                                mlir::Value head, mlir::Value start);
+  mlir::Value emitQueryGrad();
+  /// The gradients of keys and values by a program for both, or by one for
+  /// each.
+  llvm::SmallVector<mlir::Value> emitKeyGrads();
+  /// The program over tiles of keys for some of their gradients.
+  llvm::SmallVector<mlir::Value> emitKeyProgram(bool ofKeys, bool ofValues);
+  /// How a step adds to the gradients of queries: the tile of them that it adds
+  /// to, and what becomes of the sums of all, the last of `state`, when it has.
+  struct AddToQueries {
+    llvm::function_ref<mlir::Value(mlir::Value head, mlir::Value at,
+                                   mlir::OpFoldResult existing,
+                                   mlir::Value sums)>
+        begin;
+    llvm::function_ref<mlir::Value(mlir::Value tile, mlir::Value head,
+                                   mlir::Value at, mlir::OpFoldResult existing,
+                                   mlir::Value sums, mlir::Value end)>
+        end;
+  };
+  /// The finished gradients of the tile of keys at `start`, and behind them the
+  /// sums of those of queries that it has added to, if there are any.
+  llvm::SmallVector<mlir::Value> emitKeyTile(mlir::Value batch,
+                                             mlir::Value keyHead,
+                                             mlir::Value start, bool ofKeys,
+                                             bool ofValues, mlir::Value sums,
+                                             const AddToQueries &add);
+  mlir::Value emitSinkGrad();
+
+  //===--------------------------------------------------------------------===//
+  // One program for the gradients of queries, keys and values
+  //===--------------------------------------------------------------------===//
+
+  /// Whether sums of the gradients of queries have a row for each column.
+  bool areSumsTransposed() const {
+    return schedule.hasTurns() && querySteps.tile != keys.tile;
+  }
+  llvm::SmallVector<int64_t> getShapeOfSum() {
+    llvm::SmallVector<int64_t> shape = {querySteps.tile, op.getHeadDim()};
+    if (areSumsTransposed())
+      std::swap(shape[0], shape[1]);
+    return shape;
+  }
+  /// The number of the tile of queries that starts at `start`.
+  mlir::OpFoldResult numberOf(mlir::Value start);
+  /// The sums for all tiles of queries, and nothing in them.
+  mlir::Value emptySums();
+  /// Rounds the sums of tiles of queries.
+  mlir::Value emitQueryGradOfSums();
+
+  /// Where warps have no roles: a program over heads of keys, in which one tile
+  /// of keys after the other adds to the sums of the head's queries.
+  llvm::SmallVector<mlir::Value> emitHeadProgram();
+  mlir::Value addTiles(mlir::Value tile, mlir::Value sum);
+  /// `rows` rows of sums from `first` on, as a tile of `dim`.
+  mlir::Value extractSums(mlir::Value sums,
+                          llvm::ArrayRef<mlir::OpFoldResult> first,
+                          mlir::OpFoldResult rows, const TiledDim &dim);
+  /// `whole` with the first `rows` rows of the tile from `first` on.
+  mlir::Value insertTile(mlir::Value tile, mlir::Value whole,
+                         llvm::ArrayRef<mlir::OpFoldResult> first,
+                         mlir::OpFoldResult rows);
+
+  mlir::Type elementType;
+  Schedule schedule;
+  TiledDim queries, keys;
+  /// What the programs over tiles of keys and of queries visit at a time.
+  TiledDim querySteps, keySteps;
+  /// Of keys beyond a batch's length, which bulk copies do not fill.
+  Padding padding = Padding::Zero;
+  double scale;
+  /// Of each query, its log-sum-exp in units of log2, and delta; and these as
+  /// programs over keys take them.
+  mlir::Value shift, delta, shiftOfSteps, deltaOfSteps;
+  /// Of one program: of each tile of queries what its gradients are before
+  /// their scale, and how many tiles of keys have added to them.
+  mlir::Value sums, counts;
+};
+
+} // namespace flash
+
+#endif // FLASH_LIB_DIALECT_FLASH_TRANSFORMS_GRADTILER_H
