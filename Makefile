@@ -31,7 +31,7 @@ run: build ## every example, checked against the reference and timed
 	scripts/run-examples.sh $(BUILD)
 
 python: build ## the Python package, in the virtual environment $(BUILD)/python
-	@scripts/setup.sh python3-venv python3-dev
+	@scripts/setup.sh python3-venv python3-dev python3-matplotlib
 	scripts/setup-python.sh $(BUILD) $(PYTHON)
 
 test: python ## every test; the last line is the tally

@@ -19,7 +19,7 @@ import tempfile
 import time
 import traceback
 
-from experiments import forward, heads, ladder, roofline, small, softmax, sustained, variants
+from experiments import forward, gradients, heads, ladder, roofline, small, softmax, sustained, variants
 from flash import Flash, probe
 from peers import Peers
 from results import FAULT, Result
@@ -27,8 +27,10 @@ from results import FAULT, Result
 # What matters most comes first, in case that time runs out.
 EXPERIMENTS = {
     "forward": forward.run,
+    "gradients": gradients.run,
     "sustained": sustained.run,
     "ladder": ladder.run,
+    "gradient-ladder": ladder.run_gradients,
     "variants": variants.run,
     "single-head": heads.single,
     "few-heads": heads.few,
@@ -82,7 +84,8 @@ def run_one(bench, name):
     start = time.perf_counter()
     try:
         result = EXPERIMENTS[name](bench)
-        if not any(table.rows for table in result.tables) and not result.notes:
+        has_faults = any(note.startswith(FAULT) for note in result.notes)
+        if not any(table.rows for table in result.tables) and (has_faults or not result.notes):
             result.error = "nothing was measured"
     except Exception as error:
         traceback.print_exc()

@@ -17,6 +17,11 @@ MODULES = {"Python": ("flash-mlir's package", "flash_mlir"),
            "FA3": ("FlashAttention-3", "flash_attn_interface"),
            "FA4": ("FlashAttention-4", "flash_attn.cute.interface")}
 
+DETERMINISTIC = "FA4, deterministic"
+
+# Products of gradients by those of the forward.
+GRADIENT_PRODUCTS = 2.5
+
 BACKENDS = {"FA2": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "math": "MATH"}
 
 
@@ -68,12 +73,12 @@ class Peers:
         stop.synchronize()
         return start.elapsed_time(stop)
 
-    def time(self, name, function):
+    def time(self, name, function, grad=False):
         """The median of milliseconds."""
         if not self.here:
             return None
         try:
-            with torch.no_grad():
+            with torch.set_grad_enabled(grad):
                 for _ in range(3):
                     self.once(function)
                 times, end = [], time.perf_counter() + self.seconds
@@ -121,6 +126,53 @@ class Peers:
             return (result[0] if isinstance(result, tuple) else result).transpose(1, 2)
 
         return call
+
+    def normal(self, shape, dtype):
+        return torch.randn(*shape, device=self.device, dtype=getattr(torch, {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}[dtype]))
+
+    def backward(self, name, tensors, grad, causal):
+        """A call that computes the gradients of queries, keys and values of what `name` computes, by autograd, and no
+        output: one of MODULES, of BACKENDS on a GPU, SDPA, or DETERMINISTIC. None where it is not there, or refuses."""
+        leaves = [tensor.detach().requires_grad_() for tensor in tensors]
+        module = self.modules.get("FA4" if name == DETERMINISTIC else name)
+        if module is None and (name in MODULES or name == DETERMINISTIC):
+            return None
+        try:
+            with torch.enable_grad():
+                if name == "Python":
+                    output = module.attention(*leaves, mask=module.causal() if causal else None)
+                elif name == "SDPA":
+                    output = scaled_dot_product_attention(*leaves, is_causal=causal)
+                elif module is None:
+                    output = self.sdpa_call(name, leaves, causal)()
+                else:
+                    # They want (batch, length, heads, D), and to copy takes no time of theirs.
+                    leaves = [tensor.detach().transpose(1, 2).contiguous().requires_grad_() for tensor in tensors]
+                    grad = grad.transpose(1, 2).contiguous()
+                    options = {"deterministic": True} if name == DETERMINISTIC else {}
+                    output = module.flash_attn_func(*leaves, causal=causal, **options)
+                    output = output[0] if isinstance(output, tuple) else output
+        except Exception as error:  # A backend that refuses.
+            self.say(f"  {name}: {(str(error).strip().splitlines() or [type(error).__name__])[0][:100]}")
+            return None
+        return lambda: torch.autograd.grad(output, leaves, grad, retain_graph=True)
+
+    def gradient_deviation(self, tensors, grad, causal, found):
+        """By how much the gradients of the first head are off from those of a naive attention in f32: the root of the
+        mean square, by that of the gradient, of the worst of the three; and what is allowed."""
+        q, k, v, do = (tensor.detach()[:1, :1].float().requires_grad_(tensor is not grad) for tensor in (*tensors, grad))
+        with torch.enable_grad():
+            scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
+            if causal:
+                scores = scores.masked_fill(~torch.ones_like(scores, dtype=torch.bool).tril(), float("-inf"))
+            wanted = torch.autograd.grad(torch.softmax(scores, dim=-1) @ v, (q, k, v), do)
+
+        def norm(x):
+            return float(x.float().pow(2).mean().sqrt())
+
+        deviation = max(norm(mine[:1, :1].float() - other) / norm(other) for mine, other in zip(found, wanted))
+        allowed = {"bfloat16": 2e-2, "float16": 4e-3, "float32": 1e-5}[str(tensors[0].dtype).removeprefix("torch.")]
+        return deviation, allowed
 
     def checked(self, name, tensors, arrays, mask):
         """The median of milliseconds of one of MODULES, if its result is right; a wrong one raises RuntimeError."""

@@ -60,6 +60,18 @@ def attention(shape, dtype, mask=None, kv_heads=None, score=None, queries=None):
             f"  return %o : {query}\n}}\n")
 
 
+def gradients(shape, dtype, mask=None):
+    """Of queries, keys and values; the output, its log-sum-exp and its gradient are arguments."""
+    batch, heads, length, dim = shape
+    tensor = f"tensor<{batch}x{heads}x{length}x{dim}x{ELEMENTS[dtype]}>"
+    rows = f"tensor<{batch}x{heads}x{length}xf32>"
+    types, results = f"{tensor}, {tensor}, {tensor}, {tensor}, {rows}, {tensor}", f"{tensor}, {tensor}, {tensor}"
+    return (f"func.func @gradients(%q: {tensor}, %k: {tensor}, %v: {tensor}, %o: {tensor}, %lse: {rows}, %do: {tensor})"
+            f" -> ({results}) {{\n"
+            f"  %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do{f' mask({mask})' if mask else ''} : ({types}) -> ({results})\n"
+            f"  return %dq, %dk, %dv : {results}\n}}\n")
+
+
 def softmax(rows, columns, dtype):
     tensor = f"tensor<{rows}x{columns}x{ELEMENTS[dtype]}>"
     return (f"func.func @softmax(%x: {tensor}) -> {tensor} {{\n  %e = tensor.empty() : {tensor}\n"

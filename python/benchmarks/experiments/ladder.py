@@ -20,23 +20,28 @@ CPU = [("fused, small tiles, one thread", "query_tile=16,key_tile=32"),
        ("+ larger query tiles", "query_tile=128,key_tile=128")]
 
 
-def climb(bench, mask, shape, dtype):
-    text = programs.attention(shape, dtype, {"full": None, "causal": programs.CAUSAL}[mask])
-    name = f"ladder_{mask}"
-    steps, threads = CPU, ("--threads=1",)
-    if bench.gpu:
-        threads = ()
-        # Kernels of the sm_80 kind, also where the target is sm_90a.
-        none = ",features=none" if bench.hopper else ""
-        steps = [(label, schedule + none) for label, schedule in AMPERE] + (HOPPER if bench.hopper else [])
-    cases = [Case(f"{name}_{index}", text, (f"--schedule={schedule}", *threads), bench.flash.arrays.qkv(shape, dtype), mask)
+# Of gradients: seven products by two programs, or five by one.
+GRADIENTS = "products=5,features=specialize_warps|bulk_store"
+HOPPER_GRADIENTS = [("TMA and wgmma, warps with roles", "products=7,features=specialize_warps"),
+                    ("+ results by bulk copies", "products=7,features=specialize_warps|bulk_store"),
+                    ("five products, blocks add to dQ in turn", GRADIENTS),
+                    ("+ products of dQ a step later", GRADIENTS + "|defer_products"),
+                    ("+ blocks claim their tiles", GRADIENTS + "|defer_products|persistent")]
+AMPERE_GRADIENTS = [("seven products, tensor cores (mma.sync)", "query_tile=32,key_tile=64,products=7")]
+CPU_GRADIENTS = [("seven products, one thread", "products=7"), ("five products, one thread", "products=5")]
+
+
+def climb(bench, name, text, steps, arrays=(), mask=None):
+    """The label, milliseconds and rate of a naive program, of one with each of the schedules `steps`, and of the proposed one."""
+    threads = () if bench.gpu else ("--threads=1",)
+    cases = [Case(f"{name}_{index}", text, (f"--schedule={schedule}", *threads), arrays, mask)
              for index, (_, schedule) in enumerate(steps)]
-    cases.append(Case(f"{name}_proposed", text, ("--baseline",), bench.flash.arrays.qkv(shape, dtype), mask))
+    cases.append(Case(f"{name}_proposed", text, ("--baseline",), arrays, mask))
     reports = bench.flash.run(cases)
     proposed = reports[f"{name}_proposed"]
     naive = proposed.get("baseline", {}).get("median_ms")
     work = bench.rate(proposed) * proposed["bench"]["median_ms"] if "error" not in proposed else None
-    rungs = [("naive: three kernels, all scores in memory", naive, naive and work / naive)]
+    rungs = [("naive: all scores in memory", naive, naive and work / naive)]
     for index, (label, _) in enumerate(steps):
         report = reports[f"{name}_{index}"]
         rungs.append((label, milliseconds(report), bench.rate(report)))
@@ -45,21 +50,45 @@ def climb(bench, mask, shape, dtype):
     return rungs, reports
 
 
+def choose(bench, ampere, hopper, cpu):
+    """The steps for the machine; kernels of the sm_80 kind come first also where the target is sm_90a."""
+    if not bench.gpu:
+        return cpu
+    none = ",features=none" if bench.hopper else ""
+    return [(label, schedule + none) for label, schedule in ampere] + (hopper if bench.hopper else [])
+
+
+def add(bench, result, name, mask, shape, dtype, rungs, reports):
+    naive, before, rows = rungs[0][1], None, []
+    for label, took, rate in rungs:
+        rows.append([label, took, rate, naive / took if naive and took else None,
+                     (before / took - 1) * 100 if before and took else None])
+        before = took or before
+    result.tables.append(Table(["step", "ms", bench.unit, "times naive", "gain of the step in %"], rows, f"{mask} mask"))
+    result.plots.append(plots.bars(bench.folder / f"{name}-{mask}.png",
+                                   f"{bench.device}: {dtype}, {'x'.join(map(str, shape))}, {mask} mask", bench.unit,
+                                   [row[0] for row in rows], [row[2] for row in rows],
+                                   [f"({row[3]:.1f} times naive)" if row[3] else "" for row in rows]))
+    result.notes += faults(reports)
+
+
 def run(bench):
     shape, dtype = ((4, 16, 4096, 128), "f16") if bench.gpu else ((1, 4, 1024, 64), "f32")
     result = Result(f"The ladder, {dtype}, shape {'x'.join(map(str, shape))}",
                     "The same program; each step has what the one before has and one thing more.")
-    for mask in ("full", "causal"):
-        rungs, reports = climb(bench, mask, shape, dtype)
-        naive, before, rows = rungs[0][1], None, []
-        for label, took, rate in rungs:
-            rows.append([label, took, rate, naive / took if naive and took else None,
-                         (before / took - 1) * 100 if before and took else None])
-            before = took or before
-        result.tables.append(Table(["step", "ms", bench.unit, "times naive", "gain of the step in %"], rows, f"{mask} mask"))
-        result.plots.append(plots.bars(bench.folder / f"ladder-{mask}.png",
-                                       f"{bench.device}: {dtype}, {'x'.join(map(str, shape))}, {mask} mask", bench.unit,
-                                       [row[0] for row in rows], [row[2] for row in rows],
-                                       [f"({row[3]:.1f} times naive)" if row[3] else "" for row in rows]))
-        result.notes += faults(reports)
+    for mask, text in (("full", None), ("causal", programs.CAUSAL)):
+        found = climb(bench, f"ladder_{mask}", programs.attention(shape, dtype, text), choose(bench, AMPERE, HOPPER, CPU),
+                      bench.flash.arrays.qkv(shape, dtype), mask)
+        add(bench, result, "ladder", mask, shape, dtype, *found)
+    return result
+
+
+def run_gradients(bench):
+    shape, dtype = ((4, 32, 4096, 64), "bf16") if bench.gpu else ((1, 4, 1024, 64), "f32")
+    result = Result(f"The ladder of gradients, {dtype}, shape {'x'.join(map(str, shape))}",
+                    "As the ladder, of the gradients of queries, keys and values; rates are those of five products.")
+    for mask, text in (("full", None), ("causal", programs.CAUSAL)):
+        found = climb(bench, f"gradients_{mask}", programs.gradients(shape, dtype, text),
+                      choose(bench, AMPERE_GRADIENTS, HOPPER_GRADIENTS, CPU_GRADIENTS))
+        add(bench, result, "gradient-ladder", mask, shape, dtype, *found)
     return result

@@ -6,13 +6,15 @@ from results import Result, Table
 
 # D, heads, N, mask: 16k tokens of hidden size 2048.
 CASES = [(64, 32, 4096, "full"), (128, 16, 4096, "full"), (128, 16, 16384, "causal"), (256, 8, 4096, "full")]
+GRADIENTS = [(64, 32, 4096, "full"), (64, 32, 4096, "causal"), (128, 16, 4096, "full"), (128, 16, 4096, "causal"), (256, 8, 4096, "full")]
 TOKENS = 16384
-DTYPE = "f16"
+DTYPE, GRADIENT_DTYPE = "f16", "bf16"
 
 
-def list_calls(bench, tensors, shape, mask):
+def list_calls(bench, shape, mask):
     """What is timed, by name; what is not there is left out."""
     causal = mask == "causal"
+    tensors = bench.peers.tensors(bench.flash.arrays.qkv(shape, DTYPE))
     flash = bench.peers.modules.get("Python")
     calls = {}
     if flash:
@@ -24,8 +26,36 @@ def list_calls(bench, tensors, shape, mask):
     return {name: call for name, call in calls.items() if call}
 
 
+def list_gradients(bench, shape, mask):
+    tensors = [bench.peers.normal(shape, GRADIENT_DTYPE) for _ in range(4)]
+    calls = {name: bench.peers.backward(name, tensors[:3], tensors[3], mask == "causal")
+             for name in ("Python", "cuDNN", "FA4", peers_module.DETERMINISTIC)}
+    return {name: call for name, call in calls.items() if call}
+
+
+def measure(bench, energy, label, cases, list_of, factor):
+    """A row for each call of each case, whose work is that of the forward times `factor`."""
+    torch, rows = peers_module.torch, []
+    for dim, heads, length, mask in cases:
+        shape = (TOKENS // length, heads, length, dim)
+        pairs = length * (length + 1) / 2 if mask == "causal" else length**2
+        teraflop = factor * 4e-12 * shape[0] * heads * pairs * dim
+        calls = list_of(bench, shape, mask)
+        for name, call in calls.items():
+            try:
+                with torch.no_grad():
+                    seconds, joules = sustain(call, torch.cuda.synchronize, bench.sustained_seconds, energy)
+            except Exception as error:  # A backend that refuses.
+                bench.say(f"  {name}: {(str(error).strip().splitlines() or [type(error).__name__])[0][:100]}")
+                continue
+            rows.append([label, dim, mask, length, name, teraflop / seconds, joules and joules / teraflop, joules and joules / seconds])
+        del calls
+        bench.peers.release()
+    return rows
+
+
 def run(bench):
-    result = Result(f"Sustained speed, {DTYPE}, {TOKENS} tokens, hidden size 2048",
+    result = Result(f"Sustained speed, {DTYPE} and gradients in {GRADIENT_DTYPE}, {TOKENS} tokens, hidden size 2048",
                     f"Each kernel runs without a pause for {bench.sustained_seconds:.3g} s; of the second half, TFLOP/s, and joules "
                     "for each TFLOP by the energy counter of the GPU, all of whose parts it counts.")
     if not bench.gpu or not bench.peers.here:
@@ -37,22 +67,8 @@ def run(bench):
     except OSError as error:
         energy = None
         result.notes.append(f"No energy: {error}.")
-    rows = []
-    for dim, heads, length, mask in CASES:
-        shape = (TOKENS // length, heads, length, dim)
-        tensors = bench.peers.tensors(bench.flash.arrays.qkv(shape, DTYPE))
-        pairs = length * (length + 1) / 2 if mask == "causal" else length**2
-        teraflop = 4e-12 * shape[0] * heads * pairs * dim
-        for name, call in list_calls(bench, tensors, shape, mask).items():
-            try:
-                with torch.no_grad():
-                    seconds, joules = sustain(call, torch.cuda.synchronize, bench.sustained_seconds, energy)
-            except Exception as error:  # A backend that refuses.
-                bench.say(f"  {name}: {(str(error).strip().splitlines() or [type(error).__name__])[0][:100]}")
-                continue
-            rows.append([dim, mask, length, name, teraflop / seconds, joules and joules / teraflop, joules and joules / seconds])
-        del tensors
-        bench.peers.release()
-    result.tables.append(Table(["D", "mask", "N", "kernel", "TFLOP/s", "J/TFLOP", "W"], rows))
+    rows = measure(bench, energy, "forward", CASES, list_calls, 1)
+    rows += measure(bench, energy, "gradients", GRADIENTS, list_gradients, peers_module.GRADIENT_PRODUCTS)
+    result.tables.append(Table(["pass", "D", "mask", "N", "kernel", "TFLOP/s", "J/TFLOP", "W"], rows))
     result.notes += [f"Not found: {each}." for each in bench.peers.missing]
     return result

@@ -1,0 +1,37 @@
+"""How benchmarks compare gradients with those of others."""
+import pathlib
+import sys
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "benchmarks"))
+import peers  # noqa: E402
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_gradients(causal):
+    said = []
+    here = peers.Peers(False, 0.001, said.append)
+    tensors, grad = [here.normal((2, 2, 70, 32), "f32") for _ in range(3)], here.normal((2, 2, 70, 32), "f32")
+    for name in ("Python", "SDPA"):
+        call = here.backward(name, tensors, grad, causal)
+        deviation, allowed = here.gradient_deviation(tensors, grad, causal, call())
+        assert deviation <= allowed, name
+        # Gradients are there for as many calls as are timed.
+        assert here.time(name, call, grad=True) > 0
+        wrong = [gradient * 1.01 for gradient in call()]
+        deviation, allowed = here.gradient_deviation(tensors, grad, causal, wrong)
+        assert deviation > allowed, name
+    assert here.backward("FA4", tensors, grad, causal) is None
+    assert here.backward(peers.DETERMINISTIC, tensors, grad, causal) is None
+    assert not said
+
+
+def test_refused_gradients():
+    said = []
+    here = peers.Peers(False, 0.001, said.append)
+    tensors = [here.normal((1, 1, 8, 8), "f32") for _ in range(2)]
+    assert here.backward("SDPA", tensors, tensors[0], False) is None
+    assert len(said) == 1 and said[0].startswith("  SDPA: ")
