@@ -50,9 +50,10 @@ struct Candidate {
 };
 } // namespace
 
-/// Without a mask rows shorter than this ask for so many tiles of keys in place
-/// of heads.
-static constexpr int64_t longRow = 2048, fewestTilesOfShortRows = 1024;
+/// Rows shorter than this, without a mask and under a causal one, ask for so
+/// many tiles of keys in place of heads.
+static constexpr int64_t longRow = 2048, longCausalRow = 1024,
+                         fewestTilesOfShortRows = 1024;
 
 static constexpr ScheduleFeatures features =
     ScheduleFeatures::SpecializeWarps | ScheduleFeatures::BulkStore;
@@ -89,7 +90,7 @@ static bool paysToFuse(const Problem &problem) {
     return false;
   int64_t length = std::min(*problem.queries, *problem.keys);
   if (problem.heads) {
-    bool isShort = !problem.isMasked && length < longRow;
+    bool isShort = length < (problem.isMasked ? longCausalRow : longRow);
     int64_t tiles = *problem.heads * (length / candidate->keyTile);
     if (isShort ? tiles < fewestTilesOfShortRows
                 : *problem.heads < candidate->fewestHeads)

@@ -54,17 +54,21 @@ func.func @grad(%q: !q, %k: !k, %lse: !l) {
 !many = tensor<16x16x512x64xbf16>
 !manyLse = tensor<16x16x512xf32>
 
-// One program for all gradients, where rows are long; short rows without a mask ask
-// for many tiles.
+// One program for all gradients, where rows are long; short rows ask for many tiles,
+// under a causal mask the shorter ones.
 
 // ROLES-LABEL: func @fused(
 // ROLES:         products = 5
 // ROLES:         schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 128, stages = 2, features = specialize_warps|persistent|bulk_store>)
+// ROLES:         products = 5
+// ROLES:         schedule(<query_tile = 128, key_tile = 128, query_step = 64, key_step = 128, stages = 2, features = specialize_warps|bulk_store>)
 // ROLES:         products = 5
 // CHECK-LABEL: func @fused(
 func.func @fused(%q: !long, %lse: !longLse, %s: !short, %sl: !shortLse, %m: !many, %ml: !manyLse) {
   %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) : (!long, !long, !long, !long, !longLse, !long) -> (!long, !long, !long)
   %1:3 = flash.attention_grad %s, %s, %s, %s, %sl, %s : (!short, !short, !short, !short, !shortLse, !short) -> (!short, !short, !short)
   %2:3 = flash.attention_grad %m, %m, %m, %m, %ml, %m : (!many, !many, !many, !many, !manyLse, !many) -> (!many, !many, !many)
+  %3:3 = flash.attention_grad %s, %s, %s, %s, %sl, %s mask(#flash.causal) : (!short, !short, !short, !short, !shortLse, !short) -> (!short, !short, !short)
+  %4:3 = flash.attention_grad %m, %m, %m, %m, %ml, %m mask(#flash.causal) : (!many, !many, !many, !many, !manyLse, !many) -> (!many, !many, !many)
   return
 }
