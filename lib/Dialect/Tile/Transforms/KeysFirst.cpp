@@ -37,7 +37,8 @@ static scf::ForOp getNextCopies(CopyAsyncOp copy) {
     if (!loop || loop.getOps<CopyAsyncOp>().empty())
       continue;
     CopyAsyncOp first = *loop.getOps<CopyAsyncOp>().begin();
-    // Blocks that claim tiles have only loops with registers to spare.
+    // Where a block claims tiles, the stage is free at the end of the tile
+    // before only; what the loop copies can be there by then.
     int64_t least = copy->getBlock()->getOps<ClaimOp>().empty() ? 2 : 1;
     return getNumBytes(copy) >= least * getNumBytes(first) ? loop
                                                            : scf::ForOp();
