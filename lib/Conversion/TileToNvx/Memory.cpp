@@ -641,6 +641,13 @@ struct Put : OpConversionPattern<tile::PutOp> {
 /// Looks at the count until it is the turn. What others have written before
 /// they set it, by bulk copies or otherwise, is then there for the bulk copies
 /// that the thread starts.
+/// Where the count is that the op names.
+template <typename Op, typename Adaptor>
+static Value getCountAddress(ThreadBuilder &t, Op op, Adaptor adaptor) {
+  GlobalMemory counts(op.getCounts().getType(), adaptor.getCounts());
+  return counts.getAddress(t, getIndices(adaptor.getIndices()));
+}
+
 struct AwaitTurn : OpConversionPattern<tile::AwaitTurnOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -648,8 +655,7 @@ struct AwaitTurn : OpConversionPattern<tile::AwaitTurnOp> {
   matchAndRewrite(tile::AwaitTurnOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
-    GlobalMemory counts(op.getCounts().getType(), adaptor.getCounts());
-    Value count = counts.getAddress(t, getIndices(adaptor.getIndices()));
+    Value count = getCountAddress(t, op, adaptor);
     Value turn = arith::IndexCastOp::create(
         rewriter, t.loc, rewriter.getI32Type(), adaptor.getTurn().front());
     NVVM::InlinePtxOp::create(rewriter, t.loc, TypeRange(),
@@ -678,8 +684,7 @@ struct EndTurn : OpConversionPattern<tile::EndTurnOp> {
   matchAndRewrite(tile::EndTurnOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
-    GlobalMemory counts(op.getCounts().getType(), adaptor.getCounts());
-    Value count = counts.getAddress(t, getIndices(adaptor.getIndices()));
+    Value count = getCountAddress(t, op, adaptor);
     Value next = t.add(adaptor.getTurn().front(), t.constant(1));
     next = arith::IndexCastOp::create(rewriter, t.loc, rewriter.getI32Type(),
                                       next);
@@ -703,8 +708,7 @@ struct CountUp : OpConversionPattern<tile::CountUpOp> {
   matchAndRewrite(tile::CountUpOp op, OneToNOpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
-    GlobalMemory counts(op.getCounts().getType(), adaptor.getCounts());
-    Value count = counts.getAddress(t, getIndices(adaptor.getIndices()));
+    Value count = getCountAddress(t, op, adaptor);
     Value one = arith::ConstantIntOp::create(rewriter, t.loc, 1, 32);
     rewriter.replaceOp(op, LLVM::AtomicRMWOp::create(
                                rewriter, t.loc, LLVM::AtomicBinOp::add, count,

@@ -18,11 +18,11 @@ bool flash::tile::claimsTiles(gpu::GPUFuncOp kernel) {
       .wasInterrupted();
 }
 
-void flash::tile::lowerClaimLoop(
-    ClaimOp claim, llvm::function_ref<Value(OpBuilder &, Value)> emitNumber) {
+void flash::tile::lowerClaimLoop(OpBuilder &b, ClaimOp claim,
+                                 llvm::function_ref<Value(Value)> emitNumber) {
   auto loop = cast<scf::ForOp>(claim->getParentOp());
   Location loc = claim.getLoc();
-  OpBuilder b(loop);
+  b.setInsertionPoint(loop);
   // The step and what the loop carries, and behind the condition the number.
   SmallVector<Value> inits = {loop.getLowerBound()};
   llvm::append_range(inits, loop.getInitArgs());
@@ -34,7 +34,7 @@ void flash::tile::lowerClaimLoop(
   Block *before = b.createBlock(&whileLoop.getBefore(), {}, carried,
                                 ArrayRef(locs).drop_back());
   SmallVector<Value> values(before->getArguments());
-  values.push_back(emitNumber(b, values.front()));
+  values.push_back(emitNumber(values.front()));
   Value isLeft = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
                                        values.back(), loop.getUpperBound());
   scf::ConditionOp::create(b, loc, isLeft, values);

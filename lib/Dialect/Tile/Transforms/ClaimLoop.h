@@ -18,12 +18,11 @@ namespace flash::tile {
 bool claimsTiles(mlir::gpu::GPUFuncOp kernel);
 
 /// Makes the loop that the claim ends one that goes on while the number which
-/// `emitNumber` gives for a step is less than the loop's upper bound. The claim
-/// is gone then.
+/// `emitNumber` gives for a step, at the builder's place, is less than the
+/// loop's upper bound. The claim is gone then.
 void lowerClaimLoop(
-    ClaimOp claim,
-    llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value step)>
-        emitNumber);
+    mlir::OpBuilder &b, ClaimOp claim,
+    llvm::function_ref<mlir::Value(mlir::Value step)> emitNumber);
 
 } // namespace flash::tile
 

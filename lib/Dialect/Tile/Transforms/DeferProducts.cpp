@@ -55,13 +55,12 @@ struct Count {
 struct Deferred {
   RingOp ring, results;
   SmallVector<Chain, 2> chains;
-  WarpSpecializeOp roles;
-  unsigned role;
   /// What their role, and the one that takes their results, do with a tile.
-  Block *block, *readingBlock;
-  RingOpInterface reader;
-  /// What the loops over the steps of a tile count.
-  Count steps, stepsRead;
+  Block *block = nullptr, *readingBlock = nullptr;
+  /// What the loops over the steps of a tile count, and from where those that
+  /// take the results do.
+  Count steps;
+  Value firstRead;
 };
 } // namespace
 
@@ -182,7 +181,8 @@ static bool beginsAtZero(Value start) {
 static std::optional<Deferred> match(RingOp ring, bool isPersistent) {
   if (!ring.isFilledFromRegisters() || ring.getNumStages() < 2)
     return std::nullopt;
-  Deferred found = {ring, {}, {}, {}, 0, nullptr, nullptr, {}, {}, {}};
+  Deferred found;
+  found.ring = ring;
   SmallVector<Operation *> users(ring->getUsers());
   for (Operation *user : llvm::reverse(users)) {
     auto put = dyn_cast<RingPutOp>(user);
@@ -197,11 +197,10 @@ static std::optional<Deferred> match(RingOp ring, bool isPersistent) {
   if (users.size() != opsOfChain * found.chains.size())
     return std::nullopt;
   Chain &first = found.chains.front();
-  found.roles = first.put->getParentOfType<WarpSpecializeOp>();
+  auto roles = first.put->getParentOfType<WarpSpecializeOp>();
   found.results = first.putResult.getRing().getDefiningOp<RingOp>();
-  if (!found.roles || !found.results)
+  if (!roles || !found.results)
     return std::nullopt;
-  found.role = found.roles.getRoleOf(first.put);
   found.block = getBlockOfTile(first.put, isPersistent);
   found.steps = getCount(first.getStep(), found.block);
   if (!found.steps.end || !beginsAtZero(found.steps.start))
@@ -228,21 +227,23 @@ static std::optional<Deferred> match(RingOp ring, bool isPersistent) {
   }
   size_t own = 0;
   llvm::SmallSet<unsigned, 2> readers;
+  RingOpInterface reader;
   for (Operation *user : found.results->getUsers()) {
-    unsigned role = found.roles.getRoleOf(user);
-    if (role == found.role) {
+    unsigned role = roles.getRoleOf(user);
+    if (role == roles.getRoleOf(first.put)) {
       ++own;
       continue;
     }
     readers.insert(role);
-    found.reader = cast<RingOpInterface>(user);
+    reader = cast<RingOpInterface>(user);
   }
   if (own != opsOnResults * found.chains.size() || readers.size() != 1)
     return std::nullopt;
-  found.readingBlock = getBlockOfTile(found.reader, isPersistent);
-  found.stepsRead = getCount(found.reader.getStep(), found.readingBlock);
-  if (!found.stepsRead.end || !beginsAtZero(found.stepsRead.start))
+  found.readingBlock = getBlockOfTile(reader, isPersistent);
+  Count read = getCount(reader.getStep(), found.readingBlock);
+  if (!read.end || !beginsAtZero(read.start))
     return std::nullopt;
+  found.firstRead = read.start;
   return found;
 }
 
@@ -322,7 +323,7 @@ static void defer(Deferred &found) {
         reader && (!firstReader || reader->isBeforeInBlock(firstReader)))
       firstReader = reader;
   b.setInsertionPoint(firstReader);
-  start = emitShifted(b, loc, found.stepsRead.start, found.readingBlock,
+  start = emitShifted(b, loc, found.firstRead, found.readingBlock,
                       /*includesTile=*/false);
   RingWaitOp::create(b, loc, found.results.getResult().getType().getTile(),
                      found.results, start);

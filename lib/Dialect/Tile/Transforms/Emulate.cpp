@@ -376,8 +376,9 @@ struct Emulate : flash::tile::impl::EmulateBase<Emulate> {
 
     SmallVector<ClaimOp> claims;
     module.walk([&](ClaimOp claim) { claims.push_back(claim); });
+    OpBuilder b(&getContext());
     for (ClaimOp claim : claims)
-      lowerClaimLoop(claim, [&](OpBuilder &b, Value step) -> Value {
+      lowerClaimLoop(b, claim, [&](Value step) -> Value {
         IRMapping ofStep;
         ofStep.map(claim.getStep(), step);
         return b.clone(*claim, ofStep)->getResult(0);

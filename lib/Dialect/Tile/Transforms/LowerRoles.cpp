@@ -96,8 +96,11 @@ private:
   Value getBarrier(RingOp ring, Value fill, Of kind);
   /// Where a warp of the non-finite check leaves what it found of a step.
   Value getCheckResult(RingOp ring, Value step, Value warp);
-  /// The parity of the phase of its stage's barriers.
-  Value parity(RingOp ring, Value fill);
+  /// The parity of the phase of its stage's barriers, or of those of places.
+  Value parity(RingOp ring, Value fill) {
+    return parity(ring.getNumStages(), fill);
+  }
+  Value parity(int64_t numPlaces, Value fill);
   Value stageOffset(RingOp ring, Value fill);
   void waitAt(Value barrier, Value parity);
   /// The i32, which is the same for all threads of a warp. That a shuffle says
@@ -276,9 +279,8 @@ Value RoleLowering::getCheckResult(RingOp ring, Value step, Value warp) {
   return sharedPointer(arith::AddIOp::create(b, loc, offset, ofWarp));
 }
 
-Value RoleLowering::parity(RingOp ring, Value fill) {
-  Value phase =
-      arith::DivUIOp::create(b, loc, fill, index(ring.getNumStages()));
+Value RoleLowering::parity(int64_t numPlaces, Value fill) {
+  Value phase = arith::DivUIOp::create(b, loc, fill, index(numPlaces));
   return toI32(arith::RemUIOp::create(b, loc, phase, index(2)));
 }
 
@@ -496,8 +498,7 @@ Value RoleLowering::emitClaim(ClaimOp op, Value step) {
   Value full = getPlaceOfClaim(op, step, 0),
         empty = getPlaceOfClaim(op, step, barrierBytes),
         place = getPlaceOfClaim(op, step, 2 * barrierBytes);
-  Value round = arith::DivUIOp::create(b, loc, step, index(ClaimOp::numPlaces));
-  Value phase = toI32(arith::RemUIOp::create(b, loc, round, index(2)));
+  Value phase = parity(ClaimOp::numPlaces, step);
   Value number;
   // The thread that copies comes here as soon as the last copies of a tile have
   // stages, and so before the others.
@@ -925,14 +926,11 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
     areOfOneThread.push_back(roles.isOfOneThread(role));
   roles.walk([&](ClaimOp claim) { claims.push_back(claim); });
   initializeBarriers();
-  for (ClaimOp claim : claims)
-    lowerClaimLoop(claim, [&](OpBuilder &before, Value step) {
-      b.restoreInsertionPoint(before.saveInsertionPoint());
-      loc = claim.getLoc();
-      Value number = emitClaim(claim, step);
-      before.restoreInsertionPoint(b.saveInsertionPoint());
-      return number;
-    });
+  for (ClaimOp claim : claims) {
+    loc = claim.getLoc();
+    lowerClaimLoop(b, claim,
+                   [&](Value step) { return emitClaim(claim, step); });
+  }
   SmallVector<Operation *> ops;
   roles.walk([&](Operation *op) {
     if (isa<RingOpInterface, PingPongWaitOp, PingPongArriveOp, ClearOp,

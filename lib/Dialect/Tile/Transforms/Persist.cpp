@@ -154,10 +154,8 @@ static std::pair<scf::ForOp, Value> emitClaims(OpBuilder &b, Location loc,
                                 /*offset=*/IntegerAttr())};
 }
 
-/// How many arguments say how many tiles there are to claim, or how many waves.
-static unsigned getNumArguments(gpu::GPUFuncOp kernel) {
-  return findTurn(kernel) ? 1 : 3;
-}
+/// How many numbers a kernel is passed of its tiles, and of its waves.
+static constexpr unsigned numbersOfClaims = 1, numbersOfWaves = 3;
 
 /// Puts what a block does into a loop over the numbers of blocks that there
 /// would be. How many these are become arguments: quotients that a kernel
@@ -170,8 +168,9 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
   llvm::SetVector<Operation *> ops = getOpsOfBlocks(body);
   SmallVector<Value> scalars = getScalarsOfLaunch(body, ops);
   Type index = IndexType::get(kernel.getContext());
+  AddInTurnOp turn = findTurn(kernel);
   SmallVector<Value> numbers;
-  for (unsigned i = 0; i < getNumArguments(kernel); ++i)
+  for (unsigned i = 0; i < (turn ? numbersOfClaims : numbersOfWaves); ++i)
     numbers.push_back(body.addArgument(index, loc));
   for (Value scalar : scalars)
     scalar.replaceUsesWithIf(body.addArgument(index, loc), [&](OpOperand &use) {
@@ -179,7 +178,6 @@ static SmallVector<Value> persist(gpu::GPUFuncOp kernel) {
     });
   OpBuilder b(body.getTerminator());
   kernel.setFunctionType(b.getFunctionType(body.getArgumentTypes(), {}));
-  AddInTurnOp turn = findTurn(kernel);
   auto [loop, number] =
       turn ? emitClaims(b, loc, numbers[0], turn)
            : emitWaves(b, loc, numbers[0], numbers[1], numbers[2]);
@@ -214,6 +212,23 @@ static void assertSpareCount(gpu::LaunchFuncOp launch, AddInTurnOp turn) {
                            "there are tiles to add to");
 }
 
+/// The numbers of `emitWaves`, for so many blocks in waves of `grid`.
+static SmallVector<Value> countWaves(OpBuilder &b, Location loc, Value count,
+                                     Value grid) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(b, loc, value);
+  };
+  // No blocks at all are launched as none.
+  Value divisor = arith::MaxUIOp::create(b, loc, grid, constant(1));
+  Value whole = arith::DivUIOp::create(b, loc, count, divisor);
+  Value rest = arith::RemUIOp::create(b, loc, count, divisor);
+  // A wave that goes backwards ends with the first blocks.
+  Value firstOfRest =
+      arith::SelectOp::create(b, loc, isEven(b, loc, whole), constant(0),
+                              arith::SubIOp::create(b, loc, grid, rest));
+  return {whole, rest, firstOfRest};
+}
+
 static bool isPersistent(gpu::GPUFuncOp kernel) {
   return flash::getSchedule(kernel).has(flash::ScheduleFeatures::Persistent);
 }
@@ -241,23 +256,15 @@ struct Persist : flash::tile::impl::PersistBase<Persist> {
       Value grid = arith::MinUIOp::create(
           b, loc, count,
           constant(flash::getMultiprocessors(kernel) * getCtasPerSm(kernel)));
-      // No blocks at all are launched as none.
-      Value divisor = arith::MaxUIOp::create(b, loc, grid, constant(1));
-      Value whole = arith::DivUIOp::create(b, loc, count, divisor);
-      Value rest = arith::RemUIOp::create(b, loc, count, divisor);
-      // A wave that goes backwards ends with the first blocks.
-      Value firstOfRest =
-          arith::SelectOp::create(b, loc, isEven(b, loc, whole), constant(0),
-                                  arith::SubIOp::create(b, loc, grid, rest));
       IRMapping atLaunch;
       for (auto [argument, operand] :
            llvm::zip(kernel.getArguments(), launch.getKernelOperands()))
         atLaunch.map(argument, operand);
+      SmallVector<Value> added = {count};
       if (AddInTurnOp turn = findTurn(kernel))
         assertSpareCount(launch, turn);
-      SmallVector<Value> added =
-          findTurn(kernel) ? SmallVector<Value>{count}
-                           : SmallVector<Value>{whole, rest, firstOfRest};
+      else
+        added = countWaves(b, loc, count, grid);
       for (Value scalar : scalars.lookup(kernel))
         added.push_back(computeAtLaunch(b, scalar, atLaunch));
       launch.getKernelOperandsMutable().append(added);
