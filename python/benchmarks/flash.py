@@ -7,6 +7,7 @@ import subprocess
 import numpy
 
 import oracle
+import programs
 
 
 @dataclasses.dataclass
@@ -39,7 +40,7 @@ class Arrays:
     def qkv(self, shape, dtype, kv_heads=None, queries=None):
         batch, heads, length, dim = shape
         keys = (batch, kv_heads or heads, length, dim)
-        dtype = {"f16": "float16", "f32": "float32"}[dtype]
+        dtype = programs.DTYPES[dtype]
         return self.get(0, (batch, heads, queries or length, dim), dtype), self.get(1, keys, dtype), self.get(2, keys, dtype)
 
     def file(self, array):

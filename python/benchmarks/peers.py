@@ -5,6 +5,7 @@ import statistics
 import time
 
 import oracle
+import programs
 
 try:
     import torch
@@ -19,10 +20,18 @@ MODULES = {"Python": ("flash-mlir's package", "flash_mlir"),
 
 DETERMINISTIC = "FA4, deterministic"
 
-# Products of gradients by those of the forward.
-GRADIENT_PRODUCTS = 2.5
-
 BACKENDS = {"FA2": "FLASH_ATTENTION", "cuDNN": "CUDNN_ATTENTION", "efficient": "EFFICIENT_ATTENTION", "math": "MATH"}
+
+
+def describe(error):
+    """The first line of what it says."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:100]
+
+
+def flash_attn(module, rows, causal, **options):
+    """The output of FlashAttention's modules, which may return the log-sum-exp, too."""
+    result = module.flash_attn_func(*rows, causal=causal, **options)
+    return result[0] if isinstance(result, tuple) else result
 
 
 class Peers:
@@ -40,8 +49,7 @@ class Peers:
             try:
                 self.modules[name] = importlib.import_module(module)
             except Exception as error:  # Of another CUDA or PyTorch it may fail in any way.
-                reason = str(error).strip().splitlines()
-                self.missing.append(f"{title} ({module}: {reason[0][:100] if reason else type(error).__name__})")
+                self.missing.append(f"{title} ({module}: {describe(error)})")
         if self.here and on_gpu:
             bytes_of_cache = torch.cuda.get_device_properties(0).L2_cache_size
             self.flush = torch.empty(2 * bytes_of_cache, dtype=torch.int8, device="cuda")
@@ -73,19 +81,19 @@ class Peers:
         stop.synchronize()
         return start.elapsed_time(stop)
 
-    def time(self, name, function, grad=False):
+    def time(self, name, function):
         """The median of milliseconds."""
         if not self.here:
             return None
         try:
-            with torch.set_grad_enabled(grad):
+            with torch.no_grad():
                 for _ in range(3):
                     self.once(function)
                 times, end = [], time.perf_counter() + self.seconds
                 while len(times) < 5 or (time.perf_counter() < end and len(times) < 1000):
                     times.append(self.once(function))
         except Exception as error:  # A backend that refuses, or memory that is not there.
-            self.say(f"  PyTorch, {name}: {str(error).strip().splitlines()[0][:100] or type(error).__name__}")
+            self.say(f"  PyTorch, {name}: {describe(error)}")
             self.release()
             return None
         return statistics.median(times)
@@ -118,54 +126,54 @@ class Peers:
         if name == "Python":
             mask = module.causal() if causal else None
             return lambda: module.attention(*tensors, mask=mask)
-        # They want (batch, length, heads, D), and may return the log-sum-exp, too.
+        # They want (batch, length, heads, D).
         rows = [tensor.transpose(1, 2).contiguous() for tensor in tensors]
-
-        def call():
-            result = module.flash_attn_func(*rows, causal=causal)
-            return (result[0] if isinstance(result, tuple) else result).transpose(1, 2)
-
-        return call
+        return lambda: flash_attn(module, rows, causal).transpose(1, 2)
 
     def normal(self, shape, dtype):
-        return torch.randn(*shape, device=self.device, dtype=getattr(torch, {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}[dtype]))
+        return torch.randn(*shape, device=self.device, dtype=getattr(torch, programs.DTYPES[dtype]))
 
-    def backward(self, name, tensors, grad, causal):
-        """A call that computes the gradients of queries, keys and values of what `name` computes, by autograd, and no
-        output: one of MODULES, of BACKENDS on a GPU, SDPA, or DETERMINISTIC. None where it is not there, or refuses."""
-        leaves = [tensor.detach().requires_grad_() for tensor in tensors]
+    def backward(self, name, tensors, causal):
+        """A call that computes the gradients of queries, keys and values, the first of the tensors, of an output whose
+        gradient is the last, by autograd, of what `name` computes: one of MODULES, of BACKENDS on a GPU, SDPA, or
+        DETERMINISTIC. None where it is not there, or refuses."""
         module = self.modules.get("FA4" if name == DETERMINISTIC else name)
         if module is None and (name in MODULES or name == DETERMINISTIC):
             return None
+        wants_rows = module is not None and name != "Python"
+        if wants_rows:
+            # As in `call`; to copy takes no time of theirs.
+            tensors = [tensor.transpose(1, 2).contiguous() for tensor in tensors]
+        *leaves, grad = (tensor.detach() for tensor in tensors)
+        for leaf in leaves:
+            leaf.requires_grad_()
         try:
             with torch.enable_grad():
-                if name == "Python":
-                    output = module.attention(*leaves, mask=module.causal() if causal else None)
+                if wants_rows:
+                    output = flash_attn(module, leaves, causal, **({"deterministic": True} if name == DETERMINISTIC else {}))
                 elif name == "SDPA":
                     output = scaled_dot_product_attention(*leaves, is_causal=causal)
-                elif module is None:
-                    output = self.sdpa_call(name, leaves, causal)()
                 else:
-                    # They want (batch, length, heads, D), and to copy takes no time of theirs.
-                    leaves = [tensor.detach().transpose(1, 2).contiguous().requires_grad_() for tensor in tensors]
-                    grad = grad.transpose(1, 2).contiguous()
-                    options = {"deterministic": True} if name == DETERMINISTIC else {}
-                    output = module.flash_attn_func(*leaves, causal=causal, **options)
-                    output = output[0] if isinstance(output, tuple) else output
+                    output = (self.call if module else self.sdpa_call)(name, leaves, causal)()
         except Exception as error:  # A backend that refuses.
-            self.say(f"  {name}: {(str(error).strip().splitlines() or [type(error).__name__])[0][:100]}")
+            self.say(f"  {name}: {describe(error)}")
             return None
         return lambda: torch.autograd.grad(output, leaves, grad, retain_graph=True)
 
-    def gradient_deviation(self, tensors, grad, causal, found):
+    def backward_time(self, name, tensors, causal):
+        call = self.backward(name, tensors, causal)
+        return self.time(name, call) if call else None
+
+    def gradient_deviation(self, tensors, causal, found):
         """By how much the gradients of the first head are off from those of a naive attention in f32: the root of the
         mean square, by that of the gradient, of the worst of the three; and what is allowed."""
-        q, k, v, do = (tensor.detach()[:1, :1].float().requires_grad_(tensor is not grad) for tensor in (*tensors, grad))
+        *leaves, grad = (tensor.detach()[:1, :1].float() for tensor in tensors)
+        q, k, v = (leaf.requires_grad_() for leaf in leaves)
         with torch.enable_grad():
             scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
             if causal:
                 scores = scores.masked_fill(~torch.ones_like(scores, dtype=torch.bool).tril(), float("-inf"))
-            wanted = torch.autograd.grad(torch.softmax(scores, dim=-1) @ v, (q, k, v), do)
+            wanted = torch.autograd.grad(torch.softmax(scores, dim=-1) @ v, (q, k, v), grad)
 
         def norm(x):
             return float(x.float().pow(2).mean().sqrt())
@@ -173,6 +181,16 @@ class Peers:
         deviation = max(norm(mine[:1, :1].float() - other) / norm(other) for mine, other in zip(found, wanted))
         allowed = {"bfloat16": 2e-2, "float16": 4e-3, "float32": 1e-5}[str(tensors[0].dtype).removeprefix("torch.")]
         return deviation, allowed
+
+    def checked_backward(self, tensors, causal):
+        """The median of milliseconds of our gradients, if they are right; wrong ones raise RuntimeError."""
+        call = self.backward("Python", tensors, causal)
+        if call is None:
+            return None
+        deviation, allowed = self.gradient_deviation(tensors, causal, call())
+        if not deviation <= allowed:
+            raise RuntimeError(f"gradients are off by {deviation:.1e}, and {allowed:.0e} is allowed")
+        return self.time("Python", call)
 
     def checked(self, name, tensors, arrays, mask):
         """The median of milliseconds of one of MODULES, if its result is right; a wrong one raises RuntimeError."""

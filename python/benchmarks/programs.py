@@ -2,7 +2,21 @@
 
 ELEMENTS = {"f16": "f16", "bf16": "bf16", "f32": "f32"}
 
+# As NumPy and PyTorch call them.
+DTYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32"}
+
 CAUSAL = "#flash.causal"
+MASKS = {"full": None, "causal": CAUSAL}
+
+# Products of gradients by those of the forward.
+GRADIENT_PRODUCTS = 2.5
+
+
+def count_flops(shape, mask):
+    """Of the two products of the forward, over the pairs that one of MASKS leaves."""
+    batch, heads, length, dim = shape
+    pairs = length * (length + 1) / 2 if mask == "causal" else length**2
+    return 4 * batch * heads * pairs * dim
 
 
 def window(left):

@@ -71,6 +71,16 @@ def faults(reports):
     return [f"{FAULT}{name}: {report['error'].splitlines()[0][:200]}" for name, report in reports.items() if "error" in report]
 
 
+def divide(value, by):
+    return value / by if value and by else None
+
+
+def summarize(what, ratios):
+    """A note on those that are there; none if none is."""
+    ratios = [ratio for ratio in ratios if ratio]
+    return [f"{what}: geometric mean {geometric_mean(ratios):.2f}, least {min(ratios):.2f}."] if ratios else []
+
+
 def geometric_mean(values):
     product, count = 1.0, 0
     for value in values:

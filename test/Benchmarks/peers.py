@@ -68,7 +68,7 @@ def test_modules():
         return flash_attn_func
 
     functional = module("torch.nn.functional", scaled_dot_product_attention=lambda q, k, v, is_causal: attend(q, k, v, is_causal))
-    module("torch", __version__="2.0", no_grad=NoGrad, set_grad_enabled=lambda on: NoGrad(), from_numpy=Tensor, nn=module("torch.nn", functional=functional))
+    module("torch", __version__="2.0", no_grad=NoGrad, from_numpy=Tensor, nn=module("torch.nn", functional=functional))
     module("flash_mlir", __version__="0.1", causal=lambda: "causal",
            attention=lambda q, k, v, mask: attend(q, k, v, mask == "causal"))
     module("flash_attn_interface", flash_attn_func=rows_first("FA3", with_lse=False))

@@ -2,13 +2,7 @@
 import plots
 import programs
 from flash import Case
-from results import Result, Table, faults, geometric_mean
-
-MASKS = {"full": None, "causal": programs.CAUSAL}
-
-
-def divide(value, by):
-    return value / by if value and by else None
+from results import Result, Table, divide, faults, summarize
 
 
 def run(bench):
@@ -26,15 +20,14 @@ def run(bench):
         shapes = {n: (tokens // n, hidden // dim, n, dim) for n in lengths}
         arrays = {n: bench.flash.arrays.qkv(shape, dtype) for n, shape in shapes.items()}
         here = bench.flash.run([Case(f"{mask}_{dim}_{n}", programs.attention(shape, dtype, text), (), arrays[n], mask)
-                                for n, shape in shapes.items() for mask, text in MASKS.items()])
+                                for n, shape in shapes.items() for mask, text in programs.MASKS.items()])
         reports.update(here)
         found = {}
         for length, shape in shapes.items():
             tensors = bench.peers.tensors(arrays[length]) if bench.peers.here else None
-            for mask in MASKS:
+            for mask in programs.MASKS:
                 report = here[f"{mask}_{dim}_{length}"]
-                pairs = length * (length + 1) / 2 if mask == "causal" else length**2
-                work = 4 * shape[0] * shape[1] * pairs * dim
+                work = programs.count_flops(shape, mask)
                 times = [bench.peers.sdpa(peer, tensors, mask == "causal") for peer in backends]
                 for name in (*others, "Python"):
                     try:
@@ -46,7 +39,7 @@ def run(bench):
                 found[mask, length] = [bench.rate(report), *rates], report.get("deviation")
             del tensors
             bench.peers.release()
-        for mask in MASKS:
+        for mask in programs.MASKS:
             for length in lengths:
                 values, deviation = found[mask, length]
                 ours, python = values[0], values[-1]
@@ -64,9 +57,7 @@ def run(bench):
     result.plots.append(plots.lines(bench.folder / "forward.png", panels, columns=2))
     for column, what in (("ratio to the best", "Ratio to the best peer"), ("Python to static", "Python to static"),
                          ("Python to the best", "Python to the best peer")):
-        ratios = [row[columns.index(column)] for row in rows if row[columns.index(column)]]
-        if ratios:
-            result.notes.append(f"{what}: geometric mean {geometric_mean(ratios):.2f}, least {min(ratios):.2f}.")
+        result.notes += summarize(what, [row[columns.index(column)] for row in rows])
     result.notes += [f"Not found: {each}." for each in bench.peers.missing]
     result.notes += faults(reports)
     return result

@@ -2,7 +2,7 @@
 import plots
 import programs
 from flash import Case, milliseconds
-from results import Result, Table, faults
+from results import Result, Table, divide, faults
 
 ROLES = "query_tile=128,key_tile=128,stages=2,query_stages=1,features=specialize_warps"
 EARLY = ROLES.replace("query_stages=1", "query_stages=2") + "|overlap|lazy_rescale|ping_pong|persistent"
@@ -58,37 +58,34 @@ def choose(bench, ampere, hopper, cpu):
     return [(label, schedule + none) for label, schedule in ampere] + (hopper if bench.hopper else [])
 
 
-def add(bench, result, name, mask, shape, dtype, rungs, reports):
-    naive, before, rows = rungs[0][1], None, []
-    for label, took, rate in rungs:
-        rows.append([label, took, rate, naive / took if naive and took else None,
-                     (before / took - 1) * 100 if before and took else None])
-        before = took or before
-    result.tables.append(Table(["step", "ms", bench.unit, "times naive", "gain of the step in %"], rows, f"{mask} mask"))
-    result.plots.append(plots.bars(bench.folder / f"{name}-{mask}.png",
-                                   f"{bench.device}: {dtype}, {'x'.join(map(str, shape))}, {mask} mask", bench.unit,
-                                   [row[0] for row in rows], [row[2] for row in rows],
-                                   [f"({row[3]:.1f} times naive)" if row[3] else "" for row in rows]))
-    result.notes += faults(reports)
+def report(bench, name, result, program, shape, dtype, steps, arrays=()):
+    """Adds what is found with each mask; `program` gives the text, and with `arrays` results are checked."""
+    for mask, text in programs.MASKS.items():
+        rungs, reports = climb(bench, f"{name}_{mask}", program(shape, dtype, text), steps, arrays, mask)
+        naive, before, rows = rungs[0][1], None, []
+        for label, took, rate in rungs:
+            rows.append([label, took, rate, divide(naive, took), (before / took - 1) * 100 if before and took else None])
+            before = took or before
+        result.tables.append(Table(["step", "ms", bench.unit, "times naive", "gain of the step in %"], rows, f"{mask} mask"))
+        result.plots.append(plots.bars(bench.folder / f"{name}-{mask}.png",
+                                       f"{bench.device}: {dtype}, {'x'.join(map(str, shape))}, {mask} mask", bench.unit,
+                                       [row[0] for row in rows], [row[2] for row in rows],
+                                       [f"({row[3]:.1f} times naive)" if row[3] else "" for row in rows]))
+        result.notes += faults(reports)
+    return result
 
 
 def run(bench):
     shape, dtype = ((4, 16, 4096, 128), "f16") if bench.gpu else ((1, 4, 1024, 64), "f32")
     result = Result(f"The ladder, {dtype}, shape {'x'.join(map(str, shape))}",
                     "The same program; each step has what the one before has and one thing more.")
-    for mask, text in (("full", None), ("causal", programs.CAUSAL)):
-        found = climb(bench, f"ladder_{mask}", programs.attention(shape, dtype, text), choose(bench, AMPERE, HOPPER, CPU),
-                      bench.flash.arrays.qkv(shape, dtype), mask)
-        add(bench, result, "ladder", mask, shape, dtype, *found)
-    return result
+    return report(bench, "ladder", result, programs.attention, shape, dtype, choose(bench, AMPERE, HOPPER, CPU),
+                  bench.flash.arrays.qkv(shape, dtype))
 
 
 def run_gradients(bench):
     shape, dtype = ((4, 32, 4096, 64), "bf16") if bench.gpu else ((1, 4, 1024, 64), "f32")
     result = Result(f"The ladder of gradients, {dtype}, shape {'x'.join(map(str, shape))}",
                     "As the ladder, of the gradients of queries, keys and values; rates are those of five products.")
-    for mask, text in (("full", None), ("causal", programs.CAUSAL)):
-        found = climb(bench, f"gradients_{mask}", programs.gradients(shape, dtype, text),
-                      choose(bench, AMPERE_GRADIENTS, HOPPER_GRADIENTS, CPU_GRADIENTS))
-        add(bench, result, "gradient-ladder", mask, shape, dtype, *found)
-    return result
+    return report(bench, "gradient-ladder", result, programs.gradients, shape, dtype,
+                  choose(bench, AMPERE_GRADIENTS, HOPPER_GRADIENTS, CPU_GRADIENTS))

@@ -28,7 +28,7 @@ def list_calls(bench, shape, mask):
 
 def list_gradients(bench, shape, mask):
     tensors = [bench.peers.normal(shape, GRADIENT_DTYPE) for _ in range(4)]
-    calls = {name: bench.peers.backward(name, tensors[:3], tensors[3], mask == "causal")
+    calls = {name: bench.peers.backward(name, tensors, mask == "causal")
              for name in ("Python", "cuDNN", "FA4", peers_module.DETERMINISTIC)}
     return {name: call for name, call in calls.items() if call}
 
@@ -38,15 +38,14 @@ def measure(bench, energy, label, cases, list_of, factor):
     torch, rows = peers_module.torch, []
     for dim, heads, length, mask in cases:
         shape = (TOKENS // length, heads, length, dim)
-        pairs = length * (length + 1) / 2 if mask == "causal" else length**2
-        teraflop = factor * 4e-12 * shape[0] * heads * pairs * dim
+        teraflop = factor * 1e-12 * programs.count_flops(shape, mask)
         calls = list_of(bench, shape, mask)
         for name, call in calls.items():
             try:
                 with torch.no_grad():
                     seconds, joules = sustain(call, torch.cuda.synchronize, bench.sustained_seconds, energy)
             except Exception as error:  # A backend that refuses.
-                bench.say(f"  {name}: {(str(error).strip().splitlines() or [type(error).__name__])[0][:100]}")
+                bench.say(f"  {name}: {peers_module.describe(error)}")
                 continue
             rows.append([label, dim, mask, length, name, teraflop / seconds, joules and joules / teraflop, joules and joules / seconds])
         del calls
@@ -68,7 +67,7 @@ def run(bench):
         energy = None
         result.notes.append(f"No energy: {error}.")
     rows = measure(bench, energy, "forward", CASES, list_calls, 1)
-    rows += measure(bench, energy, "gradients", GRADIENTS, list_gradients, peers_module.GRADIENT_PRODUCTS)
+    rows += measure(bench, energy, "gradients", GRADIENTS, list_gradients, programs.GRADIENT_PRODUCTS)
     result.tables.append(Table(["pass", "D", "mask", "N", "kernel", "TFLOP/s", "J/TFLOP", "W"], rows))
     result.notes += [f"Not found: {each}." for each in bench.peers.missing]
     return result
