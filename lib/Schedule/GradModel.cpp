@@ -45,8 +45,8 @@ struct Candidate {
   /// mask and under a causal one, and from how many heads of all batches:
   /// blocks of a head take turns (H200, docs/schedules.md).
   int64_t shortest = 0, shortestCausal = 0, fewestHeads = 0;
-  /// Whether blocks of the one program claim their tiles.
-  bool claims = false;
+  /// What the one program has besides.
+  ScheduleFeatures fused = ScheduleFeatures::None;
 };
 } // namespace
 
@@ -65,7 +65,18 @@ static constexpr Candidate candidates[] = {{64, 128, 128, 128, 64, 2},
 
 /// Those of one program, which has no tiles of queries of its own.
 static constexpr Candidate fusedCandidates[] = {
-    {64, 128, 128, 128, 128, 2, {}, {}, 512, 512, 4, true},
+    {64,
+     128,
+     128,
+     128,
+     128,
+     2,
+     {},
+     {},
+     512,
+     512,
+     4,
+     ScheduleFeatures::DeferProducts | ScheduleFeatures::Persistent},
     {128, 128, 128, 128, 64, 2, {}, {}, 1024, 2048, 16}};
 
 /// The first of the candidates that the problem has room in; null if there is
@@ -153,9 +164,7 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   schedule.features = features;
   if (isFused) {
     schedule.products = Schedule::fusedProducts;
-    *schedule.features |= ScheduleFeatures::DeferProducts;
-    if (candidate->claims)
-      *schedule.features |= ScheduleFeatures::Persistent;
+    *schedule.features |= candidate->fused;
   }
   // Masked programs have no registers left for it, and neither have those of
   // open sizes (as assembled, test/Ptxas). Their tiles are taken as they become

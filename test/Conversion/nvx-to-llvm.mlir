@@ -28,6 +28,32 @@ gpu.module @m {
 
 // -----
 
+// The first lane's number of the warpgroup, once and where all threads meet.
+
+// CHECK-LABEL: llvm.func @warpgroups(
+// CHECK:       %[[THREAD:.*]] = nvvm.read.ptx.sreg.tid.x : i32
+// CHECK:       %[[NUMBER:.*]] = llvm.udiv %[[THREAD]], %{{.*}} : i32
+// CHECK:       %[[FIRST:.*]] = nvvm.shfl.sync idx %{{.*}}, %[[NUMBER]], %{{.*}}, %{{.*}} : i32 -> i32
+// CHECK:       llvm.cond_br
+// CHECK:       llvm.store %[[FIRST]]
+// CHECK:       llvm.store %[[FIRST]]
+// CHECK-NOT:   nvvm.shfl
+gpu.module @m {
+  gpu.func @warpgroups(%p: !llvm.ptr<1>, %c: i1) kernel {
+    cf.cond_br %c, ^then, ^end
+  ^then:
+    %x = nvx.warpgroup : i32
+    llvm.store %x, %p : i32, !llvm.ptr<1>
+    %y = nvx.warpgroup : i32
+    llvm.store %y, %p : i32, !llvm.ptr<1>
+    cf.br ^end
+  ^end:
+    gpu.return
+  }
+}
+
+// -----
+
 // CHECK-LABEL: gpu.module @none
 // CHECK-NOT:   llvm.mlir.global
 gpu.module @none {

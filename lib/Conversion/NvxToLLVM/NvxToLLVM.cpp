@@ -9,6 +9,7 @@
 
 #include "flash/Conversion/Passes.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Target/Nvptx/KernelAbi.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -74,6 +75,30 @@ struct ConvertNvxToLLVM : flash::impl::ConvertNvxToLLVMBase<ConvertNvxToLLVM> {
         /*isConstant=*/false, LLVM::Linkage::External, sharedMemoryName,
         Attribute(), /*alignment=*/1024,
         static_cast<unsigned>(NVVM::NVVMMemorySpace::Shared));
+  }
+
+  /// Computes the number of the warpgroup once, where all threads still meet.
+  void shareWarpgroup(gpu::GPUFuncOp kernel) {
+    SmallVector<nvx::WarpgroupOp> numbers;
+    kernel.walk([&](nvx::WarpgroupOp op) { numbers.push_back(op); });
+    if (numbers.empty())
+      return;
+    OpBuilder b = OpBuilder::atBlockBegin(&kernel.getBody().front());
+    Location loc = kernel.getLoc();
+    auto i32 = [&](int64_t value) -> Value {
+      return LLVM::ConstantOp::create(b, loc, b.getI32Type(),
+                                      b.getI32IntegerAttr(value));
+    };
+    Value thread = NVVM::ThreadIdXOp::create(b, loc, b.getI32Type());
+    Value number =
+        LLVM::UDivOp::create(b, loc, thread, i32(tile::threadsOfWarpgroup));
+    number =
+        NVVM::ShflOp::create(b, loc, b.getI32Type(), i32(-1), number, i32(0),
+                             i32(31), NVVM::ShflKind::idx, UnitAttr());
+    for (nvx::WarpgroupOp op : numbers) {
+      op.replaceAllUsesWith(number);
+      op.erase();
+    }
   }
 
   /// The arguments that are tensor maps, by the kernel's name.
@@ -145,9 +170,11 @@ struct ConvertNvxToLLVM : flash::impl::ConvertNvxToLLVMBase<ConvertNvxToLLVM> {
   }
 
   void runOnOperation() override {
-    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>())
+    for (auto kernel : getOperation().getOps<gpu::GPUFuncOp>()) {
       if (failed(expandMemRefs(kernel)))
         return signalPassFailure();
+      shareWarpgroup(kernel);
+    }
     declareSharedMemory();
     LowerToLLVMOptions options(&getContext());
     options.overrideIndexBitwidth(32);

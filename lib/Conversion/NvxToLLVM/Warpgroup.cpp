@@ -15,10 +15,9 @@ using namespace mlir;
 using namespace flash;
 
 /// With up to so many steps the descriptors of queries, which many products
-/// read, are kept in registers. More would be spilled: they are computed for
-/// each product, as those of keys and values are. ptxas does that in
-/// registers for all threads of a warp.
-constexpr size_t mostStepsInRegisters = 8;
+/// read, are kept in uniform registers. More would leave too few of these for
+/// others: they are computed for each product, as those of keys and values are.
+constexpr size_t mostStepsInRegisters = 4;
 
 namespace {
 /// Collects the operands of an inline assembly, whose numbers start with those

@@ -38,6 +38,8 @@ struct ThreadBuilder {
   mlir::Value thread();
   mlir::Value warp() { return div(thread(), 32); }
   mlir::Value lane() { return rem(thread(), 32); }
+  /// The number of the warpgroup, the same value for all threads of a warp.
+  mlir::Value warpgroup();
   /// The row and the column of a fragment that belong to the thread alone: the
   /// coordinates of its first register.
   mlir::Value fragmentRow();

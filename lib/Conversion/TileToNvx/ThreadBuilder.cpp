@@ -7,6 +7,7 @@
 
 #include "Patterns.h"
 
+#include "flash/Dialect/Nvx/IR/Nvx.h"
 #include "flash/Target/Nvptx/KernelAbi.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -86,6 +87,10 @@ Value ThreadBuilder::xorWith(Value x, Value y) {
 }
 Value ThreadBuilder::thread() {
   return gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
+}
+Value ThreadBuilder::warpgroup() {
+  Value number = nvx::WarpgroupOp::create(b, loc, b.getI32Type());
+  return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), number);
 }
 Value ThreadBuilder::fragmentRow() {
   return add(mul(warp(), 16), div(lane(), 4));

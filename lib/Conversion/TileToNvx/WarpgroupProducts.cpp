@@ -31,6 +31,10 @@ namespace {
 /// of one instruction, in bytes and in 16-bit elements.
 constexpr int64_t rowsOfPattern = 8, stepBytes = 32, stepElements = 16;
 
+/// Steps of a product up to which the number of the warpgroup is the same value
+/// for all threads of a warp (nvx.warpgroup).
+constexpr int64_t mostStepsOfUniform = 8;
+
 /// A tile as an operand of the instructions of a product.
 class Operand {
 public:
@@ -102,7 +106,11 @@ struct WarpgroupMmaAsync : OpConversionPattern<tile::MmaAsyncOp> {
                                    typeA.getPanelBytes()
                              : tile::rowsOfWarpgroup * typeA.getSwizzle();
       if (op.getTransposeA() || typeA.getRows() != tile::rowsOfWarpgroup) {
-        Value warpgroup = t.div(t.thread(), tile::threadsOfWarpgroup);
+        // One value for all threads of a warp asks for a register of its own,
+        // which programs with more steps do not have.
+        Value warpgroup = steps > mostStepsOfUniform
+                              ? t.div(t.thread(), tile::threadsOfWarpgroup)
+                              : t.warpgroup();
         a = t.advance(a, t.mul(warpgroup, distance));
       }
       Operand operand(typeA, /*isInner=*/!op.getTransposeA());

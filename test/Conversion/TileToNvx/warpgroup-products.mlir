@@ -70,7 +70,8 @@ gpu.module @m {
   // So may those of the first operand: its inner dimension are the rows of a panel,
   // and each warpgroup has a panel of its own, 128 x 128 bytes behind the one before.
   // CHECK-LABEL: gpu.func @transposed(
-  // CHECK:       %[[WARPGROUP:.*]] = arith.divui %{{.*}}, %c128
+  // CHECK:       %[[NUMBER:.*]] = nvx.warpgroup
+  // CHECK:       %[[WARPGROUP:.*]] = arith.index_castui %[[NUMBER]]
   // CHECK:       arith.muli %[[WARPGROUP]], %c16384
   // CHECK:       llvm.mlir.constant(4611686293372403712 : i64)
   // CHECK:       nvx.warpgroup_mma f16 %{{.*}} at [0, 128, 256, 384, 512, 640, 768, 896] : i64, %{{.*}} at [0, 128, 256, 384, 512, 640, 768, 896] transpose_a transpose_b -> vector<32xf32>

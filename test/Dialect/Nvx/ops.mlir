@@ -9,6 +9,8 @@
 func.func @ops(%x: f32) {
   // CHECK: nvx.shared_memory : <3>
   %base = nvx.shared_memory : !llvm.ptr<3>
+  // CHECK: nvx.warpgroup : i32
+  %w = nvx.warpgroup : i32
   // CHECK: nvx.log2 %{{.*}} : f32
   %l = nvx.log2 %x : f32
   return

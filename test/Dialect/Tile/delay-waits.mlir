@@ -10,8 +10,8 @@
 
 gpu.module @m {
   // A step of the gradients of keys and values: both products of rows come
-  // first, that of values starts before the second of them has ended, and stages
-  // are given back behind the last product that reads them.
+  // first, the others when what they have in registers is there, and stages are
+  // given back behind the last product that reads them.
 
   // CHECK-LABEL: gpu.func @step(
   // CHECK:         scf.for {{.*}} iter_args(%[[DK:[^ ]*]] = %{{[^,]*}}, %[[DV:[^ ]*]] = %{{[^,]*}}, %[[T:[^ ]*]] = %c0)
@@ -22,10 +22,10 @@ gpu.module @m {
   // CHECK-NEXT:      %[[S:.*]] = tile.mma_wait %[[SP]] younger(%[[DPP]]
   // CHECK-NEXT:      %[[P:.*]] = math.exp2 %[[S]]
   // CHECK-NEXT:      %[[PF:.*]] = arith.truncf %[[P]]
-  // CHECK-NEXT:      %[[DVP:.*]] = tile.mma_async %[[PF]], %[[DO]] add %[[DV]]
-  // CHECK-NEXT:      %[[DP:.*]] = tile.mma_wait %[[DPP]] younger(%[[DVP]]
+  // CHECK-NEXT:      %[[DP:.*]] = tile.mma_wait %[[DPP]] :
   // CHECK-NEXT:      %[[DS:.*]] = arith.mulf %[[P]], %[[DP]]
   // CHECK-NEXT:      %[[DSF:.*]] = arith.truncf %[[DS]]
+  // CHECK-NEXT:      %[[DVP:.*]] = tile.mma_async %[[PF]], %[[DO]] add %[[DV]]
   // CHECK-NEXT:      %[[DKP:.*]] = tile.mma_async %[[DSF]], %[[Q]] add %[[DK]]
   // CHECK-NEXT:      %[[DV1:.*]] = tile.mma_wait %[[DVP]] younger(%[[DKP]]
   // CHECK-NEXT:      tile.ring.release %[[DOR]][%[[T]]]
@@ -130,9 +130,9 @@ gpu.module @m {
     gpu.return
   }
 
-  // What threads put into a ring is put before the product that has the same
-  // registers starts, and that of what others put too goes on beside it. What a
-  // product gave is put while the younger one runs.
+  // What threads put into a ring, and others wait for, is put before the products
+  // that only they wait for start, of which one has the same registers. What a product
+  // gave is put while the younger one runs.
 
   // CHECK-LABEL: gpu.func @puts(
   // CHECK:         %[[SP:.*]] = tile.mma_async %{{.*}}, %[[Q:.*]] transpose_b
@@ -140,11 +140,11 @@ gpu.module @m {
   // CHECK-NEXT:    %[[DPP:.*]] = tile.mma_async %{{.*}}, %[[DO]] transpose_b
   // CHECK-NEXT:    tile.mma_wait %[[SP]] younger(%[[DPP]]
   // CHECK-NEXT:    arith.truncf
-  // CHECK-NEXT:    %[[DVP:.*]] = tile.mma_async
-  // CHECK-NEXT:    tile.mma_wait %[[DPP]] younger(%[[DVP]]
+  // CHECK-NEXT:    tile.mma_wait %[[DPP]] :
   // CHECK-NEXT:    %[[DS:.*]] = arith.truncf
   // CHECK-NEXT:    tile.ring.acquire %[[R:.*]][%[[T:.*]]] :
   // CHECK-NEXT:    tile.ring.put %[[DS]] to %[[R]][%[[T]]]
+  // CHECK-NEXT:    %[[DVP:.*]] = tile.mma_async
   // CHECK-NEXT:    %[[DST:.*]] = tile.ring.wait %[[R]][%[[T]]]
   // CHECK-NEXT:    %[[DQP:.*]] = tile.mma_async %{{.*}}, %[[DST]] transpose_a
   // CHECK-NEXT:    %[[DKP:.*]] = tile.mma_async %[[DS]], %[[Q]] add

@@ -23,7 +23,7 @@
 // CHECK-NOT:       nvvm.mbarrier.init
 // CHECK:         gpu.barrier
 // The first two warpgroups of the three consume.
-// CHECK:         %[[NUMBER:.*]] = nvvm.shfl.sync idx
+// CHECK:         %[[NUMBER:.*]] = nvx.warpgroup
 // CHECK:         %[[CONSUMES:.*]] = arith.cmpi slt, %[[NUMBER]], %c2_i32
 // CHECK-NEXT:    scf.if %[[CONSUMES]] {
 // CHECK-NEXT:      nvvm.setmaxregister increase 240
@@ -273,7 +273,7 @@ module {
 // CHECK-COUNT-4: nvvm.mbarrier.init
 // CHECK-NOT:     nvvm.mbarrier.init
 // CHECK:         nvvm.setmaxregister increase
-// CHECK:         %[[WARPGROUP:.*]] = nvvm.shfl.sync idx
+// CHECK:         %[[WARPGROUP:.*]] = nvx.warpgroup
 // CHECK:         %[[OWN:.*]] = arith.index_cast %[[WARPGROUP]]
 // CHECK:         %[[FIRST:.*]] = arith.muli %{{.*}}, %c2
 // CHECK:         %[[FILL:.*]] = arith.addi %[[FIRST]], %[[OWN]]

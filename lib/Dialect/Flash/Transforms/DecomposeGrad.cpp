@@ -50,9 +50,6 @@ private:
   }
   /// Whether the gradient of a score is added up, or null if that of all is.
   Value isUsed(ImplicitLocOpBuilder &at, Value query, Value key);
-  /// The tile as products with 16-bit elements of `other` take it: half of its
-  /// registers are free until it is needed again.
-  Value roundOnce(Value tile, Value other);
   /// The keys of a step over queries without what is not finite, where this or
   /// another step with them may leave some out: they have the weight 0 then,
   /// and 0 * NaN is NaN.
@@ -171,15 +168,6 @@ LogicalResult GradStepBuilder::run(QueryGradStepOp op) {
   return success();
 }
 
-Value GradStepBuilder::roundOnce(Value tile, Value other) {
-  Type element = getElementTypeOrSelf(operand(other));
-  if (element.isF32())
-    return tile;
-  auto type = cast<RankedTensorType>(tile.getType());
-  Value rounded = arith::TruncFOp::create(b, type.clone(element), tile);
-  return arith::ExtFOp::create(b, type, rounded);
-}
-
 /// Whether the tile is a copy of its first `rows` rows, and zeros.
 static bool isPaddedFrom(Value tile, Value rows) {
   auto pad = tile.getDefiningOp<tensor::PadOp>();
@@ -253,8 +241,6 @@ LogicalResult GradStepBuilder::run(KeyGradStepOp op, FiniteKeys &finiteKeys) {
        ofValues = !op.getValueGradOut().use_empty();
   Value s = products(op.getKey(), op.getQuery());
   Value p = probabilities(s);
-  if (queryGrad)
-    p = roundOnce(p, op.getQuery());
   Value dp;
   if (ofKeys)
     dp = products(op.getValue(), op.getOutputGrad());

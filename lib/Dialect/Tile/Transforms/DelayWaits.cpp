@@ -34,6 +34,9 @@ public:
 private:
   /// Moves the op behind those that have been placed, after all that it needs.
   void place(Operation *op);
+  /// Places what products take from registers, and the puts of what is
+  /// computed. Others wait for these, and for the products only this warpgroup.
+  void placeOperands(ArrayRef<MmaAsyncOp> products, ArrayRef<RingPutOp> puts);
   /// Places the puts of what products give, each before the ends of younger
   /// products, which run meanwhile.
   void placePutsOfResults(ArrayRef<MmaAsyncOp> products,
@@ -89,6 +92,27 @@ void Scheduler::placeReleases() {
     }
 }
 
+/// Whether the product reads what threads have put into a ring.
+static bool readsPut(MmaAsyncOp product) {
+  return llvm::any_of(product->getOperands(), [](Value operand) {
+    auto wait = operand.getDefiningOp<RingWaitOp>();
+    auto ring = wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
+    return ring && ring.isFilledFromRegisters();
+  });
+}
+
+void Scheduler::placeOperands(ArrayRef<MmaAsyncOp> products,
+                              ArrayRef<RingPutOp> puts) {
+  for (MmaAsyncOp product : products)
+    if (Operation *registers = product.getA().getDefiningOp();
+        registers && registers->getBlock() == &block && !isPlaced(product) &&
+        !readsPut(product))
+      place(registers);
+  for (RingPutOp put : puts)
+    if (!put.getX().getDefiningOp<MmaWaitOp>())
+      place(put);
+}
+
 void Scheduler::placePutsOfResults(ArrayRef<MmaAsyncOp> products,
                                    ArrayRef<RingPutOp> puts) {
   SmallVector<Operation *> endsOfOlder;
@@ -103,15 +127,6 @@ void Scheduler::placePutsOfResults(ArrayRef<MmaAsyncOp> products,
     }
     llvm::append_range(endsOfOlder, product->getUsers());
   }
-}
-
-/// Whether the product reads what threads have put into a ring.
-static bool readsPut(MmaAsyncOp product) {
-  return llvm::any_of(product->getOperands(), [](Value operand) {
-    auto wait = operand.getDefiningOp<RingWaitOp>();
-    auto ring = wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
-    return ring && ring.isFilledFromRegisters();
-  });
 }
 
 void Scheduler::run() {
@@ -183,6 +198,7 @@ void Scheduler::run() {
   // hardly ever gone needs many registers.
   for (auto choice : llvm::make_early_inc_range(block.getOps<scf::IfOp>()))
     forEachDefinition(choice, [&](Operation *own) { place(own); });
+  placeOperands(products, puts);
   for (MmaAsyncOp product : products)
     place(product);
   placePutsOfResults(products, puts);

@@ -253,8 +253,7 @@ int64_t RoleLowering::getNumWriters(RingOp ring) {
 Value RoleLowering::getOwnFillNumber(RingOp ring, Value step) {
   if (!ring.getRowStages())
     return step;
-  Value own = arith::IndexCastOp::create(b, loc, b.getIndexType(),
-                                         uniform(warpgroup()));
+  Value own = arith::IndexCastOp::create(b, loc, b.getIndexType(), warpgroup());
   return getFillNumber(ring, step, own);
 }
 
@@ -772,9 +771,7 @@ void RoleLowering::lowerAddInTurn(AddInTurnOp op) {
 }
 
 Value RoleLowering::warpgroup() {
-  Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
-  return toI32(
-      arith::DivUIOp::create(b, loc, thread, index(threadsOfWarpgroup)));
+  return nvx::WarpgroupOp::create(b, loc, b.getI32Type());
 }
 
 Value RoleLowering::pingPongBarrier(Value warpgroup) {
@@ -897,9 +894,9 @@ void RoleLowering::separateRoles() {
     bool isFirst = role == 0, isLast = next == roles.getNumRoles();
     Block *rest = nullptr;
     if (!isLast) {
-      Value isOfGroup = arith::CmpIOp::create(
-          b, loc, arith::CmpIPredicate::slt, uniform(warpgroup()),
-          i32(endOfGroup / warpsOfWarpgroup));
+      Value isOfGroup =
+          arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, warpgroup(),
+                                i32(endOfGroup / warpsOfWarpgroup));
       auto choice =
           scf::IfOp::create(b, loc, isOfGroup, /*withElseRegion=*/true);
       rest = choice.elseBlock();

@@ -46,6 +46,21 @@ def Nvx_SharedMemoryOp : Nvx_Op<"shared_memory", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
+def Nvx_WarpgroupOp : Nvx_Op<"warpgroup", [Pure]> {
+  let summary = "the number of the thread's warpgroup in its block";
+  let description = [{
+    `threadIdx.x / 128`, as the first lane of the warp has it: from a shuffle
+    ptxas knows that all lanes have the same, and computes what follows from it,
+    such as matrix descriptors, in uniform registers.
+
+    ```mlir
+    %i = nvx.warpgroup : i32
+    ```
+  }];
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
 class Nvx_RegistersOf<list<Type> types>
     : FixedVectorOfRankAndType<[1], types>;
 
