@@ -638,9 +638,6 @@ struct Put : OpConversionPattern<tile::PutOp> {
   }
 };
 
-/// Looks at the count until it is the turn. What others have written before
-/// they set it, by bulk copies or otherwise, is then there for the bulk copies
-/// that the thread starts.
 /// Where the count is that the op names.
 template <typename Op, typename Adaptor>
 static Value getCountAddress(ThreadBuilder &t, Op op, Adaptor adaptor) {
@@ -648,6 +645,9 @@ static Value getCountAddress(ThreadBuilder &t, Op op, Adaptor adaptor) {
   return counts.getAddress(t, getIndices(adaptor.getIndices()));
 }
 
+/// Looks at the count until it is the turn. What others have written before
+/// they set it, by bulk copies or otherwise, is then there for the bulk copies
+/// that the thread starts.
 struct AwaitTurn : OpConversionPattern<tile::AwaitTurnOp> {
   using OpConversionPattern::OpConversionPattern;
 
