@@ -27,7 +27,6 @@ using namespace mlir;
 using namespace flash::run;
 namespace cuda = flash::cuda;
 namespace runtime = flash::runtime;
-using flash::AttentionOp;
 using llvm::createStringError;
 using llvm::formatv;
 
@@ -104,18 +103,13 @@ llvm::Error Search::begin() {
   Target target = kernel->getTarget();
   machine = *flash::findTarget(
       getName(target == Target::Emulate ? options.emulated : target));
-  SmallVector<AttentionOp> attentions;
-  kernel->getLevel0().walk([&](AttentionOp op) { attentions.push_back(op); });
-  if (kernel->getLevel0()
-          .walk([](flash::AttentionGradOp) { return WalkResult::interrupt(); })
-          .wasInterrupted())
-    return createStringError("--tune: the program has gradients, for which no "
-                             "schedule is looked for yet; tune one that has "
-                             "the attention alone");
+  SmallVector<flash::AttentionOpInterface> attentions;
+  kernel->getLevel0().walk(
+      [&](flash::AttentionOpInterface op) { attentions.push_back(op); });
   if (attentions.size() != 1)
     return createStringError(
-        formatv("--tune: the program has {0} attentions, and a schedule is "
-                "looked for where there is one",
+        formatv("--tune: the program has {0} attentions, or gradients of "
+                "some, and a schedule is looked for where there is one",
                 attentions.size()));
   problem = flash::getProblem(attentions.front());
   if (target == Target::Sm80 || target == Target::Sm90a) {
@@ -128,7 +122,9 @@ llvm::Error Search::begin() {
     machine.multiprocessors = options.multiprocessors;
   else if (gpu)
     machine.multiprocessors = gpu->device.getInfo().multiprocessors;
-  problem.packedHeads = choosePackedHeads(problem, machine, flash::Schedule());
+  if (!problem.isGradient)
+    problem.packedHeads =
+        choosePackedHeads(problem, machine, flash::Schedule());
   compiler.emplace(session, program, target, options, gpu);
   return llvm::Error::success();
 }

@@ -33,6 +33,27 @@ constexpr ScheduleFeatures roleFeatures[] = {
     overlapped | ScheduleFeatures::Persistent,
     specialized | ScheduleFeatures::Persistent, overlapped, specialized};
 
+/// Tiles of the programs of gradients where warps have roles.
+struct GradTiles {
+  int64_t products, queryTile, keyStep, keyTile, queryStep;
+};
+constexpr int64_t two = Schedule::separateProducts,
+                  one = Schedule::fusedProducts;
+constexpr GradTiles gradRoleTiles[] = {
+    {one, 128, 128, 128, 128}, {one, 128, 128, 128, 64},
+    {two, 128, 128, 128, 64},  {two, 128, 64, 128, 64},
+    {two, 128, 48, 128, 64},   {two, 64, 64, 64, 64},
+    {two, 192, 64, 192, 64}};
+constexpr ScheduleFeatures gradSpecialized =
+    ScheduleFeatures::SpecializeWarps | ScheduleFeatures::BulkStore;
+constexpr ScheduleFeatures gradRoleFeatures[] = {
+    gradSpecialized, gradSpecialized | ScheduleFeatures::Persistent,
+    gradSpecialized | ScheduleFeatures::DeferProducts,
+    gradSpecialized | ScheduleFeatures::DeferProducts |
+        ScheduleFeatures::Persistent};
+/// Of those without, and of the CPU.
+constexpr int64_t gradTiles[] = {64, 32, 16, 128};
+
 /// Collects schedules that fit, each once.
 class Space {
 public:
@@ -40,8 +61,10 @@ public:
       : problem(problem), target(target) {}
 
   void add(Schedule schedule) {
+    auto complete =
+        problem.isGradient ? completeGradSchedule : completeSchedule;
     if (!schedule.findFault().empty() ||
-        !completeSchedule(problem, target, schedule).empty())
+        !complete(problem, target, schedule).empty())
       return;
     if (!llvm::is_contained(schedules, schedule))
       schedules.push_back(schedule);
@@ -91,8 +114,45 @@ public:
 
 } // namespace
 
+/// Those of the programs of gradients.
+static SmallVector<Schedule> listGradSchedules(const Problem &problem,
+                                               const TargetInfo &target) {
+  Space space(problem, target);
+  space.add(chooseGradSchedule(problem, target, Schedule()));
+  Schedule schedule;
+  if (target.isGpu && canHaveRoles(problem, target)) {
+    for (const GradTiles &tiles : gradRoleTiles)
+      for (ScheduleFeatures features : gradRoleFeatures) {
+        schedule.queryTile = tiles.queryTile;
+        schedule.keyStep = tiles.keyStep;
+        schedule.keyTile = tiles.keyTile;
+        schedule.queryStep = tiles.queryStep;
+        schedule.products = tiles.products;
+        schedule.features = features;
+        schedule.keyPrograms.reset();
+        space.add(schedule);
+        // One program for all gradients has those of keys and values.
+        schedule.keyPrograms = 2;
+        if (!schedule.isFused())
+          space.add(schedule);
+      }
+    schedule = Schedule();
+  }
+  for (int64_t products : {Schedule::separateProducts, Schedule::fusedProducts})
+    for (int64_t queryTile : gradTiles)
+      for (int64_t keyTile : gradTiles) {
+        schedule.products = products;
+        schedule.queryTile = queryTile;
+        schedule.keyTile = keyTile;
+        space.add(schedule);
+      }
+  return space.schedules;
+}
+
 SmallVector<Schedule> flash::listSchedules(const Problem &problem,
                                            const TargetInfo &target) {
+  if (problem.isGradient)
+    return listGradSchedules(problem, target);
   Space space(problem, target);
   space.add(chooseSchedule(problem, target, Schedule()));
   if (!target.isGpu) {
@@ -128,6 +188,8 @@ SmallVector<Schedule> flash::listVariations(const Problem &problem,
       variation.splitCtas.reset();
     space.add(variation);
   };
+  if (problem.isGradient && !schedule.hasRoles())
+    return {};
   for (int64_t stages : {1, 2, 3, 4})
     vary(&Schedule::stages, stages);
   if (schedule.getPackedHeads() > 1)
@@ -138,6 +200,10 @@ SmallVector<Schedule> flash::listVariations(const Problem &problem,
   else
     for (int64_t warps : {1, 2, 4, 8})
       vary(&Schedule::warps, warps);
+  if (problem.isGradient) {
+    llvm::erase(space.schedules, schedule);
+    return space.schedules;
+  }
   std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);
   int64_t blocks = space.getBlocks(schedule);
   bool isPersistent = schedule.has(ScheduleFeatures::Persistent);

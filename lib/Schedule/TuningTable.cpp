@@ -50,6 +50,7 @@ TuningKey TuningKey::get(const Problem &problem, const TargetInfo &target,
   key.valueDim = problem.valueDim;
   key.hasScore = problem.hasScore;
   key.hasLengths = problem.hasLengths;
+  key.isGradient = problem.isGradient;
   key.queries = getClass(problem.queries, minLengthClass);
   key.keys = getClass(problem.keys, minLengthClass);
   key.keysPerQuery = getClass(problem.mostKeysPerQuery, minKeysPerQueryClass);
@@ -64,8 +65,8 @@ TuningKey TuningKey::get(const Problem &problem, const TargetInfo &target,
 bool TuningKey::operator==(const TuningKey &other) const {
   auto tie = [](const TuningKey &k) {
     return std::tie(k.device, k.target, k.dtype, k.mask, k.headDim, k.valueDim,
-                    k.hasScore, k.hasLengths, k.queries, k.keys, k.keysPerQuery,
-                    k.hasFewBlocks);
+                    k.hasScore, k.hasLengths, k.isGradient, k.queries, k.keys,
+                    k.keysPerQuery, k.hasFewBlocks);
   };
   return tie(*this) == tie(other);
 }
@@ -194,6 +195,9 @@ llvm::Expected<TuningEntry> EntryReader::read() {
   readText("mask", key.mask);
   readFlag("score", key.hasScore);
   readFlag("lengths", key.hasLengths);
+  // Only entries of gradients have it.
+  if (object.get("gradients"))
+    readFlag("gradients", key.isGradient);
   readLength("queries", minLengthClass, key.queries);
   readLength("keys", minLengthClass, key.keys);
   readLength("keys_per_query", minKeysPerQueryClass, key.keysPerQuery);
@@ -282,6 +286,8 @@ void TuningTable::print(llvm::raw_ostream &os) const {
       line.attribute("mask", key.mask);
       line.attribute("score", key.hasScore);
       line.attribute("lengths", key.hasLengths);
+      if (key.isGradient)
+        line.attribute("gradients", true);
       line.attribute("queries", orNull(key.queries));
       line.attribute("keys", orNull(key.keys));
       line.attribute("keys_per_query", orNull(key.keysPerQuery));

@@ -33,6 +33,8 @@ struct Problem {
   /// a score region masks elements.
   std::string mask = "full";
   bool isMasked = false, hasScore = false, hasLengths = false;
+  /// Whether the attention's gradients are what is computed.
+  bool isGradient = false;
   /// A score region masks elements, which takes registers.
   bool masksInRegion = false;
   /// The keys that a query sees, of those that see any: in the mean, and at

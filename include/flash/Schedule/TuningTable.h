@@ -24,7 +24,7 @@ namespace flash {
 struct TuningKey {
   std::string device, target, dtype, mask;
   int64_t headDim = 0, valueDim = 0;
-  bool hasScore = false, hasLengths = false;
+  bool hasScore = false, hasLengths = false, isGradient = false;
   /// Least powers of two, from 128, that are not exceeded; none for sizes that
   /// are known at run time only.
   std::optional<int64_t> queries, keys;

@@ -56,6 +56,7 @@ Problem flash::getProblem(AttentionOpInterface op) {
   problem.group = op.getGroup();
   if (op.getSchedule())
     problem.packedHeads = op.getSchedule()->getValue().getPackedHeads();
+  problem.isGradient = isa<AttentionGradOp>(op);
   problem.hasScore = changesScore(op.getScore());
   problem.hasLengths = static_cast<bool>(op.getLengths());
   problem.masksInRegion = masksElements(op.getScore());

@@ -29,7 +29,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
 
   /// What was measured to be best on the device; nothing if nothing was. A file
   /// goes before what is compiled in.
-  FailureOr<Schedule> lookUp(AttentionOp op, const Problem &problem) {
+  FailureOr<Schedule> lookUp(AttentionOpInterface op, const Problem &problem) {
     if (device.empty())
       return Schedule();
     TuningKey key = TuningKey::get(problem, machine, device);
@@ -48,7 +48,10 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     // It has no room for the heads that the program asks for, or the model.
     if (!schedule.packedHeads && *schedule.queryTile < problem.packedHeads)
       return Schedule();
-    if (failed(complete(op, problem, schedule)))
+    auto grad = dyn_cast<AttentionGradOp>(op.getOperation());
+    std::string fault = grad ? proposeSchedule(grad, problem, machine, schedule)
+                             : completeSchedule(problem, machine, schedule);
+    if (failed(complain(op, fault)))
       return emitError(FileLineColLoc::get(&getContext(),
                                            isOfFile ? StringRef(tuningFile)
                                                     : "the shipped schedules",
@@ -57,12 +60,11 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     return schedule;
   }
 
-  LogicalResult complete(AttentionOp op, const Problem &problem,
-                         Schedule &schedule) {
-    std::string fault = completeSchedule(problem, machine, schedule);
+  /// Says what is wrong with the schedule of the op, if anything is.
+  LogicalResult complain(Operation *op, StringRef fault) {
     if (fault.empty())
       return success();
-    return op.emitOpError("cannot be scheduled: ") << fault;
+    return op->emitOpError("cannot be scheduled: ") << fault;
   }
 
   /// Whether the device is to list the tiles that the mask leaves; nothing
@@ -113,7 +115,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     if (target == "cpu")
       schedule.numSplits = schedule.splitCtas = schedule.splitKeys =
           std::nullopt;
-    if (failed(complete(op, problem, schedule)))
+    if (failed(complain(op, completeSchedule(problem, machine, schedule))))
       return failure();
     // The choice whether to rescale is one for several rows.
     if (schedule.splitKeys && schedule.features && !hasFeatures)
@@ -129,9 +131,15 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     if (op.getSchedule())
       schedule = schedule.over(op.getSchedule()->getValue());
     Problem problem = getProblem(op);
-    if (std::string fault = proposeSchedule(op, problem, machine, schedule);
-        !fault.empty())
-      return op.emitOpError("cannot be scheduled: ") << fault;
+    // Programs of gradients were measured together, not with other keys.
+    if (schedule == Schedule()) {
+      FailureOr<Schedule> measured = lookUp(op, problem);
+      if (failed(measured))
+        return failure();
+      schedule = *measured;
+    }
+    if (failed(complain(op, proposeSchedule(op, problem, machine, schedule))))
+      return failure();
     // Two maps, and more than twice the work.
     if (!schedule.blockMap && !op.getKeyTiles() && !op.getQueryTiles())
       schedule.blockMap = chooseBlockMap(op, problem, schedule);

@@ -37,6 +37,7 @@ TABLES = [
     (entry(device=""), ":2: 'device' must be a text"),
     (entry(head_dim=0), ":2: 'head_dim' must be a positive integer"),
     (entry(score=1), ":2: 'score' must be true or false"),
+    (entry(gradients=1), ":2: 'gradients' must be true or false"),
     (entry(queries=100), ":2: 'queries' must be a power of two from 128 on, or null for lengths that are known at run time only"),
     (entry(keys=64), ":2: 'keys' must be a power of two from 128 on"),
     (entry(keys_per_query=16), ":2: 'keys_per_query' must be a power of two from 32 on"),
@@ -59,7 +60,7 @@ FLAGS = [
     (PROGRAM, ["--tune-seconds=3"], "--tune-seconds says how long --tune takes; give --tune too"),
     (PROGRAM, ["--tune", "--tune-seconds=-1"], "--tune-seconds=-1.00 is not a number of seconds from 0 to 86400"),
     (PROGRAM, ["--tuning-file="], "--tuning-file needs a file name"),
-    (TWO, ["--tune"], "--tune: the program has 2 attentions, and a schedule is looked for where there is one"),
+    (TWO, ["--tune"], "--tune: the program has 2 attentions, or gradients of some, and a schedule is looked for where there is one"),
     (PROGRAM, ["--schedule=num_splits=2,split_ctas=3"], "--schedule: num_splits says what split_ctas leaves to the sizes; write one of them"),
 ]
 
