@@ -83,6 +83,8 @@ private:
   Gpu *gpu = nullptr;
   std::optional<CandidateCompiler> compiler;
   flash::Problem problem;
+  /// What is proposed for gradients, which follows from more than the problem.
+  flash::Schedule ofGradients;
   flash::TargetInfo machine = flash::cpuTarget;
   /// The first is the model's.
   std::vector<Candidate> candidates;
@@ -122,9 +124,16 @@ llvm::Error Search::begin() {
     machine.multiprocessors = options.multiprocessors;
   else if (gpu)
     machine.multiprocessors = gpu->device.getInfo().multiprocessors;
-  if (!problem.isGradient)
+  if (auto grad =
+          dyn_cast<flash::AttentionGradOp>(attentions.front().getOperation())) {
+    if (std::string fault =
+            proposeSchedule(grad, problem, machine, ofGradients);
+        !fault.empty())
+      return createStringError("--tune: " + fault);
+  } else {
     problem.packedHeads =
         choosePackedHeads(problem, machine, flash::Schedule());
+  }
   compiler.emplace(session, program, target, options, gpu);
   return llvm::Error::success();
 }
@@ -256,7 +265,12 @@ llvm::Error Search::run(Report::Tuned &tuned) {
     if (gpu)
       gpu->residentArguments.reset();
   });
-  if (llvm::Error error = timeAll(listSchedules(problem, machine)))
+  SmallVector<flash::Schedule> schedules = listSchedules(problem, machine);
+  if (problem.isGradient) {
+    llvm::erase(schedules, ofGradients);
+    schedules.insert(schedules.begin(), ofGradients);
+  }
+  if (llvm::Error error = timeAll(schedules))
     return error;
   std::vector<flash::Schedule> variations;
   for (size_t index : getFastest(numVaried))

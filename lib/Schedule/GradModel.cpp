@@ -63,20 +63,12 @@ static constexpr Candidate candidates[] = {{64, 128, 128, 128, 64, 2},
                                            {192, 128, 64, 128, 64, 2, 2, 2},
                                            {256, 128, 48, 128, 64, 2, 1, 2}};
 
+static constexpr ScheduleFeatures claimed =
+    ScheduleFeatures::DeferProducts | ScheduleFeatures::Persistent;
+
 /// Those of one program, which has no tiles of queries of its own.
 static constexpr Candidate fusedCandidates[] = {
-    {64,
-     128,
-     128,
-     128,
-     128,
-     2,
-     {},
-     {},
-     512,
-     512,
-     4,
-     ScheduleFeatures::DeferProducts | ScheduleFeatures::Persistent},
+    {64, 128, 128, 128, 128, 2, {}, {}, 512, 512, 4, claimed},
     {128, 128, 128, 128, 64, 2, {}, {}, 1024, 2048, 16}};
 
 /// The first of the candidates that the problem has room in; null if there is

@@ -59,6 +59,7 @@ std::string completeGradSchedule(const Problem &problem,
 
 /// Schedules that the target admits, each complete, for a search: the model's
 /// own, then all tiles and features with the rest as the model would have it.
+/// Of gradients not all go with their masks and scores.
 llvm::SmallVector<Schedule> listSchedules(const Problem &problem,
                                           const TargetInfo &target);
 

@@ -132,7 +132,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
       schedule = schedule.over(op.getSchedule()->getValue());
     Problem problem = getProblem(op);
     // Programs of gradients were measured together, not with other keys.
-    if (schedule == Schedule()) {
+    if (schedule.isEmpty()) {
       FailureOr<Schedule> measured = lookUp(op, problem);
       if (failed(measured))
         return failure();
