@@ -83,7 +83,7 @@ private:
   Gpu *gpu = nullptr;
   std::optional<CandidateCompiler> compiler;
   flash::Problem problem;
-  /// What is proposed for gradients, which follows from more than the problem.
+  /// What is proposed for gradients.
   flash::Schedule ofGradients;
   flash::TargetInfo machine = flash::cpuTarget;
   /// The first is the model's.

@@ -37,13 +37,13 @@ constexpr ScheduleFeatures roleFeatures[] = {
 struct GradTiles {
   int64_t products, queryTile, keyStep, keyTile, queryStep;
 };
-constexpr int64_t two = Schedule::separateProducts,
-                  one = Schedule::fusedProducts;
+constexpr int64_t separate = Schedule::separateProducts,
+                  fused = Schedule::fusedProducts;
 constexpr GradTiles gradRoleTiles[] = {
-    {one, 128, 128, 128, 128}, {one, 128, 128, 128, 64},
-    {two, 128, 128, 128, 64},  {two, 128, 64, 128, 64},
-    {two, 128, 48, 128, 64},   {two, 64, 64, 64, 64},
-    {two, 192, 64, 192, 64}};
+    {fused, 128, 128, 128, 128},   {fused, 128, 128, 128, 64},
+    {separate, 128, 128, 128, 64}, {separate, 128, 64, 128, 64},
+    {separate, 128, 48, 128, 64},  {separate, 64, 64, 64, 64},
+    {separate, 192, 64, 192, 64}};
 constexpr ScheduleFeatures gradSpecialized =
     ScheduleFeatures::SpecializeWarps | ScheduleFeatures::BulkStore;
 constexpr ScheduleFeatures gradRoleFeatures[] = {
@@ -114,11 +114,10 @@ public:
 
 } // namespace
 
-/// Those of the programs of gradients.
+/// Those of the programs of gradients, but for what is proposed.
 static SmallVector<Schedule> listGradSchedules(const Problem &problem,
                                                const TargetInfo &target) {
   Space space(problem, target);
-  space.add(chooseGradSchedule(problem, target, Schedule()));
   Schedule schedule;
   if (target.isGpu && canHaveRoles(problem, target)) {
     for (const GradTiles &tiles : gradRoleTiles)
@@ -138,7 +137,7 @@ static SmallVector<Schedule> listGradSchedules(const Problem &problem,
       }
     schedule = Schedule();
   }
-  for (int64_t products : {Schedule::separateProducts, Schedule::fusedProducts})
+  for (int64_t products : {separate, fused})
     for (int64_t queryTile : gradTiles)
       for (int64_t keyTile : gradTiles) {
         schedule.products = products;
@@ -188,8 +187,6 @@ SmallVector<Schedule> flash::listVariations(const Problem &problem,
       variation.splitCtas.reset();
     space.add(variation);
   };
-  if (problem.isGradient && !schedule.hasRoles())
-    return {};
   for (int64_t stages : {1, 2, 3, 4})
     vary(&Schedule::stages, stages);
   if (schedule.getPackedHeads() > 1)
@@ -200,10 +197,6 @@ SmallVector<Schedule> flash::listVariations(const Problem &problem,
   else
     for (int64_t warps : {1, 2, 4, 8})
       vary(&Schedule::warps, warps);
-  if (problem.isGradient) {
-    llvm::erase(space.schedules, schedule);
-    return space.schedules;
-  }
   std::optional<int64_t> tiles = problem.countQueryTiles(*schedule.queryTile);
   int64_t blocks = space.getBlocks(schedule);
   bool isPersistent = schedule.has(ScheduleFeatures::Persistent);

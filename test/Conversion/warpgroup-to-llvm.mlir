@@ -30,6 +30,24 @@ gpu.module @m {
   }
 
   // The descriptors of many steps are not kept in registers.
+  // CHECK-LABEL: llvm.func @four_steps(
+  // CHECK:       llvm.inline_asm has_side_effects
+  // CHECK-SAME:  {$0, $1, $2, $3}, $7, b3, adds, 1, 1, 0, 0;
+  // CHECK-SAME:  "=f,=f,=f,=f,l,l,l,l,l"
+  gpu.func @four_steps(%q: i64, %k: i64, %o: !llvm.ptr) kernel {
+    %s = nvx.warpgroup_mma f16 %q at [0, 2, 4, 6] : i64, %k at [0, 2, 4, 6] -> vector<4xf32>
+    llvm.store %s, %o : vector<4xf32>, !llvm.ptr
+    gpu.return
+  }
+  // CHECK-LABEL: llvm.func @five_steps(
+  // CHECK:       llvm.inline_asm has_side_effects
+  // CHECK-SAME:  add.s64 a4, $4, 8;
+  // CHECK-SAME:  "=f,=f,=f,=f,l,l"
+  gpu.func @five_steps(%q: i64, %k: i64, %o: !llvm.ptr) kernel {
+    %s = nvx.warpgroup_mma f16 %q at [0, 2, 4, 6, 8] : i64, %k at [0, 2, 4, 6, 8] -> vector<4xf32>
+    llvm.store %s, %o : vector<4xf32>, !llvm.ptr
+    gpu.return
+  }
   // CHECK-LABEL: llvm.func @many_steps(
   // CHECK:       llvm.inline_asm has_side_effects
   // CHECK-SAME:  add.s64 a8, $4, 16;

@@ -59,12 +59,13 @@ std::string completeGradSchedule(const Problem &problem,
 
 /// Schedules that the target admits, each complete, for a search: the model's
 /// own, then all tiles and features with the rest as the model would have it.
-/// Of gradients not all go with their masks and scores.
+/// Of gradients what is proposed is not among them, since it follows from the
+/// operation (proposeSchedule), and not all go with their masks and scores.
 llvm::SmallVector<Schedule> listSchedules(const Problem &problem,
                                           const TargetInfo &target);
 
 /// Those that differ from `schedule` in what the above leaves to the model:
-/// stages, warps, and splits of the keys.
+/// stages, warps, and splits of the keys, as far as their programs have them.
 llvm::SmallVector<Schedule> listVariations(const Problem &problem,
                                            const TargetInfo &target,
                                            const Schedule &schedule);

@@ -67,6 +67,21 @@ gpu.module @m {
     gpu.return
   }
 
+  // With more than eight steps the number of the warpgroup is that of each thread.
+  // CHECK-LABEL: gpu.func @nine_steps(
+  // CHECK-NOT:   nvx.warpgroup :
+  // CHECK:       %[[WARPGROUP:.*]] = arith.divui %{{.*}}, %c128
+  // CHECK:       arith.muli %[[WARPGROUP]], %c8192
+  // CHECK:       nvx.warpgroup_mma
+  gpu.func @nine_steps() kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %a = tile.smem_view %c0 : !tile.smem<128x144xf16, swizzle = 128>
+    %b = tile.smem_view %c0 : !tile.smem<64x144xf16, swizzle = 128>
+    %p = tile.mma_async %a, %b transpose_b warpgroup : !tile.smem<128x144xf16, swizzle = 128>, !tile.smem<64x144xf16, swizzle = 128> -> !tile.pending<tensor<128x64xf32, #tile.fragment<8>>>
+    %s = tile.mma_wait %p : !tile.pending<tensor<128x64xf32, #tile.fragment<8>>>
+    gpu.return
+  }
+
   // So may those of the first operand: its inner dimension are the rows of a panel,
   // and each warpgroup has a panel of its own, 128 x 128 bytes behind the one before.
   // CHECK-LABEL: gpu.func @transposed(

@@ -48,7 +48,23 @@
 // RUN: not flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/large.jsonl" 2>&1 | FileCheck %s --check-prefix=LARGE
 // LARGE: error: 'flash.attention' op cannot be scheduled: the tiles need 540672 bytes of shared memory
 // LARGE: large.jsonl:2:1: error: this schedule is not possible for the program
+// Also for gradients, whose entries are no others'.
+// RUN: not flash-opt %t/gradients.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/gradients.jsonl" 2>&1 | FileCheck %s --check-prefix=GRADIENTS
+// GRADIENTS: error: 'flash.attention_grad' op cannot be scheduled: products = 5 needs the CPU, or specialize_warps,
+// GRADIENTS: gradients.jsonl:1:1: error: this schedule is not possible for the program
+// RUN: flash-opt %t/program.mlir --flash-select-schedule="target=sm_90a device=X tuning-file=%t/gradients.jsonl" | FileCheck %s --check-prefix=OTHERS
+// OTHERS-LABEL: func @causal(
+// OTHERS-NOT: key_tile = 32
+// OTHERS-LABEL: func @longer(
 
+//--- gradients.jsonl
+{"device":"X","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"causal","score":false,"lengths":false,"gradients":true,"queries":1024,"keys":1024,"keys_per_query":1024,"blocks":"many","schedule":{"query_tile":32,"key_tile":32,"products":5},"ms":1,"default_ms":2}
+//--- gradients.mlir
+!t = tensor<4x16x1000x128xf16>
+func.func @causal(%q: !t, %lse: tensor<4x16x1000xf32>) -> (!t, !t, !t) {
+  %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) : (!t, !t, !t, !t, tensor<4x16x1000xf32>, !t) -> (!t, !t, !t)
+  return %dq, %dk, %dv : !t, !t, !t
+}
 //--- table.jsonl
 {"device":"X","target":"sm_90a","dtype":"f16","head_dim":128,"value_dim":128,"mask":"causal","score":false,"lengths":false,"queries":1024,"keys":1024,"keys_per_query":1024,"blocks":"many","schedule":{"query_tile":64,"key_tile":96,"stages":3,"features":"specialize_warps|overlap"},"ms":1,"default_ms":2}
 

@@ -397,8 +397,9 @@ def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
     warpgroups go on while others are started and what does not need them is
     computed: those that need no other are started first, then what copies fill is
     waited for. The rest are started when all that they have in registers has been
-    computed, and what threads put into rings has been put: others wait for that. A product is waited for where something needs its result, or at the iteration's end, and a stage is given back behind
-    the last of its readers.
+    computed, and what threads put into rings has been put: others wait for that.
+    A product is waited for where something needs its result, or at the
+    iteration's end, and a stage is given back behind the last of its readers.
 
     ```mlir
     %sp = tile.mma_async %k, %qt transpose_b : ...
