@@ -21,6 +21,22 @@ namespace flash::tile {
 using namespace mlir;
 using namespace flash::tile;
 
+/// What a thread needs besides tiles: addresses, positions and what is on its
+/// way between them.
+constexpr int64_t registersBesidesTiles = 32;
+
+/// Those of a thread for a tile; 0 if the type has none.
+static int64_t getNumRegisters(Type type) {
+  if (auto pending = dyn_cast<PendingType>(type))
+    type = pending.getValue();
+  auto tile = dyn_cast<RankedTensorType>(type);
+  auto layout = tile ? dyn_cast_or_null<LayoutAttrInterface>(tile.getEncoding())
+                     : LayoutAttrInterface();
+  return layout ? layout.getNumRegisters(tile.getShape()) *
+                      llvm::divideCeil(tile.getElementTypeBitWidth(), 8) / 4
+                : 0;
+}
+
 namespace {
 /// Puts the operations of a block in another order: products that need no other
 /// come first, then the waits for what is copied, then the others with what
@@ -29,11 +45,15 @@ namespace {
 class Scheduler {
 public:
   explicit Scheduler(Block &block) : block(block) {}
-  void run();
+  /// `registers` are those of a thread.
+  void run(int64_t registers);
 
 private:
   /// Moves the op behind those that have been placed, after all that it needs.
   void place(Operation *op);
+  /// Has statistics that are computed with a product's result loaded earlier, if
+  /// a thread of that many registers has some left.
+  void loadEarly(ArrayRef<MmaAsyncOp> products, int64_t registers);
   /// Places what products take from registers, and the puts of what is
   /// computed. Others wait for these, and for the products only this warpgroup.
   void placeOperands(ArrayRef<MmaAsyncOp> products, ArrayRef<RingPutOp> puts);
@@ -53,7 +73,8 @@ private:
   /// put of a tile, if threads load from it.
   llvm::MapVector<Operation *, SmallVector<Operation *>> readers;
   /// What else must come before an op: before a choice that clears tiles the
-  /// ends of products that read them; a choice before an operand that depends
+  /// ends of products that read them; statistics before a product or its end;
+  /// a choice before an operand that depends
   /// on the same condition; the acquire of a stage that threads fill before
   /// that, and this before the wait; and it before a product of the same
   /// registers, which are the product's until that ends.
@@ -101,6 +122,50 @@ static bool readsPut(MmaAsyncOp product) {
   });
 }
 
+/// Statistics of the first product come before it starts: while products read
+/// shared memory, loads wait for them. Those of the others come before their
+/// end, behind what is computed from the first: ptxas moves ends of products
+/// up, but over no load, so that runs beside them.
+void Scheduler::loadEarly(ArrayRef<MmaAsyncOp> products, int64_t registers) {
+  int64_t needed = registersBesidesTiles;
+  for (BlockArgument carried : block.getArguments())
+    needed += getNumRegisters(carried.getType());
+  llvm::SmallPtrSet<Value, 4> results;
+  for (MmaAsyncOp product : products) {
+    needed += getNumRegisters(product.getResult().getType());
+    results.insert(product.getResult());
+  }
+  llvm::SmallSetVector<Operation *, 4> found;
+  for (MmaAsyncOp product : products) {
+    llvm::SmallPtrSet<Value, 4> result = {product.getResult()};
+    SmallVector<Operation *> loads;
+    for (Operation &op : block) {
+      if (!dependsOn(&op, block, result))
+        continue;
+      // Through what is computed from loads alone.
+      SmallVector<Operation *> inputs = {&op};
+      while (!inputs.empty())
+        forEachDefinition(inputs.pop_back_val(), [&](Operation *own) {
+          if (dependsOn(own, block, results))
+            return;
+          if (isa<LoadOp>(own) && found.insert(own))
+            loads.push_back(own);
+          inputs.push_back(own);
+        });
+    }
+    if (product != products.front()) {
+      for (Operation *end : product->getUsers())
+        llvm::append_range(earlier[end], loads);
+      continue;
+    }
+    for (Operation *load : loads)
+      needed += getNumRegisters(load->getResult(0).getType());
+    if (needed > registers)
+      return;
+    llvm::append_range(earlier[product], loads);
+  }
+}
+
 void Scheduler::placeOperands(ArrayRef<MmaAsyncOp> products,
                               ArrayRef<RingPutOp> puts) {
   for (MmaAsyncOp product : products)
@@ -129,7 +194,7 @@ void Scheduler::placePutsOfResults(ArrayRef<MmaAsyncOp> products,
   }
 }
 
-void Scheduler::run() {
+void Scheduler::run(int64_t registers) {
   SmallVector<Operation *> ops;
   SmallVector<MmaAsyncOp> products(block.getOps<MmaAsyncOp>()), leading;
   for (Operation &op : block.without_terminator())
@@ -187,6 +252,7 @@ void Scheduler::run() {
       if (isa<MmaAsyncOp>(user) && user->getBlock() == &block)
         earlier[user].push_back(put);
   }
+  loadEarly(leading, registers);
   for (MmaAsyncOp product : leading)
     place(product);
   // The copies of a step are on their way together, and barriers are looked at
@@ -248,7 +314,8 @@ struct DelayWaits : flash::tile::impl::DelayWaitsBase<DelayWaits> {
     getOperation().walk([&](WarpSpecializeOp roles) {
       roles.walk([&](scf::ForOp loop) {
         if (canBeReordered(*loop.getBody()))
-          Scheduler(*loop.getBody()).run();
+          Scheduler(*loop.getBody())
+              .run(roles.getNumRegisters(roles.getRoleOf(loop)));
       });
     });
   }
