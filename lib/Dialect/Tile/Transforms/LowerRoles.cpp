@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ClaimLoop.h"
+#include "JoinedRings.h"
 #include "flash/Dialect/Nvx/IR/Nvx.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/IR/Warpgroups.h"
@@ -173,6 +174,7 @@ private:
   gpu::GPUFuncOp kernel;
   bool arrivesInBranch = false;
   WarpSpecializeOp roles;
+  JoinedRings joined;
   /// Of each role, whether one thread carries it out.
   SmallVector<bool> areOfOneThread;
   /// Those of each role.
@@ -247,7 +249,8 @@ int64_t RoleLowering::getNumWriters(RingOp ring) {
   for (Operation *user : ring->getUsers())
     if (isa<RingPutOp>(user))
       return roles.getNumWarps(roles.getRoleOf(user));
-  return ring.getNumCopies();
+  return ring.getNumCopies() +
+         llvm::count(llvm::make_second_range(joined), ring);
 }
 
 Value RoleLowering::getOwnFillNumber(RingOp ring, Value step) {
@@ -258,6 +261,8 @@ Value RoleLowering::getOwnFillNumber(RingOp ring, Value step) {
 }
 
 Value RoleLowering::getBarrier(RingOp ring, Value fill, Of kind) {
+  if (kind == Of::Full && joined.contains(ring))
+    ring = joined.lookup(ring);
   int64_t stages = ring.getNumStages();
   Value stage = arith::RemUIOp::create(b, loc, fill, index(stages));
   Value offset = arith::MulIOp::create(b, loc, stage, index(barrierBytes));
@@ -329,6 +334,8 @@ void RoleLowering::initializeBarriers() {
     kernel.walk([&](RingOp ring) {
       SmallVector<std::pair<Of, int64_t>> arrivals = {
           {Of::Full, getNumWriters(ring)}, {Of::Empty, getNumReaders(ring)}};
+      if (joined.contains(ring))
+        arrivals = {{Of::Empty, getNumReaders(ring)}};
       if (ring.getChecked())
         arrivals.push_back({Of::Checked, getNumCheckWarps(ring)});
       for (int64_t stage = 0; stage < ring.getNumStages(); ++stage)
@@ -475,7 +482,9 @@ void RoleLowering::lowerPut(RingPutOp op) {
 template <typename OpTy> void RoleLowering::lowerWait(OpTy op) {
   auto ring = op.getRing().template getDefiningOp<RingOp>();
   Value fill = getOwnFillNumber(ring, op.getStep());
-  waitAt(getBarrier(ring, fill, Of::Full), parity(ring, fill));
+  // The ring that it is joined with has been waited for.
+  if (!joined.contains(ring))
+    waitAt(getBarrier(ring, fill, Of::Full), parity(ring, fill));
   op.replaceAllUsesWith(
       SmemViewOp::create(b, loc, ring.getStageType(), stageOffset(ring, fill))
           .getResult());
@@ -922,6 +931,7 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   for (unsigned role = 0; role < roles.getNumRoles(); ++role)
     areOfOneThread.push_back(roles.isOfOneThread(role));
   roles.walk([&](ClaimOp claim) { claims.push_back(claim); });
+  joined = findJoinedRings(roles);
   initializeBarriers();
   for (ClaimOp claim : claims) {
     loc = claim.getLoc();
