@@ -57,8 +57,10 @@ static RingOp findRingBefore(RingOp ring) {
       other = filled;
       ++copies;
     }
+  // With one stage the copies have just been started, and products would wait
+  // for both.
   if (!other || other.getNumStages() != ring.getNumStages() ||
-      other.getRowStages() || other.getNumCopies() != 1 ||
+      ring.getNumStages() < 2 || other.getRowStages() || other.getNumCopies() != 1 ||
       llvm::count_if(other->getUsers(), llvm::IsaPred<CopyAsyncOp>) != copies)
     return {};
   bool isWaitedForBefore = llvm::all_of(ring->getUsers(), [&](Operation *user) {
