@@ -122,6 +122,15 @@ static bool readsPut(MmaAsyncOp product) {
   });
 }
 
+/// Whether what the load reads may have been copied a step before: of a ring
+/// with one stage the copy has just been started.
+static bool isCopiedAhead(Operation *op) {
+  auto load = dyn_cast<LoadOp>(op);
+  auto wait = load ? load.getSource().getDefiningOp<RingWaitOp>() : RingWaitOp();
+  auto ring = wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
+  return ring && ring.getNumStages() > 1;
+}
+
 /// Statistics of the first product come before it starts: while products read
 /// shared memory, loads wait for them. Those of the others come before their
 /// end, behind what is computed from the first: ptxas moves ends of products
@@ -148,7 +157,7 @@ void Scheduler::loadEarly(ArrayRef<MmaAsyncOp> products, int64_t registers) {
         forEachDefinition(inputs.pop_back_val(), [&](Operation *own) {
           if (dependsOn(own, block, results))
             return;
-          if (isa<LoadOp>(own) && found.insert(own))
+          if (isCopiedAhead(own) && found.insert(own))
             loads.push_back(own);
           inputs.push_back(own);
         });
