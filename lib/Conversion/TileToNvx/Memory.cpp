@@ -692,17 +692,18 @@ struct EndTurn : OpConversionPattern<tile::EndTurnOp> {
     Value count = getCountAddress(t, op, adaptor);
     Value turn = arith::IndexCastOp::create(
         rewriter, t.loc, rewriter.getI32Type(), adaptor.getTurn().front());
-    NVVM::InlinePtxOp::create(rewriter, t.loc, TypeRange(),
-                              /*readOnlyArgs=*/ValueRange{count, turn},
-                              /*readWriteArgs=*/ValueRange(),
-                              "{\n"
-                              ".reg .pred isFirst;\n"
-                              "setp.eq.b32 isFirst, $1, 0;\n"
-                              "@isFirst fence.proxy.async.global;\n"
-                              "@isFirst red.release.gpu.global.add.u32 [$0], 1;\n"
-                              "@!isFirst red.relaxed.gpu.global.add.u32 [$0], 1;\n"
-                              "}",
-                              /*predicate=*/Value());
+    NVVM::InlinePtxOp::create(
+        rewriter, t.loc, TypeRange(),
+        /*readOnlyArgs=*/ValueRange{count, turn},
+        /*readWriteArgs=*/ValueRange(),
+        "{\n"
+        ".reg .pred isFirst;\n"
+        "setp.eq.b32 isFirst, $1, 0;\n"
+        "@isFirst fence.proxy.async.global;\n"
+        "@isFirst red.release.gpu.global.add.u32 [$0], 1;\n"
+        "@!isFirst red.relaxed.gpu.global.add.u32 [$0], 1;\n"
+        "}",
+        /*predicate=*/Value());
     rewriter.eraseOp(op);
     return success();
   }

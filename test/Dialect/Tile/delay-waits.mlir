@@ -210,23 +210,50 @@ gpu.module @m {
     gpu.return
   }
 
-  // What is copied is waited for while products run, and what threads have loaded is
-  // given back behind the next put.
+  // Statistics of the first product's result are loaded before it starts, those of the
+  // second's before it ends, behind what is computed from the first. What threads have loaded
+  // is given back behind the next put.
 
   // CHECK-LABEL: gpu.func @statistics(
+  // CHECK:         %[[TILE:.*]] = tile.ring.wait %[[LR:.*]][%[[T:.*]]] : <2, <8x8xf32
+  // CHECK-NEXT:    tile.load %[[TILE]]
+  // CHECK-NEXT:    tile.mma_async
+  // CHECK-NEXT:    %[[DPP:.*]] = tile.mma_async
+  // CHECK-NEXT:    %[[DELTA:.*]] = tile.ring.wait %[[DR:.*]][%[[T]]]
+  // CHECK-NEXT:    tile.mma_wait %{{.*}} younger(%[[DPP]]
+  // CHECK:         tile.load %[[DELTA]]
+  // CHECK-NEXT:    tile.mma_wait %[[DPP]]
+  // CHECK:         tile.ring.put
+  // CHECK-DAG:     tile.ring.release %[[LR]][%[[T]]]
+  // CHECK-DAG:     tile.ring.release %[[DR]][%[[T]]]
+
+  // A thread that has no registers left for them loads them where they are needed. They
+  // are waited for while products run.
+
+  // CHECK-LABEL: gpu.func @few_registers(
   // CHECK:         tile.mma_async
-  // CHECK:         %[[DPP:.*]] = tile.mma_async
-  // CHECK-NEXT:    %[[TILE:.*]] = tile.ring.wait %[[LR:.*]][%[[T:.*]]]
+  // CHECK-NEXT:    %[[DPP:.*]] = tile.mma_async
+  // CHECK-NEXT:    %[[TILE:.*]] = tile.ring.wait
+  // CHECK-NEXT:    %[[DELTA:.*]] = tile.ring.wait
   // CHECK-NEXT:    tile.mma_wait %{{.*}} younger(%[[DPP]]
   // CHECK:         tile.load %[[TILE]]
-  // CHECK:         tile.ring.put
-  // CHECK-NEXT:    tile.ring.release %[[LR]][%[[T]]]
+  // CHECK:         tile.mma_wait %[[DPP]]
+  // CHECK-NEXT:    tile.load %[[DELTA]]
+
+  // Of a ring with one stage the copy has just been started.
+
+  // CHECK-LABEL: gpu.func @one_stage(
+  // CHECK:         tile.mma_async
+  // CHECK-NEXT:    %[[DPP:.*]] = tile.mma_async
+  // CHECK:         tile.mma_wait %{{.*}} younger(%[[DPP]]
+  // CHECK-NEXT:    tile.load
   gpu.func @statistics(%k: !tile, %v: !tile, %init: !sums, %n: index, %m: !memory, %l: memref<?x8xf32, strided<[?, 1]>>) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %qr = tile.ring : !ring
     %lr = tile.ring : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
-    %pr = tile.ring : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+    %dr = tile.ring : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+    %pr = tile.ring : !ring
     tile.warp_specialize @consumer(warps = 4, registers = 240) {
       %sums:2 = scf.for %i = %c0 to %n step %c1 iter_args(%dk = %init, %t = %c0) -> (!sums, index) {
         %q = tile.ring.wait %qr[%t] : !ring
@@ -239,10 +266,15 @@ gpu.module @m {
         tile.ring.release %lr[%t] : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
         %shift = tile.broadcast %lse : tensor<64xf32, #tile.columns<4>> to !sums
         %p = arith.subf %s, %shift : !sums
-        %ds = arith.mulf %p, %dp : !sums
+        %dt = tile.ring.wait %dr[%t] : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+        %delta = tile.load %dt : !tile.smem<8x8xf32, swizzle = 32> to tensor<64xf32, #tile.columns<4>>
+        tile.ring.release %dr[%t] : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+        %deltas = tile.broadcast %delta : tensor<64xf32, #tile.columns<4>> to !sums
+        %difference = arith.subf %dp, %deltas : !sums
+        %ds = arith.mulf %p, %difference : !sums
         %dsf = arith.truncf %ds : !sums to !factors
-        tile.ring.acquire %pr[%t] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
-        tile.ring.put %dsf to %pr[%t] : !factors to !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+        tile.ring.acquire %pr[%t] : !ring
+        tile.ring.put %dsf to %pr[%t] : !factors to !ring
         %dkp = tile.mma_async %dsf, %q add %dk warpgroup : !factors, !tile, !sums -> !tile.pending<!sums>
         %dk1 = tile.mma_wait %dkp : !tile.pending<!sums>
         tile.ring.release %qr[%t] : !ring
@@ -255,6 +287,120 @@ gpu.module @m {
         tile.copy_async %m[%t] to %qr[%t] : !memory to !ring
         tile.ring.acquire %lr[%t] : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
         tile.copy_async %l[%t] to %lr[%t] : memref<?x8xf32, strided<[?, 1]>> to !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+        tile.ring.acquire %dr[%t] : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+        tile.copy_async %l[%t] to %dr[%t] : memref<?x8xf32, strided<[?, 1]>> to !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    } @other(warps = 4, registers = 24) {
+      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
+        %dst = tile.ring.wait %pr[%t] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+        tile.ring.release %pr[%t] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    }
+    gpu.return
+  }
+
+  gpu.func @few_registers(%k: !tile, %v: !tile, %init: !sums, %n: index, %m: !memory, %l: memref<?x8xf32, strided<[?, 1]>>) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %qr = tile.ring : !ring
+    %lr = tile.ring : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+    %dr = tile.ring : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+    %pr = tile.ring : !ring
+    tile.warp_specialize @consumer(warps = 4, registers = 136) {
+      %sums:2 = scf.for %i = %c0 to %n step %c1 iter_args(%dk = %init, %t = %c0) -> (!sums, index) {
+        %q = tile.ring.wait %qr[%t] : !ring
+        %sp = tile.mma_async %k, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %s = tile.mma_wait %sp : !tile.pending<!sums>
+        %dpp = tile.mma_async %v, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %dp = tile.mma_wait %dpp : !tile.pending<!sums>
+        %lt = tile.ring.wait %lr[%t] : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+        %lse = tile.load %lt : !tile.smem<8x8xf32, swizzle = 32> to tensor<64xf32, #tile.columns<4>>
+        tile.ring.release %lr[%t] : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+        %shift = tile.broadcast %lse : tensor<64xf32, #tile.columns<4>> to !sums
+        %p = arith.subf %s, %shift : !sums
+        %dt = tile.ring.wait %dr[%t] : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+        %delta = tile.load %dt : !tile.smem<8x8xf32, swizzle = 32> to tensor<64xf32, #tile.columns<4>>
+        tile.ring.release %dr[%t] : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+        %deltas = tile.broadcast %delta : tensor<64xf32, #tile.columns<4>> to !sums
+        %difference = arith.subf %dp, %deltas : !sums
+        %ds = arith.mulf %p, %difference : !sums
+        %dsf = arith.truncf %ds : !sums to !factors
+        tile.ring.acquire %pr[%t] : !ring
+        tile.ring.put %dsf to %pr[%t] : !factors to !ring
+        %dkp = tile.mma_async %dsf, %q add %dk warpgroup : !factors, !tile, !sums -> !tile.pending<!sums>
+        %dk1 = tile.mma_wait %dkp : !tile.pending<!sums>
+        tile.ring.release %qr[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %dk1, %next : !sums, index
+      }
+    } @producer(warps = 1, registers = 24) {
+      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
+        tile.ring.acquire %qr[%t] : !ring
+        tile.copy_async %m[%t] to %qr[%t] : !memory to !ring
+        tile.ring.acquire %lr[%t] : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+        tile.copy_async %l[%t] to %lr[%t] : memref<?x8xf32, strided<[?, 1]>> to !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+        tile.ring.acquire %dr[%t] : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+        tile.copy_async %l[%t] to %dr[%t] : memref<?x8xf32, strided<[?, 1]>> to !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    } @other(warps = 4, registers = 24) {
+      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
+        %dst = tile.ring.wait %pr[%t] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+        tile.ring.release %pr[%t] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+        %next = arith.addi %t, %c1 : index
+        scf.yield %next : index
+      }
+    }
+    gpu.return
+  }
+
+  gpu.func @one_stage(%k: !tile, %v: !tile, %init: !sums, %n: index, %m: !memory, %l: memref<?x8xf32, strided<[?, 1]>>) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %qr = tile.ring : !ring
+    %lr = tile.ring : !tile.ring<1, !tile.smem<8x8xf32, swizzle = 32>>
+    %dr = tile.ring : !tile.ring<1, !tile.smem<8x8xf32, swizzle = 32>>
+    %pr = tile.ring : !ring
+    tile.warp_specialize @consumer(warps = 4, registers = 240) {
+      %sums:2 = scf.for %i = %c0 to %n step %c1 iter_args(%dk = %init, %t = %c0) -> (!sums, index) {
+        %q = tile.ring.wait %qr[%t] : !ring
+        %sp = tile.mma_async %k, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %s = tile.mma_wait %sp : !tile.pending<!sums>
+        %dpp = tile.mma_async %v, %q transpose_b warpgroup : !tile, !tile -> !tile.pending<!sums>
+        %dp = tile.mma_wait %dpp : !tile.pending<!sums>
+        %lt = tile.ring.wait %lr[%t] : !tile.ring<1, !tile.smem<8x8xf32, swizzle = 32>>
+        %lse = tile.load %lt : !tile.smem<8x8xf32, swizzle = 32> to tensor<64xf32, #tile.columns<4>>
+        tile.ring.release %lr[%t] : !tile.ring<1, !tile.smem<8x8xf32, swizzle = 32>>
+        %shift = tile.broadcast %lse : tensor<64xf32, #tile.columns<4>> to !sums
+        %p = arith.subf %s, %shift : !sums
+        %dt = tile.ring.wait %dr[%t] : !tile.ring<1, !tile.smem<8x8xf32, swizzle = 32>>
+        %delta = tile.load %dt : !tile.smem<8x8xf32, swizzle = 32> to tensor<64xf32, #tile.columns<4>>
+        tile.ring.release %dr[%t] : !tile.ring<1, !tile.smem<8x8xf32, swizzle = 32>>
+        %deltas = tile.broadcast %delta : tensor<64xf32, #tile.columns<4>> to !sums
+        %difference = arith.subf %dp, %deltas : !sums
+        %ds = arith.mulf %p, %difference : !sums
+        %dsf = arith.truncf %ds : !sums to !factors
+        tile.ring.acquire %pr[%t] : !ring
+        tile.ring.put %dsf to %pr[%t] : !factors to !ring
+        %dkp = tile.mma_async %dsf, %q add %dk warpgroup : !factors, !tile, !sums -> !tile.pending<!sums>
+        %dk1 = tile.mma_wait %dkp : !tile.pending<!sums>
+        tile.ring.release %qr[%t] : !ring
+        %next = arith.addi %t, %c1 : index
+        scf.yield %dk1, %next : !sums, index
+      }
+    } @producer(warps = 1, registers = 24) {
+      %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
+        tile.ring.acquire %qr[%t] : !ring
+        tile.copy_async %m[%t] to %qr[%t] : !memory to !ring
+        tile.ring.acquire %lr[%t] : !tile.ring<1, !tile.smem<8x8xf32, swizzle = 32>>
+        tile.copy_async %l[%t] to %lr[%t] : memref<?x8xf32, strided<[?, 1]>> to !tile.ring<1, !tile.smem<8x8xf32, swizzle = 32>>
+        tile.ring.acquire %dr[%t] : !tile.ring<1, !tile.smem<8x8xf32, swizzle = 32>>
+        tile.copy_async %l[%t] to %dr[%t] : memref<?x8xf32, strided<[?, 1]>> to !tile.ring<1, !tile.smem<8x8xf32, swizzle = 32>>
         %next = arith.addi %t, %c1 : index
         scf.yield %next : index
       }

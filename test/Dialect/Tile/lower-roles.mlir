@@ -141,6 +141,62 @@ module {
 
 // -----
 
+!memory = memref<?x?x64xf16, strided<[?, ?, 1]>>
+!statistics = memref<?x?x8xf32, strided<[?, ?, 1]>>
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+!rows = !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+
+// Statistics are full with the tile that is copied before them and waited for before: both
+// copies arrive at its barriers, and nobody waits at others. Those that are waited for
+// first, as with %b, have barriers of their own.
+// CHECK-LABEL: gpu.func @joined(
+// CHECK:         %[[BOTH:.*]] = arith.constant 2 : i32
+// CHECK-NEXT:    nvvm.mbarrier.init %{{.*}}, %[[BOTH]]
+// CHECK-COUNT-13: nvvm.mbarrier.init
+// CHECK-NOT:     nvvm.mbarrier.init
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK-NOT:     nvvm.mbarrier.try_wait.parity
+// CHECK:         tile.load
+// CHECK-COUNT-2: nvvm.mbarrier.try_wait.parity
+// CHECK-NOT:     nvvm.mbarrier.try_wait.parity
+// CHECK:         nvvm.elect.sync
+module {
+  gpu.module @m {
+    gpu.func @joined(%m: !memory, %s: !statistics) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %c1 = arith.constant 1 : index
+      %a = tile.ring {offset = 0 : i64, barriers = 60000 : i64} : !ring
+      %ofa = tile.ring {offset = 16384 : i64, barriers = 60032 : i64} : !rows
+      %b = tile.ring {offset = 20480 : i64, barriers = 60064 : i64} : !ring
+      %ofb = tile.ring {offset = 36864 : i64, barriers = 60096 : i64} : !rows
+      tile.warp_specialize @consumer(warps = 4, registers = 232) {
+        %t = tile.ring.wait %a[%c0] : !ring
+        %u = tile.ring.wait %ofa[%c0] : !rows
+        %x = tile.load %u : !tile.smem<8x8xf32, swizzle = 32> to tensor<64xf32, #tile.columns<4>>
+        tile.ring.release %ofa[%c0] : !rows
+        tile.ring.release %a[%c0] : !ring
+        %w = tile.ring.wait %ofb[%c0] : !rows
+        %y = tile.load %w : !tile.smem<8x8xf32, swizzle = 32> to tensor<64xf32, #tile.columns<4>>
+        tile.ring.release %ofb[%c0] : !rows
+        %v = tile.ring.wait %b[%c0] : !ring
+        tile.ring.release %b[%c0] : !ring
+      } @producer(warps = 1, registers = 40) {
+        tile.ring.acquire %a[%c0] : !ring
+        tile.copy_async %m[%c0, %c0] to %a[%c0] : !memory to !ring
+        tile.ring.acquire %ofa[%c0] : !rows
+        tile.copy_async %s[%c0, %c0] to %ofa[%c0] : !statistics to !rows
+        tile.ring.acquire %b[%c0] : !ring
+        tile.copy_async %m[%c0, %c0] to %b[%c0] : !memory to !ring
+        tile.ring.acquire %ofb[%c0] : !rows
+        tile.copy_async %s[%c0, %c0] to %ofb[%c0] : !statistics to !rows
+      }
+      gpu.return
+    }
+  }
+}
+
+// -----
+
 !memory = memref<?x?x128xf16, strided<[?, ?, 1]>>
 !tile = !tile.smem<64x128xf16, swizzle = 128>
 !ring = !tile.ring<2, !tile.smem<64x128xf16, swizzle = 128>>

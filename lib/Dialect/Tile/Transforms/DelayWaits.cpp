@@ -51,8 +51,8 @@ public:
 private:
   /// Moves the op behind those that have been placed, after all that it needs.
   void place(Operation *op);
-  /// Has statistics that are computed with a product's result loaded earlier, if
-  /// a thread of that many registers has some left.
+  /// Has statistics that are computed with a product's result loaded earlier,
+  /// if a thread of that many registers has some left.
   void loadEarly(ArrayRef<MmaAsyncOp> products, int64_t registers);
   /// Places what products take from registers, and the puts of what is
   /// computed. Others wait for these, and for the products only this warpgroup.
@@ -126,7 +126,8 @@ static bool readsPut(MmaAsyncOp product) {
 /// with one stage the copy has just been started.
 static bool isCopiedAhead(Operation *op) {
   auto load = dyn_cast<LoadOp>(op);
-  auto wait = load ? load.getSource().getDefiningOp<RingWaitOp>() : RingWaitOp();
+  auto wait =
+      load ? load.getSource().getDefiningOp<RingWaitOp>() : RingWaitOp();
   auto ring = wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
   return ring && ring.getNumStages() > 1;
 }

@@ -30,8 +30,8 @@ static CopyAsyncOp getCopyBefore(CopyAsyncOp copy) {
 }
 
 /// Whether the block has waited for the same step of the other ring, and gives
-/// the stage back itself after threads have loaded from it: a step that asks for
-/// both rings finds the stages of those before free.
+/// the stage back itself after threads have loaded from it: a step that asks
+/// for both rings finds the stages of those before free.
 static bool isBehindWait(RingWaitOp wait, RingOp other) {
   RingReleaseOp release = wait.getRelease();
   if (!release || release->getBlock() != wait->getBlock() ||
@@ -51,7 +51,8 @@ static RingOp findRingBefore(RingOp ring) {
   for (Operation *user : ring->getUsers())
     if (auto copy = dyn_cast<CopyAsyncOp>(user)) {
       CopyAsyncOp before = getCopyBefore(copy);
-      auto filled = before ? before.getRing().getDefiningOp<RingOp>() : RingOp();
+      auto filled =
+          before ? before.getRing().getDefiningOp<RingOp>() : RingOp();
       if (!filled || (other && filled != other))
         return {};
       other = filled;
@@ -60,7 +61,8 @@ static RingOp findRingBefore(RingOp ring) {
   // With one stage the copies have just been started, and products would wait
   // for both.
   if (!other || other.getNumStages() != ring.getNumStages() ||
-      ring.getNumStages() < 2 || other.getRowStages() || other.getNumCopies() != 1 ||
+      ring.getNumStages() < 2 || other.getRowStages() ||
+      other.getNumCopies() != 1 ||
       llvm::count_if(other->getUsers(), llvm::IsaPred<CopyAsyncOp>) != copies)
     return {};
   bool isWaitedForBefore = llvm::all_of(ring->getUsers(), [&](Operation *user) {
