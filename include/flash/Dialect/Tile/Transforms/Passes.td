@@ -398,6 +398,9 @@ def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
     computed: those that need no other are started first, then what copies fill is
     waited for. The rest are started when all that they have in registers has been
     computed, and what threads put into rings has been put: others wait for that.
+    Where a thread has registers for it, what it loads from rings to compute with the
+    first result is loaded before that product starts, and what it computes with
+    another one before that is waited for.
     A product is waited for where something needs its result, or at the
     iteration's end, and a stage is given back behind the last of its readers.
 
@@ -679,7 +682,8 @@ def LowerRoles : Pass<"tile-lower-roles", "::mlir::ModuleOp"> {
     mbarriers: a copy by the tensor memory accelerator completes the one, or one
     for each part, or an arrival of each warp that fills its rows; an
     arrival of each warp that reads or checks it the other. A stage of a `checked` ring has a third, for what
-    the check found.
+    the check found. A ring of two stages or more from which threads load, as statistics of rows, is full with the
+    one that is filled before it in the same steps, if that is waited for first: both copies arrive at its mbarrier.
     The tensor maps with which copies are made become arguments of the kernel;
     the host makes them before the launch. A `tile.add_in_turn` reads a slot whose place is known:
     that of a `tile.ring.wait` or a `tile.smem_view`; of any other tile it is an error.
