@@ -16,14 +16,15 @@
 using namespace mlir;
 using namespace flash;
 
-static std::optional<int64_t> getSize(RankedTensorType type, int64_t dim) {
-  int64_t size = type.getDimSize(dim);
+/// The rows of a tensor of such sizes, if it is known.
+static std::optional<int64_t> getRows(ArrayRef<int64_t> sizes) {
+  int64_t size = sizes[sizes.size() - 2];
   return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
 }
 
-static void setQuerySizes(Problem &problem, RankedTensorType query) {
-  problem.queries = getSize(query, query.getRank() - 2);
-  ArrayRef<int64_t> heads = query.getShape().drop_back(2);
+static void setQuerySizes(Problem &problem, ArrayRef<int64_t> query) {
+  problem.queries = getRows(query);
+  ArrayRef<int64_t> heads = query.drop_back(2);
   if (llvm::any_of(heads, ShapedType::isDynamic))
     return;
   constexpr int64_t most = std::numeric_limits<uint32_t>::max();
@@ -36,15 +37,20 @@ static void setQuerySizes(Problem &problem, RankedTensorType query) {
 std::optional<int64_t> flash::countQueryTiles(RankedTensorType query,
                                               const Schedule &schedule) {
   Problem problem;
-  setQuerySizes(problem, query);
+  setQuerySizes(problem, query.getShape());
   problem.packedHeads = schedule.getPackedHeads();
   return problem.countQueryTiles(*schedule.queryTile);
 }
 
 Problem flash::getProblem(AttentionOpInterface op) {
+  return getProblem(op, op.getQuery().getType().getShape(),
+                    op.getKey().getType().getShape());
+}
+
+Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
+                          ArrayRef<int64_t> key) {
   Problem problem;
-  RankedTensorType query = op.getQuery().getType(), key = op.getKey().getType();
-  problem.element = query.getElementType();
+  problem.element = op.getQuery().getType().getElementType();
   if (op.getPrecision())
     problem.precision = stringifyPrecision(*op.getPrecision());
   else
@@ -52,7 +58,7 @@ Problem flash::getProblem(AttentionOpInterface op) {
   problem.headDim = op.getHeadDim();
   problem.valueDim = op.getValueDim();
   setQuerySizes(problem, query);
-  problem.keys = getSize(key, key.getRank() - 2);
+  problem.keys = getRows(key);
   problem.group = op.getGroup();
   if (op.getSchedule())
     problem.packedHeads = op.getSchedule()->getValue().getPackedHeads();
@@ -87,13 +93,6 @@ FailureOr<Schedule> flash::parseSchedule(Operation *op, StringRef text) {
   return *parsed;
 }
 
-/// The length of queries or keys, if it is known.
-static std::optional<int64_t> getLength(TypedValue<RankedTensorType> tensor) {
-  RankedTensorType type = tensor.getType();
-  int64_t size = type.getDimSize(type.getRank() - 2);
-  return ShapedType::isDynamic(size) ? std::nullopt : std::optional(size);
-}
-
 std::string flash::findFusionFault(AttentionGradOp op,
                                    const Schedule &schedule) {
   // Without roles, one tile of keys after the other adds, in place.
@@ -115,7 +114,8 @@ std::string flash::findFusionFault(AttentionGradOp op,
                          "multiple of {0}, got {1}; choose products = 7",
                          columnMultiple, op.getHeadDim());
   if (!leavesRanges(op.getMaskOrFull(), queryStep, keyTile,
-                    getLength(op.getQuery()), getLength(op.getKey())))
+                    getRows(op.getQuery().getType().getShape()),
+                    getRows(op.getKey().getType().getShape())))
     return "products = 5 needs a mask that leaves each tile of queries one "
            "range of tiles of keys, and the other way round; choose products "
            "= 7";

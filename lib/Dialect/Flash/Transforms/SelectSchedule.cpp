@@ -5,15 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TunedSchedules.h"
+
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Schedule/Models.h"
-#include "flash/Schedule/TuningTable.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/StringExtras.h"
 
 namespace flash {
 #define GEN_PASS_DEF_SELECTSCHEDULE
@@ -27,16 +27,9 @@ namespace {
 struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
   using Base::Base;
 
-  /// What was measured to be best on the device; nothing if nothing was. A file
-  /// goes before what is compiled in.
+  /// What was measured to be best on the device; nothing if nothing was.
   FailureOr<Schedule> lookUp(AttentionOpInterface op, const Problem &problem) {
-    if (device.empty())
-      return Schedule();
-    TuningKey key = TuningKey::get(problem, machine, device);
-    const TuningEntry *entry = file ? file->find(key) : nullptr;
-    bool isOfFile = entry;
-    if (!entry)
-      entry = TuningTable::getShipped().find(key);
+    const TuningEntry *entry = tuned.find(problem, machine);
     if (!entry)
       return Schedule();
     // What was measured is all of it: nothing in it is left to the model. A
@@ -52,10 +45,7 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     std::string fault = grad ? proposeSchedule(grad, problem, machine, schedule)
                              : completeSchedule(problem, machine, schedule);
     if (failed(complain(op, fault)))
-      return emitError(FileLineColLoc::get(&getContext(),
-                                           isOfFile ? StringRef(tuningFile)
-                                                    : "the shipped schedules",
-                                           entry->line, 1))
+      return emitError(tuned.getLocation(&getContext(), *entry))
              << "this schedule is not possible for the program";
     return schedule;
   }
@@ -147,29 +137,6 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     return success();
   }
 
-  LogicalResult loadFile() {
-    if (tuningFile.empty())
-      return success();
-    auto refuse = [&](const llvm::Twine &message) {
-      return emitError(getOperation().getLoc(), message);
-    };
-    if (device.empty())
-      return refuse("the tuning file '" + tuningFile +
-                    "' is for devices, and none is named");
-    auto table = TuningTable::load(tuningFile);
-    if (!table)
-      return refuse(llvm::toString(table.takeError()));
-    std::vector<std::string> devices = table->getDevices();
-    if (!llvm::is_contained(devices, device.getValue()))
-      return refuse(
-          "the tuning file '" + tuningFile + "' has no schedules for '" +
-          device + "'; it has some for " +
-          (devices.empty() ? "no device"
-                           : "'" + llvm::join(devices, "', '") + "'"));
-    file = std::make_shared<TuningTable>(std::move(*table));
-    return success();
-  }
-
   void runOnOperation() override {
     FailureOr<TargetInfo> known = getTarget(getOperation(), target);
     if (failed(known))
@@ -179,8 +146,10 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
     if (failed(parsed))
       return signalPassFailure();
     given = *parsed;
-    if (failed(loadFile()))
+    auto loaded = TunedSchedules::load(getOperation(), device, tuningFile);
+    if (failed(loaded))
       return signalPassFailure();
+    tuned = std::move(*loaded);
     WalkResult result = getOperation().walk([&](Operation *op) -> WalkResult {
       if (auto attention = dyn_cast<AttentionOp>(op))
         return select(attention);
@@ -194,6 +163,6 @@ struct SelectSchedule : flash::impl::SelectScheduleBase<SelectSchedule> {
 
   TargetInfo machine = cpuTarget;
   Schedule given;
-  std::shared_ptr<const TuningTable> file;
+  TunedSchedules tuned;
 };
 } // namespace

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "TunedSchedules.h"
+
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
@@ -80,6 +82,7 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
                       ArrayRef<int64_t> dims);
   LogicalResult select(AttentionOp op);
   void fixTypes(AttentionGradOp op, const Operands &sizes);
+  Problem getTypicalProblem(AttentionGradOp op, Operands sizes);
   LogicalResult select(AttentionGradOp op);
   func::FuncOp copyForCalls(AttentionOp op);
   void setMultiples(AttentionOp op, const Schedule &schedule);
@@ -89,6 +92,7 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
   SmallVector<Sizes> ofArguments;
   TargetInfo machine = cpuTarget;
   Schedule givenSchedule;
+  TunedSchedules tuned;
 };
 } // namespace
 
@@ -389,6 +393,17 @@ void Specialize::fixTypes(AttentionGradOp op, const Operands &sizes) {
   eraseUnusedCasts(op);
 }
 
+/// What the calls ask of gradients, whose sizes are typical ones. Numbers of
+/// heads are not rounded.
+Problem Specialize::getTypicalProblem(AttentionGradOp op, Operands sizes) {
+  for (Sizes *shape : {&sizes.query, &sizes.key})
+    for (auto [dim, size] : llvm::enumerate(*shape))
+      if (!ShapedType::isDynamic(size) &&
+          (!op.hasHeads() || dim + 3 != shape->size()))
+        size = getTypicalSize(size);
+  return getProblem(op, sizes.query, sizes.key);
+}
+
 LogicalResult Specialize::select(AttentionGradOp op) {
   std::optional<Operands> sizes = getOperands(op);
   if (!sizes)
@@ -410,6 +425,20 @@ LogicalResult Specialize::select(AttentionGradOp op) {
   if (op.getSchedule())
     chosen = chosen.over(op.getSchedule()->getValue());
   bool hasFeatures = chosen.features.has_value();
+  // Programs of gradients were measured together, not with other keys, and with
+  // sizes that are known, so that they may not be possible for open ones.
+  const TuningEntry *entry =
+      chosen.isEmpty() ? tuned.find(getTypicalProblem(op, *sizes), machine)
+                       : nullptr;
+  if (entry) {
+    Schedule measured = entry->schedule;
+    std::string fault = proposeSchedule(op, problem, machine, measured);
+    if (fault.empty())
+      chosen = measured;
+    else
+      emitWarning(tuned.getLocation(&getContext(), *entry))
+          << "this schedule is not possible for sizes that are open: " << fault;
+  }
   if (std::string fault = proposeSchedule(op, problem, machine, chosen);
       !fault.empty())
     return op.emitOpError("cannot be scheduled: ") << fault;
@@ -438,6 +467,10 @@ void Specialize::runOnOperation() {
   if (failed(parsed))
     return signalPassFailure();
   givenSchedule = *parsed;
+  auto loaded = TunedSchedules::load(getOperation(), device, tuningFile);
+  if (failed(loaded))
+    return signalPassFailure();
+  tuned = std::move(*loaded);
   SmallVector<func::FuncOp> funcs;
   for (auto func : getOperation().getOps<func::FuncOp>())
     if (func.isPublic() && !func.isExternal())

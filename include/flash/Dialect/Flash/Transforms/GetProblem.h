@@ -18,6 +18,10 @@ namespace flash {
 /// What schedules ask of an attention.
 Problem getProblem(AttentionOpInterface op);
 
+/// The same where query and key have these sizes, some of which may be dynamic.
+Problem getProblem(AttentionOpInterface op, llvm::ArrayRef<int64_t> query,
+                   llvm::ArrayRef<int64_t> key);
+
 /// The schedule that a pass has as an option; fails after an error at `op`.
 llvm::FailureOr<Schedule> parseSchedule(mlir::Operation *op,
                                         llvm::StringRef text);
