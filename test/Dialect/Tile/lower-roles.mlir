@@ -145,19 +145,22 @@ module {
 !statistics = memref<?x?x8xf32, strided<[?, ?, 1]>>
 !ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
 !rows = !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
+!one = !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+!oneofrows = !tile.ring<1, !tile.smem<8x8xf32, swizzle = 32>>
 
 // Statistics are full with the tile that is copied before them and waited for before: both
 // copies arrive at its barriers, and nobody waits at others. Those that are waited for
-// first, as with %b, have barriers of their own.
+// first, as with %b, have barriers of their own, and so have rings of one stage, %c, whose
+// copies have just been started.
 // CHECK-LABEL: gpu.func @joined(
 // CHECK:         %[[BOTH:.*]] = arith.constant 2 : i32
 // CHECK-NEXT:    nvvm.mbarrier.init %{{.*}}, %[[BOTH]]
-// CHECK-COUNT-13: nvvm.mbarrier.init
+// CHECK-COUNT-17: nvvm.mbarrier.init
 // CHECK-NOT:     nvvm.mbarrier.init
 // CHECK:         nvvm.mbarrier.try_wait.parity
 // CHECK-NOT:     nvvm.mbarrier.try_wait.parity
 // CHECK:         tile.load
-// CHECK-COUNT-2: nvvm.mbarrier.try_wait.parity
+// CHECK-COUNT-4: nvvm.mbarrier.try_wait.parity
 // CHECK-NOT:     nvvm.mbarrier.try_wait.parity
 // CHECK:         nvvm.elect.sync
 module {
@@ -169,6 +172,8 @@ module {
       %ofa = tile.ring {offset = 16384 : i64, barriers = 60032 : i64} : !rows
       %b = tile.ring {offset = 20480 : i64, barriers = 60064 : i64} : !ring
       %ofb = tile.ring {offset = 36864 : i64, barriers = 60096 : i64} : !rows
+      %c = tile.ring {offset = 40960 : i64, barriers = 60128 : i64} : !one
+      %ofc = tile.ring {offset = 49152 : i64, barriers = 60144 : i64} : !oneofrows
       tile.warp_specialize @consumer(warps = 4, registers = 232) {
         %t = tile.ring.wait %a[%c0] : !ring
         %u = tile.ring.wait %ofa[%c0] : !rows
@@ -180,6 +185,11 @@ module {
         tile.ring.release %ofb[%c0] : !rows
         %v = tile.ring.wait %b[%c0] : !ring
         tile.ring.release %b[%c0] : !ring
+        %o = tile.ring.wait %c[%c0] : !one
+        %p = tile.ring.wait %ofc[%c0] : !oneofrows
+        %z = tile.load %p : !tile.smem<8x8xf32, swizzle = 32> to tensor<64xf32, #tile.columns<4>>
+        tile.ring.release %ofc[%c0] : !oneofrows
+        tile.ring.release %c[%c0] : !one
       } @producer(warps = 1, registers = 40) {
         tile.ring.acquire %a[%c0] : !ring
         tile.copy_async %m[%c0, %c0] to %a[%c0] : !memory to !ring
@@ -189,6 +199,10 @@ module {
         tile.copy_async %m[%c0, %c0] to %b[%c0] : !memory to !ring
         tile.ring.acquire %ofb[%c0] : !rows
         tile.copy_async %s[%c0, %c0] to %ofb[%c0] : !statistics to !rows
+        tile.ring.acquire %c[%c0] : !one
+        tile.copy_async %m[%c0, %c0] to %c[%c0] : !memory to !one
+        tile.ring.acquire %ofc[%c0] : !oneofrows
+        tile.copy_async %s[%c0, %c0] to %ofc[%c0] : !statistics to !oneofrows
       }
       gpu.return
     }

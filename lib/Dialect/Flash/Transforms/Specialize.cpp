@@ -76,13 +76,15 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
     Sizes query, key;
   };
   std::optional<Operands> getOperands(AttentionOpInterface op);
+  /// Those that stand for their classes. Numbers of heads, which have to divide
+  /// each other, stay.
+  static Operands getTypicalSizes(AttentionOpInterface op, Operands sizes);
   /// Writes into the types what the layout of tiles depends on.
   void fixTypes(AttentionOp op);
   void refineArgument(Value tensor, ArrayRef<int64_t> sizes,
                       ArrayRef<int64_t> dims);
   LogicalResult select(AttentionOp op);
   void fixTypes(AttentionGradOp op, const Operands &sizes);
-  Problem getTypicalProblem(AttentionGradOp op, Operands sizes);
   LogicalResult select(AttentionGradOp op);
   func::FuncOp copyForCalls(AttentionOp op);
   void setMultiples(AttentionOp op, const Schedule &schedule);
@@ -92,6 +94,7 @@ struct Specialize : flash::impl::SpecializeBase<Specialize> {
   SmallVector<Sizes> ofArguments;
   TargetInfo machine = cpuTarget;
   Schedule givenSchedule;
+  /// Of gradients.
   TunedSchedules tuned;
 };
 } // namespace
@@ -222,6 +225,15 @@ Specialize::getOperands(AttentionOpInterface op) {
   return Operands{*query, *key};
 }
 
+Specialize::Operands Specialize::getTypicalSizes(AttentionOpInterface op,
+                                                 Operands sizes) {
+  for (Sizes *shape : {&sizes.query, &sizes.key})
+    for (auto [dim, size] : llvm::enumerate(*shape))
+      if (!op.hasHeads() || dim != shape->size() - 3)
+        size = getTypicalSize(size);
+  return sizes;
+}
+
 void Specialize::fixTypes(AttentionOp op) {
   std::optional<Operands> sizes = getOperands(op);
   if (!sizes || !op.hasHeads())
@@ -245,12 +257,7 @@ func::FuncOp Specialize::copyForCalls(AttentionOp op) {
   std::optional<Operands> sizes = getOperands(op);
   if (!sizes)
     return nullptr;
-  auto &[query, key] = *sizes;
-  for (Sizes *shape : {&query, &key})
-    for (auto [dim, size] : llvm::enumerate(*shape))
-      // Numbers of heads have to divide each other.
-      if (!op.hasHeads() || dim != shape->size() - 3)
-        size = getTypicalSize(size);
+  auto [query, key] = getTypicalSizes(op, *sizes);
   query.back() = key.back() = op.getHeadDim();
   Sizes value = key, output = query;
   value.back() = output.back() = op.getValueDim();
@@ -393,17 +400,6 @@ void Specialize::fixTypes(AttentionGradOp op, const Operands &sizes) {
   eraseUnusedCasts(op);
 }
 
-/// What the calls ask of gradients, whose sizes are typical ones. Numbers of
-/// heads are not rounded.
-Problem Specialize::getTypicalProblem(AttentionGradOp op, Operands sizes) {
-  for (Sizes *shape : {&sizes.query, &sizes.key})
-    for (auto [dim, size] : llvm::enumerate(*shape))
-      if (!ShapedType::isDynamic(size) &&
-          (!op.hasHeads() || dim + 3 != shape->size()))
-        size = getTypicalSize(size);
-  return getProblem(op, sizes.query, sizes.key);
-}
-
 LogicalResult Specialize::select(AttentionGradOp op) {
   std::optional<Operands> sizes = getOperands(op);
   if (!sizes)
@@ -427,9 +423,11 @@ LogicalResult Specialize::select(AttentionGradOp op) {
   bool hasFeatures = chosen.features.has_value();
   // Programs of gradients were measured together, not with other keys, and with
   // sizes that are known, so that they may not be possible for open ones.
+  Operands typical = getTypicalSizes(op, *sizes);
   const TuningEntry *entry =
-      chosen.isEmpty() ? tuned.find(getTypicalProblem(op, *sizes), machine)
-                       : nullptr;
+      chosen.isEmpty()
+          ? tuned.find(getProblem(op, typical.query, typical.key), machine)
+          : nullptr;
   if (entry) {
     Schedule measured = entry->schedule;
     std::string fault = proposeSchedule(op, problem, machine, measured);
@@ -467,10 +465,17 @@ void Specialize::runOnOperation() {
   if (failed(parsed))
     return signalPassFailure();
   givenSchedule = *parsed;
-  auto loaded = TunedSchedules::load(getOperation(), device, tuningFile);
-  if (failed(loaded))
-    return signalPassFailure();
-  tuned = std::move(*loaded);
+  // Attentions have theirs from flash-select-schedule.
+  bool hasGradients =
+      getOperation()
+          .walk([](AttentionGradOp) { return WalkResult::interrupt(); })
+          .wasInterrupted();
+  if (hasGradients) {
+    auto loaded = TunedSchedules::load(getOperation(), device, tuningFile);
+    if (failed(loaded))
+      return signalPassFailure();
+    tuned = std::move(*loaded);
+  }
   SmallVector<func::FuncOp> funcs;
   for (auto func : getOperation().getOps<func::FuncOp>())
     if (func.isPublic() && !func.isExternal())

@@ -113,11 +113,16 @@ void Scheduler::placeReleases() {
     }
 }
 
+/// The ring in which the tile lies; null if it lies in none.
+static RingOp getRing(Value tile) {
+  auto wait = tile.getDefiningOp<RingWaitOp>();
+  return wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
+}
+
 /// Whether the product reads what threads have put into a ring.
 static bool readsPut(MmaAsyncOp product) {
   return llvm::any_of(product->getOperands(), [](Value operand) {
-    auto wait = operand.getDefiningOp<RingWaitOp>();
-    auto ring = wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
+    RingOp ring = getRing(operand);
     return ring && ring.isFilledFromRegisters();
   });
 }
@@ -126,9 +131,7 @@ static bool readsPut(MmaAsyncOp product) {
 /// with one stage the copy has just been started.
 static bool isCopiedAhead(Operation *op) {
   auto load = dyn_cast<LoadOp>(op);
-  auto wait =
-      load ? load.getSource().getDefiningOp<RingWaitOp>() : RingWaitOp();
-  auto ring = wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
+  RingOp ring = load ? getRing(load.getSource()) : RingOp();
   return ring && ring.getNumStages() > 1;
 }
 

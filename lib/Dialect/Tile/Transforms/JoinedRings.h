@@ -9,7 +9,7 @@
 #define FLASH_LIB_DIALECT_TILE_TRANSFORMS_JOINEDRINGS_H
 
 #include "flash/Dialect/Tile/IR/Tile.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace flash::tile {
 
@@ -18,7 +18,7 @@ namespace flash::tile {
 /// same steps, and waited for before by all that wait for the other. These are
 /// rings that threads load from, as statistics of rows; a product could start
 /// before its second operand is there.
-using JoinedRings = llvm::SmallMapVector<mlir::Operation *, RingOp, 4>;
+using JoinedRings = llvm::SmallDenseMap<mlir::Operation *, RingOp>;
 JoinedRings findJoinedRings(WarpSpecializeOp roles);
 
 } // namespace flash::tile

@@ -261,8 +261,8 @@ Value RoleLowering::getOwnFillNumber(RingOp ring, Value step) {
 }
 
 Value RoleLowering::getBarrier(RingOp ring, Value fill, Of kind) {
-  if (kind == Of::Full && joined.contains(ring))
-    ring = joined.lookup(ring);
+  if (RingOp before = joined.lookup(ring); before && kind == Of::Full)
+    ring = before;
   int64_t stages = ring.getNumStages();
   Value stage = arith::RemUIOp::create(b, loc, fill, index(stages));
   Value offset = arith::MulIOp::create(b, loc, stage, index(barrierBytes));
@@ -332,10 +332,10 @@ void RoleLowering::initializeBarriers() {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(choice.thenBlock());
     kernel.walk([&](RingOp ring) {
-      SmallVector<std::pair<Of, int64_t>> arrivals = {
-          {Of::Full, getNumWriters(ring)}, {Of::Empty, getNumReaders(ring)}};
-      if (joined.contains(ring))
-        arrivals = {{Of::Empty, getNumReaders(ring)}};
+      SmallVector<std::pair<Of, int64_t>> arrivals;
+      if (!joined.contains(ring))
+        arrivals.push_back({Of::Full, getNumWriters(ring)});
+      arrivals.push_back({Of::Empty, getNumReaders(ring)});
       if (ring.getChecked())
         arrivals.push_back({Of::Checked, getNumCheckWarps(ring)});
       for (int64_t stage = 0; stage < ring.getNumStages(); ++stage)
