@@ -68,8 +68,7 @@ flash::compile::getGradientResults(func::FuncOp func) {
   return results;
 }
 
-SmallVector<unsigned>
-flash::compile::getLogSumExpResults(func::FuncOp func) {
+SmallVector<unsigned> flash::compile::getLogSumExpResults(func::FuncOp func) {
   SmallVector<unsigned> results;
   forEachResult(func, [&](unsigned number, Value value) {
     auto op = value.getDefiningOp<AttentionOp>();
@@ -155,9 +154,24 @@ static AttentionGradOp getTerms(OpBuilder &b, AttentionGradOp op,
   return terms;
 }
 
-/// All samples of the terms of some results of a gradient, one behind the other
-/// in a leading dimension.
+/// How many samples tell the size of what cancels in a result: 32 numbers, of
+/// which all are small by chance once in millions of times, and at least four
+/// samples, since the numbers of one may depend on each other. Unknown sizes
+/// are taken for those of few heads.
+static int64_t getNumSamples(RankedTensorType type) {
+  constexpr int64_t leastNumbers = 32, leastSamples = 4, sizeIfUnknown = 8;
+  int64_t numbers = 1;
+  for (int64_t size : type.getShape())
+    numbers *= ShapedType::isDynamic(size)
+                   ? sizeIfUnknown
+                   : std::clamp<int64_t>(size, 1, leastNumbers);
+  return std::max(leastSamples, llvm::divideCeilSigned(leastNumbers, numbers));
+}
+
+/// `numSamples` samples of the terms of some results of a gradient, one behind
+/// the other in a leading dimension.
 static SmallVector<Value> getSamples(AttentionGradOp op, bool hasOutput,
+                                     int64_t numSamples,
                                      ArrayRef<unsigned> results) {
   OpBuilder b(op);
   b.setInsertionPointAfter(op);
@@ -167,7 +181,7 @@ static SmallVector<Value> getSamples(AttentionGradOp op, bool hasOutput,
     auto type = cast<RankedTensorType>(op->getResult(result).getType());
     SmallVector<OpFoldResult> sizes =
         tensor::getMixedSizes(b, loc, op->getResult(result));
-    sizes.insert(sizes.begin(), b.getIndexAttr(ReferenceResults::samples));
+    sizes.insert(sizes.begin(), b.getIndexAttr(numSamples));
     samples.push_back(
         tensor::EmptyOp::create(b, loc, sizes, type.getElementType()));
   }
@@ -175,7 +189,7 @@ static SmallVector<Value> getSamples(AttentionGradOp op, bool hasOutput,
     return arith::ConstantIndexOp::create(b, loc, value);
   };
   auto loop = scf::ForOp::create(
-      b, loc, index(0), index(ReferenceResults::samples), index(1), samples,
+      b, loc, index(0), index(numSamples), index(1), samples,
       [&](OpBuilder &b, Location loc, Value sample, ValueRange before) {
         AttentionGradOp terms = getTerms(b, op, hasOutput, sample);
         SmallVector<Value> after;
@@ -205,19 +219,24 @@ void flash::compile::addReferenceResults(func::FuncOp func) {
     added.push_back(getLogSumExp(op));
   for (auto op : body.getOps<AttentionGradOp>())
     added.push_back(op.getLse());
-  // Which gradients are those of an op; the sink's is a sum over the output.
-  llvm::MapVector<AttentionGradOp, SmallVector<unsigned>> groups[2];
+  // Which gradients of an op have as many samples; the sink's is a sum over the
+  // output.
+  using Group = std::pair<AttentionGradOp, int64_t>;
+  llvm::MapVector<Group, SmallVector<unsigned>> groups[2];
   for (auto [i, gradient] : llvm::enumerate(gradients)) {
     AttentionGradOp op = gradient.op;
-    bool hasOutput = op->getResult(gradient.ofOp) == op.getSinkGrad();
-    groups[hasOutput][op].push_back(i);
+    Value result = op->getResult(gradient.ofOp);
+    bool hasOutput = result == op.getSinkGrad();
+    auto type = cast<RankedTensorType>(result.getType());
+    groups[hasOutput][{op, getNumSamples(type)}].push_back(i);
   }
   SmallVector<Value> terms(gradients.size());
   for (bool hasOutput : {false, true})
-    for (auto &[op, members] : groups[hasOutput]) {
+    for (auto &[group, members] : groups[hasOutput]) {
+      auto [op, numSamples] = group;
       auto results = llvm::map_to_vector(
           members, [&](unsigned i) { return gradients[i].ofOp; });
-      auto samples = getSamples(op, hasOutput, results);
+      auto samples = getSamples(op, hasOutput, numSamples, results);
       for (auto [i, sample] : llvm::zip_equal(members, samples))
         terms[i] = sample;
     }

@@ -32,10 +32,9 @@ struct ReferenceResults {
   /// The log-sum-exps of attentions and those that gradients are given. They
   /// tell the magnitude of the scores, on which the tolerance of f32 depends.
   unsigned logSumExps = 0;
-  /// For each of `getGradientResults`, a tensor as large as what cancels in it:
-  /// `samples` of them behind each other, since one may be small by chance.
+  /// For each of `getGradientResults`, tensors as large as what cancels in it,
+  /// behind each other: several, since one may be small by chance.
   unsigned terms = 0;
-  static constexpr unsigned samples = 4;
 };
 
 /// Says what `addReferenceResults` adds to the function.
