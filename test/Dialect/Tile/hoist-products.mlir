@@ -184,21 +184,22 @@ gpu.module @kernels {
   }
 
   // Of anything but exponentials nobody knows that it is finite, and an infinite
-  // number times zero is no zero: where the product was left out, so is it.
+  // number times zero is no zero: the choice gives zeros in its place.
 
   // CHECK-LABEL: gpu.func @not_finite(
   // CHECK-SAME:  %{{[^:]*}}: {{[^%]*}}%[[ACC:[^:]*]]: {{[^%]*}}%[[OTHER:[^:]*]]:
   // CHECK:       %[[P:.*]] = arith.truncf
   // CHECK:       %[[VT:.*]] = tile.fetch
   // CHECK:       %[[FINITE:.*]] = tile.is_finite %[[VT]]
-  // CHECK:       %[[C:.*]] = scf.if %[[FINITE]]
-  // CHECK-NEXT:    scf.yield %[[ACC]]
+  // CHECK:       %[[C:.*]]:2 = scf.if %[[FINITE]]
+  // CHECK-NEXT:    scf.yield %[[ACC]], %[[P]]
   // CHECK-NEXT:  } else {
+  // CHECK-NEXT:    %[[ZEROS:.*]] = tile.map : ()
+  // CHECK:           tile.yield %{{.*}} : f32
+  // CHECK:         %[[A:.*]] = arith.truncf %[[ZEROS]]
   // CHECK-NEXT:    tile.clear %[[VT]] warps(4)
-  // CHECK-NEXT:    scf.yield %[[OTHER]]
-  // CHECK:       %[[ZEROS:.*]] = arith.constant dense<0.000000e+00> : tensor<64x64xf16
-  // CHECK:       %[[A:.*]] = arith.select %[[FINITE]], %[[P]], %[[ZEROS]]
-  // CHECK-NEXT:  tile.mma_async %[[A]], %[[VT]] add %[[C]]
+  // CHECK-NEXT:    scf.yield %[[OTHER]], %[[A]]
+  // CHECK:       tile.mma_async %[[C]]#1, %[[VT]] add %[[C]]#0
   gpu.func @not_finite(%x: !acc, %acc: !acc, %other: !acc, %v: !memory, %m: memref<?x64xf32>, %n: index) kernel
       attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
     %p = arith.truncf %x : !acc to !p

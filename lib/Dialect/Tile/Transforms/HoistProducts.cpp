@@ -71,17 +71,41 @@ static MmaAsyncOp getProduct(scf::IfOp choice) {
   return isRead(product.getB(), choice) ? MmaAsyncOp() : product;
 }
 
-/// Zeros in place of the product's first operand where it is left out. Behind
-/// the choice, so that only one of both is in registers meanwhile.
-static Value getFirstOperand(scf::IfOp choice, MmaAsyncOp product) {
-  OpBuilder b(choice->getContext());
-  b.setInsertionPointAfter(choice);
-  auto type = cast<RankedTensorType>(product.getA().getType());
-  Value zeros = arith::ConstantOp::create(
-      b, product.getLoc(),
-      DenseElementsAttr::get(type, b.getZeroAttr(type.getElementType())));
-  return arith::SelectOp::create(b, product.getLoc(), choice.getCondition(),
-                                 product.getA(), zeros);
+/// Zeros that a choice can give: of a constant, a canonical choice is a
+/// selection behind it.
+static Value emitZeros(OpBuilder &b, Location loc, RankedTensorType type) {
+  RankedTensorType f32 = type.clone(b.getF32Type());
+  auto map = MapOp::create(b, loc, f32, ValueRange());
+  {
+    OpBuilder::InsertionGuard guard(b);
+    SmallVector<Type> indices(type.getRank(), b.getIndexType());
+    b.createBlock(&map.getBody(), {}, indices,
+                  SmallVector<Location>(indices.size(), loc));
+    Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
+    YieldOp::create(b, loc, zero);
+  }
+  if (type == f32)
+    return map;
+  return arith::TruncFOp::create(b, loc, type, map);
+}
+
+/// Has the choice give the product's first operand as well, zeros where the
+/// product is left out. Where it is not, that costs nothing.
+static scf::IfOp addFirstOperand(scf::IfOp choice, MmaAsyncOp product) {
+  Value operand = product.getA();
+  auto type = cast<RankedTensorType>(operand.getType());
+  OpBuilder b(choice);
+  auto both = scf::IfOp::create(b, choice.getLoc(),
+                                TypeRange{choice.getResult(0).getType(), type},
+                                choice.getCondition());
+  both.getThenRegion().takeBody(choice.getThenRegion());
+  both.getElseRegion().takeBody(choice.getElseRegion());
+  both.thenYield()->insertOperands(1, operand);
+  b.setInsertionPoint(both.elseYield());
+  both.elseYield()->insertOperands(1, emitZeros(b, product.getLoc(), type));
+  choice.getResult(0).replaceAllUsesWith(both.getResult(0));
+  choice.erase();
+  return both;
 }
 
 static void hoist(scf::IfOp choice, MmaAsyncOp product) {
@@ -89,19 +113,17 @@ static void hoist(scf::IfOp choice, MmaAsyncOp product) {
   int64_t warps =
       cast<FragmentAttr>(product.getResult().getType().getValue().getEncoding())
           .getWarps();
-  Operation *last = choice;
-  if (!areExponentials(product.getA())) {
-    product.getAMutable().assign(getFirstOperand(choice, product));
-    last = product.getA().getDefiningOp();
-  }
-  OpBuilder b(choice);
-  choice.thenYield()->setOperand(0, product.getC());
-  b.setInsertionPoint(choice.elseYield());
+  if (!areExponentials(product.getA()))
+    choice = addFirstOperand(choice, product);
+  OpBuilder b(choice.elseYield());
   ClearOp::create(b, product.getLoc(), product.getB(), warps);
-  product->moveAfter(last);
+  choice.thenYield()->setOperand(0, product.getC());
+  product->moveAfter(choice);
   wait->moveAfter(product);
   choice.getResult(0).replaceAllUsesWith(wait.getResult());
   product.getCMutable().assign(choice.getResult(0));
+  if (choice.getNumResults() > 1)
+    product.getAMutable().assign(choice.getResult(1));
 }
 
 namespace {

@@ -85,7 +85,7 @@ def HoistProducts : Pass<"tile-hoist-products", "::mlir::gpu::GPUFuncOp"> {
     it can. Where it was left out its second operand is cleared, so that it adds
     nothing: a finite number times zero. Exponentials (`math.exp2` or `math.exp`,
     rounded or not) are finite where rows are shifted by about their maximum;
-    any other first operand in registers is replaced by zeros there.
+    of any other first operand in registers the choice gives zeros there.
 
     ```mlir
     %o = scf.if %finite {
