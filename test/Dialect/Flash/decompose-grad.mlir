@@ -142,6 +142,38 @@ func.func @masked_by_the_region(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %v
 
 // -----
 
+// What memory masks is asked once: a probability that takes no part is -0, and so
+// its gradient is 0.
+
+// CHECK-LABEL: func @masked_by_memory(
+// CHECK:         %[[EXP:.*]] = math.exp2
+// CHECK:         %[[READ:.*]] = tensor.extract
+// CHECK:         %[[KEEP:.*]] = arith.cmpi ne, %[[READ]]
+// CHECK:         arith.select %[[KEEP]], %[[EXP]], %{{.*}} : f32
+// CHECK:         linalg.generic
+// CHECK-NOT:     tensor.extract
+// CHECK:           %[[BITS:.*]] = arith.bitcast %[[P:.*]] : f32 to i32
+// CHECK:           %[[USED:.*]] = arith.cmpi ne, %[[BITS]], %c-2147483648_i32
+// CHECK:           %[[G:.*]] = arith.mulf %[[P]],
+// CHECK:           arith.select %[[USED]], %[[G]], %{{.*}} : f32
+// TRANSPOSED-LABEL: func @masked_by_memory(
+func.func @masked_by_memory(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %v: tensor<32x48xf32>, %do: tensor<16x48xf32>,
+                            %shift: tensor<16xf32>, %delta: tensor<16xf32>, %dq: tensor<16x64xf32>,
+                            %seen: tensor<16x32xi8>) -> tensor<16x64xf32> {
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<16x64xf32>, tensor<32x64xf32>,
+          tensor<32x48xf32>, tensor<16x48xf32>, tensor<16xf32>, tensor<16xf32>)
+      outs(%dq : tensor<16x64xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.125) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %zero = arith.constant 0 : i8
+    %e = tensor.extract %seen[%i, %j] : tensor<16x32xi8>
+    %keep = arith.cmpi ne, %e, %zero : i8
+    flash.yield %s keep %keep : f32
+  }
+  return %0 : tensor<16x64xf32>
+}
+
+// -----
+
 func.func @no_derivative(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %v: tensor<32x48xf32>, %do: tensor<16x48xf32>,
                          %shift: tensor<16xf32>, %delta: tensor<16xf32>, %dq: tensor<16x64xf32>) -> tensor<16x64xf32> {
   %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<16x64xf32>, tensor<32x64xf32>,

@@ -37,6 +37,8 @@ public:
 
 private:
   /// The probabilities of scores, in their memory if nobody else needs them.
+  /// Where the mask reads memory, those that take no part are -0, which no
+  /// exponential is: their gradients ask that, not the mask again.
   Value probabilities(Value s);
   /// The gradients of the scaled products: the scores `s` and the probabilities
   /// `p`, and the products `dp` of the values and the output's gradients.
@@ -48,8 +50,10 @@ private:
     Value difference = arith::SubFOp::create(at, dp, delta);
     return arith::MulFOp::create(at, p, difference);
   }
-  /// Whether the gradient of a score is added up, or null if that of all is.
-  Value isUsed(ImplicitLocOpBuilder &at, Value query, Value key);
+  /// Whether an element of the probability `p` takes part, or null if all do.
+  Value tookPart(ImplicitLocOpBuilder &at, Value p, Value query, Value key);
+  /// Whether the gradient of its score is added up, or null if that of all is.
+  Value isUsed(ImplicitLocOpBuilder &at, Value p, Value query, Value key);
   /// The keys of a step over queries without what is not finite, where this or
   /// another step with them may leave some out: they have the weight 0 then,
   /// and 0 * NaN is NaN.
@@ -73,9 +77,22 @@ private:
 };
 } // namespace
 
-Value GradStepBuilder::isUsed(ImplicitLocOpBuilder &at, Value query,
+Value GradStepBuilder::tookPart(ImplicitLocOpBuilder &at, Value p, Value query,
+                                Value key) {
+  if (!readsToMask(step.getScore()))
+    return takesPart(at, query, key);
+  unsigned width = p.getType().getIntOrFloatBitWidth();
+  Type bits = at.getIntegerType(width);
+  Value minusZero = arith::ConstantOp::create(
+      at, at.getIntegerAttr(bits, APInt::getSignMask(width)));
+  return arith::CmpIOp::create(at, arith::CmpIPredicate::ne,
+                               arith::BitcastOp::create(at, bits, p),
+                               minusZero);
+}
+
+Value GradStepBuilder::isUsed(ImplicitLocOpBuilder &at, Value p, Value query,
                               Value key) {
-  Value condition = takesPart(at, query, key);
+  Value condition = tookPart(at, p, query, key);
   return usedKeys ? emitRowExists(at, at.getLoc(), condition, key, usedKeys)
                   : condition;
 }
@@ -92,7 +109,10 @@ Value GradStepBuilder::probabilities(Value s) {
       factor = llvm::numbers::log2e;
     }
     Value p = emitScaledExponential(at, product, factor, shift);
-    return {zeroUnless(at, takesPart(at, query, key), p)};
+    double none = readsToMask(step.getScore()) ? -0.0 : 0.0;
+    if (Value condition = takesPart(at, query, key))
+      p = arith::SelectOp::create(at, condition, p, emitConstant(at, none));
+    return {p};
   };
   // The derivative of a score region is a function of the score.
   if (hasScore())
@@ -122,8 +142,9 @@ Value GradStepBuilder::modifiedScoreGrads(Value p, Value dp) {
   return generic(
       {p, delta}, dp, {scoreMap(), rowMap(), scoreMap()},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        Value condition = isUsed(at, linalg::IndexOp::create(at, queryLoop()),
-                                 linalg::IndexOp::create(at, keyLoop()));
+        Value condition =
+            isUsed(at, args[0], linalg::IndexOp::create(at, queryLoop()),
+                   linalg::IndexOp::create(at, keyLoop()));
         return {zeroUnless(at, condition,
                            modifiedScoreGrad(at, args[0], args[1], args[2]))};
       })[0];
@@ -142,7 +163,7 @@ FailureOr<Value> GradStepBuilder::scoreGrads(Value s, Value p, Value dp) {
     FailureOr<ScoreGradient> gradient =
         emitScoreGradient(at, step.getScore(), values,
                           modifiedScoreGrad(at, args[1], args[2], args[3]),
-                          isUsed(at, query, key));
+                          isUsed(at, args[1], query, key));
     isDifferentiable = succeeded(gradient);
     if (isDifferentiable && gradient->score)
       return {gradient->score};
@@ -296,7 +317,7 @@ LogicalResult GradStepBuilder::run(CapturedGradStepOp op) {
     Value key = linalg::IndexOp::create(at, keyLoop());
     IRMapping values;
     scoreRegion(at, args[0], query, key, values);
-    Value condition = takesPart(at, query, key);
+    Value condition = tookPart(at, args[1], query, key);
     // Of the fixed tile, too, all that is counted has to be there.
     if (Value count = op.getFixedCount())
       condition = emitRowExists(at, at.getLoc(), condition,

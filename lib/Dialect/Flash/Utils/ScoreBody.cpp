@@ -8,6 +8,7 @@
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Dialect/Flash/Utils/MaskNodes.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/Utils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
@@ -280,6 +281,17 @@ static Value getKeep(Region &region) {
 
 bool flash::masksElements(Region &region) {
   return static_cast<bool>(getKeep(region));
+}
+
+bool flash::readsToMask(Region &region) {
+  Value keep = getKeep(region);
+  if (!keep)
+    return false;
+  llvm::SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  (void)getBackwardSlice(keep, &slice, options);
+  return llvm::any_of(slice, llvm::IsaPred<tensor::ExtractOp>);
 }
 
 void flash::dropKeep(Region &score) {

@@ -76,6 +76,9 @@ bool changesScore(mlir::Region &region);
 /// Whether the score region masks elements.
 bool masksElements(mlir::Region &region);
 
+/// Whether it reads captured tensors to do so.
+bool readsToMask(mlir::Region &region);
+
 /// Makes the score region of an attention or a step keep every element.
 void dropKeep(mlir::Region &score);
 
