@@ -174,6 +174,31 @@ func.func @masked_by_memory(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %v: te
 
 // -----
 
+// A mask of positions is asked again, wherever the tiles are from.
+
+// CHECK-LABEL: func @masked_by_positions(
+// CHECK-NOT:     arith.bitcast
+// CHECK:         return
+// TRANSPOSED-LABEL: func @masked_by_positions(
+func.func @masked_by_positions(%all: tensor<64x64xf32>, %at: tensor<4xindex>, %k: tensor<32x64xf32>, %v: tensor<32x48xf32>,
+                               %do: tensor<16x48xf32>, %shift: tensor<16xf32>, %delta: tensor<16xf32>,
+                               %dq: tensor<16x64xf32>) -> tensor<16x64xf32> {
+  %c0 = arith.constant 0 : index
+  %first = tensor.extract %at[%c0] : tensor<4xindex>
+  %q = tensor.extract_slice %all[%first, 0] [16, 64] [1, 1] : tensor<64x64xf32> to tensor<16x64xf32>
+  %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<16x64xf32>, tensor<32x64xf32>,
+          tensor<32x48xf32>, tensor<16x48xf32>, tensor<16xf32>, tensor<16xf32>)
+      outs(%dq : tensor<16x64xf32>) at[0, 0, 0, 0] of[16, 32] scale(0.125) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %seen = arith.addi %j, %first : index
+    %keep = arith.cmpi sge, %i, %seen : index
+    flash.yield %s keep %keep : f32
+  }
+  return %0 : tensor<16x64xf32>
+}
+
+// -----
+
 func.func @no_derivative(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %v: tensor<32x48xf32>, %do: tensor<16x48xf32>,
                          %shift: tensor<16xf32>, %delta: tensor<16xf32>, %dq: tensor<16x64xf32>) -> tensor<16x64xf32> {
   %0 = flash.query_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<16x64xf32>, tensor<32x64xf32>,

@@ -216,6 +216,27 @@ gpu.module @kernels {
     gpu.return
   }
 
+  // CHECK-LABEL: gpu.func @not_finite_f32(
+  // CHECK:       %[[C:.*]]:2 = scf.if
+  // CHECK:         %[[ZEROS:.*]] = tile.map : ()
+  // CHECK-NOT:     arith.truncf
+  // CHECK:         scf.yield %{{.*}}, %[[ZEROS]]
+  // CHECK:       tile.mma_async %[[C]]#1, %{{.*}} add %[[C]]#0
+  gpu.func @not_finite_f32(%x: !acc, %acc: !acc, %other: !acc, %v: memref<?x64xf32, strided<[?, 1]>>, %m: memref<?x64xf32>, %n: index) kernel
+      attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %vt = tile.fetch %v[%n] : memref<?x64xf32, strided<[?, 1]>> to !tile.smem<64x64xf32, swizzle = 128>
+    %finite = tile.is_finite %vt : !tile.smem<64x64xf32, swizzle = 128>
+    %o = scf.if %finite -> !acc {
+      %op = tile.mma_async %x, %vt add %acc tf32 : !acc, !tile.smem<64x64xf32, swizzle = 128>, !acc -> !tile.pending<!acc>
+      %r = tile.mma_wait %op : !tile.pending<!acc>
+      scf.yield %r : !acc
+    } else {
+      scf.yield %other : !acc
+    }
+    tile.store %o, %m[%n] : !acc to memref<?x64xf32>
+    gpu.return
+  }
+
   // Exponentials that are rounded, wide again and rounded, or 0 under a mask.
 
   // CHECK-LABEL: gpu.func @masked_exponentials(

@@ -61,10 +61,12 @@ private:
   /// `sum`, a row for each query, plus the product of `weights`, which have the
   /// shape of scores, and the rows of keys; or what that is transposed.
   Value addKeys(Value weights, Value keys, Value sum, bool transposed);
-  Value zeroUnless(ImplicitLocOpBuilder &at, Value condition, Value value) {
+  Value zeroUnless(ImplicitLocOpBuilder &at, Value condition, Value value,
+                   double zero = 0) {
     if (!condition)
       return value;
-    return arith::SelectOp::create(at, condition, value, emitConstant(at, 0));
+    return arith::SelectOp::create(at, condition, value,
+                                   emitConstant(at, zero));
   }
   void replace(Operation *op, ValueRange results) {
     op->replaceAllUsesWith(results);
@@ -109,10 +111,8 @@ Value GradStepBuilder::probabilities(Value s) {
       factor = llvm::numbers::log2e;
     }
     Value p = emitScaledExponential(at, product, factor, shift);
-    double none = readsToMask(step.getScore()) ? -0.0 : 0.0;
-    if (Value condition = takesPart(at, query, key))
-      p = arith::SelectOp::create(at, condition, p, emitConstant(at, none));
-    return {p};
+    return {zeroUnless(at, takesPart(at, query, key), p,
+                       readsToMask(step.getScore()) ? -0.0 : 0.0)};
   };
   // The derivative of a score region is a function of the score.
   if (hasScore())

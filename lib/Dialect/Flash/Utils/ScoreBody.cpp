@@ -287,9 +287,14 @@ bool flash::readsToMask(Region &region) {
   Value keep = getKeep(region);
   if (!keep)
     return false;
-  llvm::SetVector<Operation *> slice;
+  // What is computed outside is the same for all elements.
   BackwardSliceOptions options;
   options.inclusive = true;
+  options.omitBlockArguments = true;
+  options.filter = [&](Operation *op) {
+    return region.isAncestor(op->getParentRegion());
+  };
+  llvm::SetVector<Operation *> slice;
   (void)getBackwardSlice(keep, &slice, options);
   return llvm::any_of(slice, llvm::IsaPred<tensor::ExtractOp>);
 }

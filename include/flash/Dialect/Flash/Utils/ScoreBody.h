@@ -76,7 +76,7 @@ bool changesScore(mlir::Region &region);
 /// Whether the score region masks elements.
 bool masksElements(mlir::Region &region);
 
-/// Whether it reads captured tensors to do so.
+/// Whether it reads captured tensors to do so, for each element.
 bool readsToMask(mlir::Region &region);
 
 /// Makes the score region of an attention or a step keep every element.
