@@ -676,12 +676,9 @@ struct AwaitTurn : OpConversionPattern<tile::AwaitTurnOp> {
   }
 };
 
-/// The thread has waited until its bulk copies were complete: its additions are
-/// done, and those that start when others see the count come behind them. The
-/// release that orders what was written before is a fence for the device, which
-/// holds up the fences of all other warps of the multiprocessor. The first turn
-/// has it, which stores: all later turns see its elements, as they look at
-/// counts that go on from its own (PTX: Observation order).
+/// The thread has waited until its bulk copies were complete. Others add when
+/// they see the count, so it is a release: without one, additions that had been
+/// waited for were now and then carried out behind those of the next turn.
 struct EndTurn : OpConversionPattern<tile::EndTurnOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -690,20 +687,17 @@ struct EndTurn : OpConversionPattern<tile::EndTurnOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
     Value count = getCountAddress(t, op, adaptor);
-    Value turn = arith::IndexCastOp::create(
-        rewriter, t.loc, rewriter.getI32Type(), adaptor.getTurn().front());
-    NVVM::InlinePtxOp::create(
-        rewriter, t.loc, TypeRange(),
-        /*readOnlyArgs=*/ValueRange{count, turn},
-        /*readWriteArgs=*/ValueRange(),
-        "{\n"
-        ".reg .pred isFirst;\n"
-        "setp.eq.b32 isFirst, $1, 0;\n"
-        "@isFirst fence.proxy.async.global;\n"
-        "@isFirst red.release.gpu.global.add.u32 [$0], 1;\n"
-        "@!isFirst red.relaxed.gpu.global.add.u32 [$0], 1;\n"
-        "}",
-        /*predicate=*/Value());
+    Value next = t.add(adaptor.getTurn().front(), t.constant(1));
+    next = arith::IndexCastOp::create(rewriter, t.loc, rewriter.getI32Type(),
+                                      next);
+    NVVM::InlinePtxOp::create(rewriter, t.loc, TypeRange(),
+                              /*readOnlyArgs=*/ValueRange{count, next},
+                              /*readWriteArgs=*/ValueRange(),
+                              "{\n"
+                              "fence.proxy.async.global;\n"
+                              "st.release.gpu.global.b32 [$0], $1;\n"
+                              "}",
+                              /*predicate=*/Value());
     rewriter.eraseOp(op);
     return success();
   }

@@ -1,6 +1,8 @@
 // Products run until their results are needed. Also with what tile-verify-async
 // asks of the result.
-// RUN: flash-opt %s --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-delay-waits,tile-verify-async)))" | FileCheck %s
+// DEFINE: %{passes} = --pass-pipeline="builtin.module(gpu.module(gpu.func(tile-delay-waits,tile-verify-async)))"
+// RUN: flash-opt %s %{passes} | FileCheck %s
+// RUN: sed '/@statistics(%/,/gpu.return/{s|// ADD: ||;s/@other(warps = 4/@adder(warps = 1/}' %s | flash-opt %{passes} | FileCheck %s --check-prefix=TURNS
 
 !tile = !tile.smem<64x64xf16, swizzle = 128>
 !ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
@@ -227,6 +229,18 @@ gpu.module @m {
   // CHECK-DAG:     tile.ring.release %[[LR]][%[[T]]]
   // CHECK-DAG:     tile.ring.release %[[DR]][%[[T]]]
 
+  // Beside additions in turn, which take as long as a step, they are loaded where they are
+  // needed.
+
+  // TURNS-LABEL: gpu.func @statistics(
+  // TURNS:         tile.mma_async
+  // TURNS-NEXT:    %[[DPP:.*]] = tile.mma_async
+  // TURNS:         tile.mma_wait %{{.*}} younger(%[[DPP]]
+  // TURNS:         tile.load
+  // TURNS:         tile.mma_wait %[[DPP]]
+  // TURNS-NEXT:    tile.load
+  // TURNS:       @adder
+
   // A thread that has no registers left for them loads them where they are needed. They
   // are waited for while products run.
 
@@ -247,13 +261,13 @@ gpu.module @m {
   // CHECK-NEXT:    %[[DPP:.*]] = tile.mma_async
   // CHECK:         tile.mma_wait %{{.*}} younger(%[[DPP]]
   // CHECK-NEXT:    tile.load
-  gpu.func @statistics(%k: !tile, %v: !tile, %init: !sums, %n: index, %m: !memory, %l: memref<?x8xf32, strided<[?, 1]>>) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+  gpu.func @statistics(%k: !tile, %v: !tile, %init: !sums, %n: index, %m: !memory, %l: memref<?x8xf32, strided<[?, 1]>>, %a: memref<?x64xf32>, %c: memref<?xi32>) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %qr = tile.ring : !ring
     %lr = tile.ring : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
     %dr = tile.ring : !tile.ring<2, !tile.smem<8x8xf32, swizzle = 32>>
-    %pr = tile.ring : !ring
+    %pr = tile.ring : !tile.ring<2, !tile.smem<64x64xf32, swizzle = 128>>
     tile.warp_specialize @consumer(warps = 4, registers = 240) {
       %sums:2 = scf.for %i = %c0 to %n step %c1 iter_args(%dk = %init, %t = %c0) -> (!sums, index) {
         %q = tile.ring.wait %qr[%t] : !ring
@@ -273,8 +287,8 @@ gpu.module @m {
         %difference = arith.subf %dp, %deltas : !sums
         %ds = arith.mulf %p, %difference : !sums
         %dsf = arith.truncf %ds : !sums to !factors
-        tile.ring.acquire %pr[%t] : !ring
-        tile.ring.put %dsf to %pr[%t] : !factors to !ring
+        tile.ring.acquire %pr[%t] : !tile.ring<2, !tile.smem<64x64xf32, swizzle = 128>>
+        tile.ring.put %ds to %pr[%t] : !sums to !tile.ring<2, !tile.smem<64x64xf32, swizzle = 128>>
         %dkp = tile.mma_async %dsf, %q add %dk warpgroup : !factors, !tile, !sums -> !tile.pending<!sums>
         %dk1 = tile.mma_wait %dkp : !tile.pending<!sums>
         tile.ring.release %qr[%t] : !ring
@@ -294,8 +308,9 @@ gpu.module @m {
       }
     } @other(warps = 4, registers = 24) {
       %steps = scf.for %i = %c0 to %n step %c1 iter_args(%t = %c0) -> (index) {
-        %dst = tile.ring.wait %pr[%t] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
-        tile.ring.release %pr[%t] : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+        %dst = tile.ring.wait %pr[%t] : !tile.ring<2, !tile.smem<64x64xf32, swizzle = 128>>
+        // ADD: tile.add_in_turn %dst, %a[%i] turn(%c0) of %c[%i] : !tile.smem<64x64xf32, swizzle = 128> to memref<?x64xf32>, memref<?xi32>
+        tile.ring.release %pr[%t] : !tile.ring<2, !tile.smem<64x64xf32, swizzle = 128>>
         %next = arith.addi %t, %c1 : index
         scf.yield %next : index
       }

@@ -40,7 +40,7 @@
 // SM90-DAG: ld.acquire.gpu.global.b32
 // SM90-DAG: cp.async.bulk.tensor.3d.global.shared::cta
 // SM90-DAG: cp.reduce.async.bulk.tensor.3d.global.shared::cta.add
-// SM90-DAG: red.relaxed.gpu.global.add.u32
+// SM90-DAG: st.release.gpu.global.b32
 
 !x = tensor<300x64xf16>
 !y = tensor<2x300x64xf16>

@@ -45,8 +45,8 @@ namespace {
 class Scheduler {
 public:
   explicit Scheduler(Block &block) : block(block) {}
-  /// `registers` are those of a thread.
-  void run(int64_t registers);
+  /// `registers` are those of a thread, if statistics are to be loaded early.
+  void run(std::optional<int64_t> registers);
 
 private:
   /// Moves the op behind those that have been placed, after all that it needs.
@@ -207,7 +207,7 @@ void Scheduler::placePutsOfResults(ArrayRef<MmaAsyncOp> products,
   }
 }
 
-void Scheduler::run(int64_t registers) {
+void Scheduler::run(std::optional<int64_t> registers) {
   SmallVector<Operation *> ops;
   SmallVector<MmaAsyncOp> products(block.getOps<MmaAsyncOp>()), leading;
   for (Operation &op : block.without_terminator())
@@ -265,7 +265,8 @@ void Scheduler::run(int64_t registers) {
       if (isa<MmaAsyncOp>(user) && user->getBlock() == &block)
         earlier[user].push_back(put);
   }
-  loadEarly(leading, registers);
+  if (registers)
+    loadEarly(leading, *registers);
   for (MmaAsyncOp product : leading)
     place(product);
   // The copies of a step are on their way together, and barriers are looked at
@@ -325,10 +326,17 @@ namespace {
 struct DelayWaits : flash::tile::impl::DelayWaitsBase<DelayWaits> {
   void runOnOperation() override {
     getOperation().walk([&](WarpSpecializeOp roles) {
+      // Whoever adds in turn takes as long as a step: what shortens the others'
+      // makes all of it slower then.
+      bool adds =
+          roles.walk([](AddInTurnOp) { return WalkResult::interrupt(); })
+              .wasInterrupted();
       roles.walk([&](scf::ForOp loop) {
+        std::optional<int64_t> registers;
+        if (!adds)
+          registers = roles.getNumRegisters(roles.getRoleOf(loop));
         if (canBeReordered(*loop.getBody()))
-          Scheduler(*loop.getBody())
-              .run(roles.getNumRegisters(roles.getRoleOf(loop)));
+          Scheduler(*loop.getBody()).run(registers);
       });
     });
   }

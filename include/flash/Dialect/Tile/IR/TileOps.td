@@ -1103,11 +1103,9 @@ def Tile_AwaitTurnOp : Tile_TurnOp<"await_turn"> {
 }
 
 def Tile_EndTurnOp : Tile_TurnOp<"end_turn"> {
-  let summary = "counts a turn";
+  let summary = "makes a count the number of the next turn";
   let description = [{
-    The second half: for one thread, whose bulk copies are complete. The count becomes `turn + 1`. What turn 0 has
-    stored is there for all that see this count or a later one; what other turns add, for
-    additions of the later ones.
+    The second half: for one thread, whose bulk copies are complete.
 
     ```mlir
     tile.end_turn %turn of %counts[%b, %h, %i] : memref<?x?x?xi32>
