@@ -259,6 +259,41 @@ static Value emitShifted(OpBuilder &b, Location loc, Value step, Block *block,
   return arith::AddIOp::create(b, loc, step, one);
 }
 
+/// Emits the product of what the last iteration puts, behind the loops and the
+/// releases there of tiles that it does not read: whoever copies the next ones
+/// need not wait for it.
+static void emitLast(OpBuilder &b, Deferred &found, Chain &chain) {
+  Location loc = found.ring.getLoc();
+  auto isRead = [&](RingReleaseOp release) {
+    return llvm::any_of(chain.product->getOperands(), [&](Value tile) {
+      auto wait = tile.getDefiningOp<RingWaitOp>();
+      return wait && wait.getRing() == release.getRing();
+    });
+  };
+  Operation *last = found.steps.end.getDefiningOp();
+  SmallVector<RingReleaseOp> unread;
+  for (Operation *op = last->getNextNode(); isa_and_present<RingReleaseOp>(op);
+       op = op->getNextNode())
+    if (auto release = cast<RingReleaseOp>(op); !isRead(release))
+      unread.push_back(release);
+  for (RingReleaseOp release : unread) {
+    release->moveAfter(last);
+    last = release;
+  }
+  b.setInsertionPointAfter(last);
+  IRMapping mapping;
+  mapping.map(chain.getStep(), emitShifted(b, loc, found.steps.end, found.block,
+                                           /*includesTile=*/false));
+  b.clone(*chain.wait, mapping);
+  b.clone(*chain.product, mapping);
+  Value result = MmaWaitOp::create(b, loc, chain.end.getType(),
+                                   mapping.lookup(chain.product.getResult()));
+  mapping.map(chain.end.getResult(), result);
+  b.clone(*chain.release, mapping);
+  b.clone(*chain.acquireResult, mapping);
+  b.clone(*chain.putResult, mapping);
+}
+
 static void defer(Deferred &found) {
   Location loc = found.ring.getLoc();
   auto getAncestor = [&](Operation *op) {
@@ -277,19 +312,7 @@ static void defer(Deferred &found) {
   RingAcquireOp::create(b, loc, found.ring, start);
   RingPutOp::create(b, loc, nothing, found.ring, start);
 
-  // The product of what the last iteration puts.
-  b.setInsertionPointAfter(found.steps.end.getDefiningOp());
-  IRMapping mapping;
-  mapping.map(first.getStep(), emitShifted(b, loc, found.steps.end, found.block,
-                                           /*includesTile=*/false));
-  b.clone(*first.wait, mapping);
-  b.clone(*first.product, mapping);
-  Value result = MmaWaitOp::create(b, loc, first.end.getType(),
-                                   mapping.lookup(first.product.getResult()));
-  mapping.map(first.end.getResult(), result);
-  b.clone(*first.release, mapping);
-  b.clone(*first.acquireResult, mapping);
-  b.clone(*first.putResult, mapping);
+  emitLast(b, found, first);
 
   for (Chain &chain : found.chains) {
     b.setInsertionPoint(chain.acquire);
