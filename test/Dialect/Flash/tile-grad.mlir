@@ -343,15 +343,15 @@ func.func @fused(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
 !q = tensor<2x4x512x128xf16>
 !l = tensor<2x4x512xf32>
 
-// Where steps are shorter, sums have a row for each column. Under a mask the last
-// tiles of keys come first.
+// Where steps are shorter, sums have a row for each column, and 32 are read at once.
+// Under a mask the last tiles of keys come first.
 
 // CHECK-DAG:   #[[SWAP:.*]] = affine_map<(d0, d1) -> (d1, d0)>
 // CHECK-LABEL: func @fused_transposed(
 // CHECK:         flash.key_grad_step {{.*}} tensor<128x64xf32>) transposed at
 // CHECK:         flash.parallel_add %{{.*}} to %{{.*}} counting %{{.*}} : tensor<2x4x8x128x64xf32>, tensor<2x4x32xi32>
 // CHECK:         tile.order = #tile.order<reverse>
-// CHECK:         tensor.extract_slice %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, 0, %{{.*}}] [1, 1, 1, %{{.*}}, 16]
+// CHECK:         tensor.extract_slice %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, 0, %{{.*}}] [1, 1, 1, %{{.*}}, 32]
 // CHECK:         linalg.generic {indexing_maps = [#[[SWAP]], #{{.*}}]
 func.func @fused_transposed(%q: !q, %lse: !l) -> (!q, !q, !q) {
   %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) schedule(#schedule)

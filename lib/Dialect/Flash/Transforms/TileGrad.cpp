@@ -39,8 +39,10 @@ static constexpr int64_t rowsOfWarp = 16;
 /// Statistics that are copied in a row: 32 bytes.
 static constexpr int64_t eight = 8;
 
-/// Rows of the output whose delta a unit of work computes.
-static constexpr int64_t deltaRows = 16;
+/// Rows of the output whose delta a unit of work computes, and rows of dQ whose
+/// sums one rounds. Of sums that are transposed these are neighbours in memory:
+/// 32 are a line of the cache.
+static constexpr int64_t deltaRows = 16, sumRows = 16, transposedSumRows = 32;
 
 /// Heads whose sinks a unit of work sums up, and the queries of a step.
 static constexpr int64_t sinkHeads = 8, sinkQueries = 256;
@@ -461,7 +463,8 @@ Value GradTiler::emptySums() {
 
 Value GradTiler::emitQueryGradOfSums() {
   Location loc = op.getLoc();
-  TiledDim rowTiles = {deltaRows, queries.end, queries.multiple};
+  int64_t tile = areSumsTransposed() ? transposedSumRows : sumRows;
+  TiledDim rowTiles = {tile, queries.end, queries.multiple};
   SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, op.getQuery());
   ends.pop_back();
   int64_t columns = op.getHeadDim();
@@ -475,7 +478,7 @@ Value GradTiler::emitQueryGradOfSums() {
         b, loc, b.getAffineDimExpr(0) % querySteps.tile, {position[2]});
     SmallVector<OpFoldResult> offsets = {position[0], position[1], number, row,
                                          index(0)};
-    SmallVector<int64_t> shape = {deltaRows, columns};
+    SmallVector<int64_t> shape = {tile, columns};
     AffineMap ofSum = map(2, {0, 1});
     if (areSumsTransposed()) {
       std::swap(offsets[3], offsets[4]);
@@ -494,7 +497,7 @@ Value GradTiler::emitQueryGradOfSums() {
     sum = padToTile(b, loc, sum, {rows, index(shape[1])}, shape,
                     b.getF32FloatAttr(0));
     Value grad = generic(
-        sum, empty({deltaRows, columns}, elementType), {ofSum, map(2, {0, 1})},
+        sum, empty({tile, columns}, elementType), {ofSum, map(2, {0, 1})},
         [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
           Value scaled =
               arith::MulFOp::create(at, args[0], emitConstant(at, scale));
@@ -503,8 +506,8 @@ Value GradTiler::emitQueryGradOfSums() {
     insertRows(b, loc, grad, outputs[0], getAsOpFoldResult(position),
                rowTiles.existing(b, loc, position[2]));
   };
-  return parallelLoop(ends, {1, 1, deltaRows}, emptyLike(op.getQuery()),
-                      Schedule(), body)[0];
+  return parallelLoop(ends, {1, 1, tile}, emptyLike(op.getQuery()), Schedule(),
+                      body)[0];
 }
 
 Value GradTiler::emitSinkGrad() {
