@@ -127,6 +127,7 @@ void flash::buildBlockPipeline(OpPassManager &pm) {
   scheduled.addPass(tile::createDeferProducts());
   scheduled.addPass(tile::createOverlap());
   scheduled.addPass(tile::createPingPong());
+  scheduled.addPass(tile::createDelayFinite());
   scheduled.addPass(tile::createVerifyAsync());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());

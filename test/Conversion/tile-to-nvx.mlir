@@ -277,6 +277,23 @@ gpu.module @m {
     gpu.return
   }
 
+  // Two warps of the block, the last ones, go over 128 chunks: threads 64 to 127.
+  // CHECK-LABEL: gpu.func @make_finite(
+  // CHECK:       %[[THREAD:.*]] = arith.addi %{{.*}}, %c-64
+  // CHECK:       scf.for %[[N:.*]] = %[[THREAD]] to %c128 step %c64
+  // CHECK:         llvm.load %[[AT:.*]] {alignment = 16 : i64} : {{.*}} -> vector<4xi32>
+  // CHECK:         %[[X:.*]] = llvm.bitcast %{{.*}} : i32 to vector<2xf16>
+  // CHECK-NEXT:    %[[ZERO:.*]] = math.fma %[[X]], %
+  // CHECK-NEXT:    %[[FINITE:.*]] = arith.cmpf ord, %[[ZERO]], %[[ZERO]]
+  // CHECK-NEXT:    arith.select %[[FINITE]], %[[X]], %
+  // CHECK:         llvm.store %{{.*}}, %[[AT]] {alignment = 16 : i64} : vector<4xi32>
+  gpu.func @make_finite() kernel attributes {known_block_size = array<i32: 128, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %at = tile.smem_view %c0 : !tile
+    tile.make_finite %at warps(2) : !tile
+    gpu.return
+  }
+
   // Three warps of the block look at 128 chunks, of which the last 32 are for one:
   // the others have zeros.
   // CHECK-LABEL: gpu.func @finite_of_some_warps(

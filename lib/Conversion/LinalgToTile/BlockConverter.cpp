@@ -430,6 +430,8 @@ LogicalResult BlockConverter::convert(Operation &op) {
     return convertLinalg(generic);
   if (auto look = dyn_cast<IsFiniteOp>(op))
     return convertIsFinite(look);
+  if (auto zeros = dyn_cast<ZeroNonfiniteOp>(op))
+    return convertZeroNonfinite(zeros);
   if (auto any = dyn_cast<AnyOp>(op))
     return convertAny(any);
   // Tiles of memory are made where they are used.

@@ -144,6 +144,7 @@ private:
   mlir::LogicalResult convertInsertion(mlir::tensor::InsertSliceOp op);
   mlir::LogicalResult convertInsertion(mlir::tensor::ParallelInsertSliceOp op);
   mlir::LogicalResult convertIsFinite(IsFiniteOp op);
+  mlir::LogicalResult convertZeroNonfinite(ZeroNonfiniteOp op);
 
   //===--------------------------------------------------------------------===//
   // Sums that blocks add to (Contributions.cpp)

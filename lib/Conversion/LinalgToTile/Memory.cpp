@@ -513,3 +513,21 @@ LogicalResult BlockConverter::convertIsFinite(IsFiniteOp op) {
                   .getResult());
   return success();
 }
+
+LogicalResult BlockConverter::convertZeroNonfinite(ZeroNonfiniteOp op) {
+  Value tile = op.getTile();
+  if (!isMemoryTile(tile, forall))
+    return refuse(op, "a tile is made finite as it is copied from memory, not "
+                      "from registers");
+  FailureOr<Value> copied = fetch(tile, op);
+  if (failed(copied))
+    return failure();
+  if (!*copied)
+    return refuse(op, "a tile is made finite as it is copied: from rows of "
+                      "multiples of 16 bytes, side by side in memory");
+  // Others want the tile as it is.
+  Operation *finite = b.clone(*copied->getDefiningOp());
+  cast<tile::FetchOp>(finite).setFinite(true);
+  fetched[op.getResult()] = finite->getResult(0);
+  return success();
+}

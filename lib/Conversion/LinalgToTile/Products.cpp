@@ -104,7 +104,7 @@ FailureOr<Value> BlockConverter::transpose(Value registers, Operation *user) {
 }
 
 FailureOr<Value> BlockConverter::getSharedTile(Value tile, Operation *user) {
-  if (isMemoryTile(tile, forall)) {
+  if (isMemoryTile(tile, forall) || tile.getDefiningOp<ZeroNonfiniteOp>()) {
     FailureOr<Value> copied = fetch(tile, user);
     if (failed(copied) || *copied)
       return copied;

@@ -371,6 +371,54 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
   }
 };
 
+/// Each thread sees to the chunks at which it looks as one of as many warps.
+struct MakeFinite : OpConversionPattern<tile::MakeFiniteOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(tile::MakeFiniteOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    ThreadBuilder t{rewriter, op.getLoc()};
+    OpBuilder &b = rewriter;
+    FailureOr<int64_t> threads = getNumThreads(op);
+    if (failed(threads) || !op.getWarps())
+      return failure();
+    int64_t shared = *op.getWarps() * tile::threadsOfWarp;
+    Value thread = t.add(t.thread(), t.constant(shared - *threads));
+    tile::SmemType type = op.getTile().getType();
+    int64_t elements = type.getElementBytes() == 2 ? 2 : 1;
+    auto wordType = VectorType::get({elements}, type.getElementType());
+    auto chunkType = VectorType::get({4}, b.getI32Type());
+    Value zero = arith::ConstantOp::create(b, t.loc, b.getZeroAttr(wordType));
+    auto loop = scf::ForOp::create(b, t.loc, thread,
+                                   t.constant(type.getNumBytes() / 16),
+                                   t.constant(shared));
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(loop.getBody());
+      Value address =
+          t.advance(adaptor.getTile(), t.mul(loop.getInductionVar(), 16));
+      Value chunk = LLVM::LoadOp::create(b, t.loc, chunkType, address,
+                                         /*alignment=*/16);
+      SmallVector<Value> words;
+      for (Value word : t.unpack(chunk)) {
+        Value x = LLVM::BitcastOp::create(b, t.loc, wordType, word);
+        // Zero times NaN or an infinite number is no number.
+        Value product = math::FmaOp::create(b, t.loc, x, zero, zero);
+        Value isFinite = arith::CmpFOp::create(
+            b, t.loc, arith::CmpFPredicate::ORD, product, product);
+        Value finite = arith::SelectOp::create(b, t.loc, isFinite, x, zero);
+        words.push_back(
+            LLVM::BitcastOp::create(b, t.loc, b.getI32Type(), finite));
+      }
+      LLVM::StoreOp::create(b, t.loc, t.pack(words), address,
+                            /*alignment=*/16);
+    }
+    rewriter.eraseOp(op);
+    return success();
+  }
+};
+
 /// Each thread clears the chunks of 16 bytes whose numbers are its own.
 struct Clear : OpConversionPattern<tile::ClearOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -736,8 +784,8 @@ struct GridDependency : OpConversionPattern<Op> {
 void flash::populateMemoryPatterns(const TypeConverter &converter,
                                    RewritePatternSet &patterns) {
   patterns.add<
-      Dim, LoadElement, StoreElement, SmemView, Copy, LoadRow, IsFinite, Clear,
-      Store, Put, AwaitTurn, EndTurn, CountUp,
+      Dim, LoadElement, StoreElement, SmemView, Copy, LoadRow, IsFinite,
+      MakeFinite, Clear, Store, Put, AwaitTurn, EndTurn, CountUp,
       GridDependency<tile::AwaitDependenciesOp, NVVM::GridDepActionKind::wait>,
       GridDependency<tile::LaunchDependentsOp,
                      NVVM::GridDepActionKind::launch_dependents>>(

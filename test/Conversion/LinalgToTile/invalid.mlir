@@ -72,6 +72,21 @@ func.func @f(%x: tensor<8x16xf32>) -> tensor<8x16xf32> {
 
 // -----
 
+func.func @f(%x: tensor<16x16xf32>) -> tensor<16x16xf32> {
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %0 = arith.addf %x, %x : tensor<16x16xf32>
+    // expected-error @below {{'flash.zero_nonfinite' op has no translation to a block program: a tile is made finite as it is copied from memory, not from registers}}
+    %f = flash.zero_nonfinite %0 : tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %0 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
+// -----
+
 func.func @f(%x: tensor<16x4xf32>) -> tensor<16x4xf32> {
   %e = tensor.empty() : tensor<16x4xf32>
   %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x4xf32>) {

@@ -171,6 +171,28 @@ func.func @in_loop(%x: tensor<16x16xf16>, %k: tensor<64x16xf16>, %c: i1) -> tens
   return %r : tensor<16x16xf32>
 }
 
+// A tile without what is not finite is fetched a second time.
+
+// CHECK-LABEL: gpu.func @zero_nonfinite(
+// CHECK:       %[[K:.*]] = tile.fetch %[[M:[^ ]*]][%{{.*}}] : memref
+// CHECK:       %[[F:.*]] = tile.fetch %[[M]][%{{.*}}] finite : memref
+// CHECK:       tile.mma_async %[[K]], %[[F]]
+func.func @zero_nonfinite(%x: tensor<16x16xf16>) -> tensor<16x16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16x16xf32>
+  %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
+    %k = tensor.extract_slice %x[0, 0] [16, 16] [1, 1] : tensor<16x16xf16> to tensor<16x16xf16>
+    %f = flash.zero_nonfinite %k : tensor<16x16xf16>
+    %0 = tensor.empty() : tensor<16x16xf32>
+    %1 = linalg.fill ins(%zero : f32) outs(%0 : tensor<16x16xf32>) -> tensor<16x16xf32>
+    %2 = linalg.matmul ins(%k, %f : tensor<16x16xf16>, tensor<16x16xf16>) outs(%1 : tensor<16x16xf32>) -> tensor<16x16xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
+    }
+  }
+  return %r : tensor<16x16xf32>
+}
+
 // flash.is_finite looks at the tile that a product takes.
 
 // CHECK-LABEL: gpu.func @is_finite(

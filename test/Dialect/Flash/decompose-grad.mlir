@@ -294,10 +294,7 @@ func.func @pairs(%q: tensor<16x64xf32>, %k: tensor<32x64xf32>, %do: tensor<16x64
 // CHECK-DAG:   #[[OFSUM:.*]] = affine_map<(d0, d1, d2) -> (d0, d1)>
 // CHECK-LABEL: func @all(
 // CHECK-SAME:    %[[K:[^:]*]]: tensor<32x64xf16>
-// CHECK:         %[[FINITE:.*]] = linalg.generic {{.*}} ins(%[[K]] : tensor<32x64xf16>)
-// CHECK:           math.absf
-// CHECK:           arith.cmpf olt
-// CHECK:           arith.select
+// CHECK:         %[[FINITE:.*]] = flash.zero_nonfinite %[[K]]
 // CHECK:         %[[EXISTS:.*]] = arith.cmpi slt
 // CHECK:         %[[USED:.*]] = arith.andi %{{.*}}, %[[EXISTS]]
 // CHECK:         arith.subf

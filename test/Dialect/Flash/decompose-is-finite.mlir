@@ -16,6 +16,19 @@ func.func @tile(%v: tensor<32x24xf16>) -> i1 {
   return %f : i1
 }
 
+// CHECK-LABEL: func @zeros(
+// CHECK-SAME:    %[[K:.*]]: tensor<32x24xf16>
+// CHECK:         %[[R:.*]] = linalg.generic {{.*}} iterator_types = ["parallel", "parallel"]} ins(%[[K]] : {{.*}}) outs(%{{.*}} : tensor<32x24xf16>)
+// CHECK-NEXT:    ^bb0(%[[X:[^:]*]]: f16
+// CHECK:           %[[SIZE:.*]] = math.absf
+// CHECK:           %[[FINITE:.*]] = arith.cmpf olt, %[[SIZE]]
+// CHECK:           arith.select %[[FINITE]], %[[X]], %{{.*}} : f16
+// CHECK:         return %[[R]]
+func.func @zeros(%k: tensor<32x24xf16>) -> tensor<32x24xf16> {
+  %f = flash.zero_nonfinite %k : tensor<32x24xf16>
+  return %f : tensor<32x24xf16>
+}
+
 // CHECK-LABEL: func @open(
 // CHECK:         %[[N:.*]] = tensor.dim
 // CHECK:         tensor.empty(%[[N]]) : tensor<?xf32>

@@ -1211,6 +1211,14 @@ func.func @f(%v: tensor<4x8xi32>) {
 
 // -----
 
+func.func @f(%k: tensor<4x8xi32>) {
+  // expected-error @below {{'flash.zero_nonfinite' op operand #0 must be 2D tensor without encoding of 16-bit float or bfloat16 type or 32-bit float values, but got 'tensor<4x8xi32>'}}
+  %f = flash.zero_nonfinite %k : tensor<4x8xi32>
+  return
+}
+
+// -----
+
 func.func @f(%v: tensor<8xf32>) {
   // expected-error @below {{operand #0 must be 2D tensor without encoding}}
   %f = flash.is_finite %v : tensor<8xf32>

@@ -260,6 +260,13 @@ func.func private @split_ctas() attributes {s = #flash.schedule<query_tile = 8, 
 // CHECK: attributes {s = #flash.schedule<key_tile = 16, split_keys = 1024>}
 func.func private @split_keys() attributes {s = #flash.schedule<split_keys = 1024, key_tile = 16>}
 
+// CHECK-LABEL: func @zero_nonfinite(
+// CHECK: flash.zero_nonfinite %{{.*}} : tensor<128x64xbf16>
+func.func @zero_nonfinite(%k: tensor<128x64xbf16>) -> tensor<128x64xbf16> {
+  %f = flash.zero_nonfinite %k : tensor<128x64xbf16>
+  return %f : tensor<128x64xbf16>
+}
+
 // CHECK-LABEL: func @is_finite(
 // CHECK: flash.is_finite %{{.*}} : tensor<128x64xf16>
 func.func @is_finite(%v: tensor<128x64xf16>) -> i1 {

@@ -85,6 +85,22 @@ func.func @f() {
 // -----
 
 func.func @f() {
+  // expected-error @below {{has tiles that are made finite, which need no check}}
+  %r = tile.ring checked finite : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{has row_stages for the 64 rows of each warpgroup, which are those of one stage that nobody checks}}
+  %r = tile.ring finite row_stages = 3 : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+  return
+}
+
+// -----
+
+func.func @f() {
   // expected-error @below {{needs a row stage for each warpgroup, 2, got 1}}
   %r = tile.ring row_stages = 1 : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
   return

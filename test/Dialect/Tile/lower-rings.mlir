@@ -461,6 +461,16 @@ gpu.module @m {
 
 // -----
 
+gpu.module @m {
+  gpu.func @make_finite(%t: !tile.smem<32x64xf16, swizzle = 128>) kernel {
+    // expected-error @below {{'tile.make_finite' op is for warps with roles}}
+    tile.make_finite %t : !tile.smem<32x64xf16, swizzle = 128>
+    gpu.return
+  }
+}
+
+// -----
+
 !memory = memref<?x64xf16, strided<[?, 1]>>
 !ring1 = !tile.ring<1, !tile.smem<16x64xf16, swizzle = 128>>
 

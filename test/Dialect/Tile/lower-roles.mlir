@@ -268,6 +268,48 @@ module {
 
 // -----
 
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+
+// Of a tile that is made finite the consumers wait at the third barrier, at which two
+// warps arrive. These look at it first, and change what they must.
+// CHECK-LABEL: gpu.func @finite(
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c6_i32
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c2_i32
+// CHECK:         nvvm.setmaxregister increase
+// CHECK:         %[[CHECKED:.*]] = arith.addi %{{.*}}, %c32784
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         nvvm.setmaxregister decrease
+// CHECK:         arith.cmpi sge, %{{.*}}, %c-2_i32
+// CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         %[[FINITE:.*]] = tile.is_finite %[[T:.*]] warps(2)
+// CHECK-NEXT:    scf.if %[[FINITE]] {
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:      tile.make_finite %[[T]] warps(2)
+// CHECK-NEXT:      nvvm.fence.proxy {{.*}}
+// CHECK-NEXT:    }
+// CHECK-COUNT-2: mbarrier.arrive
+gpu.module @m {
+  gpu.func @finite(%m: !memory) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring finite {offset = 0, barriers = 32768} : !ring
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+      %t = tile.ring.wait %r[%c0] : !ring
+      tile.ring.release %r[%c0] : !ring
+    } @producer(warps = 1, registers = 40) {
+      tile.ring.acquire %r[%c0] : !ring
+      tile.copy_async %m[%c0] to %r[%c0] : !memory to !ring
+    } @nonfinite_check(warps = 2 from 6, registers = 40) {
+      tile.ring.make_finite %r[%c0] : !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
 !memory = memref<?x?x128xf16, strided<[?, ?, 1]>>
 !tile = !tile.smem<64x128xf16, swizzle = 128>
 !ring = !tile.ring<2, !tile.smem<64x128xf16, swizzle = 128>>

@@ -55,6 +55,33 @@ gpu.module @m {
 
 // -----
 
+// A tile that is to be finite has a ring of its own, and is made so before it is read.
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<16x64xf16, swizzle = 128>
+
+// CHECK-LABEL: gpu.func @finite(
+// CHECK:       tile.copy_async %[[M:.*]][%[[AT:.*]]] to %[[R:.*]][%
+// CHECK:       tile.copy_async %[[M]][%[[AT]]] to %[[F:.*]][%
+// CHECK:       %[[T:.*]] = tile.ring.wait %[[F]]
+// CHECK-NEXT:  tile.make_finite %[[T]] : <16x64xf16
+// CHECK-NEXT:  tile.load %[[T]]
+// CHECK-NEXT:  tile.ring.release %[[F]]
+// CHECK:       tile.ring.wait %[[R]]
+// CHECK-NEXT:  tile.load
+gpu.module @m {
+  gpu.func @finite(%k: !memory) kernel {
+    %c0 = arith.constant 0 : index
+    %t = tile.fetch %k[%c0] : !memory to !tile
+    %f = tile.fetch %k[%c0] finite : !memory to !tile
+    %a = tile.load %f : !tile to tensor<16x64xf16, #tile.fragment<1>>
+    %b = tile.load %t : !tile to tensor<16x64xf16, #tile.fragment<1>>
+    gpu.return
+  }
+}
+
+// -----
+
 // Loops in a choice inside of a loop: the count of their steps comes out of the
 // choice, which leaves it as it was where it goes the other way.
 

@@ -182,6 +182,15 @@ func.func @columns_of_fragments(%x: tensor<128x64xf32, #tile.fragment<4>>, %y: t
   return
 }
 
+// CHECK-LABEL: func @finite(
+func.func @finite(%k: !memory, %b: index, %n: index) {
+  // CHECK: %[[T:.*]] = tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] rows(%{{.*}}) finite : memref<{{.*}}> to <128x64xf16, swizzle = 128>
+  %t = tile.fetch %k[%b, %b, %b] rows(%n) finite : !memory to !smem
+  // CHECK: tile.make_finite %[[T]] : <128x64xf16, swizzle = 128>
+  tile.make_finite %t : !smem
+  return
+}
+
 // CHECK-LABEL: func @unfilled(
 func.func @unfilled(%k: !memory, %b: index, %n: index) {
   // CHECK: tile.fetch %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}] rows(%{{.*}}) unfilled : memref<{{.*}}> to <128x64xf16, swizzle = 128>

@@ -31,6 +31,8 @@ func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
     %r = tile.mma_wait %b : !tile.pending<!scores>
     // CHECK: tile.is_finite %{{.*}} warps(3) : <128x64xf16
     %f = tile.is_finite %kt warps(3) : !tile
+    // CHECK: tile.make_finite %{{.*}} warps(3) : <128x64xf16
+    tile.make_finite %kt warps(3) : !tile
     // CHECK: tile.ring.is_finite %{{.*}}[%{{.*}}] : <2, <128x64xf16, swizzle = 128>>
     %g = tile.ring.is_finite %ring[%t] : !ring
     // CHECK: tile.ring.peek %{{.*}}[%{{.*}}] : <2, <128x64xf16, swizzle = 128>>
@@ -48,17 +50,21 @@ func.func @roles(%k: !memory, %q: !tile, %t: index, %j: index) {
   }
   // CHECK: %[[SEEN:.*]] = tile.ring checked : <2
   %seen = tile.ring checked : !ring
+  // CHECK: %[[FINITE:.*]] = tile.ring finite : <2
+  %finite = tile.ring finite : !ring
   // CHECK: tile.warp_specialize @consumer(warps = 4, registers = 232) {
   // CHECK-NEXT: } @producer(warps = 1, registers = 40) {
   // CHECK-NEXT: } @nonfinite_check(warps = 3, registers = 40) {
   // CHECK-NEXT: tile.ring.check_finite %[[SEEN]][%{{.*}}] : <2
   // CHECK-NEXT: tile.ring.check_finite %[[SEEN]][%{{.*}}] unchecked : <2
+  // CHECK-NEXT: tile.ring.make_finite %[[FINITE]][%{{.*}}] : <2
   // CHECK-NEXT: }
   tile.warp_specialize @consumer(warps = 4, registers = 232) {
   } @producer(warps = 1, registers = 40) {
   } @nonfinite_check(warps = 3, registers = 40) {
     tile.ring.check_finite %seen[%t] : !ring
     tile.ring.check_finite %seen[%j] unchecked : !ring
+    tile.ring.make_finite %finite[%t] : !ring
   }
   return
 }

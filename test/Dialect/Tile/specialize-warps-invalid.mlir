@@ -101,3 +101,17 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+gpu.module @m {
+  gpu.func @kernel(%k: !tile) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    // expected-error @below {{'tile.make_finite' op changes a tile of no ring, or one that is checked, which other warps cannot}}
+    tile.make_finite %k : !tile
+    %p = tile.mma_async %k, %k transpose_b : !tile, !tile -> !tile.pending<!scores>
+    %d = tile.mma_wait %p : !tile.pending<!scores>
+    gpu.return
+  }
+}

@@ -209,3 +209,40 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Tiles that are to be finite are copied by the producer, and made so by the warps of
+// the check. Consumers wait for them as for others.
+
+!memory = memref<?x64xf16, strided<[?, 1]>>
+!tile = !tile.smem<64x64xf16, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+!scores = tensor<64x64xf32, #tile.fragment<4>>
+
+// CHECK-LABEL: gpu.func @finite(
+// CHECK:         %[[R:.*]] = tile.ring finite : <1
+// CHECK:         @consumer
+// CHECK:           %[[T:.*]] = tile.ring.wait %[[R]][%c0]
+// CHECK-NEXT:      tile.mma_async %[[T]], %[[T]]
+// CHECK:           tile.ring.release %[[R]]
+// CHECK:         } @producer
+// CHECK:           tile.ring.acquire %[[R]]
+// CHECK-NEXT:      tile.copy_async %{{.*}} to %[[R]]
+// CHECK:         } @nonfinite_check(warps = 3, registers = {{[0-9]+}}) {
+// CHECK-NEXT:      tile.ring.make_finite %[[R]][%c0]
+// CHECK-NEXT:    }
+gpu.module @m {
+  gpu.func @finite(%m: !memory) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.ring.acquire %r[%c0] : !ring
+    tile.copy_async %m[%c0] to %r[%c0] : !memory to !ring
+    %t = tile.ring.wait %r[%c0] : !ring
+    tile.make_finite %t : !tile
+    %p = tile.mma_async %t, %t transpose_b : !tile, !tile -> !tile.pending<!scores>
+    %d = tile.mma_wait %p : !tile.pending<!scores>
+    tile.ring.release %r[%c0] : !ring
+    gpu.return
+  }
+}

@@ -340,7 +340,34 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @kernel() kernel {
-    // expected-error @below {{'tile.ring' op is checked, but by nobody}}
+    // expected-error @below {{'tile.ring' op is checked or made finite, but by nobody}}
+    %r = tile.ring finite : !tile.ring<1, !tile.smem<64x64xf16, swizzle = 128>>
+    gpu.return
+  }
+}
+
+// -----
+
+!ring = !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
+gpu.module @m {
+  gpu.func @kernel() kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize @consumer(warps = 4, registers = 232) {
+    } @producer(warps = 1, registers = 40) {
+    } @nonfinite_check(warps = 3, registers = 40) {
+      // expected-error @below {{'tile.ring.make_finite' op is of a ring that is not finite}}
+      tile.ring.make_finite %r[%c0] : !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @kernel() kernel {
+    // expected-error @below {{'tile.ring' op is checked or made finite, but by nobody}}
     %r = tile.ring checked : !tile.ring<2, !tile.smem<64x64xf16, swizzle = 128>>
     gpu.return
   }

@@ -18,7 +18,6 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
-#include <limits>
 
 using namespace mlir;
 using namespace flash;
@@ -216,20 +215,7 @@ Value GradStepBuilder::getFiniteKeys(KeyGradStepOp op, FiniteKeys &finiteKeys) {
   // Before the loop, where the tile is defined.
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointAfterValue(keys);
-  RankedTensorType type = keys.getType();
-  AffineMap all = b.getMultiDimIdentityMap(2);
-  return finiteKeys[keys] = generic(
-             keys, empty(type.getShape(), type.getElementType()), {all, all},
-             [&](ImplicitLocOpBuilder &at,
-                 ValueRange args) -> SmallVector<Value> {
-               Value wide = extendToF32(at, args[0]);
-               Value isFinite = arith::CmpFOp::create(
-                   at, arith::CmpFPredicate::OLT,
-                   math::AbsFOp::create(at, wide),
-                   emitConstant(at, std::numeric_limits<double>::infinity()));
-               return {truncateF32(at, type.getElementType(),
-                                   zeroUnless(at, isFinite, wide))};
-             })[0];
+  return finiteKeys[keys] = ZeroNonfiniteOp::create(b, keys);
 }
 
 Value GradStepBuilder::addKeys(Value weights, Value keys, Value sum,

@@ -1,4 +1,4 @@
-//===- DecomposeIsFinite.cpp - Whether a tile is finite, as a sum ---------===//
+//===- DecomposeIsFinite.cpp - Questions about elements, as linalg --------===//
 //
 // Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,7 +11,9 @@
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <limits>
 
 namespace flash {
 #define GEN_PASS_DEF_DECOMPOSEISFINITE
@@ -52,6 +54,28 @@ static void decompose(IsFiniteOp op) {
   op->erase();
 }
 
+static void decompose(ZeroNonfiniteOp op) {
+  TileBuilder t(op);
+  RankedTensorType type = op.getTile().getType();
+  AffineMap all = t.map(2, {0, 1});
+  Value empty = tensor::EmptyOp::create(
+      t.b, tensor::getMixedSizes(t.b, op.getLoc(), op.getTile()),
+      type.getElementType());
+  Value result = t.generic(
+      op.getTile(), empty, {all, all},
+      [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value isFinite = arith::CmpFOp::create(
+            at, arith::CmpFPredicate::OLT,
+            math::AbsFOp::create(at, extendToF32(at, args[0])),
+            emitConstant(at, std::numeric_limits<double>::infinity()));
+        Value zero =
+            arith::ConstantOp::create(at, at.getZeroAttr(args[0].getType()));
+        return {arith::SelectOp::create(at, isFinite, args[0], zero)};
+      })[0];
+  op->replaceAllUsesWith(ValueRange{result});
+  op->erase();
+}
+
 /// Whether the condition holds for any row of the tile.
 static void decompose(AnyOp op) {
   TileBuilder t(op);
@@ -72,6 +96,7 @@ struct DecomposeIsFinite
     : flash::impl::DecomposeIsFiniteBase<DecomposeIsFinite> {
   void runOnOperation() override {
     getOperation().walk([](IsFiniteOp op) { decompose(op); });
+    getOperation().walk([](ZeroNonfiniteOp op) { decompose(op); });
     getOperation().walk([](AnyOp op) { decompose(op); });
   }
 };

@@ -138,10 +138,13 @@ LogicalResult RingOp::verify() {
            << " copies: each fills a multiple of 8 rows of a stage, without "
               "row_stages, not of "
            << type;
+  if (getChecked() && getFinite())
+    return emitOpError("has tiles that are made finite, which need no check");
   if (!getRowStages())
     return success();
   int64_t rows = type.getTile().getRows(), least = rows / rowsOfWarpgroup;
-  if (type.getStages() != 1 || rows % rowsOfWarpgroup != 0 || getChecked())
+  if (type.getStages() != 1 || rows % rowsOfWarpgroup != 0 || getChecked() ||
+      getFinite())
     return emitOpError(
                "has row_stages for the 64 rows of each warpgroup, which "
                "are those of one stage that nobody checks, not of ")

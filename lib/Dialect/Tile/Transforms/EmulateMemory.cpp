@@ -150,6 +150,34 @@ struct EmulatePosition : EmulationPattern<PositionOp> {
   }
 };
 
+static Value extendToF32(OpBuilder &b, Location loc, Value element) {
+  if (element.getType().isF32())
+    return element;
+  return arith::ExtFOp::create(b, loc, b.getF32Type(), element);
+}
+
+/// Puts 0 in place of NaN and infinities.
+static void makeFinite(ConversionPatternRewriter &b, Location loc,
+                       Value buffer) {
+  AffineMap all = b.getMultiDimIdentityMap(2);
+  SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
+  linalg::GenericOp::create(
+      b, loc, ValueRange(), buffer, {all}, loops,
+      [&](OpBuilder &b, Location loc, ValueRange args) {
+        // Exactly where 0 times the element is a number.
+        Value wide = extendToF32(b, loc, args[0]);
+        Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0.0));
+        Value product = arith::MulFOp::create(b, loc, wide, zero);
+        Value isFinite = arith::CmpFOp::create(
+            b, loc, arith::CmpFPredicate::ORD, product, product);
+        Value element = arith::SelectOp::create(
+            b, loc, isFinite, args[0],
+            arith::ConstantOp::create(b, loc,
+                                      b.getZeroAttr(args[0].getType())));
+        linalg::YieldOp::create(b, loc, element);
+      });
+}
+
 struct EmulateFetch : EmulationPattern<FetchOp> {
   using EmulationPattern::EmulationPattern;
   LogicalResult matchAndRewrite(FetchOp op, OneToNOpAdaptor adaptor,
@@ -172,6 +200,8 @@ struct EmulateFetch : EmulationPattern<FetchOp> {
     calls.create(b, loc, "fetch", Type(), arguments);
     Value cast = memref::CastOp::create(b, loc, getEmulatedType(type), tile);
     Value lease = arith::ConstantIntOp::create(b, loc, 0, 64);
+    if (op.getFinite())
+      makeFinite(b, loc, cast);
     b.replaceOpWithMultiple(op, {{cast, lease}});
     return success();
   }
@@ -291,9 +321,11 @@ template <typename OpTy> struct EmulateRingWait : EmulationPattern<OpTy> {
   using typename EmulationPattern<OpTy>::OneToNOpAdaptor;
   LogicalResult matchAndRewrite(OpTy op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &b) const override {
-    Value lease =
-        this->calls.create(b, op, "wait", b.getI64Type(),
-                           {adaptor.getRing()[1], single(adaptor.getStep())});
+    auto ring = op.getRing().template getDefiningOp<RingOp>();
+    bool isMadeFinite = ring && ring.getFinite();
+    Value lease = this->calls.create(
+        b, op, isMadeFinite ? "wait_checked" : "wait", b.getI64Type(),
+        {adaptor.getRing()[1], single(adaptor.getStep())});
     Value tile = getStage(b, op.getLoc(), op.getRing().getType(),
                           adaptor.getRing()[0], single(adaptor.getStep()));
     b.replaceOpWithMultiple(op, {{tile, lease}});
@@ -328,12 +360,6 @@ struct EmulateLoad : EmulationPattern<LoadOp> {
     return success();
   }
 };
-
-static Value extendToF32(OpBuilder &b, Location loc, Value element) {
-  if (element.getType().isF32())
-    return element;
-  return arith::ExtFOp::create(b, loc, b.getF32Type(), element);
-}
 
 struct EmulateLoadRow : EmulationPattern<LoadRowOp> {
   using EmulationPattern::EmulationPattern;
@@ -401,6 +427,33 @@ struct EmulateIsFinite : EmulationPattern<IsFiniteOp> {
                                 ConversionPatternRewriter &b) const override {
     calls.checkLease(b, op, adaptor.getSource()[1]);
     b.replaceOp(op, isFinite(b, op.getLoc(), adaptor.getSource()[0]));
+    return success();
+  }
+};
+
+struct EmulateMakeFinite : EmulationPattern<MakeFiniteOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(MakeFiniteOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    calls.checkLease(b, op, adaptor.getTile()[1]);
+    makeFinite(b, op.getLoc(), adaptor.getTile()[0]);
+    b.eraseOp(op);
+    return success();
+  }
+};
+
+struct EmulateRingMakeFinite : EmulationPattern<RingMakeFiniteOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(RingMakeFiniteOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Value at[] = {adaptor.getRing()[1], single(adaptor.getStep())};
+    calls.create(b, op, "wait", b.getI64Type(), at);
+    makeFinite(b, op.getLoc(),
+               getStage(b, op.getLoc(), op.getRing().getType(),
+                        adaptor.getRing()[0], at[1]));
+    calls.create(b, op, "set_checked", Type(), at);
+    calls.create(b, op, "release", Type(), at);
+    b.eraseOp(op);
     return success();
   }
 };
@@ -717,7 +770,8 @@ void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                EmulateRingAcquire, EmulateCopyAsync, EmulateRingPut,
                EmulateRingWait<RingWaitOp>, EmulateRingWait<RingPeekOp>,
                EmulateRingRelease, EmulateLoad, EmulateLoadRow, EmulateIsFinite,
-               EmulateRingCheckFinite, EmulateRingIsFinite, EmulateRead,
-               EmulateStore, EmulateStoreBulk, EmulateClaim, EmulateAddInTurn,
-               EmulateClear>(types, patterns.getContext(), calls);
+               EmulateMakeFinite, EmulateRingMakeFinite, EmulateRingCheckFinite,
+               EmulateRingIsFinite, EmulateRead, EmulateStore, EmulateStoreBulk,
+               EmulateClaim, EmulateAddInTurn, EmulateClear>(
+      types, patterns.getContext(), calls);
 }

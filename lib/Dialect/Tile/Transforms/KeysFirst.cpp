@@ -9,7 +9,6 @@
 
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Dialect/Tile/Transforms/Passes.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace flash::tile {
@@ -24,53 +23,20 @@ static int64_t getNumBytes(CopyAsyncOp copy) {
   return copy.getRing().getType().getTile().getNumBytes();
 }
 
-/// The first loop behind the copy that copies, less at a time, in the copy's
-/// block or in a choice there that guards it; null if none does. Where it
-/// copies about as much, to wait less is not worth the registers.
+/// The first loop behind the copy that copies, less at a time; null if none
+/// does. Where it copies about as much, to wait less is not worth the
+/// registers.
 static scf::ForOp getNextCopies(CopyAsyncOp copy) {
-  for (Operation *op = copy->getNextNode(); op; op = op->getNextNode()) {
-    auto loop = dyn_cast<scf::ForOp>(op);
-    if (auto choice = dyn_cast<scf::IfOp>(op))
-      if (auto loops = choice.thenBlock()->getOps<scf::ForOp>();
-          !loops.empty() && getEntryGuard(*loops.begin()))
-        loop = *loops.begin();
-    if (!loop || loop.getOps<CopyAsyncOp>().empty())
-      continue;
-    CopyAsyncOp first = *loop.getOps<CopyAsyncOp>().begin();
-    // Where a block claims tiles, the stage is free at the end of the tile
-    // before only; what the loop copies can be there by then.
-    int64_t least = copy->getBlock()->getOps<ClaimOp>().empty() ? 2 : 1;
-    return getNumBytes(copy) >= least * getNumBytes(first) ? loop
-                                                           : scf::ForOp();
-  }
-  return {};
-}
-
-/// Moves the copy and what takes its stage into the first iteration of the
-/// loop, behind the first copy there, or in front of a loop that is not
-/// entered.
-static void moveInto(scf::ForOp loop, RingAcquireOp acquire, CopyAsyncOp copy) {
-  Location loc = copy.getLoc();
-  OpBuilder b(copy);
-  scf::IfOp guard = getEntryGuard(loop);
-  if (guard || !isAlwaysEntered(loop)) {
-    b.setInsertionPoint(guard ? guard.getOperation() : loop.getOperation());
-    Value isEntered = guard ? guard.getCondition() : emitIsEntered(b, loop);
-    auto choice = scf::IfOp::create(b, loc, isEntered, /*withElseRegion=*/true);
-    OpBuilder otherwise = choice.getElseBodyBuilder();
-    otherwise.clone(*acquire);
-    otherwise.clone(*copy);
-  }
-
+  scf::ForOp loop = findLoopBehind(copy, [](scf::ForOp loop) {
+    return !loop.getOps<CopyAsyncOp>().empty();
+  });
+  if (!loop)
+    return {};
   CopyAsyncOp first = *loop.getOps<CopyAsyncOp>().begin();
-  b.setInsertionPointAfter(first);
-  Value isFirst =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                            loop.getInductionVar(), loop.getLowerBound());
-  auto choice = scf::IfOp::create(b, loc, isFirst);
-  Operation *end = choice.thenBlock()->getTerminator();
-  acquire->moveBefore(end);
-  copy->moveBefore(end);
+  // Where a block claims tiles, the stage is free at the end of the tile
+  // before only; what the loop copies can be there by then.
+  int64_t least = copy->getBlock()->getOps<ClaimOp>().empty() ? 2 : 1;
+  return getNumBytes(copy) >= least * getNumBytes(first) ? loop : scf::ForOp();
 }
 
 namespace {
@@ -84,13 +50,16 @@ struct KeysFirst : flash::tile::impl::KeysFirstBase<KeysFirst> {
         auto copy = dyn_cast_if_present<CopyAsyncOp>(acquire->getNextNode());
         if (copy && isa<scf::ForOp>(copy->getParentOp()) &&
             copy.getRing() == acquire.getRing() && !copy.getPart() &&
-            copy.getRing().getType().getStages() == 1)
+            copy.getRing().getType().getStages() == 1 &&
+            !copy.getRing().getDefiningOp<RingOp>().getFinite())
           waiting.emplace_back(acquire, copy);
       });
     });
-    for (auto [acquire, copy] : waiting)
+    // Each goes behind the first copy of the loop: the last one first.
+    for (auto [acquire, copy] : llvm::reverse(waiting))
       if (scf::ForOp loop = getNextCopies(copy))
-        moveInto(loop, acquire, copy);
+        moveIntoFirstIteration(loop, {acquire, copy},
+                               *loop.getOps<CopyAsyncOp>().begin());
   }
 };
 } // namespace

@@ -42,3 +42,41 @@ Value tile::emitIsEntered(OpBuilder &b, scf::ForOp loop) {
 bool tile::isAlwaysEntered(scf::ForOp loop) {
   return hasIterations(loop) || getEntryGuard(loop);
 }
+
+scf::ForOp tile::findLoopBehind(Operation *op,
+                                function_ref<bool(scf::ForOp)> isWanted) {
+  for (op = op->getNextNode(); op; op = op->getNextNode()) {
+    auto loop = dyn_cast<scf::ForOp>(op);
+    if (auto choice = dyn_cast<scf::IfOp>(op))
+      if (auto loops = choice.thenBlock()->getOps<scf::ForOp>();
+          !loops.empty() && getEntryGuard(*loops.begin()))
+        loop = *loops.begin();
+    if (loop && isWanted(loop))
+      return loop;
+  }
+  return {};
+}
+
+void tile::moveIntoFirstIteration(scf::ForOp loop, ArrayRef<Operation *> ops,
+                                  Operation *behind) {
+  Location loc = ops.front()->getLoc();
+  OpBuilder b(loop);
+  scf::IfOp guard = getEntryGuard(loop);
+  if (guard || !isAlwaysEntered(loop)) {
+    if (guard)
+      b.setInsertionPoint(guard);
+    Value isEntered = guard ? guard.getCondition() : emitIsEntered(b, loop);
+    auto choice = scf::IfOp::create(b, loc, isEntered, /*withElseRegion=*/true);
+    OpBuilder otherwise = choice.getElseBodyBuilder();
+    for (Operation *op : ops)
+      otherwise.clone(*op);
+  }
+
+  b.setInsertionPointAfter(behind);
+  Value isFirst =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                            loop.getInductionVar(), loop.getLowerBound());
+  auto choice = scf::IfOp::create(b, loc, isFirst);
+  for (Operation *op : ops)
+    op->moveBefore(choice.thenBlock()->getTerminator());
+}

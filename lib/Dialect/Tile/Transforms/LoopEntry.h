@@ -24,6 +24,18 @@ mlir::Value emitIsEntered(mlir::OpBuilder &b, mlir::scf::ForOp loop);
 /// constant distance or its guard say so.
 bool isAlwaysEntered(mlir::scf::ForOp loop);
 
+/// The first loop behind the op that is wanted, in the op's block or in a
+/// choice there that guards it; null if there is none.
+mlir::scf::ForOp
+findLoopBehind(mlir::Operation *op,
+               llvm::function_ref<bool(mlir::scf::ForOp)> isWanted);
+
+/// Moves ops that stand before the loop into its first iteration, behind an op
+/// of its body, or, where the loop is not entered, in front of it.
+void moveIntoFirstIteration(mlir::scf::ForOp loop,
+                            llvm::ArrayRef<mlir::Operation *> ops,
+                            mlir::Operation *behind);
+
 } // namespace flash::tile
 
 #endif // FLASH_LIB_DIALECT_TILE_TRANSFORMS_LOOPENTRY_H

@@ -405,10 +405,14 @@ void Lowering::lower(Operation *op) {
 namespace {
 struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
   void runOnOperation() override {
-    WalkResult walk = getOperation().walk([](AddInTurnOp add) {
-      add.emitOpError("is for a role of one warp, and the warps of this kernel "
-                      "have no roles");
-      return WalkResult::interrupt();
+    WalkResult walk = getOperation().walk([](Operation *op) -> WalkResult {
+      if (isa<AddInTurnOp>(op))
+        return op->emitOpError("is for a role of one warp, and the warps of "
+                               "this kernel have no roles");
+      if (auto change = dyn_cast<MakeFiniteOp>(op);
+          change && !change.getWarps())
+        return op->emitOpError("is for warps with roles");
+      return WalkResult::advance();
     });
     if (walk.wasInterrupted())
       return signalPassFailure();
@@ -428,7 +432,7 @@ struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
         rings.push_back(ring);
     });
     for (Operation *op : ops)
-      if (isa<RingCheckFiniteOp, RingIsFiniteOp>(op)) {
+      if (isa<RingCheckFiniteOp, RingIsFiniteOp, RingMakeFiniteOp>(op)) {
         op->emitOpError("is for warps with roles");
         return signalPassFailure();
       }

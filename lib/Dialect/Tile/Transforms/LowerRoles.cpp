@@ -124,6 +124,7 @@ private:
   template <typename OpTy> void lowerWait(OpTy op);
   void lowerClear(ClearOp op);
   void lowerCheckFinite(RingCheckFiniteOp op);
+  void lowerMakeFinite(RingMakeFiniteOp op);
   void lowerIsFinite(RingIsFiniteOp op);
   void arrive(Value barrier);
   /// Arrives once for each warp, behind what all of its threads have done. No
@@ -212,7 +213,7 @@ int64_t RoleLowering::getNumOwners(RingOp ring) {
 int64_t RoleLowering::getNumCheckWarps(RingOp ring) {
   int64_t warps = 0;
   for (Operation *user : ring->getUsers())
-    if (isa<RingCheckFiniteOp>(user))
+    if (isa<RingCheckFiniteOp, RingMakeFiniteOp>(user))
       warps = roles.getNumWarps(roles.getRoleOf(user));
   return warps;
 }
@@ -336,7 +337,7 @@ void RoleLowering::initializeBarriers() {
       if (!joined.contains(ring))
         arrivals.push_back({Of::Full, getNumWriters(ring)});
       arrivals.push_back({Of::Empty, getNumReaders(ring)});
-      if (ring.getChecked())
+      if (ring.getChecked() || ring.getFinite())
         arrivals.push_back({Of::Checked, getNumCheckWarps(ring)});
       for (int64_t stage = 0; stage < ring.getNumStages(); ++stage)
         for (auto [kind, count] : arrivals)
@@ -484,7 +485,8 @@ template <typename OpTy> void RoleLowering::lowerWait(OpTy op) {
   Value fill = getOwnFillNumber(ring, op.getStep());
   // The ring that it is joined with has been waited for.
   if (!joined.contains(ring))
-    waitAt(getBarrier(ring, fill, Of::Full), parity(ring, fill));
+    waitAt(getBarrier(ring, fill, ring.getFinite() ? Of::Checked : Of::Full),
+           parity(ring, fill));
   op.replaceAllUsesWith(
       SmemViewOp::create(b, loc, ring.getStageType(), stageOffset(ring, fill))
           .getResult());
@@ -576,6 +578,27 @@ void RoleLowering::lowerCheckFinite(RingCheckFiniteOp op) {
   }
   arrive(getBarrier(ring, op.getStep(), Of::Checked));
   arrive(getBarrier(ring, op.getStep(), Of::Empty));
+}
+
+void RoleLowering::lowerMakeFinite(RingMakeFiniteOp op) {
+  auto ring = op.getRing().getDefiningOp<RingOp>();
+  Value step = op.getStep();
+  waitAt(getBarrier(ring, step, Of::Full), parity(ring, step));
+  Value tile =
+      SmemViewOp::create(b, loc, ring.getStageType(), stageOffset(ring, step));
+  IntegerAttr warps = b.getI64IntegerAttr(getNumCheckWarps(ring));
+  // Hardly ever is there anything to do, and reading is fast.
+  Value isFinite = IsFiniteOp::create(b, loc, b.getI1Type(), tile, warps);
+  auto choice = scf::IfOp::create(b, loc, isFinite, /*withElseRegion=*/true);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(choice.elseBlock());
+    MakeFiniteOp::create(b, loc, tile, warps);
+    // Products read it.
+    fenceForBulkCopies();
+  }
+  arriveAsWarp(getBarrier(ring, step, Of::Checked));
+  arriveAsWarp(getBarrier(ring, step, Of::Empty));
 }
 
 void RoleLowering::lowerIsFinite(RingIsFiniteOp op) {
@@ -987,6 +1010,8 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
       lowerRelease(release);
     else if (auto check = dyn_cast<RingCheckFiniteOp>(op))
       lowerCheckFinite(check);
+    else if (auto change = dyn_cast<RingMakeFiniteOp>(op))
+      lowerMakeFinite(change);
     else if (auto question = dyn_cast<RingIsFiniteOp>(op))
       lowerIsFinite(question);
     else if (auto store = dyn_cast<StoreBulkOp>(op))

@@ -38,12 +38,15 @@ static SmallVector<Operation *> getSources(Block &block) {
   return sources;
 }
 
-/// Where a source takes its tile from, none for register tiles, and its type.
-using Kind = std::pair<Value, Type>;
+/// Where a source takes its tile from, none for register tiles, its type, and
+/// whether the tile is finite.
+using Kind = std::tuple<Value, Type, Attribute>;
 
 static Kind getKind(Operation *source) {
   auto fetch = dyn_cast<FetchOp>(source);
-  return {fetch ? Value(fetch.getSource()) : Value(), getTileType(source)};
+  if (!fetch)
+    return {Value(), getTileType(source), Attribute()};
+  return {fetch.getSource(), getTileType(source), fetch.getFiniteAttr()};
 }
 
 /// The kinds of the sources, those of two sources twice.
@@ -164,6 +167,8 @@ static void expandSource(Operation *source, Value ring, Value step) {
   }
   b.setInsertionPoint(first);
   Value tile = RingWaitOp::create(b, loc, getTileType(source), ring, step);
+  if (std::get<Attribute>(getKind(source)))
+    MakeFiniteOp::create(b, loc, tile, /*warps=*/IntegerAttr());
   b.setInsertionPointAfter(last);
   RingReleaseOp::create(b, loc, ring, step);
   source->getResult(0).replaceAllUsesWith(tile);

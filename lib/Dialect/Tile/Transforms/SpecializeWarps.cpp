@@ -73,17 +73,17 @@ static SmallVector<Operation *> getOpsOfRoles(Block &body) {
 }
 
 namespace {
-/// The rings that are to be checked, and the waits for those of their tiles
-/// that somebody asks about.
+/// The rings that are to be checked or made finite, and the waits for those of
+/// their tiles that somebody asks about.
 struct CheckedRings {
   llvm::SetVector<RingOp> rings;
   llvm::SmallPtrSet<Operation *, 4> waits;
 };
 
 /// Clones what a role beside the consumers does, of which `isOwnTask` tells:
-/// copies or additions, or with `checked` the check of each tile of its rings;
-/// the loops and branches around them without the tiles that these carry, and
-/// scalars.
+/// copies or additions, or with `checked` what is done to each tile of its
+/// rings; the loops and branches around them without the tiles that these
+/// carry, and scalars.
 class RoleSlice {
 public:
   RoleSlice(OpBuilder b, bool (*isOwnTask)(Operation *))
@@ -136,10 +136,13 @@ void RoleSlice::cloneOwn(Operation &op) {
     return;
   }
   auto wait = cast<RingWaitOp>(op);
-  RingCheckFiniteOp::create(b, wait.getLoc(),
-                            mapping.lookupOrDefault(wait.getRing()),
-                            mapping.lookupOrDefault(wait.getStep()),
-                            /*unchecked=*/!checked->waits.contains(wait));
+  Value ring = mapping.lookupOrDefault(wait.getRing()),
+        step = mapping.lookupOrDefault(wait.getStep());
+  if (wait.getRing().getDefiningOp<RingOp>().getFinite())
+    RingMakeFiniteOp::create(b, wait.getLoc(), ring, step);
+  else
+    RingCheckFiniteOp::create(b, wait.getLoc(), ring, step,
+                              /*unchecked=*/!checked->waits.contains(wait));
   missing.insert(wait.getTile());
 }
 
@@ -272,8 +275,8 @@ static FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel) {
   return warps;
 }
 
-/// Leaves it to other warps to check whether tiles are finite: consumers ask
-/// them.
+/// Leaves it to other warps to check whether tiles are finite, which consumers
+/// ask them, and to make tiles finite.
 static FailureOr<CheckedRings> findCheckedRings(gpu::GPUFuncOp kernel) {
   CheckedRings checked;
   SmallVector<IsFiniteOp> checks;
@@ -293,6 +296,18 @@ static FailureOr<CheckedRings> findCheckedRings(gpu::GPUFuncOp kernel) {
                                                     wait.getStep())
                                  .getResult());
     check.erase();
+  }
+  SmallVector<MakeFiniteOp> changes;
+  kernel.walk([&](MakeFiniteOp change) { changes.push_back(change); });
+  for (MakeFiniteOp change : changes) {
+    auto wait = change.getTile().getDefiningOp<RingWaitOp>();
+    auto ring = wait ? wait.getRing().getDefiningOp<RingOp>() : RingOp();
+    if (!ring || ring.getChecked())
+      return change.emitOpError("changes a tile of no ring, or one that is "
+                                "checked, which other warps cannot");
+    checked.rings.insert(ring);
+    ring.setFinite(true);
+    change.erase();
   }
   return checked;
 }

@@ -293,18 +293,18 @@ static LogicalResult verifyRing(RingOp ring) {
     };
   };
   // Its stages would never be free.
-  if (ring.getChecked() &&
+  if ((ring.getChecked() || ring.getFinite()) &&
       llvm::none_of(ring->getUsers(), hasEffect(RingEffect::CheckFinite)))
-    return ring.emitOpError("is checked, but by nobody");
+    return ring.emitOpError("is checked or made finite, but by nobody");
   llvm::SmallDenseMap<Region *, scf::ForOp> counters;
   for (Operation *user : ring->getUsers()) {
     auto ringOp = dyn_cast<RingOpInterface>(user);
     if (!ringOp)
       return user->emitOpError("may not use a ring");
-    bool isOfChecked = ringOp.hasRingEffect(RingEffect::CheckFinite) ||
-                       ringOp.hasRingEffect(RingEffect::Ask);
-    if (isOfChecked && !ring.getChecked())
+    if (isa<RingCheckFiniteOp, RingIsFiniteOp>(user) && !ring.getChecked())
       return user->emitOpError("is of a ring that is not checked");
+    if (isa<RingMakeFiniteOp>(user) && !ring.getFinite())
+      return user->emitOpError("is of a ring that is not finite");
     if (ringOp.hasRingEffect(RingEffect::Fill) &&
         isa<RingPutOp>(user) != ring.isFilledFromRegisters())
       return user->emitOpError("copies into a ring that register tiles fill");

@@ -476,7 +476,9 @@ LogicalResult flash::tile::verifyCounts(WarpSpecializeOp roles) {
         };
         if (failed(compareAll(released, "released")))
           return failure();
-        return ring.getChecked() ? compareAll(checked, "checked") : success();
+        return ring.getChecked() || ring.getFinite()
+                   ? compareAll(checked, "checked")
+                   : success();
       });
   return failure(walk.wasInterrupted());
 }

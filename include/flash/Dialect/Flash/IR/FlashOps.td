@@ -511,6 +511,24 @@ def Flash_IsFiniteOp : Flash_Op<"is_finite", [Pure]> {
   let assemblyFormat = "$tile attr-dict `:` type($tile)";
 }
 
+def Flash_ZeroNonfiniteOp : Flash_Op<"zero_nonfinite",
+    [Pure, AllTypesMatch<["tile", "result"]>]> {
+  let summary = "a tile with 0 in place of what is NaN or infinite";
+  let description = [{
+    A key that takes no part has the weight 0 in a sum of keys, but 0 times a key
+    that is not finite is NaN. `flash-decompose` sums up these instead.
+
+    Example:
+
+    ```mlir
+    %finite = flash.zero_nonfinite %k : tensor<128x64xf16>
+    ```
+  }];
+  let arguments = (ins Flash_FloatTile:$tile);
+  let results = (outs Flash_FloatTile:$result);
+  let assemblyFormat = "$tile attr-dict `:` type($tile)";
+}
+
 def Flash_GuardOp : Flash_Op<"guard",
     [Pure, AllTypesMatch<["value", "result"]>,
      ParentOneOf<["AttentionOp", "AttentionGradOp", "OnlineAttentionOp",

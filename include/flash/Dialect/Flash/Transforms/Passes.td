@@ -992,7 +992,7 @@ def DecomposeIsFinite : Pass<"flash-decompose-is-finite", "::mlir::func::FuncOp"
   let summary = "Write the questions of a tile as reductions";
   let description = [{
     For the CPU; GPUs have operations for them. `flash.any` becomes a disjunction
-    over the rows. For values that are not finite a sum tells: 0 times a finite
+    over the rows, and `flash.zero_nonfinite` a choice for each element. For values that are not finite a sum tells: 0 times a finite
     number is 0, and 0 times any other is NaN.
 
     ```mlir
@@ -1005,7 +1005,8 @@ def DecomposeIsFinite : Pass<"flash-decompose-is-finite", "::mlir::func::FuncOp"
     ```
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect",
-    "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect"];
+    "::mlir::tensor::TensorDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect"];
 }
 
 #endif // FLASH_TRANSFORMS_PASSES_TD

@@ -120,7 +120,8 @@ def Tile_FetchOp : Tile_Op<"fetch",
   let summary = "a tile of global memory, in shared memory";
   let description = [{
     Rows `i .. i + M` of the matrix at the leading indices; rows from `rows` on
-    do not exist and are zero, or anything where they are `unfilled`. An index
+    do not exist and are zero, or anything where they are `unfilled`. In a `finite`
+    tile 0 takes the place of NaN and infinities. An index
     more, one for each dimension of the memory, is the first column, of which all
     exist then: without it the memory has as many columns as the tile. What
     conversion to this level emits; `tile-make-rings` turns it into a ring and an
@@ -143,11 +144,11 @@ def Tile_FetchOp : Tile_Op<"fetch",
   }];
   let arguments = (ins Tile_GlobalTensor:$source, Variadic<Index>:$indices,
                        Optional<Index>:$rows, UnitAttr:$unfilled,
-                       OptionalAttr<I64Attr>:$packed);
+                       OptionalAttr<I64Attr>:$packed, UnitAttr:$finite);
   let results = (outs Tile_SmemType:$result);
   let assemblyFormat = [{
     $source `[` $indices `]` (`packed` `(` $packed^ `)`)?
-    (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)? attr-dict
+    (`rows` `(` $rows^ `)`)? (`unfilled` $unfilled^)? (`finite` $finite^)? attr-dict
     `:` type($source) `to` type($result)
   }];
   let hasVerifier = 1;
@@ -178,7 +179,8 @@ def Tile_RingOp : Tile_Op<"ring"> {
     ```
 
     Of a `checked` ring, warps of their own check whether tiles are finite, and
-    release them too.
+    release them too. Those of a `finite` ring they make so (`tile.ring.make_finite`):
+    who waits for a tile finds 0 in place of NaN and infinities.
 
     Of the tile in a ring of one stage, each consumer warpgroup may read its own
     64 rows only. Then the ring may have a number of `row_stages` of 64 rows
@@ -201,10 +203,11 @@ def Tile_RingOp : Tile_Op<"ring"> {
     `tile-allocate-smem` sets `offset`, the byte of shared memory at which the
     stages start, and for warps with roles `barriers`, that of the mbarriers of 8
     bytes, one for each stage: those that say which are full come first, then
-    those of the empty ones, and if the ring is `checked` those of the stages that
-    were checked, and 16 bytes for what the warps found.
+    those of the empty ones, and if the ring is `checked` or `finite` those of the
+    stages that were checked; a `checked` one has 16 bytes more for what was found.
   }];
-  let arguments = (ins UnitAttr:$checked, OptionalAttr<I64Attr>:$row_stages,
+  let arguments = (ins UnitAttr:$checked, UnitAttr:$finite,
+                       OptionalAttr<I64Attr>:$row_stages,
                        OptionalAttr<I64Attr>:$copies,
                        OptionalAttr<I64Attr>:$offset,
                        OptionalAttr<I64Attr>:$barriers);
@@ -213,8 +216,8 @@ def Tile_RingOp : Tile_Op<"ring"> {
   }]>];
   let results = (outs Res<Tile_RingType, "", [MemAlloc]>:$result);
   let assemblyFormat = [{
-    (`checked` $checked^)? (`row_stages` `=` $row_stages^)? (`copies` `=` $copies^)?
-    attr-dict
+    (`checked` $checked^)? (`finite` $finite^)? (`row_stages` `=` $row_stages^)?
+    (`copies` `=` $copies^)? attr-dict
     `:` type($result)
   }];
   let hasVerifier = 1;
@@ -234,7 +237,7 @@ def Tile_RingOp : Tile_Op<"ring"> {
     bool isFilledFromRegisters();
     /// Of the mbarriers and of what was found, for warps with roles.
     int64_t getNumBarrierBytes() {
-      return getNumStages() * (getChecked() ? 5 : 2) * 8;
+      return getNumStages() * (getChecked() ? 5 : getFinite() ? 3 : 2) * 8;
     }
   }];
 }
@@ -369,6 +372,19 @@ def Tile_RingCheckFiniteOp : Tile_RingStepOp<"ring.check_finite", "CheckFinite">
       "$ring `[` $step `]` (`unchecked` $unchecked^)? attr-dict `:` type($ring)";
 }
 
+def Tile_RingMakeFiniteOp : Tile_RingStepOp<"ring.make_finite", "CheckFinite"> {
+  let summary = "makes the tile of a step of a finite ring so, and releases it";
+  let description = [{
+    Waits until the stage has been copied. Those who wait for its tile go on when 0
+    has taken the place of what is NaN or infinite in it.
+
+    ```mlir
+    tile.ring.make_finite %ring[%t] : !tile.ring<1, !tile.smem<128x64xf16, swizzle = 128>>
+    ```
+  }];
+  let assemblyFormat = "$ring `[` $step `]` attr-dict `:` type($ring)";
+}
+
 def Tile_RingIsFiniteOp : Tile_RingStepOp<"ring.is_finite", "Ask"> {
   let summary = "what has been found of the tile of a step";
   let description = [{
@@ -471,8 +487,8 @@ def Tile_WarpSpecializeOp
       of its warps go at their own pace.
     - Copies into rings are started by one thread of a role of one warp. So are
       additions in turn (`tile.add_in_turn`), of a role of their own.
-    - A check whether tiles are finite is shared by all warps of a role, the last
-      of the block.
+    - A check whether tiles are finite, and what makes them so, is shared by all
+      warps of a role, the last of the block.
 
     Each thread of a role may use as many `registers` as are given, the same for
     roles that share a warpgroup; the block is started with the same number for
@@ -669,6 +685,21 @@ def Tile_IsFiniteOp : Tile_Op<"is_finite", [MemoryEffects<[MemRead]>]> {
   let results = (outs I1:$result);
   let assemblyFormat =
       "$source (`warps` `(` $warps^ `)`)? attr-dict `:` type($source)";
+}
+
+def Tile_MakeFiniteOp
+    : Tile_Op<"make_finite", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "0 in place of NaN and infinities in a shared-memory tile";
+  let description = [{
+    With `warps` as many, the last of the block, see to a share each.
+
+    ```mlir
+    tile.make_finite %kt : !tile.smem<64x48xf16, swizzle = 128>
+    ```
+  }];
+  let arguments = (ins Tile_SmemType:$tile, OptionalAttr<I64Attr>:$warps);
+  let assemblyFormat =
+      "$tile (`warps` `(` $warps^ `)`)? attr-dict `:` type($tile)";
 }
 
 def Tile_ClearOp : Tile_Op<"clear", [MemoryEffects<[MemRead, MemWrite]>]> {

@@ -23,7 +23,8 @@ def Tile_RingOpInterface : OpInterface<"RingOpInterface"> {
     | `Wait`        | is waited for until it is full, and may be read until released |
     | `Peek`        | is waited for and may be read; others release it               |
     | `Release`     | is given back                                                  |
-    | `CheckFinite` | is waited for, checked for NaN and infinities, and given back  |
+    | `CheckFinite` | is waited for, checked for NaN and infinities or made free of  |
+    |               | them, and given back                                           |
     | `Ask`         | is waited for until it is checked                              |
   }];
   let methods = [

@@ -400,7 +400,8 @@ def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
     computed, and what threads put into rings has been put: others wait for that.
     Where a thread has registers for it, what it loads from rings to compute with the
     first result is loaded before that product starts, and what it computes with
-    another one before that is waited for.
+    another one before that is waited for, unless the kernel adds in turn, which takes
+    as long as a step.
     A product is waited for where something needs its result, or at the
     iteration's end, and a stage is given back behind the last of its readers.
 
@@ -448,7 +449,8 @@ def DeferProducts : Pass<"tile-defer-products", "::mlir::gpu::GPUFuncOp"> {
     (`tile-make-rings`).
 
     Before the loops zeros are put, whose product nobody asks for, and behind them
-    comes the product of the last tile. So steps count one further.
+    comes the product of the last tile. So steps count one further. Tiles that it does
+    not read are given back before it, so that the next ones are copied meanwhile.
 
     ```mlir
     scf.for ... iter_args(%t = %c0) {
@@ -518,6 +520,35 @@ def Overlap : Pass<"tile-overlap", "::mlir::gpu::GPUFuncOp"> {
       ...                                        // rescaled; exponentials, rounded
       scf.yield %scaled1, %p1
     }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect"];
+}
+
+def DelayFinite : Pass<"tile-delay-finite", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "Let tiles that are made finite come late";
+  let description = [{
+    Where products that `tile-defer-products` has deferred read a tile of a `finite`
+    ring, nobody needs it before the second step. Where the loop first reads it, it
+    looks at the tile; the wait goes behind the loop. The copy goes into the first
+    iteration of the producer's loop, behind the other copies there, and what makes the
+    tile finite behind the checks of that iteration. Other products read it in their
+    first step, and would wait for what comes late.
+
+    ```mlir
+    %k = tile.ring.wait %finite[%i] : ...
+    scf.for ... {
+      ...
+      %op = tile.mma_async %ds, %k ...
+    }
+    // becomes
+    scf.for ... {
+      ...
+      %seen = tile.ring.peek %finite[%i] : ...
+      %op = tile.mma_async %ds, %seen ...
+    }
+    %k = tile.ring.wait %finite[%i] : ...
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
