@@ -1000,6 +1000,10 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
   joined = findJoinedRings(roles);
   kernel.walk(
       [&](RingOp ring) { numFullBarriers[ring] = ring.getNumFullBarriers(); });
+  roles.walk([&](RingWaitOp wait) {
+    if (roles.addsInTurn(roles.getRoleOf(wait)))
+      added.insert(wait.getRing().getDefiningOp<RingOp>());
+  });
   initializeBarriers();
   for (ClaimOp claim : claims) {
     loc = claim.getLoc();

@@ -87,7 +87,7 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
     if (auto add = dyn_cast<AddInTurnOp>(op);
         add && !add.getTile().getDefiningOp<RingWaitOp>())
       return refuse(op, "adds a tile that is not waited for in its role");
-    if (adds && isOfTile && !isAddition(op))
+    if (adds && warps <= mostAddingWarps && isOfTile && !isAddition(op))
       return refuse(op, "is not for a role that adds tiles in turn: its thread "
                         "waits for stages and gives them back");
     if (checks && isOfTile && !isCheck(op))
