@@ -160,4 +160,48 @@ gpu.module @kernels {
     }
     gpu.return
   }
+
+  // Of several the one that is used last comes last: its stage is free last.
+  // CHECK-LABEL: gpu.func @several
+  // CHECK:       %[[LATE:.*]] = tile.ring : <1,
+  // CHECK-NEXT:  %[[EARLY:.*]] = tile.ring : <1,
+  // CHECK:       @producer
+  // CHECK:         scf.for
+  // CHECK:           tile.copy_async
+  // CHECK-NEXT:      arith.cmpi
+  // CHECK-NEXT:      scf.if
+  // CHECK:             tile.copy_async %{{.*}} to %[[EARLY]]
+  // CHECK:           scf.if
+  // CHECK:             tile.copy_async %{{.*}} to %[[LATE]]
+  gpu.func @several(%q: !memory, %k: !memory, %c: memref<?xi32>, %tiles: index) kernel {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c64 = arith.constant 64 : index
+    %c256 = arith.constant 256 : index
+    %late = tile.ring : <1, !smem>
+    %early = tile.ring : <1, !smem>
+    %keys = tile.ring : <2, !smem>
+    tile.warp_specialize @consumer(warps = 4, registers = 240) {
+      %l = tile.ring.wait %late[%c0] : <1, !smem>
+      %e = tile.ring.wait %early[%c0] : <1, !smem>
+      %p = tile.mma_async %l, %e transpose_b warpgroup : !smem, !smem -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+      %s = tile.mma_async %l, %l warpgroup : !smem, !smem -> !tile.pending<tensor<64x64xf32, #tile.fragment<4>>>
+    } @producer(warps = 1, registers = 24) {
+      scf.for %i = %c0 to %tiles step %c1 iter_args(%s = %c0) -> (index) {
+        %n = tile.claim %i of %c[%c0] : memref<?xi32>
+        tile.ring.acquire %late[%i] : <1, !smem>
+        tile.copy_async %q[%n] to %late[%i] : !memory to <1, !smem>
+        tile.ring.acquire %early[%i] : <1, !smem>
+        tile.copy_async %q[%n] to %early[%i] : !memory to <1, !smem>
+        %l = scf.for %j = %c0 to %c256 step %c64 iter_args(%t = %s) -> (index) {
+          tile.ring.acquire %keys[%t] : <2, !smem>
+          tile.copy_async %k[%j] to %keys[%t] : !memory to <2, !smem>
+          %next = arith.addi %t, %c1 : index
+          scf.yield %next : index
+        }
+        scf.yield %l : index
+      }
+    }
+    gpu.return
+  }
 }

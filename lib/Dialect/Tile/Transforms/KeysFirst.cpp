@@ -39,11 +39,27 @@ static scf::ForOp getNextCopies(CopyAsyncOp copy) {
   return getNumBytes(copy) >= least * getNumBytes(first) ? loop : scf::ForOp();
 }
 
+/// The last op that uses a tile of the copy's ring, by its number: its stage is
+/// free behind that.
+static int64_t getLastUse(CopyAsyncOp copy,
+                          const llvm::DenseMap<Operation *, int64_t> &numbers) {
+  int64_t last = -1;
+  for (Operation *user : copy.getRing().getUsers())
+    if (isa<RingWaitOp>(user))
+      for (Operation *use : user->getUsers())
+        last = std::max(last, numbers.lookup(use));
+  return last;
+}
+
 namespace {
 struct KeysFirst : flash::tile::impl::KeysFirstBase<KeysFirst> {
   void runOnOperation() override {
     SmallVector<std::pair<RingAcquireOp, CopyAsyncOp>> waiting;
+    llvm::DenseMap<Operation *, int64_t> numbers;
     getOperation().walk([&](WarpSpecializeOp roles) {
+      roles.walk([&, number = int64_t(0)](Operation *op) mutable {
+        numbers[op] = number++;
+      });
       // A copy in the body of a loop whose loops copy, too: the next round
       // waits for the stage.
       roles.walk([&](RingAcquireOp acquire) {
@@ -55,8 +71,15 @@ struct KeysFirst : flash::tile::impl::KeysFirstBase<KeysFirst> {
           waiting.emplace_back(acquire, copy);
       });
     });
-    // Each goes behind the first copy of the loop: the last one first.
-    for (auto [acquire, copy] : llvm::reverse(waiting))
+    // Each goes behind the first copy of the loop, so first the one whose stage
+    // is free last.
+    auto getEnd = [&](const std::pair<RingAcquireOp, CopyAsyncOp> &of) {
+      return std::pair(getLastUse(of.second, numbers),
+                       numbers.lookup(of.second));
+    };
+    llvm::sort(waiting,
+               [&](auto &a, auto &b) { return getEnd(a) > getEnd(b); });
+    for (auto [acquire, copy] : waiting)
       if (scf::ForOp loop = getNextCopies(copy))
         moveIntoFirstIteration(loop, {acquire, copy},
                                *loop.getOps<CopyAsyncOp>().begin());

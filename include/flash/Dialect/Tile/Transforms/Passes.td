@@ -364,7 +364,8 @@ def KeysFirst : Pass<"tile-keys-first", "::mlir::gpu::GPUFuncOp"> {
     Where a producer copies one tile of queries after the other into a single stage,
     it waits for this stage until the last product with the queries before has
     ended. A stage for keys is free earlier: the copy of the queries moves behind
-    the first copy of the loop over keys, if it is at least twice as large.
+    the first copy of the loop over keys, if it is at least twice as large. Of several
+    such copies the one whose tile is used last comes last.
 
     ```mlir
     tile.ring.acquire %queries[%i] : ...
