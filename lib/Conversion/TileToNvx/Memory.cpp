@@ -252,6 +252,26 @@ struct LoadRow : OpConversionPattern<tile::LoadRowOp> {
   }
 };
 
+/// The threads that share the chunks of a tile, and the number among them of
+/// this one: all of the block, or those of its last warps, as many as are
+/// given.
+static FailureOr<std::pair<int64_t, Value>>
+getShare(ThreadBuilder &t, Operation *op, std::optional<int64_t> warps) {
+  FailureOr<int64_t> threads = getNumThreads(op);
+  if (failed(threads))
+    return failure();
+  if (!warps)
+    return std::pair(*threads, t.thread());
+  int64_t shared = *warps * tile::threadsOfWarp;
+  return std::pair(shared, t.add(t.thread(), t.constant(shared - *threads)));
+}
+
+/// The elements of a tile that have a register of 32 bits.
+static VectorType getWordType(tile::SmemType type) {
+  return VectorType::get({type.getElementBytes() == 2 ? 2 : 1},
+                         type.getElementType());
+}
+
 /// Each thread looks at the chunks that it would copy.
 struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
   using OpConversionPattern::OpConversionPattern;
@@ -261,21 +281,14 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
     OpBuilder &b = rewriter;
-    FailureOr<int64_t> threads = getNumThreads(op);
-    if (failed(threads))
+    auto share = getShare(t, op, op.getWarps());
+    if (failed(share))
       return failure();
-    Value thread = t.thread();
-    if (op.getWarps()) {
-      int64_t shared = *op.getWarps() * tile::threadsOfWarp;
-      thread = t.add(thread, t.constant(shared - *threads));
-      threads = shared;
-    }
+    auto [threads, thread] = *share;
     tile::SmemType type = op.getSource().getType();
     // Zero times a number is zero, unless that is NaN or infinite. Bulk copies
     // fill whole panels, so that their chunks need not be told from others.
-    Type element = type.getElementType();
-    auto wordType =
-        VectorType::get({type.getElementBytes() == 2 ? 2 : 1}, element);
+    VectorType wordType = getWordType(type);
     Value zero = arith::ConstantOp::create(b, t.loc, b.getZeroAttr(wordType));
     bool isLinear = op.getWarps().has_value();
     int64_t chunksInPanel = type.getSwizzle() / 16;
@@ -301,7 +314,7 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
                                   /*alignment=*/16);
     };
     auto loop = scf::ForOp::create(b, t.loc, t.constant(0), t.constant(chunks),
-                                   t.constant(chunksAtATime * *threads),
+                                   t.constant(chunksAtATime * threads),
                                    SmallVector<Value>(numSums, zero));
     SmallVector<Value> sums(loop.getResults());
     {
@@ -310,8 +323,8 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
       SmallVector<Value> words, next(loop.getRegionIterArgs());
       for (int64_t i = 0; i < chunksAtATime; ++i) {
         Value number = t.add(t.add(thread, loop.getInductionVar()),
-                             t.constant(i * *threads));
-        bool mayPassEnd = chunks % (chunksAtATime * *threads) != 0;
+                             t.constant(i * threads));
+        bool mayPassEnd = chunks % (chunksAtATime * threads) != 0;
         Value chunk;
         if (mayPassEnd && isLinear) {
           // Addresses differ by constants then, which warps that have given
@@ -347,7 +360,8 @@ struct IsFinite : OpConversionPattern<tile::IsFiniteOp> {
       bits =
           bits ? arith::OrIOp::create(b, t.loc, bits, word).getResult() : word;
     }
-    int64_t allButSigns = element.isF32() ? 0x7fffffff : 0x7fff7fff;
+    int64_t allButSigns =
+        type.getElementType().isF32() ? 0x7fffffff : 0x7fff7fff;
     bits = arith::AndIOp::create(b, t.loc, bits, t.i32(allButSigns));
     Value special = arith::CmpIOp::create(b, t.loc, arith::CmpIPredicate::ne,
                                           bits, t.i32(0));
@@ -380,19 +394,17 @@ struct MakeFinite : OpConversionPattern<tile::MakeFiniteOp> {
                   ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder t{rewriter, op.getLoc()};
     OpBuilder &b = rewriter;
-    FailureOr<int64_t> threads = getNumThreads(op);
-    if (failed(threads) || !op.getWarps())
+    auto share = getShare(t, op, op.getWarps());
+    if (failed(share) || !op.getWarps())
       return failure();
-    int64_t shared = *op.getWarps() * tile::threadsOfWarp;
-    Value thread = t.add(t.thread(), t.constant(shared - *threads));
+    auto [threads, thread] = *share;
     tile::SmemType type = op.getTile().getType();
-    int64_t elements = type.getElementBytes() == 2 ? 2 : 1;
-    auto wordType = VectorType::get({elements}, type.getElementType());
+    VectorType wordType = getWordType(type);
     auto chunkType = VectorType::get({4}, b.getI32Type());
     Value zero = arith::ConstantOp::create(b, t.loc, b.getZeroAttr(wordType));
     auto loop = scf::ForOp::create(b, t.loc, thread,
                                    t.constant(type.getNumBytes() / 16),
-                                   t.constant(shared));
+                                   t.constant(threads));
     {
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
