@@ -275,8 +275,8 @@ static FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel) {
   return warps;
 }
 
-/// Leaves it to other warps to make tiles finite, and to check whether they are:
-/// consumers ask them.
+/// Leaves it to other warps to make tiles finite, and to check whether they
+/// are: consumers ask them.
 static FailureOr<CheckedRings> findCheckedRings(gpu::GPUFuncOp kernel) {
   CheckedRings checked;
   SmallVector<IsFiniteOp> checks;

@@ -205,7 +205,8 @@ def Tile_RingOp : Tile_Op<"ring"> {
     bytes, one for each stage: those that say which are full come first, then
     those of the empty ones, and if the ring is `checked` or `finite` those of the
     stages that were checked; a `checked` one has 16 bytes more for what was found.
-    Where warps add its tiles in alternation, more that say which are full are behind them.
+    Where warps add its tiles in alternation, those of a second warp that say which
+    are full are behind the empty ones.
   }];
   let arguments = (ins UnitAttr:$checked, UnitAttr:$finite,
                        OptionalAttr<I64Attr>:$row_stages,
@@ -989,7 +990,7 @@ def Tile_AddInTurnOp : Tile_Op<"add_in_turn",
     some wait. So a block waits only for blocks of smaller numbers: turns follow
     the order of blocks, or of tiles that these claim (`tile.claim`). Emulation, which runs such blocks one after the other,
     refuses a turn that has not come. One thread of a warp waits and adds
-    (`cp.reduce.async.bulk`), while others compute; of a role of two warps each has
+    (`cp.reduce.async.bulk`), while others compute. Of a role of two warps each has
     the tiles of every other step.
   }];
   let arguments = (ins Tile_SmemType:$tile, MemRefOf<[F32]>:$sums,

@@ -24,10 +24,10 @@ constexpr int64_t getCheckWarps(int64_t ctasPerSm) {
   return ctasPerSm > 1 ? 1 : 3;
 }
 
-/// Warps that add tiles in turn, at most. Waiting for a turn, for additions to be
-/// complete, and the release that ends a turn take one warp as long as a step
-/// of 64 queries: then two add in alternation. A step of which products are
-/// deferred leaves one the time.
+/// Warps that add tiles in turn, at most. Waiting for a turn, for additions to
+/// be complete, and the release that ends a turn take one warp as long as a
+/// step of 64 queries: then two add in alternation. A step of which products
+/// are deferred leaves one the time.
 constexpr int64_t mostAddingWarps = 2;
 
 /// Of a tile that threads put in shared memory and all warpgroups read in a
