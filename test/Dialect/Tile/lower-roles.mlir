@@ -684,10 +684,12 @@ module attributes {gpu.container_module} {
 // CHECK:         nvvm.mbarrier.init %{{.*}}, %c4_i32
 // CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
 // CHECK:         tile.put {{.*}} {alternate, column = 0 : i64}
+// CHECK-NOT:     nvvm.fence.proxy
 // CHECK:         nvvm.elect.sync
 // CHECK-NOT:     nvvm.mbarrier
 // CHECK:         tile.await_turn %[[TURN:.*]] of %[[COUNTS:.*]][%[[I:.*]]] : memref<?xi32>
 // CHECK:         nvvm.mbarrier.try_wait.parity
+// CHECK:         nvvm.fence.proxy
 // CHECK:         %[[FIRST:.*]] = arith.cmpi eq, %[[TURN]], %c0
 // CHECK-NEXT:    scf.if %[[FIRST]] {
 // CHECK-COUNT-2:   nvvm.cp.async.bulk.tensor.global.shared.cta
@@ -713,6 +715,53 @@ module attributes {gpu.container_module} {
         tile.ring.acquire %r[%c0] : !ring
         tile.ring.put %x to %r[%c0] : !x to !ring
       } @adder(warps = 1, registers = 104) {
+        %t = tile.ring.wait %r[%c0] : !ring
+        tile.add_in_turn %t, %m[%n, %c0] turn(%n) of %c[%n] : !tile to !sums, !counts
+        tile.ring.release %r[%c0] : !ring
+      }
+      gpu.return
+    }
+  }
+}
+
+
+// -----
+
+// Of two warps each adds the tiles of every other step. They look at barriers of their own for the
+// stage that is full, the second one's behind the one that says that it is free.
+!tile = !tile.smem<64x64xf32, swizzle = 128>
+!ring = !tile.ring<1, !tile.smem<64x64xf32, swizzle = 128>>
+!x = tensor<64x64xf32, #tile.fragment<4>>
+!sums = memref<?x?x64xf32>
+!counts = memref<?xi32>
+// CHECK-LABEL: gpu.func @alternating(
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c4_i32
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c1_i32
+// CHECK:         nvvm.mbarrier.init %{{.*}}, %c4_i32
+// CHECK:         tile.put
+// CHECK:         nvvm.elect.sync
+// CHECK:         %[[OWN:.*]] = arith.remui %[[STEP:.*]], %c2 : index
+// CHECK:         %[[IS:.*]] = arith.cmpi eq, %[[OWN]], %{{.*}} : index
+// CHECK-NEXT:    scf.if %[[IS]] {
+// CHECK:           tile.await_turn
+// CHECK:           nvvm.mbarrier.try_wait.parity
+// CHECK:           nvvm.mbarrier.arrive
+// CHECK:           tile.end_turn
+// CHECK-NEXT:    }
+module attributes {gpu.container_module} {
+  func.func @launch(%m: !sums, %c: !counts, %n: index) {
+    gpu.launch_func @m::@alternating blocks in (%n, %n, %n) threads in (%n, %n, %n) args(%m : !sums, %c : !counts, %n : index)
+    return
+  }
+  gpu.module @m {
+    gpu.func @alternating(%m: !sums, %c: !counts, %n: index) kernel {
+      %c0 = arith.constant 0 : index
+      %x = arith.constant dense<1.0> : !x
+      %r = tile.ring {barriers = 16384 : i64, offset = 0 : i64} : !ring
+      tile.warp_specialize @consumer(warps = 4, registers = 104) {
+        tile.ring.acquire %r[%c0] : !ring
+        tile.ring.put %x to %r[%c0] : !x to !ring
+      } @adder(warps = 2, registers = 104) {
         %t = tile.ring.wait %r[%c0] : !ring
         tile.add_in_turn %t, %m[%n, %c0] turn(%n) of %c[%n] : !tile to !sums, !counts
         tile.ring.release %r[%c0] : !ring

@@ -856,7 +856,7 @@ gpu.module @m {
       tile.ring.acquire %r[%c0] : !ring
       tile.ring.put %x to %r[%c0] : !x to !ring
       %t = tile.ring.wait %r[%c0] : !ring
-      // expected-error @below {{'tile.add_in_turn' op is for a role of one warp: those that compute would wait for other blocks}}
+      // expected-error @below {{'tile.add_in_turn' op is for a role of one warp or two: those that compute would wait for other blocks}}
       tile.add_in_turn %t, %s[%c0] turn(%i) of %c[%c0] : !tile to !sums, !counts
       tile.ring.release %r[%c0] : !ring
     }

@@ -30,7 +30,7 @@
 // CHECK-NOT:    %[[R]]
 // CHECK:      } @producer(warps = 1,
 // CHECK-NOT:    %[[R]]
-// CHECK:      } @adder(warps = 1,
+// CHECK:      } @adder(warps = 2,
 // CHECK:        %[[T:.*]] = tile.ring.wait %[[R]][%[[I:.*]]] :
 // CHECK-NEXT:   tile.add_in_turn %[[T]], %{{.*}}[%[[I]], %c0] turn(%block_id_x) of %{{.*}}[%[[I]]]
 // CHECK-NEXT:   tile.ring.release %[[R]][%[[I]]]

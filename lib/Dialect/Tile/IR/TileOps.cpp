@@ -125,6 +125,18 @@ bool RingOp::isFilledFromRegisters() {
   return llvm::any_of(getResult().getUsers(), llvm::IsaPred<RingPutOp>);
 }
 
+int64_t RingOp::getNumFullBarriers() {
+  for (Operation *user : getResult().getUsers()) {
+    auto roles = user->getParentOfType<WarpSpecializeOp>();
+    if (!isa<RingWaitOp>(user) || !roles)
+      continue;
+    unsigned role = roles.getRoleOf(user);
+    if (roles.addsInTurn(role))
+      return getNumStages() * roles.getNumWarps(role);
+  }
+  return getNumStages();
+}
+
 LogicalResult RingOp::verify() {
   RingType type = getResult().getType();
   // A copy of eight rows has all of the swizzle's pattern.
@@ -591,8 +603,14 @@ unsigned WarpSpecializeOp::getRoleOf(Operation *op) {
   return region->getRegionNumber();
 }
 
+bool WarpSpecializeOp::addsInTurn(unsigned role) {
+  return getRoles()[role]
+      .walk([](AddInTurnOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
 bool WarpSpecializeOp::isOfOneThread(unsigned role) {
-  return getNumWarps(role) == 1 &&
+  return (getNumWarps(role) == 1 || addsInTurn(role)) &&
          !getRoles()[role]
               .walk([](Operation *op) {
                 auto ringOp = dyn_cast<RingOpInterface>(op);

@@ -326,14 +326,14 @@ namespace {
 struct DelayWaits : flash::tile::impl::DelayWaitsBase<DelayWaits> {
   void runOnOperation() override {
     getOperation().walk([&](WarpSpecializeOp roles) {
-      // Whoever adds in turn takes as long as a step: what shortens the others'
-      // makes all of it slower then.
-      bool adds =
-          roles.walk([](AddInTurnOp) { return WalkResult::interrupt(); })
-              .wasInterrupted();
+      // A warp that adds in turn alone takes as long as a step: what shortens
+      // the others' makes all of it slower then.
+      bool addsAlone = false;
+      for (unsigned role = 0; role < roles.getNumRoles(); ++role)
+        addsAlone |= roles.addsInTurn(role) && roles.getNumWarps(role) == 1;
       roles.walk([&](scf::ForOp loop) {
         std::optional<int64_t> registers;
-        if (!adds)
+        if (!addsAlone)
           registers = roles.getNumRegisters(roles.getRoleOf(loop));
         if (canBeReordered(*loop.getBody()))
           Scheduler(*loop.getBody()).run(registers);

@@ -139,6 +139,8 @@ private:
   /// The thread that adds waits for its turn first, while the tile is made: an
   /// answer from memory takes longer than one from shared memory.
   void awaitTurn(AddInTurnOp op);
+  /// Gives each warp of the role that adds the tiles of its own steps.
+  void alternate(unsigned role);
   void lowerAddInTurn(AddInTurnOp op);
   /// Starts to store the warpgroup's rows of the columns from `firstColumn` on,
   /// panels of type `own` in shared memory from `start` on.
@@ -178,6 +180,9 @@ private:
   JoinedRings joined;
   /// Of each role, whether one thread carries it out.
   SmallVector<bool> areOfOneThread;
+  /// Rings of which a role adds the tiles in turn.
+  llvm::SmallDenseSet<RingOp> added;
+  llvm::SmallDenseMap<RingOp, int64_t> numFullBarriers;
   /// Those of each role.
   SmallVector<ClaimOp> claims;
   OpBuilder b;
@@ -227,8 +232,9 @@ int64_t RoleLowering::getNumReaders(RingOp ring) {
     if (isa<RingReleaseOp>(user))
       readers.insert(roles.getRoleOf(user));
   int64_t arrivals = getNumCheckWarps(ring);
+  // Of warps that add in alternation one has the stage.
   for (unsigned role : readers)
-    arrivals += roles.getNumWarps(role);
+    arrivals += roles.addsInTurn(role) ? 1 : roles.getNumWarps(role);
   return arrivals;
 }
 
@@ -264,9 +270,17 @@ Value RoleLowering::getOwnFillNumber(RingOp ring, Value step) {
 Value RoleLowering::getBarrier(RingOp ring, Value fill, Of kind) {
   if (RingOp before = joined.lookup(ring); before && kind == Of::Full)
     ring = before;
-  int64_t stages = ring.getNumStages();
-  Value stage = arith::RemUIOp::create(b, loc, fill, index(stages));
-  Value offset = arith::MulIOp::create(b, loc, stage, index(barrierBytes));
+  int64_t stages = ring.getNumStages(),
+          places = kind == Of::Full ? numFullBarriers.lookup(ring) : stages;
+  Value place = arith::RemUIOp::create(b, loc, fill, index(places));
+  // Those of a second warp are behind the empty ones.
+  if (places > stages)
+    place = arith::AddIOp::create(
+        b, loc, place,
+        arith::MulIOp::create(
+            b, loc, arith::DivUIOp::create(b, loc, place, index(stages)),
+            index(stages)));
+  Value offset = arith::MulIOp::create(b, loc, place, index(barrierBytes));
   int64_t first =
       *ring.getBarriers() + static_cast<int64_t>(kind) * stages * barrierBytes;
   return sharedPointer(arith::AddIOp::create(b, loc, offset, index(first)));
@@ -339,11 +353,12 @@ void RoleLowering::initializeBarriers() {
       arrivals.push_back({Of::Empty, getNumReaders(ring)});
       if (ring.getChecked() || ring.getFinite())
         arrivals.push_back({Of::Checked, getNumCheckWarps(ring)});
-      for (int64_t stage = 0; stage < ring.getNumStages(); ++stage)
+      for (int64_t stage = 0; stage < numFullBarriers.lookup(ring); ++stage)
         for (auto [kind, count] : arrivals)
-          NVVM::MBarrierInitOp::create(b, loc,
-                                       getBarrier(ring, index(stage), kind),
-                                       i32(count), Value());
+          if (kind == Of::Full || stage < ring.getNumStages())
+            NVVM::MBarrierInitOp::create(b, loc,
+                                         getBarrier(ring, index(stage), kind),
+                                         i32(count), Value());
     });
     int64_t told = 0;
     for (ClaimOp claim : claims)
@@ -475,8 +490,9 @@ void RoleLowering::lowerPut(RingPutOp op) {
   PutOp::create(b, loc, op.getX(), view, b.getI64IntegerAttr(0),
                 /*by_pairs=*/UnitAttr(),
                 alternates ? b.getUnitAttr() : UnitAttr());
-  // Products and bulk copies read it.
-  fenceForBulkCopies();
+  // Products read it, or bulk copies of a thread that has the fence.
+  if (!added.contains(ring))
+    fenceForBulkCopies();
   arriveAsWarp(getBarrier(ring, op.getStep(), Of::Full));
 }
 
@@ -486,7 +502,7 @@ template <typename OpTy> void RoleLowering::lowerWait(OpTy op) {
   // The ring that it is joined with has been waited for.
   if (!joined.contains(ring))
     waitAt(getBarrier(ring, fill, ring.getFinite() ? Of::Checked : Of::Full),
-           parity(ring, fill));
+           parity(numFullBarriers.lookup(ring), fill));
   op.replaceAllUsesWith(
       SmemViewOp::create(b, loc, ring.getStageType(), stageOffset(ring, fill))
           .getResult());
@@ -741,6 +757,30 @@ void RoleLowering::lowerStore(StoreBulkOp op) {
   }
 }
 
+void RoleLowering::alternate(unsigned role) {
+  int64_t warps = roles.getNumWarps(role);
+  SmallVector<RingWaitOp> waits;
+  roles.getRoles()[role].walk([&](RingWaitOp wait) { waits.push_back(wait); });
+  for (RingWaitOp wait : waits) {
+    loc = wait.getLoc();
+    // All that is done with the stage, where the addition has its operands.
+    SmallVector<Operation *> ops = {wait};
+    llvm::append_range(ops, wait->getUsers());
+    ops.push_back(wait.getRelease());
+    b.setInsertionPoint(ops[1]);
+    Value thread = gpu::ThreadIdOp::create(b, loc, gpu::Dimension::x);
+    Value warp = arith::SubIOp::create(
+        b, loc, arith::DivUIOp::create(b, loc, thread, index(threadsOfWarp)),
+        index(roles.getFirstWarp(role)));
+    Value turn = arith::RemUIOp::create(b, loc, wait.getStep(), index(warps));
+    auto choice = scf::IfOp::create(
+        b, loc,
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, turn, warp));
+    for (Operation *op : ops)
+      op->moveBefore(choice.thenBlock()->getTerminator());
+  }
+}
+
 void RoleLowering::awaitTurn(AddInTurnOp op) {
   Operation *place = op.getTile().getDefiningOp<RingWaitOp>();
   auto isThere = [&](Value operand) {
@@ -772,6 +812,9 @@ void RoleLowering::lowerAddInTurn(AddInTurnOp op) {
           b, loc, view.getOffset(), index(panel * tile.getPanelBytes()))));
     }
   };
+  // Behind the wait for all that have put the tile. Their warps would otherwise
+  // wait for the fence of the turn that ends.
+  fenceForBulkCopies();
   auto choice = scf::IfOp::create(b, loc, isEqual(op.getTurn(), 0),
                                   /*withElseRegion=*/true);
   {
@@ -904,7 +947,7 @@ void RoleLowering::emitRole(unsigned role, bool isAlone) {
   }
   // One thread starts all copies. ptxas knows of one that its warp has
   // elected that it is alone, and keeps what it computes in uniform registers.
-  if (warps == 1 && areOfOneThread[role])
+  if (areOfOneThread[role])
     inside(NVVM::ElectSyncOp::create(b, loc, b.getI1Type(), Value()));
   b.getInsertionBlock()->getOperations().splice(b.getInsertionPoint(),
                                                 body.getOperations());
@@ -955,12 +998,21 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
     areOfOneThread.push_back(roles.isOfOneThread(role));
   roles.walk([&](ClaimOp claim) { claims.push_back(claim); });
   joined = findJoinedRings(roles);
+  kernel.walk(
+      [&](RingOp ring) { numFullBarriers[ring] = ring.getNumFullBarriers(); });
+  roles.walk([&](RingWaitOp wait) {
+    if (roles.addsInTurn(roles.getRoleOf(wait)))
+      added.insert(wait.getRing().getDefiningOp<RingOp>());
+  });
   initializeBarriers();
   for (ClaimOp claim : claims) {
     loc = claim.getLoc();
     lowerClaimLoop(b, claim,
                    [&](Value step) { return emitClaim(claim, step); });
   }
+  for (unsigned role = 0; role < roles.getNumRoles(); ++role)
+    if (roles.addsInTurn(role) && roles.getNumWarps(role) > 1)
+      alternate(role);
   SmallVector<Operation *> ops;
   roles.walk([&](Operation *op) {
     if (isa<RingOpInterface, PingPongWaitOp, PingPongArriveOp, ClearOp,

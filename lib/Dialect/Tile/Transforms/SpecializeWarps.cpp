@@ -275,8 +275,8 @@ static FailureOr<int64_t> getWarps(gpu::GPUFuncOp kernel) {
   return warps;
 }
 
-/// Leaves it to other warps to make tiles finite, and to check whether they are:
-/// consumers ask them.
+/// Leaves it to other warps to make tiles finite, and to check whether they
+/// are: consumers ask them.
 static FailureOr<CheckedRings> findCheckedRings(gpu::GPUFuncOp kernel) {
   CheckedRings checked;
   SmallVector<IsFiniteOp> checks;
@@ -366,14 +366,18 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   SmallVector<StringRef> names = {"consumer", "producer"};
   SmallVector<int64_t> firstWarps = {0, *warps}, counts = {*warps, 1},
                        registers = {consumerRegisters, producerRegisters};
+  int64_t adders = 0;
   if (*adds) {
+    bool defers =
+        flash::getSchedule(kernel).has(flash::ScheduleFeatures::DeferProducts);
+    adders = defers ? 1 : mostAddingWarps;
     names.push_back("adder");
     firstWarps.push_back(*warps + 1);
-    counts.push_back(1);
+    counts.push_back(adders);
     registers.push_back(producerRegisters);
   }
   if (!checked->rings.empty()) {
-    int64_t left = warpsOfWarpgroup - (names.size() - 1);
+    int64_t left = warpsOfWarpgroup - 1 - adders;
     int64_t count = std::min(getCheckWarps(getCtasPerSm(kernel)), left);
     names.push_back("nonfinite_check");
     firstWarps.push_back(*warps + warpsOfWarpgroup - count);

@@ -81,13 +81,13 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
     if (copies && isOfTile && !isCopy(op))
       return refuse(op, "is not for a role that copies: its thread acquires "
                         "stages and copies into them");
-    if (isa<AddInTurnOp>(op) && warps != 1)
-      return refuse(op, "is for a role of one warp: those that compute would "
-                        "wait for other blocks");
+    if (isa<AddInTurnOp>(op) && warps > mostAddingWarps)
+      return refuse(op, "is for a role of one warp or two: those that compute "
+                        "would wait for other blocks");
     if (auto add = dyn_cast<AddInTurnOp>(op);
         add && !add.getTile().getDefiningOp<RingWaitOp>())
       return refuse(op, "adds a tile that is not waited for in its role");
-    if (adds && warps == 1 && isOfTile && !isAddition(op))
+    if (adds && warps <= mostAddingWarps && isOfTile && !isAddition(op))
       return refuse(op, "is not for a role that adds tiles in turn: its thread "
                         "waits for stages and gives them back");
     if (checks && isOfTile && !isCheck(op))

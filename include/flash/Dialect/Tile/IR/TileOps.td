@@ -205,6 +205,8 @@ def Tile_RingOp : Tile_Op<"ring"> {
     bytes, one for each stage: those that say which are full come first, then
     those of the empty ones, and if the ring is `checked` or `finite` those of the
     stages that were checked; a `checked` one has 16 bytes more for what was found.
+    Where warps add its tiles in alternation, those of a second warp that say which
+    are full are behind the empty ones.
   }];
   let arguments = (ins UnitAttr:$checked, UnitAttr:$finite,
                        OptionalAttr<I64Attr>:$row_stages,
@@ -235,9 +237,14 @@ def Tile_RingOp : Tile_Op<"ring"> {
     }
     /// Whether register tiles fill the stages, rather than copies.
     bool isFilledFromRegisters();
+    /// Barriers that say which stages are full: one for each, or of tiles that
+    /// warps add in alternation, for each of a warp's own. It looks at these
+    /// alone, and so at no phase of which it has missed the one before.
+    int64_t getNumFullBarriers();
     /// Of the mbarriers and of what was found, for warps with roles.
     int64_t getNumBarrierBytes() {
-      return getNumStages() * (getChecked() ? 5 : getFinite() ? 3 : 2) * 8;
+      int64_t others = getChecked() ? 4 : getFinite() ? 2 : 1;
+      return (getNumFullBarriers() + getNumStages() * others) * 8;
     }
   }];
 }
@@ -538,8 +545,10 @@ def Tile_WarpSpecializeOp
     void leaveRegisters(unsigned from, unsigned role, int64_t enough);
     /// The role that carries out the op, which is in one.
     unsigned getRoleOf(::mlir::Operation *op);
-    /// Whether one thread carries the role out: it only starts copies, or adds
-    /// tiles in turn.
+    /// Whether the role adds tiles in turn.
+    bool addsInTurn(unsigned role);
+    /// Whether one thread carries the role out, or one of each warp that adds: it
+    /// only starts copies, or adds tiles in turn.
     bool isOfOneThread(unsigned role);
   }];
 }
@@ -980,8 +989,9 @@ def Tile_AddInTurnOp : Tile_Op<"add_in_turn",
     A GPU starts blocks by their numbers, and may have none left for the others when
     some wait. So a block waits only for blocks of smaller numbers: turns follow
     the order of blocks, or of tiles that these claim (`tile.claim`). Emulation, which runs such blocks one after the other,
-    refuses a turn that has not come. One thread of a role of one warp waits and adds
-    (`cp.reduce.async.bulk`), while others compute.
+    refuses a turn that has not come. One thread of a warp waits and adds
+    (`cp.reduce.async.bulk`), while others compute. Of a role of two warps each has
+    the tiles of every other step.
   }];
   let arguments = (ins Tile_SmemType:$tile, MemRefOf<[F32]>:$sums,
                        Variadic<Index>:$indices, Index:$turn,

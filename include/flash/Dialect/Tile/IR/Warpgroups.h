@@ -24,6 +24,12 @@ constexpr int64_t getCheckWarps(int64_t ctasPerSm) {
   return ctasPerSm > 1 ? 1 : 3;
 }
 
+/// Warps that add tiles in turn, at most. Waiting for a turn, for additions to
+/// be complete, and the release that ends a turn take one warp as long as a
+/// step of 64 queries: then two add in alternation. A step of which products
+/// are deferred leaves one the time.
+constexpr int64_t mostAddingWarps = 2;
+
 /// Of a tile that threads put in shared memory and all warpgroups read in a
 /// product whose result leaves the loop, such as the gradients of scores: none
 /// waits until the last has read, and it may be read an iteration later

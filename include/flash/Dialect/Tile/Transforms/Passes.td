@@ -401,8 +401,8 @@ def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
     computed, and what threads put into rings has been put: others wait for that.
     Where a thread has registers for it, what it loads from rings to compute with the
     first result is loaded before that product starts, and what it computes with
-    another one before that is waited for, unless the kernel adds in turn, which takes
-    as long as a step.
+    another one before that is waited for, unless one warp alone adds in turn, which
+    takes as long as a step.
     A product is waited for where something needs its result, or at the
     iteration's end, and a stage is given back behind the last of its readers.
 
