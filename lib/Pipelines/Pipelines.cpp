@@ -163,6 +163,7 @@ void flash::buildThreadToLLVMPipeline(OpPassManager &pm) {
   once.setMaxIterations(1);
   kernels.addPass(createCanonicalizerPass(once));
   kernels.addPass(createCSEPass());
+  kernels.addPass(createFlashGpuPairLoads());
   kernels.addPass(createFlashGpuShareSums());
   kernels.addPass(createFlashGpuExpandMath());
   kernels.addPass(createConvertNvxToLLVM());

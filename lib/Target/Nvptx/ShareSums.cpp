@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "IndexSum.h"
 #include "flash/Target/Nvptx/Passes.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,41 +20,6 @@ namespace flash {
 
 using namespace mlir;
 using namespace flash;
-
-namespace {
-/// Where f32 holds the integers up to here, it holds their sums, too.
-constexpr int64_t largestConstant = int64_t(1) << 24;
-bool isSmall(int64_t constant) {
-  return constant >= -largestConstant && constant <= largestConstant;
-}
-/// Positions have few terms. What is added to itself again and again has no
-/// end.
-constexpr size_t mostTerms = 16;
-
-/// A sum of indices and of a constant. Those of a kernel do not overflow, so
-/// the order of summation is free.
-struct Sum {
-  SmallVector<std::pair<Value, bool>> terms; ///< And whether it is subtracted.
-  int64_t constant = 0;
-
-  void add(Value value, bool isSubtracted);
-  Value emitTerms(OpBuilder &b, Location loc) const;
-};
-} // namespace
-
-void Sum::add(Value value, bool isSubtracted) {
-  Operation *op = value.getDefiningOp();
-  std::optional<int64_t> number = getConstantIntValue(value);
-  if (number && isSmall(*number)) {
-    constant += isSubtracted ? -*number : *number;
-  } else if (isa_and_nonnull<arith::AddIOp, arith::SubIOp>(op) &&
-             terms.size() < mostTerms) {
-    add(op->getOperand(0), isSubtracted);
-    add(op->getOperand(1), isSubtracted != isa<arith::SubIOp>(op));
-  } else {
-    terms.emplace_back(value, isSubtracted);
-  }
-}
 
 /// Whether the value differs between the threads of a block, as far as can be
 /// seen without control flow.
@@ -70,40 +36,42 @@ static bool isOfThread(Value value) {
   return llvm::any_of(slice, llvm::IsaPred<gpu::ThreadIdOp>);
 }
 
-Value Sum::emitTerms(OpBuilder &b, Location loc) const {
+/// The sum without its constant.
+static Value emitTerms(OpBuilder &b, Location loc, const IndexSum &sum) {
   // What threads have in common first: uniform registers hold it.
   SmallVector<std::pair<Value, bool>> ordered, ofThreads;
-  for (auto &term : terms)
+  for (auto &term : sum.terms)
     (isOfThread(term.first) ? ofThreads : ordered).push_back(term);
   llvm::append_range(ordered, ofThreads);
   // To subtract from zero takes one more instruction.
   auto *added = llvm::find_if(ordered, [](auto &term) { return !term.second; });
   if (added != ordered.end())
     std::rotate(ordered.begin(), added, added + 1);
-  Value sum;
+  Value result;
   for (auto [term, isSubtracted] : ordered) {
-    if (!sum && !isSubtracted)
-      sum = term;
-    else if (!sum)
-      sum = arith::SubIOp::create(
+    if (!result && !isSubtracted)
+      result = term;
+    else if (!result)
+      result = arith::SubIOp::create(
           b, loc, arith::ConstantIndexOp::create(b, loc, 0), term);
     else if (isSubtracted)
-      sum = arith::SubIOp::create(b, loc, sum, term);
+      result = arith::SubIOp::create(b, loc, result, term);
     else
-      sum = arith::AddIOp::create(b, loc, sum, term);
+      result = arith::AddIOp::create(b, loc, result, term);
   }
-  return sum;
+  return result;
 }
 
 /// What `index` is without its constant, emitted with `b`, and the constant;
 /// nothing if it has none, or nothing else.
 static std::optional<std::pair<Value, int64_t>> splitConstant(OpBuilder &b,
                                                               Value index) {
-  Sum sum;
+  IndexSum sum;
   sum.add(index, /*isSubtracted=*/false);
-  if (sum.terms.empty() || sum.constant == 0 || !isSmall(sum.constant))
+  if (sum.terms.empty() || sum.constant == 0 ||
+      !IndexSum::isSmall(sum.constant))
     return std::nullopt;
-  return std::pair(sum.emitTerms(b, index.getLoc()), sum.constant);
+  return std::pair(emitTerms(b, index.getLoc(), sum), sum.constant);
 }
 
 static void shareConversion(arith::SIToFPOp op) {
@@ -167,18 +135,18 @@ static void shareComparison(arith::CmpIOp op) {
   // have in common is left to uniform registers.
   if (!op.getLhs().getType().isIndex() ||
       op.getPredicate() >= arith::CmpIPredicate::ult ||
-      (bound ? !isSmall(*bound) : !isOfThread(op.getLhs())))
+      (bound ? !IndexSum::isSmall(*bound) : !isOfThread(op.getLhs())))
     return;
-  Sum sum;
+  IndexSum sum;
   sum.add(op.getLhs(), /*isSubtracted=*/false);
   if (sum.terms.empty() || sum.constant == 0)
     return;
   sum.add(op.getRhs(), /*isSubtracted=*/true);
-  if (!isSmall(sum.constant))
+  if (!IndexSum::isSmall(sum.constant))
     return;
   OpBuilder b(op);
   Location loc = op.getLoc();
-  op.getLhsMutable().assign(sum.emitTerms(b, loc));
+  op.getLhsMutable().assign(emitTerms(b, loc, sum));
   op.getRhsMutable().assign(
       arith::ConstantIndexOp::create(b, loc, -sum.constant));
 }

@@ -97,4 +97,39 @@ def FlashGpuShareSums : Pass<"flash-gpu-share-sums"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def FlashGpuPairLoads : Pass<"flash-gpu-pair-loads"> {
+  let summary = "Load two neighbours in memory at once";
+  let description = [{
+    A thread has two keys of a query next to each other. A captured tensor with an
+    element for each query and key, such as a bias or a mask of bytes, is read at
+    both, and where eight rows are read at the same time, a load of a warp takes the
+    time of eight lines of the cache, whatever each thread takes of them. One load of
+    both halves that.
+
+    Loads of 8 or 16 bits from global memory are a pair where the second's offset
+    is the first's and an element: sums are compared, also below casts, products
+    with a constant, and a bound of both that keeps positions behind the last key
+    in the tensor. Whether all pairs of a group are aligned and no bound is reached
+    is seen when the kernel runs; else each is loaded as before:
+
+    ```mlir
+    %x = llvm.load %first : !llvm.ptr<1> -> i8
+    %y = llvm.load %second : !llvm.ptr<1> -> i8
+    // becomes
+      cf.cond_br %are_pairs, ^pairs, ^alone
+    ^pairs:
+      %xy = llvm.load %first : !llvm.ptr<1> -> i16
+      cf.br ^behind(%xy : i16)
+    ```
+
+    Groups have 4 to 32 pairs, and nothing that may write is between their loads. Loads
+    of 32 bits stay alone, since two of each pair take more registers than there are.
+    So do keys that are rows of a tile, as those of gradients, which are eight apart
+    in a thread.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::cf::ControlFlowDialect",
+                           "::mlir::LLVM::LLVMDialect"];
+}
+
 #endif // FLASH_TARGET_NVPTX_PASSES
