@@ -38,7 +38,7 @@ positions, output and gradients, and with FlexAttention at 8192: all are right.{
 |---|---|---|---|
 """
 # Of docs/gallery/h200.jsonl.
-WHERE = "2026-11-24, driver 580.159.04, PyTorch 2.11"
+WHERE = "2026-11-26, driver 580.159.04, PyTorch 2.11"
 
 
 def format_times(found, ours, theirs):

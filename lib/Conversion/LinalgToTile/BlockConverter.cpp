@@ -251,7 +251,9 @@ void BlockConverter::emitPosition() {
   }
   Value number = gpu::BlockIdOp::create(b, loc, gpu::Dimension::x);
   auto position = tile::PositionOp::create(b, loc, number, trips, order, table);
-  unit = position.getResults().back();
+  unit = position.getResult(trips.size() - 1);
+  if (position.getNumResults() > trips.size())
+    isBackwards = position.getResults().back();
   for (size_t d = 0; d < lower.size(); ++d) {
     Value offset = b.createOrFold<arith::MulIOp>(loc, position.getResult(d),
                                                  lookup(step[d]));

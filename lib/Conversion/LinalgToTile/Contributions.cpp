@@ -49,22 +49,25 @@ static bool beginsEmpty(Value contributions) {
   return isa<tensor::EmptyOp>(op);
 }
 
-/// Whether of two tiles of a head the one of the greater number has the block
-/// of the greater number; none where blocks do not take them one after the
-/// other.
-static std::optional<bool> isAscending(tile::OrderKind order) {
+namespace {
+/// In which order blocks of greater numbers take the tiles of a head.
+enum class Direction { Forwards, Backwards, OfHead, None };
+} // namespace
+
+static Direction getDirection(tile::OrderKind order) {
   switch (order) {
   case tile::OrderKind::Linear:
   case tile::OrderKind::HeadsFastest:
   case tile::OrderKind::Interleaved:
-    return true;
+    return Direction::Forwards;
   case tile::OrderKind::LongestFirst:
+    return Direction::Backwards;
   case tile::OrderKind::Reverse:
-    return false;
+    return Direction::OfHead;
   case tile::OrderKind::Snake:
   case tile::OrderKind::Pairs:
   case tile::OrderKind::Table:
-    return std::nullopt;
+    return Direction::None;
   }
   llvm_unreachable("unknown order");
 }
@@ -73,7 +76,7 @@ LogicalResult BlockConverter::verifyAddition(ParallelAddOp op) {
   if (!beginsEmpty(op.getContributions()))
     return refuse(op, "what a block adds begins as an empty tensor, to which "
                       "flash.contribute puts tiles one after the other");
-  if (isAscending(getBlockOrder().getKind()))
+  if (getDirection(getBlockOrder().getKind()) != Direction::None)
     return success();
   return refuse(op,
                 "blocks that add in turn take the tiles of a head one after "
@@ -90,15 +93,19 @@ LogicalResult BlockConverter::convertContribution(ContributeOp op) {
   if (failed(tile))
     return failure();
   Location loc = op.getLoc();
-  Value turn;
-  // What is neither is refused where the addition is.
-  if (isAscending(getBlockOrder().getKind()).value_or(true)) {
-    turn = b.createOrFold<arith::SubIOp>(loc, unit, lookup(op.getFirst()));
-  } else {
+  auto forwards = [&]() -> Value {
+    return b.createOrFold<arith::SubIOp>(loc, unit, lookup(op.getFirst()));
+  };
+  auto backwards = [&]() -> Value {
     Value behind =
         b.createOrFold<arith::SubIOp>(loc, lookup(op.getEnd()), unit);
-    turn = b.createOrFold<arith::SubIOp>(loc, behind, constant(1));
-  }
+    return b.createOrFold<arith::SubIOp>(loc, behind, constant(1));
+  };
+  // An order without a direction is refused where the addition is.
+  Direction direction = getDirection(getBlockOrder().getKind());
+  Value turn = direction == Direction::Backwards ? backwards() : forwards();
+  if (direction == Direction::OfHead)
+    turn = b.createOrFold<arith::SelectOp>(loc, isBackwards, backwards(), turn);
   SmallVector<Value> position =
       llvm::map_to_vector(op.getPosition(), [&](Value v) { return lookup(v); });
   Value sums = capture(addition.getSums()),

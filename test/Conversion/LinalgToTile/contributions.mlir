@@ -50,14 +50,16 @@ func.func @linear(%first: index, %end: index, %n: !counts) -> (!sums, !counts) {
 !sums = tensor<1x2x4x64x32xf32>
 !counts = tensor<1x2x8xi32>
 
-// And here those of greater ones.
+// And here of most heads those of greater ones; the order says of which.
 
 // CHECK-LABEL: gpu.func @reverse(
-// CHECK:         %[[P:.*]]:2 = tile.position %{{.*}} of(%{{.*}}, %{{.*}}) reverse
+// CHECK:         %[[P:.*]]:3 = tile.position %{{.*}} of(%{{.*}}, %{{.*}}) reverse
 // CHECK:         scf.if
 // CHECK:           tile.share
+// CHECK:           %[[BEFORE:.*]] = arith.subi %[[P]]#1, %{{.*}}
 // CHECK:           %[[BEHIND:.*]] = arith.subi %{{.*}}, %[[P]]#1
-// CHECK:           %[[TURN:.*]] = arith.subi %[[BEHIND]], %c1
+// CHECK:           %[[BACKWARDS:.*]] = arith.subi %[[BEHIND]], %c1
+// CHECK:           %[[TURN:.*]] = arith.select %[[P]]#2, %[[BACKWARDS]], %[[BEFORE]]
 // CHECK:           tile.add_in_turn {{.*}} turn(%[[TURN]])
 func.func @reverse(%first: index, %end: index, %zeros: !counts) -> (!sums, !counts) {
   %c0 = arith.constant 0 : index

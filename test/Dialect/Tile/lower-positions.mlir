@@ -37,11 +37,16 @@ gpu.module @m {
 // CHECK-LABEL: gpu.func @claimed(
 // CHECK:         %[[PER_HEAD:.*]] = arith.maxui %{{.*}}, %c1
 // CHECK:         arith.divui %c8, %[[PER_HEAD]]
+// Backwards, but for the last heads, of at most four waves.
 // CHECK-LABEL: gpu.func @reverse(
 // CHECK-SAME:    %[[N:.*]]: index, %[[H:.*]]: index, %[[T:.*]]: index,
-// CHECK:         %[[I:.*]] = arith.divui %{{.*}}, %{{.*}}
-// CHECK:         %[[LAST:.*]] = arith.subi %[[T]], %c1
-// CHECK:         %[[TILE:.*]] = arith.subi %[[LAST]], %{{.*}}
+// CHECK:         %[[PER_HEAD:.*]] = arith.maxui %[[T]], %c1
+// CHECK:         arith.divui %c4{{.*}}, %[[PER_HEAD]]
+// CHECK:         arith.divui %c16{{.*}}, %[[PER_HEAD]]
+// CHECK:         %[[IS:.*]] = arith.cmpi ult, %[[N]], %{{.*}}
+// CHECK:         %[[LAST:.*]] = arith.subi %[[PER_HEAD]], %c1
+// CHECK:         %[[MIRRORED:.*]] = arith.subi %[[LAST]], %[[AT:.*]] : index
+// CHECK:         %[[TILE:.*]] = arith.select %[[IS]], %[[MIRRORED]], %[[AT]]
 // CHECK:         memref.load %{{.*}}[%{{.*}}, %[[TILE]]]
 gpu.module @m {
   gpu.func @interleaved(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
@@ -57,7 +62,7 @@ gpu.module @m {
     gpu.return
   }
   gpu.func @reverse(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
-    %p:2 = tile.position %n of (%h, %t) reverse
+    %p:3 = tile.position %n of (%h, %t) reverse
     %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
     memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
     gpu.return

@@ -1,11 +1,13 @@
 // Gradients as one program, whose blocks add to those of queries in turn: with keys
-// of several numbers of tiles, masks from either side, groups, lengths, open sizes. A
+// of several numbers of tiles, masks from either side, groups, lengths, open sizes, and
+// with more heads than fit a wave, of which the last ones come forwards. A
 // block whose turn has not come when it is there is an error of the emulation.
 // DEFINE: %{run} = flash-run %s --target=emulate:sm_90a --check
 // DEFINE: %{open} = --shape 0=1x2x130x64 --shape 1=1x1x390x64 --shape 2=1x1x390x48 --shape 3=1x2x130x48 --shape 4=1
 // RUN: %{run} --function=causal | FileCheck %s
 // RUN: %{run} --function=window | FileCheck %s
 // RUN: %{run} --function=unseen | FileCheck %s
+// RUN: %{run} --function=heads | FileCheck %s
 // RUN: %{run} --function=open %{open} --fill=4=300@0 | FileCheck %s
 // RUN: %{run} --function=open %{open} --fill=4=0@0 | FileCheck %s
 // CHECK: check: ok
@@ -14,6 +16,16 @@
 // L2: tile.add_in_turn
 
 #schedule = #flash.schedule<products = 5>
+
+!qh = tensor<2x24x300x64xf16>
+!kh = tensor<2x12x290x64xf16>
+!lh = tensor<2x24x300xf32>
+func.func @heads(%q: !qh, %k: !kh, %v: !kh, %do: !qh) -> (!qh, !kh, !kh) {
+  %o, %lse = flash.attention %q, %k, %v mask(#flash.window<left = 100>) : (!qh, !kh, !kh) -> (!qh, !lh)
+  %dq, %dk, %dv = flash.attention_grad %q, %k, %v, %o, %lse, %do mask(#flash.window<left = 100>) schedule(#schedule)
+      : (!qh, !kh, !kh, !qh, !lh, !qh) -> (!qh, !kh, !kh)
+  return %dq, %dk, %dv : !qh, !kh, !kh
+}
 
 !qc = tensor<1x4x300x128xf16>
 !kc = tensor<1x2x290x128xf16>

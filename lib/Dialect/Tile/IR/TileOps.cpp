@@ -181,6 +181,8 @@ PositionOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
                              SmallVectorImpl<Type> &types) {
   Adaptor adaptor(operands, attributes, properties, regions);
   types.assign(adaptor.getSizes().size(), IndexType::get(context));
+  if (adaptor.getOrder().getKind() == OrderKind::Reverse)
+    types.push_back(IntegerType::get(context, 1));
   return success();
 }
 

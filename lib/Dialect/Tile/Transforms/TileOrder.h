@@ -24,6 +24,9 @@ struct MaskedTiles {
 /// A tile of queries: its head, and its number in the head.
 struct TileOfHead {
   mlir::Value head, tile;
+  /// Whether tiles of the head come in the order of falling numbers, where that
+  /// depends on the head.
+  mlir::Value isBackwards = {};
 };
 
 /// The order for blocks that wait for what the tile before of their head adds:
@@ -32,6 +35,12 @@ struct TileOfHead {
 TileOfHead emitInterleaved(mlir::OpBuilder &b, mlir::Location loc,
                            const MaskedTiles &tiles, int64_t waves,
                            mlir::Value number);
+
+/// As `emitInterleaved`, and backwards, but for the last heads, which have four
+/// waves of tiles, and leave at least one wave to others.
+TileOfHead emitReverse(mlir::OpBuilder &b, mlir::Location loc,
+                       const MaskedTiles &tiles, int64_t waves,
+                       mlir::Value number);
 
 /// The order for blocks that take one tile each, whenever there is room for
 /// them: of as many heads as fill two waves, the longest tiles first.
@@ -50,7 +59,7 @@ TileOfHead emitSnakeOrder(mlir::OpBuilder &b, mlir::Location loc,
                           const MaskedTiles &tiles, bool haveEvenPairs,
                           mlir::Value number);
 
-/// The indices of the tile that `op` gives, where so many blocks run at the
+/// The results of `op`, where so many blocks run at the
 /// same time, and heads that are interleaved have so many waves of tiles.
 llvm::SmallVector<mlir::Value> emitPosition(mlir::OpBuilder &b, PositionOp op,
                                             int64_t blocksOfWave,

@@ -147,6 +147,8 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
       that they need not wait; more heads would not stay in the cache.
     - `reverse`: as `interleaved`, with the last dimension backwards: where a causal
       mask lets each tile of keys begin with the queries that it is the first to have.
+      The last heads, of four waves of tiles, come forwards if there is at least a wave of others: the last
+      tiles to be begun are then the shortest.
     - `longest_first`: for CTAs that take one tile each, whenever there is room
       for them. Of as many heads as fill two waves, the longest tiles first.
     - `snake`: for persistent CTAs, which take one tile of each wave, every

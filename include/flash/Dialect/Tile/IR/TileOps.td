@@ -54,11 +54,18 @@ def Tile_PositionOp : Tile_Op<"position",
     ```mlir
     %b, %i = tile.position %number of (%batches, %tiles) table(%table : memref<?xi32>)
     ```
+
+    The order `reverse` has one more result: whether the tiles of this head come
+    backwards, as those of most do.
+
+    ```mlir
+    %h, %i, %is_backwards = tile.position %number of (%heads, %tiles) reverse
+    ```
   }];
   let arguments = (ins Index:$number, Variadic<Index>:$sizes,
                        Tile_OrderAttr:$order,
                        Arg<Optional<MemRefRankOf<[I32], [1]>>, "", [MemRead]>:$table);
-  let results = (outs Variadic<Index>:$position);
+  let results = (outs Variadic<AnyTypeOf<[Index, I1]>>:$position);
   let assemblyFormat = [{
     $number `of` `(` $sizes `)` custom<Order>($order, $table, type($table))
     attr-dict
