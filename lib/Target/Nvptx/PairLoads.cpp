@@ -181,14 +181,16 @@ static SmallVector<Group> findGroups(Block &block) {
     }
     pair.first = *first;
     candidates.erase(first);
-    if (group.size() == mostPairs)
-      finish();
     Operation *place = group.empty() ? pair.first.op : group.front().first.op;
     if (pair.first.op->isBeforeInBlock(place) ||
         !canMoveBefore(pair.first.address, place) ||
         !canMoveBefore(pair.second.address, place))
       continue;
     group.push_back(std::move(pair));
+    // What begins before the end of a group is in none after it: the branch of
+    // that one would be between its loads.
+    if (group.size() == mostPairs)
+      finish();
   }
   finish();
   return groups;
