@@ -165,6 +165,7 @@ void flash::buildThreadToLLVMPipeline(OpPassManager &pm) {
   kernels.addPass(createCSEPass());
   kernels.addPass(createFlashGpuPairLoads());
   kernels.addPass(createFlashGpuShareSums());
+  kernels.addPass(createFlashGpuContract());
   kernels.addPass(createFlashGpuExpandMath());
   kernels.addPass(createConvertNvxToLLVM());
   kernels.addPass(createConvertNVVMToLLVMPass());

@@ -37,6 +37,29 @@ def FlashGpuExpandMath : Pass<"flash-gpu-expand-math"> {
                            "::mlir::math::MathDialect"];
 }
 
+def FlashGpuContract : Pass<"flash-gpu-contract"> {
+  let summary = "Let a product and the sum that it is part of be one instruction";
+  let description = [{
+    Scores are scaled before a score function changes them, a slope is multiplied by a
+    distance and added: a product and a sum, each of which is rounded, where the
+    machine has one instruction that rounds once. Sums, differences and products are
+    marked with `fastmath<contract>`, so that the code generator takes it:
+
+    ```mlir
+    %scaled = arith.mulf %product, %scale : f32
+    %score = arith.addf %scaled, %bias : f32
+    // becomes
+    %scaled = arith.mulf %product, %scale fastmath<contract> : f32
+    %score = arith.addf %scaled, %bias fastmath<contract> : f32
+    ```
+
+    What is compared or made an integer, such as the number of a bucket, is left as it
+    is written: the forward and the gradients would not always contract the same, and
+    a number that is rounded in another way may be another integer.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
 def FlashGpuShareSums : Pass<"flash-gpu-share-sums"> {
   let summary = "Share what positions of neighbours have in common";
   let description = [{
