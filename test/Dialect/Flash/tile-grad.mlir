@@ -156,8 +156,10 @@ func.func @of_keys(%bias: tensor<4x200xf32>, %q: !q, %lse: !l) -> tensor<4x200xf
 // CHECK:           scf.for %[[B:.*]] = %c0 to %c2
 // CHECK:             scf.for
 // CHECK:               flash.captured_grad_step {{.*}} outs(%{{.*}} : tensor<64x64xf32>) at[%[[B]], %[[H]],
-// CHECK:         %[[SUMS:.*]] = scf.forall {{.*}} to (1, 4, 255) step (1, 1, 8)
-// CHECK:           tensor.extract %[[TILES]]
+// CHECK:         %[[SUMS:.*]] = scf.forall (%{{.*}}, %[[H:.*]], %{{.*}}) = {{.*}} to (1, 4, 255) step (1, 1, 256)
+// CHECK:           scf.for %[[ROW:.*]] = %c0 to %c64 step %c1
+// CHECK:             linalg.generic
+// CHECK:               tensor.extract %[[TILES]][%{{.*}}, %[[H]], %{{.*}}, %[[ROW]], %{{.*}}]
 // CHECK:         scf.forall {{.*}} to (1, 16) step (1, 8)
 // CHECK:           scf.for %{{.*}} = %c0 to %c4 step %c1
 // CHECK:             %[[SUM:.*]] = tensor.extract %[[SUMS]]
@@ -193,12 +195,10 @@ func.func @of_distances(%table: tensor<16xf32>, %q: !q, %lse: !l) -> tensor<16xf
 // CHECK-LABEL: func @of_distances_in_window(
 // CHECK:         %[[TILES:.*]] = scf.forall (%{{.*}}, %{{.*}}, %[[N:.*]]) in (1, 4, 20)
 // CHECK:           affine.max #[[FIRST]](%[[N]])
-// CHECK:         %[[SUMS:.*]] = scf.forall {{.*}} to (1, 4, 383) step (1, 1, 8)
-// CHECK:           %[[COLUMN:.*]] = linalg.index 1
-// CHECK:           arith.remui %[[COLUMN]], %c64
-// CHECK:           %[[PART:.*]] = arith.divui %[[COLUMN]], %c64
-// CHECK:           arith.addi %{{.*}}, %[[PART]]
-// CHECK:           tensor.extract %[[TILES]]
+// CHECK:         %[[SUMS:.*]] = scf.forall {{.*}} to (1, 4, 383) step (1, 1, 256)
+// CHECK:           scf.for %[[PART:.*]] = %c0 to %c4 step %c1
+// CHECK:             arith.addi %{{.*}}, %[[PART]]
+// CHECK:             tensor.extract %[[TILES]]
 // CHECK-SAME:      tensor<1x4x20x64x64xf32>
 // CHECK:         scf.forall {{.*}} to (4, 4095) step (1, 256)
 // CHECK:           arith.subi %{{.*}}, %c1984
@@ -451,4 +451,52 @@ func.func @claimed(%q: !q, %lse: !l) -> (!q, !q, !q) {
   %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule)
       : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
   return %dq, %dk, %dv : !q, !q, !q
+}
+
+// -----
+
+// Where warps have roles, tiles of sums have 128 rows, of keys, so that statistics are of columns.
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, query_step = 64, key_step = 128, stages = 2, features = specialize_warps>
+!q = tensor<2x4x512x64xf16>
+!l = tensor<2x4x512xf32>
+!t = tensor<4x1024xf32>
+// CHECK-LABEL: func @distances_with_roles(
+// CHECK:         %[[TILES:.*]] = scf.forall {{.*}} in (1, 4, 7)
+// CHECK:           flash.captured_grad_step {{.*}} outs(%{{.*}} : tensor<128x128xf32>) {{.*}} over_queries
+// CHECK:         } {flash.schedule = #flash.schedule<warps = 8, stages = 2, features = specialize_warps>
+// CHECK:         scf.forall {{.*}} to (1, 4, 1023) step (1, 1, 256)
+// CHECK:           scf.for %[[KEY:.*]] = %c0 to %c128 step %c1
+// CHECK:             tensor.extract %[[TILES]][%{{.*}}, %{{.*}}, %{{.*}}, %[[KEY]], %{{.*}}]
+func.func @distances_with_roles(%q: !q, %lse: !l, %t: !t) -> !t {
+  %0:4 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) wrt(%t : !t) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %c512 = arith.constant 512 : index
+    %d = arith.subi %i, %j : index
+    %at = arith.addi %d, %c512 : index
+    %e = tensor.extract %t[%h, %at] : !t
+    %r = arith.addf %s, %e : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q, !t)
+  return %0#3 : !t
+}
+
+// -----
+
+// A sum of each head is one over queries first, as tiles of keys and values stay.
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, query_step = 64, key_step = 64, stages = 2, features = specialize_warps>
+!q = tensor<2x4x512x128xf16>
+!l = tensor<2x4x512xf32>
+!t = tensor<4xf32>
+// CHECK-LABEL: func @heads_with_roles(
+// CHECK:         scf.forall {{.*}} to (2, 4, 512) step (1, 1, 128)
+// CHECK:           flash.captured_grad_step {{.*}} outs(%{{.*}} : tensor<128xf32>) {{.*}} over_queries
+// CHECK:         } {flash.schedule = #flash.schedule<warps = 8, stages = 2, features = specialize_warps>
+func.func @heads_with_roles(%q: !q, %lse: !l, %t: !t) -> !t {
+  %0:4 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) wrt(%t : !t) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %e = tensor.extract %t[%h] : !t
+    %r = arith.mulf %s, %e : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q, !t)
+  return %0#3 : !t
 }

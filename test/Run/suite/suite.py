@@ -327,6 +327,12 @@ def gradient_cases():
     for dtype, mask in zip(DTYPES, ("window", "two_sided", None)):
         add(f"parts-{dtype}", dtype=dtype, score="by_distance", schedule="query_tile=16,key_tile=16", mask=mask, B=2, Hkv=1, D=16, Dv=24,
             Nq=rng.randint(257, 300), Nk=rng.randint(257, 300))
+    # Learned tensors where tiles fill shared memory, and where they do not.
+    for number, (d, dv) in enumerate(((64, 64), (72, 72), (96, 96), (128, 128), (192, 192), (256, 256), (64, 128))):
+        for score in ("by_distance", "alibi", "per_key", "per_query"):
+            dtype, mask = ("f16", "bf16")[number % 2], (None, "causal", "two_sided")[len(result) % 3]
+            add(f"learned-{score}-{dtype}-{d}-{dv}", dtype=dtype, score=score, mask=mask, lengths=number % 3 == 0, B=2, Hq=2, Hkv=1 + number % 2,
+                D=d, Dv=dv, Nq=rng.randint(129, 300), Nk=rng.randint(129, 300), scale=0.3)
     return result
 
 

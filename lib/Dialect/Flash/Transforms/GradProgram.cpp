@@ -16,12 +16,46 @@
 using namespace mlir;
 using namespace flash;
 
+/// Statistics that are copied in a row: 32 bytes.
+static constexpr int64_t eight = 8;
+
 GradProgram::GradProgram(AttentionGradOp op)
-    : TileBuilder(op), op(op),
-      groups(b, op.getLoc(), op.getQuery(), op.getKey()) {}
+    : TileBuilder(op), op(op), schedule(op.getSchedule()->getValue()),
+      groups(b, op.getLoc(), op.getQuery(), op.getKey()) {
+  if (op.getLengths() && hasRoles())
+    padding = Padding::Anything;
+}
 
 Value GradProgram::asValue(OpFoldResult value) {
   return getValueOrCreateConstantIndexOp(b, b.getLoc(), value);
+}
+
+Value GradProgram::takeInEights(Value statistics) {
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(b, b.getLoc(), statistics);
+  OpFoldResult eights = affine::makeComposedFoldedAffineApply(
+      b, b.getLoc(), b.getAffineDimExpr(0).floorDiv(eight), {sizes.back()});
+  SmallVector<OpFoldResult> expanded = {sizes[0], sizes[1], eights,
+                                        index(eight)};
+  SmallVector<int64_t> shape;
+  SmallVector<Value> dynamic;
+  dispatchIndexOpFoldResults(expanded, dynamic, shape);
+  return tensor::ExpandShapeOp::create(
+      b, RankedTensorType::get(shape, b.getF32Type()), statistics,
+      ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}}, expanded);
+}
+
+Value GradProgram::extractFromEights(Value eights, Value batch, Value head,
+                                     Value start, int64_t rowsOfStep) {
+  Location loc = b.getLoc();
+  TiledDim rows = {rowsOfStep / eight, tensor::getMixedSize(b, loc, eights, 2)};
+  OpFoldResult first = affine::makeComposedFoldedAffineApply(
+      b, loc, b.getAffineDimExpr(0).floorDiv(eight), {start});
+  Value at = asValue(first);
+  Value tile =
+      extract(eights, {batch, head, at}, rows.existing(b, loc, at), rows);
+  return tensor::CollapseShapeOp::create(
+      b, tile, ArrayRef<ReassociationIndices>{{0, 1}});
 }
 
 SmallVector<Value> GradProgram::parallelLoop(ArrayRef<OpFoldResult> ends,

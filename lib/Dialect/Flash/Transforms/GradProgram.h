@@ -63,8 +63,25 @@ protected:
                 mlir::Value counts, llvm::ArrayRef<mlir::Value> position,
                 int64_t rows, mlir::ValueRange state, Step step);
 
+  /// Rows that a warp with a role has of a product.
+  static constexpr int64_t rowsOfWarp = 16;
+  bool hasRoles() const {
+    return schedule.has(ScheduleFeatures::SpecializeWarps);
+  }
+  /// Where warps have roles, bulk copies take the statistics of a step, eight
+  /// queries in a row: the statistics in this form, and in it those of a step
+  /// of so many queries from `start` on.
+  mlir::Value takeInEights(mlir::Value statistics);
+  mlir::Value extractFromEights(mlir::Value eights, mlir::Value batch,
+                                mlir::Value head, mlir::Value start,
+                                int64_t rowsOfStep);
+
   AttentionGradOp op;
+  Schedule schedule;
   HeadGroups groups;
+  /// Where warps have roles, of keys beyond a batch's length, which bulk copies
+  /// do not fill.
+  Padding padding = Padding::Zero;
 };
 
 /// Fails after an error at `op` if the gradient of one of its captured tensors

@@ -22,9 +22,6 @@ public:
   void run();
 
 private:
-  bool hasRoles() const {
-    return schedule.has(ScheduleFeatures::SpecializeWarps);
-  }
   /// A tensor of the sizes and elements of `tensor`, which nobody has written.
   mlir::Value emptyLike(mlir::Value tensor);
   /// The schedule of a program over tiles of so many rows.
@@ -46,11 +43,6 @@ private:
   }
   /// Writes 0 to the counts of a unit.
   void insertZeros(mlir::Value counts, mlir::ValueRange position);
-  /// Where warps have roles, bulk copies take the statistics of a step, eight
-  /// queries in a row: the statistics in this form, and those of a step in it.
-  mlir::Value takeInEights(mlir::Value statistics);
-  mlir::Value extractFromEights(mlir::Value eights, mlir::Value batch,
-                                mlir::Value head, mlir::Value start);
   mlir::Value emitQueryGrad();
   /// The gradients of keys and values by a program for both, or by one for
   /// each.
@@ -113,12 +105,9 @@ private:
                          mlir::OpFoldResult rows);
 
   mlir::Type elementType;
-  Schedule schedule;
   TiledDim queries, keys;
   /// What the programs over tiles of keys and of queries visit at a time.
   TiledDim querySteps, keySteps;
-  /// Of keys beyond a batch's length, which bulk copies do not fill.
-  Padding padding = Padding::Zero;
   double scale;
   /// Of each query, its log-sum-exp in units of log2, and delta; and these as
   /// programs over keys take them.

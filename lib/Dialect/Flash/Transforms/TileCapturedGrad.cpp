@@ -20,6 +20,8 @@
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "flash/Dialect/Flash/Utils/ScoreDependence.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
 #include "flash/Support/Place.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -34,126 +36,18 @@ using namespace flash;
 /// registers beside their sums.
 static constexpr int64_t mostRowsOfTile = 64;
 
+/// The same where warps have roles: tiles are copied in bulk, and a larger one
+/// takes fewer bytes for each score.
+static constexpr int64_t rowsOfTileWithRoles = 128;
+
+/// What such tiles may have of shared memory, beside statistics and barriers,
+/// and the stages that hide how long copies take: three gain nothing, and spill
+/// (as assembled, test/Ptxas).
+static constexpr int64_t bytesOfTiles = 224 * 1024, mostStages = 2;
+
 /// The elements whose partial sums a unit of work looks for, and how many of
-/// these it looks at in a step.
+/// these it looks at in a step, or writes where each has one.
 static constexpr int64_t elementsOfUnit = 8, sumsOfStep = 256;
-
-//===----------------------------------------------------------------------===//
-// What indices depend on
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// What a value of a score region depends on.
-struct Dependence {
-  bool onScore = false, onBatch = false, onHead = false;
-  /// On these other than by their difference.
-  bool onQuery = false, onKey = false;
-  bool onDistance = false;
-  /// Beside all that, multiples of the query and of the key, to be added,
-  int64_t queries = 0, keys = 0;
-  /// and this number, where all of it is known.
-  std::optional<int64_t> rest;
-
-  /// The same of what is computed from the value in any way.
-  Dependence ofFunction() const {
-    Dependence result = *this;
-    if (queries != 0 && queries == -keys)
-      result.onDistance = true;
-    else {
-      result.onQuery |= queries != 0;
-      result.onKey |= keys != 0;
-    }
-    result.queries = result.keys = 0;
-    result.rest.reset();
-    return result;
-  }
-  void add(const Dependence &other) {
-    onScore |= other.onScore;
-    onBatch |= other.onBatch;
-    onHead |= other.onHead;
-    onQuery |= other.onQuery;
-    onKey |= other.onKey;
-    onDistance |= other.onDistance;
-  }
-  /// The distance from key to query, and a number that is added to it.
-  std::optional<int64_t> getDistance() const {
-    Dependence others = *this;
-    others.queries = others.keys = 0;
-    others = others.ofFunction();
-    bool isLinear = !others.onScore && !others.onBatch && !others.onHead &&
-                    !others.onQuery && !others.onKey && !others.onDistance;
-    return isLinear && queries == 1 && keys == -1 ? rest : std::nullopt;
-  }
-};
-
-/// What the values of a score region depend on.
-class Dependences {
-public:
-  explicit Dependences(Region &score);
-  /// That of a value, also from outside, which depends on nothing.
-  Dependence get(Value value) const {
-    auto found = known.find(value);
-    if (found != known.end())
-      return found->second;
-    Dependence constant;
-    APInt number;
-    if (matchPattern(value, m_ConstantInt(&number)))
-      constant.rest = number.getSExtValue();
-    return constant;
-  }
-
-private:
-  Dependence compute(Operation &op);
-  DenseMap<Value, Dependence> known;
-};
-} // namespace
-
-Dependences::Dependences(Region &score) {
-  Block &block = score.front();
-  known[block.getArgument(0)].onScore = true;
-  known[block.getArgument(1)].onBatch = true;
-  known[block.getArgument(2)].onHead = true;
-  for (auto [argument, isQuery] : {std::pair(3, true), {4, false}}) {
-    Dependence &position = known[block.getArgument(argument)];
-    (isQuery ? position.queries : position.keys) = 1;
-    position.rest = 0;
-  }
-  for (Operation &op : block.without_terminator())
-    known[op.getResult(0)] = compute(op);
-}
-
-Dependence Dependences::compute(Operation &op) {
-  // Guards change what no score reads; positions fit in 32 bits.
-  if (isa<GuardOp, arith::IndexCastOp, arith::IndexCastUIOp, arith::ExtSIOp,
-          arith::TruncIOp>(op))
-    return get(op.getOperand(0));
-  auto combine = [&](int64_t ofLhs, int64_t ofRhs) {
-    Dependence lhs = get(op.getOperand(0)), rhs = get(op.getOperand(1));
-    Dependence sum = lhs;
-    sum.add(rhs);
-    sum.queries = ofLhs * lhs.queries + ofRhs * rhs.queries;
-    sum.keys = ofLhs * lhs.keys + ofRhs * rhs.keys;
-    sum.rest.reset();
-    if (lhs.rest && rhs.rest)
-      sum.rest = ofLhs * *lhs.rest + ofRhs * *rhs.rest;
-    return sum;
-  };
-  if (isa<arith::AddIOp>(op))
-    return combine(1, 1);
-  if (isa<arith::SubIOp>(op))
-    return combine(1, -1);
-  if (isa<arith::ConstantOp>(op)) {
-    Dependence constant;
-    APInt number;
-    if (matchPattern(op.getResult(0), m_ConstantInt(&number)))
-      constant.rest = number.getSExtValue();
-    return constant;
-  }
-  Dependence result;
-  for (Value operand : op.getOperands())
-    result.add(get(operand).ofFunction());
-  return result;
-}
 
 namespace {
 /// Reads of a tensor at the same indices.
@@ -184,7 +78,7 @@ static SmallVector<ReadGroup> getReadGroups(Region &score, Value captured) {
 LogicalResult flash::verifyCapturedReads(AttentionGradOp op) {
   if (op.getCaptured().empty())
     return success();
-  Dependences dependences(op.getScore());
+  ScoreDependences dependences(op.getScore());
   for (auto [number, captured] : llvm::enumerate(op.getCaptured()))
     for (auto read : op.getScore().front().getOps<tensor::ExtractOp>())
       for (Value index : read.getIndices())
@@ -253,12 +147,18 @@ private:
   struct Pair {
     Value batch, head, query, key;
   };
-  /// Of a group, what its indices depend on.
-  Dependence dependenceOf(const ReadGroup &group);
   PartialSums emitPartialSums(const ReadGroup &group);
-  PartialSums emitRowSums(const ReadGroup &group, bool overQueries);
-  PartialSums emitTileSums(const ReadGroup &group, const Dependence &on);
-  PartialSums emitDistanceSums(const ReadGroup &group, const Dependence &on);
+  /// Whether there is room for tiles for warps with roles.
+  bool canHaveRoles() const { return hasRoles() && 2 * bytes <= bytesOfTiles; }
+  /// From now on steps have such tiles, and their rows are keys or queries.
+  void useTiles(bool withRoles, bool rowsAreKeys);
+  /// That of a program that copies so many of these, of the two of queries and
+  /// gradients and of keys and values, in each step, and so many once.
+  Schedule ofTiles(int64_t inStep, int64_t once);
+  PartialSums emitRowSums(const ReadGroup &group);
+  PartialSums emitTileSums(const ReadGroup &group, const ScoreDependence &on);
+  PartialSums emitDistanceSums(const ReadGroup &group,
+                               const ScoreDependence &on);
   Distances findDistances();
   /// Sums of the distances from those of tiles at the same distance, of which
   /// there are `parts` each.
@@ -279,7 +179,7 @@ private:
     Value count;
   };
   Value emitStep(const ReadGroup &group, const Pair &pair, Value sum,
-                 bool overQueries, const Rows &ofQueries, const Rows &ofKeys);
+                 const Rows &ofQueries, const Rows &ofKeys);
   Rows takeQueries(const Pair &pair);
   Rows takeKeys(const Pair &pair, const TiledDim &dim);
   /// The keys of the batch that take part.
@@ -327,8 +227,14 @@ private:
               ArrayRef<OpFoldResult> sizes);
 
   Value captured, shift, delta;
-  Dependences dependences;
+  ScoreDependences dependences;
+  /// What tiles for warps with roles take, of queries and the output's
+  /// gradients, or of keys and values.
+  int64_t bytes;
   int64_t tile;
+  bool withRoles = false, rowsAreKeys = false;
+  /// Where warps with roles take the statistics of columns, these.
+  Value shiftInEights, deltaInEights;
   TiledDim queries, keys;
   OpFoldResult batches, heads;
 };
@@ -340,13 +246,21 @@ static int64_t chooseTile(AttentionGradOp op) {
                   std::max(*schedule.queryTile, *schedule.keyTile));
 }
 
+static int64_t getBytesOfTiles(AttentionGradOp op) {
+  auto getBytes = [&](int64_t columns) {
+    return tile::SmemType::get(rowsOfTileWithRoles, columns,
+                               op.getQuery().getType().getElementType())
+        .getAlignedBytes();
+  };
+  return getBytes(op.getHeadDim()) + getBytes(op.getValueDim());
+}
+
 CapturedGradTiler::CapturedGradTiler(AttentionGradOp op, Value captured,
                                      Value shift, Value delta)
     : GradProgram(op), captured(captured), shift(shift), delta(delta),
-      dependences(op.getScore()),
-      tile(chooseTile(op)), queries{tile,
-                                    tensor::getMixedSize(b, op.getLoc(),
-                                                         op.getQuery(), 2)},
+      dependences(op.getScore()), bytes(getBytesOfTiles(op)),
+      tile(chooseTile(op)),
+      queries{tile, tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 2)},
       keys{tile, tensor::getMixedSize(b, op.getLoc(), op.getKey(), 2)},
       batches(tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 0)),
       heads(tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 1)) {
@@ -368,20 +282,41 @@ void CapturedGradTiler::insert(Value part, Value output,
       SmallVector<OpFoldResult>(offsets.size(), index(1)));
 }
 
-Dependence CapturedGradTiler::dependenceOf(const ReadGroup &group) {
-  Dependence all;
-  for (Value index : group.indices)
-    all.add(dependences.get(index).ofFunction());
-  return all;
+PartialSums CapturedGradTiler::emitPartialSums(const ReadGroup &group) {
+  ScoreDependence on = dependences.ofFunction(group.indices);
+  if (on.isOnPairs()) {
+    useTiles(/*withRoles=*/false, /*rowsAreKeys=*/false);
+    return emitTileSums(group, on);
+  }
+  if (on.onDistance) {
+    useTiles(canHaveRoles(), /*rowsAreKeys=*/canHaveRoles());
+    return emitDistanceSums(group, on);
+  }
+  // Either will do where it is neither.
+  useTiles(canHaveRoles(), on.onKey || (canHaveRoles() && !on.onQuery));
+  return emitRowSums(group);
 }
 
-PartialSums CapturedGradTiler::emitPartialSums(const ReadGroup &group) {
-  Dependence on = dependenceOf(group);
-  if ((on.onQuery && on.onKey) || (on.onDistance && (on.onQuery || on.onKey)))
-    return emitTileSums(group, on);
-  if (on.onDistance)
-    return emitDistanceSums(group, on);
-  return emitRowSums(group, /*overQueries=*/on.onKey);
+void CapturedGradTiler::useTiles(bool withRoles, bool rowsAreKeys) {
+  this->withRoles = withRoles;
+  this->rowsAreKeys = rowsAreKeys;
+  tile = queries.tile = keys.tile =
+      withRoles ? rowsOfTileWithRoles : chooseTile(op);
+  bool hasEights = withRoles && rowsAreKeys;
+  shiftInEights = hasEights ? takeInEights(shift) : Value();
+  deltaInEights = hasEights ? takeInEights(delta) : Value();
+}
+
+Schedule CapturedGradTiler::ofTiles(int64_t inStep, int64_t once) {
+  Schedule result;
+  result.warps = getDefaultWarps(tile);
+  if (withRoles) {
+    result.warps = tile / rowsOfWarp;
+    result.features = ScheduleFeatures::SpecializeWarps;
+    result.stages =
+        std::min((bytesOfTiles - once * bytes) / (inStep * bytes), mostStages);
+  }
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -391,10 +326,20 @@ PartialSums CapturedGradTiler::emitPartialSums(const ReadGroup &group) {
 CapturedGradTiler::Rows CapturedGradTiler::takeQueries(const Pair &pair) {
   OpFoldResult rows = queries.existing(b, b.getLoc(), pair.query);
   Rows taken;
-  for (Value tensor :
-       {Value(op.getQuery()), Value(op.getOutputGrad()), shift, delta})
+  auto take = [&](Value tensor) {
     taken.tiles.push_back(
         extract(tensor, {pair.batch, pair.head, pair.query}, rows, queries));
+  };
+  take(op.getQuery());
+  take(op.getOutputGrad());
+  if (!shiftInEights) {
+    take(shift);
+    take(delta);
+  }
+  for (Value eights : {shiftInEights, deltaInEights})
+    if (eights)
+      taken.tiles.push_back(
+          extractFromEights(eights, pair.batch, pair.head, pair.query, tile));
   if (queries.isRagged())
     taken.count = asValue(rows);
   return taken;
@@ -406,16 +351,16 @@ CapturedGradTiler::Rows CapturedGradTiler::takeKeys(const Pair &pair,
   OpFoldResult head = groups.getKeyHead(b, b.getLoc(), pair.head);
   Rows taken;
   for (Value tensor : {op.getKey(), op.getValue()})
-    taken.tiles.push_back(
-        extract(tensor, {pair.batch, head, pair.key}, rows, dim));
+    taken.tiles.push_back(extract(tensor, {pair.batch, head, pair.key}, rows,
+                                  dim, withRoles ? padding : Padding::Zero));
   if (dim.isRagged())
     taken.count = asValue(rows);
   return taken;
 }
 
 Value CapturedGradTiler::emitStep(const ReadGroup &group, const Pair &pair,
-                                  Value sum, bool overQueries,
-                                  const Rows &ofQueries, const Rows &ofKeys) {
+                                  Value sum, const Rows &ofQueries,
+                                  const Rows &ofKeys) {
   SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
   SmallVector<Value> extents;
   dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
@@ -424,7 +369,7 @@ Value CapturedGradTiler::emitStep(const ReadGroup &group, const Pair &pair,
   auto step = CapturedGradStepOp::create(
       b, sum.getType(), ofQueries.tiles[0], ofKeys.tiles[0], ofKeys.tiles[1],
       ofQueries.tiles[1], ofQueries.tiles[2], ofQueries.tiles[3], captured,
-      group.reads, sum, ofQueries.count, ofKeys.count, overQueries,
+      group.reads, sum, ofQueries.count, ofKeys.count, rowsAreKeys,
       ValueRange{pair.batch, pair.head, pair.query, pair.key}, extents, open,
       lengths, APFloat(op.getScaleOrDefault()), op.getMaskAttr(),
       op.getPrecisionAttr(), ScheduleAttr::get(b.getContext(), schedule));
@@ -438,8 +383,7 @@ Value CapturedGradTiler::addKeys(const ReadGroup &group, Pair pair, Value sum) {
   TiledDim used = getUsedKeys(pair.batch);
   auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
     pair.key = at;
-    return {emitStep(group, pair, state[0], /*overQueries=*/false, ofQueries,
-                     takeKeys(pair, used))};
+    return {emitStep(group, pair, state[0], ofQueries, takeKeys(pair, used))};
   };
   return loop(constant(0), asValue(used.end), tile, sum, step)[0];
 }
@@ -464,8 +408,8 @@ Value CapturedGradTiler::addDiagonal(const ReadGroup &group, Pair pair,
   auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
     pair.query = at;
     pair.key = apply(d0 - d1, {at, distance});
-    return {emitStep(group, pair, state[0], /*overQueries=*/false,
-                     takeQueries(pair), takeKeys(pair, used))};
+    return {emitStep(group, pair, state[0], takeQueries(pair),
+                     takeKeys(pair, used))};
   };
   return loop(from, to, tile, sum, step)[0];
 }
@@ -477,8 +421,7 @@ Value CapturedGradTiler::addPair(const ReadGroup &group, const Pair &pair,
   if (op.getLengths())
     ofKeys.count = arith::SubIOp::create(
         b, asValue(getUsedKeys(pair.batch).end), pair.key);
-  return emitStep(group, pair, sum, /*overQueries=*/false, takeQueries(pair),
-                  ofKeys);
+  return emitStep(group, pair, sum, takeQueries(pair), ofKeys);
 }
 
 //===----------------------------------------------------------------------===//
@@ -486,15 +429,14 @@ Value CapturedGradTiler::addPair(const ReadGroup &group, const Pair &pair,
 //===----------------------------------------------------------------------===//
 
 /// Sums over all keys of a query, or over all queries of a key.
-PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group,
-                                           bool overQueries) {
-  const TiledDim &fixed = overQueries ? keys : queries;
+PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group) {
+  const TiledDim &fixed = rowsAreKeys ? keys : queries;
   SmallVector<OpFoldResult> sizes = {batches, heads, fixed.end};
   auto body = [&](ValueRange position, ValueRange outputs) {
     Pair pair = {position[0], position[1], position[2], position[2]};
     OpFoldResult rows = fixed.existing(b, b.getLoc(), position[2]);
     Value sum = zeros({tile});
-    if (overQueries) {
+    if (rowsAreKeys) {
       Rows ofKeys = takeKeys(pair, keys);
       Value queryEnd = asValue(queries.end);
       if (op.getLengths()) {
@@ -506,8 +448,7 @@ PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group,
       }
       auto step = [&](Value at, ValueRange state) -> SmallVector<Value> {
         pair.query = at;
-        return {emitStep(group, pair, state[0], overQueries, takeQueries(pair),
-                         ofKeys)};
+        return {emitStep(group, pair, state[0], takeQueries(pair), ofKeys)};
       };
       sum = loop(constant(0), queryEnd, tile, sum, step)[0];
     } else {
@@ -516,20 +457,18 @@ PartialSums CapturedGradTiler::emitRowSums(const ReadGroup &group,
     insertRows(b, b.getLoc(), sum, outputs[0], getAsOpFoldResult(position),
                rows);
   };
-  Schedule schedule;
-  schedule.warps = getDefaultWarps(tile);
   Value sums = parallelLoop(sizes, {1, 1, tile}, emptyOf(sizes, b.getF32Type()),
-                            schedule, body)[0];
+                            ofTiles(/*inStep=*/1, /*once=*/1), body)[0];
   return {sums,
           {{Coordinate::Batch, batches},
            {Coordinate::Head, heads},
-           {overQueries ? Coordinate::Key : Coordinate::Query, fixed.end}}};
+           {rowsAreKeys ? Coordinate::Key : Coordinate::Query, fixed.end}}};
 }
 
 /// Sums of each pair of a query and a key over the batches and heads that do
 /// not matter.
 PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
-                                            const Dependence &on) {
+                                            const ScoreDependence &on) {
   OpFoldResult someBatches = on.onBatch ? batches : index(1),
                someHeads = on.onHead ? heads : index(1);
   SmallVector<OpFoldResult> sizes = {someBatches, someHeads, queries.end,
@@ -566,10 +505,9 @@ PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
     insert(sum, outputs[0], getAsOpFoldResult(position),
            {index(1), index(1), rows, columns});
   };
-  Schedule schedule;
-  schedule.warps = getDefaultWarps(tile);
-  Value sums = parallelLoop(sizes, {1, 1, tile, tile},
-                            emptyOf(sizes, b.getF32Type()), schedule, body)[0];
+  Value sums =
+      parallelLoop(sizes, {1, 1, tile, tile}, emptyOf(sizes, b.getF32Type()),
+                   ofTiles(/*inStep=*/2, /*once=*/0), body)[0];
   return {sums,
           {{Coordinate::Batch, someBatches},
            {Coordinate::Head, someHeads},
@@ -662,7 +600,7 @@ static std::optional<int64_t> multiply(ArrayRef<OpFoldResult> factors) {
 /// are as many tiles apart have the same distances, so those tiles are added
 /// first.
 PartialSums CapturedGradTiler::emitDistanceSums(const ReadGroup &group,
-                                                const Dependence &on) {
+                                                const ScoreDependence &on) {
   OpFoldResult someBatches = on.onBatch ? batches : index(1);
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
   Distances distances = findDistances();
@@ -700,10 +638,8 @@ PartialSums CapturedGradTiler::emitDistanceSums(const ReadGroup &group,
     insert(sum, outputs[0], offsets,
            {index(1), index(1), index(1), index(tile), index(tile)});
   };
-  Schedule schedule;
-  schedule.warps = getDefaultWarps(tile);
   Value tiles = parallelLoop(ends, {1, 1, 1}, emptyOf(sizes, b.getF32Type()),
-                             schedule, body)[0];
+                             ofTiles(/*inStep=*/2, /*once=*/0), body)[0];
   return {addDiagonals(tiles, someBatches, distances, parts),
           {{Coordinate::Batch, someBatches},
            {Coordinate::Head, heads},
@@ -722,59 +658,74 @@ Value CapturedGradTiler::addDiagonals(Value tiles, OpFoldResult someBatches,
   Value ahead = asValue(affine::makeComposedFoldedAffineApply(
       b, loc, d0 - d1 * tile, {distances.first, distances.firstOfTiles}));
   SmallVector<OpFoldResult> sizes = {someBatches, heads, distances.number};
-  TiledDim units = {elementsOfUnit, distances.number};
+  TiledDim units = {sumsOfStep, distances.number};
   AffineMap all = map(2, {0, 1});
   auto body = [&](ValueRange position, ValueRange outputs) {
-    auto term = [&](ImplicitLocOpBuilder &at,
-                    ValueRange) -> SmallVector<Value> {
-      auto number = [&](int64_t value) -> Value {
-        return arith::ConstantIndexOp::create(at, value);
-      };
-      Value row = linalg::IndexOp::create(at, 0),
-            column = linalg::IndexOp::create(at, 1), query = column;
-      if (parts > 1)
-        query = arith::RemUIOp::create(at, column, number(tile));
-      // The distance is tile * n + query - key, for a query and a key of tiles
-      // that are n apart, so that n = ceil(x / tile) and key = tile * n - x
-      // where x is the distance less the query. Here n and x are less by the
-      // first n, and x - 1 has a multiple of the tile added to it, for it not
-      // to be negative.
-      Value shifted = arith::AddIOp::create(at, position[2], row);
-      shifted = arith::AddIOp::create(at, shifted, ahead);
-      shifted = arith::SubIOp::create(at, shifted, query);
-      shifted = arith::AddIOp::create(at, shifted, number(2 * tile - 1));
-      Value quotient = arith::DivUIOp::create(at, shifted, number(tile));
-      Value rest = arith::RemUIOp::create(at, shifted, number(tile));
-      Value key = arith::SubIOp::create(at, number(tile - 1), rest);
-      Value which = arith::SubIOp::create(at, quotient, number(1));
-      Value isThere = arith::AndIOp::create(
-          at,
-          arith::CmpIOp::create(at, arith::CmpIPredicate::sge, which,
-                                number(0)),
-          arith::CmpIOp::create(at, arith::CmpIPredicate::slt, which, apart));
-      Value readable = arith::SelectOp::create(at, isThere, which, number(0));
-      if (parts > 1) {
-        Value part = arith::DivUIOp::create(at, column, number(tile));
+    // Adds one row after the other of each tile: the elements of neighbouring
+    // distances are neighbours in memory.
+    auto add = [&](Value row, Value part, Value sums) {
+      auto term = [&](ImplicitLocOpBuilder &at,
+                      ValueRange args) -> SmallVector<Value> {
+        auto number = [&](int64_t value) -> Value {
+          return arith::ConstantIndexOp::create(at, value);
+        };
+        // The distance is tile * n + query - key, for a query and a key of
+        // tiles that are n apart: with x the distance and the row's key, n =
+        // floor(x / tile) and the query is the rest; with x the distance less
+        // the row's query, n = ceil(x / tile) and the key is what is missing.
+        // Here n and x are less by the first n, and x has a multiple of the
+        // tile added to it, for it not to be negative.
+        Value shifted = arith::AddIOp::create(at, position[2],
+                                              linalg::IndexOp::create(at, 1));
+        shifted = arith::AddIOp::create(at, shifted, ahead);
+        if (rowsAreKeys) {
+          shifted = arith::AddIOp::create(at, shifted, row);
+          shifted = arith::AddIOp::create(at, shifted, number(tile));
+        } else {
+          shifted = arith::SubIOp::create(at, shifted, row);
+          shifted = arith::AddIOp::create(at, shifted, number(2 * tile - 1));
+        }
+        Value quotient = arith::DivUIOp::create(at, shifted, number(tile));
+        Value column = arith::RemUIOp::create(at, shifted, number(tile));
+        if (!rowsAreKeys)
+          column = arith::SubIOp::create(at, number(tile - 1), column);
+        Value which = arith::SubIOp::create(at, quotient, number(1));
+        Value isThere = arith::AndIOp::create(
+            at,
+            arith::CmpIOp::create(at, arith::CmpIPredicate::sge, which,
+                                  number(0)),
+            arith::CmpIOp::create(at, arith::CmpIPredicate::slt, which, apart));
+        Value readable = arith::SelectOp::create(at, isThere, which, number(0));
         readable = arith::MulIOp::create(at, readable, number(parts));
         readable = arith::AddIOp::create(at, readable, part);
-      }
-      Value sum = tensor::ExtractOp::create(
-          at, tiles,
-          ValueRange{position[0], position[1], readable, query, key});
-      return {arith::SelectOp::create(at, isThere, sum, emitConstant(at, 0))};
+        Value sum = tensor::ExtractOp::create(
+            at, tiles,
+            ValueRange{position[0], position[1], readable, row, column});
+        sum = arith::SelectOp::create(at, isThere, sum, emitConstant(at, 0));
+        return {arith::AddFOp::create(at, args[0], sum)};
+      };
+      return generic({}, sums, {all}, term)[0];
     };
-    Value terms =
-        generic({}, empty({elementsOfUnit, parts * tile}), {all}, term)[0];
-    Value sum = generic(
-        terms, zeros({elementsOfUnit}), {all, map(2, {0})},
-        [](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-          return {arith::AddFOp::create(at, args[1], args[0])};
-        })[0];
-    insertRows(b, loc, sum, outputs[0], getAsOpFoldResult(position),
-               units.existing(b, loc, position[2]));
+    auto ofPart = [&](Value part, ValueRange state) {
+      return loop(constant(0), constant(tile), 1, state,
+                  [&](Value row, ValueRange state) -> SmallVector<Value> {
+                    return {add(row, part, state[0])};
+                  });
+    };
+    Value sum = loop(constant(0), constant(parts), 1, zeros({1, sumsOfStep}),
+                     ofPart)[0];
+    SmallVector<OpFoldResult> offsets = getAsOpFoldResult(position);
+    OpFoldResult count = units.existing(b, loc, position[2]);
+    int64_t known = getConstantIntValue(count).value_or(ShapedType::kDynamic);
+    if (known != sumsOfStep)
+      sum = tensor::ExtractSliceOp::create(
+          b, RankedTensorType::get({1, known}, b.getF32Type()), sum,
+          SmallVector<OpFoldResult>(2, index(0)), {index(1), count},
+          SmallVector<OpFoldResult>(2, index(1)));
+    insert(sum, outputs[0], offsets, {index(1), index(1), count});
   };
-  return parallelLoop(sizes, {1, 1, elementsOfUnit},
-                      emptyOf(sizes, b.getF32Type()), Schedule(), body)[0];
+  return parallelLoop(sizes, {1, 1, sumsOfStep}, emptyOf(sizes, b.getF32Type()),
+                      Schedule(), body)[0];
 }
 
 //===----------------------------------------------------------------------===//

@@ -33,12 +33,6 @@ using namespace flash;
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Rows that a warp has of a product.
-static constexpr int64_t rowsOfWarp = 16;
-
-/// Statistics that are copied in a row: 32 bytes.
-static constexpr int64_t eight = 8;
-
 /// Rows of the output whose delta a unit of work computes, and rows of dQ whose
 /// sums one rounds. Of sums that are transposed these are neighbours in memory:
 /// 32 are a line of the cache.
@@ -49,7 +43,6 @@ static constexpr int64_t sinkHeads = 8, sinkQueries = 256;
 
 GradTiler::GradTiler(AttentionGradOp op)
     : GradProgram(op), elementType(op.getQuery().getType().getElementType()),
-      schedule(op.getSchedule()->getValue()),
       queries{*schedule.queryTile,
               tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 2)},
       keys{*schedule.keyTile,
@@ -61,8 +54,6 @@ GradTiler::GradTiler(AttentionGradOp op)
   }
   querySteps = {schedule.getQueryStep(), queries.end, queries.multiple};
   keySteps = {schedule.getKeyStep(), keys.end, keys.multiple};
-  if (op.getLengths() && hasRoles())
-    padding = Padding::Anything;
 }
 
 Value GradTiler::emptyLike(Value tensor) {
@@ -212,35 +203,6 @@ void GradTiler::insertZeros(Value counts, ValueRange position) {
   }
 }
 
-Value GradTiler::takeInEights(Value statistics) {
-  SmallVector<OpFoldResult> sizes =
-      tensor::getMixedSizes(b, b.getLoc(), statistics);
-  OpFoldResult eights = affine::makeComposedFoldedAffineApply(
-      b, b.getLoc(), b.getAffineDimExpr(0).floorDiv(eight), {sizes.back()});
-  SmallVector<OpFoldResult> expanded = {sizes[0], sizes[1], eights,
-                                        index(eight)};
-  SmallVector<int64_t> shape;
-  SmallVector<Value> dynamic;
-  dispatchIndexOpFoldResults(expanded, dynamic, shape);
-  return tensor::ExpandShapeOp::create(
-      b, RankedTensorType::get(shape, b.getF32Type()), statistics,
-      ArrayRef<ReassociationIndices>{{0}, {1}, {2, 3}}, expanded);
-}
-
-Value GradTiler::extractFromEights(Value eights, Value batch, Value head,
-                                   Value start) {
-  Location loc = b.getLoc();
-  TiledDim rows = {querySteps.tile / eight,
-                   tensor::getMixedSize(b, loc, eights, 2)};
-  OpFoldResult first = affine::makeComposedFoldedAffineApply(
-      b, loc, b.getAffineDimExpr(0).floorDiv(eight), {start});
-  Value at = asValue(first);
-  Value tile =
-      extract(eights, {batch, head, at}, rows.existing(b, loc, at), rows);
-  return tensor::CollapseShapeOp::create(
-      b, tile, ArrayRef<ReassociationIndices>{{0, 1}});
-}
-
 Value GradTiler::emitQueryGrad() {
   Location loc = op.getLoc();
   SmallVector<OpFoldResult> ends = tensor::getMixedSizes(b, loc, op.getQuery());
@@ -329,7 +291,8 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
         return extract(tensor, firstQuery, existing, some);
       };
       auto statisticsOf = [&](Value statistics) {
-        return hasRoles() ? extractFromEights(statistics, batch, head, at)
+        return hasRoles() ? extractFromEights(statistics, batch, head, at,
+                                              querySteps.tile)
                           : tile(statistics);
       };
       SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;

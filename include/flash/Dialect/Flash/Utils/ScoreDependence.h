@@ -1,0 +1,64 @@
+//===- ScoreDependence.h - What score regions' values depend on -*- C++ -*-===//
+//
+// Part of flash-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef FLASH_DIALECT_FLASH_UTILS_SCOREDEPENDENCE_H
+#define FLASH_DIALECT_FLASH_UTILS_SCOREDEPENDENCE_H
+
+#include "mlir/IR/Region.h"
+#include "llvm/ADT/DenseMap.h"
+#include <optional>
+
+namespace flash {
+
+/// What a value of a score region depends on.
+struct ScoreDependence {
+  bool onScore = false, onBatch = false, onHead = false;
+  /// On these other than by their difference.
+  bool onQuery = false, onKey = false;
+  bool onDistance = false;
+  /// Beside all that, multiples of the query and of the key, to be added,
+  int64_t queries = 0, keys = 0;
+  /// and this number, where all of it is known.
+  std::optional<int64_t> rest;
+
+  /// The same of what is computed from the value in any way.
+  ScoreDependence ofFunction() const;
+  void add(const ScoreDependence &other);
+  /// The distance from key to query, and a number that is added to it.
+  std::optional<int64_t> getDistance() const;
+  /// Whether it takes the query and the key to tell the value of a function,
+  /// and not their distance alone.
+  bool isOnPairs() const {
+    return (onQuery && onKey) || (onDistance && (onQuery || onKey));
+  }
+};
+
+/// What the values of a score region depend on.
+class ScoreDependences {
+public:
+  explicit ScoreDependences(mlir::Region &score);
+  /// That of a value, also from outside, which depends on nothing.
+  ScoreDependence get(mlir::Value value) const;
+  /// That of all values together, as of a function of them.
+  ScoreDependence ofFunction(mlir::ValueRange values) const;
+
+private:
+  ScoreDependence compute(mlir::Operation &op);
+  llvm::DenseMap<mlir::Value, ScoreDependence> known;
+};
+
+/// Whether a score region reads a captured tensor at the query and the key,
+/// other than at their distance.
+bool readsPairs(mlir::Region &score);
+
+/// Whether what a score region gives is linear in the score, so that its
+/// derivative is the same for all scores.
+bool isLinearInScore(mlir::Region &score);
+
+} // namespace flash
+
+#endif // FLASH_DIALECT_FLASH_UTILS_SCOREDEPENDENCE_H
