@@ -41,18 +41,31 @@ struct Candidate {
   int64_t maxHeadDim, queryTile, keyStep, keyTile, queryStep, stages;
   /// Where the program of keys has other stages, and where it is two.
   std::optional<int64_t> queryStages = {}, keyPrograms = {};
-  /// From which length on it is faster than two programs, as one, without a
-  /// mask and under a causal one, and from how many heads of all batches:
-  /// blocks of a head take turns (H200, docs/schedules.md).
-  int64_t shortest = 0, shortestCausal = 0, fewestHeads = 0;
   /// What the one program has besides.
   ScheduleFeatures fused = ScheduleFeatures::None;
 };
+
+/// Where one program is faster than two (H200, docs/schedules.md).
+struct Gain {
+  int64_t headDim;
+  /// From which length on, without a mask and with one, and from how many heads
+  /// of all batches: blocks of a head take turns.
+  int64_t shortest, shortestMasked, fewestHeads;
+  /// The same where scores are kept, and each program would compute them again;
+  /// never, if absent, where there are no registers for them.
+  std::optional<int64_t> shortestKept, shortestMaskedKept;
+  /// Whether there are registers for elements of each query and key.
+  bool readsPairs;
+};
 } // namespace
 
-/// Rows shorter than this, without a mask and under a causal one, ask for so
-/// many tiles of keys in place of heads.
-static constexpr int64_t longRow = 2048, longCausalRow = 1024,
+/// In narrower windows most tiles are masked, where there are no registers for
+/// scores.
+static constexpr int64_t fewestKeysOfScores = 512;
+
+/// Rows shorter than this, without a mask and with one, ask for so many tiles
+/// of keys in place of heads.
+static constexpr int64_t longRow = 2048, longMaskedRow = 1024,
                          fewestTilesOfShortRows = 1024;
 
 static constexpr ScheduleFeatures features =
@@ -68,8 +81,15 @@ static constexpr ScheduleFeatures claimed =
 
 /// Those of one program, which has no tiles of queries of its own.
 static constexpr Candidate fusedCandidates[] = {
-    {64, 128, 128, 128, 128, 2, {}, {}, 512, 512, 4, claimed},
-    {128, 128, 128, 128, 64, 2, {}, {}, 1024, 2048, 16}};
+    {64, 128, 128, 128, 128, 2, {}, {}, claimed}, {128, 128, 128, 128, 64, 2}};
+
+static constexpr Gain gains[] = {
+    {64, 512, 512, 4, {}, {}, /*readsPairs=*/false},
+    {128, 1024, 2048, 16, 512, 1024, /*readsPairs=*/true}};
+
+/// How many times as long rows may be as a query sees keys: turns bind all
+/// tiles of a head to each other, those of a window, too.
+static constexpr int64_t longestRowByKeys = 4;
 
 /// The first of the candidates that the problem has room in; null if there is
 /// none.
@@ -82,27 +102,34 @@ static const Candidate *findCandidate(const Problem &problem,
 }
 
 /// Whether one program is faster than two where warps have roles, as far as
-/// that was measured: other head dimensions and masks, ragged tiles, and scores
-/// that are computed again, need more registers than there are or were not.
+/// that was measured: not with other head dimensions, and where a score region
+/// masks, there may be a map of blocks.
 static bool paysToFuse(const Problem &problem) {
   const Candidate *candidate = findCandidate(problem, fusedCandidates);
-  if (!candidate || problem.headDim != candidate->maxHeadDim ||
-      problem.valueDim != candidate->maxHeadDim || problem.hasScore ||
-      problem.masksInRegion || problem.hasLengths || !problem.queries ||
-      !problem.keys || (problem.isMasked && problem.mask != "causal"))
+  const Gain *gain = llvm::find_if(gains, [&](const Gain &each) {
+    return problem.headDim == each.headDim && problem.valueDim == each.headDim;
+  });
+  if (!candidate || gain == std::end(gains) || problem.masksInRegion ||
+      !problem.queries || !problem.keys ||
+      (problem.readsPairs && !gain->readsPairs))
     return false;
-  int64_t length = std::min(*problem.queries, *problem.keys);
-  if (problem.heads) {
-    bool isShort = length < (problem.isMasked ? longCausalRow : longRow);
-    int64_t tiles = *problem.heads * (length / candidate->keyTile);
-    if (isShort ? tiles < fewestTilesOfShortRows
-                : *problem.heads < candidate->fewestHeads)
-      return false;
-  }
-  return length >= (problem.isMasked ? candidate->shortestCausal
-                                     : candidate->shortest) &&
-         *problem.queries % candidate->queryStep == 0 &&
-         *problem.keys % candidate->keyTile == 0;
+  std::optional<int64_t> shortest =
+      problem.isMasked ? gain->shortestMasked : gain->shortest;
+  if (problem.keepsScores)
+    shortest = problem.isMasked ? gain->shortestMaskedKept : gain->shortestKept;
+  int64_t length = std::min(*problem.queries, *problem.keys),
+          keysOfQuery = *problem.mostKeysPerQuery;
+  if (!shortest || length < *shortest ||
+      length > longestRowByKeys * keysOfQuery ||
+      (problem.hasScore && problem.isMasked &&
+       keysOfQuery < fewestKeysOfScores))
+    return false;
+  if (!problem.heads)
+    return true;
+  bool isShort = length < (problem.isMasked ? longMaskedRow : longRow);
+  int64_t tiles = *problem.heads * llvm::divideCeil(length, candidate->keyTile);
+  return isShort ? tiles >= fewestTilesOfShortRows
+                 : *problem.heads >= gain->fewestHeads;
 }
 
 static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {

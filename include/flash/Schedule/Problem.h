@@ -33,6 +33,11 @@ struct Problem {
   /// a score region masks elements.
   std::string mask = "full";
   bool isMasked = false, hasScore = false, hasLengths = false;
+  /// The derivative of the score region is not the same for all scores, so that
+  /// these are kept for it.
+  bool keepsScores = false;
+  /// The score region reads a captured tensor at each query and key.
+  bool readsPairs = false;
   /// Whether the attention's gradients are what is computed.
   bool isGradient = false;
   /// A score region masks elements, which takes registers.

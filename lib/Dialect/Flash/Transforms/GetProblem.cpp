@@ -9,6 +9,7 @@
 
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
+#include "flash/Dialect/Flash/Utils/ScoreDependence.h"
 #include "flash/Schedule/Models.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -64,6 +65,8 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
     problem.packedHeads = op.getSchedule()->getValue().getPackedHeads();
   problem.isGradient = isa<AttentionGradOp>(op);
   problem.hasScore = changesScore(op.getScore());
+  problem.keepsScores = problem.isGradient && !isLinearInScore(op.getScore());
+  problem.readsPairs = readsPairs(op.getScore());
   problem.hasLengths = static_cast<bool>(op.getLengths());
   problem.masksInRegion = masksElements(op.getScore());
   problem.isMasked = op.getMask().has_value() || problem.masksInRegion;
@@ -75,14 +78,18 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
                        .getName()
                        .rsplit('.')
                        .second.str();
+  setKeysPerQuery(problem, op);
+  return problem;
+}
+
+void flash::setKeysPerQuery(Problem &problem, AttentionOpInterface op) {
   if (!problem.queries || !problem.keys)
-    return problem;
+    return;
   KeysOfQuery keys = {*problem.keys, *problem.keys};
   if (op.getMask())
     keys = estimateKeysOfQuery(*op.getMask(), *problem.queries, *problem.keys);
   problem.meanKeysPerQuery = keys.mean;
   problem.mostKeysPerQuery = keys.most;
-  return problem;
 }
 
 FailureOr<Schedule> flash::parseSchedule(Operation *op, StringRef text) {

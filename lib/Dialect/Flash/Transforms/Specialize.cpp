@@ -417,6 +417,7 @@ LogicalResult Specialize::select(AttentionGradOp op) {
   };
   problem.queries = getSize(queries);
   problem.keys = getSize(keys);
+  setKeysPerQuery(problem, op);
   Schedule chosen = givenSchedule;
   if (op.getSchedule())
     chosen = chosen.over(op.getSchedule()->getValue());

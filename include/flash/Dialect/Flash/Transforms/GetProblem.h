@@ -22,6 +22,9 @@ Problem getProblem(AttentionOpInterface op);
 Problem getProblem(AttentionOpInterface op, llvm::ArrayRef<int64_t> query,
                    llvm::ArrayRef<int64_t> key);
 
+/// Sets the keys that a query sees, where the lengths are not those of the op.
+void setKeysPerQuery(Problem &problem, AttentionOpInterface op);
+
 /// The schedule that a pass has as an option; fails after an error at `op`.
 llvm::FailureOr<Schedule> parseSchedule(mlir::Operation *op,
                                         llvm::StringRef text);

@@ -1,0 +1,92 @@
+// Where one program for all gradients pays, beside causal masks (select-schedule-grad.mlir): by what the score
+// region does, and how long rows are beside the keys that a query sees.
+// RUN: flash-opt %s --flash-select-schedule=target=sm_90a | FileCheck %s
+
+!q = tensor<8x16x2048x64xbf16>
+!l = tensor<8x16x2048xf32>
+!w = tensor<8x16x2048x128xbf16>
+
+// A bias leaves the derivative as it is; tanh needs the scores again, for which there are registers at D = 128.
+
+// CHECK-LABEL: func @scores(
+// CHECK:         products = 5
+// CHECK:         query_step = 64, key_step = 128, stages = 2
+// CHECK:         products = 5
+func.func @scores(%q: !q, %w: !w, %lse: !l, %slopes: tensor<16xf32>) {
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %n = arith.index_cast %d : index to i32
+    %f = arith.sitofp %n : i32 to f32
+    %e = tensor.extract %slopes[%h] : tensor<16xf32>
+    %x = arith.mulf %e, %f : f32
+    %r = arith.subf %s, %x : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  %1:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %r = math.tanh %s : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  %2:3 = flash.attention_grad %w, %w, %w, %w, %lse, %w score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %r = math.tanh %s : f32
+    flash.yield %r : f32
+  } : (!w, !w, !w, !w, !l, !w) -> (!w, !w, !w)
+  return
+}
+
+// An element for each query and key; one of a bucket of the distance is none.
+
+// CHECK-LABEL: func @pairs(
+// CHECK:         query_step = 64, key_step = 128, stages = 2
+// CHECK:         products = 5
+func.func @pairs(%q: !q, %lse: !l, %bias: tensor<2048x2048xbf16>, %table: tensor<32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c31 = arith.constant 31 : index
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %e = tensor.extract %bias[%i, %j] : tensor<2048x2048xbf16>
+    %x = arith.extf %e : bf16 to f32
+    %r = arith.addf %s, %x : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  %1:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %low = arith.maxsi %d, %c0 : index
+    %at = arith.minsi %low, %c31 : index
+    %e = tensor.extract %table[%at] : tensor<32xf32>
+    %r = arith.addf %s, %e : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return
+}
+
+// Of four times as many rows as a window has keys, and no more; no narrow ones with a score function.
+
+!s = tensor<8x16x1024x64xbf16>
+!sl = tensor<8x16x1024xf32>
+
+// CHECK-LABEL: func @windows(
+// CHECK:         products = 5
+// CHECK:         query_step = 64, key_step = 128, stages = 2
+// CHECK:         products = 5
+// CHECK:         query_step = 64, key_step = 128, stages = 2
+func.func @windows(%q: !s, %lse: !sl, %t: tensor<16xf32>) {
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.window<left = 255, right = 0>) : (!s, !s, !s, !s, !sl, !s) -> (!s, !s, !s)
+  %1:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.window<left = 127, right = 0>) : (!s, !s, !s, !s, !sl, !s) -> (!s, !s, !s)
+  %2:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.window<left = 511, right = 0>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %e = tensor.extract %t[%h] : tensor<16xf32>
+    %r = arith.addf %s, %e : f32
+    flash.yield %r : f32
+  } : (!s, !s, !s, !s, !sl, !s) -> (!s, !s, !s)
+  %3:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.window<left = 255, right = 0>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %e = tensor.extract %t[%h] : tensor<16xf32>
+    %r = arith.addf %s, %e : f32
+    flash.yield %r : f32
+  } : (!s, !s, !s, !s, !sl, !s) -> (!s, !s, !s)
+  return
+}
