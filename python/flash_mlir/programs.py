@@ -244,8 +244,16 @@ def get_function(config):
         target = _get_target(device)
         return get_gradient_kernel(config, element, rank, head_dim, value_dim, target, sizes, has_lse_grad, wrt)
 
-    def dispatch(query, key, value, lengths, sink, captured, is_plain):
-        return _get_dispatch()(query, key, value, lengths, sink, captured, is_plain, config, returns_lse)
+    made = None
+
+    def dispatch(*arguments):
+        nonlocal made
+        if made is None:
+            # PyTorch is imported by now.
+            from .torch_operator import make_dispatch
+
+            made = make_dispatch(config, returns_lse)
+        return made(*arguments)
 
     returns_lse = parts.get("lse", False)
     of_plan = len(_OF_MAP) if "plan" in parts else 0
@@ -253,10 +261,3 @@ def get_function(config):
     captures = [*get_captures(config), *_OF_MAP * ((of_plan + of_gradients) // len(_OF_MAP))]
     return _core.Attention(compile, compile_gradients, captures, returns_lse, dispatch, of_plan, of_gradients)
 
-
-@functools.lru_cache(maxsize=None)
-def _get_dispatch():
-    """That of PyTorch's operators, without the time of an import statement in each call."""
-    from .torch_operator import dispatch
-
-    return dispatch

@@ -117,6 +117,8 @@ class _Attention(torch.autograd.Function):
             )
         else:
             grads = _GRAD(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt, config)
+        if not captured and sink is None:
+            return (None, None, None, *grads, None, None)
         query_grad, key_grad, value_grad, *found = grads
         sink_grad = None if sink is None else found.pop(0)
         grads = None, None, None, query_grad, key_grad, value_grad, None, sink_grad
@@ -164,16 +166,25 @@ def call(query, key, value, lengths, sink, captured, config, return_lse):
     return operator(query, key, value, lengths, sink, captured, config)
 
 
-def dispatch(query, key, value, lengths, sink, captured, is_plain, config, return_lse):
-    """A call that no kernel alone can serve.
+def make_dispatch(config, return_lse):
+    """What serves calls that no kernel alone can.
 
-    That is one of tensors without memory, or that something watches, by the operators; or one with gradients, of
-    plain tensors that nothing watches, which goes without them.
+    These are of tensors without memory, or that something watches, by the operators; or with gradients, of plain
+    tensors that nothing watches, which go without them.
     """
+    training_config = get_training_config(config)
+    training = get_function(training_config)
+
+    def dispatch(query, key, value, lengths, sink, captured, is_plain):
+        if is_plain and _peek_transforms() is None:
+            return _apply(training, training_config, return_lse, query, key, value, lengths, sink, *captured)
+        return _call_watched(query, key, value, lengths, sink, captured, config, return_lse)
+
+    return dispatch
+
+
+def _call_watched(query, key, value, lengths, sink, captured, config, return_lse):
     is_transformed = _peek_transforms() is not None
-    if is_plain and not is_transformed:
-        config = get_training_config(config)
-        return _apply(get_function(config), config, return_lse, query, key, value, lengths, sink, *captured)
     if forward_ad._current_level >= 0:
         for tensor in (query, key, value, sink, *captured):
             if tensor is not None and forward_ad.unpack_dual(tensor).tangent is not None:

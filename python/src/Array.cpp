@@ -54,6 +54,14 @@ bool Array::isDense() const {
   return dense || isEmpty();
 }
 
+bool Array::isRowMajor() const {
+  int64_t expected = 1;
+  bool rowMajor = true;
+  for (int d = rank; d-- > 0; expected *= sizes[d])
+    rowMajor &= strides[d] == expected;
+  return rowMajor;
+}
+
 bool Array::isAligned() const {
   return reinterpret_cast<uintptr_t>(data) % getBytes(element) == 0;
 }
@@ -142,6 +150,7 @@ Torch *Torch::get() {
   auto *result = new Torch;
   result->tensorType = imported.attr("Tensor");
   result->empty = imported.attr("empty");
+  result->emptyLike = imported.attr("empty_like");
   result->boolType = imported.attr("bool");
   result->gradEnabled = imported.attr("is_grad_enabled");
   auto find = [](nb::handle object, const char *name) {
@@ -185,17 +194,27 @@ bool Torch::isWatched() const {
 }
 
 nb::object Torch::allocate(const int64_t *sizes, int32_t rank,
-                           FlashElementType element, void *&address) {
+                           FlashElementType element, void *&address,
+                           const Array *arrays, size_t numArrays) {
   static PyObject *names = PyTuple_Pack(2, intern("dtype"), intern("device"));
   static PyObject *cuda = intern("cuda"), *dataPtr = intern("data_ptr");
+  auto finish = [&](PyObject *made) {
+    nb::object tensor = steal(made);
+    address = PyLong_AsVoidPtr(callMethod(tensor, dataPtr).ptr());
+    return tensor;
+  };
+  for (const Array *like = arrays; like != arrays + numArrays; ++like)
+    if (like->prototype && like->hasType(element) && like->rank == rank &&
+        std::equal(sizes, sizes + rank, like->sizes)) {
+      PyObject *prototype = like->prototype.ptr();
+      return finish(
+          PyObject_Vectorcall(emptyLike.ptr(), &prototype, 1, nullptr));
+    }
   nb::object shape = steal(PyTuple_New(rank));
   for (int32_t d = 0; d < rank; ++d)
     PyTuple_SetItem(shape.ptr(), d, PyLong_FromLongLong(sizes[d]));
   PyObject *arguments[] = {shape.ptr(), dtypes[element].ptr(), cuda};
-  nb::object tensor =
-      steal(PyObject_Vectorcall(empty.ptr(), arguments, 1, names));
-  address = PyLong_AsVoidPtr(callMethod(tensor, dataPtr).ptr());
-  return tensor;
+  return finish(PyObject_Vectorcall(empty.ptr(), arguments, 1, names));
 }
 
 void *Torch::getCurrentStream(int device) {
@@ -211,9 +230,7 @@ void *Torch::getCurrentStream(int device) {
 static bool readFast(const Torch &torch, nb::handle object, Array &array) {
   DLTensor tensor;
   // Tensors of other types may stand for what has no memory.
-  if (!torch.exchange || !torch.exchange->readTensor ||
-      !(object.type().is(torch.tensorType) ||
-        object.type().is(torch.parameterType)))
+  if (!torch.exchange || !torch.exchange->readTensor || !torch.isPlain(object))
     return false;
   if (torch.exchange->readTensor(object.ptr(), &tensor)) {
     PyErr_Clear();
@@ -242,6 +259,8 @@ static bool readFast(const Torch &torch, nb::handle object, Array &array) {
   std::copy_n(tensor.strides, tensor.rank, array.strides);
   array.device = tensor.device.type == dlCuda ? tensor.device.id : -1;
   array.hasMemory = tensor.data || array.isEmpty();
+  if (array.isRowMajor())
+    array.prototype = object;
   return true;
 }
 
@@ -327,6 +346,8 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
       throw nb::python_error();
   }
   array.hasMemory = array.data || (pointer && array.isEmpty());
+  if (torch.isPlain(object) && array.isRowMajor())
+    array.prototype = object;
   return array;
 }
 

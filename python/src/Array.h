@@ -38,8 +38,13 @@ struct Array {
   bool hasMemory = true;
   /// The number of a CUDA device, or -1 for the host.
   int device = -1;
+  /// The tensor itself if it is row-major, also in dimensions of one element:
+  /// PyTorch makes one like it in half the time of any other.
+  nb::handle prototype;
 
   bool isDense() const;
+  /// Dense, and dimensions of one element have the strides of others.
+  bool isRowMajor() const;
   bool isEmpty() const;
   /// Whether each element lies at a multiple of its size.
   bool isAligned() const;
@@ -92,8 +97,8 @@ inline nb::object steal(PyObject *object) {
 
 /// Parts of PyTorch, looked up once it has been imported.
 struct Torch {
-  nb::object tensorType, parameterType, empty, currentStream, currentDevice,
-      deviceGuard, gradEnabled;
+  nb::object tensorType, parameterType, empty, emptyLike, currentStream,
+      currentDevice, deviceGuard, gradEnabled;
   nb::object dtypes[FLASH_I64 + 1], boolType;
   /// uint8, uint16 and uint32, at the places of the integers with signs; none
   /// where PyTorch is older than they are.
@@ -108,9 +113,11 @@ struct Torch {
 
   /// A tensor on the current device, and its address. PyTorch itself makes it:
   /// the memory of one that came by the exchange interface is foreign to its
-  /// allocator, so that `record_stream` would do nothing.
+  /// allocator, so that `record_stream` would do nothing. One of some arrays
+  /// may be like it.
   nb::object allocate(const int64_t *sizes, int32_t rank,
-                      FlashElementType element, void *&address);
+                      FlashElementType element, void *&address,
+                      const Array *arrays = nullptr, size_t numArrays = 0);
   void *getCurrentStream(int device);
 
   /// Whether operators note how results are computed from tensors that require
@@ -124,6 +131,10 @@ struct Torch {
   /// as that of fake tensors, or forward-mode differentiation.
   bool isWatched() const;
 
+  /// Whether it is no subclass, whose functions may do other things.
+  bool isPlain(nb::handle object) const {
+    return object.type().is(tensorType) || object.type().is(parameterType);
+  }
   bool isTensor(nb::handle object) const {
     return PyObject_TypeCheck(
         object.ptr(), reinterpret_cast<PyTypeObject *>(tensorType.ptr()));

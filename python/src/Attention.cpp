@@ -303,18 +303,20 @@ Attention::read(Arguments &arguments, nb::handle queryObject,
   return obstacle;
 }
 
-/// Calls a kernel where query is.
+/// Calls a kernel where query is, the first of `operands`, before key and
+/// value.
 static std::vector<nb::object> runOrLaunch(Kernel &kernel,
                                            const FlashTensor *tensors,
-                                           size_t count, const Array &query) {
+                                           size_t count,
+                                           const Array *operands) {
+  constexpr size_t numOperands = 3;
   const char *note = "; arguments 0, 1 and 2 are query, key and value";
-  if (query.device >= 0)
-    return kernel.launch(tensors, count, query.device, note);
-  return kernel.run(tensors, count, query, note);
+  if (operands->device >= 0)
+    return kernel.launch(tensors, count, operands, numOperands, note);
+  return kernel.run(tensors, count, *operands, note);
 }
 
 nb::object Attention::execute(const Arguments &arguments) {
-  const Array &query = arguments.arrays[0];
   Specialization wanted = getSpecialization(arguments);
   Kernel &kernel =
       getKernel(kernels, wanted, arguments, [&](const nb::list &shapes) {
@@ -325,7 +327,8 @@ nb::object Attention::execute(const Arguments &arguments) {
   FlashTensor tensors[maxArguments];
   for (size_t i = 0; i < count; ++i)
     tensors[i] = arguments.arrays[i].getTensor();
-  std::vector<nb::object> results = runOrLaunch(kernel, tensors, count, query);
+  std::vector<nb::object> results =
+      runOrLaunch(kernel, tensors, count, arguments.arrays);
   if (!returnLse)
     return std::move(results[0]);
   return nb::make_tuple(results[0], results[1]);
@@ -439,5 +442,5 @@ std::vector<nb::object> Attention::differentiate(
   append(arguments.arrays + 3, first + numOfFunctions);
   append(&lseGrad, &lseGrad + wanted.hasLseGrad);
   append(end - numOfGradients, end);
-  return runOrLaunch(kernel, tensors, count, query);
+  return runOrLaunch(kernel, tensors, count, arguments.arrays);
 }

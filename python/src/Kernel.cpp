@@ -189,7 +189,7 @@ std::vector<nb::object> Kernel::call(const std::vector<nb::object> &arguments) {
   if (onDevice && expected == 0)
     raise(PyExc_ValueError, "a kernel without arguments has no device");
   if (onDevice)
-    return launch(tensors.data(), expected, arrays[0].device);
+    return launch(tensors.data(), expected, arrays.data(), expected);
   return run(tensors.data(), expected, expected ? arrays[0] : Array());
 }
 
@@ -211,13 +211,14 @@ std::vector<nb::object> Kernel::run(const FlashTensor *arguments, size_t count,
 }
 
 std::vector<nb::object> Kernel::launch(const FlashTensor *arguments,
-                                       size_t count, int device,
-                                       const char *note) {
+                                       size_t count, const Array *arrays,
+                                       size_t numArrays, const char *note) {
   Torch *torch = Torch::get();
   if (!torch || !torch->currentStream.is_valid())
     raise(PyExc_RuntimeError, "this PyTorch has no CUDA");
+  int device = arrays->device;
   if (nb::cast<int>(torch->currentDevice()) == device)
-    return launchHere(arguments, count, device, *torch, note);
+    return launchHere(arguments, count, arrays, numArrays, *torch, note);
   // A launch makes its device the current one, which is not the caller's.
   nb::object guard = torch->deviceGuard(device);
   guard.attr("__enter__")();
@@ -232,12 +233,14 @@ std::vector<nb::object> Kernel::launch(const FlashTensor *arguments,
       }
     }
   } exit{guard};
-  return launchHere(arguments, count, device, *torch, note);
+  return launchHere(arguments, count, arrays, numArrays, *torch, note);
 }
 
 std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
-                                           size_t count, int device,
-                                           Torch &torch, const char *note) {
+                                           size_t count, const Array *arrays,
+                                           size_t numArrays, Torch &torch,
+                                           const char *note) {
+  int device = arrays->device;
   std::vector<FlashCall *> &free = calls[device];
   FlashCall *call = nullptr;
   if (free.empty()) {
@@ -265,7 +268,7 @@ std::vector<nb::object> Kernel::launchHere(const FlashTensor *arguments,
     FlashTensor shape = flashCallGetResult(call, i);
     results.push_back(torch.allocate(shape.sizes, shape.rank,
                                      flashKernelGetResult(handle, i).element,
-                                     addresses[i]));
+                                     addresses[i], arrays, numArrays));
   }
   // PyTorch gives this memory to nobody before the stream has come by here.
   nb::object scratch;

@@ -57,15 +57,17 @@ public:
   /// The same after the arrays have been read: on the host, dense,
   std::vector<nb::object> run(const FlashTensor *arguments, size_t count,
                               const Array &like, const char *note = "");
-  /// or on a device, on PyTorch's current stream there. `note` follows messages
-  /// about tensors.
+  /// or on a device, on PyTorch's current stream there, that of the first of
+  /// some arrays, which results may be like. `note` follows messages about
+  /// tensors.
   std::vector<nb::object> launch(const FlashTensor *arguments, size_t count,
-                                 int device, const char *note = "");
+                                 const Array *arrays, size_t numArrays,
+                                 const char *note = "");
 
 private:
   std::vector<nb::object> launchHere(const FlashTensor *arguments, size_t count,
-                                     int device, Torch &torch,
-                                     const char *note);
+                                     const Array *arrays, size_t numArrays,
+                                     Torch &torch, const char *note);
 
   FlashKernel *handle;
   /// Calls not in use, by device. A call in use is in none, as PyTorch may let

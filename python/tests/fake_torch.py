@@ -92,6 +92,11 @@ def empty(sizes, dtype, device):
     return make(sizes, dtype.name, current_device)
 
 
+def empty_like(tensor):
+    events.append(("empty", tensor.shape, tensor.dtype.name))
+    return make(tensor.shape, tensor.dtype.name, tensor.device_index)
+
+
 def make(sizes, name, device=0):
     """A tensor at a multiple of 256 bytes."""
     numpy = DTYPES[name].numpy
@@ -118,7 +123,7 @@ class _Device:
 
 def install():
     torch = types.ModuleType("torch")
-    torch.Tensor, torch.empty = Tensor, empty
+    torch.Tensor, torch.empty, torch.empty_like = Tensor, empty, empty_like
     vars(torch).update(DTYPES)
     torch.strided = Tensor.layout
     torch.library = types.SimpleNamespace()
