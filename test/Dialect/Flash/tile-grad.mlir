@@ -490,7 +490,7 @@ func.func @distances_with_roles(%q: !q, %lse: !l, %t: !t) -> !t {
 // CHECK-LABEL: func @heads_with_roles(
 // CHECK:         scf.forall {{.*}} to (2, 4, 512) step (1, 1, 128)
 // CHECK:           flash.captured_grad_step {{.*}} outs(%{{.*}} : tensor<128xf32>) {{.*}} over_queries
-// CHECK:         } {flash.schedule = #flash.schedule<warps = 8, stages = 2, features = specialize_warps>
+// CHECK:         } {flash.schedule = #flash.schedule<warps = 8, stages = 2, features = specialize_warps|ping_pong>
 func.func @heads_with_roles(%q: !q, %lse: !l, %t: !t) -> !t {
   %0:4 = flash.attention_grad %q, %q, %q, %q, %lse, %q schedule(#schedule) wrt(%t : !t) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):

@@ -313,6 +313,9 @@ Schedule CapturedGradTiler::ofTiles(int64_t inStep, int64_t once) {
   if (withRoles) {
     result.warps = tile / rowsOfWarp;
     result.features = ScheduleFeatures::SpecializeWarps;
+    // Where half of the tiles stay, copies are not what a step waits for.
+    if (once > 0)
+      *result.features |= ScheduleFeatures::PingPong;
     result.stages =
         std::min((bytesOfTiles - once * bytes) / (inStep * bytes), mostStages);
   }
