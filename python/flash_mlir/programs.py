@@ -260,4 +260,3 @@ def get_function(config):
     of_gradients = parts.get("gradient_plan", (None, 0))[1]
     captures = [*get_captures(config), *_OF_MAP * ((of_plan + of_gradients) // len(_OF_MAP))]
     return _core.Attention(compile, compile_gradients, captures, returns_lse, dispatch, of_plan, of_gradients)
-

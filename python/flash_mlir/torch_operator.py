@@ -117,8 +117,6 @@ class _Attention(torch.autograd.Function):
             )
         else:
             grads = _GRAD(query, key, value, output, lse, output_grad, lse_grad, lengths, sink, captured, wrt, config)
-        if not captured and sink is None:
-            return (None, None, None, *grads, None, None)
         query_grad, key_grad, value_grad, *found = grads
         sink_grad = None if sink is None else found.pop(0)
         grads = None, None, None, query_grad, key_grad, value_grad, None, sink_grad

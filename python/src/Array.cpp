@@ -46,21 +46,22 @@ bool Array::isEmpty() const {
   return std::any_of(sizes, sizes + rank, [](int64_t n) { return n == 0; });
 }
 
-bool Array::isDense() const {
+/// Whether strides are those of a row-major array where there is more than one
+/// element, or everywhere.
+static bool haveOrder(const Array &array, bool everywhere) {
   int64_t expected = 1;
-  bool dense = true;
-  for (int d = rank; d-- > 0; expected *= sizes[d])
-    dense &= sizes[d] <= 1 || strides[d] == expected;
-  return dense || isEmpty();
+  bool ordered = true;
+  for (int d = array.rank; d-- > 0; expected *= array.sizes[d])
+    ordered &=
+        (array.sizes[d] <= 1 && !everywhere) || array.strides[d] == expected;
+  return ordered;
 }
 
-bool Array::isRowMajor() const {
-  int64_t expected = 1;
-  bool rowMajor = true;
-  for (int d = rank; d-- > 0; expected *= sizes[d])
-    rowMajor &= strides[d] == expected;
-  return rowMajor;
+bool Array::isDense() const {
+  return haveOrder(*this, /*everywhere=*/false) || isEmpty();
 }
+
+bool Array::isRowMajor() const { return haveOrder(*this, /*everywhere=*/true); }
 
 bool Array::isAligned() const {
   return reinterpret_cast<uintptr_t>(data) % getBytes(element) == 0;
@@ -203,6 +204,7 @@ nb::object Torch::allocate(const int64_t *sizes, int32_t rank,
     address = PyLong_AsVoidPtr(callMethod(tensor, dataPtr).ptr());
     return tensor;
   };
+  // It keeps the strides, too.
   for (const Array *like = arrays; like != arrays + numArrays; ++like)
     if (like->prototype && like->hasType(element) && like->rank == rank &&
         std::equal(sizes, sizes + rank, like->sizes)) {
@@ -259,8 +261,6 @@ static bool readFast(const Torch &torch, nb::handle object, Array &array) {
   std::copy_n(tensor.strides, tensor.rank, array.strides);
   array.device = tensor.device.type == dlCuda ? tensor.device.id : -1;
   array.hasMemory = tensor.data || array.isEmpty();
-  if (array.isRowMajor())
-    array.prototype = object;
   return true;
 }
 
@@ -346,8 +346,6 @@ static Array readTensor(Torch &torch, nb::handle object, const char *name) {
       throw nb::python_error();
   }
   array.hasMemory = array.data || (pointer && array.isEmpty());
-  if (torch.isPlain(object) && array.isRowMajor())
-    array.prototype = object;
   return array;
 }
 
@@ -485,8 +483,12 @@ static Array readNumpy(nb::handle object, const char *name,
 static Array readAny(nb::handle object, const char *name,
                      nb::object *owner = nullptr) {
   if (Torch *torch = Torch::get())
-    if (torch->isTensor(object))
-      return readTensor(*torch, object, name);
+    if (torch->isTensor(object)) {
+      Array array = readTensor(*torch, object, name);
+      if (array.hasMemory && torch->isPlain(object) && array.isRowMajor())
+        array.prototype = object;
+      return array;
+    }
   return readNumpy(object, name, owner);
 }
 

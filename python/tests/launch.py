@@ -29,6 +29,8 @@ def test_calls():
     assert lse.shape == (2, 8, 100) and lse.get_device() == 0
     expected = [("empty", (2, 8, 100, 64), "float32"), ("empty", (2, 8, 100), "float32"), ("stream", 0)]
     assert [event for event in events if event[-1] != "int8"] == expected, events
+    # Of the shape of an operand.
+    assert fake_torch.likes == [(2, 8, 100, 64)]
 
 
 def test_other_device():
@@ -194,4 +196,5 @@ if __name__ == "__main__":
     for name, test in list(globals().items()):
         if name.startswith("test_"):
             events.clear()
+            fake_torch.likes.clear()
             test()

@@ -36,6 +36,34 @@ func.func @scores(%q: !q, %w: !w, %lse: !l, %slopes: tensor<16xf32>) {
   return
 }
 
+// What is linear in the score where it is chosen by the distance, and what is not: a square, and a choice by the score.
+
+// CHECK-LABEL: func @linear(
+// CHECK:         products = 5
+// CHECK:         query_step = 64, key_step = 128, stages = 2
+// CHECK:         query_step = 64, key_step = 128, stages = 2
+func.func @linear(%q: !q, %lse: !l, %gain: f32) {
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %far = arith.cmpi sgt, %i, %j : index
+    %x = arith.divf %s, %gain : f32
+    %r = arith.select %far, %x, %s : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  %1:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %r = arith.mulf %s, %s : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  %2:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %less = arith.cmpf olt, %s, %gain : f32
+    %r = arith.select %less, %s, %gain : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return
+}
+
 // An element for each query and key; one of a bucket of the distance is none.
 
 // CHECK-LABEL: func @pairs(

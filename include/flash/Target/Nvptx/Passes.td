@@ -55,7 +55,8 @@ def FlashGpuContract : Pass<"flash-gpu-contract"> {
 
     What is compared or made an integer, such as the number of a bucket, is left as it
     is written: the forward and the gradients would not always contract the same, and
-    a number that is rounded in another way may be another integer.
+    a number that is rounded in another way may be another integer. Maxima are no
+    comparisons: that of a row of scores would leave all scores as they are.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }

@@ -222,8 +222,9 @@ private:
     return asValue(affine::makeComposedFoldedAffineApply(
         b, b.getLoc(), expr, getAsOpFoldResult(operands)));
   }
-  /// Writes a part of `output`, an output of a parallel loop.
-  void insert(Value part, Value output, ArrayRef<OpFoldResult> offsets,
+  /// Writes as much of a tile as there is of it, the last two of `sizes`, to
+  /// `output`, an output of a parallel loop.
+  void insert(Value tile, Value output, ArrayRef<OpFoldResult> offsets,
               ArrayRef<OpFoldResult> sizes);
 
   Value captured, shift, delta;
@@ -270,15 +271,26 @@ CapturedGradTiler::CapturedGradTiler(AttentionGradOp op, Value captured,
   }
 }
 
-void CapturedGradTiler::insert(Value part, Value output,
+void CapturedGradTiler::insert(Value tile, Value output,
                                ArrayRef<OpFoldResult> offsets,
                                ArrayRef<OpFoldResult> sizes) {
+  auto type = cast<RankedTensorType>(tile.getType());
+  ArrayRef<OpFoldResult> existing = sizes.take_back(type.getRank());
+  SmallVector<int64_t> shape =
+      llvm::map_to_vector(existing, [](OpFoldResult size) {
+        return getConstantIntValue(size).value_or(ShapedType::kDynamic);
+      });
+  if (type.getShape() != ArrayRef(shape))
+    tile = tensor::ExtractSliceOp::create(
+        b, type.clone(shape), tile,
+        SmallVector<OpFoldResult>(shape.size(), index(0)), existing,
+        SmallVector<OpFoldResult>(shape.size(), index(1)));
   auto forall = cast<scf::ForallOp>(
       cast<BlockArgument>(output).getOwner()->getParentOp());
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(forall.getTerminator().getBody());
   tensor::ParallelInsertSliceOp::create(
-      b, part, output, offsets, sizes,
+      b, tile, output, offsets, sizes,
       SmallVector<OpFoldResult>(offsets.size(), index(1)));
 }
 
@@ -494,17 +506,6 @@ PartialSums CapturedGradTiler::emitTileSums(const ReadGroup &group,
     Value sum = loop(from, to, 1, zeros({tile, tile}), ofBatch)[0];
     OpFoldResult rows = queries.existing(b, b.getLoc(), position[2]),
                  columns = keys.existing(b, b.getLoc(), position[3]);
-    auto sizeOf = [](OpFoldResult size) {
-      return getConstantIntValue(size).value_or(ShapedType::kDynamic);
-    };
-    if (getConstantIntValue(rows) != tile ||
-        getConstantIntValue(columns) != tile)
-      sum = tensor::ExtractSliceOp::create(
-          b,
-          RankedTensorType::get({sizeOf(rows), sizeOf(columns)},
-                                b.getF32Type()),
-          sum, SmallVector<OpFoldResult>(2, index(0)), {rows, columns},
-          SmallVector<OpFoldResult>(2, index(1)));
     insert(sum, outputs[0], getAsOpFoldResult(position),
            {index(1), index(1), rows, columns});
   };
@@ -717,15 +718,8 @@ Value CapturedGradTiler::addDiagonals(Value tiles, OpFoldResult someBatches,
     };
     Value sum = loop(constant(0), constant(parts), 1, zeros({1, sumsOfStep}),
                      ofPart)[0];
-    SmallVector<OpFoldResult> offsets = getAsOpFoldResult(position);
-    OpFoldResult count = units.existing(b, loc, position[2]);
-    int64_t known = getConstantIntValue(count).value_or(ShapedType::kDynamic);
-    if (known != sumsOfStep)
-      sum = tensor::ExtractSliceOp::create(
-          b, RankedTensorType::get({1, known}, b.getF32Type()), sum,
-          SmallVector<OpFoldResult>(2, index(0)), {index(1), count},
-          SmallVector<OpFoldResult>(2, index(1)));
-    insert(sum, outputs[0], offsets, {index(1), index(1), count});
+    insert(sum, outputs[0], getAsOpFoldResult(position),
+           {index(1), index(1), units.existing(b, loc, position[2])});
   };
   return parallelLoop(sizes, {1, 1, sumsOfStep}, emptyOf(sizes, b.getF32Type()),
                       Schedule(), body)[0];
@@ -954,16 +948,16 @@ Value CapturedGradTiler::collect(ArrayRef<ReadGroup> readGroups,
   auto body = [&](ValueRange position, ValueRange outputs) {
     OpFoldResult count = units.existing(b, loc, position.back());
     SmallVector<OpFoldResult> offsets = getAsOpFoldResult(position),
-                              part(offsets.size() - 1, index(1)),
-                              row = {index(1), count};
+                              part(offsets.size() - 1, index(1));
     part.push_back(count);
-    int64_t known = getConstantIntValue(count).value_or(ShapedType::kDynamic);
     Value sum = zeros({1, sumsOfStep});
     if (added) {
+      int64_t known = getConstantIntValue(count).value_or(ShapedType::kDynamic);
       sum = tensor::ExtractSliceOp::create(
           b, RankedTensorType::get({1, known}, b.getF32Type()), added, offsets,
           part, SmallVector<OpFoldResult>(offsets.size(), index(1)));
-      sum = padToTile(b, loc, sum, row, {1, sumsOfStep}, b.getF32FloatAttr(0));
+      sum = padToTile(b, loc, sum, {index(1), count}, {1, sumsOfStep},
+                      b.getF32FloatAttr(0));
     }
     for (auto [group, sums, owner] :
          llvm::zip_equal(readGroups, partial, owners)) {
@@ -992,11 +986,6 @@ Value CapturedGradTiler::collect(ArrayRef<ReadGroup> readGroups,
           [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
             return {truncateF32(at, element, args[0])};
           })[0];
-    if (known != sumsOfStep)
-      sum = tensor::ExtractSliceOp::create(
-          b, RankedTensorType::get({1, known}, element), sum,
-          SmallVector<OpFoldResult>(2, index(0)), row,
-          SmallVector<OpFoldResult>(2, index(1)));
     insert(sum, outputs[0], offsets, part);
   };
   return parallelLoop(sizes, steps, emptyOf(sizes, element), Schedule(),
