@@ -87,6 +87,13 @@ static constexpr Gain gains[] = {
     {64, 512, 512, 4, {}, {}, /*readsPairs=*/false},
     {128, 1024, 2048, 16, 512, 1024, /*readsPairs=*/true}};
 
+/// The sums of diagonals may take so many times the memory that those of the
+/// gradients of queries take.
+static constexpr int64_t mostOfDiagonals = 2;
+
+/// The queries of a step whose diagonals one warp adds up in time.
+static constexpr int64_t stepOfOneWarp = 64;
+
 /// How many times as long rows may be as a query sees keys: turns bind all
 /// tiles of a head to each other, those of a window, too.
 static constexpr int64_t longestRowByKeys = 4;
@@ -130,6 +137,24 @@ static bool paysToFuse(const Problem &problem) {
   int64_t tiles = *problem.heads * llvm::divideCeil(length, candidate->keyTile);
   return isShort ? tiles >= fewestTilesOfShortRows
                  : *problem.heads >= gain->fewestHeads;
+}
+
+/// Whether sums of diagonals pay, and there is memory for them: a row of f32
+/// for each pair of tiles.
+static bool paysToSumDiagonals(const Problem &problem,
+                               const Candidate &candidate) {
+  if (!problem.sumsByDistance || !problem.keys || !problem.queries)
+    return false;
+  // Of steps of 128 queries two warps add up the diagonals, and where some keys
+  // may be left out one of these looks for what is not finite.
+  bool leavesKeysOut = problem.isMasked || problem.hasLengths ||
+                       *problem.keys % candidate.keyTile != 0;
+  if (candidate.queryStep > stepOfOneWarp && leavesKeysOut)
+    return false;
+  int64_t sumsOfPair = candidate.keyTile + candidate.queryStep,
+          sumsOfStep =
+              llvm::divideCeil(*problem.keys, candidate.keyTile) * sumsOfPair;
+  return sumsOfStep <= mostOfDiagonals * candidate.queryStep * problem.headDim;
 }
 
 static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {
@@ -184,6 +209,8 @@ Schedule flash::chooseGradSchedule(const Problem &problem,
   if (isFused) {
     schedule.products = Schedule::fusedProducts;
     *schedule.features |= candidate->fused;
+    if (paysToSumDiagonals(problem, *candidate))
+      *schedule.features |= ScheduleFeatures::SumDiagonals;
   }
   // Masked programs have no registers left for it, and neither have those of
   // open sizes (as assembled, test/Ptxas). Their tiles are taken as they become

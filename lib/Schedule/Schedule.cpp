@@ -97,7 +97,7 @@ std::string Schedule::set(StringRef name, StringRef value) {
         "none",
         value,
         stringifyScheduleFeatures(ScheduleFeatures(
-            2 * uint32_t(ScheduleFeatures::DeferProducts) - 1)));
+            2 * uint32_t(ScheduleFeatures::SumDiagonals) - 1)));
   }
   int64_t number;
   if (value.getAsInteger(10, number))

@@ -38,6 +38,9 @@ struct Problem {
   bool keepsScores = false;
   /// The score region reads a captured tensor at each query and key.
   bool readsPairs = false;
+  /// The gradient of a captured tensor is a sum of those of scores at the same
+  /// distance.
+  bool sumsByDistance = false;
   /// Whether the attention's gradients are what is computed.
   bool isGradient = false;
   /// A score region masks elements, which takes registers.

@@ -26,7 +26,8 @@ def Flash_ScheduleFeatures : I32BitEnumAttr<"ScheduleFeatures",
       I32BitEnumAttrCaseBit<"LazyRescale", 3, "lazy_rescale">,
       I32BitEnumAttrCaseBit<"Persistent", 4, "persistent">,
       I32BitEnumAttrCaseBit<"BulkStore", 5, "bulk_store">,
-      I32BitEnumAttrCaseBit<"DeferProducts", 6, "defer_products">]> {
+      I32BitEnumAttrCaseBit<"DeferProducts", 6, "defer_products">,
+      I32BitEnumAttrCaseBit<"SumDiagonals", 7, "sum_diagonals">]> {
   let cppNamespace = "::flash";
   let genSpecializedAttr = 0;
   let printBitEnumPrimaryGroups = 0;
@@ -69,7 +70,9 @@ def Flash_ScheduleAttr : AttrDef<Flash_Dialect, "Schedule"> {
     that does it: `tile-specialize-warps`, `tile-overlap`, `tile-ping-pong`,
     `tile-persist` (`persistent`), `tile-bulk-stores`, `tile-defer-products` and, of the online
     softmax, to rescale the accumulator only when a maximum has grown by much
-    (`lazy_rescale`). `features = none` asks for none of them.
+    (`lazy_rescale`). `features = none` asks for none of them. With `sum_diagonals` the program of
+    five products also adds up the gradients of scores by their distance, for those of captured
+    tensors that are read by distance and added to the score; there is no program of their own then.
 
     `block_map = 1` has the device list the tiles that a mask leaves (`flash-make-block-maps`) where only the
     running program knows them, or where they are no range and a loop would ask of each whether it is visited; 0 has

@@ -428,6 +428,8 @@ LogicalResult BlockConverter::convert(Operation &op) {
     return convertInsertion(insertion);
   if (auto insertion = dyn_cast<tensor::InsertOp>(op))
     return convertInsertion(insertion);
+  if (auto insertion = dyn_cast<InsertDiagonalsOp>(op))
+    return convertInsertion(insertion);
   if (auto generic = dyn_cast<linalg::LinalgOp>(op); generic && !isRowView(&op))
     return convertLinalg(generic);
   if (auto look = dyn_cast<IsFiniteOp>(op))

@@ -141,6 +141,13 @@ private:
                             const MemoryTile &place);
   /// A store of one element, which all threads make alike.
   mlir::LogicalResult convertInsertion(mlir::tensor::InsertOp op);
+  /// That of a row of sums, by a role of its own.
+  mlir::LogicalResult convertInsertion(InsertDiagonalsOp op);
+  /// Where the element lies that `indices`, of the first dimensions, name in
+  /// the part `dest` of an output.
+  mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+  getPlace(mlir::Operation *op, mlir::Value dest, mlir::OperandRange indices,
+           mlir::Value &memory);
   mlir::LogicalResult convertInsertion(mlir::tensor::InsertSliceOp op);
   mlir::LogicalResult convertInsertion(mlir::tensor::ParallelInsertSliceOp op);
   mlir::LogicalResult convertIsFinite(IsFiniteOp op);

@@ -438,6 +438,8 @@ static LogicalResult verifyStates(Value state) {
       state = insertion.getResult();
     } else if (auto insertion = dyn_cast<tensor::InsertOp>(op)) {
       state = insertion.getResult();
+    } else if (auto insertion = dyn_cast<InsertDiagonalsOp>(op)) {
+      state = insertion.getResult();
     } else if (auto cast = dyn_cast<tensor::CastOp>(op)) {
       state = cast.getResult();
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
@@ -463,10 +465,13 @@ LogicalResult BlockConverter::convertInsertion(tensor::InsertSliceOp op) {
   return store(op, op.getSource(), getMemoryTile(op, forall));
 }
 
-LogicalResult BlockConverter::convertInsertion(tensor::InsertOp op) {
-  Value slice = getWrittenSlice(op.getDest(), forall);
+FailureOr<SmallVector<Value>> BlockConverter::getPlace(Operation *op,
+                                                       Value dest,
+                                                       OperandRange indices,
+                                                       Value &memory) {
+  Value slice = getWrittenSlice(dest, forall);
   if (!slice)
-    return refuse(op, "it inserts an element into a tile that is in registers; "
+    return refuse(op, "it inserts elements into a tile that is in registers; "
                       "insert into a slice of an output of the loop");
   if (failed(verifyStates(slice)))
     return failure();
@@ -474,16 +479,40 @@ LogicalResult BlockConverter::convertInsertion(tensor::InsertOp op) {
   if (failed(tile))
     return failure();
   if (!tile->isDense() || tile->padding)
-    return refuse(op, "it inserts an element into a slice whose elements are "
+    return refuse(op, "it inserts elements into a slice whose elements are "
                       "not neighbours");
-  SmallVector<Value> indices = llvm::map_to_vector(
+  memory = capture(tile->memory);
+  SmallVector<Value> place = llvm::map_to_vector(
       tile->offsets, [&](OpFoldResult offset) { return lookup(offset); });
-  for (auto [dim, index] : llvm::zip_equal(tile->dims, op.getIndices())) {
-    Value &place = indices[dim.inMemory];
-    place = arith::AddIOp::create(b, op.getLoc(), place, lookup(index));
+  for (auto [dim, index] : llvm::zip(tile->dims, indices)) {
+    Value &at = place[dim.inMemory];
+    at = arith::AddIOp::create(b, op->getLoc(), at, lookup(index));
   }
-  memref::StoreOp::create(b, op.getLoc(), lookup(op.getScalar()),
-                          capture(tile->memory), indices);
+  return place;
+}
+
+LogicalResult BlockConverter::convertInsertion(tensor::InsertOp op) {
+  Value memory;
+  FailureOr<SmallVector<Value>> place =
+      getPlace(op, op.getDest(), op.getIndices(), memory);
+  if (failed(place))
+    return failure();
+  memref::StoreOp::create(b, op.getLoc(), lookup(op.getScalar()), memory,
+                          *place);
+  return success();
+}
+
+LogicalResult BlockConverter::convertInsertion(InsertDiagonalsOp op) {
+  FailureOr<Value> tile = getSharedTile(op.getTile(), op);
+  if (failed(tile))
+    return failure();
+  Value memory;
+  FailureOr<SmallVector<Value>> place =
+      getPlace(op, op.getSums(), op.getIndices(), memory);
+  if (failed(place))
+    return failure();
+  tile::StoreDiagonalsOp::create(b, op.getLoc(), *tile, memory,
+                                 ArrayRef(*place).drop_back());
   return success();
 }
 

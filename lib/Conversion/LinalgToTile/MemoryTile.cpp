@@ -327,6 +327,8 @@ Value flash::getWrittenSlice(Value tensor, scf::ForallOp loop) {
       tensor = insertion.getDest();
     } else if (auto insertion = tensor.getDefiningOp<tensor::InsertOp>()) {
       tensor = insertion.getDest();
+    } else if (auto insertion = tensor.getDefiningOp<InsertDiagonalsOp>()) {
+      tensor = insertion.getSums();
     } else if (auto inner = tensor.getDefiningOp<scf::ForOp>();
                inner && loop->isProperAncestor(inner)) {
       tensor = inner.getTiedLoopInit(cast<OpResult>(tensor))->get();

@@ -75,14 +75,12 @@ FailureOr<Value> BlockConverter::share(Value registers, Operation *user) {
            << type;
   auto shape = tile::SmemType::get(type.getDimSize(0), type.getDimSize(1),
                                    type.getElementType());
-  if (registers.getParentBlock() == b.getInsertionBlock())
-    return tile::ShareOp::create(b, user->getLoc(), shape, registers)
-        .getResult();
-  // Where it is made: not in each iteration of the loops that read it.
   Value &known = shared[registers];
   if (!known) {
     OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointAfterValue(registers);
+    // Where it is made: not in each iteration of the loops that read it.
+    if (registers.getParentBlock() != b.getInsertionBlock())
+      b.setInsertionPointAfterValue(registers);
     known = tile::ShareOp::create(b, user->getLoc(), shape, registers);
   }
   return known;

@@ -90,6 +90,8 @@ void populateRegisterPatterns(const mlir::TypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
 void populateMemoryPatterns(const mlir::TypeConverter &converter,
                             mlir::RewritePatternSet &patterns);
+void populateDiagonalPatterns(const mlir::TypeConverter &converter,
+                              mlir::RewritePatternSet &patterns);
 void populateWarpRowsPatterns(const mlir::TypeConverter &converter,
                               mlir::RewritePatternSet &patterns);
 void populateProductPatterns(const mlir::TypeConverter &converter,

@@ -59,3 +59,16 @@ LogicalResult ParallelAddOp::verify() {
     return emitOpError("stands in the terminator of an scf.forall alone");
   return success();
 }
+
+LogicalResult InsertDiagonalsOp::verify() {
+  RankedTensorType tile = getTile().getType(), sums = getSums().getType();
+  if (static_cast<int64_t>(getIndices().size()) + 1 != sums.getRank())
+    return emitOpError("inserts a whole row, so it takes ")
+           << sums.getRank() - 1 << " indices, got " << getIndices().size();
+  int64_t diagonals = tile.getDimSize(0) + tile.getDimSize(1);
+  if (sums.getShape().back() != diagonals)
+    return emitOpError("inserts a row of ")
+           << diagonals << " sums, those of the tile's rows and columns, into "
+           << sums;
+  return success();
+}

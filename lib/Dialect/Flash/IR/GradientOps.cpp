@@ -197,12 +197,20 @@ LogicalResult KeyGradStepOp::inferReturnTypes(MLIRContext *,
       {adaptor.getKeyGrad().getType(), adaptor.getValueGrad().getType()});
   if (Value queryGrad = adaptor.getQueryGrad())
     types.push_back(queryGrad.getType());
+  if (adaptor.getScoreGrads()) {
+    auto query = cast<RankedTensorType>(adaptor.getQuery().getType());
+    auto key = cast<RankedTensorType>(adaptor.getKey().getType());
+    types.push_back(key.clone({key.getDimSize(0), query.getDimSize(0)}));
+  }
   return success();
 }
 
 LogicalResult KeyGradStepOp::verify() {
   if (getTransposed() && !getQueryGrad())
     return emitOpError("has no gradient of the query that could be transposed");
+  if (getScoreGrads() && !getQueryGrad())
+    return emitOpError("gives the gradients of scores beside that of the query "
+                       "alone");
   SmallVector<int64_t> ofQuery(getQuery().getType().getShape());
   if (getTransposed())
     std::reverse(ofQuery.begin(), ofQuery.end());

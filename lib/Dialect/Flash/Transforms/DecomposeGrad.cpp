@@ -60,6 +60,8 @@ private:
   /// `sum`, a row for each query, plus the product of `weights`, which have the
   /// shape of scores, and the rows of keys; or what that is transposed.
   Value addKeys(Value weights, Value keys, Value sum, bool transposed);
+  /// A tile of scores in the type of the operands, with keys as rows.
+  Value ofKeysAndQueries(Value x);
   Value zeroUnless(ImplicitLocOpBuilder &at, Value condition, Value value,
                    double zero = 0) {
     if (!condition)
@@ -239,9 +241,25 @@ Value GradStepBuilder::addKeys(Value weights, Value keys, Value sum,
   return contract(weights, keys, sum, {ofWeights, ofKeys, ofSum});
 }
 
+Value GradStepBuilder::ofKeysAndQueries(Value x) {
+  auto type = cast<RankedTensorType>(x.getType());
+  Type element = getElementTypeOrSelf(step.getQuery().getType());
+  // What products take, too.
+  if (!element.isF32())
+    x = arith::TruncFOp::create(b, type.clone(element), x);
+  if (keyLoop() == 0)
+    return x;
+  SmallVector<int64_t> shape(llvm::reverse(type.getShape()));
+  return generic(
+      x, empty(shape, element), {map(2, {1, 0}), map(2, {0, 1})},
+      [](ImplicitLocOpBuilder &, ValueRange args) -> SmallVector<Value> {
+        return {args[0]};
+      })[0];
+}
+
 LogicalResult GradStepBuilder::run(KeyGradStepOp op, FiniteKeys &finiteKeys) {
   Value keyGrad = op.getKeyGrad(), valueGrad = op.getValueGrad(),
-        queryGrad = op.getQueryGrad();
+        queryGrad = op.getQueryGrad(), scoreGrad;
   if (queryGrad)
     usedKeys = op.getKeys();
   bool ofKeys = queryGrad || !op.getKeyGradOut().use_empty(),
@@ -260,6 +278,8 @@ LogicalResult GradStepBuilder::run(KeyGradStepOp op, FiniteKeys &finiteKeys) {
     FailureOr<Value> dx = scoreGrads(s, p, dp);
     if (failed(dx))
       return failure();
+    if (op.getScoreGrads())
+      scoreGrad = ofKeysAndQueries(*dx);
     auto addToQueries = [&] {
       queryGrad = addKeys(*dx, getFiniteKeys(op, finiteKeys), queryGrad,
                           op.getTransposed());
@@ -276,6 +296,8 @@ LogicalResult GradStepBuilder::run(KeyGradStepOp op, FiniteKeys &finiteKeys) {
   SmallVector<Value> results = {keyGrad, valueGrad};
   if (queryGrad)
     results.push_back(queryGrad);
+  if (op.getScoreGrads())
+    results.push_back(scoreGrad);
   replace(op, results);
   return success();
 }

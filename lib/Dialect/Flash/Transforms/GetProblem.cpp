@@ -10,6 +10,7 @@
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Dialect/Flash/Utils/ScoreDependence.h"
+#include "flash/Dialect/Tile/IR/Warpgroups.h"
 #include "flash/Schedule/Models.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
@@ -67,6 +68,9 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
   problem.hasScore = changesScore(op.getScore());
   problem.keepsScores = problem.isGradient && !isLinearInScore(op.getScore());
   problem.readsPairs = readsPairs(op.getScore());
+  if (auto grad = dyn_cast<AttentionGradOp>(op.getOperation()))
+    problem.sumsByDistance =
+        hasSumByDistance(op.getScore(), grad.getCaptured());
   problem.hasLengths = static_cast<bool>(op.getLengths());
   problem.masksInRegion = masksElements(op.getScore());
   problem.isMasked = op.getMask().has_value() || problem.masksInRegion;
@@ -102,6 +106,12 @@ FailureOr<Schedule> flash::parseSchedule(Operation *op, StringRef text) {
 
 std::string flash::findFusionFault(AttentionGradOp op,
                                    const Schedule &schedule) {
+  bool sumsDiagonals = schedule.has(ScheduleFeatures::SumDiagonals);
+  if (sumsDiagonals && !(schedule.hasTurns() &&
+                         hasSumByDistance(op.getScore(), op.getCaptured())))
+    return "sum_diagonals needs products = 5 and a captured tensor whose "
+           "gradient is asked for, which is read at the distance of query and "
+           "key and added to the score; leave it out of the features";
   // Without roles, one tile of keys after the other adds, in place.
   if (!schedule.hasTurns())
     return "";
@@ -111,6 +121,12 @@ std::string flash::findFusionFault(AttentionGradOp op,
         "products = 5 needs a query_step or a head dimension as long as the "
         "key_tile, {0}, got {1} and {2}; choose such tiles, or products = 7",
         keyTile, queryStep, op.getHeadDim());
+  if (sumsDiagonals && (keyTile != tile::rowsOfDiagonals ||
+                        (queryStep != keyTile && 2 * queryStep != keyTile)))
+    return llvm::formatv("sum_diagonals needs a key_tile of {0} and a "
+                         "query_step of {0} or {1}, got {2} and {3}",
+                         tile::rowsOfDiagonals, tile::rowsOfDiagonals / 2,
+                         keyTile, queryStep);
   if (schedule.blockMap == 1 || op.getKeyTiles() || op.getQueryTiles())
     return "products = 5 goes through no lists of tiles; choose block_map = 0, "
            "or products = 7";

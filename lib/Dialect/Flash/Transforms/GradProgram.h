@@ -89,9 +89,14 @@ protected:
 llvm::LogicalResult verifyCapturedReads(AttentionGradOp op);
 
 /// The gradient of `captured`, one of the captured tensors of `op`; `shift` and
-/// `delta` are of each query, as in the steps.
+/// `delta` are of each query, as in the steps. Where the schedule sums up
+/// diagonals, `diagonals` has those of the gradients of scores, [batches,
+/// heads, tiles of keys, steps of queries, diagonals], of each pair of tiles
+/// that the mask visits, as `flash.insert_diagonals` gives them; else it is
+/// null.
 mlir::Value emitCapturedGrad(AttentionGradOp op, mlir::Value captured,
-                             mlir::Value shift, mlir::Value delta);
+                             mlir::Value shift, mlir::Value delta,
+                             mlir::Value diagonals);
 
 } // namespace flash
 

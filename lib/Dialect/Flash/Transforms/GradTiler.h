@@ -49,25 +49,27 @@ private:
   llvm::SmallVector<mlir::Value> emitKeyGrads();
   /// The program over tiles of keys for some of their gradients.
   llvm::SmallVector<mlir::Value> emitKeyProgram(bool ofKeys, bool ofValues);
-  /// How a step adds to the gradients of queries: the tile of them that it adds
-  /// to, and what becomes of the sums of all, the last of `state`, when it has.
-  struct AddToQueries {
+  /// What a step adds to beside the gradients of keys: the gradients of its
+  /// queries, and where scores are added up by their distance, those sums. They
+  /// are the last of the state that loops carry.
+  struct AddToOthers {
+    /// The tile of the gradients of queries that a step adds to.
     llvm::function_ref<mlir::Value(mlir::Value head, mlir::Value at,
                                    mlir::OpFoldResult existing,
-                                   mlir::Value sums)>
+                                   mlir::ValueRange sums)>
         begin;
-    llvm::function_ref<mlir::Value(mlir::Value tile, mlir::Value head,
-                                   mlir::Value at, mlir::OpFoldResult existing,
-                                   mlir::Value sums, mlir::Value end)>
+    /// What becomes of the sums when it has.
+    llvm::function_ref<llvm::SmallVector<mlir::Value>(
+        KeyGradStepOp step, mlir::Value head, mlir::Value at,
+        mlir::OpFoldResult existing, mlir::ValueRange sums, mlir::Value end)>
         end;
   };
   /// The finished gradients of the tile of keys at `start`, and behind them the
-  /// sums of those of queries that it has added to, if there are any.
-  llvm::SmallVector<mlir::Value> emitKeyTile(mlir::Value batch,
-                                             mlir::Value keyHead,
-                                             mlir::Value start, bool ofKeys,
-                                             bool ofValues, mlir::Value sums,
-                                             const AddToQueries &add);
+  /// sums that it has added to, if there are any.
+  llvm::SmallVector<mlir::Value>
+  emitKeyTile(mlir::Value batch, mlir::Value keyHead, mlir::Value start,
+              bool ofKeys, bool ofValues, mlir::ValueRange sums,
+              const AddToOthers &add);
   mlir::Value emitSinkGrad();
 
   //===--------------------------------------------------------------------===//
@@ -84,12 +86,19 @@ private:
       std::swap(shape[0], shape[1]);
     return shape;
   }
-  /// The number of the tile of queries that starts at `start`.
-  mlir::OpFoldResult numberOf(mlir::Value start);
+  /// The number of the tile that starts at `start`.
+  mlir::OpFoldResult numberOf(mlir::Value start, const TiledDim &dim);
   /// The sums for all tiles of queries, and nothing in them.
   mlir::Value emptySums();
   /// Rounds the sums of tiles of queries.
   mlir::Value emitQueryGradOfSums();
+  /// Sums of the diagonals of all pairs of tiles, and nothing in them:
+  /// [batches, heads, tiles of keys, steps of queries, diagonals]; and those of
+  /// a tile of keys, [heads, steps, diagonals].
+  mlir::Value emptyDiagonals();
+  mlir::Value extractDiagonals(mlir::Value all,
+                               llvm::ArrayRef<mlir::OpFoldResult> offsets,
+                               llvm::ArrayRef<mlir::OpFoldResult> sizes);
 
   /// Where warps have no roles: a program over heads of keys, in which one tile
   /// of keys after the other adds to the sums of the head's queries.
@@ -115,6 +124,9 @@ private:
   /// Of one program: of each tile of queries what its gradients are before
   /// their scale, and how many tiles of keys have added to them.
   mlir::Value sums, counts;
+  /// Of each pair of tiles the sums of the diagonals of the gradients of
+  /// scores, where the schedule asks for them.
+  mlir::Value diagonals;
 };
 
 } // namespace flash

@@ -16,8 +16,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "GradProgram.h"
+#include "MaskConditions.h"
 
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
+#include "flash/Dialect/Flash/Utils/MaskNodes.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Dialect/Flash/Utils/ScoreDependence.h"
@@ -53,6 +55,7 @@ namespace {
 /// Reads of a tensor at the same indices.
 struct ReadGroup {
   SmallVector<int64_t> reads; ///< Their numbers.
+  tensor::ExtractOp first;
   SmallVector<Value> indices; ///< In the region.
 };
 } // namespace
@@ -67,7 +70,8 @@ static SmallVector<ReadGroup> getReadGroups(Region &score, Value captured) {
       return llvm::equal(group.indices, read.getIndices());
     });
     if (same == groups.end()) {
-      groups.push_back({{}, llvm::to_vector_of<Value>(read.getIndices())});
+      groups.push_back(
+          {{}, read, llvm::to_vector_of<Value>(read.getIndices())});
       same = &groups.back();
     }
     same->reads.push_back(number++);
@@ -139,7 +143,7 @@ struct Owners {
 class CapturedGradTiler : GradProgram {
 public:
   CapturedGradTiler(AttentionGradOp op, Value captured, Value shift,
-                    Value delta);
+                    Value delta, Value diagonals);
   Value run();
 
 private:
@@ -159,6 +163,12 @@ private:
   PartialSums emitTileSums(const ReadGroup &group, const ScoreDependence &on);
   PartialSums emitDistanceSums(const ReadGroup &group,
                                const ScoreDependence &on);
+  /// The same where each pair of tiles has sums of its diagonals.
+  PartialSums emitSumsOfDiagonals(const ScoreDependence &on);
+  /// Adds to the sums of distances from `first` on those of the pairs with the
+  /// tile of keys.
+  Value addDiagonalsOfKeys(Value batch, Value head, Value keyTile, Value first,
+                           Value sums);
   Distances findDistances();
   /// Sums of the distances from those of tiles at the same distance, of which
   /// there are `parts` each.
@@ -227,7 +237,7 @@ private:
   void insert(Value tile, Value output, ArrayRef<OpFoldResult> offsets,
               ArrayRef<OpFoldResult> sizes);
 
-  Value captured, shift, delta;
+  Value captured, shift, delta, diagonals;
   ScoreDependences dependences;
   /// What tiles for warps with roles take, of queries and the output's
   /// gradients, or of keys and values.
@@ -257,10 +267,10 @@ static int64_t getBytesOfTiles(AttentionGradOp op) {
 }
 
 CapturedGradTiler::CapturedGradTiler(AttentionGradOp op, Value captured,
-                                     Value shift, Value delta)
+                                     Value shift, Value delta, Value diagonals)
     : GradProgram(op), captured(captured), shift(shift), delta(delta),
-      dependences(op.getScore()), bytes(getBytesOfTiles(op)),
-      tile(chooseTile(op)),
+      diagonals(diagonals), dependences(op.getScore()),
+      bytes(getBytesOfTiles(op)), tile(chooseTile(op)),
       queries{tile, tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 2)},
       keys{tile, tensor::getMixedSize(b, op.getLoc(), op.getKey(), 2)},
       batches(tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 0)),
@@ -300,6 +310,8 @@ PartialSums CapturedGradTiler::emitPartialSums(const ReadGroup &group) {
     useTiles(/*withRoles=*/false, /*rowsAreKeys=*/false);
     return emitTileSums(group, on);
   }
+  if (diagonals && isSumByDistance(group.first, dependences))
+    return emitSumsOfDiagonals(on);
   if (on.onDistance) {
     useTiles(canHaveRoles(), /*rowsAreKeys=*/canHaveRoles());
     return emitDistanceSums(group, on);
@@ -649,6 +661,98 @@ PartialSums CapturedGradTiler::emitDistanceSums(const ReadGroup &group,
            {Coordinate::Head, heads},
            {Coordinate::Distance, distances.number}},
           asValue(distances.first)};
+}
+
+PartialSums CapturedGradTiler::emitSumsOfDiagonals(const ScoreDependence &on) {
+  Location loc = b.getLoc();
+  OpFoldResult someBatches = on.onBatch ? batches : index(1);
+  Distances distances = findDistances();
+  SmallVector<OpFoldResult> sizes = {someBatches, heads, distances.number};
+  TiledDim units = {sumsOfStep, distances.number};
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  auto body = [&](ValueRange position, ValueRange outputs) {
+    Value first = apply(d0 + d1, {position[2], asValue(distances.first)});
+    auto ofBatch = [&](Value batch, ValueRange state) {
+      Value end = asValue(affine::makeComposedFoldedAffineApply(
+          b, loc, d0.ceilDiv(*schedule.keyTile), {getUsedKeys(batch).end}));
+      return loop(constant(0), end, 1, state,
+                  [&](Value keyTile, ValueRange state) -> SmallVector<Value> {
+                    return {addDiagonalsOfKeys(batch, position[1], keyTile,
+                                               first, state[0])};
+                  });
+    };
+    Value sum = zeros({1, sumsOfStep});
+    sum = on.onBatch ? ofBatch(position[0], sum)[0]
+                     : loop(constant(0), asValue(batches), 1, sum, ofBatch)[0];
+    insert(sum, outputs[0], getAsOpFoldResult(position),
+           {index(1), index(1), units.existing(b, loc, position[2])});
+  };
+  Value sums =
+      parallelLoop(sizes, {1, 1, sumsOfStep}, emptyOf(sizes, b.getF32Type()),
+                   Schedule(), body)[0];
+  return {sums,
+          {{Coordinate::Batch, someBatches},
+           {Coordinate::Head, heads},
+           {Coordinate::Distance, distances.number}},
+          asValue(distances.first)};
+}
+
+Value CapturedGradTiler::addDiagonalsOfKeys(Value batch, Value head,
+                                            Value keyTile, Value first,
+                                            Value sums) {
+  int64_t keyRows = *schedule.keyTile, queryRows = schedule.getQueryStep();
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  AffineMap all = map(2, {0, 1});
+  Value firstKey = apply(d0 * keyRows, {keyTile});
+  Value numSteps = asValue(affine::makeComposedFoldedAffineApply(
+      b, b.getLoc(), d0.ceilDiv(queryRows), {queries.end}));
+  SmallVector<Value> extents = {asValue(keys.end), asValue(queries.end)};
+  std::optional<MaskTiles> tiles;
+  if (op.getMask())
+    tiles = computeMaskTiles(transposeMask(*op.getMask()), keyRows, queryRows,
+                             getConstantIntValue(keys.end),
+                             getConstantIntValue(queries.end));
+  // Of the row of a pair of tiles the element of a distance is number keyRows +
+  // distance + firstKey - firstQuery, so that the distance is in the rows of so
+  // many steps of queries.
+  Value base = apply(d0 + d1 + keyRows, {first, firstKey});
+  for (int64_t back = 0; back <= keyRows / queryRows; ++back) {
+    auto term = [&](ImplicitLocOpBuilder &at,
+                    ValueRange args) -> SmallVector<Value> {
+      auto number = [&](int64_t value) -> Value {
+        return arith::ConstantIndexOp::create(at, value);
+      };
+      auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) {
+        return arith::CmpIOp::create(at, predicate, x, y).getResult();
+      };
+      Value place =
+          arith::AddIOp::create(at, base, linalg::IndexOp::create(at, 1));
+      Value step = arith::MaxSIOp::create(at, place, number(0));
+      step = arith::DivUIOp::create(at, step, number(queryRows));
+      step = arith::SubIOp::create(at, step, number(back));
+      Value isThere = arith::AndIOp::create(
+          at, compare(arith::CmpIPredicate::sge, step, number(0)),
+          compare(arith::CmpIPredicate::slt, step, numSteps));
+      isThere = arith::AndIOp::create(
+          at, isThere, compare(arith::CmpIPredicate::sgt, place, number(0)));
+      // Nobody has written the others.
+      if (tiles)
+        isThere = arith::AndIOp::create(
+            at, isThere,
+            emitIsInAny(at, at.getLoc(), tiles->visited,
+                        {batch, head, firstKey, step}, extents));
+      step = arith::SelectOp::create(at, isThere, step, number(0));
+      place = arith::SubIOp::create(
+          at, place, arith::MulIOp::create(at, step, number(queryRows)));
+      place = arith::SelectOp::create(at, isThere, place, number(0));
+      Value sum = tensor::ExtractOp::create(
+          at, diagonals, ValueRange{batch, head, keyTile, step, place});
+      sum = arith::SelectOp::create(at, isThere, sum, emitConstant(at, 0));
+      return {arith::AddFOp::create(at, args[0], sum)};
+    };
+    sums = generic({}, sums, {all}, term)[0];
+  }
+  return sums;
 }
 
 Value CapturedGradTiler::addDiagonals(Value tiles, OpFoldResult someBatches,
@@ -1001,6 +1105,6 @@ Value CapturedGradTiler::run() {
 }
 
 Value flash::emitCapturedGrad(AttentionGradOp op, Value captured, Value shift,
-                              Value delta) {
-  return CapturedGradTiler(op, captured, shift, delta).run();
+                              Value delta, Value diagonals) {
+  return CapturedGradTiler(op, captured, shift, delta, diagonals).run();
 }

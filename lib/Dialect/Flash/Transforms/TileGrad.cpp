@@ -70,9 +70,9 @@ Schedule GradTiler::ofTiles(int64_t rows, std::optional<int64_t> stages) {
   return ofRows;
 }
 
-OpFoldResult GradTiler::numberOf(Value start) {
+OpFoldResult GradTiler::numberOf(Value start, const TiledDim &dim) {
   return affine::makeComposedFoldedAffineApply(
-      b, b.getLoc(), b.getAffineDimExpr(0).floorDiv(querySteps.tile), {start});
+      b, b.getLoc(), b.getAffineDimExpr(0).floorDiv(dim.tile), {start});
 }
 
 void GradTiler::finishStep(StepOpInterface step, bool isWhole) {
@@ -263,8 +263,8 @@ SmallVector<Value> GradTiler::emitKeyGrads() {
 
 SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
                                           Value start, bool ofKeys,
-                                          bool ofValues, Value sums,
-                                          const AddToQueries &add) {
+                                          bool ofValues, ValueRange sums,
+                                          const AddToOthers &add) {
   Location loc = op.getLoc();
   SmallVector<OpFoldResult> first = {batch, keyHead, start};
   OpFoldResult rows = keys.existing(b, loc, start);
@@ -303,25 +303,28 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
           ofKeys ? state.front() : zeros({keys.tile, op.getHeadDim()});
       Value valueGrad = ofValues ? state[ofKeys ? 1 : 0]
                                  : zeros({keys.tile, op.getValueDim()});
-      Value queryGrad =
-          sums ? add.begin(head, at, existing, state.back()) : Value();
+      ValueRange added = state.take_back(sums.size());
+      Value queryGrad;
+      if (!sums.empty())
+        queryGrad = add.begin(head, at, existing, added);
       auto step = KeyGradStepOp::create(
           b, tile(op.getQuery()), key, value, tile(op.getOutputGrad()),
           statisticsOf(shiftOfSteps), statisticsOf(deltaOfSteps), keyGrad,
           valueGrad, queryGrad,
           some.isRagged() ? cast<Value>(existing) : Value(), used,
-          sums && areSumsTransposed(), ValueRange{batch, head, at, start},
-          extents, open, lengths, APFloat(scale), op.getMaskAttr(),
-          op.getPrecisionAttr(), op.getScheduleAttr());
+          queryGrad && areSumsTransposed(), sums.size() > 1,
+          ValueRange{batch, head, at, start}, extents, open, lengths,
+          APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
+          op.getScheduleAttr());
       finishStep(step, isWhole);
       SmallVector<Value> grads;
       if (ofKeys)
         grads.push_back(step.getKeyGradOut());
       if (ofValues)
         grads.push_back(step.getValueGradOut());
-      if (sums)
-        grads.push_back(add.end(step.getQueryGradOut(), head, at, existing,
-                                state.back(), end));
+      if (queryGrad)
+        llvm::append_range(grads,
+                           add.end(step, head, at, existing, added, end));
       return grads;
     };
     return loopOverTiles(querySteps, queryEnd, op.getQueryTiles(),
@@ -333,8 +336,7 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
     state.push_back(zeros({keys.tile, op.getHeadDim()}));
   if (ofValues)
     state.push_back(zeros({keys.tile, op.getValueDim()}));
-  if (sums)
-    state.push_back(sums);
+  llvm::append_range(state, sums);
   if (op.getGroup() == 1) {
     state = headBody(keyHead, state);
   } else {
@@ -362,37 +364,63 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   if (ofValues)
     outputs.push_back(emptyLike(op.getValue()));
   size_t numGrads = outputs.size();
-  bool ofQueries = schedule.hasTurns();
+  bool ofQueries = schedule.hasTurns(),
+       ofDiagonals = schedule.has(ScheduleFeatures::SumDiagonals);
   if (ofQueries)
     llvm::append_range(outputs, ValueRange{emptySums(), counts});
+  if (ofDiagonals)
+    outputs.push_back(emptyDiagonals());
   auto body = [&](ValueRange position, ValueRange outputs) {
     Value batch = position[0], start = position[2];
-    auto begin = [&](Value, Value, OpFoldResult, Value) {
+    auto begin = [&](Value, Value, OpFoldResult, ValueRange) {
       return zeros(getShapeOfSum());
     };
-    auto contribute = [&](Value tile, Value head, Value at, OpFoldResult,
-                          Value sums, Value end) -> Value {
+    OpFoldResult firstHead = groups.getQueryHeads(b, loc, position[1]).first;
+    auto contribute = [&](KeyGradStepOp step, Value head, Value at,
+                          OpFoldResult, ValueRange sums,
+                          Value end) -> SmallVector<Value> {
       Value numTiles = asValue(affine::makeComposedFoldedAffineApply(
           b, loc, b.getAffineDimExpr(0).ceilDiv(keys.tile),
           {getAsOpFoldResult(end)}));
-      return ContributeOp::create(
-          b, tile, sums, ValueRange{batch, head, asValue(numberOf(at))},
-          constant(0), numTiles);
+      Value number = asValue(numberOf(at, querySteps));
+      SmallVector<Value> results = {ContributeOp::create(
+          b, step.getQueryGradOut(), sums[0], ValueRange{batch, head, number},
+          constant(0), numTiles)};
+      if (ofDiagonals) {
+        Value ofGroup = arith::SubIOp::create(b, head, asValue(firstHead));
+        results.push_back(InsertDiagonalsOp::create(
+            b, step.getScoreGradOut(), sums[1], ValueRange{ofGroup, number}));
+      }
+      return results;
     };
-    SmallVector<Value> results =
-        emitKeyTile(batch, position[1], start, ofKeys, ofValues,
-                    ofQueries ? emptySums() : Value(), {begin, contribute});
+    SmallVector<Value> sums;
+    SmallVector<OpFoldResult> offsets, sizes;
+    if (ofQueries)
+      sums.push_back(emptySums());
+    if (ofDiagonals) {
+      Value all = outputs.back();
+      offsets = {batch, firstHead, numberOf(start, keys), index(0), index(0)};
+      sizes = tensor::getMixedSizes(b, loc, all);
+      sizes[0] = sizes[2] = index(1);
+      sizes[1] = groups.getSize();
+      sums.push_back(extractDiagonals(all, offsets, sizes));
+    }
+    SmallVector<Value> results = emitKeyTile(
+        batch, position[1], start, ofKeys, ofValues, sums, {begin, contribute});
     for (auto [grad, output] :
          llvm::zip(ArrayRef(results).take_front(numGrads), outputs))
       insertRows(b, loc, grad, output, getAsOpFoldResult(position),
                  keys.existing(b, loc, start));
-    if (!ofQueries)
-      return;
     auto forall = cast<scf::ForallOp>(b.getInsertionBlock()->getParentOp());
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(forall.getTerminator().getBody());
-    ParallelAddOp::create(b, results.back(), outputs[numGrads],
-                          outputs[numGrads + 1]);
+    if (ofQueries)
+      ParallelAddOp::create(b, results[numGrads], outputs[numGrads],
+                            outputs[numGrads + 1]);
+    if (ofDiagonals)
+      tensor::ParallelInsertSliceOp::create(
+          b, results.back(), outputs.back(), offsets, sizes,
+          SmallVector<OpFoldResult>(sizes.size(), index(1)));
   };
   std::optional<int64_t> stages =
       schedule.queryStages ? schedule.queryStages : schedule.stages;
@@ -408,6 +436,8 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
                                     op.getMask()
                                         ? tile::OrderKind::Reverse
                                         : tile::OrderKind::Interleaved));
+  if (ofDiagonals)
+    diagonals = results.pop_back_val();
   counts = results.pop_back_val();
   sums = results.pop_back_val();
   return results;
@@ -424,6 +454,28 @@ Value GradTiler::emptySums() {
   return tensor::EmptyOp::create(b, sizes, b.getF32Type());
 }
 
+Value GradTiler::emptyDiagonals() {
+  auto countTiles = [&](const TiledDim &dim) {
+    return affine::makeComposedFoldedAffineApply(
+        b, op.getLoc(), b.getAffineDimExpr(0).ceilDiv(dim.tile), {dim.end});
+  };
+  SmallVector<OpFoldResult> sizes =
+      tensor::getMixedSizes(b, op.getLoc(), op.getLse());
+  sizes.back() = countTiles(keys);
+  sizes.append({countTiles(querySteps), index(keys.tile + querySteps.tile)});
+  return tensor::EmptyOp::create(b, sizes, b.getF32Type());
+}
+
+Value GradTiler::extractDiagonals(Value all, ArrayRef<OpFoldResult> offsets,
+                                  ArrayRef<OpFoldResult> sizes) {
+  SmallVector<int64_t> shape;
+  SmallVector<Value> dynamic;
+  dispatchIndexOpFoldResults({sizes[1], sizes[3], sizes[4]}, dynamic, shape);
+  return tensor::ExtractSliceOp::create(
+      b, RankedTensorType::get(shape, b.getF32Type()), all, offsets, sizes,
+      SmallVector<OpFoldResult>(sizes.size(), index(1)));
+}
+
 Value GradTiler::emitQueryGradOfSums() {
   Location loc = op.getLoc();
   int64_t tile = areSumsTransposed() ? transposedSumRows : sumRows;
@@ -432,7 +484,7 @@ Value GradTiler::emitQueryGradOfSums() {
   ends.pop_back();
   int64_t columns = op.getHeadDim();
   auto body = [&](ValueRange position, ValueRange outputs) {
-    Value number = asValue(numberOf(position[2]));
+    Value number = asValue(numberOf(position[2], querySteps));
     Value count = tensor::ExtractOp::create(
         b, counts, ValueRange{position[0], position[1], number});
     Value isSum = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, count,
@@ -551,7 +603,7 @@ void GradTiler::run() {
   if (op.getSink())
     results.push_back(emitSinkGrad());
   for (Value captured : op.getCaptured())
-    results.push_back(emitCapturedGrad(op, captured, shift, delta));
+    results.push_back(emitCapturedGrad(op, captured, shift, delta, diagonals));
   // A result type may be more or less static than what the operands tell.
   for (auto [result, value] : llvm::zip_equal(op->getResults(), results)) {
     if (value.getType() != result.getType())

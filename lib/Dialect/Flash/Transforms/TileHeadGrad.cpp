@@ -101,12 +101,15 @@ SmallVector<Value> GradTiler::emitHeadProgram() {
       Value number = arith::SubIOp::create(b, head, asValue(firstHead));
       return {number, at, zero};
     };
-    auto begin = [&](Value head, Value at, OpFoldResult existing, Value sums) {
-      return extractSums(sums, placeOf(head, at), existing, querySteps);
+    auto begin = [&](Value head, Value at, OpFoldResult existing,
+                     ValueRange sums) {
+      return extractSums(sums[0], placeOf(head, at), existing, querySteps);
     };
-    auto end = [&](Value tile, Value head, Value at, OpFoldResult existing,
-                   Value sums, Value) {
-      return insertTile(tile, sums, placeOf(head, at), existing);
+    auto end = [&](KeyGradStepOp step, Value head, Value at,
+                   OpFoldResult existing, ValueRange sums,
+                   Value) -> SmallVector<Value> {
+      return {insertTile(step.getQueryGradOut(), sums[0], placeOf(head, at),
+                         existing)};
     };
     auto keyTile = [&](Value number, ValueRange state) {
       Value start = asValue(apply(d0 * keys.tile, {number}));

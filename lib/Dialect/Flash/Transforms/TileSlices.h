@@ -43,6 +43,7 @@ public:
   std::pair<mlir::OpFoldResult, mlir::OpFoldResult>
   getQueryHeads(mlir::OpBuilder &b, mlir::Location loc,
                 mlir::Value keyHead) const;
+  mlir::OpFoldResult getSize() const { return group; }
 
 private:
   mlir::OpFoldResult group; ///< Query heads per key head.

@@ -117,6 +117,57 @@ bool flash::readsPairs(Region &score) {
       });
 }
 
+/// Whether `x` is added to the score, to which nothing else was done before but
+/// other additions: then the derivative for both is the same.
+static bool isAddedToScore(Value x, Value score,
+                           const ScoreDependences &dependences) {
+  while (score.hasOneUse()) {
+    OpOperand &use = *score.use_begin();
+    Operation *sum = use.getOwner();
+    bool isSum = isa<arith::AddFOp>(sum) ||
+                 (isa<arith::SubFOp>(sum) && use.getOperandNumber() == 0);
+    if (!isSum)
+      return false;
+    Value other = sum->getOperand(1 - use.getOperandNumber());
+    if (dependences.get(other).onScore)
+      return false;
+    if (other == x)
+      return isa<arith::AddFOp>(sum);
+    score = sum->getResult(0);
+  }
+  return false;
+}
+
+bool flash::isSumByDistance(tensor::ExtractOp read,
+                            const ScoreDependences &dependences) {
+  ScoreDependence on = dependences.ofFunction(read.getIndices());
+  if (!on.onDistance || on.onScore || on.onQuery || on.onKey)
+    return false;
+  bool isAlone =
+      llvm::all_of(read->getBlock()->getOps<tensor::ExtractOp>(),
+                   [&](tensor::ExtractOp other) {
+                     return other == read ||
+                            other.getTensor() != read.getTensor() ||
+                            !llvm::equal(other.getIndices(), read.getIndices());
+                   });
+  Value x = read.getResult();
+  while (x.hasOneUse() && isa<arith::ExtFOp>(*x.user_begin()))
+    x = x.user_begin()->getResult(0);
+  return isAlone && x.hasOneUse() &&
+         isAddedToScore(x, read->getBlock()->getArgument(0), dependences);
+}
+
+bool flash::hasSumByDistance(Region &score, ValueRange captured) {
+  if (score.empty())
+    return false;
+  ScoreDependences dependences(score);
+  return llvm::any_of(score.front().getOps<tensor::ExtractOp>(),
+                      [&](tensor::ExtractOp read) {
+                        return llvm::is_contained(captured, read.getTensor()) &&
+                               isSumByDistance(read, dependences);
+                      });
+}
+
 bool flash::isLinearInScore(Region &score) {
   if (score.empty())
     return true;

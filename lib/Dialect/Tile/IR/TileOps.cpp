@@ -352,6 +352,25 @@ LogicalResult AddInTurnOp::verify() {
   return verifyCounts(*this, getCounts().getType(), getCountIndices().size());
 }
 
+LogicalResult StoreDiagonalsOp::verify() {
+  SmemType tile = getTile().getType();
+  int64_t rows = tile.getRows(), columns = tile.getColumns();
+  if (rows != rowsOfDiagonals || (columns != 64 && columns != 128) ||
+      tile.getElementBytes() != 2 || tile.getSwizzle() != 128)
+    return emitOpError("adds up diagonals of tiles of 128 rows of 64 or 128 "
+                       "elements of 16 bits, swizzle = 128, got ")
+           << tile;
+  MemRefType memory = getSums().getType();
+  if (static_cast<int64_t>(getIndices().size()) != memory.getRank() - 1)
+    return emitOpError("stores a whole row, so it takes ")
+           << memory.getRank() - 1 << " indices, got " << getIndices().size();
+  if (memory.getShape().back() != rows + columns ||
+      !memory.isLastDimUnitStride())
+    return emitOpError("stores a row of ")
+           << rows + columns << " elements side by side, got " << memory;
+  return success();
+}
+
 LogicalResult AwaitTurnOp::verify() {
   return verifyCounts(*this, getCounts().getType(), getIndices().size());
 }
@@ -608,6 +627,15 @@ unsigned WarpSpecializeOp::getRoleOf(Operation *op) {
 bool WarpSpecializeOp::addsInTurn(unsigned role) {
   return getRoles()[role]
       .walk([](AddInTurnOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+bool WarpSpecializeOp::alternates(unsigned role) {
+  return getRoles()[role]
+      .walk([](Operation *op) {
+        return isa<AddInTurnOp, StoreDiagonalsOp>(op) ? WalkResult::interrupt()
+                                                      : WalkResult::advance();
+      })
       .wasInterrupted();
 }
 

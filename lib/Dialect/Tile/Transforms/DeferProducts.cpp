@@ -51,16 +51,25 @@ struct Count {
   }
 };
 
-/// The chains of one ring, all in one role, and who takes their results.
+/// What another role does with the tiles of a ring.
+struct Reader {
+  RingOp ring;
+  /// What it does with a tile of the kernel.
+  Block *block = nullptr;
+  /// What its loops over steps count from.
+  Value first = {};
+};
+
+/// The chains of one ring, all in one role, and who takes their results or
+/// reads what they put.
 struct Deferred {
   RingOp ring, results;
   SmallVector<Chain, 2> chains;
-  /// What their role, and the one that takes their results, do with a tile.
-  Block *block = nullptr, *readingBlock = nullptr;
-  /// What the loops over the steps of a tile count, and from where those that
-  /// take the results do.
+  /// What their role does with a tile.
+  Block *block = nullptr;
+  /// What the loops over the steps of a tile count.
   Count steps;
-  Value firstRead;
+  SmallVector<Reader, 2> readers;
 };
 } // namespace
 
@@ -193,9 +202,9 @@ static std::optional<Deferred> match(RingOp ring, bool isPersistent) {
       return std::nullopt;
     found.chains.push_back(*chain);
   }
-  constexpr size_t opsOfChain = 4, opsOnResults = 2;
-  if (users.size() != opsOfChain * found.chains.size())
+  if (found.chains.empty())
     return std::nullopt;
+  constexpr size_t opsOfChain = 4, opsOnResults = 2;
   Chain &first = found.chains.front();
   auto roles = first.put->getParentOfType<WarpSpecializeOp>();
   found.results = first.putResult.getRing().getDefiningOp<RingOp>();
@@ -225,25 +234,39 @@ static std::optional<Deferred> match(RingOp ring, bool isPersistent) {
         return std::nullopt;
     }
   }
-  size_t own = 0;
-  llvm::SmallSet<unsigned, 2> readers;
-  RingOpInterface reader;
-  for (Operation *user : found.results->getUsers()) {
-    unsigned role = roles.getRoleOf(user);
-    if (role == roles.getRoleOf(first.put)) {
-      ++own;
-      continue;
+  // Another role takes all results; one may read what is put, too.
+  auto findReader = [&](RingOp ring, size_t opsOfOwn) -> FailureOr<Reader> {
+    Reader reader = {ring};
+    size_t own = 0;
+    llvm::SmallSet<unsigned, 2> readers;
+    RingOpInterface any;
+    for (Operation *user : ring->getUsers()) {
+      unsigned role = roles.getRoleOf(user);
+      if (role == roles.getRoleOf(first.put)) {
+        ++own;
+        continue;
+      }
+      readers.insert(role);
+      any = cast<RingOpInterface>(user);
     }
-    readers.insert(role);
-    reader = cast<RingOpInterface>(user);
-  }
-  if (own != opsOnResults * found.chains.size() || readers.size() != 1)
+    if (own != opsOfOwn * found.chains.size() || readers.size() > 1)
+      return failure();
+    if (!any)
+      return reader;
+    reader.block = getBlockOfTile(any, isPersistent);
+    Count read = getCount(any.getStep(), reader.block);
+    if (!read.end || !beginsAtZero(read.start))
+      return failure();
+    reader.first = read.start;
+    return reader;
+  };
+  FailureOr<Reader> ofResults = findReader(found.results, opsOnResults),
+                    ofPuts = findReader(found.ring, opsOfChain);
+  if (failed(ofResults) || failed(ofPuts) || !ofResults->block)
     return std::nullopt;
-  found.readingBlock = getBlockOfTile(reader, isPersistent);
-  Count read = getCount(reader.getStep(), found.readingBlock);
-  if (!read.end || !beginsAtZero(read.start))
-    return std::nullopt;
-  found.firstRead = read.start;
+  found.readers.push_back(*ofResults);
+  if (ofPuts->block)
+    found.readers.push_back(*ofPuts);
   return found;
 }
 
@@ -294,6 +317,35 @@ static void emitLast(OpBuilder &b, Deferred &found, Chain &chain) {
   b.clone(*chain.putResult, mapping);
 }
 
+/// Lets the role read a step later, behind the step of nothing with which each
+/// tile begins.
+static void shift(OpBuilder &b, Reader &reader) {
+  Location loc = reader.ring.getLoc();
+  // A wait and its release name the same value.
+  DenseMap<std::pair<Block *, Value>, Value> nextSteps;
+  Operation *first = nullptr;
+  reader.block->walk([&](RingOpInterface op) {
+    if (op.getRing() != reader.ring)
+      return;
+    Operation *around = reader.block->findAncestorOpInBlock(*op);
+    if (!first || around->isBeforeInBlock(first))
+      first = around;
+    Value step = op.getStep();
+    Value &next = nextSteps[{op->getBlock(), step}];
+    if (!next) {
+      b.setInsertionPoint(op);
+      next = emitShifted(b, loc, step, reader.block, /*includesTile=*/true);
+    }
+    op->replaceUsesOfWith(step, next);
+  });
+  b.setInsertionPoint(first);
+  Value start =
+      emitShifted(b, loc, reader.first, reader.block, /*includesTile=*/false);
+  RingWaitOp::create(b, loc, reader.ring.getResult().getType().getTile(),
+                     reader.ring, start);
+  RingReleaseOp::create(b, loc, reader.ring, start);
+}
+
 static void defer(Deferred &found) {
   Location loc = found.ring.getLoc();
   auto getAncestor = [&](Operation *op) {
@@ -326,31 +378,8 @@ static void defer(Deferred &found) {
       op->replaceUsesOfWith(step, own);
   }
 
-  // A wait and its release name the same value.
-  DenseMap<std::pair<Block *, Value>, Value> nextSteps;
-  found.readingBlock->walk([&](RingOpInterface op) {
-    if (op.getRing() != found.results)
-      return;
-    Value step = op.getStep();
-    Value &next = nextSteps[{op->getBlock(), step}];
-    if (!next) {
-      b.setInsertionPoint(op);
-      next = emitShifted(b, loc, step, found.readingBlock,
-                         /*includesTile=*/true);
-    }
-    op->replaceUsesOfWith(step, next);
-  });
-  Operation *firstReader = nullptr;
-  for (Operation *user : found.results->getUsers())
-    if (Operation *reader = found.readingBlock->findAncestorOpInBlock(*user);
-        reader && (!firstReader || reader->isBeforeInBlock(firstReader)))
-      firstReader = reader;
-  b.setInsertionPoint(firstReader);
-  start = emitShifted(b, loc, found.firstRead, found.readingBlock,
-                      /*includesTile=*/false);
-  RingWaitOp::create(b, loc, found.results.getResult().getType().getTile(),
-                     found.results, start);
-  RingReleaseOp::create(b, loc, found.results, start);
+  for (Reader &reader : found.readers)
+    shift(b, reader);
 }
 
 namespace {

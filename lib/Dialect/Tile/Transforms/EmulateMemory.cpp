@@ -588,6 +588,46 @@ struct EmulateAddInTurn : EmulationPattern<AddInTurnOp> {
   }
 };
 
+struct EmulateStoreDiagonals : EmulationPattern<StoreDiagonalsOp> {
+  using EmulationPattern::EmulationPattern;
+  LogicalResult matchAndRewrite(StoreDiagonalsOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &b) const override {
+    Location loc = op.getLoc();
+    SmemType tile = op.getTile().getType();
+    calls.checkLease(b, op, adaptor.getTile()[1]);
+    Value sums = single(adaptor.getSums()), x = adaptor.getTile()[0];
+    SmallVector<Value> place = single(adaptor.getIndices());
+    int64_t rows = tile.getRows(), columns = tile.getColumns();
+    Value zero = constant(b, loc, 0), one = constant(b, loc, 1);
+    emitRangeChecks(b, op, calls, sums, place, /*rowDim=*/place.size() - 1, one,
+                    /*columns=*/Value());
+    place.push_back(Value());
+    Value nothing = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
+    scf::buildLoopNest(b, loc, zero, constant(b, loc, rows + columns), one,
+                       [&](OpBuilder &b, Location loc, ValueRange at) {
+                         place.back() = at[0];
+                         memref::StoreOp::create(b, loc, nothing, sums, place);
+                       });
+    SmallVector<Value> zeros(2, zero), ones(2, one),
+        ends = {constant(b, loc, rows), constant(b, loc, columns)};
+    scf::buildLoopNest(
+        b, loc, zeros, ends, ones,
+        [&](OpBuilder &b, Location loc, ValueRange at) {
+          place.back() = arith::SubIOp::create(
+              b, loc,
+              arith::AddIOp::create(b, loc, at[1], constant(b, loc, rows)),
+              at[0]);
+          Value element = memref::LoadOp::create(b, loc, x, at);
+          element = arith::ExtFOp::create(b, loc, b.getF32Type(), element);
+          Value sum = memref::LoadOp::create(b, loc, sums, place);
+          memref::StoreOp::create(
+              b, loc, arith::AddFOp::create(b, loc, sum, element), sums, place);
+        });
+    b.eraseOp(op);
+    return success();
+  }
+};
+
 /// Stores a tile whose rows are packed element by element: they are no view of
 /// the memory.
 static void storePackedRows(OpBuilder &b, StoreOp op, Value tile, Value memory,
@@ -766,12 +806,13 @@ struct EmulateRead : EmulationPattern<ReadOp> {
 void flash::tile::populateMemoryEmulation(const EmulationTypes &types,
                                           EmulationCalls &calls,
                                           RewritePatternSet &patterns) {
-  patterns.add<EmulatePosition, EmulateFetch, EmulateShare, EmulateRing,
-               EmulateRingAcquire, EmulateCopyAsync, EmulateRingPut,
-               EmulateRingWait<RingWaitOp>, EmulateRingWait<RingPeekOp>,
-               EmulateRingRelease, EmulateLoad, EmulateLoadRow, EmulateIsFinite,
-               EmulateMakeFinite, EmulateRingMakeFinite, EmulateRingCheckFinite,
-               EmulateRingIsFinite, EmulateRead, EmulateStore, EmulateStoreBulk,
-               EmulateClaim, EmulateAddInTurn, EmulateClear>(
-      types, patterns.getContext(), calls);
+  patterns
+      .add<EmulatePosition, EmulateFetch, EmulateShare, EmulateRing,
+           EmulateRingAcquire, EmulateCopyAsync, EmulateRingPut,
+           EmulateRingWait<RingWaitOp>, EmulateRingWait<RingPeekOp>,
+           EmulateRingRelease, EmulateLoad, EmulateLoadRow, EmulateIsFinite,
+           EmulateMakeFinite, EmulateRingMakeFinite, EmulateRingCheckFinite,
+           EmulateRingIsFinite, EmulateRead, EmulateStore, EmulateStoreBulk,
+           EmulateClaim, EmulateAddInTurn, EmulateStoreDiagonals, EmulateClear>(
+          types, patterns.getContext(), calls);
 }

@@ -406,7 +406,10 @@ namespace {
 struct LowerRings : flash::tile::impl::LowerRingsBase<LowerRings> {
   void runOnOperation() override {
     WalkResult walk = getOperation().walk([](Operation *op) -> WalkResult {
-      if (isa<AddInTurnOp>(op))
+      // What roles do with diagonals of their rings stays as it is.
+      auto diagonals = dyn_cast<StoreDiagonalsOp>(op);
+      if (isa<AddInTurnOp>(op) ||
+          (diagonals && !diagonals.getTile().getDefiningOp<SmemViewOp>()))
         return op->emitOpError("is for a role of one warp, and the warps of "
                                "this kernel have no roles");
       if (auto change = dyn_cast<MakeFiniteOp>(op);

@@ -139,7 +139,7 @@ private:
   /// The thread that adds waits for its turn first, while the tile is made: an
   /// answer from memory takes longer than one from shared memory.
   void awaitTurn(AddInTurnOp op);
-  /// Gives each warp of the role that adds the tiles of its own steps.
+  /// Gives each warp of the role the tiles of its own steps.
   void alternate(unsigned role);
   void lowerAddInTurn(AddInTurnOp op);
   /// Starts to store the warpgroup's rows of the columns from `firstColumn` on,
@@ -232,9 +232,9 @@ int64_t RoleLowering::getNumReaders(RingOp ring) {
     if (isa<RingReleaseOp>(user))
       readers.insert(roles.getRoleOf(user));
   int64_t arrivals = getNumCheckWarps(ring);
-  // Of warps that add in alternation one has the stage.
+  // Of warps that alternate one has the stage.
   for (unsigned role : readers)
-    arrivals += roles.addsInTurn(role) ? 1 : roles.getNumWarps(role);
+    arrivals += roles.alternates(role) ? 1 : roles.getNumWarps(role);
   return arrivals;
 }
 
@@ -1011,7 +1011,7 @@ void RoleLowering::run(ArrayRef<gpu::LaunchFuncOp> launches) {
                    [&](Value step) { return emitClaim(claim, step); });
   }
   for (unsigned role = 0; role < roles.getNumRoles(); ++role)
-    if (roles.addsInTurn(role) && roles.getNumWarps(role) > 1)
+    if (roles.alternates(role) && roles.getNumWarps(role) > 1)
       alternate(role);
   SmallVector<Operation *> ops;
   roles.walk([&](Operation *op) {

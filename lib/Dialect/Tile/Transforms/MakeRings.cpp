@@ -229,10 +229,15 @@ static int64_t getDepth(Operation *op) {
   return depth;
 }
 
-/// Whether a product, whose result is shared, is all that reads the tile.
+/// Whether a product, whose result is shared, is all that reads the tile, beside
+/// a role that adds up its diagonals.
 static bool isOfSharedProduct(Operation *source) {
-  auto getOnlyUser = [](Operation *op) {
-    return op && op->hasOneUse() ? *op->user_begin() : nullptr;
+  auto getOnlyUser = [](Operation *op) -> Operation * {
+    if (!op)
+      return nullptr;
+    SmallVector<Operation *> users(op->getUsers());
+    llvm::erase_if(users, llvm::IsaPred<StoreDiagonalsOp>);
+    return users.size() == 1 ? users.front() : nullptr;
   };
   auto product = dyn_cast_if_present<MmaAsyncOp>(getOnlyUser(source));
   auto end = dyn_cast_if_present<MmaWaitOp>(getOnlyUser(product));

@@ -37,22 +37,23 @@ static bool isCopy(Operation *op) {
          !ringOp.getRing().getDefiningOp<RingOp>().isFilledFromRegisters();
 }
 
-/// Whether the ring's tiles are added in turn.
-static bool isAddedInTurn(Value ring) {
-  return llvm::any_of(ring.getUsers(), [](Operation *user) {
+/// Whether the op takes tiles of rings as an `OpTy`, waits for such a tile or
+/// gives it back.
+template <typename OpTy> static bool isOnTilesOf(Operation *op) {
+  auto ringOp = dyn_cast<RingOpInterface>(op);
+  if (!ringOp || (!ringOp.hasRingEffect(RingEffect::Wait) &&
+                  !ringOp.hasRingEffect(RingEffect::Release)))
+    return isa<OpTy>(op);
+  return llvm::any_of(ringOp.getRing().getUsers(), [](Operation *user) {
     auto wait = dyn_cast<RingWaitOp>(user);
-    return wait && llvm::any_of(wait->getUsers(), llvm::IsaPred<AddInTurnOp>);
+    return wait && llvm::any_of(wait->getUsers(), llvm::IsaPred<OpTy>);
   });
 }
 
-/// Whether the op adds a tile in turn, waits for such a tile or gives it back.
-static bool isAddition(Operation *op) {
-  auto ringOp = dyn_cast<RingOpInterface>(op);
-  return isa<AddInTurnOp>(op) || (ringOp &&
-                                  (ringOp.hasRingEffect(RingEffect::Wait) ||
-                                   ringOp.hasRingEffect(RingEffect::Release)) &&
-                                  isAddedInTurn(ringOp.getRing()));
-}
+/// Of the role that adds tiles in turn, and of the one that adds up diagonals.
+/// Consumers wait for tiles of the latter, too.
+static constexpr auto isAddition = isOnTilesOf<AddInTurnOp>;
+static constexpr auto isOfDiagonals = isOnTilesOf<StoreDiagonalsOp>;
 
 /// The ops of the kernel that a role must carry out: those on tiles and rings,
 /// loops, and what depends on them. Every thread carries out the others.
@@ -81,9 +82,9 @@ struct CheckedRings {
 };
 
 /// Clones what a role beside the consumers does, of which `isOwnTask` tells:
-/// copies or additions, or with `checked` what is done to each tile of its
-/// rings; the loops and branches around them without the tiles that these
-/// carry, and scalars.
+/// copies, additions or diagonals, or with `checked` what is done to each tile
+/// of its rings; the loops and branches around them without the tiles that
+/// these carry, and scalars.
 class RoleSlice {
 public:
   RoleSlice(OpBuilder b, bool (*isOwnTask)(Operation *))
@@ -329,6 +330,40 @@ static FailureOr<bool> findAdditions(gpu::GPUFuncOp kernel) {
   return found;
 }
 
+/// Whether diagonals are added up; failure where a role of its own cannot.
+static FailureOr<bool> findDiagonals(gpu::GPUFuncOp kernel) {
+  bool found = false;
+  WalkResult walk = kernel.walk([&](StoreDiagonalsOp diagonals) -> WalkResult {
+    found = true;
+    if (diagonals.getTile().getDefiningOp<RingWaitOp>())
+      return WalkResult::advance();
+    return diagonals.emitOpError("is of a tile in no ring, which only rings "
+                                 "show to other warps");
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  return found;
+}
+
+/// Has consumers give the tile back behind the last op that reads it.
+static void releaseEarly(RingWaitOp wait) {
+  RingReleaseOp release = wait.getRelease();
+  if (!release)
+    return;
+  Operation *last = wait;
+  auto pass = [&](Operation *op) {
+    op = wait->getBlock()->findAncestorOpInBlock(*op);
+    if (last->isBeforeInBlock(op))
+      last = op;
+  };
+  for (Operation *user : wait->getUsers()) {
+    pass(user);
+    if (isa<MmaAsyncOp>(user))
+      llvm::for_each(user->getUsers(), pass);
+  }
+  release->moveAfter(last);
+}
+
 /// Whether a role goes through a list in memory.
 static bool readsList(Region &role) {
   return role
@@ -355,34 +390,41 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
   FailureOr<bool> adds = findAdditions(kernel);
   if (failed(adds))
     return failure();
+  FailureOr<bool> diagonals = findDiagonals(kernel);
+  if (failed(diagonals))
+    return failure();
   Block &body = kernel.getBody().front();
   SmallVector<Operation *> ops = getOpsOfRoles(body);
   OpBuilder b(body.getTerminator());
-  auto [producerRegisters, consumerRegisters] =
+  RoleRegisters ofRoles =
       getRoleRegisters(*warps / warpsOfWarpgroup, getCtasPerSm(kernel));
   // Of the warpgroup behind the consumers the first warp is the producer, the
-  // next one adds tiles in turn if there are such, and the last ones have the
-  // non-finite check.
+  // next ones add tiles in turn or add up diagonals if there are such, and the
+  // last ones have the non-finite check.
+  bool checks = !checked->rings.empty();
   SmallVector<StringRef> names = {"consumer", "producer"};
   SmallVector<int64_t> firstWarps = {0, *warps}, counts = {*warps, 1},
-                       registers = {consumerRegisters, producerRegisters};
-  int64_t adders = 0;
+                       registers = {ofRoles.consumer, ofRoles.producer};
+  int64_t left = warpsOfWarpgroup - 1;
+  auto addRole = [&](StringRef name, int64_t count) {
+    names.push_back(name);
+    firstWarps.push_back(*warps + warpsOfWarpgroup - left);
+    counts.push_back(count);
+    registers.push_back(ofRoles.producer);
+    left -= count;
+  };
   if (*adds) {
     bool defers =
         flash::getSchedule(kernel).has(flash::ScheduleFeatures::DeferProducts);
-    adders = defers ? 1 : mostAddingWarps;
-    names.push_back("adder");
-    firstWarps.push_back(*warps + 1);
-    counts.push_back(adders);
-    registers.push_back(producerRegisters);
+    addRole("adder", defers || *diagonals ? 1 : mostAlternatingWarps);
   }
-  if (!checked->rings.empty()) {
-    int64_t left = warpsOfWarpgroup - 1 - adders;
+  if (*diagonals)
+    addRole("diagonals",
+            std::min(checks ? left - 1 : left, mostAlternatingWarps));
+  if (checks) {
     int64_t count = std::min(getCheckWarps(getCtasPerSm(kernel)), left);
-    names.push_back("nonfinite_check");
-    firstWarps.push_back(*warps + warpsOfWarpgroup - count);
-    counts.push_back(count);
-    registers.push_back(producerRegisters);
+    left = count;
+    addRole("nonfinite_check", count);
   }
   auto roles = WarpSpecializeOp::create(b, kernel.getLoc(), names, firstWarps,
                                         counts, registers);
@@ -390,36 +432,41 @@ static LogicalResult specialize(gpu::GPUFuncOp kernel) {
     return &roles.getRoles()[role].front();
   };
   Block &consumer = *getBlock(0);
-  RoleSlice copying(OpBuilder::atBlockEnd(getBlock(1)), isCopy);
-  for (Operation *op : ops)
-    if (failed(copying.clone(*op)))
-      return failure();
+  auto slice = [&](RoleSlice slice) {
+    return success(llvm::all_of(
+        ops, [&](Operation *op) { return succeeded(slice.clone(*op)); }));
+  };
+  unsigned role = 1;
+  auto nextBlock = [&] { return OpBuilder::atBlockEnd(getBlock(role++)); };
+  if (failed(slice(RoleSlice(nextBlock(), isCopy))))
+    return failure();
   // That of a block map.
   if (readsList(roles.getRoles()[1]))
     roles.leaveRegisters(/*from=*/0, /*role=*/1, registersOfListReader);
-  if (*adds) {
-    RoleSlice adding(OpBuilder::atBlockEnd(getBlock(2)), isAddition);
-    for (Operation *op : ops)
-      if (failed(adding.clone(*op)))
-        return failure();
+  if (*adds && failed(slice(RoleSlice(nextBlock(), isAddition))))
+    return failure();
+  if (*diagonals) {
+    roles.leaveRegisters(/*from=*/0, role, registersOfDiagonals);
+    if (failed(slice(RoleSlice(nextBlock(), isOfDiagonals))))
+      return failure();
   }
-  if (!checked->rings.empty()) {
-    RoleSlice checking(OpBuilder::atBlockEnd(getBlock(names.size() - 1)),
-                       &*checked);
-    for (Operation *op : ops)
-      if (failed(checking.clone(*op)))
-        return failure();
-  }
+  if (checks && failed(slice(RoleSlice(nextBlock(), &*checked))))
+    return failure();
   for (Operation *op : ops)
     op->moveBefore(&consumer, consumer.end());
   SmallVector<Operation *> ofOthers;
   consumer.walk([&](Operation *op) {
-    if (isCopy(op) || isAddition(op))
+    if (isCopy(op) || isAddition(op) || isa<StoreDiagonalsOp>(op))
       ofOthers.push_back(op);
   });
+  SmallVector<RingWaitOp> withDiagonals;
+  for (Operation *op : ofOthers)
+    if (auto store = dyn_cast<StoreDiagonalsOp>(op))
+      withDiagonals.push_back(store.getTile().getDefiningOp<RingWaitOp>());
   // A tile is used behind the wait that gives it.
   for (Operation *op : llvm::reverse(ofOthers))
     op->erase();
+  llvm::for_each(withDiagonals, releaseEarly);
   kernel.setKnownBlockSizeAttr(b.getDenseI32ArrayAttr(
       {static_cast<int32_t>(roles.getNumThreads()), 1, 1}));
   return success();

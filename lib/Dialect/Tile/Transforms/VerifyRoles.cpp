@@ -34,10 +34,10 @@ static bool isCheck(Operation *op) {
   return ringOp && ringOp.hasRingEffect(RingEffect::CheckFinite);
 }
 
-/// Whether the op adds a tile in turn, or waits for such a tile.
-static bool isAddition(Operation *op) {
+/// Whether the op is an `OpTy`, or waits for a tile or gives it back.
+template <typename OpTy> static bool isOnTilesOf(Operation *op) {
   auto ringOp = dyn_cast<RingOpInterface>(op);
-  return isa<AddInTurnOp>(op) ||
+  return isa<OpTy>(op) ||
          (ringOp && (ringOp.hasRingEffect(RingEffect::Wait) ||
                      ringOp.hasRingEffect(RingEffect::Release)));
 }
@@ -60,11 +60,12 @@ static int64_t getWarpsOfTiles(Operation *op) {
 
 /// Of one role: what its warps are for follows from what it does.
 static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
-  bool copies = false, checks = false, adds = false;
+  bool copies = false, checks = false, adds = false, hasDiagonals = false;
   roles.getRoles()[role].walk([&](Operation *op) {
     copies |= isCopy(op);
     checks |= isCheck(op);
     adds |= isa<AddInTurnOp>(op);
+    hasDiagonals |= isa<StoreDiagonalsOp>(op);
   });
   int64_t warps = roles.getNumWarps(role);
   auto refuse = [&](Operation *op, const Twine &message) -> WalkResult {
@@ -81,15 +82,24 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
     if (copies && isOfTile && !isCopy(op))
       return refuse(op, "is not for a role that copies: its thread acquires "
                         "stages and copies into them");
-    if (isa<AddInTurnOp>(op) && warps > mostAddingWarps)
+    if (isa<AddInTurnOp>(op) && warps > mostAlternatingWarps)
       return refuse(op, "is for a role of one warp or two: those that compute "
                         "would wait for other blocks");
     if (auto add = dyn_cast<AddInTurnOp>(op);
         add && !add.getTile().getDefiningOp<RingWaitOp>())
       return refuse(op, "adds a tile that is not waited for in its role");
-    if (adds && warps <= mostAddingWarps && isOfTile && !isAddition(op))
+    if (adds && warps <= mostAlternatingWarps && isOfTile &&
+        !isOnTilesOf<AddInTurnOp>(op))
       return refuse(op, "is not for a role that adds tiles in turn: its thread "
                         "waits for stages and gives them back");
+    if (auto diagonals = dyn_cast<StoreDiagonalsOp>(op);
+        diagonals && (warps > mostAlternatingWarps ||
+                      !diagonals.getTile().getDefiningOp<RingWaitOp>()))
+      return refuse(
+          op, "is for a role of one warp or two, which wait for the tile");
+    if (hasDiagonals && isOfTile && !isOnTilesOf<StoreDiagonalsOp>(op))
+      return refuse(op, "is not for a role that adds up diagonals: its warp "
+                        "waits for tiles and gives them back");
     if (checks && isOfTile && !isCheck(op))
       return refuse(op, "is not for a non-finite check, which only looks at "
                         "tiles");
@@ -106,7 +116,8 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
       return refuse(op, "has register tiles over " + Twine(ofTiles) +
                             " warps, in a role of " + Twine(warps));
     auto ringOp = dyn_cast<RingOpInterface>(op);
-    bool isOfWarpgroups = ringOp && !isCopy(op) && !isCheck(op) && !adds;
+    bool isOfWarpgroups =
+        ringOp && !isCopy(op) && !isCheck(op) && !adds && !hasDiagonals;
     if (isOfWarpgroups && warps % warpsOfWarpgroup != 0)
       return refuse(op, "is for a role of whole warpgroups");
     return WalkResult::advance();

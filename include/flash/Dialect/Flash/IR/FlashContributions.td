@@ -7,7 +7,7 @@
 //
 // Included by FlashOps.td. What the units of a parallel loop add to the same
 // elements is added in a fixed order, so that the result is the same in each
-// run.
+// run; and sums of diagonals, of which each unit has its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -79,6 +79,30 @@ def Flash_ParallelAddOp : Flash_Op<"parallel_add",
   let assemblyFormat = [{
     $contributions `to` $sums `counting` $counts attr-dict
     `:` type($sums) `,` type($counts)
+  }];
+  let hasVerifier = 1;
+}
+
+def Flash_InsertDiagonalsOp : Flash_Op<"insert_diagonals",
+    [Pure, AllTypesMatch<["sums", "result"]>]> {
+  let summary = "inserts the sums of a tile's diagonals into a row of a tensor";
+  let description = [{
+    Of a tile `[R, C]`, element `R + c - r` of the row of R + C elements that the indices
+    name becomes the sum, in f32, of the elements at rows `r` and columns `c`; element 0, of
+    no diagonal, becomes 0. Of keys as rows and queries as columns these are the sums
+    of all pairs at the same distance.
+
+    Example:
+
+    ```mlir
+    %1 = flash.insert_diagonals %dx into %0[%h, %i] : tensor<128x64xf16> into tensor<4x?x192xf32>
+    ```
+  }];
+  let arguments = (ins Flash_FloatTile:$tile, Flash_F32Tensor:$sums,
+    Variadic<Index>:$indices);
+  let results = (outs Flash_F32Tensor:$result);
+  let assemblyFormat = [{
+    $tile `into` $sums `[` $indices `]` attr-dict `:` type($tile) `into` type($sums)
   }];
   let hasVerifier = 1;
 }

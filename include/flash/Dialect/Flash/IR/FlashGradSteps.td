@@ -118,7 +118,8 @@ def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
 
     With a third output, `dq : [M, D]`, the step adds to the gradient of its queries, too, as
     `flash.query_grad_step` does; with `transposed` the output is `[D, M]`. `keys(n)`
-    then leaves out the keys from the `n`-th on there.
+    then leaves out the keys from the `n`-th on there. Such a step may give a fourth result,
+    with `score_grads`: `dx` as keys by queries, `[N, M]`, in the type of the operands.
 
     Example:
 
@@ -135,15 +136,15 @@ def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
   }];
   let arguments = !con(Flash_gradStepTiles, (ins Flash_F32Tile:$key_grad,
     Flash_F32Tile:$value_grad, Optional<Flash_F32Tile>:$query_grad,
-    Optional<Index>:$queries, Optional<Index>:$keys, UnitAttr:$transposed),
-    Flash_gradStepClauses);
+    Optional<Index>:$queries, Optional<Index>:$keys, UnitAttr:$transposed,
+    UnitAttr:$score_grads), Flash_gradStepClauses);
   let results = (outs Flash_F32Tile:$key_grad_out,
                       Flash_F32Tile:$value_grad_out,
-                      Optional<Flash_F32Tile>:$query_grad_out);
+                      Variadic<Flash_FloatTile>:$others);
   let assemblyFormat = !strconcat(Flash_gradStepTilesFormat, [{
     `outs` `(` $key_grad `,` $value_grad (`,` $query_grad^)? `:`
     type($key_grad) `,` type($value_grad) (`,` type($query_grad)^)? `)`
-    (`transposed` $transposed^)?
+    (`transposed` $transposed^)? (`score_grads` $score_grads^)?
   }], Flash_gradStepPositionFormat, [{
     (`queries` `(` $queries^ `)`)?
     (`keys` `(` $keys^ `)`)?
@@ -151,6 +152,13 @@ def Flash_KeyGradStepOp : Flash_GradStepOp<"key_grad_step",
   let extraClassDeclaration = declarations # [{
     static constexpr unsigned numRequiredOperands = 8;
     bool stepsOverQueries() { return true; }
+    /// The third and the fourth result; null if there is none.
+    ::mlir::Value getQueryGradOut() {
+      return getQueryGrad() ? getOthers()[0] : ::mlir::Value();
+    }
+    ::mlir::Value getScoreGradOut() {
+      return getScoreGrads() ? getOthers()[1] : ::mlir::Value();
+    }
   }];
 }
 

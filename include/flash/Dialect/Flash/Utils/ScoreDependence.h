@@ -8,6 +8,7 @@
 #ifndef FLASH_DIALECT_FLASH_UTILS_SCOREDEPENDENCE_H
 #define FLASH_DIALECT_FLASH_UTILS_SCOREDEPENDENCE_H
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Region.h"
 #include "llvm/ADT/DenseMap.h"
 #include <optional>
@@ -54,6 +55,16 @@ private:
 /// Whether a score region reads a captured tensor at the query and the key,
 /// other than at their distance.
 bool readsPairs(mlir::Region &score);
+
+/// Whether the gradient of what `read` reads is the sum of the gradients of
+/// scores at the same distances: it is added to the score, in the region's own
+/// way to the result, and the distance, beside the batch and the head, tells
+/// where it is read, alone.
+bool isSumByDistance(mlir::tensor::ExtractOp read,
+                     const ScoreDependences &dependences);
+
+/// The same of any read of one of the captured tensors.
+bool hasSumByDistance(mlir::Region &score, mlir::ValueRange captured);
 
 /// Whether what a score region gives is linear in the score, so that its
 /// derivative is the same for all scores.

@@ -554,6 +554,9 @@ def Tile_WarpSpecializeOp
     unsigned getRoleOf(::mlir::Operation *op);
     /// Whether the role adds tiles in turn.
     bool addsInTurn(unsigned role);
+    /// Whether the warps of the role, if it has two, have the tiles of every
+    /// other step each: it adds tiles in turn or stores sums of diagonals.
+    bool alternates(unsigned role);
     /// Whether one thread carries the role out, or one of each warp that adds: it
     /// only starts copies, or adds tiles in turn.
     bool isOfOneThread(unsigned role);
@@ -1007,6 +1010,31 @@ def Tile_AddInTurnOp : Tile_Op<"add_in_turn",
     $tile `,` $sums `[` $indices `]` `turn` `(` $turn `)` `of`
     $counts `[` $count_indices `]` attr-dict
     `:` type($tile) `to` type($sums) `,` type($counts)
+  }];
+  let hasVerifier = 1;
+}
+
+def Tile_StoreDiagonalsOp : Tile_Op<"store_diagonals",
+    [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "stores the sums of the diagonals of a shared-memory tile";
+  let description = [{
+    Of a tile of R rows and C columns, element `R + c - r` of the row of R + C elements that the
+    indices name becomes the sum of the elements at rows `r` and columns `c`, in f32;
+    element 0, of no diagonal, becomes 0. What was there before is not part of it.
+
+    ```mlir
+    tile.store_diagonals %ds, %sums[%b, %h, %i, %j]
+        : !tile.smem<128x64xf16, swizzle = 128> to memref<?x?x?x?x192xf32>
+    ```
+
+    One warp of a role of its own does it, while others compute: 128 rows of 64 or 128 elements of
+    16 bits, `swizzle = 128`.
+  }];
+  let arguments = (ins Tile_SmemType:$tile, MemRefOf<[F32]>:$sums,
+                       Variadic<Index>:$indices);
+  let assemblyFormat = [{
+    $tile `,` $sums `[` $indices `]` attr-dict
+    `:` type($tile) `to` type($sums)
   }];
   let hasVerifier = 1;
 }

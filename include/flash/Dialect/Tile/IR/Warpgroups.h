@@ -24,11 +24,14 @@ constexpr int64_t getCheckWarps(int64_t ctasPerSm) {
   return ctasPerSm > 1 ? 1 : 3;
 }
 
-/// Warps that add tiles in turn, at most. Waiting for a turn, for additions to
-/// be complete, and the release that ends a turn take one warp as long as a
-/// step of 64 queries: then two add in alternation. A step of which products
-/// are deferred leaves one the time.
-constexpr int64_t mostAddingWarps = 2;
+/// The warps of a role that have the tiles of every other step each, at most.
+/// Waiting for a turn, for additions to be complete, and the release that ends a
+/// turn take one warp as long as a step of 64 queries, unless products of the
+/// step are deferred; sums of diagonals take it longer.
+constexpr int64_t mostAlternatingWarps = 2;
+
+/// The rows of tiles whose diagonals a warp adds up (tile.store_diagonals).
+constexpr int64_t rowsOfDiagonals = 128;
 
 /// Of a tile that threads put in shared memory and all warpgroups read in a
 /// product whose result leaves the loop, such as the gradients of scores: none
@@ -60,6 +63,10 @@ constexpr int64_t registersOfBusyProducer = 40;
 /// Of a producer that goes through a list in memory, such as that of a block
 /// map, beside warps that check values.
 constexpr int64_t registersOfListReader = 56;
+
+/// Of a warp that adds up diagonals: two elements of eight matrices of 8 x 8,
+/// what is loaded of others, and addresses (ptxas spilled with 40).
+constexpr int64_t registersOfDiagonals = 56;
 
 /// What each thread of a block with this number of consumer warpgroups starts
 /// with, where as many blocks share a multiprocessor.
