@@ -60,8 +60,9 @@ struct Gain {
 } // namespace
 
 /// In narrower windows most tiles are masked, where there are no registers for
-/// scores.
-static constexpr int64_t fewestKeysOfScores = 512;
+/// scores. How many keys a query sees at most is of a sample of queries: under a
+/// causal mask of 512 keys it is 509.
+static constexpr int64_t fewestKeysOfScores = 500;
 
 /// Rows shorter than this, without a mask and with one, ask for so many tiles
 /// of keys in place of heads.
@@ -91,8 +92,14 @@ static constexpr Gain gains[] = {
 /// gradients of queries take.
 static constexpr int64_t mostOfDiagonals = 2;
 
-/// The queries of a step whose diagonals one warp adds up in time.
-static constexpr int64_t stepOfOneWarp = 64;
+/// The queries of a step whose diagonals one warp adds up in time, and up to
+/// which length of masked rows it pays where they are more: shorter rows have
+/// other things to wait for.
+static constexpr int64_t stepOfOneWarp = 64, longestOfOneWarp = 2048;
+
+/// From which length on one program pays if it sums up diagonals: another one
+/// would compute all scores again.
+static constexpr int64_t shortestOfDiagonals = 512;
 
 /// How many times as long rows may be as a query sees keys: turns bind all
 /// tiles of a head to each other, those of a window, too.
@@ -106,6 +113,25 @@ static const Candidate *findCandidate(const Problem &problem,
   const auto *found = llvm::find_if(
       candidates, [&](const Candidate &c) { return dim <= c.maxHeadDim; });
   return found == candidates.end() ? nullptr : found;
+}
+
+/// Whether sums of diagonals pay, and there is memory for them: a row of f32
+/// for each pair of tiles.
+static bool paysToSumDiagonals(const Problem &problem,
+                               const Candidate &candidate) {
+  if (!problem.sumsByDistance || !problem.keys || !problem.queries)
+    return false;
+  // Of steps of 128 queries two warps add up the diagonals, and where some keys
+  // may be left out one of these looks for what is not finite.
+  bool leavesKeysOut = problem.isMasked || problem.hasLengths ||
+                       *problem.keys % candidate.keyTile != 0;
+  if (candidate.queryStep > stepOfOneWarp && leavesKeysOut &&
+      (!problem.isMasked || *problem.keys > longestOfOneWarp))
+    return false;
+  int64_t sumsOfPair = candidate.keyTile + candidate.queryStep,
+          sumsOfStep =
+              llvm::divideCeil(*problem.keys, candidate.keyTile) * sumsOfPair;
+  return sumsOfStep <= mostOfDiagonals * candidate.queryStep * problem.headDim;
 }
 
 /// Whether one program is faster than two where warps have roles, as far as
@@ -124,6 +150,8 @@ static bool paysToFuse(const Problem &problem) {
       problem.isMasked ? gain->shortestMasked : gain->shortest;
   if (problem.keepsScores)
     shortest = problem.isMasked ? gain->shortestMaskedKept : gain->shortestKept;
+  if (shortest && paysToSumDiagonals(problem, *candidate))
+    shortest = std::min(*shortest, shortestOfDiagonals);
   int64_t length = std::min(*problem.queries, *problem.keys),
           keysOfQuery = *problem.mostKeysPerQuery;
   if (!shortest || length < *shortest ||
@@ -137,24 +165,6 @@ static bool paysToFuse(const Problem &problem) {
   int64_t tiles = *problem.heads * llvm::divideCeil(length, candidate->keyTile);
   return isShort ? tiles >= fewestTilesOfShortRows
                  : *problem.heads >= gain->fewestHeads;
-}
-
-/// Whether sums of diagonals pay, and there is memory for them: a row of f32
-/// for each pair of tiles.
-static bool paysToSumDiagonals(const Problem &problem,
-                               const Candidate &candidate) {
-  if (!problem.sumsByDistance || !problem.keys || !problem.queries)
-    return false;
-  // Of steps of 128 queries two warps add up the diagonals, and where some keys
-  // may be left out one of these looks for what is not finite.
-  bool leavesKeysOut = problem.isMasked || problem.hasLengths ||
-                       *problem.keys % candidate.keyTile != 0;
-  if (candidate.queryStep > stepOfOneWarp && leavesKeysOut)
-    return false;
-  int64_t sumsOfPair = candidate.keyTile + candidate.queryStep,
-          sumsOfStep =
-              llvm::divideCeil(*problem.keys, candidate.keyTile) * sumsOfPair;
-  return sumsOfStep <= mostOfDiagonals * candidate.queryStep * problem.headDim;
 }
 
 static Schedule chooseTiles(const Problem &problem, const TargetInfo &target) {

@@ -148,3 +148,51 @@ func.func @transposed(%a: tensor<64x128xf16>, %b: tensor<64x32xf16>) -> tensor<1
   } {flash.schedule = #flash.schedule<warps = 8, features = specialize_warps>}
   return %r : tensor<128x32xf32>
 }
+
+// -----
+
+#rows = affine_map<(i, j, k) -> (k, i)>
+#columns = affine_map<(i, j, k) -> (k, j)>
+#sums = affine_map<(i, j, k) -> (i, j)>
+
+// A row of sums of diagonals goes to its place in the block's part of an output; the tile
+// is in shared memory once, for a product and for these.
+
+!out = tensor<2x4x256xf32>
+!part = tensor<4x256xf32>
+!x = tensor<128x128xf16>
+!y = tensor<128x32xf16>
+!z = tensor<128x32xf32>
+
+// CHECK-LABEL: gpu.func @diagonals(
+// CHECK:         %[[H:.*]] = tile.position
+// CHECK:         scf.for %[[I:.*]] = %c0 to %c4 step %c1
+// CHECK:           %[[TILE:.*]] = tile.share %{{.*}} : tensor<128x128xf16, #tile.fragment<8>> to <128x128xf16
+// CHECK-NOT:       tile.share
+// CHECK:           tile.mma_async %[[TILE]], %{{.*}} transpose_a
+// CHECK:           tile.store_diagonals %[[TILE]], %{{.*}}[%[[H]], %[[I]]] : <128x128xf16, swizzle = 128> to memref<2x4x256xf32
+func.func @diagonals(%xs: tensor<2x128x128xf16>, %y: !y) -> (!out, tensor<2x128x32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  %out = tensor.empty() : !out
+  %outz = tensor.empty() : tensor<2x128x32xf32>
+  %r:2 = scf.forall (%h) in (2) shared_outs(%o = %out, %oz = %outz) -> (!out, tensor<2x128x32xf32>) {
+    %x = tensor.extract_slice %xs[%h, 0, 0] [1, 128, 128] [1, 1, 1] : tensor<2x128x128xf16> to !x
+    %part = tensor.extract_slice %o[%h, 0, 0] [1, 4, 256] [1, 1, 1] : !out to !part
+    %e = tensor.empty() : !z
+    %z = linalg.fill ins(%zero : f32) outs(%e : !z) -> !z
+    %p:2 = scf.for %i = %c0 to %c4 step %c1 iter_args(%p = %part, %s = %z) -> (!part, !z) {
+      %d = arith.addf %x, %x : !x
+      %t = linalg.contract indexing_maps = [#rows, #columns, #sums] ins(%d, %y : !x, !y) outs(%s : !z) -> !z
+      %q = flash.insert_diagonals %d into %p[%i] : !x into !part
+      scf.yield %q, %t : !part, !z
+    }
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %p#0 into %o[%h, 0, 0] [1, 4, 256] [1, 1, 1] : !part into !out
+      tensor.parallel_insert_slice %p#1 into %oz[%h, 0, 0] [1, 128, 32] [1, 1, 1] : !z into tensor<2x128x32xf32>
+    }
+  } {flash.schedule = #flash.schedule<warps = 8, features = specialize_warps>}
+  return %r#0, %r#1 : !out, tensor<2x128x32xf32>
+}

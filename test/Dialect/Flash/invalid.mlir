@@ -510,7 +510,7 @@ func.func private @f() attributes {m = #flash.schedule<query_tile = 922337203685
 
 // -----
 
-// expected-error @below {{'fast' is no list of features such as specialize_warps|overlap; the features are specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store|defer_products, or none}}
+// expected-error @below {{'fast' is no list of features such as specialize_warps|overlap; the features are specialize_warps|overlap|ping_pong|lazy_rescale|persistent|bulk_store|defer_products|sum_diagonals, or none}}
 func.func private @f() attributes {m = #flash.schedule<query_tile = 64, key_tile = 64, features = fast>}
 
 // -----
@@ -2082,6 +2082,31 @@ func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do
   // expected-error @below {{has no gradient of the query that could be transposed}}
   %0:2 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
       outs(%dk, %dv : tensor<6x8xf32>, tensor<6x16xf32>) transposed at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>, %dk: tensor<6x8xf32>, %dv: tensor<6x16xf32>) {
+  // expected-error @below {{gives the gradients of scores beside that of the query alone}}
+  %0:3 = flash.key_grad_step ins(%q, %k, %v, %do, %shift, %delta : tensor<4x8xf16>, tensor<6x8xf16>, tensor<6x16xf16>, tensor<4x16xf16>, tensor<4xf32>, tensor<4xf32>)
+      outs(%dk, %dv : tensor<6x8xf32>, tensor<6x16xf32>) score_grads at[0, 0, 0, 0] of[4, 6] scale(1.0)
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<4x8xf32>, %to: tensor<2x12xf32>, %i: index) {
+  // expected-error @below {{inserts a whole row, so it takes 1 indices, got 2}}
+  %0 = flash.insert_diagonals %t into %to[%i, %i] : tensor<4x8xf32> into tensor<2x12xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<4x8xf32>, %to: tensor<2x11xf32>, %i: index) {
+  // expected-error @below {{inserts a row of 12 sums, those of the tile's rows and columns, into 'tensor<2x11xf32>'}}
+  %0 = flash.insert_diagonals %t into %to[%i] : tensor<4x8xf32> into tensor<2x11xf32>
   return
 }
 

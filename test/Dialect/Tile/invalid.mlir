@@ -1154,3 +1154,27 @@ module attributes {gpu.container_module} {
     }
   }
 }
+
+// -----
+
+func.func @f(%t: !tile.smem<64x64xf16, swizzle = 128>, %s: memref<?x128xf32>, %i: index) {
+  // expected-error @below {{adds up diagonals of tiles of 128 rows of 64 or 128 elements of 16 bits, swizzle = 128, got '!tile.smem<64x64xf16, swizzle = 128>'}}
+  tile.store_diagonals %t, %s[%i] : !tile.smem<64x64xf16, swizzle = 128> to memref<?x128xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: !tile.smem<128x64xf16, swizzle = 128>, %s: memref<?x192xf32>, %i: index) {
+  // expected-error @below {{stores a whole row, so it takes 1 indices, got 2}}
+  tile.store_diagonals %t, %s[%i, %i] : !tile.smem<128x64xf16, swizzle = 128> to memref<?x192xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: !tile.smem<128x64xf16, swizzle = 128>, %s: memref<?x191xf32>, %i: index) {
+  // expected-error @below {{stores a row of 192 elements side by side, got 'memref<?x191xf32>'}}
+  tile.store_diagonals %t, %s[%i] : !tile.smem<128x64xf16, swizzle = 128> to memref<?x191xf32>
+  return
+}

@@ -283,6 +283,13 @@ func.func @packed(%k: !memory, %i: index, %x: tensor<64x64xf16, #tile.fragment<4
   return
 }
 
+// CHECK-LABEL: func @diagonals(
+func.func @diagonals(%t: !tile.smem<128x64xbf16, swizzle = 128>, %sums: memref<?x?x192xf32>, %i: index) {
+  // CHECK: tile.store_diagonals %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] : <128x64xbf16, swizzle = 128> to memref<?x?x192xf32>
+  tile.store_diagonals %t, %sums[%i, %i] : !tile.smem<128x64xbf16, swizzle = 128> to memref<?x?x192xf32>
+  return
+}
+
 // CHECK-LABEL: func @turns(
 func.func @turns(%t: !tile.smem<64x32xf32, swizzle = 128>, %sums: memref<?x?x32xf32>, %counts: memref<?xi32>, %i: index) {
   // CHECK: tile.add_in_turn %{{.*}}, %{{.*}}[%{{.*}}, %{{.*}}] turn(%{{.*}}) of %{{.*}}[%{{.*}}] : <64x32xf32, swizzle = 128> to memref<?x?x32xf32>, memref<?xi32>

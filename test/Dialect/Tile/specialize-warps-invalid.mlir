@@ -115,3 +115,18 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!tile = !tile.smem<128x64xf16, swizzle = 128>
+!scores = tensor<128x128xf32, #tile.fragment<8>>
+gpu.module @m {
+  gpu.func @kernel(%q: !tile, %s: memref<?x192xf32>) kernel attributes {flash.schedule = #flash.schedule<features = specialize_warps>} {
+    %c0 = arith.constant 0 : index
+    %p = tile.mma_async %q, %q transpose_b : !tile, !tile -> !tile.pending<!scores>
+    %d = tile.mma_wait %p : !tile.pending<!scores>
+    // expected-error @below {{'tile.store_diagonals' op is of a tile in no ring, which only rings show to other warps}}
+    tile.store_diagonals %q, %s[%c0] : !tile to memref<?x192xf32>
+    gpu.return
+  }
+}

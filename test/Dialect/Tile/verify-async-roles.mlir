@@ -955,3 +955,74 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Two roles read a tile, each of which gives it back.
+!tile = !tile.smem<128x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+!x = tensor<128x64xf16, #tile.fragment<8>>
+!sums = memref<?x192xf32>
+gpu.module @m {
+  gpu.func @diagonals(%x: !x, %s: !sums) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize @consumer(warps = 8, registers = 128) {
+      tile.ring.acquire %r[%c0] : !ring
+      tile.ring.put %x to %r[%c0] : !x to !ring
+      %t = tile.ring.wait %r[%c0] : !ring
+      tile.ring.release %r[%c0] : !ring
+    } @diagonals(warps = 2, registers = 56) {
+      %t = tile.ring.wait %r[%c0] : !ring
+      tile.store_diagonals %t, %s[%c0] : !tile to !sums
+      tile.ring.release %r[%c0] : !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = !tile.smem<128x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+!x = tensor<128x64xf16, #tile.fragment<8>>
+!sums = memref<?x192xf32>
+gpu.module @m {
+  gpu.func @diagonals(%x: !x, %s: !sums) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize @consumer(warps = 8, registers = 128) {
+      tile.ring.acquire %r[%c0] : !ring
+      tile.ring.put %x to %r[%c0] : !x to !ring
+      %t = tile.ring.wait %r[%c0] : !ring
+      // expected-error @below {{'tile.store_diagonals' op is for a role of one warp or two, which wait for the tile}}
+      tile.store_diagonals %t, %s[%c0] : !tile to !sums
+      tile.ring.release %r[%c0] : !ring
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = !tile.smem<128x64xf16, swizzle = 128>
+!ring = !tile.ring<2, !tile.smem<128x64xf16, swizzle = 128>>
+!x = tensor<128x64xf16, #tile.fragment<8>>
+!sums = memref<?x192xf32>
+gpu.module @m {
+  gpu.func @diagonals(%x: !x, %s: !sums) kernel {
+    %c0 = arith.constant 0 : index
+    %r = tile.ring : !ring
+    tile.warp_specialize @consumer(warps = 8, registers = 128) {
+      tile.ring.acquire %r[%c0] : !ring
+      tile.ring.put %x to %r[%c0] : !x to !ring
+    } @diagonals(warps = 1, registers = 56) {
+      %t = tile.ring.wait %r[%c0] : !ring
+      tile.store_diagonals %t, %s[%c0] : !tile to !sums
+      // expected-error @below {{'tile.clear' op is not for a role that adds up diagonals: its warp waits for tiles and gives them back}}
+      tile.clear %t warps(1) : !tile
+      tile.ring.release %r[%c0] : !ring
+    }
+    gpu.return
+  }
+}

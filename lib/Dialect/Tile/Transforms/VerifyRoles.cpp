@@ -97,7 +97,8 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
                       !diagonals.getTile().getDefiningOp<RingWaitOp>()))
       return refuse(
           op, "is for a role of one warp or two, which wait for the tile");
-    if (hasDiagonals && isOfTile && !isOnTilesOf<StoreDiagonalsOp>(op))
+    if (hasDiagonals && warps <= mostAlternatingWarps && isOfTile &&
+        !isOnTilesOf<StoreDiagonalsOp>(op))
       return refuse(op, "is not for a role that adds up diagonals: its warp "
                         "waits for tiles and gives them back");
     if (checks && isOfTile && !isCheck(op))
