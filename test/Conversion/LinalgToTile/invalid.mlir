@@ -939,7 +939,7 @@ func.func @f(%x: f32) -> tensor<16x16xf32> {
   %r = scf.forall (%i) in (1) shared_outs(%o = %e) -> (tensor<16x16xf32>) {
     %0 = tensor.empty() : tensor<16x16xf32>
     %1 = linalg.fill ins(%x : f32) outs(%0 : tensor<16x16xf32>) -> tensor<16x16xf32>
-    // expected-error @below {{'tensor.insert' op has no translation to a block program: it inserts an element into a tile that is in registers; insert into a slice of an output of the loop}}
+    // expected-error @below {{'tensor.insert' op has no translation to a block program: it inserts elements into a tile that is in registers; insert into a slice of an output of the loop}}
     %2 = tensor.insert %x into %1[%c0, %c0] : tensor<16x16xf32>
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %2 into %o[0, 0] [16, 16] [1, 1] : tensor<16x16xf32> into tensor<16x16xf32>
@@ -955,7 +955,7 @@ func.func @f(%x: i32) -> tensor<4x16xi32> {
   %e = tensor.empty() : tensor<4x16xi32>
   %r = scf.forall (%i) in (4) shared_outs(%o = %e) -> (tensor<4x16xi32>) {
     %row = tensor.extract_slice %o[%i, 0] [1, 8] [1, 2] : tensor<4x16xi32> to tensor<8xi32>
-    // expected-error @below {{'tensor.insert' op has no translation to a block program: it inserts an element into a slice whose elements are not neighbours}}
+    // expected-error @below {{'tensor.insert' op has no translation to a block program: it inserts elements into a slice whose elements are not neighbours}}
     %1 = tensor.insert %x into %row[%c0] : tensor<8xi32>
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %1 into %o[%i, 0] [1, 8] [1, 2] : tensor<8xi32> into tensor<4x16xi32>

@@ -384,7 +384,7 @@ func.func @captured_grad_step(%q: tensor<64x64xf16>, %k: tensor<128x64xf16>, %v:
 
 // The gradients of scores that a step gives, and the sums of their diagonals.
 // CHECK-LABEL: func @diagonals(
-// CHECK: %[[R:.*]]:2 = flash.key_grad_step {{.*}} outs(%{{.*}}, %{{.*}}, %{{.*}} : tensor<6x8xf32>, tensor<6x16xf32>, tensor<4x8xf32>) score_grads at[0, 0, 0, 0]
+// CHECK: %{{.*}}, %{{.*}}, %[[R:.*]]:2 = flash.key_grad_step {{.*}} outs(%{{.*}}, %{{.*}}, %{{.*}} : tensor<6x8xf32>, tensor<6x16xf32>, tensor<4x8xf32>) score_grads at[0, 0, 0, 0]
 // CHECK: flash.insert_diagonals %[[R]]#1 into %{{.*}}[%{{.*}}, %{{.*}}] : tensor<6x4xf16> into tensor<?x2x10xf32>
 func.func @diagonals(%q: tensor<4x8xf16>, %k: tensor<6x8xf16>, %v: tensor<6x16xf16>, %do: tensor<4x16xf16>, %shift: tensor<4xf32>, %delta: tensor<4xf32>,
                      %dk: tensor<6x8xf32>, %dv: tensor<6x16xf32>, %dq: tensor<4x8xf32>, %to: tensor<?x2x10xf32>, %i: index) -> tensor<?x2x10xf32> {

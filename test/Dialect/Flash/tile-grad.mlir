@@ -500,3 +500,38 @@ func.func @heads_with_roles(%q: !q, %lse: !l, %t: !t) -> !t {
   } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q, !t)
   return %0#3 : !t
 }
+
+// -----
+
+// Sums of diagonals: the step gives the gradients of scores, whose diagonals go to the row of
+// their pair of tiles; the gradient of the bias is read from these, and there is no program that
+// computes scores again.
+
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, query_step = 64, products = 5, stages = 2, features = specialize_warps|sum_diagonals>
+!q = tensor<2x4x256x128xf16>
+!k = tensor<2x2x256x128xf16>
+!l = tensor<2x4x256xf32>
+!w = tensor<4x512xf32>
+// CHECK-LABEL: func.func @diagonals(
+// CHECK-NOT:     flash.captured_grad_step
+// CHECK:         scf.forall {{.*}} -> (tensor<2x2x256x128xf16>, tensor<2x2x256x128xf16>, tensor<2x4x4x128x64xf32>, tensor<2x4x32xi32>, tensor<2x4x2x4x192xf32>)
+// CHECK:           %[[PART:.*]] = tensor.extract_slice %[[ALL:.*]][%{{.*}}, %{{.*}}, %{{.*}}, 0, 0] [1, 2, 1, 4, 192] [1, 1, 1, 1, 1] : tensor<2x4x2x4x192xf32> to tensor<2x4x192xf32>
+// CHECK:           %{{.*}}, %{{.*}}, %[[GRADS:.*]]:2 = flash.key_grad_step {{.*}} transposed score_grads
+// CHECK:           flash.insert_diagonals %[[GRADS]]#1 into %{{.*}}[%{{.*}}, %{{.*}}] : tensor<128x64xf16> into tensor<2x4x192xf32>
+// CHECK:           tensor.parallel_insert_slice %{{.*}} into %[[ALL]][%{{.*}}, %{{.*}}, %{{.*}}, 0, 0] [1, 2, 1, 4, 192]
+// CHECK:         scf.forall {{.*}} step (1, 1, 256)
+// CHECK:           tensor.extract %{{.*}} : tensor<2x4x2x4x192xf32>
+// CHECK-NOT:     flash.captured_grad_step
+// CHECK:         return
+func.func @diagonals(%q: !q, %k: !k, %lse: !l, %w: !w) -> !w {
+  %n = arith.constant 256 : index
+  %0:4 = flash.attention_grad %q, %k, %k, %q, %lse, %q mask(#flash.causal) schedule(#schedule) wrt(%w : !w) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %d = arith.subi %i, %j : index
+    %e = arith.addi %d, %n : index
+    %x = tensor.extract %w[%h, %e] : !w
+    %r = arith.addf %s, %x : f32
+    flash.yield %r : f32
+  } : (!q, !k, !k, !q, !l, !q) -> (!q, !k, !k, !w)
+  return %0#3 : !w
+}
