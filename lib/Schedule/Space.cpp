@@ -130,6 +130,10 @@ static SmallVector<Schedule> listGradSchedules(const Problem &problem,
         schedule.features = features;
         schedule.keyPrograms.reset();
         space.add(schedule);
+        if (schedule.isFused() && problem.sumsByDistance) {
+          schedule.features = features | ScheduleFeatures::SumDiagonals;
+          space.add(schedule);
+        }
         // One program for all gradients has those of keys and values.
         schedule.keyPrograms = 2;
         if (!schedule.isFused())

@@ -51,6 +51,7 @@ TuningKey TuningKey::get(const Problem &problem, const TargetInfo &target,
   key.hasScore = problem.hasScore;
   key.hasLengths = problem.hasLengths;
   key.isGradient = problem.isGradient;
+  key.sumsByDistance = problem.sumsByDistance;
   key.queries = getClass(problem.queries, minLengthClass);
   key.keys = getClass(problem.keys, minLengthClass);
   key.keysPerQuery = getClass(problem.mostKeysPerQuery, minKeysPerQueryClass);
@@ -65,8 +66,8 @@ TuningKey TuningKey::get(const Problem &problem, const TargetInfo &target,
 bool TuningKey::operator==(const TuningKey &other) const {
   auto tie = [](const TuningKey &k) {
     return std::tie(k.device, k.target, k.dtype, k.mask, k.headDim, k.valueDim,
-                    k.hasScore, k.hasLengths, k.isGradient, k.queries, k.keys,
-                    k.keysPerQuery, k.hasFewBlocks);
+                    k.hasScore, k.hasLengths, k.isGradient, k.sumsByDistance,
+                    k.queries, k.keys, k.keysPerQuery, k.hasFewBlocks);
   };
   return tie(*this) == tie(other);
 }
@@ -195,9 +196,11 @@ llvm::Expected<TuningEntry> EntryReader::read() {
   readText("mask", key.mask);
   readFlag("score", key.hasScore);
   readFlag("lengths", key.hasLengths);
-  // Only entries of gradients have it.
+  // Only entries of gradients have these.
   if (object.get("gradients"))
     readFlag("gradients", key.isGradient);
+  if (object.get("sums_by_distance"))
+    readFlag("sums_by_distance", key.sumsByDistance);
   readLength("queries", minLengthClass, key.queries);
   readLength("keys", minLengthClass, key.keys);
   readLength("keys_per_query", minKeysPerQueryClass, key.keysPerQuery);
@@ -288,6 +291,8 @@ void TuningTable::print(llvm::raw_ostream &os) const {
       line.attribute("lengths", key.hasLengths);
       if (key.isGradient)
         line.attribute("gradients", true);
+      if (key.sumsByDistance)
+        line.attribute("sums_by_distance", true);
       line.attribute("queries", orNull(key.queries));
       line.attribute("keys", orNull(key.keys));
       line.attribute("keys_per_query", orNull(key.keysPerQuery));
