@@ -166,9 +166,9 @@ private:
   /// The same where each pair of tiles has sums of its diagonals.
   PartialSums emitSumsOfDiagonals(const ScoreDependence &on);
   /// Adds to the sums of distances from `first` on those of the pairs with the
-  /// tile of keys.
+  /// tile of keys, whose `rows` follow each other.
   Value addDiagonalsOfKeys(Value batch, Value head, Value keyTile, Value first,
-                           Value sums);
+                           Value rows, Value sums);
   Distances findDistances();
   /// Sums of the distances from those of tiles at the same distance, of which
   /// there are `parts` each.
@@ -670,6 +670,8 @@ PartialSums CapturedGradTiler::emitSumsOfDiagonals(const ScoreDependence &on) {
   SmallVector<OpFoldResult> sizes = {someBatches, heads, distances.number};
   TiledDim units = {sumsOfStep, distances.number};
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+  Value rows = tensor::CollapseShapeOp::create(
+      b, diagonals, ArrayRef<ReassociationIndices>{{0}, {1}, {2}, {3, 4}});
   auto body = [&](ValueRange position, ValueRange outputs) {
     Value first = apply(d0 + d1, {position[2], asValue(distances.first)});
     auto ofBatch = [&](Value batch, ValueRange state) {
@@ -678,7 +680,7 @@ PartialSums CapturedGradTiler::emitSumsOfDiagonals(const ScoreDependence &on) {
       return loop(constant(0), end, 1, state,
                   [&](Value keyTile, ValueRange state) -> SmallVector<Value> {
                     return {addDiagonalsOfKeys(batch, position[1], keyTile,
-                                               first, state[0])};
+                                               first, rows, state[0])};
                   });
     };
     Value sum = zeros({1, sumsOfStep});
@@ -699,7 +701,7 @@ PartialSums CapturedGradTiler::emitSumsOfDiagonals(const ScoreDependence &on) {
 
 Value CapturedGradTiler::addDiagonalsOfKeys(Value batch, Value head,
                                             Value keyTile, Value first,
-                                            Value sums) {
+                                            Value rows, Value sums) {
   int64_t keyRows = *schedule.keyTile, queryRows = schedule.getQueryStep();
   AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
   AffineMap all = map(2, {0, 1});
@@ -714,7 +716,8 @@ Value CapturedGradTiler::addDiagonalsOfKeys(Value batch, Value head,
                              getConstantIntValue(queries.end));
   // Of the row of a pair of tiles the element of a distance is number keyRows +
   // distance + firstKey - firstQuery, so that the distance is in the rows of so
-  // many steps of queries.
+  // many steps of queries. A row has keyRows + queryRows elements, and the one
+  // in front of the first of a tile's rows is 0.
   Value base = apply(d0 + d1 + keyRows, {first, firstKey});
   for (int64_t back = 0; back <= keyRows / queryRows; ++back) {
     auto term = [&](ImplicitLocOpBuilder &at,
@@ -722,31 +725,24 @@ Value CapturedGradTiler::addDiagonalsOfKeys(Value batch, Value head,
       auto number = [&](int64_t value) -> Value {
         return arith::ConstantIndexOp::create(at, value);
       };
-      auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) {
-        return arith::CmpIOp::create(at, predicate, x, y).getResult();
-      };
       Value place =
           arith::AddIOp::create(at, base, linalg::IndexOp::create(at, 1));
-      Value step = arith::MaxSIOp::create(at, place, number(0));
-      step = arith::DivUIOp::create(at, step, number(queryRows));
+      Value step =
+          arith::ShRSIOp::create(at, place, number(llvm::Log2_64(queryRows)));
       step = arith::SubIOp::create(at, step, number(back));
-      Value isThere = arith::AndIOp::create(
-          at, compare(arith::CmpIPredicate::sge, step, number(0)),
-          compare(arith::CmpIPredicate::slt, step, numSteps));
-      isThere = arith::AndIOp::create(
-          at, isThere, compare(arith::CmpIPredicate::sgt, place, number(0)));
+      Value isThere =
+          arith::CmpIOp::create(at, arith::CmpIPredicate::ult, step, numSteps);
       // Nobody has written the others.
       if (tiles)
         isThere = arith::AndIOp::create(
             at, isThere,
             emitIsInAny(at, at.getLoc(), tiles->visited,
                         {batch, head, firstKey, step}, extents));
-      step = arith::SelectOp::create(at, isThere, step, number(0));
-      place = arith::SubIOp::create(
-          at, place, arith::MulIOp::create(at, step, number(queryRows)));
+      place = arith::AddIOp::create(
+          at, place, arith::MulIOp::create(at, step, number(keyRows)));
       place = arith::SelectOp::create(at, isThere, place, number(0));
       Value sum = tensor::ExtractOp::create(
-          at, diagonals, ValueRange{batch, head, keyTile, step, place});
+          at, rows, ValueRange{batch, head, keyTile, place});
       sum = arith::SelectOp::create(at, isThere, sum, emitConstant(at, 0));
       return {arith::AddFOp::create(at, args[0], sum)};
     };

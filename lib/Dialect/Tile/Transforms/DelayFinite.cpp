@@ -74,7 +74,8 @@ static void delay(RingWaitOp wait) {
 }
 
 /// Moves what another role does to the stage into the first iteration of the
-/// loop behind it in which it does such (`OpTy`) to others, behind the last one.
+/// loop behind it in which it does such (`OpTy`) to others, behind the last
+/// one.
 template <typename OpTy> static void delay(ArrayRef<Operation *> ops) {
   scf::ForOp loop = findLoopBehind(
       ops.back(), [](scf::ForOp loop) { return !loop.getOps<OpTy>().empty(); });
