@@ -60,8 +60,8 @@ struct Gain {
 } // namespace
 
 /// In narrower windows most tiles are masked, where there are no registers for
-/// scores. How many keys a query sees at most is of a sample of queries: under a
-/// causal mask of 512 keys it is 509.
+/// scores. How many keys a query sees at most is of a sample of queries: under
+/// a causal mask of 512 keys it is 509.
 static constexpr int64_t fewestKeysOfScores = 500;
 
 /// Rows shorter than this, without a mask and with one, ask for so many tiles

@@ -76,10 +76,9 @@ LogicalResult flash::checkSource(const SourceMgr &sources, raw_ostream &os) {
       word = text.take_front();
     text = text.drop_front(word.size());
     if (previous == '%' && startsWithLargeResult(text)) {
-      sources.PrintMessage(os, SMLoc::getFromPointer(text.data()),
-                           SourceMgr::DK_Error,
-                           "the number of a result must be less than " +
-                               Twine(mostResults));
+      sources.PrintMessage(
+          os, SMLoc::getFromPointer(text.data()), SourceMgr::DK_Error,
+          "the number of a result must be less than " + Twine(mostResults));
       return failure();
     }
     StringRef rest = skipSpace(text);

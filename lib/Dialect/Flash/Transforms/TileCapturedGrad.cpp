@@ -270,8 +270,10 @@ CapturedGradTiler::CapturedGradTiler(AttentionGradOp op, Value captured,
                                      Value shift, Value delta, Value diagonals)
     : GradProgram(op), captured(captured), shift(shift), delta(delta),
       diagonals(diagonals), dependences(op.getScore()),
-      bytes(getBytesOfTiles(op)), tile(chooseTile(op)),
-      queries{tile, tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 2)},
+      bytes(getBytesOfTiles(op)),
+      tile(chooseTile(op)), queries{tile,
+                                    tensor::getMixedSize(b, op.getLoc(),
+                                                         op.getQuery(), 2)},
       keys{tile, tensor::getMixedSize(b, op.getLoc(), op.getKey(), 2)},
       batches(tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 0)),
       heads(tensor::getMixedSize(b, op.getLoc(), op.getQuery(), 1)) {

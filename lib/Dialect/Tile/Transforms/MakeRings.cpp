@@ -229,8 +229,8 @@ static int64_t getDepth(Operation *op) {
   return depth;
 }
 
-/// Whether a product, whose result is shared, is all that reads the tile, beside
-/// a role that adds up its diagonals.
+/// Whether a product, whose result is shared, is all that reads the tile,
+/// beside a role that adds up its diagonals.
 static bool isOfSharedProduct(Operation *source) {
   auto getOnlyUser = [](Operation *op) -> Operation * {
     if (!op)
