@@ -88,6 +88,7 @@ private:
   }
   /// The number of the tile that starts at `start`.
   mlir::OpFoldResult numberOf(mlir::Value start, const TiledDim &dim);
+  mlir::OpFoldResult countTiles(const TiledDim &dim);
   /// The sums for all tiles of queries, and nothing in them.
   mlir::Value emptySums();
   /// Rounds the sums of tiles of queries.

@@ -393,15 +393,15 @@ Value CapturedGradTiler::emitStep(const ReadGroup &group, const Pair &pair,
   SmallVector<int64_t> open(4, ShapedType::kDynamic), lengths;
   SmallVector<Value> extents;
   dispatchIndexOpFoldResults({queries.end, keys.end}, extents, lengths);
-  Schedule schedule;
-  schedule.queryTile = schedule.keyTile = tile;
+  Schedule ofStep;
+  ofStep.queryTile = ofStep.keyTile = tile;
   auto step = CapturedGradStepOp::create(
       b, sum.getType(), ofQueries.tiles[0], ofKeys.tiles[0], ofKeys.tiles[1],
       ofQueries.tiles[1], ofQueries.tiles[2], ofQueries.tiles[3], captured,
       group.reads, sum, ofQueries.count, ofKeys.count, rowsAreKeys,
       ValueRange{pair.batch, pair.head, pair.query, pair.key}, extents, open,
       lengths, APFloat(op.getScaleOrDefault()), op.getMaskAttr(),
-      op.getPrecisionAttr(), ScheduleAttr::get(b.getContext(), schedule));
+      op.getPrecisionAttr(), ScheduleAttr::get(b.getContext(), ofStep));
   IRMapping mapping;
   op.getScore().cloneInto(&step.getScore(), mapping);
   return step.getResult();

@@ -443,22 +443,21 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
   return results;
 }
 
+OpFoldResult GradTiler::countTiles(const TiledDim &dim) {
+  return affine::makeComposedFoldedAffineApply(
+      b, op.getLoc(), b.getAffineDimExpr(0).ceilDiv(dim.tile), {dim.end});
+}
+
 Value GradTiler::emptySums() {
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(b, op.getLoc(), op.getLse());
-  sizes.back() = affine::makeComposedFoldedAffineApply(
-      b, op.getLoc(), b.getAffineDimExpr(0).ceilDiv(querySteps.tile),
-      {sizes.back()});
+  sizes.back() = countTiles(querySteps);
   for (int64_t size : getShapeOfSum())
     sizes.push_back(index(size));
   return tensor::EmptyOp::create(b, sizes, b.getF32Type());
 }
 
 Value GradTiler::emptyDiagonals() {
-  auto countTiles = [&](const TiledDim &dim) {
-    return affine::makeComposedFoldedAffineApply(
-        b, op.getLoc(), b.getAffineDimExpr(0).ceilDiv(dim.tile), {dim.end});
-  };
   SmallVector<OpFoldResult> sizes =
       tensor::getMixedSizes(b, op.getLoc(), op.getLse());
   sizes.back() = countTiles(keys);

@@ -97,13 +97,9 @@ ScoreDependence ScoreDependences::compute(Operation &op) {
     return combine(1, 1);
   if (isa<arith::SubIOp>(op))
     return combine(1, -1);
-  if (isa<arith::ConstantOp>(op)) {
-    ScoreDependence constant;
-    APInt number;
-    if (matchPattern(op.getResult(0), m_ConstantInt(&number)))
-      constant.rest = number.getSExtValue();
-    return constant;
-  }
+  // As of one outside the region.
+  if (isa<arith::ConstantOp>(op))
+    return get(op.getResult(0));
   return ofFunction(op.getOperands());
 }
 

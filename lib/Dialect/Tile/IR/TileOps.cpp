@@ -624,19 +624,17 @@ unsigned WarpSpecializeOp::getRoleOf(Operation *op) {
   return region->getRegionNumber();
 }
 
-bool WarpSpecializeOp::addsInTurn(unsigned role) {
-  return getRoles()[role]
-      .walk([](AddInTurnOp) { return WalkResult::interrupt(); })
+template <typename OpTy> static bool hasAny(Region &role) {
+  return role.walk([](OpTy) { return WalkResult::interrupt(); })
       .wasInterrupted();
 }
 
+bool WarpSpecializeOp::addsInTurn(unsigned role) {
+  return hasAny<AddInTurnOp>(getRoles()[role]);
+}
+
 bool WarpSpecializeOp::alternates(unsigned role) {
-  return getRoles()[role]
-      .walk([](Operation *op) {
-        return isa<AddInTurnOp, StoreDiagonalsOp>(op) ? WalkResult::interrupt()
-                                                      : WalkResult::advance();
-      })
-      .wasInterrupted();
+  return addsInTurn(role) || hasAny<StoreDiagonalsOp>(getRoles()[role]);
 }
 
 bool WarpSpecializeOp::isOfOneThread(unsigned role) {

@@ -32,6 +32,15 @@ static Value constant(OpBuilder &b, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(b, loc, value);
 }
 
+/// Calls `emit` with each place in a tile of these sizes.
+static void forEachElement(
+    OpBuilder &b, Location loc, ArrayRef<Value> sizes,
+    llvm::function_ref<void(OpBuilder &, Location, ValueRange)> emit) {
+  SmallVector<Value> zeros(sizes.size(), constant(b, loc, 0)),
+      ones(sizes.size(), constant(b, loc, 1));
+  scf::buildLoopNest(b, loc, zeros, sizes, ones, emit);
+}
+
 /// Of a tile of `tileRows` rows, how many exist.
 static Value emitRows(OpBuilder &b, Location loc, Value rows,
                       int64_t tileRows) {
@@ -566,10 +575,8 @@ struct EmulateAddInTurn : EmulationPattern<AddInTurnOp> {
                     /*columns=*/Value());
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           turn, constant(b, loc, 0));
-    SmallVector<Value> zeros(2, constant(b, loc, 0)),
-        ends = {rows, constant(b, loc, tile.getColumns())}, ones(2, one);
-    scf::buildLoopNest(
-        b, loc, zeros, ends, ones,
+    forEachElement(
+        b, loc, {rows, constant(b, loc, tile.getColumns())},
         [&](OpBuilder &b, Location loc, ValueRange at) {
           SmallVector<Value> place(indices);
           place[rowDim] = arith::AddIOp::create(b, loc, place[rowDim], at[0]);
@@ -598,20 +605,17 @@ struct EmulateStoreDiagonals : EmulationPattern<StoreDiagonalsOp> {
     Value sums = single(adaptor.getSums()), x = adaptor.getTile()[0];
     SmallVector<Value> place = single(adaptor.getIndices());
     int64_t rows = tile.getRows(), columns = tile.getColumns();
-    Value zero = constant(b, loc, 0), one = constant(b, loc, 1);
-    emitRangeChecks(b, op, calls, sums, place, /*rowDim=*/place.size() - 1, one,
-                    /*columns=*/Value());
+    emitRangeChecks(b, op, calls, sums, place, /*rowDim=*/place.size() - 1,
+                    constant(b, loc, 1), /*columns=*/Value());
     place.push_back(Value());
     Value nothing = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0));
-    scf::buildLoopNest(b, loc, zero, constant(b, loc, rows + columns), one,
-                       [&](OpBuilder &b, Location loc, ValueRange at) {
-                         place.back() = at[0];
-                         memref::StoreOp::create(b, loc, nothing, sums, place);
-                       });
-    SmallVector<Value> zeros(2, zero), ones(2, one),
-        ends = {constant(b, loc, rows), constant(b, loc, columns)};
-    scf::buildLoopNest(
-        b, loc, zeros, ends, ones,
+    forEachElement(b, loc, constant(b, loc, rows + columns),
+                   [&](OpBuilder &b, Location loc, ValueRange at) {
+                     place.back() = at[0];
+                     memref::StoreOp::create(b, loc, nothing, sums, place);
+                   });
+    forEachElement(
+        b, loc, {constant(b, loc, rows), constant(b, loc, columns)},
         [&](OpBuilder &b, Location loc, ValueRange at) {
           place.back() = arith::SubIOp::create(
               b, loc,
@@ -641,26 +645,22 @@ static void storePackedRows(OpBuilder &b, StoreOp op, Value tile, Value memory,
     ends.push_back(columns);
   if (place.size() == rowDim + 1 && columns)
     place.push_back(constant(b, loc, 0));
-  SmallVector<Value> zeros(numDims, constant(b, loc, 0)),
-      ones(numDims, constant(b, loc, 1));
   Value packed = constant(b, loc, *op.getPacked());
-  scf::buildLoopNest(
-      b, loc, zeros, ends, ones,
-      [&](OpBuilder &b, Location loc, ValueRange at) {
-        auto advance = [&](size_t dim, Value distance) {
-          place[dim] = arith::AddIOp::create(b, loc, place[dim], distance);
-        };
-        advance(rowDim - 1, arith::DivUIOp::create(b, loc, at[0], packed));
-        advance(rowDim, arith::RemUIOp::create(b, loc, at[0], packed));
-        if (columns)
-          advance(rowDim + 1, at[1]);
-        Value x = tensor::ExtractOp::create(b, loc, tile, at);
-        if (op.getAdd())
-          memref::AtomicRMWOp::create(b, loc, arith::AtomicRMWKind::addf, x,
-                                      memory, place);
-        else
-          memref::StoreOp::create(b, loc, x, memory, place);
-      });
+  forEachElement(b, loc, ends, [&](OpBuilder &b, Location loc, ValueRange at) {
+    auto advance = [&](size_t dim, Value distance) {
+      place[dim] = arith::AddIOp::create(b, loc, place[dim], distance);
+    };
+    advance(rowDim - 1, arith::DivUIOp::create(b, loc, at[0], packed));
+    advance(rowDim, arith::RemUIOp::create(b, loc, at[0], packed));
+    if (columns)
+      advance(rowDim + 1, at[1]);
+    Value x = tensor::ExtractOp::create(b, loc, tile, at);
+    if (op.getAdd())
+      memref::AtomicRMWOp::create(b, loc, arith::AtomicRMWKind::addf, x, memory,
+                                  place);
+    else
+      memref::StoreOp::create(b, loc, x, memory, place);
+  });
 }
 
 struct EmulateStore : EmulationPattern<StoreOp> {
@@ -721,15 +721,13 @@ struct EmulateStore : EmulationPattern<StoreOp> {
                                            sizes, memoryStrides);
     if (op.getAdd()) {
       // Blocks run at the same time.
-      SmallVector<Value> zeros(2, constant(b, loc, 0)),
-          ones(2, constant(b, loc, 1));
-      scf::buildLoopNest(b, loc, zeros, {rows, columns}, ones,
-                         [&](OpBuilder &b, Location loc, ValueRange at) {
-                           Value x =
-                               tensor::ExtractOp::create(b, loc, existing, at);
-                           memref::AtomicRMWOp::create(
-                               b, loc, arith::AtomicRMWKind::addf, x, view, at);
-                         });
+      forEachElement(b, loc, {rows, columns},
+                     [&](OpBuilder &b, Location loc, ValueRange at) {
+                       Value x =
+                           tensor::ExtractOp::create(b, loc, existing, at);
+                       memref::AtomicRMWOp::create(
+                           b, loc, arith::AtomicRMWKind::addf, x, view, at);
+                     });
       b.eraseOp(op);
       return success();
     }

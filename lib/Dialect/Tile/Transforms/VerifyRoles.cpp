@@ -34,12 +34,11 @@ static bool isCheck(Operation *op) {
   return ringOp && ringOp.hasRingEffect(RingEffect::CheckFinite);
 }
 
-/// Whether the op is an `OpTy`, or waits for a tile or gives it back.
-template <typename OpTy> static bool isOnTilesOf(Operation *op) {
+/// Whether the op waits for a tile or gives it back.
+static bool waitsOrReleases(Operation *op) {
   auto ringOp = dyn_cast<RingOpInterface>(op);
-  return isa<OpTy>(op) ||
-         (ringOp && (ringOp.hasRingEffect(RingEffect::Wait) ||
-                     ringOp.hasRingEffect(RingEffect::Release)));
+  return ringOp && (ringOp.hasRingEffect(RingEffect::Wait) ||
+                    ringOp.hasRingEffect(RingEffect::Release));
 }
 
 /// The warps over which the op's register tiles are spread; 0 if it has none.
@@ -89,7 +88,7 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
         add && !add.getTile().getDefiningOp<RingWaitOp>())
       return refuse(op, "adds a tile that is not waited for in its role");
     if (adds && warps <= mostAlternatingWarps && isOfTile &&
-        !isOnTilesOf<AddInTurnOp>(op))
+        !isa<AddInTurnOp>(op) && !waitsOrReleases(op))
       return refuse(op, "is not for a role that adds tiles in turn: its thread "
                         "waits for stages and gives them back");
     if (auto diagonals = dyn_cast<StoreDiagonalsOp>(op);
@@ -98,7 +97,7 @@ static LogicalResult verifyRole(WarpSpecializeOp roles, unsigned role) {
       return refuse(
           op, "is for a role of one warp or two, which wait for the tile");
     if (hasDiagonals && warps <= mostAlternatingWarps && isOfTile &&
-        !isOnTilesOf<StoreDiagonalsOp>(op))
+        !isa<StoreDiagonalsOp>(op) && !waitsOrReleases(op))
       return refuse(op, "is not for a role that adds up diagonals: its warp "
                         "waits for tiles and gives them back");
     if (checks && isOfTile && !isCheck(op))
