@@ -90,9 +90,9 @@ static void checkOnce(StringRef order, const Sizes &s, const Table &table) {
                   llvm::formatv("tile {0} of head {1}", tile, head).str());
 }
 
-/// The order "reverse": the tiles of a head come as it says, those of the first
-/// heads backwards and those of the last ones forwards, where there are more
-/// heads than a wave has.
+/// The order "both ways": the tiles of a head come as it says, those of the
+/// first heads backwards and those of the last ones forwards, where there are
+/// more heads than a wave has.
 static void checkDirections(const Sizes &s, const Table &table,
                             const Table &directions) {
   DenseMap<int64_t, int64_t> before;
@@ -105,17 +105,18 @@ static void checkDirections(const Sizes &s, const Table &table,
         before.insert({head, isBackwards ? s.tilesOfHead : -1});
     if (tile != last->second + (isBackwards ? -1 : 1))
       return fail(
-          "reverse", s,
+          "both ways", s,
           llvm::formatv("tile {0} of head {1} is not next", tile, head).str());
     last->second = tile;
     if (isBackwards && forwards > 0)
-      return fail("reverse", s, "a head is backwards behind one that is not");
+      return fail("both ways", s, "a head is backwards behind one that is not");
   }
   int64_t perWave = std::max<int64_t>(s.blocksOfWave / s.tilesOfHead, 1);
   int64_t most = std::max<int64_t>(4 * s.blocksOfWave / s.tilesOfHead, 1);
   int64_t expected = std::min(most, std::max<int64_t>(s.heads - perWave, 0));
   if (forwards != expected * s.tilesOfHead)
-    fail("reverse", s, llvm::formatv("{0} tiles are forwards", forwards).str());
+    fail("both ways", s,
+         llvm::formatv("{0} tiles are forwards", forwards).str());
 }
 
 /// Waves as of tile-persist: every other one goes backwards.
@@ -150,18 +151,27 @@ int main() {
                              const MaskedTiles &tiles, Value number) {
         return emitInterleaved(b, loc, tiles, waves, number);
       };
-      checkOnce("interleaved", s, tabulate(&context, interleaved, s));
+      Table table = tabulate(&context, interleaved, s);
+      checkOnce("interleaved", s, table);
       auto reverse = [&](OpBuilder &b, Location loc, const MaskedTiles &tiles,
                          Value number) {
         return emitReverse(b, loc, tiles, waves, number);
       };
+      for (auto &[head, tile] : table)
+        tile = s.tilesOfHead - 1 - tile;
+      if (table != tabulate(&context, reverse, s))
+        fail("reverse", s, "is not interleaved backwards");
+      auto bothWays = [&](OpBuilder &b, Location loc, const MaskedTiles &tiles,
+                          Value number) {
+        return emitBothWays(b, loc, tiles, waves, number);
+      };
       auto direction = [&](OpBuilder &b, Location loc, const MaskedTiles &tiles,
                            Value number) -> TileOfHead {
-        TileOfHead at = reverse(b, loc, tiles, number);
+        TileOfHead at = bothWays(b, loc, tiles, number);
         return {at.head, at.isBackwards};
       };
-      Table table = tabulate(&context, reverse, s);
-      checkOnce("reverse", s, table);
+      table = tabulate(&context, bothWays, s);
+      checkOnce("both ways", s, table);
       checkDirections(s, table, tabulate(&context, direction, s));
     }
     auto inPairs = [&](OpBuilder &b, Location loc, const MaskedTiles &tiles,
@@ -170,7 +180,7 @@ int main() {
     };
     Table table = tabulate(&context, inPairs, s);
     checkOnce("in pairs", s, table);
-    numTiles += 6 * s.count();
+    numTiles += 8 * s.count();
     return table;
   };
   // Few blocks make many waves, whole and partial, of pairs of heads that end

@@ -70,14 +70,13 @@ static llvm::Expected<Rewritten> rewrite(const FlashKernel &kernel,
                                               : front.schedule + ",block_map=1";
     llvm::Error error = runPasses(*module, [&](mlir::OpPassManager &pm) {
       pm.addNestedPass<mlir::func::FuncOp>(flash::createRaiseAttention());
+      pm.addNestedPass<mlir::func::FuncOp>(flash::createSeparateMasks());
       if (!plans || !arguments.empty())
         pm.addPass(
             flash::createSpecialize(getSpecializeOptions(front, arguments)));
       if (!plans)
         return;
-      mlir::OpPassManager &func = pm.nest<mlir::func::FuncOp>();
-      func.addPass(flash::createSeparateMasks());
-      func.addPass(flash::createExpandRank());
+      pm.addNestedPass<mlir::func::FuncOp>(flash::createExpandRank());
       flash::buildSchedulePipeline(pm, front);
       pm.addNestedPass<mlir::func::FuncOp>(flash::createMakeBlockMaps());
       pm.addPass(flash::createOutlineBlockMaps());
@@ -97,6 +96,7 @@ static llvm::Expected<Rewritten> rewrite(const FlashKernel &kernel,
       if (mlir::isa<flash::AttentionGradOp>(op)) {
         tiles.queryStep = of.getQueryStep();
         tiles.keyStep = of.getKeyStep();
+        tiles.products = of.products;
       } else {
         tiles.packedHeads = of.getPackedHeads();
       }

@@ -31,6 +31,7 @@ static void attachTarget(OpPassManager &pm,
 void flash::buildRecognizePipeline(OpPassManager &pm,
                                    const FrontOptions &options) {
   pm.addNestedPass<func::FuncOp>(createRaiseAttention());
+  pm.addNestedPass<func::FuncOp>(createSeparateMasks());
   if (!options.versions.empty()) {
     attachTarget(pm, options);
     pm.addPass(
@@ -38,7 +39,6 @@ void flash::buildRecognizePipeline(OpPassManager &pm,
                             options.device, options.tuningFile}));
   }
   OpPassManager &func = pm.nest<func::FuncOp>();
-  func.addPass(createSeparateMasks());
   func.addPass(createExpandRank());
   func.addPass(createAssertShapes());
   func.addPass(createGuardReads());

@@ -54,15 +54,19 @@ struct Gain {
   /// The same where scores are kept, and each program would compute them again;
   /// never, if absent, where there are no registers for them.
   std::optional<int64_t> shortestKept, shortestMaskedKept;
+  /// Whether narrow windows, in which most tiles are masked, pay, too.
+  bool takesNarrow;
   /// Whether there are registers for elements of each query and key.
   bool readsPairs;
+  /// Whether it also pays where a score region masks and changes no score.
+  bool masksInRegion;
 };
 } // namespace
 
-/// In narrower windows most tiles are masked, where there are no registers for
-/// scores. How many keys a query sees at most is of a sample of queries: under
-/// a causal mask of 512 keys it is 509.
-static constexpr int64_t fewestKeysOfScores = 500;
+/// Narrower windows are narrow: most tiles are masked, where there are no
+/// registers for scores. How many keys a query sees at most is of a sample of
+/// queries: under a causal mask of 512 keys it is 509.
+static constexpr int64_t narrow = 500;
 
 /// Rows shorter than this, without a mask and with one, ask for so many tiles
 /// of keys in place of heads.
@@ -85,8 +89,17 @@ static constexpr Candidate fusedCandidates[] = {
     {64, 128, 128, 128, 128, 2, {}, {}, claimed}, {128, 128, 128, 128, 64, 2}};
 
 static constexpr Gain gains[] = {
-    {64, 512, 512, 4, {}, {}, /*readsPairs=*/false},
-    {128, 1024, 2048, 16, 512, 1024, /*readsPairs=*/true}};
+    {64,
+     512,
+     512,
+     4,
+     {},
+     {},
+     /*takesNarrow=*/true,
+     /*readsPairs=*/false,
+     /*masksInRegion=*/true},
+    {128, 1024, 2048, 16, 512, 1024, /*takesNarrow=*/false,
+     /*readsPairs=*/true, /*masksInRegion=*/false}};
 
 /// The sums of diagonals may take so many times the memory that those of the
 /// gradients of queries take.
@@ -101,9 +114,10 @@ static constexpr int64_t stepOfOneWarp = 64, longestOfOneWarp = 2048;
 /// would compute all scores again.
 static constexpr int64_t shortestOfDiagonals = 512;
 
-/// How many times as long rows may be as a query sees keys: turns bind all
-/// tiles of a head to each other, those of a window, too.
-static constexpr int64_t longestRowByKeys = 4;
+/// The longest tile of keys, which may be begun last, may have one part of so
+/// many of the work of all heads: while it ends most multiprocessors have
+/// nothing left to do, with 132 of them for nearly a third of the time.
+static constexpr int64_t fewestPartsOfWork = 440;
 
 /// The first of the candidates that the problem has room in; null if there is
 /// none.
@@ -119,7 +133,8 @@ static const Candidate *findCandidate(const Problem &problem,
 /// for each pair of tiles.
 static bool paysToSumDiagonals(const Problem &problem,
                                const Candidate &candidate) {
-  if (!problem.sumsByDistance || !problem.keys || !problem.queries)
+  if (!problem.sumsByDistance || !problem.leavesRanges || !problem.keys ||
+      !problem.queries)
     return false;
   // Of steps of 128 queries two warps add up the diagonals, and where some keys
   // may be left out one of these looks for what is not finite.
@@ -134,17 +149,30 @@ static bool paysToSumDiagonals(const Problem &problem,
   return sumsOfStep <= mostOfDiagonals * candidate.queryStep * problem.headDim;
 }
 
+/// Whether one program is faster than two where tiles of keys have lists of
+/// queries, with turns that are data.
+static bool paysToFuseLists(const Problem &problem, const Gain &gain,
+                            int64_t keyTile) {
+  // What a region alone masks may leave a tile anything.
+  if (problem.masksInRegion && (!problem.masksPositions || problem.readsPairs ||
+                                !(gain.masksInRegion || problem.hasScore)))
+    return false;
+  std::optional<int64_t> heads =
+      problem.heads ? problem.heads : problem.headsOfBatch;
+  int64_t tiles = llvm::divideCeil(*problem.keys, keyTile);
+  return !heads || *problem.mostQueriesPerKey * fewestPartsOfWork <=
+                       *problem.meanQueriesPerKey * *heads * tiles;
+}
+
 /// Whether one program is faster than two where warps have roles, as far as
-/// that was measured: not with other head dimensions, and where a score region
-/// masks, there may be a map of blocks.
+/// that was measured: not with other head dimensions.
 static bool paysToFuse(const Problem &problem) {
   const Candidate *candidate = findCandidate(problem, fusedCandidates);
   const Gain *gain = llvm::find_if(gains, [&](const Gain &each) {
     return problem.headDim == each.headDim && problem.valueDim == each.headDim;
   });
-  if (!candidate || gain == std::end(gains) || problem.masksInRegion ||
-      !problem.queries || !problem.keys ||
-      (problem.readsPairs && !gain->readsPairs))
+  if (!candidate || gain == std::end(gains) || !problem.queries ||
+      !problem.keys || (problem.readsPairs && !gain->readsPairs))
     return false;
   std::optional<int64_t> shortest =
       problem.isMasked ? gain->shortestMasked : gain->shortest;
@@ -154,10 +182,12 @@ static bool paysToFuse(const Problem &problem) {
     shortest = std::min(*shortest, shortestOfDiagonals);
   int64_t length = std::min(*problem.queries, *problem.keys),
           keysOfQuery = *problem.mostKeysPerQuery;
-  if (!shortest || length < *shortest ||
-      length > longestRowByKeys * keysOfQuery ||
-      (problem.hasScore && problem.isMasked &&
-       keysOfQuery < fewestKeysOfScores))
+  bool isNarrow =
+      problem.isMasked && keysOfQuery < narrow &&
+      (problem.hasScore || (problem.leavesRanges && !gain->takesNarrow));
+  if (!shortest || length < *shortest || isNarrow ||
+      (!problem.leavesRanges &&
+       !paysToFuseLists(problem, *gain, candidate->keyTile)))
     return false;
   if (!problem.heads)
     return true;

@@ -12,8 +12,10 @@ from .expressions import FLOAT, SCORE, constant, where
 MAX_CAPTURES = 24
 
 _INTEGERS = {4: "int8", 5: "int16", 6: "int32", 7: "int64"}
-# What a map of a plan adds to the captured tensors, which are described like them: two tensors of int32.
-_OF_MAP = [(name, 6, False, False, 4, []) for name in ("the plan's tiles", "the plan's counts")]
+# An array of a plan, which is among the captured tensors and described like them.
+_OF_PLAN = ("the plan", 6, False, False, 4, [])
+# How many arrays the map of an attention has; those of gradients have as many as they say.
+_ARRAYS_OF_MAP = 2
 
 
 def _get_types(element, rank, head_dim, value_dim):
@@ -256,7 +258,7 @@ def get_function(config):
         return made(*arguments)
 
     returns_lse = parts.get("lse", False)
-    of_plan = len(_OF_MAP) if "plan" in parts else 0
+    of_plan = _ARRAYS_OF_MAP if "plan" in parts else 0
     of_gradients = parts.get("gradient_plan", (None, 0))[1]
-    captures = [*get_captures(config), *_OF_MAP * ((of_plan + of_gradients) // len(_OF_MAP))]
+    captures = [*get_captures(config), *[_OF_PLAN] * (of_plan + of_gradients)]
     return _core.Attention(compile, compile_gradients, captures, returns_lse, dispatch, of_plan, of_gradients)

@@ -668,8 +668,8 @@ def test_few_queries(make_tensors, queries):
 
 @needs_gpu
 @pytest.mark.parametrize("size, length", [(64, 512), (128, 2048)])
-@pytest.mark.parametrize("is_causal", [False, True])
-def test_order_of_sums(size, length, is_causal):
+@pytest.mark.parametrize("mask", ["full", "causal", "window", "pixels", "documents"])
+def test_order_of_sums(size, length, mask):
     """Tiles of keys are x and -x, large beside all others: sums of dQ in any other order have other bits, which those of
     random inputs, rounded to 16 bits, hardly ever have."""
     shape = (8192 // length, 2048 // size, length, size)
@@ -684,7 +684,16 @@ def test_order_of_sums(size, length, is_causal):
         key[:, :, other] = -key[:, :, one]
         value[:, :, other] = value[:, :, one]
     operands = [x.requires_grad_() for x in (query, key, value)]
-    output = flash.attention(*operands, mask=flash.causal() if is_causal else None)
+    documents = (torch.arange(length, device="cuda") * 3 // length).int()
+    masks = {
+        "full": None,
+        "causal": flash.causal(),
+        "window": lambda b, h, q, k: (k <= q) & (q - k < length // 2),
+        # These leave tiles no ranges, so that lists say whose turn it is.
+        "pixels": lambda b, h, q, k: (q % 256 - k % 256).abs() <= 100,
+        "documents": flash.documents(documents) & flash.causal(),
+    }
+    output = flash.attention(*operands, mask=masks[mask])
     backward = lambda: torch.autograd.grad(output, query, output_grad, retain_graph=True)[0]
     first = backward()
     differ = sum((backward() != first).any() for _ in range(500))

@@ -25,6 +25,8 @@ struct Problem {
   /// Heads of all batches, rows of queries of all of them, and the lengths of
   /// one. Products are cut off where no schedule distinguishes them any more.
   std::optional<int64_t> heads, queries, keys;
+  /// Those of one batch, where the number of batches is not known.
+  std::optional<int64_t> headsOfBatch;
   /// The query heads that read the same key head, and how many of these share a
   /// tile.
   std::optional<int64_t> group;
@@ -43,11 +45,17 @@ struct Problem {
   bool sumsByDistance = false;
   /// Whether the attention's gradients are what is computed.
   bool isGradient = false;
-  /// A score region masks elements, which takes registers.
-  bool masksInRegion = false;
+  /// A score region masks elements, which takes registers; and so does a mask
+  /// of positions.
+  bool masksInRegion = false, masksPositions = false;
+  /// The tiles that are left to a tile, of keys or of queries, follow each
+  /// other, as far as the program tells. Of gradients alone.
+  bool leavesRanges = true;
   /// The keys that a query sees, of those that see any: in the mean, and at
   /// most. Known if both lengths are.
   std::optional<int64_t> meanKeysPerQuery, mostKeysPerQuery;
+  /// The same of the queries that see a key, of gradients alone.
+  std::optional<int64_t> meanQueriesPerKey, mostQueriesPerKey;
 
   int64_t getElementBits() const { return element.getIntOrFloatBitWidth(); }
   int64_t getElementBytes() const { return getElementBits() / 8; }

@@ -61,8 +61,9 @@ static Direction getDirection(tile::OrderKind order) {
   case tile::OrderKind::Interleaved:
     return Direction::Forwards;
   case tile::OrderKind::LongestFirst:
-    return Direction::Backwards;
   case tile::OrderKind::Reverse:
+    return Direction::Backwards;
+  case tile::OrderKind::BothWays:
     return Direction::OfHead;
   case tile::OrderKind::Snake:
   case tile::OrderKind::Pairs:
@@ -81,7 +82,7 @@ LogicalResult BlockConverter::verifyAddition(ParallelAddOp op) {
   return refuse(op,
                 "blocks that add in turn take the tiles of a head one after "
                 "the other, in the order linear, heads_fastest, interleaved, "
-                "reverse or longest_first");
+                "reverse, both_ways or longest_first");
 }
 
 LogicalResult BlockConverter::convertContribution(ContributeOp op) {
@@ -103,9 +104,18 @@ LogicalResult BlockConverter::convertContribution(ContributeOp op) {
   };
   // An order without a direction is refused where the addition is.
   Direction direction = getDirection(getBlockOrder().getKind());
-  Value turn = direction == Direction::Backwards ? backwards() : forwards();
-  if (direction == Direction::OfHead)
-    turn = b.createOrFold<arith::SelectOp>(loc, isBackwards, backwards(), turn);
+  Value turn;
+  if (op.getBehind()) {
+    if (direction != Direction::Backwards)
+      return refuse(op, "units that others are behind take the tiles of a head "
+                        "backwards, in the order reverse or longest_first");
+    turn = lookup(op.getBehind());
+  } else {
+    turn = direction == Direction::Backwards ? backwards() : forwards();
+    if (direction == Direction::OfHead)
+      turn =
+          b.createOrFold<arith::SelectOp>(loc, isBackwards, backwards(), turn);
+  }
   SmallVector<Value> position =
       llvm::map_to_vector(op.getPosition(), [&](Value v) { return lookup(v); });
   Value sums = capture(addition.getSums()),

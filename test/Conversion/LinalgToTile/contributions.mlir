@@ -52,8 +52,8 @@ func.func @linear(%first: index, %end: index, %n: !counts) -> (!sums, !counts) {
 
 // And here of most heads those of greater ones; the order says of which.
 
-// CHECK-LABEL: gpu.func @reverse(
-// CHECK:         %[[P:.*]]:3 = tile.position %{{.*}} of(%{{.*}}, %{{.*}}) reverse
+// CHECK-LABEL: gpu.func @both_ways(
+// CHECK:         %[[P:.*]]:3 = tile.position %{{.*}} of(%{{.*}}, %{{.*}}) both_ways
 // CHECK:         scf.if
 // CHECK:           tile.share
 // CHECK:           %[[BEFORE:.*]] = arith.subi %[[P]]#1, %{{.*}}
@@ -61,7 +61,7 @@ func.func @linear(%first: index, %end: index, %n: !counts) -> (!sums, !counts) {
 // CHECK:           %[[BACKWARDS:.*]] = arith.subi %[[BEHIND]], %c1
 // CHECK:           %[[TURN:.*]] = arith.select %[[P]]#2, %[[BACKWARDS]], %[[BEFORE]]
 // CHECK:           tile.add_in_turn {{.*}} turn(%[[TURN]])
-func.func @reverse(%first: index, %end: index, %zeros: !counts) -> (!sums, !counts) {
+func.func @both_ways(%first: index, %end: index, %zeros: !counts) -> (!sums, !counts) {
   %c0 = arith.constant 0 : index
   %x = arith.constant 1.0 : f32
   %empty = tensor.empty() : !sums
@@ -77,6 +77,38 @@ func.func @reverse(%first: index, %end: index, %zeros: !counts) -> (!sums, !coun
     } else {
       scf.yield %none : !sums
     }
+    scf.forall.in_parallel {
+      flash.parallel_add %p to %s counting %c : !sums, !counts
+    }
+  } {tile.order = #tile.order<both_ways>}
+  return %r#0, %r#1 : !sums, !counts
+}
+
+// -----
+
+!sums = tensor<1x2x4x64x32xf32>
+!counts = tensor<1x2x8xi32>
+
+// How many units of greater numbers add to a tile may be data.
+
+// CHECK-LABEL: gpu.func @behind(
+// CHECK:         %[[N:.*]] = memref.load
+// CHECK:         %[[TURN:.*]] = arith.index_cast %[[N]]
+// CHECK:         tile.add_in_turn {{.*}} turn(%[[TURN]])
+func.func @behind(%turns: tensor<4xi32>) -> (!sums, !counts) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %x = arith.constant 1.0 : f32
+  %empty = tensor.empty() : !sums
+  %counts0 = tensor.empty() : !counts
+  %r:2 = scf.forall (%h, %j) = (0, 0) to (2, 256) step (1, 64) shared_outs(%s = %empty, %c = %counts0) -> (!sums, !counts) {
+    %none = tensor.empty() : !sums
+    %e = tensor.empty() : tensor<64x32xf32>
+    %t = linalg.fill ins(%x : f32) outs(%e : tensor<64x32xf32>) -> tensor<64x32xf32>
+    %i = arith.divui %j, %c64 : index
+    %n = tensor.extract %turns[%i] : tensor<4xi32>
+    %turn = arith.index_cast %n : i32 to index
+    %p = flash.contribute %t to %none[%c0, %h, %c0] behind(%turn) : tensor<64x32xf32> to !sums
     scf.forall.in_parallel {
       flash.parallel_add %p to %s counting %c : !sums, !counts
     }

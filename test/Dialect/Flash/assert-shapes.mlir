@@ -195,6 +195,22 @@ func.func @given_over_queries(%t: tensor<1x1x?x?xi32>, %n: tensor<1x1x?x2xi32>, 
   return %0 : tensor<1x1x?x?xi32>
 }
 
+// A run has three numbers.
+// CHECK-LABEL: func @given_turns(
+// CHECK-SAME:    %[[T:[^:]*]]: tensor<1x1x?x?xi32>
+// CHECK:         cf.assert
+// CHECK:         %[[TIMES_3:.*]] = affine.apply #{{.*}}()[%{{.*}}]
+// CHECK:         %[[DIM:.*]] = tensor.dim %[[T]], %
+// CHECK:         %[[SAME:.*]] = arith.cmpi eq, %[[DIM]], %[[TIMES_3]]
+// CHECK:         cf.assert %[[SAME]], "flash.block_map at {{.*}}: the map that is given is of another number of tiles of queries
+// CHECK-COUNT-3: cf.assert
+func.func @given_turns(%t: tensor<1x1x?x?xi32>, %n: tensor<1x1x?x2xi32>, %u: tensor<1x1x?x?xi32>, %nq: index, %nk: index) -> tensor<1x1x?x?xi32> {
+  %0, %1, %2 = flash.block_map of[1, 1, %nq, %nk] tiles([64, 32]) over_queries
+      given(%t, %n, %u : tensor<1x1x?x?xi32>, tensor<1x1x?x2xi32>, tensor<1x1x?x?xi32>)
+      : tensor<1x1x?x?xi32>, tensor<1x1x?x2xi32>, tensor<1x1x?x?xi32>
+  return %2 : tensor<1x1x?x?xi32>
+}
+
 // The maps of gradients are of their sizes.
 // CHECK-LABEL: func @gradients(
 // CHECK:         cf.assert {{.*}}, "flash.attention_grad at {{.*}}: the block map is of another number of queries

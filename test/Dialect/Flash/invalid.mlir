@@ -1557,7 +1557,7 @@ func.func @f(%q: tensor<1x2x4x8xf32>, %k: tensor<1x1x6x8xf32>, %v: tensor<1x1x6x
 
 func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
   // expected-error @below {{operand group #0 must have one operand, got 0}}
-  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 0, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({
+  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 0, 2, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 0>}> ({
   }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>)
   return
 }
@@ -1566,7 +1566,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
   // expected-error @below {{result group #0 must have one result, got 2}}
-  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 2, 1, 0, 0, 0>}> ({
+  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 2, 1, 0, 0, 0>}> ({
   }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>)
   return
 }
@@ -1575,7 +1575,7 @@ func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
 
 func.func @f(%q: tensor<1x1x4x8xf32>, %lse: tensor<1x1x4xf32>) {
   // expected-error @below {{a sink has a gradient, and a gradient of the sink needs a sink}}
-  %0:4 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 1, 0>}> ({
+  %0:4 = "flash.attention_grad"(%q, %q, %q, %q, %lse, %q) <{operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 1, 0>}> ({
   }) : (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4xf32>, tensor<1x1x4x8xf32>) -> (tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1x1x4x8xf32>, tensor<1xf32>)
   return
 }
@@ -1775,7 +1775,7 @@ func.func @f(%h: index) {
 // -----
 
 func.func @f(%given: tensor<1x1x5x9xi32>, %n: tensor<1x1x5x2xi32>) {
-  // expected-error @below {{a map that is given is two tensors of the types of the results}}
+  // expected-error @below {{a map that is given is tensors of the types of the results}}
   %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) given(%given, %n : tensor<1x1x5x9xi32>, tensor<1x1x5x2xi32>) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
   return
 }
@@ -1784,7 +1784,7 @@ func.func @f(%given: tensor<1x1x5x9xi32>, %n: tensor<1x1x5x2xi32>) {
 
 func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
   %t, %c = flash.block_map of[1, 1, 300, 300] tiles([64, 32]) : tensor<1x1x5x10xi32>, tensor<1x1x5x2xi32>
-  // expected-error @below {{blocks are the two results of one flash.block_map of the same function, in their order}}
+  // expected-error @below {{blocks are the results of one flash.block_map of the same function, in their order}}
   %o = flash.attention %q, %q, %q blocks(%t, %t : tensor<1x1x5x10xi32>, tensor<1x1x5x10xi32>) schedule(<query_tile = 64, key_tile = 32>)
       : (tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>, tensor<2x4x300x16xf32>) -> tensor<2x4x300x16xf32>
   return
@@ -1842,7 +1842,7 @@ func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %
 
 func.func @f(%q: tensor<2x4x300x16xf32>, %n: tensor<2xi32>, %m: tensor<3xi32>, %d: index) {
   // expected-error @below {{'of' needs one operand per dynamic size}}
-  %t, %c = "flash.block_map"() <{operandSegmentSizes = array<i32: 0, 0, 0, 0>, static_sizes = array<i64: 1, 1, 300, -9223372036854775808>, tiles = array<i64: 64, 32>}> ({}) : () -> (tensor<1x1x5x?xi32>, tensor<1x1x5x2xi32>)
+  %t, %c = "flash.block_map"() <{operandSegmentSizes = array<i32: 0, 0, 0, 0, 0>, static_sizes = array<i64: 1, 1, 300, -9223372036854775808>, tiles = array<i64: 64, 32>}> ({}) : () -> (tensor<1x1x5x?xi32>, tensor<1x1x5x2xi32>)
   return
 }
 
@@ -2061,6 +2061,54 @@ func.func @grad_of_other_query_steps(%q: !t, %l: !l) -> !t {
 
 // -----
 
+!t = tensor<1x1x128x16xf32>
+!l = tensor<1x1x128xf32>
+!b = tensor<1x1x4x6xi32>
+!n = tensor<1x1x4x2xi32>
+func.func @grad_of_other_turns(%q: !t, %l: !l) -> !t {
+  %t, %c, %turns = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : !b, !n, !n
+  %u, %d, %others = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : !b, !n, !n
+  // expected-error @below {{query_blocks takes the turns of its own flash.block_map}}
+  %0, %1, %2 = flash.attention_grad %q, %q, %q, %q, %l, %q query_blocks(%t, %c, %others : !b, !n, !n)
+      schedule(<query_tile = 64, key_tile = 32>) : (!t, !t, !t, !t, !l, !t) -> (!t, !t, !t)
+  return %0 : !t
+}
+
+// -----
+
+func.func @turns_of_queries() -> tensor<1x1x2x4xi32> {
+  // expected-error @below {{turns are of tiles of keys: write over_queries, or leave them out}}
+  %t, %c, %turns = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) : tensor<1x1x2x4xi32>, tensor<1x1x2x2xi32>, tensor<1x1x2x4xi32>
+  return %turns : tensor<1x1x2x4xi32>
+}
+
+// -----
+
+func.func @turns_of_other_type() -> tensor<1x1x4x3xi32> {
+  // expected-error @below {{turns must have type 'tensor<1x1x4x2xi32>', got 'tensor<1x1x4x3xi32>'}}
+  %t, %c, %turns = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : tensor<1x1x4x6xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x3xi32>
+  return %turns : tensor<1x1x4x3xi32>
+}
+
+// -----
+
+func.func @lists_for_runs() -> tensor<1x1x4x2xi32> {
+  // expected-error @below {{key_tiles must have type 'tensor<1x1x4x6xi32>', got 'tensor<1x1x4x2xi32>'}}
+  %t, %c, %turns = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries : tensor<1x1x4x2xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x2xi32>
+  return %turns : tensor<1x1x4x2xi32>
+}
+
+// -----
+
+func.func @given_without_turns(%t: tensor<1x1x4x6xi32>, %n: tensor<1x1x4x2xi32>) -> tensor<1x1x4x2xi32> {
+  // expected-error @below {{a map that is given is tensors of the types of the results}}
+  %0, %1, %2 = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) over_queries given(%t, %n : tensor<1x1x4x6xi32>, tensor<1x1x4x2xi32>)
+      : tensor<1x1x4x6xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x2xi32>
+  return %2 : tensor<1x1x4x2xi32>
+}
+
+// -----
+
 func.func @packed_lists_of_queries() -> tensor<1x1x4x2xi32> {
   // expected-error @below {{lists of queries are not packed: leave out packed or over_queries}}
   %t, %c = flash.block_map of[1, 2, 128, 128] tiles([64, 32]) packed(2) over_queries : tensor<1x1x4x2xi32>, tensor<1x1x4x2xi32>
@@ -2123,6 +2171,22 @@ func.func @f(%t: tensor<4x8xf32>, %to: tensor<2x4x8xf32>, %i: index) {
 func.func @f(%t: tensor<4x8xf32>, %to: tensor<1x1x2x4x8xf32>, %i: index) {
   // expected-error @below {{the position of a tile is its batch, its head and its number, got 2 indices}}
   %0 = flash.contribute %t to %to[%i, %i] among(%i to %i) : tensor<4x8xf32> to tensor<1x1x2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<4x8xf32>, %to: tensor<1x1x2x4x8xf32>, %i: index) {
+  // expected-error @below {{says which units add to the tile, by among or by behind}}
+  %0 = flash.contribute %t to %to[%i, %i, %i] among(%i to %i) behind(%i) : tensor<4x8xf32> to tensor<1x1x2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<4x8xf32>, %to: tensor<1x1x2x4x8xf32>, %i: index) {
+  // expected-error @below {{says which units add to the tile, by among or by behind}}
+  %0 = flash.contribute %t to %to[%i, %i, %i] : tensor<4x8xf32> to tensor<1x1x2x4x8xf32>
   return
 }
 

@@ -1,5 +1,5 @@
 // Where one program for all gradients pays, beside causal masks (select-schedule-grad.mlir): by what the score
-// region does, and how long rows are beside the keys that a query sees.
+// region does, and by what masks leave.
 // RUN: flash-opt %s --flash-select-schedule=target=sm_90a | FileCheck %s
 
 !q = tensor<8x16x2048x64xbf16>
@@ -91,30 +91,90 @@ func.func @pairs(%q: !q, %lse: !l, %bias: tensor<2048x2048xbf16>, %table: tensor
   return
 }
 
-// Of four times as many rows as a window has keys, and no more; no narrow ones with a score function.
+// Windows, but no narrow ones with a score function or at D = 128.
 
 !s = tensor<8x16x1024x64xbf16>
 !sl = tensor<8x16x1024xf32>
 
 // CHECK-LABEL: func @windows(
 // CHECK:         products = 5
-// CHECK:         query_step = 64, key_step = 128, stages = 2
 // CHECK:         products = 5
 // CHECK:         query_step = 64, key_step = 128, stages = 2
-func.func @windows(%q: !s, %lse: !sl, %t: tensor<16xf32>) {
-  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.window<left = 255, right = 0>) : (!s, !s, !s, !s, !sl, !s) -> (!s, !s, !s)
-  %1:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.window<left = 127, right = 0>) : (!s, !s, !s, !s, !sl, !s) -> (!s, !s, !s)
-  %2:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.window<left = 511, right = 0>) score {
+// CHECK:         products = 5
+// CHECK:         query_step = 64, key_step = 64, stages = 2
+func.func @windows(%q: !s, %w: !w, %lse: !sl, %lw: !l, %t: tensor<16xf32>) {
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.window<left = 127, right = 0>) : (!s, !s, !s, !s, !sl, !s) -> (!s, !s, !s)
+  %1:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.window<left = 511, right = 0>) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %e = tensor.extract %t[%h] : tensor<16xf32>
     %r = arith.addf %s, %e : f32
     flash.yield %r : f32
   } : (!s, !s, !s, !s, !sl, !s) -> (!s, !s, !s)
-  %3:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.window<left = 255, right = 0>) score {
+  %2:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.window<left = 255, right = 0>) score {
   ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
     %e = tensor.extract %t[%h] : tensor<16xf32>
     %r = arith.addf %s, %e : f32
     flash.yield %r : f32
   } : (!s, !s, !s, !s, !sl, !s) -> (!s, !s, !s)
+  %3:3 = flash.attention_grad %w, %w, %w, %w, %lw, %w mask(#flash.window<left = 511, right = 0>) : (!w, !w, !w, !w, !l, !w) -> (!w, !w, !w)
+  %4:3 = flash.attention_grad %w, %w, %w, %w, %lw, %w mask(#flash.window<left = 255, right = 0>) : (!w, !w, !w, !w, !l, !w) -> (!w, !w, !w)
+  return
+}
+
+// Masks that leave no ranges have lists: where no tile of keys takes much longer than the others, as those of the first keys
+// would that all queries see.
+
+#pixels = affine_set<(b, h, i, j)[nq, nk] : (i mod 512 - j mod 512 + 63 >= 0, j mod 512 - i mod 512 + 63 >= 0)>
+#first = affine_set<(b, h, i, j)[nq, nk] : (-j + 3 >= 0)>
+
+// CHECK-LABEL: func @lists(
+// CHECK:         products = 5
+// CHECK:         products = 5
+// CHECK:         query_step = 64, key_step = 64, stages = 2
+func.func @lists(%q: !q, %w: !w, %lse: !l) {
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.affine<#pixels>) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  %1:3 = flash.attention_grad %w, %w, %w, %w, %lse, %w mask(#flash.affine<#pixels>) : (!w, !w, !w, !w, !l, !w) -> (!w, !w, !w)
+  %2:3 = flash.attention_grad %w, %w, %w, %w, %lse, %w mask(#flash.any_of<[#flash.window<left = 7, right = 0>, #flash.affine<#first>]>) : (!w, !w, !w, !w, !l, !w) -> (!w, !w, !w)
+  return
+}
+
+// Of what a region masks only the data tell. It pays at D = 64 under a mask of positions, and at D = 128 if the score changes, too.
+
+// CHECK-LABEL: func @regions(
+// CHECK:         products = 5
+// CHECK:         query_step = 64, key_step = 128, stages = 2
+// CHECK:         query_step = 64, key_step = 64, stages = 2
+// CHECK:         products = 5
+func.func @regions(%q: !q, %w: !w, %lse: !l, %ids: tensor<2048xi32>, %slopes: tensor<16xf32>) {
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<2048xi32>
+    %y = tensor.extract %ids[%j] : tensor<2048xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %s keep %same : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  %1:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<2048xi32>
+    %y = tensor.extract %ids[%j] : tensor<2048xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %s keep %same : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  %2:3 = flash.attention_grad %w, %w, %w, %w, %lse, %w mask(#flash.causal) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<2048xi32>
+    %y = tensor.extract %ids[%j] : tensor<2048xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %s keep %same : f32
+  } : (!w, !w, !w, !w, !l, !w) -> (!w, !w, !w)
+  %3:3 = flash.attention_grad %w, %w, %w, %w, %lse, %w mask(#flash.causal) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<2048xi32>
+    %y = tensor.extract %ids[%j] : tensor<2048xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    %e = tensor.extract %slopes[%h] : tensor<16xf32>
+    %r = arith.addf %s, %e : f32
+    flash.yield %r keep %same : f32
+  } : (!w, !w, !w, !w, !l, !w) -> (!w, !w, !w)
   return
 }

@@ -117,6 +117,43 @@ func.func @over_queries(%ids: tensor<500xi32>) -> (tensor<1x1x8x10xi32>, tensor<
   return %t, %n : tensor<1x1x8x10xi32>, tensor<1x1x8x2xi32>
 }
 
+// Runs begin where a part follows none or a whole tile follows nothing, and end where another kind of tile is. How many
+// later tiles of keys have a tile of queries is its turn.
+// CHECK-LABEL: func @turns(
+// CHECK:       %[[KEPT:.*]] = scf.forall
+// CHECK:       scf.forall (%{{.*}}, %{{.*}}, %[[J:.*]], %[[P:.*]]) = {{.*}} to (1, 1, 500, 10) step (1, 1, 64, 8) {{.*}} -> (tensor<1x1x8x30xi32>, tensor<1x1x8x2xi32>, tensor<1x1x8x10xi32>)
+// CHECK:         %[[FIRST:.*]]:2 = scf.for
+// CHECK:             %[[BEFORE:.*]] = arith.maxsi
+// CHECK:             tensor.extract %[[KEPT]][%{{.*}}, %{{.*}}, %{{.*}}, %[[BEFORE]]]
+// CHECK:         %[[MIDDLE:.*]]:2 = scf.for
+// CHECK:           ins(%{{.*}}, %[[FIRST]]#0 : tensor<8xf32>, tensor<8xf32>)
+// CHECK:         %[[LAST:.*]]:2 = scf.for
+// CHECK:           ins(%{{.*}}, %[[MIDDLE]]#0 : tensor<8xf32>, tensor<8xf32>)
+// CHECK:         scf.for %[[U:.*]] = %{{.*}} to %c8{{.*}} step %c128
+// CHECK:             %[[OTHER:.*]] = arith.addi %[[U]], %{{.*}}
+// CHECK:             arith.cmpi slt, %[[OTHER]], %c8
+// CHECK:             %[[IS_BEHIND:.*]] = arith.cmpi sgt, %[[OTHER]], %{{.*}}
+// CHECK:             %[[BELOW:.*]] = arith.minsi %[[OTHER]]
+// CHECK:             %[[COUNT:.*]] = tensor.extract %[[KEPT]][%{{.*}}, %{{.*}}, %[[BELOW]], %{{.*}}]
+// CHECK:             %[[IS_SOME:.*]] = arith.cmpf ogt, %[[COUNT]]
+// CHECK:             arith.andi %[[IS_BEHIND]], %[[IS_SOME]]
+// CHECK:         scf.forall.in_parallel
+// CHECK-NEXT:      tensor.parallel_insert_slice %{{.*}} into %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %[[P]]]
+// CHECK-NEXT:      tensor.parallel_insert_slice
+// CHECK-NEXT:      tensor.parallel_insert_slice
+// CHECK-NEXT:      tensor.parallel_insert_slice %{{.*}} into %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, 0]
+// CHECK-NEXT:      tensor.parallel_insert_slice %{{.*}} into %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, %[[P]]]
+func.func @turns(%ids: tensor<500xi32>) -> (tensor<1x1x8x30xi32>, tensor<1x1x8x2xi32>, tensor<1x1x8x10xi32>) {
+  %t, %n, %turns = flash.block_map of[1, 1, 300, 500] tiles([32, 64]) over_queries keep {
+  ^bb0(%b: index, %h: index, %i: index, %j: index):
+    %x = tensor.extract %ids[%i] : tensor<500xi32>
+    %y = tensor.extract %ids[%j] : tensor<500xi32>
+    %same = arith.cmpi eq, %x, %y : i32
+    flash.yield %same : i1
+  } : tensor<1x1x8x30xi32>, tensor<1x1x8x2xi32>, tensor<1x1x8x10xi32>
+  return %t, %n, %turns : tensor<1x1x8x30xi32>, tensor<1x1x8x2xi32>, tensor<1x1x8x10xi32>
+}
+
 // A mask that the compiler knows is asked of tiles, where they are listed. With lengths, what it leaves whole must lie before them.
 // CHECK-LABEL: func @known(
 // CHECK:       scf.forall {{.*}} to (2, 1, 300, 7) step (1, 1, 64, 8) {{.*}} -> (tensor<2x1x5x7xi32>, tensor<2x1x5x2xi32>)

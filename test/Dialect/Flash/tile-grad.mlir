@@ -339,6 +339,47 @@ func.func @fused(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
 
 // -----
 
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, products = 5, stages = 2, features = specialize_warps>
+!q = tensor<2x4x512x64xf16>
+!l = tensor<2x4x512xf32>
+!t = tensor<1x1x4x12xi32>
+!n = tensor<1x1x4x2xi32>
+!u = tensor<1x1x4x4xi32>
+
+// A window ends before the last queries, so no head comes forwards.
+
+// CHECK-LABEL: func @fused_window(
+// CHECK:         flash.contribute {{.*}} among(
+// CHECK:         tile.order = #tile.order<reverse>
+func.func @fused_window(%q: !q, %lse: !l) -> (!q, !q, !q) {
+  %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.window<left = 100, right = 0>) schedule(#schedule)
+      : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return %dq, %dk, %dv : !q, !q, !q
+}
+
+// Runs have loops over parts and over whole tiles; their turns are data.
+
+// CHECK-LABEL: func @fused_lists(
+// CHECK:         %[[T:.*]], %[[N:.*]], %[[TURNS:.*]] = flash.block_map
+// CHECK:         scf.for %[[R:.*]] =
+// CHECK:           scf.for %[[I:.*]] = %{{.*}} to %[[PARTS:.*]] step %c1
+// CHECK:             %[[TURN:.*]] = tensor.extract %[[TURNS]][%c0{{.*}}, %c0{{.*}}, %{{.*}}, %[[I]]]
+// CHECK:             %[[BEHIND:.*]] = arith.index_cast %[[TURN]]
+// CHECK:             flash.key_grad_step {{.*}} mask(
+// CHECK:             flash.contribute {{.*}} behind(%[[BEHIND]])
+// CHECK:           scf.for %{{.*}} = %[[PARTS]] to
+// CHECK:             flash.key_grad_step
+// CHECK-NOT:         mask(
+// CHECK:         tile.order = #tile.order<reverse>
+func.func @fused_lists(%q: !q, %lse: !l) -> (!q, !q, !q) {
+  %t, %n, %turns = flash.block_map of[1, 1, 512, 512] tiles([128, 128]) over_queries mask(#flash.causal) : !t, !n, !u
+  %dq, %dk, %dv = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.causal) query_blocks(%t, %n, %turns : !t, !n, !u) schedule(#schedule)
+      : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return %dq, %dk, %dv : !q, !q, !q
+}
+
+// -----
+
 #schedule = #flash.schedule<query_tile = 128, key_tile = 128, query_step = 64, products = 5, stages = 2, features = specialize_warps>
 !q = tensor<2x4x512x128xf16>
 !l = tensor<2x4x512xf32>
@@ -350,7 +391,7 @@ func.func @fused(%q: !q, %k: !k, %lse: !l) -> (!q, !k, !k) {
 // CHECK-LABEL: func @fused_transposed(
 // CHECK:         flash.key_grad_step {{.*}} tensor<128x64xf32>) transposed at
 // CHECK:         flash.parallel_add %{{.*}} to %{{.*}} counting %{{.*}} : tensor<2x4x8x128x64xf32>, tensor<2x4x32xi32>
-// CHECK:         tile.order = #tile.order<reverse>
+// CHECK:         tile.order = #tile.order<both_ways>
 // CHECK:         tensor.extract_slice %{{.*}}[%{{.*}}, %{{.*}}, %{{.*}}, 0, %{{.*}}] [1, 1, 1, %{{.*}}, 32]
 // CHECK:         linalg.generic {indexing_maps = [#[[SWAP]], #{{.*}}]
 func.func @fused_transposed(%q: !q, %lse: !l) -> (!q, !q, !q) {
@@ -413,14 +454,49 @@ func.func @fused_steps(%q: !q, %lse: !l) {
 
 // -----
 
-#schedule = #flash.schedule<query_tile = 128, key_tile = 128, products = 5, stages = 2, features = specialize_warps>
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, products = 5, stages = 2, features = specialize_warps, block_map = 0>
 #even = affine_set<(b, h, i, j)[nq, nk] : ((i - j) mod 512 == 0)>
 !q = tensor<2x4x2048x64xf16>
 !l = tensor<2x4x2048xf32>
 
 func.func @fused_holes(%q: !q, %lse: !l) {
-  // expected-error @below {{cannot be tiled: products = 5 needs a mask that leaves each tile of queries one range of tiles of keys, and the other way round; choose products = 7}}
+  // expected-error @below {{cannot be tiled: products = 5 needs a mask that leaves each tile of queries one range of tiles of keys, and the other way round; choose block_map = 1, or products = 7}}
   %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q mask(#flash.affine<#even>) schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, products = 5, stages = 2, features = specialize_warps>
+!q = tensor<1x1x512x64xf16>
+!l = tensor<1x1x512xf32>
+
+func.func @fused_without_turns(%q: !q, %lse: !l) {
+  %t, %c = flash.block_map of[1, 1, 512, 512] tiles([128, 128]) over_queries : tensor<1x1x4x4xi32>, tensor<1x1x4x2xi32>
+  // expected-error @below {{cannot be tiled: products = 5 goes through lists of tiles of queries that have turns; leave out blocks and query_blocks, or choose products = 7}}
+  %0:3 = flash.attention_grad %q, %q, %q, %q, %lse, %q query_blocks(%t, %c : tensor<1x1x4x4xi32>, tensor<1x1x4x2xi32>) schedule(#schedule) : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q)
+  return
+}
+
+// -----
+
+#schedule = #flash.schedule<query_tile = 128, key_tile = 128, products = 5, stages = 2, features = specialize_warps|sum_diagonals>
+!q = tensor<1x1x512x64xf16>
+!l = tensor<1x1x512xf32>
+
+func.func @diagonals_of_lists(%q: !q, %lse: !l, %bias: tensor<1023xf32>) {
+  %t, %c, %turns = flash.block_map of[1, 1, 512, 512] tiles([128, 128]) over_queries : tensor<1x1x4x12xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x4xi32>
+  // expected-error @below {{cannot be tiled: sum_diagonals needs a mask that leaves each tile of keys one range of tiles of queries, without lists; leave it out of the features}}
+  %0:4 = flash.attention_grad %q, %q, %q, %q, %lse, %q query_blocks(%t, %c, %turns : tensor<1x1x4x12xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x4xi32>)
+      schedule(#schedule) wrt(%bias : tensor<1023xf32>) score {
+  ^bb0(%s: f32, %b: index, %h: index, %i: index, %j: index):
+    %c511 = arith.constant 511 : index
+    %d = arith.subi %i, %j : index
+    %at = arith.addi %d, %c511 : index
+    %e = tensor.extract %bias[%at] : tensor<1023xf32>
+    %r = arith.addf %s, %e : f32
+    flash.yield %r : f32
+  } : (!q, !q, !q, !q, !l, !q) -> (!q, !q, !q, tensor<1023xf32>)
   return
 }
 

@@ -38,7 +38,7 @@ gpu.module @m {
 // CHECK:         %[[PER_HEAD:.*]] = arith.maxui %{{.*}}, %c1
 // CHECK:         arith.divui %c8, %[[PER_HEAD]]
 // Backwards, but for the last heads, of at most four waves.
-// CHECK-LABEL: gpu.func @reverse(
+// CHECK-LABEL: gpu.func @both_ways(
 // CHECK-SAME:    %[[N:.*]]: index, %[[H:.*]]: index, %[[T:.*]]: index,
 // CHECK:         %[[PER_HEAD:.*]] = arith.maxui %[[T]], %c1
 // CHECK:         arith.divui %c4{{.*}}, %[[PER_HEAD]]
@@ -48,6 +48,15 @@ gpu.module @m {
 // CHECK:         %[[MIRRORED:.*]] = arith.subi %[[LAST]], %[[AT:.*]] : index
 // CHECK:         %[[TILE:.*]] = arith.select %[[IS]], %[[MIRRORED]], %[[AT]]
 // CHECK:         memref.load %{{.*}}[%{{.*}}, %[[TILE]]]
+// Backwards in all heads.
+// CHECK-LABEL: gpu.func @reverse(
+// CHECK-SAME:    %{{.*}}: index, %{{.*}}: index, %[[T:.*]]: index,
+// CHECK:         %[[AT:.*]] = arith.divui %{{.*}}, %{{.*}}
+// CHECK:         %[[HEAD:.*]] = arith.addi
+// CHECK:         %[[COUNT:.*]] = arith.maxui %[[T]], %c1
+// CHECK:         %[[LAST:.*]] = arith.subi %[[COUNT]], %c1
+// CHECK:         %[[TILE:.*]] = arith.subi %[[LAST]], %{{.*}}
+// CHECK:         memref.load %{{.*}}[%[[HEAD]], %[[TILE]]]
 gpu.module @m {
   gpu.func @interleaved(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
     %p:2 = tile.position %n of (%h, %t) interleaved
@@ -61,8 +70,14 @@ gpu.module @m {
     memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
     gpu.return
   }
+  gpu.func @both_ways(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
+    %p:3 = tile.position %n of (%h, %t) both_ways
+    %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
+    memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
+    gpu.return
+  }
   gpu.func @reverse(%n: index, %h: index, %t: index, %m: memref<?x?xf32>) kernel {
-    %p:3 = tile.position %n of (%h, %t) reverse
+    %p:2 = tile.position %n of (%h, %t) reverse
     %x = memref.load %m[%p#0, %p#1] : memref<?x?xf32>
     memref.store %x, %m[%p#0, %p#1] : memref<?x?xf32>
     gpu.return

@@ -87,7 +87,7 @@ LogicalResult flash::detail::verifyBlocks(
     return success();
   auto map = keyTiles ? keyTiles.getDefiningOp<BlockMapOp>() : BlockMapOp();
   if (!map || map.getKeyTiles() != keyTiles || map.getCounts() != counts)
-    return op->emitOpError("blocks are the two results of one flash.block_map "
+    return op->emitOpError("blocks are the results of one flash.block_map "
                            "of the same function, in their order");
   auto differs = [&](const Twine &what) {
     InFlightDiagnostic error = op->emitOpError()
@@ -169,10 +169,11 @@ SmallVector<OpFoldResult> BlockMapOp::getMixedSizes() {
   return getMixedValues(getStaticSizes(), getSizes(), builder);
 }
 
-std::pair<RankedTensorType, RankedTensorType>
-BlockMapOp::getMapTypes(MLIRContext *context, ArrayRef<int64_t> sizes,
-                        ArrayRef<int64_t> tiles, int64_t packedHeads,
-                        bool overQueries) {
+BlockMapOp::MapTypes BlockMapOp::getMapTypes(MLIRContext *context,
+                                             ArrayRef<int64_t> sizes,
+                                             ArrayRef<int64_t> tiles,
+                                             int64_t packedHeads,
+                                             bool overQueries, bool inTurns) {
   auto countTiles = [](int64_t size, int64_t tile) {
     return ShapedType::isDynamic(size) ? size
                                        : llvm::divideCeilSigned(size, tile);
@@ -183,10 +184,16 @@ BlockMapOp::getMapTypes(MLIRContext *context, ArrayRef<int64_t> sizes,
     std::swap(fixedTiles, listedTiles);
   int64_t heads =
       ShapedType::isDynamic(sizes[1]) ? sizes[1] : sizes[1] / packedHeads;
-  Type i32 = IntegerType::get(context, 32);
-  return {
-      RankedTensorType::get({sizes[0], heads, fixedTiles, listedTiles}, i32),
-      RankedTensorType::get({sizes[0], heads, fixedTiles, 2}, i32)};
+  auto typeOf = [&](int64_t columns) {
+    return RankedTensorType::get({sizes[0], heads, fixedTiles, columns},
+                                 IntegerType::get(context, 32));
+  };
+  if (!inTurns)
+    return {typeOf(listedTiles), typeOf(2), {}};
+  int64_t ofRuns = ShapedType::isDynamic(listedTiles)
+                       ? listedTiles
+                       : numbersOfRun * listedTiles;
+  return {typeOf(ofRuns), typeOf(2), typeOf(listedTiles)};
 }
 
 LogicalResult BlockMapOp::verify() {
@@ -212,20 +219,27 @@ LogicalResult BlockMapOp::verify() {
   if (getOverQueries() && getPacked())
     return emitOpError("lists of queries are not packed: leave out packed or "
                        "over_queries");
-  auto [keyTiles, counts] = getMapTypes(getContext(), sizes, getTiles(),
-                                        getPackedHeads(), getOverQueries());
-  for (auto [name, type, expected] :
-       {std::tuple("key_tiles", getKeyTiles().getType(), keyTiles),
-        {"counts", getCounts().getType(), counts}})
-    if (type != expected)
+  if (getTurns() && !getOverQueries())
+    return emitOpError("turns are of tiles of keys: write over_queries, or "
+                       "leave them out");
+  MapTypes types = getMapTypes(getContext(), sizes, getTiles(),
+                               getPackedHeads(), getOverQueries(),
+                               /*inTurns=*/static_cast<bool>(getTurns()));
+  for (auto [name, result, expected] :
+       {std::tuple("key_tiles", getKeyTiles(), types.tiles),
+        {"counts", getCounts(), types.counts},
+        {"turns", getTurns(), types.turns}})
+    if (result && result.getType() != expected)
       return emitOpError() << name << " must have type " << expected << ", got "
-                           << type;
-  if (static_cast<bool>(getGivenTiles()) !=
-          static_cast<bool>(getGivenCounts()) ||
-      (getGivenTiles() && (getGivenTiles().getType() != keyTiles ||
-                           getGivenCounts().getType() != counts)))
-    return emitOpError("a map that is given is two tensors of the types of the "
-                       "results");
+                           << result.getType();
+  if (getGivenTiles() || getGivenCounts())
+    for (auto [given, result] : {std::pair(getGivenTiles(), getKeyTiles()),
+                                 {getGivenCounts(), getCounts()},
+                                 {getGivenTurns(), getTurns()}})
+      if (static_cast<bool>(given) != static_cast<bool>(result) ||
+          (given && given.getType() != result.getType()))
+        return emitOpError("a map that is given is tensors of the types of the "
+                           "results");
   if (getLengths() &&
       failed(verifySameSize(*this, "number of batches and number of lengths",
                             sizes[0], getLengths().getType().getDimSize(0))))

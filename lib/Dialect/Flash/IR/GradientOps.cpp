@@ -99,6 +99,10 @@ LogicalResult AttentionGradOp::verify() {
                             getKey().getType(), getMask(), getLengths(),
                             getScore(), getSchedule(), user)))
       return failure();
+  if (Value turns = getQueryTileTurns();
+      turns && getQueryTiles().getDefiningOp<BlockMapOp>().getTurns() != turns)
+    return emitOpError("query_blocks takes the turns of its own "
+                       "flash.block_map");
   return verifyCaptured(*this);
 }
 

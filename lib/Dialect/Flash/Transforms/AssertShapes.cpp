@@ -218,12 +218,19 @@ static void givenSizes(BlockMapOp map) {
     std::swap(wanted[2], wanted[3]);
     std::swap(sizes[2], sizes[3]);
   }
-  for (Value given : {map.getGivenTiles(), map.getGivenCounts()}) {
+  int64_t ofTile = map.getTurns() ? BlockMapOp::numbersOfRun : 1;
+  for (auto [given, ofLast] : {std::pair(map.getGivenTiles(), ofTile),
+                               {map.getGivenCounts(), 1},
+                               {map.getGivenTurns(), 1}}) {
+    if (!given)
+      continue;
     auto type = cast<RankedTensorType>(given.getType());
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
       if (!type.isDynamicDim(dim))
         continue;
       auto [name, number] = wanted[dim];
+      if (dim + 1 == type.getRank())
+        number = number * ofLast;
       Value expected = getValueOrCreateConstantIndexOp(
           b, b.getLoc(),
           affine::makeComposedFoldedAffineApply(b, b.getLoc(), number,

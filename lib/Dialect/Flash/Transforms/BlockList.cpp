@@ -7,6 +7,9 @@
 
 #include "BlockList.h"
 
+#include "flash/Dialect/Flash/Utils/MaskNodes.h"
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
+#include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Utils/Utils.h"
@@ -30,9 +33,9 @@ BlockList::BlockList(OpBuilder &b, Location loc, Value tiles, Value counts,
 }
 
 Value BlockList::read(OpBuilder &b, Location loc, Value tensor,
-                      Value at) const {
+                      Value place) const {
   SmallVector<Value> indices(row);
-  indices.push_back(at);
+  indices.push_back(place);
   Value number = tensor::ExtractOp::create(b, loc, tensor, indices);
   return arith::IndexCastOp::create(b, loc, b.getIndexType(), number);
 }
@@ -43,4 +46,39 @@ Value BlockList::getStart(OpBuilder &b, Location loc, Value place,
       b, loc,
       affine::makeComposedFoldedAffineApply(
           b, loc, b.getAffineDimExpr(0) * tile, {read(b, loc, tiles, place)}));
+}
+
+bool flash::needsBlockMap(AttentionOpInterface op, const Schedule &schedule,
+                          const ListedTiles &tiles) {
+  int64_t queries = op.getQuery().getType().getDimSize(2),
+          keys = op.getKey().getType().getDimSize(2);
+  int64_t listed = tiles.overQueries ? queries : keys,
+          tile = tiles.overQueries ? tiles.ofQueries : tiles.ofKeys;
+  if (schedule.splitKeys || schedule.blockMap == 0 ||
+      (!ShapedType::isDynamic(listed) && listed <= tile))
+    return false;
+  if (masksElements(op.getScore()))
+    return true;
+  if (!op.getMask())
+    return false;
+  auto known = [](int64_t size) {
+    return ShapedType::isDynamic(size) ? std::nullopt
+                                       : std::optional<int64_t>(size);
+  };
+  if (tiles.overQueries && schedule.hasTurns() &&
+      !leavesRanges(*op.getMask(), tiles.ofQueries, tiles.ofKeys,
+                    known(queries), known(keys)))
+    return true;
+  MaskTiles found =
+      tiles.overQueries
+          ? computeMaskTiles(transposeMask(*op.getMask()), tiles.ofKeys,
+                             tiles.ofQueries, known(keys), known(queries))
+          : computeMaskTiles(*op.getMask(), tiles.ofQueries, tiles.ofKeys,
+                             known(queries), known(keys),
+                             schedule.getPackedHeads());
+  return found.gaveUp || (schedule.blockMap == 1 && !found.fullIsRange);
+}
+
+ListedTiles flash::getTilesOverKeys(const Schedule &schedule) {
+  return {schedule.getQueryStep(), *schedule.keyTile, /*overQueries=*/true};
 }

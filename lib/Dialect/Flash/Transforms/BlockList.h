@@ -9,6 +9,7 @@
 #define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_BLOCKLIST_H
 
 #include "flash/Dialect/Flash/IR/Flash.h"
+#include "flash/Schedule/Schedule.h"
 
 namespace flash {
 
@@ -29,14 +30,34 @@ public:
   /// The first element of the tile of so many that is listed at `place`.
   mlir::Value getStart(mlir::OpBuilder &b, mlir::Location loc,
                        mlir::Value place, int64_t tile) const;
+  /// The tile, or the number of a run, that is listed at `place`.
+  mlir::Value readTile(mlir::OpBuilder &b, mlir::Location loc,
+                       mlir::Value place) const {
+    return read(b, loc, tiles, place);
+  }
+  /// What a tensor of the map has for the list's entry at `place`.
+  mlir::Value read(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
+                   mlir::Value place) const;
 
 private:
-  mlir::Value read(mlir::OpBuilder &b, mlir::Location loc, mlir::Value tensor,
-                   mlir::Value at) const;
-
   mlir::Value tiles, endOfParts, end;
   llvm::SmallVector<mlir::Value> row;
 };
+
+/// The tiles of a program, of queries and of keys.
+struct ListedTiles {
+  int64_t ofQueries, ofKeys;
+  /// Whether it goes over tiles of queries for each tile of keys.
+  bool overQueries;
+};
+
+/// Whether a map says more of such tiles than what `flash-split-mask` finds,
+/// and may be made.
+bool needsBlockMap(AttentionOpInterface op, const Schedule &schedule,
+                   const ListedTiles &tiles);
+
+/// The tiles of a program of gradients over keys.
+ListedTiles getTilesOverKeys(const Schedule &schedule);
 
 } // namespace flash
 

@@ -76,6 +76,7 @@ static void expandToRank4(AttentionOpInterface op) {
         expand(grad.getLse()), expand(grad.getOutputGrad()), op.getLengths(),
         op.getSink(), /*keyTiles=*/Value(), /*keyTileCounts=*/Value(),
         /*queryTiles=*/Value(), /*queryTileCounts=*/Value(),
+        /*queryTileTurns=*/Value(),
         /*leading=*/LeadingAttr(), grad.getScaleAttr(), grad.getMaskAttr(),
         grad.getPrecisionAttr(), grad.getMultiplesAttr(),
         grad.getScheduleAttr(), expand(grad.getLseGrad()), grad.getCaptured());

@@ -7,6 +7,7 @@
 
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 
+#include "BlockList.h"
 #include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Dialect/Flash/Utils/ScoreDependence.h"
@@ -18,6 +19,9 @@
 using namespace mlir;
 using namespace flash;
 
+/// That of programs of gradients, where a schedule is still to be chosen.
+static constexpr int64_t typicalTile = 128;
+
 /// The rows of a tensor of such sizes, if it is known.
 static std::optional<int64_t> getRows(ArrayRef<int64_t> sizes) {
   int64_t size = sizes[sizes.size() - 2];
@@ -27,6 +31,8 @@ static std::optional<int64_t> getRows(ArrayRef<int64_t> sizes) {
 static void setQuerySizes(Problem &problem, ArrayRef<int64_t> query) {
   problem.queries = getRows(query);
   ArrayRef<int64_t> heads = query.drop_back(2);
+  if (!heads.empty() && !ShapedType::isDynamic(heads.back()))
+    problem.headsOfBatch = heads.back();
   if (llvm::any_of(heads, ShapedType::isDynamic))
     return;
   constexpr int64_t most = std::numeric_limits<uint32_t>::max();
@@ -73,7 +79,14 @@ Problem flash::getProblem(AttentionOpInterface op, ArrayRef<int64_t> query,
         hasSumByDistance(op.getScore(), grad.getCaptured());
   problem.hasLengths = static_cast<bool>(op.getLengths());
   problem.masksInRegion = masksElements(op.getScore());
-  problem.isMasked = op.getMask().has_value() || problem.masksInRegion;
+  problem.masksPositions = op.getMask().has_value();
+  problem.isMasked = problem.masksPositions || problem.masksInRegion;
+  if (problem.isGradient && problem.isMasked)
+    problem.leavesRanges =
+        !problem.masksInRegion &&
+        leavesRanges(*op.getMask(), typicalTile, typicalTile,
+                     getRows(op.getQuery().getType().getShape()),
+                     getRows(op.getKey().getType().getShape()));
   if (problem.masksInRegion)
     problem.mask = "region";
   else if (op.getMask())
@@ -94,6 +107,14 @@ void flash::setKeysPerQuery(Problem &problem, AttentionOpInterface op) {
     keys = estimateKeysOfQuery(*op.getMask(), *problem.queries, *problem.keys);
   problem.meanKeysPerQuery = keys.mean;
   problem.mostKeysPerQuery = keys.most;
+  if (!problem.isGradient)
+    return;
+  KeysOfQuery queries = {*problem.queries, *problem.queries};
+  if (op.getMask())
+    queries =
+        estimateQueriesOfKey(*op.getMask(), *problem.queries, *problem.keys);
+  problem.meanQueriesPerKey = queries.mean;
+  problem.mostQueriesPerKey = queries.most;
 }
 
 FailureOr<Schedule> flash::parseSchedule(Operation *op, StringRef text) {
@@ -127,21 +148,26 @@ std::string flash::findFusionFault(AttentionGradOp op,
                          "query_step of {0} or {1}, got {2} and {3}",
                          tile::rowsOfDiagonals, tile::rowsOfDiagonals / 2,
                          keyTile, queryStep);
-  if (schedule.blockMap == 1 || op.getKeyTiles() || op.getQueryTiles())
-    return "products = 5 goes through no lists of tiles; choose block_map = 0, "
-           "or products = 7";
+  if (op.getKeyTiles() || (op.getQueryTiles() && !op.getQueryTileTurns()))
+    return "products = 5 goes through lists of tiles of queries that have "
+           "turns; leave out blocks and query_blocks, or choose products = 7";
+  bool hasLists = op.getQueryTiles() ||
+                  needsBlockMap(op, schedule, getTilesOverKeys(schedule));
+  if (sumsDiagonals && hasLists)
+    return "sum_diagonals needs a mask that leaves each tile of keys one range "
+           "of tiles of queries, without lists; leave it out of the features";
   // Tiles that go through shared memory have such columns.
   constexpr int64_t columnMultiple = 16;
   if (op.getHeadDim() % columnMultiple != 0)
     return llvm::formatv("products = 5 needs a head dimension that is a "
                          "multiple of {0}, got {1}; choose products = 7",
                          columnMultiple, op.getHeadDim());
-  if (!leavesRanges(op.getMaskOrFull(), queryStep, keyTile,
-                    getRows(op.getQuery().getType().getShape()),
-                    getRows(op.getKey().getType().getShape())))
+  if (!hasLists && !leavesRanges(op.getMaskOrFull(), queryStep, keyTile,
+                                 getRows(op.getQuery().getType().getShape()),
+                                 getRows(op.getKey().getType().getShape())))
     return "products = 5 needs a mask that leaves each tile of queries one "
-           "range of tiles of keys, and the other way round; choose products "
-           "= 7";
+           "range of tiles of keys, and the other way round; choose "
+           "block_map = 1, or products = 7";
   return "";
 }
 

@@ -85,25 +85,82 @@ SmallVector<Value> GradProgram::loop(
   return SmallVector<Value>(loop.getResults());
 }
 
+SmallVector<Value> GradProgram::loopOverRuns(const TiledDim &dim,
+                                             const BlockList &list, Value turns,
+                                             ValueRange state, Step step) {
+  Location loc = b.getLoc();
+  Value numTiles = asValue(tensor::getMixedSize(b, loc, turns, 3));
+  // Where one warp adds, it reads a turn a step before it waits for it. Of two
+  // that alternate each has time, and what it has not read yet would hold up
+  // the end of a turn.
+  bool readsAhead = schedule.has(ScheduleFeatures::DeferProducts);
+  auto read = [&](Value run, int64_t plane) {
+    Value first = arith::MulIOp::create(b, numTiles, constant(plane));
+    return list.readTile(b, loc, arith::AddIOp::create(b, first, run));
+  };
+  return loop(
+      constant(0), list.getEndOfParts(), /*step=*/1, state,
+      [&](Value run, ValueRange state) -> SmallVector<Value> {
+        auto readNextTurn = [&](Value number) {
+          AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
+          Value next = asValue(affine::makeComposedFoldedAffineMin(
+              b, loc, AffineMap::get(2, 0, {d0 + 1, d1 - 1}, b.getContext()),
+              {number, numTiles}));
+          return list.read(b, loc, turns, next);
+        };
+        auto over = [&](Value from, Value to, bool areWhole,
+                        ValueRange carried) {
+          return loop(
+              from, to, /*step=*/1, carried,
+              [&](Value number, ValueRange carried) {
+                VisitedTile tile = {
+                    asValue(affine::makeComposedFoldedAffineApply(
+                        b, loc, b.getAffineDimExpr(0) * dim.tile, {number})),
+                    areWhole, Value()};
+                if (!readsAhead) {
+                  tile.turn = list.read(b, loc, turns, number);
+                  return step(tile, carried);
+                }
+                tile.turn = carried.front();
+                SmallVector<Value> results = {readNextTurn(number)};
+                llvm::append_range(results, step(tile, carried.drop_front()));
+                return results;
+              });
+        };
+        Value first = read(run, 0), endOfParts = read(run, 1);
+        SmallVector<Value> carried(state);
+        if (readsAhead)
+          carried.insert(carried.begin(), list.read(b, loc, turns, first));
+        carried = over(first, endOfParts, /*areWhole=*/false, carried);
+        carried = over(endOfParts, read(run, 2), /*areWhole=*/true, carried);
+        return SmallVector<Value>(ArrayRef(carried).take_back(state.size()));
+      });
+}
+
 SmallVector<Value> GradProgram::loopOverTiles(const TiledDim &dim, Value end,
-                                              Value listed, Value counts,
+                                              const Lists &lists,
                                               ArrayRef<Value> position,
                                               int64_t rows, ValueRange state,
                                               Step step) {
-  if (!listed)
+  if (!lists.tiles)
     return loop(constant(0), end, dim.tile, state,
                 [&](Value at, ValueRange state) {
-                  return step(at, /*isWhole=*/false, state);
+                  return step({at, /*isWhole=*/false, /*turn=*/{}}, state);
                 });
   Location loc = b.getLoc();
   Value number = asValue(affine::makeComposedFoldedAffineApply(
       b, loc, b.getAffineDimExpr(0).floorDiv(rows), {position[2]}));
-  BlockList list(b, loc, listed, counts, position[0], position[1], number);
+  BlockList list(b, loc, lists.tiles, lists.counts, position[0], position[1],
+                 number);
+  if (lists.turns)
+    return loopOverRuns(dim, list, lists.turns, state, step);
   auto over = [&](Value from, Value to, bool areWhole, ValueRange state) {
-    return loop(
-        from, to, /*step=*/1, state, [&](Value place, ValueRange state) {
-          return step(list.getStart(b, loc, place, dim.tile), areWhole, state);
-        });
+    return loop(from, to, /*step=*/1, state,
+                [&](Value place, ValueRange state) {
+                  return step({list.getStart(b, loc, place, dim.tile), areWhole,
+                               /*turn=*/{}},
+                              state);
+                });
   };
   SmallVector<Value> parts =
       over(constant(0), list.getEndOfParts(), /*areWhole=*/false, state);

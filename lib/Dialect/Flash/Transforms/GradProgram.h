@@ -8,6 +8,7 @@
 #ifndef FLASH_LIB_DIALECT_FLASH_TRANSFORMS_GRADPROGRAM_H
 #define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_GRADPROGRAM_H
 
+#include "BlockList.h"
 #include "TileBuilder.h"
 #include "TileSlices.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
@@ -51,17 +52,32 @@ protected:
                                                         mlir::ValueRange state)>
           body);
 
-  /// What adds the tile at `at` to `state`; of whole tiles all elements exist
-  /// and are kept.
+  /// A tile that a loop visits.
+  struct VisitedTile {
+    mlir::Value start;
+    /// All elements exist and are kept.
+    bool isWhole;
+    /// Of a list that has turns, that of the entry; else null.
+    mlir::Value turn;
+  };
+  /// What adds a tile to `state`.
   using Step = llvm::function_ref<llvm::SmallVector<mlir::Value>(
-      mlir::Value at, bool isWhole, mlir::ValueRange state)>;
+      const VisitedTile &tile, mlir::ValueRange state)>;
+  /// The results of a block map, or nulls.
+  struct Lists {
+    mlir::Value tiles, counts, turns = {};
+  };
   /// Loops over the tiles of `dim`: those before `end`, or those that are left
   /// of them to the tile of so many rows at `position` = (batch, head, start),
   /// if there is a block map.
   llvm::SmallVector<mlir::Value>
-  loopOverTiles(const TiledDim &dim, mlir::Value end, mlir::Value listed,
-                mlir::Value counts, llvm::ArrayRef<mlir::Value> position,
-                int64_t rows, mlir::ValueRange state, Step step);
+  loopOverTiles(const TiledDim &dim, mlir::Value end, const Lists &lists,
+                llvm::ArrayRef<mlir::Value> position, int64_t rows,
+                mlir::ValueRange state, Step step);
+  /// The same of a list of runs, which has turns.
+  llvm::SmallVector<mlir::Value>
+  loopOverRuns(const TiledDim &dim, const BlockList &list, mlir::Value turns,
+               mlir::ValueRange state, Step step);
 
   /// Rows that a warp with a role has of a product.
   static constexpr int64_t rowsOfWarp = 16;

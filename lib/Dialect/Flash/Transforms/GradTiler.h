@@ -9,6 +9,7 @@
 #define FLASH_LIB_DIALECT_FLASH_TRANSFORMS_GRADTILER_H
 
 #include "GradProgram.h"
+#include "flash/Dialect/Tile/IR/Tile.h"
 
 namespace flash {
 
@@ -58,9 +59,9 @@ private:
                                    mlir::OpFoldResult existing,
                                    mlir::ValueRange sums)>
         begin;
-    /// What becomes of the sums when it has.
+    /// What becomes of the sums when it has, of keys before `end`.
     llvm::function_ref<llvm::SmallVector<mlir::Value>(
-        KeyGradStepOp step, mlir::Value head, mlir::Value at,
+        KeyGradStepOp step, mlir::Value head, const VisitedTile &queries,
         mlir::OpFoldResult existing, mlir::ValueRange sums, mlir::Value end)>
         end;
   };
@@ -89,6 +90,8 @@ private:
   /// The number of the tile that starts at `start`.
   mlir::OpFoldResult numberOf(mlir::Value start, const TiledDim &dim);
   mlir::OpFoldResult countTiles(const TiledDim &dim);
+  /// In which order blocks take the tiles of keys.
+  tile::OrderKind getOrderOfKeys();
   /// The sums for all tiles of queries, and nothing in them.
   mlir::Value emptySums();
   /// Rounds the sums of tiles of queries.

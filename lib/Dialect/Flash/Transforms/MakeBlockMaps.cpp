@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BlockList.h"
 #include "flash/Dialect/Flash/IR/Flash.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
 #include "flash/Dialect/Flash/Utils/MaskNodes.h"
@@ -26,43 +27,6 @@ namespace flash {
 using namespace mlir;
 using namespace flash;
 
-namespace {
-/// The tiles of a program, of queries and of keys.
-struct Tiles {
-  int64_t ofQueries, ofKeys;
-  /// Whether it goes over tiles of queries for each tile of keys.
-  bool overQueries;
-};
-} // namespace
-
-/// Whether a map says more than what `flash-split-mask` finds, and may be made.
-static bool needsMap(AttentionOpInterface op, const Schedule &schedule,
-                     const Tiles &tiles) {
-  int64_t queries = op.getQuery().getType().getDimSize(2),
-          keys = op.getKey().getType().getDimSize(2);
-  int64_t listed = tiles.overQueries ? queries : keys,
-          tile = tiles.overQueries ? tiles.ofQueries : tiles.ofKeys;
-  if (schedule.splitKeys || schedule.blockMap == 0 || schedule.hasTurns() ||
-      (!ShapedType::isDynamic(listed) && listed <= tile))
-    return false;
-  if (masksElements(op.getScore()))
-    return true;
-  if (!op.getMask())
-    return false;
-  auto known = [](int64_t size) {
-    return ShapedType::isDynamic(size) ? std::nullopt
-                                       : std::optional<int64_t>(size);
-  };
-  MaskTiles found =
-      tiles.overQueries
-          ? computeMaskTiles(transposeMask(*op.getMask()), tiles.ofKeys,
-                             tiles.ofQueries, known(keys), known(queries))
-          : computeMaskTiles(*op.getMask(), tiles.ofQueries, tiles.ofKeys,
-                             known(queries), known(keys),
-                             schedule.getPackedHeads());
-  return found.gaveUp || (schedule.blockMap == 1 && !found.fullIsRange);
-}
-
 /// Makes `keep` what the score region says of whether elements take part.
 static void cloneKeep(Region &score, Region &keep) {
   if (!masksElements(score))
@@ -82,7 +46,7 @@ static void cloneKeep(Region &score, Region &keep) {
 }
 
 static BlockMapOp makeMap(AttentionOpInterface op, const Schedule &schedule,
-                          const Tiles &tiles) {
+                          const ListedTiles &tiles) {
   OpBuilder b(op);
   Location loc = op.getLoc();
   MaskAttrInterface mask = op.getMaskOrFull();
@@ -106,21 +70,23 @@ static BlockMapOp makeMap(AttentionOpInterface op, const Schedule &schedule,
   SmallVector<int64_t> staticSizes;
   dispatchIndexOpFoldResults(sizes, dynamicSizes, staticSizes);
   const int64_t tileSizes[] = {tiles.ofQueries, tiles.ofKeys};
-  auto [listed, counts] = BlockMapOp::getMapTypes(
-      b.getContext(), staticSizes, tileSizes, packed, tiles.overQueries);
+  BlockMapOp::MapTypes types = BlockMapOp::getMapTypes(
+      b.getContext(), staticSizes, tileSizes, packed, tiles.overQueries,
+      /*inTurns=*/tiles.overQueries && schedule.hasTurns());
   auto map = BlockMapOp::create(
-      b, loc, listed, counts, dynamicSizes, op.getLengths(), staticSizes,
-      tileSizes, packed > 1 ? b.getI64IntegerAttr(packed) : IntegerAttr(),
+      b, loc, types.tiles, types.counts, types.turns, dynamicSizes,
+      op.getLengths(), staticSizes, tileSizes,
+      packed > 1 ? b.getI64IntegerAttr(packed) : IntegerAttr(),
       tiles.overQueries, op.getMask().value_or(MaskAttrInterface()),
-      /*givenTiles=*/Value(), /*givenCounts=*/Value());
+      /*givenTiles=*/Value(), /*givenCounts=*/Value(), /*givenTurns=*/Value());
   map.getKeep().takeBody(keep);
   return map;
 }
 
 static void makeMaps(AttentionOp op, const Schedule &schedule) {
-  Tiles tiles = {schedule.getQueriesOfTile(), *schedule.keyTile,
-                 /*overQueries=*/false};
-  if (op.getKeyTiles() || !needsMap(op, schedule, tiles))
+  ListedTiles tiles = {schedule.getQueriesOfTile(), *schedule.keyTile,
+                       /*overQueries=*/false};
+  if (op.getKeyTiles() || !needsBlockMap(op, schedule, tiles))
     return;
   BlockMapOp map = makeMap(op, schedule, tiles);
   op.getKeyTilesMutable().assign(map.getKeyTiles());
@@ -130,20 +96,21 @@ static void makeMaps(AttentionOp op, const Schedule &schedule) {
 /// The programs over queries and over keys go over lists of their own; one
 /// program is over keys.
 static void makeMaps(AttentionGradOp op, const Schedule &schedule) {
-  Tiles ofQueries = {*schedule.queryTile, schedule.getKeyStep(),
-                     /*overQueries=*/false},
-        ofKeys = {schedule.getQueryStep(), *schedule.keyTile,
-                  /*overQueries=*/true};
+  ListedTiles ofQueries = {*schedule.queryTile, schedule.getKeyStep(),
+                           /*overQueries=*/false},
+              ofKeys = getTilesOverKeys(schedule);
   if (!op.getKeyTiles() && !schedule.isFused() &&
-      needsMap(op, schedule, ofQueries)) {
+      needsBlockMap(op, schedule, ofQueries)) {
     BlockMapOp map = makeMap(op, schedule, ofQueries);
     op.getKeyTilesMutable().assign(map.getKeyTiles());
     op.getKeyTileCountsMutable().assign(map.getCounts());
   }
-  if (!op.getQueryTiles() && needsMap(op, schedule, ofKeys)) {
+  if (!op.getQueryTiles() && needsBlockMap(op, schedule, ofKeys)) {
     BlockMapOp map = makeMap(op, schedule, ofKeys);
     op.getQueryTilesMutable().assign(map.getKeyTiles());
     op.getQueryTileCountsMutable().assign(map.getCounts());
+    if (map.getTurns())
+      op.getQueryTileTurnsMutable().assign(map.getTurns());
   }
 }
 

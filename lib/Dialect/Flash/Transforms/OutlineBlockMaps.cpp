@@ -60,12 +60,22 @@ static LogicalResult takeMaps(func::FuncOp func, ArrayRef<BlockMapOp> maps) {
         return {};
       return func.getArgument(index);
     };
-    Value tiles = insert("key_tiles", map.getKeyTiles().getType()),
-          counts = insert("tile_counts", map.getCounts().getType());
-    if (!tiles || !counts)
+    // A range of operands knows where it is when it is asked for.
+    auto take = [&](StringRef name, Value result,
+                    MutableOperandRange (BlockMapOp::*getGiven)()) {
+      if (!result)
+        return true;
+      Value argument = insert(name, result.getType());
+      if (argument)
+        (map.*getGiven)().assign(argument);
+      return static_cast<bool>(argument);
+    };
+    if (!take("key_tiles", map.getKeyTiles(),
+              &BlockMapOp::getGivenTilesMutable) ||
+        !take("tile_counts", map.getCounts(),
+              &BlockMapOp::getGivenCountsMutable) ||
+        !take("tile_turns", map.getTurns(), &BlockMapOp::getGivenTurnsMutable))
       return failure();
-    map.getGivenTilesMutable().assign(tiles);
-    map.getGivenCountsMutable().assign(counts);
   }
   return success();
 }

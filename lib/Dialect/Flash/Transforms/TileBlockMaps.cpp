@@ -131,11 +131,20 @@ private:
     Value narrow = arith::IndexCastOp::create(at, at.getI32Type(), number);
     return arith::SIToFPOp::create(at, at.getF32Type(), narrow);
   }
+  /// The number, or the last one below `end`.
+  Value emitBelow(ImplicitLocOpBuilder &at, Value number, Value end) {
+    Value last =
+        arith::SubIOp::create(at, end, arith::ConstantIndexOp::create(at, 1));
+    return arith::MinSIOp::create(at, number, last);
+  }
   Value keptOf(const CountedTile &tile, ImplicitLocOpBuilder &at,
                Value listedTile);
+  Value emitIsSome(ImplicitLocOpBuilder &at, Value count) {
+    return arith::CmpFOp::create(at, arith::CmpFPredicate::OGT, count,
+                                 emitConstant(at, 0.0));
+  }
   Value isPart(ImplicitLocOpBuilder &at, const CountedTile &tile, Value count) {
-    Value isSome = arith::CmpFOp::create(at, arith::CmpFPredicate::OGT, count,
-                                         emitConstant(at, 0.0));
+    Value isSome = emitIsSome(at, count);
     Value isLess =
         arith::CmpFOp::create(at, arith::CmpFPredicate::OLT, count, tile.all);
     return arith::AndIOp::create(at, isSome, isLess);
@@ -149,11 +158,45 @@ private:
   using Condition =
       llvm::function_ref<Value(ImplicitLocOpBuilder &at, Value listedTile,
                                Value count, ValueRange ofPlace)>;
+  /// For each of a unit's places, of which there are values `ofPlaces`, how
+  /// many numbers below `end` a condition holds for.
+  using NumberCondition = llvm::function_ref<Value(
+      ImplicitLocOpBuilder &at, Value number, ValueRange ofPlace)>;
+  Value countIf(Value end, ValueRange ofPlaces, NumberCondition condition);
   /// For each of a unit's places, how many tiles a condition holds for.
   Value countTilesIf(const CountedTile &tile, ValueRange ofPlaces,
                      Condition condition);
+  /// Of a place, how many of the tiles that are looked for come before its own.
+  using Rank =
+      llvm::function_ref<Value(ImplicitLocOpBuilder &at, ValueRange ofPlace)>;
+  /// For each of a unit's places, the first tile up to which the condition
+  /// holds for more than its rank; `most` if that is not before it.
+  Value findTiles(const CountedTile &tile, ValueRange ofPlaces, Rank rank,
+                  Condition condition, Value most);
+  /// The number of a row's place, from `first` on.
+  Value emitPlace(ImplicitLocOpBuilder &at, Value first) {
+    return emitFloat(
+        at, arith::AddIOp::create(at, first, linalg::IndexOp::create(at, 0)));
+  }
+  /// What a unit writes to an output: a value for each of its places, or of the
+  /// first ones.
+  struct Written {
+    int64_t output;
+    Value ofPlaces;
+    OpFoldResult offset, count;
+  };
   /// Which tiles are in a unit's places.
-  Value findTiles(const CountedTile &tile, Value firstPlace, Value numParts);
+  Value findTilesOfKinds(const CountedTile &tile, Value firstPlace,
+                         Value numParts);
+  /// Whether a run begins with a tile.
+  Value emitBeginsRun(ImplicitLocOpBuilder &at, const CountedTile &tile,
+                      Value listedTile, Value count);
+  /// The first tiles of the runs in a unit's places, where their parts end and
+  /// where they do.
+  SmallVector<Value> findRuns(const CountedTile &tile, Value firstPlace);
+  /// Of the tiles that are a unit's places, to how many tiles with lists behind
+  /// `tile` they are left.
+  Value countTurns(const CountedTile &tile, Value firstPlace);
   /// Emits the lists and their lengths; `kept` is null where the mask alone
   /// says what is left of tiles.
   SmallVector<Value> list(Value kept);
@@ -242,8 +285,9 @@ TileCondition MapTiler::tell(ImplicitLocOpBuilder &at, const FixedTile &tile,
         wholeEnd =
             arith::AddIOp::create(at, listedStart, constant(listed.tile)),
         listedEnd = arith::MinSIOp::create(at, wholeEnd, value(listed.end));
-  Value fixedEnd = arith::AddIOp::create(
-      at, tile.start, value(fixed.existing(at, at.getLoc(), tile.start)));
+  Value fixedEnd = arith::AddIOp::create(at, tile.start, constant(fixed.tile));
+  if (fixed.isRagged())
+    fixedEnd = arith::MinSIOp::create(at, fixedEnd, value(fixed.end));
   Value head = tile.map;
   if (packedHeads > 1)
     head = arith::MulIOp::create(at, head, constant(packedHeads));
@@ -381,12 +425,10 @@ Value MapTiler::keptOf(const CountedTile &tile, ImplicitLocOpBuilder &at,
       at, tile.kept, ValueRange{tile.batch, tile.map, tile.number, listedTile});
 }
 
-Value MapTiler::countTilesIf(const CountedTile &tile, ValueRange ofPlaces,
-                             Condition condition) {
-  Value numTiles = value(numListed);
-  auto loop =
-      scf::ForOp::create(b, constant(0), numTiles, constant(tilesAtOnce),
-                         filled({tilesOfUnit}, 0.0));
+Value MapTiler::countIf(Value end, ValueRange ofPlaces,
+                        NumberCondition condition) {
+  auto loop = scf::ForOp::create(b, constant(0), end, constant(tilesAtOnce),
+                                 filled({tilesOfUnit}, 0.0));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   SmallVector<AffineMap> maps(ofPlaces.size(), map(2, {0}));
@@ -394,15 +436,11 @@ Value MapTiler::countTilesIf(const CountedTile &tile, ValueRange ofPlaces,
   Value ones = generic(
       ofPlaces, empty({tilesOfUnit, tilesAtOnce}), maps,
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
-        Value listedTile = arith::AddIOp::create(
-            at, loop.getInductionVar(), linalg::IndexOp::create(at, 1));
-        Value exists = arith::CmpIOp::create(at, arith::CmpIPredicate::slt,
-                                             listedTile, numTiles);
-        Value last = arith::SubIOp::create(
-            at, numTiles, arith::ConstantIndexOp::create(at, 1));
-        Value count =
-            keptOf(tile, at, arith::MinSIOp::create(at, listedTile, last));
-        Value holds = condition(at, listedTile, count, args.drop_back());
+        Value number = arith::AddIOp::create(at, loop.getInductionVar(),
+                                             linalg::IndexOp::create(at, 1));
+        Value exists =
+            arith::CmpIOp::create(at, arith::CmpIPredicate::slt, number, end);
+        Value holds = condition(at, number, args.drop_back());
         holds = arith::AndIOp::create(at, exists, holds);
         return {arith::SelectOp::create(at, holds, emitConstant(at, 1.0),
                                         emitConstant(at, 0.0))};
@@ -411,34 +449,33 @@ Value MapTiler::countTilesIf(const CountedTile &tile, ValueRange ofPlaces,
   return loop.getResult(0);
 }
 
-Value MapTiler::findTiles(const CountedTile &tile, Value firstPlace,
-                          Value numParts) {
-  // The place of a row in the list, and among those of its kind.
-  auto emitPlace = [&](ImplicitLocOpBuilder &at, Value parts) {
-    Value place =
-        emitFloat(at, arith::AddIOp::create(at, firstPlace,
-                                            linalg::IndexOp::create(at, 0)));
-    Value isPart =
-        arith::CmpFOp::create(at, arith::CmpFPredicate::OLT, place, parts);
-    Value behind = arith::SubFOp::create(at, place, parts);
-    return std::pair(
-        isPart, arith::SelectOp::create(at, isPart, place, behind).getResult());
-  };
+Value MapTiler::countTilesIf(const CountedTile &tile, ValueRange ofPlaces,
+                             Condition condition) {
+  Value numTiles = value(numListed);
+  return countIf(
+      numTiles, ofPlaces,
+      [&](ImplicitLocOpBuilder &at, Value number, ValueRange ofPlace) {
+        Value listedTile = emitBelow(at, number, numTiles);
+        Value count = keptOf(tile, at, listedTile);
+        return condition(at, listedTile, count, ofPlace);
+      });
+}
+
+Value MapTiler::findTiles(const CountedTile &tile, ValueRange ofPlaces,
+                          Rank rank, Condition condition, Value most) {
   // Of n tiles one is found in as many halvings as there are powers of two
   // below n.
-  Value numTiles = value(numListed), halvings = constant(0);
+  Value halvings = constant(0);
   for (int64_t power = 1; power < mostListed; power *= 2) {
-    Value isBelow = arith::CmpIOp::create(b, arith::CmpIPredicate::slt,
-                                          constant(power), numTiles);
+    Value isBelow = arith::CmpIOp::create(b, arith::CmpIPredicate::sle,
+                                          constant(power), most);
     Value next = arith::AddIOp::create(b, halvings, constant(1));
     halvings = b.createOrFold<arith::SelectOp>(isBelow, next, halvings);
   }
   Value last =
       rows({}, empty({tilesOfUnit}),
            [&](ImplicitLocOpBuilder &at, ValueRange) -> SmallVector<Value> {
-             return {emitFloat(
-                 at, arith::SubIOp::create(
-                         at, numTiles, arith::ConstantIndexOp::create(at, 1)))};
+             return {emitFloat(at, most)};
            })[0];
   auto search =
       scf::ForOp::create(b, constant(0), halvings, constant(1),
@@ -453,47 +490,158 @@ Value MapTiler::findTiles(const CountedTile &tile, Value firstPlace,
              return {math::FloorOp::create(
                  at, arith::MulFOp::create(at, sum, emitConstant(at, 0.5)))};
            })[0];
-  Value upTo =
-      countTilesIf(tile, {middle, numParts},
-                   [&](ImplicitLocOpBuilder &at, Value listedTile, Value count,
-                       ValueRange ofPlace) -> Value {
-                     Value isUpTo = arith::CmpFOp::create(
-                         at, arith::CmpFPredicate::OLE,
-                         emitFloat(at, listedTile), ofPlace[0]);
-                     Value isOfKind = arith::SelectOp::create(
-                         at, emitPlace(at, ofPlace[1]).first,
-                         isPart(at, tile, count), isWhole(at, tile, count));
-                     return arith::AndIOp::create(at, isUpTo, isOfKind);
-                   });
+  SmallVector<Value> known = {middle};
+  llvm::append_range(known, ofPlaces);
+  Value upTo = countTilesIf(
+      tile, known,
+      [&](ImplicitLocOpBuilder &at, Value listedTile, Value count,
+          ValueRange ofPlace) -> Value {
+        Value isUpTo =
+            arith::CmpFOp::create(at, arith::CmpFPredicate::OLE,
+                                  emitFloat(at, listedTile), ofPlace[0]);
+        Value holds = condition(at, listedTile, count, ofPlace.drop_front());
+        return arith::AndIOp::create(at, isUpTo, holds);
+      });
+  known.insert(known.begin(), upTo);
   ValueRange next = rows(
-      {upTo, numParts, middle}, {from, to},
+      known, {from, to},
       [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
+        Value middle = args[1], from = args[args.size() - 2], to = args.back();
         Value isThere =
             arith::CmpFOp::create(at, arith::CmpFPredicate::OGT, args[0],
-                                  emitPlace(at, args[1]).second);
-        Value behind =
-            arith::AddFOp::create(at, args[2], emitConstant(at, 1.0));
-        return {arith::SelectOp::create(at, isThere, args[3], behind),
-                arith::SelectOp::create(at, isThere, args[2], args[4])};
+                                  rank(at, args.slice(2, ofPlaces.size())));
+        Value behind = arith::MinimumFOp::create(
+            at, to, arith::AddFOp::create(at, middle, emitConstant(at, 1.0)));
+        return {arith::SelectOp::create(at, isThere, from, behind),
+                arith::SelectOp::create(at, isThere, middle, to)};
       });
   scf::YieldOp::create(b, next);
   return search.getResult(0);
 }
 
+Value MapTiler::findTilesOfKinds(const CountedTile &tile, Value firstPlace,
+                                 Value numParts) {
+  auto emitIsOfParts = [&](ImplicitLocOpBuilder &at, Value parts) -> Value {
+    return arith::CmpFOp::create(at, arith::CmpFPredicate::OLT,
+                                 emitPlace(at, firstPlace), parts);
+  };
+  auto rank = [&](ImplicitLocOpBuilder &at, ValueRange ofPlace) -> Value {
+    Value place = emitPlace(at, firstPlace);
+    return arith::SelectOp::create(
+        at, emitIsOfParts(at, ofPlace[0]), place,
+        arith::SubFOp::create(at, place, ofPlace[0]));
+  };
+  auto isOfKind = [&](ImplicitLocOpBuilder &at, Value, Value count,
+                      ValueRange ofPlace) -> Value {
+    return arith::SelectOp::create(at, emitIsOfParts(at, ofPlace[0]),
+                                   isPart(at, tile, count),
+                                   isWhole(at, tile, count));
+  };
+  Value last = arith::SubIOp::create(b, value(numListed), constant(1));
+  return findTiles(tile, numParts, rank, isOfKind, last);
+}
+
+Value MapTiler::emitBeginsRun(ImplicitLocOpBuilder &at, const CountedTile &tile,
+                              Value listedTile, Value count) {
+  Value zero = arith::ConstantIndexOp::create(at, 0);
+  Value before = arith::MaxSIOp::create(
+      at,
+      arith::SubIOp::create(at, listedTile,
+                            arith::ConstantIndexOp::create(at, 1)),
+      zero);
+  Value isFirst =
+      arith::CmpIOp::create(at, arith::CmpIPredicate::eq, listedTile, zero);
+  Value countBefore = arith::SelectOp::create(
+      at, isFirst, emitConstant(at, 0.0), keptOf(tile, at, before));
+  // A part behind what is no part, or a whole tile behind nothing.
+  auto follows = [&](Value is, Value isBefore) -> Value {
+    Value isNot = arith::XOrIOp::create(at, isBefore,
+                                        arith::ConstantIntOp::create(at, 1, 1));
+    return arith::AndIOp::create(at, is, isNot);
+  };
+  return arith::OrIOp::create(
+      at, follows(isPart(at, tile, count), isPart(at, tile, countBefore)),
+      follows(isWhole(at, tile, count), emitIsSome(at, countBefore)));
+}
+
+SmallVector<Value> MapTiler::findRuns(const CountedTile &tile,
+                                      Value firstPlace) {
+  Value end = value(numListed);
+  Value first = findTiles(
+      tile, {},
+      [&](ImplicitLocOpBuilder &at, ValueRange) {
+        return emitPlace(at, firstPlace);
+      },
+      [&](ImplicitLocOpBuilder &at, Value listedTile, Value count, ValueRange) {
+        return emitBeginsRun(at, tile, listedTile, count);
+      },
+      end);
+  // The first tile from `from` on that is not of the kind.
+  auto findEnd = [&](Value from, auto isOfKind) {
+    return findTiles(
+        tile, from,
+        [&](ImplicitLocOpBuilder &at, ValueRange) {
+          return emitConstant(at, 0.0);
+        },
+        [&](ImplicitLocOpBuilder &at, Value listedTile, Value count,
+            ValueRange ofPlace) -> Value {
+          Value isBehind =
+              arith::CmpFOp::create(at, arith::CmpFPredicate::OGE,
+                                    emitFloat(at, listedTile), ofPlace[0]);
+          Value isOther = arith::XOrIOp::create(
+              at, isOfKind(at, count), arith::ConstantIntOp::create(at, 1, 1));
+          return arith::AndIOp::create(at, isBehind, isOther);
+        },
+        end);
+  };
+  Value endOfParts = findEnd(first, [&](ImplicitLocOpBuilder &at, Value count) {
+    return isPart(at, tile, count);
+  });
+  Value endOfRun =
+      findEnd(endOfParts, [&](ImplicitLocOpBuilder &at, Value count) {
+        return isWhole(at, tile, count);
+      });
+  return {first, endOfParts, endOfRun};
+}
+
+Value MapTiler::countTurns(const CountedTile &tile, Value firstPlace) {
+  Value numTiles = value(numListed), numLists = value(numFixed);
+  return countIf(
+      numLists, {},
+      [&](ImplicitLocOpBuilder &at, Value number, ValueRange) -> Value {
+        Value isBehind = arith::CmpIOp::create(at, arith::CmpIPredicate::sgt,
+                                               number, tile.number);
+        CountedTile other = tile;
+        other.number = emitBelow(at, number, numLists);
+        other.start = arith::MulIOp::create(
+            at, other.number, arith::ConstantIndexOp::create(at, fixed.tile));
+        Value listedTile = arith::AddIOp::create(
+            at, firstPlace, linalg::IndexOp::create(at, 0));
+        Value count = keptOf(other, at, emitBelow(at, listedTile, numTiles));
+        return arith::AndIOp::create(at, isBehind, emitIsSome(at, count));
+      });
+}
+
 SmallVector<Value> MapTiler::list(Value kept) {
   Type i32 = b.getI32Type();
-  SmallVector<OpFoldResult> shape = {sizes[0], numMaps, numFixed, numListed},
-                            countShape(shape);
-  countShape[3] = index(2);
+  bool inTurns = static_cast<bool>(op.getTurns());
+  AffineExpr d0 = b.getAffineDimExpr(0);
+  auto shapeOf = [&](OpFoldResult columns) {
+    return SmallVector<OpFoldResult>{sizes[0], numMaps, numFixed, columns};
+  };
+  OpFoldResult ofLists =
+      inTurns ? apply(d0 * BlockMapOp::numbersOfRun, numListed) : numListed;
+  SmallVector<Value> outputs = {tensorOf(shapeOf(ofLists), i32),
+                                tensorOf(shapeOf(index(2)), i32)};
+  if (inTurns)
+    outputs.push_back(tensorOf(shapeOf(numListed), i32));
   // Without keys there are numbers, too.
   OpFoldResult end = affine::makeComposedFoldedAffineMax(
       b, b.getLoc(),
-      AffineMap::get(1, 0, {b.getAffineDimExpr(0), b.getAffineConstantExpr(1)},
-                     b.getContext()),
+      AffineMap::get(1, 0, {d0, b.getAffineConstantExpr(1)}, b.getContext()),
       {numListed});
-  scf::ForallOp forall = parallelLoop(
-      {sizes[0], numMaps, fixed.end, end}, {1, 1, fixed.tile, tilesOfUnit},
-      {tensorOf(shape, i32), tensorOf(countShape, i32)});
+  scf::ForallOp forall = parallelLoop({sizes[0], numMaps, fixed.end, end},
+                                      {1, 1, fixed.tile, tilesOfUnit}, outputs);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(forall.getTerminator());
   SmallVector<Value> at = forall.getInductionVars();
@@ -501,56 +649,74 @@ SmallVector<Value> MapTiler::list(Value kept) {
   Value number = tileOf(at[2]), all = emitFloat(b, countAll(at[2]));
   CountedTile tile = {
       {at[0], at[1], at[2], getLength(at[0])}, number, kept, all};
-  Value numParts = countTilesIf(
-      tile, {}, [&](ImplicitLocOpBuilder &at, Value, Value count, ValueRange) {
-        return isPart(at, tile, count);
-      });
-  // The parts in the first row, and in the others those and whole ones.
-  Value numbers = countTilesIf(
-      tile, {},
-      [&](ImplicitLocOpBuilder &at, Value, Value count, ValueRange) -> Value {
-        Value isFirst = arith::CmpIOp::create(
-            at, arith::CmpIPredicate::eq, linalg::IndexOp::create(at, 0),
-            arith::ConstantIndexOp::create(at, 0));
-        Value isSome = arith::CmpFOp::create(at, arith::CmpFPredicate::OGT,
-                                             count, emitConstant(at, 0.0));
-        return arith::SelectOp::create(at, isFirst, isPart(at, tile, count),
-                                       isSome);
-      });
-  Value tiles = findTiles(tile, firstPlace, numParts);
+  // What the first row counts, and what the others do.
+  auto count = [&](Condition ofFirst, Condition ofSecond) {
+    return countTilesIf(
+        tile, {},
+        [&](ImplicitLocOpBuilder &at, Value listedTile, Value count,
+            ValueRange ofPlace) -> Value {
+          Value isFirst = arith::CmpIOp::create(
+              at, arith::CmpIPredicate::eq, linalg::IndexOp::create(at, 0),
+              arith::ConstantIndexOp::create(at, 0));
+          return arith::SelectOp::create(
+              at, isFirst, ofFirst(at, listedTile, count, ofPlace),
+              ofSecond(at, listedTile, count, ofPlace));
+        });
+  };
+  auto part = [&](ImplicitLocOpBuilder &at, Value, Value count, ValueRange) {
+    return isPart(at, tile, count);
+  };
+  auto some = [&](ImplicitLocOpBuilder &at, Value, Value count, ValueRange) {
+    return emitIsSome(at, count);
+  };
+  auto beginsRun = [&](ImplicitLocOpBuilder &at, Value listedTile, Value count,
+                       ValueRange) {
+    return emitBeginsRun(at, tile, listedTile, count);
+  };
 
   TiledDim places = {tilesOfUnit, numListed};
-  AffineExpr first = b.getAffineDimExpr(0);
+  OpFoldResult ofUnit = places.existing(b, b.getLoc(), firstPlace);
   // Two of the unit that has the first place.
   OpFoldResult ofFirst = affine::makeComposedFoldedAffineMax(
       b, b.getLoc(),
-      AffineMap::get(1, 0, {2 - first, b.getAffineConstantExpr(0)},
+      AffineMap::get(1, 0, {2 - d0, b.getAffineConstantExpr(0)},
                      b.getContext()),
       {OpFoldResult(firstPlace)});
-  SmallVector<std::tuple<Value, OpFoldResult, OpFoldResult>> written;
-  for (auto [tensor, offset, count] :
-       {std::tuple(tiles, OpFoldResult(firstPlace),
-                   places.existing(b, b.getLoc(), firstPlace)),
-        {numbers, index(0), ofFirst}}) {
+  SmallVector<Written> written;
+  if (inTurns) {
+    for (auto [plane, ofRuns] : llvm::enumerate(findRuns(tile, firstPlace))) {
+      OpFoldResult offset = affine::makeComposedFoldedAffineApply(
+          b, b.getLoc(), d0 + b.getAffineDimExpr(1) * int64_t(plane),
+          {OpFoldResult(firstPlace), numListed});
+      written.push_back({0, ofRuns, offset, ofUnit});
+    }
+    written.push_back({1, count(beginsRun, some), index(0), ofFirst});
+    written.push_back({2, countTurns(tile, firstPlace), firstPlace, ofUnit});
+  } else {
+    Value numParts = countTilesIf(tile, {}, part);
+    Value numbers = count(part, some);
+    Value tiles = findTilesOfKinds(tile, firstPlace, numParts);
+    written.push_back({0, tiles, firstPlace, ofUnit});
+    written.push_back({1, numbers, index(0), ofFirst});
+  }
+  for (Written &each : written) {
     Value whole = rows(
-        tensor, empty({tilesOfUnit}, i32),
+        each.ofPlaces, empty({tilesOfUnit}, i32),
         [&](ImplicitLocOpBuilder &at, ValueRange args) -> SmallVector<Value> {
           return {arith::FPToSIOp::create(at, i32, args[0])};
         })[0];
-    written.emplace_back(
-        tensor::ExtractSliceOp::create(
-            b, whole, ArrayRef<OpFoldResult>{index(0)}, count, index(1)),
-        offset, count);
+    each.ofPlaces = tensor::ExtractSliceOp::create(
+        b, whole, ArrayRef<OpFoldResult>{index(0)}, each.count, index(1));
   }
   b.setInsertionPointToEnd(forall.getTerminator().getBody());
-  for (auto [output, each] :
-       llvm::zip_equal(forall.getRegionIterArgs(), written)) {
-    auto [tensor, offset, count] = each;
-    SmallVector<OpFoldResult> offsets = {at[0], at[1], tile.number, offset},
-                              extents = {index(1), index(1), index(1), count};
+  for (const Written &each : written) {
+    SmallVector<OpFoldResult> offsets = {at[0], at[1], tile.number,
+                                         each.offset},
+                              extents = {index(1), index(1), index(1),
+                                         each.count};
     tensor::ParallelInsertSliceOp::create(
-        b, tensor, output, offsets, extents,
-        SmallVector<OpFoldResult>(4, index(1)));
+        b, each.ofPlaces, forall.getRegionIterArgs()[each.output], offsets,
+        extents, SmallVector<OpFoldResult>(4, index(1)));
   }
   return SmallVector<Value>(forall.getResults());
 }
@@ -569,8 +735,10 @@ struct TileBlockMaps : flash::impl::TileBlockMapsBase<TileBlockMaps> {
       if (map.use_empty()) {
         map.erase();
       } else if (map.getGivenTiles()) {
-        map->replaceAllUsesWith(
-            ValueRange{map.getGivenTiles(), map.getGivenCounts()});
+        SmallVector<Value> given = {map.getGivenTiles(), map.getGivenCounts()};
+        if (map.getTurns())
+          given.push_back(map.getGivenTurns());
+        map->replaceAllUsesWith(given);
         map.erase();
       } else {
         MapTiler(map).run();

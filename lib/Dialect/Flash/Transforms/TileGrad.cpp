@@ -10,6 +10,7 @@
 #include "flash/Dialect/Flash/IR/OnlineFormula.h"
 #include "flash/Dialect/Flash/Transforms/GetProblem.h"
 #include "flash/Dialect/Flash/Transforms/Passes.h"
+#include "flash/Dialect/Flash/Utils/MaskTiles.h"
 #include "flash/Dialect/Flash/Utils/ScoreBody.h"
 #include "flash/Dialect/Tile/IR/Tile.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -220,9 +221,10 @@ Value GradTiler::emitQueryGrad() {
     if (op.getLengths())
       keysOfBatch.multiple = 1;
     OpFoldResult keyHead = groups.getKeyHead(b, loc, head);
-    auto step = [&](Value at, bool isWhole,
+    auto step = [&](const VisitedTile &visited,
                     ValueRange state) -> SmallVector<Value> {
-      TiledDim some = isWhole ? whole(keySteps) : keysOfBatch;
+      Value at = visited.start;
+      TiledDim some = visited.isWhole ? whole(keySteps) : keysOfBatch;
       OpFoldResult existing = some.existing(b, loc, at);
       SmallVector<OpFoldResult> firstKey = {batch, keyHead, at};
       Value key = extract(op.getKey(), firstKey, existing, some, padding);
@@ -237,11 +239,11 @@ Value GradTiler::emitQueryGrad() {
           ValueRange{batch, head, position[2], at}, extents, open, lengths,
           APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
           op.getScheduleAttr());
-      finishStep(step, isWhole);
+      finishStep(step, visited.isWhole);
       return {step.getResult()};
     };
     Value sum = loopOverTiles(keySteps, asValue(keysOfBatch.end),
-                              op.getKeyTiles(), op.getKeyTileCounts(),
+                              {op.getKeyTiles(), op.getKeyTileCounts()},
                               {batch, head, position[2]}, queries.tile,
                               zeros({queries.tile, op.getHeadDim()}), step)[0];
     insertRows(b, op.getLoc(), finish(sum, scale, Value()), outputs[0], first,
@@ -282,9 +284,10 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
     queryEnd = arith::SelectOp::create(b, isUsed, queryEnd, constant(0));
   }
   auto headBody = [&](Value head, ValueRange state) {
-    auto step = [&](Value at, bool isWhole,
+    auto step = [&](const VisitedTile &visited,
                     ValueRange state) -> SmallVector<Value> {
-      TiledDim some = isWhole ? whole(querySteps) : querySteps;
+      Value at = visited.start;
+      TiledDim some = visited.isWhole ? whole(querySteps) : querySteps;
       SmallVector<OpFoldResult> firstQuery = {batch, head, at};
       OpFoldResult existing = some.existing(b, loc, at);
       auto tile = [&](Value tensor) {
@@ -316,7 +319,7 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
           ValueRange{batch, head, at, start}, extents, open, lengths,
           APFloat(scale), op.getMaskAttr(), op.getPrecisionAttr(),
           op.getScheduleAttr());
-      finishStep(step, isWhole);
+      finishStep(step, visited.isWhole);
       SmallVector<Value> grads;
       if (ofKeys)
         grads.push_back(step.getKeyGradOut());
@@ -324,12 +327,13 @@ SmallVector<Value> GradTiler::emitKeyTile(Value batch, Value keyHead,
         grads.push_back(step.getValueGradOut());
       if (queryGrad)
         llvm::append_range(grads,
-                           add.end(step, head, at, existing, added, end));
+                           add.end(step, head, visited, existing, added, end));
       return grads;
     };
-    return loopOverTiles(querySteps, queryEnd, op.getQueryTiles(),
-                         op.getQueryTileCounts(), {batch, head, start},
-                         keys.tile, state, step);
+    return loopOverTiles(
+        querySteps, queryEnd,
+        {op.getQueryTiles(), op.getQueryTileCounts(), op.getQueryTileTurns()},
+        {batch, head, start}, keys.tile, state, step);
   };
   SmallVector<Value> state;
   if (ofKeys)
@@ -376,16 +380,20 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
       return zeros(getShapeOfSum());
     };
     OpFoldResult firstHead = groups.getQueryHeads(b, loc, position[1]).first;
-    auto contribute = [&](KeyGradStepOp step, Value head, Value at,
-                          OpFoldResult, ValueRange sums,
-                          Value end) -> SmallVector<Value> {
-      Value numTiles = asValue(affine::makeComposedFoldedAffineApply(
-          b, loc, b.getAffineDimExpr(0).ceilDiv(keys.tile),
-          {getAsOpFoldResult(end)}));
-      Value number = asValue(numberOf(at, querySteps));
+    auto contribute = [&](KeyGradStepOp step, Value head,
+                          const VisitedTile &queries, OpFoldResult,
+                          ValueRange sums, Value end) -> SmallVector<Value> {
+      Value first, numTiles;
+      if (!queries.turn) {
+        first = constant(0);
+        numTiles = asValue(affine::makeComposedFoldedAffineApply(
+            b, loc, b.getAffineDimExpr(0).ceilDiv(keys.tile),
+            {getAsOpFoldResult(end)}));
+      }
+      Value number = asValue(numberOf(queries.start, querySteps));
       SmallVector<Value> results = {ContributeOp::create(
           b, step.getQueryGradOut(), sums[0], ValueRange{batch, head, number},
-          constant(0), numTiles)};
+          first, numTiles, queries.turn)};
       if (ofDiagonals) {
         Value ofGroup = arith::SubIOp::create(b, head, asValue(firstHead));
         results.push_back(InsertDiagonalsOp::create(
@@ -428,19 +436,29 @@ SmallVector<Value> GradTiler::emitKeyProgram(bool ofKeys, bool ofValues) {
                                             ofTiles(keys.tile, stages), body);
   if (!ofQueries)
     return results;
-  // Under a causal mask each tile of keys begins with the queries that no later
-  // one has: if these come first, and all begin together, none waits.
   tile::TileDialect::OrderAttrHelper(b.getContext())
       .setAttr(results.front().getDefiningOp(),
-               tile::OrderAttr::get(b.getContext(),
-                                    op.getMask()
-                                        ? tile::OrderKind::Reverse
-                                        : tile::OrderKind::Interleaved));
+               tile::OrderAttr::get(b.getContext(), getOrderOfKeys()));
   if (ofDiagonals)
     diagonals = results.pop_back_val();
   counts = results.pop_back_val();
   sums = results.pop_back_val();
   return results;
+}
+
+tile::OrderKind GradTiler::getOrderOfKeys() {
+  if (op.getQueryTiles())
+    return tile::OrderKind::Reverse;
+  if (!op.getMask())
+    return tile::OrderKind::Interleaved;
+  // Under a mask each tile of keys begins with the queries that no later one
+  // has: if these come first, and all begin together, none waits. Forwards each
+  // waits a step longer than the one before, which later ones of a causal mask
+  // have time for.
+  bool endsWithQueries = flash::endsWithQueries(
+      *op.getMask(), querySteps.tile, keys.tile,
+      getConstantIntValue(queries.end), getConstantIntValue(keys.end));
+  return endsWithQueries ? tile::OrderKind::BothWays : tile::OrderKind::Reverse;
 }
 
 OpFoldResult GradTiler::countTiles(const TiledDim &dim) {

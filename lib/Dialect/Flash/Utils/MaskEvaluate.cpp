@@ -364,19 +364,30 @@ std::optional<int64_t> flash::countUnmasked(MaskAttrInterface mask,
 /// A look at some queries must not take longer than the rest of compiling.
 static constexpr int64_t sampleBudget = int64_t(1) << 22;
 
-KeysOfQuery flash::estimateKeysOfQuery(MaskAttrInterface mask, int64_t nq,
-                                       int64_t nk) {
+/// Looks at a query in each part of them, at its middle or its first one.
+static KeysOfQuery sampleQueries(MaskAttrInterface mask, int64_t nq, int64_t nk,
+                                 bool atMiddle) {
   int64_t samples = std::min<int64_t>(nq, 64);
   KeyCounter counter(mask, nq, nk, sampleBudget);
   int64_t keys = 0, queries = 0, most = 0;
   for (int64_t sample = 0; sample < samples; ++sample) {
-    int64_t count = counter.count(/*b=*/0, /*h=*/0,
-                                  (2 * sample + 1) * nq / (2 * samples), nk);
+    int64_t count = counter.count(
+        /*b=*/0, /*h=*/0, (2 * sample + atMiddle) * nq / (2 * samples), nk);
     keys += count;
     queries += count != 0;
     most = std::max(most, count);
   }
   return {queries ? keys / queries : 0, most};
+}
+
+KeysOfQuery flash::estimateKeysOfQuery(MaskAttrInterface mask, int64_t nq,
+                                       int64_t nk) {
+  return sampleQueries(mask, nq, nk, /*atMiddle=*/true);
+}
+
+KeysOfQuery flash::estimateQueriesOfKey(MaskAttrInterface mask, int64_t nq,
+                                        int64_t nk) {
+  return sampleQueries(transposeMask(mask), nk, nq, /*atMiddle=*/false);
 }
 
 bool flash::haveEvenPairs(MaskAttrInterface mask, int64_t nq, int64_t nk) {

@@ -510,3 +510,16 @@ bool flash::leavesRanges(MaskAttrInterface mask, int64_t queryTile,
          isRange(
              computeMaskTiles(transposeMask(mask), keyTile, queryTile, nk, nq));
 }
+
+bool flash::endsWithQueries(MaskAttrInterface mask, int64_t queryTile,
+                            int64_t keyTile, std::optional<int64_t> nq,
+                            std::optional<int64_t> nk) {
+  MaskTiles tiles =
+      computeMaskTiles(transposeMask(mask), keyTile, queryTile, nk, nq);
+  return llvm::all_of(tiles.hi, [](const TileBound &bound) {
+    for (unsigned dim = 0; dim < bound.map.getNumDims(); ++dim)
+      if (bound.map.isFunctionOfDim(dim))
+        return false;
+    return true;
+  });
+}

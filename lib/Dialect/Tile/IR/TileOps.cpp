@@ -181,7 +181,7 @@ PositionOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
                              SmallVectorImpl<Type> &types) {
   Adaptor adaptor(operands, attributes, properties, regions);
   types.assign(adaptor.getSizes().size(), IndexType::get(context));
-  if (adaptor.getOrder().getKind() == OrderKind::Reverse)
+  if (adaptor.getOrder().getKind() == OrderKind::BothWays)
     types.push_back(IntegerType::get(context, 1));
   return success();
 }

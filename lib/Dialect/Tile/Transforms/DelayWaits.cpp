@@ -287,6 +287,15 @@ void Scheduler::run(std::optional<int64_t> registers) {
   nameYounger(block);
 }
 
+/// Whether the op loads an element of what the kernel only reads, as lists of
+/// tiles.
+static bool readsConstant(Operation &op) {
+  auto load = dyn_cast<memref::LoadOp>(op);
+  return load && llvm::all_of(load.getMemRef().getUsers(), [](Operation *user) {
+           return isa<memref::LoadOp>(user);
+         });
+}
+
 /// Whether nothing but values and the stages of rings orders the operations of
 /// the block, which waits for stages, gives them back and computes. Of its
 /// choices none has a product inside.
@@ -315,6 +324,7 @@ static bool canBeReordered(Block &block) {
         return false;
     } else if (!isa<RingWaitOp, RingIsFiniteOp, MmaAsyncOp, MmaWaitOp, LoadOp,
                     MapOp>(op) &&
+               !readsConstant(op) &&
                (op.getNumRegions() > 0 || !isMemoryEffectFree(&op))) {
       return false;
     }

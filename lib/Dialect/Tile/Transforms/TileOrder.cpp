@@ -86,6 +86,15 @@ TileOfHead flash::tile::emitInterleaved(OpBuilder &builder, Location loc,
 TileOfHead flash::tile::emitReverse(OpBuilder &builder, Location loc,
                                     const MaskedTiles &tiles, int64_t waves,
                                     Value number) {
+  IndexBuilder b{builder, loc};
+  TileOfHead at = emitInterleaved(builder, loc, tiles, waves, number);
+  Value last = b.sub(b.max(tiles.tilesOfHead, b.constant(1)), b.constant(1));
+  return {at.head, b.sub(last, at.tile)};
+}
+
+TileOfHead flash::tile::emitBothWays(OpBuilder &builder, Location loc,
+                                     const MaskedTiles &tiles, int64_t waves,
+                                     Value number) {
   // Forwards, the less queries a tile has the later it has to begin. With two
   // waves of tiles in turns it does; with four, which measured best, no wait is
   // passed on. With fewer tiles than a wave all begin at the same time.
@@ -273,6 +282,8 @@ SmallVector<Value> flash::tile::emitPosition(OpBuilder &builder, PositionOp op,
             ? emitInterleaved(builder, loc, tiles, interleavedWaves, rest)
         : kind == OrderKind::Reverse
             ? emitReverse(builder, loc, tiles, interleavedWaves, rest)
+        : kind == OrderKind::BothWays
+            ? emitBothWays(builder, loc, tiles, interleavedWaves, rest)
             : emitSnakeOrder(builder, loc, tiles,
                              /*haveEvenPairs=*/kind == OrderKind::Pairs, rest);
     position.back() = at.tile;

@@ -36,11 +36,16 @@ TileOfHead emitInterleaved(mlir::OpBuilder &b, mlir::Location loc,
                            const MaskedTiles &tiles, int64_t waves,
                            mlir::Value number);
 
-/// As `emitInterleaved`, and backwards, but for the last heads, which have four
-/// waves of tiles, and leave at least one wave to others.
+/// As `emitInterleaved`, and backwards.
 TileOfHead emitReverse(mlir::OpBuilder &b, mlir::Location loc,
                        const MaskedTiles &tiles, int64_t waves,
                        mlir::Value number);
+
+/// As `emitReverse`, but for the last heads, which have four waves of tiles,
+/// and leave at least one wave to others.
+TileOfHead emitBothWays(mlir::OpBuilder &b, mlir::Location loc,
+                        const MaskedTiles &tiles, int64_t waves,
+                        mlir::Value number);
 
 /// The order for blocks that take one tile each, whenever there is room for
 /// them: of as many heads as fill two waves, the longest tiles first.

@@ -20,7 +20,8 @@ def Flash_SumsOfTiles : Flash_TensorOf<[F32]>;
 def Flash_CountsOfTiles : Flash_TensorOf<[I32]>;
 
 def Flash_ContributeOp : Flash_Op<"contribute",
-    [Pure, AllTypesMatch<["contributions", "result"]>]> {
+    [Pure, AttrSizedOperandSegments, Flash_SingleOperandGroups,
+     AllTypesMatch<["contributions", "result"]>]> {
   let summary = "puts a tile among what a unit of work adds to sums of tiles";
   let description = [{
     `contributions : [B, H, T, M, N]` is what a unit of a parallel loop, the body of an
@@ -32,6 +33,8 @@ def Flash_ContributeOp : Flash_Op<"contribute",
     are taken. `among(%lo to %hi)` says which add to it: those of the numbers `lo` to
     `hi - 1` along the last dimension of the loop, and each of them does, so that a
     unit knows how many come before it. Only they may have the tile's batch and head.
+    Where they are no range, `behind(%n)` says that of the units of greater numbers `n` add to
+    it; the loop then takes the tiles of a head backwards (`#tile.order<reverse>`).
 
     Example:
 
@@ -41,13 +44,17 @@ def Flash_ContributeOp : Flash_Op<"contribute",
     ```
   }];
   let arguments = (ins Flash_F32Tile:$tile, Flash_SumsOfTiles:$contributions,
-    Variadic<Index>:$position, Index:$first, Index:$end);
+    Variadic<Index>:$position, Optional<Index>:$first, Optional<Index>:$end,
+    Optional<Index>:$behind);
   let results = (outs Flash_SumsOfTiles:$result);
   let assemblyFormat = [{
-    $tile `to` $contributions `[` $position `]` `among` `(` $first `to` $end `)`
-    attr-dict `:` type($tile) `to` type($contributions)
+    $tile `to` $contributions `[` $position `]`
+    (`among` `(` $first^ `to` $end `)`)? (`behind` `(` $behind^ `)`)? attr-dict `:` type($tile) `to` type($contributions)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    static constexpr unsigned numRequiredOperands = 2;
+  }];
 }
 
 def Flash_ParallelAddOp : Flash_Op<"parallel_add",
@@ -59,7 +66,7 @@ def Flash_ParallelAddOp : Flash_Op<"parallel_add",
     In the terminator of an `scf.forall`, beside `tensor.parallel_insert_slice`. The sum of a tile is
     that of the tiles which `flash.contribute` put there, the first of them alone and
     then each of the others added to it in the order in which units are taken: linear
-    or another order without loops of waiting (`#tile.order<linear>`, `reverse`, `longest_first` or
+    or another order without loops of waiting (`#tile.order<linear>`, `reverse`, `both_ways`, `longest_first` or
     `heads_fastest`). What `sums` held before is not part of it; a tile that no unit adds
     to is undefined. `counts`, zeros before the loop, says how many units added to each
     tile; it may have more elements along its last dimension. Persistent blocks need one more,

@@ -195,7 +195,8 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
         each tile of `query_tile` queries, for the program over queries;
       - `query_blocks(%tiles, %counts : ...)`: which tiles of `query_step` queries
         are left to each tile of `key_tile` keys, from a map `over_queries`, for the
-        program over keys.
+        program over keys. If that adds to `dq` in turn (`products = 5` of the
+        schedule), it takes the map's turns, too: `query_blocks(%tiles, %counts, %turns : ...)`.
 
     In addition, after `schedule`:
       - `lse_grad(%x : tensor<BxHqxNqxf32>)`: the gradient with respect to the
@@ -225,7 +226,8 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
     (ins Optional<Flash_BlockTensor>:$key_tiles,
      Optional<Flash_BlockTensor>:$key_tile_counts,
      Optional<Flash_BlockTensor>:$query_tiles,
-     Optional<Flash_BlockTensor>:$query_tile_counts),
+     Optional<Flash_BlockTensor>:$query_tile_counts,
+     Optional<Flash_BlockTensor>:$query_tile_turns),
     Flash_attentionAttributes,
     (ins Optional<Flash_F32Tensor>:$lse_grad,
          Variadic<Flash_FloatTensor>:$captured));
@@ -238,8 +240,9 @@ def Flash_AttentionGradOp : Flash_Op<"attention_grad",
   }], Flash_attentionFormat, [{
     (`blocks` `(` $key_tiles^ `,` $key_tile_counts `:` type($key_tiles) `,`
     type($key_tile_counts) `)`)?
-    (`query_blocks` `(` $query_tiles^ `,` $query_tile_counts `:`
-    type($query_tiles) `,` type($query_tile_counts) `)`)?
+    (`query_blocks` `(` $query_tiles^ `,` $query_tile_counts
+    (`,` $query_tile_turns^)? `:` type($query_tiles) `,`
+    type($query_tile_counts) (`,` type($query_tile_turns)^)? `)`)?
   }], Flash_attentionScheduleFormat, [{
     (`lse_grad` `(` $lse_grad^ `:` type($lse_grad) `)`)?
     (`wrt` `(` $captured^ `:` type($captured) `)`)?
@@ -575,15 +578,23 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     With `over_queries`, queries and keys change places: the results list, for each
     tile of keys, the tiles of queries of which something is left, `[B, H, Tk, Tq]`
     and `[B, H, Tk, 2]`. The last tile of queries, if not all `M` exist, is no whole
-    one then, and keys that do not exist count for nothing.
+    one then, and keys that do not exist count for nothing. With a third result, lists are of runs, in
+    ascending order: tiles that follow each other, first those left in part, then whole ones.
+
+      - `key_tiles : [B, H, Tk, 3 Tq]` has the first tiles of all runs, then, from `Tq` on, where their
+        parts end, and from `2 Tq` on where they end;
+      - `counts : [B, H, Tk, 2]`, how many runs, and how many tiles in all of them;
+      - `turns : [B, H, Tk, Tq]`, to how many tiles of keys of greater numbers each tile of queries is
+        left. So many add to it before where the tiles of keys are taken backwards
+        (`flash.contribute`); and since all of them go through queries in the same direction, none waits long.
 
     `packed(P)` is for tiles that P heads share (`packed_heads` of the schedule),
     where the mask asks for the head: P divides `H`, the results have `H / P` in its
     place, and what is left of a tile is what is left of it for all P heads
     together. `M` is a number of queries in any case. Lists of queries are not packed.
 
-    `given(%t, %n)` has the map from elsewhere, such as an earlier call: nothing is
-    computed, and the two are the results, of whose types they are. The rest of the op says
+    `given(%t, %n)`, or `given(%t, %n, %turns)`, has the map from elsewhere, such as an earlier call: nothing is
+    computed, and these are the results, of whose types they are. The rest of the op says
     whose map it is, which attention is compared with. The host checks their sizes;
     that they hold what another `flash.block_map` like this one made of the same arrays is
     up to the caller, and numbers that are no tile's are undefined.
@@ -609,8 +620,10 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     DenseI64ArrayAttr:$tiles, OptionalAttr<I64Attr>:$packed,
     UnitAttr:$over_queries, OptionalAttr<Flash_MaskAttrInterface>:$mask,
     Optional<Flash_BlockTensor>:$given_tiles,
-    Optional<Flash_BlockTensor>:$given_counts);
-  let results = (outs Flash_BlockTensor:$key_tiles, Flash_BlockTensor:$counts);
+    Optional<Flash_BlockTensor>:$given_counts,
+    Optional<Flash_BlockTensor>:$given_turns);
+  let results = (outs Flash_BlockTensor:$key_tiles, Flash_BlockTensor:$counts,
+                      Optional<Flash_BlockTensor>:$turns);
   let regions = (region MaxSizedRegion<1>:$keep);
   let assemblyFormat = [{
     `of` `` custom<DynamicIndexList>($sizes, $static_sizes)
@@ -619,21 +632,27 @@ def Flash_BlockMapOp : Flash_Op<"block_map",
     (`over_queries` $over_queries^)?
     (`mask` `(` $mask^ `)`)?
     (`lengths` `(` $lengths^ `:` type($lengths) `)`)?
-    (`given` `(` $given_tiles^ `,` $given_counts `:` type($given_tiles) `,`
-    type($given_counts) `)`)?
+    (`given` `(` $given_tiles^ `,` $given_counts (`,` $given_turns^)? `:`
+    type($given_tiles) `,` type($given_counts) (`,` type($given_turns)^)? `)`)?
     (`keep` $keep^)?
-    attr-dict `:` type($key_tiles) `,` type($counts)
+    attr-dict `:` type($key_tiles) `,` type($counts) (`,` type($turns)^)?
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The numbers (B, H, nq, nk) of batches and heads with a map of their own,
     /// of queries and of keys.
     ::llvm::SmallVector<::mlir::OpFoldResult> getMixedSizes();
-    /// The types of `key_tiles` and `counts` for such sizes and tiles.
-    static std::pair<::mlir::RankedTensorType, ::mlir::RankedTensorType>
+    /// How many numbers a run has: its first tile and its two ends.
+    static constexpr int64_t numbersOfRun = 3;
+    /// The types of the results for such sizes and tiles; null for `turns` if
+    /// there are none.
+    struct MapTypes {
+      ::mlir::RankedTensorType tiles, counts, turns;
+    };
+    static MapTypes
     getMapTypes(::mlir::MLIRContext *context, ::llvm::ArrayRef<int64_t> sizes,
                 ::llvm::ArrayRef<int64_t> tiles, int64_t packedHeads,
-                bool overQueries = false);
+                bool overQueries, bool inTurns);
     /// Of the queries and the keys, the dimension (0 or 1) of which each tile
     /// has a list.
     unsigned getFixedDim() { return getOverQueries() ? 1 : 0; }

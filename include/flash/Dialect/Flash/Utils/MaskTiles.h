@@ -136,6 +136,11 @@ MaskTiles computeDiagonalTiles(MaskAttrInterface mask, int64_t tile,
 bool leavesRanges(MaskAttrInterface mask, int64_t queryTile, int64_t keyTile,
                   std::optional<int64_t> nq, std::optional<int64_t> nk);
 
+/// Whether the tiles of queries that a tile of keys is left end with the last
+/// one that there is, as under a causal mask, and not before, as in a window.
+bool endsWithQueries(MaskAttrInterface mask, int64_t queryTile, int64_t keyTile,
+                     std::optional<int64_t> nq, std::optional<int64_t> nk);
+
 /// The sizes of an attention.
 struct MaskSizes {
   int64_t batch, heads, queries, keys;
@@ -155,6 +160,10 @@ struct KeysOfQuery {
 
 /// Estimates that from some queries of the first head at even distances.
 KeysOfQuery estimateKeysOfQuery(MaskAttrInterface mask, int64_t nq, int64_t nk);
+/// The same of the queries that see a key. The first key is among those that
+/// are looked at: often all queries see it.
+KeysOfQuery estimateQueriesOfKey(MaskAttrInterface mask, int64_t nq,
+                                 int64_t nk);
 
 /// Whether any two queries as far from the beginning and from the end of the
 /// first head have about as many keys together as any other two: so it is under

@@ -127,7 +127,8 @@ def Tile_OrderKind : I32EnumAttr<"OrderKind", "in which order tiles are taken", 
     I32EnumAttrCase<"Table", 4, "table">,
     I32EnumAttrCase<"HeadsFastest", 5, "heads_fastest">,
     I32EnumAttrCase<"Reverse", 6, "reverse">,
-    I32EnumAttrCase<"Interleaved", 7, "interleaved">]> {
+    I32EnumAttrCase<"Interleaved", 7, "interleaved">,
+    I32EnumAttrCase<"BothWays", 8, "both_ways">]> {
   let cppNamespace = "::flash::tile";
   let genSpecializedAttr = 0;
 }
@@ -145,10 +146,11 @@ def Tile_OrderAttr : AttrDef<Tile_Dialect, "Order"> {
       more, first the first tile of each, then the second. For tiles that add to what the
       tile before adds to (`flash.parallel_add`), which then begins early enough
       that they need not wait; more heads would not stay in the cache.
-    - `reverse`: as `interleaved`, with the last dimension backwards: where a causal
-      mask lets each tile of keys begin with the queries that it is the first to have.
-      The last heads, of four waves of tiles, come forwards if there is at least a wave of others: the last
-      tiles to be begun are then the shortest.
+    - `reverse`: as `interleaved`, with the last dimension backwards: where a window
+      lets each tile of keys begin with the queries that it is the first to have.
+    - `both_ways`: as `reverse`, but the last heads, of four waves of tiles, come forwards if
+      there is at least a wave of others: for a causal mask, where the last tiles to be begun are
+      then the shortest.
     - `longest_first`: for CTAs that take one tile each, whenever there is room
       for them. Of as many heads as fill two waves, the longest tiles first.
     - `snake`: for persistent CTAs, which take one tile of each wave, every

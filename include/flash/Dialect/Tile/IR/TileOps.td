@@ -55,11 +55,11 @@ def Tile_PositionOp : Tile_Op<"position",
     %b, %i = tile.position %number of (%batches, %tiles) table(%table : memref<?xi32>)
     ```
 
-    The order `reverse` has one more result: whether the tiles of this head come
+    The order `both_ways` has one more result: whether the tiles of this head come
     backwards, as those of most do.
 
     ```mlir
-    %h, %i, %is_backwards = tile.position %number of (%heads, %tiles) reverse
+    %h, %i, %is_backwards = tile.position %number of (%heads, %tiles) both_ways
     ```
   }];
   let arguments = (ins Index:$number, Variadic<Index>:$sizes,
