@@ -63,10 +63,10 @@ struct Gain {
 };
 } // namespace
 
-/// Narrower windows are narrow: most tiles are masked, where there are no
-/// registers for scores. How many keys a query sees at most is of a sample of
-/// queries: under a causal mask of 512 keys it is 509.
-static constexpr int64_t narrow = 500;
+/// In narrower windows most tiles are masked, where there are no registers for
+/// scores. How many keys a query sees at most is of a sample of queries: under
+/// a causal mask of 512 keys it is 509.
+static constexpr int64_t fewestKeysOfQuery = 500;
 
 /// Rows shorter than this, without a mask and with one, ask for so many tiles
 /// of keys in place of heads.
@@ -89,17 +89,8 @@ static constexpr Candidate fusedCandidates[] = {
     {64, 128, 128, 128, 128, 2, {}, {}, claimed}, {128, 128, 128, 128, 64, 2}};
 
 static constexpr Gain gains[] = {
-    {64,
-     512,
-     512,
-     4,
-     {},
-     {},
-     /*takesNarrow=*/true,
-     /*readsPairs=*/false,
-     /*masksInRegion=*/true},
-    {128, 1024, 2048, 16, 512, 1024, /*takesNarrow=*/false,
-     /*readsPairs=*/true, /*masksInRegion=*/false}};
+    {64, 512, 512, 4, {}, {}, true, false, true},
+    {128, 1024, 2048, 16, 512, 1024, false, true, false}};
 
 /// The sums of diagonals may take so many times the memory that those of the
 /// gradients of queries take.
@@ -183,7 +174,7 @@ static bool paysToFuse(const Problem &problem) {
   int64_t length = std::min(*problem.queries, *problem.keys),
           keysOfQuery = *problem.mostKeysPerQuery;
   bool isNarrow =
-      problem.isMasked && keysOfQuery < narrow &&
+      problem.isMasked && keysOfQuery < fewestKeysOfQuery &&
       (problem.hasScore || (problem.leavesRanges && !gain->takesNarrow));
   if (!shortest || length < *shortest || isNarrow ||
       (!problem.leavesRanges &&

@@ -7,6 +7,7 @@
 // RUN: %{run} --function=documents --fill=4=70 | FileCheck %s
 // RUN: %{run} --function=heads --fill=4=90 --fill=4=200@1 | FileCheck %s
 // RUN: %{run} --function=open %{open} --fill=4=300@0 --fill=4=0@1 --fill=5=40 | FileCheck %s
+// RUN: %{run} --function=open --shape 0=2x2x300x64 --shape 1=2x1x0x64 --shape 2=2x1x0x48 --shape 3=2x2x300x48 --shape 4=2 --shape 5=1 --fill=5=40 | FileCheck %s
 // RUN: %{run} --function=pixels | FileCheck %s
 // CHECK: check: ok
 

@@ -23,6 +23,8 @@ public:
             mlir::Value counts, mlir::Value batch, mlir::Value head,
             mlir::Value number);
 
+  /// How many runs a list of runs has.
+  mlir::Value getNumRuns() const { return endOfParts; }
   /// Where tiles end that are left in part, and the list.
   mlir::Value getEndOfParts() const { return endOfParts; }
   mlir::Value getEnd() const { return end; }

@@ -89,52 +89,46 @@ SmallVector<Value> GradProgram::loopOverRuns(const TiledDim &dim,
                                              const BlockList &list, Value turns,
                                              ValueRange state, Step step) {
   Location loc = b.getLoc();
+  AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
   Value numTiles = asValue(tensor::getMixedSize(b, loc, turns, 3));
   // Where one warp adds, it reads a turn a step before it waits for it. Of two
   // that alternate each has time, and what it has not read yet would hold up
   // the end of a turn.
   bool readsAhead = schedule.has(ScheduleFeatures::DeferProducts);
-  auto read = [&](Value run, int64_t plane) {
+  auto readTurnBehind = [&](Value number) {
+    Value next = asValue(affine::makeComposedFoldedAffineMin(
+        b, loc, AffineMap::get(2, 0, {d0 + 1, d1 - 1}, b.getContext()),
+        {number, numTiles}));
+    return list.read(b, loc, turns, next);
+  };
+  auto over = [&](Value from, Value to, bool areWhole, ValueRange carried) {
+    return loop(
+        from, to, /*step=*/1, carried, [&](Value number, ValueRange carried) {
+          Value start = asValue(affine::makeComposedFoldedAffineApply(
+              b, loc, d0 * dim.tile, {number}));
+          if (!readsAhead)
+            return step({start, areWhole, list.read(b, loc, turns, number)},
+                        carried);
+          SmallVector<Value> results = {readTurnBehind(number)};
+          llvm::append_range(results, step({start, areWhole, carried.front()},
+                                           carried.drop_front()));
+          return results;
+        });
+  };
+  auto readOfRun = [&](Value run, int64_t plane) {
     Value first = arith::MulIOp::create(b, numTiles, constant(plane));
     return list.readTile(b, loc, arith::AddIOp::create(b, first, run));
   };
-  return loop(
-      constant(0), list.getEndOfParts(), /*step=*/1, state,
-      [&](Value run, ValueRange state) -> SmallVector<Value> {
-        auto readNextTurn = [&](Value number) {
-          AffineExpr d0 = b.getAffineDimExpr(0), d1 = b.getAffineDimExpr(1);
-          Value next = asValue(affine::makeComposedFoldedAffineMin(
-              b, loc, AffineMap::get(2, 0, {d0 + 1, d1 - 1}, b.getContext()),
-              {number, numTiles}));
-          return list.read(b, loc, turns, next);
-        };
-        auto over = [&](Value from, Value to, bool areWhole,
-                        ValueRange carried) {
-          return loop(
-              from, to, /*step=*/1, carried,
-              [&](Value number, ValueRange carried) {
-                VisitedTile tile = {
-                    asValue(affine::makeComposedFoldedAffineApply(
-                        b, loc, b.getAffineDimExpr(0) * dim.tile, {number})),
-                    areWhole, Value()};
-                if (!readsAhead) {
-                  tile.turn = list.read(b, loc, turns, number);
-                  return step(tile, carried);
-                }
-                tile.turn = carried.front();
-                SmallVector<Value> results = {readNextTurn(number)};
-                llvm::append_range(results, step(tile, carried.drop_front()));
-                return results;
-              });
-        };
-        Value first = read(run, 0), endOfParts = read(run, 1);
-        SmallVector<Value> carried(state);
-        if (readsAhead)
-          carried.insert(carried.begin(), list.read(b, loc, turns, first));
-        carried = over(first, endOfParts, /*areWhole=*/false, carried);
-        carried = over(endOfParts, read(run, 2), /*areWhole=*/true, carried);
-        return SmallVector<Value>(ArrayRef(carried).take_back(state.size()));
-      });
+  auto ofRun = [&](Value run, ValueRange state) -> SmallVector<Value> {
+    Value first = readOfRun(run, 0), endOfParts = readOfRun(run, 1);
+    SmallVector<Value> carried(state);
+    if (readsAhead)
+      carried.insert(carried.begin(), list.read(b, loc, turns, first));
+    carried = over(first, endOfParts, /*areWhole=*/false, carried);
+    carried = over(endOfParts, readOfRun(run, 2), /*areWhole=*/true, carried);
+    return SmallVector<Value>(ArrayRef(carried).take_back(state.size()));
+  };
+  return loop(constant(0), list.getNumRuns(), /*step=*/1, state, ofRun);
 }
 
 SmallVector<Value> GradProgram::loopOverTiles(const TiledDim &dim, Value end,

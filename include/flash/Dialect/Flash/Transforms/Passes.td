@@ -434,6 +434,10 @@ def MakeBlockMaps : Pass<"flash-make-block-maps", "::mlir::func::FuncOp"> {
     knows, if it leaves tiles of keys that are no range: sinks beside a window, for example. One map is for all batches, or all heads, where the mask
     does not ask for them; heads that share tiles (`packed_heads` of the schedule) share a map.
 
+    The programs of gradients over queries and over keys have a map each. One program is over keys, and if its
+    blocks add in turn (`products = 5` where warps have roles), its map says whose turn it is: so it has one for each mask that
+    leaves tiles of queries no range of tiles of keys, or the other way round, too.
+
     Splits of a number of keys (`split_keys`) and attention on a single tile of keys stay as they are, and so
     do attention that has a map and one whose schedule says `block_map = 0`. Attention whose results nobody
     uses is erased.
@@ -461,7 +465,7 @@ def OutlineBlockMaps : Pass<"flash-outline-block-maps", "::mlir::ModuleOp"> {
   let description = [{
     Each public function with block maps takes them as arguments, behind its own, and a
     second function, named like it with `_plan` behind it, takes the function's own arguments and returns
-    them: `key_tiles` and `counts` of each. So one call of the second serves many of the
+    them: `key_tiles`, `counts` and, if there are any, `turns` of each. So one call of the second serves many of the
     first, for as long as sizes are the same and arrays hold the same. Maps that are given are
     arguments already; one inside of another operation, such as a choice between versions, is an error.
 
@@ -687,7 +691,8 @@ def TileGrad : Pass<"flash-tile-grad", "::mlir::func::FuncOp"> {
     result, which is therefore the same bit for bit in each run. With `products = 5` of the
     schedule the programs 2 and 3 are one, over tiles of keys, in which scores are computed once:
     its units add to the gradients of queries in a fixed order (`flash.contribute`, `flash.parallel_add`;
-    under a mask the last tiles of keys come first, `#tile.order<reverse>`), which a program over rows then rounds. The
+    under a mask the last tiles of keys come first, `#tile.order<reverse>`, and where tiles end with the last queries the last
+    heads come forwards, `#tile.order<both_ways>`), which a program over rows then rounds. The
     program of rows writes the zeros that their counts begin with. Without `specialize_warps` a unit is a head of keys,
     whose tiles add to the gradients of its queries one after the other, in place. Its keys are up to eight parts, whose
     sums are added up in their order: by the unit, or, where there are less than eight heads of all batches and each part is a
@@ -803,7 +808,10 @@ def TileBlockMaps : Pass<"flash-tile-block-maps", "::mlir::func::FuncOp"> {
     tile of queries and eight of keys, each of which is a row of a tile of
     `linalg`. A unit of the second has one tile of queries and eight places of its list, and
     finds by halving which key tile is at each: the first up to which enough tiles are left.
-    So all places are found at once, whichever unit is first, and are in order.
+    So all places are found at once, whichever unit is first, and are in order. Where lists are of runs (`turns`), a place is a
+    run: the first tile up to which enough runs have begun is where it begins, and its parts and itself end before the
+    first tile behind that is of another kind. A run begins with a part behind what is no part, or with a whole tile
+    behind nothing. The turn of a tile is how many later rows have something of it.
 
     ```mlir
     %kept = scf.forall (%b, %h, %i, %t) = ... step (1, 1, 128, 8) {

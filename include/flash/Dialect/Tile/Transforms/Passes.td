@@ -430,7 +430,8 @@ def DelayWaits : Pass<"tile-delay-waits", "::mlir::gpu::GPUFuncOp"> {
     %dk1 = tile.mma_wait %dkp : ...
     ```
 
-    Loops that store, or have products in a choice, stay as they are. Before a
+    Loops that store, or have products in a choice, stay as they are; so do those that load from memory that the kernel
+    writes, but not those that read lists of tiles. Before a
     choice that clears a tile, products that read it have ended. A tile that threads
     put into a ring is put before a product of the same registers starts, and what a
     product gave before younger ones are waited for. A stage that threads load from
