@@ -607,8 +607,8 @@ SmallVector<Value> MapTiler::findRuns(const CountedTile &tile,
 Value MapTiler::countTurns(const CountedTile &tile, Value firstPlace) {
   Value numTiles = value(numListed), numLists = value(numFixed);
   // Nothing is left to anyone where there are no tiles.
-  Value isSome = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, numTiles,
-                                       constant(0));
+  Value isSome = b.createOrFold<arith::CmpIOp>(arith::CmpIPredicate::sgt,
+                                               numTiles, constant(0));
   return countIf(
       b.createOrFold<arith::SelectOp>(isSome, numLists, constant(0)), {},
       [&](ImplicitLocOpBuilder &at, Value number, ValueRange) -> Value {
