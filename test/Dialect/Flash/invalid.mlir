@@ -2076,6 +2076,24 @@ func.func @grad_of_other_turns(%q: !t, %l: !l) -> !t {
 
 // -----
 
+!t = tensor<1x1x128x16xf32>
+!l = tensor<1x1x128xf32>
+func.func @turns_alone(%q: !t, %l: !l, %turns: tensor<1x1x4x2xi32>) {
+  // expected-error @below {{query_blocks takes the turns of its own flash.block_map}}
+  %0:3 = "flash.attention_grad"(%q, %q, %q, %q, %l, %q, %turns) ({}) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0>, resultSegmentSizes = array<i32: 1, 1, 1, 0, 0>} : (!t, !t, !t, !t, !l, !t, tensor<1x1x4x2xi32>) -> (!t, !t, !t)
+  return
+}
+
+// -----
+
+func.func @given_turns_alone(%turns: tensor<1x1x4x2xi32>) {
+  // expected-error @below {{a map that is given is tensors of the types of the results}}
+  %0:3 = "flash.block_map"(%turns) ({}) {operandSegmentSizes = array<i32: 0, 0, 0, 0, 1>, static_sizes = array<i64: 1, 1, 128, 128>, tiles = array<i64: 64, 32>, over_queries} : (tensor<1x1x4x2xi32>) -> (tensor<1x1x4x6xi32>, tensor<1x1x4x2xi32>, tensor<1x1x4x2xi32>)
+  return
+}
+
+// -----
+
 func.func @turns_of_queries() -> tensor<1x1x2x4xi32> {
   // expected-error @below {{turns are of tiles of keys: write over_queries, or leave them out}}
   %t, %c, %turns = flash.block_map of[1, 1, 128, 128] tiles([64, 32]) : tensor<1x1x2x4xi32>, tensor<1x1x2x2xi32>, tensor<1x1x2x4xi32>
@@ -2187,6 +2205,14 @@ func.func @f(%t: tensor<4x8xf32>, %to: tensor<1x1x2x4x8xf32>, %i: index) {
 func.func @f(%t: tensor<4x8xf32>, %to: tensor<1x1x2x4x8xf32>, %i: index) {
   // expected-error @below {{says which units add to the tile, by among or by behind}}
   %0 = flash.contribute %t to %to[%i, %i, %i] : tensor<4x8xf32> to tensor<1x1x2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%t: tensor<4x8xf32>, %to: tensor<1x1x2x4x8xf32>, %i: index) {
+  // expected-error @below {{says which units add to the tile, by among or by behind}}
+  %0 = "flash.contribute"(%t, %to, %i, %i, %i, %i) {operandSegmentSizes = array<i32: 1, 1, 3, 1, 0, 0>} : (tensor<4x8xf32>, tensor<1x1x2x4x8xf32>, index, index, index, index) -> tensor<1x1x2x4x8xf32>
   return
 }
 

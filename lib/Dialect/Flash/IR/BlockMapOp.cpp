@@ -232,7 +232,7 @@ LogicalResult BlockMapOp::verify() {
     if (result && result.getType() != expected)
       return emitOpError() << name << " must have type " << expected << ", got "
                            << result.getType();
-  if (getGivenTiles() || getGivenCounts())
+  if (getGivenTiles() || getGivenCounts() || getGivenTurns())
     for (auto [given, result] : {std::pair(getGivenTiles(), getKeyTiles()),
                                  {getGivenCounts(), getCounts()},
                                  {getGivenTurns(), getTurns()}})

@@ -32,7 +32,8 @@ LogicalResult ContributeOp::verify() {
     return emitOpError("the position of a tile is its batch, its head and its "
                        "number, got ")
            << getPosition().size() << " indices";
-  if (static_cast<bool>(getFirst()) == static_cast<bool>(getBehind()))
+  if (static_cast<bool>(getFirst()) == static_cast<bool>(getBehind()) ||
+      static_cast<bool>(getFirst()) != static_cast<bool>(getEnd()))
     return emitOpError("says which units add to the tile, by among or by "
                        "behind");
   return verifyShape(*this, "tile", getTile().getType(),

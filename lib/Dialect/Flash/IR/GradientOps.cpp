@@ -100,7 +100,9 @@ LogicalResult AttentionGradOp::verify() {
                             getScore(), getSchedule(), user)))
       return failure();
   if (Value turns = getQueryTileTurns();
-      turns && getQueryTiles().getDefiningOp<BlockMapOp>().getTurns() != turns)
+      turns &&
+      !(getQueryTiles() &&
+        getQueryTiles().getDefiningOp<BlockMapOp>().getTurns() == turns))
     return emitOpError("query_blocks takes the turns of its own "
                        "flash.block_map");
   return verifyCaptured(*this);
