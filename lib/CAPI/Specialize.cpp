@@ -96,7 +96,9 @@ static llvm::Expected<Rewritten> rewrite(const FlashKernel &kernel,
       if (mlir::isa<flash::AttentionGradOp>(op)) {
         tiles.queryStep = of.getQueryStep();
         tiles.keyStep = of.getKeyStep();
-        tiles.products = of.products;
+        // Seven, too: with another score five may be what pays.
+        tiles.products =
+            of.products.value_or(flash::Schedule::separateProducts);
       } else {
         tiles.packedHeads = of.getPackedHeads();
       }

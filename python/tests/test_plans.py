@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -208,6 +209,25 @@ def test_gradients_of_what_is_captured():
         for each in (plan, mask)
     )
     assert len(found) == 4 and all(np.array_equal(*pair) for pair in zip(found, expected))
+
+
+@pytest.mark.parametrize("dim", [64, 128])
+def test_scores_take_the_arrays_of_a_plan(dim):
+    """A plan knows no score: what pays with one may have other arrays."""
+    ids, slopes = np.sort(FEW), make(16)
+    window = flash.documents(ids) & (lambda b, h, q, k: (k <= q) & (q - k <= 1024))
+    config, _ = plans._prepare(window, False)
+    shapes = [[1, 16, 8192, dim]] * 3
+    _, schedule = programs.get_gradient_plan(config, "bf16", 4, dim, dim, "sm_90a", shapes)
+    arrays = {}
+    for score in (None, lambda s, b, h, q, k: s - slopes[h] * (q - k)):
+        config = flash.Attention(mask=window, score=score)._configs[0]
+        text = programs.print_gradient_program(config, "bf16", 4, dim, dim, False, ())
+        planned, same = programs._plan(text, "sm_90a", shapes, schedule)
+        assert same == schedule
+        head = planned.split("func.func @attention_grad(")[1].split("{")[0]
+        arrays[score] = re.findall(r"%(?:key_tiles|tile_counts|tile_turns)\w*: (\S+)", head)
+    assert len({tuple(each) for each in arrays.values()}) == 1 and len(arrays[None]) in (3, 4)
 
 
 def test_tensors():

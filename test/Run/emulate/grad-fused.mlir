@@ -4,12 +4,14 @@
 // block whose turn has not come when it is there is an error of the emulation.
 // DEFINE: %{run} = flash-run %s --target=emulate:sm_90a --check
 // DEFINE: %{open} = --shape 0=1x2x130x64 --shape 1=1x1x390x64 --shape 2=1x1x390x48 --shape 3=1x2x130x48 --shape 4=1
+// DEFINE: %{no-queries} = --shape 0=1x2x0x64 --shape 1=1x1x390x64 --shape 2=1x1x390x48 --shape 3=1x2x0x48 --shape 4=1
 // RUN: %{run} --function=causal | FileCheck %s
 // RUN: %{run} --function=window | FileCheck %s
 // RUN: %{run} --function=unseen | FileCheck %s
 // RUN: %{run} --function=heads | FileCheck %s
 // RUN: %{run} --function=open %{open} --fill=4=300@0 | FileCheck %s
 // RUN: %{run} --function=open %{open} --fill=4=0@0 | FileCheck %s
+// RUN: %{run} --function=open %{no-queries} --fill=4=300@0 | FileCheck %s
 // CHECK: check: ok
 
 // RUN: flash-run %s --target=emulate:sm_90a --function=causal --dump=l2 | FileCheck %s --check-prefix=L2

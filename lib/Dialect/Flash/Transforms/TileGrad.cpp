@@ -158,11 +158,18 @@ void GradTiler::emitRows() {
     if (schedule.hasTurns())
       insertZeros(outputs.back(), position);
   };
-  // Bulk copies take whole multiples of 16 bytes.
-  if (hasRoles())
-    sizes.back() = affine::makeComposedFoldedAffineApply(
-        b, loc, b.getAffineDimExpr(0).ceilDiv(deltaRows) * deltaRows,
+  // Bulk copies take whole multiples of 16 bytes. Tiles of keys are claimed by
+  // the counts of one unit at least, also where there are no queries.
+  AffineExpr whole = b.getAffineDimExpr(0).ceilDiv(deltaRows) * deltaRows;
+  if (schedule.hasTurns())
+    sizes.back() = affine::makeComposedFoldedAffineMax(
+        b, loc,
+        AffineMap::get(1, 0, {whole, b.getAffineConstantExpr(deltaRows)},
+                       b.getContext()),
         {sizes.back()});
+  else if (hasRoles())
+    sizes.back() =
+        affine::makeComposedFoldedAffineApply(b, loc, whole, {sizes.back()});
   SmallVector<Value> outputs;
   for (int64_t i = 0; i < 2; ++i)
     outputs.push_back(tensor::EmptyOp::create(b, sizes, b.getF32Type()));
